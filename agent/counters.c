@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+#include "counters.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "cpulist.h"
+
+#define MAX_CPUS CPULIST_MAX_CPUS
+
+int snapshot_take(const char *path, struct snapshot *out)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t room = 0;
+	ssize_t n = 1;
+
+	*out = (struct snapshot){ 0 };
+	if (fd < 0)
+		return -errno;
+
+	while (n > 0) {
+		if (room - out->size < 4096) {
+			char *larger = realloc(out->text, room += 65536);
+
+			if (!larger)
+				break;
+			out->text = larger;
+		}
+		n = read(fd, out->text + out->size, room - out->size - 1);
+		if (n > 0)
+			out->size += (size_t)n;
+	}
+	close(fd);
+	if (n != 0) {
+		snapshot_free(out);
+		return -ENOMEM;
+	}
+	out->text[out->size] = '\0';
+	return 0;
+}
+
+void snapshot_free(struct snapshot *s)
+{
+	free(s->text);
+	*s = (struct snapshot){ 0 };
+}
+
+static const char *next_line(const char *line)
+{
+	const char *end = strchr(line, '\n');
+
+	return end ? end + 1 : line + strlen(line);
+}
+
+/* The header names the columns: offline CPUs have none. Returns the number of columns. */
+static unsigned int read_header(const char *text, unsigned int cpu[MAX_CPUS])
+{
+	const char *end = next_line(text);
+	unsigned int n = 0;
+
+	for (const char *s = text; (s = strstr(s, "CPU")) && s < end && n < MAX_CPUS;)
+		cpu[n++] = (unsigned int)strtoul(s + 3, (char **)&s, 10);
+	return n;
+}
+
+struct row {
+	char id[32];
+	const char *values;
+};
+
+static bool read_row(const char *line, struct row *out)
+{
+	const char *colon;
+	size_t size;
+
+	while (*line == ' ')
+		line++;
+	colon = strchr(line, ':');
+	if (!colon || colon > next_line(line))
+		return false;
+
+	size = (size_t)(colon - line);
+	if (size == 0 || size >= sizeof(out->id))
+		return false;
+	memcpy(out->id, line, size);
+	out->id[size] = '\0';
+	out->values = colon + 1;
+	return true;
+}
+
+static const char *find_row(const struct snapshot *in, const char *id)
+{
+	struct row row;
+
+	for (const char *s = in->text; *s; s = next_line(s))
+		if (read_row(s, &row) && strcmp(row.id, id) == 0)
+			return row.values;
+	return NULL;
+}
+
+/* Moves past one number of the row; false at its end or where the name begins. */
+static bool take_count(const char **s, uint64_t *out)
+{
+	while (**s == ' ')
+		(*s)++;
+	if (!isdigit((unsigned char)**s))
+		return false;
+	*out = strtoull(*s, (char **)s, 10);
+	return **s == ' ' || **s == '\n' || **s == '\0';
+}
+
+static void emit_name(struct emit *e, const char *values)
+{
+	size_t size;
+	uint64_t ignored;
+	const char *s = values;
+
+	while (take_count(&s, &ignored))
+		values = s;
+	while (*values == ' ')
+		values++;
+	size = strcspn(values, "\n");
+	emit_bytes(e, "name", values, size < 200 ? size : 200);
+}
+
+static void emit_row(struct emit *e, const struct row *row, const char *before,
+		     const unsigned int cpu[], unsigned int columns)
+{
+	const char *now = row->values;
+	bool open = false;
+
+	for (unsigned int i = 0; i < columns; i++) {
+		uint64_t old = 0, count;
+		char key[16];
+
+		if (!take_count(&now, &count))
+			break;
+		if (before && !take_count(&before, &old))
+			before = NULL;
+		if (count <= old)
+			continue;
+		if (!open) {
+			emit_open(e, NULL, '{');
+			emit_text(e, "id", row->id);
+			emit_name(e, row->values);
+			emit_open(e, "per_cpu", '{');
+			open = true;
+		}
+		snprintf(key, sizeof(key), "%u", cpu[i]);
+		emit_int(e, key, (int64_t)(count - old));
+	}
+	if (open) {
+		emit_close(e, '}');
+		emit_close(e, '}');
+	}
+}
+
+void counters_emit_delta(struct emit *e, const char *key, const struct snapshot *before,
+			 const struct snapshot *after)
+{
+	unsigned int cpu[MAX_CPUS];
+	unsigned int columns;
+	struct row row;
+
+	emit_open(e, key, '[');
+	if (before->size && after->size) {
+		columns = read_header(after->text, cpu);
+		for (const char *s = next_line(after->text); *s; s = next_line(s))
+			if (read_row(s, &row))
+				emit_row(e, &row, find_row(before, row.id), cpu, columns);
+	}
+	emit_close(e, ']');
+}
+
+/* Order of the columns in /proc/stat. */
+enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, COLUMNS };
+
+static bool read_cpu_line(const char *line, unsigned int *cpu, uint64_t ticks[COLUMNS])
+{
+	if (strncmp(line, "cpu", 3) != 0 || !isdigit((unsigned char)line[3]))
+		return false;
+	*cpu = (unsigned int)strtoul(line + 3, (char **)&line, 10);
+	for (int i = 0; i < COLUMNS; i++)
+		if (!take_count(&line, &ticks[i]))
+			return false;
+	return true;
+}
+
+static bool find_cpu_line(const struct snapshot *in, unsigned int cpu,
+			  uint64_t ticks[COLUMNS])
+{
+	unsigned int found;
+
+	for (const char *s = in->text; *s; s = next_line(s))
+		if (read_cpu_line(s, &found, ticks) && found == cpu)
+			return true;
+	return false;
+}
+
+void counters_emit_cpu_times(struct emit *e, const struct snapshot *before,
+			     const struct snapshot *after)
+{
+	static const struct {
+		const char *key;
+		int first, second;
+	} sums[] = {
+		{ "steal_ns", STEAL, -1 },   { "irq_ns", IRQ, -1 },
+		{ "softirq_ns", SOFTIRQ, -1 }, { "user_ns", USER, NICE },
+		{ "system_ns", SYSTEM, -1 }, { "idle_ns", IDLE, IOWAIT },
+	};
+	const int64_t tick_ns = NS_PER_S / sysconf(_SC_CLK_TCK);
+	uint64_t old[COLUMNS], now[COLUMNS];
+	unsigned int cpu;
+
+	emit_open(e, "cpu_times", '[');
+	for (const char *s = after->size && before->size ? after->text : ""; *s;
+	     s = next_line(s)) {
+		if (!read_cpu_line(s, &cpu, now) || !find_cpu_line(before, cpu, old))
+			continue;
+		emit_open(e, NULL, '{');
+		emit_int(e, "cpu", cpu);
+		for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
+			int a = sums[i].first, b = sums[i].second;
+			int64_t ticks = (int64_t)(now[a] - old[a]);
+
+			if (b >= 0)
+				ticks += (int64_t)(now[b] - old[b]);
+			/* idle and iowait are known to go backwards by a tick */
+			emit_int(e, sums[i].key, ticks > 0 ? ticks * tick_ns : 0);
+		}
+		emit_close(e, '}');
+	}
+	emit_close(e, ']');
+}

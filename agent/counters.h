@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * counters - interrupts, softirqs and CPU times of the machine, before and after a run.
+ *
+ * Snapshots are taken by the supervisor when no sampler runs; reports are differences.
+ */
+#ifndef COUNTERS_H
+#define COUNTERS_H
+
+#include "emit.h"
+
+/* The text of one of the kernel's files, NUL-terminated; size 0 if it was not readable. */
+struct snapshot {
+	char *text;
+	size_t size;
+};
+
+/* Reads a file of any size. Returns 0 or -errno. */
+int snapshot_take(const char *path, struct snapshot *out);
+void snapshot_free(struct snapshot *s);
+
+/*
+ * Emits the list `key` with what changed between two snapshots of /proc/interrupts or
+ * /proc/softirqs: [{id, name, per_cpu: {cpu: count}}]; rows and CPUs without a change
+ * are left out, since nothing happened there.
+ */
+void counters_emit_delta(struct emit *e, const char *key, const struct snapshot *before,
+			 const struct snapshot *after);
+
+/* Emits `cpu_times` from two snapshots of /proc/stat. */
+void counters_emit_cpu_times(struct emit *e, const struct snapshot *before,
+			     const struct snapshot *after);
+
+#endif

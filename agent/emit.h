@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * emit - writes JSON Lines to a file descriptor, one object a line, "type" first.
+ *
+ * Lines are built in a fixed buffer and leave whole; a line longer than the buffer
+ * leaves in pieces. The first error is kept in error and everything after it is
+ * discarded: the caller asks once, at the end of a line.
+ */
+#ifndef EMIT_H
+#define EMIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hist.h"
+
+struct emit {
+	int fd;
+	int error; /* errno of the first failed write */
+	bool comma;
+	size_t used;
+	char buffer[16384];
+};
+
+void emit_init(struct emit *e, int fd);
+
+/* Whether a line would be taken within the time: false if nobody reads. */
+bool emit_ready(struct emit *e, int timeout_ms);
+
+void emit_begin(struct emit *e, const char *type);
+int emit_end(struct emit *e); /* returns 0 or -errno of the first failed write */
+
+/* key NULL: a value in a list. */
+void emit_int(struct emit *e, const char *key, int64_t value);
+void emit_bool(struct emit *e, const char *key, bool value);
+void emit_null(struct emit *e, const char *key);
+void emit_text(struct emit *e, const char *key, const char *text);
+void emit_bytes(struct emit *e, const char *key, const char *bytes, size_t size);
+void emit_wide(struct emit *e, const char *key, const struct wide *value);
+
+void emit_open(struct emit *e, const char *key, char bracket); /* '{' or '[' */
+void emit_close(struct emit *e, char bracket);		       /* '}' or ']' */
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hist - latency histogram and exact sums of one measuring thread.
+ *
+ * Written by its sampler only and read after that thread has been joined, hence plain
+ * integers: no atomics, no locks.
+ *
+ * Below 2^HIST_SUB_BITS ns each value has its own bucket; above, every power of two is
+ * cut into 2^HIST_SUB_BITS equal buckets, so a bucket spans at most 0.1 % of the values
+ * in it. Nothing is dropped: early and beyond count what has no bucket, and min, max and
+ * the sums are exact, not rounded to buckets.
+ */
+#ifndef HIST_H
+#define HIST_H
+
+#include <stdint.h>
+
+#define HIST_SUB_BITS 10
+#define HIST_MAX_BITS 34 /* 2^34 ns = 17 s, longer than any interval we allow */
+#define HIST_BUCKETS  ((HIST_MAX_BITS - HIST_SUB_BITS + 1) << HIST_SUB_BITS)
+
+/* 128 bits as two words: 32-bit ARM has no __int128. */
+struct wide {
+	uint64_t low;
+	uint64_t high;
+};
+
+struct hist {
+	uint64_t early;	 /* woke before its time; in no sum, no bucket */
+	uint64_t beyond; /* 2^HIST_MAX_BITS ns or more; in the sums, in no bucket */
+	int64_t min_ns;	 /* of all but the early ones; INT64_MAX if there are none */
+	int64_t max_ns;
+	struct wide sum_ns;
+	struct wide sum_sq_ns2;
+	uint64_t count[HIST_BUCKETS];
+};
+
+void hist_init(struct hist *h);
+
+static inline void wide_add(struct wide *w, uint64_t low, uint64_t high)
+{
+	w->low += low;
+	w->high += high + (w->low < low);
+}
+
+/* ns * ns without __int128. */
+void wide_add_square(struct wide *w, uint64_t ns);
+
+/* Called from the sampler only: bounded time, no system call, no allocation. */
+static inline unsigned int hist_bucket(uint64_t ns)
+{
+	unsigned int shift;
+
+	if (ns < 1u << HIST_SUB_BITS)
+		return (unsigned int)ns;
+
+	shift = 63 - (unsigned int)__builtin_clzll(ns) - HIST_SUB_BITS;
+	return (shift << HIST_SUB_BITS) + (unsigned int)(ns >> shift);
+}
+
+static inline void hist_add(struct hist *h, int64_t latency_ns)
+{
+	uint64_t ns = (uint64_t)latency_ns;
+
+	if (__builtin_expect(latency_ns < 0, 0)) {
+		h->early++;
+		return;
+	}
+
+	/* The square of a latency below 4.3 s fits one word: the common case. */
+	if (__builtin_expect(ns >> 32 == 0, 1))
+		wide_add(&h->sum_sq_ns2, ns * ns, 0);
+	else
+		wide_add_square(&h->sum_sq_ns2, ns);
+	wide_add(&h->sum_ns, ns, 0);
+
+	if (latency_ns < h->min_ns)
+		h->min_ns = latency_ns;
+	if (latency_ns > h->max_ns)
+		h->max_ns = latency_ns;
+
+	if (__builtin_expect(ns >> HIST_MAX_BITS == 0, 1))
+		h->count[hist_bucket(ns)]++;
+	else
+		h->beyond++;
+}
+
+/* Smallest value that falls into the bucket. */
+int64_t hist_bucket_low_ns(unsigned int bucket);
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+#include "load.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "journal.h"
+#include "measure.h"
+#include "memgroup.h"
+#include "proctree.h"
+#include "rights.h"
+#include "tree.h"
+#include "version.h"
+
+#define CHECK_NS	 (250 * INT64_C(1000000))
+#define POLITE_MS	 4000 /* stress-ng writes its metrics after SIGINT */
+#define IMPATIENT_MS	 300
+#define GRACE_AFTER_TERM 1000
+
+struct guard {
+	struct options *options;
+	struct journal journal;
+	pid_t child;
+	bool ended; /* by itself or not: the child has been waited for */
+	int status;
+	int64_t start_ns;
+	int64_t oom_kills;
+};
+
+static void __attribute__((noreturn)) become_load(struct guard *g, int report_fd)
+{
+	const struct options *o = g->options;
+	const char *log = o->log_path ? o->log_path : "/dev/null";
+	int err = 0, fd;
+	sigset_t none;
+
+	if (o->memory_limit)
+		err = memgroup_enter((int)getppid());
+	if (!err && o->user_given)
+		err = rights_become(o->uid, o->gid);
+	if (!err && o->scratch && mkdir(o->scratch, 0700) < 0)
+		err = -errno;
+	fd = err ? -1 : open(log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
+	if (!err && fd < 0)
+		err = -errno;
+	if (!err) {
+		dup2(fd, STDOUT_FILENO);
+		dup2(fd, STDERR_FILENO);
+		fd = open("/dev/null", O_RDONLY);
+		dup2(fd, STDIN_FILENO);
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		signal(SIGPIPE, SIG_DFL);
+		/* its own session: a terminal's Ctrl-C is for the host, not for the load */
+		setsid();
+		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+		execvp(o->operand[0], o->operand);
+		err = -errno;
+	}
+	/* the only thing that goes through the pipe: why there is no load */
+	if (write(report_fd, &err, sizeof(err)) != sizeof(err))
+		_exit(126);
+	_exit(127);
+}
+
+/* Returns 0, or -errno when the command could not be run. */
+static int start(struct guard *g)
+{
+	int report[2], err = 0;
+
+	if (pipe2(report, O_CLOEXEC) < 0)
+		return -errno;
+	g->child = fork();
+	if (g->child == 0)
+		become_load(g, report[1]);
+	close(report[1]);
+	if (g->child < 0)
+		err = -errno;
+	else if (read(report[0], &err, sizeof(err)) != sizeof(err))
+		err = 0; /* closed by exec: it runs */
+	close(report[0]);
+	if (err && g->child > 0)
+		waitpid(g->child, NULL, 0);
+	return err;
+}
+
+/* Waits for whatever has ended; true once the load's first process has. */
+static bool reap(struct guard *g)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid == g->child) {
+			g->ended = true;
+			g->status = status;
+		}
+	}
+	return g->ended;
+}
+
+static void emit_tick(struct emit *out)
+{
+	struct proctree tree;
+
+	if (!emit_ready(out, 0))
+		return;
+	proctree_look(&tree);
+	emit_begin(out, "load");
+	emit_int(out, "t_ns", clock_now_ns());
+	emit_int(out, "processes", tree.processes);
+	emit_int(out, "cpu_ns", tree.cpu_ns);
+	emit_end(out);
+}
+
+static enum tether_end watch(struct guard *g, struct emit *out)
+{
+	int64_t next_check_ns = g->start_ns, next_tick_ns = g->start_ns + NS_PER_S / 2;
+	int silent_checks = 0;
+
+	while (!reap(g)) {
+		struct timespec until = ns_timespec(next_check_ns += CHECK_NS);
+		enum tether_end end;
+
+		clock_sleep_until(&until);
+		/* two checks make one period of the tether */
+		if (g->options->tether.heartbeat && ++silent_checks % 2)
+			continue;
+		end = tether_check(&g->options->tether);
+		if (end != TETHER_HOLDS)
+			return end;
+		if (clock_now_ns() >= next_tick_ns) {
+			emit_tick(out);
+			next_tick_ns += NS_PER_S;
+		}
+	}
+	return TETHER_HOLDS;
+}
+
+/* An orderly end lets stress-ng write its metrics; a lost host wants a quick one. */
+static unsigned int end_load(struct guard *g, enum tether_end why)
+{
+	const struct timespec pause = { .tv_nsec = 10000000 };
+
+	if (why == TETHER_SIGNAL && !g->ended) {
+		kill(g->child, SIGINT);
+		for (int waited_ms = 0; waited_ms < POLITE_MS && !reap(g); waited_ms += 10)
+			nanosleep(&pause, NULL);
+	}
+	return proctree_end(why == TETHER_SIGNAL ? GRACE_AFTER_TERM : IMPATIENT_MS);
+}
+
+static void emit_end_line(struct guard *g, struct emit *out, bool asked,
+			  unsigned int killed)
+{
+	struct proctree tree;
+
+	proctree_look(&tree);
+	emit_begin(out, "load-end");
+	if (g->ended && WIFEXITED(g->status))
+		emit_int(out, "status", WEXITSTATUS(g->status));
+	else
+		emit_null(out, "status");
+	if (g->ended && WIFSIGNALED(g->status))
+		emit_int(out, "signal", WTERMSIG(g->status));
+	else
+		emit_null(out, "signal");
+	emit_bool(out, "asked", asked);
+	emit_int(out, "killed", killed);
+	if (g->oom_kills < 0)
+		emit_null(out, "oom_kills");
+	else
+		emit_int(out, "oom_kills", g->oom_kills);
+	emit_int(out, "cpu_ns", tree.cpu_ns);
+	emit_end(out);
+}
+
+static int make_memory_group(struct guard *g, struct emit *out)
+{
+	const struct knob_place place = { "", "memory_group", (int)getpid() };
+	char message[OPTIONS_TEXT];
+	int err;
+
+	if (!g->options->memory_limit)
+		return 0;
+	err = journal_set_knob(&g->journal, JOURNAL_DIR, &place, g->options->memory_limit);
+	if (!err)
+		return 0;
+	snprintf(message, sizeof(message), "cannot make a memory cgroup for the load: %s",
+		 strerror(-err));
+	return measure_fail(out, err == -EOPNOTSUPP ? "cgroup" : "capability", message,
+			    err == -EOPNOTSUPP ? "enable the memory controller: echo +memory > "
+						 "/sys/fs/cgroup/cgroup.subtree_control" :
+						 "run as root, or leave the oom load out");
+}
+
+static int fail_start(struct guard *g, struct emit *out, int err)
+{
+	char message[OPTIONS_TEXT];
+
+	snprintf(message, sizeof(message), "cannot run the load %.100s: %s",
+		 g->options->operand[0], strerror(-err));
+	return measure_fail(out, err == -ENOENT ? "missing" : "other", message,
+			    err == -ENOENT ? "install it, or choose another load" :
+					     "check the command and the directories named");
+}
+
+static void emit_hello(struct guard *g, struct emit *out)
+{
+	emit_begin(out, "load-hello");
+	emit_int(out, "schema", CONTRACT_SCHEMA);
+	emit_int(out, "pid", g->child);
+	emit_open(out, "argv", '[');
+	for (int i = 0; i < g->options->operands; i++)
+		emit_text(out, NULL, g->options->operand[i]);
+	emit_close(out, ']');
+	emit_end(out);
+}
+
+int load(struct options *options, struct emit *out)
+{
+	struct guard g = { .options = options, .oom_kills = -1 };
+	enum tether_end why;
+	unsigned int killed;
+	int status, err;
+
+	journal_init(&g.journal);
+	journal_replay(JOURNAL_DIR, "", NULL, NULL);
+	/* orphans of the load come to us instead of to init */
+	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	status = make_memory_group(&g, out);
+	if (status)
+		goto out_journal;
+
+	g.start_ns = clock_now_ns();
+	err = start(&g);
+	if (err) {
+		status = fail_start(&g, out, err);
+		goto out_journal;
+	}
+	emit_hello(&g, out);
+	why = watch(&g, out);
+	killed = end_load(&g, why);
+	if (options->memory_limit)
+		g.oom_kills = memgroup_oom_kills((int)getpid());
+	emit_end_line(&g, out, why != TETHER_HOLDS, killed);
+
+out_journal:
+	if (options->scratch)
+		tree_remove(options->scratch);
+	if (journal_restore(&g.journal, ""))
+		return measure_fail(out, "knob", "the load's cgroup could not be removed",
+				    "run rtscope-agent restore as root");
+	return status;
+}

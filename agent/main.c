@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rtscope-agent - measures on the target; driven by the host program.
+ *
+ *   measure   wake-up latencies, as JSON Lines on standard output
+ *   load      runs a command as the load and answers for it
+ *   keep      holds a private directory and removes it when the host is gone
+ *   read      files of this machine, for the host's facts
+ *   restore   puts back what a killed agent had changed
+ *   version   of the agent and the contract
+ *
+ * Exit status: 0 done, 2 usage, 3 no valid measurement.
+ */
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "journal.h"
+#include "load.h"
+#include "measure.h"
+#include "options.h"
+#include "readfile.h"
+#include "tree.h"
+#include "version.h"
+
+static int keep(struct options *o, struct emit *out)
+{
+	int64_t next_ns = clock_now_ns();
+
+	emit_begin(out, "keep");
+	emit_end(out);
+	while (tether_check(&o->tether) == TETHER_HOLDS) {
+		struct timespec until =
+			ns_timespec(next_ns += tether_period_ns(&o->tether));
+
+		clock_sleep_until(&until);
+	}
+	return tree_remove(o->operand[0]) ? 3 : 0;
+}
+
+static void tell_restored(void *context, const char *knob)
+{
+	struct emit *out = context;
+
+	emit_begin(out, "restored");
+	emit_text(out, "knob", knob);
+	emit_end(out);
+}
+
+static int restore(struct emit *out)
+{
+	if (journal_replay(JOURNAL_DIR, "", tell_restored, out) == 0)
+		return 0;
+	return measure_fail(out, "knob", "not everything could be put back",
+			    "run it as root; see " JOURNAL_DIR);
+}
+
+static int run_command(struct options *o, struct emit *out)
+{
+	tether_begin(&o->tether);
+	switch (o->command) {
+	case COMMAND_MEASURE:
+		return measure(o, out);
+	case COMMAND_LOAD:
+		return load(o, out);
+	case COMMAND_KEEP:
+		return keep(o, out);
+	case COMMAND_READ:
+		return readfile(o->operand, o->operands, out);
+	case COMMAND_RESTORE:
+		return restore(out);
+	case COMMAND_VERSION:
+		break;
+	}
+	printf("rtscope-agent %s, contract %d\n", AGENT_VERSION, CONTRACT_SCHEMA);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static struct emit out;
+	struct options options;
+	char error[OPTIONS_TEXT];
+
+	if (options_parse(argc, argv, &options, error)) {
+		fprintf(stderr, "rtscope-agent: %s\n", error);
+		return 2;
+	}
+	emit_init(&out, STDOUT_FILENO);
+	return run_command(&options, &out);
+}

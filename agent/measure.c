@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+#include "measure.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "counters.h"
+#include "journal.h"
+#include "klog.h"
+#include "kthreads.h"
+#include "result.h"
+#include "rights.h"
+#include "run.h"
+#include "sampler.h"
+#include "sensors.h"
+#include "slurp.h"
+
+#define START_DELAY_NS	 (20 * INT64_C(1000000))   /* for all threads to be asleep */
+#define STARVED_AFTER_NS (15 * INT64_C(1000000000)) /* no thread is that late and alive */
+
+int measure_fail(struct emit *out, const char *cause, const char *message,
+		 const char *remedy)
+{
+	emit_begin(out, "error");
+	emit_text(out, "message", message);
+	emit_text(out, "cause", cause);
+	emit_text(out, "remedy", remedy);
+	emit_end(out);
+	return 3;
+}
+
+static int choose_cpus(struct run *run, struct emit *out)
+{
+	struct cpulist usable, missing;
+	char list[CPULIST_TEXT_MAX], message[OPTIONS_TEXT];
+
+	if (cpulist_get_affinity(&usable))
+		return measure_fail(out, "other", "cannot read the CPUs I may use", "");
+	if (!run->options->cpus_given)
+		run->options->cpus = usable;
+
+	missing = run->options->cpus;
+	cpulist_subtract(&missing, &usable);
+	if (cpulist_count(&missing)) {
+		cpulist_format(&missing, list, sizeof(list));
+		snprintf(message, sizeof(message),
+			 "CPU %.100s cannot be measured: offline, not there, or not "
+			 "allowed for this process",
+			 list);
+		cpulist_format(&usable, list, sizeof(list));
+		snprintf(run->text, sizeof(run->text), "choose from --cpus %.200s", list);
+		return measure_fail(out, "cpu", message, run->text);
+	}
+
+	run->housekeeping = usable;
+	cpulist_subtract(&run->housekeeping, &run->options->cpus);
+	run->count = cpulist_count(&run->options->cpus);
+	return 0;
+}
+
+static int set_knob(struct run *run, struct emit *out, const struct knob_wish *wish,
+		    int index)
+{
+	const struct knob_place place = { "", wish->name, index };
+	int err = journal_set_knob(&run->journal, JOURNAL_DIR, &place, wish->value);
+
+	if (!err)
+		return 0;
+	snprintf(run->text, sizeof(run->text), "cannot set %s to %s: %s", wish->name,
+		 wish->value,
+		 err == -EBUSY ? "another running rtscope has changed it" : strerror(-err));
+	return measure_fail(out, "knob", run->text,
+			    err == -EACCES || err == -EPERM ?
+				    "changing settings of the machine needs root" :
+			    err == -ENOENT ? "this machine has no such setting" :
+					     "leave the setting as it is");
+}
+
+static int set_knobs(struct run *run, struct emit *out)
+{
+	const struct options *o = run->options;
+	int status = 0;
+
+	for (unsigned int i = 0; i < o->knobs && !status; i++) {
+		if (!knob_is_per_cpu(o->knob[i].name)) {
+			status = set_knob(run, out, &o->knob[i], 0);
+			continue;
+		}
+		for (int cpu = cpulist_next(&o->cpus, 0); cpu >= 0 && !status;
+		     cpu = cpulist_next(&o->cpus, (unsigned int)cpu + 1))
+			status = set_knob(run, out, &o->knob[i], cpu);
+	}
+	return status;
+}
+
+/* As found is recorded; 0 is held only when asked, since it flatters the machine. The
+ * kernel forgets the wish when the file is closed, also by a kill. */
+static void look_at_dma_latency(struct run *run)
+{
+	bool hold = run->options->hold_cpu_awake;
+	int32_t us;
+
+	run->dma_latency_us = -1;
+	run->dma_latency_fd =
+		open("/dev/cpu_dma_latency", (hold ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+	if (run->dma_latency_fd < 0)
+		return;
+	if (read(run->dma_latency_fd, &us, sizeof(us)) == sizeof(us))
+		run->dma_latency_us = us;
+	us = 0;
+	if (hold && write(run->dma_latency_fd, &us, sizeof(us)) == sizeof(us)) {
+		run->dma_latency_held = true;
+	} else {
+		close(run->dma_latency_fd);
+		run->dma_latency_fd = -1;
+	}
+}
+
+static int lock_memory(struct run *run, struct emit *out)
+{
+	struct rlimit limit = { 0 };
+	int err;
+
+	if (mlockall(MCL_CURRENT | MCL_FUTURE) == 0)
+		return 0;
+	err = errno;
+	getrlimit(RLIMIT_MEMLOCK, &limit);
+	snprintf(run->text, sizeof(run->text),
+		 "cannot lock the agent's memory: %s (RLIMIT_MEMLOCK is %lu KB, and the "
+		 "process lacks CAP_IPC_LOCK)",
+		 strerror(err), (unsigned long)(limit.rlim_cur / 1024));
+	return measure_fail(out, "memlock", run->text,
+			    "raise it (ulimit -l, LimitMEMLOCK=, in a container --ulimit "
+			    "memlock=-1), or run through sudo");
+}
+
+static int report_refused_thread(struct run *run, struct emit *out,
+				 const struct sampler *s)
+{
+	char message[2 * OPTIONS_TEXT];
+
+	if (!s->refusal.cause) {
+		snprintf(message, sizeof(message), "cannot %s %d: %s", s->failed_at, s->cpu,
+			 strerror(s->failure));
+		return measure_fail(out, "other", message, "");
+	}
+	snprintf(message, sizeof(message), "cannot set SCHED_%s %u on CPU %d: %s: %s",
+		 policy_name(s->policy.kind), s->policy.priority, s->cpu,
+		 strerror(s->failure), s->refusal.why);
+	for (char *c = message + strlen("cannot set SCHED_"); *c && *c != ' '; c++)
+		*c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+	snprintf(run->text, sizeof(run->text), "%s", s->refusal.remedy);
+	return measure_fail(out, s->refusal.cause, message, run->text);
+}
+
+static int start_threads(struct run *run, struct emit *out)
+{
+	const struct options *o = run->options;
+	int cpu = -1;
+
+	for (unsigned int i = 0; i < run->count; i++) {
+		struct sampler *s = &run->sampler[i];
+
+		cpu = cpulist_next(&o->cpus, (unsigned int)(cpu + 1));
+		s->cpu = o->policy.kind == POLICY_DEADLINE ? -1 : cpu;
+		s->policy = o->policy;
+		s->interval_ns = o->interval_ns;
+		s->stop = &run->stop;
+		worst_init(&s->worst, o->worst);
+		if (sampler_start(run->sampler, i, run->count))
+			return measure_fail(out, "other", "cannot start a thread",
+					    "look at RLIMIT_NPROC, RLIMIT_MEMLOCK and the "
+					    "pids cgroup");
+		run->started++;
+	}
+	for (unsigned int i = 0; i < run->count; i++)
+		if (sampler_wait_ready(&run->sampler[i]) == SAMPLER_FAILED)
+			return report_refused_thread(run, out, &run->sampler[i]);
+	return 0;
+}
+
+/* Phases are spread over the interval, so that the threads do not wake in step. */
+static void let_go(struct run *run)
+{
+	const struct options *o = run->options;
+
+	run->start_ns = clock_now_ns() + START_DELAY_NS + o->phase_ns;
+	run->end_ns = run->start_ns + o->duration_ns;
+	for (unsigned int i = 0; i < run->count; i++) {
+		struct sampler *s = &run->sampler[i];
+
+		s->start_ns = run->start_ns + o->interval_ns * i / run->count;
+		s->end_ns = s->start_ns +
+			    o->duration_ns / o->interval_ns * o->interval_ns;
+		/* release: pairs with the thread's acquire of go */
+		atomic_store_explicit(&s->go, true, memory_order_release);
+	}
+}
+
+static bool all_done(const struct run *run)
+{
+	for (unsigned int i = 0; i < run->count; i++)
+		/* acquire: pairs with the thread's release of done */
+		if (!atomic_load_explicit(&run->sampler[i].progress.done,
+					  memory_order_acquire))
+			return false;
+	return true;
+}
+
+static void stop_threads(struct run *run)
+{
+	atomic_store_explicit(&run->stop, true, memory_order_relaxed);
+	for (unsigned int i = 0; i < run->started; i++)
+		sampler_wake(&run->sampler[i]);
+}
+
+/*
+ * Sleeps, and wakes once a second (twice with heartbeats) to say how far it is. Returns
+ * false when a thread has not ended long after it should have.
+ */
+static bool watch(struct run *run, struct emit *out)
+{
+	struct tether *tether = &run->options->tether;
+	int64_t next_check_ns = run->start_ns + tether_period_ns(tether);
+	int64_t next_tick_ns = run->start_ns + NS_PER_S;
+
+	while (!all_done(run)) {
+		int64_t now_ns = clock_now_ns(), until_ns = next_check_ns;
+		struct timespec until;
+
+		if (now_ns >= run->end_ns) {
+			if (now_ns > run->end_ns + STARVED_AFTER_NS)
+				return false;
+			until_ns = now_ns + 5000000;
+		} else if (until_ns > run->end_ns) {
+			until_ns = run->end_ns + run->options->interval_ns;
+		}
+		until = ns_timespec(until_ns);
+		clock_sleep_until(&until);
+
+		run->ended_by = tether_check(tether);
+		if (run->ended_by != TETHER_HOLDS) {
+			stop_threads(run);
+			break;
+		}
+		now_ns = clock_now_ns();
+		clock_watch_update(&run->clocks);
+		if (now_ns >= next_tick_ns && now_ns < run->end_ns) {
+			result_emit_tick(run, out, now_ns - run->start_ns);
+			next_tick_ns += NS_PER_S;
+		}
+		while (next_check_ns <= now_ns)
+			next_check_ns += tether_period_ns(tether);
+	}
+	return true;
+}
+
+static int sample(struct run *run, struct emit *out)
+{
+	kthreads_take(&run->kthreads_before);
+	snapshot_take("/proc/interrupts", &run->interrupts_before);
+	snapshot_take("/proc/softirqs", &run->softirqs_before);
+	snapshot_take("/proc/stat", &run->stat_before);
+	clock_watch_begin(&run->clocks);
+	run->locked_kb = result_locked_kb();
+	let_go(run);
+	if (!watch(run, out)) {
+		run->starved = true;
+		return measure_fail(out, "starved",
+				    "a measuring thread did not run for 15 s",
+				    "something with a higher priority has its CPU: find it "
+				    "with rtscope tasks");
+	}
+	for (unsigned int i = 0; i < run->count; i++)
+		pthread_join(run->sampler[i].thread, NULL);
+	run->started = 0;
+	munlockall(); /* what follows is allocation and printing */
+
+	snapshot_take("/proc/stat", &run->stat_after);
+	snapshot_take("/proc/softirqs", &run->softirqs_after);
+	snapshot_take("/proc/interrupts", &run->interrupts_after);
+	kthreads_take(&run->kthreads_after);
+	result_emit_tick(run, out, clock_now_ns() - run->start_ns);
+	return 0;
+}
+
+static int prepare(struct run *run, struct emit *out)
+{
+	int status = choose_cpus(run, out);
+
+	if (status)
+		return status;
+	status = set_knobs(run, out);
+	if (status)
+		return status;
+	result_emit_hello(run, out);
+
+	klog_open(&run->klog);
+	sensors_open(&run->sensors, &run->options->cpus);
+	look_at_dma_latency(run);
+	if (run->options->hold_cpu_awake && !run->dma_latency_held)
+		return measure_fail(out, "capability", "cannot hold /dev/cpu_dma_latency at 0",
+				    "run through sudo, or without --hold-cpu-awake");
+	if (rights_drop(sensors_have_smi()))
+		return measure_fail(out, "other", "cannot drop capabilities", "");
+
+	run->sampler = sampler_alloc(run->count);
+	if (!run->sampler)
+		return measure_fail(out, "memlock", "no memory for the measuring threads",
+				    "measure fewer CPUs with --cpus");
+	/* threads inherit it until they pin themselves; the supervisor stays */
+	if (cpulist_count(&run->housekeeping))
+		cpulist_set_affinity(&run->housekeeping);
+	status = lock_memory(run, out);
+	return status ? status : start_threads(run, out);
+}
+
+static void note_restored(void *context, const char *knob)
+{
+	struct run *run = context;
+
+	if (run->restored_count < RUN_MAX_RESTORED)
+		snprintf(run->restored[run->restored_count++], KNOB_VALUE_MAX, "%s", knob);
+}
+
+int measure(struct options *options, struct emit *out)
+{
+	static struct run run; /* zero, and too large for a stack */
+	int status;
+
+	run.options = options;
+	journal_init(&run.journal);
+	run.klog.fd = -1;
+	if (journal_replay(JOURNAL_DIR, "", note_restored, &run))
+		return measure_fail(out, "knob",
+				    "an earlier run was killed, and what it had changed on "
+				    "this machine cannot be put back",
+				    "run rtscope-agent restore as root; see " JOURNAL_DIR);
+
+	status = prepare(&run, out);
+	if (!status)
+		status = sample(&run, out);
+	if (status && run.started) {
+		stop_threads(&run);
+		for (unsigned int i = 0; i < run.started && !run.starved; i++)
+			pthread_join(run.sampler[i].thread, NULL);
+	}
+	if (journal_restore(&run.journal, ""))
+		status = measure_fail(out, "knob", "a setting could not be put back",
+				      "run rtscope-agent restore as root");
+	if (!status)
+		status = result_emit(&run, out) ? 3 : 0;
+	return status;
+}

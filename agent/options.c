@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "knob.h"
+#include "worst.h"
+
+#define MIN_INTERVAL_NS INT64_C(10000) /* 10 us: below that the loop measures itself */
+#define MAX_INTERVAL_NS INT64_C(10000000000)
+#define MAX_DURATION_NS (INT64_C(366) * 86400 * 1000000000)
+
+enum {
+	OPT_CPUS = 256,
+	OPT_POLICY,
+	OPT_PRIORITY,
+	OPT_RUNTIME,
+	OPT_INTERVAL,
+	OPT_DURATION,
+	OPT_PHASE,
+	OPT_WORST,
+	OPT_HOLD,
+	OPT_SET,
+	OPT_TETHER,
+	OPT_HEARTBEAT,
+	OPT_MEMORY,
+	OPT_LOG,
+	OPT_SCRATCH,
+	OPT_USER,
+};
+
+static const struct option long_options[] = {
+	{ "cpus", required_argument, NULL, OPT_CPUS },
+	{ "policy", required_argument, NULL, OPT_POLICY },
+	{ "priority", required_argument, NULL, OPT_PRIORITY },
+	{ "runtime-ns", required_argument, NULL, OPT_RUNTIME },
+	{ "interval-ns", required_argument, NULL, OPT_INTERVAL },
+	{ "duration-ns", required_argument, NULL, OPT_DURATION },
+	{ "phase-ns", required_argument, NULL, OPT_PHASE },
+	{ "worst", required_argument, NULL, OPT_WORST },
+	{ "hold-cpu-awake", no_argument, NULL, OPT_HOLD },
+	{ "set", required_argument, NULL, OPT_SET },
+	{ "tether", no_argument, NULL, OPT_TETHER },
+	{ "heartbeat", no_argument, NULL, OPT_HEARTBEAT },
+	{ "memory-limit", required_argument, NULL, OPT_MEMORY },
+	{ "log", required_argument, NULL, OPT_LOG },
+	{ "scratch", required_argument, NULL, OPT_SCRATCH },
+	{ "user", required_argument, NULL, OPT_USER },
+	{ NULL, 0, NULL, 0 },
+};
+
+static const struct {
+	const char *name;
+	enum command command;
+} commands[] = {
+	{ "measure", COMMAND_MEASURE }, { "load", COMMAND_LOAD },
+	{ "keep", COMMAND_KEEP },	{ "read", COMMAND_READ },
+	{ "restore", COMMAND_RESTORE }, { "version", COMMAND_VERSION },
+};
+
+static int __attribute__((format(printf, 2, 3))) refuse(char error[OPTIONS_TEXT],
+							 const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(error, OPTIONS_TEXT, format, args);
+	va_end(args);
+	return -EINVAL;
+}
+
+static int parse_number(const char *text, int64_t low, int64_t high, int64_t *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoll(text, &end, 10);
+	return errno || end == text || *end || *out < low || *out > high ? -EINVAL : 0;
+}
+
+static int parse_user(const char *text, struct options *o)
+{
+	int64_t uid, gid;
+	char copy[32];
+	char *colon;
+
+	snprintf(copy, sizeof(copy), "%s", text);
+	colon = strchr(copy, ':');
+	if (!colon)
+		return -EINVAL;
+	*colon = '\0';
+	if (parse_number(copy, 0, UINT32_MAX - 1, &uid) ||
+	    parse_number(colon + 1, 0, UINT32_MAX - 1, &gid))
+		return -EINVAL;
+	o->user_given = true;
+	o->uid = (uid_t)uid;
+	o->gid = (gid_t)gid;
+	return 0;
+}
+
+static int parse_knob(char *text, struct options *o)
+{
+	char *equals = strchr(text, '=');
+
+	if (!equals || o->knobs == OPTIONS_MAX_KNOBS)
+		return -EINVAL;
+	*equals = '\0';
+	if (!knob_known(text) || !knob_value_ok(equals + 1))
+		return -EINVAL;
+	o->knob[o->knobs++] = (struct knob_wish){ text, equals + 1 };
+	return 0;
+}
+
+static int parse_number_option(int option, const char *text, struct options *o)
+{
+	int64_t number;
+	int err;
+
+	switch (option) {
+	case OPT_PRIORITY:
+		err = parse_number(text, 1, 99, &number);
+		o->policy.priority = (unsigned int)number;
+		return err;
+	case OPT_RUNTIME:
+		err = parse_number(text, 1024, MAX_INTERVAL_NS, &number);
+		o->policy.runtime_ns = (uint64_t)number;
+		return err;
+	case OPT_WORST:
+		err = parse_number(text, 0, WORST_MAX, &number);
+		o->worst = (unsigned int)number;
+		return err;
+	case OPT_INTERVAL:
+		return parse_number(text, MIN_INTERVAL_NS, MAX_INTERVAL_NS,
+				    &o->interval_ns);
+	case OPT_DURATION:
+		return parse_number(text, 1, MAX_DURATION_NS, &o->duration_ns);
+	default: /* OPT_PHASE */
+		return parse_number(text, 0, MAX_INTERVAL_NS, &o->phase_ns);
+	}
+}
+
+static int parse_option(int option, char *text, struct options *o)
+{
+	switch (option) {
+	case OPT_CPUS:
+		o->cpus_given = true;
+		return cpulist_parse(text, &o->cpus);
+	case OPT_POLICY:
+		return policy_parse(text, &o->policy.kind);
+	case OPT_SET:
+		return parse_knob(text, o);
+	case OPT_USER:
+		return parse_user(text, o);
+	case OPT_HOLD:
+		o->hold_cpu_awake = true;
+		return 0;
+	case OPT_TETHER:
+		o->tether.watch = true;
+		return 0;
+	case OPT_HEARTBEAT:
+		o->tether.watch = true;
+		o->tether.heartbeat = true;
+		return 0;
+	case OPT_MEMORY:
+		o->memory_limit = text;
+		return knob_value_ok(text) ? 0 : -EINVAL;
+	case OPT_LOG:
+		o->log_path = text;
+		return 0;
+	case OPT_SCRATCH:
+		o->scratch = text;
+		return 0;
+	case '?':
+		return -EINVAL;
+	default:
+		return parse_number_option(option, text, o);
+	}
+}
+
+/* Options that fit together; each alone is in range already. */
+static int check_measure(struct options *o, char error[OPTIONS_TEXT])
+{
+	if (policy_has_priority(o->policy.kind) != (o->policy.priority > 0))
+		return refuse(error, "policy %s %s a --priority",
+			      policy_name(o->policy.kind),
+			      o->policy.priority ? "takes no" : "needs");
+	if (o->policy.kind == POLICY_DEADLINE) {
+		if (o->cpus_given)
+			return refuse(error, "a SCHED_DEADLINE thread cannot be pinned: "
+					     "leave --cpus out, then one thread for each "
+					     "usable CPU is measured, wherever it runs");
+		o->policy.period_ns = (uint64_t)o->interval_ns;
+		if (!o->policy.runtime_ns)
+			o->policy.runtime_ns = (uint64_t)o->interval_ns / 4;
+		if (o->policy.runtime_ns > o->policy.period_ns)
+			return refuse(error, "--runtime-ns exceeds --interval-ns");
+	}
+	if (o->duration_ns < 2 * o->interval_ns)
+		return refuse(error, "--duration-ns is less than two intervals");
+	return 0;
+}
+
+static int check_command(struct options *o, char error[OPTIONS_TEXT])
+{
+	switch (o->command) {
+	case COMMAND_MEASURE:
+		if (o->operands)
+			return refuse(error, "unexpected: %.100s", o->operand[0]);
+		return check_measure(o, error);
+	case COMMAND_LOAD:
+		return o->operands ? 0 : refuse(error, "load: no command after --");
+	case COMMAND_KEEP:
+		return o->operands == 1 ? 0 : refuse(error, "keep: name one directory");
+	case COMMAND_READ:
+		return o->operands ? 0 : refuse(error, "read: no paths");
+	default:
+		return 0;
+	}
+}
+
+int options_parse(int argc, char **argv, struct options *out, char error[OPTIONS_TEXT])
+{
+	int option, at = 0;
+
+	*out = (struct options){
+		.policy = { .kind = POLICY_FIFO },
+		.interval_ns = 1000000,
+		.duration_ns = 10 * INT64_C(1000000000),
+		.worst = 16,
+	};
+
+	if (argc < 2)
+		return refuse(error, "no command: measure, load, keep, read, restore or "
+				     "version");
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (strcmp(argv[1], commands[i].name) == 0) {
+			out->command = commands[i].command;
+			at = 2;
+		}
+	}
+	if (!at)
+		return refuse(error, "unknown command: %.100s", argv[1]);
+
+	opterr = 0;
+	optind = 2;
+	/* "+": what follows the first operand belongs to the load */
+	while ((option = getopt_long(argc, argv, "+", long_options, NULL)) != -1) {
+		const char *written = argv[optind - 1];
+
+		if (parse_option(option, optarg, out))
+			return refuse(error, "bad option or value: %.150s", written);
+	}
+	out->operand = argv + optind;
+	out->operands = argc - optind;
+	return check_command(out, error);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * options - the agent's command line, checked once.
+ *
+ * The agent is driven by the host program; its options are exact and in ns.
+ */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "cpulist.h"
+#include "policy.h"
+#include "tether.h"
+
+#define OPTIONS_MAX_KNOBS 8
+#define OPTIONS_TEXT	  256
+
+enum command {
+	COMMAND_MEASURE,
+	COMMAND_LOAD,
+	COMMAND_KEEP,
+	COMMAND_READ,
+	COMMAND_RESTORE,
+	COMMAND_VERSION,
+};
+
+struct knob_wish {
+	const char *name;
+	const char *value;
+};
+
+struct options {
+	enum command command;
+	struct tether tether;
+
+	/* measure */
+	bool cpus_given; /* else all that the process may use */
+	struct cpulist cpus;
+	struct policy policy;
+	int64_t interval_ns;
+	int64_t duration_ns;
+	int64_t phase_ns; /* added to the start of the grid */
+	unsigned int worst;
+	bool hold_cpu_awake;
+	struct knob_wish knob[OPTIONS_MAX_KNOBS];
+	unsigned int knobs;
+
+	/* load */
+	const char *memory_limit; /* bytes, decimal; NULL: no group of its own */
+	const char *log_path;
+	const char *scratch; /* made before the load, removed after it */
+	bool user_given;
+	uid_t uid;
+	gid_t gid;
+
+	/* load: the command; read: the paths; keep: the directory */
+	char **operand;
+	int operands;
+};
+
+/* Returns 0, or -EINVAL with a sentence for the user in error. */
+int options_parse(int argc, char **argv, struct options *out, char error[OPTIONS_TEXT]);
+
+#endif

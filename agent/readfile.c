@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#include "readfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_BYTES (4 * 1024 * 1024)
+
+static void encode(const unsigned char in[3], size_t size, char out[4])
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				     "0123456789+/";
+	unsigned int bits = (unsigned int)in[0] << 16 |
+			    (size > 1 ? (unsigned int)in[1] << 8 : 0) |
+			    (size > 2 ? in[2] : 0);
+
+	for (int i = 0; i < 4; i++)
+		out[i] = digits[bits >> (18 - 6 * i) & 63];
+	for (size_t i = size + 1; i < 4; i++)
+		out[i] = '=';
+}
+
+static void emit_content(struct emit *out, const unsigned char *bytes, size_t size)
+{
+	size_t text_size = (size + 2) / 3 * 4;
+	char *text = malloc(text_size + 1);
+
+	for (size_t i = 0; text && i < size; i += 3)
+		encode(bytes + i, size - i < 3 ? size - i : 3, text + i / 3 * 4);
+	if (text)
+		emit_bytes(out, "base64", text, text_size);
+	free(text);
+}
+
+/* Only regular files: a FIFO or device would make us wait, or do something. */
+static int open_regular(const char *path)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return -EINVAL;
+	}
+	return fd;
+}
+
+static long read_all(const char *path, unsigned char *bytes)
+{
+	int fd = open_regular(path);
+	long used = 0;
+	ssize_t n = 1;
+
+	if (fd < 0)
+		return fd;
+	while (n > 0 && used < MAX_BYTES) {
+		n = read(fd, bytes + used, (size_t)(MAX_BYTES - used));
+		if (n > 0)
+			used += n;
+	}
+	if (n < 0)
+		used = -errno;
+	close(fd);
+	return used;
+}
+
+static void emit_file(struct emit *out, const char *path, unsigned char *bytes)
+{
+	long size = read_all(path, bytes);
+
+	emit_begin(out, "file");
+	emit_text(out, "path", path);
+	if (size >= 0) {
+		emit_text(out, "status", "ok");
+		emit_content(out, bytes, (size_t)size);
+	} else if (size == -ENOENT || size == -ENOTDIR) {
+		emit_text(out, "status", "missing");
+	} else {
+		emit_text(out, "status", "denied");
+		emit_text(out, "reason", strerror((int)-size));
+	}
+	emit_end(out);
+}
+
+int readfile(char **paths, int count, struct emit *out)
+{
+	unsigned char *bytes = malloc(MAX_BYTES);
+
+	if (!bytes)
+		return 3;
+	for (int i = 0; i < count; i++) {
+		glob_t found;
+
+		if (glob(paths[i], GLOB_NOCHECK, NULL, &found) != 0)
+			continue;
+		for (size_t j = 0; j < found.gl_pathc; j++)
+			emit_file(out, found.gl_pathv[j], bytes);
+		globfree(&found);
+	}
+	free(bytes);
+	return out->error ? 3 : 0;
+}

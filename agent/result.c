@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+#include "result.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "slurp.h"
+#include "version.h"
+
+#define TICK_PATIENCE_MS 200
+
+static void emit_cpu(struct emit *e, int cpu)
+{
+	if (cpu < 0)
+		emit_null(e, "cpu");
+	else
+		emit_int(e, "cpu", cpu);
+}
+
+static void emit_list(struct emit *e, const char *key, const struct cpulist *set)
+{
+	char text[CPULIST_TEXT_MAX];
+
+	cpulist_format(set, text, sizeof(text));
+	emit_text(e, key, text);
+}
+
+static void emit_options(const struct options *o, struct emit *e)
+{
+	emit_open(e, "options", '{');
+	emit_list(e, "cpus", &o->cpus);
+	emit_text(e, "policy", policy_name(o->policy.kind));
+	emit_int(e, "priority", o->policy.priority);
+	emit_int(e, "runtime_ns", (int64_t)o->policy.runtime_ns);
+	emit_int(e, "interval_ns", o->interval_ns);
+	emit_int(e, "duration_ns", o->duration_ns);
+	emit_int(e, "phase_ns", o->phase_ns);
+	emit_int(e, "worst", o->worst);
+	emit_bool(e, "hold_cpu_awake", o->hold_cpu_awake);
+	emit_bool(e, "heartbeat", o->tether.heartbeat);
+	emit_open(e, "set", '{');
+	for (unsigned int i = 0; i < o->knobs; i++)
+		emit_text(e, o->knob[i].name, o->knob[i].value);
+	emit_close(e, '}');
+	emit_close(e, '}');
+}
+
+void result_emit_hello(const struct run *run, struct emit *out)
+{
+	struct utsname name;
+
+	uname(&name);
+	emit_begin(out, "hello");
+	emit_int(out, "schema", CONTRACT_SCHEMA);
+	emit_text(out, "agent", AGENT_VERSION);
+	emit_text(out, "arch", name.machine);
+	emit_options(run->options, out);
+	emit_open(out, "restored", '[');
+	for (unsigned int i = 0; i < run->restored_count; i++)
+		emit_text(out, NULL, run->restored[i]);
+	emit_close(out, ']');
+	emit_end(out);
+}
+
+static void emit_wakeup(struct emit *e, int cpu, const struct wakeup *w)
+{
+	emit_cpu(e, cpu);
+	emit_int(e, "seq", (int64_t)w->seq);
+	emit_int(e, "expiry_ns", w->expiry_ns);
+	emit_int(e, "wake_ns", w->wake_ns);
+}
+
+static void emit_records(struct run *run, struct emit *out)
+{
+	struct wakeup w;
+
+	for (unsigned int i = 0; i < run->count; i++) {
+		if (!sampler_read_record(&run->sampler[i], &run->record_version[i], &w))
+			continue;
+		emit_begin(out, "worst");
+		emit_open(out, "wakeup", '{');
+		emit_wakeup(out, run->sampler[i].cpu, &w);
+		emit_close(out, '}');
+		emit_end(out);
+	}
+}
+
+void result_emit_tick(struct run *run, struct emit *out, int64_t t_ns)
+{
+	klog_drain(&run->klog, out);
+	if (!emit_ready(out, TICK_PATIENCE_MS)) {
+		run->ticks_lost++; /* the next tick's maximum covers this second too */
+		return;
+	}
+	emit_records(run, out);
+	emit_begin(out, "tick");
+	emit_int(out, "t_ns", t_ns);
+	emit_open(out, "cpus", '[');
+	for (unsigned int i = 0; i < run->count; i++) {
+		struct progress *p = &run->sampler[i].progress;
+
+		emit_open(out, NULL, '{');
+		emit_cpu(out, run->sampler[i].cpu);
+		emit_int(out, "samples",
+			 (int64_t)atomic_load_explicit(&p->samples, memory_order_relaxed));
+		emit_int(out, "skipped",
+			 (int64_t)atomic_load_explicit(&p->skipped, memory_order_relaxed));
+		/* a maximum stored while we exchange stays for the next tick: none is lost */
+		emit_int(out, "max_ns",
+			 atomic_exchange_explicit(&p->window_max_ns, 0,
+						  memory_order_relaxed));
+		emit_close(out, '}');
+	}
+	emit_close(out, ']');
+	sensors_emit(&run->sensors, out);
+	emit_end(out);
+}
+
+static void emit_cost(struct emit *e, const char *key, const struct clock_cost *c)
+{
+	emit_open(e, key, '{');
+	emit_int(e, "reads", c->reads);
+	emit_int(e, "min_ns", c->min_ns);
+	emit_int(e, "p50_ns", c->p50_ns);
+	emit_int(e, "p999_ns", c->p999_ns);
+	emit_int(e, "max_ns", c->max_ns);
+	emit_int(e, "granularity_ns", c->granularity_ns);
+	emit_close(e, '}');
+}
+
+static void emit_hist(struct emit *e, const struct hist *h)
+{
+	bool none = h->max_ns < h->min_ns;
+
+	emit_int(e, "early", (int64_t)h->early);
+	emit_int(e, "beyond", (int64_t)h->beyond);
+	if (none) {
+		emit_null(e, "min_ns");
+		emit_null(e, "max_ns");
+	} else {
+		emit_int(e, "min_ns", h->min_ns);
+		emit_int(e, "max_ns", h->max_ns);
+	}
+	emit_wide(e, "sum_ns", &h->sum_ns);
+	emit_wide(e, "sum_sq_ns2", &h->sum_sq_ns2);
+	emit_open(e, "histogram", '[');
+	for (unsigned int i = 0; i < HIST_BUCKETS; i++) {
+		if (!h->count[i])
+			continue;
+		emit_open(e, NULL, '[');
+		emit_int(e, NULL, hist_bucket_low_ns(i));
+		emit_int(e, NULL, (int64_t)h->count[i]);
+		emit_close(e, ']');
+	}
+	emit_close(e, ']');
+}
+
+static void emit_usage(struct emit *e, const struct usage *u)
+{
+	emit_int(e, "minor_faults", u->minor_faults);
+	emit_int(e, "major_faults", u->major_faults);
+	emit_int(e, "voluntary_switches", u->voluntary_switches);
+	emit_int(e, "involuntary_switches", u->involuntary_switches);
+	if (u->migrations < 0)
+		emit_null(e, "migrations");
+	else
+		emit_int(e, "migrations", u->migrations);
+	emit_int(e, "cpu_time_ns", u->cpu_time_ns);
+}
+
+static void emit_thread(struct emit *e, const struct sampler *s)
+{
+	emit_open(e, NULL, '{');
+	emit_cpu(e, s->cpu);
+	emit_int(e, "tid", s->tid);
+	emit_text(e, "policy", policy_name(s->got_policy.kind));
+	emit_int(e, "priority", s->got_policy.priority);
+	emit_list(e, "affinity", &s->got_affinity);
+	emit_int(e, "timer_slack_ns", s->got_timer_slack_ns);
+	emit_int(e, "interval_ns", s->interval_ns);
+	emit_int(e, "start_ns", s->start_ns);
+	emit_int(e, "end_ns", s->end_ns);
+	emit_int(e, "samples", (int64_t)s->progress.samples);
+	emit_int(e, "skipped", (int64_t)s->progress.skipped);
+	emit_int(e, "late", (int64_t)s->late);
+	emit_int(e, "interrupted", (int64_t)s->interrupted);
+	emit_wide(e, "skipped_sum_ns", &s->skipped_sum_ns);
+	emit_hist(e, &s->hist);
+	emit_open(e, "worst", '[');
+	for (unsigned int i = 0; i < s->worst.count; i++) {
+		emit_open(e, NULL, '{');
+		emit_wakeup(e, s->cpu, &s->worst.entry[i]);
+		emit_close(e, '}');
+	}
+	emit_close(e, ']');
+	emit_usage(e, &s->usage);
+	emit_cost(e, "clock_before", &s->clock_before);
+	emit_cost(e, "clock_after", &s->clock_after);
+	emit_close(e, '}');
+}
+
+static void emit_machine(struct run *run, struct emit *e)
+{
+	emit_open(e, "machine", '{');
+	counters_emit_delta(e, "interrupts", &run->interrupts_before,
+			    &run->interrupts_after);
+	counters_emit_delta(e, "softirqs", &run->softirqs_before, &run->softirqs_after);
+	counters_emit_cpu_times(e, &run->stat_before, &run->stat_after);
+	kthreads_emit_delta(e, &run->kthreads_before, &run->kthreads_after);
+	sensors_emit_counters(&run->sensors, e);
+	emit_int(e, "realtime_step_ns", run->clocks.realtime_step_ns);
+	emit_int(e, "suspended_ns", run->clocks.suspended_ns);
+	emit_close(e, '}');
+}
+
+static int64_t last_end_ns(const struct run *run)
+{
+	int64_t end_ns = run->start_ns;
+
+	for (unsigned int i = 0; i < run->count; i++)
+		if (run->sampler[i].end_ns > end_ns)
+			end_ns = run->sampler[i].end_ns;
+	return end_ns;
+}
+
+int result_emit(struct run *run, struct emit *out)
+{
+	const char *ended_by = tether_word(run->ended_by);
+
+	emit_begin(out, "result");
+	emit_int(out, "start_ns", run->start_ns);
+	emit_int(out, "end_ns", last_end_ns(run));
+	if (ended_by)
+		emit_text(out, "stopped", ended_by);
+	else
+		emit_null(out, "stopped");
+	emit_int(out, "locked_kb", run->locked_kb);
+	if (run->dma_latency_us < 0)
+		emit_null(out, "dma_latency_us");
+	else
+		emit_int(out, "dma_latency_us", run->dma_latency_us);
+	emit_bool(out, "dma_latency_held", run->dma_latency_held);
+	if (cpulist_count(&run->housekeeping))
+		emit_int(out, "housekeeping_cpu", cpulist_next(&run->housekeeping, 0));
+	else
+		emit_null(out, "housekeeping_cpu");
+	emit_int(out, "kernel_log_lost", run->klog.lost);
+	emit_text(out, "kernel_log", run->klog.state);
+	emit_int(out, "ticks_lost", run->ticks_lost);
+	emit_open(out, "threads", '[');
+	for (unsigned int i = 0; i < run->count; i++)
+		emit_thread(out, &run->sampler[i]);
+	emit_close(out, ']');
+	emit_machine(run, out);
+	return emit_end(out);
+}
+
+int64_t result_locked_kb(void)
+{
+	char text[4096];
+	const char *field;
+
+	if (slurp("/proc/self/status", text, sizeof(text)) < 0)
+		return 0;
+	field = strstr(text, "VmLck:");
+	return field ? strtoll(field + strlen("VmLck:"), NULL, 10) : 0;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rights - what this process may do, and giving up what it does not need.
+ */
+#ifndef RIGHTS_H
+#define RIGHTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* The kernel's capability numbers. */
+enum right {
+	RIGHT_KILL = 5,
+	RIGHT_IPC_LOCK = 14,
+	RIGHT_SYS_RAWIO = 17,
+	RIGHT_SYS_NICE = 23,
+};
+
+/* Whether the capability is in the effective set of the calling thread. */
+bool rights_have(enum right right);
+
+/*
+ * Keeps SYS_NICE, IPC_LOCK, KILL and, if asked, SYS_RAWIO (the SMI counter) of what
+ * there is, drops the rest for good, and forbids gaining more. Returns 0 or -errno.
+ * Files of root stay writable where root owns them: the journal needs no capability.
+ */
+int rights_drop(bool keep_rawio);
+
+/* Whether the process is in a cgroup that may not run real-time threads; where says
+ * which file or hierarchy shows it. */
+bool rights_cgroup_without_rt(char *where, size_t size);
+
+/* Becomes the user for good, with no supplementary groups but gid. 0 or -errno. */
+int rights_become(uid_t uid, gid_t gid);
+
+#endif

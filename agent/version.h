@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/* version - of the agent, and of the contract it speaks (format/README.md). */
+#ifndef VERSION_H
+#define VERSION_H
+
+#define AGENT_VERSION	"0.1.0"
+#define CONTRACT_SCHEMA 1
+
+#endif

@@ -1,0 +1,412 @@
+"""
+The contract between agent and host: JSON Lines in, frozen values out.
+
+`format/README.md` describes every line type; this module is its only reader.
+All times are int64 nanoseconds of CLOCK_MONOTONIC on the target. Whatever does
+not fit the contract raises ContractError: a damaged result must never become a
+number. Unknown keys are ignored, so that an older host reads a newer agent of the
+same schema.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    TypeAdapter,
+    ValidationError,
+)
+
+from rtscope.errors import ContractError
+
+SCHEMA = 1
+
+HIST_SUB_BITS = 10
+"""Each power of two is cut into 2^10 buckets: a bucket spans ≤ 0.1 % of its values."""
+
+HIST_MAX_BITS = 34
+"""Latencies of 2^34 ns (17 s) and more are counted in `beyond`."""
+
+MAX_LINE_BYTES = 64 * 1024 * 1024
+MAX_TEXT = 64 * 1024
+
+
+def _decimal(value: object) -> object:
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        return int(value) if len(value) <= 39 else value
+    return value if isinstance(value, int) else None
+
+
+Count = Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
+"""A count or a time in ns: a 64-bit integer that cannot be negative."""
+
+Sum = Annotated[
+    int,
+    BeforeValidator(_decimal),
+    Field(ge=0, lt=2**128, strict=True),
+    PlainSerializer(str, return_type=str, when_used="json"),
+]
+"""A sum that may not fit 64 bits; in JSON a decimal string."""
+
+Text = Annotated[str, Field(max_length=MAX_TEXT, strict=True)]
+Flag = Annotated[bool, Field(strict=True)]
+Cpu = Annotated[int, Field(ge=0, lt=2**16, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Wakeup:
+    """One wake-up worth keeping: when it was due and when the thread ran."""
+
+    cpu: Cpu | None
+    seq: Count
+    expiry_ns: Count
+    wake_ns: Count
+
+    @property
+    def latency_ns(self) -> int:
+        """How late the thread ran."""
+        return self.wake_ns - self.expiry_ns
+
+
+@dataclass(frozen=True, slots=True)
+class ClockCost:
+    """Back-to-back clock reads on the measuring thread, in ns."""
+
+    reads: Count
+    min_ns: Count
+    p50_ns: Count
+    p999_ns: Count
+    max_ns: Count
+    granularity_ns: Count
+    """Smallest step seen between two different readings."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadResult:
+    """What one measuring thread got, did and saw."""
+
+    cpu: Cpu | None
+    """The CPU it was pinned to; None if it could not be pinned (SCHED_DEADLINE)."""
+    tid: Count
+    policy: Text
+    priority: Count
+    affinity: Text
+    timer_slack_ns: Count
+    interval_ns: Count
+    start_ns: Count
+    end_ns: Count
+    """Releases were due at start + k * interval, 1 ≤ k ≤ (end - start) / interval."""
+    samples: Count
+    skipped: Count
+    late: Count
+    """Samples of a whole interval or more: each swallowed at least one activation."""
+    early: Count
+    """Samples that woke before their time (suspect the clock); in no sum or bucket."""
+    beyond: Count
+    """Samples of 2^34 ns or more: in sums and maximum, in no bucket."""
+    interrupted: Count
+    """Sleeps that ended early by a signal and were resumed."""
+    min_ns: Count | None
+    max_ns: Count | None
+    sum_ns: Sum
+    sum_sq_ns2: Sum
+    skipped_sum_ns: Sum
+    """Sum of the lateness that the skipped activations would have had."""
+    histogram: tuple[tuple[Count, Count], ...]
+    """(low_ns, count), ascending; bucket width: `bucket_width_ns(low_ns)`."""
+    worst: tuple[Wakeup, ...]
+    """The K worst wake-ups, worst first."""
+    minor_faults: Count
+    major_faults: Count
+    voluntary_switches: Count
+    involuntary_switches: Count
+    migrations: Count | None
+    cpu_time_ns: Count
+    clock_before: ClockCost
+    clock_after: ClockCost
+
+
+@dataclass(frozen=True, slots=True)
+class CounterDelta:
+    """How often something happened on each CPU between start and end."""
+
+    id: Text
+    name: Text
+    per_cpu: Mapping[Cpu, Count]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelThread:
+    """CPU time that a kernel or interrupt thread used during the run."""
+
+    tid: Count
+    name: Text
+    kind: Text
+    """`irq` for an interrupt thread, else `kernel`."""
+    cpu: Cpu
+    """The CPU it ran on last."""
+    cpu_time_ns: Count
+
+
+@dataclass(frozen=True, slots=True)
+class CpuTime:
+    """Where the time of one CPU went during the run, from /proc/stat."""
+
+    cpu: Cpu
+    steal_ns: Count
+    irq_ns: Count
+    softirq_ns: Count
+    user_ns: Count
+    system_ns: Count
+    idle_ns: Count
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Deltas of the machine's own counters over the run."""
+
+    interrupts: tuple[CounterDelta, ...]
+    softirqs: tuple[CounterDelta, ...]
+    cpu_times: tuple[CpuTime, ...]
+    kernel_threads: tuple[KernelThread, ...]
+    kernel_threads_left_out: Count
+    kernel_threads_left_out_ns: Count
+    throttle_counts: Mapping[Cpu, Count] | None
+    """Thermal throttle events per CPU; None where the machine has no counter."""
+    smi_count: Count | None
+    realtime_step_ns: Count
+    """Largest jump of CLOCK_REALTIME against CLOCK_MONOTONIC between two ticks."""
+    suspended_ns: Count
+
+
+@dataclass(frozen=True, slots=True)
+class AgentResult:
+    """The last line of a measurement."""
+
+    type: Literal["result"] = field(kw_only=True, default="result")
+    start_ns: Count
+    end_ns: Count
+    stopped: Text | None
+    """Why it ended before its time (`signal`, `parent`, `link`); None if it did not."""
+    locked_kb: Count
+    dma_latency_us: Count | None
+    dma_latency_held: Flag
+    housekeeping_cpu: Count | None
+    kernel_log_lost: Count
+    kernel_log: Text
+    """`watched`, or why it could not be: `denied`, `missing`."""
+    threads: tuple[ThreadResult, ...]
+    machine: Machine
+    ticks_lost: Count = 0
+    """Ticks the agent could not write because nobody read them in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """First line: who measures, and with which options as the agent took them."""
+
+    type: Literal["hello"] = field(kw_only=True, default="hello")
+    schema: Count
+    agent: Text
+    arch: Text
+    options: Mapping[str, Any]
+    restored: tuple[Text, ...] = ()
+    """Settings that a killed run had left changed and that were put back now."""
+
+
+@dataclass(frozen=True, slots=True)
+class TickCpu:
+    """One thread's state in a tick; `max_ns` is of the last second, 0 if no sample."""
+
+    cpu: Cpu | None
+    samples: Count
+    skipped: Count
+    max_ns: Count
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Once a second: how far the threads are, and the state of the hardware."""
+
+    type: Literal["tick"] = field(kw_only=True, default="tick")
+    t_ns: Count
+    """Since the start of the measurement."""
+    cpus: tuple[TickCpu, ...]
+    freq_khz: Mapping[Cpu, Count]
+    temp_mc: Mapping[Text, int]
+
+
+@dataclass(frozen=True, slots=True)
+class WorstSoFar:
+    """A CPU had a new maximum since the last tick."""
+
+    type: Literal["worst"] = field(kw_only=True, default="worst")
+    wakeup: Wakeup
+
+
+@dataclass(frozen=True, slots=True)
+class KernelMessage:
+    """A line the kernel logged during the run; level as in syslog (0 worst)."""
+
+    type: Literal["kmsg"] = field(kw_only=True, default="kmsg")
+    time_us: Count
+    level: Count
+    text: Text
+
+
+@dataclass(frozen=True, slots=True)
+class AgentError:
+    """The agent gave up; `cause` is a word from the contract, `remedy` what to type."""
+
+    type: Literal["error"] = field(kw_only=True, default="error")
+    message: Text
+    cause: Text
+    remedy: Text
+
+
+@dataclass(frozen=True, slots=True)
+class LoadHello:
+    """First line of the guard: the load runs, as this process."""
+
+    type: Literal["load-hello"] = field(kw_only=True, default="load-hello")
+    schema: Count
+    pid: Count
+    argv: tuple[Text, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadTick:
+    """Once a second from the guard: is the load alive, and how much has it run."""
+
+    type: Literal["load"] = field(kw_only=True, default="load")
+    t_ns: Count
+    processes: Count
+    cpu_ns: Count
+
+
+@dataclass(frozen=True, slots=True)
+class LoadEnd:
+    """Last line of the guard: how the load ended."""
+
+    type: Literal["load-end"] = field(kw_only=True, default="load-end")
+    status: Count | None
+    signal: Count | None
+    asked: Flag
+    """True if the load was told to stop; False if it ended by itself."""
+    killed: Count
+    """Processes that did not end when asked and were killed."""
+    oom_kills: Count | None
+    cpu_ns: Count
+
+
+@dataclass(frozen=True, slots=True)
+class FileLine:
+    """A file of the target, as `read` found it; base64 is there if status is `ok`."""
+
+    type: Literal["file"] = field(kw_only=True, default="file")
+    path: Text
+    status: Literal["ok", "missing", "denied"]
+    base64: Annotated[str, Field(max_length=MAX_LINE_BYTES)] = ""
+    reason: Text = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """`keep` has taken charge of its directory."""
+
+    type: Literal["keep"] = field(kw_only=True, default="keep")
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """`restore` has put a setting back."""
+
+    type: Literal["restored"] = field(kw_only=True, default="restored")
+    knob: Text
+
+
+Line = Annotated[
+    Hello
+    | Tick
+    | WorstSoFar
+    | KernelMessage
+    | AgentResult
+    | AgentError
+    | LoadHello
+    | LoadTick
+    | LoadEnd
+    | FileLine
+    | Keeping
+    | Restored,
+    Field(discriminator="type"),
+]
+
+
+@cache
+def _line_adapter() -> TypeAdapter[Line]:
+    return TypeAdapter(Line, config=ConfigDict(hide_input_in_errors=True))
+
+
+def parse_line(line: bytes) -> Line:
+    """Read one line of the agent; raise ContractError if it is not one."""
+    if len(line) > MAX_LINE_BYTES:
+        raise ContractError(f"the agent wrote a line of {len(line)} bytes")
+    try:
+        return _line_adapter().validate_json(line)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "line"
+        raise ContractError(
+            f"the agent wrote a line that breaks its contract: {where}: "
+            f"{first['msg']} (in {line[:60].decode('utf-8', 'replace')!a})"
+        ) from error
+
+
+def dump_line(line: Line) -> bytes:
+    """Write a line as the agent would: the inverse of `parse_line`."""
+    return _line_adapter().dump_json(line)
+
+
+def bucket_width_ns(low_ns: int) -> int:
+    """Return how many ns the bucket that starts at low_ns spans."""
+    return (
+        1
+        if low_ns < 1 << HIST_SUB_BITS
+        else 1 << (low_ns.bit_length() - 1 - HIST_SUB_BITS)
+    )
+
+
+def is_bucket_low(low_ns: int) -> bool:
+    """Whether some bucket starts at low_ns."""
+    return 0 <= low_ns < 1 << HIST_MAX_BITS and low_ns % bucket_width_ns(low_ns) == 0
+
+
+def result_digest(threads: Sequence[ThreadResult]) -> str:
+    """
+    SHA-256 over what was measured: equal digests mean the same measurement.
+
+    Covers, per CPU: histogram, sums, min, max, skipped, early, worst (DESIGN 3).
+    """
+    seen = [
+        {
+            "cpu": t.cpu,
+            "histogram": [list(pair) for pair in t.histogram],
+            "sum_ns": str(t.sum_ns),
+            "sum_sq_ns2": str(t.sum_sq_ns2),
+            "min_ns": t.min_ns,
+            "max_ns": t.max_ns,
+            "skipped": t.skipped,
+            "early": t.early,
+            "worst": [[w.cpu, w.seq, w.expiry_ns, w.wake_ns] for w in t.worst],
+        }
+        for t in threads
+    ]
+    canonical = json.dumps(seen, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()

@@ -1,0 +1,41 @@
+"""
+Every error this program raises on purpose, and the exit status of each.
+
+    RtscopeError
+    ├── UsageError           2  the command line or the campaign file is wrong
+    └── MeasurementError     3  no valid measurement
+        ├── RecordError         a record cannot be read or written
+        ├── ContractError       the agent wrote something its contract does not allow
+        └── TargetError         the machine did not do what it was told
+
+Status 1 is no error: it says "measured, and the limit was exceeded". Whatever is
+not a RtscopeError is a bug of ours and keeps its traceback.
+"""
+
+
+class RtscopeError(Exception):
+    """The base class; `cli.main` prints it as one message without a traceback."""
+
+    exit_status = 3
+
+
+class UsageError(RtscopeError):
+    """The user can put it right by changing what they typed or wrote."""
+
+    exit_status = 2
+
+
+class MeasurementError(RtscopeError):
+    """The run has no valid result. Never to be reported as a latency verdict."""
+
+
+class RecordError(MeasurementError):
+    """A record is missing, damaged, too new, or cannot be written."""
+
+
+class ContractError(MeasurementError):
+    """The agent's output is not what its contract promises."""
+
+
+class TargetError(MeasurementError):
+    """A command on the target failed, or the target stopped answering."""
