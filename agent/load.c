@@ -21,7 +21,7 @@
 #include "version.h"
 
 #define CHECK_NS	 (250 * INT64_C(1000000))
-#define POLITE_MS	 4000 /* stress-ng writes its metrics after SIGINT */
+#define POLITE_MS	 12000 /* stress-ng cleans up and writes its metrics after SIGINT */
 #define IMPATIENT_MS	 300
 #define GRACE_AFTER_TERM 1000
 

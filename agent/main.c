@@ -6,6 +6,7 @@
  *   load      runs a command as the load and answers for it
  *   keep      holds a private directory and removes it when the host is gone
  *   read      files of this machine, for the host's facts
+ *   disk      how much room a directory has
  *   restore   puts back what a killed agent had changed
  *   version   of the agent and the contract
  *
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "disk.h"
 #include "journal.h"
 #include "load.h"
 #include "measure.h"
@@ -68,6 +70,8 @@ static int run_command(struct options *o, struct emit *out)
 		return keep(o, out);
 	case COMMAND_READ:
 		return readfile(o->operand, o->operands, out);
+	case COMMAND_DISK:
+		return disk(o->operand, o->operands, out);
 	case COMMAND_RESTORE:
 		return restore(out);
 	case COMMAND_VERSION:

@@ -60,6 +60,7 @@ static const struct {
 } commands[] = {
 	{ "measure", COMMAND_MEASURE }, { "load", COMMAND_LOAD },
 	{ "keep", COMMAND_KEEP },	{ "read", COMMAND_READ },
+	{ "disk", COMMAND_DISK },
 	{ "restore", COMMAND_RESTORE }, { "version", COMMAND_VERSION },
 };
 
@@ -217,7 +218,8 @@ static int check_command(struct options *o, char error[OPTIONS_TEXT])
 	case COMMAND_KEEP:
 		return o->operands == 1 ? 0 : refuse(error, "keep: name one directory");
 	case COMMAND_READ:
-		return o->operands ? 0 : refuse(error, "read: no paths");
+	case COMMAND_DISK:
+		return o->operands ? 0 : refuse(error, "no paths");
 	default:
 		return 0;
 	}
@@ -235,8 +237,8 @@ int options_parse(int argc, char **argv, struct options *out, char error[OPTIONS
 	};
 
 	if (argc < 2)
-		return refuse(error, "no command: measure, load, keep, read, restore or "
-				     "version");
+		return refuse(error, "no command: measure, load, keep, read, disk, restore "
+				     "or version");
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (strcmp(argv[1], commands[i].name) == 0) {
 			out->command = commands[i].command;

@@ -23,6 +23,7 @@ enum command {
 	COMMAND_LOAD,
 	COMMAND_KEEP,
 	COMMAND_READ,
+	COMMAND_DISK,
 	COMMAND_RESTORE,
 	COMMAND_VERSION,
 };
@@ -56,7 +57,7 @@ struct options {
 	uid_t uid;
 	gid_t gid;
 
-	/* load: the command; read: the paths; keep: the directory */
+	/* load: the command; read, disk: the paths; keep: the directory */
 	char **operand;
 	int operands;
 };

@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_BYTES (4 * 1024 * 1024)
+#define MAX_BYTES   (4 * 1024 * 1024)
+#define CHUNK_BYTES 65536 /* sysctl files answer ENOMEM to a larger read */
 
 static void encode(const unsigned char in[3], size_t size, char out[4])
 {
@@ -61,7 +62,9 @@ static long read_all(const char *path, unsigned char *bytes)
 	if (fd < 0)
 		return fd;
 	while (n > 0 && used < MAX_BYTES) {
-		n = read(fd, bytes + used, (size_t)(MAX_BYTES - used));
+		long room = MAX_BYTES - used;
+
+		n = read(fd, bytes + used, (size_t)(room < CHUNK_BYTES ? room : CHUNK_BYTES));
 		if (n > 0)
 			used += n;
 	}

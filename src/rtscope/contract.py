@@ -17,7 +17,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     BeforeValidator,
-    ConfigDict,
     Field,
     PlainSerializer,
     TypeAdapter,
@@ -318,6 +317,17 @@ class FileLine:
 
 
 @dataclass(frozen=True, slots=True)
+class DiskLine:
+    """Room of a directory of the target; `fs_magic` as in the kernel's magic.h."""
+
+    type: Literal["disk"] = field(kw_only=True, default="disk")
+    path: Text
+    fs_magic: Count
+    free_bytes: Count
+    free_inodes: Count
+
+
+@dataclass(frozen=True, slots=True)
 class Keeping:
     """`keep` has taken charge of its directory."""
 
@@ -343,6 +353,7 @@ Line = Annotated[
     | LoadTick
     | LoadEnd
     | FileLine
+    | DiskLine
     | Keeping
     | Restored,
     Field(discriminator="type"),
@@ -351,7 +362,7 @@ Line = Annotated[
 
 @cache
 def _line_adapter() -> TypeAdapter[Line]:
-    return TypeAdapter(Line, config=ConfigDict(hide_input_in_errors=True))
+    return TypeAdapter(Line)
 
 
 def parse_line(line: bytes) -> Line:

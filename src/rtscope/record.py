@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from rtscope.caveats import Caveat
 from rtscope.contract import (
@@ -115,7 +115,7 @@ class RunRecord:
 
 @cache
 def _adapter() -> TypeAdapter[RunRecord]:
-    return TypeAdapter(RunRecord, config=ConfigDict(hide_input_in_errors=True))
+    return TypeAdapter(RunRecord)
 
 
 def record_from_json(text: bytes, *, name: str) -> RunRecord:

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+# All that a user or developer of this tree needs to type. Each target does its own
+# set-up, and a second call does not repeat it. `make` alone lists the targets.
+
+PYTHON ?= python3
+PY     := .venv/bin/python
+NATIVE := $(patsubst armv8l,armv7l,$(shell uname -m))
+PYTEST := $(PY) -m pytest -q
+
+# -n 2: a test run must not be slower on a machine of two CPUs than on one.
+FAST_TESTS := tests/unit tests/cli tests/golden tests/test_layers.py
+SCRIPTS    := setup/packages setup/environment .ci/run
+C_FILES    := $(wildcard agent/*.[ch] agent/tests/*.[ch])
+
+help:                 ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1 \t/p' Makefile | expand -t 10
+	@echo "Options of a measurement: make run ARGS='--duration 10m --load idle,os'"
+
+run: agent-native     ## measure this machine for about two minutes, and show the result
+	@.venv/bin/rtscope run $(ARGS)
+
+check: style types    ## all that a commit has to pass, without measuring: under a minute
+	$(PYTEST) -n 2 -m "not system" $(FAST_TESTS)
+	@$(MAKE) -s -C agent check WERROR=1
+	@$(MAKE) -s -C agent check WERROR=1 SAN=address,undefined
+	@$(MAKE) -s -C agent check WERROR=1 SAN=thread
+
+test: packages-test   ## every test: check, all architectures, real agent, loads and sshd
+	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory agent WERROR=1
+	@$(MAKE) -s -C agent reproducible WERROR=1
+	@for arch in $(filter-out $(NATIVE),x86_64 aarch64 armv7l riscv64); do \
+		$(MAKE) -s -C agent check ARCH=$$arch || exit 1; done
+	$(PYTEST) -m system tests/system
+
+fmt: .venv/.stamp-dev ## rewrite the code in the house style
+	$(PY) -m ruff check --fix-only .
+	$(PY) -m ruff format .
+	.venv/bin/clang-format -i $(C_FILES)
+
+bench: packages-bench .venv/.stamp-dev agent-native ## compare the agent with cyclictest, and count its cost
+	@for bench in bench/*.py; do echo "--- $$bench"; $(PY) $$bench || exit 1; done
+
+golden: .venv/.stamp-dev ## rewrite the golden files; read their diff before you commit
+	$(PYTEST) tests/golden --rewrite-golden
+
+docs: .venv/.stamp-dev ## generate docs/reference from the program
+	$(PY) docs/generate.py
+
+agent: .venv/.stamp-run ## build the agent for all four architectures
+	@$(MAKE) --no-print-directory -C agent all
+
+clean:                ## remove what was built; .venv and measured records stay
+	@$(MAKE) -s -C agent clean
+	rm -rf build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+style: .venv/.stamp-dev
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+	.venv/bin/clang-format --dry-run -Werror $(C_FILES)
+	shellcheck $(SCRIPTS)
+
+types: .venv/.stamp-dev
+	$(PY) -m mypy
+
+agent-native: .venv/.stamp-run
+	@$(MAKE) --no-print-directory -C agent
+
+packages-%:
+	@setup/packages $*
+
+# --- the environment -------------------------------------------------------------
+
+NEEDED := pyproject.toml constraints.txt setup/environment
+
+# An environment that was made in another folder, before this one was moved or
+# copied, is made again.
+ifeq ($(shell grep -sF 'venv $(CURDIR)/.venv' .venv/pyvenv.cfg),)
+NEEDED += FORCE
+endif
+
+.venv/.stamp-run: $(NEEDED) | packages-run
+	@PYTHON='$(PYTHON)' setup/environment run
+
+.venv/.stamp-dev: $(NEEDED) | packages-check
+	@PYTHON='$(PYTHON)' setup/environment dev
+
+.PHONY: help run check test fmt bench golden docs agent clean style types \
+	agent-native FORCE

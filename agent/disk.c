@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#include "disk.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/vfs.h>
+
+#include "measure.h"
+
+int disk(char **paths, int count, struct emit *out)
+{
+	for (int i = 0; i < count; i++) {
+		struct statfs st;
+		char message[512];
+
+		if (statfs(paths[i], &st) < 0) {
+			snprintf(message, sizeof(message), "cannot look at %.300s: %s",
+				 paths[i], strerror(errno));
+			return measure_fail(out, "missing", message,
+					    "name a directory that exists");
+		}
+		emit_begin(out, "disk");
+		emit_text(out, "path", paths[i]);
+		/* the file system's magic number: linux/magic.h */
+		emit_int(out, "fs_magic", (int64_t)(st.f_type & 0xffffffffL));
+		emit_int(out, "free_bytes", (int64_t)st.f_bavail * st.f_bsize);
+		emit_int(out, "free_inodes", (int64_t)st.f_ffree);
+		emit_end(out);
+	}
+	return 0;
+}

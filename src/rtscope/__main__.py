@@ -1,0 +1,5 @@
+"""`python -m rtscope` is `rtscope`."""
+
+from rtscope.cli.main import main
+
+main()

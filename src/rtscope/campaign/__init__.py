@@ -1,0 +1,31 @@
+"""
+What is to be measured: a campaign, from a file, from options, or from a record.
+
+All three go through the same keys and the same checks (`keys`, `check`), so a value
+is refused with the same words wherever it was written.
+"""
+
+from rtscope.campaign.document import (
+    MAX_FILE_BYTES,
+    default_campaign,
+    from_dict,
+    load_campaign,
+    to_dict,
+    with_options,
+)
+from rtscope.campaign.keys import TABLES, Key, duration_text
+from rtscope.campaign.model import Campaign, RunTable
+
+__all__ = [
+    "MAX_FILE_BYTES",
+    "TABLES",
+    "Campaign",
+    "Key",
+    "RunTable",
+    "default_campaign",
+    "duration_text",
+    "from_dict",
+    "load_campaign",
+    "to_dict",
+    "with_options",
+]

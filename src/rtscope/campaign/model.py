@@ -1,0 +1,82 @@
+"""The resolved campaign: every default filled in, every value in range."""
+
+from dataclasses import dataclass
+
+from rtscope.units import NS_PER_S, NS_PER_US
+
+REALTIME_POLICIES = ("fifo", "rr")
+"""The policies that have a priority."""
+
+POLICIES = (*REALTIME_POLICIES, "other", "batch", "idle", "deadline")
+
+DEFAULT_PRIORITY = 99
+"""As cyclictest's users have it: nothing but the kernel's own threads is in the way."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunTable:
+    """One [[run]]: the product of everything listed, repeated."""
+
+    loads: tuple[str, ...] = ("idle", "cpu", "os", "memory", "storage")
+    durations_ns: tuple[int, ...] = (20 * NS_PER_S,)
+    policy_names: tuple[str, ...] = ("fifo",)
+    priorities: tuple[int, ...] = ()
+    """For fifo and rr; empty means DEFAULT_PRIORITY."""
+    intervals_ns: tuple[int, ...] = (200 * NS_PER_US,)
+    repetitions: int = 1
+    cpus: tuple[int, ...] | None = None
+    """The CPUs to measure; None means all that the agent may use."""
+
+    @property
+    def policies(self) -> tuple[tuple[str, int], ...]:
+        """(policy, priority) pairs; the priority is 0 for policies without one."""
+        return tuple(
+            (name, priority)
+            for name in self.policy_names
+            for priority in (
+                self.priorities or (DEFAULT_PRIORITY,)
+                if name in REALTIME_POLICIES
+                else (0,)
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """Everything that decides what is measured, and how the machine is set for it."""
+
+    name: str = "campaign"
+    target: str = "local"
+    """`local`, `ssh:HOST` or `virtual:BOARD`."""
+    kernels: tuple[str, ...] = ()
+    """Empty means the kernel that runs."""
+    runs: tuple[RunTable, ...] = (RunTable(),)
+    order: str = "interleaved"
+    """`interleaved` (A B A B: a drift hits both alike) or `blocked` (A A B B)."""
+    settle_ns: int = 0
+    """How long the machine is left alone before the first run."""
+    warmup_ns: int = NS_PER_S
+    """How long a load runs before its samples count."""
+    deadline_ns: int | None = None
+    claim: tuple[int, int] | None = None
+    """(misses, ns): fewer than so many misses in that time is to be shown."""
+    min_boots: int = 1
+    """How often the machine must have been booted for a claim to hold."""
+    seed: int | None = None
+    worst: int = 16
+    """How many of the worst wake-ups each CPU keeps."""
+    deadline_runtime_ns: int | None = None
+    """SCHED_DEADLINE: the run time reserved per interval; None means half of it."""
+    command: tuple[str, ...] = ()
+    """The custom load."""
+    governor: str | None = None
+    """The CPU frequency governor to set for the campaign; None leaves it alone."""
+    hold_cpu_awake: bool = False
+    rt_throttling: str = "keep"
+    """`keep` or `off` (for the campaign)."""
+    storage_dir: str | None = None
+
+    @property
+    def loads(self) -> tuple[str, ...]:
+        """Return every load that runs, each once, in the order of the file."""
+        return tuple(dict.fromkeys(load for run in self.runs for load in run.loads))

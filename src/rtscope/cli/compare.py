@@ -1,0 +1,49 @@
+"""Compare records: machines, kernels or settings, run by run."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rtscope.cli.output import stdout_console
+from rtscope.errors import UsageError
+from rtscope.record import RunRecord, write_atomically
+from rtscope.report.comparepage import render_comparison_page
+from rtscope.report.comparetext import print_comparison
+from rtscope.report.comparison import build_comparison
+from rtscope.resultdir import open_records
+from rtscope.units import parse_duration
+
+
+def compare(
+    record: Annotated[
+        list[str],
+        typer.Argument(help="Two or more: DIR, or LABEL=DIR to name it in the report."),
+    ],
+    *,
+    html: Annotated[Path | None, typer.Option(help="Write the page here.")] = None,
+    deadline: Annotated[
+        str | None, typer.Option(help="Compare the misses of this too: 200us.")
+    ] = None,
+) -> int:
+    """Compare records: machines, kernels or settings, run by run."""
+    sets: dict[str, list[RunRecord]] = {}
+    for word in record:
+        label, path = _labelled(word)
+        if label in sets:
+            raise UsageError(f"two records are called {label!a}; write NAME=DIR")
+        sets[label] = open_records(path)
+    comparison = build_comparison(
+        sets, deadline_ns=parse_duration(deadline) if deadline else None
+    )
+    if html is not None:
+        write_atomically(html, render_comparison_page(comparison).encode())
+    print_comparison(comparison, stdout_console(), page=str(html) if html else None)
+    return 0
+
+
+def _labelled(word: str) -> tuple[str, Path]:
+    label, equals, path = word.partition("=")
+    if equals and label and path and not Path(word).exists():
+        return label, Path(path)
+    return Path(word).resolve().name, Path(word)

@@ -1,0 +1,77 @@
+"""
+The `rtscope` command: choose the verb, run it, turn errors into an exit status.
+
+0 held or done, 1 limit exceeded or check failed, 2 usage, 3 no valid measurement,
+4 a claim not shown, 130 interrupted.
+"""
+
+import functools
+import signal
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import NoReturn
+
+import typer
+
+from rtscope import __version__
+from rtscope.cli import compare, report, run
+from rtscope.errors import RtscopeError
+
+INTERRUPTED = 130
+
+Verb = Callable[..., int]
+
+
+def _exits(verb: Verb) -> Callable[..., None]:
+    """Make a verb end the program: with its status, or with that of its error."""
+
+    @functools.wraps(verb)
+    def command(*args: object, **options: object) -> None:
+        try:
+            status = verb(*args, **options)
+        except RtscopeError as error:
+            print(f"rtscope: {error}", file=sys.stderr)
+            status = error.exit_status
+        except KeyboardInterrupt:
+            print("rtscope: interrupted", file=sys.stderr)
+            status = INTERRUPTED
+        raise typer.Exit(status)
+
+    return command
+
+
+app = typer.Typer(
+    name="rtscope",
+    help="How late a Linux machine wakes real-time threads, and what may be promised.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("run")(_exits(run.run))
+app.command("report")(_exits(report.report))
+app.command("compare")(_exits(compare.compare))
+
+
+@app.callback(invoke_without_command=True)
+def _version(
+    *,
+    version: bool = typer.Option(False, "--version", help="Print the version."),
+) -> None:
+    if version:
+        print(f"rtscope {__version__}")
+        raise typer.Exit
+
+
+def _interrupt(_signo: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def main() -> NoReturn:
+    """Run the command line and exit."""
+    # What ends us otherwise is to put the machine back as Ctrl-C does.
+    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGHUP, _interrupt)
+    app()
+    raise SystemExit(0)

@@ -1,0 +1,52 @@
+"""Where results go: which format, which file, and how a page is written."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+
+from rich.console import Console
+
+from rtscope.record import write_atomically
+from rtscope.report.csvfile import render_csv
+from rtscope.report.html import render_html
+from rtscope.report.jsonfile import render_json
+from rtscope.report.markdown import render_markdown
+from rtscope.report.model import Model
+from rtscope.report.text import print_text
+
+
+class Format(StrEnum):
+    """How a report is printed."""
+
+    TABLE = "table"
+    MARKDOWN = "markdown"
+    CSV = "csv"
+    JSON = "json"
+
+
+def stdout_console() -> Console:
+    """Return the console for results: colours on a terminal only, NO_COLOR kept."""
+    return Console(highlight=False)
+
+
+def stderr_console() -> Console:
+    """Return the console for talk."""
+    return Console(stderr=True, highlight=False)
+
+
+def print_report(model: Model, form: Format, *, page: Path | None = None) -> None:
+    """Print a report on standard output."""
+    match form:
+        case Format.TABLE:
+            print_text(model, stdout_console(), page=str(page) if page else None)
+        case Format.MARKDOWN:
+            sys.stdout.write(render_markdown(model))
+        case Format.CSV:
+            sys.stdout.write(render_csv(model))
+        case Format.JSON:
+            sys.stdout.write(render_json(model))
+
+
+def write_page(model: Model, path: Path) -> None:
+    """Write the page of a report; RecordError if it cannot be written."""
+    write_atomically(path, render_html(model).encode())

@@ -1,0 +1,64 @@
+"""The deadline that a verdict is asked for: from the campaign, or from options."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rtscope.campaign import Campaign, from_dict
+from rtscope.errors import UsageError
+from rtscope.record import RunRecord
+from rtscope.report.model import Model, build_model
+from rtscope.stats.verdict import Claim
+from rtscope.units import parse_claim, parse_duration
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is to be judged; without a deadline nothing is."""
+
+    deadline_ns: int | None
+    claim: Claim | None
+    min_boots: int
+
+
+def asked_by(campaign: Campaign) -> Question:
+    """Return the question that the campaign asks."""
+    claim = None if campaign.claim is None else Claim(*campaign.claim)
+    return Question(campaign.deadline_ns, claim, campaign.min_boots)
+
+
+def asked_with(
+    records: Sequence[RunRecord],
+    *,
+    deadline: str | None,
+    claim: str | None,
+    min_boots: int | None,
+) -> Question:
+    """Return the question of the options; what is not given is as in the records."""
+    before = (
+        asked_by(from_dict(dict(records[0].campaign), source="the record"))
+        if records
+        else Question(None, None, 1)
+    )
+    deadline_ns = parse_duration(deadline) if deadline else before.deadline_ns
+    if claim and deadline_ns is None:
+        raise UsageError("--claim is about a deadline: add --deadline 200us")
+    return Question(
+        deadline_ns,
+        Claim(*parse_claim(claim)) if claim else before.claim,
+        min_boots or before.min_boots,
+    )
+
+
+def model_of(records: Sequence[RunRecord], question: Question) -> Model:
+    """Build the report that answers the question."""
+    return build_model(
+        records,
+        deadline_ns=question.deadline_ns,
+        claim=question.claim,
+        min_boots=question.min_boots,
+    )
+
+
+def exit_status(model: Model) -> int:
+    """Return 0, or what the verdict says; INVALID runs without a question give 3."""
+    return 0 if model.verdict is None else model.verdict.exit_status

@@ -1,0 +1,320 @@
+"""
+Do what the plan says, on a target: the only module that changes a machine.
+
+Per run, in this order: facts, load on, measurement, load off, facts, record saved.
+Records are yielded as they are done, so an interrupted campaign keeps what it has.
+"""
+
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from rtscope import __version__, facts, klog, room
+from rtscope.campaign import Campaign, to_dict
+from rtscope.caveats import Caveat, gravest_first, make
+from rtscope.contract import Line, result_digest
+from rtscope.cpulist import format_cpulist
+from rtscope.errors import ContractError, MeasurementError, TargetError
+from rtscope.loadproof import caveats_from_load
+from rtscope.loads import LoadCommand, Need, get_load, make_command, throughput_of
+from rtscope.observe import Observation, Request, observe
+from rtscope.plan import Plan
+from rtscope.reading import read, text_of
+from rtscope.record import FactValue, LoadRecord, Run, RunRecord
+from rtscope.resultdir import ResultDir
+from rtscope.target import Target
+
+LOG_TAIL = 4000
+
+Facts = Mapping[str, FactValue]
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """The machine is left alone before the first run."""
+
+    duration_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunBegins:
+    """A run is about to start."""
+
+    number: int
+    of: int
+    run: Run
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A line of the agents, during a run."""
+
+    line: Line
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnds:
+    """A run is over and its record saved."""
+
+    record: RunRecord
+
+
+Event = Settling | RunBegins | Heard | RunEnds
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What all runs of a campaign share."""
+
+    target: Target
+    campaign: Campaign
+    command: tuple[str, ...]
+    """What to type to repeat the campaign."""
+    cpus: tuple[int, ...]
+    versions: Mapping[str, str]
+    say: Callable[[Event], None]
+
+
+def execute(
+    plan: Plan,
+    campaign: Campaign,
+    target: Target,
+    store: ResultDir,
+    *,
+    command: tuple[str, ...],
+    say: Callable[[Event], None],
+) -> Iterator[RunRecord]:
+    """
+    Measure every run of the plan, save and yield its record.
+
+    Raises MeasurementError or TargetError with the first cause; records saved before
+    it stay. KeyboardInterrupt is raised again after the agents have been ended and
+    what was measured has been saved as interrupted.
+    """
+    work = _Work(
+        target=target,
+        campaign=campaign,
+        command=command,
+        cpus=room.usable_cpus(target),
+        versions=_load_programs(plan, target),
+        say=say,
+    )
+    if plan.settle_ns:
+        say(Settling(plan.settle_ns))
+        time.sleep(plan.settle_ns / 1e9)
+    for number, run in enumerate(plan.runs, 1):
+        say(RunBegins(number, len(plan.runs), run))
+        record, interrupted = _measure(work, run)
+        store.save(record, interrupted=interrupted)
+        say(RunEnds(record))
+        yield record
+        if interrupted:
+            raise KeyboardInterrupt
+
+
+def _load_programs(plan: Plan, target: Target) -> Mapping[str, str]:
+    """Return the versions of what the loads need; TargetError names what is missing."""
+    loads = [get_load(name) for name in dict.fromkeys(run.load for run in plan.runs)]
+    needy = [load.name for load in loads if load.uses_stress_ng]
+    if not needy:
+        return {}
+    version = target.program_version("stress-ng")
+    if version is None:
+        raise TargetError(
+            f"{target.name}: stress-ng is not installed there, and the loads "
+            f"{', '.join(needy)} need it; install it (Debian, Ubuntu: apt install "
+            "stress-ng), or measure without: --load idle"
+        )
+    return {"stress-ng": version}
+
+
+def _measure(work: _Work, run: Run) -> tuple[RunRecord, bool]:
+    began = time.monotonic()
+    before = facts.gather(work.target.reader)
+    loading = _prepare_load(work, run, before)
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    try:
+        seen = observe(
+            work.target,
+            _request(work, run, loading),
+            hear=lambda line: work.say(Heard(line)),
+        )
+    except MeasurementError as error:
+        words = _log_tail(work.target, loading).splitlines() if loading.args else []
+        last = f"; the load's last words: {words[-1][:300]}" if words else ""
+        raise type(error)(f"{work.target.name}, {run.id}: {error}{last}") from error
+    record = _record(
+        work,
+        run,
+        seen,
+        loading=loading,
+        around=(before, facts.gather(work.target.reader)),
+        started=started,
+        host_seconds=round(time.monotonic() - began, 3),
+    )
+    return record, seen.interrupted
+
+
+@dataclass(frozen=True, slots=True)
+class _Loading:
+    """How the load of one run is started."""
+
+    command: LoadCommand
+    args: tuple[str, ...]
+    """For the agent; empty for idle."""
+    log_path: str
+    yaml_path: str
+
+
+def _prepare_load(work: _Work, run: Run, before: Facts) -> _Loading:
+    load, target = get_load(run.load), work.target
+    token = secrets.token_hex(4)
+    log_path = target.work_path(f"load-{token}.log")
+    yaml_path = target.work_path(f"load-{token}.yaml")
+    storage, scratch = None, target.work_path(f"rtscope-scratch-{token}")
+    if Need.STORAGE in load.needs:
+        directory = work.campaign.storage_dir or target.default_storage_dir
+        storage = room.storage_room(target, directory)
+        scratch = f"{directory.rstrip('/')}/rtscope-scratch-{token}"
+    cpus = run.cpus or work.cpus
+    some = cpus != work.cpus
+    command = make_command(
+        load,
+        workers=len(cpus),
+        cpus=format_cpulist(cpus) if some else None,
+        scratch_dir=scratch,
+        yaml_path=yaml_path,
+        duration_s=int((run.duration_ns + work.campaign.warmup_ns) / 1e9) + 1,
+        memory=room.memory_room(before),
+        storage=storage,
+        custom=work.campaign.command,
+    )
+    if not command.argv:
+        return _Loading(command, (), log_path, yaml_path)
+    limit, user = command.memory_limit_bytes, target.load_user()
+    args = (
+        *("load", "--log", log_path, "--scratch", scratch),
+        *(("--memory-limit", str(limit)) if limit else ()),
+        *(("--user", f"{user[0]}:{user[1]}") if limit and user else ()),
+        *("--", *command.argv),
+    )
+    return _Loading(command, args, log_path, yaml_path)
+
+
+def _knobs(campaign: Campaign) -> tuple[str, ...]:
+    governor = (f"governor={campaign.governor}",) if campaign.governor else ()
+    throttling = ("rt_runtime_us=-1",) if campaign.rt_throttling == "off" else ()
+    return (*governor, *throttling)
+
+
+def _request(work: _Work, run: Run, loading: _Loading) -> Request:
+    campaign = work.campaign
+    args = (
+        *("measure", "--policy", run.policy),
+        *(("--priority", str(run.priority)) if run.priority else ()),
+        *(
+            ("--runtime-ns", str(run.deadline_runtime_ns))
+            if run.deadline_runtime_ns
+            else ()
+        ),
+        *("--interval-ns", str(run.interval_ns)),
+        *("--duration-ns", str(run.duration_ns)),
+        *("--worst", str(campaign.worst)),
+        *(("--cpus", format_cpulist(run.cpus)) if run.cpus else ()),
+        *(("--hold-cpu-awake",) if campaign.hold_cpu_awake else ()),
+        *(part for knob in _knobs(campaign) for part in ("--set", knob)),
+    )
+    return Request(
+        measure_args=args,
+        measure_privileged=True,
+        load_args=loading.args,
+        load_privileged=loading.command.memory_limit_bytes is not None,
+        warmup_ns=campaign.warmup_ns,
+    )
+
+
+def _record(
+    work: _Work,
+    run: Run,
+    seen: Observation,
+    *,
+    loading: _Loading,
+    around: tuple[Facts, Facts],
+    started: str,
+    host_seconds: float,
+) -> RunRecord:
+    if seen.hello is None or seen.result is None:
+        raise TargetError("the agent did not introduce itself")
+    before, after = around
+    load = LoadRecord(
+        name=run.load,
+        argv=loading.command.argv,
+        version=work.versions.get("stress-ng") if loading.args else None,
+        ticks=tuple(seen.load_ticks),
+        end=seen.load_end,
+        throughput=_throughput(work.target, loading),
+        log_tail=_log_tail(work.target, loading),
+    )
+    record = RunRecord(
+        schema=1,
+        rtscope=__version__,
+        run=run,
+        command=work.command,
+        campaign=_campaign_dict(work.campaign),
+        started=started,
+        host_seconds=host_seconds,
+        facts_before=before,
+        facts_after=after,
+        hello=seen.hello,
+        ticks=tuple(seen.ticks),
+        result=seen.result,
+        load=load,
+        kernel_log=tuple(seen.kernel_log),
+        caveats=(),
+        result_digest=result_digest(seen.result.threads),
+    )
+    return replace(record, caveats=gravest_first(_caveats(work, seen, record, loading)))
+
+
+def _campaign_dict(campaign: Campaign) -> dict[str, Any]:
+    return to_dict(campaign)
+
+
+def _caveats(
+    work: _Work, seen: Observation, record: RunRecord, loading: _Loading
+) -> Iterator[Caveat]:
+    cpus = tuple(t.cpu for t in record.result.threads if t.cpu is not None)
+    yield from facts.caveats_from(
+        record.facts_before, record.facts_after, cpus=cpus or work.cpus
+    )
+    yield from klog.caveats_from_log(record.kernel_log, load=record.run.load)
+    yield from (make(name, detail) for name, detail in loading.command.caveats)
+    if knobs := _knobs(work.campaign):
+        yield make("knobs_changed", ", ".join(knobs))
+    if loading.args:
+        yield from caveats_from_load(
+            get_load(record.run.load),
+            record.load.ticks,
+            end=record.load.end,
+            ended_early=seen.load_ended_early,
+            window_ns=(record.result.start_ns, record.result.end_ns),
+        )
+
+
+def _throughput(target: Target, loading: _Loading) -> Mapping[str, float]:
+    if not loading.args:
+        return {}
+    text = text_of(read(target.reader, loading.yaml_path))
+    try:
+        return throughput_of(text) if text else {}
+    except ContractError:
+        return {}
+
+
+def _log_tail(target: Target, loading: _Loading) -> str:
+    if not loading.args:
+        return ""
+    return (text_of(read(target.reader, loading.log_path)) or "")[-LOG_TAIL:]

@@ -1,0 +1,1 @@
+"""Kernels: which one a machine runs, and how it was configured."""

@@ -1,0 +1,27 @@
+"""
+The loads that a machine is measured under: data in `loads.toml`, and their commands.
+
+Nothing here starts a process or looks at a machine: what is free comes in as a value,
+and an argument vector goes out.
+"""
+
+from rtscope.loads.catalogue import Load, Need, get_load, load_names
+from rtscope.loads.command import (
+    LoadCommand,
+    MemoryRoom,
+    StorageRoom,
+    make_command,
+)
+from rtscope.loads.throughput import throughput_of
+
+__all__ = [
+    "Load",
+    "LoadCommand",
+    "MemoryRoom",
+    "Need",
+    "StorageRoom",
+    "get_load",
+    "load_names",
+    "make_command",
+    "throughput_of",
+]

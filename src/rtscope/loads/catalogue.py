@@ -1,0 +1,72 @@
+"""The rows of `loads.toml`, typed."""
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib import resources
+
+from rtscope.errors import UsageError
+
+
+class Need(StrEnum):
+    """What a load must find on the machine besides stress-ng."""
+
+    MEMORY = "memory"
+    STORAGE = "storage"
+    MEMORY_LIMIT = "memory_limit"
+    COMMAND = "command"
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A row of the catalogue; `loads.toml` explains each field."""
+
+    name: str
+    title: str
+    why: str
+    argv: tuple[str, ...]
+    needs: frozenset[Need]
+    expects_progress: bool
+    default_bytes: int = 0
+    default_entries: int = 0
+
+    @property
+    def uses_stress_ng(self) -> bool:
+        """Whether the target must have stress-ng for it."""
+        return bool(self.argv)
+
+
+def load_names() -> tuple[str, ...]:
+    """Return the name of every load, in the order of the file."""
+    return tuple(_catalogue())
+
+
+def get_load(name: str) -> Load:
+    """Return a load; UsageError names the nearest one if there is none of this name."""
+    load = _catalogue().get(name)
+    if load is None:
+        near = difflib.get_close_matches(name[:64], load_names(), n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise UsageError(
+            f"no such load: {name[:64]!r}{hint} (loads: {', '.join(load_names())})"
+        )
+    return load
+
+
+@cache
+def _catalogue() -> Mapping[str, Load]:
+    text = resources.files("rtscope.loads").joinpath("loads.toml").read_text("utf-8")
+    return {
+        name: Load(
+            name=name,
+            **{
+                **row,
+                "argv": tuple(row["argv"]),
+                "needs": frozenset(map(Need, row["needs"])),
+            },
+        )
+        for name, row in tomllib.loads(text).items()
+    }

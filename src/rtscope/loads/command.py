@@ -1,0 +1,196 @@
+"""
+From a load to the command that runs it, bounded by what the machine has free.
+
+A load made smaller to fit carries the caveat `load_reduced`; one that cannot fit at
+all is a UsageError before anything starts. Only options that stress-ng has had since
+0.13 are used, so its version does not matter.
+"""
+
+from dataclasses import dataclass
+
+from rtscope.cpulist import parse_cpulist
+from rtscope.errors import UsageError
+from rtscope.loads.catalogue import Load, Need
+
+MIB = 1 << 20
+
+MIN_WORKER_BYTES = 16 * MIB
+"""Less per worker fits into the caches of a large processor: no memory load."""
+
+MIN_WORKER_ENTRIES = 64
+"""The fewest directories that stress-ng --dir takes."""
+
+BYTES_PER_ENTRY = 8192
+"""A directory takes a block of 4 KiB, and its inode and journal entry about another."""
+
+MIN_OOM_BYTES = 64 * MIB
+"""Below this stress-ng itself hardly starts."""
+
+IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs", "rootfs", "hugetlbfs"})
+"""File-system types that never reach a disk."""
+
+Reduction = tuple[str, str]
+"""A caveat as (id, detail)."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRoom:
+    """How much memory is free; MemAvailable of /proc/meminfo, or a cgroup's if less."""
+
+    available_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class StorageRoom:
+    """The directory named for the storage load, and what is free there."""
+
+    directory: str
+    file_systems: tuple[str, ...]
+    """Its type, and for an overlay also the type of what its upper layer lies on."""
+    free_bytes: int
+    free_inodes: int | None
+    """None where inodes are made as needed (btrfs, xfs may say 0 of 0)."""
+    allow_in_memory: bool = False
+    """True only where there is no disk by design, as on a virtual board."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadCommand:
+    """What to start; nothing, for idle."""
+
+    argv: tuple[str, ...]
+    memory_limit_bytes: int | None
+    """The bound of the memory cgroup to run it in; None: no cgroup."""
+    caveats: tuple[Reduction, ...]
+
+
+def make_command(
+    load: Load,
+    *,
+    workers: int,
+    cpus: str | None,
+    scratch_dir: str,
+    yaml_path: str,
+    duration_s: int,
+    memory: MemoryRoom,
+    storage: StorageRoom | None,
+    custom: tuple[str, ...],
+) -> LoadCommand:
+    """
+    Return the command for one run: one worker per measured CPU.
+
+    `cpus` (a CPU list) confines the workers to the measured CPUs; None lets them run
+    anywhere. The command ends by itself some time after `duration_s`, in case nobody
+    is left to end it. Raises UsageError if the load does not fit the machine.
+    """
+    if workers < 1:
+        raise UsageError(f"{load.name}: no CPU to load; write --cpus 0-3")
+    if Need.COMMAND in load.needs:
+        if not custom:
+            raise UsageError("the custom load needs a command; write --command 'ARGV'")
+        return LoadCommand(custom, None, ())
+    if not load.uses_stress_ng:
+        return LoadCommand((), None, ())
+
+    options, limit, caveats = _fit(load, workers, memory=memory, storage=storage)
+    argv = (
+        "stress-ng",
+        *(part.format(workers=workers) for part in load.argv),
+        *options,
+        *_common_options(duration_s, scratch_dir=scratch_dir, yaml_path=yaml_path),
+        *(("--taskset", cpus) if cpus and parse_cpulist(cpus) else ()),
+    )
+    return LoadCommand(argv, limit, caveats)
+
+
+def _common_options(
+    duration_s: int, *, scratch_dir: str, yaml_path: str
+) -> tuple[str, ...]:
+    # --no-rand-seed: two kernels that are compared get the same sequence of work.
+    safety_net_s = duration_s + max(60, duration_s // 10)
+    return (
+        "--no-rand-seed",
+        *("--temp-path", scratch_dir),
+        *("--timeout", f"{safety_net_s}s"),
+        "--metrics",
+        *("--yaml", yaml_path),
+    )
+
+
+def _fit(
+    load: Load, workers: int, *, memory: MemoryRoom, storage: StorageRoom | None
+) -> tuple[tuple[str, ...], int | None, tuple[Reduction, ...]]:
+    if Need.MEMORY in load.needs:
+        return _fit_memory(load, workers, room=memory)
+    if Need.STORAGE in load.needs:
+        return _fit_storage(load, workers, room=storage)
+    if Need.MEMORY_LIMIT in load.needs:
+        return _fit_memory_limit(load, workers, room=memory)
+    return (), None, ()
+
+
+def _fit_memory(
+    load: Load, workers: int, *, room: MemoryRoom
+) -> tuple[tuple[str, ...], int | None, tuple[Reduction, ...]]:
+    # stress-ng divides --vm-bytes among its workers (`vm_bytes /= num_instances` in
+    # stress-vm.c; seen with 0.15.06), though its manual says "per vm worker".
+    half = room.available_bytes // 2
+    if half >= load.default_bytes:
+        return (), None, ()
+    least = min(load.default_bytes, workers * MIN_WORKER_BYTES)
+    if half < least:
+        raise UsageError(
+            f"{load.name}: half of the free memory is {half // MIB} MiB, and {workers} "
+            f"workers need {least // MIB} MiB; free some memory, measure fewer CPUs "
+            "with --cpus, or leave this load out with --load"
+        )
+    given = half // MIB
+    detail = f"{given} MiB instead of {load.default_bytes // MIB} MiB for all workers"
+    return ("--vm-bytes", f"{given}m"), None, (("load_reduced", detail),)
+
+
+def _fit_storage(
+    load: Load, workers: int, *, room: StorageRoom | None
+) -> tuple[tuple[str, ...], int | None, tuple[Reduction, ...]]:
+    if room is None:
+        raise UsageError(
+            f"{load.name}: no directory to work in; write --storage-dir DIR"
+        )
+    in_memory = sorted(IN_MEMORY.intersection(room.file_systems))
+    if in_memory and not room.allow_in_memory:
+        raise UsageError(
+            f"{load.name}: {room.directory} lies in memory ({in_memory[0]}), so no "
+            "storage would be loaded; write --storage-dir with a directory on a disk"
+        )
+    entries = room.free_bytes // BYTES_PER_ENTRY
+    if room.free_inodes is not None:
+        entries = min(entries, room.free_inodes)
+    per_worker = entries // 2 // workers
+    if per_worker >= load.default_entries:
+        return (), None, ()
+    if per_worker < MIN_WORKER_ENTRIES:
+        need = 2 * workers * MIN_WORKER_ENTRIES
+        raise UsageError(
+            f"{load.name}: {room.directory} has room for {entries} more directories "
+            f"and {workers} workers need {need}; free some space or inodes there, or "
+            "write --storage-dir with another directory"
+        )
+    detail = f"{per_worker} directories per worker instead of {load.default_entries}"
+    return ("--dir-dirs", f"{per_worker}"), None, (("load_reduced", detail),)
+
+
+def _fit_memory_limit(
+    load: Load, workers: int, *, room: MemoryRoom
+) -> tuple[tuple[str, ...], int | None, tuple[Reduction, ...]]:
+    usual = (256 + 64 * workers) * MIB
+    quarter = room.available_bytes // 4
+    if quarter >= usual:
+        return (), usual, ()
+    if quarter < MIN_OOM_BYTES:
+        raise UsageError(
+            f"{load.name}: a quarter of the free memory is {quarter // MIB} MiB, and "
+            f"this load needs {MIN_OOM_BYTES // MIB} MiB to run out of; free some "
+            "memory, or leave this load out with --load"
+        )
+    detail = f"runs out of {quarter // MIB} MiB instead of {usual // MIB} MiB"
+    return (), quarter, (("load_reduced", detail),)

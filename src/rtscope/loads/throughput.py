@@ -1,0 +1,60 @@
+"""How much work a load got done, from the YAML file that stress-ng leaves behind."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+import yaml
+
+from rtscope.errors import ContractError
+
+MAX_YAML_BYTES = 64 * 1024
+"""stress-ng writes about 2 KiB; the parser is slow enough for more to matter."""
+
+MAX_DEPTH = 16
+
+_RATE = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,18})?")
+
+RATE = "bogo-ops-per-second-real-time"
+
+
+def throughput_of(yaml_text: str) -> Mapping[str, float]:
+    """
+    Return operations per second of real time by stressor; empty if none are named.
+
+    Raises ContractError if the text is not YAML as stress-ng writes it. It may come
+    from a board or with a record, so nothing about it is taken for granted.
+    """
+    if len(yaml_text) > MAX_YAML_BYTES:
+        raise ContractError(f"stress-ng's metrics have {len(yaml_text)} characters")
+    try:
+        _refuse_aliases_and_depth(yaml_text)
+        # BaseLoader makes text of every scalar: no number, date or type is guessed.
+        document = yaml.load(yaml_text, Loader=yaml.BaseLoader)
+    except yaml.YAMLError as error:
+        raise ContractError("stress-ng's metrics are not readable YAML") from error
+    return dict(_rates(document))
+
+
+def _refuse_aliases_and_depth(text: str) -> None:
+    # A few merged aliases expand to gigabytes, and the loader recurses as deep as the
+    # text goes; the events come from a loop, so they can be looked at first.
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.BaseLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise ContractError("stress-ng's metrics contain a YAML alias")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > MAX_DEPTH:
+            raise ContractError("stress-ng's metrics are nested too deeply")
+
+
+def _rates(document: object) -> Iterator[tuple[str, float]]:
+    metrics = document.get("metrics") if isinstance(document, dict) else None
+    for row in metrics if isinstance(metrics, list) else ():
+        if not isinstance(row, dict):
+            continue
+        name, rate = row.get("stressor"), row.get(RATE)
+        if isinstance(name, str) and isinstance(rate, str) and _RATE.fullmatch(rate):
+            yield name[:64], float(rate)

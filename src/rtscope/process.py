@@ -1,0 +1,84 @@
+"""
+Programs that rtscope starts: the only module that imports subprocess.
+
+Argument vectors, never shell strings; every call that waits has a limit. Children get
+a process group of their own, so that Ctrl-C in the terminal reaches rtscope alone,
+which then ends them in good order.
+"""
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import IO
+
+from rtscope.errors import TargetError
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A program that has ended."""
+
+    status: int
+    """Exit status; minus the signal's number if one ended it."""
+    stdout: bytes
+    stderr: str
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    timeout_s: float,
+    stdin: bytes = b"",
+    terminal: bool = False,
+) -> Completed:
+    """
+    Run a program to its end.
+
+    With `terminal` it may ask questions there (a password for sudo or ssh): it stays
+    in the foreground, and its own messages go to standard error. Raises TargetError
+    if the program is missing or does not end in time.
+    """
+    try:
+        done = subprocess.run(
+            list(argv),
+            input=stdin,
+            stdout=subprocess.PIPE,
+            stderr=None if terminal else subprocess.PIPE,
+            timeout=timeout_s,
+            check=False,
+            process_group=None if terminal else 0,
+        )
+    except FileNotFoundError as error:
+        raise TargetError(f"{argv[0]}: not installed on this machine") from error
+    except OSError as error:
+        raise TargetError(f"cannot run {argv[0]}: {error.strerror}") from error
+    except subprocess.TimeoutExpired as error:
+        raise TargetError(
+            f"{argv[0]} did not end within {timeout_s:.0f} s: {' '.join(argv)[:200]}"
+        ) from error
+    return Completed(
+        done.returncode,
+        done.stdout or b"",
+        (done.stderr or b"").decode("utf-8", "replace"),
+    )
+
+
+def start(argv: Sequence[str], *, stderr: IO[bytes]) -> "subprocess.Popen[bytes]":
+    """Start a program whose standard input and output are pipes held by the caller."""
+    try:
+        return subprocess.Popen(
+            list(argv),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            bufsize=0,
+            process_group=0,
+        )
+    except FileNotFoundError as error:
+        raise TargetError(f"{argv[0]}: not installed on this machine") from error
+    except OSError as error:
+        raise TargetError(f"cannot run {argv[0]}: {error.strerror}") from error
+
+
+TimeoutExpired = subprocess.TimeoutExpired
+"""Raised by the `wait` of a started program."""

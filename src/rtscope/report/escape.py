@@ -1,0 +1,60 @@
+"""
+Make foreign text harmless in each form that a report takes.
+
+Host names, command lines, task names, kernel messages and load names come from a
+machine or by mail. `printable` is applied once, when the model is built; each
+renderer then adds the escaping of its own form. HTML is escaped by the template
+engine (autoescape), rich by passing `Text`, never markup.
+"""
+
+import re
+import unicodedata
+
+MAX_SHOWN = 2_000
+"""Longer foreign text is cut in a report; the record keeps all of it."""
+
+# Control, format (bidirectional overrides, zero width), surrogate, private use,
+# unassigned, line and paragraph separators: each can hide or reorder other text.
+_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+!|~&$@:])")
+_MARKDOWN_START = re.compile(r"^(\s*)([-=]|\d+(?=[.)]))")
+_FORMULA = tuple("=+-@\t\r\uff1d\uff0b\uff0d\uff20")
+
+
+def printable(text: str, *, limit: int = MAX_SHOWN) -> str:
+    """Write each hidden or terminal-controlling character as `\\x1b`, `\\u202e`…"""
+    shown = "".join(_visible(character) for character in text[:limit])
+    return shown + ("…" if len(text) > limit else "")
+
+
+def for_markdown(text: str) -> str:
+    """Keep text from acting as Markdown, in a paragraph, a list or a table cell."""
+    escaped = _MARKDOWN.sub(r"\\\1", text.replace("\n", " "))
+    return _MARKDOWN_START.sub(_escaped_start, escaped)
+
+
+def for_csv(cell: str) -> str:
+    """Keep a spreadsheet from taking a cell as a formula; numbers stay numbers."""
+    if cell.lstrip(" ").startswith(_FORMULA) and not _is_number(cell):
+        return "'" + cell
+    return cell
+
+
+def _visible(character: str) -> str:
+    if unicodedata.category(character) not in _HIDDEN:
+        return character
+    code = ord(character)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _escaped_start(match: re.Match[str]) -> str:
+    space, start = match.groups()
+    # "1." would open a list, and "\1" is no escape: the entity is.
+    return space + (f"&#{ord(start[0])};{start[1:]}")
+
+
+def _is_number(cell: str) -> bool:
+    return re.fullmatch(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", cell) is not None

@@ -1,0 +1,222 @@
+"""
+What the figures say in sentences, the worst first.
+
+Nothing here goes beyond what was measured: a ratio of two maxima is said as such, and
+that it is no test.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rtscope.contract import KernelThread
+from rtscope.record import RunRecord
+from rtscope.report.escape import printable
+from rtscope.report.rows import Cell, Row
+from rtscope.report.words import count, duration, enumeration, plural, times, us
+from rtscope.stats.exposure import supported_interval_ns
+from rtscope.stats.lint import HOG_SHARE
+from rtscope.stats.summary import Summary
+
+NS_PER_S = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """The first thing to read where no deadline was given."""
+
+    maximum: str
+    """The number, with its unit."""
+    where: str
+    support: str
+    """What the exposure supports, and that it supports no more."""
+
+
+def headline_of(cells: Sequence[Cell], rows: Sequence[Row]) -> Headline:
+    """Say what the maximum is, where it happened, and what that supports."""
+    worst = _worst(rows)
+    if worst is None:
+        return Headline(
+            maximum="no measurement",
+            where="No thread woke up in time to be measured.",
+            support="",
+        )
+    row, summary = worst
+    supported = duration(supported_interval_ns(0, row.observed_ns))
+    return Headline(
+        maximum=us(summary.max_ns),
+        where=f"was the latest wake-up: {_place(cells[rows.index(row)])}.",
+        support=f"{duration(row.observed_ns)} of load {row.name} without a later one "
+        f"supports that a wake-up later than {us(summary.max_ns)} comes less than once "
+        f"in {supported} under this load (95 %), and no more than that.",
+    )
+
+
+def findings_of(cells: Sequence[Cell], rows: Sequence[Row]) -> tuple[str, ...]:
+    """Return the findings, the worst first."""
+    return tuple(
+        sentence
+        for found in (
+            _skipped(rows),
+            _variants(rows),
+            _worst_load(rows),
+            _hogs(cells),
+            _unmeasured(rows),
+            _throughput(rows),
+        )
+        for sentence in found
+    )
+
+
+def worst_run(cell: Cell) -> RunRecord:
+    """Return the run of a cell that holds its maximum."""
+    return max(
+        cell.records,
+        key=lambda r: max((t.max_ns or 0 for t in r.result.threads), default=0),
+    )
+
+
+def kernel_thread_share(thread: KernelThread, record: RunRecord) -> float:
+    """Return the share of one CPU that a thread used during the run."""
+    return thread.cpu_time_ns / max(record.result.end_ns - record.result.start_ns, 1)
+
+
+def _worst(rows: Sequence[Row]) -> tuple[Row, Summary] | None:
+    measured = [(row, row.summary) for row in rows if row.summary is not None]
+    return max(measured, key=lambda pair: pair[1].max_ns, default=None)
+
+
+def _place(cell: Cell) -> str:
+    record = worst_run(cell)
+    thread = max(record.result.threads, key=lambda t: t.max_ns or 0)
+    place = f"load {cell.load}"
+    if cell.variant:
+        place += f", {cell.variant}"
+    if thread.cpu is not None:
+        place += f", CPU {thread.cpu}"
+    if thread.worst:
+        into_run_ns = thread.worst[0].expiry_ns - record.result.start_ns
+        place += f", {max(into_run_ns, 0) / NS_PER_S:,.1f} s into the run"
+    if len(cell.records) > 1:
+        place += f" (repetition {record.run.repetition})"
+    return place
+
+
+def _skipped(rows: Sequence[Row]) -> Iterator[str]:
+    late = [row for row in rows if row.summary is not None and row.summary.skipped]
+    if not late:
+        return
+    total = sum(row.summary.skipped for row in late if row.summary is not None)
+    most = max(late, key=lambda row: row.summary.skipped if row.summary else 0)
+    where = f", most under {most.name}" if len(late) > 1 else f", under {most.name}"
+    yield (
+        f"{plural(total, 'activation')} did not take place, because a thread was a "
+        f"whole interval late{where}; averages and percentiles leave them out."
+    )
+
+
+def _worst_load(rows: Sequence[Row]) -> Iterator[str]:
+    for variant in dict.fromkeys(row.variant for row in rows):
+        same = [row for row in rows if row.variant == variant]
+        worst = _worst(same)
+        idle = next(
+            (r.summary for r in same if r.load == "idle" and r.summary is not None),
+            None,
+        )
+        if worst is None or idle is None or len(same) < 2:
+            continue
+        on = f" on {variant}" if variant else ""
+        row, summary = worst
+        if row.load == "idle":
+            yield f"No load has a higher maximum than the idle machine{on}."
+        else:
+            yield (
+                f"The worst load{on} is {row.load}: its maximum is "
+                f"{times(summary.max_ns / max(idle.max_ns, 1))} that of the idle "
+                f"machine ({us(idle.max_ns)})."
+            )
+
+
+def _variants(rows: Sequence[Row]) -> Iterator[str]:
+    """Compare the maxima of two variants of each load; more are for the chart."""
+    variants = list(dict.fromkeys(row.variant for row in rows))
+    if len(variants) != 2:
+        return
+    parts = []
+    for load in dict.fromkeys(row.load for row in rows):
+        maxima = {
+            row.variant: row.summary.max_ns
+            for row in rows
+            if row.load == load and row.summary is not None
+        }
+        # Two runs of one machine differ by more than a tenth: that is no finding.
+        if len(maxima) == 2 and max(maxima.values()) > 1.1 * min(maxima.values()):
+            high = max(maxima, key=lambda name: maxima[name])
+            low = variants[1 - variants.index(high)]
+            ratio = maxima[high] / max(maxima[low], 1)
+            parts.append((ratio, high, low, load))
+    for high, low in (variants, variants[::-1]):
+        loads = sorted((p for p in parts if p[1:3] == (high, low)), reverse=True)
+        if loads:
+            listed = [f"{load} {times(ratio)}" for ratio, *_, load in loads]
+            yield (
+                f"Maxima of {high} are higher than those of {low} under "
+                f"{enumeration(listed)} (maxima as seen, not a test: rtscope compare)."
+            )
+
+
+def _hogs(cells: Sequence[Cell]) -> Iterator[str]:
+    shares: dict[str, list[tuple[float, int, str]]] = {}
+    for cell in cells:
+        for record in cell.records:
+            for thread in record.result.machine.kernel_threads:
+                share = kernel_thread_share(thread, record)
+                if thread.kind == "irq" and share > HOG_SHARE:
+                    shares.setdefault(printable(thread.name), []).append(
+                        (share, thread.cpu, cell.load)
+                    )
+    for name, found in sorted(shares.items(), key=lambda item: -max(item[1])[0]):
+        share, cpu, load = max(found)
+        more = len({load for *_, load in found}) - 1
+        others = f", and over {HOG_SHARE:.0%} under {plural(more, 'other load')}"
+        yield (
+            f"Interrupt thread {name} used {share:.0%} of CPU {cpu} under {load}"
+            f"{others if more else ''}: that CPU is not free for real-time work."
+        )
+
+
+def _unmeasured(rows: Sequence[Row]) -> Iterator[str]:
+    silent = [row.name for row in rows if row.summary is None]
+    if silent:
+        yield f"Nothing was measured under {enumeration(silent)}."
+
+
+def _throughput(rows: Sequence[Row]) -> Iterator[str]:
+    variants = list(dict.fromkeys(row.variant for row in rows))
+    if len(variants) == 2:
+        yield from _throughput_change(rows, variants)
+    if len(variants) > 1:
+        return
+    told = [
+        f"{row.name} {count(row.total_throughput)}"
+        for row in rows
+        if row.total_throughput is not None
+    ]
+    if told:
+        yield (
+            "Throughput beside these latencies, in bogo operations per second: "
+            f"{enumeration(told)}."
+        )
+
+
+def _throughput_change(rows: Sequence[Row], variants: Sequence[str]) -> Iterator[str]:
+    rates = {(r.load, r.variant): r.total_throughput for r in rows}
+    changes = []
+    for load in dict.fromkeys(row.load for row in rows):
+        before, after = (rates.get((load, variant)) for variant in variants)
+        if before and after is not None:
+            changes.append(f"{load} {after / before - 1:+.0%}")
+    if changes:
+        yield (
+            f"Throughput of {variants[1]} against {variants[0]}: "
+            f"{enumeration(changes)}."
+        )

@@ -1,0 +1,124 @@
+"""
+The report as JSON: figures in ns, stable keys, for programs.
+
+Null stands for: `verdict` without a deadline; `summary` of a row without a sample;
+`percentiles` that the samples cannot resolve; `bogo_ops_per_s` of a load that tells
+none; `kernel_digest` that was not recorded; the `value` of an unknown fact (`why` then
+says why). New keys may come within a schema; none changes its meaning or goes.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from rtscope.report.caveatlist import MergedCaveat
+from rtscope.report.machines import Machine
+from rtscope.report.model import Model
+from rtscope.report.rows import Row
+from rtscope.report.verdicts import Verdict
+from rtscope.report.words import percentile_ns
+
+SCHEMA = 1
+
+
+def render_json(model: Model) -> str:
+    """Return the report as one JSON object, keys in a fixed order."""
+    return json.dumps(_report(model), indent=2, ensure_ascii=False) + "\n"
+
+
+def _report(model: Model) -> Mapping[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "made_by": model.made_by,
+        "title": model.title,
+        "deadline_ns": model.deadline_ns,
+        "verdict": model.verdict and _verdict(model.verdict),
+        "findings": list(model.findings),
+        "caveats": [_caveat(caveat) for caveat in model.caveats],
+        "rows": [_row(row) for row in model.rows],
+        "machines": [_machine(machine) for machine in model.machines],
+        "commands": list(model.commands),
+        "runs": [
+            {
+                "id": p.run,
+                "started": p.started,
+                "rtscope": p.rtscope,
+                "agent": p.agent,
+                "result_digest": p.result_digest,
+                "kernel_digest": p.kernel_digest or None,
+            }
+            for p in model.provenance
+        ],
+    }
+
+
+def _verdict(verdict: Verdict) -> Mapping[str, Any]:
+    return {
+        "word": verdict.word,
+        "exit_status": verdict.exit_status,
+        "loads": [
+            {"name": load.name, "word": load.word, "sentence": load.sentence}
+            for load in verdict.loads
+        ],
+    }
+
+
+def _caveat(caveat: MergedCaveat) -> Mapping[str, Any]:
+    return {
+        "id": caveat.id,
+        "effect": caveat.effect.value,
+        "says": caveat.says,
+        "details": list(caveat.details),
+        "remedy": caveat.remedy,
+        "runs": list(caveat.runs),
+    }
+
+
+def _row(row: Row) -> Mapping[str, Any]:
+    summary = row.summary
+    return {
+        "load": row.load,
+        "target": row.target,
+        "kernel": row.kernel,
+        "settings": row.settings,
+        "runs": row.runs,
+        "cpus": row.cpus,
+        "observed_ns": row.observed_ns,
+        "caveats": row.caveats,
+        "summary": summary
+        and {
+            "max_ns": summary.max_ns,
+            "samples": summary.samples,
+            "skipped": summary.skipped,
+            "late": summary.late,
+            "early": summary.early,
+            "beyond": summary.beyond,
+            "min_ns": summary.min_ns,
+            "mean_ns": summary.mean_ns,
+            "mean_with_skipped_ns": summary.mean_with_skipped_ns,
+            "stdev_ns": summary.stdev_ns,
+            "percentiles": {
+                f"p{p.pct:g}": percentile_ns(summary, p.pct)
+                for p in summary.percentiles
+            },
+        },
+        "bogo_ops_per_s": row.total_throughput,
+        "throughput": dict(row.throughput),
+    }
+
+
+def _machine(machine: Machine) -> Mapping[str, Any]:
+    return {
+        "name": machine.name,
+        "target": machine.target,
+        "kernel": machine.kernel,
+        "preemption": machine.preemption,
+        "facts": {
+            fact.name: {
+                "value": fact.value or None,
+                "source": fact.source,
+                "why": fact.why,
+            }
+            for fact in machine.facts
+        },
+    }

@@ -1,0 +1,140 @@
+"""
+The model of a report: everything that a renderer prints is decided here and below.
+
+Pure: records in, frozen values out. Text that came from a machine has been through
+`escape.printable` when it is in the model. Times are ns; renderers only write them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rtscope import __version__
+from rtscope.errors import UsageError
+from rtscope.record import RunRecord
+from rtscope.report.caveatlist import MergedCaveat, merged_caveats
+from rtscope.report.definitions import Definition, definitions
+from rtscope.report.findings import Headline, findings_of, headline_of
+from rtscope.report.machines import Machine, machines_of
+from rtscope.report.provenance import Provenance, provenance_of
+from rtscope.report.rows import Row, cells_of, row_of, variant_kind
+from rtscope.report.sections import Section, section_of
+from rtscope.report.series import Chart, Group, Mark, cpu_colours
+from rtscope.report.verdicts import Verdict, verdict_of
+from rtscope.report.words import command_line, percentile_ns
+from rtscope.stats.verdict import Claim
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A report, in the order in which it is read."""
+
+    title: str
+    subtitle: str
+    headline: Headline
+    verdict: Verdict | None
+    findings: tuple[str, ...]
+    caveats: tuple[MergedCaveat, ...]
+    variant_kind: str
+    """What tells rows of one load apart: `kernel`, `machine`…; empty if nothing."""
+    rows: tuple[Row, ...]
+    comparison: Chart | None
+    sections: tuple[Section, ...]
+    machines: tuple[Machine, ...]
+    commands: tuple[str, ...]
+    definitions: tuple[Definition, ...]
+    provenance: tuple[Provenance, ...]
+    deadline_ns: int | None
+    made_by: str
+
+    @property
+    def charts(self) -> tuple[Chart, ...]:
+        """All charts, for those who want them as files."""
+        first = () if self.comparison is None else (self.comparison,)
+        return (*first, *(chart for s in self.sections for chart in s.charts))
+
+
+def build_model(
+    records: Sequence[RunRecord],
+    *,
+    deadline_ns: int | None = None,
+    claim: Claim | None = None,
+    min_boots: int = 1,
+) -> Model:
+    """
+    Decide what a report of these records says; a deadline adds a verdict.
+
+    Raises UsageError without records.
+    """
+    if not records:
+        raise UsageError("no run in this record: nothing to report")
+    cells = cells_of(records)
+    rows = tuple(row_of(cell) for cell in cells)
+    colours = cpu_colours([t for r in records for t in r.result.threads])
+    machines = machines_of(records)
+    headline = headline_of(cells, rows)
+    # With a verdict on top the maximum is the first finding; without, it is on top.
+    found = () if deadline_ns is None else (f"{headline.maximum} {headline.where}",)
+    return Model(
+        title=f"Wake-up latency of {machines[0].name}"
+        if len({m.name for m in machines}) == 1
+        else f"Wake-up latency of {len({m.name for m in machines})} machines",
+        subtitle=_subtitle(records, machines),
+        headline=headline,
+        verdict=None
+        if deadline_ns is None
+        else verdict_of(
+            records,
+            deadline_ns=deadline_ns,
+            claim=claim,
+            min_boots=min_boots,
+        ),
+        findings=(*found, *findings_of(cells, rows)),
+        caveats=merged_caveats(records),
+        variant_kind=variant_kind(records),
+        rows=rows,
+        comparison=_comparison(rows, deadline_ns),
+        sections=tuple(
+            section_of(cell, row, colours=colours, deadline_ns=deadline_ns)
+            for cell, row in zip(cells, rows, strict=True)
+        ),
+        machines=machines,
+        commands=tuple(dict.fromkeys(command_line(r.command) for r in records)),
+        definitions=definitions(),
+        provenance=tuple(provenance_of(r) for r in records),
+        deadline_ns=deadline_ns,
+        made_by=f"rtscope {__version__}",
+    )
+
+
+def _subtitle(records: Sequence[RunRecord], machines: Sequence[Machine]) -> str:
+    first, last = (f(r.started for r in records)[:10] for f in (min, max))
+    date = first if first == last else f"{first} to {last}"
+    kernels = dict.fromkeys(f"Linux {m.kernel} ({m.preemption})" for m in machines)
+    return " · ".join([*kernels, date])
+
+
+def _comparison(rows: Sequence[Row], deadline_ns: int | None) -> Chart | None:
+    variants = list(dict.fromkeys(row.variant for row in rows))
+    groups: dict[str, list[Mark]] = {}
+    for row in rows:
+        if row.summary is not None:
+            groups.setdefault(row.load, []).append(
+                Mark(
+                    label=row.variant,
+                    colour=variants.index(row.variant),
+                    min_ns=row.summary.min_ns,
+                    avg_ns=row.summary.mean_ns,
+                    p999_ns=percentile_ns(row.summary, 99.9),
+                    max_ns=row.summary.max_ns,
+                )
+            )
+    if sum(map(len, groups.values())) < 2:
+        return None
+    return Chart(
+        name="comparison",
+        title="Loads compared",
+        description="Minimum, average, 99.9th percentile and maximum of each load, "
+        "on a logarithmic axis; the figures are those of the table.",
+        content=tuple(Group(load, tuple(marks)) for load, marks in groups.items()),
+        deadline_ns=deadline_ns,
+    )

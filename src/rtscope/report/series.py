@@ -1,0 +1,286 @@
+"""
+What the charts draw, as plain numbers: binned, thinned, and with nothing hidden.
+
+Buckets are gathered into bins for drawing only. Every non-empty bucket lies in a
+non-empty bin, so the furthest wake-up stays visible; a maximum stays a maximum when
+seconds are gathered. All times in ns.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rtscope.contract import ThreadResult, Tick
+
+BINS_PER_DECADE = 50
+"""One bin spans 4.7 %: finer than a line's width in a chart of two decades and more."""
+
+LINEAR_BINS = 100
+LOG_AXIS_RATIO = 20
+"""Latencies that span more than this are drawn on a logarithmic axis."""
+
+MAX_DRAWN_CPUS = 8
+"""As many colours as can be told apart; further CPUs are in the merged curve only."""
+
+MAX_TIME_STEPS = 300
+SECOND_NS = 1_000_000_000
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class CpuCurve:
+    """One CPU's values beside a shared axis; `colour` is its place in the palette."""
+
+    label: str
+    colour: int
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Counts per bin: bin i spans edges_ns[i] to edges_ns[i + 1]."""
+
+    edges_ns: tuple[float, ...]
+    merged: tuple[float, ...]
+    cpus: tuple[CpuCurve, ...]
+    logarithmic: bool
+    max_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """P(latency ≥ x), as steps: the value holds up to its own x."""
+
+    x_ns: tuple[float, ...]
+    probability: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Maxima per time step; values of 0 are steps without a sample."""
+
+    step_s: int
+    seconds: tuple[float, ...]
+    cpus: tuple[CpuCurve, ...]
+    merged_ns: tuple[float, ...]
+    skipped_s: tuple[float, ...]
+    """Steps in which some CPU skipped an activation."""
+    ghz: tuple[CpuCurve, ...]
+    celsius: tuple[float, ...]
+    """The hottest sensor, NaN where it gave nothing; empty if there is none."""
+    sensor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One row of a comparison: a load on one machine, kernel or setting."""
+
+    label: str
+    colour: int
+    min_ns: float
+    avg_ns: float
+    p999_ns: float | None
+    max_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Rows that are compared with each other, under one heading."""
+
+    label: str
+    marks: tuple[Mark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A drawing, not yet made: what to call it, what it shows in words, how tall."""
+
+    name: str
+    title: str
+    description: str
+    content: Histogram | tuple[Tail, ...] | Timeline | tuple[Group, ...]
+    samples: int = 0
+    deadline_ns: int | None = None
+
+
+def cpu_colours(threads: Sequence[ThreadResult]) -> Mapping[int | None, int]:
+    """Give a colour to each CPU that is drawn: those with the highest maxima."""
+    worst: dict[int | None, int] = {}
+    for thread in threads:
+        worst[thread.cpu] = max(worst.get(thread.cpu, 0), thread.max_ns or 0)
+    drawn = sorted(worst, key=lambda cpu: -worst[cpu])[:MAX_DRAWN_CPUS]
+    in_order = sorted(drawn, key=lambda cpu: -1 if cpu is None else cpu)
+    return {cpu: colour for colour, cpu in enumerate(in_order)}
+
+
+def cpu_label(cpu: int | None) -> str:
+    """Name a CPU; a SCHED_DEADLINE thread has none."""
+    return "unpinned" if cpu is None else str(cpu)
+
+
+def histogram_of(
+    threads: Sequence[ThreadResult], colours: Mapping[int | None, int]
+) -> Histogram | None:
+    """Gather the buckets of all threads into bins; None if there is no sample."""
+    lows = [low for t in threads for low, count in t.histogram if count]
+    highest = max((t.max_ns for t in threads if t.max_ns is not None), default=None)
+    if highest is None or not lows:
+        return None
+    # A logarithmic axis has no 0: what took no measurable time is drawn at 1 ns.
+    first, highest = max(min(lows), 1), max(highest, 1)
+    logarithmic = highest > LOG_AXIS_RATIO * first
+    edges = _log_edges(first, highest) if logarithmic else _even_edges(first, highest)
+    counts: dict[int | None, Floats] = {}
+    for thread in threads:
+        counts[thread.cpu] = counts.get(thread.cpu, np.zeros(len(edges) - 1)) + _binned(
+            thread, edges
+        )
+    return Histogram(
+        edges_ns=tuple(edges.tolist()),
+        merged=tuple(np.sum(list(counts.values()), axis=0).tolist()),
+        cpus=tuple(
+            CpuCurve(cpu_label(cpu), colours[cpu], tuple(values.tolist()))
+            for cpu, values in counts.items()
+            if cpu in colours
+        ),
+        logarithmic=logarithmic,
+        max_ns=highest,
+    )
+
+
+def _log_edges(first: int, last: int) -> Floats:
+    low = math.floor(math.log10(first) * BINS_PER_DECADE)
+    high = math.floor(math.log10(last) * BINS_PER_DECADE) + 1
+    return np.asarray(10 ** (np.arange(low, high + 1) / BINS_PER_DECADE))
+
+
+def _even_edges(first: int, last: int) -> Floats:
+    # A bucket spans up to 0.1 %: narrower bins would show gaps that are not there.
+    width = max(1, math.ceil((last - first + 1) / LINEAR_BINS), math.ceil(last / 500))
+    return np.arange(first, last + 2 * width, width, dtype=np.float64)
+
+
+def _binned(thread: ThreadResult, edges: Floats) -> Floats:
+    lows = np.maximum(np.array([low for low, _ in thread.histogram], dtype=float), 1)
+    counts = np.array([count for _, count in thread.histogram], dtype=float)
+    place = np.clip(np.searchsorted(edges, lows, side="right") - 1, 0, len(edges) - 2)
+    binned = np.bincount(place, weights=counts, minlength=len(edges) - 1)
+    if thread.beyond:
+        binned[-1] += thread.beyond
+    return np.asarray(binned, dtype=np.float64)
+
+
+def thinned(x_ns: Sequence[float], probability: Sequence[float]) -> Tail:
+    """
+    Keep at most one step per bin of a logarithmic axis, and always the last one.
+
+    Within a bin the last step is kept: the curve is never drawn above the data by
+    more than a bin, nor its end moved.
+    """
+    kept: dict[int, tuple[float, float]] = {}
+    for x, p in zip(x_ns, probability, strict=True):
+        if p > 0:
+            kept[math.floor(math.log10(max(x, 1)) * 2 * BINS_PER_DECADE)] = (x, p)
+    return Tail(
+        x_ns=tuple(x for x, _ in kept.values()),
+        probability=tuple(p for _, p in kept.values()),
+    )
+
+
+def timeline_of(
+    ticks: Sequence[Tick], colours: Mapping[int | None, int]
+) -> Timeline | None:
+    """Gather ticks into at most MAX_TIME_STEPS steps; None without ticks."""
+    if not ticks:
+        return None
+    duration_s = max(1, math.ceil(ticks[-1].t_ns / SECOND_NS))
+    step_s = math.ceil(duration_s / MAX_TIME_STEPS)
+    steps = math.ceil(duration_s / step_s)
+    place = [
+        min(steps - 1, max(0, math.ceil(t.t_ns / SECOND_NS) - 1) // step_s)
+        for t in ticks
+    ]
+    maxima = _maxima(ticks, place, steps)
+    sensor, celsius = _hottest(ticks, place, steps)
+    return Timeline(
+        step_s=step_s,
+        seconds=tuple(float(i * step_s) for i in range(steps)),
+        cpus=tuple(
+            CpuCurve(cpu_label(cpu), colours[cpu], tuple(values.tolist()))
+            for cpu, values in maxima.items()
+            if cpu in colours
+        ),
+        merged_ns=tuple(np.max(list(maxima.values()), axis=0).tolist())
+        if maxima
+        else (),
+        skipped_s=_skipped_seconds(ticks, place, step_s),
+        ghz=_frequencies(ticks, place, steps, colours=colours),
+        celsius=celsius,
+        sensor=sensor,
+    )
+
+
+def _maxima(
+    ticks: Sequence[Tick], place: Sequence[int], steps: int
+) -> dict[int | None, Floats]:
+    maxima: dict[int | None, Floats] = {}
+    for step, tick in zip(place, ticks, strict=True):
+        for cpu in tick.cpus:
+            values = maxima.setdefault(cpu.cpu, np.zeros(steps))
+            values[step] = max(values[step], cpu.max_ns)
+    return maxima
+
+
+def _skipped_seconds(
+    ticks: Sequence[Tick], place: Sequence[int], step_s: int
+) -> tuple[float, ...]:
+    before = 0
+    found: set[int] = set()
+    for step, tick in zip(place, ticks, strict=True):
+        so_far = sum(cpu.skipped for cpu in tick.cpus)
+        if so_far > before:
+            found.add(step)
+        before = so_far
+    return tuple((step + 0.5) * step_s for step in sorted(found))
+
+
+def _frequencies(
+    ticks: Sequence[Tick],
+    place: Sequence[int],
+    steps: int,
+    *,
+    colours: Mapping[int | None, int],
+) -> tuple[CpuCurve, ...]:
+    curves: dict[int, Floats] = {}
+    for step, tick in zip(place, ticks, strict=True):
+        for cpu, khz in tick.freq_khz.items():
+            if cpu in colours:
+                # The lowest of a step: a drop is what explains a latency.
+                values = curves.setdefault(cpu, np.full(steps, np.nan))
+                values[step] = np.fmin(values[step], khz / 1e6)
+    return tuple(
+        CpuCurve(cpu_label(cpu), colours[cpu], tuple(values.tolist()))
+        for cpu, values in sorted(curves.items())
+    )
+
+
+def _hottest(
+    ticks: Sequence[Tick], place: Sequence[int], steps: int
+) -> tuple[str, tuple[float, ...]]:
+    peaks: dict[str, int] = {}
+    for tick in ticks:
+        for name, milli in tick.temp_mc.items():
+            peaks[name] = max(peaks.get(name, milli), milli)
+    if not peaks:
+        return "", ()
+    sensor = max(peaks, key=lambda name: (peaks[name], name))
+    values = np.full(steps, np.nan)
+    for step, tick in zip(place, ticks, strict=True):
+        if sensor in tick.temp_mc:
+            values[step] = np.fmax(values[step], tick.temp_mc[sensor] / 1000)
+    return sensor, tuple(values.tolist())

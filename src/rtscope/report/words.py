@@ -1,0 +1,65 @@
+"""How the report writes numbers, names and lists, the same in every renderer."""
+
+import shlex
+from collections.abc import Sequence
+
+from rtscope.report.escape import printable
+from rtscope.stats.summary import Summary
+from rtscope.units import format_duration, format_us
+
+NOTHING = "\N{EN DASH}"
+"""Stands where there is no number to give."""
+
+
+def us(ns: float | None) -> str:
+    """Write a latency with its unit."""
+    return f"{format_us(ns)} µs"
+
+
+def duration(ns: float) -> str:
+    """Write a time span for people."""
+    return format_duration(ns).replace(" us", " µs")
+
+
+def times(ratio: float) -> str:
+    """Write a ratio of 1 or more: `1.4 times`, `149 times`."""
+    return f"{ratio:,.0f} times" if ratio >= 9.95 else f"{ratio:.1f} times"
+
+
+def count(number: float) -> str:
+    """Write a count or a rate with thousands apart; small rates keep two digits."""
+    if number == int(number) or abs(number) >= 100:
+        return f"{number:,.0f}"
+    return f"{number:.3g}"
+
+
+def plural(number: int, noun: str) -> str:
+    """Write `1 run`, `2 runs`."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def enumeration(words: Sequence[str]) -> str:
+    """Join names as a sentence does: `a, b and c`."""
+    if len(words) < 2:
+        return "".join(words)
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def capital(sentence: str) -> str:
+    """Begin a sentence with a capital, unless it begins with a command to type."""
+    if sentence.startswith("rtscope "):
+        return sentence
+    return sentence[:1].upper() + sentence[1:]
+
+
+def command_line(argv: Sequence[str]) -> str:
+    """Write a command as one would type it, safe to look at."""
+    return printable(shlex.join(argv))
+
+
+def percentile_ns(summary: Summary, pct: float) -> int | None:
+    """Return the highest latency of the bucket that holds a percentile."""
+    for percentile in summary.percentiles:
+        if percentile.pct == pct and percentile.high_ns is not None:
+            return percentile.high_ns - 1
+    return None

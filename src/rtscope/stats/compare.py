@@ -1,0 +1,336 @@
+"""
+Compare groups of runs, for instance of two kernels: the unit is the run.
+
+Samples within a run depend on each other: a test on samples finds a difference between
+a machine and itself (Kolmogorov-Smirnov: 97 % of pairs of runs). So each run gives
+three numbers, and their labels are permuted:
+
+    mean     the average lateness, skipped activations included
+    misses   log(1 + misses of the deadline); only if a deadline is given
+    max      log of the maximum
+
+Each direction, worse and better, is a question of its own: its tests are one-sided and
+share `alpha` by Holm's method. If nothing differs, `worse` is said in at most alpha of
+all comparisons, and so is `better`. Runs to compare should have been taken in turns
+(A B A B): no test can tell a kernel from the afternoon it was measured in.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import median
+
+from rtscope.caveats import Effect, kind_of
+from rtscope.errors import UsageError
+from rtscope.record import RunRecord
+from rtscope.stats.lint import all_caveats, clock_coarse
+from rtscope.stats.misses import misses_of
+from rtscope.stats.permutation import (
+    holm,
+    is_exact,
+    labellings,
+    one_sided,
+    smallest_p,
+)
+from rtscope.stats.summary import observed_ns, summarize
+from rtscope.units import format_duration
+
+ALPHA = 0.05
+
+MIN_RUNS = 4
+"""4 v 4 is the smallest design in which Holm over three tests can reach 5 % (3/70)."""
+
+MAX_LENGTH_RATIO = 1.1
+"""The maximum and the misses grow with the length of a run."""
+
+
+class Word(StrEnum):
+    """The outcome of a comparison."""
+
+    DIFFERENT = "DIFFERENT"
+    NO_EVIDENCE = "NO EVIDENCE"
+    TOO_FEW_RUNS = "TOO FEW RUNS"
+
+
+@dataclass(frozen=True, slots=True)
+class RunFigures:
+    """What one run contributes to a comparison."""
+
+    id: str
+    started: str
+    mean_ns: float
+    max_ns: int
+    misses: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The runs of one label; `left_out` had no valid measurement."""
+
+    label: str
+    runs: tuple[RunFigures, ...]
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureTest:
+    """One feature, tested in both directions; p-values as they are and after Holm."""
+
+    feature: str
+    p_worse: float
+    p_better: float
+    holm_worse: float
+    holm_better: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One group against the baseline."""
+
+    baseline: str
+    candidate: str
+    word: Word
+    worse: tuple[str, ...]
+    """Features in which the candidate is shown to be worse."""
+    better: tuple[str, ...]
+    tests: tuple[FeatureTest, ...]
+    """Empty with too few runs."""
+    smallest_p: float
+    """The smallest p that so many runs can give, after Holm."""
+    exact: bool
+    """False if the labellings were too many and were drawn at random (seeded)."""
+    in_turns: bool
+    """False if all runs of one group came before all of the other."""
+    mean_shift_ns: float | None
+    """Hodges-Lehmann: the median of all differences of two runs' averages."""
+    max_ratio: float | None
+    """Median of the candidate's maxima over the median of the baseline's."""
+    max_ratio_range: tuple[float, float] | None
+    """The least and the greatest ratio of two runs' maxima."""
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Groups of runs under one load; the first is the baseline of each pair."""
+
+    load: str
+    deadline_ns: int | None
+    alpha: float
+    groups: tuple[Group, ...]
+    pairs: tuple[Pair, ...]
+    needed_runs: int
+    """Runs of each group with which every pair could be told apart."""
+
+
+def compare(
+    groups: Mapping[str, Sequence[RunRecord]],
+    *,
+    deadline_ns: int | None = None,
+    alpha: float = ALPHA,
+    seed: int = 0,
+) -> Comparison:
+    """
+    Compare the second and further groups with the first.
+
+    Runs without a valid measurement are left out, by name. Raises UsageError for fewer
+    than two groups, and for runs that differ in load, interval or length.
+    """
+    load = _require_comparable(groups)
+    sets = tuple(
+        _group(label, runs, deadline_ns=deadline_ns) for label, runs in groups.items()
+    )
+    features = ("mean", "max") if deadline_ns is None else ("mean", "misses", "max")
+    tests = len(features) * (len(sets) - 1)
+    needed = _needed_runs(tests, alpha)
+    enough = all(
+        min(len(sets[0].runs), len(other.runs)) >= MIN_RUNS
+        and tests / labellings(len(sets[0].runs), len(other.runs)) <= alpha
+        for other in sets[1:]
+    )
+    tested = [
+        _tests(sets[0], other, features=features, seed=seed) if enough else ()
+        for other in sets[1:]
+    ]
+    return Comparison(
+        load=load,
+        deadline_ns=deadline_ns,
+        alpha=alpha,
+        groups=sets,
+        pairs=tuple(
+            _pair(sets[0], other, outcome, tests=tests, alpha=alpha, needed=needed)
+            for other, outcome in zip(sets[1:], _adjusted(tested), strict=True)
+        ),
+        needed_runs=needed,
+    )
+
+
+def _require_comparable(groups: Mapping[str, Sequence[RunRecord]]) -> str:
+    records = [record for runs in groups.values() for record in runs]
+    if len(groups) < 2 or not all(groups.values()):
+        raise UsageError("nothing to compare: name two sets of runs or more")
+    loads = sorted({r.run.load for r in records})
+    if len(loads) > 1:
+        raise UsageError(f"runs under different loads ({', '.join(loads)}): one a time")
+    intervals = sorted({r.run.interval_ns for r in records})
+    if len(intervals) > 1:
+        shown = ", ".join(format_duration(ns) for ns in intervals)
+        raise UsageError(f"runs with different intervals ({shown}) do not compare")
+    lengths = sorted(observed_ns(r.result.threads) for r in records)
+    if lengths[-1] > MAX_LENGTH_RATIO * lengths[0]:
+        raise UsageError(
+            f"runs of {format_duration(lengths[0])} to {format_duration(lengths[-1])} "
+            "do not compare: a longer run has a larger maximum; measure equally long"
+        )
+    return loads[0]
+
+
+def _group(
+    label: str, records: Sequence[RunRecord], *, deadline_ns: int | None
+) -> Group:
+    valid = [r for r in records if _valid(r, deadline_ns)]
+    return Group(
+        label=label,
+        runs=tuple(_figures(r, deadline_ns) for r in valid),
+        left_out=tuple(r.run.id for r in records if r not in valid),
+    )
+
+
+def _valid(record: RunRecord, deadline_ns: int | None) -> bool:
+    coarse = () if deadline_ns is None else clock_coarse(record, deadline_ns)
+    caveats = (*all_caveats(record), *coarse)
+    measured = any(t.max_ns is not None for t in record.result.threads)
+    return measured and all(kind_of(c).effect is not Effect.INVALID for c in caveats)
+
+
+def _figures(record: RunRecord, deadline_ns: int | None) -> RunFigures:
+    summary = summarize(record.result.threads, percentiles=())
+    missed = None if deadline_ns is None else misses_of(record, deadline_ns).total
+    return RunFigures(
+        id=record.run.id,
+        started=record.started,
+        mean_ns=summary.mean_with_skipped_ns,
+        max_ns=summary.max_ns,
+        misses=missed,
+    )
+
+
+def _feature(run: RunFigures, feature: str) -> float:
+    if feature == "mean":
+        return run.mean_ns
+    if feature == "misses":
+        return math.log1p(run.misses or 0)
+    return math.log(max(run.max_ns, 1))
+
+
+def _tests(
+    baseline: Group, candidate: Group, *, features: Sequence[str], seed: int
+) -> tuple[tuple[str, float, float], ...]:
+    """Return, by feature, the p-values of worse and of better."""
+    return tuple(
+        (
+            feature,
+            *one_sided(
+                [_feature(run, feature) for run in baseline.runs],
+                [_feature(run, feature) for run in candidate.runs],
+                seed=seed,
+            ),
+        )
+        for feature in features
+    )
+
+
+def _adjusted(
+    tested: Sequence[Sequence[tuple[str, float, float]]],
+) -> list[tuple[FeatureTest, ...]]:
+    """Adjust the tests of all pairs together, each direction by itself."""
+    flat = [test for tests in tested for test in tests]
+    worse, better = holm([p for _, p, _ in flat]), holm([p for _, _, p in flat])
+    adjusted = iter(
+        FeatureTest(*test, w, b) for test, w, b in zip(flat, worse, better, strict=True)
+    )
+    return [tuple(next(adjusted) for _ in tests) for tests in tested]
+
+
+def _needed_runs(tests: int, alpha: float) -> int:
+    runs = MIN_RUNS
+    while tests / labellings(runs, runs) > alpha:
+        runs += 1
+    return runs
+
+
+def _pair(
+    baseline: Group,
+    candidate: Group,
+    outcome: tuple[FeatureTest, ...],
+    *,
+    tests: int,
+    alpha: float,
+    needed: int,
+) -> Pair:
+    worse = tuple(t.feature for t in outcome if t.holm_worse <= alpha)
+    better = tuple(t.feature for t in outcome if t.holm_better <= alpha)
+    word = Word.DIFFERENT if worse or better else Word.NO_EVIDENCE
+    sizes = len(baseline.runs), len(candidate.runs)
+    least_p = min(tests * smallest_p(*sizes), 1.0)
+    if not outcome:
+        word = Word.TOO_FEW_RUNS
+    sentences = {
+        Word.DIFFERENT: f"{candidate.label} is {_directions(worse, better)} than "
+        f"{baseline.label} ({alpha:.0%} for each direction, {_size(sizes)} runs)",
+        Word.NO_EVIDENCE: f"no evidence that {candidate.label} differs from "
+        f"{baseline.label}; {_size(sizes)} runs can give p = {least_p:.2g} at best",
+        Word.TOO_FEW_RUNS: f"too few runs to tell {candidate.label} from "
+        f"{baseline.label}: {_size(sizes)}, needed {needed} v {needed}",
+    }
+    shift_ns, ratio, ratio_range = _effects(baseline.runs, candidate.runs)
+    return Pair(
+        baseline=baseline.label,
+        candidate=candidate.label,
+        word=word,
+        worse=worse,
+        better=better,
+        tests=outcome,
+        smallest_p=least_p,
+        exact=is_exact(*sizes),
+        in_turns=_in_turns(baseline.runs, candidate.runs),
+        mean_shift_ns=shift_ns,
+        max_ratio=ratio,
+        max_ratio_range=ratio_range,
+        sentence=sentences[word],
+    )
+
+
+def _directions(worse: Sequence[str], better: Sequence[str]) -> str:
+    parts = []
+    if worse:
+        parts.append(f"worse in {' and '.join(worse)}")
+    if better:
+        parts.append(f"better in {' and '.join(better)}")
+    return ", ".join(parts)
+
+
+def _size(sizes: tuple[int, int]) -> str:
+    return f"{sizes[0]} v {sizes[1]}"
+
+
+def _effects(
+    baseline: Sequence[RunFigures], candidate: Sequence[RunFigures]
+) -> tuple[float | None, float | None, tuple[float, float] | None]:
+    if not baseline or not candidate:
+        return None, None, None
+    shift_ns = median(c.mean_ns - b.mean_ns for b in baseline for c in candidate)
+    # At least 1 ns: a clock in coarse steps can give a maximum of 0.
+    ours = [max(run.max_ns, 1) for run in candidate]
+    theirs = [max(run.max_ns, 1) for run in baseline]
+    ratio = median(ours) / median(theirs)
+    return shift_ns, ratio, (min(ours) / max(theirs), max(ours) / min(theirs))
+
+
+def _in_turns(baseline: Sequence[RunFigures], candidate: Sequence[RunFigures]) -> bool:
+    if not baseline or not candidate:
+        return False
+    ours = [run.started for run in candidate]
+    theirs = [run.started for run in baseline]
+    return max(theirs) >= min(ours) and max(ours) >= min(theirs)

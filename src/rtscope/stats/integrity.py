@@ -1,0 +1,147 @@
+"""
+Do the figures of a record fit each other? Whatever does not makes the run invalid.
+
+Each rule is a theorem about lists of numbers, so a breach is proof that the record was
+damaged or edited, or that the agent has a defect; no rule is a matter of taste. All
+arithmetic is in integers.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+from rtscope.caveats import Caveat, make
+from rtscope.contract import ThreadResult, bucket_width_ns, is_bucket_low
+from rtscope.stats.summary import BEYOND_LOW_NS
+from rtscope.units import format_us
+
+
+def check_thread(thread: ThreadResult) -> Iterator[Caveat]:
+    """Yield `identity_broken` and `sums_inconsistent`, with the first figure off."""
+    broken = _identity(thread)
+    if broken:
+        yield make("identity_broken", f"{name_of(thread)}: {broken}")
+    for rule in _RULES:
+        wrong = rule(thread)
+        if wrong:
+            yield make("sums_inconsistent", f"{name_of(thread)}: {wrong}")
+            return  # later rules rely on the earlier ones
+
+
+def name_of(thread: ThreadResult) -> str:
+    """Name a thread for people: `CPU 2`, or `thread 1234` if it was not pinned."""
+    return f"thread {thread.tid}" if thread.cpu is None else f"CPU {thread.cpu}"
+
+
+def _identity(t: ThreadResult) -> str:
+    if t.end_ns < t.start_ns or t.interval_ns == 0:
+        return "no grid of activations: it ends before its start, or has no interval"
+    due = (t.end_ns - t.start_ns) // t.interval_ns
+    if abs(t.samples + t.skipped - due) <= 1:
+        return ""
+    return f"{t.samples} samples + {t.skipped} skipped, but {due} activations were due"
+
+
+def _histogram(t: ThreadResult) -> str:
+    lows = [low_ns for low_ns, _ in t.histogram]
+    if any(a >= b for a, b in pairwise(lows)):
+        return "the buckets are not in ascending order"
+    if not all(is_bucket_low(low_ns) and count > 0 for low_ns, count in t.histogram):
+        return "a bucket that does not exist, or an empty one"
+    counted = sum(count for _, count in t.histogram) + t.early + t.beyond
+    if counted != t.samples:
+        return f"{t.samples} samples, but {counted} in the histogram"
+    return ""
+
+
+def _extremes(t: ThreadResult) -> str:
+    if t.samples == t.early:
+        if (t.min_ns, t.max_ns, t.sum_ns, t.sum_sq_ns2) != (None, None, 0, 0):
+            return "figures without a sample"
+        return ""
+    if t.min_ns is None or t.max_ns is None:
+        return "samples, but no minimum or maximum"
+    edges = [(low_ns, low_ns + bucket_width_ns(low_ns)) for low_ns, _ in t.histogram]
+    if t.beyond:
+        edges.append((BEYOND_LOW_NS, 2**63))
+    for what, value_ns, (low_ns, high_ns) in (
+        ("minimum", t.min_ns, edges[0]),
+        ("maximum", t.max_ns, edges[-1]),
+    ):
+        if not low_ns <= value_ns < high_ns:
+            return f"the {what}, {format_us(value_ns)} us, lies outside its bucket"
+    return "the minimum exceeds the maximum" if t.min_ns > t.max_ns else ""
+
+
+def _sums(t: ThreadResult) -> str:
+    if t.min_ns is None or t.max_ns is None:
+        return ""
+    spans = [
+        (
+            max(low_ns, t.min_ns),
+            min(low_ns + bucket_width_ns(low_ns) - 1, t.max_ns),
+            count,
+        )
+        for low_ns, count in t.histogram
+    ]
+    spans.append((max(BEYOND_LOW_NS, t.min_ns), t.max_ns, t.beyond))
+    for what, total, power in (("sum", t.sum_ns, 1), ("squares", t.sum_sq_ns2, 2)):
+        least = sum(low**power * count for low, _, count in spans)
+        most = sum(high**power * count for _, high, count in spans)
+        if not least <= total <= most:
+            return f"the {what} must lie between {least} and {most}, but is {total}"
+    return ""
+
+
+def _spread(t: ThreadResult) -> str:
+    if t.min_ns is None or t.max_ns is None:
+        return ""
+    n = t.samples - t.early
+    spread = n * t.sum_sq_ns2 - t.sum_ns * t.sum_ns  # N² variance
+    if spread < 0:
+        return "the sum of squares is too small for the sum"
+    # deviation ≤ (max - min)/2 (Popoviciu)
+    if 4 * spread > (n * (t.max_ns - t.min_ns)) ** 2:
+        return "the deviation is too large for minimum and maximum"
+    # one sample at x forces N variance ≥ (x - mean)²
+    for extreme_ns in (t.min_ns, t.max_ns):
+        if (n * extreme_ns - t.sum_ns) ** 2 > n * spread:
+            return "the deviation is too small for minimum and maximum"
+    return ""
+
+
+def _skips(t: ThreadResult) -> str:
+    if t.late > t.samples - t.early:
+        return f"{t.late} late samples, but only {t.samples - t.early} in all"
+    if t.skipped and not t.late:
+        return f"{t.skipped} activations skipped, but no sample was late enough"
+    if t.late and (t.max_ns is None or t.max_ns < t.interval_ns):
+        return f"{t.late} late samples, but the maximum is below the interval"
+    if t.skipped_sum_ns > t.skipped * (t.max_ns or 0):
+        return "the skipped activations were later than the maximum"
+    return ""
+
+
+def _worst(t: ThreadResult) -> str:
+    if not t.worst:
+        return ""
+    latencies = [w.latency_ns for w in t.worst]
+    if latencies != sorted(latencies, reverse=True):
+        return "the worst wake-ups are not in order"
+    if latencies[0] != t.max_ns:
+        return (
+            f"the worst wake-up has {format_us(latencies[0])} us, "
+            f"the maximum is {format_us(t.max_ns)} us"
+        )
+    if len(latencies) > t.samples - t.early or latencies[-1] < (t.min_ns or 0):
+        return "more worst wake-ups than samples, or one below the minimum"
+    return ""
+
+
+_RULES: tuple[Callable[[ThreadResult], str], ...] = (
+    _histogram,
+    _extremes,
+    _sums,
+    _spread,
+    _skips,
+    _worst,
+)

@@ -1,0 +1,94 @@
+"""A target that plays back prepared lines: for exact tests of order and failure."""
+
+from collections.abc import Mapping, Sequence
+
+from rtscope.contract import Line
+from rtscope.filereader import FileReader
+from rtscope.reading import Reader
+
+Script = Sequence[Sequence[Line]]
+"""What a fake agent says: at each look, one batch of lines; then it has ended."""
+
+
+class FakeStream:
+    """An agent that says what its script says, and ends when asked or at its end."""
+
+    def __init__(
+        self, script: Script, *, log: list[str], name: str, on_stop: Script = ()
+    ) -> None:
+        self._batches = [list(batch) for batch in script]
+        self._on_stop = [list(batch) for batch in on_stop]
+        self._log = log
+        self._name = name
+
+    @property
+    def ended(self) -> bool:
+        """Whether the script is over."""
+        return not self._batches
+
+    def fileno(self) -> int | None:
+        """Return None: lines are ready at any time."""
+        return None
+
+    def take_lines(self) -> list[Line]:
+        """Return the next batch."""
+        return self._batches.pop(0) if self._batches else []
+
+    def ask_stop(self) -> None:
+        """Note it, and go on with what the script has for this case."""
+        self._log.append(f"stop {self._name}")
+        self._batches = self._on_stop
+
+    def kill(self) -> None:
+        """Note it, and end."""
+        self._log.append(f"kill {self._name}")
+        self._batches = []
+
+    def last_words(self) -> str:
+        """Return nothing."""
+        return ""
+
+
+class FakeTarget:
+    """Remembers in `log` what it was told to do; answers from prepared scripts."""
+
+    def __init__(
+        self,
+        scripts: Mapping[str, Script],
+        *,
+        on_stop: Mapping[str, Script] | None = None,
+        reader: Reader | None = None,
+        programs: Mapping[str, str] | None = None,
+        storage_dir: str = "/var/tmp",
+    ) -> None:
+        self.name = "fake"
+        self.reader = reader or FileReader()
+        self.default_storage_dir = storage_dir
+        self.log: list[str] = []
+        self._scripts = scripts
+        self._on_stop = on_stop or {}
+        self._programs = programs or {}
+
+    def start_agent(
+        self, args: Sequence[str], *, privileged: bool = False
+    ) -> FakeStream:
+        """Play the script of the subcommand."""
+        self.log.append(" ".join([*(["root"] if privileged else []), *args]))
+        return FakeStream(
+            self._scripts.get(args[0], ()),
+            log=self.log,
+            name=args[0],
+            on_stop=self._on_stop.get(args[0], ()),
+        )
+
+    def work_path(self, name: str) -> str:
+        """Return a path that nobody opens."""
+        return f"/fake/{name}"
+
+    def load_user(self) -> tuple[int, int] | None:
+        """Return None: nobody changes users here."""
+        return None
+
+    def program_version(self, program: str) -> str | None:
+        """Look the program up in the table."""
+        return self._programs.get(program)

@@ -1,0 +1,1 @@
+"""Stand-ins for machines and measurements, exact enough to test figures with."""

@@ -1,0 +1,267 @@
+"""
+Build results and records from a list of latencies, exactly as the agent would.
+
+    t = thread([3_000, 4_000, 1_500_000], cpu=2)     # the last one skips an activation
+    r = record([t], load="memory", boot_id="b1")
+
+What these functions have no argument for is changed with `dataclasses.replace`.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from rtscope import __version__
+from rtscope.caveats import Caveat
+from rtscope.contract import (
+    HIST_MAX_BITS,
+    AgentResult,
+    ClockCost,
+    CpuTime,
+    Hello,
+    Machine,
+    ThreadResult,
+    Tick,
+    TickCpu,
+    Wakeup,
+    bucket_width_ns,
+    result_digest,
+)
+from rtscope.record import FactValue, LoadRecord, Run, RunRecord
+
+SECOND_NS = 1_000_000_000
+
+GOOD_CLOCK = ClockCost(
+    reads=10_000, min_ns=18, p50_ns=20, p999_ns=40, max_ns=900, granularity_ns=1
+)
+
+FACTS: Mapping[str, str | int | bool] = {
+    "boot_id": "00000000-0000-4000-8000-000000000001",
+    "guest": False,
+    "preempt_rt": True,
+    "preemption_model": "PREEMPT_RT",
+    "kernel_release": "6.12.43+deb13-rt-amd64",
+    "kernel_version": "#1 SMP PREEMPT_RT Debian 6.12.43-1 (2025-08-27)",
+    "machine_model": "Example Board",
+    "cpu_model": "Example CPU",
+    "cpus_online": "0-3",
+    "clocksource": "tsc",
+    "governor": "performance",
+}
+
+
+def thread(
+    latencies_ns: Sequence[int],
+    *,
+    cpu: int | None = 0,
+    interval_ns: int = 1_000_000,
+    start_ns: int = 1_000 * SECOND_NS,
+    activations: int | None = None,
+    policy: str = "fifo",
+    priority: int = 99,
+    worst_kept: int = 1024,
+) -> ThreadResult:
+    """
+    Return what the agent reports for wake-ups of these latencies, in this order.
+
+    A negative latency is an early wake-up. The grid is just long enough for all of
+    them, or `activations` long: then a skip at its end is cut off there.
+    """
+    wakeups = tuple(_wakeups(latencies_ns, cpu, interval_ns, start_ns))
+    if activations is None:
+        activations = sum(1 + max(x, 0) // interval_ns for x in latencies_ns)
+    end_ns = start_ns + activations * interval_ns
+    assert not wakeups or wakeups[-1].expiry_ns <= end_ns, "the grid is too short"
+    timely = [w for w in wakeups if w.latency_ns >= 0]
+    skips = [
+        skip for w in timely for skip in _skipped_ns(w, interval_ns, end_ns=end_ns)
+    ]
+    counts = Counter(
+        x - x % bucket_width_ns(x)
+        for w in timely
+        if not (x := w.latency_ns) >> HIST_MAX_BITS
+    )
+    values = [w.latency_ns for w in timely]
+    return ThreadResult(
+        cpu=cpu,
+        tid=1000 + (cpu or 0),
+        policy=policy,
+        priority=priority,
+        affinity="0-3" if cpu is None else str(cpu),
+        timer_slack_ns=1,
+        interval_ns=interval_ns,
+        start_ns=start_ns,
+        end_ns=end_ns,
+        samples=len(wakeups),
+        skipped=len(skips),
+        late=sum(x >= interval_ns for x in values),
+        early=len(wakeups) - len(timely),
+        beyond=len(values) - counts.total(),
+        interrupted=0,
+        min_ns=min(values, default=None),
+        max_ns=max(values, default=None),
+        sum_ns=sum(values),
+        sum_sq_ns2=sum(x * x for x in values),
+        skipped_sum_ns=sum(skips),
+        histogram=tuple(sorted(counts.items())),
+        worst=tuple(sorted(timely, key=lambda w: (-w.latency_ns, w.seq))[:worst_kept]),
+        minor_faults=0,
+        major_faults=0,
+        voluntary_switches=len(wakeups),
+        involuntary_switches=0,
+        migrations=0,
+        cpu_time_ns=len(wakeups) * 2_000,
+        clock_before=GOOD_CLOCK,
+        clock_after=GOOD_CLOCK,
+    )
+
+
+def _wakeups(
+    latencies_ns: Iterable[int], cpu: int | None, interval_ns: int, start_ns: int
+) -> Iterable[Wakeup]:
+    k = 1
+    for latency_ns in latencies_ns:
+        expiry_ns = start_ns + k * interval_ns
+        yield Wakeup(cpu, k, expiry_ns, expiry_ns + latency_ns)
+        k += 1 + max(latency_ns, 0) // interval_ns
+
+
+def _skipped_ns(wakeup: Wakeup, interval_ns: int, *, end_ns: int) -> list[int]:
+    """Return the lateness that the activations swallowed by a wake-up would have."""
+    inside = min(
+        wakeup.latency_ns // interval_ns, (end_ns - wakeup.expiry_ns) // interval_ns
+    )
+    return [wakeup.latency_ns - j * interval_ns for j in range(1, inside + 1)]
+
+
+def ticks_of(
+    threads: Sequence[ThreadResult],
+    *,
+    freq_khz: Mapping[int, int] | None = None,
+    temp_mc: Mapping[str, int] | None = None,
+) -> tuple[Tick, ...]:
+    """
+    Return the ticks of threads whose `worst` holds every sample, one a second.
+
+    A wake-up belongs to the second in which it happened.
+    """
+    assert all(len(t.worst) == t.samples - t.early for t in threads)
+    start_ns = min(t.start_ns for t in threads)
+    seconds = (max(t.end_ns for t in threads) - start_ns) // SECOND_NS
+    return tuple(
+        Tick(
+            t_ns=second * SECOND_NS,
+            cpus=tuple(_tick_cpu(t, start_ns + second * SECOND_NS) for t in threads),
+            freq_khz=freq_khz or {},
+            temp_mc=temp_mc or {},
+        )
+        for second in range(1, seconds + 1)
+    )
+
+
+def _tick_cpu(thread: ThreadResult, now_ns: int) -> TickCpu:
+    done = [w for w in thread.worst if w.wake_ns <= now_ns]
+    recent = [w.latency_ns for w in done if w.wake_ns > now_ns - SECOND_NS]
+    skipped = sum(
+        len(_skipped_ns(w, thread.interval_ns, end_ns=thread.end_ns)) for w in done
+    )
+    return TickCpu(thread.cpu, len(done), skipped, max(recent, default=0))
+
+
+def machine(cpus: Iterable[int] = range(4)) -> Machine:
+    """Return the counters of a machine on which nothing remarkable happened."""
+    return Machine(
+        interrupts=(),
+        softirqs=(),
+        cpu_times=tuple(
+            CpuTime(
+                cpu=cpu,
+                steal_ns=0,
+                irq_ns=0,
+                softirq_ns=0,
+                user_ns=0,
+                system_ns=0,
+                idle_ns=0,
+            )
+            for cpu in cpus
+        ),
+        kernel_threads=(),
+        kernel_threads_left_out=0,
+        kernel_threads_left_out_ns=0,
+        throttle_counts={},
+        smi_count=0,
+        realtime_step_ns=0,
+        suspended_ns=0,
+    )
+
+
+def record(
+    threads: Sequence[ThreadResult],
+    load: str = "idle",
+    *,
+    target: str = "local",
+    kernel: str | None = None,
+    repetition: int = 1,
+    boot_id: str | None = None,
+    facts: Mapping[str, str | int | bool | None] | None = None,
+    ticks: Sequence[Tick] = (),
+    caveats: Sequence[Caveat] = (),
+    started: str = "2026-01-02T03:04:05Z",
+) -> RunRecord:
+    """Return the record of a run that got what it asked for and went well."""
+    values = {**FACTS, **(facts or {})}
+    if boot_id is not None:
+        values["boot_id"] = boot_id
+    known = {
+        name: FactValue(
+            value, "a test", why="" if value is not None else "not readable"
+        )
+        for name, value in values.items()
+    }
+    first = threads[0]
+    start_ns = min(t.start_ns for t in threads)
+    end_ns = max(t.end_ns for t in threads)
+    cpus = tuple(t.cpu for t in threads if t.cpu is not None)
+    run = Run(
+        id=f"{repetition:03}-{load}",
+        target=target,
+        kernel=kernel,
+        load=load,
+        repetition=repetition,
+        policy=first.policy,
+        priority=first.priority,
+        interval_ns=first.interval_ns,
+        duration_ns=max(end_ns - start_ns, 1),
+        cpus=cpus if len(cpus) == len(threads) else None,
+    )
+    return RunRecord(
+        schema=1,
+        rtscope=__version__,
+        run=run,
+        command=("rtscope", "run", "--load", load),
+        campaign={"load": [load]},
+        started=started,
+        host_seconds=(end_ns - start_ns) / SECOND_NS + 2,
+        facts_before=known,
+        facts_after=known,
+        hello=Hello(schema=1, agent="0.1.0", arch="x86_64", options={}),
+        ticks=tuple(ticks),
+        result=AgentResult(
+            start_ns=start_ns,
+            end_ns=end_ns,
+            stopped=None,
+            locked_kb=4096,
+            dma_latency_us=None,
+            dma_latency_held=False,
+            housekeeping_cpu=3,
+            kernel_log_lost=0,
+            kernel_log="watched",
+            threads=tuple(threads),
+            machine=machine(),
+        ),
+        load=LoadRecord(
+            name=load, argv=(), version=None, ticks=(), end=None, throughput={}
+        ),
+        kernel_log=(),
+        caveats=tuple(caveats),
+        result_digest=result_digest(threads),
+    )

@@ -1,0 +1,77 @@
+"""The architecture, as a test: who may import whom inside the package."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).parent.parent / "src" / "rtscope"
+
+# part -> parts it may import; a part is a module or a folder directly in rtscope/
+MAY_IMPORT = {
+    "__init__": set(),
+    "errors": set(),
+    "units": {"errors"},
+    "cpulist": {"errors"},
+    "reading": set(),
+    "filereader": {"reading", "errors"},
+    "process": {"errors"},
+    "contract": {"errors"},
+    "caveats": set(),
+    "record": {"errors", "contract", "caveats"},
+    "klog": {"caveats", "contract"},
+    "loads": {"errors", "cpulist"},
+    "campaign": {"errors", "units", "cpulist", "loads"},
+    "resultdir": {"errors", "record"},
+    "observe": {"errors", "contract", "target"},
+    "loadproof": {"caveats", "contract", "loads", "record"},
+    "room": {
+        "errors",
+        "contract",
+        "cpulist",
+        "facts",
+        "loads",
+        "reading",
+        "record",
+        "target",
+    },
+    "plan": {"errors", "campaign", "loads", "record", "cpulist"},
+    "kernel": {"errors", "reading"},
+    "facts": {"errors", "reading", "record", "kernel", "cpulist", "caveats"},
+    "target": {"errors", "reading", "filereader", "process", "contract"},
+    "stats": {"errors", "units", "contract", "record", "caveats", "cpulist"},
+    "report": {"__init__", "errors", "units", "caveats", "contract", "record", "stats"},
+}
+EDGES = {"execute", "cli", "__main__"}
+EVERYTHING = {*MAY_IMPORT, *EDGES}
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(SRC).with_suffix("").parts[0]
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: absolute imports only"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+@pytest.mark.parametrize(
+    "path", sorted(SRC.rglob("*.py")), ids=lambda p: str(p.relative_to(SRC))
+)
+def test_imports_follow_the_layers(path: Path) -> None:
+    part = part_of(path)
+    used = {name.split(".")[1] for name in imports(path) if name.startswith("rtscope.")}
+    used = {"__init__" if name == "__version__" else name for name in used}
+
+    if part == "execute":
+        allowed = EVERYTHING - {"cli", "report"}
+    elif part in EDGES:
+        allowed = EVERYTHING
+    else:
+        allowed = MAY_IMPORT[part]
+    assert used - {part} <= allowed

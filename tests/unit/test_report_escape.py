@@ -1,0 +1,74 @@
+import csv
+import io
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtscope.report.escape import for_csv, for_markdown, printable
+
+
+@pytest.mark.parametrize(
+    ("hostile", "shown"),
+    [
+        ("\x1b[31mred", r"\x1b[31mred"),
+        ("a\nb\tc", r"a\x0ab\x09c"),
+        ("abc\u202edef", r"abc\u202edef"),
+        ("zero\u200bwidth", r"zero\u200bwidth"),
+        ("\x9bcsi", r"\x9bcsi"),
+        ("\ud800", r"\ud800"),
+        ("Grüße µs", "Grüße µs"),
+    ],
+)
+def test_hidden_characters_become_visible_and_others_stay(
+    hostile: str, shown: str
+) -> None:
+    assert printable(hostile) == shown
+
+
+@given(st.text())
+def test_printable_text_has_no_control_characters(text: str) -> None:
+    categories = {unicodedata.category(character) for character in printable(text)}
+
+    assert not {c for c in categories if c.startswith("C") or c in ("Zl", "Zp")}
+
+
+def test_absurdly_long_text_is_cut_and_says_so() -> None:
+    assert printable("x" * 10_000_000, limit=10) == "x" * 10 + "…"
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("a|b", r"a\|b"),
+        ("[x](http://y)", r"\[x\]\(http\://y\)"),
+        ("<script>", r"\<script\>"),
+        ("- item", "&#45; item"),
+        ("1. item", "&#49;. item"),
+        ("1.5 ms", "&#49;.5 ms"),
+        ("# head", r"\# head"),
+        ("plain", "plain"),
+    ],
+)
+def test_text_does_not_act_as_markdown(text: str, escaped: str) -> None:
+    assert for_markdown(text) == escaped
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", " =", "\uff1d"])
+def test_a_formula_gets_a_quote(start: str) -> None:
+    assert for_csv(f"{start}cmd|'/c calc'!A1").startswith("'")
+
+
+@pytest.mark.parametrize("number", ["-1", "+2.5", "-1e-3", "12"])
+def test_a_number_is_no_formula(number: str) -> None:
+    assert for_csv(number) == number
+
+
+@given(st.text())
+def test_a_csv_cell_never_begins_a_formula(text: str) -> None:
+    out = io.StringIO()
+    csv.writer(out).writerow([for_csv(printable(text))])
+    (cell,) = next(csv.reader(io.StringIO(out.getvalue())), [""])
+    number = cell.lstrip("+-").replace(".", "", 1).replace("e", "").isdigit()
+    assert number or not cell.startswith(("=", "+", "-", "@", "\t", "\r"))

@@ -1,0 +1,180 @@
+import re
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from fakes.boards import campaign
+from fakes.measurements import record, thread, ticks_of
+from rtscope.record import RunRecord
+from rtscope.report.charts import png_of, svg_of, write_charts
+from rtscope.report.comparepage import render_comparison_page
+from rtscope.report.comparetext import render_comparison
+from rtscope.report.comparison import build_comparison
+from rtscope.report.html import render_html
+from rtscope.report.model import build_model
+from rtscope.report.series import Chart, Group, Mark
+
+HOSTILE = "<img src=x onerror=alert(1)>\x1b[2J{{7*7}}\"'&]]>"
+
+
+class Page(HTMLParser):
+    """Collects what a test asks about: identifiers, links, tags, text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.tags: set[str] = set()
+        self.events: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value or "")
+            if name in ("href", "src"):
+                self.links.append(value or "")
+            if name.startswith("on"):
+                self.events.append(name)
+
+
+def small_campaign() -> list[RunRecord]:
+    return campaign(loads=("memory",), cpus=2, seconds=20)
+
+
+@pytest.fixture(scope="module")
+def large_page() -> str:
+    return render_html(build_model(campaign(), deadline_ns=200_000))
+
+
+def test_the_page_of_five_loads_and_eight_cpus_is_at_most_1_5_mb(
+    large_page: str,
+) -> None:
+    assert len(large_page.encode()) <= 1_500_000
+
+
+def test_the_page_needs_no_script_no_network_and_no_other_file(large_page: str) -> None:
+    page = Page(large_page)
+
+    assert not {"script", "iframe", "object", "img", "link"} & page.tags
+    assert all(link.startswith("#") for link in page.links)
+    assert "@import" not in large_page
+    assert not re.search(r"url\((?!#)", large_page)
+
+
+def test_identifiers_are_unique_and_every_link_leads_somewhere(large_page: str) -> None:
+    page = Page(large_page)
+
+    assert len(page.ids) == len(set(page.ids))
+    assert {link[1:] for link in page.links} <= set(page.ids)
+
+
+def test_the_page_is_the_same_to_the_byte_when_made_again() -> None:
+    assert render_html(build_model(small_campaign())) == render_html(
+        build_model(small_campaign())
+    )
+
+
+def test_findings_and_caveats_come_before_the_table(large_page: str) -> None:
+    places = [
+        large_page.index(text)
+        for text in ("Is every wake-up within", ">Findings<", ">Caveats<", "<table")
+    ]
+    assert places == sorted(places)
+
+
+def test_hostile_text_acts_nowhere_in_the_page() -> None:
+    t = thread([4_000, 900_000] * 500)
+    runs = [
+        record(
+            [t],
+            HOSTILE,
+            kernel=kernel,
+            target=HOSTILE,
+            facts={HOSTILE: HOSTILE},
+            ticks=ticks_of([t], temp_mc={HOSTILE: 1}),
+        )
+        for kernel in (HOSTILE, "6.12.43")
+    ]
+    html = render_html(build_model(runs, deadline_ns=1_000))
+    page = Page(html)
+
+    assert "img" not in page.tags
+    assert page.events == []
+    assert "\x1b" not in html
+    assert "{{7*7}}" in html
+
+
+def a_chart(label: str = "6.12.43-rt") -> Chart:
+    marks = (Mark(label, 0, 2_000, 6_000, None, 95_000),)
+    return Chart("c", "Title", "Words", (Group("idle", (*marks, *marks)),))
+
+
+def test_text_in_a_chart_is_never_rounded_or_recoloured() -> None:
+    svg = svg_of(a_chart("6.12.43 #0072b2 id='x' url(#y)"))
+    texts = [e.text for e in ET.fromstring(svg).iter() if e.tag.endswith("text")]
+
+    assert "6.12.43 #0072b2 id='x' url(#y)" in texts
+
+
+def test_a_chart_has_a_title_a_description_and_the_pages_colours() -> None:
+    svg = svg_of(a_chart())
+    root = ET.fromstring(svg)
+
+    assert root.get("role") == "img"
+    assert root.get("aria-labelledby") == "c-title c-desc"
+    assert "var(--ink, #1c2127)" in svg
+    assert not re.search(r"(?<!, )#[0-9a-f]{6}", svg)
+    assert "matplotlib" not in svg
+
+
+def test_the_maximum_is_written_in_the_comparison() -> None:
+    assert ">95.0<" in svg_of(a_chart())
+
+
+def test_charts_are_written_as_files_of_both_forms(tmp_path: Path) -> None:
+    paths = write_charts([a_chart()], tmp_path)
+
+    assert [path.name for path in paths] == ["c.svg", "c.png"]
+    assert paths[1].read_bytes().startswith(b"\x89PNG")
+    assert paths[1].read_bytes() == png_of(a_chart())
+
+
+def test_a_single_latency_can_be_drawn() -> None:
+    t = thread([4_000] * 1000)
+    for chart in build_model([record([t], ticks=ticks_of([t]))]).charts:
+        assert svg_of(chart)
+
+
+def test_too_few_runs_are_said_to_be_too_few() -> None:
+    a, b, c = (campaign(loads=("idle",), cpus=1, seconds=2, seed=i) for i in range(3))
+    comparison = build_comparison({"RPi RT": a, "RPi": b, HOSTILE: c})
+    text, page = render_comparison(comparison), render_comparison_page(comparison)
+
+    assert "TOO FEW RUNS to tell RPi from RPi RT: 1 v 1" in text
+    assert "TOO FEW RUNS" in page
+    assert "img" not in Page(page).tags
+    assert "\x1b" not in text + page
+
+
+def test_runs_of_different_length_are_shown_and_not_compared() -> None:
+    short = campaign(loads=("idle",), cpus=1, seconds=2)
+    long = campaign(loads=("idle",), cpus=1, seconds=20)
+    text = render_comparison(build_comparison({"a": short, "b": long}))
+
+    assert "NOT COMPARED" in text
+
+
+def test_the_table_of_a_comparison_has_the_median_of_the_run_maxima() -> None:
+    runs = [
+        record([thread([4_000, us * 1_000])], repetition=i)
+        for i, us in enumerate((10, 30, 90), 1)
+    ]
+    (load,) = build_comparison({"a": runs, "b": runs[:1]}).loads
+
+    assert load.sides[0].median_max_ns == 30_000
+    assert load.sides[0].row.summary is not None
+    assert load.sides[0].row.summary.max_ns == 90_000

@@ -1,0 +1,63 @@
+"""Exposure: known answers of the exact Poisson limits."""
+
+import math
+
+import pytest
+
+from rtscope.stats.exposure import (
+    lower_limit,
+    needed_exposure_ns,
+    rate_limits_per_hour,
+    supported_interval_ns,
+    upper_limit,
+)
+
+MINUTE = 60 * 10**9
+HOUR = 60 * MINUTE
+
+
+@pytest.mark.parametrize(
+    ("events", "limit"),
+    [(0, 2.996), (1, 4.744), (2, 6.296), (3, 7.754), (4, 9.154), (5, 10.51)],
+)
+def test_upper_limits_at_95_percent(events: int, limit: float) -> None:
+    assert upper_limit(events) == pytest.approx(limit, abs=0.005)
+
+
+@pytest.mark.parametrize(("events", "limit"), [(0, 4.605), (1, 6.638), (5, 13.11)])
+def test_upper_limits_at_99_percent(events: int, limit: float) -> None:
+    assert upper_limit(events, confidence=0.99) == pytest.approx(limit, abs=0.005)
+
+
+def test_the_lower_limit_solves_the_poisson_equation() -> None:
+    m = lower_limit(2)
+    assert 1 - math.exp(-m) * (1 + m) == pytest.approx(0.05)
+
+
+def test_no_event_has_no_lower_limit() -> None:
+    assert lower_limit(0) == 0
+
+
+def test_one_episode_when_stopped_at_it_gives_the_published_interval() -> None:
+    low, _ = rate_limits_per_hour(1, HOUR, confidence=0.975)
+    _, high = rate_limits_per_hour(0, HOUR, confidence=0.975)
+    assert (low, high) == pytest.approx((0.0253, 3.69), abs=0.005)
+
+
+def test_nothing_seen_for_no_time_excludes_nothing() -> None:
+    assert rate_limits_per_hour(0, 0) == (0, math.inf)
+
+
+def test_10_minutes_without_a_miss_support_fewer_than_one_per_3_3_minutes() -> None:
+    assert supported_interval_ns(0, 10 * MINUTE) / MINUTE == pytest.approx(3.338, 1e-3)
+
+
+@pytest.mark.parametrize(("seen", "hours"), [(0, 3.0), (1, 4.7), (2, 6.3)])
+def test_hours_to_run_for_a_claim_of_one_per_hour(seen: int, hours: float) -> None:
+    assert needed_exposure_ns(HOUR, seen) / HOUR == pytest.approx(hours, abs=0.05)
+
+
+def test_the_exposure_needed_supports_the_claim_and_a_ns_less_does_not() -> None:
+    needed = needed_exposure_ns(HOUR, 0)
+    assert supported_interval_ns(0, needed) >= HOUR
+    assert supported_interval_ns(0, needed - 3) < HOUR

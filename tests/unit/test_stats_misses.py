@@ -1,0 +1,168 @@
+"""Misses of a deadline: every one is counted, and none is guessed away."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakes.measurements import record, thread, ticks_of
+from rtscope.contract import Wakeup
+from rtscope.stats.misses import Misses, decluster, late_samples, misses_of
+
+MS = 1_000_000
+
+
+def test_a_wakeup_at_the_deadline_is_in_time() -> None:
+    assert late_samples(thread([100, 200, 200]), 200) == (0, 0)
+
+
+def test_a_wakeup_1_ns_after_the_deadline_is_a_miss() -> None:
+    assert late_samples(thread([100, 200, 201]), 200) == (1, 0)
+
+
+def test_the_worst_list_resolves_the_bucket_of_the_deadline() -> None:
+    # 200,000 to 200,003 ns lie in one bucket of 128 ns
+    t = thread([1, 200_000, 200_001, 200_002, 200_003])
+    assert late_samples(t, 200_001) == (2, 0)
+
+
+def test_what_cannot_be_resolved_counts_as_a_miss_and_is_ambiguous() -> None:
+    t = thread([1, 200_000, 200_001, 200_002, 200_003], worst_kept=1)
+    assert late_samples(t, 200_001) == (4, 3)
+
+
+def test_a_worst_list_that_reaches_below_the_deadline_resolves_everything() -> None:
+    t = thread([200_000] * 5 + [200_002], worst_kept=2)
+    assert late_samples(t, 200_001) == (1, 0)
+
+
+def test_a_worst_list_that_ends_at_the_deadline_resolves_everything() -> None:
+    t = thread([200_001] * 5 + [200_002], worst_kept=2)
+    assert late_samples(t, 200_001) == (1, 0)
+
+
+@pytest.mark.parametrize(("deadline_ns", "found"), [(200_063, 1), (200_062, 2)])
+def test_a_bucket_that_ends_at_the_deadline_is_in_time(
+    deadline_ns: int, found: int
+) -> None:
+    t = thread([1, 200_000, 300_000], worst_kept=1)  # bucket of 199,936 to 200,063
+    assert late_samples(t, deadline_ns) == (found, found - 1)
+
+
+def test_known_wakeups_of_other_buckets_do_not_resolve_this_one() -> None:
+    # all in buckets of 128 ns from 199,936 and 200,064
+    t = thread([1, 200_000, 200_010, 200_063, 200_064], worst_kept=2)
+    assert late_samples(t, 200_005) == (4, 2)
+
+
+def test_if_the_minimum_is_a_miss_all_are() -> None:
+    assert late_samples(thread([-7, 200_005] * 3, worst_kept=0), 200_001) == (3, 0)
+
+
+def test_wakeups_beyond_the_buckets_are_misses() -> None:
+    t = thread([1, 2**35, 2**36], interval_ns=2**40, worst_kept=0)
+    assert late_samples(t, 10**6) == (2, 0)
+    assert late_samples(t, 2**35) == (2, 2)
+
+
+def test_no_samples_have_no_misses() -> None:
+    assert misses_of(record([thread([])]), 5) == Misses(0, 0, 0, 0, True)
+
+
+def test_a_skipped_activation_is_a_miss_even_below_the_deadline() -> None:
+    # deadline of 2 ms, interval of 1 ms: 1.5 ms late is in time, but one is gone
+    m = misses_of(record([thread([10, 1_500_000])]), 2 * MS)
+    assert (m.late_samples, m.skipped, m.total, m.episodes) == (0, 1, 1, 1)
+
+
+def test_a_late_last_wakeup_with_nothing_left_to_skip_is_no_miss() -> None:
+    m = misses_of(record([thread([10, 1_500_000], activations=2)]), 2 * MS)
+    assert m == Misses(0, 0, 0, 0, True)
+
+
+def test_misses_of_two_cpus_at_the_same_time_are_one_episode() -> None:
+    latencies = [10, 10, 300_000, 10]
+    m = misses_of(record([thread(latencies), thread(latencies, cpu=1)]), 200_000)
+    assert (m.total, m.episodes, m.episodes_exact) == (2, 1, True)
+
+
+def test_misses_far_apart_are_episodes_of_their_own() -> None:
+    m = misses_of(record([thread([300_000, *[10] * 20, 300_000, 300_000])]), 200_000)
+    assert (m.total, m.episodes) == (3, 2)
+
+
+@pytest.mark.parametrize(("start", "episodes"), [(60, 1), (61, 2)])
+def test_the_gap_runs_from_the_end_of_the_last_wakeup(
+    start: int, episodes: int
+) -> None:
+    first = Wakeup(0, 1, 0, 50)
+    inside = Wakeup(1, 1, 10, 20)
+    assert decluster([Wakeup(0, 2, start, 99), inside, first], 10) == episodes
+
+
+@pytest.mark.parametrize(
+    ("interval_ns", "quiet", "episodes"),
+    [
+        (100_000, 99, 1),  # 10 intervals are 1 ms: 10 ms count
+        (100_000, 103, 2),
+        (2 * MS, 9, 1),  # 10 intervals are 20 ms and count
+        (2 * MS, 10, 2),
+    ],
+)
+def test_the_gap_is_ten_intervals_or_10_ms_whichever_is_longer(
+    interval_ns: int, quiet: int, episodes: int
+) -> None:
+    latencies = [20_500, *[10] * quiet, 20_500]
+    m = misses_of(record([thread(latencies, interval_ns=interval_ns)]), 20_000)
+    assert (m.episodes, m.episodes_exact) == (episodes, True)
+
+
+def test_a_wakeup_at_the_deadline_is_no_episode() -> None:
+    m = misses_of(record([thread([200_000, *[10] * 20, 200_001])]), 200_000)
+    assert m == Misses(1, 0, 0, 1, True)
+
+
+def test_a_deadline_of_one_interval_is_missed_by_what_is_skipped() -> None:
+    m = misses_of(record([thread([10, MS, 10])]), MS)
+    assert m == Misses(0, 1, 0, 1, True)
+
+
+def test_without_all_wakeups_the_seconds_with_a_miss_are_counted() -> None:
+    latencies = [10] * 40
+    latencies[28] = 200_000  # in time, but in the bucket of the deadline
+    for k in (2, 3, 17, 35):
+        latencies[k] = 300_000
+    whole = thread(latencies, interval_ns=100 * MS)
+    cut = replace(whole, worst=whole.worst[:1])
+    m = misses_of(record([cut], ticks=ticks_of([whole])), 200_000)
+    assert (m.late_samples, m.ambiguous) == (5, 1)
+    assert (m.episodes, m.episodes_exact) == (3, False)
+
+
+def test_seconds_with_skips_below_the_deadline_are_counted_too() -> None:
+    latencies = [10] * 40
+    latencies[5] = latencies[25] = 150 * MS
+    whole = thread(latencies, interval_ns=100 * MS)
+    r = record([replace(whole, worst=())], ticks=ticks_of([whole]))
+    assert misses_of(r, 500 * MS).episodes == 2
+
+
+def test_misses_without_times_or_ticks_are_one_episode_at_least() -> None:
+    m = misses_of(record([thread([300_000] * 3, worst_kept=0)]), 200_000)
+    assert (m.episodes, m.episodes_exact) == (1, False)
+
+
+@given(
+    st.lists(st.integers(0, 3_000), min_size=1, max_size=40),
+    st.integers(0, 3_000),
+    st.integers(0, 40),
+)
+def test_certain_and_ambiguous_misses_enclose_the_truth(
+    latencies: list[int], deadline_ns: int, known: int
+) -> None:
+    truth = sum(x > deadline_ns for x in latencies)
+    most, ambiguous = late_samples(thread(latencies, worst_kept=known), deadline_ns)
+    assert most - ambiguous <= truth <= most
+    if known >= len(latencies):
+        assert (most, ambiguous) == (truth, 0)

@@ -1,0 +1,154 @@
+"""Figures of a summary, against known answers and against the raw values."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakes.measurements import thread
+from rtscope.errors import MeasurementError
+from rtscope.stats.summary import (
+    Percentile,
+    population_stdev,
+    resolvable,
+    summarize,
+)
+
+LATENCIES = st.lists(st.integers(0, 2**36), min_size=1, max_size=60)
+
+
+def bucket_holds(found: Percentile, value_ns: int) -> bool:
+    assert found.low_ns is not None
+    assert found.high_ns is not None
+    return found.low_ns <= value_ns < found.high_ns
+
+
+def test_population_stdev_of_4_4_6_6_is_1() -> None:
+    assert summarize([thread([4, 4, 6, 6])]).stdev_ns == 1
+
+
+def test_stdev_of_huge_equal_values_is_0_and_not_a_rounding_error() -> None:
+    assert summarize([thread([10**9 + 1] * 3, interval_ns=2 * 10**9)]).stdev_ns == 0
+
+
+def test_sums_that_no_numbers_can_have_give_0_and_no_crash() -> None:
+    assert population_stdev(2, 10, sum_sq=1) == 0
+
+
+def test_no_samples_is_a_failed_measurement_and_not_a_zero_latency() -> None:
+    with pytest.raises(MeasurementError, match="no samples"):
+        summarize([thread([])])
+
+
+def test_no_threads_is_a_failed_measurement() -> None:
+    with pytest.raises(MeasurementError, match="no samples"):
+        summarize([])
+
+
+def test_only_early_wakeups_are_no_samples() -> None:
+    with pytest.raises(MeasurementError, match="no samples"):
+        summarize([thread([-5, -5])])
+
+
+def test_early_wakeups_are_counted_and_in_no_figure() -> None:
+    s = summarize([thread([-1_000, 10, 20])])
+    assert (s.samples, s.early, s.min_ns, s.mean_ns) == (3, 1, 10, 15)
+
+
+def test_a_thread_without_samples_does_not_hide_the_others() -> None:
+    s = summarize([thread([10]), replace(thread([], cpu=1), end_ns=0, start_ns=0)])
+    assert (s.threads, s.min_ns, s.max_ns) == (2, 10, 10)
+
+
+def test_skipped_activations_are_in_no_mean_but_the_one_that_says_so() -> None:
+    # 2.5 intervals late: two skipped, implied lateness 1.5 and 0.5 ms
+    s = summarize([thread([500_000, 2_500_000])])
+    assert (s.skipped, s.late) == (2, 1)
+    assert s.mean_ns == 1_500_000
+    assert s.mean_with_skipped_ns == (500_000 + 2_500_000 + 1_500_000 + 500_000) / 4
+
+
+def test_observed_is_the_longest_thread_and_exposure_all_of_them() -> None:
+    s = summarize([thread([1] * 5), thread([1] * 3, cpu=1)])
+    assert (s.observed_ns, s.exposure_ns) == (5_000_000, 8_000_000)
+
+
+@pytest.mark.parametrize(
+    ("samples", "pct", "expected"),
+    [
+        (4, 50, False),
+        (5, 50, True),
+        (100_000, 99.99, True),
+        (100_000, 99.999, False),
+        (1_200_000, 99.999, True),
+        (1_200_000, 99.9999, False),
+        (2_995_730, 99.9999, False),
+        (2_995_731, 99.9999, True),
+        (0, 50, False),
+    ],
+)
+def test_a_percentile_is_resolvable_if_an_order_statistic_limits_it(
+    samples: int, pct: float, expected: bool
+) -> None:
+    assert resolvable(pct, samples) is expected
+
+
+def test_too_few_samples_give_no_percentile() -> None:
+    assert summarize([thread([7] * 100)], percentiles=[99]).percentiles == (
+        Percentile(99, None, None),
+    )
+
+
+def test_six_percentiles_are_looked_for_unless_told_otherwise() -> None:
+    found = summarize([thread([7])]).percentiles
+    assert [p.pct for p in found] == [50, 99, 99.9, 99.99, 99.999, 99.9999]
+
+
+def test_a_percentile_is_the_nearest_rank_and_not_interpolated() -> None:
+    s = summarize([thread(list(range(1, 1001)))], percentiles=[50, 99, 99.7])
+    assert s.percentiles == (
+        Percentile(50, 500, 501),
+        Percentile(99, 990, 991),
+        Percentile(99.7, 997, 998),
+    )
+
+
+def test_a_percentile_bucket_is_clipped_to_minimum_and_maximum() -> None:
+    value = (1 << 20) + 5  # its bucket spans 1024 ns
+    s = summarize([thread([value] * 9, interval_ns=10**9)], percentiles=[50])
+    assert s.percentiles == (Percentile(50, value, value + 1),)
+
+
+def test_a_percentile_among_the_samples_beyond_17_s_says_so() -> None:
+    latencies = [100] + [2**34 + 7] * 9
+    s = summarize([thread(latencies, interval_ns=2**40)], percentiles=[50])
+    assert s.beyond == 9
+    assert s.percentiles == (Percentile(50, 2**34, 2**34 + 8),)
+
+
+@given(LATENCIES)
+def test_figures_are_those_of_the_raw_values(latencies: list[int]) -> None:
+    s = summarize([thread(latencies, interval_ns=2**40)], percentiles=[50])
+    mean = Fraction(sum(latencies), len(latencies))
+    variance = sum((x - mean) ** 2 for x in latencies) / len(latencies)
+    assert (s.min_ns, s.max_ns) == (min(latencies), max(latencies))
+    assert s.mean_ns == float(mean)
+    assert s.stdev_ns == math.sqrt(variance)
+    if len(latencies) >= 5:
+        median = sorted(latencies)[math.ceil(len(latencies) / 2) - 1]
+        assert bucket_holds(s.percentiles[0], median)
+
+
+@given(LATENCIES, LATENCIES)
+def test_two_threads_give_what_one_with_all_samples_gives(
+    a: list[int], b: list[int]
+) -> None:
+    interval_ns = 2**30
+    both = summarize(
+        [thread(a, interval_ns=interval_ns), thread(b, interval_ns=interval_ns)]
+    )
+    one = summarize([thread(a + b, interval_ns=interval_ns)])
+    assert replace(both, threads=1, observed_ns=one.observed_ns) == one

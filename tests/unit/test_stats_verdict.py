@@ -1,0 +1,280 @@
+"""The verdict ladder: which word, which exit status, which sentence."""
+
+from dataclasses import replace
+
+import pytest
+
+from fakes.measurements import GOOD_CLOCK, SECOND_NS, record, thread
+from rtscope.caveats import Caveat, make
+from rtscope.errors import MeasurementError
+from rtscope.record import RunRecord
+from rtscope.stats.verdict import Claim, Finding, Judgement, Verdict, judge
+
+US = 1_000
+MINUTE = 60 * SECOND_NS
+HOUR = 60 * MINUTE
+DEADLINE = 200 * US
+ONE_PER_HOUR = Claim(1, HOUR)
+
+
+def run_of(
+    minutes: int,
+    load: str = "memory",
+    *,
+    boot_id: str = "boot-1",
+    worst_ns: int = 95 * US,
+    caveats: tuple[Caveat, ...] = (),
+    kernel: str | None = None,
+) -> RunRecord:
+    """Two CPUs, an activation every 10 s."""
+    latencies = [20 * US] * (minutes * 6 - 1)
+    interval_ns = 10 * SECOND_NS
+    threads = [
+        thread([*latencies, worst_ns], interval_ns=interval_ns),
+        thread([*latencies, 30 * US], cpu=1, interval_ns=interval_ns),
+    ]
+    return record(threads, load=load, boot_id=boot_id, caveats=caveats, kernel=kernel)
+
+
+def judged(*records: RunRecord, claim: Claim | None = None) -> Judgement:
+    return judge(records, deadline_ns=DEADLINE, claim=claim)
+
+
+def only(judgement: Judgement) -> Finding:
+    [finding] = judgement.findings
+    return finding
+
+
+def test_no_runs_are_no_verdict() -> None:
+    with pytest.raises(MeasurementError, match="no runs"):
+        judged()
+
+
+def test_ten_minutes_without_a_miss_do_not_show_one_per_hour() -> None:
+    judgement = judged(run_of(10), claim=ONE_PER_HOUR)
+    finding = only(judgement)
+    assert (judgement.verdict, judgement.exit_status) == (Verdict.NOT_SHOWN, 4)
+    assert finding.sentence == (
+        "no miss of 200 us in 10 min under memory: supports fewer than one miss per "
+        "3.3 min (95 %); for one per 1 h run another 2 h 50 min"
+    )
+    assert finding.run_next == "rtscope run --load memory --duration 170m"
+    assert finding.worst_ns == 95 * US
+
+
+def test_two_cpus_for_ten_minutes_are_ten_minutes_and_not_twenty() -> None:
+    assert only(judged(run_of(10))).observed_ns == 10 * MINUTE
+
+
+@pytest.mark.parametrize(
+    ("minutes", "verdict", "status"),
+    [(179, Verdict.NOT_SHOWN, 4), (180, Verdict.HELD_IN_TEST, 0)],
+)
+def test_three_hours_support_one_per_hour(
+    minutes: int, verdict: Verdict, status: int
+) -> None:
+    judgement = judged(run_of(minutes), claim=ONE_PER_HOUR)
+    assert (judgement.verdict, judgement.exit_status) == (verdict, status)
+
+
+def test_following_the_advice_is_enough() -> None:
+    first = run_of(10)
+    more = only(judged(first, claim=ONE_PER_HOUR)).run_next
+    minutes = int(more.rpartition(" ")[2].rstrip("m"))
+    judgement = judged(first, run_of(minutes), claim=ONE_PER_HOUR)
+    assert judgement.verdict is Verdict.HELD_IN_TEST
+
+
+def test_a_claim_of_several_misses_needs_less_time() -> None:
+    judgement = judged(run_of(90), claim=Claim(2, HOUR))
+    assert judgement.verdict is Verdict.HELD_IN_TEST
+    assert only(judgement).sentence.endswith(
+        "(95 %), and so the claim of fewer than 2 per 1 h"
+    )
+
+
+def test_repetitions_of_a_load_add_up() -> None:
+    finding = only(judged(run_of(100), run_of(100), claim=ONE_PER_HOUR))
+    assert (finding.runs, finding.verdict) == (2, Verdict.HELD_IN_TEST)
+
+
+def test_loads_are_never_pooled() -> None:
+    runs = run_of(100, "idle"), run_of(100, "memory")
+    judgement = judged(*runs, claim=ONE_PER_HOUR)
+    assert [f.load for f in judgement.findings] == ["idle", "memory"]
+    assert judgement.verdict is Verdict.NOT_SHOWN
+
+
+def test_kernels_are_never_pooled() -> None:
+    runs = run_of(100, kernel="debian-6.12"), run_of(100, kernel="debian-6.12-rt")
+    judgement = judged(*runs, claim=ONE_PER_HOUR)
+    assert [f.kernel for f in judgement.findings] == ["debian-6.12", "debian-6.12-rt"]
+    assert judgement.exit_status == 4
+
+
+def test_a_kernel_without_a_name_goes_by_its_release() -> None:
+    assert only(judged(run_of(1))).kernel == "6.12.43+deb13-rt-amd64"
+    nameless = replace(run_of(1), facts_before={})
+    assert only(judged(nameless)).kernel == "unknown"
+
+
+def test_without_a_claim_no_miss_is_held_in_test() -> None:
+    judgement = judged(run_of(10))
+    assert (judgement.verdict, judgement.exit_status) == (Verdict.HELD_IN_TEST, 0)
+    assert only(judgement).more_ns == 0
+    assert "--claim" in only(judgement).run_next
+
+
+def test_a_miss_is_no() -> None:
+    judgement = judged(run_of(10, worst_ns=250 * US), claim=ONE_PER_HOUR)
+    finding = only(judgement)
+    assert (judgement.verdict, judgement.exit_status) == (Verdict.NO, 1)
+    assert finding.sentence == (
+        "1 miss of 200 us in 10 min under memory (1 episode, worst 250 us): "
+        "at least 0.31 and at most 28.5 episodes per hour (each limit 95 %)"
+    )
+    assert finding.rate_per_hour == pytest.approx((0.308, 28.46), rel=0.01)
+    assert (finding.misses, finding.ambiguous, finding.episodes) == (1, 0, 1)
+
+
+def test_one_miss_in_any_load_is_no() -> None:
+    runs = run_of(200, "idle"), run_of(200, worst_ns=250 * US)
+    assert judged(*runs).exit_status == 1
+
+
+def test_uncounted_episodes_are_said_to_be_about_so_many() -> None:
+    r = run_of(10, worst_ns=250 * US)
+    threads = tuple(replace(t, worst=()) for t in r.result.threads)
+    r = replace(r, result=replace(r.result, threads=threads))
+    finding = only(judged(r))
+    assert "(about 1 episode, worst" in finding.sentence
+    assert not finding.episodes_exact
+
+
+def test_invalid_goes_before_no() -> None:
+    r = run_of(10, worst_ns=250 * US, caveats=(make("rt_throttled"),))
+    judgement = judged(r, run_of(10, "idle", worst_ns=250 * US))
+    assert (judgement.verdict, judgement.exit_status) == (Verdict.INVALID, 3)
+    assert [f.verdict for f in judgement.findings] == [Verdict.INVALID, Verdict.NO]
+    finding = judgement.findings[0]
+    assert finding.sentence == (
+        "no valid measurement under memory: "
+        "the kernel throttled real-time threads during the run"
+    )
+    assert finding.reasons == (make("rt_throttled"),)
+    assert "rtscope tasks" in finding.run_next
+
+
+def test_the_gravest_doubt_of_several_is_told_with_its_figures() -> None:
+    caveats = make("rt_throttled"), make("early", "CPU 0: 3 wake-ups")
+    assert only(judged(run_of(10, caveats=caveats))).sentence.endswith(
+        "across CPUs (CPU 0: 3 wake-ups); and 1 more"
+    )
+
+
+def test_doubts_that_lint_finds_count() -> None:
+    r = run_of(10)
+    first, *others = r.result.threads
+    broken = replace(first, end_ns=first.end_ns + MINUTE)
+    r = replace(r, result=replace(r.result, threads=(broken, *others)))
+    assert judged(r).verdict is Verdict.INVALID
+
+
+def test_a_clock_too_coarse_for_the_deadline_is_invalid() -> None:
+    r = run_of(10)
+    coarse = replace(GOOD_CLOCK, granularity_ns=11 * US)
+    threads = tuple(replace(t, clock_before=coarse) for t in r.result.threads)
+    r = replace(r, result=replace(r.result, threads=threads))
+    assert judged(r).verdict is Verdict.INVALID
+    assert judge([r], deadline_ns=220 * US).verdict is Verdict.HELD_IN_TEST
+
+
+def test_a_run_without_samples_is_invalid() -> None:
+    judgement = judged(record([thread([])]))
+    assert (judgement.verdict, judgement.exit_status) == (Verdict.INVALID, 3)
+    assert only(judgement).sentence == (
+        "no valid measurement under idle: a run has no samples"
+    )
+
+
+def test_a_guest_is_never_better_than_not_shown() -> None:
+    r = run_of(200, caveats=(make("guest"),))
+    judgement = judged(r, claim=ONE_PER_HOUR)
+    assert (judgement.verdict, judgement.exit_status) == (Verdict.NOT_SHOWN, 4)
+    assert "no more can be shown: this machine is a virtual" in (
+        only(judgement).sentence
+    )
+
+
+def test_a_guest_that_missed_is_still_no() -> None:
+    r = run_of(10, worst_ns=250 * US, caveats=(make("guest"),))
+    assert judged(r).verdict is Verdict.NO
+
+
+def test_a_guest_without_a_miss_or_a_claim_fails_nothing() -> None:
+    judgement = judged(run_of(10, caveats=(make("guest"),)))
+    assert (judgement.verdict, judgement.exit_status) == (Verdict.NOT_SHOWN, 0)
+
+
+def test_a_caveat_of_a_newer_version_caps() -> None:
+    r = run_of(200, caveats=(Caveat("from_the_future"),))
+    assert judged(r, claim=ONE_PER_HOUR).verdict is Verdict.NOT_SHOWN
+
+
+@pytest.mark.parametrize(
+    ("boots", "verdict", "status"),
+    [
+        (("a", "a"), Verdict.NOT_SHOWN, 4),
+        (("a", "b"), Verdict.HELD_IN_TEST, 0),
+    ],
+)
+def test_min_boots_counts_different_boots(
+    boots: tuple[str, str], verdict: Verdict, status: int
+) -> None:
+    runs = [run_of(100, boot_id=boot) for boot in boots]
+    judgement = judge(runs, deadline_ns=DEADLINE, min_boots=2)
+    assert (judgement.verdict, judgement.exit_status) == (verdict, status)
+    if verdict is Verdict.NOT_SHOWN:
+        assert "1 of the 2 boots asked for were seen" in only(judgement).sentence
+        assert only(judgement).run_next == "reboot and run again"
+
+
+def test_runs_without_a_boot_id_may_be_of_one_boot() -> None:
+    runs = [replace(run_of(10), facts_before={}) for _ in range(3)]
+    assert only(judge(runs, deadline_ns=DEADLINE)).boots == 1
+
+
+@pytest.mark.parametrize(
+    ("bound_ns", "verdict"),
+    [
+        (150 * US, Verdict.HELD_AND_EXPLAINED),
+        (200 * US, Verdict.HELD_AND_EXPLAINED),
+        (201 * US, Verdict.HELD_IN_TEST),
+    ],
+)
+def test_a_bound_within_the_deadline_explains(bound_ns: int, verdict: Verdict) -> None:
+    judgement = judge(
+        [run_of(180)],
+        deadline_ns=DEADLINE,
+        claim=ONE_PER_HOUR,
+        bounds_ns={"memory": bound_ns},
+    )
+    assert judgement.verdict is verdict
+    assert judgement.exit_status == 0
+    explained = "cannot add up to more than" in only(judgement).sentence
+    assert explained is (verdict is Verdict.HELD_AND_EXPLAINED)
+
+
+def test_all_loads_must_be_explained_for_the_whole_to_be() -> None:
+    judgement = judge(
+        [run_of(10, "idle"), run_of(10)],
+        deadline_ns=DEADLINE,
+        bounds_ns={"memory": 1 * US},
+    )
+    assert judgement.verdict is Verdict.HELD_IN_TEST
+
+
+def test_measured_cpus_are_in_the_finding() -> None:
+    assert only(judged(run_of(1))).cpus == (0, 1)
+    unpinned = replace(thread([10] * 60, cpu=None, interval_ns=SECOND_NS))
+    assert only(judged(record([unpinned]))).cpus is None
