@@ -140,6 +140,48 @@ def test_caveats_are_merged_gravest_first_with_the_runs_that_have_them() -> None
     assert by_id["short_run"].everywhere
 
 
+def test_a_fact_that_is_known_to_be_empty_is_not_unknown() -> None:
+    facts: dict[str, str | int | bool | None] = {
+        "cpus_isolated": "",
+        "smt_active": False,
+        "swap": None,
+    }
+    (machine_told,) = build_model([record([thread([4_000])], facts=facts)]).machines
+    rows = {fact.name: fact for fact in machine_told.facts}
+
+    assert (rows["cpus_isolated"].value, rows["cpus_isolated"].raw) == ("none", "")
+    assert (rows["smt_active"].value, rows["smt_active"].raw) == ("no", False)
+    assert (rows["swap"].value, rows["swap"].raw) == ("", None)
+    assert rows["swap"].why == "not readable"
+
+
+def test_a_fact_that_changed_during_the_runs_says_so() -> None:
+    runs = [
+        record([thread([4_000])], load, facts={"governor": governor})
+        for load, governor in (("idle", "performance"), ("cpu", "powersave"))
+    ]
+    (machine_told,) = build_model(runs).machines
+    (fact,) = (fact for fact in machine_told.facts if fact.name == "governor")
+
+    assert (fact.value, fact.others) == ("performance", ("powersave",))
+
+
+def test_an_invalid_run_supports_nothing_and_is_the_first_finding() -> None:
+    runs = [record([thread([9_000])], "os", caveats=[Caveat("suspended")])]
+    model = build_model([*runs, record([thread([4_000])], "idle")])
+
+    assert model.headline.support == (
+        "It supports nothing: the run is not valid, see the caveats."
+    )
+    assert model.findings[0] == "The figures of os are not valid: see the caveats."
+
+
+def test_a_capped_run_supports_its_exposure_at_most() -> None:
+    model = build_model([record([thread([9_000])], facts={"guest": True})])
+
+    assert model.headline.support.endswith("At most: see the caveats.")
+
+
 def test_a_deadline_gives_a_verdict_and_without_one_there_is_none() -> None:
     assert build_model(two_loads()).verdict is None
     verdict = build_model(
@@ -258,7 +300,12 @@ def test_a_hostile_record_reaches_no_form_of_the_report_unescaped() -> None:
 
     for form in forms.values():
         assert not {"\x1b", "\x07", "\u202e"} & set(form)
-    assert "<script>" not in forms["markdown"]
+    assert not [
+        line
+        for line in forms["markdown"].splitlines()
+        if "<script>" in line.replace("\\<", "") and not line.startswith("    ")
+    ]
     assert "\n=" not in forms["csv"]
     assert ",=" not in forms["csv"]
+    assert "[red]" in forms["text"]
     assert json.loads(forms["json"])["schema"] == 1

@@ -87,11 +87,11 @@ def test_gathered_seconds_keep_the_maximum_and_the_skips() -> None:
     ticks = [
         dataclasses.replace(
             tick,
-            t_ns=(i + 1) * 10**9,
+            t_ns=(i + 1) * 10**9 + 76_903,
             cpus=(
                 dataclasses.replace(
                     tick.cpus[0],
-                    max_ns=777_000 if i == 431 else 5_000,
+                    max_ns=777_000 if i == 430 else 5_000,
                     skipped=3 if i >= 500 else 0,
                 ),
             ),
@@ -104,7 +104,7 @@ def test_gathered_seconds_keep_the_maximum_and_the_skips() -> None:
 
     assert timeline is not None
     assert timeline.step_s == 900 // MAX_TIME_STEPS
-    assert max(timeline.merged_ns) == timeline.merged_ns[431 // 3] == 777_000
+    assert max(timeline.merged_ns) == timeline.merged_ns[430 // 3] == 777_000
     assert timeline.skipped_s == ((500 // 3 + 0.5) * 3,)
     assert min(timeline.ghz[0].values) == timeline.ghz[0].values[33] == 1.0
     assert timeline.sensor == "soc"

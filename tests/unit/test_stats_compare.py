@@ -171,7 +171,14 @@ def test_an_empty_group_is_refused() -> None:
         compare({"a": [run_of(40 * US)], "b": []})
 
 
-@pytest.mark.parametrize(("days", "in_turns"), [((1, 3), True), ((1, 2), False)])
+def test_runs_may_differ_by_a_tenth_in_length() -> None:
+    groups = {"a": [run_of(40 * US)], "b": [run_of(40 * US, seconds=110)]}
+    assert compare(groups).load == "memory"
+
+
+@pytest.mark.parametrize(
+    ("days", "in_turns"), [((1, 3), True), ((1, 2), False), ((3, 4), False)]
+)
 def test_groups_measured_one_after_the_other_are_noticed(
     days: tuple[int, int], in_turns: bool
 ) -> None:

@@ -44,6 +44,12 @@ def test_one_episode_when_stopped_at_it_gives_the_published_interval() -> None:
     assert (low, high) == pytest.approx((0.0253, 3.69), abs=0.005)
 
 
+def test_rates_are_per_hour_whatever_the_exposure() -> None:
+    low, high = rate_limits_per_hour(3, 2 * HOUR)
+    assert (2 * low, 2 * high) == pytest.approx((0.8177, 7.754), abs=0.001)
+    assert low * 2 == pytest.approx(lower_limit(3))
+
+
 def test_nothing_seen_for_no_time_excludes_nothing() -> None:
     assert rate_limits_per_hour(0, 0) == (0, math.inf)
 

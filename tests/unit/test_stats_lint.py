@@ -65,6 +65,8 @@ def test_a_good_run_raises_nothing() -> None:
         [5],
         [4, 4, 6, 6],
         [10, 1_500_000, 20],
+        [1_000_000, 5],
+        [-4, 1_000_000, 2_000_000],
         [2**34, 2**35, 100],
         [2**20 + k for k in range(0, 3000, 7)],
         [-3, 10, -3],
@@ -109,6 +111,7 @@ BAD_WAKEUP = Wakeup(0, 1, 0, 9 * US)
     ("changes", "says"),
     [
         ({"histogram": tuple(reversed(GOOD.histogram))}, "ascending"),
+        ({"histogram": (GOOD.histogram[0], *GOOD.histogram)}, "ascending"),
         ({"histogram": ((5001, 60),)}, "does not exist"),
         ({"histogram": (*GOOD.histogram, (2**20, 0))}, "empty one"),
         ({"histogram": GOOD.histogram[:1]}, "20 in the histogram"),
@@ -126,6 +129,7 @@ BAD_WAKEUP = Wakeup(0, 1, 0, 9 * US)
             {"worst": (BAD_WAKEUP,)},
             "wake-up has 9.00 us, the maximum is 7.00",
         ),
+        ({"worst": (GOOD.worst[0], Wakeup(0, 1, 0, 1))}, "below the minimum"),
         ({"worst": (GOOD.worst[0],) * 61}, "more worst wake-ups than samples"),
     ],
 )
@@ -165,6 +169,15 @@ def test_a_deviation_that_no_samples_can_have_is_found(
     # All three lie in one bucket of 2^20 ns, so that only the extremes bound the sums.
     found = raised(record([replace(WIDE, sum_sq_ns2=sum_sq_ns2)]))
     assert says in found["sums_inconsistent"]
+
+
+@pytest.mark.parametrize("offset", [-31_000, 31_000])
+def test_a_sum_that_only_the_extremes_exclude_is_found(offset: int) -> None:
+    # 60 samples from 2^30 + 500 to 2^30 + 1500, in a bucket of 2^20 ns
+    low = 2**30 + 500
+    t = thread([low, low + 500, low + 1000] * 20, interval_ns=2 * SECOND_NS)
+    found = raised(record([replace(t, sum_ns=t.sum_ns + offset)]))
+    assert "the sum must lie between" in found["sums_inconsistent"]
 
 
 def test_skips_come_with_both_averages() -> None:
@@ -341,6 +354,25 @@ def test_a_frequency_that_varies_by_more_than_2_percent_is_mentioned(
     found = raised(record([t], ticks=ticks))
     expected = {"frequency_varied": "CPUs 0: 1000 to 1021 MHz"} if varied else {}
     assert found == expected
+
+
+def test_the_widest_range_of_frequencies_of_all_measured_cpus_is_told() -> None:
+    threads = [good_thread(0), good_thread(1)]
+    first, *others = ticks_of(threads, freq_khz={0: 600_000, 1: 900_000})
+    ticks = [first, *(replace(x, freq_khz={0: 700_000, 1: 1_500_000}) for x in others)]
+    assert raised(record(threads, ticks=ticks)) == {
+        "frequency_varied": "CPUs 0-1: 600 to 1500 MHz"
+    }
+
+
+def test_the_slowest_clock_read_of_all_is_told() -> None:
+    r = changed(
+        clock_before=replace(GOOD_CLOCK, max_ns=11_000),
+        clock_after=replace(GOOD_CLOCK, max_ns=12_000),
+    )
+    assert raised(r)["clock_slow"] == (
+        "CPU 0, after the run: 99.9 % of the reads within 0.040 us, the slowest 12.0 us"
+    )
 
 
 @pytest.mark.parametrize(

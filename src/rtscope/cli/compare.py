@@ -1,5 +1,6 @@
 """Compare records: machines, kernels or settings, run by run."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ from rtscope.record import RunRecord, write_atomically
 from rtscope.report.comparepage import render_comparison_page
 from rtscope.report.comparetext import print_comparison
 from rtscope.report.comparison import build_comparison
+from rtscope.report.jsonfile import render_comparison_json
 from rtscope.resultdir import open_records
 from rtscope.units import parse_duration
 
@@ -25,6 +27,9 @@ def compare(
     deadline: Annotated[
         str | None, typer.Option(help="Compare the misses of this too: 200us.")
     ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the result as JSON.")
+    ] = False,
 ) -> int:
     """Compare records: machines, kernels or settings, run by run."""
     sets: dict[str, list[RunRecord]] = {}
@@ -38,6 +43,9 @@ def compare(
     )
     if html is not None:
         write_atomically(html, render_comparison_page(comparison).encode())
+    if json:
+        sys.stdout.write(render_comparison_json(comparison))
+        return 0
     print_comparison(comparison, stdout_console(), page=str(html) if html else None)
     return 0
 

@@ -90,7 +90,7 @@ def build_comparison(
     first = next(iter(labelled))
     return Comparison(
         title=f"Wake-up latency of {enumeration(list(labelled))} compared",
-        subtitle=f"{capital(first)} is what the others are held against",
+        subtitle=f"Held against {first}",
         summary=_summary(compared),
         loads=compared,
         chart=_chart(compared, list(labelled), deadline_ns),

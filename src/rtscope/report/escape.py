@@ -17,8 +17,8 @@ MAX_SHOWN = 2_000
 # unassigned, line and paragraph separators: each can hide or reorder other text.
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+!|~&$@:])")
-_MARKDOWN_START = re.compile(r"^(\s*)([-=]|\d+(?=[.)]))")
+_MARKDOWN = re.compile(r"([\\`*_{\[\]<>#|~&$@]|:(?=//))")
+_MARKDOWN_START = re.compile(r"^(\s*)([-=+]|\d+(?=[.)](?:\s|$)))")
 _FORMULA = tuple("=+-@\t\r\uff1d\uff0b\uff0d\uff20")
 
 

@@ -8,13 +8,14 @@ that it is no test.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from rtscope.caveats import Effect, gravest_first, kind_of
 from rtscope.contract import KernelThread
 from rtscope.record import RunRecord
 from rtscope.report.escape import printable
 from rtscope.report.rows import Cell, Row
 from rtscope.report.words import count, duration, enumeration, plural, times, us
 from rtscope.stats.exposure import supported_interval_ns
-from rtscope.stats.lint import HOG_SHARE
+from rtscope.stats.lint import HOG_SHARE, all_caveats
 from rtscope.stats.summary import Summary
 
 NS_PER_S = 1_000_000_000
@@ -41,14 +42,30 @@ def headline_of(cells: Sequence[Cell], rows: Sequence[Row]) -> Headline:
             support="",
         )
     row, summary = worst
-    supported = duration(supported_interval_ns(0, row.observed_ns))
+    cell = cells[rows.index(row)]
     return Headline(
         maximum=us(summary.max_ns),
-        where=f"was the latest wake-up: {_place(cells[rows.index(row)])}.",
-        support=f"{duration(row.observed_ns)} of load {row.name} without a later one "
-        f"supports that a wake-up later than {us(summary.max_ns)} comes less than once "
-        f"in {supported} under this load (95 %), and no more than that.",
+        where=f"was the latest wake-up: {_place(cell)}.",
+        support=_support(cell, row, max_ns=summary.max_ns),
     )
+
+
+def _support(cell: Cell, row: Row, *, max_ns: int) -> str:
+    gravest = _gravest(cell)
+    if gravest is Effect.INVALID:
+        return "It supports nothing: the run is not valid, see the caveats."
+    supported = duration(supported_interval_ns(0, row.observed_ns))
+    doubt = " At most: see the caveats." if gravest is Effect.CAP else ""
+    return (
+        f"{duration(row.observed_ns)} of load {row.name} without a later one supports "
+        f"that a wake-up later than {us(max_ns)} comes less than once in {supported} "
+        f"under this load (95 %), and no more than that.{doubt}"
+    )
+
+
+def _gravest(cell: Cell) -> Effect | None:
+    raised = gravest_first(c for r in cell.records for c in all_caveats(r))
+    return kind_of(raised[0]).effect if raised else None
 
 
 def findings_of(cells: Sequence[Cell], rows: Sequence[Row]) -> tuple[str, ...]:
@@ -56,6 +73,7 @@ def findings_of(cells: Sequence[Cell], rows: Sequence[Row]) -> tuple[str, ...]:
     return tuple(
         sentence
         for found in (
+            _invalid(cells, rows),
             _skipped(rows),
             _variants(rows),
             _worst_load(rows),
@@ -99,6 +117,16 @@ def _place(cell: Cell) -> str:
     if len(cell.records) > 1:
         place += f" (repetition {record.run.repetition})"
     return place
+
+
+def _invalid(cells: Sequence[Cell], rows: Sequence[Row]) -> Iterator[str]:
+    names = [
+        row.name
+        for cell, row in zip(cells, rows, strict=True)
+        if _gravest(cell) is Effect.INVALID
+    ]
+    if names:
+        yield f"The figures of {enumeration(names)} are not valid: see the caveats."
 
 
 def _skipped(rows: Sequence[Row]) -> Iterator[str]:

@@ -1,5 +1,5 @@
 """
-The report as JSON: figures in ns, stable keys, for programs.
+A report or comparison as JSON: figures in ns, stable keys, for programs.
 
 Null stands for: `verdict` without a deadline; `summary` of a row without a sample;
 `percentiles` that the samples cannot resolve; `bogo_ops_per_s` of a load that tells
@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rtscope.report.caveatlist import MergedCaveat
+from rtscope.report.comparison import Comparison
 from rtscope.report.machines import Machine
 from rtscope.report.model import Model
 from rtscope.report.rows import Row
@@ -24,6 +25,45 @@ SCHEMA = 1
 def render_json(model: Model) -> str:
     """Return the report as one JSON object, keys in a fixed order."""
     return json.dumps(_report(model), indent=2, ensure_ascii=False) + "\n"
+
+
+def render_comparison_json(comparison: Comparison) -> str:
+    """Return a comparison as one JSON object, keys in a fixed order."""
+    return json.dumps(_comparison(comparison), indent=2, ensure_ascii=False) + "\n"
+
+
+def _comparison(comparison: Comparison) -> Mapping[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "made_by": comparison.made_by,
+        "title": comparison.title,
+        "summary": comparison.summary,
+        "deadline_ns": comparison.deadline_ns,
+        "loads": [
+            {
+                "load": load.load,
+                "sides": [
+                    {
+                        "label": side.label,
+                        "median_max_ns": side.median_max_ns,
+                        **_row(side.row),
+                    }
+                    for side in load.sides
+                ],
+                "outcomes": [
+                    {
+                        "word": outcome.word,
+                        "different": outcome.different,
+                        "sentence": f"{outcome.word}{outcome.rest}",
+                        "remarks": list(outcome.remarks),
+                    }
+                    for outcome in load.outcomes
+                ],
+            }
+            for load in comparison.loads
+        ],
+        "caveats": [_caveat(caveat) for caveat in comparison.caveats],
+    }
 
 
 def _report(model: Model) -> Mapping[str, Any]:
@@ -115,7 +155,7 @@ def _machine(machine: Machine) -> Mapping[str, Any]:
         "preemption": machine.preemption,
         "facts": {
             fact.name: {
-                "value": fact.value or None,
+                "value": fact.raw,
                 "source": fact.source,
                 "why": fact.why,
             }

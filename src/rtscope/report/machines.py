@@ -17,7 +17,9 @@ class FactRow:
 
     name: str
     value: str
-    """Empty if unknown; `why` then says why."""
+    """Empty if unknown; `why` then says why. A known empty one reads `none`."""
+    raw: str | int | float | bool | tuple[str, ...] | None
+    """The value itself, for programs; its text is printable."""
     source: str
     why: str
     others: tuple[str, ...]
@@ -92,6 +94,7 @@ def _fact_rows(records: Sequence[RunRecord]) -> list[FactRow]:
             FactRow(
                 name=printable(name),
                 value=values[0],
+                raw=_raw(seen[0]),
                 source=printable(seen[0].source),
                 why=printable(seen[0].why),
                 others=tuple(value or "unknown" for value in values[1:]),
@@ -101,12 +104,23 @@ def _fact_rows(records: Sequence[RunRecord]) -> list[FactRow]:
 
 
 def _text(facts: Mapping[str, FactValue], name: str) -> str:
-    return _written(facts[name]) if name in facts else ""
+    fact = facts.get(name)
+    return _written(fact) if fact is not None and fact.value else ""
+
+
+def _raw(fact: FactValue) -> str | int | float | bool | tuple[str, ...] | None:
+    if isinstance(fact.value, str):
+        return printable(fact.value)
+    if isinstance(fact.value, tuple):
+        return tuple(printable(item) for item in fact.value)
+    return fact.value
 
 
 def _written(fact: FactValue) -> str:
     if fact.value is None:
         return ""
+    if fact.value in ("", ()):
+        return "none"
     if isinstance(fact.value, bool):
         return "yes" if fact.value else "no"
     if isinstance(fact.value, tuple):

@@ -58,7 +58,11 @@ def _lines(model: Model) -> Iterator[str]:
         ]
         or ["none"],
     )
-    yield from _list("To repeat it", [safe(command) for command in model.commands])
+    yield "## To repeat it"
+    yield ""
+    # Indented code: nothing in a line without line breaks can end it.
+    yield from (f"    {command}" for command in model.commands)
+    yield ""
     yield safe(f"Made by {model.made_by}.")
 
 

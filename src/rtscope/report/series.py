@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtscope.contract import ThreadResult, Tick
+from rtscope.report.escape import printable
 
 BINS_PER_DECADE = 50
 """One bin spans 4.7 %: finer than a line's width in a chart of two decades and more."""
@@ -198,12 +199,12 @@ def timeline_of(
     """Gather ticks into at most MAX_TIME_STEPS steps; None without ticks."""
     if not ticks:
         return None
-    duration_s = max(1, math.ceil(ticks[-1].t_ns / SECOND_NS))
+    duration_s = max(1, round(ticks[-1].t_ns / SECOND_NS))
     step_s = math.ceil(duration_s / MAX_TIME_STEPS)
     steps = math.ceil(duration_s / step_s)
+    # A tick comes a little after the second that it is about, never before its end.
     place = [
-        min(steps - 1, max(0, math.ceil(t.t_ns / SECOND_NS) - 1) // step_s)
-        for t in ticks
+        min(steps - 1, max(0, round(t.t_ns / SECOND_NS) - 1) // step_s) for t in ticks
     ]
     maxima = _maxima(ticks, place, steps)
     sensor, celsius = _hottest(ticks, place, steps)
@@ -283,4 +284,4 @@ def _hottest(
     for step, tick in zip(place, ticks, strict=True):
         if sensor in tick.temp_mc:
             values[step] = np.fmax(values[step], tick.temp_mc[sensor] / 1000)
-    return sensor, tuple(values.tolist())
+    return printable(sensor, limit=60), tuple(values.tolist())

@@ -1,0 +1,404 @@
+"""
+Write docs/reference from the program, so that the two cannot disagree.
+
+`make docs` runs it; `tests/unit/test_docs.py` fails when a page is out of date. What a
+page says in prose comes from the tables and doc strings of the program; only the links
+to explanations are kept here.
+"""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from rtscope import caveats, klog
+from rtscope.campaign import TABLES, Key, default_campaign
+from rtscope.cli import main as cli
+from rtscope.errors import UsageError
+from rtscope.facts.table import catalogue as fact_catalogue
+from rtscope.loads.catalogue import Need, get_load, load_names
+from rtscope.report import csvfile, jsonfile
+from rtscope.report.definitions import definitions
+
+ROOT = Path(__file__).parent.parent
+SRC = ROOT / "src" / "rtscope"
+REFERENCE = ROOT / "docs" / "reference"
+
+# Options that are called otherwise than the key they stand for.
+OPTION_OF_KEY = {"address": "target", "names": "kernel"}
+
+NEEDS: Mapping[Need, str] = {
+    Need.MEMORY: "Memory: it is made smaller if half of what is free is less than it "
+    "usually takes, and refused if that is too little to be a load.",
+    Need.STORAGE: "A directory on a real disk: `--storage-dir`, else the directory of "
+    "the results, and on a board `/var/tmp`. Nothing of it stays behind.",
+    Need.MEMORY_LIMIT: "Root's rights and a memory control group: it is bounded, so "
+    "that the rest of the machine keeps its memory.",
+    Need.COMMAND: "The command itself: `--command`, or `command` in the campaign.",
+}
+
+EXPLAINED_IN: Mapping[str, str] = {
+    "identity_broken": "skipped-activations.md#the-identity",
+    "sums_inconsistent": "published-tables.md#what-rtscope-makes-of-it",
+    "clock_coarse": "what-is-measured.md#the-clock",
+    "clock_slow": "what-is-measured.md#the-clock",
+    "early": "what-is-measured.md#the-clock",
+    "skipped": "skipped-activations.md",
+    "guest": "virtual-machines.md",
+    "steal": "virtual-machines.md",
+    "no_housekeeping_cpu": "what-is-measured.md#who-else-runs",
+    "rt_throttling": "changing-the-machine.md#rt-throttling",
+    "rt_throttled": "changing-the-machine.md#rt-throttling",
+    "cpu_held_awake": "changing-the-machine.md#idle-states",
+    "knobs_changed": "changing-the-machine.md",
+    "governor": "changing-the-machine.md#frequency",
+    "frequency_varied": "changing-the-machine.md#frequency",
+    "load_died": "load-proof.md",
+    "load_stalled": "load-proof.md",
+    "load_unproved": "load-proof.md",
+    "load_reduced": "load-proof.md#smaller-than-usual",
+    "no_oom_kill": "load-proof.md",
+    "short_run": "a-maximum-is-no-bound.md",
+    "stopped_early": "a-maximum-is-no-bound.md",
+    "max": "a-maximum-is-no-bound.md",
+    "samples": "a-maximum-is-no-bound.md#samples-are-not-independent",
+    "p99_9": "percentiles.md",
+    "p99_999": "percentiles.md",
+    "avg": "published-tables.md",
+    "stdev": "published-tables.md",
+    "throughput": "load-proof.md#throughput",
+    "exposure": "a-maximum-is-no-bound.md#exposure",
+    "tail": "percentiles.md#the-shaded-part",
+    "caveats": "verdicts.md#caveats",
+    "min": "what-is-measured.md",
+    "timeline": "what-is-measured.md#who-else-runs",
+}
+
+# What the doc strings of the record leave to the name of the field.
+RECORD_WORDS: Mapping[str, str] = {
+    "RunRecord.schema": "Version of this format.",
+    "RunRecord.rtscope": "Version of the program that wrote it.",
+    "RunRecord.campaign": "The resolved campaign: every key with its value.",
+    "RunRecord.host_seconds": "How long the run took on the host, load and facts "
+    "included, in seconds.",
+    "RunRecord.facts_before": "Facts of the machine before the load was started.",
+    "RunRecord.facts_after": "The same facts after the load had ended.",
+    "RunRecord.result_digest": "SHA-256 over what was measured; equal ones are the "
+    "same measurement.",
+    "RunRecord.kernel_digest": "Identity of a kernel that rtscope built; else null.",
+    "RunRecord.extra": "Room for what later versions add.",
+    "Run.id": "Name of the run and of its directory.",
+    "Run.target": "`local` or `ssh:HOST`.",
+    "Run.load": "A name from [the loads](loads.md).",
+    "Run.repetition": "From 1.",
+    "Run.policy": "Of the measuring threads.",
+    "Run.priority": "Of the measuring threads; 0 for policies without one.",
+    "Run.interval_ns": "Time between two wake-ups.",
+    "Run.duration_ns": "How long was to be measured.",
+    "FactValue.value": "Null if unknown.",
+    "FactValue.why": "Why there is no value.",
+    "LoadRecord.name": "A name from [the loads](loads.md).",
+    "LoadRecord.version": "Of stress-ng, if it was used.",
+    "LoadRecord.ticks": "Once a second: processes and CPU time.",
+    "LoadRecord.end": "How it ended.",
+    "LoadRecord.log_tail": "The last words of its output.",
+    "Caveat.id": "A name from [the caveats](caveats.md).",
+    "Caveat.detail": "This run's own figures or names.",
+}
+
+RECORD_HEAD = """\
+# The record of a run
+
+`rtscope run --out DIR` writes:
+
+| file | what it is |
+|---|---|
+| `DIR/campaign.json` | the resolved campaign, and the command to repeat it |
+| `DIR/runs/ID/record.json` | a run that was measured to its end |
+| `DIR/runs/ID/interrupted.json` | a run that was not; `--resume` measures it again |
+| `DIR/report.html` | the report, made from the records |
+
+A record is written as a whole or not at all, and never edited.
+A record of another schema is refused, never guessed at.
+Its parts that are lines of the agent are described in \
+[the contract](../../format/README.md)."""
+
+EXIT_WORDS: Mapping[int, str] = {
+    0: "The command did what it was asked. With a deadline: no miss; with a claim as "
+    "well: the claim is supported.",
+    1: "Measured, and the deadline was missed: the verdict is NO.",
+    2: "The command line or the campaign file is wrong; the message says what to "
+    "write instead. Nothing was measured.",
+    3: "There is no valid measurement: target, agent or record failed, or the verdict "
+    "is INVALID. What was measured before is saved.",
+    4: "No miss, but a claim or a number of boots was asked for and is not supported: "
+    "the verdict is NOT SHOWN.",
+    130: "Interrupted by Ctrl-C or a signal; what was measured is saved, and `rtscope "
+    "run --resume` goes on.",
+}
+
+
+def pages() -> Mapping[str, str]:
+    """Return the text of every generated page by its file name."""
+    made = {
+        "commands.md": (_commands(), "src/rtscope/cli/"),
+        "campaign.md": (_campaign(), "src/rtscope/campaign/keys.py"),
+        "loads.md": (_loads(), "src/rtscope/loads/loads.toml"),
+        "facts.md": (_facts(), "src/rtscope/facts/facts.toml"),
+        "caveats.md": (_caveats(), "src/rtscope/caveats.toml"),
+        "kernel-log.md": (_kernel_log(), "src/rtscope/klog.toml"),
+        "report.md": (_report(), "src/rtscope/report/definitions.toml"),
+        "record.md": (_record(), "src/rtscope/record.py"),
+        "exit-status.md": (_exit_status(), "src/rtscope/cli/main.py"),
+    }
+    return {
+        name: f"<!-- Made by docs/generate.py from {source}: edit that, then type "
+        f"`make docs`. -->\n\n{chr(10).join(lines).rstrip()}\n"
+        for name, (lines, source) in made.items()
+    }
+
+
+def _sentences(text: str) -> str:
+    """Put each sentence on a line of its own; repair none of them."""
+    text = " ".join(text.split())
+    return re.sub(r"(?<=[.!?]) (?=[A-Z`])", "\n", text)
+
+
+def _whole(text: str) -> str:
+    """Make a sentence of a phrase."""
+    text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "?", "!", "`")) else text + "."
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _explained(name: str) -> Iterator[str]:
+    if name in EXPLAINED_IN:
+        place = EXPLAINED_IN[name]
+        yield from ("", f"Explained in [{place}](../explanation/{place}).")
+
+
+def _commands() -> Iterator[str]:
+    yield "# Commands"
+    yield ""
+    yield _sentences(typer.main.get_command(cli.app).help or "")
+    yield "Results go to standard output, everything else to standard error."
+    yield "What the exit status means is in [exit-status.md](exit-status.md)."
+    group: Any = typer.main.get_command(cli.app)
+    for name, command in group.commands.items():
+        arguments = [p for p in command.params if p.param_type_name == "argument"]
+        options = [p for p in command.params if p.param_type_name == "option"]
+        usage = " ".join(["rtscope", name, *map(_placeholder, arguments), "[OPTIONS]"])
+        yield from ("", f"## rtscope {name}", "", _sentences(command.help or ""), "")
+        yield from (f"    {usage}", "", "| | |", "|---|---|")
+        for argument in arguments:
+            yield f"| `{argument.name.upper()}` | {_cell(argument.help or '')} |"
+        for option in options:
+            yield f"| {_option(option)} | {_cell(option.help or '')} |"
+    yield ""
+    yield (
+        "Each option of `rtscope run` that names something to measure is also "
+        "a key of [the campaign file](campaign.md), and takes the same values."
+    )
+
+
+def _placeholder(argument: Any) -> str:
+    dots = "..." if argument.nargs != 1 else ""
+    word = argument.name.upper() + dots
+    return word if argument.required else f"[{word}]"
+
+
+def _option(option: Any) -> str:
+    words = ", ".join(f"`{name}`" for name in option.opts)
+    if option.is_flag:
+        return words
+    default = option.default
+    values = [str(c.value) for c in type(default)] if isinstance(default, Enum) else []
+    value = "\\|".join(values) or option.name.upper()
+    return f"{words[:-1]} {value}`"
+
+
+def _campaign() -> Iterator[str]:
+    yield "# The campaign file"
+    yield ""
+    yield "A TOML file that says what to measure: `rtscope run FILE.toml`."
+    yield "Every key may be left out; an option of the command line goes before it."
+    yield "`[[run]]` may be there several times: each is the product of its lists."
+    yield "Examples are in [examples/](../../examples)."
+    defaults = default_campaign()
+    for table, keys in TABLES.items():
+        head = "[[run]]" if table == "run" else f"[{table}]"
+        yield from ("", f"## {head}")
+        values = defaults.runs[0] if table == "run" else defaults
+        for key in keys.values():
+            yield from ("", f"### `{key.name}`", "", _whole(key.says), "")
+            yield from _key(key, getattr(values, key.field))
+
+
+def _key(key: Key, default: Any) -> Iterator[str]:
+    nothing = default is None or default == ()
+    written = "" if nothing else _toml(key.write(default))
+    option = OPTION_OF_KEY.get(key.name, key.name).replace("_", "-")
+    group: Any = typer.main.get_command(cli.app)
+    known = {name for p in group.commands["run"].params for name in p.opts}
+    yield f"* Default: {f'`{written}`' if written else 'not set'}."
+    yield f"* Option: {f'`--{option}`' if f'--{option}' in known else 'none'}."
+    if isinstance(default, tuple) and key.name not in ("command", "cpus"):
+        yield "* One value, or a list of them: each is measured."
+    try:
+        key.read("?", key.name)
+    except UsageError as error:
+        yield f"* The answer to a wrong value: `{error}`"
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int) else f'"{value}"'
+
+
+def _loads() -> Iterator[str]:
+    yield "# Loads"
+    yield ""
+    yield "What keeps the machine busy while its wake-ups are measured."
+    yield "They are run by stress-ng, with one worker for each measured CPU."
+    yield "How it is shown that one ran: [load-proof.md](../explanation/load-proof.md)."
+    for name in load_names():
+        load = get_load(name)
+        yield from ("", f"## {name}", "", _sentences(load.why), "")
+        argv = " ".join(load.argv).replace("{workers}", "WORKERS")
+        yield f"* Started as: {f'`stress-ng {argv}`' if argv else 'no stress-ng'}."
+        for need in Need:
+            if need in load.needs:
+                yield f"* Needs: {NEEDS[need]}"
+        if load.expects_progress:
+            yield "* Counts as alive while its CPU time grows."
+        elif load.needs:
+            yield "* Counts as alive while its process lives."
+
+
+def _facts() -> Iterator[str]:
+    yield "# Facts about a machine"
+    yield ""
+    yield "Read before and after every run, and kept in its record."
+    yield "An unknown fact says why it is unknown; it is never guessed."
+    for kind in fact_catalogue().values():
+        yield from ("", f"## `{kind.name}`", "", f"{_whole(kind.title)}")
+        yield _sentences(_whole(kind.means))
+        yield ""
+        yield f"* Read from: {', '.join(f'`{path}`' for path in kind.paths)}."
+        if kind.absent:
+            yield f"* Where there is no such file: {kind.absent}."
+
+
+def _caveats() -> Iterator[str]:
+    yield "# Caveats"
+    yield ""
+    yield "Every doubt that a record can carry, the effect it has, and what to do."
+    yield ""
+    yield "* **invalid**: the figures are no evidence; the only verdict is INVALID."
+    yield "* **cap**: a deadline that was held is at most NOT SHOWN; NO stays NO."
+    yield "* **note**: for the reader; no effect on a verdict."
+    for kind in caveats.catalogue().values():
+        yield from ("", f"## `{kind.id}`", "", f"Effect: **{kind.effect}**.", "")
+        yield _sentences(_whole(kind.says))
+        yield f"What to do: {kind.remedy}."
+        yield from _explained(kind.id)
+
+
+def _kernel_log() -> Iterator[str]:
+    yield "# Messages of the kernel"
+    yield ""
+    yield "The kernel's log is watched through every run."
+    yield "The first pattern that is found in a message counts."
+    yield (
+        f"A message with none of them counts as `{klog.OTHER_ERROR.caveat}` if the "
+        "kernel itself called it an error or worse."
+    )
+    yield "Silence proves little: the kernel prints several of these once per boot."
+    for kind in klog.table():
+        yield from ("", f"## {kind.title}", "")
+        yield f"Caveat: [`{kind.caveat}`](caveats.md#{kind.caveat})."
+        yield from ("", f"    {kind.pattern.pattern}")
+
+
+def _report() -> Iterator[str]:
+    yield "# Numbers of a report"
+    yield ""
+    yield "What each means, its weakness first."
+    for definition in definitions():
+        yield from ("", f"## {definition.name}", "")
+        yield f"Weakness: {_sentences(definition.weakness)}"
+        yield from ("", _sentences(definition.meaning))
+        yield from _explained(definition.key)
+    yield from ("", "## CSV", "", _sentences(csvfile.__doc__ or ""), "")
+    yield from (f"    {','.join(csvfile.HEADINGS)}", "")
+    yield from ("## JSON", "", _sentences(jsonfile.__doc__ or ""))
+
+
+def _record() -> Iterator[str]:
+    yield RECORD_HEAD
+    for file, classes in (
+        ("record.py", ("RunRecord", "Run", "FactValue", "LoadRecord")),
+        ("caveats.py", ("Caveat",)),
+    ):
+        for node in ast.parse((SRC / file).read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef) and node.name in classes:
+                yield from _class(node)
+
+
+def _class(node: ast.ClassDef) -> Iterator[str]:
+    yield from ("", f"## {node.name}", "", ast.get_docstring(node) or "", "")
+    yield "| field | type | meaning |"
+    yield "|---|---|---|"
+    for i, item in enumerate(node.body):
+        if not isinstance(item, ast.AnnAssign) or not isinstance(item.target, ast.Name):
+            continue
+        name, kind = item.target.id, ast.unparse(item.annotation)
+        after = node.body[i + 1] if i + 1 < len(node.body) else None
+        said = RECORD_WORDS.get(f"{node.name}.{name}", "")
+        if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+            said = f"{said} {after.value.value}".strip()
+        yield f"| `{name}` | `{_cell(kind)}` | {_cell(said) or _linked(name, kind)} |"
+
+
+def _linked(name: str, kind: str) -> str:
+    inner = re.sub(r"^(tuple\[|Mapping\[str, )|(, \.\.\.)?\]$", "", kind)
+    here = {"Run", "LoadRecord", "FactValue", "Caveat"}
+    if inner in here:
+        return f"See [{inner}](#{inner.lower()})."
+    if inner in ("Hello", "Tick", "AgentResult", "KernelMessage"):
+        return "See [the contract](../../format/README.md)."
+    raise SystemExit(f"docs/generate.py: RECORD_WORDS says nothing about {name}")
+
+
+def _exit_status() -> Iterator[str]:
+    said = {int(n) for n in re.findall(r"\b(\d+) [a-z]", cli.__doc__ or "")}
+    if said != set(EXIT_WORDS):
+        raise SystemExit(f"docs/generate.py: EXIT_WORDS has other numbers than {said}")
+    yield "# Exit status"
+    yield ""
+    yield "| status | meaning |"
+    yield "|---|---|"
+    for status, words in EXIT_WORDS.items():
+        yield f"| {status} | {words} |"
+    yield ""
+    yield "How they make a gate: [gate-in-ci.md](../how-to/gate-in-ci.md)."
+
+
+def main() -> None:
+    """Write the pages."""
+    for name, text in pages().items():
+        (REFERENCE / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,0 @@
-"""Here so that pytest puts this folder on the path: tests import `fakes.…`."""
