@@ -106,11 +106,12 @@ def main() -> None:
     agent = agent_file("x86_64")
     ours, theirs = [], []
     for i in range(rounds):
-        pair = [lambda: ours.append(run_agent(agent))]
-        pair.append(lambda: theirs.append(run_cyclictest()))
         # ABBA: a drift of the machine hits both alike
-        for measure in pair if i % 2 == 0 else reversed(pair):
-            measure()
+        if i % 2 == 0:
+            ours.append(run_agent(agent))
+        theirs.append(run_cyclictest())
+        if i % 2 == 1:
+            ours.append(run_agent(agent))
     print(
         f"{rounds} runs each in turns, {DURATION_S} s, FIFO 99, every {INTERVAL_US} us"
     )

@@ -49,8 +49,8 @@ def _caveats(
         yield make("load_unproved", "its guard did not report its end")
     elif end.status not in (0, None, *INTERRUPTED):
         yield make("load_failed", _how(end))
-    if load.expects_progress and not ended_early:
-        yield from _progress(ticks, window_ns)
+    if not ended_early:
+        yield from _progress(load, ticks, window_ns)
     if Need.MEMORY_LIMIT in load.needs and end is not None and not end.oom_kills:
         yield make("no_oom_kill")
 
@@ -64,7 +64,7 @@ def _how(end: LoadEnd | None) -> str:
 
 
 def _progress(
-    ticks: Sequence[LoadTick], window_ns: tuple[int, int]
+    load: Load, ticks: Sequence[LoadTick], window_ns: tuple[int, int]
 ) -> Iterator[Caveat]:
     start_ns, end_ns = window_ns
     inside = [t for t in ticks if start_ns - TICK_NS <= t.t_ns <= end_ns + TICK_NS]
@@ -79,4 +79,6 @@ def _progress(
             since_ns = after.t_ns
     longest_ns = max(longest_ns, inside[-1].t_ns - since_ns)
     if longest_ns >= min(STALL_NS, inside[-1].t_ns - inside[0].t_ns):
-        yield make("load_stalled", f"no CPU time for {longest_ns / 1e9:.0f} s")
+        # A command of the user's may have its work done elsewhere, over the network.
+        doubt = "load_stalled" if load.expects_progress else "load_unproved"
+        yield make(doubt, f"no CPU time for {longest_ns / 1e9:.0f} s")

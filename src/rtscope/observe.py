@@ -188,10 +188,14 @@ class _Pump:
         if not load.ended:
             load.ask_stop()
         asked = self._clock()
-        while not load.ended and self._clock() - asked < STOP_PATIENCE_S:
-            wait_any([load], timeout_s=0.5)
+        try:
+            while not load.ended and self._clock() - asked < STOP_PATIENCE_S:
+                wait_any([load], timeout_s=0.5)
+                self._take(load)
             self._take(load)
-        self._take(load)
+        except KeyboardInterrupt:
+            # What was measured is complete and must not be lost with the load's end.
+            self._seen.interrupted = True
 
 
 def _told(error: AgentError) -> str:

@@ -50,6 +50,7 @@ class ResultDir:
     def save(self, record: RunRecord, *, interrupted: bool = False) -> Path:
         """Write a run's record; raise RecordError if it cannot be written."""
         directory = self.run_dir(record.run.id)
+        _refuse_links(directory.parent, directory)
         _make(directory)
         path = directory / (INTERRUPTED if interrupted else RECORD)
         write_atomically(path, record_to_json(record))
@@ -68,6 +69,7 @@ class ResultDir:
         found = sorted((self.path / "runs").glob(f"*/{name}"))
         if len(found) > MAX_RUNS:
             raise RecordError(f"{self.path}: more than {MAX_RUNS} runs")
+        _refuse_links(self.path / "runs", *(path.parent for path in found))
         return found
 
 
@@ -150,6 +152,12 @@ def _parse(text: bytes, path: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise RecordError(f"{path}: damaged: not an object")
     return document
+
+
+def _refuse_links(*directories: Path) -> None:
+    for directory in directories:
+        if directory.is_symlink():
+            raise RecordError(f"{directory}: a link, which rtscope does not make")
 
 
 def _make(directory: Path) -> None:

@@ -154,6 +154,14 @@ def format_us(ns: float | None, digits: int = 3) -> str:
     return f"{us:.{decimals}f}"
 
 
+def format_number(value: float, digits: int = 3) -> str:
+    """Write a number with that many significant digits and no exponent: `21,900`."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    decimals = digits - 1 - math.floor(math.log10(abs(value)))
+    return f"{round(value, decimals):,.{max(0, decimals)}f}"
+
+
 def format_size(size_bytes: int) -> str:
     """Write bytes for people, in powers of 1024: `64 MiB`."""
     size, unit = float(size_bytes), "B"

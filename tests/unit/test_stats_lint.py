@@ -301,7 +301,7 @@ def cpu_time(cpu: int, steal_ns: int) -> CpuTime:
         (
             {"cpu_times": (cpu_time(0, 2_000_000), cpu_time(1, 3_000_000))},
             "steal",
-            "5 ms on 2 CPUs, most on CPU 1: 3 ms",
+            "5 ms in all, most of it on CPU 1: 3 ms",
         ),
         ({"throttle_counts": {0: 0, 2: 3}}, "cpu_throttled", "3 times, CPUs 2"),
         ({"smi_count": 2}, "smi", "2 times"),

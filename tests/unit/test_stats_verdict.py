@@ -131,7 +131,7 @@ def test_a_miss_is_no() -> None:
     assert (judgement.verdict, judgement.exit_status) == (Verdict.NO, 1)
     assert finding.sentence == (
         "1 miss of 200 us in 10 min under memory (1 episode, worst 250 us): "
-        "at least 0.31 and at most 28.5 episodes per hour (each limit 95 %)"
+        "at least 0.308 and at most 28.5 episodes per hour (each limit 95 %)"
     )
     assert finding.rate_per_hour == pytest.approx((0.308, 28.46), rel=0.01)
     assert (finding.misses, finding.ambiguous, finding.episodes) == (1, 0, 1)
@@ -162,7 +162,7 @@ def test_invalid_goes_before_no() -> None:
         "the kernel throttled real-time threads during the run"
     )
     assert finding.reasons == (make("rt_throttled"),)
-    assert "rtscope tasks" in finding.run_next
+    assert "ps -eLo" in finding.run_next
 
 
 def test_the_gravest_doubt_of_several_is_told_with_its_figures() -> None:

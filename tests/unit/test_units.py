@@ -11,6 +11,7 @@ from rtscope.units import (
     MAX_DURATION_NS,
     exact_duration,
     format_duration,
+    format_number,
     format_size,
     format_us,
     parse_claim,
@@ -205,3 +206,20 @@ def test_what_is_no_size_is_refused(text: str) -> None:
 )
 def test_a_size_for_people_is_short(size: int, text: str) -> None:
     assert format_size(size) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "written"),
+    [
+        (21_860.4, 3, "21,900"),
+        (9_012.0, 2, "9,000"),
+        (28.52, 3, "28.5"),
+        (0.308, 2, "0.31"),
+        (0, 3, "0"),
+        (999.9, 3, "1,000"),
+    ],
+)
+def test_a_number_is_written_without_an_exponent(
+    value: float, digits: int, written: str
+) -> None:
+    assert format_number(value, digits) == written

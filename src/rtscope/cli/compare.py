@@ -46,7 +46,8 @@ def compare(
     if json:
         sys.stdout.write(render_comparison_json(comparison))
         return 0
-    print_comparison(comparison, stdout_console(), page=str(html) if html else None)
+    with stdout_console() as console:
+        print_comparison(comparison, console, page=str(html) if html else None)
     return 0
 
 

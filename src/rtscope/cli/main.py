@@ -6,6 +6,7 @@ The `rtscope` command: choose the verb, run it, turn errors into an exit status.
 """
 
 import functools
+import io
 import signal
 import sys
 from collections.abc import Callable
@@ -73,5 +74,9 @@ def main() -> NoReturn:
     # What ends us otherwise is to put the machine back as Ctrl-C does.
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGHUP, _interrupt)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(
+            errors="replace"
+        )  # a terminal without, say, a micro sign
     app()
     raise SystemExit(0)

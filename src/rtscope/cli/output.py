@@ -1,6 +1,9 @@
 """Where results go: which format, which file, and how a page is written."""
 
+import contextlib
+import os
 import sys
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 
@@ -24,9 +27,23 @@ class Format(StrEnum):
     JSON = "json"
 
 
-def stdout_console() -> Console:
-    """Return the console for results: colours on a terminal only, NO_COLOR kept."""
-    return Console(highlight=False)
+@contextlib.contextmanager
+def stdout_console() -> Iterator[Console]:
+    """Give the console for results: colours on a terminal only, NO_COLOR kept."""
+    console = Console(highlight=False)
+    with console.capture() as captured:
+        yield console
+    put(captured.get())
+
+
+def put(text: str) -> None:
+    """Print a result; who stops reading it (`head`) has seen enough, and no error."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes once more at its end, and would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def stderr_console() -> Console:
@@ -38,13 +55,14 @@ def print_report(model: Model, form: Format, *, page: Path | None = None) -> Non
     """Print a report on standard output."""
     match form:
         case Format.TABLE:
-            print_text(model, stdout_console(), page=str(page) if page else None)
+            with stdout_console() as console:
+                print_text(model, console, page=str(page) if page else None)
         case Format.MARKDOWN:
-            sys.stdout.write(render_markdown(model))
+            put(render_markdown(model))
         case Format.CSV:
-            sys.stdout.write(render_csv(model))
+            put(render_csv(model))
         case Format.JSON:
-            sys.stdout.write(render_json(model))
+            put(render_json(model))
 
 
 def write_page(model: Model, path: Path) -> None:

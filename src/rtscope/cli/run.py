@@ -1,5 +1,7 @@
 """Measure a machine: without an argument this one, under the five loads."""
 
+import contextlib
+import re
 import shlex
 import sys
 from contextlib import AbstractContextManager
@@ -21,7 +23,7 @@ from rtscope.campaign import (
 from rtscope.cli import verdict
 from rtscope.cli.live import LiveView
 from rtscope.cli.output import Format, print_report, stderr_console, write_page
-from rtscope.errors import RtscopeError, UsageError
+from rtscope.errors import RecordError, RtscopeError, UsageError
 from rtscope.execute import execute
 from rtscope.plan import make_plan, remaining
 from rtscope.resultdir import ResultDir, create, read_campaign
@@ -29,6 +31,8 @@ from rtscope.target.local import LocalTarget
 from rtscope.target.ssh import SshTarget
 
 PAGE = "report.html"
+
+_PRIORITY = re.compile(r"[0-9]{1,9}")
 
 Text = Annotated[str | None, typer.Option()]
 
@@ -163,7 +167,7 @@ def _numbers(text: str | None) -> list[int | str] | None:
     return (
         words
         if words is None
-        else [int(word) if word.isdigit() else word for word in words]
+        else [int(word) if _PRIORITY.fullmatch(word) else word for word in words]
     )
 
 
@@ -246,7 +250,8 @@ def _measure(
             for _ in execute(plan, campaign, target, store, command=typed, say=view):
                 pass
     except (RtscopeError, KeyboardInterrupt):
-        _show(campaign, store, form, so_far=True)
+        with contextlib.suppress(RecordError):  # the first cause is the one to tell
+            _show(campaign, store, form, so_far=True)
         raise
     return _show(campaign, store, form, so_far=False)
 
@@ -257,7 +262,11 @@ def _show(campaign: Campaign, store: ResultDir, form: Format, *, so_far: bool) -
         return 0
     model = verdict.model_of(records, verdict.asked_by(campaign))
     page = store.path / PAGE
-    write_page(model, page)
+    try:
+        write_page(model, page)
+    except RecordError:
+        print_report(model, form)
+        raise
     print_report(model, form, page=page)
     if so_far:
         print(

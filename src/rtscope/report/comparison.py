@@ -21,6 +21,7 @@ from rtscope.report.series import Chart, Group, Mark
 from rtscope.report.words import capital, enumeration, percentile_ns
 from rtscope.stats.compare import Comparison as Tests
 from rtscope.stats.compare import Word, compare
+from rtscope.units import format_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +163,9 @@ def _outcomes(tests: Tests) -> tuple[Outcome, ...]:
         if pair.max_ratio is not None and pair.max_ratio_range is not None:
             low, high = pair.max_ratio_range
             said.append(
-                f"Median maximum {pair.max_ratio:.2g} times as high "
-                f"(single runs {low:.2g} to {high:.2g})."
+                f"Median maximum {format_number(pair.max_ratio, 2)} times as high "
+                f"(single runs {format_number(low, 2)} to "
+                f"{format_number(high, 2)})."
             )
         if pair.tests and not pair.in_turns:
             said.append(

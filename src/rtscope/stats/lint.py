@@ -189,8 +189,8 @@ def _machine(result: AgentResult) -> Iterator[Caveat]:
         worst = max(steal, key=lambda cpu: steal[cpu])
         yield make(
             "steal",
-            f"{format_duration(sum(steal.values()))} on {len(steal)} CPUs, "
-            f"most on CPU {worst}: {format_duration(steal[worst])}",
+            f"{format_duration(sum(steal.values()))} in all, most of it "
+            f"on CPU {worst}: {format_duration(steal[worst])}",
         )
     throttled = {c: n for c, n in (machine.throttle_counts or {}).items() if n}
     if throttled:

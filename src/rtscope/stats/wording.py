@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from rtscope.caveats import kind_of
 from rtscope.stats.evidence import Evidence, Verdict
 from rtscope.stats.exposure import rate_limits_per_hour, supported_interval_ns
-from rtscope.units import NS_PER_MIN, format_duration, format_us
+from rtscope.units import NS_PER_MIN, format_duration, format_number, format_us
 
 
 def put_in_words(evidence: Evidence) -> tuple[str, str]:
@@ -37,8 +37,8 @@ def _say_no(e: Evidence) -> tuple[str, str]:
         f"{_counted(e.total, 'miss', 'misses')} of {format_duration(e.deadline_ns)} in "
         f"{format_duration(e.observed_ns)} under {e.load} "
         f"({about}{_counted(e.episodes, 'episode', 'episodes')}, worst "
-        f"{format_us(e.worst_ns)} us): at least {low:.2g} and at most {high:.3g} "
-        "episodes per hour (each limit 95 %)",
+        f"{format_us(e.worst_ns)} us): at least {format_number(low)} and at "
+        f"most {format_number(high)} episodes per hour (each limit 95 %)",
         "find what delayed the worst wake-ups: the record has the time of each",
     )
 

@@ -2,8 +2,8 @@
 
 import base64
 import binascii
-import fnmatch
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 
 from rtscope.contract import AgentError, FileLine, Line
 from rtscope.errors import ContractError, TargetError
@@ -11,6 +11,9 @@ from rtscope.reading import MAX_FILE_BYTES, Content, Denied, Missing
 
 RunAgent = Callable[[Sequence[str]], Iterable[Line]]
 """Runs the agent to its end with these arguments and gives its lines."""
+
+# dropbear takes commands of 9000 bytes (MAX_CMD_LEN); a character may travel as five.
+MAX_PATHS_BYTES = 3000
 
 
 class AgentReader:
@@ -20,21 +23,57 @@ class AgentReader:
         self._run_agent = run_agent
 
     def read_many(self, paths: Sequence[str]) -> Mapping[str, Content]:
-        """Read files, patterns included; TargetError if the agent cannot run."""
-        if not paths:
-            return {}
+        """
+        Read files, patterns included; see `reading.Reader`.
+
+        Raises TargetError if the agent cannot run or leaves a path unanswered,
+        ContractError for an answer that is none.
+        """
         found: dict[str, Content] = {}
-        for line in self._run_agent(["read", "--", *paths]):
-            if isinstance(line, AgentError):
-                raise TargetError(line.message)
-            if isinstance(line, FileLine):
-                found[line.path] = _content(line)
-        missing: dict[str, Content] = {
-            path: Missing()
-            for path in paths
-            if not any(fnmatch.fnmatchcase(name, path) for name in found)
-        }
-        return {**missing, **found}
+        for some in _batches(list(dict.fromkeys(paths))):
+            for line in self._run_agent(["read", "--", *some]):
+                if isinstance(line, AgentError):
+                    raise TargetError(line.message)
+                if isinstance(line, FileLine):
+                    found[line.path] = _content(line)
+        contents: dict[str, Content] = {}
+        for path in paths:
+            contents.update(_answer(path, found))
+        return contents
+
+
+def _batches(paths: Sequence[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    size = 0
+    for path in paths:
+        if batch and size + len(path) >= MAX_PATHS_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(path)
+        size += len(path) + 1
+    if batch:
+        yield batch
+
+
+def _answer(path: str, found: Mapping[str, Content]) -> Mapping[str, Content]:
+    """Return what stands for a path: itself, or all that its pattern matches."""
+    if not any(character in path for character in "*?["):
+        if path not in found:
+            raise TargetError(f"the agent says nothing about {path!a}")
+        return {path: found[path]}
+    matches = {
+        name: content
+        for name, content in found.items()
+        # What was gone before it was read is no match, as if we had come later.
+        if name != path and _fits(name, path) and not isinstance(content, Missing)
+    }
+    return matches or {path: found.get(path, Missing())}
+
+
+def _fits(name: str, pattern: str) -> bool:
+    # Part by part: a `*` of the shell does not stand for a slash.
+    parts, wanted = name.split("/"), pattern.split("/")
+    return len(parts) == len(wanted) and all(map(fnmatchcase, parts, wanted))
 
 
 def _content(line: FileLine) -> Content:

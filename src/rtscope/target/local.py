@@ -38,9 +38,12 @@ class LocalTarget:
 
     def __enter__(self) -> Self:
         self._work_dir = Path(tempfile.mkdtemp(prefix="rtscope-"))
-        self._keeper = PipeStream(
-            [str(self._agent), "keep", "--tether", str(self._work_dir)], heartbeat=False
-        )
+        keep = [str(self._agent), "keep", "--tether", str(self._work_dir)]
+        try:
+            self._keeper = PipeStream(keep, heartbeat=False)
+        except TargetError:
+            self._work_dir.rmdir()
+            raise
         self._root = _root_prefix()
         return self
 

@@ -2,12 +2,14 @@
 A board reached over SSH: the user's own OpenSSH client, configuration and keys.
 
 Nothing is installed on the board. The agent goes into a private temporary directory
-that the board itself removes when the session ends, however it ends. All connections
-share one (ControlMaster), so a password is asked for once.
+that the board itself removes when the session ends, however it ends. All commands
+share one connection (ControlMaster), so a password is asked for once. During a
+measurement it carries five heartbeats of a byte a second for each agent, and a line a
+second from each: the board's network interrupts are part of what is measured.
 """
 
 import os
-import shlex
+import secrets
 import shutil
 import sys
 import tempfile
@@ -18,10 +20,13 @@ from typing import Self
 
 from rtscope import process
 from rtscope.contract import AgentError, Line
-from rtscope.errors import TargetError, UsageError
+from rtscope.errors import MeasurementError, TargetError, UsageError
 from rtscope.reading import Reader
+from rtscope.target import sshwords
 from rtscope.target.agentfile import agent_file
 from rtscope.target.agentreader import AgentReader
+from rtscope.target.packages import how_to_install
+from rtscope.target.remoteshell import RemoteShell, exec_line
 from rtscope.target.stream import PipeStream, collect
 
 CONNECT_S = 60.0
@@ -29,23 +34,47 @@ CONNECT_S = 60.0
 
 COMMAND_S = 30.0
 
-# A board that is gone is noticed within 6 s; the board itself notices within 2.
-_OPTIONS = (
+MAX_CONTROL_DIR = 70
+"""sun_path has 108 bytes, and ssh appends 17 characters and a NUL while it binds."""
+
+# What the user's configuration may hold for interactive work would disturb here:
+# RequestTTY, RemoteCommand, forwardings (a second session cannot bind their ports).
+_QUIET = (
     "-T",
-    "-oControlMaster=auto",
-    "-oControlPersist=10s",
-    "-oServerAliveInterval=2",
-    "-oServerAliveCountMax=3",
-    "-oConnectTimeout=15",
+    "-x",
+    "-a",
+    "-oRemoteCommand=none",
+    "-oPermitLocalCommand=no",
+    "-oClearAllForwardings=yes",
+    "-oLogLevel=ERROR",
 )
 
-# Where a file can be put and run: /tmp is noexec on hardened boards.
-_DIRECTORIES = ('"${TMPDIR:-/tmp}"', "/var/tmp", "/dev/shm", '"$HOME"')
+# A board that is gone is noticed within 8 s; the board itself notices within 2.
+# ControlPersist puts the connection into the background, out of Ctrl-C's reach; it
+# ends that long after its last user, in case nobody is left to end it.
+_CONNECTION = (
+    "-oControlMaster=yes",
+    "-oControlPersist=5s",
+    "-oConnectTimeout=15",
+    "-oServerAliveInterval=2",
+    "-oServerAliveCountMax=3",
+)
 
+# Through the connection or not at all: when that is gone, ssh would make another one,
+# and the campaign would go on with a board that may have been restarted.
+_SHARED = ("-oBatchMode=yes", "-oControlMaster=no", "-oProxyCommand=false")
+
+_LOOK = "uname -m; id -u; id -g; sudo -n true 2>/dev/null && echo sudo; exit 0"
+
+# Where a file can be put and run: /tmp is noexec on hardened boards.
+_DIRECTORIES = ('"$TMPDIR"', "/tmp", "/var/tmp", "/dev/shm", '"$HOME"')
+
+# mkdir refuses what is there already, a link too; mktemp is not on every board.
 _UPLOAD = (
-    "w=$(mktemp -d %s/rtscope-XXXXXXXX) || exit 1; "
+    "d={directory}; [ -d \"$d\" ] || {{ echo 'no such directory' >&2; exit 1; }}; "
+    'w="$d/{name}"; umask 077; mkdir "$w" || exit 1; '
     'cat > "$w/rtscope-agent" && chmod 700 "$w/rtscope-agent" '
-    '&& "$w/rtscope-agent" version >&2 && echo "$w" || { rm -rf "$w"; exit 1; }'
+    '&& "$w/rtscope-agent" version >&2 && echo "$w" || {{ rm -rf "$w"; exit 1; }}'
 )
 
 
@@ -60,16 +89,22 @@ class SshTarget:
         self.default_storage_dir = "/var/tmp"
         self._host = host
         self._ssh = tuple(ssh)
-        self._control_dir = ""
+        self._shell = RemoteShell()
+        self._control = Path()
         self._work_dir = ""
         self._root: tuple[str, ...] = ()
         self._user: tuple[int, int] | None = None
         self._keeper: PipeStream | None = None
 
     def __enter__(self) -> Self:
-        self._control_dir = tempfile.mkdtemp(prefix="rtscope-ssh-")
+        if shutil.which(self._ssh[0]) is None:
+            raise TargetError(
+                f"{self._ssh[0]} is not installed on this machine (Debian, Ubuntu: "
+                "apt install openssh-client)"
+            )
+        self._control = _make_control_dir() / "s"
         try:
-            self._connect()
+            self._upload(agent_file(self._connect()))
         except BaseException:
             self._disconnect()
             raise
@@ -85,83 +120,124 @@ class SshTarget:
             self._keeper.kill()
         self._disconnect()
 
-    def _argv(self, command: str) -> list[str]:
-        control = f"-oControlPath={self._control_dir}/%C"
-        return [*self._ssh, *_OPTIONS, control, "--", self._host, command]
+    def _argv(self, *options: str) -> list[str]:
+        control = f"-oControlPath={self._control}"
+        return [*self._ssh, *_QUIET, control, *options, "--", self._host]
 
-    def _command(
-        self, command: str, *, timeout_s: float = COMMAND_S, stdin: bytes = b""
-    ) -> process.Completed:
-        return process.run(self._argv(command), timeout_s=timeout_s, stdin=stdin)
-
-    def _connect(self) -> None:
-        first = process.run(
-            self._argv("uname -m; id -u; id -g; sudo -n true 2>/dev/null && echo sudo"),
+    def _connect(self) -> str:
+        """Log in; return the board's architecture."""
+        terminal = sys.stdin.isatty()
+        batch = () if terminal else ("-oBatchMode=yes",)
+        done = self._wait_for(
+            [*self._argv(*_CONNECTION, *batch), self._shell.wrap(_LOOK)],
             timeout_s=CONNECT_S,
-            terminal=sys.stdin.isatty(),
+            terminal=terminal,
         )
-        words = first.stdout.decode("utf-8", "replace").split()
-        if len(words) < 3 or not (words[1].isdigit() and words[2].isdigit()):
-            raise TargetError(
-                f"{self.name}: cannot log in or run a command there"
-                + _because(first.stderr)
-                + f"; does `ssh {shlex.quote(self._host)} uname -m` work?"
+        words = (self._shell.answer(done.stdout) or "").split()
+        if done.status != 0 or len(words) < 3:
+            why = sshwords.why_refused(
+                self._host, status=done.status, stderr=done.stderr
             )
-        if words[1] != "0" and words[3:] == ["sudo"]:
+            raise TargetError(f"{self.name}: {why}")
+        machine, uid, gid, *sudo = words
+        if not (uid.isdecimal() and gid.isdecimal()):
+            raise TargetError(f"{self.name}: id -u says {uid!a} and id -g {gid!a}")
+        if uid != "0" and sudo:
             self._root = ("sudo", "-n", "--")
-            self._user = (int(words[1]), int(words[2]))
-        self._upload(agent_file(words[0]))
+            self._user = (int(uid), int(gid))
+        return machine
 
     def _upload(self, agent: Path) -> None:
         content = agent.read_bytes()
         reasons: list[str] = []
         for directory in _DIRECTORIES:
-            command = "sh -c " + shlex.quote(_UPLOAD % directory)
-            done = self._command(command, timeout_s=CONNECT_S, stdin=content)
-            if done.status == 0:
-                self._work_dir = done.stdout.decode("utf-8", "replace").strip()
-                break
-            reasons.append(f"{directory}{_because(done.stderr)}")
-        if "/rtscope-" not in self._work_dir:
-            raise TargetError(
-                f"{self.name}: nowhere to put the agent and run it: "
-                f"{'; '.join(reasons)[:500]}; free some space there, or set TMPDIR "
-                "on the board to a directory that is not mounted noexec"
-            )
-        self._keeper = PipeStream(
-            self._argv(self._agent_command(["keep", self._work_dir])), heartbeat=False
+            name = f"rtscope-{secrets.token_hex(8)}"
+            script = _UPLOAD.format(directory=directory, name=name)
+            done = self._command(script, timeout_s=CONNECT_S, stdin=content)
+            answer = self._shell.answer(done.stdout) or ""
+            if done.status == 0 and answer.endswith(f"/{name}\n"):
+                self._work_dir = answer.removesuffix("\n")
+                self._keeper = self._start(["keep", self._work_dir])
+                return
+            reasons.append(f"{directory}: {sshwords.last_line(done.stderr)[:200]}")
+        raise TargetError(
+            f"{self.name}: nowhere to put the agent and run it ({'; '.join(reasons)}); "
+            "free some space there, or set TMPDIR on the board to a directory that is "
+            "not mounted noexec"
         )
 
     def _disconnect(self) -> None:
-        if Path(self._control_dir).is_dir():
-            control = f"-oControlPath={self._control_dir}/%C"
-            process.run(
-                [*self._ssh, control, "-O", "exit", "--", self._host],
-                timeout_s=COMMAND_S,
-            )
-            shutil.rmtree(self._control_dir, ignore_errors=True)
+        if self._control.exists():
+            process.run(self._argv("-Oexit"), timeout_s=COMMAND_S)
+        shutil.rmtree(self._control.parent, ignore_errors=True)
 
-    def _agent_command(
-        self, args: Sequence[str], *, root: Sequence[str] = (), heartbeat: bool = False
-    ) -> str:
-        tether = "--heartbeat" if heartbeat else "--tether"
+    def _wait_for(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout_s: float,
+        stdin: bytes = b"",
+        terminal: bool = False,
+    ) -> process.Completed:
+        try:
+            return process.run(
+                argv, timeout_s=timeout_s, stdin=stdin, terminal=terminal
+            )
+        except TargetError as error:
+            if isinstance(error.__cause__, process.TimeoutExpired):
+                raise TargetError(
+                    f"{self.name}: no answer within {timeout_s:.0f} s; is the board "
+                    "up, and reachable from here?"
+                ) from error
+            raise
+
+    def _command(
+        self, script: str, *, timeout_s: float = COMMAND_S, stdin: bytes = b""
+    ) -> process.Completed:
+        """Run a script on the board; TargetError if the connection is lost."""
+        self._refuse_if_lost()
+        done = self._wait_for(
+            [*self._argv(*_SHARED), self._shell.wrap(script)],
+            timeout_s=timeout_s,
+            stdin=stdin,
+        )
+        if done.status == sshwords.FAILED or self._shell.answer(done.stdout) is None:
+            raise self._lost(sshwords.last_line(done.stderr))
+        return done
+
+    def _lost(self, words: str = "") -> TargetError:
+        because = f" ({words})" if words else ""
+        return TargetError(f"{self.name}: the connection to the board is lost{because}")
+
+    def _refuse_if_lost(self) -> None:
+        if self._keeper is not None and self._keeper.status is not None:
+            raise self._lost()
+
+    def _start(self, args: Sequence[str], *, root: Sequence[str] = ()) -> PipeStream:
+        self._refuse_if_lost()
         agent = f"{self._work_dir}/rtscope-agent"
-        return "exec " + shlex.join([*root, agent, args[0], tether, *args[1:]])
+        script = exec_line([*root, agent, args[0], "--heartbeat", *args[1:]])
+        return PipeStream(
+            [*self._argv(*_SHARED), self._shell.wrap(script)],
+            heartbeat=True,
+            begins_after=self._shell.word,
+            lost_status=sshwords.FAILED,
+        )
 
     def start_agent(
         self, args: Sequence[str], *, privileged: bool = False
     ) -> PipeStream:
         """Start the agent on the board; it ends within 2 s of losing us."""
-        root = self._root if privileged else ()
-        command = self._agent_command(args, root=root, heartbeat=True)
-        return PipeStream(self._argv(command), heartbeat=True)
+        return self._start(args, root=self._root if privileged else ())
 
     def _run_agent(self, args: Sequence[str]) -> list[Line]:
-        command = self._agent_command(args)
-        stream = PipeStream(self._argv(command), heartbeat=False)
-        lines = collect(stream, timeout_s=COMMAND_S)
+        stream = self._start(args)
+        try:
+            lines = collect(stream, timeout_s=COMMAND_S)
+        finally:
+            stream.kill()
         if stream.status != 0 and not any(isinstance(x, AgentError) for x in lines):
-            raise TargetError(f"{self.name}: lost{_because(stream.last_words())}")
+            raise self._lost(sshwords.last_line(stream.last_words()))
         return lines
 
     def work_path(self, name: str) -> str:
@@ -174,15 +250,26 @@ class SshTarget:
 
     def program_version(self, program: str) -> str | None:
         """Return the first line of `PROGRAM --version`; None if it is not installed."""
-        done = self._command(f"{shlex.quote(program)} --version 2>/dev/null")
-        if done.status == os.EX_UNAVAILABLE or done.status in (126, 127):
+        done = self._command(f"{exec_line([program, '--version'])} 2>/dev/null")
+        if done.status in (126, 127):
             return None
-        if done.status == 255:
-            raise TargetError(f"{self.name}: lost{_because(done.stderr)}")
-        lines = done.stdout.decode("utf-8", "replace").splitlines()
+        lines = (self._shell.answer(done.stdout) or "").splitlines()
         return lines[0].strip() if lines else ""
 
+    def how_to_install(self, program: str) -> str:
+        """Return what to type on the board to have a program there."""
+        return how_to_install(self.reader, program)
 
-def _because(stderr: str) -> str:
-    lines = [line for line in stderr.splitlines() if line.strip()]
-    return f": {lines[-1].strip()}" if lines else ""
+
+def _make_control_dir() -> Path:
+    """Make a private directory whose path leaves room for the name of a socket."""
+    wanted = (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp")
+    for parent in wanted:
+        if parent and len(os.fsencode(parent)) <= MAX_CONTROL_DIR:
+            try:
+                return Path(tempfile.mkdtemp(prefix="rtscope-", dir=parent))
+            except OSError:
+                continue
+    raise MeasurementError(
+        "no directory for ssh's control socket: /tmp cannot be written"
+    )

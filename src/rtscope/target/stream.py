@@ -10,7 +10,9 @@ import os
 import select
 import tempfile
 import threading
+import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from rtscope import process
 from rtscope.contract import MAX_LINE_BYTES, Line, parse_line
@@ -23,19 +25,39 @@ HEARTBEAT_S = 0.2
 KILL_PATIENCE_S = 5.0
 LAST_WORDS_BYTES = 2000
 
+LOST = "the connection is lost"
+
 
 class PipeStream:
     """An agent whose pipes we hold."""
 
-    def __init__(self, argv: Sequence[str], *, heartbeat: bool) -> None:
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        heartbeat: bool,
+        begins_after: bytes = b"",
+        lost_status: int | None = None,
+    ) -> None:
+        """
+        Start it. What comes before a line `begins_after` is not the agent's.
+
+        `lost_status` is the exit status that means: not the agent ended, but the way
+        to it.
+        """
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in _finish
         self._process = process.start(argv, stderr=self._stderr)
+        self._program = Path(argv[0]).name
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._stdin = self._process.stdin
         self._stdout = self._process.stdout
         os.set_blocking(self._stdout.fileno(), False)
         self._buffer = bytearray()
+        self._begins_after = b"\n" + begins_after + b"\n" if begins_after else b""
+        self._lost_status = lost_status
+        # A descriptor that is closed while it is written to may be another file's.
+        self._writing = threading.Lock()
         self._ended = False
         self._last_words = ""
         self._quiet = threading.Event()
@@ -59,10 +81,27 @@ class PipeStream:
 
     def _say(self, what: bytes) -> bool:
         try:
-            self._stdin.write(what)
+            with self._writing:
+                self._stdin.write(what)
         except (OSError, ValueError):  # the agent is gone, or the pipe is closed
             return False
         return True
+
+    def _let_go(self) -> None:
+        self._quiet.set()
+        with self._writing, contextlib.suppress(OSError):
+            self._stdin.close()
+
+    def _has_begun(self) -> bool:
+        """Drop what the login shell's start-up files have printed."""
+        if self._begins_after:
+            _, found, rest = bytes(self._buffer).partition(self._begins_after)
+            if found:
+                self._begins_after = b""
+                self._buffer = bytearray(rest)
+            elif self._ended:
+                self._buffer.clear()
+        return not self._begins_after
 
     def take_lines(self) -> list[Line]:
         """Return the lines that have arrived; raise ContractError for a damaged one."""
@@ -78,6 +117,8 @@ class PipeStream:
             if len(self._buffer) > MAX_LINE_BYTES:
                 self.kill()
                 raise ContractError("the agent wrote a line without an end")
+        if not self._has_begun():
+            return []
         *lines, rest = bytes(self._buffer).split(b"\n")
         self._buffer = bytearray(rest)
         if self._ended and rest.strip():
@@ -95,9 +136,7 @@ class PipeStream:
         """End the agent: closing its tether does that, and a signal if it does not."""
         if self._ended:
             return
-        self._quiet.set()
-        with contextlib.suppress(OSError):
-            self._stdin.close()
+        self._let_go()
         try:
             self._process.wait(KILL_PATIENCE_S)
         except process.TimeoutExpired:
@@ -105,10 +144,8 @@ class PipeStream:
         self._finish()
 
     def _finish(self) -> None:
-        self._quiet.set()
         self._ended = True
-        with contextlib.suppress(OSError):
-            self._stdin.close()
+        self._let_go()
         self._stdout.close()
         try:
             self._process.wait(KILL_PATIENCE_S)
@@ -132,7 +169,13 @@ class PipeStream:
 
     def last_words(self) -> str:
         """Return the end of what it wrote to standard error."""
-        return self._last_words
+        return "\n".join(filter(None, [self._last_words, self._how_it_ended()]))
+
+    def _how_it_ended(self) -> str:
+        status = self.status
+        if status is not None and status < 0:
+            return f"{self._program} was ended by signal {-status}"
+        return LOST if status == self._lost_status else ""
 
 
 def wait_any(streams: Sequence[Stream], *, timeout_s: float) -> None:
@@ -146,11 +189,15 @@ def wait_any(streams: Sequence[Stream], *, timeout_s: float) -> None:
 def collect(stream: Stream, *, timeout_s: float) -> list[Line]:
     """Return all lines of an agent that ends by itself; TargetError if it hangs."""
     lines: list[Line] = []
+    heard = time.monotonic()
     while not stream.ended:
-        wait_any([stream], timeout_s=timeout_s)
-        arrived = stream.take_lines()
-        if not arrived and not stream.ended:
+        left_s = heard + timeout_s - time.monotonic()
+        if left_s <= 0:
             stream.kill()
             raise TargetError(f"no answer from the agent for {timeout_s:.0f} s")
-        lines += arrived
+        wait_any([stream], timeout_s=left_s)
+        # What has arrived may be half a line, which is no answer yet.
+        if arrived := stream.take_lines():
+            lines += arrived
+            heard = time.monotonic()
     return lines
