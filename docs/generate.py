@@ -35,7 +35,7 @@ NEEDS: Mapping[Need, str] = {
     Need.MEMORY: "Memory: it is made smaller if half of what is free is less than it "
     "usually takes, and refused if that is too little to be a load.",
     Need.STORAGE: "A directory on a real disk: `--storage-dir`, else the directory of "
-    "the results, and on a board `/var/tmp`. Nothing of it stays behind.",
+    "the results, and on a board `/var/tmp`; nothing of it stays behind.",
     Need.MEMORY_LIMIT: "Root's rights and a memory control group: it is bounded, so "
     "that the rest of the machine keeps its memory.",
     Need.COMMAND: "The command itself: `--command`, or `command` in the campaign.",
@@ -202,10 +202,7 @@ def _commands() -> Iterator[str]:
         for option in options:
             yield f"| {_option(option)} | {_cell(option.help or '')} |"
     yield ""
-    yield (
-        "Each option of `rtscope run` that names something to measure is also "
-        "a key of [the campaign file](campaign.md), and takes the same values."
-    )
+    yield "What may be measured is also said by [the campaign file](campaign.md)."
 
 
 def _placeholder(argument: Any) -> str:
@@ -282,7 +279,7 @@ def _loads() -> Iterator[str]:
         if load.expects_progress:
             yield "* Counts as alive while its CPU time grows."
         elif load.needs:
-            yield "* Counts as alive while its process lives."
+            yield "* If its CPU time does not grow, that it ran is unproved."
 
 
 def _facts() -> Iterator[str]:
@@ -319,10 +316,8 @@ def _kernel_log() -> Iterator[str]:
     yield ""
     yield "The kernel's log is watched through every run."
     yield "The first pattern that is found in a message counts."
-    yield (
-        f"A message with none of them counts as `{klog.OTHER_ERROR.caveat}` if the "
-        "kernel itself called it an error or worse."
-    )
+    other = klog.OTHER_ERROR.caveat
+    yield f"With none, it counts as `{other}` if the kernel called it an error."
     yield "Silence proves little: the kernel prints several of these once per boot."
     for kind in klog.table():
         yield from ("", f"## {kind.title}", "")

@@ -193,7 +193,7 @@ class AgentResult:
     start_ns: Count
     end_ns: Count
     stopped: Text | None
-    """Why it ended before its time (`signal`, `parent`, `link`); None if it did not."""
+    """Why it ended before its time (`signal` or `parent`); None if it did not."""
     locked_kb: Count
     dma_latency_us: Count | None
     dma_latency_held: Flag

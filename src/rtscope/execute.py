@@ -26,6 +26,7 @@ from rtscope.reading import read, text_of
 from rtscope.record import FactValue, LoadRecord, Run, RunRecord
 from rtscope.resultdir import ResultDir
 from rtscope.target import Target
+from rtscope.target.packages import how_to_install
 
 LOG_TAIL = 4000
 
@@ -125,8 +126,9 @@ def _load_programs(plan: Plan, target: Target) -> Mapping[str, str]:
     if version is None:
         raise TargetError(
             f"{target.name}: stress-ng is not installed there, and the loads "
-            f"{', '.join(needy)} need it; install it (Debian, Ubuntu: apt install "
-            "stress-ng), or measure without: --load idle"
+            f"{', '.join(needy)} need it; install it: "
+            f"{how_to_install(target.reader, 'stress-ng')}; or measure without: "
+            "--load idle"
         )
     return {"stress-ng": version}
 
@@ -143,8 +145,7 @@ def _measure(work: _Work, run: Run) -> tuple[RunRecord, bool]:
             hear=lambda line: work.say(Heard(line)),
         )
     except MeasurementError as error:
-        words = _log_tail(work.target, loading).splitlines() if loading.args else []
-        last = f"; the load's last words: {words[-1][:300]}" if words else ""
+        last = _last_words_of_load(work.target, loading)
         raise type(error)(f"{work.target.name}, {run.id}: {error}{last}") from error
     record = _record(
         work,
@@ -312,6 +313,14 @@ def _throughput(target: Target, loading: _Loading) -> Mapping[str, float]:
         return throughput_of(text) if text else {}
     except ContractError:
         return {}
+
+
+def _last_words_of_load(target: Target, loading: _Loading) -> str:
+    try:
+        words = _log_tail(target, loading).splitlines()
+    except MeasurementError:  # the connection is lost too: the first cause counts
+        return ""
+    return f"; the load's last words: {words[-1][:300]}" if words else ""
 
 
 def _log_tail(target: Target, loading: _Loading) -> str:

@@ -136,9 +136,11 @@ class _Pump:
     def _take(self, stream: Stream) -> list[Line]:
         lines = stream.take_lines()
         for line in lines:
+            self._seen.take(line)
+        # Last, because the view takes its time, in which Ctrl-C may come.
+        for line in lines:
             if isinstance(line, Tick | WorstSoFar | LoadTick | KernelMessage):
                 self._hear(line)
-            self._seen.take(line)
         return lines
 
     def until_load_runs(self, load: Stream, warmup_s: float) -> None:
@@ -150,7 +152,8 @@ class _Pump:
                 runs_since = self._clock()
             if load.ended:
                 raise MeasurementError(
-                    "the load ended before the measurement began" + _end(self._seen)
+                    "the load ended before the measurement began"
+                    + (_end(self._seen) or _last_words(load))
                 )
             if runs_since is None and self._clock() - started > START_PATIENCE_S:
                 raise TargetError(
@@ -185,10 +188,10 @@ class _Pump:
             self._seen.load_ended_early = True
 
     def stop(self, load: Stream) -> None:
-        if not load.ended:
-            load.ask_stop()
         asked = self._clock()
         try:
+            if not load.ended:
+                load.ask_stop()
             while not load.ended and self._clock() - asked < STOP_PATIENCE_S:
                 wait_any([load], timeout_s=0.5)
                 self._take(load)

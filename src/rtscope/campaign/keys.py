@@ -281,7 +281,7 @@ _CAMPAIGN = (
         "how many boots a claim needs",
     ),
     Key("seed", "seed", _whole(0, 2**63 - 1), "the seed of a virtual board"),
-    Key("worst", "worst", _whole(1, 1000), "worst wake-ups to keep per CPU"),
+    Key("worst", "worst", _whole(1, 64), "worst wake-ups to keep per CPU"),
     Key(
         "deadline_runtime",
         "deadline_runtime_ns",

@@ -20,7 +20,9 @@ from rtscope.units import parse_duration
 def compare(
     record: Annotated[
         list[str],
-        typer.Argument(help="Two or more: DIR, or LABEL=DIR to name it in the report."),
+        typer.Argument(
+            help="Two or more: DIR, or LABEL=DIR; the same LABEL puts runs together."
+        ),
     ],
     *,
     html: Annotated[Path | None, typer.Option(help="Write the page here.")] = None,
@@ -34,10 +36,11 @@ def compare(
     """Compare records: machines, kernels or settings, run by run."""
     sets: dict[str, list[RunRecord]] = {}
     for word in record:
-        label, path = _labelled(word)
-        if label in sets:
+        label, path, given = _labelled(word)
+        if label in sets and not given:
             raise UsageError(f"two records are called {label!a}; write NAME=DIR")
-        sets[label] = open_records(path)
+        # A label given more than once: runs of one thing, taken in turns or over boots.
+        sets.setdefault(label, []).extend(open_records(path))
     comparison = build_comparison(
         sets, deadline_ns=parse_duration(deadline) if deadline else None
     )
@@ -51,8 +54,8 @@ def compare(
     return 0
 
 
-def _labelled(word: str) -> tuple[str, Path]:
+def _labelled(word: str) -> tuple[str, Path, bool]:
     label, equals, path = word.partition("=")
     if equals and label and path and not Path(word).exists():
-        return label, Path(path)
-    return Path(word).resolve().name, Path(word)
+        return label, Path(path), True
+    return Path(word).resolve().name, Path(word), False

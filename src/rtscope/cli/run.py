@@ -43,9 +43,7 @@ def run(
     ] = None,
     *,
     target: Annotated[str | None, typer.Option(help="local or ssh:HOST.")] = None,
-    kernel: Annotated[
-        str | None, typer.Option(help="Kernels to measure, on a virtual board.")
-    ] = None,
+    kernel: Annotated[str | None, typer.Option(hidden=True)] = None,
     load: Annotated[
         str | None, typer.Option(help="Loads: idle,cpu,os,memory,storage,...")
     ] = None,
@@ -78,7 +76,7 @@ def run(
     warmup: Annotated[
         str | None, typer.Option(help="Of a load before its samples count: 1s.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of a virtual board.")] = None,
+    seed: Annotated[int | None, typer.Option(hidden=True)] = None,
     governor: Annotated[
         str | None, typer.Option(help="CPU frequency governor, put back afterwards.")
     ] = None,

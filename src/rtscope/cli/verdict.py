@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rtscope.campaign import Campaign, from_dict
-from rtscope.errors import UsageError
+from rtscope.caveats import Effect
+from rtscope.errors import MeasurementError, UsageError
 from rtscope.record import RunRecord
 from rtscope.report.model import Model, build_model
 from rtscope.stats.verdict import Claim
@@ -60,5 +61,8 @@ def model_of(records: Sequence[RunRecord], question: Question) -> Model:
 
 
 def exit_status(model: Model) -> int:
-    """Return 0, or what the verdict says; INVALID runs without a question give 3."""
-    return 0 if model.verdict is None else model.verdict.exit_status
+    """Return what the verdict says; without one, 0, or 3 if a run is not valid."""
+    if model.verdict is not None:
+        return model.verdict.exit_status
+    invalid = any(caveat.effect is Effect.INVALID for caveat in model.caveats)
+    return MeasurementError.exit_status if invalid else 0

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from rtscope.caveats import Effect, gravest_first, kind_of
 from rtscope.record import RunRecord
 from rtscope.report.escape import printable
+from rtscope.report.words import micro
 from rtscope.stats.lint import all_caveats
 
 
@@ -43,7 +44,7 @@ def merged_caveats(records: Sequence[RunRecord]) -> tuple[MergedCaveat, ...]:
                 effect=kind.effect,
                 says=printable(kind.says),
                 details=tuple(
-                    dict.fromkeys(printable(c.detail) for c in same if c.detail)
+                    dict.fromkeys(micro(printable(c.detail)) for c in same if c.detail)
                 ),
                 remedy=kind.remedy,
                 runs=tuple(dict.fromkeys(names[key] for key in runs)),

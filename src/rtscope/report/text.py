@@ -195,7 +195,7 @@ def caveat_lines(caveats: Sequence[MergedCaveat]) -> Iterator[RenderableType]:
             (EFFECT_WORDS[caveat.effect], EFFECTS[caveat.effect]), f" {caveat.says}"
         )
         if caveat.details:
-            text.append(f" ({'; '.join(caveat.details[:3])}{_more(caveat)})")
+            text.append(f" ({'; '.join(caveat.details[:2])}{_more(caveat)})")
         if not caveat.everywhere:
             text.append(f" [{', '.join(caveat.runs[:4])}{_more_runs(caveat)}]")
         yield _bullet(text)
@@ -204,7 +204,7 @@ def caveat_lines(caveats: Sequence[MergedCaveat]) -> Iterator[RenderableType]:
 
 
 def _more(caveat: MergedCaveat) -> str:
-    left = len(caveat.details) - 3
+    left = len(caveat.details) - 2
     return f"; {left} more" if left > 0 else ""
 
 

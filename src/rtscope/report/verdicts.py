@@ -6,7 +6,7 @@ from typing import Literal
 
 from rtscope.record import RunRecord
 from rtscope.report.escape import printable
-from rtscope.report.words import capital, duration, us
+from rtscope.report.words import capital, duration, micro, us
 from rtscope.stats import verdict as stats
 from rtscope.stats.verdict import Claim, Finding, judge
 
@@ -76,8 +76,8 @@ def verdict_of(
                 name=_name(f, judged.findings),
                 word=f.verdict.value,
                 tone=_TONES[f.verdict],
-                sentence=_sentence(printable(f.sentence)),
-                run_next=_sentence(printable(f.run_next)),
+                sentence=_sentence(micro(printable(f.sentence))),
+                run_next=_sentence(micro(printable(f.run_next))),
             )
             for f in sorted(judged.findings, key=lambda f: order.index(f.verdict))
         ),

@@ -1,11 +1,14 @@
 """How the report writes numbers, names and lists, the same in every renderer."""
 
+import re
 import shlex
 from collections.abc import Sequence
 
 from rtscope.report.escape import printable
 from rtscope.stats.summary import Summary
 from rtscope.units import format_duration, format_us
+
+_US = re.compile(r"(?<=\d )us\b")
 
 NOTHING = "\N{EN DASH}"
 """Stands where there is no number to give."""
@@ -18,7 +21,12 @@ def us(ns: float | None) -> str:
 
 def duration(ns: float) -> str:
     """Write a time span for people."""
-    return format_duration(ns).replace(" us", " µs")
+    return micro(format_duration(ns))
+
+
+def micro(text: str) -> str:
+    """Write the unit of text that was made for any terminal as the report does."""
+    return _US.sub("µs", text)
 
 
 def times(ratio: float) -> str:

@@ -25,9 +25,8 @@ from rtscope.reading import Reader
 from rtscope.target import sshwords
 from rtscope.target.agentfile import agent_file
 from rtscope.target.agentreader import AgentReader
-from rtscope.target.packages import how_to_install
 from rtscope.target.remoteshell import RemoteShell, exec_line
-from rtscope.target.stream import PipeStream, collect
+from rtscope.target.stream import LOST, PipeStream, collect
 
 CONNECT_S = 60.0
 """Also the time to type a password."""
@@ -54,7 +53,7 @@ _QUIET = (
 # ends that long after its last user, in case nobody is left to end it.
 _CONNECTION = (
     "-oControlMaster=yes",
-    "-oControlPersist=5s",
+    "-oControlPersist=3s",
     "-oConnectTimeout=15",
     "-oServerAliveInterval=2",
     "-oServerAliveCountMax=3",
@@ -206,8 +205,8 @@ class SshTarget:
         return done
 
     def _lost(self, words: str = "") -> TargetError:
-        because = f" ({words})" if words else ""
-        return TargetError(f"{self.name}: the connection to the board is lost{because}")
+        because = f" ({words})" if words and words != LOST else ""
+        return TargetError(f"{self.name}: {LOST}{because}")
 
     def _refuse_if_lost(self) -> None:
         if self._keeper is not None and self._keeper.status is not None:
@@ -255,10 +254,6 @@ class SshTarget:
             return None
         lines = (self._shell.answer(done.stdout) or "").splitlines()
         return lines[0].strip() if lines else ""
-
-    def how_to_install(self, program: str) -> str:
-        """Return what to type on the board to have a program there."""
-        return how_to_install(self.reader, program)
 
 
 def _make_control_dir() -> Path:

@@ -25,7 +25,10 @@ HEARTBEAT_S = 0.2
 KILL_PATIENCE_S = 5.0
 LAST_WORDS_BYTES = 2000
 
-LOST = "the connection is lost"
+LOST = (
+    "the connection to the machine is lost; what was measured is kept: rtscope run "
+    "--resume goes on from there"
+)
 
 
 class PipeStream:
@@ -46,7 +49,11 @@ class PipeStream:
         to it.
         """
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in _finish
-        self._process = process.start(argv, stderr=self._stderr)
+        try:
+            self._process = process.start(argv, stderr=self._stderr)
+        except TargetError:
+            self._stderr.close()
+            raise
         self._program = Path(argv[0]).name
         assert self._process.stdin is not None
         assert self._process.stdout is not None

@@ -1,0 +1,50 @@
+"""The report of the golden record, byte for byte; `make golden` accepts a change."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from rtscope.record import record_from_json
+from rtscope.report.csvfile import render_csv
+from rtscope.report.jsonfile import render_json
+from rtscope.report.markdown import render_markdown
+from rtscope.report.model import Model, build_model
+from rtscope.report.text import render_text
+from rtscope.stats.verdict import Claim
+
+RECORD = Path(__file__).parent.parent.parent / "format" / "v1" / "record.json"
+EXPECTED = Path(__file__).parent / "report"
+
+RENDERERS: Mapping[str, Callable[[Model], str]] = {
+    "txt": render_text,
+    "md": render_markdown,
+    "csv": render_csv,
+    "json": render_json,
+}
+
+
+def golden_model(*, asked: bool) -> Model:
+    record = record_from_json(RECORD.read_bytes(), name=RECORD.name)
+    hour_ns = 3_600 * 1_000_000_000
+    return build_model(
+        [record],
+        deadline_ns=1_000_000 if asked else None,
+        claim=Claim(1, hour_ns) if asked else None,
+        min_boots=1,
+    )
+
+
+@pytest.mark.parametrize("asked", [False, True], ids=["plain", "verdict"])
+@pytest.mark.parametrize("form", RENDERERS)
+def test_the_report_of_the_golden_record_has_not_changed(
+    form: str, asked: bool, rewrite: bool
+) -> None:
+    path = EXPECTED / f"{'verdict' if asked else 'plain'}.{form}"
+    found = RENDERERS[form](golden_model(asked=asked)).encode()
+
+    if rewrite:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(found)
+
+    assert found == path.read_bytes()

@@ -1,0 +1,359 @@
+"""The documentation against the program: what it says exists, and all is in it."""
+
+import ast
+import dataclasses
+import importlib.util
+import re
+import shlex
+import subprocess
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from rtscope import caveats, contract, klog
+from rtscope.campaign import TABLES, load_campaign
+from rtscope.cli.main import app
+from rtscope.facts.table import catalogue as fact_catalogue
+from rtscope.loads import load_names
+from rtscope.report.definitions import definitions
+
+ROOT = Path(__file__).parent.parent.parent
+SRC = ROOT / "src" / "rtscope"
+DOCS = ROOT / "docs"
+REFERENCE = DOCS / "reference"
+TUTORIAL = DOCS / "tutorial" / "first-measurement.md"
+
+BY_HAND = {"glossary.md"}
+
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "format").rglob("*.md")]
+)
+
+BY_HAND_PAGES = [p for p in PAGES if p.parent != REFERENCE or p.name in BY_HAND]
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@cache
+def generated() -> Mapping[str, str]:
+    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    pages: Mapping[str, str] = module.pages()
+    return pages
+
+
+@cache
+def prose(path: Path) -> tuple[str, ...]:
+    """The lines of a page that are no code."""
+    text = re.sub(r"^```.*?^```", "", path.read_text("utf-8"), flags=re.M | re.S)
+    lines = text.splitlines()
+    return tuple(line for line in lines if not line.startswith("    "))
+
+
+@cache
+def anchors(path: Path) -> frozenset[str]:
+    """Where links into a page may point, as GitHub and others name it."""
+    heads = [re.sub(r"^#+ ", "", line) for line in prose(path) if line.startswith("#")]
+    return frozenset(
+        re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads
+    )
+
+
+# --- the generated reference -----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "commands.md",
+        "campaign.md",
+        "loads.md",
+        "facts.md",
+        "caveats.md",
+        "kernel-log.md",
+        "report.md",
+        "record.md",
+        "exit-status.md",
+    ],
+)
+def test_a_generated_page_is_up_to_date(name: str) -> None:
+    assert (REFERENCE / name).read_text("utf-8") == generated()[name], "run: make docs"
+
+
+def test_the_reference_has_no_page_that_nobody_writes() -> None:
+    found = {path.name for path in REFERENCE.iterdir()}
+
+    assert found == set(generated()) | BY_HAND
+
+
+def verbs() -> Mapping[str, Any]:
+    group: Any = typer.main.get_command(app)
+    commands: Mapping[str, Any] = group.commands
+    return commands
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("commands.md", [f"rtscope-{verb}" for verb in verbs()]),
+        ("campaign.md", [key for keys in TABLES.values() for key in keys]),
+        ("loads.md", list(load_names())),
+        ("facts.md", list(fact_catalogue())),
+        ("caveats.md", list(caveats.catalogue())),
+        ("kernel-log.md", [kind.title.replace(" ", "-") for kind in klog.table()]),
+        (
+            "report.md",
+            [re.sub(r"[^\w\- ]", "", d.name).replace(" ", "-") for d in definitions()],
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_each_thing_has_a_section_of_its_own(page: str, names: list[str]) -> None:
+    missing = {name.lower() for name in names} - anchors(REFERENCE / page)
+
+    assert names
+    assert not missing
+
+
+def test_each_option_of_a_verb_is_in_the_reference() -> None:
+    text = (REFERENCE / "commands.md").read_text("utf-8")
+
+    for verb, command in verbs().items():
+        section = text.split(f"## rtscope {verb}\n")[1].split("\n## ")[0]
+        for parameter in command.params:
+            for word in parameter.opts:
+                shown = word if word.startswith("-") else word.upper()
+                assert re.search(rf"`{re.escape(shown)}[ `]", section), (verb, word)
+
+
+# --- caveats ---------------------------------------------------------------------
+
+
+def calls_of_make() -> Iterator[tuple[str, str]]:
+    for path in sorted(SRC.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id == "make"
+                and node.args
+                and isinstance(node.args[0], ast.Constant)
+            ):
+                yield name_of(path), str(node.args[0].value)
+
+
+def test_each_caveat_that_the_code_raises_is_in_the_catalogue() -> None:
+    raised = list(calls_of_make())
+
+    assert len(raised) > 20
+    assert [one for one in raised if one[1] not in caveats.catalogue()] == []
+    assert {kind.caveat for kind in klog.table()} <= set(caveats.catalogue())
+
+
+@pytest.mark.parametrize("caveat", caveats.catalogue())
+def test_a_caveat_of_the_catalogue_is_raised_somewhere(caveat: str) -> None:
+    code = [path.read_text("utf-8") for path in SRC.rglob("*.py")]
+    by_kernel = any(kind.caveat == caveat for kind in klog.table())
+
+    assert by_kernel or any(f'"{caveat}"' in text for text in code)
+
+
+# --- the contract ----------------------------------------------------------------
+
+
+def line_types() -> Iterator[tuple[str, type]]:
+    for kind in vars(contract).values():
+        ours = getattr(kind, "__module__", "") == contract.__name__
+        if ours and dataclasses.is_dataclass(kind) and isinstance(kind, type):
+            names = {field.name: field for field in dataclasses.fields(kind)}
+            word = names["type"].default if "type" in names else ""
+            yield str(word), kind
+
+
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    sorted(line_types(), key=str),
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_the_contract_names_each_line_and_each_of_its_keys(
+    word: str, kind: type
+) -> None:
+    text = (ROOT / "format" / "README.md").read_text("utf-8")
+
+    if word:
+        assert f"### `{word}`" in text
+    for field in dataclasses.fields(kind):
+        assert field.name == "type" or f"`{field.name}`" in text, field.name
+
+
+def test_the_contract_names_each_cause_that_the_agent_gives() -> None:
+    row = re.search(r"^\| `cause` .*$", (ROOT / "format/README.md").read_text(), re.M)
+    given = {
+        word
+        for path in (ROOT / "agent").glob("*.c")
+        for word in re.findall(
+            r'(?:cause = |measure_fail\(\s*out,\s*)"(\w+)"', path.read_text("utf-8")
+        )
+    }
+
+    assert row is not None
+    assert len(given) > 5
+    assert {word for word in given if f"`{word}`" not in row[0]} == set()
+
+
+# --- links and commands ----------------------------------------------------------
+
+
+def links(path: Path) -> Iterator[str]:
+    for line in prose(path):
+        yield from re.findall(r"\]\(([^()\s]+)\)", line)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_inside_the_tree_lead_somewhere(page: Path) -> None:
+    for link in links(page):
+        place, _, anchor = link.partition("#")
+        if re.match(r"[a-z]+:", place):
+            continue
+        target = (page.parent / place).resolve() if place else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_the_index_of_the_documentation_leads_to_every_page() -> None:
+    index = DOCS / "README.md"
+    listed = {(DOCS / link.partition("#")[0]).resolve() for link in links(index)}
+
+    assert set(DOCS.rglob("*.md")) - listed - {index} == set()
+
+
+def commands_in(path: Path) -> list[list[str]]:
+    """The calls of rtscope that a page tells its reader to type, as words."""
+    found = re.findall(
+        r"(?:^ {4,}|`)(?:\.venv/bin/)?(rtscope [^`\n]+)", path.read_text("utf-8"), re.M
+    )
+    return [shlex.split(line.partition(" > ")[0]) for line in found]
+
+
+@pytest.mark.parametrize("page", BY_HAND_PAGES, ids=name_of)
+def test_commands_on_a_page_have_verbs_and_options_that_exist(page: Path) -> None:
+    for words in commands_in(page):
+        assert words[1] in verbs(), words
+        known = {name for p in verbs()[words[1]].params for name in p.opts}
+        options = {word.partition("=")[0] for word in words if word.startswith("--")}
+        assert options <= known, words
+
+
+def test_the_tutorial_has_commands_and_they_name_files_that_exist() -> None:
+    commands = commands_in(TUTORIAL)
+
+    assert {words[1] for words in commands} == {"run", "report", "compare"}
+    for words in commands:
+        for word in words:
+            if word.startswith("examples/"):
+                load_campaign(ROOT / word)
+
+
+def test_campaigns_on_the_how_to_pages_are_valid(tmp_path: Path) -> None:
+    page = DOCS / "how-to" / "write-a-campaign.md"
+    blocks = re.findall(r"(?:^ {7}.*\n|^\n)+", page.read_text("utf-8"), re.M)
+    campaigns = [block for block in blocks if "[[run]]" in block]
+
+    assert len(campaigns) == 1
+    file = tmp_path / "campaign.toml"
+    file.write_text(re.sub(r"^ {7}", "", campaigns[0], flags=re.M))
+    assert load_campaign(file).runs[0].repetitions == 5
+
+
+def test_tables_on_the_page_about_additions_have_the_keys_of_real_ones() -> None:
+    page = DOCS / "how-to" / "add-a-load-or-a-fact.md"
+    shown = re.findall(r"(?:^ {7}.*\n)+", page.read_text("utf-8"), re.M)
+    load, fact = (
+        next(iter(tomllib.loads(re.sub(r"^ {7}", "", text, flags=re.M)).values()))
+        for text in shown
+        if text.lstrip().startswith("[")
+    )
+    real_load = tomllib.loads((SRC / "loads/loads.toml").read_text("utf-8"))["cpu"]
+    real_fact = tomllib.loads((SRC / "facts/facts.toml").read_text("utf-8"))["boost"]
+
+    assert set(load) == set(real_load)
+    assert set(fact) == set(real_fact)
+
+
+# --- style, and what must not be in the tree -------------------------------------
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_line_of_prose_has_one_sentence(page: Path) -> None:
+    for line in prose(page):
+        text = re.sub(r"`[^`]*`", "x", line)
+        if not text.startswith("|"):
+            assert not re.search(r"[a-z)][.!?] [A-Z]", text), line
+
+
+def test_the_readme_is_one_screen_and_names_both_commands() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+
+    assert len(text.splitlines()) <= 60
+    assert re.search(r"^ {4}make run$", text, re.M)
+    assert re.search(r"^ {4}make test$", text, re.M)
+
+
+def test_the_changelog_has_a_place_for_what_is_not_released() -> None:
+    assert "unreleased" in anchors(ROOT / "CHANGELOG.md")
+
+
+def test_the_glossary_is_in_alphabetical_order() -> None:
+    heads = [
+        line.removeprefix("## ").lower()
+        for line in prose(REFERENCE / "glossary.md")
+        if line.startswith("## ")
+    ]
+
+    assert heads == sorted(heads)
+
+
+# In pieces, so that this file does not have what it forbids.
+FORBIDDEN = (
+    r"(?<![\w.~-])/wo" + r"rk(?![\w-])",
+    r"(?<![\w.])/ho" + r"me/\w",
+    r"(?i)https?://[^/\s]*(py"
+    + r"pi|npm|regis"
+    + r"try|artifac"
+    + r"tory|nex"
+    + r"us)",
+    r"(?i)(extra-)?index-" + r"url",
+)
+
+
+def test_no_file_has_a_path_of_one_machine_or_the_host_of_a_registry() -> None:
+    asked = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    try:
+        done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True)
+    except FileNotFoundError:
+        pytest.skip("no git")
+    if done.returncode != 0:
+        pytest.skip("not a git repository")
+    found = []
+    for name in done.stdout.splitlines():
+        path = ROOT / name
+        if path.is_file():
+            text = path.read_bytes().decode("utf-8", "replace")
+            found += [
+                (name, hit[0])
+                for pattern in FORBIDDEN
+                for hit in [re.search(pattern, text)]
+                if hit
+            ]
+
+    assert found == []
