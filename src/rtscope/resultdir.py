@@ -10,6 +10,7 @@ in it is followed out of it, and sizes are bounded before anything is read.
 """
 
 import json
+import os
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -94,7 +95,13 @@ def create(
 
 
 def read_campaign(path: Path) -> dict[str, Any]:
-    """Return campaign.json as it was written; RecordError if it is not one."""
+    """
+    Return campaign.json as it was written.
+
+    Raises UsageError where there is none, RecordError for what is damaged.
+    """
+    if not os.path.lexists(path / CAMPAIGN):
+        raise UsageError(f"{path}: no campaign there: it has no {CAMPAIGN}")
     document = _parse(_read(path / CAMPAIGN, MAX_CAMPAIGN_BYTES), path / CAMPAIGN)
     if document.get("schema") != SCHEMA:
         raise RecordError(

@@ -303,7 +303,7 @@ def test_a_wrong_value_of_a_run_is_refused_with_what_to_write(
         ("campaign", "claim", "0/1h", "no test can show that there are none"),
         ("campaign", "min_boots", 0, "write 1 to 10000"),
         ("campaign", "seed", -1, "write 0 to"),
-        ("campaign", "worst", 0, "write 1 to 1000"),
+        ("campaign", "worst", 0, "write 1 to 64"),
         ("campaign", "command", [], "write a command such as"),
         ("campaign", "command", "", "write a command such as"),
         ("campaign", "command", 3, "write a command such as"),

@@ -21,6 +21,8 @@ from rtscope.errors import RtscopeError
 
 INTERRUPTED = 130
 
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+
 Verb = Callable[..., int]
 
 
@@ -72,8 +74,8 @@ def _interrupt(_signo: int, _frame: FrameType | None) -> NoReturn:
 def main() -> NoReturn:
     """Run the command line and exit."""
     # What ends us otherwise is to put the machine back as Ctrl-C does.
-    signal.signal(signal.SIGTERM, _interrupt)
-    signal.signal(signal.SIGHUP, _interrupt)
+    for signo in ENDING:
+        signal.signal(signo, _interrupt)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(
             errors="replace"
