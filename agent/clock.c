@@ -2,17 +2,6 @@
 #include "clock.h"
 
 #include <stdlib.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-#include <errno.h>
-
-#ifdef SYS_clock_nanosleep_time64
-#define SYS_SLEEP SYS_clock_nanosleep_time64
-#else
-#define SYS_SLEEP SYS_clock_nanosleep
-#endif
-
-_Static_assert(sizeof(time_t) == 8, "the 64-bit-time system call needs 64-bit time_t");
 
 #define COST_READS 4000
 
@@ -22,18 +11,6 @@ static int64_t read_ns(clockid_t clock)
 
 	clock_gettime(clock, &t);
 	return timespec_ns(t);
-}
-
-int64_t clock_now_ns(void)
-{
-	return read_ns(CLOCK_MONOTONIC);
-}
-
-int clock_sleep_until(const struct timespec *expiry)
-{
-	if (syscall(SYS_SLEEP, CLOCK_MONOTONIC, TIMER_ABSTIME, expiry, NULL) == 0)
-		return 0;
-	return errno;
 }
 
 static int by_size(const void *a, const void *b)

@@ -5,10 +5,21 @@
 #ifndef CLOCK_H
 #define CLOCK_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 
+#include "rawcall.h"
+
 #define NS_PER_S INT64_C(1000000000)
+
+#ifdef SYS_clock_nanosleep_time64
+#define CLOCK_SYS_SLEEP SYS_clock_nanosleep_time64
+#else
+#define CLOCK_SYS_SLEEP SYS_clock_nanosleep
+#endif
+
+_Static_assert(sizeof(time_t) == 8, "the 64-bit-time system call needs 64-bit time_t");
 
 static inline int64_t timespec_ns(struct timespec t)
 {
@@ -20,13 +31,23 @@ static inline struct timespec ns_timespec(int64_t ns)
 	return (struct timespec){ .tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S };
 }
 
-int64_t clock_now_ns(void);
+static inline int64_t clock_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return timespec_ns(now);
+}
 
 /*
  * Sleeps until the time on CLOCK_MONOTONIC. Returns 0 or EINTR. A raw system call: on
  * 32-bit machines the one with 64-bit time, so that libc cannot fall back to another.
  */
-int clock_sleep_until(const struct timespec *expiry);
+static inline int clock_sleep_until(const struct timespec *expiry)
+{
+	return (int)-rawcall4(CLOCK_SYS_SLEEP, CLOCK_MONOTONIC, TIMER_ABSTIME, expiry,
+			      NULL);
+}
 
 /* Of back-to-back reads; granularity is the smallest step between two readings. */
 struct clock_cost {

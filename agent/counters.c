@@ -35,6 +35,8 @@ int snapshot_take(const char *path, struct snapshot *out)
 		n = read(fd, out->text + out->size, room - out->size - 1);
 		if (n > 0)
 			out->size += (size_t)n;
+		else if (n < 0 && errno == EINTR)
+			n = 1;
 	}
 	close(fd);
 	if (n != 0) {
@@ -58,15 +60,25 @@ static const char *next_line(const char *line)
 	return end ? end + 1 : line + strlen(line);
 }
 
-/* The header names the columns: offline CPUs have none. Returns the number of columns. */
-static unsigned int read_header(const char *text, unsigned int cpu[MAX_CPUS])
+/* The CPU of each column, from the header line: offline CPUs have none. */
+struct columns {
+	unsigned int count;
+	unsigned int cpu[MAX_CPUS];
+};
+
+static void read_header(const char *text, struct columns *out)
 {
 	const char *end = next_line(text);
-	unsigned int n = 0;
+	const char *s = text;
 
-	for (const char *s = text; (s = strstr(s, "CPU")) && s < end && n < MAX_CPUS;)
-		cpu[n++] = (unsigned int)strtoul(s + 3, (char **)&s, 10);
-	return n;
+	out->count = 0;
+	while ((s = strstr(s, "CPU")) && s < end && out->count < MAX_CPUS) {
+		unsigned long cpu = strtoul(s + 3, (char **)&s, 10);
+
+		if (cpu >= MAX_CPUS)
+			break;
+		out->cpu[out->count++] = (unsigned int)cpu;
+	}
 }
 
 struct row {
@@ -82,7 +94,7 @@ static bool read_row(const char *line, struct row *out)
 	while (*line == ' ')
 		line++;
 	colon = strchr(line, ':');
-	if (!colon || colon > next_line(line))
+	if (!colon || colon >= next_line(line))
 		return false;
 
 	size = (size_t)(colon - line);
@@ -94,13 +106,22 @@ static bool read_row(const char *line, struct row *out)
 	return true;
 }
 
-static const char *find_row(const struct snapshot *in, const char *id)
+/* Searches on from where the last row was found: rows keep their order, and a machine
+ * with hundreds of CPUs has megabytes of them. NULL if there is none. */
+static const char *find_row(const struct snapshot *in, const char *id,
+			    const char **from)
 {
+	const char *const starts[] = { *from, in->text };
 	struct row row;
 
-	for (const char *s = in->text; *s; s = next_line(s))
-		if (read_row(s, &row) && strcmp(row.id, id) == 0)
+	for (int pass = 0; pass < 2; pass++) {
+		for (const char *s = starts[pass]; *s; s = next_line(s)) {
+			if (!read_row(s, &row) || strcmp(row.id, id) != 0)
+				continue;
+			*from = next_line(s);
 			return row.values;
+		}
+	}
 	return NULL;
 }
 
@@ -129,21 +150,58 @@ static void emit_name(struct emit *e, const char *values)
 	emit_bytes(e, "name", values, size < 200 ? size : 200);
 }
 
-static void emit_row(struct emit *e, const struct row *row, const char *before,
-		     const unsigned int cpu[], unsigned int columns)
+/* The counts of a row by CPU, 0 for those without a column. Returns how many there were:
+ * rows like ERR have a single one, which is of no CPU. */
+static unsigned int read_counts(const char *values, const struct columns *columns,
+				uint64_t count[MAX_CPUS])
 {
-	const char *now = row->values;
+	unsigned int n = 0;
+	uint64_t one;
+
+	memset(count, 0, MAX_CPUS * sizeof(count[0]));
+	while (values && n < columns->count && take_count(&values, &one))
+		count[columns->cpu[n++]] = one;
+	return n;
+}
+
+/* The kernel's counters have 32 bits and wrap; one that goes back further began anew. */
+static uint64_t grown(uint64_t old, uint64_t now)
+{
+	uint32_t wrapped = (uint32_t)(now - old);
+
+	if (now >= old)
+		return now - old;
+	return wrapped <= INT32_MAX ? wrapped : now;
+}
+
+struct table {
+	const struct snapshot *text;
+	struct columns columns;
+	const char *next_row; /* where find_row() goes on */
+	uint64_t count[MAX_CPUS];
+};
+
+static void open_table(struct table *t, const struct snapshot *text)
+{
+	t->text = text;
+	read_header(text->text, &t->columns);
+	t->next_row = next_line(text->text);
+}
+
+static void emit_row(struct emit *e, const struct row *row, struct table *before,
+		     struct table *after)
+{
+	const char *old_row = find_row(before->text, row->id, &before->next_row);
+	unsigned int n = read_counts(row->values, &after->columns, after->count);
 	bool open = false;
 
-	for (unsigned int i = 0; i < columns; i++) {
-		uint64_t old = 0, count;
+	read_counts(old_row, &before->columns, before->count);
+	for (unsigned int i = 0; i < n; i++) {
+		unsigned int cpu = after->columns.cpu[i];
+		uint64_t more = grown(before->count[cpu], after->count[cpu]);
 		char key[16];
 
-		if (!take_count(&now, &count))
-			break;
-		if (before && !take_count(&before, &old))
-			before = NULL;
-		if (count <= old)
+		if (more == 0)
 			continue;
 		if (!open) {
 			emit_open(e, NULL, '{');
@@ -152,8 +210,9 @@ static void emit_row(struct emit *e, const struct row *row, const char *before,
 			emit_open(e, "per_cpu", '{');
 			open = true;
 		}
-		snprintf(key, sizeof(key), "%u", cpu[i]);
-		emit_int(e, key, (int64_t)(count - old));
+		snprintf(key, sizeof(key), "%u", cpu);
+		if (n == after->columns.count)
+			emit_int(e, key, (int64_t)more);
 	}
 	if (open) {
 		emit_close(e, '}');
@@ -164,16 +223,16 @@ static void emit_row(struct emit *e, const struct row *row, const char *before,
 void counters_emit_delta(struct emit *e, const char *key, const struct snapshot *before,
 			 const struct snapshot *after)
 {
-	unsigned int cpu[MAX_CPUS];
-	unsigned int columns;
+	struct table old, now;
 	struct row row;
 
 	emit_open(e, key, '[');
 	if (before->size && after->size) {
-		columns = read_header(after->text, cpu);
-		for (const char *s = next_line(after->text); *s; s = next_line(s))
+		open_table(&old, before);
+		open_table(&now, after);
+		for (const char *s = now.next_row; *s; s = next_line(s))
 			if (read_row(s, &row))
-				emit_row(e, &row, find_row(before, row.id), cpu, columns);
+				emit_row(e, &row, &old, &now);
 	}
 	emit_close(e, ']');
 }
@@ -210,9 +269,9 @@ void counters_emit_cpu_times(struct emit *e, const struct snapshot *before,
 		const char *key;
 		int first, second;
 	} sums[] = {
-		{ "steal_ns", STEAL, -1 },   { "irq_ns", IRQ, -1 },
+		{ "steal_ns", STEAL, -1 },     { "irq_ns", IRQ, -1 },
 		{ "softirq_ns", SOFTIRQ, -1 }, { "user_ns", USER, NICE },
-		{ "system_ns", SYSTEM, -1 }, { "idle_ns", IDLE, IOWAIT },
+		{ "system_ns", SYSTEM, -1 },   { "idle_ns", IDLE, IOWAIT },
 	};
 	const int64_t tick_ns = NS_PER_S / sysconf(_SC_CLK_TCK);
 	uint64_t old[COLUMNS], now[COLUMNS];

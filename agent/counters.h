@@ -22,7 +22,8 @@ void snapshot_free(struct snapshot *s);
 /*
  * Emits the list `key` with what changed between two snapshots of /proc/interrupts or
  * /proc/softirqs: [{id, name, per_cpu: {cpu: count}}]; rows and CPUs without a change
- * are left out, since nothing happened there.
+ * are left out, since nothing happened there. A row that counts for the machine as a
+ * whole (ERR, MIS) has an empty per_cpu when it changed.
  */
 void counters_emit_delta(struct emit *e, const char *key, const struct snapshot *before,
 			 const struct snapshot *after);

@@ -119,11 +119,10 @@ void cpulist_format(const struct cpulist *set, char *text, size_t size)
 		while (cpulist_has(set, (unsigned int)last + 1))
 			last++;
 
-		written = first == last ?
-				  snprintf(text + used, size - used, "%s%d",
-					   used ? "," : "", first) :
-				  snprintf(text + used, size - used, "%s%d-%d",
-					   used ? "," : "", first, last);
+		written = first == last ? snprintf(text + used, size - used, "%s%d",
+						   used ? "," : "", first)
+					: snprintf(text + used, size - used, "%s%d-%d",
+						   used ? "," : "", first, last);
 		if (written < 0 || (size_t)written >= size - used) {
 			text[used] = '\0';
 			return;

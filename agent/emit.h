@@ -17,13 +17,18 @@
 
 struct emit {
 	int fd;
-	int error; /* errno of the first failed write */
+	int error;       /* errno of the first failed write */
+	int patience_ms; /* how long to wait for a reader; -1: for ever */
 	bool comma;
 	size_t used;
 	char buffer[16384];
 };
 
 void emit_init(struct emit *e, int fd);
+
+/* For a reader at the far end of a network: when that is gone, nobody closes the pipe,
+ * and a write would last for ever. Makes the descriptor non-blocking. */
+void emit_give_up_after(struct emit *e, int patience_ms);
 
 /* Whether a line would be taken within the time: false if nobody reads. */
 bool emit_ready(struct emit *e, int timeout_ms);
@@ -40,6 +45,6 @@ void emit_bytes(struct emit *e, const char *key, const char *bytes, size_t size)
 void emit_wide(struct emit *e, const char *key, const struct wide *value);
 
 void emit_open(struct emit *e, const char *key, char bracket); /* '{' or '[' */
-void emit_close(struct emit *e, char bracket);		       /* '}' or ']' */
+void emit_close(struct emit *e, char bracket);                 /* '}' or ']' */
 
 #endif

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "hist.h"
 
+#include <string.h>
+
 void hist_init(struct hist *h)
 {
-	*h = (struct hist){ .min_ns = INT64_MAX, .max_ns = INT64_MIN };
+	/* no compound literal: a compiler may build its 200 KB on the thread's stack */
+	memset(h, 0, sizeof(*h));
+	h->min_ns = INT64_MAX;
+	h->max_ns = INT64_MIN;
 }
 
 void wide_add_square(struct wide *w, uint64_t ns)

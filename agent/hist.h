@@ -26,9 +26,9 @@ struct wide {
 };
 
 struct hist {
-	uint64_t early;	 /* woke before its time; in no sum, no bucket */
+	uint64_t early;  /* woke before its time; in no sum, no bucket */
 	uint64_t beyond; /* 2^HIST_MAX_BITS ns or more; in the sums, in no bucket */
-	int64_t min_ns;	 /* of all but the early ones; INT64_MAX if there are none */
+	int64_t min_ns;  /* of all but the early ones; INT64_MAX if there are none */
 	int64_t max_ns;
 	struct wide sum_ns;
 	struct wide sum_sq_ns2;

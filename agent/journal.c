@@ -13,9 +13,9 @@
 
 #include "slurp.h"
 
-#define FILE_PREFIX	"journal."
-#define MAX_LINES	1100 /* a governor for each of 1024 CPUs, and some */
-#define MAX_BYTES	(MAX_LINES * 60)
+#define FILE_PREFIX "journal."
+#define MAX_LINES   1100 /* a governor for each of 1024 CPUs, and some */
+#define MAX_BYTES   (MAX_LINES * 60)
 
 void journal_init(struct journal *j)
 {
@@ -36,18 +36,39 @@ static int make_dir(const char *dir)
 	return 0;
 }
 
+/*
+ * One agent at a time makes, changes or replays journals: otherwise one could replay and
+ * remove a journal that another has just made, or two could take each other's value of a
+ * knob for the old one. Returns a descriptor to close, or -errno.
+ */
+static int lock_dir(const char *dir)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	while (flock(fd, LOCK_EX) < 0) {
+		int err = errno;
+
+		if (err == EINTR) /* others hold it for milliseconds */
+			continue;
+		close(fd);
+		return -err;
+	}
+	return fd;
+}
+
+/* The caller has locked the directory. O_EXCL: the same number may be alive in another
+ * pid namespace, or may have left a journal that could not be replayed. */
 static int open_own(struct journal *j, const char *dir)
 {
-	int err = make_dir(dir);
-
-	if (err)
-		return err;
 	snprintf(j->path, sizeof(j->path), "%s/" FILE_PREFIX "%d", dir, (int)getpid());
 	j->fd = open(j->path,
-		     O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+		     O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
+		     0600);
 	if (j->fd < 0)
 		return -errno;
-	return flock(j->fd, LOCK_EX) < 0 ? -errno : 0;
+	return flock(j->fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0;
 }
 
 struct entry {
@@ -106,14 +127,13 @@ static bool other_holds(const char *dir, const struct journal *own,
 	return held;
 }
 
-int journal_set_knob(struct journal *j, const char *dir, const struct knob_place *place,
-		     const char *value)
+/* The caller has locked the directory. */
+static int write_down_and_set(struct journal *j, const char *dir,
+			      const struct knob_place *place, const char *value)
 {
 	char old[KNOB_VALUE_MAX], line[160];
 	int size, err;
 
-	if (!knob_known(place->name) || !knob_value_ok(value))
-		return -EINVAL;
 	err = j->fd < 0 ? open_own(j, dir) : 0;
 	if (err)
 		return err;
@@ -127,10 +147,41 @@ int journal_set_knob(struct journal *j, const char *dir, const struct knob_place
 	if (strcmp(old, value) == 0)
 		return 0;
 
-	size = snprintf(line, sizeof(line), "%s %d %s\n", place->name, place->index, old);
+	size = snprintf(line, sizeof(line), "%s %d %s\n", place->name, place->index,
+			old);
+	errno = ENOSPC; /* of a short write */
 	if (write(j->fd, line, (size_t)size) != size || fsync(j->fd) < 0)
-		return errno ? -errno : -ENOSPC;
+		return -errno;
 	return knob_write(place, value);
+}
+
+int journal_set_knob(struct journal *j, const char *dir, const struct knob_place *place,
+		     const char *value)
+{
+	int lock, err;
+
+	if (!knob_known(place->name) || !knob_value_ok(value))
+		return -EINVAL;
+	err = make_dir(dir);
+	if (err)
+		return err;
+	lock = lock_dir(dir);
+	if (lock < 0)
+		return lock;
+	err = write_down_and_set(j, dir, place, value);
+	close(lock);
+	return err;
+}
+
+/* A change that the kernel refused has left nothing to put back, and a try at it would
+ * be refused as well, now and at every later start. */
+static int put_back(const struct knob_place *place, const char *old)
+{
+	char now[KNOB_VALUE_MAX];
+
+	if (knob_read(place, now) == 0 && strcmp(now, old) == 0)
+		return 0;
+	return knob_write(place, old);
 }
 
 static int restore_entries(int fd, const char *root,
@@ -144,7 +195,7 @@ static int restore_entries(int fd, const char *root,
 		const struct knob_place place = { root, entry[count].knob,
 						  entry[count].index };
 
-		if (knob_write(&place, entry[count].old))
+		if (put_back(&place, entry[count].old))
 			failed++;
 		else if (told)
 			told(context, entry[count].knob);
@@ -166,41 +217,55 @@ int journal_restore(struct journal *j, const char *root)
 	return failed;
 }
 
+static int replay_file(const char *path, const char *root,
+		       void (*told)(void *context, const char *knob), void *context)
+{
+	int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int left = 0;
+	struct stat st;
+
+	if (fd < 0)
+		return 0;
+	/* A living process holds its lock. One that has restored and removed its journal
+	 * since we opened it has left us a file without a name. */
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 &&
+	    S_ISREG(st.st_mode) && st.st_nlink > 0) {
+		left = restore_entries(fd, root, told, context);
+		if (!left)
+			unlink(path);
+	}
+	close(fd);
+	return left;
+}
+
 int journal_replay(const char *dir, const char *root,
 		   void (*told)(void *context, const char *knob), void *context)
 {
 	DIR *d;
 	struct dirent *file;
-	int failed = 0;
+	int lock, failed;
 
 	if (access(dir, F_OK) < 0)
 		return 0; /* nothing was ever changed here */
 	failed = make_dir(dir);
 	if (failed)
-		return geteuid() == 0 ? failed : 0; /* others cannot change knobs either */
+		return geteuid() == 0 ? failed
+				      : 0; /* others cannot change knobs either */
+	lock = lock_dir(dir);
+	if (lock < 0)
+		return lock;
 
 	d = opendir(dir);
 	while (d && (file = readdir(d))) {
 		char path[400];
-		int fd;
 
 		if (strncmp(file->d_name, FILE_PREFIX, strlen(FILE_PREFIX)) != 0)
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", dir, file->d_name);
-		fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-		if (fd < 0)
-			continue;
-		/* the lock of a living process is held: leave its journal alone */
-		if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-			int left = restore_entries(fd, root, told, context);
-
-			if (!left)
-				unlink(path);
-			failed += left;
-		}
-		close(fd);
+		failed += replay_file(path, root, told, context);
 	}
 	if (d)
 		closedir(d);
+	close(lock);
 	return failed;
 }

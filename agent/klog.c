@@ -35,6 +35,8 @@ static void emit_record(struct klog *k, struct emit *e, const char *record)
 
 	if (!text || sscanf(record, "%u,%*u,%lld", &priority, &time_us) != 2)
 		return;
+	if (priority >> 3) /* the facility: a program wrote it, not the kernel */
+		return;
 	if (k->sent++ >= MAX_MESSAGES) {
 		k->lost++;
 		return;

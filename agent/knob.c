@@ -11,13 +11,14 @@
 #include "memgroup.h"
 #include "slurp.h"
 
-/* A memory cgroup made for a load: its old value is always "absent". */
+/* A memory cgroup made for a load; its old value is "absent" unless it is not ours. */
 #define MEMORY_GROUP "memory_group"
 
 static const struct {
 	const char *name;
 	const char *path;
-	const char *path_after_cpu; /* a file per CPU: its number goes between the two */
+	const char
+		*path_after_cpu; /* a file per CPU: its number goes between the two */
 } knobs[] = {
 	{ "governor", "/sys/devices/system/cpu/cpu", "/cpufreq/scaling_governor" },
 	{ "rt_runtime_us", "/proc/sys/kernel/sched_rt_runtime_us", NULL },
@@ -65,8 +66,8 @@ static int path_of(const struct knob_place *place, char *path, size_t size)
 	if (i < 0 || !knobs[i].path)
 		return -EINVAL;
 	if (knobs[i].path_after_cpu)
-		snprintf(path, size, "%s%s%d%s", place->root, knobs[i].path, place->index,
-			 knobs[i].path_after_cpu);
+		snprintf(path, size, "%s%s%d%s", place->root, knobs[i].path,
+			 place->index, knobs[i].path_after_cpu);
 	else
 		snprintf(path, size, "%s%s", place->root, knobs[i].path);
 	return 0;
@@ -79,7 +80,8 @@ int knob_read(const struct knob_place *place, char value[KNOB_VALUE_MAX])
 	int err;
 
 	if (strcmp(place->name, MEMORY_GROUP) == 0) {
-		snprintf(value, KNOB_VALUE_MAX, "absent");
+		snprintf(value, KNOB_VALUE_MAX,
+			 memgroup_exists(place->index) ? "present" : "absent");
 		return 0;
 	}
 	err = path_of(place, path, sizeof(path));
@@ -94,7 +96,8 @@ int knob_read(const struct knob_place *place, char value[KNOB_VALUE_MAX])
 
 static int write_file(const char *path, const char *value)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	/* O_TRUNC as a shell's redirection: it matters for plain files only */
+	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
 	ssize_t n;
 
 	if (fd < 0)
@@ -112,8 +115,9 @@ int knob_write(const struct knob_place *place, const char *value)
 	int err;
 
 	if (strcmp(place->name, MEMORY_GROUP) == 0)
-		return strcmp(value, "absent") == 0 ? memgroup_remove(place->index) :
-						      memgroup_make(place->index, value);
+		return strcmp(value, "absent") == 0
+			       ? memgroup_remove(place->index)
+			       : memgroup_make(place->index, value);
 
 	err = path_of(place, path, sizeof(path));
 	if (!err)

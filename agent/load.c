@@ -20,9 +20,9 @@
 #include "tree.h"
 #include "version.h"
 
-#define CHECK_NS	 (250 * INT64_C(1000000))
-#define POLITE_MS	 12000 /* stress-ng cleans up and writes its metrics after SIGINT */
-#define IMPATIENT_MS	 300
+#define CHECK_NS     (250 * INT64_C(1000000))
+#define POLITE_MS    12000 /* stress-ng cleans up and writes its metrics after SIGINT */
+#define IMPATIENT_MS 300
 #define GRACE_AFTER_TERM 1000
 
 struct guard {
@@ -35,7 +35,8 @@ struct guard {
 	int64_t oom_kills;
 };
 
-static void __attribute__((noreturn)) become_load(struct guard *g, int report_fd)
+static void __attribute__((noreturn)) become_load(struct guard *g, pid_t parent,
+						  int report_fd)
 {
 	const struct options *o = g->options;
 	const char *log = o->log_path ? o->log_path : "/dev/null";
@@ -43,18 +44,20 @@ static void __attribute__((noreturn)) become_load(struct guard *g, int report_fd
 	sigset_t none;
 
 	if (o->memory_limit)
-		err = memgroup_enter((int)getppid());
+		err = memgroup_enter((int)parent);
 	if (!err && o->user_given)
 		err = rights_become(o->uid, o->gid);
 	if (!err && o->scratch && mkdir(o->scratch, 0700) < 0)
 		err = -errno;
-	fd = err ? -1 : open(log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
+	fd = err ? -1
+		 : open(log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
+			0600);
 	if (!err && fd < 0)
 		err = -errno;
 	if (!err) {
 		dup2(fd, STDOUT_FILENO);
 		dup2(fd, STDERR_FILENO);
-		fd = open("/dev/null", O_RDONLY);
+		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 		dup2(fd, STDIN_FILENO);
 		sigemptyset(&none);
 		sigprocmask(SIG_SETMASK, &none, NULL);
@@ -62,6 +65,8 @@ static void __attribute__((noreturn)) become_load(struct guard *g, int report_fd
 		/* its own session: a terminal's Ctrl-C is for the host, not for the load */
 		setsid();
 		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+		if (getppid() != parent)
+			_exit(126); /* it died before the kernel knew our wish */
 		execvp(o->operand[0], o->operand);
 		err = -errno;
 	}
@@ -74,18 +79,22 @@ static void __attribute__((noreturn)) become_load(struct guard *g, int report_fd
 /* Returns 0, or -errno when the command could not be run. */
 static int start(struct guard *g)
 {
+	const pid_t parent = getpid();
 	int report[2], err = 0;
+	ssize_t n;
 
 	if (pipe2(report, O_CLOEXEC) < 0)
 		return -errno;
 	g->child = fork();
 	if (g->child == 0)
-		become_load(g, report[1]);
+		become_load(g, parent, report[1]);
 	close(report[1]);
 	if (g->child < 0)
 		err = -errno;
-	else if (read(report[0], &err, sizeof(err)) != sizeof(err))
-		err = 0; /* closed by exec: it runs */
+	do {
+		n = g->child < 0 ? 0 : read(report[0], &err, sizeof(err));
+	} while (n < 0 && errno == EINTR);
+	/* nothing came through, since exec has closed it: the load runs */
 	close(report[0]);
 	if (err && g->child > 0)
 		waitpid(g->child, NULL, 0);
@@ -123,24 +132,24 @@ static void emit_tick(struct emit *out)
 
 static enum tether_end watch(struct guard *g, struct emit *out)
 {
-	int64_t next_check_ns = g->start_ns, next_tick_ns = g->start_ns + NS_PER_S / 2;
-	int silent_checks = 0;
+	int64_t now_ns = g->start_ns, next_tick_ns = g->start_ns + NS_PER_S / 2;
 
 	while (!reap(g)) {
-		struct timespec until = ns_timespec(next_check_ns += CHECK_NS);
+		/* from now: what the load itself has delayed is not made up for */
+		struct timespec until = ns_timespec(now_ns + CHECK_NS);
 		enum tether_end end;
 
 		clock_sleep_until(&until);
-		/* two checks make one period of the tether */
-		if (g->options->tether.heartbeat && ++silent_checks % 2)
-			continue;
-		end = tether_check(&g->options->tether);
+		now_ns = clock_now_ns();
+		end = tether_check(&g->options->tether, now_ns);
 		if (end != TETHER_HOLDS)
 			return end;
-		if (clock_now_ns() >= next_tick_ns) {
+		if (now_ns >= next_tick_ns) {
 			emit_tick(out);
-			next_tick_ns += NS_PER_S;
+			next_tick_ns = now_ns + NS_PER_S;
 		}
+		if (out->error)
+			return TETHER_PARENT; /* nobody is left to read */
 	}
 	return TETHER_HOLDS;
 }
@@ -152,8 +161,17 @@ static unsigned int end_load(struct guard *g, enum tether_end why)
 
 	if (why == TETHER_SIGNAL && !g->ended) {
 		kill(g->child, SIGINT);
-		for (int waited_ms = 0; waited_ms < POLITE_MS && !reap(g); waited_ms += 10)
+		for (int waited_ms = 0; waited_ms < POLITE_MS && !reap(g);
+		     waited_ms += 10) {
+			enum tether_end now =
+				tether_check(&g->options->tether, clock_now_ns());
+
 			nanosleep(&pause, NULL);
+			if (now != TETHER_PARENT && now != TETHER_LINK)
+				continue;
+			why = now; /* nobody is left who could ask for the rest */
+			break;
+		}
 	}
 	return proctree_end(why == TETHER_SIGNAL ? GRACE_AFTER_TERM : IMPATIENT_MS);
 }
@@ -191,15 +209,17 @@ static int make_memory_group(struct guard *g, struct emit *out)
 
 	if (!g->options->memory_limit)
 		return 0;
-	err = journal_set_knob(&g->journal, JOURNAL_DIR, &place, g->options->memory_limit);
+	err = journal_set_knob(&g->journal, JOURNAL_DIR, &place,
+			       g->options->memory_limit);
 	if (!err)
 		return 0;
-	snprintf(message, sizeof(message), "cannot make a memory cgroup for the load: %s",
-		 strerror(-err));
+	snprintf(message, sizeof(message),
+		 "cannot make a memory cgroup for the load: %s", strerror(-err));
 	return measure_fail(out, err == -EOPNOTSUPP ? "cgroup" : "capability", message,
-			    err == -EOPNOTSUPP ? "enable the memory controller: echo +memory > "
-						 "/sys/fs/cgroup/cgroup.subtree_control" :
-						 "run as root, or leave the oom load out");
+			    err == -EOPNOTSUPP
+				    ? "enable the memory controller: echo +memory > "
+				      "/sys/fs/cgroup/cgroup.subtree_control"
+				    : "run as root, or leave the oom load out");
 }
 
 static int fail_start(struct guard *g, struct emit *out, int err)
@@ -209,8 +229,9 @@ static int fail_start(struct guard *g, struct emit *out, int err)
 	snprintf(message, sizeof(message), "cannot run the load %.100s: %s",
 		 g->options->operand[0], strerror(-err));
 	return measure_fail(out, err == -ENOENT ? "missing" : "other", message,
-			    err == -ENOENT ? "install it, or choose another load" :
-					     "check the command and the directories named");
+			    err == -ENOENT
+				    ? "install it, or choose another load"
+				    : "check the command and the directories named");
 }
 
 static void emit_hello(struct guard *g, struct emit *out)
@@ -231,6 +252,7 @@ int load(struct options *options, struct emit *out)
 	enum tether_end why;
 	unsigned int killed;
 	int status, err;
+	bool made_scratch = false;
 
 	journal_init(&g.journal);
 	journal_replay(JOURNAL_DIR, "", NULL, NULL);
@@ -242,6 +264,8 @@ int load(struct options *options, struct emit *out)
 
 	g.start_ns = clock_now_ns();
 	err = start(&g);
+	/* one that was there before is not ours to remove */
+	made_scratch = options->scratch && err != -EEXIST;
 	if (err) {
 		status = fail_start(&g, out, err);
 		goto out_journal;
@@ -254,10 +278,11 @@ int load(struct options *options, struct emit *out)
 	emit_end_line(&g, out, why != TETHER_HOLDS, killed);
 
 out_journal:
-	if (options->scratch)
+	if (made_scratch)
 		tree_remove(options->scratch);
 	if (journal_restore(&g.journal, ""))
-		return measure_fail(out, "knob", "the load's cgroup could not be removed",
+		return measure_fail(out, "knob",
+				    "the load's cgroup could not be removed",
 				    "run rtscope-agent restore as root");
 	return status;
 }

@@ -12,6 +12,7 @@
  *
  * Exit status: 0 done, 2 usage, 3 no valid measurement.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,18 +27,25 @@
 #include "tree.h"
 #include "version.h"
 
+#define LINK_PATIENCE_MS 1000 /* as long as the link may be silent, see tether.h */
+#define REMOVE_TRIES     40
+
 static int keep(struct options *o, struct emit *out)
 {
-	int64_t next_ns = clock_now_ns();
+	const struct timespec pause = { .tv_nsec = 50000000 };
+	int64_t now_ns;
 
 	emit_begin(out, "keep");
 	emit_end(out);
-	while (tether_check(&o->tether) == TETHER_HOLDS) {
+	while (tether_check(&o->tether, now_ns = clock_now_ns()) == TETHER_HOLDS) {
 		struct timespec until =
-			ns_timespec(next_ns += tether_period_ns(&o->tether));
+			ns_timespec(now_ns + tether_period_ns(&o->tether));
 
 		clock_sleep_until(&until);
 	}
+	/* a load that is just ending may still make a file: again, until none is left */
+	for (int tries = 0; tries < REMOVE_TRIES && tree_remove(o->operand[0]); tries++)
+		nanosleep(&pause, NULL);
 	return tree_remove(o->operand[0]) ? 3 : 0;
 }
 
@@ -60,7 +68,7 @@ static int restore(struct emit *out)
 
 static int run_command(struct options *o, struct emit *out)
 {
-	tether_begin(&o->tether);
+	tether_begin();
 	switch (o->command) {
 	case COMMAND_MEASURE:
 		return measure(o, out);
@@ -81,16 +89,28 @@ static int run_command(struct options *o, struct emit *out)
 	return 0;
 }
 
+/* A closed standard descriptor would go to the next file that is opened, and the lines
+ * for the host into it. What stands in for it here can be neither read nor written. */
+static void fill_standard_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/", O_PATH) != fd)
+			_exit(3);
+}
+
 int main(int argc, char **argv)
 {
 	static struct emit out;
 	struct options options;
 	char error[OPTIONS_TEXT];
 
+	fill_standard_descriptors();
 	if (options_parse(argc, argv, &options, error)) {
 		fprintf(stderr, "rtscope-agent: %s\n", error);
 		return 2;
 	}
 	emit_init(&out, STDOUT_FILENO);
+	if (options.tether.heartbeat)
+		emit_give_up_after(&out, LINK_PATIENCE_MS);
 	return run_command(&options, &out);
 }

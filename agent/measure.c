@@ -22,8 +22,9 @@
 #include "sensors.h"
 #include "slurp.h"
 
-#define START_DELAY_NS	 (20 * INT64_C(1000000))   /* for all threads to be asleep */
-#define STARVED_AFTER_NS (15 * INT64_C(1000000000)) /* no thread is that late and alive */
+#define START_DELAY_NS (20 * INT64_C(1000000)) /* for all threads to be asleep */
+#define STARVED_AFTER_NS                                                               \
+	(15 * INT64_C(1000000000)) /* no thread is that late and alive */
 
 int measure_fail(struct emit *out, const char *cause, const char *message,
 		 const char *remedy)
@@ -55,7 +56,8 @@ static int choose_cpus(struct run *run, struct emit *out)
 			 "allowed for this process",
 			 list);
 		cpulist_format(&usable, list, sizeof(list));
-		snprintf(run->text, sizeof(run->text), "choose from --cpus %.200s", list);
+		snprintf(run->text, sizeof(run->text), "choose from --cpus %.200s",
+			 list);
 		return measure_fail(out, "cpu", message, run->text);
 	}
 
@@ -75,12 +77,13 @@ static int set_knob(struct run *run, struct emit *out, const struct knob_wish *w
 		return 0;
 	snprintf(run->text, sizeof(run->text), "cannot set %s to %s: %s", wish->name,
 		 wish->value,
-		 err == -EBUSY ? "another running rtscope has changed it" : strerror(-err));
+		 err == -EBUSY ? "another running rtscope has changed it"
+			       : strerror(-err));
 	return measure_fail(out, "knob", run->text,
-			    err == -EACCES || err == -EPERM ?
-				    "changing settings of the machine needs root" :
-			    err == -ENOENT ? "this machine has no such setting" :
-					     "leave the setting as it is");
+			    err == -EACCES || err == -EPERM
+				    ? "changing settings of the machine needs root"
+			    : err == -ENOENT ? "this machine has no such setting"
+					     : "leave the setting as it is");
 }
 
 static int set_knobs(struct run *run, struct emit *out)
@@ -132,27 +135,33 @@ static int lock_memory(struct run *run, struct emit *out)
 		return 0;
 	err = errno;
 	getrlimit(RLIMIT_MEMLOCK, &limit);
-	snprintf(run->text, sizeof(run->text),
-		 "cannot lock the agent's memory: %s (RLIMIT_MEMLOCK is %lu KB, and the "
-		 "process lacks CAP_IPC_LOCK)",
-		 strerror(err), (unsigned long)(limit.rlim_cur / 1024));
-	return measure_fail(out, "memlock", run->text,
-			    "raise it (ulimit -l, LimitMEMLOCK=, in a container --ulimit "
-			    "memlock=-1), or run through sudo");
+	snprintf(
+		run->text, sizeof(run->text),
+		"cannot lock the agent's memory: %s (RLIMIT_MEMLOCK is %lu KB, and the "
+		"process lacks CAP_IPC_LOCK)",
+		strerror(err), (unsigned long)(limit.rlim_cur / 1024));
+	return measure_fail(
+		out, "memlock", run->text,
+		"raise it (ulimit -l, LimitMEMLOCK=, in a container --ulimit "
+		"memlock=-1), or run through sudo");
 }
 
 static int report_refused_thread(struct run *run, struct emit *out,
 				 const struct sampler *s)
 {
-	char message[2 * OPTIONS_TEXT];
+	char message[2 * OPTIONS_TEXT], where[24];
 
+	if (s->cpu < 0)
+		snprintf(where, sizeof(where), "any CPU");
+	else
+		snprintf(where, sizeof(where), "CPU %d", s->cpu);
 	if (!s->refusal.cause) {
-		snprintf(message, sizeof(message), "cannot %s %d: %s", s->failed_at, s->cpu,
-			 strerror(s->failure));
+		snprintf(message, sizeof(message), "cannot %s on %s: %s", s->failed_at,
+			 where, strerror(s->failure));
 		return measure_fail(out, "other", message, "");
 	}
-	snprintf(message, sizeof(message), "cannot set SCHED_%s %u on CPU %d: %s: %s",
-		 policy_name(s->policy.kind), s->policy.priority, s->cpu,
+	snprintf(message, sizeof(message), "cannot set SCHED_%s %u on %s: %s: %s",
+		 policy_name(s->policy.kind), s->policy.priority, where,
 		 strerror(s->failure), s->refusal.why);
 	for (char *c = message + strlen("cannot set SCHED_"); *c && *c != ' '; c++)
 		*c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
@@ -160,9 +169,20 @@ static int report_refused_thread(struct run *run, struct emit *out,
 	return measure_fail(out, s->refusal.cause, message, run->text);
 }
 
+/* Its threads are not joined: they may never run. */
+static int report_starved(struct run *run, struct emit *out)
+{
+	run->starved = true;
+	return measure_fail(
+		out, "starved", "a measuring thread did not run for 15 s",
+		"something with a higher priority has its CPU: find it with "
+		"ps -eLo tid,cls,rtprio,psr,pcpu,comm");
+}
+
 static int start_threads(struct run *run, struct emit *out)
 {
 	const struct options *o = run->options;
+	int64_t until_ns;
 	int cpu = -1;
 
 	for (unsigned int i = 0; i < run->count; i++) {
@@ -175,14 +195,23 @@ static int start_threads(struct run *run, struct emit *out)
 		s->stop = &run->stop;
 		worst_init(&s->worst, o->worst);
 		if (sampler_start(run->sampler, i, run->count))
-			return measure_fail(out, "other", "cannot start a thread",
-					    "look at RLIMIT_NPROC, RLIMIT_MEMLOCK and the "
-					    "pids cgroup");
+			return measure_fail(
+				out, "other", "cannot start a thread",
+				"look at RLIMIT_NPROC, RLIMIT_MEMLOCK and the "
+				"pids cgroup");
 		run->started++;
 	}
-	for (unsigned int i = 0; i < run->count; i++)
-		if (sampler_wait_ready(&run->sampler[i]) == SAMPLER_FAILED)
+	until_ns = clock_now_ns() + STARVED_AFTER_NS;
+	for (unsigned int i = 0; i < run->count; i++) {
+		switch (sampler_wait_ready(&run->sampler[i], until_ns)) {
+		case SAMPLER_READY:
+			break;
+		case SAMPLER_FAILED:
 			return report_refused_thread(run, out, &run->sampler[i]);
+		case SAMPLER_STARTING:
+			return report_starved(run, out);
+		}
+	}
 	return 0;
 }
 
@@ -192,13 +221,15 @@ static void let_go(struct run *run)
 	const struct options *o = run->options;
 
 	run->start_ns = clock_now_ns() + START_DELAY_NS + o->phase_ns;
-	run->end_ns = run->start_ns + o->duration_ns;
+	run->end_ns = run->start_ns;
 	for (unsigned int i = 0; i < run->count; i++) {
 		struct sampler *s = &run->sampler[i];
 
 		s->start_ns = run->start_ns + o->interval_ns * i / run->count;
-		s->end_ns = s->start_ns +
-			    o->duration_ns / o->interval_ns * o->interval_ns;
+		s->end_ns =
+			s->start_ns + o->duration_ns / o->interval_ns * o->interval_ns;
+		if (s->end_ns > run->end_ns)
+			run->end_ns = s->end_ns;
 		/* release: pairs with the thread's acquire of go */
 		atomic_store_explicit(&s->go, true, memory_order_release);
 	}
@@ -214,6 +245,7 @@ static bool all_done(const struct run *run)
 	return true;
 }
 
+/* Again and again until all are done: a signal may come just before the sleep. */
 static void stop_threads(struct run *run)
 {
 	atomic_store_explicit(&run->stop, true, memory_order_relaxed);
@@ -221,36 +253,25 @@ static void stop_threads(struct run *run)
 		sampler_wake(&run->sampler[i]);
 }
 
-/*
- * Sleeps, and wakes once a second (twice with heartbeats) to say how far it is. Returns
- * false when a thread has not ended long after it should have.
- */
-static bool watch(struct run *run, struct emit *out)
+/* Sleeps, and wakes once a second (twice with heartbeats) to say how far it is. */
+static void watch(struct run *run, struct emit *out)
 {
 	struct tether *tether = &run->options->tether;
 	int64_t next_check_ns = run->start_ns + tether_period_ns(tether);
 	int64_t next_tick_ns = run->start_ns + NS_PER_S;
+	int64_t now_ns = run->start_ns;
 
-	while (!all_done(run)) {
-		int64_t now_ns = clock_now_ns(), until_ns = next_check_ns;
-		struct timespec until;
+	while (now_ns < run->end_ns) {
+		struct timespec until = ns_timespec(
+			next_check_ns < run->end_ns ? next_check_ns : run->end_ns);
 
-		if (now_ns >= run->end_ns) {
-			if (now_ns > run->end_ns + STARVED_AFTER_NS)
-				return false;
-			until_ns = now_ns + 5000000;
-		} else if (until_ns > run->end_ns) {
-			until_ns = run->end_ns + run->options->interval_ns;
-		}
-		until = ns_timespec(until_ns);
 		clock_sleep_until(&until);
-
-		run->ended_by = tether_check(tether);
-		if (run->ended_by != TETHER_HOLDS) {
-			stop_threads(run);
-			break;
-		}
 		now_ns = clock_now_ns();
+		run->ended_by = tether_check(tether, now_ns);
+		if (run->ended_by == TETHER_HOLDS && out->error)
+			run->ended_by = TETHER_PARENT; /* nobody is left to read */
+		if (run->ended_by != TETHER_HOLDS)
+			break;
 		clock_watch_update(&run->clocks);
 		if (now_ns >= next_tick_ns && now_ns < run->end_ns) {
 			result_emit_tick(run, out, now_ns - run->start_ns);
@@ -258,6 +279,24 @@ static bool watch(struct run *run, struct emit *out)
 		}
 		while (next_check_ns <= now_ns)
 			next_check_ns += tether_period_ns(tether);
+	}
+}
+
+/* False if some have not ended long after they should have. What counts is the time
+ * that we have waited, not the clock: we may have been stopped ourselves. */
+static bool wait_for_threads(struct run *run)
+{
+	const struct timespec pause = { .tv_nsec = 5000000 };
+
+	for (int64_t waited_ns = 0; !all_done(run); waited_ns += pause.tv_nsec) {
+		if (waited_ns > STARVED_AFTER_NS)
+			return false;
+		if (run->ended_by == TETHER_HOLDS)
+			run->ended_by =
+				tether_check(&run->options->tether, clock_now_ns());
+		if (run->ended_by != TETHER_HOLDS)
+			stop_threads(run);
+		nanosleep(&pause, NULL);
 	}
 	return true;
 }
@@ -271,13 +310,9 @@ static int sample(struct run *run, struct emit *out)
 	clock_watch_begin(&run->clocks);
 	run->locked_kb = result_locked_kb();
 	let_go(run);
-	if (!watch(run, out)) {
-		run->starved = true;
-		return measure_fail(out, "starved",
-				    "a measuring thread did not run for 15 s",
-				    "something with a higher priority has its CPU: find it "
-				    "with rtscope tasks");
-	}
+	watch(run, out);
+	if (!wait_for_threads(run))
+		return report_starved(run, out);
 	for (unsigned int i = 0; i < run->count; i++)
 		pthread_join(run->sampler[i].thread, NULL);
 	run->started = 0;
@@ -306,14 +341,16 @@ static int prepare(struct run *run, struct emit *out)
 	sensors_open(&run->sensors, &run->options->cpus);
 	look_at_dma_latency(run);
 	if (run->options->hold_cpu_awake && !run->dma_latency_held)
-		return measure_fail(out, "capability", "cannot hold /dev/cpu_dma_latency at 0",
+		return measure_fail(out, "capability",
+				    "cannot hold /dev/cpu_dma_latency at 0",
 				    "run through sudo, or without --hold-cpu-awake");
 	if (rights_drop(sensors_have_smi()))
 		return measure_fail(out, "other", "cannot drop capabilities", "");
 
 	run->sampler = sampler_alloc(run->count);
 	if (!run->sampler)
-		return measure_fail(out, "memlock", "no memory for the measuring threads",
+		return measure_fail(out, "memlock",
+				    "no memory for the measuring threads",
 				    "measure fewer CPUs with --cpus");
 	/* threads inherit it until they pin themselves; the supervisor stays */
 	if (cpulist_count(&run->housekeeping))
@@ -326,8 +363,12 @@ static void note_restored(void *context, const char *knob)
 {
 	struct run *run = context;
 
+	for (unsigned int i = 0; i < run->restored_count; i++)
+		if (strcmp(run->restored[i], knob) == 0)
+			return; /* once for all CPUs */
 	if (run->restored_count < RUN_MAX_RESTORED)
-		snprintf(run->restored[run->restored_count++], KNOB_VALUE_MAX, "%s", knob);
+		snprintf(run->restored[run->restored_count++], KNOB_VALUE_MAX, "%s",
+			 knob);
 }
 
 int measure(struct options *options, struct emit *out)
@@ -339,10 +380,11 @@ int measure(struct options *options, struct emit *out)
 	journal_init(&run.journal);
 	run.klog.fd = -1;
 	if (journal_replay(JOURNAL_DIR, "", note_restored, &run))
-		return measure_fail(out, "knob",
-				    "an earlier run was killed, and what it had changed on "
-				    "this machine cannot be put back",
-				    "run rtscope-agent restore as root; see " JOURNAL_DIR);
+		return measure_fail(
+			out, "knob",
+			"an earlier run was killed, and what it had changed on "
+			"this machine cannot be put back",
+			"run rtscope-agent restore as root; see " JOURNAL_DIR);
 
 	status = prepare(&run, out);
 	if (!status)
@@ -355,6 +397,11 @@ int measure(struct options *options, struct emit *out)
 	if (journal_restore(&run.journal, ""))
 		status = measure_fail(out, "knob", "a setting could not be put back",
 				      "run rtscope-agent restore as root");
+	if (!status && run.ended_by == TETHER_LINK)
+		return measure_fail(out, "link",
+				    "nothing was heard from the host for a second: the "
+				    "link was lost, or the host stood still",
+				    "go on with rtscope run --resume");
 	if (!status)
 		status = result_emit(&run, out) ? 3 : 0;
 	return status;

@@ -54,7 +54,8 @@ int memgroup_make(int owner, const char *limit)
 	if (mkdir(path, 0755) < 0)
 		return -errno;
 
-	err = write_group(owner, is_v2() ? "memory.max" : "memory.limit_in_bytes", limit);
+	err = write_group(owner, is_v2() ? "memory.max" : "memory.limit_in_bytes",
+			  limit);
 	if (err) {
 		rmdir(path);
 		/* v2: the file is missing when the controller is not enabled for the root */
@@ -65,6 +66,14 @@ int memgroup_make(int owner, const char *limit)
 	write_group(owner, is_v2() ? "memory.swap.max" : "memory.memsw.limit_in_bytes",
 		    is_v2() ? "0" : limit);
 	return 0;
+}
+
+bool memgroup_exists(int owner)
+{
+	char path[128];
+
+	group_path(owner, NULL, path, sizeof(path));
+	return access(path, F_OK) == 0;
 }
 
 int memgroup_enter(int owner)
@@ -85,19 +94,21 @@ int64_t memgroup_oom_kills(int owner)
 	return field ? strtoll(field + strlen("oom_kill "), NULL, 10) : -1;
 }
 
-static bool kill_all_in(int owner)
+/* One round; a number that the buffer has cut off has no newline and waits for the next. */
+static void kill_all_in(int owner)
 {
 	char path[128], text[16384];
-	bool any = false;
 
 	group_path(owner, "cgroup.procs", path, sizeof(path));
 	if (slurp(path, text, sizeof(text)) < 0)
-		return false;
-	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
-		kill((pid_t)atoi(line), SIGKILL);
-		any = true;
+		return;
+	for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
+		pid_t pid = (pid_t)atoi(line);
+
+		/* 0 is a process of another pid namespace; as a target it would be us */
+		if (pid > 0)
+			kill(pid, SIGKILL);
 	}
-	return any;
 }
 
 int memgroup_remove(int owner)
@@ -108,9 +119,8 @@ int memgroup_remove(int owner)
 	group_path(owner, NULL, path, sizeof(path));
 	/* killed processes leave the group when they are gone, not when they are killed */
 	for (int tries = 0; tries < 200; tries++) {
-		if (!kill_all_in(owner) && rmdir(path) == 0)
-			return 0;
-		if (errno == ENOENT)
+		kill_all_in(owner);
+		if (rmdir(path) == 0 || errno == ENOENT)
 			return 0;
 		nanosleep(&pause, NULL);
 	}

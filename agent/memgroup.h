@@ -8,10 +8,13 @@
 #ifndef MEMGROUP_H
 #define MEMGROUP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Makes the group of `owner` with the limit (bytes, decimal). 0 or -errno. */
 int memgroup_make(int owner, const char *limit);
+
+bool memgroup_exists(int owner);
 
 /* Moves the calling process into it. 0 or -errno. */
 int memgroup_enter(int owner);

@@ -59,13 +59,13 @@ static const struct {
 	enum command command;
 } commands[] = {
 	{ "measure", COMMAND_MEASURE }, { "load", COMMAND_LOAD },
-	{ "keep", COMMAND_KEEP },	{ "read", COMMAND_READ },
-	{ "disk", COMMAND_DISK },
-	{ "restore", COMMAND_RESTORE }, { "version", COMMAND_VERSION },
+	{ "keep", COMMAND_KEEP },       { "read", COMMAND_READ },
+	{ "disk", COMMAND_DISK },       { "restore", COMMAND_RESTORE },
+	{ "version", COMMAND_VERSION },
 };
 
 static int __attribute__((format(printf, 2, 3))) refuse(char error[OPTIONS_TEXT],
-							 const char *format, ...)
+							const char *format, ...)
 {
 	va_list args;
 
@@ -187,14 +187,15 @@ static int parse_option(int option, char *text, struct options *o)
 static int check_measure(struct options *o, char error[OPTIONS_TEXT])
 {
 	if (policy_has_priority(o->policy.kind) != (o->policy.priority > 0))
-		return refuse(error, "policy %s %s a --priority",
+		return refuse(error, "policy %s %s --priority",
 			      policy_name(o->policy.kind),
-			      o->policy.priority ? "takes no" : "needs");
+			      o->policy.priority ? "takes no" : "needs a");
 	if (o->policy.kind == POLICY_DEADLINE) {
 		if (o->cpus_given)
-			return refuse(error, "a SCHED_DEADLINE thread cannot be pinned: "
-					     "leave --cpus out, then one thread for each "
-					     "usable CPU is measured, wherever it runs");
+			return refuse(error,
+				      "a SCHED_DEADLINE thread cannot be pinned: "
+				      "leave --cpus out, then one thread for each "
+				      "usable CPU is measured, wherever it runs");
 		o->policy.period_ns = (uint64_t)o->interval_ns;
 		if (!o->policy.runtime_ns)
 			o->policy.runtime_ns = (uint64_t)o->interval_ns / 4;
@@ -237,8 +238,9 @@ int options_parse(int argc, char **argv, struct options *out, char error[OPTIONS
 	};
 
 	if (argc < 2)
-		return refuse(error, "no command: measure, load, keep, read, disk, restore "
-				     "or version");
+		return refuse(error,
+			      "no command: measure, load, keep, read, disk, restore "
+			      "or version");
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (strcmp(argv[1], commands[i].name) == 0) {
 			out->command = commands[i].command;
@@ -249,7 +251,8 @@ int options_parse(int argc, char **argv, struct options *out, char error[OPTIONS
 		return refuse(error, "unknown command: %.100s", argv[1]);
 
 	opterr = 0;
-	optind = 2;
+	optind = 0; /* begin anew, in every libc; the command stands for the program */
+	argc--, argv++;
 	/* "+": what follows the first operand belongs to the load */
 	while ((option = getopt_long(argc, argv, "+", long_options, NULL)) != -1) {
 		const char *written = argv[optind - 1];

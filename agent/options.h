@@ -16,7 +16,7 @@
 #include "tether.h"
 
 #define OPTIONS_MAX_KNOBS 8
-#define OPTIONS_TEXT	  256
+#define OPTIONS_TEXT      256
 
 enum command {
 	COMMAND_MEASURE,

@@ -28,8 +28,9 @@ static const struct {
 	const char *name;
 	enum policy_kind kind;
 } names[] = {
-	{ "other", POLICY_OTHER }, { "fifo", POLICY_FIFO }, { "rr", POLICY_RR },
-	{ "batch", POLICY_BATCH }, { "idle", POLICY_IDLE }, { "deadline", POLICY_DEADLINE },
+	{ "other", POLICY_OTHER }, { "fifo", POLICY_FIFO },
+	{ "rr", POLICY_RR },       { "batch", POLICY_BATCH },
+	{ "idle", POLICY_IDLE },   { "deadline", POLICY_DEADLINE },
 };
 
 #define NAMES (sizeof(names) / sizeof(names[0]))
@@ -102,7 +103,8 @@ static void explain_deadline(int err, struct refusal *out)
 	}
 	out->cause = "affinity";
 	snprintf(out->why, sizeof(out->why),
-		 "a SCHED_DEADLINE thread must be allowed on every CPU of its root domain; "
+		 "a SCHED_DEADLINE thread must be allowed on every CPU of its root "
+		 "domain; "
 		 "it cannot be pinned");
 	snprintf(out->remedy, sizeof(out->remedy),
 		 "measure all CPUs (no --cpus, no taskset, no restricting cpuset)");
@@ -115,9 +117,10 @@ static void explain_cgroup(const char *where, struct refusal *out)
 		 "the kernel has RT_GROUP_SCHED and the cgroup of this process has no "
 		 "real-time run time (%.100s), which refuses even root",
 		 where);
-	snprintf(out->remedy, sizeof(out->remedy),
-		 "start from the root cgroup, give the group run time (cgroup v1: write "
-		 "cpu.rt_runtime_us), or boot with rt_group_sched=0");
+	snprintf(
+		out->remedy, sizeof(out->remedy),
+		"start from the root cgroup, give the group run time (cgroup v1: write "
+		"cpu.rt_runtime_us), or boot with rt_group_sched=0");
 }
 
 static void explain_privilege(const struct policy *policy, struct refusal *out)
@@ -128,7 +131,8 @@ static void explain_privilege(const struct policy *policy, struct refusal *out)
 	if (limit.rlim_cur > 0 && policy_has_priority(policy->kind)) {
 		out->cause = "rlimit";
 		snprintf(out->why, sizeof(out->why),
-			 "RLIMIT_RTPRIO allows priorities up to %lu only, and the process "
+			 "RLIMIT_RTPRIO allows priorities up to %lu only, and the "
+			 "process "
 			 "lacks CAP_SYS_NICE",
 			 (unsigned long)limit.rlim_cur);
 		snprintf(out->remedy, sizeof(out->remedy),

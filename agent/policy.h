@@ -23,8 +23,8 @@ enum policy_kind {
 
 struct policy {
 	enum policy_kind kind;
-	unsigned int priority;	    /* 1 to 99 for FIFO and RR, else 0 */
-	uint64_t runtime_ns;	    /* DEADLINE only; deadline = period */
+	unsigned int priority; /* 1 to 99 for FIFO and RR, else 0 */
+	uint64_t runtime_ns;   /* DEADLINE only; deadline = period */
 	uint64_t period_ns;
 };
 

@@ -21,8 +21,10 @@ int procstat_parse(const char *text, struct procstat *out)
 	*out = (struct procstat){ 0 };
 	if (sscanf(text, "%d", &out->pid) != 1 ||
 	    sscanf(close + 1,
-		   " %c %d %*d %*d %*d %*d %lu %*u %*u %*u %*u %llu %llu %lld %lld %*d %*d "
-		   "%*d %*d %*u %*u %*d %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u "
+		   " %c %d %*d %*d %*d %*d %lu %*u %*u %*u %*u %llu %llu %lld %lld %*d "
+		   "%*d "
+		   "%*d %*d %*u %*u %*d %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u "
+		   "%*u "
 		   "%*u %*d %d",
 		   &out->state, &out->parent, &out->flags, &user, &system, &waited_user,
 		   &waited_system, &out->cpu) != 8)

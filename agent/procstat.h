@@ -10,9 +10,9 @@ struct procstat {
 	int parent;
 	char state;
 	unsigned long flags;
-	int64_t cpu_ticks;	/* user + system */
+	int64_t cpu_ticks;      /* user + system */
 	int64_t children_ticks; /* of children that were waited for */
-	int cpu;		/* where it ran last */
+	int cpu;                /* where it ran last */
 	char name[64];
 };
 

@@ -14,8 +14,6 @@
 #include "clock.h"
 #include "procstat.h"
 
-#define MAX_PROCESSES 32768
-
 struct process {
 	int pid, parent;
 	bool below;
@@ -23,21 +21,83 @@ struct process {
 	int64_t ticks;
 };
 
-/* All processes of the machine; returns how many, 0 also on failure. */
-static unsigned int read_all(struct process **out)
+/* All processes of the machine, by pid. */
+struct table {
+	struct process *process;
+	unsigned int count, room;
+};
+
+static int by_pid(const void *a, const void *b)
 {
-	struct process *all = malloc(MAX_PROCESSES * sizeof(*all));
+	const struct process *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static const struct process *find(const struct table *t, int pid)
+{
+	const struct process key = { .pid = pid };
+
+	return t->count ? bsearch(&key, t->process, t->count, sizeof(key), by_pid)
+			: NULL;
+}
+
+static bool grow(struct table *t)
+{
+	unsigned int room = t->room ? 2 * t->room : 1024;
+	struct process *larger;
+
+	if (t->count < t->room)
+		return true;
+	larger = realloc(t->process, room * sizeof(*larger));
+	if (!larger)
+		return false;
+	t->process = larger;
+	t->room = room;
+	return true;
+}
+
+static bool is_below(const struct table *t, int parent)
+{
+	const struct process *p = find(t, parent);
+
+	return parent == getpid() || (p && p->below);
+}
+
+/* Marks the descendants of this process: one round for each generation. */
+static void mark_below(struct table *t)
+{
+	bool changed = true;
+
+	while (changed) {
+		changed = false;
+		for (unsigned int i = 0; i < t->count; i++) {
+			struct process *p = &t->process[i];
+
+			if (p->below || !is_below(t, p->parent))
+				continue;
+			p->below = true;
+			changed = true;
+		}
+	}
+}
+
+/* What cannot be read is left out: a process that ends while we look is simply gone. */
+static struct table read_all(void)
+{
+	struct table t = { 0 };
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
-	unsigned int n = 0;
 
-	while (all && proc && n < MAX_PROCESSES && (entry = readdir(proc))) {
+	while (proc && (entry = readdir(proc))) {
 		struct procstat s;
 
 		if (!isdigit((unsigned char)entry->d_name[0]) ||
 		    procstat_read(atoi(entry->d_name), &s) < 0)
 			continue;
-		all[n++] = (struct process){
+		if (!grow(&t))
+			break;
+		t.process[t.count++] = (struct process){
 			.pid = s.pid,
 			.parent = s.parent,
 			.state = s.state,
@@ -46,41 +106,16 @@ static unsigned int read_all(struct process **out)
 	}
 	if (proc)
 		closedir(proc);
-	*out = all;
-	return n;
-}
-
-static bool is_below(const struct process *all, unsigned int n, int parent)
-{
-	if (parent == getpid())
-		return true;
-	for (unsigned int i = 0; i < n; i++)
-		if (all[i].pid == parent)
-			return all[i].below;
-	return false;
-}
-
-/* Marks the descendants of this process: one round for each generation. */
-static void mark_below(struct process *all, unsigned int n)
-{
-	bool changed = true;
-
-	while (changed) {
-		changed = false;
-		for (unsigned int i = 0; i < n; i++) {
-			if (all[i].below || !is_below(all, n, all[i].parent))
-				continue;
-			all[i].below = true;
-			changed = true;
-		}
-	}
+	if (t.count)
+		qsort(t.process, t.count, sizeof(*t.process), by_pid);
+	mark_below(&t);
+	return t;
 }
 
 void proctree_look(struct proctree *out)
 {
 	const int64_t tick_ns = NS_PER_S / sysconf(_SC_CLK_TCK);
-	struct process *all;
-	unsigned int n = read_all(&all);
+	struct table t = read_all();
 	struct rusage waited;
 
 	getrusage(RUSAGE_CHILDREN, &waited);
@@ -88,27 +123,32 @@ void proctree_look(struct proctree *out)
 		.cpu_ns = (waited.ru_utime.tv_sec + waited.ru_stime.tv_sec) * NS_PER_S +
 			  (waited.ru_utime.tv_usec + waited.ru_stime.tv_usec) * 1000,
 	};
-	mark_below(all, n);
-	for (unsigned int i = 0; i < n; i++) {
-		if (!all[i].below)
+	for (unsigned int i = 0; i < t.count; i++) {
+		if (!t.process[i].below)
 			continue;
-		out->processes += all[i].state != 'Z';
-		out->cpu_ns += all[i].ticks * tick_ns;
+		out->processes += t.process[i].state != 'Z';
+		out->cpu_ns += t.process[i].ticks * tick_ns;
 	}
-	free(all);
+	free(t.process);
 }
 
-static unsigned int signal_all(int signo)
+/* Signals all below; returns how many of them were not yet in the table before, which it
+ * replaces. */
+static unsigned int signal_all(int signo, struct table *before)
 {
-	struct process *all;
-	unsigned int n = read_all(&all), sent = 0;
+	struct table t = read_all();
+	unsigned int fresh = 0;
 
-	mark_below(all, n);
-	for (unsigned int i = 0; i < n; i++)
-		if (all[i].below && all[i].state != 'Z')
-			sent += kill(all[i].pid, signo) == 0;
-	free(all);
-	return sent;
+	for (unsigned int i = 0; i < t.count; i++) {
+		const struct process *p = &t.process[i], *known = find(before, p->pid);
+
+		/* also the zombies: other threads of such a process may be alive */
+		if (p->below && kill(p->pid, signo) == 0 && p->state != 'Z')
+			fresh += !known || !known->below;
+	}
+	free(before->process);
+	*before = t;
+	return fresh;
 }
 
 static bool all_gone_within(int patience_ms)
@@ -130,15 +170,19 @@ static bool all_gone_within(int patience_ms)
 
 unsigned int proctree_end(int patience_ms)
 {
+	struct table asked = { 0 }, dying = { 0 };
 	unsigned int killed = 0;
 
-	signal_all(SIGTERM);
-	signal_all(SIGCONT); /* a stopped process cannot end */
+	signal_all(SIGTERM, &asked);
+	signal_all(SIGCONT, &asked); /* a stopped process cannot end */
+	free(asked.process);
 	if (all_gone_within(patience_ms))
 		return 0;
 
 	/* they may go on forking while we kill, and orphans come to us: until none is left */
 	for (int rounds = 0; rounds < 100 && !all_gone_within(20); rounds++)
-		killed += signal_all(SIGKILL);
+		killed += signal_all(SIGKILL,
+				     &dying); /* one that takes long counts once */
+	free(dying.process);
 	return killed;
 }

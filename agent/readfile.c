@@ -14,8 +14,9 @@
 
 static void encode(const unsigned char in[3], size_t size, char out[4])
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				     "0123456789+/";
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+		"0123456789+/";
 	unsigned int bits = (unsigned int)in[0] << 16 |
 			    (size > 1 ? (unsigned int)in[1] << 8 : 0) |
 			    (size > 2 ? in[2] : 0);
@@ -64,12 +65,17 @@ static long read_all(const char *path, unsigned char *bytes)
 	while (n > 0 && used < MAX_BYTES) {
 		long room = MAX_BYTES - used;
 
-		n = read(fd, bytes + used, (size_t)(room < CHUNK_BYTES ? room : CHUNK_BYTES));
+		n = read(fd, bytes + used,
+			 (size_t)(room < CHUNK_BYTES ? room : CHUNK_BYTES));
 		if (n > 0)
 			used += n;
+		else if (n < 0 && errno == EINTR)
+			n = 1;
 	}
 	if (n < 0)
 		used = -errno;
+	else if (used == MAX_BYTES)
+		used = -EFBIG; /* half a file would be a wrong fact */
 	close(fd);
 	return used;
 }

@@ -6,8 +6,8 @@
 #include "emit.h"
 
 /*
- * Emits a `file` line for each path: its content (base64, at most 4 MiB), or why there
- * is none. A path may hold a shell pattern: it stands for every match.
+ * Emits a `file` line for each path: its content (base64, less than 4 MiB), or why
+ * there is none. A path may hold a shell pattern: it stands for every match.
  */
 int readfile(char **paths, int count, struct emit *out);
 

@@ -88,11 +88,12 @@ static void emit_records(struct run *run, struct emit *out)
 
 void result_emit_tick(struct run *run, struct emit *out, int64_t t_ns)
 {
-	klog_drain(&run->klog, out);
+	/* before anything is written: the supervisor must not get stuck on its own lines */
 	if (!emit_ready(out, TICK_PATIENCE_MS)) {
 		run->ticks_lost++; /* the next tick's maximum covers this second too */
 		return;
 	}
+	klog_drain(&run->klog, out);
 	emit_records(run, out);
 	emit_begin(out, "tick");
 	emit_int(out, "t_ns", t_ns);
@@ -103,9 +104,11 @@ void result_emit_tick(struct run *run, struct emit *out, int64_t t_ns)
 		emit_open(out, NULL, '{');
 		emit_cpu(out, run->sampler[i].cpu);
 		emit_int(out, "samples",
-			 (int64_t)atomic_load_explicit(&p->samples, memory_order_relaxed));
+			 (int64_t)atomic_load_explicit(&p->samples,
+						       memory_order_relaxed));
 		emit_int(out, "skipped",
-			 (int64_t)atomic_load_explicit(&p->skipped, memory_order_relaxed));
+			 (int64_t)atomic_load_explicit(&p->skipped,
+						       memory_order_relaxed));
 		/* a maximum stored while we exchange stays for the next tick: none is lost */
 		emit_int(out, "max_ns",
 			 atomic_exchange_explicit(&p->window_max_ns, 0,
@@ -228,6 +231,7 @@ int result_emit(struct run *run, struct emit *out)
 {
 	const char *ended_by = tether_word(run->ended_by);
 
+	klog_drain(&run->klog, out); /* what a lost last tick has left */
 	emit_begin(out, "result");
 	emit_int(out, "start_ns", run->start_ns);
 	emit_int(out, "end_ns", last_end_ns(run));

@@ -77,8 +77,9 @@ static char *cgroup_of(char *text, const char *controller)
 		line_end = strchr(line, '\n');
 		if (!path || (line_end && path > line_end))
 			continue;
-		if ((size_t)(path - name - 1) >= strlen(controller) &&
-		    strncmp(name + 1, controller, strlen(controller)) == 0) {
+		/* the whole word: "cpu" is not "cpuset", but is in "cpu,cpuacct" */
+		if (strncmp(name + 1, controller, strlen(controller)) == 0 &&
+		    strchr(",:", name[1 + strlen(controller)])) {
 			if (line_end)
 				*line_end = '\0';
 			return path + 1;

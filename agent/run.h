@@ -14,7 +14,7 @@
 #include "sampler.h"
 #include "sensors.h"
 
-#define RUN_MAX_RESTORED 16
+#define RUN_MAX_RESTORED 16 /* more than there are knobs */
 
 struct run {
 	struct options *options;
@@ -23,8 +23,8 @@ struct run {
 	unsigned int restored_count;
 
 	struct cpulist housekeeping; /* usable and not measured */
-	unsigned int count;	     /* of samplers */
-	unsigned int started;	     /* of them, how many threads are to be joined */
+	unsigned int count;          /* of samplers */
+	unsigned int started;        /* of them, how many threads are to be joined */
 	struct sampler *sampler;
 	uint32_t record_version[CPULIST_MAX_CPUS];
 	_Atomic bool stop; /* one writer, the supervisor; a flag, it orders nothing */

@@ -14,20 +14,20 @@
 #define SAMPLER_STACK_BYTES (64 * 1024) /* sanitizers need more */
 #endif
 
-#define relaxed(object)	       atomic_load_explicit(&(object), memory_order_relaxed)
-#define relax(object, desired) atomic_store_explicit(&(object), desired, memory_order_relaxed)
+#define relaxed(object) atomic_load_explicit(&(object), memory_order_relaxed)
+#define relax(object, desired)                                                         \
+	atomic_store_explicit(&(object), desired, memory_order_relaxed)
 
 static void publish_record(struct progress *p, const struct wakeup *w)
 {
 	uint32_t version = relaxed(p->record_version);
 
 	relax(p->record_version, version + 1);
-	/* release: the odd version is out before the fields change; pairs with the
-	 * acquire fence in sampler_read_record() */
-	atomic_thread_fence(memory_order_release);
-	relax(p->record_seq, w->seq);
-	relax(p->record_expiry_ns, w->expiry_ns);
-	relax(p->record_wake_ns, w->wake_ns);
+	/* release: who acquires a new field in sampler_read_record() then sees the odd
+	 * version; no fences, which the thread sanitizer does not know */
+	atomic_store_explicit(&p->record_seq, w->seq, memory_order_release);
+	atomic_store_explicit(&p->record_expiry_ns, w->expiry_ns, memory_order_release);
+	atomic_store_explicit(&p->record_wake_ns, w->wake_ns, memory_order_release);
 	/* release: the fields are out before the even version */
 	atomic_store_explicit(&p->record_version, version + 2, memory_order_release);
 }
@@ -42,10 +42,12 @@ bool sampler_read_record(struct sampler *s, uint32_t *version, struct wakeup *ou
 		before = atomic_load_explicit(&p->record_version, memory_order_acquire);
 		if (before == *version)
 			return false;
-		out->seq = relaxed(p->record_seq);
-		out->expiry_ns = relaxed(p->record_expiry_ns);
-		out->wake_ns = relaxed(p->record_wake_ns);
-		atomic_thread_fence(memory_order_acquire);
+		/* acquire: pairs with the release of each field */
+		out->seq = atomic_load_explicit(&p->record_seq, memory_order_acquire);
+		out->expiry_ns = atomic_load_explicit(&p->record_expiry_ns,
+						      memory_order_acquire);
+		out->wake_ns =
+			atomic_load_explicit(&p->record_wake_ns, memory_order_acquire);
 		after = relaxed(p->record_version);
 	} while (before != after || before & 1);
 
@@ -86,7 +88,20 @@ static int64_t __attribute__((noinline)) skip(struct sampler *s, int64_t next_ns
 	return next_ns;
 }
 
-static void sample_until_end(struct sampler *s)
+/* Moves along by comparison, without a division. 64 bits: where long has 32, tv_nsec
+ * cannot hold the sum with an interval of more than a second. */
+static void advance(struct timespec *t, int64_t by_ns)
+{
+	int64_t nsec = t->tv_nsec + by_ns;
+
+	while (nsec >= NS_PER_S) {
+		nsec -= NS_PER_S;
+		t->tv_sec++;
+	}
+	t->tv_nsec = (long)nsec;
+}
+
+static void __attribute__((noinline)) sample_until_end(struct sampler *s)
 {
 	const int64_t interval_ns = s->interval_ns;
 	int64_t expiry_ns = s->start_ns + interval_ns;
@@ -120,12 +135,7 @@ static void sample_until_end(struct sampler *s)
 		if (__builtin_expect(next_ns <= wake_ns, 0))
 			next_ns = skip(s, next_ns, wake_ns);
 
-		/* tv_sec and tv_nsec move along with a comparison, without a division */
-		expiry.tv_nsec += next_ns - expiry_ns;
-		while (expiry.tv_nsec >= NS_PER_S) {
-			expiry.tv_nsec -= NS_PER_S;
-			expiry.tv_sec++;
-		}
+		advance(&expiry, next_ns - expiry_ns);
 		expiry_ns = next_ns;
 		if (__builtin_expect(relaxed(*s->stop), 0))
 			break;
@@ -177,7 +187,8 @@ static int set_up(struct sampler *s)
 	}
 	err = clock_sleep_until(&(struct timespec){ .tv_sec = 0 });
 	if (err)
-		return fail(s, "sleep to an absolute time (64-bit time needs Linux 5.1)",
+		return fail(s,
+			    "sleep to an absolute time (64-bit time needs Linux 5.1)",
 			    -err);
 	err = read_back(s);
 	if (err)
@@ -268,14 +279,15 @@ int sampler_start(struct sampler *all, unsigned int i, unsigned int n)
 	return -err;
 }
 
-enum sampler_step sampler_wait_ready(struct sampler *s)
+enum sampler_step sampler_wait_ready(struct sampler *s, int64_t until_ns)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
 	int step;
 
 	/* acquire: pairs with the release of the thread's step */
 	while ((step = atomic_load_explicit(&s->step, memory_order_acquire)) ==
-	       SAMPLER_STARTING)
+		       SAMPLER_STARTING &&
+	       clock_now_ns() < until_ns)
 		nanosleep(&pause, NULL);
 	return (enum sampler_step)step;
 }

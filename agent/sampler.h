@@ -58,7 +58,7 @@ struct sampler {
 
 	/* set by the supervisor before the go */
 	int64_t start_ns; /* releases are due at start + k * interval, k = 1, 2, ... */
-	int64_t end_ns;	  /* the last release; moved forward if the run is stopped */
+	int64_t end_ns;   /* the last release; moved forward if the run is stopped */
 
 	/* release by the thread, acquire by the supervisor: got and failure are there */
 	_Atomic int step;
@@ -74,7 +74,7 @@ struct sampler {
 	struct cpulist got_affinity;
 	int64_t got_timer_slack_ns;
 
-	uint64_t late;	      /* samples of a whole interval or more */
+	uint64_t late;        /* samples of a whole interval or more */
 	uint64_t interrupted; /* sleeps that a signal ended and that were resumed */
 	struct wide skipped_sum_ns;
 	struct usage usage;
@@ -93,8 +93,9 @@ void sampler_free(struct sampler *s, unsigned int n);
  * Returns 0 or -errno. */
 int sampler_start(struct sampler *all, unsigned int i, unsigned int n);
 
-/* Waits until the thread is ready or has failed; returns its step. */
-enum sampler_step sampler_wait_ready(struct sampler *s);
+/* Waits until the thread is ready or has failed; returns its step, which is
+ * SAMPLER_STARTING if something else has had its CPU until then. */
+enum sampler_step sampler_wait_ready(struct sampler *s, int64_t until_ns);
 
 /* Ends the sleep of a thread after *stop was set. */
 void sampler_wake(struct sampler *s);

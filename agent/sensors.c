@@ -9,9 +9,9 @@
 
 #include "slurp.h"
 
-#define CPU_DIR	      "/sys/devices/system/cpu/cpu%d/"
+#define CPU_DIR       "/sys/devices/system/cpu/cpu%d/"
 #define MSR_SMI_COUNT 0x34 /* Intel SDM vol. 4: counts SMIs since reset */
-#define UNKNOWN	      (-1)
+#define UNKNOWN       (-1)
 
 static int open_numbered(const char *pattern, int number)
 {
@@ -88,7 +88,8 @@ void sensors_open(struct sensors *s, const struct cpulist *cpus)
 	s->zones = 0;
 	for (int cpu = cpulist_next(cpus, 0); cpu >= 0;
 	     cpu = cpulist_next(cpus, (unsigned int)cpu + 1)) {
-		s->freq_fd[cpu] = open_numbered(CPU_DIR "cpufreq/scaling_cur_freq", cpu);
+		s->freq_fd[cpu] =
+			open_numbered(CPU_DIR "cpufreq/scaling_cur_freq", cpu);
 		s->throttles_before[cpu] = throttle_count(cpu);
 	}
 	for (int i = 0; i < SENSORS_MAX_ZONES; i++)

@@ -21,7 +21,7 @@ struct wakeup {
 struct worst {
 	unsigned int limit; /* K */
 	unsigned int count;
-	int64_t bar_ns;			 /* latencies up to this one need not be offered */
+	int64_t bar_ns; /* latencies up to this one need not be offered */
 	struct wakeup entry[WORST_MAX]; /* worst first */
 };
 

@@ -121,8 +121,10 @@ def main() -> None:
         b = [run[name] for run in theirs]
         ratio = statistics.median(a) / statistics.median(b)
         print(
-            f"{name:8} rtscope {statistics.median(a):8.2f} [{min(a):.2f} to {max(a):.2f}]"
-            f"   cyclictest {statistics.median(b):8.2f} [{min(b):.2f} to {max(b):.2f}]"
+            f"{name:8} rtscope {statistics.median(a):8.2f} "
+            f"[{min(a):.2f} to {max(a):.2f}]"
+            f"   cyclictest {statistics.median(b):8.2f} "
+            f"[{min(b):.2f} to {max(b):.2f}]"
             f"   ratio {ratio:.2f}   p = {exact_p(a, b):.4f}"
         )
 

@@ -80,5 +80,5 @@ def main() -> NoReturn:
         sys.stdout.reconfigure(
             errors="replace"
         )  # a terminal without, say, a micro sign
-    app()
+    app(prog_name="rtscope")
     raise SystemExit(0)

@@ -3,9 +3,10 @@ A board reached over SSH: the user's own OpenSSH client, configuration and keys.
 
 Nothing is installed on the board. The agent goes into a private temporary directory
 that the board itself removes when the session ends, however it ends. All commands
-share one connection (ControlMaster), so a password is asked for once. During a
-measurement it carries five heartbeats of a byte a second for each agent, and a line a
-second from each: the board's network interrupts are part of what is measured.
+share one connection (ControlMaster), so a password is asked for once.
+
+During a measurement it carries a byte for each agent five times a second, and a line
+from each once a second: network interrupts on the board that are part of the result.
 """
 
 import os

@@ -12,7 +12,7 @@ _ADVICE = (
     (
         "Permission denied",
         "the board refused this user or key: try ssh {host}; to give it your key: "
-        "ssh-copy-id {host}",
+        "ssh-copy-id {host}; a passphrase can be asked for on a terminal only: ssh-add",
     ),
     (
         "Could not resolve hostname",

@@ -82,7 +82,9 @@ class PipeStream:
         return None if self._ended else self._stdout.fileno()
 
     def _beat(self) -> None:
-        while not self._quiet.wait(HEARTBEAT_S):
+        # On the same beat for all agents: the board is interrupted five times a second,
+        # whatever their number.
+        while not self._quiet.wait(HEARTBEAT_S - time.monotonic() % HEARTBEAT_S):
             if not self._say(b"."):
                 return
 

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <string.h>
+
+#include "../options.h"
+#include "check.h"
+
+#define MAX_WORDS 24
+
+static struct options o;
+static char error[OPTIONS_TEXT];
+
+/* Splits at spaces; the words stay where they are, as the options keep pointers. */
+static int parse(const char *line)
+{
+	static char copy[512];
+	static char *argv[MAX_WORDS + 1];
+	int argc = 1;
+
+	argv[0] = (char *)"rtscope-agent";
+	snprintf(copy, sizeof(copy), "%s", line);
+	for (char *word = strtok(copy, " "); word && argc < MAX_WORDS;
+	     word = strtok(NULL, " "))
+		argv[argc++] = word;
+	argv[argc] = NULL;
+	error[0] = '\0';
+	return options_parse(argc, argv, &o, error);
+}
+
+static bool refused(const char *line, const char *why)
+{
+	if (parse(line) == -EINVAL && strstr(error, why))
+		return true;
+	fprintf(stderr, "%s: %s\n", line, error);
+	return false;
+}
+
+static void the_defaults_are_these(void)
+{
+	CHECK(parse("measure --priority 99") == 0);
+	CHECK(o.command == COMMAND_MEASURE);
+	CHECK(!o.cpus_given && o.policy.kind == POLICY_FIFO && o.policy.priority == 99);
+	CHECK(o.interval_ns == 1000000 && o.duration_ns == 10000000000 &&
+	      o.phase_ns == 0);
+	CHECK(o.worst == 16 && !o.hold_cpu_awake && o.knobs == 0);
+	CHECK(!o.tether.watch && !o.tether.heartbeat && !o.user_given);
+}
+
+static void all_options_of_a_measurement_arrive(void)
+{
+	CHECK(parse("measure --tether --cpus 1,3 --policy rr --priority 7 "
+		    "--interval-ns "
+		    "200000 --duration-ns 5000000000 --phase-ns 31 --worst 64 "
+		    "--hold-cpu-awake --set governor=performance --set "
+		    "rt_runtime_us=-1") == 0);
+	CHECK(o.tether.watch && !o.tether.heartbeat);
+	CHECK(o.cpus_given && cpulist_count(&o.cpus) == 2 && cpulist_has(&o.cpus, 3));
+	CHECK(o.policy.kind == POLICY_RR && o.policy.priority == 7);
+	CHECK(o.interval_ns == 200000 && o.duration_ns == 5000000000 &&
+	      o.phase_ns == 31);
+	CHECK(o.worst == 64 && o.hold_cpu_awake && o.knobs == 2);
+	CHECK(strcmp(o.knob[0].name, "governor") == 0);
+	CHECK(strcmp(o.knob[0].value, "performance") == 0);
+	CHECK(strcmp(o.knob[1].value, "-1") == 0);
+}
+
+static void a_deadline_thread_gets_its_interval_as_period(void)
+{
+	CHECK(parse("measure --policy deadline --interval-ns 1000000") == 0);
+	CHECK(o.policy.period_ns == 1000000 && o.policy.runtime_ns == 250000);
+	CHECK(parse("measure --policy deadline --runtime-ns 1000000") == 0);
+	CHECK(o.policy.runtime_ns == 1000000);
+}
+
+static void what_follows_the_first_operand_belongs_to_the_load(void)
+{
+	CHECK(parse("load --heartbeat --user 1000:100 --memory-limit 1048576 -- "
+		    "stress-ng "
+		    "--cpu 2 --cpus x") == 0);
+	CHECK(o.command == COMMAND_LOAD && o.operands == 5);
+	CHECK(strcmp(o.operand[0], "stress-ng") == 0);
+	CHECK(strcmp(o.operand[3], "--cpus") == 0 && o.operand[5] == NULL);
+	CHECK(o.tether.watch && o.tether.heartbeat);
+	CHECK(o.user_given && o.uid == 1000 && o.gid == 100);
+	CHECK(strcmp(o.memory_limit, "1048576") == 0);
+
+	CHECK(parse("load true --log x") == 0);
+	CHECK(o.operands == 3 && !o.log_path);
+}
+
+static void the_other_commands_take_their_operands(void)
+{
+	CHECK(parse("keep --tether /tmp/rtscope-x") == 0 && o.command == COMMAND_KEEP);
+	CHECK(parse("read -- /proc/stat -x") == 0 && o.operands == 2);
+	CHECK(parse("restore") == 0 && o.command == COMMAND_RESTORE);
+	CHECK(parse("version") == 0 && o.command == COMMAND_VERSION);
+}
+
+static void commands_that_are_none_are_refused(void)
+{
+	CHECK(refused("", "no command"));
+	CHECK(refused("mesure", "unknown command: mesure"));
+	CHECK(refused("--cpus 1", "unknown command"));
+	CHECK(refused("load", "no command after --"));
+	CHECK(refused("load --", "no command after --"));
+	CHECK(refused("keep", "one directory"));
+	CHECK(refused("keep a b", "one directory"));
+	CHECK(refused("read", "no paths"));
+	CHECK(refused("measure --priority 1 extra", "unexpected: extra"));
+}
+
+static void values_out_of_range_are_refused(void)
+{
+	static const char *const bad[] = {
+		"--cpus 3-1",
+		"--cpus 1024",
+		"--policy realtime",
+		"--priority 0",
+		"--priority 100",
+		"--priority 5x",
+		"--priority -1",
+		"--runtime-ns 1023",
+		"--interval-ns 9999",
+		"--interval-ns 10000000001",
+		"--interval-ns 1e6",
+		"--duration-ns 0",
+		"--duration-ns 99999999999999999999",
+		"--phase-ns -1",
+		"--worst 65",
+		"--worst -1",
+		"--set governor",
+		"--set governor=",
+		"--set governor=a/b",
+		"--set governor=a;b",
+		"--set turbo=1",
+		"--set =1",
+		"--set ../x=1",
+		"--user 1000",
+		"--user a:b",
+		"--user -1:0",
+		"--user 4294967295:0",
+		"--user 0:4294967296",
+		"--memory-limit 1/2",
+		"--no-such-option",
+		"-x",
+		"--cpus",
+	};
+	char line[128];
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(line, sizeof(line), "measure %s", bad[i]);
+		CHECK(refused(line, "bad option or value"));
+	}
+}
+
+static void combinations_that_cannot_measure_are_refused_with_the_reason(void)
+{
+	CHECK(refused("measure", "policy fifo needs a --priority"));
+	CHECK(refused("measure --policy rr", "policy rr needs a --priority"));
+	CHECK(refused("measure --policy other --priority 5", "takes no --priority"));
+	CHECK(refused("measure --policy idle --priority 5", "takes no --priority"));
+	CHECK(refused("measure --policy deadline --priority 5", "takes no --priority"));
+	CHECK(refused("measure --policy deadline --cpus 0", "cannot be pinned"));
+	CHECK(refused("measure --policy deadline --runtime-ns 1000001", "exceeds"));
+	CHECK(refused("measure --policy other --duration-ns 1999999", "two intervals"));
+}
+
+static void more_settings_than_there_is_room_for_are_refused(void)
+{
+	char line[512] = "measure --priority 1";
+
+	for (int i = 0; i < OPTIONS_MAX_KNOBS; i++)
+		strcat(line, " --set governor=a");
+	CHECK(parse(line) == 0);
+	strcat(line, " --set governor=a");
+	CHECK(refused(line, "bad option or value"));
+}
+
+static void a_message_longer_than_its_room_is_cut(void)
+{
+	static char word[400];
+
+	memset(word, 'w', sizeof(word) - 1);
+	CHECK(refused(word, "unknown command: www"));
+	CHECK(strlen(error) < OPTIONS_TEXT);
+}
+
+int main(void)
+{
+	the_defaults_are_these();
+	all_options_of_a_measurement_arrive();
+	a_deadline_thread_gets_its_interval_as_period();
+	what_follows_the_first_operand_belongs_to_the_load();
+	the_other_commands_take_their_operands();
+	commands_that_are_none_are_refused();
+	values_out_of_range_are_refused();
+	combinations_that_cannot_measure_are_refused_with_the_reason();
+	more_settings_than_there_is_room_for_are_refused();
+	a_message_longer_than_its_room_is_cut();
+	return 0;
+}

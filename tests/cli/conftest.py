@@ -1,0 +1,58 @@
+"""The command line in this process, with its output caught and its effects undone."""
+
+import contextlib
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fakes import targets
+from fakes.commandline import Rtscope, Said
+from rtscope.cli import main, run
+from rtscope.target.fake import FakeTarget
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty directory to work in."""
+    place = tmp_path / "here"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    return place
+
+
+@pytest.fixture
+def rtscope(
+    here: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Iterator[Rtscope]:
+    """Run the command, as typed in an empty directory, without a terminal."""
+    for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+
+    def command(*words: str | Path) -> Said:
+        monkeypatch.setattr(sys, "argv", ["rtscope", *map(str, words)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main.main()
+        said = capsys.readouterr()
+        assert isinstance(ended.value.code, int)
+        return Said(ended.value.code, said.out, said.err)
+
+    handlers = {signo: signal.getsignal(signo) for signo in main.ENDING}
+    yield command
+    for signo, handler in handlers.items():
+        signal.signal(signo, handler)
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> FakeTarget:
+    """A machine on which all goes well, in place of this one."""
+    target = targets.target()
+    monkeypatch.setattr(
+        run, "_open_target", lambda campaign, store: contextlib.nullcontext(target)
+    )
+    return target

@@ -1,0 +1,68 @@
+"""What every system test needs: the machine as it was, whatever happens in between."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rig import JOURNAL_DIR, RT_RUNTIME, native_agent
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _the_agent_is_built() -> None:
+    native_agent()
+
+
+@pytest.fixture
+def scratch() -> Iterator[Path]:
+    """A directory on a disk that other users can enter: pytest's own they cannot."""
+    made = Path(tempfile.mkdtemp(prefix="system-", dir="/var/tmp"))
+    made.chmod(0o755)
+    yield made
+    shutil.rmtree(made, ignore_errors=True)
+
+
+@pytest.fixture
+def private_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A TMPDIR of its own, so that what a program leaves there can be seen."""
+    made = tmp_path / "tmp"
+    made.mkdir()
+    monkeypatch.setenv("TMPDIR", str(made))
+    return made
+
+
+@pytest.fixture
+def root() -> None:
+    """Skip what only root can set up."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root: it sets up users, limits, cgroups or the clock")
+
+
+@pytest.fixture
+def rt_runtime(root: None) -> Iterator[str]:
+    """The kernel's setting that the tests have rtscope change; put back at the end."""
+    before = RT_RUNTIME.read_text()
+    assert before.strip() != "-1", "left changed by an earlier test"
+    yield before
+    subprocess.run([native_agent(), "restore"], check=False, capture_output=True)
+    with contextlib.suppress(OSError):  # busy with threads that are just ending
+        RT_RUNTIME.write_text(before)
+
+
+@pytest.fixture
+def public_agent(scratch: Path) -> Path:
+    """The agent where any user can run it."""
+    copy = scratch / "rtscope-agent"
+    shutil.copy(native_agent(), copy)
+    copy.chmod(0o755)
+    return copy
+
+
+@pytest.fixture(autouse=True)
+def _no_journal_is_left() -> Iterator[None]:
+    yield
+    assert sorted(JOURNAL_DIR.glob("journal.*")) == []

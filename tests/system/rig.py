@@ -1,0 +1,252 @@
+"""
+Real agents and real campaigns for the system tests, and looks at what they leave.
+
+Nothing here asserts a latency. Everything that is started has an end that the test
+can rely on, even when the test fails.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from fakes.measurements import record
+from rtscope.caveats import Effect, kind_of
+from rtscope.contract import AgentError, AgentResult, Line, ThreadResult, parse_line
+from rtscope.record import RunRecord
+from rtscope.resultdir import open_records
+from rtscope.stats.lint import all_caveats
+from rtscope.target.agentfile import agent_file
+
+MS = 1_000_000
+SECOND_NS = 1_000 * MS
+
+JOURNAL_DIR = Path("/run/rtscope")
+RT_RUNTIME = Path("/proc/sys/kernel/sched_rt_runtime_us")
+
+CPUS = tuple(sorted(os.sched_getaffinity(0)))
+
+# Slow enough for two CPUs that do other things too.
+PATIENCE_S = 60.0
+
+# What the machine under the tests does, not what rtscope did wrong.
+OF_THE_MACHINE = frozenset({"clocksource_changed", "cpu_throttled", "rt_throttled"})
+
+
+def native_agent() -> Path:
+    """Return the agent for this machine; TargetError says how to build it."""
+    return agent_file(os.uname().machine)
+
+
+def until(true: Callable[[], bool], *, what: str, within_s: float = PATIENCE_S) -> None:
+    """Wait until something is so, looking often; fail with `what` if it never is."""
+    end = time.monotonic() + within_s
+    while not true():
+        assert time.monotonic() < end, f"not within {within_s:g} s: {what}"
+        time.sleep(0.02)
+
+
+class Program:
+    """A program in a process group of its own. A context manager: kills on exit."""
+
+    def __init__(
+        self, argv: Sequence[str | Path], *, env: Mapping[str, str] | None = None
+    ) -> None:
+        self._process = subprocess.Popen(
+            [str(word) for word in argv],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            process_group=0,
+            env={**os.environ, **(env or {})},
+        )
+        self.pid = self._process.pid
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.communicate(timeout=PATIENCE_S)
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended yet."""
+        return self._process.poll() is None
+
+    def send(self, signo: signal.Signals) -> None:
+        """Send a signal to the program alone."""
+        self._process.send_signal(signo)
+
+    def finish(self) -> "Done":
+        """Wait for its end, with its standard input open until then."""
+        stdin, self._process.stdin = self._process.stdin, None
+        try:
+            out, err = self._process.communicate(timeout=PATIENCE_S)
+        finally:
+            if stdin is not None:
+                stdin.close()
+        return Done(self._process.returncode, out, err.decode("utf-8", "replace"))
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A program that has ended."""
+
+    status: int
+    stdout: bytes
+    stderr: str
+
+    @property
+    def lines(self) -> list[Line]:
+        """What an agent said."""
+        return [parse_line(line) for line in self.stdout.splitlines()]
+
+    @property
+    def result(self) -> AgentResult:
+        """The result of an agent that measured."""
+        last = self.lines[-1]
+        assert isinstance(last, AgentResult), (last, self.stderr)
+        return last
+
+    @property
+    def error(self) -> AgentError:
+        """Why an agent could not measure."""
+        last = self.lines[-1]
+        assert isinstance(last, AgentError), last
+        return last
+
+
+def measuring(
+    *options: str | Path,
+    seconds: float = 0.3,
+    policy: str = "fifo",
+    priority: int | None = None,
+    prefix: Sequence[str | Path] = (),
+    agent: Path | None = None,
+) -> Program:
+    """Start the agent as `rtscope` does: at 1 ms, tethered to this process."""
+    if priority is None and policy in ("fifo", "rr"):
+        priority = 99
+    return Program(
+        [
+            *prefix,
+            agent or native_agent(),
+            *("measure", "--tether", "--policy", policy),
+            *(("--priority", str(priority)) if priority else ()),
+            *("--interval-ns", str(MS)),
+            *("--duration-ns", str(int(seconds * SECOND_NS))),
+            *options,
+        ]
+    )
+
+
+def rtscope(*words: str | Path, env: Mapping[str, str] | None = None) -> Program:
+    """Start the program that users start."""
+    return Program([sys.executable, "-m", "rtscope", *words], env=env)
+
+
+def judged(result: AgentResult) -> RunRecord:
+    """Put a result into a record, for the statistics to look at."""
+    made = record(result.threads)
+    return replace(made, result=result)
+
+
+def doubts(kept: RunRecord) -> dict[str, str]:
+    """Return every caveat of a record with its detail."""
+    return {caveat.id: caveat.detail for caveat in all_caveats(kept)}
+
+
+def invalid(kept: RunRecord) -> set[str]:
+    """Return the caveats that make a record worthless and are not the machine's."""
+    return {
+        caveat.id
+        for caveat in all_caveats(kept)
+        if kind_of(caveat).effect is Effect.INVALID and caveat.id not in OF_THE_MACHINE
+    }
+
+
+def records_in(directory: Path) -> dict[str, RunRecord]:
+    """Return the records of a campaign by load."""
+    return {kept.run.load: kept for kept in open_records(directory)}
+
+
+def due(thread: ThreadResult) -> int:
+    """Return how many activations the run's time has."""
+    return (thread.end_ns - thread.start_ns) // thread.interval_ns
+
+
+def children_of(pid: int) -> list[int]:
+    """Return the processes that a process has started, and theirs, nearest first."""
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            found += [int(word) for word in task.read_text().split()]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return found + [below for child in found for below in children_of(child)]
+
+
+def arguments_of(pid: int) -> list[str]:
+    """Return a process's command line; empty if it is gone or a zombie."""
+    try:
+        text = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    return text.decode("utf-8", "replace").split("\0")[:-1]
+
+
+def agents_of(pid: int, command: str) -> list[int]:
+    """Return the agents with this subcommand among the processes of a campaign."""
+    return [
+        child
+        for child in children_of(pid)
+        if (words := arguments_of(child))
+        and Path(words[0]).name == "rtscope-agent"
+        and command in words[1:2]
+    ]
+
+
+def workers_of(pid: int) -> list[int]:
+    """Return the processes of stress-ng among those of a campaign."""
+    return [
+        child
+        for child in children_of(pid)
+        if "stress-ng" in " ".join(arguments_of(child)[:1])
+    ]
+
+
+def alive(pids: Iterable[int]) -> list[int]:
+    """Return those of the processes that still run."""
+    return [pid for pid in pids if state_of(pid) not in ("", "Z", "X")]
+
+
+def marked(mark: str) -> list[int]:
+    """Return the processes that were started with this environment variable set."""
+    found = []
+    for environment in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            content = environment.read_bytes()
+        except OSError:
+            continue
+        if f"{MARK}={mark}".encode() in content.split(b"\0"):
+            found.append(int(environment.parent.name))
+    return alive(found)
+
+
+MARK = "RTSCOPE_SYSTEM_TEST"
+
+
+def state_of(pid: int) -> str:
+    """Return the letter of a process's state; empty if there is none."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+    return text.rpartition(")")[2].split()[0]

@@ -1,0 +1,219 @@
+"""Whole campaigns on this machine: to their end, interrupted, killed, and resumed."""
+
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from rig import (
+    CPUS,
+    MARK,
+    RT_RUNTIME,
+    Done,
+    agents_of,
+    doubts,
+    due,
+    invalid,
+    marked,
+    records_in,
+    rtscope,
+    until,
+    workers_of,
+)
+
+from rtscope.record import RunRecord
+
+pytestmark = [pytest.mark.system]
+
+FIVE_LOADS = ("idle", "cpu", "os", "memory", "storage")
+
+QUICK = Path(__file__).parents[2] / "examples" / "quick.toml"
+
+ABOUT_LOADS = {"load_died", "load_stalled", "load_unproved", "load_failed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """A campaign that has ended, and where it was."""
+
+    done: Done
+    out: Path
+    tmp: Path
+    mark: str
+    records: dict[str, RunRecord]
+
+
+@pytest.fixture(scope="module")
+def five(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
+    """What `rtscope run` does without further options, but for two seconds each."""
+    home = tmp_path_factory.mktemp("five")
+    out, tmp = home / "results", home / "tmp"
+    tmp.mkdir()
+    mark = f"five-{os.getpid()}"
+    environment = {"TMPDIR": str(tmp), MARK: mark}
+    with rtscope("run", "--duration", "2s", "--out", out, env=environment) as campaign:
+        done = campaign.finish()
+    return Campaign(done, out, tmp, mark, records_in(out))
+
+
+def test_five_loads_are_measured_and_the_page_is_there(five: Campaign) -> None:
+    assert five.done.status == 0, five.done.stderr
+    assert tuple(five.records) == FIVE_LOADS
+    assert (five.out / "report.html").stat().st_size > 10_000
+    shown = five.done.stdout.decode()
+    for load in FIVE_LOADS:
+        assert load in shown
+    assert str(five.out / "report.html") in shown.replace("\n", "")
+
+
+@pytest.mark.parametrize("load", FIVE_LOADS)
+def test_every_activation_of_every_cpu_is_accounted_for(
+    five: Campaign, load: str
+) -> None:
+    threads = five.records[load].result.threads
+
+    assert [t.cpu for t in threads] == list(CPUS)
+    for t in threads:
+        assert abs(due(t) - 10_000) <= 1
+        assert abs(t.samples + t.skipped - due(t)) <= 1
+        assert t.samples == sum(count for _, count in t.histogram) + t.beyond + t.early
+    assert invalid(five.records[load]) == set()
+
+
+@pytest.mark.parametrize("load", [load for load in FIVE_LOADS if load != "idle"])
+def test_each_load_is_proved_to_have_run_and_its_work_is_known(
+    five: Campaign, load: str
+) -> None:
+    kept = five.records[load]
+
+    assert ABOUT_LOADS & set(doubts(kept)) == set()
+    assert kept.load.end is not None
+    assert kept.load.end.asked
+    assert kept.load.version is not None
+    assert all(rate > 0 for rate in kept.load.throughput.values())
+    assert len(kept.load.throughput) == 1
+
+
+def test_a_campaign_leaves_nothing_behind_but_its_results(five: Campaign) -> None:
+    assert marked(five.mark) == []
+    assert list(five.tmp.iterdir()) == []
+    assert sorted(path.name for path in five.out.iterdir()) == [
+        "campaign.json",
+        "report.html",
+        "runs",
+    ]
+    assert {path.name for path in five.out.glob("runs/*/*")} == {"record.json"}
+
+
+def test_a_pipe_gets_the_result_and_the_talk_goes_to_standard_error(
+    five: Campaign,
+) -> None:
+    talk = five.done.stderr.splitlines()
+
+    assert talk[0] == "1 of 5: idle, 2 s"
+    assert talk[1].startswith("  maximum ")
+    assert len(talk) == 10
+    assert b"\x1b" not in five.done.stdout
+
+
+def test_an_interrupted_campaign_saves_shows_restores_and_can_be_resumed(
+    rt_runtime: str, tmp_path: Path, private_tmp: Path
+) -> None:
+    out = tmp_path / "results"
+    first, second = (out / "runs" / name for name in ("001-idle", "002-cpu"))
+    mark = f"interrupted-{os.getpid()}"
+    words = ("run", "--load", "idle,cpu", "--duration", "2s", "--warmup", "100ms")
+    with rtscope(
+        *words, "--rt-throttling", "off", "--out", out, env={MARK: mark}
+    ) as campaign:
+        until((first / "record.json").exists, what="the first run is done")
+        until(lambda: bool(agents_of(campaign.pid, "measure")), what="the second runs")
+        time.sleep(0.7)
+        campaign.send(signal.SIGINT)
+        done = campaign.finish()
+
+    assert done.status == 130, done.stderr
+    assert "Traceback" not in done.stderr
+    assert f"rtscope run --resume {out}" in done.stderr
+    assert b"idle" in done.stdout
+    assert [path.name for path in second.iterdir()] == ["interrupted.json"]
+    interrupted = records_in(second)["cpu"]
+    assert interrupted.result.stopped == "signal"
+    assert all(t.samples > 0 for t in interrupted.result.threads)
+    assert invalid(interrupted) == set()
+    assert "stopped_early" in doubts(interrupted)
+    assert RT_RUNTIME.read_text() == rt_runtime
+    assert marked(mark) == []
+    assert list(private_tmp.iterdir()) == []
+
+    finished = identity(first / "record.json")
+    with rtscope("run", "--resume", out) as campaign:
+        done = campaign.finish()
+    assert done.status == 0, done.stderr
+    assert identity(first / "record.json") == finished
+    assert [path.name for path in second.iterdir()] == ["record.json"]
+    assert records_in(out)["cpu"].result.stopped is None
+    assert RT_RUNTIME.read_text() == rt_runtime
+
+
+def test_a_terminated_campaign_saves_and_restores_as_an_interrupted_one(
+    rt_runtime: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "results"
+    words = ("run", "--load", "idle", "--rt-throttling", "off", "--out", out)
+    with rtscope(*words) as campaign:
+        until(lambda: bool(agents_of(campaign.pid, "measure")), what="it runs")
+        until(lambda: RT_RUNTIME.read_text() == "-1\n", what="the setting is changed")
+        time.sleep(0.5)
+        campaign.send(signal.SIGTERM)
+        done = campaign.finish()
+
+    assert done.status == 130, done.stderr
+    assert [path.name for path in out.glob("runs/*/*")] == ["interrupted.json"]
+    assert RT_RUNTIME.read_text() == rt_runtime
+
+
+def identity(path: Path) -> tuple[int, int, bytes]:
+    about = path.stat()
+    return about.st_ino, about.st_mtime_ns, path.read_bytes()
+
+
+@pytest.mark.usefixtures("root")
+def test_a_killed_campaign_leaves_nothing_running_and_can_be_resumed(
+    tmp_path: Path, private_tmp: Path
+) -> None:
+    out = tmp_path / "results"
+    mark = f"killed-{os.getpid()}"
+    first, second = (out / "runs" / name for name in ("001-idle", "002-cpu"))
+    with rtscope("run", QUICK, "--out", out, env={MARK: mark}) as campaign:
+        until((first / "record.json").exists, what="the first run is done")
+        until(lambda: bool(agents_of(campaign.pid, "measure")), what="the second runs")
+        until(lambda: bool(workers_of(campaign.pid)), what="the load runs")
+        finished = identity(first / "record.json")
+        campaign.send(signal.SIGKILL)
+        begun = time.monotonic()
+        until(lambda: marked(mark) == [], what="all has ended", within_s=2)
+        until(lambda: not list(private_tmp.iterdir()), what="no file", within_s=2)
+        print(f"all was gone after {time.monotonic() - begun:.2f} s")
+        campaign.finish()
+    assert not second.exists()
+    assert sorted(path.name for path in out.iterdir()) == ["campaign.json", "runs"]
+
+    with rtscope("run", "--resume", out) as campaign:
+        done = campaign.finish()
+    assert done.status == 0, done.stderr
+    assert identity(first / "record.json") == finished
+    assert tuple(records_in(out)) == ("idle", "cpu")
+    assert (out / "report.html").exists()
+
+
+def test_a_campaign_file_runs_through(tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    with rtscope("run", QUICK, "--duration", "1s", "--json", "--out", out) as campaign:
+        done = campaign.finish()
+
+    assert done.status == 0, done.stderr
+    assert done.stdout.startswith(b"{")
+    assert tuple(records_in(out)) == ("idle", "cpu")

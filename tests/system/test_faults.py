@@ -1,0 +1,288 @@
+"""What goes wrong around a measurement: each case is noticed, named, and cleaned up."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rig import (
+    MARK,
+    Done,
+    agents_of,
+    alive,
+    doubts,
+    invalid,
+    marked,
+    records_in,
+    rtscope,
+    until,
+    workers_of,
+)
+
+from rtscope.record import RunRecord
+
+pytestmark = [pytest.mark.system, pytest.mark.usefixtures("root")]
+
+
+def campaign(out: Path, *words: str | Path, seconds: int = 1) -> tuple[str | Path, ...]:
+    timing = ("--duration", f"{seconds}s", "--warmup", "100ms", "--interval", "1ms")
+    return ("run", *timing, "--out", out, *words)
+
+
+def only_record(out: Path) -> RunRecord:
+    (kept,) = records_in(out).values()
+    return kept
+
+
+# --- loads ----------------------------------------------------------------------------
+
+
+def test_without_stress_ng_nothing_is_measured_and_the_package_is_named(
+    tmp_path: Path,
+) -> None:
+    out, empty = tmp_path / "results", tmp_path / "empty"
+    empty.mkdir()
+    with rtscope(*campaign(out, "--load", "idle,cpu"), env={"PATH": str(empty)}) as run:
+        done = run.finish()
+
+    assert done.status == 3
+    assert done.stdout == b""
+    assert "stress-ng is not installed" in done.stderr
+    assert "apt install stress-ng" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list((out / "runs").iterdir()) == []
+
+
+def test_a_load_killed_in_mid_run_is_told_and_caps_the_verdict(tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    # The interval is long because a skipped activation would be a miss too.
+    slowly = ("--load", "cpu", "--interval", "300ms", "--duration", "1500ms")
+    with rtscope(
+        *campaign(out, *slowly, "--deadline", "10s", "--claim", "1/1s")
+    ) as run:
+        until(lambda: bool(agents_of(run.pid, "measure")), what="it measures")
+        time.sleep(0.5)
+        for pid in workers_of(run.pid):
+            os.kill(pid, signal.SIGKILL)
+        done = run.finish()
+
+    kept = only_record(out)
+    assert doubts(kept)["load_died"] == "ended by signal 9"
+    assert invalid(kept) == set()
+    assert done.status == 4, done.stderr
+    assert "NOT SHOWN" in done.stdout.decode()
+    assert "HELD" not in done.stdout.decode()
+
+    with rtscope("report", out, "--deadline", "2us") as report:
+        certain = report.finish()
+    assert certain.status == 1, certain.stderr
+    assert "NO: the deadline was missed" in certain.stdout.decode()
+
+
+def test_a_load_that_was_stopped_is_told(tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    with rtscope(*campaign(out, "--load", "cpu", seconds=5)) as run:
+        until(lambda: bool(agents_of(run.pid, "measure")), what="it measures")
+        time.sleep(0.5)
+        workers = workers_of(run.pid)
+        for pid in workers:
+            os.kill(pid, signal.SIGSTOP)
+        until(lambda: not agents_of(run.pid, "measure"), what="the measurement is over")
+        for pid in workers:
+            os.kill(pid, signal.SIGCONT)
+        run.finish()
+
+    kept = only_record(out)
+    assert "no CPU time for" in doubts(kept)["load_stalled"]
+    assert "load_died" not in doubts(kept)
+
+
+@pytest.mark.parametrize(
+    ("words", "doubt"),
+    [
+        (("--load", "cpu"), "load_stalled"),
+        (("--load", "custom", "--command", "sleep 100"), "load_unproved"),
+    ],
+)
+def test_a_load_that_does_nothing_is_told(
+    words: tuple[str, ...], doubt: str, tmp_path: Path, lazy_stress_ng: str
+) -> None:
+    out = tmp_path / "results"
+    with rtscope(
+        *campaign(out, *words, seconds=2), env={"PATH": lazy_stress_ng}
+    ) as run:
+        done = run.finish()
+
+    assert done.status == 0, done.stderr
+    assert "no CPU time for" in doubts(only_record(out))[doubt]
+
+
+@pytest.fixture
+def lazy_stress_ng(tmp_path: Path) -> str:
+    """A PATH on which stress-ng only sleeps."""
+    made = tmp_path / "bin" / "stress-ng"
+    made.parent.mkdir()
+    made.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && echo lazy 1.0 && exit\nexec sleep 100\n'
+    )
+    made.chmod(0o755)
+    return f"{made.parent}:{os.environ['PATH']}"
+
+
+def test_a_load_that_does_not_start_is_told_with_its_last_words(tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    command = "sh -c 'echo no such device >&2; exit 7'"
+    with rtscope(
+        *campaign(out, "--load", "custom", "--command", command, "--warmup", "1s")
+    ) as run:
+        done = run.finish()
+
+    assert done.status == 3
+    assert "the load ended before the measurement began (exit status 7)" in done.stderr
+    assert "no such device" in done.stderr
+    assert list((out / "runs").iterdir()) == []
+
+
+def test_a_custom_load_that_is_not_there_is_told(tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    words = ("--load", "custom", "--command", "/no/such/program")
+    with rtscope(*campaign(out, *words)) as run:
+        done = run.finish()
+
+    assert done.status == 3
+    assert "cannot run the load /no/such/program: No such file" in done.stderr
+
+
+def test_the_oom_load_is_killed_inside_its_group_and_the_machine_survives(
+    tmp_path: Path,
+) -> None:
+    groups = list(memory_groups())
+    out = tmp_path / "results"
+    with rtscope(*campaign(out, "--load", "oom")) as run:
+        done = run.finish()
+
+    assert done.status == 0, done.stderr
+    kept = only_record(out)
+    assert kept.load.end is not None
+    assert (kept.load.end.oom_kills or 0) > 0
+    assert doubts(kept).get("oom_kill", "expected").startswith("expected")
+    assert "no_oom_kill" not in doubts(kept)
+    assert invalid(kept) == set()
+    assert list(memory_groups()) == groups
+
+
+def memory_groups() -> Iterator[Path]:
+    yield from Path("/sys/fs/cgroup").glob("rtscope.*")
+    yield from Path("/sys/fs/cgroup/memory").glob("rtscope.*")
+
+
+# --- disks ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 24 KiB: a campaign's file fits, a record does not."""
+    mounted = tmp_path / "disk"
+    mounted.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=24k", "rtscope-test", str(mounted)]
+    if subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("this machine lets nobody mount")
+    yield mounted
+    subprocess.run(["umount", mounted], check=True)
+
+
+def test_a_full_disk_is_told_and_leaves_no_half_record(
+    small_disk: Path, private_tmp: Path
+) -> None:
+    out = small_disk / "results"
+    mark = f"full-{os.getpid()}"
+    words = campaign(out, "--load", "cpu", "--interval", "100us")
+    with rtscope(*words, env={MARK: mark}) as run:
+        done = run.finish()
+
+    assert_told_that_it_cannot_write(done, "No space left on device")
+    assert files_below(out) == ["campaign.json"]
+    assert marked(mark) == []
+    assert list(private_tmp.iterdir()) == []
+
+    subprocess.run(["mount", "-o", "remount,size=64m", small_disk], check=True)
+    with rtscope("run", "--resume", out) as run:
+        done = run.finish()
+    assert done.status == 0, done.stderr
+    assert files_below(out) == [
+        "campaign.json",
+        "report.html",
+        "runs/001-cpu/record.json",
+    ]
+
+
+def test_a_limit_of_file_sizes_is_told_and_the_runs_before_it_are_kept(
+    tmp_path: Path, private_tmp: Path
+) -> None:
+    out = tmp_path / "results"
+    with rtscope(*campaign(out, "--load", "idle")) as run:
+        until(lambda: bool(agents_of(run.pid, "measure")), what="it measures")
+        limit = ["prlimit", f"--pid={run.pid}", "--fsize=16384"]
+        subprocess.run(limit, check=True)
+        done = run.finish()
+
+    assert_told_that_it_cannot_write(done, "File too large")
+    assert files_below(out) == ["campaign.json"]
+    assert list(private_tmp.iterdir()) == []
+
+
+def assert_told_that_it_cannot_write(done: Done, reason: str) -> None:
+    assert done.status == 3
+    assert "Traceback" not in done.stderr
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("rtscope: cannot write ")
+    assert last.count("record.json") == 1
+    assert reason in last
+    assert "rtscope run --resume" in last
+
+
+def files_below(directory: Path) -> list[str]:
+    return sorted(
+        str(path.relative_to(directory))
+        for path in directory.rglob("*")
+        if path.is_file()
+    )
+
+
+# --- the agent ------------------------------------------------------------------------
+
+
+def test_an_agent_that_is_killed_is_told_and_its_load_ends(tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    with rtscope(*campaign(out, "--load", "cpu", seconds=30)) as run:
+        until(lambda: bool(agents_of(run.pid, "measure")), what="it measures")
+        until(lambda: bool(workers_of(run.pid)), what="the load runs")
+        workers = workers_of(run.pid)
+        (agent,) = agents_of(run.pid, "measure")
+        os.kill(agent, signal.SIGKILL)
+        done = run.finish()
+
+    assert done.status == 3
+    assert "001-cpu: the agent ended without a result" in done.stderr
+    assert alive(workers) == []
+    assert list((out / "runs").iterdir()) == []
+
+
+def test_a_guard_that_is_killed_is_told_and_takes_its_load_along(
+    tmp_path: Path,
+) -> None:
+    out = tmp_path / "results"
+    with rtscope(*campaign(out, "--load", "cpu", seconds=2)) as run:
+        until(lambda: bool(agents_of(run.pid, "measure")), what="it measures")
+        until(lambda: bool(workers_of(run.pid)), what="the load runs")
+        workers = workers_of(run.pid)
+        (guard,) = agents_of(run.pid, "load")
+        os.kill(guard, signal.SIGKILL)
+        done = run.finish()
+
+    assert done.status == 0, done.stderr
+    assert "load_died" in doubts(only_record(out))
+    until(lambda: alive(workers) == [], what="the load has ended", within_s=2)

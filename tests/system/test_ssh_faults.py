@@ -1,0 +1,226 @@
+"""
+What is left on a board whose user is gone: nothing, within two seconds.
+
+Each test starts a campaign on a private sshd, breaks one piece while it measures, and
+watches every process that the session had started on the board.
+"""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from rig import (
+    Done,
+    Program,
+    alive,
+    arguments_of,
+    children_of,
+    native_agent,
+    rtscope,
+    until,
+)
+
+from fakes.sshd import SSHD, Board, board
+from rtscope.resultdir import open_records
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(SSHD is None, reason="needs openssh-server"),
+]
+
+GONE_WITHIN_S = 2.0
+ENDS_WITHIN_S = 12.0
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A campaign that is measuring on a board."""
+
+    board: Board
+    program: Program
+    out: Path
+    board_tmp: Path
+    processes: Sequence[int]
+    """All that it has started on the board: three agents, the load and its workers."""
+
+    def gone_after_s(self, since: float) -> float:
+        """Wait until all its processes are gone; return how long that took."""
+        until(lambda: not alive(self.processes), what="nothing runs on the board")
+        return time.monotonic() - since
+
+    def directory_is_gone(self) -> bool:
+        """Whether the private directory on the board is removed."""
+        return not list(self.board_tmp.iterdir())
+
+    def client_of(self, command: str) -> int:
+        """Return the local ssh through which an agent runs."""
+        return next(
+            child
+            for child in children_of(self.program.pid)
+            if f"rtscope-agent {command} " in arguments_of(child)[-1]
+        )
+
+
+def is_at_work(running: Board) -> bool:
+    """Whether an agent keeps the directory, one guards the load and one measures."""
+    processes = [" ".join(arguments_of(pid)) for pid in running.processes()]
+    return all(
+        any(f"rtscope-agent {command} " in line for line in processes)
+        for command in ("keep", "load", "measure")
+    )
+
+
+STRESS_NG = ("--load", "cpu")
+STUBBORN = (
+    *("--load", "custom", "--command"),
+    "sh -c 'trap \"\" INT TERM HUP; while :; do sleep 0.05; done'",
+)
+
+
+@pytest.fixture
+def load() -> Sequence[str]:
+    """The load that asks most of whoever has to end it."""
+    return STUBBORN
+
+
+@pytest.fixture
+def session(
+    tmp_path: Path, private_tmp: Path, load: Sequence[str]
+) -> Iterator[Session]:
+    board_tmp = tmp_path / "board-tmp"
+    board_tmp.mkdir()
+    with board(tmp_path / "ssh", settings=[f"SetEnv TMPDIR={board_tmp}"]) as running:
+        out = tmp_path / "out"
+        times = ["--duration", "2500ms", "--warmup", "100ms"]
+        words = ["run", "--target", "ssh:board", "--policy", "other", *load, *times]
+        with rtscope(*words, "--out", out, env={"PATH": running.path}) as program:
+            until(lambda: is_at_work(running), what="the board measures")
+            time.sleep(0.2)  # into the measurement, not only into its preparation
+            yield Session(running, program, out, board_tmp, running.processes())
+
+
+def ends(session: Session) -> tuple[Done, float]:
+    began = time.monotonic()
+    done = session.program.finish()
+    return done, time.monotonic() - began
+
+
+def kill(pids: Sequence[int], signo: signal.Signals = signal.SIGKILL) -> float:
+    """Send a signal to processes; return when."""
+    for pid in pids:
+        os.kill(pid, signo)
+    return time.monotonic()
+
+
+def nothing_stays(session: Session) -> None:
+    """Wait until the directory and the connection are gone as well."""
+    until(session.directory_is_gone, what="the board's directory is gone", within_s=5)
+    # ControlPersist, for the case that nobody was left to end the connection
+    until(lambda: not session.board.masters(), what="no connection", within_s=15)
+
+
+VICTIMS: dict[str, Callable[[Session], Sequence[int]]] = {
+    "measuring client": lambda s: [s.client_of("measure")],
+    "connection": lambda s: [p for p in s.board.masters() if p not in s.processes],
+    "server session": lambda s: s.board.sessions(),
+}
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_a_killed_piece_ends_agent_and_load_and_the_campaign_says_so(
+    session: Session, victim: str
+) -> None:
+    broken = kill(VICTIMS[victim](session))
+
+    done, ended_s = ends(session)
+
+    assert session.gone_after_s(broken) < GONE_WITHIN_S
+    assert ended_s < ENDS_WITHIN_S
+    assert done.status == 3
+    assert "ssh:board, 001-" in done.stderr
+    assert "lost" in done.stderr or "ssh was ended by signal 9" in done.stderr
+    assert "Traceback" not in done.stderr
+    nothing_stays(session)
+
+
+def test_a_killed_host_program_leaves_nothing_behind(session: Session) -> None:
+    broken = kill([session.program.pid])
+
+    assert session.gone_after_s(broken) < GONE_WITHIN_S
+    nothing_stays(session)
+
+
+@pytest.mark.parametrize("load", [STRESS_NG], ids=["stress-ng"])
+def test_a_frozen_link_ends_agent_and_load_and_resume_completes(
+    session: Session,
+) -> None:
+    frozen = session.board.sessions()
+    broken = kill(frozen, signal.SIGSTOP)
+    try:
+        gone_s = session.gone_after_s(broken)
+        done, _ = ends(session)
+        ended_s = time.monotonic() - broken
+        assert session.directory_is_gone()
+    finally:
+        kill(frozen, signal.SIGCONT)
+
+    assert gone_s < GONE_WITHIN_S
+    assert ended_s < ENDS_WITHIN_S
+    assert done.status == 3
+    assert "connection to the machine is lost" in done.stderr
+    with rtscope(
+        "run", "--resume", session.out, env={"PATH": session.board.path}
+    ) as program:
+        done = program.finish()
+    assert done.status == 0, done.stderr
+    assert [kept.run.load for kept in open_records(session.out)] == ["cpu"]
+
+
+def test_a_link_that_stalls_and_recovers_ends_the_run_with_its_reason(
+    session: Session,
+) -> None:
+    stalled = session.board.sessions()
+    broken = kill(stalled, signal.SIGSTOP)
+    try:
+        gone_s = session.gone_after_s(broken)
+    finally:
+        kill(stalled, signal.SIGCONT)
+    done, _ = ends(session)
+
+    assert gone_s < GONE_WITHIN_S
+    assert done.status == 3
+    assert "nothing was heard from the host for a second" in done.stderr
+    assert list(session.out.glob("runs/*/*.json")) == []
+
+
+def test_an_agent_whose_words_nobody_takes_does_not_wait_for_ever(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "large").write_bytes(bytes(1 << 20))  # more than a pipe holds
+    with subprocess.Popen(
+        [native_agent(), "read", "--heartbeat", "--", tmp_path / "large"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as agent:
+        try:
+            assert agent.wait(GONE_WITHIN_S) == 3
+        finally:
+            agent.kill()
+
+
+@pytest.mark.parametrize("load", [STRESS_NG], ids=["stress-ng"])
+def test_ctrl_c_ends_everything_in_good_order(session: Session) -> None:
+    session.program.send(signal.SIGINT)
+
+    done, _ = ends(session)
+
+    assert done.status == 130
+    assert not alive(session.processes)
+    assert session.directory_is_gone()
+    assert session.board.masters() == []
+    assert session.board.clients() == []

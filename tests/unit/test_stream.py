@@ -1,0 +1,152 @@
+"""Lines from a real pipe: whole, in order, or an error; and no process stays."""
+
+import sys
+import time
+
+import pytest
+
+from fakes.targets import HELLO, LOAD_HELLO
+from rtscope.contract import Keeping, dump_line
+from rtscope.errors import ContractError, TargetError
+from rtscope.target import stream
+from rtscope.target.stream import PipeStream, collect, wait_any
+
+
+def says(script: str) -> PipeStream:
+    """Start a program in place of an agent."""
+    return PipeStream(["sh", "-c", script], heartbeat=False)
+
+
+LINE = dump_line(HELLO).decode()
+
+
+def test_lines_arrive_whole_and_in_order() -> None:
+    script = f"printf '%s\\n\\n%s' '{LINE}' '{LINE[:20]}'; sleep 0.05; " + (
+        f"printf '%s\\n' '{LINE[20:]}'; echo '{dump_line(LOAD_HELLO).decode()}'"
+    )
+    running = says(script)
+
+    assert collect(running, timeout_s=10) == [HELLO, HELLO, LOAD_HELLO]
+    assert running.ended
+    assert running.fileno() is None
+    assert running.status == 0
+
+
+def test_output_that_breaks_off_is_an_error() -> None:
+    with pytest.raises(ContractError, match="breaks off in the middle of a line"):
+        collect(says(f"printf '%s' '{LINE[:30]}'"), timeout_s=10)
+
+
+@pytest.mark.parametrize("garbage", ["hello", '{"type":"hello"}', "\\377\\376", "[]"])
+def test_garbage_is_an_error(garbage: str) -> None:
+    running = says(f"printf '{garbage}\\n'")
+
+    with pytest.raises(ContractError, match="breaks its contract"):
+        collect(running, timeout_s=10)
+    running.kill()
+
+
+def test_a_line_without_an_end_is_an_error_and_ends_the_agent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stream, "MAX_LINE_BYTES", 100_000)
+    monkeypatch.setattr(stream, "KILL_PATIENCE_S", 0.05)
+    running = says("yes rtscope | tr -d '\\n'")
+
+    with pytest.raises(ContractError, match="without an end"):
+        collect(running, timeout_s=10)
+
+    assert running.ended
+    assert running.status is not None
+
+
+def test_an_agent_that_says_nothing_is_given_up() -> None:
+    running = says("cat")
+
+    with pytest.raises(TargetError, match="no answer from the agent for 0 s"):
+        collect(running, timeout_s=0.05)
+
+    assert running.ended
+    assert running.status == 0
+
+
+def test_the_end_of_standard_error_is_kept() -> None:
+    running = says("echo first >&2; yes | head -n 5000 >&2; echo last >&2")
+    collect(running, timeout_s=10)
+
+    assert running.last_words().endswith("y\nlast")
+    assert len(running.last_words()) <= 2000
+
+
+def test_to_kill_closes_the_tether_which_ends_what_holds_it() -> None:
+    running = says("cat")
+
+    was_running = running.status is None
+    running.kill()
+    running.kill()
+
+    assert was_running
+
+    assert running.ended
+    assert running.status == 0
+    assert running.take_lines() == []
+
+
+def test_what_does_not_end_by_itself_is_killed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stream, "KILL_PATIENCE_S", 0.05)
+    running = PipeStream(["sleep", "60"], heartbeat=False)
+    running.kill()
+
+    assert running.status == -9
+
+
+def test_to_ask_is_to_write_a_q() -> None:
+    waiting = PipeStream(
+        [
+            sys.executable,
+            "-c",
+            "import sys; sys.stdin.read(1) == 'q' and print('{\"type\":\"keep\"}')",
+        ],
+        heartbeat=False,
+    )
+    waiting.ask_stop()
+    assert collect(waiting, timeout_s=10) == [Keeping()]
+
+
+def test_a_heartbeat_goes_on_while_nobody_looks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stream, "HEARTBEAT_S", 0.005)
+    beating = PipeStream(
+        [
+            sys.executable,
+            "-c",
+            "import sys; sys.stdin.read(9) == 9 * '.' and print('{\"type\":\"keep\"}')",
+        ],
+        heartbeat=True,
+    )
+
+    assert collect(beating, timeout_s=10) == [Keeping()]
+
+
+def test_to_write_to_an_agent_that_is_gone_is_no_error() -> None:
+    running = PipeStream(["true"], heartbeat=False)
+    collect(running, timeout_s=10)
+
+    running.ask_stop()
+
+    assert running.ended
+
+
+def test_a_program_that_is_not_there_is_named() -> None:
+    with pytest.raises(TargetError, match="no-such-program: not installed"):
+        PipeStream(["no-such-program"], heartbeat=False)
+
+
+def test_to_wait_for_nobody_takes_no_time() -> None:
+    begun = time.monotonic()
+    wait_any([], timeout_s=60)
+
+    assert time.monotonic() - begun < 10
