@@ -432,3 +432,10 @@ def test_all_caveats_are_the_hosts_and_ours_gravest_first() -> None:
 def test_where_both_raise_the_same_caveat_the_hosts_stands() -> None:
     host = make("guest", "KVM, from /sys/hypervisor")
     assert all_caveats(replace(with_facts(guest=True), caveats=(host,))) == (host,)
+
+
+def test_a_board_that_gets_heartbeats_is_driven_over_a_network() -> None:
+    r = good_record()
+    driven = replace(r, hello=replace(r.hello, options={"heartbeat": True}))
+
+    assert raised(driven) == {"remote_link": ""}

@@ -42,6 +42,7 @@ def lint(record: RunRecord) -> tuple[Caveat, ...]:
             _frequency(record.ticks, result.threads),
             _kernel(facts),
             _changes(record),
+            _link(record),
         )
         for caveat in found
     )
@@ -235,6 +236,12 @@ def _frequency(
             "frequency_varied",
             f"CPUs {format_cpulist(varied)}: {low / 1000:.0f} to {high / 1000:.0f} MHz",
         )
+
+
+def _link(record: RunRecord) -> Iterator[Caveat]:
+    """A board that gets heartbeats is one at the end of a network."""
+    if record.hello.options.get("heartbeat") is True:
+        yield make("remote_link")
 
 
 def _kernel(facts: Mapping[str, FactValue]) -> Iterator[Caveat]:
