@@ -144,6 +144,8 @@ def write_atomically(path: Path, content: bytes) -> None:
 
     Raises RecordError with the reason (disk full, no permission) and no half file.
     """
+    if path.exists() and not path.is_file():  # as root it would replace /dev/null
+        raise RecordError(f"cannot write {path}: not a regular file")
     name = None
     try:
         with tempfile.NamedTemporaryFile(

@@ -176,6 +176,16 @@ def test_a_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
         write_atomically(tmp_path / "none" / "record.json", b"")
 
 
+def test_what_is_no_file_is_left_alone(tmp_path: Path) -> None:
+    device = tmp_path / "null"
+    os.mkfifo(device)
+
+    with pytest.raises(RecordError, match="not a regular file"):
+        write_atomically(device, b"page")
+
+    assert device.is_fifo()
+
+
 def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
     precious, link = tmp_path / "precious", tmp_path / "report.html"
     precious.write_text("precious")

@@ -90,12 +90,14 @@ def mark_deadline(ax: "Axes", deadline_ns: int | None) -> None:
     text = f"deadline {format_us(deadline_ns)} µs"
     if deadline > high:
         text += " →"
+    elif deadline < low:
+        text = f"← {text}"
     else:
         ax.axvline(deadline, color=LIMIT, lw=1.2, ls=(0, (5, 2)))
     near_right = deadline > math.sqrt(low * high) if low > 0 else True
     ax.annotate(
         text,
-        (min(deadline, high), 1),
+        (min(max(deadline, low), high), 1),
         (-3 if near_right else 3, -2),
         xycoords=("data", "axes fraction"),
         textcoords="offset points",

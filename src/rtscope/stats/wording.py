@@ -33,8 +33,11 @@ def _say_invalid(e: Evidence) -> tuple[str, str]:
 def _say_no(e: Evidence) -> tuple[str, str]:
     about = "" if all(m.episodes_exact for m in e.misses) else "about "
     low, high = rate_limits_per_hour(e.episodes, e.observed_ns)
+    skipped = sum(m.skipped for m in e.misses)
+    of_them = f" ({skipped} of them skipped activations)" if skipped else ""
     return (
-        f"{_counted(e.total, 'miss', 'misses')} of {format_duration(e.deadline_ns)} in "
+        f"{_counted(e.total, 'miss', 'misses')} of "
+        f"{format_duration(e.deadline_ns)}{of_them} in "
         f"{format_duration(e.observed_ns)} under {e.load} "
         f"({about}{_counted(e.episodes, 'episode', 'episodes')}, worst "
         f"{format_us(e.worst_ns)} us): at least {format_number(low)} and at "
