@@ -303,6 +303,8 @@ static bool wait_for_threads(struct run *run)
 
 static int sample(struct run *run, struct emit *out)
 {
+	int64_t ended_ns;
+
 	kthreads_take(&run->kthreads_before);
 	snapshot_take("/proc/interrupts", &run->interrupts_before);
 	snapshot_take("/proc/softirqs", &run->softirqs_before);
@@ -322,7 +324,9 @@ static int sample(struct run *run, struct emit *out)
 	snapshot_take("/proc/softirqs", &run->softirqs_after);
 	snapshot_take("/proc/interrupts", &run->interrupts_after);
 	kthreads_take(&run->kthreads_after);
-	result_emit_tick(run, out, clock_now_ns() - run->start_ns);
+	/* a run that is stopped at once ends before its grid begins */
+	ended_ns = clock_now_ns() - run->start_ns;
+	result_emit_tick(run, out, ended_ns > 0 ? ended_ns : 0);
 	return 0;
 }
 
