@@ -40,6 +40,7 @@ MAY_IMPORT = {
     "kernel": {"errors", "reading"},
     "facts": {"errors", "reading", "record", "kernel", "cpulist", "caveats"},
     "target": {"errors", "reading", "filereader", "process", "contract"},
+    "board": {"errors", "process", "units", "kernel"},
     "stats": {"errors", "units", "contract", "record", "caveats", "cpulist"},
     "report": {"__init__", "errors", "units", "caveats", "contract", "record", "stats"},
 }

@@ -6,7 +6,8 @@ Every error this program raises on purpose, and the exit status of each.
     └── MeasurementError     3  no valid measurement
         ├── RecordError         a record cannot be read or written
         ├── ContractError       the agent wrote something its contract does not allow
-        └── TargetError         the machine did not do what it was told
+        ├── TargetError         the machine did not do what it was told
+        └── BoardError          a part of a virtual board cannot be had or is damaged
 
 Status 1 is no error: it says "measured, and the limit was exceeded". Whatever is
 not a RtscopeError is a bug of ours and keeps its traceback.
@@ -39,3 +40,7 @@ class ContractError(MeasurementError):
 
 class TargetError(MeasurementError):
     """A command on the target failed, or the target stopped answering."""
+
+
+class BoardError(MeasurementError):
+    """A part of a virtual board cannot be fetched or built, or is damaged."""

@@ -1,0 +1,204 @@
+"""
+Debian's archive, without root and without touching the system's own package sources.
+
+apt gets a directory of its own (sources, lists, an empty list of installed packages)
+and resolves and fetches there, with the signature and hash checks it always makes.
+Packages are unpacked as archives; none of their scripts or programs runs.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from urllib.parse import unquote
+
+from rtscope import process
+from rtscope.board.packages import Package
+from rtscope.errors import BoardError, TargetError
+
+SUITE = "trixie"
+MIRROR = "http://deb.debian.org/debian"
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+HELPER = "/usr/lib/apt/apt-helper"
+
+UPDATE_PATIENCE_S = 600.0
+FETCH_PATIENCE_S = 3600.0
+UNPACK_PATIENCE_S = 600.0
+
+# What `apt-get --print-uris` writes: 'URL' FILE SIZE SHA256:DIGEST
+_PRINTED = re.compile(r"'([^']+)' (\S+) ([0-9]+) SHA256:([0-9a-f]{64})")
+# A package's file: NAME_VERSION_ARCH.deb, with the colon of an epoch as %3a.
+_FILE = re.compile(r"([^_/]+)_([^_/]+)_([^_/]+)\.deb")
+
+_CONFIG = """\
+Dir "{root}";
+Dir::State "{root}/state";
+Dir::State::status "{root}/status";
+Dir::Cache "{root}/cache";
+Dir::Etc "{root}/etc";
+Dir::Etc::main "/dev/null";
+Dir::Etc::parts "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
+Dir::Etc::sourceparts "/dev/null";
+Dir::Etc::trusted "/dev/null";
+Dir::Etc::trustedparts "/dev/null";
+APT::Architecture "{arch}";
+APT::Architectures {{ "{arch}"; }};
+APT::Install-Recommends "false";
+APT::Sandbox::User "";
+Acquire::ForceHash "SHA256";
+Acquire::Languages "none";
+Acquire::Retries "3";
+{proxy}
+"""
+
+
+def resolve(
+    names: Sequence[str],
+    *,
+    arch: str,
+    root: Path,
+    dependencies: bool,
+) -> tuple[Package, ...]:
+    """
+    Return the newest packages of these names, and what they depend on if asked.
+
+    A name may be a pattern (regular expression) of which the newest match is meant.
+    `arch` is Debian's name. Raises BoardError if the archive does not answer, cannot be
+    verified, or has no such package.
+    """
+    config = _prepare(root, arch)
+    _apt(config, "apt-get", "update", "-qq", patience_s=UPDATE_PATIENCE_S)
+    exact = [_newest(config, name) for name in names]
+    verb = ("install", "-y") if dependencies else ("download",)
+    printed = _apt(config, "apt-get", *verb, "--print-uris", "-qq", *exact)
+    packages = parse_printed(printed)
+    if not packages:
+        raise BoardError(f"apt named no packages for {', '.join(exact)}")
+    return packages
+
+
+def parse_printed(text: str) -> tuple[Package, ...]:
+    """Read what `apt-get --print-uris` writes; BoardError for any other line."""
+    packages = []
+    for line in text.splitlines():
+        printed = _PRINTED.fullmatch(line.strip())
+        file = _FILE.fullmatch(printed[2]) if printed else None
+        if printed is None or file is None:
+            raise BoardError(f"apt wrote what is not understood: {line[:200]!r}")
+        packages.append(
+            Package(
+                name=file[1],
+                version=unquote(file[2]),
+                arch=file[3],
+                url=printed[1],
+                size_bytes=int(printed[3]),
+                sha256=printed[4],
+            )
+        )
+    return tuple(sorted(packages, key=lambda p: p.name))
+
+
+def fetch(
+    packages: Sequence[Package], downloads: Path, *, say: Callable[[str], None]
+) -> list[Path]:
+    """
+    Fetch packages that are not there yet; return their files, in the same order.
+
+    A file is called by its digest and appears only when that is right. Raises
+    BoardError if the archive no longer has one.
+    """
+    downloads.mkdir(parents=True, exist_ok=True)
+    files = [downloads / f"{package.sha256}.deb" for package in packages]
+    missing = [
+        (package, file)
+        for package, file in zip(packages, files, strict=True)
+        if not file.exists()
+    ]
+    if missing:
+        total = sum(package.size_bytes for package, _ in missing)
+        say(f"fetching {len(missing)} packages, {total / 1e6:.0f} MB")
+        _fetch_all(missing)
+    return files
+
+
+def unpack(file: Path, into: Path) -> None:
+    """Unpack a package's files below a directory; none of its scripts runs."""
+    into.mkdir(parents=True, exist_ok=True)
+    argv = ["dpkg-deb", "--extract", str(file), str(into)]
+    _run(argv, patience_s=UNPACK_PATIENCE_S)
+
+
+def _fetch_all(wanted: Sequence[tuple[Package, Path]]) -> None:
+    argv = [HELPER, "download-file"]
+    for package, file in wanted:
+        part = file.with_suffix(".part")
+        part.unlink(missing_ok=True)
+        argv += [package.url, str(part), f"SHA256:{package.sha256}"]
+    try:
+        _run(argv, patience_s=FETCH_PATIENCE_S)
+    except BoardError as error:
+        gone = [p for p, _ in wanted if "404" in str(error) and p.url in str(error)]
+        if not gone:
+            raise
+        raise BoardError(
+            f"the archive no longer has {gone[0].name} {gone[0].version} for "
+            f"{gone[0].arch}: a distribution keeps its newest packages only. Import a "
+            "bundle that has it (rtscope board import FILE), or build without "
+            "--locked, with what the archive has now"
+        ) from error
+    for _, file in wanted:
+        file.with_suffix(".part").replace(file)
+
+
+def _prepare(root: Path, arch: str) -> Path:
+    """Make apt's own directory; return its configuration file."""
+    if not KEYRING.exists():
+        raise BoardError(
+            f"{KEYRING}: missing, and Debian's archive cannot be verified without it; "
+            "install it: apt install debian-archive-keyring"
+        )
+    for folder in ("state/lists/partial", "cache/archives/partial", "etc"):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    (root / "status").touch()
+    source = f"deb [signed-by={KEYRING}] {MIRROR} {SUITE} main\n"
+    (root / "etc" / "sources.list").write_text(source)
+    config = root / "apt.conf"
+    config.write_text(_CONFIG.format(root=root, arch=arch, proxy=_system_proxy()))
+    return config
+
+
+def _system_proxy() -> str:
+    """Return the system's proxy settings, all that we need of its configuration."""
+    dump = _run(["apt-config", "dump", "Acquire::http"], patience_s=UNPACK_PATIENCE_S)
+    return "\n".join(line for line in dump.splitlines() if "::Proxy" in line)
+
+
+def _newest(config: Path, pattern: str) -> str:
+    if re.fullmatch(r"[a-z0-9+.-]+", pattern):
+        return pattern
+    prefix = re.split(r"[^a-z0-9-]", pattern)[0]
+    names = _apt(config, "apt-cache", "pkgnames", prefix).split()
+    matches = [name for name in names if re.fullmatch(pattern, name)]
+    if not matches:
+        raise BoardError(f"{SUITE} has no package like {pattern}")
+    return max(matches, key=_numbers)
+
+
+def _numbers(name: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"[0-9]+", name))
+
+
+def _apt(config: Path, *argv: str, patience_s: float = UNPACK_PATIENCE_S) -> str:
+    prefix = ("env", f"APT_CONFIG={config}", "LC_ALL=C")
+    return _run([*prefix, *argv], patience_s=patience_s)
+
+
+def _run(argv: Sequence[str], *, patience_s: float) -> str:
+    try:
+        done = process.run(argv, timeout_s=patience_s)
+    except TargetError as error:
+        raise BoardError(f"{error} (Debian, Ubuntu: it is part of apt)") from error
+    if done.status != 0:
+        words = " ".join(done.stderr.split())[-600:]
+        raise BoardError(f"{' '.join(argv)[:160]}: {words or done.status}")
+    return done.stdout.decode("utf-8", "replace")

@@ -1,0 +1,213 @@
+"""
+Where built parts of virtual boards are kept, by the digest of what each is made of.
+
+A part appears in its place complete or not at all, and is never changed afterwards. One
+builder at a time: others wait. Whatever is in the cache can be deleted at any time.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rtscope.errors import BoardError
+
+MANIFEST = "manifest.json"
+NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,127}-[0-9a-f]{16}")
+
+_UNFINISHED = ".building-"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A built part: a directory and the manifest that says what is in it."""
+
+    path: Path
+    manifest: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The name that a lock file knows it by."""
+        return str(self.manifest["name"])
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over names, modes and contents of all its files."""
+        return str(self.manifest["digest"])
+
+    @property
+    def size_bytes(self) -> int:
+        """What its files take."""
+        return sum(row.get("size", 0) for row in self.manifest["files"].values())
+
+    def file(self, name: str) -> Path:
+        """Return a file of it."""
+        return self.path / name
+
+
+def cache_dir(environ: Mapping[str, str]) -> Path:
+    """Return the directory that the XDG base directory specification names."""
+    base = environ.get("XDG_CACHE_HOME", "")
+    if base.startswith("/"):
+        return Path(base) / "rtscope"
+    return Path(environ.get("HOME") or "/root") / ".cache" / "rtscope"
+
+
+@contextmanager
+def locked(cache: Path, *, say: Callable[[str], None]) -> Iterator[None]:
+    """Keep other builders out of the cache; clear away what a killed one has left."""
+    _make(cache / "parts")
+    with (cache / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"another rtscope builds in {cache}: waiting for it")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        for path in (cache / "parts").glob(f"{_UNFINISHED}*"):
+            shutil.rmtree(path, ignore_errors=True)
+        yield
+
+
+def part_key(inputs: object) -> str:
+    """Return the key of a part: the digest of everything that it is made of."""
+    text = json.dumps(inputs, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def find_part(cache: Path, name: str, key: str) -> Part | None:
+    """Return a part that is built already."""
+    path = cache / "parts" / f"{name}-{key[:16]}"
+    return read_part(path) if path.is_dir() else None
+
+
+def read_part(path: Path) -> Part:
+    """Read a part's manifest; BoardError if it is damaged."""
+    try:
+        manifest = json.loads((path / MANIFEST).read_bytes())
+    except (OSError, ValueError) as error:
+        raise BoardError(
+            f"{path} is damaged: delete it and type rtscope board build"
+        ) from error
+    return Part(path, manifest)
+
+
+def all_parts(cache: Path) -> list[Part]:
+    """Return every complete part of the cache, by name."""
+    folder = cache / "parts"
+    paths = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [read_part(path) for path in paths if NAME.fullmatch(path.name)]
+
+
+def build_part(
+    cache: Path,
+    name: str,
+    *,
+    inputs: object,
+    build: Callable[[Path], Mapping[str, Any]],
+) -> Part:
+    """
+    Return a part, built if it is not there.
+
+    `build` fills an empty directory and returns notes for the manifest. The caller
+    holds the lock of the cache.
+    """
+    key = part_key(inputs)
+    found = find_part(cache, name, key)
+    if found is not None:
+        return found
+    work = Path(tempfile.mkdtemp(dir=cache / "parts", prefix=_UNFINISHED))
+    try:
+        notes = build(work)
+        return install(cache, work, name=name, key=key, inputs=inputs, notes=notes)
+    except OSError as error:
+        raise BoardError(f"cannot build {name}: {error}") from error
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def install(
+    cache: Path,
+    work: Path,
+    *,
+    name: str,
+    key: str,
+    inputs: object,
+    notes: Mapping[str, Any],
+) -> Part:
+    """Give a filled directory its manifest and its place."""
+    files = list_files(work)
+    manifest = {
+        "schema": 1,
+        "name": name,
+        "key": key,
+        "digest": files_digest(files),
+        "notes": dict(notes),
+        "inputs": inputs,
+        "files": files,
+    }
+    (work / MANIFEST).write_text(json.dumps(manifest, indent=1, sort_keys=True))
+    work.chmod(0o755)
+    place = cache / "parts" / f"{name}-{key[:16]}"
+    work.rename(place)
+    return Part(place, manifest)
+
+
+def list_files(root: Path) -> dict[str, dict[str, Any]]:
+    """Return the files below a directory but its manifest: digest, size, if it runs."""
+    return {
+        str(path.relative_to(root)): _row(path)
+        for path in sorted(root.rglob("*"))
+        if (path.is_symlink() or not path.is_dir()) and path != root / MANIFEST
+    }
+
+
+def files_digest(files: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return one digest over the rows of `list_files`."""
+    return part_key(files)
+
+
+def verify(part: Part) -> None:
+    """Raise BoardError if a file of the part is not what its manifest says."""
+    found = list_files(part.path)
+    if found == part.manifest["files"] and files_digest(found) == part.digest:
+        return
+    wrong = sorted(
+        name
+        for name in {*found, *part.manifest["files"]}
+        if found.get(name) != part.manifest["files"].get(name)
+    )
+    raise BoardError(
+        f"{part.path} was changed ({', '.join(wrong[:3]) or 'its digest'}): delete it "
+        "and type rtscope board build"
+    )
+
+
+def _row(path: Path) -> dict[str, Any]:
+    mode = path.lstat().st_mode
+    if not stat.S_ISREG(mode):
+        raise BoardError(f"{path.name}: a part holds regular files only")
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {
+        "sha256": digest,
+        "size": path.stat().st_size,
+        "runs": bool(mode & 0o100),
+    }
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BoardError(
+            f"cannot make {folder}: {os.strerror(error.errno or 0)}"
+        ) from (error)

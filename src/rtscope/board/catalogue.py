@@ -1,0 +1,162 @@
+"""
+The boards that there are: one TOML file each in `boards/`, read and checked here.
+
+Nothing about a board stands in code. A row that would give results which mean nothing
+(several CPUs and unbounded turns) is refused with the reason.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from rtscope.errors import UsageError
+from rtscope.units import parse_size
+
+NO_TURNS = (
+    "a board of several CPUs needs turn_instructions: QEMU runs them one after the "
+    "other, each until the next timer of the guest, so that a busy CPU starves one "
+    "whose interrupt is pending for up to half a tick; latencies of 2 to 76 ms were "
+    "seen that no machine has"
+)
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.,=+-]*$", max_length=200)]
+Prose = Annotated[str, Field(min_length=1, max_length=500)]
+
+
+@checked_dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
+class Board:
+    """A virtual board; the files in `boards/` say why each value is what it is."""
+
+    name: Name
+    title: Prose
+    arch: Name
+    """As `uname -m` says it."""
+    machine: Name
+    """QEMU's -M."""
+    cpu: Name
+    cpus: Annotated[int, Field(ge=1, le=8)]
+    memory: Annotated[str, Field(pattern=r"^[0-9]+[MG]$")]
+    shift: Annotated[int, Field(ge=0, le=10)]
+    """An instruction takes 2^shift ns of virtual time."""
+    console: Name
+    """The device of the kernel's messages, below /dev."""
+    results: Name
+    """The device by which results leave, below /dev; nothing else is written to it."""
+    results_devices: tuple[str, ...]
+    """What gives the machine that device, connected to the chardev `results`."""
+    kernels: tuple[Name, ...]
+    """What is measured if no kernel is named."""
+    append: tuple[Name, ...]
+    """For the kernel's command line, besides what all boards get."""
+    models: tuple[Prose, ...]
+    leaves_out: tuple[Prose, ...]
+    turn_instructions: Annotated[int, Field(ge=100, le=10_000_000)] | None = None
+    """After how many instructions the next CPU's turn comes."""
+
+    @property
+    def instruction_ns(self) -> int:
+        """Virtual time per instruction."""
+        return int(1 << self.shift)
+
+    @property
+    def mips(self) -> float:
+        """Millions of instructions per virtual second, of all CPUs together."""
+        return 1000 / self.instruction_ns
+
+    @property
+    def turn_ns(self) -> int | None:
+        """Virtual time of a turn; None with one CPU."""
+        if self.turn_instructions is None:
+            return None
+        return self.turn_instructions * self.instruction_ns
+
+    @property
+    def memory_bytes(self) -> int:
+        """How much memory the guest has."""
+        return parse_size(self.memory)
+
+
+@dataclass(frozen=True, slots=True)
+class Arch:
+    """A row of `arches.toml`, which explains the fields."""
+
+    name: str
+    debian: str
+    libs: str
+    qemu: str
+    qemu_packages: tuple[str, ...]
+    firmware: tuple[str, ...]
+
+
+def board_names() -> tuple[str, ...]:
+    """Return the names of all boards, sorted."""
+    return tuple(sorted(_boards()))
+
+
+def get_board(name: str) -> Board:
+    """Return a board; UsageError names the nearest one if there is none."""
+    board = _boards().get(name)
+    if board is None:
+        near = difflib.get_close_matches(name[:64], board_names(), n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise UsageError(
+            f"no such board: {name[:64]!r}{hint} (boards: {', '.join(board_names())})"
+        )
+    return board
+
+
+def parse_board(name: str, text: str) -> Board:
+    """Read a board's file; UsageError says which key is wrong, and why."""
+    try:
+        board = _BOARD.validate_python({**tomllib.loads(text), "name": name})
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{name}.toml: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise UsageError(f"{name}.toml: {key}: {first['msg']}") from error
+    if board.arch not in _arches():
+        raise UsageError(f"{name}.toml: arch: one of {', '.join(_arches())}")
+    if board.cpus > 1 and board.turn_instructions is None:
+        raise UsageError(f"{name}.toml: {NO_TURNS}")
+    return board
+
+
+def get_arch(name: str) -> Arch:
+    """Return the row of an architecture that a board names."""
+    return _arches()[name]
+
+
+_BOARD = TypeAdapter(Board)
+
+
+@cache
+def _boards() -> Mapping[str, Board]:
+    files = resources.files("rtscope.board").joinpath("boards").iterdir()
+    names = {f.name.removesuffix(".toml"): f for f in files if f.name.endswith(".toml")}
+    return {name: parse_board(name, f.read_text("utf-8")) for name, f in names.items()}
+
+
+@cache
+def _arches() -> Mapping[str, Arch]:
+    return {
+        name: Arch(name, **tuples(row)) for name, row in read_table("arches").items()
+    }
+
+
+def read_table(name: str) -> dict[str, Any]:
+    """Read a table that lies beside this module."""
+    file = resources.files("rtscope.board").joinpath(f"{name}.toml")
+    return tomllib.loads(file.read_text("utf-8"))
+
+
+def tuples(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of a table with its lists made immutable."""
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}

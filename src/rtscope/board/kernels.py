@@ -1,0 +1,169 @@
+"""
+The kernels that are known by name: `kernels.toml`, and how a packaged one is kept.
+
+A packaged kernel is not touched: its image is booted as it came. Its modules for the
+storage load are decompressed, because busybox inserts them as they are.
+"""
+
+import difflib
+import hashlib
+import lzma
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from rtscope.board import cpio, elf
+from rtscope.board.cache import Part
+from rtscope.board.catalogue import read_table, tuples
+from rtscope.errors import BoardError, UsageError
+
+RECIPE = 1
+"""Counts up when what is kept of a package changes."""
+
+IMAGE = "kernel"
+CONFIG = "config"
+MODULES = "modules.cpio"
+SYMBOLS = "System.map"
+
+MAX_MODULE_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRow:
+    """A row of `kernels.toml` for one architecture; the file explains the fields."""
+
+    name: str
+    title: str
+    arch: str
+    package: str = ""
+    modules: tuple[str, ...] = ()
+    source: str = ""
+    base: str = ""
+    fragments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel that a board can boot."""
+
+    name: str
+    image: Path
+    digest: str
+    """SHA-256 of the image: the identity of the kernel."""
+    release: str | None = None
+    """As `uname -r` says it; None for a file of the user's."""
+    config: Path | None = None
+    modules: Path | None = None
+    """An archive of what the storage load needs; None if all is built in."""
+    symbols: Path | None = None
+    """System.map; None where only the running kernel can tell."""
+
+
+def kernel_names(arch: str | None = None) -> tuple[str, ...]:
+    """Return the names of all kernels, or of those for an architecture."""
+    return tuple(
+        name for name, rows in _catalogue().items() if arch is None or arch in rows
+    )
+
+
+def get_kernel_row(name: str, arch: str) -> KernelRow:
+    """Return a kernel of the catalogue; UsageError names those there are."""
+    names = kernel_names(arch)
+    if name not in names:
+        near = difflib.get_close_matches(name[:64], names, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise UsageError(
+            f"no kernel {name[:64]!r} for {arch}{hint} (kernels: {', '.join(names)}, "
+            "or the path of an image)"
+        )
+    return _catalogue()[name][arch]
+
+
+def kernel_of_file(path: Path) -> Kernel:
+    """Return the user's own kernel image."""
+    if not path.is_file():
+        raise UsageError(f"{path}: no such kernel image")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return Kernel(name=path.name, image=path.absolute(), digest=digest)
+
+
+def kernel_of_part(part: Part, name: str) -> Kernel:
+    """Return the kernel of a built part."""
+    files = part.manifest["files"]
+
+    def found(file: str) -> Path | None:
+        return part.file(file) if file in files else None
+
+    return Kernel(
+        name=name,
+        image=part.file(IMAGE),
+        digest=files[IMAGE]["sha256"],
+        release=part.manifest["notes"]["release"],
+        config=found(CONFIG),
+        modules=found(MODULES),
+        symbols=found(SYMBOLS),
+    )
+
+
+def keep_packaged(work: Path, root: Path, row: KernelRow) -> Mapping[str, Any]:
+    """Keep, of an unpacked package, the image, its configuration and some modules."""
+    images = sorted((root / "boot").glob("vmlinuz-*"))
+    if len(images) != 1:
+        raise BoardError(f"{row.package}: {len(images)} kernel images in the package")
+    release = images[0].name.removeprefix("vmlinuz-")
+    (work / IMAGE).write_bytes(images[0].read_bytes())
+    (work / CONFIG).write_bytes((root / "boot" / f"config-{release}").read_bytes())
+    folders = [root / base / release for base in ("usr/lib/modules", "lib/modules")]
+    (work / MODULES).write_bytes(_pack_modules(row.modules, folders, work=work))
+    return {"release": release, "modules": list(row.modules)}
+
+
+def _pack_modules(
+    names: Sequence[str], folders: Sequence[Path], *, work: Path
+) -> bytes:
+    entries: dict[str, cpio.Entry] = {}
+    for name in names:
+        content = _module(name, folders)
+        loose = work / f"{name}.ko"
+        loose.write_bytes(content)
+        late = [
+            need
+            for need in elf.module_needs(loose)
+            if f"lib/modules/{need}.ko" not in entries
+        ]
+        loose.unlink()
+        if late:
+            raise BoardError(f"{name} needs {', '.join(late)} to be inserted before it")
+        entries[f"lib/modules/{name}.ko"] = cpio.File(content)
+    order = "".join(f"{name}.ko\n" for name in names)
+    entries["lib/modules/order"] = cpio.File(order.encode())
+    return cpio.pack(entries)
+
+
+def _module(name: str, folders: Sequence[Path]) -> bytes:
+    for path in _files_called(name, folders):
+        if path.suffix == ".xz":
+            return lzma.LZMADecompressor().decompress(
+                path.read_bytes(), max_length=MAX_MODULE_BYTES
+            )
+        return path.read_bytes()
+    raise BoardError(f"the package has no module {name}")
+
+
+def _files_called(name: str, folders: Sequence[Path]) -> Iterator[Path]:
+    for folder in folders:
+        for ending in (".ko", ".ko.xz"):
+            yield from sorted(folder.rglob(f"{name}{ending}"))
+
+
+@cache
+def _catalogue() -> Mapping[str, Mapping[str, KernelRow]]:
+    return {
+        name: {
+            arch: KernelRow(name=name, title=row["title"], arch=arch, **tuples(build))
+            for arch, build in row["for"].items()
+        }
+        for name, row in read_table("kernels").items()
+    }

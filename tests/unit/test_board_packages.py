@@ -1,0 +1,77 @@
+"""Packages as exact inputs: what apt says, and lock files that are read strictly."""
+
+from pathlib import Path
+
+import pytest
+
+from rtscope.board.aptroot import parse_printed
+from rtscope.board.packages import NO_LOCK, Package, lock_text, read_lock
+from rtscope.errors import BoardError, UsageError
+
+SHA = "a" * 64
+LINE = (
+    "'http://deb.debian.org/debian/pool/main/z/zlib/zlib1g_1.3%2b1-1_amd64.deb' "
+    f"zlib1g_1%3a1.3.dfsg+really1.3.1-1+b1_amd64.deb 88892 SHA256:{SHA}"
+)
+
+
+def test_a_line_of_apt_is_a_package_with_its_epoch() -> None:
+    (package,) = parse_printed(LINE)
+
+    assert (package.name, package.arch) == ("zlib1g", "amd64")
+    assert package.version == "1:1.3.dfsg+really1.3.1-1+b1"
+    assert (package.size_bytes, package.sha256) == (88892, SHA)
+
+
+@pytest.mark.parametrize(
+    "line", [LINE.replace("SHA256", "MD5Sum"), "E: no", LINE.replace(".deb 8", " 8")]
+)
+def test_what_is_not_understood_is_not_passed_over(line: str) -> None:
+    with pytest.raises(BoardError, match="not understood"):
+        parse_printed(line)
+
+
+def test_a_lock_file_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+    lock = NO_LOCK.with_part("qemu-x86_64", parse_printed(LINE))
+    path = tmp_path / "lock.json"
+    path.write_text(lock_text(lock))
+
+    assert read_lock(path) == lock
+
+
+def test_a_lock_file_does_not_depend_on_the_order_of_resolution() -> None:
+    one = Package("a", "1", "all", "http://x/a.deb", 1, SHA)
+    two = Package("b", "1", "all", "http://x/b.deb", 1, SHA)
+
+    forth = NO_LOCK.with_part("p", [one, two]).with_part("o", [one])
+    back = NO_LOCK.with_part("o", [one]).with_part("p", [two, one])
+    assert lock_text(forth) == lock_text(back)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (SHA, "b" * 63, "sha256"),
+        ("http://deb", "file://deb", "url"),
+        ('"schema": 1', '"schema": 2', "schema"),
+        ('"zlib1g"', '"../zlib1g"', "name"),
+        ("88892", "-1", "size_bytes"),
+        ('"name"', '"nam"', "nam"),
+        ("{", "", "JSON"),
+    ],
+)
+def test_a_damaged_lock_file_is_refused_by_key(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    text = lock_text(NO_LOCK.with_part("q", parse_printed(LINE)))
+    assert old in text
+    path = tmp_path / "lock.json"
+    path.write_text(text.replace(old, new, 1))
+
+    with pytest.raises(UsageError, match=said):
+        read_lock(path)
+
+
+def test_a_missing_lock_file_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="No such file"):
+        read_lock(tmp_path / "none")
