@@ -6,7 +6,6 @@ storage load are decompressed, because busybox inserts them as they are.
 """
 
 import difflib
-import hashlib
 import lzma
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -79,14 +78,6 @@ def get_kernel_row(name: str, arch: str) -> KernelRow:
             "or the path of an image)"
         )
     return _catalogue()[name][arch]
-
-
-def kernel_of_file(path: Path) -> Kernel:
-    """Return the user's own kernel image."""
-    if not path.is_file():
-        raise UsageError(f"{path}: no such kernel image")
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return Kernel(name=path.name, image=path.absolute(), digest=digest)
 
 
 def kernel_of_part(part: Part, name: str) -> Kernel:

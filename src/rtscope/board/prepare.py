@@ -89,15 +89,20 @@ def prepare_all(
     with locked(workshop.cache, say=workshop.say):
         machine: tuple[Part, ...] = () if own_qemu else (_qemu_part(workshop, arch),)
         user = (_userland_part(workshop, arch), _agent_part(workshop, arch))
-        made = [_kernel_part(workshop, row) if row else None for _, row in wanted]
+        made = [
+            _kernel_part(workshop, row)
+            if row
+            else _file_part(workshop, Path(name), arch)
+            for name, row in wanted
+        ]
         shutil.rmtree(workshop.cache / "downloads", ignore_errors=True)
     emulator = qemu.own_qemu(own_qemu) if own_qemu else qemu.packed_qemu(machine[0])
     prepared = []
-    for (name, _), part in zip(wanted, made, strict=True):
-        kernel = _kernel(part, name)
+    for name, part in zip(kernel_list, made, strict=True):
+        kernel = kernels.kernel_of_part(part, Path(name).name)
         archives = (user[0].file(userland.ARCHIVE), user[1].file(AGENT_ARCHIVE))
         modules = (kernel.modules,) if kernel.modules else ()
-        parts = (*machine, *user, *((part,) if part else ()))
+        parts = (*machine, *user, part)
         prepared.append(Prepared(board, emulator, kernel, (*archives, *modules), parts))
     return prepared
 
@@ -122,10 +127,18 @@ def remember(cache: Path, lock: Lock) -> None:
     new.replace(cache / LOCK_FILE)
 
 
-def _kernel(part: Part | None, name: str) -> Kernel:
-    if part is None:
-        return kernels.kernel_of_file(Path(name))
-    return kernels.kernel_of_part(part, name)
+def _file_part(shop: Workshop, path: Path, arch: Arch) -> Part:
+    """Keep the user's own kernel image, so that a bundle has it too."""
+    if not path.is_file():
+        raise UsageError(f"{path}: no such kernel image")
+    image = path.read_bytes()
+
+    def build(work: Path) -> Notes:
+        (work / kernels.IMAGE).write_bytes(image)
+        return {"release": None}
+
+    name = f"kernel-file-{arch.name}"
+    return build_part(shop.cache, name, inputs={"image": _digest(image)}, build=build)
 
 
 def _row_of(kernel: str, arch: str) -> KernelRow | None:

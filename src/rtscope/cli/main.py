@@ -16,7 +16,7 @@ from typing import NoReturn
 import typer
 
 from rtscope import __version__
-from rtscope.cli import compare, report, run
+from rtscope.cli import board, compare, report, run
 from rtscope.errors import RtscopeError
 
 INTERRUPTED = 130
@@ -55,6 +55,18 @@ app = typer.Typer(
 app.command("run")(_exits(run.run))
 app.command("report")(_exits(report.report))
 app.command("compare")(_exits(compare.compare))
+
+boards = typer.Typer(
+    help="Virtual boards: list, build, and move them between machines.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+boards.command("list")(_exits(board.list_boards))
+boards.command("show")(_exits(board.show))
+boards.command("build")(_exits(board.build))
+boards.command("export")(_exits(board.export))
+boards.command("import")(_exits(board.import_))
+app.add_typer(boards, name="board")
 
 
 @app.callback(invoke_without_command=True)

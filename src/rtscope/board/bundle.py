@@ -1,0 +1,282 @@
+"""
+A bundle: everything that a result depends on, in one file, addressed by content.
+
+Distributions replace their packages, so a result that is to be repeated next year, or
+where there is no network, needs its inputs kept. What a bundle says of itself is not
+believed: paths, kinds, sizes and every digest are checked before anything is used. That
+shows that it is whole, not that its programs are harmless.
+"""
+
+import gzip
+import io
+import json
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from rtscope.board.cache import (
+    MANIFEST,
+    NAME,
+    Part,
+    find_part,
+    locked,
+    part_key,
+    read_part,
+    verify,
+)
+from rtscope.board.catalogue import Board
+from rtscope.board.packages import Package
+from rtscope.board.prepare import Prepared, cached_lock, remember
+from rtscope.errors import BoardError, UsageError
+
+SCHEMA = 1
+CONTENTS = "bundle.json"
+
+MAX_BYTES = 4 << 30
+MAX_FILES = 5_000
+MAX_CONTENTS_BYTES = 8 << 20
+
+_PACKAGES = TypeAdapter(tuple[Package, ...])
+_BOARD = TypeAdapter(Board)
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """What a bundle holds."""
+
+    board: Board
+    kernels: tuple[str, ...]
+    pins: Mapping[str, str]
+    """Its parts' keys, by name: for `Workshop.pins`."""
+    files: Mapping[str, bytes]
+    """What was exported beside the parts: a campaign, a plugin."""
+    digest: str
+    """Of all of it."""
+
+
+def export_bundle(
+    path: Path, prepared: Sequence[Prepared], *, files: Mapping[str, bytes]
+) -> str:
+    """
+    Write what boots a board with some kernels; return the bundle's digest.
+
+    Compressed if the name ends in `.gz`. The same parts give the same file. Raises
+    UsageError for one's own QEMU, BoardError if the cache is damaged or the disk full.
+    """
+    parts = {part.name: part for one in prepared for part in one.parts}
+    if not any(name.startswith("qemu-") for name in parts):
+        raise UsageError("a QEMU given with --qemu cannot be part of a bundle")
+    for part in parts.values():
+        verify(part)
+    contents = _contents(prepared, parts, files)
+    new = path.with_name(f"{path.name}.new")
+    try:
+        with _archive_to(new, compress=path.suffix == ".gz") as archive:
+            _add(archive, CONTENTS, json.dumps(contents, sort_keys=True).encode())
+            for name in sorted(files):
+                _add(archive, f"files/{name}", files[name])
+            for _, part in sorted(parts.items()):
+                for file in sorted([MANIFEST, *part.manifest["files"]]):
+                    _add_file(
+                        archive, f"parts/{part.path.name}/{file}", part.file(file)
+                    )
+        new.replace(path)
+    except OSError as error:
+        raise BoardError(f"cannot write {path}: {error.strerror}") from error
+    finally:
+        new.unlink(missing_ok=True)
+    return part_key(contents)
+
+
+def import_bundle(path: Path, *, cache: Path, say: Callable[[str], None]) -> Bundle:
+    """
+    Check a bundle and put its parts into the cache, where they are found from now on.
+
+    Raises UsageError if it cannot be read, BoardError if anything in it is not right;
+    then the cache is as before.
+    """
+    with locked(cache, say=say):
+        work = Path(tempfile.mkdtemp(dir=cache / "parts", prefix=".building-"))
+        try:
+            _extract(path, work)
+            contents = _read_contents(work / CONTENTS)
+            bundle = _checked(contents, work)
+            _place(work, cache)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+        lock = cached_lock(cache)
+        for name, key in bundle.pins.items():
+            part = find_part(cache, name, key)
+            packages = part.manifest["inputs"].get("packages") if part else None
+            if packages:
+                lock = lock.with_part(name, _PACKAGES.validate_python(packages))
+        remember(cache, lock)
+    return bundle
+
+
+def _contents(
+    prepared: Sequence[Prepared], parts: Mapping[str, Part], files: Mapping[str, bytes]
+) -> dict[str, Any]:
+    digests = {name: part_key(content.hex()) for name, content in files.items()}
+    return {
+        "schema": SCHEMA,
+        "board": asdict(prepared[0].board),
+        "kernels": [one.kernel.name for one in prepared],
+        "files": digests,
+        "parts": {
+            name: {"key": part.manifest["key"], "digest": part.digest}
+            for name, part in parts.items()
+        },
+    }
+
+
+@contextmanager
+def _archive_to(path: Path, *, compress: bool) -> Iterator[tarfile.TarFile]:
+    with path.open("wb") as raw:
+        if not compress:
+            with tarfile.open(fileobj=raw, mode="w|") as archive:
+                yield archive
+            return
+        # Neither name nor time of the file: the same parts give the same bytes.
+        packed = gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0)
+        with packed, tarfile.open(fileobj=packed, mode="w|") as archive:
+            yield archive
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+    info = tarfile.TarInfo(name)
+    info.size = len(content)
+    archive.addfile(info, io.BytesIO(content))
+
+
+def _add_file(archive: tarfile.TarFile, name: str, path: Path) -> None:
+    info = tarfile.TarInfo(name)
+    info.size = path.stat().st_size
+    with path.open("rb") as file:
+        archive.addfile(info, file)
+
+
+def _extract(path: Path, work: Path) -> None:
+    """Write the files of a bundle below a directory: regular ones, whole, bounded."""
+    total = 0
+    try:
+        with tarfile.open(path, mode="r|*") as archive:
+            for count, member in enumerate(archive, 1):
+                total += max(0, member.size)
+                if total > MAX_BYTES or count > MAX_FILES:
+                    raise BoardError(f"{path}: larger than any bundle of ours")
+                opened = archive.extractfile(member) if member.isreg() else None
+                if opened is None:
+                    raise BoardError(f"{path}: {member.name!r} is no regular file")
+                _write(work / _safe(member.name), opened, size=member.size)
+    except (tarfile.TarError, EOFError, gzip.BadGzipFile) as error:
+        raise UsageError(f"{path}: not a bundle, or damaged ({error})") from error
+    except FileExistsError as error:
+        raise BoardError(f"{path}: holds {error.filename} twice") from error
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from error
+
+
+def _safe(name: str) -> PurePosixPath:
+    """Return the path of a member; BoardError if it is not one that we write."""
+    parts = name.split("/")
+    plain = all(p not in ("", ".", "..") and p.isprintable() for p in parts)
+    if plain and (
+        name == CONTENTS
+        or (len(parts) == 2 and parts[0] == "files")
+        or (len(parts) >= 3 and parts[0] == "parts" and NAME.fullmatch(parts[1]))
+    ):
+        return PurePosixPath(name)
+    raise BoardError(f"{name!r}: no place in a bundle")
+
+
+def _write(path: Path, source: IO[bytes], *, size: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("xb") as file:
+        shutil.copyfileobj(source, file)
+        if file.tell() != size:
+            raise BoardError(f"{path.name}: cut short")
+
+
+def _read_contents(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise UsageError("not a bundle: it has no bundle.json")
+    if path.stat().st_size > MAX_CONTENTS_BYTES:
+        raise BoardError("the bundle's table of contents is too large")
+    try:
+        contents = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise BoardError(
+            f"the bundle's table of contents is damaged: {error}"
+        ) from error
+    if not isinstance(contents, dict) or contents.get("schema") != SCHEMA:
+        raise BoardError("the bundle is of another version of rtscope, or damaged")
+    return contents
+
+
+def _checked(contents: Mapping[str, Any], work: Path) -> Bundle:
+    """Return what the bundle holds, after comparing every digest."""
+    try:
+        board = _BOARD.validate_python(contents["board"])
+        kernels = tuple(map(str, contents["kernels"]))
+        listed = {str(n): dict(row) for n, row in contents["parts"].items()}
+        digests = dict(contents["files"])
+    except (KeyError, TypeError, ValueError, ValidationError) as error:
+        raise BoardError(f"the bundle's contents are damaged: {error}") from error
+    found = {part.path.name: part for part in _parts(work)}
+    expected = {f"{n}-{str(row.get('key'))[:16]}": row for n, row in listed.items()}
+    if found.keys() != expected.keys():
+        raise BoardError("the bundle does not hold the parts that it lists")
+    for folder, row in expected.items():
+        if found[folder].digest != row.get("digest"):
+            raise BoardError(f"{folder} is not the part that the bundle lists")
+    files = {p.name: p.read_bytes() for p in sorted((work / "files").glob("*"))}
+    if {name: part_key(content.hex()) for name, content in files.items()} != digests:
+        raise BoardError("the bundle's files are not what it lists")
+    pins = {name: str(row["key"]) for name, row in listed.items()}
+    return Bundle(board, kernels, pins, files, part_key(contents))
+
+
+def _parts(work: Path) -> Iterator[Part]:
+    for path in sorted((work / "parts").glob("*")):
+        part = read_part(path)
+        manifest = part.manifest
+        try:
+            key = part_key(manifest["inputs"])
+            right = manifest["key"] == key and path.name == f"{part.name}-{key[:16]}"
+            for name, row in manifest["files"].items():
+                if row["runs"] and part.file(_relative(name)).is_file():
+                    part.file(name).chmod(0o755)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise BoardError(f"{path.name}: its manifest is damaged") from error
+        if not right:
+            raise BoardError(f"{path.name}: not made of what it says")
+        verify(part)
+        yield part
+
+
+def _relative(name: str) -> str:
+    if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+        raise BoardError(f"{name!r}: no place in a part")
+    return name
+
+
+def _place(work: Path, cache: Path) -> None:
+    """Move checked parts to their places; keep those that are there already."""
+    for path in sorted((work / "parts").iterdir()):
+        place = cache / "parts" / path.name
+        if not place.exists():
+            path.chmod(0o755)
+            path.rename(place)
+        elif read_part(place).digest != read_part(path).digest:
+            raise BoardError(
+                f"{path.name} is in the cache with another content: the same packages "
+                f"built to other bytes there. Delete {place}, then import again"
+            )

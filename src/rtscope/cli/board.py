@@ -1,0 +1,188 @@
+"""Virtual boards: what there is, building what they need, and bundles of it."""
+
+import json as json_text
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from rtscope.board.bundle import export_bundle, import_bundle
+from rtscope.board.cache import all_parts, cache_dir
+from rtscope.board.catalogue import Board, board_names, get_board
+from rtscope.board.kernels import kernel_names
+from rtscope.board.packages import lock_text, read_lock
+from rtscope.board.prepare import Prepared, Workshop, cached_lock, prepare_all
+from rtscope.cli.output import stderr_console, stdout_console
+from rtscope.record import write_atomically
+from rtscope.target.agentfile import agent_file
+from rtscope.units import format_duration, format_size
+
+Kernels = Annotated[
+    str | None,
+    typer.Option(help="Names or images, separated by commas; else the board's own."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+def list_boards(*, json: Json = False) -> int:
+    """List the virtual boards, and what their parts take in the cache."""
+    boards = [get_board(name) for name in board_names()]
+    if json:
+        _print_json([asdict(board) for board in boards])
+        return 0
+    table = Table(box=None, pad_edge=False)
+    for title in ("board", "models", "CPUs", "MIPS", "turn", "kernels"):
+        table.add_column(
+            title, justify="right" if title in ("CPUs", "MIPS") else "left"
+        )
+    for board in boards:
+        table.add_row(
+            board.name,
+            f"{board.title}, {board.arch}",
+            str(board.cpus),
+            f"{board.mips:g}",
+            _turn(board),
+            ", ".join(board.kernels),
+        )
+    stdout_console().print(table)
+    _print_cache(stderr_console())
+    return 0
+
+
+def show(
+    name: Annotated[str, typer.Argument(help="The board: pc, jh7110 or rpi3.")],
+    *,
+    json: Json = False,
+) -> int:
+    """Show a board: its machine, its time, what it models and what it leaves out."""
+    board = get_board(name)
+    if json:
+        _print_json(asdict(board))
+        return 0
+    lines = [
+        f"{board.name}: {board.title}",
+        f"machine   QEMU {board.machine}, CPU {board.cpu}, {board.memory} of memory",
+        f"time      {board.cpus} CPUs share {board.mips:g} million instructions per "
+        f"virtual second; turns of {_turn(board)}",
+        f"kernels   {', '.join(kernel_names(board.arch))}, or an image",
+        *_listed("models", board.models),
+        *_listed("lacks", board.leaves_out),
+    ]
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 0
+
+
+def build(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Boards; all of them if none is named.")
+    ] = None,
+    *,
+    kernel: Kernels = None,
+    locked: Annotated[
+        Path | None,
+        typer.Option(help="Use exactly the packages of this lock file, or fail."),
+    ] = None,
+    save_lock: Annotated[
+        Path | None, typer.Option(help="Write the packages that were used here.")
+    ] = None,
+    upgrade: Annotated[
+        bool, typer.Option(help="Take what the archive has now, if that is newer.")
+    ] = False,
+) -> int:
+    """Fetch and build what boards need, once; a second call finds it done."""
+    shop = _workshop(locked=locked, upgrade=upgrade)
+    for name in names or board_names():
+        board = get_board(name)
+        for prepared in prepare_all(board, _kernels(kernel, board), workshop=shop):
+            _print_prepared(prepared)
+    if save_lock is not None:
+        used = shop.lock or cached_lock(shop.cache)
+        write_atomically(save_lock, lock_text(used).encode())
+    _print_cache(stderr_console())
+    return 0
+
+
+def export(
+    name: Annotated[str, typer.Argument(help="The board.")],
+    *,
+    to: Annotated[Path, typer.Option(help="The file: NAME.tar, or NAME.tar.gz.")],
+    kernel: Kernels = None,
+    add: Annotated[
+        list[Path] | None, typer.Option(help="A file to add, such as a campaign.")
+    ] = None,
+) -> int:
+    """Write everything that a board's results depend on into one file."""
+    board = get_board(name)
+    prepared = prepare_all(board, _kernels(kernel, board), workshop=_workshop())
+    files = {path.name: path.read_bytes() for path in add or []}
+    digest = export_bundle(to, prepared, files=files)
+    sys.stdout.write(f"{digest}  {to}\n")
+    return 0
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(help="What rtscope board export wrote.")],
+) -> int:
+    """Put the parts of a bundle into the cache, after checking all of its digests.
+
+    A bundle holds programs that run here: import those of people you trust.
+    """
+    bundle = import_bundle(file, cache=_workshop().cache, say=_say)
+    sys.stdout.write(
+        f"{bundle.digest}  {bundle.board.name} with {', '.join(bundle.kernels)}\n"
+    )
+    return 0
+
+
+def _workshop(*, locked: Path | None = None, upgrade: bool = False) -> Workshop:
+    return Workshop(
+        cache=cache_dir(os.environ),
+        agent=agent_file,
+        lock=read_lock(locked) if locked else None,
+        upgrade=upgrade,
+        say=_say,
+    )
+
+
+def _say(text: str) -> None:
+    print(f"rtscope: {text}", file=sys.stderr)
+
+
+def _kernels(option: str | None, board: Board) -> list[str]:
+    return [k for k in (option or ",".join(board.kernels)).split(",") if k]
+
+
+def _print_prepared(prepared: Prepared) -> None:
+    board, kernel = prepared.board, prepared.kernel
+    release = kernel.release or "an image of yours"
+    sys.stdout.write(
+        f"{board.name}: {kernel.name} ({release}), QEMU {prepared.qemu.version}\n"
+    )
+
+
+def _print_cache(console: Console) -> None:
+    cache = cache_dir(os.environ)
+    parts = all_parts(cache)
+    total = sum(part.size_bytes for part in parts)
+    console.print(f"{len(parts)} parts, {format_size(total)}, in {cache}", markup=False)
+    for part in parts:
+        console.print(f"{format_size(part.size_bytes):>10}  {part.name}", markup=False)
+
+
+def _print_json(value: object) -> None:
+    sys.stdout.write(json_text.dumps(value, indent=2) + "\n")
+
+
+def _turn(board: Board) -> str:
+    if board.turn_ns is None:
+        return "–"  # noqa: RUF001 -- an en dash is what tables use for "nothing here"
+    return f"{format_duration(board.turn_ns)} ({board.turn_instructions} instructions)"
+
+
+def _listed(title: str, texts: tuple[str, ...]) -> list[str]:
+    return [f"{title if at == 0 else '':<9} - {t}" for at, t in enumerate(texts)]

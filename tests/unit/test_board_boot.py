@@ -1,0 +1,158 @@
+"""How a board is booted, and how what it sent is read."""
+
+import io
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rtscope.board.catalogue import get_board
+from rtscope.board.initrd import Job, job_archive, write_initrd
+from rtscope.board.qemu import (
+    Boot,
+    Qemu,
+    command_line,
+    own_qemu,
+    turns_by_plugin,
+    turns_by_pulse,
+)
+from rtscope.board.results import read_results
+from rtscope.board.sourcekernel import refuse_differences
+from rtscope.errors import BoardError, UsageError
+
+QEMU = Qemu(("qemu",), version="10", digest="")
+
+
+def _boot(*turns: str) -> Boot:
+    return Boot(
+        kernel=Path("/r/kernel"),
+        initrd=Path("/r/initrd"),
+        console=Path("/r/a,b"),
+        results=Path("/r/results"),
+        seed=7,
+        turns=turns,
+    )
+
+
+def test_nothing_of_the_host_reaches_the_guest() -> None:
+    line = " ".join(command_line(QEMU, get_board("pc"), _boot("-plugin", "t.so")))
+
+    for part in (
+        "-icount shift=1,sleep=off,align=off",
+        "-rtc base=2026-01-01,clock=vm",
+        "-seed 7",
+        "-nodefaults",
+        "-nic none",
+        "thread=single,tb-size=256",
+        "nokaslr norandmaps",
+    ):
+        assert part in line
+    for word in ("-drive", "-hda", "-fsdev", "-virtfs", "-monitor", "-netdev"):
+        assert word not in line
+
+
+def test_a_comma_in_a_path_does_not_end_an_option() -> None:
+    line = command_line(QEMU, get_board("pc"), _boot("-plugin", "t.so"))
+
+    assert "file,id=console,path=/r/a,,b" in line
+
+
+def test_several_cpus_with_unbounded_turns_are_refused_with_the_reason() -> None:
+    with pytest.raises(UsageError, match="no machine has"):
+        command_line(QEMU, get_board("jh7110"), _boot())
+
+
+def test_one_cpu_needs_no_turns() -> None:
+    board = replace(get_board("pc"), cpus=1)
+
+    assert turns_by_pulse(board) == ()
+    assert "-plugin" not in command_line(QEMU, board, _boot())
+
+
+def test_turns_are_as_long_as_the_board_says() -> None:
+    board = get_board("pc")
+
+    assert turns_by_plugin(Path("/t.so"), board) == ("-plugin", "/t.so,slice=2500")
+    assert turns_by_pulse(board)[-1].endswith("interval=5")
+
+
+def test_an_own_qemu_must_exist(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such file"):
+        own_qemu(tmp_path / "qemu")
+
+
+def test_an_initrd_is_its_archives_in_order(tmp_path: Path) -> None:
+    digest = write_initrd(tmp_path / "i", [b"base", b"job"])
+
+    assert (tmp_path / "i").read_bytes() == b"basejob"
+    assert len(digest) == 64
+
+
+def test_a_job_asks_for_its_disk_with_a_file() -> None:
+    assert b"job/disk" not in job_archive(Job("true"), results="hvc0")
+    assert b"job/disk" in job_archive(Job("true", disk=True), results="hvc0")
+
+
+def _sent(path: Path, **files: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        folder = tarfile.TarInfo(".")
+        folder.type = tarfile.DIRTYPE
+        archive.addfile(folder)
+        for name, content in files.items():
+            info = tarfile.TarInfo(f"./{name}")
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+        end = archive.offset
+    path.write_bytes(buffer.getvalue()[: end + 2 * tarfile.BLOCKSIZE])
+    return path.read_bytes()
+
+
+def test_what_a_board_sent_is_read(tmp_path: Path) -> None:
+    _sent(tmp_path / "r", a=b"1", b=bytes(600))
+
+    assert read_results(tmp_path / "r") == {"a": b"1", "b": bytes(600)}
+
+
+@pytest.mark.parametrize("lost", [1, 512, 1024, 1600, 2600])
+def test_results_that_are_cut_short_are_refused(tmp_path: Path, lost: int) -> None:
+    content = _sent(tmp_path / "r", a=b"x" * 512, b=b"y" * 600)
+    (tmp_path / "r").write_bytes(content[:-lost])
+
+    with pytest.raises(BoardError, match=r"cut short|damaged"):
+        read_results(tmp_path / "r")
+
+
+def test_results_with_bytes_lost_in_the_middle_are_refused(tmp_path: Path) -> None:
+    content = _sent(tmp_path / "r", a=b"x" * 512, b=b"y" * 600)
+    (tmp_path / "r").write_bytes(content[:1100] + content[1200:])
+
+    with pytest.raises(BoardError, match=r"cut short|damaged"):
+        read_results(tmp_path / "r")
+
+
+def test_no_results_are_no_empty_results(tmp_path: Path) -> None:
+    (tmp_path / "r").touch()
+
+    with pytest.raises(BoardError, match="no results"):
+        read_results(tmp_path / "r")
+
+
+def test_a_link_sent_by_a_board_is_not_followed(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "r", "w") as archive:
+        link = tarfile.TarInfo("x")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+
+    assert read_results(tmp_path / "r") == {}
+
+
+def test_a_symbol_that_became_another_is_refused_by_name() -> None:
+    wanted = "CONFIG_PREEMPT_RT=y\n# CONFIG_PCI is not set\n"
+
+    refuse_differences(wanted, "CONFIG_PREEMPT_RT=y\nCONFIG_OTHER=y\n")
+    with pytest.raises(BoardError, match=r"CONFIG_PREEMPT_RT=y \(became n\)"):
+        refuse_differences(wanted, "CONFIG_OTHER=y\n")
+    with pytest.raises(BoardError, match=r"CONFIG_PCI=n \(became y\)"):
+        refuse_differences(wanted, "CONFIG_PREEMPT_RT=y\nCONFIG_PCI=y\n")

@@ -1,0 +1,238 @@
+"""Bundles: the same bytes for the same parts, and nothing in one is believed."""
+
+import io
+import json
+import tarfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rtscope.board.bundle import export_bundle, import_bundle
+from rtscope.board.cache import all_parts, build_part, locked
+from rtscope.board.catalogue import get_board
+from rtscope.board.kernels import kernel_of_part
+from rtscope.board.prepare import Prepared, cached_lock
+from rtscope.board.qemu import Qemu
+from rtscope.errors import BoardError, UsageError
+
+PACKAGE = {
+    "name": "qemu",
+    "version": "1",
+    "arch": "amd64",
+    "url": "http://x/q.deb",
+    "size_bytes": 1,
+    "sha256": "a" * 64,
+}
+
+
+def silent(_text: str) -> None:
+    pass
+
+
+def _prepared(cache: Path) -> Prepared:
+    def qemu(work: Path) -> Mapping[str, Any]:
+        (work / "bin").mkdir()
+        (work / "bin" / "q").write_text("#!/bin/sh\n")
+        (work / "bin" / "q").chmod(0o755)
+        return {}
+
+    def kernel(work: Path) -> Mapping[str, Any]:
+        (work / "kernel").write_text("k")
+        return {"release": "6.12"}
+
+    inputs = {"packages": [PACKAGE], "recipe": 1}
+    with locked(cache, say=silent):
+        parts = (
+            build_part(cache, "qemu-x86_64", inputs=inputs, build=qemu),
+            build_part(cache, "kernel-k-x86_64", inputs={"image": "k"}, build=kernel),
+        )
+    return Prepared(
+        get_board("pc"),
+        Qemu((), version="1", digest=""),
+        kernel_of_part(parts[1], "k"),
+        archives=(),
+        parts=parts,
+    )
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    path = tmp_path / "b.tar"
+    export_bundle(path, [_prepared(tmp_path / "from")], files={"c.toml": b"x"})
+    return path
+
+
+def _rewrite(
+    path: Path, change: Callable[[str, bytes], bytes | None], *extra: tarfile.TarInfo
+) -> None:
+    """Write a bundle again with other contents; None leaves a member out."""
+    with tarfile.open(path) as old:
+        members = {m.name: opened.read() for m in old if (opened := old.extractfile(m))}
+    with tarfile.open(path, "w") as new:
+        for name, content in members.items():
+            changed = change(name, content)
+            if changed is not None:
+                info = tarfile.TarInfo(name)
+                info.size = len(changed)
+                new.addfile(info, io.BytesIO(changed))
+        for info in extra:
+            new.addfile(info, io.BytesIO(bytes(info.size)))
+
+
+def test_what_was_exported_is_imported(tmp_path: Path, bundle: Path) -> None:
+    got = import_bundle(bundle, cache=tmp_path / "to", say=silent)
+
+    assert got.board == get_board("pc")
+    assert (got.kernels, got.files) == (("k",), {"c.toml": b"x"})
+    there = {part.path.name: part.digest for part in all_parts(tmp_path / "to")}
+    assert there == {p.path.name: p.digest for p in all_parts(tmp_path / "from")}
+    assert set(got.pins) == {"qemu-x86_64", "kernel-k-x86_64"}
+    assert list(cached_lock(tmp_path / "to").parts) == ["qemu-x86_64"]
+
+
+@pytest.mark.parametrize("ending", [".tar", ".tar.gz"])
+def test_the_same_parts_give_the_same_bytes(tmp_path: Path, ending: str) -> None:
+    digests = {
+        export_bundle(
+            tmp_path / f"{name}{ending}", [_prepared(tmp_path / name)], files={}
+        )
+        for name in ("a", "b")
+    }
+
+    assert len(digests) == 1
+    one, two = ((tmp_path / f"{name}{ending}").read_bytes() for name in ("a", "b"))
+    assert one == two
+    imported = import_bundle(tmp_path / f"a{ending}", cache=tmp_path / "c", say=silent)
+    assert {imported.digest} == digests
+
+
+def test_importing_twice_changes_nothing(tmp_path: Path, bundle: Path) -> None:
+    one = import_bundle(bundle, cache=tmp_path / "to", say=silent)
+    two = import_bundle(bundle, cache=tmp_path / "to", say=silent)
+
+    assert one == two
+
+
+def test_a_changed_part_in_the_cache_is_not_exported(tmp_path: Path) -> None:
+    prepared = _prepared(tmp_path)
+    prepared.parts[0].file("bin/q").write_text("other")
+
+    with pytest.raises(BoardError, match="was changed"):
+        export_bundle(tmp_path / "b.tar", [prepared], files={})
+
+    assert not (tmp_path / "b.tar").exists()
+
+
+def _special(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type = kind
+    info.linkname = target
+    return info
+
+
+PART = "parts/qemu-x86_64-0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        _special("../escaped", tarfile.REGTYPE),
+        _special("/escaped", tarfile.REGTYPE),
+        _special(f"{PART}/../../../escaped", tarfile.REGTYPE),
+        _special("parts/qemu/x", tarfile.REGTYPE),
+        _special("files/a/b", tarfile.REGTYPE),
+        _special("elsewhere", tarfile.REGTYPE),
+        _special(f"{PART}/l", tarfile.SYMTYPE, "/etc/passwd"),
+        _special(f"{PART}/h", tarfile.LNKTYPE, "bundle.json"),
+        _special(f"{PART}/d", tarfile.CHRTYPE),
+        _special(f"{PART}/f", tarfile.FIFOTYPE),
+        _special(f"{PART}", tarfile.DIRTYPE),
+        _special("bundle.json", tarfile.REGTYPE),
+        _special(f"{PART}/unlisted", tarfile.REGTYPE),
+    ],
+    ids=lambda m: f"{m.type!r} {m.name}",
+)
+def test_a_hostile_member_is_refused_and_leaves_nothing(
+    tmp_path: Path, bundle: Path, member: tarfile.TarInfo
+) -> None:
+    _rewrite(bundle, lambda _name, content: content, member)
+    cache = tmp_path / "to"
+
+    with pytest.raises(BoardError):
+        import_bundle(bundle, cache=cache, say=silent)
+
+    assert list((cache / "parts").iterdir()) == []
+    assert not list(tmp_path.rglob("escaped"))
+
+
+def test_a_size_beyond_all_bounds_is_refused_before_it_is_written(
+    tmp_path: Path, bundle: Path
+) -> None:
+    huge = tarfile.TarInfo("files/huge")
+    huge.size = 5 << 30
+    with tarfile.open(bundle, "w") as archive:
+        archive.addfile(huge)
+
+    with pytest.raises(BoardError, match="larger than any"):
+        import_bundle(bundle, cache=tmp_path / "to", say=silent)
+
+
+@pytest.mark.parametrize("ending", ["/bin/q", "/kernel", "/manifest.json", "c.toml"])
+def test_one_changed_byte_is_refused(tmp_path: Path, bundle: Path, ending: str) -> None:
+    def change(name: str, content: bytes) -> bytes:
+        return content[:-1] + b"!" if name.endswith(ending) else content
+
+    _rewrite(bundle, change)
+
+    with pytest.raises(BoardError):
+        import_bundle(bundle, cache=tmp_path / "to", say=silent)
+    assert list((tmp_path / "to" / "parts").iterdir()) == []
+
+
+@pytest.mark.parametrize("ending", ["/bin/q", "/manifest.json", "c.toml"])
+def test_a_missing_file_is_refused(tmp_path: Path, bundle: Path, ending: str) -> None:
+    _rewrite(bundle, lambda name, body: None if name.endswith(ending) else body)
+
+    with pytest.raises(BoardError):
+        import_bundle(bundle, cache=tmp_path / "to", say=silent)
+
+
+def test_a_part_that_another_key_was_put_on_is_refused(
+    tmp_path: Path, bundle: Path
+) -> None:
+    def change(name: str, content: bytes) -> bytes:
+        if not name.endswith("manifest.json"):
+            return content
+        return json.dumps({**json.loads(content), "inputs": {}}).encode()
+
+    _rewrite(bundle, change)
+
+    with pytest.raises(BoardError, match="not made of what it says"):
+        import_bundle(bundle, cache=tmp_path / "to", say=silent)
+
+
+@pytest.mark.parametrize("length", [0, 100, 5000])
+def test_a_bundle_that_was_cut_short_is_refused(
+    tmp_path: Path, bundle: Path, length: int
+) -> None:
+    bundle.write_bytes(bundle.read_bytes()[:length])
+
+    with pytest.raises((UsageError, BoardError)):
+        import_bundle(bundle, cache=tmp_path / "to", say=silent)
+
+
+def test_a_missing_bundle_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="No such file"):
+        import_bundle(tmp_path / "none", cache=tmp_path / "to", say=silent)
+
+
+def test_one_s_own_qemu_is_not_exported(tmp_path: Path) -> None:
+    prepared = _prepared(tmp_path)
+    own = Prepared(
+        prepared.board, prepared.qemu, prepared.kernel, (), prepared.parts[1:]
+    )
+
+    with pytest.raises(UsageError, match="--qemu"):
+        export_bundle(tmp_path / "b.tar", [own], files={})

@@ -1,0 +1,138 @@
+"""Parts of boards: complete or absent, found again, and never changed unnoticed."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rtscope.board.cache import (
+    all_parts,
+    build_part,
+    cache_dir,
+    find_part,
+    locked,
+    part_key,
+    read_part,
+    verify,
+)
+from rtscope.errors import BoardError
+
+
+def silent(_text: str) -> None:
+    pass
+
+
+def one_file(work: Path) -> Mapping[str, Any]:
+    (work / "a").write_text("1")
+    return {"note": 1}
+
+
+def test_the_cache_is_where_the_specification_says() -> None:
+    assert cache_dir({"XDG_CACHE_HOME": "/c", "HOME": "/h"}) == Path("/c/rtscope")
+    assert cache_dir({"XDG_CACHE_HOME": "c", "HOME": "/h"}) == Path("/h/.cache/rtscope")
+    assert cache_dir({"HOME": "/h"}) == Path("/h/.cache/rtscope")
+
+
+def test_a_part_is_built_once(tmp_path: Path) -> None:
+    def never(_work: Path) -> Mapping[str, Any]:
+        raise AssertionError
+
+    with locked(tmp_path, say=silent):
+        part = build_part(tmp_path, "p", inputs={"x": 1}, build=one_file)
+        again = build_part(tmp_path, "p", inputs={"x": 1}, build=never)
+
+    assert part == again
+    assert part.file("a").read_text() == "1"
+    assert part.size_bytes == 1
+    assert all_parts(tmp_path) == [part]
+
+
+def test_other_inputs_give_another_part(tmp_path: Path) -> None:
+    with locked(tmp_path, say=silent):
+        one = build_part(tmp_path, "p", inputs={"x": 1}, build=one_file)
+        two = build_part(tmp_path, "p", inputs={"x": 2}, build=one_file)
+
+    assert one.path != two.path
+    assert one.digest == two.digest
+
+
+def test_a_failed_build_leaves_nothing(tmp_path: Path) -> None:
+    def fails(work: Path) -> Mapping[str, Any]:
+        one_file(work)
+        raise BoardError("no")
+
+    with locked(tmp_path, say=silent), pytest.raises(BoardError, match="no"):
+        build_part(tmp_path, "p", inputs={}, build=fails)
+
+    assert list((tmp_path / "parts").iterdir()) == []
+
+
+def test_what_a_killed_builder_left_is_cleared_away(tmp_path: Path) -> None:
+    left = tmp_path / "parts" / ".building-xyz"
+    left.mkdir(parents=True)
+    (left / "half").touch()
+
+    with locked(tmp_path, say=silent):
+        pass
+
+    assert not left.exists()
+
+
+def test_a_second_builder_says_that_it_waits(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    class Stop(Exception):
+        pass
+
+    def stop(text: str) -> None:
+        said.append(text)
+        raise Stop
+
+    with locked(tmp_path, say=silent), pytest.raises(Stop), locked(tmp_path, say=stop):
+        pass
+
+    assert "waiting" in said[0]
+
+
+@pytest.mark.parametrize("change", ["content", "mode", "more", "less"])
+def test_a_changed_part_is_noticed(tmp_path: Path, change: str) -> None:
+    with locked(tmp_path, say=silent):
+        part = build_part(tmp_path, "p", inputs={}, build=one_file)
+    verify(part)
+
+    match change:
+        case "content":
+            part.file("a").write_text("2")
+        case "mode":
+            part.file("a").chmod(0o755)
+        case "more":
+            part.file("b").touch()
+        case _:
+            part.file("a").unlink()
+
+    with pytest.raises(BoardError, match="was changed"):
+        verify(part)
+
+
+def test_a_part_holds_no_links(tmp_path: Path) -> None:
+    def link(work: Path) -> Mapping[str, Any]:
+        (work / "l").symlink_to("/etc/passwd")
+        return {}
+
+    with locked(tmp_path, say=silent), pytest.raises(BoardError, match="regular"):
+        build_part(tmp_path, "p", inputs={}, build=link)
+
+
+def test_a_damaged_manifest_says_what_to_delete(tmp_path: Path) -> None:
+    with locked(tmp_path, say=silent):
+        part = build_part(tmp_path, "p", inputs={}, build=one_file)
+    part.file("manifest.json").write_text("{")
+
+    with pytest.raises(BoardError, match="delete it"):
+        read_part(part.path)
+
+
+def test_nothing_is_found_where_nothing_was_built(tmp_path: Path) -> None:
+    assert find_part(tmp_path, "p", part_key({})) is None
+    assert all_parts(tmp_path) == []
