@@ -115,20 +115,18 @@ def _pack_modules(
     names: Sequence[str], folders: Sequence[Path], *, work: Path
 ) -> bytes:
     entries: dict[str, cpio.Entry] = {}
-    for name in names:
+    order = ""
+    for line in names:
+        name, _, parameters = line.partition(" ")
         content = _module(name, folders)
         loose = work / f"{name}.ko"
         loose.write_bytes(content)
-        late = [
-            need
-            for need in elf.module_needs(loose)
-            if f"lib/modules/{need}.ko" not in entries
-        ]
+        needs = [f"lib/modules/{need}.ko" for need in elf.module_needs(loose)]
         loose.unlink()
-        if late:
+        if late := [need for need in needs if need not in entries]:
             raise BoardError(f"{name} needs {', '.join(late)} to be inserted before it")
         entries[f"lib/modules/{name}.ko"] = cpio.File(content)
-    order = "".join(f"{name}.ko\n" for name in names)
+        order += f"{name}.ko {parameters}\n"
     entries["lib/modules/order"] = cpio.File(order.encode())
     return cpio.pack(entries)
 
