@@ -15,7 +15,6 @@ from rtscope.board.qemu import (
     command_line,
     own_qemu,
     turns_by_plugin,
-    turns_by_pulse,
 )
 from rtscope.board.results import read_results
 from rtscope.board.sourcekernel import refuse_differences
@@ -66,7 +65,6 @@ def test_several_cpus_with_unbounded_turns_are_refused_with_the_reason() -> None
 def test_one_cpu_needs_no_turns() -> None:
     board = replace(get_board("pc"), cpus=1)
 
-    assert turns_by_pulse(board) == ()
     assert "-plugin" not in command_line(QEMU, board, _boot())
 
 
@@ -74,7 +72,6 @@ def test_turns_are_as_long_as_the_board_says() -> None:
     board = get_board("pc")
 
     assert turns_by_plugin(Path("/t.so"), board) == ("-plugin", "/t.so,slice=2500")
-    assert turns_by_pulse(board)[-1].endswith("interval=5")
 
 
 def test_an_own_qemu_must_exist(tmp_path: Path) -> None:

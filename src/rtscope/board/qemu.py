@@ -99,21 +99,6 @@ def turns_by_plugin(plugin: Path, board: Board) -> tuple[str, ...]:
     return ("-plugin", f"{_escaped(plugin)},slice={board.turn_instructions}")
 
 
-def turns_by_pulse(board: Board) -> tuple[str, ...]:
-    """
-    Return options that bound turns without a plugin, by a timer that does nothing.
-
-    Two to three times slower; turns are in whole microseconds of virtual time.
-    """
-    if board.cpus == 1 or board.turn_ns is None:
-        return ()
-    interval_us = max(1, board.turn_ns // 1000)
-    return (
-        *("-netdev", "hubport,id=none,hubid=0"),
-        *("-object", f"filter-buffer,id=turns,netdev=none,interval={interval_us}"),
-    )
-
-
 def command_line(qemu: Qemu, board: Board, boot: Boot) -> tuple[str, ...]:
     """Return what to type to boot; UsageError for several CPUs with unbounded turns."""
     if board.cpus > 1 and not boot.turns:
