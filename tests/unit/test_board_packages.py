@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.board.aptroot import parse_printed
+from rtscope import process
+from rtscope.board.aptroot import fetch, parse_printed
 from rtscope.board.packages import NO_LOCK, Package, lock_text, read_lock
 from rtscope.errors import BoardError, UsageError
 
@@ -75,3 +76,29 @@ def test_a_damaged_lock_file_is_refused_by_key(
 def test_a_missing_lock_file_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file"):
         read_lock(tmp_path / "none")
+
+
+def test_a_package_that_the_archive_no_longer_has_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages = [
+        Package(name, "1.0", "amd64", f"http://x/{name}.deb", 1, SHA)
+        for name in ("there", "gone")
+    ]
+
+    def refuse(_argv: object, *, timeout_s: float) -> process.Completed:
+        said = f"E: Failed to fetch {packages[1].url}  404  Not Found [IP: 1]"
+        return process.Completed(100, b"", f"{timeout_s and said}\n")
+
+    monkeypatch.setattr(process, "run", refuse)
+
+    with pytest.raises(BoardError, match=r"no longer has gone 1\.0 .*board import"):
+        fetch(packages, tmp_path, say=lambda _text: None)
+
+
+def test_a_package_that_was_fetched_is_not_fetched_again(tmp_path: Path) -> None:
+    file = tmp_path / f"{SHA}.deb"
+    file.touch()
+
+    package = Package("a", "1", "all", "http://x/a.deb", 1, SHA)
+    assert fetch([package], tmp_path, say=lambda _text: None) == [file]

@@ -137,7 +137,8 @@ def _fetch_all(wanted: Sequence[tuple[Package, Path]]) -> None:
     try:
         _run(argv, patience_s=FETCH_PATIENCE_S)
     except BoardError as error:
-        gone = [p for p, _ in wanted if "404" in str(error) and p.url in str(error)]
+        # "E: Failed to fetch URL  404  Not Found [IP: ...]"
+        gone = [p for p, _ in wanted if f"{p.url} 404" in str(error)]
         if not gone:
             raise
         raise BoardError(
