@@ -191,7 +191,7 @@ def _commands() -> Iterator[str]:
     yield "Results go to standard output, everything else to standard error."
     yield "What the exit status means is in [exit-status.md](exit-status.md)."
     group: Any = typer.main.get_command(cli.app)
-    for name, command in group.commands.items():
+    for name, command in _verbs(group):
         arguments = [p for p in command.params if p.param_type_name == "argument"]
         options = [p for p in command.params if p.param_type_name == "option"]
         usage = " ".join(["rtscope", name, *map(_placeholder, arguments), "[OPTIONS]"])
@@ -203,6 +203,15 @@ def _commands() -> Iterator[str]:
             yield f"| {_option(option)} | {_cell(option.help or '')} |"
     yield ""
     yield "What may be measured is also said by [the campaign file](campaign.md)."
+
+
+def _verbs(group: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Return every command with its whole name, also those below another."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _verbs(command, f"{name} ")
+        else:
+            yield f"{prefix}{name}", command
 
 
 def _placeholder(argument: Any) -> str:
