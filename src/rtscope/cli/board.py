@@ -49,7 +49,8 @@ def list_boards(*, json: Json = False) -> int:
             _turn(board),
             ", ".join(board.kernels),
         )
-    stdout_console().print(table)
+    with stdout_console() as console:
+        console.print(table)
     _print_cache(stderr_console())
     return 0
 
