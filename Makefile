@@ -8,9 +8,9 @@ NATIVE := $(patsubst armv8l,armv7l,$(shell uname -m))
 PYTEST := $(PY) -m pytest -q
 
 # -n 2: a test run must not be slower on a machine of two CPUs than on one.
-FAST_TESTS := tests/unit tests/cli tests/golden tests/test_layers.py
+FAST_TESTS := tests/unit tests/cli tests/golden tests/plugin tests/test_layers.py
 SCRIPTS    := setup/packages setup/environment .ci/run
-C_FILES    := $(wildcard agent/*.[ch] agent/tests/*.[ch])
+C_FILES    := $(wildcard agent/*.[ch] agent/tests/*.[ch] plugin/*.[ch])
 
 help:                 ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1 \t/p' Makefile | expand -t 10
@@ -21,6 +21,7 @@ run: agent-native     ## measure this machine for about two minutes, and show th
 
 check: style types    ## all that a commit has to pass, without measuring: under a minute
 	$(PYTEST) -n 2 -m "not system" $(FAST_TESTS)
+	@$(MAKE) -s -C plugin WERROR=1
 	@$(MAKE) -s -C agent check WERROR=1
 	@$(MAKE) -s -C agent check WERROR=1 SAN=address,undefined
 	@$(MAKE) -s -C agent check WERROR=1 SAN=thread
@@ -50,8 +51,12 @@ docs: .venv/.stamp-dev ## generate docs/reference from the program
 agent: .venv/.stamp-run ## build the agent for all four architectures
 	@$(MAKE) --no-print-directory -C agent all
 
+plugin: .venv/.stamp-run ## build the plugin that virtual boards run under
+	@$(MAKE) --no-print-directory -C plugin
+
 clean:                ## remove what was built; .venv and measured records stay
 	@$(MAKE) -s -C agent clean
+	@$(MAKE) -s -C plugin clean
 	rm -rf build .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 style: .venv/.stamp-dev
@@ -85,5 +90,5 @@ endif
 .venv/.stamp-dev: $(NEEDED) | packages-check
 	@PYTHON='$(PYTHON)' setup/environment dev
 
-.PHONY: help run check test fmt bench golden docs agent clean style types \
+.PHONY: help run check test fmt bench golden docs agent plugin clean style types \
 	agent-native FORCE

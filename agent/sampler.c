@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "marker.h"
+
 #ifndef SAMPLER_STACK_BYTES
 #define SAMPLER_STACK_BYTES (64 * 1024) /* sanitizers need more */
 #endif
@@ -65,6 +67,7 @@ static void __attribute__((noinline)) note_bad(struct sampler *s, int64_t expiry
 		.wake_ns = wake_ns,
 	};
 
+	marker_candidate((uint64_t)(wake_ns - expiry_ns), w.seq);
 	worst_offer(&s->worst, w);
 	if (new_maximum)
 		publish_record(&s->progress, &w);

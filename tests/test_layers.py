@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "filereader": {"reading", "errors"},
     "process": {"errors"},
     "contract": {"errors"},
+    "trace": {"errors"},
     "caveats": set(),
     "record": {"errors", "contract", "caveats"},
     "klog": {"caveats", "contract"},

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * arch - what the plugin must know of an architecture: the agent's marker, where the
+ * interrupt-enable flag is, and which instructions may change it.
+ */
+#ifndef ARCH_H
+#define ARCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ARCH_INSTRUCTION_BYTES 16
+
+/* The first bytes of an instruction; the rest is zero. */
+struct instruction {
+	uint8_t byte[ARCH_INSTRUCTION_BYTES];
+	size_t size;
+};
+
+struct arch {
+	const char *name;               /* as QEMU says it */
+	const char *latency, *sequence; /* registers of the marker */
+	bool (*is_marker)(const struct instruction *i);
+	/* Interrupts may be found changed where a block with such an instruction begins,
+	 * or where the next one does: entries into the kernel have one too. */
+	bool (*may_switch_interrupts)(const struct instruction *i);
+	const char *flags; /* the register with the interrupt flag */
+	uint64_t flag;
+	bool flag_masks; /* set: interrupts are off */
+};
+
+/* NULL: an architecture without boards. */
+const struct arch *arch_find(const char *name);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * blocks - what is known of a translated block, kept as long as QEMU runs.
+ *
+ * QEMU translates the same block many times (it drops all translations when their
+ * memory is full); equal blocks share one entry, so that memory does not grow with them.
+ */
+#ifndef BLOCKS_H
+#define BLOCKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct block {
+	uint64_t address;
+	unsigned int instructions;
+	bool changes_state; /* may find or leave the CPU's state changed: see state.h */
+};
+
+const struct block *blocks_intern(struct block block);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cpus.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct cpu nobody;
+
+struct cpus cpus = { .now = &nobody, .turn_ends = UINT64_MAX };
+
+void cpus_init(uint64_t slice)
+{
+	cpus.slice = slice;
+}
+
+void cpus_add(unsigned int index)
+{
+	if (index >= CPUS_MAX) {
+		fprintf(stderr, "rtscope-plugin: more than %d CPUs\n", CPUS_MAX);
+		exit(1);
+	}
+	cpus.cpu[index] = (struct cpu){
+		.identity = current_cpu,
+		.look = true,
+		.interrupts = 0, /* so every CPU comes out of its reset */
+		.preempt = -1,
+		.task = UINT64_MAX,
+	};
+	if (index >= cpus.count)
+		cpus.count = index + 1;
+}
+
+static uint64_t turn_so_far(const struct cpu *cpu)
+{
+	return cpu == cpus.now ? cpus.executed - cpus.turn_began : 0;
+}
+
+uint64_t cpus_executed(const struct cpu *cpu)
+{
+	return cpu->executed + turn_so_far(cpu);
+}
+
+static void renew_turn(void)
+{
+	cpus.turn_ends = cpus.slice ? cpus.executed + cpus.slice : UINT64_MAX;
+}
+
+void cpus_begin_turn(void *identity)
+{
+	struct cpu *next = cpus.cpu;
+
+	while (next < cpus.cpu + cpus.count && next->identity != identity)
+		next++;
+	if (next == cpus.cpu + cpus.count) {
+		fprintf(stderr,
+			"rtscope-plugin: a CPU executes that was not announced\n");
+		exit(1);
+	}
+	cpus.now->executed = cpus_executed(cpus.now);
+	cpus.now = next;
+	cpus.turn_began = cpus.executed;
+	renew_turn();
+}
+
+/* If no other CPU wants to run, the same one goes on, with a new turn. */
+void cpus_end_turn(void)
+{
+	cpus.turns_ended++;
+	cpu_exit(cpus.now->identity);
+	renew_turn();
+}

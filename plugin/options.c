@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_RING (UINT64_C(1) << 28) /* 4 GiB */
+
+static bool parse_number(const char *text, uint64_t low, uint64_t high, uint64_t *out)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*out = strtoull(text, &end, 0);
+	return !errno && !*end && *out >= low && *out <= high;
+}
+
+static bool parse_window(const char *text, struct options *o)
+{
+	struct window *w = &o->window[o->windows];
+	char first[24];
+	size_t length = strcspn(text, ":");
+
+	if (!text[length] || length >= sizeof(first) || o->windows == OPTIONS_WINDOWS)
+		return false;
+	memcpy(first, text, length);
+	first[length] = '\0';
+	if (!parse_number(first, 0, INT64_MAX, &w->first) ||
+	    !parse_number(text + length + 1, w->first, INT64_MAX, &w->last))
+		return false;
+	if (o->windows && w->first <= o->window[o->windows - 1].last)
+		return false;
+	o->windows++;
+	return true;
+}
+
+static bool parse_place(const char *text, struct place *p)
+{
+	size_t length = strcspn(text, "@");
+	char *end;
+
+	if (!length || length >= sizeof(p->name))
+		return false;
+	memcpy(p->name, text, length);
+	p->name[length] = '\0';
+	p->bytes = 8;
+	p->in_memory = text[length] == '@';
+	if (!p->in_memory)
+		return true;
+	errno = 0;
+	p->offset = strtoll(text + length + 1, &end, 0);
+	if (errno || end == text + length + 1)
+		return false;
+	if (strcmp(end, ":4") == 0)
+		p->bytes = 4;
+	return !*end || p->bytes == 4;
+}
+
+static bool parse_one(const char *name, const char *value, struct options *o)
+{
+	if (strcmp(name, "slice") == 0)
+		return parse_number(value, 0, INT64_MAX, &o->slice);
+	if (strcmp(name, "shift") == 0)
+		return parse_number(value, 0, 10, &o->shift);
+	if (strcmp(name, "worst") == 0)
+		return parse_number(value, 1, OPTIONS_WORST, &o->worst);
+	if (strcmp(name, "ring") == 0)
+		return parse_number(value, 1024, MAX_RING, &o->ring);
+	if (strcmp(name, "window") == 0)
+		return parse_window(value, o);
+	if (strcmp(name, "task") == 0)
+		return parse_place(value, &o->task);
+	if (strcmp(name, "preempt") == 0)
+		return parse_place(value, &o->preempt);
+	if (strcmp(name, "summary") == 0)
+		o->summary = value;
+	else if (strcmp(name, "out") == 0)
+		o->out = value;
+	else
+		return false;
+	return *value;
+}
+
+const char *options_parse(int argc, char **argv, struct options *out)
+{
+	*out = (struct options){ .worst = 16, .ring = UINT64_C(1) << 21 };
+
+	for (int i = 0; i < argc; i++) {
+		char name[16];
+		const char *equals = strchr(argv[i], '=');
+		size_t length = equals ? (size_t)(equals - argv[i]) : 0;
+
+		if (!length || length >= sizeof(name))
+			return argv[i];
+		memcpy(name, argv[i], length);
+		name[length] = '\0';
+		if (!parse_one(name, equals + 1, out))
+			return argv[i];
+	}
+	if ((out->windows || out->task.name[0] || out->preempt.name[0]) && !out->out)
+		return "out=FILE is missing";
+	return NULL;
+}

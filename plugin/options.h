@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * options - the plugin's arguments, checked once: -plugin rtscope-plugin.so,NAME=VALUE,...
+ *
+ *   slice=N            a CPU's turn ends after N instructions; 0: QEMU decides
+ *   summary=FILE       at exit: what was counted, as JSON
+ *   out=FILE           at exit: the recorded paths, see format/plugin.md
+ *   shift=N            an instruction takes 2^N ns, as given to -icount
+ *   worst=K            how many of the worst wake-ups are kept, 1 to 64
+ *   ring=N             how many records of the past are kept
+ *   window=FIRST:LAST  also everything between two instruction counts; may be repeated,
+ *                      in ascending order
+ *   task=PLACE         where the current task's address is while the kernel runs,
+ *   preempt=PLACE      and its preemption count: REGISTER, REGISTER@OFFSET (8 bytes in
+ *                      memory) or REGISTER@OFFSET:4. For windows.
+ */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define OPTIONS_WINDOWS 64
+#define OPTIONS_WORST   64
+
+struct window {
+	uint64_t first, last;
+};
+
+struct place {
+	char name[24]; /* of the register; empty: not given */
+	bool in_memory;
+	int64_t offset;
+	unsigned int bytes;
+};
+
+struct options {
+	uint64_t slice;
+	const char *summary;
+	const char *out; /* NULL: nothing is recorded */
+	uint64_t shift;
+	uint64_t worst;
+	uint64_t ring;
+	struct window window[OPTIONS_WINDOWS];
+	unsigned int windows;
+	struct place task, preempt;
+};
+
+/* Returns NULL, or the argument that is wrong. What it points to must stay. */
+const char *options_parse(int argc, char **argv, struct options *out);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * rtscope-plugin - bounds the turns of a virtual board's CPUs, counts instructions, and
+ * records the paths of its worst wake-ups.
+ *
+ * Nothing of it reaches the guest: with and without recording, every result is the same.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch.h"
+#include "blocks.h"
+#include "cpus.h"
+#include "options.h"
+#include "qemu.h"
+#include "recorder.h"
+#include "registers.h"
+#include "state.h"
+#include "summary.h"
+
+#define EXPORTED __attribute__((visibility("default")))
+
+/* The oldest interface that lets registers be read. */
+EXPORTED int qemu_plugin_version = 4;
+
+EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info,
+				 int argc, char **argv);
+
+static struct {
+	struct options options;
+	const struct arch *arch;
+	struct qemu_plugin_register *latency, *sequence;
+	uint64_t marks, last_mark;
+} plugin;
+
+static void give_up(const char *what, const char *which)
+{
+	fprintf(stderr, "rtscope-plugin: %s %s\n", what, which);
+	exit(1);
+}
+
+static void at_cpu(qemu_plugin_id_t id, unsigned int index)
+{
+	const char *missing;
+
+	(void)id;
+	cpus_add(index);
+	if (plugin.latency)
+		return;
+	plugin.latency = registers_find(plugin.arch->latency);
+	plugin.sequence = registers_find(plugin.arch->sequence);
+	if (!plugin.latency || !plugin.sequence)
+		give_up("the CPU has no register", plugin.arch->latency);
+	missing = state_init(plugin.arch, &plugin.options);
+	if (missing && plugin.options.out)
+		give_up("the CPU has no register", missing);
+}
+
+static void at_block(unsigned int index, void *userdata)
+{
+	const struct block *block = userdata;
+
+	(void)index;
+	cpus_at_block();
+	cpus_count(block->instructions);
+}
+
+static void at_recorded_block(unsigned int index, void *userdata)
+{
+	const struct block *block = userdata;
+
+	(void)index;
+	recorder_at_block(cpus_at_block(), block);
+	cpus_count(block->instructions);
+}
+
+/* Userdata: how many instructions of the block are still to come, the marker included;
+ * they are counted already. */
+static void at_marker(unsigned int index, void *userdata)
+{
+	struct mark mark = {
+		.cpu = cpus_index(cpus.now),
+		.at = cpus.executed - (uintptr_t)userdata,
+	};
+
+	(void)index;
+	plugin.marks++;
+	plugin.last_mark = mark.at;
+	if (!registers_read(plugin.latency, &mark.latency_ns) ||
+	    !registers_read(plugin.sequence, &mark.sequence))
+		give_up("cannot read", "the marker's registers");
+	if (plugin.options.out)
+		recorder_at_mark(&mark);
+}
+
+static void at_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+	size_t n = qemu_plugin_tb_n_insns(tb);
+	struct block block = {
+		.address = qemu_plugin_tb_vaddr(tb),
+		.instructions = (unsigned int)n,
+	};
+
+	(void)id;
+	for (size_t i = 0; i < n; i++) {
+		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+		struct instruction in = { .size = 0 };
+
+		in.size = qemu_plugin_insn_data(insn, in.byte, sizeof(in.byte));
+		block.changes_state |= plugin.arch->may_switch_interrupts(&in);
+		if (plugin.arch->is_marker(&in))
+			qemu_plugin_register_vcpu_insn_exec_cb(
+				insn, at_marker, QEMU_READS_REGISTERS,
+				(void *)(uintptr_t)(n - i));
+	}
+	qemu_plugin_register_vcpu_tb_exec_cb(
+		tb, plugin.options.out ? at_recorded_block : at_block,
+		plugin.options.out ? QEMU_READS_REGISTERS : QEMU_READS_NO_REGISTERS,
+		(void *)(uintptr_t)blocks_intern(block));
+}
+
+static void at_exit(qemu_plugin_id_t id, void *userdata)
+{
+	int err;
+
+	(void)id;
+	(void)userdata;
+	if (plugin.options.summary)
+		summary_write(plugin.options.summary, plugin.marks, plugin.last_mark);
+	if (!plugin.options.out)
+		return;
+	err = recorder_write(&plugin.options, plugin.arch->name);
+	if (err)
+		fprintf(stderr, "rtscope-plugin: %s: %s\n", plugin.options.out,
+			strerror(-err));
+}
+
+int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc,
+			char **argv)
+{
+	const char *wrong = options_parse(argc, argv, &plugin.options);
+
+	if (wrong) {
+		fprintf(stderr, "rtscope-plugin: bad argument: %s\n", wrong);
+		return -1;
+	}
+	plugin.arch = arch_find(info->target_name);
+	if (!plugin.arch || !info->system_emulation) {
+		fprintf(stderr, "rtscope-plugin: no boards of the architecture %s\n",
+			info->target_name);
+		return -1;
+	}
+	cpus_init(plugin.options.slice);
+	if (plugin.options.out && recorder_init(&plugin.options)) {
+		fprintf(stderr, "rtscope-plugin: no memory for the ring\n");
+		return -1;
+	}
+	qemu_plugin_register_vcpu_init_cb(id, at_cpu);
+	qemu_plugin_register_vcpu_tb_trans_cb(id, at_translation);
+	qemu_plugin_register_atexit_cb(id, at_exit, NULL);
+	return 0;
+}

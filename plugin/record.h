@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* record - one thing that happened, in the ring as in the file: see format/plugin.md. */
+#ifndef RECORD_H
+#define RECORD_H
+
+#include <stdint.h>
+
+enum record_kind {
+	RECORD_BLOCK = 1,      /* value: address of its first instruction */
+	RECORD_INTERRUPTS = 2, /* value: 1 enabled, 0 not */
+	RECORD_PREEMPT = 3,    /* value: the preemption count */
+	RECORD_TASK = 4,       /* value: address of the current task */
+	RECORD_MARK = 5,       /* value: latency in ns; its sequence number follows */
+	RECORD_SEQUENCE = 6,
+};
+
+struct record {
+	uint64_t stamp; /* kind << 56 | cpu << 48 | instructions executed before it */
+	uint64_t value;
+};
+
+#define RECORD_AT_MASK ((UINT64_C(1) << 48) - 1)
+
+static inline struct record record_make(enum record_kind kind, unsigned int cpu,
+					uint64_t at, uint64_t value)
+{
+	return (struct record){ (uint64_t)kind << 56 | (uint64_t)cpu << 48 | at,
+				value };
+}
+
+static inline uint64_t record_at(const struct record *r)
+{
+	return r->stamp & RECORD_AT_MASK;
+}
+
+static inline unsigned int record_cpu(const struct record *r)
+{
+	return r->stamp >> 48 & 0xff;
+}
+
+static inline unsigned int record_kind(const struct record *r)
+{
+	return (unsigned int)(r->stamp >> 56);
+}
+
+#endif

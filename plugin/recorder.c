@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "recorder.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ring.h"
+#include "state.h"
+#include "windows.h"
+
+/* No window is open: so that most blocks are done with one comparison. */
+static uint64_t next_window;
+
+int recorder_init(const struct options *options)
+{
+	worst_init((unsigned int)options->worst, (unsigned int)options->shift);
+	windows_init(options);
+	next_window = options->windows ? options->window[0].first : UINT64_MAX;
+	return ring_init(options->ring);
+}
+
+/* A window begins with the state of all CPUs; then come its changes. */
+static void record_first_state(void)
+{
+	for (unsigned int i = 0; i < cpus.count; i++)
+		windows_add(record_make(RECORD_INTERRUPTS, i, cpus.executed,
+					(uint64_t)cpus.cpu[i].interrupts));
+}
+
+static void record_window(struct cpu *cpu, const struct block *block)
+{
+	struct record change[STATE_CHANGES];
+	unsigned int n;
+
+	if (!windows_contain(cpus.executed))
+		return;
+	if (windows_is_empty())
+		record_first_state();
+	n = state_look_at_interrupts(cpu, change);
+	for (unsigned int i = 0; i < n; i++)
+		ring_add(change[i]); /* or the ring would miss a change */
+	n += state_look_at_kernel(cpu, block->address, change + n);
+	for (unsigned int i = 0; i < n; i++)
+		windows_add(change[i]);
+	windows_add(record_make(RECORD_BLOCK, cpus_index(cpu), cpus.executed,
+				block->address));
+}
+
+void recorder_at_block(struct cpu *cpu, const struct block *block)
+{
+	struct record change;
+
+	if (__builtin_expect(cpus.executed >= next_window, 0))
+		record_window(cpu, block);
+	if (block->changes_state | cpu->look) {
+		if (state_look_at_interrupts(cpu, &change))
+			ring_add(change);
+		cpu->look = block->changes_state;
+	}
+	ring_add(record_make(RECORD_BLOCK, cpus_index(cpu), cpus.executed,
+			     block->address));
+}
+
+void recorder_at_mark(const struct mark *mark)
+{
+	const struct record record[] = {
+		record_make(RECORD_MARK, mark->cpu, mark->at, mark->latency_ns),
+		record_make(RECORD_SEQUENCE, mark->cpu, mark->at, mark->sequence),
+	};
+
+	for (unsigned int i = 0; i < 2; i++) {
+		ring_add(record[i]);
+		if (windows_contain(mark->at))
+			windows_add(record[i]);
+	}
+	worst_offer(mark);
+}
+
+int recorder_write(const struct options *options, const char *arch)
+{
+	struct trace_header header = {
+		.magic = { 'R', 'T', 'S', 'C', 'O', 'P', 'E', '\n' },
+		.version = TRACE_VERSION,
+		.sections = worst_count() + windows_count(),
+		.cpus = cpus.count,
+		.shift = (uint32_t)options->shift,
+		.slice = options->slice,
+	};
+	FILE *file = fopen(options->out, "wb");
+	int failed;
+
+	if (!file)
+		return -errno;
+	snprintf(header.arch, sizeof(header.arch), "%s", arch);
+	trace_begin(file, &header);
+	for (unsigned int i = 0; i < worst_count(); i++)
+		trace_add(file, worst_path(i));
+	for (unsigned int i = 0; i < windows_count(); i++)
+		trace_add(file, windows_path(i));
+	failed = ferror(file);
+	return fclose(file) || failed ? -EIO : 0;
+}

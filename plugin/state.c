@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "state.h"
+
+#include "registers.h"
+
+static struct {
+	const struct arch *arch;
+	struct qemu_plugin_register *flags;
+	const struct place *task_place, *preempt_place;
+	struct qemu_plugin_register *task, *preempt;
+} state;
+
+static const char *find(const struct place *place, struct qemu_plugin_register **out)
+{
+	if (!place->name[0])
+		return NULL;
+	*out = registers_find(place->name);
+	return *out ? NULL : place->name;
+}
+
+const char *state_init(const struct arch *arch, const struct options *options)
+{
+	const char *missing;
+
+	state.arch = arch;
+	state.task_place = &options->task;
+	state.preempt_place = &options->preempt;
+	state.flags = registers_find(arch->flags);
+	if (!state.flags)
+		return arch->flags;
+	missing = find(&options->task, &state.task);
+	return missing ? missing : find(&options->preempt, &state.preempt);
+}
+
+unsigned int state_look_at_interrupts(struct cpu *cpu, struct record *out)
+{
+	uint64_t flags;
+	int64_t enabled;
+
+	if (!registers_read(state.flags, &flags))
+		return 0;
+	enabled = ((flags & state.arch->flag) != 0) != state.arch->flag_masks;
+	if (enabled == cpu->interrupts)
+		return 0;
+	cpu->interrupts = enabled;
+	*out = record_make(RECORD_INTERRUPTS, cpus_index(cpu), cpus.executed,
+			   (uint64_t)enabled);
+	return 1;
+}
+
+static bool read_place(const struct place *place, struct qemu_plugin_register *handle,
+		       uint64_t *out)
+{
+	if (!registers_read(handle, out))
+		return false;
+	return !place->in_memory ||
+	       registers_read_memory(*out + (uint64_t)place->offset, place->bytes, out);
+}
+
+unsigned int state_look_at_kernel(struct cpu *cpu, uint64_t address, struct record *out)
+{
+	unsigned int changes = 0;
+	uint64_t value;
+
+	/* programs use the same registers for other things; the upper half is the
+	 * kernel's on every architecture */
+	if (!(address >> 63))
+		return 0;
+	if (read_place(state.task_place, state.task, &value) && value != cpu->task) {
+		cpu->task = value;
+		out[changes++] =
+			record_make(RECORD_TASK, cpus_index(cpu), cpus.executed, value);
+	}
+	if (read_place(state.preempt_place, state.preempt, &value) &&
+	    (int64_t)value != cpu->preempt) {
+		cpu->preempt = (int64_t)value;
+		out[changes++] = record_make(RECORD_PREEMPT, cpus_index(cpu),
+					     cpus.executed, value);
+	}
+	return changes;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * state - what a CPU's state is when a block begins, and records of its changes.
+ *
+ * Reading a register costs as much as executing ten blocks. Outside of windows only the
+ * interrupt-enable flag is read, and only where it may have changed: before and after
+ * blocks that hold one of a few instructions. In a window everything is read before
+ * each block of the kernel.
+ */
+#ifndef STATE_H
+#define STATE_H
+
+#include <stdint.h>
+
+#include "arch.h"
+#include "cpus.h"
+#include "options.h"
+#include "record.h"
+
+/* While a CPU is being added. Returns NULL, or the register that the CPU lacks. */
+const char *state_init(const struct arch *arch, const struct options *options);
+
+#define STATE_CHANGES 3
+
+/* Writes the changes since the last call and returns their number. */
+unsigned int state_look_at_interrupts(struct cpu *cpu, struct record *out);
+unsigned int state_look_at_kernel(struct cpu *cpu, uint64_t address,
+				  struct record *out);
+
+#endif

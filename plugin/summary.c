@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "summary.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cpus.h"
+
+void summary_write(const char *path, uint64_t marks, uint64_t last_mark)
+{
+	FILE *file = fopen(path, "w");
+
+	if (!file) {
+		perror("rtscope-plugin: summary");
+		return;
+	}
+	fprintf(file,
+		"{\"schema\": 1, \"slice\": %" PRIu64 ", \"instructions\": %" PRIu64
+		", \"per_cpu\": [",
+		cpus.slice, cpus.executed);
+	for (unsigned int i = 0; i < cpus.count; i++)
+		fprintf(file, "%s%" PRIu64, i ? ", " : "", cpus_executed(&cpus.cpu[i]));
+	fprintf(file,
+		"], \"turns_ended\": %" PRIu64 ", \"marks\": %" PRIu64
+		", \"last_mark\": %" PRIu64 "}\n",
+		cpus.turns_ended, marks, last_mark);
+	if (ferror(file) | fclose(file))
+		fprintf(stderr, "rtscope-plugin: cannot write %s\n", path);
+}

@@ -1,0 +1,136 @@
+"""
+The recorded paths of a virtual board: what the plugin writes, as arrays.
+
+`format/plugin.md` describes the file. A stamp counts the instructions that all CPUs
+of the board have begun; 2^shift ns of virtual time pass with each of them.
+"""
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtscope.errors import ContractError
+
+VERSION = 1
+
+_MAGIC = b"RTSCOPE\n"
+_HEADER = struct.Struct("<8sII16sIIQ")
+_SECTION = struct.Struct("<IIQQQQQII")
+_RECORD = np.dtype([("stamp", "<u8"), ("value", "<u8")])
+_CUT = 1
+
+
+class Kind(IntEnum):
+    """What a record tells."""
+
+    BLOCK = 1
+    """A block began; the value is the address of its first instruction."""
+    INTERRUPTS = 2
+    """The CPU's interrupts were enabled (1) or disabled (0)."""
+    PREEMPT = 3
+    """The value is the preemption count."""
+    TASK = 4
+    """The value is the address of the current task."""
+    MARK = 5
+    """The agent marked a wake-up; the value is its latency in ns."""
+    SEQUENCE = 6
+    """The value is the sequence number of the wake-up marked just before."""
+
+
+class SectionKind(IntEnum):
+    """Why a section was recorded."""
+
+    WORST = 1
+    """The path to one of the K worst wake-ups, which the mark at its end tells."""
+    WINDOW = 2
+    """Everything between two instruction counts, asked for in a second pass."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Section:
+    """Records in the order in which things happened; the arrays are of equal length."""
+
+    kind: SectionKind
+    cpu: int
+    """Of the wake-up; 0 for a window."""
+    latency_ns: int
+    sequence: int
+    first: int
+    last: int
+    """Instruction counts: where the section begins, and that of the mark."""
+    cut: bool
+    """The ring was too short: the section begins later than it should."""
+    at: NDArray[np.int64]
+    """Instruction count, on all CPUs, before what is recorded."""
+    cpus: NDArray[np.uint8]
+    kinds: NDArray[np.uint8]
+    values: NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    """A whole file."""
+
+    arch: str
+    cpus: int
+    shift: int
+    slice: int
+    sections: tuple[Section, ...]
+    """The K worst wake-ups, worst first; then the windows, in order."""
+
+
+def parse_trace(data: bytes) -> Trace:
+    """Read what the plugin wrote; raise ContractError if it is damaged or too new."""
+    header = _unpack(_HEADER, data, 0)
+    magic, version, sections, arch, cpus, shift, turn = header
+    if magic != _MAGIC:
+        raise ContractError("this is not a trace of rtscope's plugin")
+    if version != VERSION:
+        raise ContractError(f"the trace has version {version}, not {VERSION}")
+    found = []
+    offset = _HEADER.size
+    for _ in range(sections):
+        section, offset = _parse_section(data, offset)
+        found.append(section)
+    if offset != len(data):
+        raise ContractError(f"the trace has {len(data) - offset} bytes too many")
+    name = arch.rstrip(b"\0").decode("ascii", "replace")
+    return Trace(name, cpus, shift, turn, tuple(found))
+
+
+def _parse_section(data: bytes, offset: int) -> tuple[Section, int]:
+    kind, cpu, latency_ns, sequence, first, last, records, flags, _ = _unpack(
+        _SECTION, data, offset
+    )
+    if kind not in set(SectionKind):
+        raise ContractError(f"the trace has a section of the unknown kind {kind}")
+    begin = offset + _SECTION.size
+    end = begin + records * _RECORD.itemsize
+    if end > len(data):
+        raise ContractError("the trace breaks off in the middle of a section")
+    rows = np.frombuffer(data, _RECORD, count=records, offset=begin)
+    stamp = rows["stamp"]
+    section = Section(
+        kind=SectionKind(kind),
+        cpu=cpu,
+        latency_ns=latency_ns,
+        sequence=sequence,
+        first=first,
+        last=last,
+        cut=bool(flags & _CUT),
+        at=(stamp & np.uint64(2**48 - 1)).astype(np.int64),
+        cpus=(stamp >> np.uint64(48)).astype(np.uint8),
+        kinds=(stamp >> np.uint64(56)).astype(np.uint8),
+        values=rows["value"],
+    )
+    return section, end
+
+
+def _unpack(what: struct.Struct, data: bytes, offset: int) -> tuple[Any, ...]:
+    if offset + what.size > len(data):
+        raise ContractError("the trace breaks off in the middle of a header")
+    return what.unpack_from(data, offset)

@@ -1,0 +1,50 @@
+"""Recorded paths of every version load for ever, with their numbers."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rtscope.trace import Kind, parse_trace
+
+FORMAT = Path(__file__).parents[2] / "format"
+TRACES = sorted(FORMAT.glob("plugin-v*/*.trace"))
+
+
+def numbers_of(path: Path) -> dict[str, object]:
+    trace = parse_trace(path.read_bytes())
+    return {
+        "arch": trace.arch,
+        "cpus": trace.cpus,
+        "shift": trace.shift,
+        "slice": trace.slice,
+        "sections": [
+            {
+                "kind": s.kind.name,
+                "cpu": s.cpu,
+                "latency_ns": s.latency_ns,
+                "sequence": s.sequence,
+                "first": s.first,
+                "last": s.last,
+                "cut": s.cut,
+                "records": {k.name: int((s.kinds == k).sum()) for k in Kind},
+                "begins": [int(s.at[0]), int(s.cpus[0]), int(s.values[0])],
+                "values": sum(int(value) for value in s.values),
+            }
+            for s in trace.sections
+        ],
+    }
+
+
+@pytest.mark.parametrize("path", TRACES, ids=lambda p: p.relative_to(FORMAT).as_posix())
+def test_a_recorded_trace_still_says_what_it_said(path: Path, rewrite: bool) -> None:
+    expected = path.parent / "expected.json"
+    numbers = json.loads(expected.read_text()) if expected.exists() else {}
+    if rewrite and path.name not in numbers:
+        numbers[path.name] = numbers_of(path)
+        expected.write_text(json.dumps(numbers, indent=1, sort_keys=True) + "\n")
+    assert numbers[path.name] == numbers_of(path)
+
+
+def test_there_is_a_trace_of_every_version() -> None:
+    assert {path.parent.name for path in TRACES} == {"plugin-v1"}

@@ -1,0 +1,220 @@
+"""The plugin in a real QEMU: exact counts, bounded turns, whole paths."""
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bare import NO_QEMU, ROOT, Board, build_guest, find_qemu
+
+from rtscope.trace import Kind, Section, SectionKind
+
+TURN = 2500
+NS_PER_INSTRUCTION = 2
+
+SUPERVISOR = 0xFFFFFFFF80000000
+"""From here on the guest is a kernel, as far as the plugin can tell."""
+
+
+@pytest.fixture(scope="session")
+def qemu() -> Sequence[str]:
+    """Return how a QEMU is started that can load the plugin, which is built."""
+    found = find_qemu()
+    if found is None:
+        pytest.skip(NO_QEMU)
+    subprocess.run(["make", "-s", "-C", str(ROOT / "plugin"), "WERROR=1"], check=True)
+    return found
+
+
+@pytest.fixture
+def board(qemu: Sequence[str], tmp_path: Path) -> Board:
+    return Board(qemu, tmp_path)
+
+
+def of_kind(section: Section, kind: Kind) -> list[int]:
+    return [int(value) for value in section.values[section.kinds == kind]]
+
+
+def marked_latencies(section: Section) -> list[int]:
+    return of_kind(section, Kind.MARK)
+
+
+def test_every_instruction_counts_once(board: Board) -> None:
+    few = board.count(build_guest(board.work, spins=10_000), cpus=1)
+    many = board.count(build_guest(board.work, spins=70_000), cpus=1)
+
+    assert many["last_mark"] - few["last_mark"] == 2 * 60000
+
+
+def test_the_cpus_add_up_to_all(board: Board) -> None:
+    counted = board.count(build_guest(board.work, rounds=3), cpus=2, slice=TURN)
+
+    assert len(counted["per_cpu"]) == 2
+    assert min(counted["per_cpu"]) > TURN
+    assert sum(counted["per_cpu"]) == counted["instructions"]
+    assert counted["marks"] == 3 + 1
+
+
+def test_two_runs_are_identical(board: Board) -> None:
+    guest = build_guest(board.work, rounds=5)
+    paths = board.work / "paths"
+    arguments = {"slice": TURN, "out": paths, "shift": 1}
+
+    first = board.count(guest, cpus=2, **arguments)["last_mark"], paths.read_bytes()
+    again = board.count(guest, cpus=2, **arguments)["last_mark"], paths.read_bytes()
+
+    assert first == again
+
+
+def test_recording_changes_nothing_in_the_guest(board: Board) -> None:
+    guest = build_guest(board.work, rounds=5)
+
+    silent = board.count(guest, cpus=2, slice=TURN)
+    recorded = board.count(
+        guest,
+        cpus=2,
+        slice=TURN,
+        out=board.work / "paths",
+        shift=1,
+        window="100:30000",
+        task="tp",
+    )
+
+    assert recorded["last_mark"] == silent["last_mark"]
+
+
+def test_unbounded_turns_keep_a_cpu_waiting_and_bounded_ones_do_not(
+    board: Board,
+) -> None:
+    guest = build_guest(board.work, rounds=4)
+
+    unbounded = board.record(guest, cpus=2, slice=0, worst=4)
+    bounded = board.record(guest, cpus=2, slice=TURN, worst=4)
+
+    # The guest's timer is 4 ms away; nothing else ends a turn.
+    assert [s.latency_ns for s in unbounded.sections] == [4_000_000] * 4
+    # CPU 0's turn, then CPU 1's, then CPU 0 has to see it: never more than that, and
+    # the clock of the machine ticks every 100 ns.
+    worst_ns = max(s.latency_ns for s in bounded.sections)
+    assert worst_ns <= 3 * TURN * NS_PER_INSTRUCTION + 200
+
+
+def test_the_worst_are_kept_worst_first_and_of_equal_ones_the_earlier(
+    board: Board,
+) -> None:
+    guest = build_guest(board.work, rounds=6, latency_ns=4_000_000)
+
+    trace = board.record(guest, cpus=2, slice=0, worst=3)
+
+    assert [(s.latency_ns, s.sequence) for s in trace.sections] == [
+        (4_000_000, 1),
+        (4_000_000, 2),
+        (4_000_000, 3),
+    ]
+
+
+def test_a_path_ends_at_its_mark_and_begins_well_before_its_expiry(
+    board: Board,
+) -> None:
+    guest = build_guest(board.work, spins=200_000, latency_ns=50_000)
+
+    (path,) = board.record(guest, cpus=1).sections
+
+    assert path.kind is SectionKind.WORST
+    assert (path.cpu, path.latency_ns, path.sequence) == (0, 50_000, 7)
+    assert marked_latencies(path) == [50_000]
+    assert of_kind(path, Kind.SEQUENCE) == [7]
+    assert int(path.at[-1]) == path.last
+    expiry = path.last - 50_000 // NS_PER_INSTRUCTION
+    assert 19_990 <= expiry - path.first <= 20_000
+    assert not path.cut
+
+
+def test_blocks_account_for_every_instruction_of_a_path(board: Board) -> None:
+    guest = build_guest(board.work, spins=30_000)
+
+    (path,) = board.record(guest, cpus=1).sections
+
+    blocks = path.kinds == Kind.BLOCK
+    spinning = (
+        path.values[blocks]
+        == np.bincount((path.values[blocks] & np.uint64(0xFFF)).astype(int)).argmax()
+        + 0x80000000
+    )
+    steps = np.diff(path.at[blocks])
+    assert set(steps[spinning[:-1]]) == {2}
+
+
+def test_a_short_ring_says_that_the_path_was_cut(board: Board) -> None:
+    guest = build_guest(board.work, spins=200_000, latency_ns=50_000)
+
+    (path,) = board.record(guest, cpus=1, ring=1024).sections
+
+    assert path.cut
+    assert marked_latencies(path) == [50_000]
+
+
+def test_interrupts_are_seen_to_be_enabled_and_disabled(board: Board) -> None:
+    (path,) = board.record(build_guest(board.work), cpus=1).sections
+
+    assert of_kind(path, Kind.INTERRUPTS) == [0, 1, 0]
+    changes = path.at[path.kinds == Kind.INTERRUPTS]
+    # `csrsi` to `csrci`: three instructions of one block, one and one of two others
+    assert int(changes[2] - changes[1]) == 5
+
+
+def test_a_window_also_tells_the_task_and_the_preemption_count(board: Board) -> None:
+    trace = board.record(
+        build_guest(board.work), cpus=1, window="0:1000", task="tp", preempt="tp@8:4"
+    )
+
+    window = trace.sections[-1]
+    assert window.kind is SectionKind.WINDOW
+    assert of_kind(window, Kind.PREEMPT) == [0, 3]
+    (before, after) = of_kind(window, Kind.TASK)
+    assert before == 0
+    assert after > SUPERVISOR
+    assert of_kind(window, Kind.INTERRUPTS) == [0, 1, 0]
+    assert of_kind(window, Kind.BLOCK)[-1] > SUPERVISOR
+
+
+def test_a_window_holds_just_what_began_in_it(board: Board) -> None:
+    guest = build_guest(board.work, spins=5000)
+
+    trace = board.record(guest, cpus=1, window="100:199")
+
+    window = trace.sections[-1]
+    assert int(window.at[0]) >= 100
+    assert int(window.at[-1]) <= 199
+    assert len(of_kind(window, Kind.BLOCK)) == 50
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"slice": "-1"},
+        {"slice": "5us"},
+        {"speed": "7"},
+        {"out": "x", "window": "9:3"},
+        {"out": "x", "worst": "65"},
+        {"task": "tp"},
+        {"out": ""},
+    ],
+)
+def test_a_wrong_argument_ends_qemu_and_is_named(
+    board: Board, arguments: dict[str, str]
+) -> None:
+    done = board.start(build_guest(board.work), cpus=1, **arguments)
+
+    assert done.returncode != 0
+    assert "rtscope-plugin: bad argument: " in done.stderr
+
+
+def test_a_register_that_the_cpu_lacks_is_named(board: Board) -> None:
+    done = board.start(
+        build_guest(board.work), cpus=1, out=board.work / "x", task="sp_el0"
+    )
+
+    assert done.returncode != 0
+    assert "the CPU has no register sp_el0" in done.stderr
