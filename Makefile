@@ -70,6 +70,7 @@ types: .venv/.stamp-dev
 
 agent-native: .venv/.stamp-run
 	@$(MAKE) --no-print-directory -C agent
+	@$(MAKE) --no-print-directory -C plugin
 
 packages-%:
 	@setup/packages $*

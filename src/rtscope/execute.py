@@ -20,6 +20,7 @@ from rtscope.cpulist import format_cpulist
 from rtscope.errors import ContractError, MeasurementError, TargetError
 from rtscope.loadproof import caveats_from_load
 from rtscope.loads import LoadCommand, Need, get_load, make_command, throughput_of
+from rtscope.measureargs import knobs, measure_args
 from rtscope.observe import Observation, Request, observe
 from rtscope.plan import Plan
 from rtscope.reading import read, text_of
@@ -205,31 +206,10 @@ def _prepare_load(work: _Work, run: Run, before: Facts) -> _Loading:
     return _Loading(command, args, log_path, yaml_path)
 
 
-def _knobs(campaign: Campaign) -> tuple[str, ...]:
-    governor = (f"governor={campaign.governor}",) if campaign.governor else ()
-    throttling = ("rt_runtime_us=-1",) if campaign.rt_throttling == "off" else ()
-    return (*governor, *throttling)
-
-
 def _request(work: _Work, run: Run, loading: _Loading) -> Request:
     campaign = work.campaign
-    args = (
-        *("measure", "--policy", run.policy),
-        *(("--priority", str(run.priority)) if run.priority else ()),
-        *(
-            ("--runtime-ns", str(run.deadline_runtime_ns))
-            if run.deadline_runtime_ns
-            else ()
-        ),
-        *("--interval-ns", str(run.interval_ns)),
-        *("--duration-ns", str(run.duration_ns)),
-        *("--worst", str(campaign.worst)),
-        *(("--cpus", format_cpulist(run.cpus)) if run.cpus else ()),
-        *(("--hold-cpu-awake",) if campaign.hold_cpu_awake else ()),
-        *(part for knob in _knobs(campaign) for part in ("--set", knob)),
-    )
     return Request(
-        measure_args=args,
+        measure_args=measure_args(run, campaign),
         measure_privileged=True,
         load_args=loading.args,
         load_privileged=loading.command.memory_limit_bytes is not None,
@@ -293,8 +273,8 @@ def _caveats(
     )
     yield from klog.caveats_from_log(record.kernel_log, load=record.run.load)
     yield from (make(name, detail) for name, detail in loading.command.caveats)
-    if knobs := _knobs(work.campaign):
-        yield make("knobs_changed", ", ".join(knobs))
+    if changed := knobs(work.campaign):
+        yield make("knobs_changed", ", ".join(changed))
     if loading.args:
         yield from caveats_from_load(
             get_load(record.run.load),

@@ -57,7 +57,7 @@ def measured(here: Path) -> ResultDir:
         ("run --rt-throttling on", "--rt-throttling: "),
         ("run --target ssh:-oProxyCommand=x", "does not begin with '-'"),
         ("run --target there", "write local, ssh:HOST or virtual:BOARD"),
-        ("run --target virtual:vf2", "not in this version"),
+        ("run --target virtual:vf2", "no such board"),
         ("run --kernel debian-6.12", "the kernel of a virtual board"),
         ("run none.toml", "cannot read campaign none.toml: No such file"),
         ("run --resume none", "none: no campaign there: it has no campaign.json"),

@@ -84,11 +84,11 @@ class Program:
         """Send a signal to the program alone."""
         self._process.send_signal(signo)
 
-    def finish(self) -> "Done":
+    def finish(self, patience_s: float = PATIENCE_S) -> "Done":
         """Wait for its end, with its standard input open until then."""
         stdin, self._process.stdin = self._process.stdin, None
         try:
-            out, err = self._process.communicate(timeout=PATIENCE_S)
+            out, err = self._process.communicate(timeout=patience_s)
         finally:
             if stdin is not None:
                 stdin.close()

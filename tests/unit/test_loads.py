@@ -351,3 +351,20 @@ def test_hostile_or_broken_metrics_are_an_error(text: str, message: str) -> None
 def test_any_text_has_a_throughput_or_is_a_contract_error(text: str) -> None:
     with contextlib.suppress(ContractError):
         throughput_of(text)
+
+
+def test_metrics_are_read_from_a_file_whose_other_parts_are_no_yaml() -> None:
+    written_by_0_19_02 = """---
+build-info:
+      compiler: 'gcc 14.2.0'
+source-date-epoch: 1751354863
+      stdc-hosted: '1'
+
+metrics:
+    - stressor: matrix
+      bogo-ops: 650
+      bogo-ops-per-second-real-time: 318.033828
+
+...
+"""
+    assert throughput_of(written_by_0_19_02) == {"matrix": 318.033828}

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from rtscope import __version__
+from rtscope.board.catalogue import get_board
 from rtscope.campaign import (
     Campaign,
     default_campaign,
@@ -25,7 +26,7 @@ from rtscope.cli.live import LiveView
 from rtscope.cli.output import Format, print_report, stderr_console, write_page
 from rtscope.errors import RecordError, RtscopeError, UsageError
 from rtscope.execute import execute
-from rtscope.plan import make_plan, remaining
+from rtscope.plan import Plan, make_plan, remaining
 from rtscope.resultdir import ResultDir, create, read_campaign
 from rtscope.target.local import LocalTarget
 from rtscope.target.ssh import SshTarget
@@ -42,8 +43,12 @@ def run(
         Path | None, typer.Argument(help="A campaign; see examples/.")
     ] = None,
     *,
-    target: Annotated[str | None, typer.Option(help="local or ssh:HOST.")] = None,
-    kernel: Annotated[str | None, typer.Option(hidden=True)] = None,
+    target: Annotated[
+        str | None, typer.Option(help="local, ssh:HOST or virtual:BOARD.")
+    ] = None,
+    kernel: Annotated[
+        str | None, typer.Option(help="Of a virtual board: NAME,NAME.")
+    ] = None,
     load: Annotated[
         str | None, typer.Option(help="Loads: idle,cpu,os,memory,storage,...")
     ] = None,
@@ -76,7 +81,7 @@ def run(
     warmup: Annotated[
         str | None, typer.Option(help="Of a load before its samples count: 1s.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(hidden=True)] = None,
+    seed: Annotated[int | None, typer.Option(help="Of a virtual board.")] = None,
     governor: Annotated[
         str | None, typer.Option(help="CPU frequency governor, put back afterwards.")
     ] = None,
@@ -150,7 +155,7 @@ def run(
         file = load_campaign(campaign_file) if campaign_file else default_campaign()
         campaign = with_options(file, **options)
         typed = _typed()
-        _refuse_unknown_target(campaign)
+        _check_target(campaign)
         where = out or Path(datetime.now().strftime("rtscope-%Y%m%d-%H%M%S"))
         store = create(where, to_dict(campaign), command=typed, rtscope=__version__)
     return _measure(campaign, store, typed, Format.JSON if json else Format.TABLE)
@@ -195,7 +200,7 @@ def _open(path: Path, *, yes: bool) -> tuple[Campaign, ResultDir, tuple[str, ...
     campaign = from_dict(document.get("campaign"), source=str(path / "campaign.json"))
     if campaign.command and not yes:
         _ask(campaign)
-    _refuse_unknown_target(campaign)
+    _check_target(campaign)
     command = document.get("command")
     typed = command if isinstance(command, list) else []
     return campaign, ResultDir(path), tuple(str(word) for word in typed)
@@ -216,12 +221,11 @@ def _ask(campaign: Campaign) -> None:
         raise UsageError("not resumed")
 
 
-def _refuse_unknown_target(campaign: Campaign) -> None:
+def _check_target(campaign: Campaign) -> None:
+    """Refuse what the target cannot do, before a directory is made for it."""
     if campaign.target.startswith("virtual:"):
-        raise UsageError(
-            "virtual boards are not in this version; write --target local or ssh:HOST"
-        )
-    if campaign.kernels:
+        get_board(campaign.target.removeprefix("virtual:"))
+    elif campaign.kernels:
         raise UsageError(
             "--kernel chooses the kernel of a virtual board; a machine is measured "
             "with the one it runs"
@@ -241,17 +245,38 @@ def _measure(
 ) -> int:
     plan = remaining(make_plan(campaign), store.done_ids())
     try:
-        with (
-            _open_target(campaign, store) as target,
-            LiveView(stderr_console(), plan) as view,
-        ):
-            for _ in execute(plan, campaign, target, store, command=typed, say=view):
-                pass
+        _run_all(plan, campaign, store, typed)
     except (RtscopeError, KeyboardInterrupt):
         with contextlib.suppress(RecordError):  # the first cause is the one to tell
             _show(campaign, store, form, so_far=True)
         raise
     return _show(campaign, store, form, so_far=False)
+
+
+def _run_all(
+    plan: Plan, campaign: Campaign, store: ResultDir, typed: tuple[str, ...]
+) -> None:
+    if campaign.target.startswith("virtual:"):
+        from rtscope.virtual.matrix import execute_on_board
+
+        talk = stderr_console()
+        with LiveView(stderr_console(), plan) as view:
+            for _ in execute_on_board(
+                plan,
+                campaign,
+                store,
+                command=typed,
+                say=view,
+                talk=lambda text: talk.print(text, markup=False),
+            ):
+                pass
+        return
+    with (
+        _open_target(campaign, store) as target,
+        LiveView(stderr_console(), plan) as view,
+    ):
+        for _ in execute(plan, campaign, target, store, command=typed, say=view):
+            pass
 
 
 def _show(campaign: Campaign, store: ResultDir, form: Format, *, so_far: bool) -> int:

@@ -14,6 +14,8 @@ MAX_DEPTH = 16
 
 _RATE = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,18})?")
 
+_SECTION = re.compile(r"^metrics:\n(?:[ -].*\n?|\n)*", re.MULTILINE)
+
 RATE = "bogo-ops-per-second-real-time"
 
 
@@ -26,13 +28,21 @@ def throughput_of(yaml_text: str) -> Mapping[str, float]:
     """
     if len(yaml_text) > MAX_YAML_BYTES:
         raise ContractError(f"stress-ng's metrics have {len(yaml_text)} characters")
+    text = _metrics_section(yaml_text)
     try:
-        _refuse_aliases_and_depth(yaml_text)
+        _refuse_aliases_and_depth(text)
         # BaseLoader makes text of every scalar: no number, date or type is guessed.
-        document = yaml.load(yaml_text, Loader=yaml.BaseLoader)
+        document = yaml.load(text, Loader=yaml.BaseLoader)
     except yaml.YAMLError as error:
         raise ContractError("stress-ng's metrics are not readable YAML") from error
     return dict(_rates(document))
+
+
+def _metrics_section(text: str) -> str:
+    # As a whole it need not be YAML: 0.19.02 (Debian 13) writes build-info with
+    # source-date-epoch at the margin and indented keys below it.
+    found = _SECTION.search(text)
+    return found[0] if found else text
 
 
 def _refuse_aliases_and_depth(text: str) -> None:

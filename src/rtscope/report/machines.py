@@ -49,7 +49,10 @@ def machines_of(records: Sequence[RunRecord]) -> tuple[Machine, ...]:
 def _machine(records: Sequence[RunRecord]) -> Machine:
     facts = records[0].facts_before
     target = printable(records[0].run.target)
-    named = [text for name in _NAMES if (text := _text(facts, name))]
+    if target.startswith("virtual:"):
+        named = [f"virtual board {target.removeprefix('virtual:')}"]
+    else:
+        named = [text for name in _NAMES if (text := _text(facts, name))]
     fallback = "this machine" if target == "local" else target
     cpus = {t.cpu for r in records for t in r.result.threads if t.cpu is not None}
     hardware = [

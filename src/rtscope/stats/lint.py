@@ -35,12 +35,13 @@ def lint(record: RunRecord) -> tuple[Caveat, ...]:
             *(_thread(t) for t in result.threads),
             _skipped(result.threads),
             _asked_and_got(record.run, result.threads),
-            _clock_cost(result.threads),
+            # On a virtual board a read may span the other CPUs' turns: virtual_board.
+            () if "virtual" in record.extra else _clock_cost(result.threads),
             _agent(result),
             _machine(result),
             _hogs(result),
             _frequency(record.ticks, result.threads),
-            _kernel(facts),
+            _kernel(facts, virtual="virtual" in record.extra),
             _changes(record),
             _link(record),
         )
@@ -244,8 +245,9 @@ def _link(record: RunRecord) -> Iterator[Caveat]:
         yield make("remote_link")
 
 
-def _kernel(facts: Mapping[str, FactValue]) -> Iterator[Caveat]:
-    if _value(facts, "guest") is True:
+def _kernel(facts: Mapping[str, FactValue], *, virtual: bool) -> Iterator[Caveat]:
+    # A virtual board is a guest whose time the host cannot touch: it says so itself.
+    if _value(facts, "guest") is True and not virtual:
         yield make("guest")
     if "preempt_rt" in facts:
         if _value(facts, "preempt_rt") is None:

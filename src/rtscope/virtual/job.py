@@ -1,0 +1,72 @@
+"""
+What a board does in one run, as a script for its shell. Pure.
+
+The order is that of a real machine: facts, load on, warm-up, measurement, load off,
+facts. Everything that is said goes into files below /out, which come back whole.
+"""
+
+import shlex
+from collections.abc import Sequence
+
+from rtscope.board.initrd import Job
+from rtscope.campaign import Campaign
+from rtscope.measureargs import measure_args
+from rtscope.record import Run
+
+DISK = "/disk"
+SCRATCH = f"{DISK}/rtscope-scratch"
+METRICS = "/out/load.yaml"
+PHASE_STEP_NS = 37_013
+
+FACT_BATCH = 100
+"""Paths per call: a command line has an end."""
+
+
+def phase_ns(run: Run, seed: int) -> int:
+    """
+    Return by how much a seed shifts the grid of releases against the kernel's timers.
+
+    A prime number of microseconds and ns for each seed: one phase would sample one
+    trajectory again and again, and take it for the truth.
+    """
+    return seed * PHASE_STEP_NS % run.interval_ns
+
+
+def job_of(
+    run: Run,
+    campaign: Campaign,
+    *,
+    load_argv: Sequence[str],
+    facts: Sequence[str],
+    seed: int,
+) -> Job:
+    """Return the job of a run; `facts` are the paths that are read before and after."""
+    phase = ("--phase-ns", str(phase_ns(run, seed)))
+    before, after = (
+        [f"{_agent('read', '--', *batch)} >>/out/{name}" for batch in _batches(facts)]
+        for name in ("facts-before.jsonl", "facts-after.jsonl")
+    )
+    lines = [*before]
+    if load_argv:
+        guard = _agent(
+            *("load", "--log", "/out/load.log", "--scratch", SCRATCH, "--"), *load_argv
+        )
+        # In the background; told to end, it lets the load write its metrics.
+        lines += [f"{guard} </dev/null >/out/load.jsonl &", "load=$!"]
+    if campaign.warmup_ns:
+        lines.append(f"sleep {campaign.warmup_ns / 1e9:g}")
+    lines += [
+        f"{_agent(*measure_args(run, campaign), *phase)} >/out/measure.jsonl",
+        "status=$?",
+    ]
+    if load_argv:
+        lines += ["kill $load 2>/dev/null", "wait $load"]
+    return Job("\n".join([*lines, *after, "exit $status"]) + "\n", disk=True)
+
+
+def _agent(*args: str) -> str:
+    return shlex.join(["rtscope-agent", *args])
+
+
+def _batches(paths: Sequence[str]) -> list[Sequence[str]]:
+    return [paths[i : i + FACT_BATCH] for i in range(0, len(paths), FACT_BATCH)]

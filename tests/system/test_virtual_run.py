@@ -1,0 +1,65 @@
+"""A campaign on a virtual board: exact, and said to be virtual."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from rig import Done, rtscope
+
+from rtscope.resultdir import open_records
+from rtscope.stats.lint import all_caveats
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(
+        shutil.which("apt-get") is None, reason="needs apt to fetch QEMU and kernels"
+    ),
+]
+
+BOARD = ("run", "--target", "virtual:pc", "--kernel", "debian-6.12-rt")
+SHORT = ("--duration", "1s", "--interval", "1ms", "--warmup", "200ms")
+
+PATIENCE_S = 400.0
+"""The first call fetches QEMU and a kernel."""
+
+
+def run(*words: str, out: Path) -> Done:
+    with rtscope(*words, "--out", out) as campaign:
+        return campaign.finish(PATIENCE_S)
+
+
+def test_the_same_campaign_has_the_same_result_and_another_seed_another(
+    tmp_path: Path,
+) -> None:
+    twice = tmp_path / "twice"
+    words = (*BOARD, *SHORT, "--load", "idle,memory", "--repetitions", "2")
+    done = run(*words, out=twice)
+    assert done.status == 0, done.stderr
+
+    records = open_records(twice)
+    digests = {r.run.id: r.result_digest for r in records}
+    idle = {d for name, d in digests.items() if "idle" in name}
+    memory = {d for name, d in digests.items() if "memory" in name}
+    assert (len(records), len(idle), len(memory)) == (4, 1, 1)
+    assert idle != memory
+    for record in records:
+        assert [t.samples + t.skipped for t in record.result.threads] == [1000, 1000]
+        assert record.extra["virtual"]["counts"]["turns_ended"] > 0
+        assert "virtual_board" in {c.id for c in all_caveats(record)}
+    assert b"virtual board pc" in done.stdout
+
+    other = tmp_path / "other"
+    words = (*BOARD, *SHORT, "--load", "idle", "--seed", "2")
+    assert run(*words, out=other).status == 0
+    assert {r.result_digest for r in open_records(other)}.isdisjoint(idle)
+
+
+def test_a_kernel_that_does_not_boot_is_told_with_its_reason(tmp_path: Path) -> None:
+    image = tmp_path / "bzImage"
+    image.write_bytes(b"no kernel" * 1000)
+    words = ("run", "--target", "virtual:pc", "--kernel", str(image), "--load", "idle")
+    done = run(*words, out=tmp_path / "out")
+
+    assert done.status in (2, 3)
+    assert "Traceback" not in done.stderr
+    assert done.stderr.strip()

@@ -1,0 +1,76 @@
+"""The script that a virtual board runs, and what its answer is made of."""
+
+from dataclasses import replace
+
+from rtscope.campaign import Campaign
+from rtscope.reading import Missing
+from rtscope.record import Run
+from rtscope.virtual.answer import FilesRead
+from rtscope.virtual.job import job_of, phase_ns
+
+RUN = Run(
+    id="001-idle",
+    target="virtual:pc",
+    kernel="debian-6.12-rt",
+    load="idle",
+    repetition=1,
+    policy="fifo",
+    priority=99,
+    interval_ns=1_000_000,
+    duration_ns=2_000_000_000,
+    cpus=None,
+)
+
+
+def script(*load: str) -> list[str]:
+    job = job_of(RUN, Campaign(), load_argv=load, facts=["/proc/version"], seed=3)
+    return job.script.splitlines()
+
+
+def test_facts_are_read_before_and_after_the_measurement() -> None:
+    assert script() == [
+        "rtscope-agent read -- /proc/version >>/out/facts-before.jsonl",
+        "sleep 1",
+        "rtscope-agent measure --policy fifo --priority 99 --interval-ns 1000000 "
+        "--duration-ns 2000000000 --worst 16 --phase-ns 111039 >/out/measure.jsonl",
+        "status=$?",
+        "rtscope-agent read -- /proc/version >>/out/facts-after.jsonl",
+        "exit $status",
+    ]
+
+
+def test_the_load_runs_around_the_measurement_and_is_told_to_end() -> None:
+    lines = script("stress-ng", "--matrix", "2")
+    begins = next(i for i, line in enumerate(lines) if "load --log" in line)
+    measures = next(i for i, line in enumerate(lines) if " measure " in line)
+    ends = lines.index("kill $load 2>/dev/null")
+
+    assert lines[begins].endswith(
+        "-- stress-ng --matrix 2 </dev/null >/out/load.jsonl &"
+    )
+    assert begins < measures < ends
+    assert lines[ends + 1] == "wait $load"
+
+
+def test_words_of_a_custom_load_arrive_as_they_are() -> None:
+    line = next(line for line in script("sh", "-c", "echo '$x'; y") if " load " in line)
+
+    assert "-- sh -c 'echo '\"'\"'$x'\"'\"'; y' <" in line
+
+
+def test_each_seed_has_a_phase_of_its_own_within_the_interval() -> None:
+    phases = [phase_ns(RUN, seed) for seed in range(64)]
+
+    assert len(set(phases)) == 64
+    assert all(0 <= phase < RUN.interval_ns for phase in phases)
+    assert phase_ns(replace(RUN, interval_ns=37_013), 5) == 0
+
+
+def test_a_pattern_stands_for_what_the_board_has_read() -> None:
+    reader = FilesRead({"/sys/cpu0/max": b"1", "/sys/cpu1/max": b"2"})
+
+    assert reader.read_many(["/sys/cpu*/max", "/sys/none"]) == {
+        "/sys/cpu0/max": b"1",
+        "/sys/cpu1/max": b"2",
+        "/sys/none": Missing(),
+    }
