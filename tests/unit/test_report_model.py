@@ -10,6 +10,7 @@ from rtscope.contract import KernelThread, LoadEnd, LoadTick
 from rtscope.errors import UsageError
 from rtscope.record import LoadRecord, RunRecord
 from rtscope.report.csvfile import render_csv
+from rtscope.report.html import render_html
 from rtscope.report.jsonfile import render_json
 from rtscope.report.markdown import render_markdown
 from rtscope.report.model import build_model
@@ -309,3 +310,13 @@ def test_a_hostile_record_reaches_no_form_of_the_report_unescaped() -> None:
     assert ",=" not in forms["csv"]
     assert "[red]" in forms["text"]
     assert json.loads(forms["json"])["schema"] == 1
+
+
+def test_a_virtual_time_never_passes_for_that_of_a_board() -> None:
+    real = record([thread([5_000, 7_000])])
+    virtual = dataclasses.replace(real, extra={"virtual": {"board": "pc"}})
+
+    assert build_model([real]).headline.maximum == "7.00 µs"
+    assert build_model([virtual]).headline.maximum == "7.00 virtual µs"
+    assert "Latencies in virtual µs." in render_text(build_model([virtual]))
+    assert "in virtual microseconds" in render_html(build_model([virtual]))

@@ -40,7 +40,10 @@ def _parts(comparison: Comparison, page: str | None) -> Iterator[RenderableType]
             for remark in outcome.remarks:
                 yield Padding(Text(remark, style="dim"), (0, 0, 0, 2))
         yield ""
-    yield Text("Latencies in µs. The unit of comparison is the run.", style="dim")
+    yield Text(
+        f"Latencies in {comparison.virtual}µs. The unit of comparison is the run.",
+        style="dim",
+    )
     yield ""
     yield from caveat_lines(comparison.caveats)
     if page is not None:

@@ -18,7 +18,7 @@ from rtscope.report.machines import Machine, machines_of
 from rtscope.report.provenance import Provenance, provenance_of
 from rtscope.report.rows import STANDARD_LOADS, Row, merged_row
 from rtscope.report.series import Chart, Group, Mark
-from rtscope.report.words import capital, enumeration, percentile_ns
+from rtscope.report.words import capital, enumeration, percentile_ns, virtual_word
 from rtscope.stats.compare import Comparison as Tests
 from rtscope.stats.compare import Word, compare
 from rtscope.units import format_number
@@ -70,6 +70,8 @@ class Comparison:
     provenance: tuple[Provenance, ...]
     deadline_ns: int | None
     made_by: str
+    virtual: str
+    """`virtual ` if a time in it is a virtual board's, to stand before units."""
 
 
 def build_comparison(
@@ -105,6 +107,7 @@ def build_comparison(
         provenance=tuple(provenance_of(r) for r in records),
         deadline_ns=deadline_ns,
         made_by=f"rtscope {__version__}",
+        virtual=virtual_word(records),
     )
 
 

@@ -13,10 +13,19 @@ from rtscope.contract import KernelThread
 from rtscope.record import RunRecord
 from rtscope.report.escape import printable
 from rtscope.report.rows import Cell, Row
-from rtscope.report.words import count, duration, enumeration, plural, times, us
+from rtscope.report.words import (
+    count,
+    duration,
+    enumeration,
+    plural,
+    times,
+    us,
+    virtual_word,
+)
 from rtscope.stats.exposure import supported_interval_ns
 from rtscope.stats.lint import HOG_SHARE, all_caveats
 from rtscope.stats.summary import Summary
+from rtscope.units import format_us
 
 NS_PER_S = 1_000_000_000
 
@@ -44,7 +53,7 @@ def headline_of(cells: Sequence[Cell], rows: Sequence[Row]) -> Headline:
     row, summary = worst
     cell = cells[rows.index(row)]
     return Headline(
-        maximum=us(summary.max_ns),
+        maximum=f"{format_us(summary.max_ns)} {virtual_word(cell.records)}µs",
         where=f"was the latest wake-up: {_place(cell)}.",
         support=_support(cell, row, max_ns=summary.max_ns),
     )

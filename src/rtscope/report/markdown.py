@@ -76,7 +76,7 @@ def _table(model: Model) -> Iterator[str]:
         first = [safe(row.load), *([safe(row.variant)] if varied else [])]
         yield f"| {' | '.join([*first, *_cells(row)])} |"
     yield ""
-    yield "Latencies in µs, maximum first."
+    yield f"Latencies in {model.virtual}µs, maximum first."
     yield f"{NOTHING} is not resolvable from so few samples, or not told by the load."
 
 

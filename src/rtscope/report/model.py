@@ -20,7 +20,7 @@ from rtscope.report.rows import Row, cells_of, row_of, variant_kind
 from rtscope.report.sections import Section, section_of
 from rtscope.report.series import Chart, Group, Mark, cpu_colours
 from rtscope.report.verdicts import Verdict, verdict_of
-from rtscope.report.words import command_line, percentile_ns
+from rtscope.report.words import command_line, percentile_ns, virtual_word
 from rtscope.stats.verdict import Claim
 
 
@@ -45,6 +45,8 @@ class Model:
     provenance: tuple[Provenance, ...]
     deadline_ns: int | None
     made_by: str
+    virtual: str
+    """`virtual ` if a time in it is a virtual board's, to stand before units."""
 
     @property
     def charts(self) -> tuple[Chart, ...]:
@@ -103,6 +105,7 @@ def build_model(
         provenance=tuple(provenance_of(r) for r in records),
         deadline_ns=deadline_ns,
         made_by=f"rtscope {__version__}",
+        virtual=virtual_word(records),
     )
 
 

@@ -105,7 +105,7 @@ def _tables(model: Model, width: int) -> Iterator[RenderableType]:
     for columns in ((*first, *second),) if wide else (first, second):
         yield _table(model.rows, columns, letters)
         yield ""
-    notes = ["Latencies in µs."]
+    notes = [f"Latencies in {model.virtual}µs."]
     if any(_is_unresolved(row) for row in model.rows):
         notes.append(f"{NOTHING} under p99.x: not resolvable, too few samples.")
     if any(row.runs > 1 for row in model.rows):

@@ -2,8 +2,9 @@
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from rtscope.record import RunRecord
 from rtscope.report.escape import printable
 from rtscope.stats.summary import Summary
 from rtscope.units import format_duration, format_us
@@ -17,6 +18,11 @@ NOTHING = "\N{EN DASH}"
 def us(ns: float | None) -> str:
     """Write a latency with its unit."""
     return f"{format_us(ns)} µs"
+
+
+def virtual_word(records: Iterable[RunRecord]) -> str:
+    """Return what comes before a unit: a virtual time must not pass for a board's."""
+    return "virtual " if any("virtual" in r.extra for r in records) else ""
 
 
 def duration(ns: float) -> str:
