@@ -22,9 +22,9 @@ void cpus_add(unsigned int index)
 	cpus.cpu[index] = (struct cpu){
 		.identity = current_cpu,
 		.look = true,
-		.interrupts = 0, /* so every CPU comes out of its reset */
-		.preempt = -1,
-		.task = UINT64_MAX,
+		.interrupts = false, /* so every CPU comes out of its reset */
+		.preempt = CPU_PREEMPT_UNKNOWN,
+		.task = CPU_TASK_UNKNOWN,
 	};
 	if (index >= cpus.count)
 		cpus.count = index + 1;

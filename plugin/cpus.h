@@ -20,14 +20,17 @@
 
 #define CPUS_MAX 64
 
+#define CPU_PREEMPT_UNKNOWN INT64_C(-1)
+#define CPU_TASK_UNKNOWN    UINT64_MAX
+
 struct cpu {
 	void *identity;
 	uint64_t executed; /* without the turn that it has now */
 	bool look;         /* the next block may find its state changed: see state.h */
 	/* as last seen */
-	int64_t interrupts; /* enabled: 0 or 1 */
-	int64_t preempt;    /* -1: not yet seen */
-	uint64_t task;      /* UINT64_MAX: likewise */
+	bool interrupts; /* enabled */
+	int64_t preempt;
+	uint64_t task;
 };
 
 struct cpus {

@@ -20,12 +20,16 @@ int recorder_init(const struct options *options)
 	return ring_init(options->ring);
 }
 
-/* A window begins with the state of all CPUs; then come its changes. */
+/* A window begins with the interrupt state of all CPUs; the rest is told when it is
+ * first seen, for it may have changed since the window before. */
 static void record_first_state(void)
 {
-	for (unsigned int i = 0; i < cpus.count; i++)
+	for (unsigned int i = 0; i < cpus.count; i++) {
 		windows_add(record_make(RECORD_INTERRUPTS, i, cpus.executed,
-					(uint64_t)cpus.cpu[i].interrupts));
+					cpus.cpu[i].interrupts));
+		cpus.cpu[i].task = CPU_TASK_UNKNOWN;
+		cpus.cpu[i].preempt = CPU_PREEMPT_UNKNOWN;
+	}
 }
 
 static void record_window(struct cpu *cpu, const struct block *block)

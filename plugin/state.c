@@ -35,7 +35,7 @@ const char *state_init(const struct arch *arch, const struct options *options)
 unsigned int state_look_at_interrupts(struct cpu *cpu, struct record *out)
 {
 	uint64_t flags;
-	int64_t enabled;
+	bool enabled;
 
 	if (!registers_read(state.flags, &flags))
 		return 0;
@@ -43,8 +43,7 @@ unsigned int state_look_at_interrupts(struct cpu *cpu, struct record *out)
 	if (enabled == cpu->interrupts)
 		return 0;
 	cpu->interrupts = enabled;
-	*out = record_make(RECORD_INTERRUPTS, cpus_index(cpu), cpus.executed,
-			   (uint64_t)enabled);
+	*out = record_make(RECORD_INTERRUPTS, cpus_index(cpu), cpus.executed, enabled);
 	return 1;
 }
 

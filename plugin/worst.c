@@ -25,7 +25,7 @@ void worst_init(unsigned int limit, unsigned int shift)
 /* The state that each CPU had before the records, which have only its changes. */
 static unsigned int first_state(uint64_t from, struct record out[CPUS_MAX])
 {
-	int64_t enabled[CPUS_MAX];
+	bool enabled[CPUS_MAX];
 	unsigned int n = 0;
 
 	for (unsigned int i = 0; i < cpus.count; i++)
@@ -35,7 +35,7 @@ static unsigned int first_state(uint64_t from, struct record out[CPUS_MAX])
 			enabled[record_cpu(ring_get(i))] = !ring_get(i)->value;
 	for (; n < cpus.count; n++)
 		out[n] = record_make(RECORD_INTERRUPTS, n, record_at(ring_get(from)),
-				     (uint64_t)enabled[n]);
+				     enabled[n]);
 	return n;
 }
 

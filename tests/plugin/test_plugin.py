@@ -179,6 +179,21 @@ def test_a_window_also_tells_the_task_and_the_preemption_count(board: Board) -> 
     assert of_kind(window, Kind.BLOCK)[-1] > SUPERVISOR
 
 
+def test_every_window_tells_the_state_anew(board: Board) -> None:
+    guest = build_guest(board.work, spins=1)
+    (path,) = board.record(guest, cpus=1).sections
+    last_four, last_two = f"{path.last - 4}:{path.last - 3}", f"{path.last - 2}:9999"
+
+    trace = board.record(
+        guest, cpus=1, task="tp", **{"window": f"{last_four},window={last_two}"}
+    )
+
+    first, second = trace.sections[1:]
+    assert of_kind(first, Kind.TASK) == of_kind(second, Kind.TASK) != []
+    assert of_kind(first, Kind.INTERRUPTS) == [1, 0]
+    assert of_kind(second, Kind.INTERRUPTS) == [0]
+
+
 def test_a_window_holds_just_what_began_in_it(board: Board) -> None:
     guest = build_guest(board.work, spins=5000)
 
