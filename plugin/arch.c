@@ -18,20 +18,24 @@ static bool x86_64_is_marker(const struct instruction *i)
 	return i->size == sizeof(marker) && memcmp(i->byte, marker, i->size) == 0;
 }
 
+/* cld: how Linux begins every interrupt and exception. */
+static bool x86_64_is_entry(const struct instruction *i)
+{
+	return i->byte[0] == 0xfc;
+}
+
 static bool x86_64_may_switch(const struct instruction *i)
 {
 	bool wide = i->byte[0] == 0x48; /* REX.W */
-	uint8_t first = i->byte[wide], second = i->byte[wide + 1];
 
-	switch (first) {
+	switch (i->byte[wide]) {
 	case 0xfa: /* cli */
 	case 0xfb: /* sti */
 	case 0x9d: /* popf */
 	case 0xcf: /* iret */
-	case 0xfc: /* cld: how Linux begins every interrupt and exception */
 		return true;
 	case 0x0f: /* syscall, sysret */
-		return second == 0x05 || second == 0x07;
+		return i->byte[wide + 1] == 0x05 || i->byte[wide + 1] == 0x07;
 	default:
 		return false;
 	}
@@ -42,14 +46,18 @@ static bool aarch64_is_marker(const struct instruction *i)
 	return word(i) == MARKER_AARCH64_WORD;
 }
 
+/* mrs x, elr_el1 */
+static bool aarch64_is_entry(const struct instruction *i)
+{
+	return (word(i) & 0xffffffe0) == 0xd5384020;
+}
+
 static bool aarch64_may_switch(const struct instruction *i)
 {
 	uint32_t w = word(i);
 
 	return (w & 0xfffff0df) == 0xd50340df || /* msr daifset, daifclr */
 	       (w & 0xffffffe0) == 0xd51b4220 || /* msr daif, x */
-	       (w & 0xffffffe0) == 0xd5384020 || /* mrs x, elr_el1: Linux' entries */
-	       (w & 0xffe0001f) == 0xd4000001 || /* svc */
 	       w == 0xd69f03e0;                  /* eret */
 }
 
@@ -58,10 +66,20 @@ static bool riscv64_is_marker(const struct instruction *i)
 	return i->size == 4 && word(i) == MARKER_RISCV64_WORD;
 }
 
-/* Every access to a control register, ecall and sret: entries begin with one. */
+/* csrrw tp, sscratch, tp */
+static bool riscv64_is_entry(const struct instruction *i)
+{
+	return word(i) == 0x14021273;
+}
+
 static bool riscv64_may_switch(const struct instruction *i)
 {
-	return (word(i) & 0x7f) == 0x73;
+	uint32_t w = word(i);
+	bool reads_only = (w >> 13 & 1) && !(w >> 15 & 31); /* csrrs, csrrc with x0 */
+
+	return w == 0x10200073 || /* sret */
+	       ((w & 0x7f) == 0x73 && w >> 20 == 0x100 && (w >> 12 & 3) &&
+		!reads_only); /* a write of sstatus */
 }
 
 static const struct arch arches[] = {
@@ -70,6 +88,7 @@ static const struct arch arches[] = {
 		.latency = MARKER_X86_64_LATENCY,
 		.sequence = MARKER_X86_64_SEQUENCE,
 		.is_marker = x86_64_is_marker,
+		.is_entry = x86_64_is_entry,
 		.may_switch_interrupts = x86_64_may_switch,
 		.flags = "eflags",
 		.flag = UINT64_C(1) << 9, /* IF */
@@ -79,6 +98,7 @@ static const struct arch arches[] = {
 		.latency = MARKER_AARCH64_LATENCY,
 		.sequence = MARKER_AARCH64_SEQUENCE,
 		.is_marker = aarch64_is_marker,
+		.is_entry = aarch64_is_entry,
 		.may_switch_interrupts = aarch64_may_switch,
 		.flags = "cpsr",
 		.flag = UINT64_C(1) << 7, /* I */
@@ -89,6 +109,7 @@ static const struct arch arches[] = {
 		.latency = MARKER_RISCV64_LATENCY,
 		.sequence = MARKER_RISCV64_SEQUENCE,
 		.is_marker = riscv64_is_marker,
+		.is_entry = riscv64_is_entry,
 		.may_switch_interrupts = riscv64_may_switch,
 		.flags = "sstatus",
 		.flag = UINT64_C(1) << 1, /* SIE */

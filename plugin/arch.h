@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * arch - what the plugin must know of an architecture: the agent's marker, where the
- * interrupt-enable flag is, and which instructions may change it.
+ * interrupt-enable flag is, and by which instructions its changes can be noticed.
  */
 #ifndef ARCH_H
 #define ARCH_H
@@ -22,8 +22,9 @@ struct arch {
 	const char *name;               /* as QEMU says it */
 	const char *latency, *sequence; /* registers of the marker */
 	bool (*is_marker)(const struct instruction *i);
-	/* Interrupts may be found changed where a block with such an instruction begins,
-	 * or where the next one does: entries into the kernel have one too. */
+	/* Linux' way into the kernel, which the CPU enters with interrupts disabled. */
+	bool (*is_entry)(const struct instruction *i);
+	/* The next block may find interrupts enabled or disabled by it. */
 	bool (*may_switch_interrupts)(const struct instruction *i);
 	const char *flags; /* the register with the interrupt flag */
 	uint64_t flag;

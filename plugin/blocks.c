@@ -25,7 +25,7 @@ static void *allocate(size_t n, size_t size)
 static bool same(const struct block *a, const struct block *b)
 {
 	return a->address == b->address && a->instructions == b->instructions &&
-	       a->changes_state == b->changes_state;
+	       a->look_at_begin == b->look_at_begin && a->look_after == b->look_after;
 }
 
 static struct block **find(const struct block *block)

@@ -14,7 +14,8 @@
 struct block {
 	uint64_t address;
 	unsigned int instructions;
-	bool changes_state; /* may find or leave the CPU's state changed: see state.h */
+	/* where interrupts may be found enabled or disabled: see state.h */
+	bool look_at_begin, look_after;
 };
 
 const struct block *blocks_intern(struct block block);

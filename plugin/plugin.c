@@ -108,7 +108,8 @@ static void at_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		struct instruction in = { .size = 0 };
 
 		in.size = qemu_plugin_insn_data(insn, in.byte, sizeof(in.byte));
-		block.changes_state |= plugin.arch->may_switch_interrupts(&in);
+		block.look_at_begin |= plugin.arch->is_entry(&in);
+		block.look_after |= plugin.arch->may_switch_interrupts(&in);
 		if (plugin.arch->is_marker(&in))
 			qemu_plugin_register_vcpu_insn_exec_cb(
 				insn, at_marker, QEMU_READS_REGISTERS,

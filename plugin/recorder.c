@@ -57,11 +57,9 @@ void recorder_at_block(struct cpu *cpu, const struct block *block)
 
 	if (__builtin_expect(cpus.executed >= next_window, 0))
 		record_window(cpu, block);
-	if (block->changes_state | cpu->look) {
-		if (state_look_at_interrupts(cpu, &change))
-			ring_add(change);
-		cpu->look = block->changes_state;
-	}
+	if (block->look_at_begin | cpu->look && state_look_at_interrupts(cpu, &change))
+		ring_add(change);
+	cpu->look = block->look_after;
 	ring_add(record_make(RECORD_BLOCK, cpus_index(cpu), cpus.executed,
 			     block->address));
 }

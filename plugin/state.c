@@ -47,10 +47,18 @@ unsigned int state_look_at_interrupts(struct cpu *cpu, struct record *out)
 	return 1;
 }
 
+/* The upper half of the addresses is the kernel's on every architecture. */
+static bool in_kernel(uint64_t address)
+{
+	return address >> 63;
+}
+
+/* On its way in and out of the kernel a CPU still has, or has again, what the program
+ * keeps in the same register. */
 static bool read_place(const struct place *place, struct qemu_plugin_register *handle,
 		       uint64_t *out)
 {
-	if (!registers_read(handle, out))
+	if (!registers_read(handle, out) || !in_kernel(*out))
 		return false;
 	return !place->in_memory ||
 	       registers_read_memory(*out + (uint64_t)place->offset, place->bytes, out);
@@ -61,9 +69,7 @@ unsigned int state_look_at_kernel(struct cpu *cpu, uint64_t address, struct reco
 	unsigned int changes = 0;
 	uint64_t value;
 
-	/* programs use the same registers for other things; the upper half is the
-	 * kernel's on every architecture */
-	if (!(address >> 63))
+	if (!in_kernel(address))
 		return 0;
 	if (read_place(state.task_place, state.task, &value) && value != cpu->task) {
 		cpu->task = value;
