@@ -35,7 +35,7 @@ class AgentReader:
                 if isinstance(line, AgentError):
                     raise TargetError(line.message)
                 if isinstance(line, FileLine):
-                    found[line.path] = _content(line)
+                    found[line.path] = content_of(line)
         contents: dict[str, Content] = {}
         for path in paths:
             contents.update(_answer(path, found))
@@ -76,7 +76,8 @@ def _fits(name: str, pattern: str) -> bool:
     return len(parts) == len(wanted) and all(map(fnmatchcase, parts, wanted))
 
 
-def _content(line: FileLine) -> Content:
+def content_of(line: FileLine) -> Content:
+    """Return what the line says of its file; ContractError if it is garbled."""
     if line.status == "missing":
         return Missing()
     if line.status == "denied":

@@ -1,6 +1,5 @@
 """From the files that a board has sent to a record, as on a real machine."""
 
-import base64
 import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,8 +21,9 @@ from rtscope.errors import BoardError, ContractError
 from rtscope.loadproof import caveats_from_load
 from rtscope.loads import LoadCommand, get_load, throughput_of
 from rtscope.observe import Observation
-from rtscope.reading import Content, Denied, Missing
+from rtscope.reading import Content, Missing
 from rtscope.record import LoadRecord, Run, RunRecord
+from rtscope.target.agentreader import content_of
 from rtscope.virtual.boot import Booted
 
 LOG_TAIL = 4000
@@ -112,19 +112,11 @@ def _reader(prepared: Prepared, booted: Booted, name: str) -> FilesRead:
     for text in booted.files.get(name, b"").splitlines():
         line = parse_line(text)
         if isinstance(line, FileLine):
-            files[line.path] = _content(line)
+            files[line.path] = content_of(line)
     kernel = prepared.kernel
     if kernel.config is not None and kernel.release is not None:
         files[f"/boot/config-{kernel.release}"] = kernel.config.read_bytes()
     return FilesRead(files)
-
-
-def _content(line: FileLine) -> Content:
-    if line.status == "missing":
-        return Missing()
-    if line.status == "denied":
-        return Denied(line.reason)
-    return base64.b64decode(line.base64)
 
 
 def _load_record(asked: Asked, seen: Observation, booted: Booted) -> LoadRecord:
