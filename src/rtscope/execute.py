@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
 
 from rtscope import __version__, facts, klog, room
 from rtscope.campaign import Campaign, to_dict
@@ -244,7 +243,7 @@ def _record(
         rtscope=__version__,
         run=run,
         command=work.command,
-        campaign=_campaign_dict(work.campaign),
+        campaign=to_dict(work.campaign),
         started=started,
         host_seconds=host_seconds,
         facts_before=before,
@@ -258,10 +257,6 @@ def _record(
         result_digest=result_digest(seen.result.threads),
     )
     return replace(record, caveats=gravest_first(_caveats(work, seen, record, loading)))
-
-
-def _campaign_dict(campaign: Campaign) -> dict[str, Any]:
-    return to_dict(campaign)
 
 
 def _caveats(

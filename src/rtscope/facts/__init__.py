@@ -23,6 +23,7 @@ __all__ = [
     "caveats_from",
     "gather",
     "memory_available_bytes",
+    "paths",
 ]
 
 PARSERS: Mapping[str, Callable[[FactKind, Seen], FactValue]] = {
@@ -62,6 +63,12 @@ PARSERS: Mapping[str, Callable[[FactKind, Seen], FactValue]] = {
 }
 
 
+def paths() -> list[str]:
+    """Return what `gather` reads first, each once: for those who read it elsewhere."""
+    wanted = [path for kind in catalogue().values() for path in kind.paths]
+    return list(dict.fromkeys([*wanted, *identity.PATHS]))
+
+
 def gather(reader: Reader, *, kernel_log: str = "") -> Mapping[str, FactValue]:
     """
     Read every fact of the catalogue, in one round trip.
@@ -72,8 +79,7 @@ def gather(reader: Reader, *, kernel_log: str = "") -> Mapping[str, FactValue]:
     TargetError if the machine does not answer.
     """
     kinds = catalogue()
-    wanted = [path for kind in kinds.values() for path in kind.paths]
-    files = reader.read_many(list(dict.fromkeys([*wanted, *identity.PATHS])))
+    files = reader.read_many(paths())
     kernel = identity.identify(reader, files=files, kernel_log=kernel_log)
     seen = Seen(files, kernel)
     return {name: PARSERS[kind.parser](kind, seen) for name, kind in kinds.items()}

@@ -13,7 +13,6 @@ from rtscope.board.prepare import Prepared, Workshop, prepare_all
 from rtscope.campaign import Campaign
 from rtscope.errors import UsageError
 from rtscope.execute import Event, RunBegins, RunEnds
-from rtscope.kernel import identity
 from rtscope.loads import (
     LoadCommand,
     MemoryRoom,
@@ -118,12 +117,11 @@ def _load(run: Run, campaign: Campaign, board: Board) -> LoadCommand:
 def _measure(
     asked: Asked, prepared: Prepared, stopped: Callable[[], bool]
 ) -> RunRecord:
-    wanted = [path for kind in facts.catalogue().values() for path in kind.paths]
     job = job_of(
         asked.run,
         asked.campaign,
         load_argv=asked.load.argv,
-        facts=list(dict.fromkeys([*wanted, *identity.PATHS])),
+        facts=facts.paths(),
         seed=asked.seed,
     )
     virtual_s = asked.run.duration_ns / 1e9 + SETTLE_S
