@@ -10,7 +10,6 @@ from rtscope.board.prepare import Prepared
 from rtscope.campaign import Campaign, to_dict
 from rtscope.caveats import Caveat, gravest_first, make
 from rtscope.contract import (
-    AgentResult,
     FileLine,
     LoadEnd,
     LoadTick,
@@ -90,7 +89,7 @@ def record_of(asked: Asked, prepared: Prepared, booted: Booted) -> RunRecord:
         kernel_digest=prepared.kernel.digest,
         extra={"virtual": _virtual(asked, prepared, booted)},
     )
-    return replace(record, caveats=gravest_first(_caveats(record, asked, booted)))
+    return replace(record, caveats=gravest_first(_caveats(record, asked)))
 
 
 def _observed(booted: Booted) -> Observation:
@@ -159,7 +158,7 @@ def _virtual(asked: Asked, prepared: Prepared, booted: Booted) -> dict[str, Any]
     }
 
 
-def _caveats(record: RunRecord, asked: Asked, booted: Booted) -> Iterator[Caveat]:
+def _caveats(record: RunRecord, asked: Asked) -> Iterator[Caveat]:
     virtual = record.extra["virtual"]
     yield make(
         "virtual_board",
@@ -178,11 +177,12 @@ def _caveats(record: RunRecord, asked: Asked, booted: Booted) -> Iterator[Caveat
     if record.run.load == "storage" and virtual["disk"] != "ext4":
         yield make("load_reduced", "files in tmpfs: this kernel has no disk in memory")
     if asked.load.argv:
-        result: AgentResult = record.result
+        result, end = record.result, record.load.end
         yield from caveats_from_load(
             get_load(record.run.load),
             record.load.ticks,
-            end=record.load.end,
-            ended_early=booted.files.get("load.jsonl", b"") == b"",
+            end=end,
+            # Only the script's end tells a load to stop: else it ended by itself.
+            ended_early=end is not None and not end.asked,
             window_ns=(result.start_ns, result.end_ns),
         )
