@@ -16,6 +16,7 @@ from typing import Any
 import typer
 
 from rtscope import caveats, klog
+from rtscope.audit.catalogue import catalogue as check_catalogue
 from rtscope.campaign import TABLES, Key, default_campaign
 from rtscope.cli import main as cli
 from rtscope.errors import UsageError
@@ -148,6 +149,7 @@ def pages() -> Mapping[str, str]:
         "commands.md": (_commands(), "src/rtscope/cli/"),
         "campaign.md": (_campaign(), "src/rtscope/campaign/keys.py"),
         "loads.md": (_loads(), "src/rtscope/loads/loads.toml"),
+        "checks.md": (_checks(), "src/rtscope/audit/checks/"),
         "facts.md": (_facts(), "src/rtscope/facts/facts.toml"),
         "caveats.md": (_caveats(), "src/rtscope/caveats.toml"),
         "kernel-log.md": (_kernel_log(), "src/rtscope/klog.toml"),
@@ -303,6 +305,34 @@ def _facts() -> Iterator[str]:
         yield f"* Read from: {', '.join(f'`{path}`' for path in kind.paths)}."
         if kind.absent:
             yield f"* Where there is no such file: {kind.absent}."
+
+
+def _checks() -> Iterator[str]:
+    yield "# Checks"
+    yield ""
+    yield "Whether a kernel or a machine is set up for real time."
+    yield "Each is answered in one of four ways: pass, fail, unknown with its reason, or "
+    yield "not applicable; a missing file never passes."
+    yield "Those marked *verify* belong to `rtscope kernel verify`."
+    group = ""
+    for kind in check_catalogue().values():
+        if kind.group != group:
+            group = kind.group
+            yield from ("", f"## {group.capitalize()}")
+        yield from ("", f"### `{kind.id}`", "", f"{_whole(kind.title)}")
+        yield from (_sentences(kind.why), "")
+        weights = [f"{p.value}: {s.name.lower()}" for p, s in kind.severity_for.items()]
+        other = f" ({', '.join(weights)})" if weights else ""
+        yield f"* Severity: {kind.severity.name.lower()}{other}."
+        yield f"* Expected: {_whole(kind.expects)}"
+        yield f"* Remedy: {_whole(kind.remedy)}"
+        if kind.lasting:
+            yield f"* To make it last: {_whole(kind.lasting)}"
+        if kind.risk:
+            yield f"* Risk: {_whole(kind.risk)}"
+        yield f"* Source: {_whole(kind.source)}"
+        if kind.verifies:
+            yield "* *verify*"
 
 
 def _caveats() -> Iterator[str]:

@@ -40,11 +40,22 @@ MAY_IMPORT = {
     "measureargs": {"campaign", "cpulist", "record"},
     "plan": {"errors", "campaign", "loads", "record", "cpulist"},
     "kernel": {"errors", "reading"},
+    "audit": {"errors", "reading", "kernel"},
     "facts": {"errors", "reading", "record", "kernel", "cpulist", "caveats"},
     "target": {"errors", "reading", "filereader", "process", "contract"},
     "board": {"errors", "process", "units", "kernel"},
     "stats": {"errors", "units", "contract", "record", "caveats", "cpulist"},
-    "report": {"__init__", "errors", "units", "caveats", "contract", "record", "stats"},
+    "report": {
+        "__init__",
+        "audit",
+        "errors",
+        "units",
+        "caveats",
+        "contract",
+        "kernel",
+        "record",
+        "stats",
+    },
 }
 EDGES = {"execute", "virtual", "cli", "__main__"}
 EVERYTHING = {*MAY_IMPORT, *EDGES}

@@ -16,7 +16,7 @@ from typing import NoReturn
 import typer
 
 from rtscope import __version__
-from rtscope.cli import board, compare, report, run
+from rtscope.cli import board, compare, kernelverify, report, run
 from rtscope.errors import RtscopeError
 
 INTERRUPTED = 130
@@ -67,6 +67,14 @@ boards.command("build")(_exits(board.build))
 boards.command("export")(_exits(board.export))
 boards.command("import")(_exits(board.import_))
 app.add_typer(boards, name="board")
+
+kernels = typer.Typer(
+    help="Kernels: prove that one is what was asked for.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+kernels.command("verify")(_exits(kernelverify.verify))
+app.add_typer(kernels, name="kernel")
 
 
 @app.callback(invoke_without_command=True)

@@ -22,6 +22,9 @@ MAX_CONFIG_BYTES = 16 * 1024 * 1024
 
 _SET = re.compile(r'^(CONFIG_\w+)=(?:"(.*)"|(.*?))\s*$', re.MULTILINE)
 _NOT_SET = re.compile(r"^# (CONFIG_\w+) is not set\s*$", re.MULTILINE)
+# scripts/kconfig writes it above every configuration.
+_HEAD = re.compile(r"^# Automatically generated .*DO NOT EDIT", re.MULTILINE)
+_OF_RELEASE = re.compile(r"^# Linux/\S+ (\S+) Kernel Configuration$", re.MULTILINE)
 _RELEASE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+~-]{0,127}")
 _GZIP_MAGIC = b"\x1f\x8b"
 
@@ -34,6 +37,10 @@ class KernelConfig:
     source: str
     digest: str
     """SHA-256 of the plain text: the same wherever it was found."""
+    whole: bool = True
+    """False for an extract: what it leaves out may still be set."""
+    release: str | None = None
+    """The version of the source, as the head of the file tells it."""
 
     def is_on(self, name: str) -> bool:
         """Whether CONFIG_name is `y`: built in, not a module."""
@@ -94,7 +101,15 @@ def parse_config(content: bytes, *, source: str) -> KernelConfig:
     options |= {name: quoted or bare for name, quoted, bare in _SET.findall(text)}
     if not options:
         raise TargetError(f"{source}: not a kernel configuration")
-    return KernelConfig(options, source, hashlib.sha256(plain).hexdigest())
+    digest = hashlib.sha256(plain).hexdigest()
+    of_release = _OF_RELEASE.search(text)
+    return KernelConfig(
+        options,
+        source,
+        digest,
+        whole=bool(_HEAD.search(text)),
+        release=of_release[1] if of_release else None,
+    )
 
 
 def _first_usable(contents: Mapping[str, Content]) -> ConfigSearch:

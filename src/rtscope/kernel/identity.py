@@ -21,10 +21,11 @@ from rtscope.reading import Content, Missing, Reader, text_of
 
 RELEASE = "/proc/sys/kernel/osrelease"
 VERSION = "/proc/sys/kernel/version"
+BANNER = "/proc/version"
 CMDLINE = "/proc/cmdline"
 REALTIME = "/sys/kernel/realtime"
 DEBUG_PREEMPT = "/sys/kernel/debug/sched/preempt"
-PATHS = (RELEASE, VERSION, CMDLINE, REALTIME, DEBUG_PREEMPT, RUNNING_CONFIG)
+PATHS = (RELEASE, VERSION, BANNER, CMDLINE, REALTIME, DEBUG_PREEMPT, RUNNING_CONFIG)
 """What `identify` reads first; the kernel's configuration may need one more reading."""
 
 # One variable of init/Makefile holds the flag, so PREEMPT_RT shuts out the others.
@@ -101,6 +102,11 @@ def identify(
     if files is None:
         files = reader.read_many(PATHS)
     release, version = _text(files, RELEASE), _text(files, VERSION)
+    if banner := _text(files, BANNER):
+        # All that a board's bring-up note often has: linux_banner of init/version.c.
+        words = banner.split()
+        release = release or (words[2] if len(words) > 2 else None)
+        version = version or f"#{banner.rpartition('#')[2]}"
     running = files.get(RUNNING_CONFIG, Missing())
     flag = _FLAG.search(version or "")
     evidence = _Evidence(
@@ -127,6 +133,36 @@ def identify(
     )
 
 
+def identify_config(
+    config: KernelConfig, *, banner: str | None = None
+) -> KernelIdentity:
+    """Identify a kernel that does not run, by its configuration and its banner."""
+    words = (banner or "").split()
+    release = words[2] if len(words) > 2 else config.release
+    flag = _FLAG.search(banner.rpartition("#")[2]) if banner else None
+    evidence = _Evidence(
+        release=release,
+        flag=flag[0] if flag else None,
+        cmdline="",
+        realtime=None,
+        debug=None,
+        log="",
+        search=ConfigSearch(config, why=""),
+    )
+    preempt_rt, how = _is_realtime(evidence)
+    model, model_how = _model(evidence, preempt_rt=preempt_rt)
+    return KernelIdentity(
+        release=release,
+        version=None,
+        preempt_rt=preempt_rt,
+        how=how,
+        preemption_model=model,
+        model_how=model_how,
+        config=config,
+        config_source=config.source,
+    )
+
+
 def is_release_since(release: str | None, since: tuple[int, int]) -> bool | None:
     """Whether a `uname -r` is of Linux X.Y or later; None if it has no numbers."""
     numbers = _NUMBERS.match(release or "")
@@ -149,7 +185,7 @@ def _is_realtime(seen: _Evidence) -> tuple[bool | None, str]:
             return None, f"only {REALTIME} says so, which is not enough"
         return None, (
             "uname -v does not say so, and the configuration is unknown: "
-            f"{seen.search.why}"
+            f"{seen.search.why or 'it is an extract that does not mention it'}"
         )
     if seen.realtime in {"0", "1"}:
         answers.append((seen.realtime == "1", f"{REALTIME} says {seen.realtime}"))
@@ -171,7 +207,14 @@ def _by_config(seen: _Evidence) -> tuple[bool, str] | None:
     for option in _RT_OPTIONS:
         if seen.config.is_on(option):
             return True, f"CONFIG_{option}=y in {seen.config.source}"
+    if not seen.config.whole and not _mentions_a_model(seen.config):
+        return None
     return False, f"CONFIG_PREEMPT_RT is not set in {seen.config.source}"
+
+
+def _mentions_a_model(config: KernelConfig) -> bool:
+    options = (*_RT_OPTIONS, *_MODEL_OPTIONS, "PREEMPT_DYNAMIC")
+    return any(f"CONFIG_{option}" in config.options for option in options)
 
 
 def _model(seen: _Evidence, *, preempt_rt: bool | None) -> tuple[str | None, str]:

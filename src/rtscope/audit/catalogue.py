@@ -1,0 +1,81 @@
+"""The checks that there are: one TOML file for each group in `checks/`."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from rtscope.audit.judges import JUDGES
+from rtscope.audit.model import CheckKind, Profile, Severity
+
+_VERSION = re.compile(r"(\d+)\.(\d+)")
+
+_OWN_KEYS = frozenset(
+    (
+        *("title", "severity", "severity_for", "expects", "why", "source", "judge"),
+        *("remedy", "lasting", "risk", "profiles", "archs", "since", "until"),
+        *("paths", "verifies"),
+    )
+)
+
+CONFIG_JUDGES = frozenset({"config", "preempt_rt", "preemption_model"})
+
+
+@cache
+def catalogue() -> Mapping[str, CheckKind]:
+    """Return every check by its id, in the order of the files and their rows."""
+    kinds: dict[str, CheckKind] = {}
+    folder = resources.files("rtscope.audit").joinpath("checks")
+    for file in sorted(folder.iterdir(), key=lambda f: f.name):
+        if not file.name.endswith(".toml"):
+            continue
+        group = file.name.removesuffix(".toml")
+        for name, row in tomllib.loads(file.read_text("utf-8")).items():
+            if name in kinds:
+                raise ValueError(f"{file.name}: {name} is there already")
+            kinds[name] = parse_row(name, row, group=group)
+    return kinds
+
+
+def parse_row(name: str, row: Mapping[str, Any], *, group: str) -> CheckKind:
+    """Make a check of a row; ValueError or KeyError for a row that is wrong."""
+    judge = row.get("judge", "config")
+    if judge not in JUDGES:
+        raise ValueError(f"{name}: there is no judge {judge!r}")
+    args = {key: value for key, value in row.items() if key not in _OWN_KEYS}
+    return CheckKind(
+        id=name,
+        group=group,
+        title=row["title"],
+        severity=Severity[row["severity"].upper()],
+        severity_for={
+            Profile(profile): Severity[word.upper()]
+            for profile, word in row.get("severity_for", {}).items()
+        },
+        expects=row["expects"],
+        why=row["why"],
+        source=row["source"],
+        judge=judge,
+        remedy=row["remedy"],
+        lasting=row.get("lasting", ""),
+        risk=row.get("risk", ""),
+        profiles=frozenset(map(Profile, row.get("profiles", Profile))),
+        archs=frozenset(row.get("archs", ())),
+        since=_version(row.get("since")),
+        until=_version(row.get("until")),
+        paths=tuple(row.get("paths", ())),
+        about_config=judge in CONFIG_JUDGES,
+        verifies=bool(row.get("verifies", False)),
+        args=args,
+    )
+
+
+def _version(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    found = _VERSION.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r} is no version like 6.12")
+    return int(found[1]), int(found[2])

@@ -1,0 +1,139 @@
+"""The words of an audit: what is checked, what came out, and the evidence."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+from typing import Any
+
+
+class Outcome(StrEnum):
+    """The four answers, the one to look at first first."""
+
+    FAIL = "fail"
+    UNKNOWN = "unknown"
+    """It could not be seen; a missing file is never a pass."""
+    PASS = "pass"
+    NOT_APPLICABLE = "not applicable"
+    """This machine has nothing of the kind, so nothing of it can be wrong."""
+
+
+class Severity(IntEnum):
+    """What a failure costs; an `info` is worth knowing and no fault."""
+
+    INFO = 0
+    LOW = 1
+    MEDIUM = 2
+    HIGH = 3
+    FATAL = 4
+
+
+class Profile(StrEnum):
+    """What the machine is for: advice that is right for one is wrong for another."""
+
+    CONTROL = "control"
+    """A periodic control loop."""
+    POLLING = "polling"
+    """Threads that own isolated CPUs and never sleep."""
+    AUDIO = "audio"
+    HOST = "host"
+    """Runs virtual machines with real-time guests."""
+    GUEST = "guest"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was seen, and where."""
+
+    where: str
+    """A path, or what was tried."""
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckKind:
+    """A row of the catalogue; `docs/how-to/add-a-check.md` explains the keys."""
+
+    id: str
+    group: str
+    title: str
+    severity: Severity
+    expects: str
+    why: str
+    source: str
+    judge: str
+    remedy: str
+    """What to type now."""
+    lasting: str
+    """How to make it last over a boot; empty if the remedy does."""
+    risk: str
+    """What the remedy costs."""
+    profiles: frozenset[Profile]
+    severity_for: Mapping[Profile, Severity] = field(default_factory=dict)
+    archs: frozenset[str] = frozenset()
+    """As `uname -m` says them; empty: all."""
+    since: tuple[int, int] | None = None
+    until: tuple[int, int] | None = None
+    """The Linux versions for which this is true: from `since`, before `until`."""
+    paths: tuple[str, ...] = ()
+    about_config: bool = False
+    """Whether the kernel's configuration alone answers it."""
+    verifies: bool = False
+    """Whether it belongs to `rtscope kernel verify`."""
+    args: Mapping[str, Any] = field(default_factory=dict)
+    """What the judge wants to know; each judge says which keys."""
+
+    def weighs(self, profile: Profile) -> Severity:
+        """Return what a failure costs a machine of this profile."""
+        return self.severity_for.get(profile, self.severity)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a judge found."""
+
+    outcome: Outcome
+    says: str
+    """One sentence without its full stop: what is so, or why it cannot be told."""
+    evidence: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A check, answered."""
+
+    kind: CheckKind
+    severity: Severity
+    outcome: Outcome
+    says: str
+    evidence: tuple[Evidence, ...]
+
+    @property
+    def failed(self) -> bool:
+        """Whether this is a fault."""
+        return self.outcome is Outcome.FAIL
+
+
+def passed(says: str, *evidence: Evidence) -> Answer:
+    """Answer: as expected."""
+    return Answer(Outcome.PASS, says, evidence)
+
+
+def failed(says: str, *evidence: Evidence) -> Answer:
+    """Answer: not as expected."""
+    return Answer(Outcome.FAIL, says, evidence)
+
+
+def unknown(why: str, *evidence: Evidence) -> Answer:
+    """Answer: it cannot be told, and why."""
+    return Answer(Outcome.UNKNOWN, why, evidence)
+
+
+def not_applicable(why: str, *evidence: Evidence) -> Answer:
+    """Answer: there is nothing here that the check is about."""
+    return Answer(Outcome.NOT_APPLICABLE, why, evidence)
+
+
+def worst_first(checks: list[Check]) -> list[Check]:
+    """Sort: failures first, the gravest first; then what is unknown, then the rest."""
+    order = list(Outcome)
+    return sorted(checks, key=lambda c: (order.index(c.outcome), -c.severity))

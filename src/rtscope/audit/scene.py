@@ -1,0 +1,73 @@
+"""Everything that the judges get to see of a machine: read once, before they begin."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from rtscope.audit.model import Evidence, Profile
+from rtscope.kernel.config import KernelConfig
+from rtscope.kernel.identity import KernelIdentity
+from rtscope.reading import Content, Denied, Missing, text_of
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The kernel that a machine is meant to run, as far as its image tells."""
+
+    name: str
+    """What the user called it."""
+    banner: str | None = None
+    """As /proc/version says it."""
+    build_id: str | None = None
+    """Hexadecimal; from the linker, over the whole kernel."""
+    config_digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What was read, and for whom it is judged."""
+
+    files: Mapping[str, Content]
+    kernel: KernelIdentity
+    profile: Profile = Profile.CONTROL
+    cpus: tuple[int, ...] | None = None
+    """The CPUs that real-time threads run on; None: all of them."""
+    arch: str | None = None
+    """As `uname -m` says it; None if it is not known."""
+    expected: Expected | None = None
+    alone: bool = False
+    """There is a configuration and no machine."""
+    observed: Mapping[str, object] = field(default_factory=dict)
+    """What was tried or watched, by the name of the observation."""
+
+    @property
+    def config(self) -> KernelConfig | None:
+        """The kernel's configuration."""
+        return self.kernel.config
+
+    def content(self, path: str) -> Content:
+        """Return what reading a path gave; what was never asked for is missing."""
+        return self.files.get(path, Missing())
+
+    def text(self, path: str) -> str | None:
+        """Return a file's text without white space at its ends; None if none."""
+        found = text_of(self.content(path))
+        return None if found is None else found.strip("\0 \t\r\n")
+
+    def matching(self, pattern: str) -> Mapping[str, str]:
+        """Return the texts of the files that a pattern stands for, by path."""
+        return {
+            path: text
+            for path in sorted(self.files)
+            if PurePosixPath(path).match(pattern)
+            and (text := self.text(path)) is not None
+        }
+
+    def refusals(self, pattern: str) -> tuple[Evidence, ...]:
+        """Return the files of a pattern that are there and may not be read."""
+        return tuple(
+            Evidence(path, f"cannot be read: {content.reason}")
+            for path, content in sorted(self.files.items())
+            if isinstance(content, Denied)
+            and (path == pattern or PurePosixPath(path).match(pattern))
+        )

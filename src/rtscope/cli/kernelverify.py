@@ -1,0 +1,156 @@
+"""Prove that a kernel is what was asked for."""
+
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rtscope.audit.examine import examine, scene_of, scene_of_config, verifying
+from rtscope.audit.model import Check, CheckKind, Severity
+from rtscope.audit.scene import Expected, Scene
+from rtscope.cli.output import put, stdout_console
+from rtscope.errors import TargetError, UsageError
+from rtscope.filereader import FileReader
+from rtscope.kernel.config import KernelConfig, parse_config
+from rtscope.kernel.image import KernelImage, read_image
+from rtscope.reading import MAX_FILE_BYTES
+from rtscope.report.checks import print_checks, render_checks_json
+from rtscope.target.ssh import SshTarget
+
+Of = Annotated[Path | None, typer.Option()]
+
+
+class FailOn(StrEnum):
+    """The least severity that makes the exit status 1."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    FATAL = "fatal"
+
+
+def verify(
+    *,
+    target: Annotated[
+        str | None, typer.Option(help="A running machine: local, or ssh:HOST.")
+    ] = None,
+    root: Annotated[
+        Path | None, typer.Option(help="A tree that was captured from a machine.")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="A kernel's configuration, alone.")
+    ] = None,
+    image: Annotated[
+        Path | None, typer.Option(help="A kernel image that was built with IKCONFIG.")
+    ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(help="The image, or configuration, that it is meant to be."),
+    ] = None,
+    ordinary: Annotated[
+        bool, typer.Option("--ordinary", help="It is not meant to be PREEMPT_RT.")
+    ] = False,
+    fail_on: Annotated[
+        FailOn, typer.Option(help="The least severity that fails.")
+    ] = FailOn.LOW,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the result as JSON.")
+    ] = False,
+) -> int:
+    """Prove that a kernel is what was asked for: running, or before it is installed.
+
+    Without an option, the kernel of this machine. The exit status is 1 if one fails.
+    """
+    _only_one(target=target, root=root, config=config, image=image)
+    kinds = [k for k in verifying() if not (ordinary and k.id == "preempt_rt")]
+    if against is None:
+        kinds = [kind for kind in kinds if kind.judge != "same_kernel"]
+    scene, what = _scene(kinds, target=target, root=root, config=config, image=image)
+    if against is not None:
+        scene = replace(scene, expected=expected_of(against))
+    checks = examine(scene, kinds)
+    if json:
+        put(render_checks_json(checks, of=what, kernel=scene.kernel))
+    else:
+        with stdout_console() as console:
+            print_checks(checks, console, of=what, kernel=scene.kernel)
+    return int(any(fails(check, fail_on) for check in checks))
+
+
+def fails(check: Check, least: FailOn) -> bool:
+    """Whether a check counts for the exit status."""
+    return check.failed and check.severity >= Severity[least.name]
+
+
+def expected_of(path: Path) -> Expected:
+    """Return what an image, or else a configuration, tells of a kernel."""
+    try:
+        image = read_image(path)
+    except UsageError as not_an_image:
+        try:
+            config = read_config(path)
+        except UsageError:
+            raise not_an_image from None
+        return Expected(path.name, config_digest=config.digest)
+    return Expected(
+        path.name,
+        banner=image.banner,
+        build_id=image.build_id,
+        config_digest=image.config.digest if image.config else None,
+    )
+
+
+def read_config(path: Path) -> KernelConfig:
+    """Read a configuration, plain or in gzip; UsageError if it is none."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES)
+        return parse_config(content, source=str(path))
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from error
+    except TargetError as error:
+        raise UsageError(str(error)) from error
+
+
+def _only_one(**options: object) -> None:
+    given = [f"--{name}" for name, value in options.items() if value is not None]
+    if len(given) > 1:
+        raise UsageError(
+            f"{' and '.join(given)} are different kernels: leave all but one"
+        )
+
+
+def _scene(
+    kinds: list[CheckKind],
+    *,
+    target: str | None,
+    root: Path | None,
+    config: Path | None,
+    image: Path | None,
+) -> tuple[Scene, str]:
+    if config is not None:
+        return scene_of_config(read_config(config)), str(config)
+    if image is not None:
+        found = read_image(image)
+        return scene_of_config(_config_in(found), banner=found.banner), str(image)
+    if root is not None:
+        if not root.is_dir():
+            raise UsageError(f"{root}: no such directory")
+        return scene_of(FileReader(root), kinds), str(root)
+    if target is not None and target.startswith("ssh:"):
+        with SshTarget(target.removeprefix("ssh:")) as board:
+            return scene_of(board.reader, kinds), target
+    if target not in (None, "local"):
+        raise UsageError(f"--target {target}: a running machine is local or ssh:HOST")
+    return scene_of(FileReader(), kinds), "local"
+
+
+def _config_in(image: KernelImage) -> KernelConfig:
+    if image.config is None:
+        raise UsageError(
+            f"{image.source}: no configuration in it (it was built without IKCONFIG); "
+            "give the configuration that lies beside it: --config FILE"
+        )
+    return image.config

@@ -1,0 +1,100 @@
+"""`rtscope kernel verify`: its exit status, its output, its refusals."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fakes.commandline import Rtscope
+
+HEAD = "# Automatically generated file; DO NOT EDIT.\n"
+RT = HEAD + "CONFIG_PREEMPT_RT=y\nCONFIG_HIGH_RES_TIMERS=y\nCONFIG_HZ_PERIODIC=y\n"
+
+
+@pytest.fixture
+def config(here: Path) -> Path:
+    path = here / "config"
+    path.write_text(RT + "CONFIG_CPU_FREQ=y\nCONFIG_CPU_FREQ_DEFAULT_GOV_PERFORMANCE=y")
+    return path
+
+
+def test_a_good_configuration_gives_0(rtscope: Rtscope, config: Path) -> None:
+    said = rtscope("kernel", "verify", "--config", config)
+
+    assert said.status == 0, said.out
+    assert "0 failed" in said.out
+
+
+def test_a_failed_check_gives_1_with_its_remedy(rtscope: Rtscope, config: Path) -> None:
+    config.write_text(RT)
+
+    said = rtscope("kernel", "verify", "--config", config)
+
+    assert said.status == 1
+    assert "FAIL high  CPU frequency scaling: CPU_FREQ=n" in said.out
+    assert "build with CONFIG_CPU_FREQ=y" in said.out
+
+
+def test_fail_on_leaves_lesser_faults_out(rtscope: Rtscope, config: Path) -> None:
+    config.write_text(RT)
+
+    said = rtscope("kernel", "verify", "--config", config, "--fail-on", "fatal")
+
+    assert said.status == 0
+
+
+def test_an_ordinary_kernel_is_only_judged_as_one(
+    rtscope: Rtscope, config: Path
+) -> None:
+    config.write_text(config.read_text().replace("PREEMPT_RT", "PREEMPT"))
+
+    asked = ("kernel", "verify", "--config", config)
+    assert rtscope(*asked).status == 1
+    assert rtscope(*asked, "--ordinary").status == 0
+
+
+def test_json_has_stable_ids_and_the_evidence(rtscope: Rtscope, config: Path) -> None:
+    said = rtscope("kernel", "verify", "--config", config, "--json")
+
+    document = json.loads(said.out)
+    rows = {row["id"]: row for row in document["checks"]}
+    assert rows["preempt_rt"]["outcome"] == "pass"
+    assert rows["preempt_rt"]["evidence"] == [
+        {"where": str(config), "what": "CONFIG_PREEMPT_RT=y"}
+    ]
+    assert document["kernel"]["preempt_rt"] is True
+
+
+def test_against_another_configuration_fails(rtscope: Rtscope, config: Path) -> None:
+    other = config.with_name("other")
+    other.write_text(RT)
+
+    asked = ("kernel", "verify", "--config", config, "--against")
+    assert rtscope(*asked, config).status == 0
+    said = rtscope(*asked, other)
+    assert said.status == 1
+    assert "another configuration than other" in said.out
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("--config", "none"), "No such file"),
+        (("--image", "empty"), "no kernel image"),
+        (("--config", "empty"), "not a kernel configuration"),
+        (("--against", "none"), "No such file"),
+        (("--target", "virtual:pc"), "local or ssh:HOST"),
+        (("--target", "local", "--config", "empty"), "different kernels"),
+        (("--root", "none"), "no such directory"),
+    ],
+)
+def test_what_is_wrong_is_named(
+    rtscope: Rtscope, here: Path, words: tuple[str, ...], complaint: str
+) -> None:
+    (here / "empty").touch()
+
+    said = rtscope("kernel", "verify", *words)
+
+    assert said.status == 2
+    assert complaint in said.err
+    assert said.out == ""

@@ -1,0 +1,322 @@
+"""The checks of a kernel: every one good, bad, and where it must say unknown."""
+
+import contextlib
+import gzip
+import lzma
+import struct
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakes.trees import reader_of
+from rtscope.audit.catalogue import catalogue, parse_row
+from rtscope.audit.examine import examine, scene_of, scene_of_config, verifying
+from rtscope.audit.judges import GNU_BUILD_ID, build_id_of
+from rtscope.audit.model import Check, CheckKind, Outcome, Profile, Severity
+from rtscope.audit.scene import Expected, Scene
+from rtscope.errors import UsageError
+from rtscope.kernel.config import parse_config
+from rtscope.kernel.image import parse_image, read_image
+
+HEAD = (
+    "#\n# Automatically generated file; DO NOT EDIT.\n"
+    "# Linux/riscv 6.12.107 Kernel Configuration\n#\n"
+)
+GOOD = HEAD + "\n".join(
+    f"CONFIG_{name}"
+    for name in (
+        *("PREEMPT_RT=y", "PREEMPT_LAZY=y", "HIGH_RES_TIMERS=y", "HZ=1000"),
+        *("HZ_PERIODIC=y", "CPU_FREQ=y", "CPU_FREQ_DEFAULT_GOV_PERFORMANCE=y"),
+    )
+)
+BANNER = "Linux version 6.12.107-rt (me@here) (gcc 14) #1 SMP PREEMPT_RT Mon Jan 1"
+
+# What the DevKit report of StarFive prints (its figures 8-4 to 8-8) as proof that a
+# board runs the real-time kernel.
+STARFIVE = {
+    "/proc/version": "Linux version 5.15.0-rt17+ (b@h) (riscv64-buildroot-linux-gnu-gcc"
+    " (Buildroot JH7110_DVK_v3.7.5) 12.2.0, GNU ld 2.38) "
+    "#5 SMP PREEMPT RT Wed Oct 25 17:51:59 CST 2023\n",
+    "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor": "performance\n",
+    "/proc/config.gz": """\
+CONFIG_HAVE_PREEMPT_LAZY=y
+CONFIG_PREEMPT_LAZY=y
+# CONFIG_PREEMPT_NONE is not set
+# CONFIG_PREEMPT_VOLUNTARY is not set
+# CONFIG_PREEMPT is not set
+CONFIG_PREEMPT_RT=y
+CONFIG_PREEMPT_COUNT=y
+CONFIG_PREEMPTION=y
+CONFIG_PREEMPT_RCU=y
+CONFIG_DEBUG_PREEMPT=y
+CONFIG_HZ_PERIODIC=y
+# CONFIG_NO_HZ_IDLE is not set
+# CONFIG_NO_HZ_FULL is not set
+# CONFIG_NO_HZ is not set
+# CONFIG_HZ_100 is not set
+# CONFIG_HZ_250 is not set
+# CONFIG_HZ_300 is not set
+CONFIG_HZ_1000=y
+CONFIG_HZ=1000
+CONFIG_CPU_FREQ_GOV_ATTR_SET=y
+CONFIG_CPU_FREQ_GOV_COMMON=y
+CONFIG_CPU_FREQ_DEFAULT_GOV_PERFORMANCE=y
+CONFIG_CPU_FREQ_GOV_PERFORMANCE=y
+CONFIG_CPU_FREQ_GOV_POWERSAVE=y
+CONFIG_CPU_FREQ_GOV_USERSPACE=y
+# CONFIG_CPU_FREQ_GOV_ONDEMAND is not set
+CONFIG_CPU_FREQ_GOV_CONSERVATIVE=y
+CONFIG_CPU_FREQ_GOV_SCHEDUTIL=y
+""",
+}
+
+
+def outcomes(scene: Scene) -> dict[str, Check]:
+    return {check.kind.id: check for check in examine(scene, verifying())}
+
+
+def of_config(text: str) -> dict[str, Check]:
+    return outcomes(scene_of_config(parse_config(text.encode(), source="config")))
+
+
+def config_kinds() -> list[CheckKind]:
+    return [k for k in catalogue().values() if k.judge == "config"]
+
+
+def bad_option(kind: CheckKind) -> str:
+    for name in kind.args.get("off", ()):
+        return f"CONFIG_{name}=y"
+    for name, value in kind.args.get("is", {}).items():
+        return f"CONFIG_{name}={value + 1}"
+    return f"# CONFIG_{kind.args['on'][0]} is not set"
+
+
+def test_a_good_configuration_fails_no_check() -> None:
+    found = of_config(GOOD)
+
+    assert not [c.kind.id for c in found.values() if c.failed]
+    assert {c.kind.id for c in found.values() if c.outcome is Outcome.UNKNOWN} == {
+        "scaling_governor"
+    }
+
+
+@pytest.mark.parametrize("kind", config_kinds(), ids=lambda k: str(k.id))
+def test_a_bad_option_fails_its_check_and_is_shown(kind: CheckKind) -> None:
+    needs = [f"CONFIG_{name}=y" for name in kind.args.get("needs", ())]
+    bad = bad_option(kind)
+    text = "\n".join([HEAD, *needs, bad])
+
+    check = examine(
+        scene_of_config(parse_config(text.encode(), source="config")), [kind]
+    )[0]
+
+    assert check.outcome is Outcome.FAIL
+    assert bad.removeprefix("# ") in {e.what for e in check.evidence}
+
+
+@pytest.mark.parametrize("kind", config_kinds(), ids=lambda k: str(k.id))
+def test_an_extract_that_does_not_mention_an_option_leaves_it_unknown(
+    kind: CheckKind,
+) -> None:
+    scene = scene_of_config(parse_config(b"CONFIG_SOMETHING=y\n", source="config"))
+
+    assert examine(scene, [kind])[0].outcome is Outcome.UNKNOWN
+
+
+@pytest.mark.parametrize("kind", verifying(), ids=lambda k: str(k.id))
+def test_a_machine_without_any_file_passes_nothing(kind: CheckKind) -> None:
+    check = examine(scene_of(reader_of({}), [kind]), [kind])[0]
+
+    assert check.outcome is not Outcome.PASS
+    assert check.says
+
+
+def test_a_module_counts_as_set() -> None:
+    found = of_config(GOOD + "\nCONFIG_CPU_FREQ_GOV_ONDEMAND=m\n")
+
+    assert found["other_governors"].says == "CPU_FREQ_GOV_ONDEMAND=m"
+
+
+def test_without_what_an_option_needs_a_check_does_not_apply() -> None:
+    found = of_config(GOOD.replace("CONFIG_CPU_FREQ=y", ""))
+
+    assert found["cpu_freq"].outcome is Outcome.FAIL
+    assert found["default_governor"].outcome is Outcome.NOT_APPLICABLE
+
+
+def test_starfives_own_listing() -> None:
+    kinds = verifying()
+    found = outcomes(scene_of(reader_of(STARFIVE), kinds))
+
+    passes = {name for name, c in found.items() if c.outcome is Outcome.PASS}
+    assert {"preempt_rt", "preempt_lazy", "tick_rate", "tick_mode"} <= passes
+    assert "scaling_governor" in passes
+    assert {c.kind.id for c in found.values() if c.failed} == {
+        "preempt_debugging",
+        "other_governors",
+    }
+    assert found["other_governors"].says == (
+        "CPU_FREQ_GOV_CONSERVATIVE=y, CPU_FREQ_GOV_SCHEDUTIL=y, "
+        "CPU_FREQ_GOV_POWERSAVE=y, CPU_FREQ_GOV_USERSPACE=y"
+    )
+    assert found["sanitizers"].outcome is Outcome.UNKNOWN
+
+
+def test_no_cpufreq_is_not_applicable_and_no_pass() -> None:
+    kinds = [catalogue()["scaling_governor"]]
+
+    check = examine(scene_of(reader_of({}), kinds), kinds)[0]
+
+    assert check.outcome is Outcome.NOT_APPLICABLE
+
+
+def test_one_cpu_with_another_governor_fails() -> None:
+    path = "/sys/devices/system/cpu/cpufreq/policy{}/scaling_governor"
+    kinds = [catalogue()["scaling_governor"]]
+    files = {path.format(0): "performance", path.format(2): "ondemand"}
+
+    check = examine(scene_of(reader_of(files), kinds), kinds)[0]
+
+    assert check.outcome is Outcome.FAIL
+    assert [(e.where, e.what) for e in check.evidence] == [(path.format(2), "ondemand")]
+
+
+def test_preempt_full_is_not_called_real_time() -> None:
+    found = of_config(HEAD + "CONFIG_PREEMPT=y\nCONFIG_PREEMPT_DYNAMIC=y\n")
+
+    assert found["preempt_rt"].outcome is Outcome.FAIL
+    assert found["preemption_model"].outcome is Outcome.PASS
+
+
+def test_severity_follows_the_profile() -> None:
+    kind = catalogue()["preempt_rt"]
+
+    assert kind.weighs(Profile.CONTROL) is Severity.FATAL
+    assert kind.weighs(Profile.AUDIO) is Severity.INFO
+
+
+@pytest.mark.parametrize(
+    ("release", "outcome"),
+    [("6.11.9", "not applicable"), ("6.12.1", "pass"), ("odd", "unknown")],
+)
+def test_a_check_is_gated_by_the_version(release: str, outcome: str) -> None:
+    row = {
+        **{"title": "t", "severity": "low", "expects": "e", "why": "w"},
+        **{"source": "s", "remedy": "r", "on": ["A"], "since": "6.12"},
+    }
+    config = parse_config(
+        f"{HEAD.replace('6.12.107', release)}CONFIG_A=y\n".encode(), source="config"
+    )
+
+    check = examine(scene_of_config(config), [parse_row("x", row, group="g")])[0]
+
+    assert check.outcome.value == outcome
+
+
+def test_a_row_with_an_unknown_judge_is_refused() -> None:
+    with pytest.raises(ValueError, match="no judge 'nobody'"):
+        parse_row("x", {"judge": "nobody"}, group="g")
+
+
+# --- the running kernel against the one that was built ----------------------------
+
+BUILD_ID = bytes(range(20))
+
+
+def running(files: dict[str, str | bytes], expected: Expected) -> Check:
+    kinds = [catalogue()["running_kernel"]]
+    scene = scene_of(reader_of(files), kinds, expected=expected)
+    return examine(scene, kinds)[0]
+
+
+def test_the_same_build_id_is_the_same_kernel() -> None:
+    notes = b"\0" * 8 + GNU_BUILD_ID + BUILD_ID
+    check = running(
+        {"/sys/kernel/notes": notes}, Expected("Image", build_id=BUILD_ID.hex())
+    )
+
+    assert check.outcome is Outcome.PASS
+    assert check.says == "the build ID of Image"
+
+
+def test_another_banner_is_another_kernel() -> None:
+    check = running({"/proc/version": BANNER}, Expected("Image", banner=BANNER + " 2"))
+
+    assert check.outcome is Outcome.FAIL
+
+
+def test_nothing_to_compare_is_unknown() -> None:
+    check = running({"/proc/version": BANNER}, Expected("Image", build_id="00"))
+
+    assert check.outcome is Outcome.UNKNOWN
+
+
+def test_notes_that_break_off_have_no_build_id() -> None:
+    assert build_id_of(GNU_BUILD_ID + BUILD_ID[:19]) is None
+
+
+# --- images -----------------------------------------------------------------------
+
+PLAIN = (
+    b"MZ\0\0"
+    + f"{BANNER}\n\0".encode()
+    + GNU_BUILD_ID
+    + BUILD_ID
+    + b"IKCFG_ST"
+    + gzip.compress(GOOD.encode())
+    + b"IKCFG_ED"
+)
+
+
+def bzimage(payload: bytes) -> bytes:
+    head = bytearray(0x400)
+    head[0x1F1] = 1
+    head[0x202:0x206] = b"HdrS"
+    struct.pack_into("<II", head, 0x248, 0, len(payload))
+    return bytes(head) + payload
+
+
+def zboot(payload: bytes) -> bytes:
+    return b"MZ\0\0zimg" + struct.pack("<II", 16, len(payload)) + payload
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        PLAIN,
+        gzip.compress(PLAIN),
+        bzimage(zstandard.ZstdCompressor().compress(PLAIN)),
+        bzimage(lzma.compress(PLAIN)),
+        zboot(gzip.compress(PLAIN)),
+        gzip.compress(zboot(gzip.compress(PLAIN))),
+    ],
+    ids=["plain", "gzip", "bzImage zstd", "bzImage xz", "zboot", "zboot in gzip"],
+)
+def test_an_image_tells_banner_build_id_and_configuration(content: bytes) -> None:
+    image = parse_image(content, source="Image")
+
+    assert image.banner == BANNER
+    assert image.build_id == BUILD_ID.hex()
+    assert image.config is not None
+    assert image.config.is_on("PREEMPT_RT")
+
+
+def test_a_file_that_is_no_image_is_refused() -> None:
+    with pytest.raises(UsageError, match="no kernel image"):
+        parse_image(b"hello", source="x")
+
+
+def test_a_directory_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="directory"):
+        read_image(tmp_path)
+
+
+@given(st.binary(max_size=300), st.integers(0, 600))
+def test_damage_never_gives_anything_but_a_clear_error(junk: bytes, at: int) -> None:
+    for whole in (gzip.compress(PLAIN), bzimage(lzma.compress(PLAIN))):
+        damaged = whole[:at] + junk + whole[at + len(junk) :]
+        with contextlib.suppress(UsageError):
+            parse_image(damaged, source="x")
