@@ -311,8 +311,8 @@ def _checks() -> Iterator[str]:
     yield "# Checks"
     yield ""
     yield "Whether a kernel or a machine is set up for real time."
-    yield "Each is answered in one of four ways: pass, fail, unknown with its reason, or "
-    yield "not applicable; a missing file never passes."
+    yield "Each is answered in one of four ways: pass, fail, unknown, not applicable."
+    yield "What is unknown says why; a missing file never passes."
     yield "Those marked *verify* belong to `rtscope kernel verify`."
     group = ""
     for kind in check_catalogue().values():
