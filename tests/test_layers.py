@@ -43,6 +43,7 @@ MAY_IMPORT = {
     "audit": {"errors", "reading", "kernel"},
     "facts": {"errors", "reading", "record", "kernel", "cpulist", "caveats"},
     "target": {"errors", "reading", "filereader", "process", "contract"},
+    "published": {"errors", "units"},
     "board": {"errors", "process", "units", "kernel"},
     "stats": {"errors", "units", "contract", "record", "caveats", "cpulist"},
     "report": {
@@ -53,6 +54,7 @@ MAY_IMPORT = {
         "caveats",
         "contract",
         "kernel",
+        "published",
         "record",
         "stats",
     },

@@ -12,7 +12,8 @@ from fakes.measurements import SECOND_NS, record, thread
 from rtscope.caveats import make
 from rtscope.errors import UsageError
 from rtscope.record import RunRecord
-from rtscope.stats.compare import Comparison, Pair, Word, compare
+from rtscope.stats.compare import Comparison, Pair, compare
+from rtscope.stats.outcome import Word
 from rtscope.stats.permutation import (
     DRAWN_LABELLINGS,
     holm,

@@ -17,9 +17,11 @@ SMALL_PT = 8.5
 KEY_HEIGHT_PT = 9
 
 
-def latency_axis(ax: "Axes", low: float, high: float, *, logarithmic: bool) -> None:
-    """Make x the latency, from low to high microseconds."""
-    ax.set_xlabel("wake-up latency (µs)")
+def latency_axis(
+    ax: "Axes", low: float, high: float, *, logarithmic: bool, virtual: str
+) -> None:
+    """Make x the latency, from low to high microseconds, `virtual ` or not."""
+    ax.set_xlabel(f"wake-up latency ({virtual}µs)")
     if logarithmic:
         ax.set_xscale("log")
         plain_log_ticks(ax.xaxis, low, high)

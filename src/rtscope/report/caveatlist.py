@@ -7,7 +7,7 @@ from rtscope.caveats import Effect, gravest_first, kind_of
 from rtscope.record import RunRecord
 from rtscope.report.escape import printable
 from rtscope.report.words import micro
-from rtscope.stats.lint import all_caveats
+from rtscope.stats.repeats import caveats_among
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,9 @@ class MergedCaveat:
 
 
 def merged_caveats(records: Sequence[RunRecord]) -> tuple[MergedCaveat, ...]:
-    """Merge the caveats of records: from the record, and from checking its figures."""
-    by_run = {r.run.id + str(i): all_caveats(r) for i, r in enumerate(records)}
+    """Merge the caveats of records: their own, of their figures, of them together."""
+    among = caveats_among(records)
+    by_run = {r.run.id + str(i): among[i] for i, r in enumerate(records)}
     names = {r.run.id + str(i): printable(r.run.id) for i, r in enumerate(records)}
     ordered = gravest_first(c for caveats in by_run.values() for c in caveats)
     merged = []

@@ -24,6 +24,7 @@ from rtscope.report.axes import (
     share_axis,
     title,
 )
+from rtscope.report.overlay import draw_overlay
 from rtscope.report.palette import (
     FILL,
     GRID,
@@ -42,6 +43,7 @@ from rtscope.report.series import (
     Group,
     Histogram,
     Mark,
+    Overlay,
     Tail,
     Timeline,
 )
@@ -106,6 +108,8 @@ def _figure_of(chart: Chart) -> "Figure":
         return _draw_histogram(chart, chart.content)
     if isinstance(chart.content, Timeline):
         return _draw_timeline(chart, chart.content)
+    if isinstance(chart.content, Overlay):
+        return draw_overlay(chart, chart.content, _new_figure(265))
     tails = tuple(t for t in chart.content if isinstance(t, Tail))
     if tails:
         return _draw_tail(chart, tails)
@@ -144,7 +148,9 @@ def _draw_histogram(chart: Chart, content: Histogram) -> "Figure":
             )
     ax.set_yscale("log")
     ax.set_ylim(floor, max(content.merged) * 4)
-    latency_axis(ax, edges[0], edges[-1], logarithmic=content.logarithmic)
+    latency_axis(
+        ax, edges[0], edges[-1], logarithmic=content.logarithmic, virtual=chart.virtual
+    )
     count_axis(ax)
     ax.set_ylabel("samples per bin")
     mark_maximum(ax, content.max_ns)
@@ -176,7 +182,13 @@ def _draw_tail(chart: Chart, tails: tuple[Tail, ...]) -> "Figure":
     ax.set_yscale("log")
     last = max(tail.x_ns[-1] for tail in tails) / NS_PER_US
     first = max(observed.x_ns[0] / NS_PER_US, 1e-3)
-    latency_axis(ax, first * 0.9, max(last, first * 1.5) * 1.15, logarithmic=True)
+    latency_axis(
+        ax,
+        first * 0.9,
+        max(last, first * 1.5) * 1.15,
+        logarithmic=True,
+        virtual=chart.virtual,
+    )
     floor = min(1.0, 3 / max(chart.samples, 1))
     ax.set_ylim(min(tail.probability[-1] for tail in tails) / 3, 1.6)
     ax.axhspan(ax.get_ylim()[0], floor, color=GRID, lw=0, zorder=0)
@@ -223,7 +235,7 @@ def _draw_timeline(chart: Chart, content: Timeline) -> "Figure":
         ax.set_ylim(0, high * 1.25)
     ax.grid(axis="y")
     step = "second" if content.step_s == 1 else f"{content.step_s} s"
-    ax.set_ylabel(f"maximum per {step} (µs)")
+    ax.set_ylabel(f"maximum per {step} ({chart.virtual}µs)")
     if content.skipped_s:
         _mark_skipped(ax, content.skipped_s)
     end = content.seconds[-1] + content.step_s
@@ -321,7 +333,13 @@ def _draw_comparison(chart: Chart, groups: tuple[Group, ...]) -> "Figure":
     low = min(max(mark.min_ns, 1) for mark in marks) / NS_PER_US
     high = max(low * 2, *(mark.max_ns / NS_PER_US for mark in marks))
     # Room on the right for the number beside the furthest maximum.
-    latency_axis(ax, low / 1.3, high * (high / low) ** 0.2, logarithmic=True)
+    latency_axis(
+        ax,
+        low / 1.3,
+        high * (high / low) ** 0.2,
+        logarithmic=True,
+        virtual=chart.virtual,
+    )
     mark_deadline(ax, chart.deadline_ns)
     title(ax, chart.title, ())
     mark_key(ax, with_p999=any(mark.p999_ns is not None for mark in marks))

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rtscope.report.comparison import Comparison, LoadComparison, Side
+from rtscope.report.pairtext import pair_sentences, pair_table
 from rtscope.report.text import caveat_lines, plain_text
 from rtscope.report.words import NOTHING, percentile_ns
 from rtscope.units import format_us
@@ -17,7 +18,7 @@ def print_comparison(
     comparison: Comparison, console: Console, *, page: str | None = None
 ) -> None:
     """Print the comparison; `page` is where the one with charts is."""
-    for part in _parts(comparison, page):
+    for part in _parts(comparison, page, console.width):
         console.print(part, highlight=False, markup=False, emoji=False)
 
 
@@ -25,13 +26,20 @@ def render_comparison(
     comparison: Comparison, *, width: int = 80, page: str | None = None
 ) -> str:
     """Return the comparison as plain text, as a pipe gets it."""
-    return plain_text(_parts(comparison, page), width=width)
+    return plain_text(_parts(comparison, page, width), width=width)
 
 
-def _parts(comparison: Comparison, page: str | None) -> Iterator[RenderableType]:
+def _parts(
+    comparison: Comparison, page: str | None, width: int
+) -> Iterator[RenderableType]:
     yield Text(comparison.title, style="bold")
     yield Text(comparison.summary)
     yield ""
+    if comparison.pair is not None:
+        yield from pair_table(comparison.pair, width=width)
+        yield Text(comparison.pair.summary)
+        yield ""
+        yield from pair_sentences(comparison.pair)
     for load in comparison.loads:
         yield _table(load)
         for outcome in load.outcomes:

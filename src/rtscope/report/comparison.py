@@ -18,9 +18,17 @@ from rtscope.report.machines import Machine, machines_of
 from rtscope.report.provenance import Provenance, provenance_of
 from rtscope.report.rows import STANDARD_LOADS, Row, merged_row
 from rtscope.report.series import Chart, Group, Mark
-from rtscope.report.words import capital, enumeration, percentile_ns, virtual_word
+from rtscope.report.sidebyside import SideBySide, side_by_side
+from rtscope.report.words import (
+    capital,
+    enumeration,
+    percentile_ns,
+    plural,
+    virtual_word,
+)
 from rtscope.stats.compare import Comparison as Tests
-from rtscope.stats.compare import Word, compare
+from rtscope.stats.compare import compare
+from rtscope.stats.outcome import Word
 from rtscope.units import format_number
 
 
@@ -62,6 +70,8 @@ class Comparison:
     subtitle: str
     summary: str
     loads: tuple[LoadComparison, ...]
+    pair: SideBySide | None
+    """Both sets side by side, if there are two."""
     chart: Chart | None
     caveats: tuple[MergedCaveat, ...]
     machines: tuple[tuple[str, Machine], ...]
@@ -96,7 +106,10 @@ def build_comparison(
         subtitle=f"Held against {first}",
         summary=_summary(compared),
         loads=compared,
-        chart=_chart(compared, list(labelled), deadline_ns),
+        pair=side_by_side(labelled, deadline_ns=deadline_ns),
+        chart=_chart(
+            compared, list(labelled), deadline_ns, virtual=virtual_word(records)
+        ),
         caveats=merged_caveats(records),
         machines=tuple(
             (label, machine)
@@ -158,6 +171,9 @@ def _side(label: str, runs: tuple[RunRecord, ...]) -> Side:
 def _outcomes(tests: Tests) -> tuple[Outcome, ...]:
     left_out = [name for group in tests.groups for name in group.left_out]
     remarks = []
+    repeats = sum(group.repeats for group in tests.groups)
+    if repeats:
+        remarks.append(f"{capital(plural(repeats, 'exact repetition'))} left out.")
     if left_out:
         remarks.append(f"Left out, not valid: {printable(enumeration(left_out))}.")
     outcomes = []
@@ -205,6 +221,8 @@ def _chart(
     compared: Sequence[LoadComparison],
     labels: Sequence[str],
     deadline_ns: int | None,
+    *,
+    virtual: str,
 ) -> Chart | None:
     groups = []
     for load in compared:
@@ -231,4 +249,5 @@ def _chart(
         "each load, on a logarithmic axis; the figures are those of the tables.",
         content=tuple(groups),
         deadline_ns=deadline_ns,
+        virtual=virtual,
     )

@@ -23,7 +23,8 @@ from rtscope.report.words import (
     virtual_word,
 )
 from rtscope.stats.exposure import supported_interval_ns
-from rtscope.stats.lint import HOG_SHARE, all_caveats
+from rtscope.stats.lint import HOG_SHARE
+from rtscope.stats.repeats import caveats_among, contradictions
 from rtscope.stats.summary import Summary
 from rtscope.units import format_us
 
@@ -64,28 +65,35 @@ def _support(cell: Cell, row: Row, *, max_ns: int) -> str:
     if gravest is Effect.INVALID:
         return "It supports nothing: the run is not valid, see the caveats."
     supported = duration(supported_interval_ns(0, row.observed_ns))
+    virtual = virtual_word(cell.counted)
     doubt = " At most: see the caveats." if gravest is Effect.CAP else ""
     return (
-        f"{duration(row.observed_ns)} of load {row.name} without a later one supports "
-        f"that a wake-up later than {us(max_ns)} comes less than once in {supported} "
+        f"{duration(row.observed_ns)}{' (virtual time)' if virtual else ''} of load "
+        f"{row.name} without a later one "
+        f"supports that a wake-up later than {us(max_ns, virtual)} comes less than "
+        f"once in {supported} "
         f"under this load (95 %), and no more than that.{doubt}"
     )
 
 
 def _gravest(cell: Cell) -> Effect | None:
-    raised = gravest_first(c for r in cell.records for c in all_caveats(r))
+    among = caveats_among(cell.records)
+    raised = gravest_first(c for raised in among for c in raised)
     return kind_of(raised[0]).effect if raised else None
 
 
-def findings_of(cells: Sequence[Cell], rows: Sequence[Row]) -> tuple[str, ...]:
-    """Return the findings, the worst first."""
+def findings_of(
+    cells: Sequence[Cell], rows: Sequence[Row], *, worse_where: str
+) -> tuple[str, ...]:
+    """Return the findings, the worst first; `worse_where` compares two variants."""
     return tuple(
         sentence
         for found in (
+            _determinism(cells, rows),
             _invalid(cells, rows),
             _skipped(rows),
-            _variants(rows),
-            _worst_load(rows),
+            (worse_where,) if worse_where else (),
+            _worst_load(rows, virtual_word(r for c in cells for r in c.counted)),
             _hogs(cells),
             _unmeasured(rows),
             _throughput(rows),
@@ -97,7 +105,7 @@ def findings_of(cells: Sequence[Cell], rows: Sequence[Row]) -> tuple[str, ...]:
 def worst_run(cell: Cell) -> RunRecord:
     """Return the run of a cell that holds its maximum."""
     return max(
-        cell.records,
+        cell.counted,
         key=lambda r: max((t.max_ns or 0 for t in r.result.threads), default=0),
     )
 
@@ -123,9 +131,23 @@ def _place(cell: Cell) -> str:
     if thread.worst:
         into_run_ns = thread.worst[0].expiry_ns - record.result.start_ns
         place += f", {max(into_run_ns, 0) / NS_PER_S:,.1f} s into the run"
-    if len(cell.records) > 1:
+    if len(cell.counted) > 1:
         place += f" (repetition {record.run.repetition})"
     return place
+
+
+def _determinism(cells: Sequence[Cell], rows: Sequence[Row]) -> Iterator[str]:
+    broken = [
+        row.name
+        for cell, row in zip(cells, rows, strict=True)
+        if contradictions(cell.records)
+    ]
+    if broken:
+        yield (
+            f"DETERMINISM FAILURE: equal inputs gave different results under "
+            f"{enumeration(broken)}; something reached the virtual board that should "
+            "not."
+        )
 
 
 def _invalid(cells: Sequence[Cell], rows: Sequence[Row]) -> Iterator[str]:
@@ -151,7 +173,7 @@ def _skipped(rows: Sequence[Row]) -> Iterator[str]:
     )
 
 
-def _worst_load(rows: Sequence[Row]) -> Iterator[str]:
+def _worst_load(rows: Sequence[Row], virtual: str) -> Iterator[str]:
     for variant in dict.fromkeys(row.variant for row in rows):
         same = [row for row in rows if row.variant == variant]
         worst = _worst(same)
@@ -169,42 +191,14 @@ def _worst_load(rows: Sequence[Row]) -> Iterator[str]:
             yield (
                 f"The worst load{on} is {row.load}: its maximum is "
                 f"{times(summary.max_ns / max(idle.max_ns, 1))} that of the idle "
-                f"machine ({us(idle.max_ns)})."
-            )
-
-
-def _variants(rows: Sequence[Row]) -> Iterator[str]:
-    """Compare the maxima of two variants of each load; more are for the chart."""
-    variants = list(dict.fromkeys(row.variant for row in rows))
-    if len(variants) != 2:
-        return
-    parts = []
-    for load in dict.fromkeys(row.load for row in rows):
-        maxima = {
-            row.variant: row.summary.max_ns
-            for row in rows
-            if row.load == load and row.summary is not None
-        }
-        # Two runs of one machine differ by more than a tenth: that is no finding.
-        if len(maxima) == 2 and max(maxima.values()) > 1.1 * min(maxima.values()):
-            high = max(maxima, key=lambda name: maxima[name])
-            low = variants[1 - variants.index(high)]
-            ratio = maxima[high] / max(maxima[low], 1)
-            parts.append((ratio, high, low, load))
-    for high, low in (variants, variants[::-1]):
-        loads = sorted((p for p in parts if p[1:3] == (high, low)), reverse=True)
-        if loads:
-            listed = [f"{load} {times(ratio)}" for ratio, *_, load in loads]
-            yield (
-                f"Maxima of {high} are higher than those of {low} under "
-                f"{enumeration(listed)} (maxima as seen, not a test: rtscope compare)."
+                f"machine ({us(idle.max_ns, virtual)})."
             )
 
 
 def _hogs(cells: Sequence[Cell]) -> Iterator[str]:
     shares: dict[str, list[tuple[float, int, str]]] = {}
     for cell in cells:
-        for record in cell.records:
+        for record in cell.counted:
             for thread in record.result.machine.kernel_threads:
                 share = kernel_thread_share(thread, record)
                 if thread.kind == "irq" and share > HOG_SHARE:

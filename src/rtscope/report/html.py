@@ -30,6 +30,7 @@ from rtscope.report.words import (
     duration,
     percentile_ns,
     plural,
+    ratio,
 )
 from rtscope.stats.summary import Summary
 from rtscope.units import format_us
@@ -150,6 +151,7 @@ def _span(model: Model) -> str:
 
 _FILTERS: Mapping[str, Callable[..., Any]] = {
     "us": format_us,
+    "ratio": ratio,
     "count": count,
     "duration": duration,
     "percentile": _percentile,

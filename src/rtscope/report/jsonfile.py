@@ -1,8 +1,8 @@
 """
 A report or comparison as JSON: figures in ns, stable keys, for programs.
 
-Null stands for: `verdict` without a deadline; `summary` of a row without a sample;
-`percentiles` that the samples cannot resolve; `bogo_ops_per_s` of a load that tells
+Null stands for: `verdict` without a deadline; `pair` unless two sides are compared;
+`summary` of a row without a sample; `percentiles` that the samples cannot resolve; `bogo_ops_per_s` of a load that tells
 none; `kernel_digest` that was not recorded; the `value` of an unknown fact (`why` then
 says why). New keys may come within a schema; none changes its meaning or goes.
 """
@@ -16,6 +16,7 @@ from rtscope.report.comparison import Comparison
 from rtscope.report.machines import Machine
 from rtscope.report.model import Model
 from rtscope.report.rows import Row
+from rtscope.report.sidebyside import SideBySide
 from rtscope.report.verdicts import Verdict
 from rtscope.report.words import percentile_ns
 
@@ -62,7 +63,26 @@ def _comparison(comparison: Comparison) -> Mapping[str, Any]:
             }
             for load in comparison.loads
         ],
+        "pair": comparison.pair and _pair(comparison.pair),
         "caveats": [_caveat(caveat) for caveat in comparison.caveats],
+    }
+
+
+def _pair(pair: SideBySide) -> Mapping[str, Any]:
+    return {
+        "sides": [{"label": s.label, "model": s.model or None} for s in pair.sides],
+        "summary": pair.summary,
+        "caution": pair.caution,
+        "virtual": bool(pair.virtual),
+        "loads": [
+            {
+                "load": row.load,
+                "max_ratio": row.ratio,
+                "sentence": row.sentence,
+                "rows": [_row(side) for side in row.rows],
+            }
+            for row in pair.rows
+        ],
     }
 
 
@@ -76,6 +96,7 @@ def _report(model: Model) -> Mapping[str, Any]:
         "findings": list(model.findings),
         "caveats": [_caveat(caveat) for caveat in model.caveats],
         "rows": [_row(row) for row in model.rows],
+        "pair": model.pair and _pair(model.pair),
         "machines": [_machine(machine) for machine in model.machines],
         "commands": list(model.commands),
         "runs": [
@@ -122,6 +143,7 @@ def _row(row: Row) -> Mapping[str, Any]:
         "kernel": row.kernel,
         "settings": row.settings,
         "runs": row.runs,
+        "repeats": row.repeats,
         "cpus": row.cpus,
         "observed_ns": row.observed_ns,
         "caveats": row.caveats,

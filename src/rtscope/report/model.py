@@ -16,9 +16,10 @@ from rtscope.report.definitions import Definition, definitions
 from rtscope.report.findings import Headline, findings_of, headline_of
 from rtscope.report.machines import Machine, machines_of
 from rtscope.report.provenance import Provenance, provenance_of
-from rtscope.report.rows import Row, cells_of, row_of, variant_kind
+from rtscope.report.rows import Cell, Row, cells_of, row_of, variant_kind
 from rtscope.report.sections import Section, section_of
 from rtscope.report.series import Chart, Group, Mark, cpu_colours
+from rtscope.report.sidebyside import SideBySide, side_by_side
 from rtscope.report.verdicts import Verdict, verdict_of
 from rtscope.report.words import command_line, percentile_ns, virtual_word
 from rtscope.stats.verdict import Claim
@@ -37,6 +38,8 @@ class Model:
     variant_kind: str
     """What tells rows of one load apart: `kernel`, `machine`…; empty if nothing."""
     rows: tuple[Row, ...]
+    pair: SideBySide | None
+    """The two variants side by side, if there are two."""
     comparison: Chart | None
     sections: tuple[Section, ...]
     machines: tuple[Machine, ...]
@@ -52,7 +55,8 @@ class Model:
     def charts(self) -> tuple[Chart, ...]:
         """All charts, for those who want them as files."""
         first = () if self.comparison is None else (self.comparison,)
-        return (*first, *(chart for s in self.sections for chart in s.charts))
+        both = () if self.pair is None else self.pair.charts
+        return (*first, *both, *(chart for s in self.sections for chart in s.charts))
 
 
 def build_model(
@@ -74,6 +78,7 @@ def build_model(
     colours = cpu_colours([t for r in records for t in r.result.threads])
     machines = machines_of(records)
     headline = headline_of(cells, rows)
+    pair = _pair(cells, deadline_ns)
     # With a verdict on top the maximum is the first finding; without, it is on top.
     found = () if deadline_ns is None else (f"{headline.maximum} {headline.where}",)
     return Model(
@@ -90,11 +95,15 @@ def build_model(
             claim=claim,
             min_boots=min_boots,
         ),
-        findings=(*found, *findings_of(cells, rows)),
+        findings=(
+            *found,
+            *findings_of(cells, rows, worse_where=pair.summary if pair else ""),
+        ),
         caveats=merged_caveats(records),
         variant_kind=variant_kind(records),
         rows=rows,
-        comparison=_comparison(rows, deadline_ns),
+        pair=pair,
+        comparison=_comparison(rows, deadline_ns, virtual_word(records)),
         sections=tuple(
             section_of(cell, row, colours=colours, deadline_ns=deadline_ns)
             for cell, row in zip(cells, rows, strict=True)
@@ -116,7 +125,16 @@ def _subtitle(records: Sequence[RunRecord], machines: Sequence[Machine]) -> str:
     return " · ".join([*kernels, date])
 
 
-def _comparison(rows: Sequence[Row], deadline_ns: int | None) -> Chart | None:
+def _pair(cells: Sequence[Cell], deadline_ns: int | None) -> SideBySide | None:
+    variants: dict[str, list[RunRecord]] = {}
+    for cell in cells:
+        variants.setdefault(cell.variant, []).extend(cell.records)
+    return side_by_side(variants, deadline_ns=deadline_ns)
+
+
+def _comparison(
+    rows: Sequence[Row], deadline_ns: int | None, virtual: str
+) -> Chart | None:
     variants = list(dict.fromkeys(row.variant for row in rows))
     groups: dict[str, list[Mark]] = {}
     for row in rows:
@@ -140,4 +158,5 @@ def _comparison(rows: Sequence[Row], deadline_ns: int | None) -> Chart | None:
         "on a logarithmic axis; the figures are those of the table.",
         content=tuple(Group(load, tuple(marks)) for load, marks in groups.items()),
         deadline_ns=deadline_ns,
+        virtual=virtual,
     )

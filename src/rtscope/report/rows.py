@@ -1,7 +1,8 @@
 """
 The rows of the main table: one per load on one machine, kernel and setting.
 
-Repetitions of the same cell are merged; how many runs there were is said.
+Repetitions of the same cell are merged; how many runs there were is said. An exact
+repetition of a virtual run is no further run: it counts once.
 """
 
 import re
@@ -13,7 +14,7 @@ from rtscope.errors import MeasurementError
 from rtscope.record import RunRecord
 from rtscope.report.escape import printable
 from rtscope.report.words import duration
-from rtscope.stats.lint import all_caveats
+from rtscope.stats.repeats import caveats_among, distinct
 from rtscope.stats.summary import Summary, observed_ns, summarize
 
 STANDARD_LOADS = ("idle", "cpu", "os", "memory", "storage")
@@ -22,7 +23,7 @@ STANDARD_LOADS = ("idle", "cpu", "os", "memory", "storage")
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The runs that one row merges."""
+    """The runs that one row is about; an exact repetition is in no figure of it."""
 
     load: str
     target: str
@@ -32,9 +33,14 @@ class Cell:
     records: tuple[RunRecord, ...]
 
     @property
+    def counted(self) -> tuple[RunRecord, ...]:
+        """The runs without exact repetitions."""
+        return distinct(self.records)
+
+    @property
     def threads(self) -> tuple[ThreadResult, ...]:
-        """The measuring threads of all runs."""
-        return tuple(t for record in self.records for t in record.result.threads)
+        """The measuring threads of the runs that count."""
+        return tuple(t for record in self.counted for t in record.result.threads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,9 @@ class Row:
     settings: str
     variant: str
     runs: int
+    """Runs merged, exact repetitions of a virtual run left out."""
+    repeats: int
+    """Exact repetitions that were left out."""
     cpus: int
     observed_ns: int
     """Time the machine was watched, all runs of the row added up."""
@@ -134,6 +143,8 @@ def row_of(cell: Cell) -> Row:
 
 def merged_row(records: Sequence[RunRecord], *, variant: str) -> Row:
     """Merge runs of one load into a row; names are those of the first."""
+    among = caveats_among(records)
+    given, records = len(records), distinct(records)
     threads = [t for r in records for t in r.result.threads]
     try:
         summary = summarize(threads)
@@ -153,11 +164,12 @@ def merged_row(records: Sequence[RunRecord], *, variant: str) -> Row:
         settings=settings_of(first),
         variant=variant,
         runs=len(records),
+        repeats=given - len(records),
         cpus=len({t.cpu for t in threads} - {None})
         or max(len(r.result.threads) for r in records),
         observed_ns=sum(observed_ns(r.result.threads) for r in records),
         summary=summary,
-        caveats=len({c.id for r in records for c in all_caveats(r)}),
+        caveats=len({c.id for raised in among for c in raised}),
         throughput={name: sum(v) / len(v) for name, v in stressors.items()},
     )
 

@@ -17,7 +17,15 @@ from rtscope.report.series import (
     thinned,
     timeline_of,
 )
-from rtscope.report.words import command_line, count, duration, enumeration, plural, us
+from rtscope.report.words import (
+    command_line,
+    count,
+    duration,
+    enumeration,
+    plural,
+    us,
+    virtual_word,
+)
 from rtscope.stats.distribution import ccdf, distribution_of, with_skipped
 from rtscope.stats.summary import Summary, summarize
 
@@ -108,11 +116,11 @@ def section_of(
     """Gather what there is to say about a cell; counters are of its worst run."""
     record = worst_run(cell)
     machine = record.result.machine
-    log = [line for r in cell.records for line in r.kernel_log]
+    log = [line for r in cell.counted for line in r.kernel_log]
     return Section(
         row=row,
         charts=tuple(_charts(cell, row, record, colours, deadline_ns)),
-        shown_run=printable(record.run.id) if len(cell.records) > 1 else "",
+        shown_run=printable(record.run.id) if len(cell.counted) > 1 else "",
         cpus=_cpu_rows(cell),
         disturbed=_disturbed(cell),
         worst=_worst_rows(cell),
@@ -163,17 +171,22 @@ def _charts(
     if row.summary is None:
         return
     histogram = histogram_of(cell.threads, colours)
-    maximum, samples = us(row.summary.max_ns), f"{row.summary.samples:,} samples"
+    virtual = virtual_word(cell.counted)
+    maximum, samples = (
+        us(row.summary.max_ns, virtual),
+        f"{row.summary.samples:,} samples",
+    )
     if histogram is not None:
         yield Chart(
             name=f"{row.anchor}-histogram",
             title=f"{row.name}: distribution",
             description=f"Histogram of {samples} under {row.name}, counts on a "
             f"logarithmic axis, each CPU as a line over all together; from "
-            f"{us(row.summary.min_ns)} to the maximum of {maximum}.",
+            f"{us(row.summary.min_ns, virtual)} to the maximum of {maximum}.",
             content=histogram,
             samples=row.summary.samples,
             deadline_ns=deadline_ns,
+            virtual=virtual,
         )
     observed = distribution_of(cell.threads)
     tails = [thinned(*(part.tolist() for part in ccdf(observed)))]
@@ -188,6 +201,7 @@ def _charts(
         content=tuple(tails),
         samples=row.summary.samples,
         deadline_ns=deadline_ns,
+        virtual=virtual,
     )
     timeline = timeline_of(record.ticks, colours)
     if timeline is not None and any(timeline.merged_ns):
@@ -200,6 +214,7 @@ def _charts(
             content=timeline,
             samples=row.summary.samples,
             deadline_ns=deadline_ns,
+            virtual=virtual,
         )
 
 
@@ -222,7 +237,7 @@ def _disturbed(cell: Cell) -> str:
     switches = sum(t.involuntary_switches for t in cell.threads)
     faults = sum(t.minor_faults + t.major_faults for t in cell.threads)
     steal_ns = sum(
-        times.steal_ns for r in cell.records for times in r.result.machine.cpu_times
+        times.steal_ns for r in cell.counted for times in r.result.machine.cpu_times
     )
     told = [
         f"{plural(switches, 'time')} preempted" if switches else "",
@@ -248,7 +263,7 @@ def _worst_rows(cell: Cell) -> tuple[WorstRow, ...]:
             latency_ns=wakeup.latency_ns,
             run=printable(record.run.id),
         )
-        for record in cell.records
+        for record in cell.counted
         for thread in record.result.threads
         for wakeup in thread.worst[:WORST_SHOWN]
     ]

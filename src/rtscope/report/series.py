@@ -98,15 +98,41 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class Layer:
+    """One side of an overlay, all its CPUs together; `colour` as in `CpuCurve`."""
+
+    label: str
+    colour: int
+    counts: tuple[float, ...]
+    """Per bin of the overlay."""
+    tail: Tail
+    samples: int
+    max_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """Sides in one drawing, over the same bins: counts, or how rare is how late."""
+
+    edges_ns: tuple[float, ...]
+    layers: tuple[Layer, ...]
+    logarithmic: bool
+    tails: bool
+    """Draw the tails instead of the counts."""
+
+
+@dataclass(frozen=True, slots=True)
 class Chart:
     """A drawing, not yet made: what to call it, what it shows in words, how tall."""
 
     name: str
     title: str
     description: str
-    content: Histogram | tuple[Tail, ...] | Timeline | tuple[Group, ...]
+    content: Histogram | tuple[Tail, ...] | Timeline | tuple[Group, ...] | Overlay
     samples: int = 0
     deadline_ns: int | None = None
+    virtual: str = ""
+    """`virtual ` if its times are a virtual board's, to stand before units."""
 
 
 def cpu_colours(threads: Sequence[ThreadResult]) -> Mapping[int | None, int]:
@@ -132,13 +158,11 @@ def histogram_of(
     highest = max((t.max_ns for t in threads if t.max_ns is not None), default=None)
     if highest is None or not lows:
         return None
-    # A logarithmic axis has no 0: what took no measurable time is drawn at 1 ns.
     first, highest = max(min(lows), 1), max(highest, 1)
-    logarithmic = highest > LOG_AXIS_RATIO * first
-    edges = _log_edges(first, highest) if logarithmic else _even_edges(first, highest)
+    edges, logarithmic = bin_edges(first, highest)
     counts: dict[int | None, Floats] = {}
     for thread in threads:
-        counts[thread.cpu] = counts.get(thread.cpu, np.zeros(len(edges) - 1)) + _binned(
+        counts[thread.cpu] = counts.get(thread.cpu, np.zeros(len(edges) - 1)) + binned(
             thread, edges
         )
     return Histogram(
@@ -154,6 +178,15 @@ def histogram_of(
     )
 
 
+def bin_edges(first_ns: int, last_ns: int) -> tuple[Floats, bool]:
+    """Return the edges of bins from the first latency to the last; if logarithmic."""
+    # A logarithmic axis has no 0: what took no measurable time is drawn at 1 ns.
+    first, last = max(first_ns, 1), max(last_ns, 1)
+    if last > LOG_AXIS_RATIO * first:
+        return _log_edges(first, last), True
+    return _even_edges(first, last), False
+
+
 def _log_edges(first: int, last: int) -> Floats:
     low = math.floor(math.log10(first) * BINS_PER_DECADE)
     high = math.floor(math.log10(last) * BINS_PER_DECADE) + 1
@@ -166,7 +199,8 @@ def _even_edges(first: int, last: int) -> Floats:
     return np.arange(first, last + 2 * width, width, dtype=np.float64)
 
 
-def _binned(thread: ThreadResult, edges: Floats) -> Floats:
+def binned(thread: ThreadResult, edges: Floats) -> Floats:
+    """Return how many samples of a thread lie in each bin."""
     lows = np.maximum(np.array([low for low, _ in thread.histogram], dtype=float), 1)
     counts = np.array([count for _, count in thread.histogram], dtype=float)
     place = np.clip(np.searchsorted(edges, lows, side="right") - 1, 0, len(edges) - 2)

@@ -16,6 +16,7 @@ from rich.text import Text
 from rtscope.caveats import Effect
 from rtscope.report.caveatlist import MergedCaveat
 from rtscope.report.model import Model
+from rtscope.report.pairtext import pair_sentences, pair_table
 from rtscope.report.rows import Row
 from rtscope.report.verdicts import Tone, Verdict
 from rtscope.report.words import NOTHING, count, duration, percentile_ns, plural
@@ -75,6 +76,8 @@ def _parts(model: Model, width: int, page: str | None) -> Iterator[RenderableTyp
         yield Text(model.headline.support)
     yield ""
     yield from _tables(model, width)
+    if model.pair is not None:
+        yield from pair_sentences(model.pair)
     yield from _findings(model)
     yield from caveat_lines(model.caveats)
     for command in model.commands:
@@ -98,11 +101,19 @@ def _verdict(verdict: Verdict) -> Iterator[RenderableType]:
 
 
 def _tables(model: Model, width: int) -> Iterator[RenderableType]:
-    letters = _letters(model.rows)
+    if model.pair is not None:
+        yield from pair_table(model.pair, width=width)
+    letters = _letters(model)
     first = ("max", "samples", "skipped", "caveats", "p99.9", "p99.999")
     second = ("min", "avg", "stdev", "bogo-ops/s")
     wide = width >= ONE_TABLE_COLUMNS
-    for columns in ((*first, *second),) if wide else (first, second):
+    if model.pair is not None:  # what the table above does not have
+        tables: tuple[tuple[str, ...], ...] = (
+            ("samples", "caveats", "p99.9", "p99.999", "stdev", "bogo-ops/s"),
+        )
+    else:
+        tables = ((*first, *second),) if wide else (first, second)
+    for columns in tables:
         yield _table(model.rows, columns, letters)
         yield ""
     notes = [f"Latencies in {model.virtual}µs."]
@@ -116,13 +127,15 @@ def _tables(model: Model, width: int) -> Iterator[RenderableType]:
     notes.append(f"Watched per row: {' or '.join(spans)}, {' or '.join(cpus)}.")
     yield Text(" ".join(notes), style="dim")
     for name, letter in letters.items():
-        if letter != name:
+        if letter != name and model.pair is None:
             yield Text(f"{letter} = {name}")
     yield ""
 
 
-def _letters(rows: Sequence[Row]) -> dict[str, str]:
-    names = list(dict.fromkeys(row.variant for row in rows))
+def _letters(model: Model) -> dict[str, str]:
+    if model.pair is not None:
+        return {s.label: x for s, x in zip(model.pair.sides, "AB", strict=True)}
+    names = list(dict.fromkeys(row.variant for row in model.rows))
     if all(len(name) <= LONGEST_NAME for name in names):
         return {name: name for name in names}
     return {name: chr(ord("A") + i % 26) for i, name in enumerate(names)}

@@ -15,9 +15,9 @@ NOTHING = "\N{EN DASH}"
 """Stands where there is no number to give."""
 
 
-def us(ns: float | None) -> str:
-    """Write a latency with its unit."""
-    return f"{format_us(ns)} µs"
+def us(ns: float | None, virtual: str = "") -> str:
+    """Write a latency with its unit; `virtual` is what `virtual_word` gives."""
+    return f"{format_us(ns)} {virtual}µs"
 
 
 def virtual_word(records: Iterable[RunRecord]) -> str:
@@ -38,6 +38,13 @@ def micro(text: str) -> str:
 def times(ratio: float) -> str:
     """Write a ratio of 1 or more: `1.4 times`, `149 times`."""
     return f"{ratio:,.0f} times" if ratio >= 9.95 else f"{ratio:.1f} times"
+
+
+def ratio(value: float | None) -> str:
+    """Write a ratio of two maxima for a table: `0.93`, `1.8`, `149`."""
+    if value is None:
+        return NOTHING
+    return f"{value:,.0f}" if value >= 9.95 else f"{value:.2g}"
 
 
 def count(number: float) -> str:

@@ -13,25 +13,35 @@ Each direction, worse and better, is a question of its own: its tests are one-si
 share `alpha` by Holm's method. If nothing differs, `worse` is said in at most alpha of
 all comparisons, and so is `better`. Runs to compare should have been taken in turns
 (A B A B): no test can tell a kernel from the afternoon it was measured in.
+
+A run of a virtual board is one trajectory: measured again it is the same, and counts
+once. Two trajectories differ exactly or not at all, which needs no test; over seeds
+they are a sample of trajectories, and the same tests hold with the trajectory as unit.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from statistics import median
 
-from rtscope.caveats import Effect, kind_of
+from rtscope.caveats import Caveat, Effect, kind_of
 from rtscope.errors import UsageError
 from rtscope.record import RunRecord
-from rtscope.stats.lint import all_caveats, clock_coarse
+from rtscope.stats.lint import clock_coarse
 from rtscope.stats.misses import misses_of
+from rtscope.stats.outcome import Outcome, Word
 from rtscope.stats.permutation import (
     holm,
     is_exact,
     labellings,
     one_sided,
     smallest_p,
+)
+from rtscope.stats.repeats import (
+    caveats_among,
+    contradictions,
+    distinct,
+    is_virtual,
 )
 from rtscope.stats.summary import observed_ns, summarize
 from rtscope.units import format_duration
@@ -45,14 +55,6 @@ MAX_LENGTH_RATIO = 1.1
 """The maximum and the misses grow with the length of a run."""
 
 
-class Word(StrEnum):
-    """The outcome of a comparison."""
-
-    DIFFERENT = "DIFFERENT"
-    NO_EVIDENCE = "NO EVIDENCE"
-    TOO_FEW_RUNS = "TOO FEW RUNS"
-
-
 @dataclass(frozen=True, slots=True)
 class RunFigures:
     """What one run contributes to a comparison."""
@@ -62,6 +64,7 @@ class RunFigures:
     mean_ns: float
     max_ns: int
     misses: int | None
+    digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,9 @@ class Group:
     label: str
     runs: tuple[RunFigures, ...]
     left_out: tuple[str, ...]
+    repeats: int
+    """Exact repetitions of a virtual run: in no figure and no test."""
+    virtual: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +159,22 @@ def compare(
         _tests(sets[0], other, features=features, seed=seed) if enough else ()
         for other in sets[1:]
     ]
+    broken = bool(contradictions([r for runs in groups.values() for r in runs]))
     return Comparison(
         load=load,
         deadline_ns=deadline_ns,
         alpha=alpha,
         groups=sets,
         pairs=tuple(
-            _pair(sets[0], other, outcome, tests=tests, alpha=alpha, needed=needed)
+            _pair(
+                sets[0],
+                other,
+                outcome,
+                tests=tests,
+                alpha=alpha,
+                needed=needed,
+                broken=broken,
+            )
             for other, outcome in zip(sets[1:], _adjusted(tested), strict=True)
         ),
         needed_runs=needed,
@@ -173,6 +188,11 @@ def _require_comparable(groups: Mapping[str, Sequence[RunRecord]]) -> str:
     loads = sorted({r.run.load for r in records})
     if len(loads) > 1:
         raise UsageError(f"runs under different loads ({', '.join(loads)}): one a time")
+    if len({is_virtual(r) for r in records}) > 1:
+        raise UsageError(
+            "a virtual board's time and a machine's do not compare: one counts "
+            "instructions, the other microseconds"
+        )
     intervals = sorted({r.run.interval_ns for r in records})
     if len(intervals) > 1:
         shown = ", ".join(format_duration(ns) for ns in intervals)
@@ -189,17 +209,27 @@ def _require_comparable(groups: Mapping[str, Sequence[RunRecord]]) -> str:
 def _group(
     label: str, records: Sequence[RunRecord], *, deadline_ns: int | None
 ) -> Group:
-    valid = [r for r in records if _valid(r, deadline_ns)]
+    valid, left_out = [], []
+    for record, raised in zip(records, caveats_among(records), strict=True):
+        if _valid(record, raised, deadline_ns):
+            valid.append(record)
+        else:
+            left_out.append(record.run.id)
+    counted = distinct(valid)
     return Group(
         label=label,
-        runs=tuple(_figures(r, deadline_ns) for r in valid),
-        left_out=tuple(r.run.id for r in records if r not in valid),
+        runs=tuple(_figures(r, deadline_ns) for r in counted),
+        left_out=tuple(left_out),
+        repeats=len(valid) - len(counted),
+        virtual=all(is_virtual(r) for r in records),
     )
 
 
-def _valid(record: RunRecord, deadline_ns: int | None) -> bool:
+def _valid(
+    record: RunRecord, raised: Sequence[Caveat], deadline_ns: int | None
+) -> bool:
     coarse = () if deadline_ns is None else clock_coarse(record, deadline_ns)
-    caveats = (*all_caveats(record), *coarse)
+    caveats = (*raised, *coarse)
     measured = any(t.max_ns is not None for t in record.result.threads)
     return measured and all(kind_of(c).effect is not Effect.INVALID for c in caveats)
 
@@ -213,6 +243,7 @@ def _figures(record: RunRecord, deadline_ns: int | None) -> RunFigures:
         mean_ns=summary.mean_with_skipped_ns,
         max_ns=summary.max_ns,
         misses=missed,
+        digest=record.result_digest,
     )
 
 
@@ -268,51 +299,46 @@ def _pair(
     tests: int,
     alpha: float,
     needed: int,
+    broken: bool,
 ) -> Pair:
-    worse = tuple(t.feature for t in outcome if t.holm_worse <= alpha)
-    better = tuple(t.feature for t in outcome if t.holm_better <= alpha)
-    word = Word.DIFFERENT if worse or better else Word.NO_EVIDENCE
     sizes = len(baseline.runs), len(candidate.runs)
-    least_p = min(tests * smallest_p(*sizes), 1.0)
-    if not outcome:
-        word = Word.TOO_FEW_RUNS
-    sentences = {
-        Word.DIFFERENT: f"{candidate.label} is {_directions(worse, better)} than "
-        f"{baseline.label} ({alpha:.0%} for each direction, {_size(sizes)} runs)",
-        Word.NO_EVIDENCE: f"no evidence that {candidate.label} differs from "
-        f"{baseline.label}; {_size(sizes)} runs can give p = {least_p:.2g} at best",
-        Word.TOO_FEW_RUNS: f"too few runs to tell {candidate.label} from "
-        f"{baseline.label}: {_size(sizes)}, needed {needed} v {needed}",
-    }
+    virtual = baseline.virtual and candidate.virtual
+    found = Outcome(
+        baseline=baseline.label,
+        candidate=candidate.label,
+        sizes=sizes,
+        virtual=virtual,
+        same=bool(baseline.runs) and _digests(baseline) == _digests(candidate),
+        broken=broken,
+        tested=bool(outcome),
+        worse=tuple(t.feature for t in outcome if t.holm_worse <= alpha),
+        better=tuple(t.feature for t in outcome if t.holm_better <= alpha),
+        alpha=alpha,
+        least_p=min(tests * smallest_p(*sizes), 1.0),
+        needed=needed,
+    )
+    different = found.word is Word.DIFFERENT
     shift_ns, ratio, ratio_range = _effects(baseline.runs, candidate.runs)
     return Pair(
         baseline=baseline.label,
         candidate=candidate.label,
-        word=word,
-        worse=worse,
-        better=better,
+        word=found.word,
+        worse=found.worse if different else (),
+        better=found.better if different else (),
         tests=outcome,
-        smallest_p=least_p,
+        smallest_p=found.least_p,
         exact=is_exact(*sizes),
-        in_turns=_in_turns(baseline.runs, candidate.runs),
+        # Nothing drifts in virtual time.
+        in_turns=virtual or _in_turns(baseline.runs, candidate.runs),
         mean_shift_ns=shift_ns,
         max_ratio=ratio,
         max_ratio_range=ratio_range,
-        sentence=sentences[word],
+        sentence=found.sentence,
     )
 
 
-def _directions(worse: Sequence[str], better: Sequence[str]) -> str:
-    parts = []
-    if worse:
-        parts.append(f"worse in {' and '.join(worse)}")
-    if better:
-        parts.append(f"better in {' and '.join(better)}")
-    return ", ".join(parts)
-
-
-def _size(sizes: tuple[int, int]) -> str:
-    return f"{sizes[0]} v {sizes[1]}"
+def _digests(group: Group) -> frozenset[str]:
+    return frozenset(run.digest for run in group.runs)
 
 
 def _effects(

@@ -9,8 +9,9 @@ from enum import StrEnum
 from rtscope.caveats import Caveat, Effect, gravest_first, kind_of
 from rtscope.record import RunRecord
 from rtscope.stats.exposure import needed_exposure_ns
-from rtscope.stats.lint import all_caveats, clock_coarse
+from rtscope.stats.lint import clock_coarse
 from rtscope.stats.misses import Misses, misses_of
+from rtscope.stats.repeats import caveats_among, distinct
 from rtscope.stats.summary import observed_ns
 from rtscope.units import format_duration
 
@@ -98,12 +99,17 @@ def gather(
     min_boots: int,
     bound_ns: int | None,
 ) -> Evidence:
-    """Collect the evidence of runs that were measured under the same conditions."""
+    """
+    Collect the evidence of runs that were measured under the same conditions.
+
+    Exact repetitions of a virtual run count once.
+    """
     caveats = gravest_first(
         caveat
-        for record in records
-        for caveat in (*all_caveats(record), *clock_coarse(record, deadline_ns))
+        for record, raised in zip(records, caveats_among(records), strict=True)
+        for caveat in (*raised, *clock_coarse(record, deadline_ns))
     )
+    records = distinct(records)
     by_effect = {
         effect: tuple(c for c in caveats if kind_of(c).effect is effect)
         for effect in Effect
