@@ -1,56 +1,120 @@
 """Compare records: machines, kernels or settings, run by run."""
 
-import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rtscope.cli.output import stdout_console
+from rtscope.cli.output import put, stdout_console
 from rtscope.errors import UsageError
+from rtscope.published import get_published
 from rtscope.record import RunRecord, write_atomically
+from rtscope.report.beside import Beside, set_beside
+from rtscope.report.besideforms import (
+    render_beside_json,
+    render_beside_markdown,
+    render_beside_page,
+)
+from rtscope.report.besidetext import print_beside
 from rtscope.report.comparepage import render_comparison_page
 from rtscope.report.comparetext import print_comparison
-from rtscope.report.comparison import build_comparison
+from rtscope.report.comparison import Comparison, build_comparison
 from rtscope.report.jsonfile import render_comparison_json
+from rtscope.report.pairmarkdown import render_comparison_markdown
 from rtscope.resultdir import open_records
 from rtscope.units import parse_duration
+
+INVALID = 3
+"""Exit status: equal inputs gave different results, so there is nothing to compare."""
+
+
+class Shape(StrEnum):
+    """How a comparison is printed."""
+
+    TABLE = "table"
+    MARKDOWN = "markdown"
+    JSON = "json"
 
 
 def compare(
     record: Annotated[
         list[str],
         typer.Argument(
-            help="Two or more: DIR, or LABEL=DIR; the same LABEL puts runs together."
+            help="Two or more: DIR, or LABEL=DIR; the same LABEL puts runs together. "
+            "One or more with --published."
         ),
     ],
     *,
+    published: Annotated[
+        str | None,
+        typer.Option(
+            help="Set this published table beside them; a wrong name lists all."
+        ),
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="Write the page here.")] = None,
     deadline: Annotated[
         str | None, typer.Option(help="Compare the misses of this too: 200us.")
     ] = None,
+    format: Annotated[Shape, typer.Option(help="What to print.")] = Shape.TABLE,
     json: Annotated[
-        bool, typer.Option("--json", help="Print the result as JSON.")
+        bool, typer.Option("--json", help="The same as --format json.")
     ] = False,
 ) -> int:
     """Compare records: machines, kernels or settings, run by run."""
+    shape = Shape.JSON if json else format
+    table = None if published is None else get_published(published)
+    sets = _sets(record)
+    if table is not None:
+        if deadline is not None:
+            raise UsageError(
+                "--deadline with --published: a published maximum tells of no misses; "
+                "leave one of them out"
+            )
+        records = [one for runs in sets.values() for one in runs]
+        return _beside(set_beside(records, table), html, shape)
+    comparison = build_comparison(
+        sets, deadline_ns=parse_duration(deadline) if deadline else None
+    )
+    return _compared(comparison, html, shape)
+
+
+def _sets(words: list[str]) -> dict[str, list[RunRecord]]:
     sets: dict[str, list[RunRecord]] = {}
-    for word in record:
+    for word in words:
         label, path, given = _labelled(word)
         if label in sets and not given:
             raise UsageError(f"two records are called {label!a}; write NAME=DIR")
         # A label given more than once: runs of one thing, taken in turns or over boots.
         sets.setdefault(label, []).extend(open_records(path))
-    comparison = build_comparison(
-        sets, deadline_ns=parse_duration(deadline) if deadline else None
-    )
+    return sets
+
+
+def _compared(comparison: Comparison, html: Path | None, shape: Shape) -> int:
     if html is not None:
         write_atomically(html, render_comparison_page(comparison).encode())
-    if json:
-        sys.stdout.write(render_comparison_json(comparison))
-        return 0
-    with stdout_console() as console:
-        print_comparison(comparison, console, page=str(html) if html else None)
+    match shape:
+        case Shape.JSON:
+            put(render_comparison_json(comparison))
+        case Shape.MARKDOWN:
+            put(render_comparison_markdown(comparison))
+        case Shape.TABLE:
+            with stdout_console() as console:
+                print_comparison(comparison, console, page=str(html) if html else None)
+    return INVALID if comparison.not_deterministic else 0
+
+
+def _beside(beside: Beside, html: Path | None, shape: Shape) -> int:
+    if html is not None:
+        write_atomically(html, render_beside_page(beside).encode())
+    match shape:
+        case Shape.JSON:
+            put(render_beside_json(beside))
+        case Shape.MARKDOWN:
+            put(render_beside_markdown(beside))
+        case Shape.TABLE:
+            with stdout_console() as console:
+                print_beside(beside, console, page=str(html) if html else None)
     return 0
 
 

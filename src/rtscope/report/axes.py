@@ -194,4 +194,6 @@ def _count(value: float) -> str:
 
 
 def _share(value: float) -> str:
-    return "all" if value >= 1 else f"1 in {_count(round(1 / value))}"
+    if value > 1:  # room for labels, no share
+        return ""
+    return "all" if value == 1 else f"1 in {_count(round(1 / value))}"

@@ -83,6 +83,11 @@ class Comparison:
     virtual: str
     """`virtual ` if a time in it is a virtual board's, to stand before units."""
 
+    @property
+    def not_deterministic(self) -> bool:
+        """Whether equal inputs of a virtual board gave different results."""
+        return any(c.id == "not_deterministic" for c in self.caveats)
+
 
 def build_comparison(
     sets: Mapping[str, Sequence[RunRecord]], *, deadline_ns: int | None = None

@@ -25,6 +25,7 @@ from rtscope.report.series import (
 )
 from rtscope.report.words import (
     NOTHING,
+    as_published,
     capital,
     count,
     duration,
@@ -152,6 +153,7 @@ def _span(model: Model) -> str:
 _FILTERS: Mapping[str, Callable[..., Any]] = {
     "us": format_us,
     "ratio": ratio,
+    "published": as_published,
     "count": count,
     "duration": duration,
     "percentile": _percentile,

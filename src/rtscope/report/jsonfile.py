@@ -2,9 +2,10 @@
 A report or comparison as JSON: figures in ns, stable keys, for programs.
 
 Null stands for: `verdict` without a deadline; `pair` unless two sides are compared;
-`summary` of a row without a sample; `percentiles` that the samples cannot resolve; `bogo_ops_per_s` of a load that tells
-none; `kernel_digest` that was not recorded; the `value` of an unknown fact (`why` then
-says why). New keys may come within a schema; none changes its meaning or goes.
+`summary` of a row without a sample; `percentiles` that the samples cannot resolve;
+`bogo_ops_per_s` of a load that tells none; `kernel_digest` that was not recorded; the
+`value` of an unknown fact (`why` then says why). New keys may come within a schema;
+none changes its meaning or goes.
 """
 
 import json
@@ -47,7 +48,7 @@ def _comparison(comparison: Comparison) -> Mapping[str, Any]:
                     {
                         "label": side.label,
                         "median_max_ns": side.median_max_ns,
-                        **_row(side.row),
+                        **row_object(side.row),
                     }
                     for side in load.sides
                 ],
@@ -64,7 +65,7 @@ def _comparison(comparison: Comparison) -> Mapping[str, Any]:
             for load in comparison.loads
         ],
         "pair": comparison.pair and _pair(comparison.pair),
-        "caveats": [_caveat(caveat) for caveat in comparison.caveats],
+        "caveats": [caveat_object(caveat) for caveat in comparison.caveats],
     }
 
 
@@ -79,7 +80,7 @@ def _pair(pair: SideBySide) -> Mapping[str, Any]:
                 "load": row.load,
                 "max_ratio": row.ratio,
                 "sentence": row.sentence,
-                "rows": [_row(side) for side in row.rows],
+                "rows": [row_object(side) for side in row.rows],
             }
             for row in pair.rows
         ],
@@ -94,8 +95,8 @@ def _report(model: Model) -> Mapping[str, Any]:
         "deadline_ns": model.deadline_ns,
         "verdict": model.verdict and _verdict(model.verdict),
         "findings": list(model.findings),
-        "caveats": [_caveat(caveat) for caveat in model.caveats],
-        "rows": [_row(row) for row in model.rows],
+        "caveats": [caveat_object(caveat) for caveat in model.caveats],
+        "rows": [row_object(row) for row in model.rows],
         "pair": model.pair and _pair(model.pair),
         "machines": [_machine(machine) for machine in model.machines],
         "commands": list(model.commands),
@@ -124,7 +125,8 @@ def _verdict(verdict: Verdict) -> Mapping[str, Any]:
     }
 
 
-def _caveat(caveat: MergedCaveat) -> Mapping[str, Any]:
+def caveat_object(caveat: MergedCaveat) -> Mapping[str, Any]:
+    """Return a caveat as every JSON output has it."""
     return {
         "id": caveat.id,
         "effect": caveat.effect.value,
@@ -135,7 +137,8 @@ def _caveat(caveat: MergedCaveat) -> Mapping[str, Any]:
     }
 
 
-def _row(row: Row) -> Mapping[str, Any]:
+def row_object(row: Row) -> Mapping[str, Any]:
+    """Return a row as every JSON output has it."""
     summary = row.summary
     return {
         "load": row.load,

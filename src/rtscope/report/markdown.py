@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from rtscope.report.escape import for_markdown as safe
 from rtscope.report.model import Model
+from rtscope.report.pairmarkdown import pair_lines
 from rtscope.report.rows import Row
 from rtscope.report.words import NOTHING, capital, count, percentile_ns
 from rtscope.units import format_us
@@ -44,6 +45,8 @@ def _lines(model: Model) -> Iterator[str]:
         yield f"**{safe(model.headline.maximum)}** {safe(model.headline.where)}"
         yield safe(model.headline.support)
     yield ""
+    if model.pair is not None:
+        yield from pair_lines(model.pair)
     yield from _table(model)
     yield ""
     yield from _list("Findings", [safe(finding) for finding in model.findings])

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from rtscope.record import RunRecord
 from rtscope.report.escape import printable
 from rtscope.stats.summary import Summary
-from rtscope.units import format_duration, format_us
+from rtscope.units import NS_PER_US, format_duration, format_us
 
 _US = re.compile(r"(?<=\d )us\b")
 
@@ -38,6 +38,14 @@ def micro(text: str) -> str:
 def times(ratio: float) -> str:
     """Write a ratio of 1 or more: `1.4 times`, `149 times`."""
     return f"{ratio:,.0f} times" if ratio >= 9.95 else f"{ratio:.1f} times"
+
+
+def as_published(ns: int | None) -> str:
+    """Write a published figure in microseconds with the digits that it was given."""
+    if ns is None:
+        return NOTHING
+    whole, rest = divmod(ns, NS_PER_US)
+    return f"{whole:,}" + (f".{rest:03}".rstrip("0") if rest else "")
 
 
 def ratio(value: float | None) -> str:
