@@ -9,6 +9,7 @@ What these functions have no argument for is changed with `dataclasses.replace`.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from rtscope import __version__
 from rtscope.caveats import Caveat
@@ -265,3 +266,24 @@ def record(
         caveats=tuple(caveats),
         result_digest=result_digest(threads),
     )
+
+
+def on_board(
+    given: RunRecord, *, seed: int = 1, kernel_digest: str = "a" * 64
+) -> RunRecord:
+    """Return the record as one of a virtual board, whose inputs these are."""
+    name = given.run.kernel or "debian-6.12-rt"
+    run = replace(given.run, target="virtual:pc", kernel=name)
+    virtual = {
+        "board": "pc",
+        "cpus": 2,
+        "mips": 500.0,
+        "turn_instructions": 2500,
+        "seed": seed,
+        "kernel": name,
+        "kernel_digest": kernel_digest,
+        "initrd_digest": "b" * 64,
+        "qemu_digest": "c" * 64,
+        "plugin_digest": "d" * 64,
+    }
+    return replace(given, run=run, extra={"virtual": virtual})

@@ -95,8 +95,8 @@ def test_two_kernels_are_compared_by_their_maxima_and_not_called_a_test() -> Non
     ]
     assert model.variant_kind == "kernel"
     assert model.findings[0] == (
-        "Maxima of plain are higher than those of rt under memory 10 times and idle "
-        "1.8 times (maxima as seen, not a test: rtscope compare)."
+        "plain has the higher maximum under idle (1.8 times) and memory (10 times) "
+        "(maxima as seen, not a test)."
     )
 
 

@@ -41,7 +41,10 @@ def _parts(
         yield ""
         yield from pair_sentences(comparison.pair)
     for load in comparison.loads:
-        yield _table(load)
+        if comparison.pair is None or any(side.row.runs > 1 for side in load.sides):
+            yield _table(load)
+        else:  # its figures are in the table above
+            yield Text(load.load, style="bold")
         for outcome in load.outcomes:
             style = "bold" if outcome.different else "bold yellow"
             yield Text.assemble((outcome.word, style), outcome.rest)

@@ -186,10 +186,12 @@ def _outcomes(tests: Tests) -> tuple[Outcome, ...]:
         said = list(remarks)
         if pair.max_ratio is not None and pair.max_ratio_range is not None:
             low, high = pair.max_ratio_range
+            ratio = f"{format_number(pair.max_ratio, 2)} times as high"
+            single = f"{format_number(low, 2)} to {format_number(high, 2)}"
             said.append(
-                f"Median maximum {format_number(pair.max_ratio, 2)} times as high "
-                f"(single runs {format_number(low, 2)} to "
-                f"{format_number(high, 2)})."
+                f"Maximum {ratio}."
+                if low == high
+                else f"Median maximum {ratio} (single runs {single})."
             )
         if pair.tests and not pair.in_turns:
             said.append(

@@ -232,7 +232,8 @@ def _summary(sides: tuple[SideName, SideName], rows: Sequence[PairRow]) -> str:
         return "Nothing was measured under any load on both sides."
     said = "; ".join(parts)
     # A kernel's name keeps its small letter.
-    return f"{capital(said) if list(worse) == [''] else said}."
+    said = capital(said) if list(worse) == [""] else said
+    return f"{said} (maxima as seen, not a test)."
 
 
 def _caution(rows: Sequence[PairRow], *, virtual: str) -> str:

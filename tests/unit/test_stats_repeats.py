@@ -1,0 +1,146 @@
+"""Exact repetitions count once; equal inputs with different results are a failure."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fakes.measurements import on_board, record, thread
+from rtscope.errors import UsageError
+from rtscope.record import RunRecord
+from rtscope.report.model import build_model
+from rtscope.stats.compare import compare
+from rtscope.stats.outcome import Word
+from rtscope.stats.repeats import caveats_among, contradictions, distinct, inputs_of
+from rtscope.stats.verdict import Claim, judge
+
+SECOND_NS = 1_000_000_000
+KERNEL = {"rt": "a" * 64, "plain": "e" * 64}
+
+
+def run(
+    max_us: int, *, seed: int = 1, kernel: str = "rt", load: str = "os"
+) -> RunRecord:
+    made = record([thread([5_000] * 99 + [max_us * 1_000])], load, kernel=kernel)
+    return on_board(made, seed=seed, kernel_digest=KERNEL[kernel])
+
+
+def ids_of(records: list[RunRecord]) -> list[set[str]]:
+    return [{c.id for c in raised} for raised in caveats_among(records)]
+
+
+@settings(deadline=None)  # scipy is loaded by the first example
+@given(st.lists(st.integers(10, 15), min_size=1, max_size=12))
+def test_each_result_counts_once_however_often_it_was_measured(
+    maxima_us: list[int],
+) -> None:
+    runs = [run(us, seed=us) for us in maxima_us]
+    kept = distinct(runs)
+    assert [r.result_digest for r in kept] == list(
+        dict.fromkeys(r.result_digest for r in runs)
+    )
+    assert contradictions(runs) == ()
+    (row,) = build_model(runs).rows
+    assert (row.runs, row.runs + row.repeats) == (len(set(maxima_us)), len(runs))
+    assert row.observed_ns == sum(
+        t.end_ns - t.start_ns for r in kept for t in r.result.threads
+    )
+
+
+def test_repetitions_on_a_machine_are_never_taken_for_one() -> None:
+    same = [record([thread([5_000] * 9)], repetition=i) for i in (1, 2)]
+    assert distinct(same) == tuple(same)
+    assert inputs_of(same[0]) is None
+    assert contradictions([same[0], record([thread([6_000] * 9)])]) == ()
+
+
+def test_an_exact_repetition_is_noted_and_adds_no_exposure() -> None:
+    once, thrice = [run(40)], [run(40)] * 3
+    assert ids_of(thrice)[0] - ids_of(once)[0] == {"identical_repeats"}
+    claim = Claim(1, SECOND_NS)
+    judged = [
+        judge(runs, deadline_ns=900_000, claim=claim).findings[0]
+        for runs in (once, thrice)
+    ]
+    assert judged[0].observed_ns == judged[1].observed_ns
+    assert judged[0].supported_interval_ns == judged[1].supported_interval_ns
+
+
+def test_equal_inputs_with_different_results_are_said_loudly_and_invalid() -> None:
+    model = build_model([run(40), run(41)], deadline_ns=900_000)
+    assert model.verdict is not None
+    assert model.verdict.word == "INVALID"
+    assert model.caveats[0].id == "not_deterministic"
+    assert model.caveats[0].details == ("os: 2 runs, 2 different results",)
+    assert any(f.startswith("DETERMINISM FAILURE") for f in model.findings)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        run(41, seed=2),
+        run(41, kernel="plain"),
+        run(41, load="memory"),
+        record([thread([41_000] * 9)], "os"),
+    ],
+)
+def test_other_inputs_may_give_other_results(other: RunRecord) -> None:
+    assert contradictions([run(40), other]) == ()
+
+
+def test_another_qemu_is_another_input() -> None:
+    other = run(41)
+    virtual = {**other.extra["virtual"], "qemu_digest": "f" * 64}
+    assert contradictions([run(40), replace(other, extra={"virtual": virtual})]) == ()
+
+
+# --- comparing ---------------------------------------------------------------------
+
+
+def test_one_trajectory_of_each_is_exact_and_no_sample() -> None:
+    [pair] = compare(
+        {"rt": [run(40)] * 5, "plain": [run(400, kernel="plain")] * 5}
+    ).pairs
+    assert (pair.word, pair.tests, pair.in_turns) == (Word.TOO_FEW_SEEDS, (), True)
+    assert pair.max_ratio == 10
+    assert pair.sentence == (
+        "one trajectory each, exact for these inputs; to tell plain from rt over all "
+        "seeds takes 4 v 4"
+    )
+
+
+def test_over_four_seeds_the_trajectories_are_tested_exactly() -> None:
+    rt = [run(40 + s, seed=s) for s in range(4)]
+    plain = [run(400 + s, seed=s, kernel="plain") for s in range(4)]
+    [pair] = compare({"rt": rt * 2, "plain": plain}).pairs
+    assert (pair.word, pair.worse) == (Word.DIFFERENT, ("mean", "max"))
+    assert pair.sentence.endswith("4 v 4 trajectories)")
+    assert min(t.p_worse for t in pair.tests) == 1 / 70
+
+
+def test_equal_digests_are_identical_and_not_merely_without_evidence() -> None:
+    groups = {"a": [run(40)], "b": [run(40)] * 4}
+    [pair] = compare(groups).pairs
+    assert pair.word is Word.IDENTICAL
+    assert pair.sentence == (
+        "b and a have the same results to the last count (equal digests)"
+    )
+
+
+def test_a_contradiction_between_the_sides_is_a_determinism_failure() -> None:
+    comparison = compare({"before": [run(40)], "after": [run(41)]})
+    assert comparison.pairs[0].word is Word.NOT_DETERMINISTIC
+
+
+def test_a_contradiction_within_a_side_leaves_its_runs_out() -> None:
+    comparison = compare({"a": [run(40), run(41)], "b": [run(9, kernel="plain")]})
+    assert comparison.groups[0].runs == ()
+    assert len(comparison.groups[0].left_out) == 2
+    assert comparison.pairs[0].word is Word.NOT_DETERMINISTIC
+
+
+def test_virtual_time_is_not_compared_with_a_machines() -> None:
+    real = record([thread([5_000] * 100)], "os")
+    with pytest.raises(UsageError, match="do not compare"):
+        compare({"board": [run(40)], "machine": [real]})
