@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rtscope.caveats import Effect, gravest_first, kind_of
+from rtscope.caveats import Caveat, Effect, gravest_first, kind_of
 from rtscope.record import RunRecord
 from rtscope.report.escape import printable
-from rtscope.report.words import micro
+from rtscope.report.words import micro, virtual_word
 from rtscope.stats.repeats import caveats_among
 
 
@@ -45,7 +45,8 @@ def merged_caveats(records: Sequence[RunRecord]) -> tuple[MergedCaveat, ...]:
                 effect=kind.effect,
                 says=printable(kind.says),
                 details=tuple(
-                    dict.fromkeys(micro(printable(c.detail)) for c in same if c.detail)
+                    micro(printable(detail), virtual)
+                    for detail, virtual in _details(caveat_id, records, among)
                 ),
                 remedy=kind.remedy,
                 runs=tuple(dict.fromkeys(names[key] for key in runs)),
@@ -53,3 +54,17 @@ def merged_caveats(records: Sequence[RunRecord]) -> tuple[MergedCaveat, ...]:
             )
         )
     return tuple(merged)
+
+
+def _details(
+    caveat_id: str, records: Sequence[RunRecord], among: Sequence[Sequence[Caveat]]
+) -> list[tuple[str, str]]:
+    """Return what the runs had to say, and `virtual ` where times in it are so."""
+    return sorted(
+        {
+            (caveat.detail, virtual_word([record]))
+            for record, raised in zip(records, among, strict=True)
+            for caveat in raised
+            if caveat.id == caveat_id and caveat.detail
+        }
+    )

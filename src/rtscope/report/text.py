@@ -114,7 +114,7 @@ def _tables(model: Model, width: int) -> Iterator[RenderableType]:
     else:
         tables = ((*first, *second),) if wide else (first, second)
     for columns in tables:
-        yield _table(model.rows, columns, letters)
+        yield _table(_lettered(model.rows, letters), columns, letters)
         yield ""
     notes = [f"Latencies in {model.virtual}µs."]
     if any(_is_unresolved(row) for row in model.rows):
@@ -139,6 +139,14 @@ def _letters(model: Model) -> dict[str, str]:
     if all(len(name) <= LONGEST_NAME for name in names):
         return {name: name for name in names}
     return {name: chr(ord("A") + i % 26) for i, name in enumerate(names)}
+
+
+def _lettered(rows: Sequence[Row], letters: Mapping[str, str]) -> Sequence[Row]:
+    """Put the rows of each load in the order of their letters or names as they came."""
+    loads = list(dict.fromkeys(row.load for row in rows))
+    if any(len(letter) != 1 for letter in letters.values()):
+        return rows
+    return sorted(rows, key=lambda r: (loads.index(r.load), letters[r.variant]))
 
 
 def _table(

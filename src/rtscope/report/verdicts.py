@@ -6,7 +6,7 @@ from typing import Literal
 
 from rtscope.record import RunRecord
 from rtscope.report.escape import printable
-from rtscope.report.words import capital, duration, micro, us
+from rtscope.report.words import capital, duration, micro, us, virtual_word
 from rtscope.stats import verdict as stats
 from rtscope.stats.verdict import Claim, Finding, judge
 
@@ -63,7 +63,8 @@ def verdict_of(
     """Judge the records and put the verdict into words, the deciding load first."""
     judged = judge(records, deadline_ns=deadline_ns, claim=claim, min_boots=min_boots)
     order = list(stats.Verdict)
-    question = f"Is every wake-up within {us(deadline_ns)}"
+    virtual = virtual_word(records)
+    question = f"Is every wake-up within {us(deadline_ns, virtual)}"
     if claim is not None:
         question += f", with fewer than {claim} that {_are(claim)} not"
     return Verdict(
@@ -76,8 +77,8 @@ def verdict_of(
                 name=_name(f, judged.findings),
                 word=f.verdict.value,
                 tone=_TONES[f.verdict],
-                sentence=_sentence(micro(printable(f.sentence))),
-                run_next=_sentence(micro(printable(f.run_next))),
+                sentence=_sentence(micro(printable(f.sentence), virtual)),
+                run_next=_sentence(micro(printable(f.run_next), virtual)),
             )
             for f in sorted(judged.findings, key=lambda f: order.index(f.verdict))
         ),

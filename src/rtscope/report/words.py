@@ -30,9 +30,9 @@ def duration(ns: float) -> str:
     return micro(format_duration(ns))
 
 
-def micro(text: str) -> str:
+def micro(text: str, virtual: str = "") -> str:
     """Write the unit of text that was made for any terminal as the report does."""
-    return _US.sub("µs", text)
+    return _US.sub(f"{virtual}µs", text)
 
 
 def times(ratio: float) -> str:

@@ -1,0 +1,83 @@
+"""Two kernels side by side and a published table beside them, byte for byte."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fakes.boards import campaign
+from fakes.measurements import on_board
+from rtscope.published import get_published
+from rtscope.record import FactValue, RunRecord
+from rtscope.report.beside import set_beside
+from rtscope.report.besideforms import render_beside_json, render_beside_markdown
+from rtscope.report.besidetext import render_beside
+from rtscope.report.comparetext import render_comparison
+from rtscope.report.comparison import build_comparison
+from rtscope.report.jsonfile import render_comparison_json
+from rtscope.report.model import build_model
+from rtscope.report.pairmarkdown import render_comparison_markdown
+from rtscope.report.text import render_text
+
+EXPECTED = Path(__file__).parent / "compare"
+
+
+def kernel(name: str, *, rt: bool, seed: int = 1) -> list[RunRecord]:
+    runs = campaign(
+        loads=("idle", "memory"),
+        cpus=2,
+        seconds=20,
+        kernel=name,
+        scale=1 if rt else 40,
+        seed=seed,
+    )
+    fact = {"preempt_rt": FactValue(rt, "a test")}
+    digest = ("a" if rt else "e") * 64
+    return [
+        on_board(
+            replace(r, facts_before={**r.facts_before, **fact}),
+            seed=seed,
+            kernel_digest=digest,
+        )
+        for r in runs
+    ]
+
+
+def sets() -> dict[str, list[RunRecord]]:
+    return {"mainline": kernel("k-6.12", rt=False), "rt": kernel("k-6.12-rt", rt=True)}
+
+
+def together() -> list[RunRecord]:
+    return [record for runs in sets().values() for record in runs]
+
+
+FORMS: Mapping[str, Callable[[], str]] = {
+    "report-80.txt": lambda: render_text(build_model(together())),
+    "report-120.txt": lambda: render_text(build_model(together()), width=120),
+    "compare-80.txt": lambda: render_comparison(build_comparison(sets())),
+    "compare.md": lambda: render_comparison_markdown(build_comparison(sets())),
+    "compare.json": lambda: render_comparison_json(build_comparison(sets())),
+    **{
+        f"published.{form}": lambda render=render: render(  # type: ignore[misc]
+            set_beside(together(), get_published("starfive-visionfive2"))
+        )
+        for form, render in (
+            ("txt", render_beside),
+            ("md", render_beside_markdown),
+            ("json", render_beside_json),
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_said_of_two_kernels_has_not_changed(form: str, rewrite: bool) -> None:
+    path = EXPECTED / form
+    found = FORMS[form]().encode()
+
+    if rewrite:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(found)
+
+    assert found == path.read_bytes()

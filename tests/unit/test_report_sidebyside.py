@@ -1,0 +1,301 @@
+"""Two kernels side by side, and a published table beside ours: what is said and not."""
+
+import json
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from fakes.measurements import on_board, record, thread
+from rtscope.errors import UsageError
+from rtscope.published import Kind, get_published
+from rtscope.record import RunRecord
+from rtscope.report.beside import Beside, set_beside
+from rtscope.report.besideforms import (
+    render_beside_json,
+    render_beside_markdown,
+    render_beside_page,
+)
+from rtscope.report.besidetext import render_beside
+from rtscope.report.charts import svg_of
+from rtscope.report.comparepage import render_comparison_page
+from rtscope.report.comparetext import render_comparison
+from rtscope.report.comparison import build_comparison
+from rtscope.report.html import render_html
+from rtscope.report.markdown import render_markdown
+from rtscope.report.model import build_model
+from rtscope.report.pairmarkdown import render_comparison_markdown
+from rtscope.report.series import Overlay
+from rtscope.report.sidebyside import SideBySide, side_by_side
+from rtscope.report.text import render_text
+
+US = 1_000
+HOSTILE = "<img src=x onerror=alert(1)>\x1b[2J|"
+
+
+def run(
+    max_us: int,
+    load: str = "idle",
+    *,
+    rt: bool = True,
+    kernel: str | None = None,
+    virtual: bool = True,
+) -> RunRecord:
+    name = kernel or ("k-rt" if rt else "k")
+    made = record(
+        [thread([5_000] * 99 + [max_us * US])],
+        load,
+        kernel=name,
+        facts={"preempt_rt": rt},
+    )
+    digest = ("a" if rt else "e") * 64
+    return on_board(made, kernel_digest=digest) if virtual else made
+
+
+def matrix(*, virtual: bool = True) -> list[RunRecord]:
+    """Two kernels under two loads, the ordinary one first."""
+    return [
+        run(us, load, rt=rt, virtual=virtual)
+        for rt, load, us in [
+            (False, "idle", 66),
+            (False, "memory", 950),
+            (True, "idle", 64),
+            (True, "memory", 95),
+        ]
+    ]
+
+
+def pair_of(records: list[RunRecord]) -> SideBySide:
+    pair = build_model(records).pair
+    assert pair is not None
+    return pair
+
+
+def test_the_real_time_kernel_is_first_whatever_was_measured_first() -> None:
+    pair = pair_of(matrix())
+    assert [(s.label, s.model) for s in pair.sides] == [
+        ("k-rt", "PREEMPT_RT"),
+        ("k", "not PREEMPT_RT"),
+    ]
+    assert [row.load for row in pair.rows] == ["idle", "memory"]
+    assert [row.ratio for row in pair.rows] == [66 / 64, 10]
+    assert pair.summary == (
+        "k has the higher maximum under memory (10 times); about equal under idle "
+        "(maxima as seen, not a test)."
+    )
+
+
+def test_a_tenth_more_is_no_difference_and_said_so() -> None:
+    idle = pair_of(matrix()).rows[0]
+    assert idle.sentence == (
+        "About equal maxima, 64.0 virtual µs and 66.0 virtual µs: two runs of one "
+        "kernel differ as much."
+    )
+
+
+def test_a_sentence_says_what_each_sample_supports_and_no_chance_of_the_exact() -> None:
+    virtual = pair_of(matrix()).rows[1].sentence
+    real = pair_of(matrix(virtual=False)).rows[1].sentence
+    assert virtual.startswith(
+        "k is worse: its maximum is 10 times that of k-rt. Later than 95.0 virtual µs: "
+        "k in 1 episode in 100 ms of virtual time, which supports at least one in "
+    )
+    assert "k-rt never in 100 ms" in virtual
+    assert "p =" not in virtual
+    assert real.endswith("two equal kernels would differ so with p = 1.0.")
+
+
+def test_an_exact_repetition_changes_nothing_but_a_caveat() -> None:
+    once, twice = build_model(matrix()), build_model([*matrix(), *matrix()])
+    assert once.pair is not None
+    assert twice.pair is not None
+    assert [r.sentence for r in once.pair.rows] == [r.sentence for r in twice.pair.rows]
+    assert once.headline.support == twice.headline.support
+    assert "identical_repeats" in {c.id for c in twice.caveats}
+
+
+@pytest.mark.parametrize("kernels", [("a",), ("a", "b", "c")])
+def test_one_kernel_or_three_have_no_pair(kernels: tuple[str, ...]) -> None:
+    records = [run(40 + i, kernel=name) for i, name in enumerate(kernels)]
+    assert build_model(records).pair is None
+
+
+def test_two_sides_without_a_common_load_are_no_pair() -> None:
+    sets = {"a": [run(40)], "b": [run(40, "memory", rt=False)]}
+    assert side_by_side(sets) is None
+
+
+def test_both_sides_lie_in_the_same_bins_and_no_sample_is_lost() -> None:
+    for chart in pair_of(matrix()).charts:
+        assert isinstance(chart.content, Overlay)
+        for layer in chart.content.layers:
+            assert len(layer.counts) == len(chart.content.edges_ns) - 1
+            assert sum(layer.counts) == layer.samples == 100
+            assert layer.tail.x_ns[-1] <= layer.max_ns
+        drawing = svg_of(chart)
+        assert "virtual µs" in drawing
+        assert all(f"{x.label}  max" in drawing for x in chart.content.layers)
+
+
+def test_a_virtual_time_is_called_virtual_wherever_a_unit_stands() -> None:
+    model = build_model(matrix())
+    comparison = build_comparison({"a": matrix()[:2], "b": matrix()[2:]})
+    for said in (
+        render_text(model),
+        render_markdown(model),
+        render_comparison(comparison),
+        render_comparison_markdown(comparison),
+    ):
+        words = " ".join(said.split())
+        assert words.count("µs") == words.count("virtual µs") > 0
+
+
+def test_pages_have_both_tables_and_their_drawings() -> None:
+    report = render_html(build_model(matrix()))
+    comparison = render_comparison_page(
+        build_comparison({"a": matrix()[:2], "b": matrix()[2:]})
+    )
+    for page in (report, comparison):
+        assert page.count('class="chart"') >= 4
+        assert 'id="pair"' in page
+        assert 'id="overlaid"' in page
+
+
+def test_the_terminal_holds_its_width() -> None:
+    model = build_model(matrix())
+    for width in (80, 120):
+        assert all(len(x) <= width for x in render_text(model, width=width).split("\n"))
+
+
+def test_a_determinism_failure_comes_first_in_a_comparison() -> None:
+    comparison = build_comparison({"before": [run(40)], "after": [run(41)]})
+    assert comparison.not_deterministic
+    assert comparison.summary == "Determinism failure under idle."
+    assert comparison.caveats[0].id == "not_deterministic"
+    assert "DETERMINISM FAILURE" in render_comparison(comparison)
+
+
+# --- a published table ------------------------------------------------------------
+
+
+def beside(records: list[RunRecord], name: str = "starfive-visionfive2") -> Beside:
+    return set_beside(records, get_published(name))
+
+
+def test_figures_are_matched_by_load_and_preemption_model() -> None:
+    found = beside(matrix())
+    assert [row.load for row in found.rows] == ["idle", "memory"]
+    memory = found.rows[1]
+    assert memory.published.figures[Kind.MAINLINE].max_ns == 14_125 * US
+    assert memory.published.ratio == 14_125 / 95
+    assert memory.ours.rows[Kind.RT].kernel == "k-rt"
+    assert memory.ours.ratio == 10
+    assert memory.sentence == (
+        "Published: mainline worse, 149 times. Ours: mainline worse, 10 times."
+    )
+    assert found.not_measured == ("cpu", "os", "storage")
+    assert found.summary == (
+        "The same kernel has the higher maximum on both sides under memory; the sides "
+        "do not point the same way under idle."
+    )
+
+
+def test_what_keeps_the_two_apart_is_told() -> None:
+    told = " ".join(beside(matrix()).differences)
+    for words in (
+        "virtual board pc",
+        "no µs of the published machine",
+        "Interval: 200 µs there, 1 ms here",
+        "10 min there, 100 ms here",
+        "CPUs measured: 4 there, 1 here",
+        "cyclictest 2.20",
+    ):
+        assert words in told
+    assert "Policy" not in told
+    assert "virtual" not in " ".join(beside(matrix(virtual=False)).differences)
+
+
+def test_each_sample_says_what_it_supports_and_no_verdict() -> None:
+    published, rt, plain = beside(matrix()).support
+    assert "one run of 10 min" in published
+    assert "less than once in 3.3 min" in published
+    assert "alone shows no difference of kernels" in published
+    assert rt.startswith("Ours, PREEMPT_RT: 1 trajectory of 100 ms of virtual time")
+    assert plain.startswith("Ours, mainline: 1 trajectory")
+
+
+def test_one_kernel_kind_alone_is_set_beside_its_column_without_a_ratio() -> None:
+    found = beside([run(40)])
+    assert found.rows[0].ours.ratio is None
+    assert found.rows[0].sentence.endswith("Ours: only one kernel.")
+    assert found.summary.startswith("Only one kernel kind")
+
+
+def test_a_custom_load_is_matched_by_its_very_command() -> None:
+    table = get_published("scheduler-talk-x86-64")
+    made = run(40, "custom", rt=False)
+    argv = tuple(table.loads["stress"].split())
+    made = replace_load(made, argv)
+    assert [row.load for row in set_beside([made], table).rows] == ["stress"]
+    with pytest.raises(UsageError, match="no load in common: it has stress"):
+        set_beside([replace_load(made, argv[:-1])], table)
+
+
+def replace_load(given: RunRecord, argv: tuple[str, ...]) -> RunRecord:
+    return replace(given, load=replace(given.load, argv=argv))
+
+
+@pytest.mark.parametrize(
+    ("records", "name", "says"),
+    [
+        ([run(40)], "scheduler-talk-x86-64", "has mainline only, the records PREEMPT"),
+        ([run(40, "network")], "starfive-visionfive2", "no load in common"),
+        (
+            [run(40, kernel="a"), run(41, kernel="b")],
+            "starfive-visionfive2",
+            "2 machines or kernels for the one PREEMPT_RT column",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_the_reason(
+    records: list[RunRecord], name: str, says: str
+) -> None:
+    with pytest.raises(UsageError, match=says):
+        beside(records, name)
+
+
+def test_an_unknown_preemption_model_is_no_column() -> None:
+    unknown = record([thread([5_000] * 9)], facts={"preempt_rt": None})
+    with pytest.raises(UsageError, match="do not tell whether"):
+        beside([unknown])
+
+
+def test_every_form_has_the_figures_as_published_and_the_notes() -> None:
+    found = beside(matrix())
+    text, page = render_beside(found), render_beside_page(found)
+    for said in (text, page, render_beside_markdown(found)):
+        assert "14,125" in said
+        assert "1.2 million" in said
+        assert "virtual" in said
+        assert "37.0" not in said
+    data = json.loads(render_beside_json(found))
+    assert data["virtual"] is True
+    assert data["loads"][1]["published"]["mainline"]["max_ns"] == 14_125_000
+    assert data["loads"][1]["ours"]["rt"]["summary"]["max_ns"] == 95_000
+    assert {note["id"] for note in data["notes"]} >= {"samples", "same_twice"}
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_hostile_names_do_no_harm_in_any_form() -> None:
+    records = [run(40, kernel=HOSTILE), run(400, rt=False, kernel=f"{HOSTILE}2")]
+    found = beside(records)
+    page = render_beside_page(found) + render_html(build_model(records))
+
+    class Tags(HTMLParser):
+        def handle_starttag(
+            self, tag: str, attrs: list[tuple[str, str | None]]
+        ) -> None:
+            assert tag not in {"img", "script"}
+
+    Tags().feed(page)
+    assert "\x1b" not in render_beside(found) + render_beside_markdown(found) + page
