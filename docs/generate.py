@@ -22,8 +22,10 @@ from rtscope.cli import main as cli
 from rtscope.errors import UsageError
 from rtscope.facts.table import catalogue as fact_catalogue
 from rtscope.loads.catalogue import Need, get_load, load_names
+from rtscope.published import get_published, published_names
 from rtscope.report import csvfile, jsonfile
 from rtscope.report.definitions import definitions
+from rtscope.report.words import NOTHING, as_published
 
 ROOT = Path(__file__).parent.parent
 SRC = ROOT / "src" / "rtscope"
@@ -69,6 +71,8 @@ EXPLAINED_IN: Mapping[str, str] = {
     "samples": "a-maximum-is-no-bound.md#samples-are-not-independent",
     "p99_9": "percentiles.md",
     "p99_999": "percentiles.md",
+    "identical_repeats": "virtual-boards.md#what-comparing-means-there",
+    "not_deterministic": "virtual-boards.md#what-comparing-means-there",
     "avg": "published-tables.md",
     "stdev": "published-tables.md",
     "throughput": "load-proof.md#throughput",
@@ -135,7 +139,8 @@ EXIT_WORDS: Mapping[int, str] = {
     2: "The command line or the campaign file is wrong; the message says what to "
     "write instead. Nothing was measured.",
     3: "There is no valid measurement: target, agent or record failed, or the verdict "
-    "is INVALID. What was measured before is saved.",
+    "is INVALID. What was measured before is saved. Also: a comparison in which equal "
+    "inputs of a virtual board gave different results.",
     4: "No miss, but a claim or a number of boots was asked for and is not supported: "
     "the verdict is NOT SHOWN.",
     130: "Interrupted by Ctrl-C or a signal; what was measured is saved, and `rtscope "
@@ -154,6 +159,7 @@ def pages() -> Mapping[str, str]:
         "caveats.md": (_caveats(), "src/rtscope/caveats.toml"),
         "kernel-log.md": (_kernel_log(), "src/rtscope/klog.toml"),
         "report.md": (_report(), "src/rtscope/report/definitions.toml"),
+        "published.md": (_published(), "src/rtscope/published/tables/"),
         "record.md": (_record(), "src/rtscope/record.py"),
         "exit-status.md": (_exit_status(), "src/rtscope/cli/main.py"),
     }
@@ -348,6 +354,29 @@ def _caveats() -> Iterator[str]:
         yield _sentences(_whole(kind.says))
         yield f"What to do: {kind.remedy}."
         yield from _explained(kind.id)
+
+
+def _published() -> Iterator[str]:
+    yield "# Published tables"
+    yield ""
+    yield "What `rtscope compare RESULT --published NAME` sets beside a measurement."
+    yield f"Latencies are in microseconds, as published; {NOTHING} was not published."
+    yield "How: [the guide](../how-to/set-your-board-beside-a-published-one.md)."
+    for name in published_names():
+        table = get_published(name)
+        yield from ("", f"## {name}", "", "| | |", "|---|---|")
+        yield f"| source | {_cell(table.source)} |"
+        yield f"| machine | {_cell(table.machine)} |"
+        yield from ("", f"    {table.command}", "")
+        yield "| load | kernel | min | avg | stdev | max |"
+        yield "|---|---|---:|---:|---:|---:|"
+        for (load, kind), f in table.rows.items():
+            kernel = table.kernels[kind].release
+            values = (f.min_ns, f.avg_ns, f.stdev_ns, f.max_ns)
+            cells = " | ".join(map(as_published, values))
+            yield f"| {load} | {kernel} | {cells} |"
+        yield from ("", "What does not add up, or must be known:", "")
+        yield from (f"* {_whole(note.says)}" for note in table.notes)
 
 
 def _kernel_log() -> Iterator[str]:

@@ -20,6 +20,7 @@ from rtscope.campaign import TABLES, load_campaign
 from rtscope.cli.main import app
 from rtscope.facts.table import catalogue as fact_catalogue
 from rtscope.loads import load_names
+from rtscope.published import published_names
 from rtscope.report.definitions import definitions
 
 ROOT = Path(__file__).parent.parent.parent
@@ -82,6 +83,7 @@ def anchors(path: Path) -> frozenset[str]:
         "caveats.md",
         "kernel-log.md",
         "report.md",
+        "published.md",
         "record.md",
         "exit-status.md",
     ],
@@ -117,6 +119,7 @@ def verbs() -> Mapping[str, Any]:
         ("loads.md", list(load_names())),
         ("facts.md", list(fact_catalogue())),
         ("caveats.md", list(caveats.catalogue())),
+        ("published.md", list(published_names())),
         ("kernel-log.md", [kind.title.replace(" ", "-") for kind in klog.table()]),
         (
             "report.md",

@@ -20,7 +20,7 @@ from rtscope.report.besidetext import render_beside
 from rtscope.report.charts import svg_of
 from rtscope.report.comparepage import render_comparison_page
 from rtscope.report.comparetext import render_comparison
-from rtscope.report.comparison import build_comparison
+from rtscope.report.comparison import build_comparison, split_by_kernel
 from rtscope.report.html import render_html
 from rtscope.report.markdown import render_markdown
 from rtscope.report.model import build_model
@@ -88,7 +88,7 @@ def test_the_real_time_kernel_is_first_whatever_was_measured_first() -> None:
 def test_a_tenth_more_is_no_difference_and_said_so() -> None:
     idle = pair_of(matrix()).rows[0]
     assert idle.sentence == (
-        "About equal maxima, 64.0 virtual µs and 66.0 virtual µs: two runs of one "
+        "About equal maxima, 64.0 virtual µs and 66.0 virtual µs: two seeds of one "
         "kernel differ as much."
     )
 
@@ -173,6 +173,19 @@ def test_a_determinism_failure_comes_first_in_a_comparison() -> None:
     assert comparison.summary == "Determinism failure under idle."
     assert comparison.caveats[0].id == "not_deterministic"
     assert "DETERMINISM FAILURE" in render_comparison(comparison)
+
+
+def test_a_result_with_two_kernels_is_two_sets_and_never_one() -> None:
+    one = split_by_kernel({"dir": matrix()})
+    assert {label: len(runs) for label, runs in one.items()} == {"k": 2, "k-rt": 2}
+    two = split_by_kernel({"dir": matrix(), "other": matrix()[:2]})
+    assert list(two) == ["dir k", "dir k-rt", "other"]
+
+
+def test_equal_results_are_called_the_same_and_not_about_equal() -> None:
+    pair = side_by_side({"a": matrix()[:1], "b": matrix()[:1]})
+    assert pair is not None
+    assert pair.rows[0].sentence.startswith("The same results to the last count")
 
 
 # --- a published table ------------------------------------------------------------

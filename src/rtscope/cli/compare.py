@@ -19,7 +19,11 @@ from rtscope.report.besideforms import (
 from rtscope.report.besidetext import print_beside
 from rtscope.report.comparepage import render_comparison_page
 from rtscope.report.comparetext import print_comparison
-from rtscope.report.comparison import Comparison, build_comparison
+from rtscope.report.comparison import (
+    Comparison,
+    build_comparison,
+    split_by_kernel,
+)
 from rtscope.report.jsonfile import render_comparison_json
 from rtscope.report.pairmarkdown import render_comparison_markdown
 from rtscope.resultdir import open_records
@@ -42,7 +46,7 @@ def compare(
         list[str],
         typer.Argument(
             help="Two or more: DIR, or LABEL=DIR; the same LABEL puts runs together. "
-            "One or more with --published."
+            "One is enough if it has several kernels, or with --published."
         ),
     ],
     *,
@@ -74,7 +78,8 @@ def compare(
         records = [one for runs in sets.values() for one in runs]
         return _beside(set_beside(records, table), html, shape)
     comparison = build_comparison(
-        sets, deadline_ns=parse_duration(deadline) if deadline else None
+        split_by_kernel(sets),
+        deadline_ns=parse_duration(deadline) if deadline else None,
     )
     return _compared(comparison, html, shape)
 

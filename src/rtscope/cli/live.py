@@ -20,6 +20,7 @@ from rtscope.execute import Event, Heard, RunBegins, RunEnds, Settling
 from rtscope.plan import Plan
 from rtscope.record import Run
 from rtscope.report.escape import printable
+from rtscope.report.words import virtual_word
 from rtscope.units import format_duration, format_us
 
 REFRESH_PER_S = 2
@@ -119,7 +120,7 @@ class LiveView:
             default=None,
         )
         self._run = None
-        self._say(f"  maximum {format_us(worst)} us")
+        self._say(f"  maximum {format_us(worst)} {virtual_word([event.record])}us")
 
     def _picture(self) -> Group:
         spent_ns = (time.monotonic() - self._since) * 1e9

@@ -16,7 +16,7 @@ from rtscope.report.definitions import Definition, definitions
 from rtscope.report.escape import printable
 from rtscope.report.machines import Machine, machines_of
 from rtscope.report.provenance import Provenance, provenance_of
-from rtscope.report.rows import STANDARD_LOADS, Row, merged_row
+from rtscope.report.rows import STANDARD_LOADS, Row, kernel_of, merged_row
 from rtscope.report.series import Chart, Group, Mark
 from rtscope.report.sidebyside import SideBySide, side_by_side
 from rtscope.report.words import (
@@ -87,6 +87,30 @@ class Comparison:
     def not_deterministic(self) -> bool:
         """Whether equal inputs of a virtual board gave different results."""
         return any(c.id == "not_deterministic" for c in self.caveats)
+
+
+def split_by_kernel(
+    sets: Mapping[str, Sequence[RunRecord]],
+) -> Mapping[str, Sequence[RunRecord]]:
+    """
+    Make a set of each kernel (or target) where one holds runs of several.
+
+    Runs of two kernels are no repetitions of each other.
+    """
+    split: dict[str, list[RunRecord]] = {}
+    for label, runs in sets.items():
+        kernels = {(r.run.target, kernel_of(r)) for r in runs}
+        targets = {target for target, _ in kernels}
+        for record in runs:
+            name = kernel_of(record)
+            if len(targets) > 1:
+                name = f"{record.run.target} {name}"
+            if len(kernels) < 2:
+                name = label
+            elif len(sets) > 1:
+                name = f"{label} {name}"
+            split.setdefault(name, []).append(record)
+    return split
 
 
 def build_comparison(

@@ -176,8 +176,12 @@ def _sentence(
         return "Nothing was measured on one side."
     virtual = _virtual(runs)
     both = f"{us(max_of(runs[0]), virtual)} and {us(max_of(runs[1]), virtual)}"
+    results = [{r.result_digest for r in side} for side in runs]
+    if virtual and results[0] == results[1]:
+        return f"The same results to the last count; both maxima are {both}."
     if 1 / ABOUT_EQUAL <= ratio <= ABOUT_EQUAL:
-        return f"About equal maxima, {both}: two runs of one kernel differ as much."
+        again = "seeds" if virtual else "runs"
+        return f"About equal maxima, {both}: two {again} of one kernel differ as much."
     bad, good = (1, 0) if ratio > 1 else (0, 1)
     said = (
         f"{sides[bad].label} is worse: its maximum is "
