@@ -21,7 +21,9 @@ def run(
 
 def test_the_worse_side_is_counted_in_episodes_beyond_the_better_maximum() -> None:
     # 10 and 11 are one episode: closer than ten intervals
-    worse, better = run({10: 300, 11: 200, 500: 90, 900: 60}), run({3: 80})
+    # and as late as the better maximum is not later
+    worse = run({10: 300, 11: 200, 300: 80, 500: 90, 900: 60})
+    better = run({3: 80})
     found = excess([worse], [better])
     assert found is not None
     assert (found.threshold_ns, found.episodes, found.exact) == (80 * US, 2, True)
