@@ -8,29 +8,24 @@ Records are yielded as they are done, so an interrupted campaign keeps what it h
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from rtscope import __version__, facts, klog, room
-from rtscope.campaign import Campaign, to_dict
-from rtscope.caveats import Caveat, gravest_first, make
-from rtscope.contract import Line, result_digest
+from rtscope import facts, room
+from rtscope.assemble import Facts, LoadSeen, Measured, assemble
+from rtscope.campaign import Campaign
+from rtscope.contract import Line
 from rtscope.cpulist import format_cpulist
-from rtscope.errors import ContractError, MeasurementError, TargetError
-from rtscope.loadproof import caveats_from_load
-from rtscope.loads import LoadCommand, Need, get_load, make_command, throughput_of
-from rtscope.measureargs import knobs, measure_args
-from rtscope.observe import Observation, Request, observe
+from rtscope.errors import MeasurementError, TargetError
+from rtscope.loads import LoadCommand, Need, get_load, make_command
+from rtscope.measureargs import measure_args
+from rtscope.observe import Request, observe
 from rtscope.plan import Plan
 from rtscope.reading import read, text_of
-from rtscope.record import FactValue, LoadRecord, Run, RunRecord
+from rtscope.record import Run, RunRecord
 from rtscope.resultdir import ResultDir
 from rtscope.target import Target
 from rtscope.target.packages import how_to_install
-
-LOG_TAIL = 4000
-
-Facts = Mapping[str, FactValue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,16 +142,20 @@ def _measure(work: _Work, run: Run) -> tuple[RunRecord, bool]:
     except MeasurementError as error:
         last = _last_words_of_load(work.target, loading)
         raise type(error)(f"{work.target.name}, {run.id}: {error}{last}") from error
-    record = _record(
-        work,
-        run,
-        seen,
-        loading=loading,
-        around=(before, facts.gather(work.target.reader)),
+    after = facts.gather(work.target.reader)
+    measured = Measured(
+        run=run,
+        campaign=work.campaign,
+        command=work.command,
         started=started,
         host_seconds=round(time.monotonic() - began, 3),
+        facts_before=before,
+        facts_after=after,
+        seen=seen,
+        load=_load_seen(work, loading),
+        cpus=work.cpus,
     )
-    return record, seen.interrupted
+    return assemble(measured), seen.interrupted
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,89 +215,26 @@ def _request(work: _Work, run: Run, loading: _Loading) -> Request:
     )
 
 
-def _record(
-    work: _Work,
-    run: Run,
-    seen: Observation,
-    *,
-    loading: _Loading,
-    around: tuple[Facts, Facts],
-    started: str,
-    host_seconds: float,
-) -> RunRecord:
-    if seen.hello is None or seen.result is None:
-        raise TargetError("the agent did not introduce itself")
-    before, after = around
-    load = LoadRecord(
-        name=run.load,
-        argv=loading.command.argv,
-        version=work.versions.get("stress-ng") if loading.args else None,
-        ticks=tuple(seen.load_ticks),
-        end=seen.load_end,
-        throughput=_throughput(work.target, loading),
-        log_tail=_log_tail(work.target, loading),
-    )
-    record = RunRecord(
-        schema=1,
-        rtscope=__version__,
-        run=run,
-        command=work.command,
-        campaign=to_dict(work.campaign),
-        started=started,
-        host_seconds=host_seconds,
-        facts_before=before,
-        facts_after=after,
-        hello=seen.hello,
-        ticks=tuple(seen.ticks),
-        result=seen.result,
-        load=load,
-        kernel_log=tuple(seen.kernel_log),
-        caveats=(),
-        result_digest=result_digest(seen.result.threads),
-    )
-    return replace(record, caveats=gravest_first(_caveats(work, seen, record, loading)))
-
-
-def _caveats(
-    work: _Work, seen: Observation, record: RunRecord, loading: _Loading
-) -> Iterator[Caveat]:
-    cpus = tuple(t.cpu for t in record.result.threads if t.cpu is not None)
-    yield from facts.caveats_from(
-        record.facts_before, record.facts_after, cpus=cpus or work.cpus
-    )
-    yield from klog.caveats_from_log(record.kernel_log, load=record.run.load)
-    yield from (make(name, detail) for name, detail in loading.command.caveats)
-    if changed := knobs(work.campaign):
-        yield make("knobs_changed", ", ".join(changed))
-    if loading.args:
-        yield from caveats_from_load(
-            get_load(record.run.load),
-            record.load.ticks,
-            end=record.load.end,
-            ended_early=seen.load_ended_early,
-            window_ns=(record.result.start_ns, record.result.end_ns),
-        )
-
-
-def _throughput(target: Target, loading: _Loading) -> Mapping[str, float]:
+def _load_seen(work: _Work, loading: _Loading) -> LoadSeen:
     if not loading.args:
-        return {}
-    text = text_of(read(target.reader, loading.yaml_path))
-    try:
-        return throughput_of(text) if text else {}
-    except ContractError:
-        return {}
+        return LoadSeen(loading.command, None, metrics="", log="")
+    return LoadSeen(
+        loading.command,
+        version=work.versions.get("stress-ng"),
+        metrics=text_of(read(work.target.reader, loading.yaml_path)) or "",
+        log=_load_log(work.target, loading),
+    )
 
 
 def _last_words_of_load(target: Target, loading: _Loading) -> str:
     try:
-        words = _log_tail(target, loading).splitlines()
+        words = _load_log(target, loading).splitlines()
     except MeasurementError:  # the connection is lost too: the first cause counts
         return ""
     return f"; the load's last words: {words[-1][:300]}" if words else ""
 
 
-def _log_tail(target: Target, loading: _Loading) -> str:
+def _load_log(target: Target, loading: _Loading) -> str:
     if not loading.args:
         return ""
-    return (text_of(read(target.reader, loading.log_path)) or "")[-LOG_TAIL:]
+    return text_of(read(target.reader, loading.log_path)) or ""

@@ -6,16 +6,19 @@ what drifts, such as temperature, hits all alike; the price is a change of kerne
 each repetition.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from rtscope.campaign import Campaign, RunTable, duration_text
+from rtscope.campaign import Campaign, RunTable, duration_text, kernels_by_label
 from rtscope.cpulist import format_cpulist
 from rtscope.record import Run
 
 MAX_CPUS_CHARACTERS = 30
 """A longer CPU list does not fit into a run's name."""
+
+MAX_KERNEL_CHARACTERS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,10 @@ class Plan:
 
     runs: tuple[Run, ...]
     settle_ns: int
+    """Before the first run, or on a virtual board before each: see `settles_each`."""
     warmup_ns: int
+    settles_each: bool = False
+    """Whether each run has a boot of its own, and settles after it."""
 
     @property
     def total_ns(self) -> int:
@@ -32,7 +38,9 @@ class Plan:
         if not self.runs:
             return 0
         measured_ns = sum(run.duration_ns for run in self.runs)
-        return self.settle_ns + len(self.runs) * self.warmup_ns + measured_ns
+        times = len(self.runs) if self.settles_each else 1
+        settle_ns = self.settle_ns * times
+        return settle_ns + len(self.runs) * self.warmup_ns + measured_ns
 
 
 def make_plan(campaign: Campaign) -> Plan:
@@ -47,8 +55,9 @@ def make_plan(campaign: Campaign) -> Plan:
             )
             for n, run in enumerate(runs, 1)
         ),
-        settle_ns=campaign.settle_ns,
+        settle_ns=campaign.settling_ns,
         warmup_ns=campaign.warmup_ns,
+        settles_each=campaign.board is not None,
     )
 
 
@@ -59,18 +68,20 @@ def remaining(plan: Plan, done_ids: Collection[str]) -> Plan:
 
 
 def _ordered(campaign: Campaign) -> Iterator[Run]:
-    kernels = campaign.kernels or (None,)
+    kernels = tuple(kernels_by_label(campaign.kernels)) or (None,)
+    seeds = campaign.run_seeds
     if campaign.order == "blocked":
         for kernel, table in product(kernels, campaign.runs):
             for cell in _cells(campaign, table, kernel=kernel):
-                for repetition in range(1, table.repetitions + 1):
-                    yield replace(cell, repetition=repetition)
+                for seed, repetition in product(seeds, range(table.repetitions)):
+                    yield replace(cell, seed=seed, repetition=repetition + 1)
         return
-    for repetition in range(1, max(t.repetitions for t in campaign.runs) + 1):
+    most = max(t.repetitions for t in campaign.runs)
+    for repetition, seed in product(range(most), seeds):
         for kernel, table in product(kernels, campaign.runs):
-            if repetition <= table.repetitions:
+            if repetition < table.repetitions:
                 for cell in _cells(campaign, table, kernel=kernel):
-                    yield replace(cell, repetition=repetition)
+                    yield replace(cell, seed=seed, repetition=repetition + 1)
 
 
 def _cells(campaign: Campaign, table: RunTable, *, kernel: str | None) -> Iterator[Run]:
@@ -104,6 +115,7 @@ def _parts_that_vary(
         _interval_part,
         _duration_part,
         _cpus_part,
+        _seed_part,
     ):
         if len({part(run) for run in runs}) > 1:
             parts.append(part)
@@ -113,7 +125,13 @@ def _parts_that_vary(
 
 
 def _kernel_part(run: Run) -> str:
-    return run.kernel or "running"
+    # Of the path of an image its end tells more, and a run's name is a directory's.
+    label = re.sub(r"[^a-z0-9._+-]+", "-", (run.kernel or "running").lower())
+    return label[-MAX_KERNEL_CHARACTERS:].strip("-.")
+
+
+def _seed_part(run: Run) -> str:
+    return f"s{run.seed}"
 
 
 def _policy_part(run: Run) -> str:

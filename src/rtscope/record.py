@@ -60,6 +60,8 @@ class Run:
     """The CPUs to measure; None means all that the agent may use."""
     deadline_runtime_ns: Count | None = None
     """SCHED_DEADLINE only: the run time reserved in each interval."""
+    seed: Count | None = None
+    """Of a virtual board; None on a real machine."""
 
 
 @dataclass(frozen=True, slots=True)

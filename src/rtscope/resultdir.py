@@ -78,11 +78,7 @@ def create(
     path: Path, campaign: Mapping[str, Any], *, command: tuple[str, ...], rtscope: str
 ) -> ResultDir:
     """Make the directory of a new campaign; UsageError if there is one already."""
-    if (path / CAMPAIGN).exists():
-        raise UsageError(
-            f"{path} already holds a campaign; go on with it: rtscope run --resume "
-            f"{path}, or name another directory with --out"
-        )
+    refuse_used(path)
     _make(path / "runs")
     document = {
         "schema": SCHEMA,
@@ -92,6 +88,15 @@ def create(
     }
     write_atomically(path / CAMPAIGN, json.dumps(document, indent=1).encode() + b"\n")
     return ResultDir(path)
+
+
+def refuse_used(path: Path) -> None:
+    """Raise UsageError if a directory already holds a campaign."""
+    if (path / CAMPAIGN).exists():
+        raise UsageError(
+            f"{path} already holds a campaign; go on with it: rtscope run --resume "
+            f"{path}, or name another directory with --out"
+        )
 
 
 def read_campaign(path: Path) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from rtscope.board.qemu import (
     Boot,
     Qemu,
     command_line,
-    own_qemu,
     turns_by_plugin,
 )
 from rtscope.board.results import read_results
@@ -72,11 +71,6 @@ def test_turns_are_as_long_as_the_board_says() -> None:
     board = get_board("pc")
 
     assert turns_by_plugin(Path("/t.so"), board) == ("-plugin", "/t.so,slice=2500")
-
-
-def test_an_own_qemu_must_exist(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no such file"):
-        own_qemu(tmp_path / "qemu")
 
 
 def test_an_initrd_is_its_archives_in_order(tmp_path: Path) -> None:

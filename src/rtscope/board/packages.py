@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import unquote
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
@@ -63,11 +64,26 @@ def read_lock(path: Path) -> Lock:
     if len(text) > MAX_LOCK_BYTES:
         raise UsageError(f"{path}: too large for a lock file")
     try:
-        return _LOCK.validate_json(text)
+        lock = _LOCK.validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise UsageError(f"{path}: {where}: {first['msg']}") from error
+    for packages in lock.parts.values():
+        for package in packages:
+            if not _is_of(package):
+                raise UsageError(
+                    f"{path}: {package.name} {package.version} for {package.arch}: "
+                    f"its url is another package's: {package.url}"
+                )
+    return lock
+
+
+def _is_of(package: Package) -> bool:
+    """Whether the address ends in the package's file; an epoch is not part of that."""
+    version = package.version.split(":", 1)[-1]
+    file = f"{package.name}_{version}_{package.arch}.deb"
+    return unquote(package.url.rsplit("/", 1)[-1]) == file
 
 
 def lock_text(lock: Lock) -> str:

@@ -14,9 +14,18 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from rtscope.board import aptroot, initrd, kernels, qemu, sourcekernel, userland
+from rtscope.board import (
+    aptroot,
+    initrd,
+    kernels,
+    ownqemu,
+    qemu,
+    sourcekernel,
+    userland,
+)
 from rtscope.board.cache import Part, build_part, find_part, locked
 from rtscope.board.catalogue import Arch, Board, get_arch
+from rtscope.board.imagefile import read_image
 from rtscope.board.kernels import Kernel, KernelRow
 from rtscope.board.packages import NO_LOCK, Lock, Package, as_rows, lock_text, read_lock
 from rtscope.board.qemu import Qemu
@@ -86,8 +95,12 @@ def prepare_all(
     """Return the same for several kernels of one board."""
     arch = get_arch(board.arch)
     wanted = [(name, _row_of(name, board.arch)) for name in kernel_list]
+    own = ownqemu.own_qemu(own_qemu, board) if own_qemu else None
+    for name, row in wanted:
+        if row is None:
+            read_image(Path(name), board.arch)
     with locked(workshop.cache, say=workshop.say):
-        machine: tuple[Part, ...] = () if own_qemu else (_qemu_part(workshop, arch),)
+        machine: tuple[Part, ...] = () if own else (_qemu_part(workshop, arch),)
         user = (_userland_part(workshop, arch), _agent_part(workshop, arch))
         made = [
             _kernel_part(workshop, row)
@@ -96,7 +109,7 @@ def prepare_all(
             for name, row in wanted
         ]
         shutil.rmtree(workshop.cache / "downloads", ignore_errors=True)
-    emulator = qemu.own_qemu(own_qemu) if own_qemu else qemu.packed_qemu(machine[0])
+    emulator = own or qemu.packed_qemu(machine[0])
     prepared = []
     for name, part in zip(kernel_list, made, strict=True):
         kernel = kernels.kernel_of_part(part, Path(name).name)
@@ -129,21 +142,22 @@ def remember(cache: Path, lock: Lock) -> None:
 
 def _file_part(shop: Workshop, path: Path, arch: Arch) -> Part:
     """Keep the user's own kernel image, so that a bundle has it too."""
-    if not path.is_file():
-        raise UsageError(f"{path}: no such kernel image")
-    image = path.read_bytes()
+    image = read_image(path, arch.name)
 
     def build(work: Path) -> Notes:
         (work / kernels.IMAGE).write_bytes(image)
         return {"release": None}
 
-    name = f"kernel-file-{arch.name}"
-    return build_part(shop.cache, name, inputs={"image": _digest(image)}, build=build)
+    digest = _digest(image)
+    # A part's name is what a bundle knows it by: one for each image.
+    name = f"kernel-file-{digest[:16]}-{arch.name}"
+    return build_part(shop.cache, name, inputs={"image": digest}, build=build)
 
 
 def _row_of(kernel: str, arch: str) -> KernelRow | None:
     """Return the row of a kernel by name; None for a path."""
-    if "/" in kernel or Path(kernel).is_file():
+    known = kernel in kernels.kernel_names()
+    if "/" in kernel or (not known and Path(kernel).is_file()):
         return None
     return kernels.get_kernel_row(kernel, arch)
 

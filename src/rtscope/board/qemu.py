@@ -5,7 +5,6 @@ Instruction-counted time: each instruction of the guest takes 2^shift ns, idle t
 skipped, and no clock, entropy, input, disk or network of the host reaches the guest.
 """
 
-import hashlib
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -83,15 +82,6 @@ def packed_qemu(part: Part) -> Qemu:
     notes = part.manifest["notes"]
     prefix = _prefix(part.path, notes["program"], notes["loader"])
     return Qemu(prefix, version=notes["version"], digest=part.digest)
-
-
-def own_qemu(program: Path) -> Qemu:
-    """Return the user's own QEMU; its results hold for it alone."""
-    if not program.is_file():
-        raise UsageError(f"--qemu {program}: no such file")
-    prefix = (str(program.absolute()),)
-    digest = hashlib.sha256(program.read_bytes()).hexdigest()
-    return Qemu(prefix, version=_version(prefix), digest=digest)
 
 
 def turns_by_plugin(plugin: Path, board: Board) -> tuple[str, ...]:

@@ -12,20 +12,25 @@ from rtscope.campaign.document import (
     load_campaign,
     to_dict,
     with_options,
+    with_places,
 )
+from rtscope.campaign.kernelnames import kernels_by_label
 from rtscope.campaign.keys import TABLES, Key, duration_text
-from rtscope.campaign.model import Campaign, RunTable
+from rtscope.campaign.model import VIRTUAL, Campaign, RunTable
 
 __all__ = [
     "MAX_FILE_BYTES",
     "TABLES",
+    "VIRTUAL",
     "Campaign",
     "Key",
     "RunTable",
     "default_campaign",
     "duration_text",
     "from_dict",
+    "kernels_by_label",
     "load_campaign",
     "to_dict",
     "with_options",
+    "with_places",
 ]

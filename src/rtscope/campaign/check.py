@@ -21,6 +21,7 @@ def check(campaign: Campaign, at: At) -> None:
         _check_policies(run, at, number)
         _check_times(run, at, number)
     _check_custom(campaign, at)
+    _check_board(campaign, at)
     _check_deadlines(campaign, at)
     _check_directory(campaign, at)
     _check_size(campaign, at)
@@ -63,6 +64,41 @@ def _check_custom(campaign: Campaign, at: At) -> None:
         )
 
 
+def _check_board(campaign: Campaign, at: At) -> None:
+    if campaign.board is None:
+        for (table, key), reason in BOARDS_ONLY.items():
+            if getattr(campaign, key) not in (None, (), False):
+                raise UsageError(
+                    f"{at(table, key, 0)}: for virtual boards only: {reason}"
+                )
+    if campaign.seeds and campaign.seed is not None:
+        raise UsageError(
+            f"{at('campaign', 'seeds', 0)}: seed is there too; write one of them"
+        )
+    if campaign.require_identical and any(r.repetitions < 2 for r in campaign.runs):
+        raise UsageError(
+            f"{at('campaign', 'require_identical', 0)}: a run that is done once has "
+            "nothing to be identical with; write --repeat 2, or repetitions = 2"
+        )
+
+
+_NO_SEED = (
+    "nothing chooses what a real machine does, and no two runs of it are alike; "
+    "write repetitions for more runs"
+)
+BOARDS_ONLY = {
+    ("campaign", "seed"): _NO_SEED,
+    ("campaign", "seeds"): _NO_SEED,
+    ("campaign", "require_identical"): (
+        "no two runs of a real machine have the same result; compare them with "
+        "rtscope compare"
+    ),
+    ("target", "qemu"): "a real machine needs none",
+    ("target", "locked"): "a real machine has the packages that it has",
+}
+"""Table and key, and why it means nothing on a real machine."""
+
+
 def _check_deadlines(campaign: Campaign, at: At) -> None:
     if campaign.claim is not None and campaign.deadline_ns is None:
         raise UsageError(
@@ -102,6 +138,7 @@ def _check_size(campaign: Campaign, at: At) -> None:
     for run in campaign.runs:
         each = len(run.loads) * len(run.policies) * len(run.intervals_ns)
         times = each * run.repetitions * max(1, len(campaign.kernels))
+        times *= len(campaign.run_seeds)
         runs += times * len(run.durations_ns)
         total_ns += times * sum(run.durations_ns)
     if runs > MAX_RUNS:

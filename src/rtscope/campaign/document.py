@@ -7,12 +7,13 @@ file, the record and, table by table, the options of the command line.
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rtscope.campaign.check import At, check
+from rtscope.campaign.check import BOARDS_ONLY, At, check
 from rtscope.campaign.keys import MAX_ITEMS, TABLES, Key, no_such, shown
-from rtscope.campaign.model import REALTIME_POLICIES, Campaign, RunTable
+from rtscope.campaign.model import REALTIME_POLICIES, VIRTUAL, Campaign, RunTable
 from rtscope.errors import UsageError
 
 MAX_FILE_BYTES = 1 << 20
@@ -75,6 +76,23 @@ def from_dict(document: object, *, source: str) -> Campaign:
     return _build(tables, at)
 
 
+def with_places(campaign: Campaign, base: Path) -> Campaign:
+    """Return the campaign with its paths of this machine absolute, taken from base."""
+
+    def place(path: str | None) -> str | None:
+        return None if path is None else str((base / path).absolute())
+
+    return replace(
+        campaign,
+        kernels=tuple(
+            str((base / name).absolute()) if "/" in name else name
+            for name in campaign.kernels
+        ),
+        qemu=place(campaign.qemu),
+        locked=place(campaign.locked),
+    )
+
+
 def with_options(campaign: Campaign, **given: object) -> Campaign:
     """
     Return the campaign with options of the command line in place of its own values.
@@ -127,8 +145,21 @@ def _drop_what_options_displace(
                 run.pop("priority", None)
     if "policy" in options and "deadline" not in policies:
         document["campaign"].pop("deadline_runtime", None)
+    _drop_what_boards_have(document, options)
     # Two [[run]] that differed in nothing but the option are now one.
     document["run"] = [run for n, run in enumerate(runs) if run not in runs[:n]]
+
+
+def _drop_what_boards_have(
+    document: dict[str, Any], options: Mapping[str, object]
+) -> None:
+    for name, other in (("seed", "seeds"), ("seeds", "seed")):
+        if name in options and other not in options:
+            document["campaign"].pop(other, None)
+    if not str(options.get("target", VIRTUAL)).startswith(VIRTUAL):
+        for table, key in BOARDS_ONLY:
+            if key not in options:
+                document[table].pop(key, None)
 
 
 def _read(run: Table, key: str) -> tuple[str, ...]:

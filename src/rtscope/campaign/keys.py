@@ -33,6 +33,8 @@ MAX_ITEMS = 1000
 
 MAX_TEXT = 4096
 
+MAX_SEED = 2**63 - 1
+
 Read = Callable[[object, str], Any]
 Write = Callable[[Any], object]
 
@@ -218,11 +220,39 @@ def _command(value: object, where: str) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _directory(value: object, where: str) -> str:
+def _path(value: object, where: str) -> str:
     text = _text(value, where)
     if text.startswith("-"):
         raise UsageError(f"{where}: {shown(text)} begins with '-'; write ./{text}")
     return text
+
+
+_KERNEL_NAME = re.compile("[a-z0-9][a-z0-9._+-]{0,60}")
+
+
+def _kernel(value: object, where: str) -> str:
+    text = _text(value, where)
+    if "/" in text:
+        return _path(text, where)
+    if not _KERNEL_NAME.fullmatch(text):
+        raise UsageError(
+            f"{where}: {shown(text)}: write for example debian-6.12-rt, or the path "
+            "of an image with a slash, such as ./bzImage"
+        )
+    return text
+
+
+def _seeds(value: object, where: str) -> tuple[int, ...]:
+    """A count, for the seeds from 1 on, or the seeds themselves."""
+    items = value
+    if isinstance(value, str):
+        words = [word.strip() for word in value.split(",")]
+        numbers = [int(w) if re.fullmatch("[0-9]{1,19}", w) else w for w in words]
+        items = numbers if len(numbers) > 1 else numbers[0]
+    if isinstance(items, list | tuple):
+        found: tuple[int, ...] = _many(_whole(0, MAX_SEED))(items, where)
+        return found
+    return tuple(range(1, _whole(1, MAX_ITEMS)(items, where) + 1))
 
 
 def duration_text(duration_ns: int) -> str:
@@ -250,7 +280,8 @@ _CAMPAIGN = (
         "settle",
         "settle_ns",
         _duration(0, NS_PER_DAY, example="3m"),
-        "how long the machine is left alone before the first run",
+        "how long the machine is left alone before the first run; a virtual board "
+        "after each boot, in virtual time, 5s if nothing is said",
         duration_text,
     ),
     Key(
@@ -280,7 +311,22 @@ _CAMPAIGN = (
         _whole(1, 10_000),
         "how many boots a claim needs",
     ),
-    Key("seed", "seed", _whole(0, 2**63 - 1), "the seed of a virtual board"),
+    Key("seed", "seed", _whole(0, MAX_SEED), "the seed of a virtual board"),
+    Key(
+        "seeds",
+        "seeds",
+        _seeds,
+        "run everything with each of these seeds of a virtual board: 8 for 1 to 8, or "
+        "a list",
+        list,
+    ),
+    Key(
+        "require_identical",
+        "require_identical",
+        _flag,
+        "repetitions on a virtual board must have identical results, else the exit "
+        "status is 1",
+    ),
     Key("worst", "worst", _whole(1, 64), "worst wake-ups to keep per CPU"),
     Key(
         "deadline_runtime",
@@ -314,16 +360,23 @@ _TARGET = (
     Key(
         "storage_dir",
         "storage_dir",
-        _directory,
+        _path,
         "where the storage load works: a directory on a real disk",
+    ),
+    Key("qemu", "qemu", _path, "your own QEMU for a virtual board: its path"),
+    Key(
+        "locked",
+        "locked",
+        _path,
+        "a lock file: make a virtual board of exactly these packages",
     ),
 )
 _KERNEL = (
     Key(
         "names",
         "kernels",
-        _many(_matching("[a-z0-9][a-z0-9._+-]{0,60}", example="debian-6.12-rt")),
-        "kernels to measure; without it the one that runs",
+        _many(_kernel),
+        "kernels to measure, names or images' paths; without it the one that runs",
         list,
     ),
 )

@@ -4,6 +4,12 @@ from dataclasses import dataclass
 
 from rtscope.units import NS_PER_S, NS_PER_US
 
+VIRTUAL = "virtual:"
+"""How the target of a virtual board begins."""
+
+DEFAULT_SEED = 1
+"""Of a virtual board."""
+
 REALTIME_POLICIES = ("fifo", "rr")
 """The policies that have a priority."""
 
@@ -11,6 +17,10 @@ POLICIES = (*REALTIME_POLICIES, "other", "batch", "idle", "deadline")
 
 DEFAULT_PRIORITY = 99
 """As cyclictest's users have it: nothing but the kernel's own threads is in the way."""
+
+
+BOARD_SETTLE_NS = 5 * NS_PER_S
+"""Virtual time by which what a kernel puts off until after its boot is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +59,12 @@ class Campaign:
     target: str = "local"
     """`local`, `ssh:HOST` or `virtual:BOARD`."""
     kernels: tuple[str, ...] = ()
-    """Empty means the kernel that runs."""
+    """Names, or with a slash paths; empty: the one that runs, of a board its first."""
     runs: tuple[RunTable, ...] = (RunTable(),)
     order: str = "interleaved"
     """`interleaved` (A B A B: a drift hits both alike) or `blocked` (A A B B)."""
-    settle_ns: int = 0
-    """How long the machine is left alone before the first run."""
+    settle_ns: int | None = None
+    """How long the machine is left alone first; None: see `settling_ns`."""
     warmup_ns: int = NS_PER_S
     """How long a load runs before its samples count."""
     deadline_ns: int | None = None
@@ -63,6 +73,11 @@ class Campaign:
     min_boots: int = 1
     """How often the machine must have been booted for a claim to hold."""
     seed: int | None = None
+    """Of a virtual board; None means DEFAULT_SEED."""
+    seeds: tuple[int, ...] = ()
+    """Everything is run once with each; instead of `seed`."""
+    require_identical: bool = False
+    """Runs with equal inputs must have equal results: the gate of virtual boards."""
     worst: int = 16
     """How many of the worst wake-ups each CPU keeps."""
     deadline_runtime_ns: int | None = None
@@ -75,6 +90,31 @@ class Campaign:
     rt_throttling: str = "keep"
     """`keep` or `off` (for the campaign)."""
     storage_dir: str | None = None
+    qemu: str | None = None
+    """The path of one's own QEMU, for a virtual board."""
+    locked: str | None = None
+    """The path of a lock file: the packages that a board must be made of."""
+
+    @property
+    def board(self) -> str | None:
+        """The name of the virtual board; None on a real machine."""
+        if not self.target.startswith(VIRTUAL):
+            return None
+        return self.target.removeprefix(VIRTUAL)
+
+    @property
+    def run_seeds(self) -> tuple[int | None, ...]:
+        """The seeds to run everything with; None on a real machine, which has none."""
+        if self.board is None:
+            return (None,)
+        return self.seeds or (DEFAULT_SEED if self.seed is None else self.seed,)
+
+    @property
+    def settling_ns(self) -> int:
+        """How long the machine is left alone: once, a virtual board after each boot."""
+        if self.settle_ns is not None:
+            return self.settle_ns
+        return 0 if self.board is None else BOARD_SETTLE_NS
 
     @property
     def loads(self) -> tuple[str, ...]:

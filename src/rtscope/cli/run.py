@@ -5,6 +5,7 @@ import re
 import shlex
 import sys
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +14,7 @@ import typer
 
 from rtscope import __version__
 from rtscope.board.catalogue import get_board
+from rtscope.board.kernels import kernel_names
 from rtscope.campaign import (
     Campaign,
     default_campaign,
@@ -20,16 +22,25 @@ from rtscope.campaign import (
     load_campaign,
     to_dict,
     with_options,
+    with_places,
 )
-from rtscope.cli import verdict
+from rtscope.cli import gate, verdict
 from rtscope.cli.live import LiveView
 from rtscope.cli.output import Format, print_report, stderr_console, write_page
 from rtscope.errors import RecordError, RtscopeError, UsageError
 from rtscope.execute import execute
 from rtscope.plan import Plan, make_plan, remaining
-from rtscope.resultdir import ResultDir, create, read_campaign
+from rtscope.record import RunRecord
+from rtscope.resultdir import (
+    ResultDir,
+    create,
+    open_records,
+    read_campaign,
+    refuse_used,
+)
 from rtscope.target.local import LocalTarget
 from rtscope.target.ssh import SshTarget
+from rtscope.virtual.ready import Ready, get_ready, refuse_other_inputs
 
 PAGE = "report.html"
 
@@ -47,7 +58,8 @@ def run(
         str | None, typer.Option(help="local, ssh:HOST or virtual:BOARD.")
     ] = None,
     kernel: Annotated[
-        str | None, typer.Option(help="Of a virtual board: NAME,NAME.")
+        str | None,
+        typer.Option(help="Of a virtual board: NAME,NAME, or images: ./bzImage."),
     ] = None,
     load: Annotated[
         str | None, typer.Option(help="Loads: idle,cpu,os,memory,storage,...")
@@ -66,6 +78,21 @@ def run(
     repetitions: Annotated[
         int | None, typer.Option(help="Four or more, if you want to compare.")
     ] = None,
+    repeat: Annotated[
+        int | None,
+        typer.Option(help="Boots of each run, for --require-identical."),
+    ] = None,
+    require_identical: Annotated[
+        bool | None,
+        typer.Option(
+            "--require-identical",
+            help="Exit status 1 unless a virtual board gives the same each time.",
+        ),
+    ] = None,
+    identical_to: Annotated[
+        Path | None,
+        typer.Option(help="Exit status 1 unless all is as in this stored record."),
+    ] = None,
     deadline: Annotated[
         str | None, typer.Option(help="Asks for a verdict: 200us.")
     ] = None,
@@ -82,6 +109,17 @@ def run(
         str | None, typer.Option(help="Of a load before its samples count: 1s.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Of a virtual board.")] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(help="Everything with each: 8 for 1 to 8, or a list: 1,5,9."),
+    ] = None,
+    qemu: Annotated[
+        str | None, typer.Option(help="Your own, for a virtual board: its path.")
+    ] = None,
+    locked: Annotated[
+        str | None,
+        typer.Option(help="Use exactly the packages of this lock file, or fail."),
+    ] = None,
     governor: Annotated[
         str | None, typer.Option(help="CPU frequency governor, put back afterwards.")
     ] = None,
@@ -118,20 +156,24 @@ def run(
     """Measure a machine: without an argument this one, under the five loads."""
     options: dict[str, Any] = {
         "target": target,
-        "kernel": _words(kernel),
+        "kernel": _kernels(kernel),
         "load": _words(load),
         "duration": duration,
         "interval": interval,
         "policy": _words(policy),
         "priority": _numbers(priority),
         "cpus": cpus,
-        "repetitions": repetitions,
+        "repetitions": _times(repetitions, repeat, required=require_identical),
+        "require_identical": require_identical,
         "deadline": deadline,
         "claim": claim,
         "min_boots": min_boots,
         "settle": settle,
         "warmup": warmup,
         "seed": seed,
+        "seeds": seeds,
+        "qemu": qemu,
+        "locked": locked,
         "governor": governor,
         "hold_cpu_awake": hold_cpu_awake,
         "rt_throttling": rt_throttling,
@@ -150,15 +192,93 @@ def run(
                     else "the other arguments"
                 )
             )
-        campaign, store, typed = _open(resume, yes=yes)
+        stored = _stored(identical_to)
+        work = _open(resume, yes=yes)
     else:
-        file = load_campaign(campaign_file) if campaign_file else default_campaign()
-        campaign = with_options(file, **options)
-        typed = _typed()
-        _check_target(campaign)
-        where = out or Path(datetime.now().strftime("rtscope-%Y%m%d-%H%M%S"))
-        store = create(where, to_dict(campaign), command=typed, rtscope=__version__)
-    return _measure(campaign, store, typed, Format.JSON if json else Format.TABLE)
+        stored = _stored(identical_to)
+        work = _begin(_campaign(campaign_file, options), out)
+    status = _measure(work, Format.JSON if json else Format.TABLE)
+    if stored is None and not work.campaign.require_identical:
+        return status
+    return gate.gate(work.store.records(), stored=stored, on_stdout=not json) or status
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """A campaign that can start."""
+
+    campaign: Campaign
+    plan: Plan
+    ready: Ready | None
+    """For a virtual board."""
+    store: ResultDir
+    typed: tuple[str, ...]
+
+
+def _campaign(file: Path | None, options: dict[str, Any]) -> Campaign:
+    written = default_campaign()
+    if file is not None:
+        written = with_places(load_campaign(file), file.parent)
+    return with_places(with_options(written, **options), Path.cwd())
+
+
+def _begin(campaign: Campaign, out: Path | None) -> _Work:
+    typed = _typed()
+    _check_target(campaign)
+    where = out or Path(datetime.now().strftime("rtscope-%Y%m%d-%H%M%S"))
+    refuse_used(where)
+    plan = make_plan(campaign)
+    ready = _ready(plan, campaign, typed)
+    store = create(where, to_dict(campaign), command=typed, rtscope=__version__)
+    return _Work(campaign, plan, ready, store, typed)
+
+
+def _ready(plan: Plan, campaign: Campaign, typed: tuple[str, ...]) -> Ready | None:
+    if campaign.board is None:
+        return None
+    talk = stderr_console()
+    return get_ready(
+        plan,
+        campaign,
+        command=typed,
+        talk=lambda text: talk.print(text, markup=False),
+    )
+
+
+def _stored(path: Path | None) -> list[RunRecord] | None:
+    if path is None:
+        return None
+    stored = open_records(path)
+    gate.check_stored(stored, where=str(path))
+    return stored
+
+
+def _times(
+    repetitions: int | None, repeat: int | None, *, required: bool | None
+) -> int | None:
+    if repeat is None:
+        return repetitions
+    if repetitions is not None:
+        raise UsageError("--repeat and --repetitions mean the same: write one of them")
+    if not required:
+        raise UsageError(
+            "--repeat asks whether a virtual board does the same each time: add "
+            "--require-identical. For more runs of a real machine write --repetitions, "
+            "for more of what a virtual board may do --seeds"
+        )
+    return repeat
+
+
+def _kernels(text: str | None) -> list[str] | None:
+    """Return what --kernel names; a file in this directory needs no slash."""
+    words = _words(text)
+    known = kernel_names()
+    return words and [
+        f"./{word}"
+        if "/" not in word and word not in known and Path(word).is_file()
+        else word
+        for word in words
+    ]
 
 
 def _words(text: str | None) -> list[str] | None:
@@ -195,15 +315,20 @@ def _typed() -> tuple[str, ...]:
     return ("rtscope", *kept)
 
 
-def _open(path: Path, *, yes: bool) -> tuple[Campaign, ResultDir, tuple[str, ...]]:
+def _open(path: Path, *, yes: bool) -> _Work:
     document = read_campaign(path)
     campaign = from_dict(document.get("campaign"), source=str(path / "campaign.json"))
     if campaign.command and not yes:
         _ask(campaign)
     _check_target(campaign)
     command = document.get("command")
-    typed = command if isinstance(command, list) else []
-    return campaign, ResultDir(path), tuple(str(word) for word in typed)
+    typed = tuple(map(str, command)) if isinstance(command, list) else ()
+    store = ResultDir(path)
+    plan = remaining(make_plan(campaign), store.done_ids())
+    ready = _ready(plan, campaign, typed)
+    if ready is not None:
+        refuse_other_inputs(ready, store.records())
+    return _Work(campaign, plan, ready, store, typed)
 
 
 def _ask(campaign: Campaign) -> None:
@@ -223,8 +348,8 @@ def _ask(campaign: Campaign) -> None:
 
 def _check_target(campaign: Campaign) -> None:
     """Refuse what the target cannot do, before a directory is made for it."""
-    if campaign.target.startswith("virtual:"):
-        get_board(campaign.target.removeprefix("virtual:"))
+    if campaign.board is not None:
+        get_board(campaign.board)
     elif campaign.kernels:
         raise UsageError(
             "--kernel chooses the kernel of a virtual board; a machine is measured "
@@ -240,42 +365,30 @@ def _open_target(
     return LocalTarget(storage_dir=store.path.resolve())
 
 
-def _measure(
-    campaign: Campaign, store: ResultDir, typed: tuple[str, ...], form: Format
-) -> int:
-    plan = remaining(make_plan(campaign), store.done_ids())
+def _measure(work: _Work, form: Format) -> int:
     try:
-        _run_all(plan, campaign, store, typed)
+        _run_all(work)
     except (RtscopeError, KeyboardInterrupt):
         with contextlib.suppress(RecordError):  # the first cause is the one to tell
-            _show(campaign, store, form, so_far=True)
+            _show(work.campaign, work.store, form, so_far=True)
         raise
-    return _show(campaign, store, form, so_far=False)
+    return _show(work.campaign, work.store, form, so_far=False)
 
 
-def _run_all(
-    plan: Plan, campaign: Campaign, store: ResultDir, typed: tuple[str, ...]
-) -> None:
-    if campaign.target.startswith("virtual:"):
+def _run_all(work: _Work) -> None:
+    campaign, plan, store = work.campaign, work.plan, work.store
+    if work.ready is not None:
         from rtscope.virtual.matrix import execute_on_board
 
-        talk = stderr_console()
         with LiveView(stderr_console(), plan) as view:
-            for _ in execute_on_board(
-                plan,
-                campaign,
-                store,
-                command=typed,
-                say=view,
-                talk=lambda text: talk.print(text, markup=False),
-            ):
+            for _ in execute_on_board(work.ready, store, say=view):
                 pass
         return
     with (
         _open_target(campaign, store) as target,
         LiveView(stderr_console(), plan) as view,
     ):
-        for _ in execute(plan, campaign, target, store, command=typed, say=view):
+        for _ in execute(plan, campaign, target, store, command=work.typed, say=view):
             pass
 
 

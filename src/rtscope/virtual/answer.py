@@ -2,30 +2,22 @@
 
 import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from rtscope import __version__, facts, klog
+from rtscope import facts
+from rtscope.assemble import LoadSeen, Measured, assemble
 from rtscope.board.prepare import Prepared
-from rtscope.campaign import Campaign, to_dict
 from rtscope.caveats import Caveat, gravest_first, make
-from rtscope.contract import (
-    FileLine,
-    LoadEnd,
-    LoadTick,
-    parse_line,
-    result_digest,
-)
-from rtscope.errors import BoardError, ContractError
-from rtscope.loadproof import caveats_from_load
-from rtscope.loads import LoadCommand, get_load, throughput_of
+from rtscope.contract import FileLine, LoadEnd, LoadTick, parse_line
+from rtscope.errors import BoardError
+from rtscope.loads import get_load
 from rtscope.observe import Observation
 from rtscope.reading import Content, Missing
-from rtscope.record import LoadRecord, Run, RunRecord
+from rtscope.record import RunRecord
 from rtscope.target.agentreader import content_of
 from rtscope.virtual.boot import Booted
-
-LOG_TAIL = 4000
+from rtscope.virtual.inputs import Asked, inputs_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +39,6 @@ class FilesRead:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a run was asked to be."""
-
-    run: Run
-    campaign: Campaign
-    command: tuple[str, ...]
-    load: LoadCommand
-    seed: int
-    started: str
-
-
 def record_of(asked: Asked, prepared: Prepared, booted: Booted) -> RunRecord:
     """Build the record; BoardError or MeasurementError if the board did not measure."""
     seen = _observed(booted)
@@ -69,27 +49,22 @@ def record_of(asked: Asked, prepared: Prepared, booted: Booted) -> RunRecord:
         facts.gather(_reader(prepared, booted, name))
         for name in ("facts-before.jsonl", "facts-after.jsonl")
     )
-    record = RunRecord(
-        schema=1,
-        rtscope=__version__,
+    measured = Measured(
         run=asked.run,
+        campaign=asked.campaign,
         command=asked.command,
-        campaign=to_dict(asked.campaign),
         started=asked.started,
         host_seconds=booted.host_seconds,
         facts_before=before,
         facts_after=after,
-        hello=seen.hello,
-        ticks=tuple(seen.ticks),
-        result=seen.result,
-        load=_load_record(asked, seen, booted),
-        kernel_log=tuple(seen.kernel_log),
-        caveats=(),
-        result_digest=result_digest(seen.result.threads),
+        seen=seen,
+        load=_load_seen(asked, prepared, booted),
+        cpus=(),
         kernel_digest=prepared.kernel.digest,
         extra={"virtual": _virtual(asked, prepared, booted)},
     )
-    return replace(record, caveats=gravest_first(_caveats(record, asked)))
+    record = assemble(measured)
+    return replace(record, caveats=gravest_first(_caveats(record)))
 
 
 def _observed(booted: Booted) -> Observation:
@@ -101,6 +76,8 @@ def _observed(booted: Booted) -> Observation:
                     seen.load_ticks.append(tick)
                 case LoadEnd() as end:
                     seen.load_end = end
+                    # Only the script's end tells a load to stop.
+                    seen.load_ended_early = not end.asked
                 case other:
                     seen.take(other)
     return seen
@@ -118,33 +95,41 @@ def _reader(prepared: Prepared, booted: Booted, name: str) -> FilesRead:
     return FilesRead(files)
 
 
-def _load_record(asked: Asked, seen: Observation, booted: Booted) -> LoadRecord:
-    metrics = booted.files.get("load.yaml", b"").decode("utf-8", "replace")
-    try:
-        throughput = throughput_of(metrics) if metrics else {}
-    except ContractError:
-        throughput = {}
-    log = booted.files.get("load.log", b"").decode("utf-8", "replace")
-    return LoadRecord(
-        name=asked.run.load,
-        argv=asked.load.argv,
-        version=None,
-        ticks=tuple(seen.load_ticks),
-        end=seen.load_end,
-        throughput=throughput,
-        log_tail=log[-LOG_TAIL:],
+def _load_seen(asked: Asked, prepared: Prepared, booted: Booted) -> LoadSeen:
+    def text(name: str) -> str:
+        return booted.files.get(name, b"").decode("utf-8", "replace")
+
+    uses = get_load(asked.run.load).uses_stress_ng
+    return LoadSeen(
+        asked.load,
+        version=_package_version(prepared, "stress-ng") if uses else None,
+        metrics=text("load.yaml"),
+        log=text("load.log"),
     )
+
+
+def _package_version(prepared: Prepared, name: str) -> str | None:
+    """Return the version of a package that the board's user space was made of."""
+    for part in prepared.parts:
+        for package in part.manifest["inputs"].get("packages", ()):
+            if package["name"] == name:
+                return f"{name} {package['version']}"
+    return None
 
 
 def _virtual(asked: Asked, prepared: Prepared, booted: Booted) -> dict[str, Any]:
     """Everything that the result depends on, and what it cost."""
     board = prepared.board
+    inputs = inputs_of(asked, prepared, booted)
     return {
         "board": board.name,
         "cpus": board.cpus,
         "mips": board.mips,
         "turn_instructions": board.turn_instructions,
         "seed": asked.seed,
+        "settle_ns": asked.campaign.settling_ns,
+        "inputs": asdict(inputs),
+        "inputs_digest": inputs.digest,
         "kernel": prepared.kernel.name,
         "kernel_digest": prepared.kernel.digest,
         "initrd_digest": booted.initrd_digest,
@@ -158,7 +143,7 @@ def _virtual(asked: Asked, prepared: Prepared, booted: Booted) -> dict[str, Any]
     }
 
 
-def _caveats(record: RunRecord, asked: Asked) -> Iterator[Caveat]:
+def _caveats(record: RunRecord) -> Iterator[Caveat]:
     virtual = record.extra["virtual"]
     yield make(
         "virtual_board",
@@ -166,23 +151,7 @@ def _caveats(record: RunRecord, asked: Asked) -> Iterator[Caveat]:
         f"{virtual['turn_instructions']} instructions, {virtual['mips']:g} million "
         f"instructions per virtual second together, seed {virtual['seed']}",
     )
-    cpus = tuple(t.cpu for t in record.result.threads if t.cpu is not None)
-    for caveat in facts.caveats_from(
-        record.facts_before, record.facts_after, cpus=cpus
-    ):
-        if caveat.id != "guest":  # said better by virtual_board
-            yield caveat
-    yield from klog.caveats_from_log(record.kernel_log, load=record.run.load)
-    yield from (make(name, detail) for name, detail in asked.load.caveats)
+    # That it is a guest is said better by virtual_board.
+    yield from (caveat for caveat in record.caveats if caveat.id != "guest")
     if record.run.load == "storage" and virtual["disk"] != "ext4":
         yield make("load_reduced", "files in tmpfs: this kernel has no disk in memory")
-    if asked.load.argv:
-        result, end = record.result, record.load.end
-        yield from caveats_from_load(
-            get_load(record.run.load),
-            record.load.ticks,
-            end=end,
-            # Only the script's end tells a load to stop: else it ended by itself.
-            ended_early=end is not None and not end.asked,
-            window_ns=(result.start_ns, result.end_ns),
-        )

@@ -1,8 +1,9 @@
 """
 What a board does in one run, as a script for its shell. Pure.
 
-The order is that of a real machine: facts, load on, warm-up, measurement, load off,
-facts. Everything that is said goes into files below /out, which come back whole.
+The order is that of a real machine: settling, facts, load on, warm-up, measurement,
+load off, facts. Everything that is said goes into files below /out, which come back
+whole.
 """
 
 import shlex
@@ -46,7 +47,9 @@ def job_of(
         [f"{_agent('read', '--', *batch)} >>/out/{name}" for batch in _batches(facts)]
         for name in ("facts-before.jsonl", "facts-after.jsonl")
     )
-    lines = [*before]
+    settle_ns = campaign.settling_ns
+    lines = [f"sleep {settle_ns / 1e9:g}"] if settle_ns else []
+    lines += before
     if load_argv:
         guard = _agent(
             *("load", "--log", "/out/load.log", "--scratch", SCRATCH, "--"), *load_argv

@@ -1,0 +1,118 @@
+"""The user's own QEMU, which must show that it can boot a board before it may."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rtscope import process
+from rtscope.board.catalogue import Board, get_arch
+from rtscope.board.qemu import Qemu
+from rtscope.errors import TargetError, UsageError
+
+OLDEST = (10, 0)
+"""The plugin looks into QEMU (plugin/qemu.h), and was never tried with an older one."""
+
+PATIENCE_S = 30.0
+
+_QUESTIONS = b"".join(
+    json.dumps({"execute": name}).encode() + b"\n"
+    for name in ("qmp_capabilities", "query-target", "quit")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a program says of itself."""
+
+    version: str
+    number: tuple[int, int]
+    """Major and minor."""
+    arch: str
+    """What it emulates, as `uname -m` says it."""
+    plugins: bool
+    """Whether it takes plugins."""
+
+
+def own_qemu(program: Path, board: Board) -> Qemu:
+    """
+    Return the user's own QEMU for a board.
+
+    Its results hold for it alone: the digest is of the program, not of the libraries
+    that it loads. Raises UsageError with what is missing and what to do.
+    """
+    need = get_arch(board.arch).qemu
+    if not program.is_file():
+        reason = "a directory" if program.is_dir() else "no such file"
+        raise UsageError(f"--qemu {program}: {reason}; name the program {need}")
+    prefix = (str(program.absolute()),)
+    try:
+        told = _ask(prefix)
+        digest = hashlib.sha256(program.read_bytes()).hexdigest()
+    except (TargetError, OSError) as error:
+        raise UsageError(f"--qemu {program}: does not start: {error}") from error
+    if told is None:
+        raise UsageError(
+            f"--qemu {program}: no QEMU that emulates a whole machine; name the "
+            f"program {need}"
+        )
+    if reason := _unfit(told, board, need=need):
+        raise UsageError(f"--qemu {program}: {reason}")
+    return Qemu(prefix, version=told.version, digest=digest)
+
+
+def _unfit(told: Told, board: Board, *, need: str) -> str:
+    """Return why a QEMU cannot boot the board, and what to do; empty if it can."""
+    if told.number < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        return (
+            f"QEMU {told.version} is too old: the plugin that bounds the CPUs' turns "
+            f"needs {oldest} or newer; name a newer one, or leave --qemu out for "
+            "the pinned one"
+        )
+    if told.arch != board.arch:
+        return (
+            f"it emulates {told.arch}, and the board {board.name} is {board.arch}; "
+            f"name the program {need}"
+        )
+    if not told.plugins:
+        return (
+            "it was built without plugins, and nothing else bounds the CPUs' turns; "
+            "build it with --enable-plugins, or leave --qemu out for the pinned one"
+        )
+    return ""
+
+
+def _ask(prefix: Sequence[str]) -> Told | None:
+    """Start it without a machine and ask; None if it does not answer as QEMU does."""
+    argv = (*prefix, "-nodefaults", "-no-user-config", "-display", "none")
+    words = (*argv, "-M", "none", "-S", "-qmp", "stdio")
+    done = process.run(words, timeout_s=PATIENCE_S, stdin=_QUESTIONS)
+    answers = list(_answers(done.stdout))
+    try:
+        version = next(a["QMP"] for a in answers if "QMP" in a)["version"]
+        major, minor, micro = (version["qemu"][n] for n in ("major", "minor", "micro"))
+        targets = (a["return"] for a in answers if "return" in a)
+        arch = next(target["arch"] for target in targets if "arch" in target)
+        package = str(version["package"])
+    except (KeyError, TypeError, StopIteration):
+        return None
+    options = process.run([*prefix, "-help"], timeout_s=PATIENCE_S).stdout
+    return Told(
+        version=f"{major}.{minor}.{micro}" + (f" ({package})" if package else ""),
+        number=(int(major), int(minor)),
+        arch=str(arch),
+        plugins=b"\n-plugin " in options,
+    )
+
+
+def _answers(stdout: bytes) -> Iterator[dict[str, Any]]:
+    for line in stdout.splitlines():
+        try:
+            answer = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(answer, dict):
+            yield answer

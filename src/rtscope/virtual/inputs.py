@@ -1,0 +1,100 @@
+"""
+What the result of a run on a virtual board depends on, all of it, by digest.
+
+Equal inputs must give equal results on every host: that is the contract. So whatever
+decides a result must be in here, and nothing that does not: neither paths, nor times,
+nor the number of the run, nor whether the board was recorded.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rtscope.board.catalogue import Board
+from rtscope.board.prepare import Prepared
+from rtscope.board.qemu import Boot, Qemu, command_line, turns_by_plugin
+from rtscope.campaign import Campaign
+from rtscope.loads import LoadCommand
+from rtscope.measureargs import measure_args
+from rtscope.record import Run
+from rtscope.virtual.boot import Booted
+
+_NO_QEMU = Qemu((), version="", digest="")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a run was asked to be."""
+
+    run: Run
+    campaign: Campaign
+    command: tuple[str, ...]
+    load: LoadCommand
+    seed: int
+    started: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """SHA-256 of each input; the seed as it is."""
+
+    kernel: str
+    initrd: str
+    """User space, agent, modules and the job, which follows from campaign and seed."""
+    qemu: str
+    plugin: str
+    board: str
+    """All of QEMU's command line but files and seed: machine, time, turns."""
+    campaign: str
+    """What of the campaign concerns this run."""
+    seed: int
+
+    @property
+    def digest(self) -> str:
+        """One digest over all of them."""
+        return _digest(asdict(self))
+
+
+def inputs_of(asked: Asked, prepared: Prepared, booted: Booted) -> Inputs:
+    """Return the inputs of a run that has booted."""
+    return Inputs(
+        kernel=prepared.kernel.digest,
+        initrd=booted.initrd_digest,
+        qemu=prepared.qemu.digest,
+        plugin=booted.plugin_digest,
+        board=board_digest(prepared.board),
+        campaign=campaign_digest(asked.run, asked.campaign),
+        seed=asked.seed,
+    )
+
+
+def board_digest(board: Board) -> str:
+    """Return the digest of how a board is booted, whatever is booted on it."""
+    boot = Boot(
+        kernel=Path("kernel"),
+        initrd=Path("initrd"),
+        console=Path("console"),
+        results=Path("results"),
+        seed=0,
+        turns=turns_by_plugin(Path("plugin"), board),
+    )
+    return _digest(command_line(_NO_QEMU, board, boot))
+
+
+def campaign_digest(run: Run, campaign: Campaign) -> str:
+    """Return the digest of what was asked: load, measurement, times around it."""
+    return _digest(
+        {
+            "load": run.load,
+            "command": campaign.command if run.load == "custom" else (),
+            "measure": measure_args(run, campaign),
+            "settle_ns": campaign.settling_ns,
+            "warmup_ns": campaign.warmup_ns,
+        }
+    )
+
+
+def _digest(value: object) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,141 @@
+"""
+What a campaign on a virtual board needs, checked and fetched before anything is run.
+
+Whatever can be refused is refused here, so that no result directory is made for it.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rtscope.board.cache import cache_dir
+from rtscope.board.catalogue import Board, get_board
+from rtscope.board.packages import read_lock
+from rtscope.board.prepare import Prepared, Workshop, prepare_all
+from rtscope.campaign import Campaign, kernels_by_label
+from rtscope.errors import UsageError
+from rtscope.loads import (
+    LoadCommand,
+    MemoryRoom,
+    Need,
+    StorageRoom,
+    get_load,
+    make_command,
+)
+from rtscope.plan import Plan
+from rtscope.record import Run, RunRecord
+from rtscope.target.agentfile import agent_file
+from rtscope.units import parse_size
+from rtscope.virtual.inputs import Asked
+from rtscope.virtual.job import DISK, METRICS, SCRATCH
+
+DISK_BYTES = 128 << 20
+"""What a load may count on; the disk in memory is larger."""
+
+DIGITS = 12
+"""Of a digest, to tell two apart by eye."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """All runs of a plan, and what boots each."""
+
+    runs: tuple[tuple[Asked, Prepared], ...]
+
+
+def get_ready(
+    plan: Plan,
+    campaign: Campaign,
+    *,
+    command: tuple[str, ...],
+    talk: Callable[[str], None],
+) -> Ready:
+    """
+    Return what runs the plan on its board.
+
+    Raises UsageError for what is wrong with the campaign or its files, BoardError for
+    what cannot be had.
+    """
+    if not plan.runs:
+        return Ready(())
+    board = get_board(campaign.board or "")
+    asked = [_asked(run, campaign, board, command) for run in plan.runs]
+    paths = kernels_by_label(campaign.kernels)
+    labels = list(dict.fromkeys(_label(run, board) for run in plan.runs))
+    shop = Workshop(
+        cache=cache_dir(os.environ),
+        agent=agent_file,
+        lock=read_lock(Path(campaign.locked)) if campaign.locked else None,
+        say=talk,
+    )
+    made = prepare_all(
+        board,
+        [paths.get(label, label) for label in labels],
+        workshop=shop,
+        own_qemu=Path(campaign.qemu) if campaign.qemu else None,
+    )
+    prepared = dict(zip(labels, made, strict=True))
+    return Ready(tuple((one, prepared[_label(one.run, board)]) for one in asked))
+
+
+def refuse_other_inputs(ready: Ready, records: Iterable[RunRecord]) -> None:
+    """Raise UsageError if a campaign would go on with another kernel or QEMU."""
+    now: dict[tuple[str, str | None], str] = {}
+    for asked, prepared in ready.runs:
+        now["kernel", asked.run.kernel] = prepared.kernel.digest
+        now["qemu", None] = prepared.qemu.digest
+    for record in records:
+        inputs: Mapping[str, object] = record.extra.get("virtual", {}).get("inputs", {})
+        for name, label in (("kernel", record.run.kernel), ("qemu", None)):
+            then, digest = inputs.get(name), now.get((name, label))
+            if digest is not None and then is not None and then != digest:
+                raise UsageError(
+                    f"{record.run.id} was measured with another {name} than there is "
+                    f"now ({str(then)[:DIGITS]}, now {digest[:DIGITS]}); put "
+                    "the former back, or measure all of it again: rtscope run"
+                )
+
+
+def _label(run: Run, board: Board) -> str:
+    return run.kernel or board.kernels[0]
+
+
+def _asked(
+    run: Run, campaign: Campaign, board: Board, command: tuple[str, ...]
+) -> Asked:
+    seed = run.seed or 0
+    return Asked(
+        run=run,
+        campaign=campaign,
+        command=command,
+        load=_load(run, campaign, board),
+        seed=seed,
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _load(run: Run, campaign: Campaign, board: Board) -> LoadCommand:
+    load = get_load(run.load)
+    if Need.MEMORY_LIMIT in load.needs:
+        raise UsageError(f"the load {load.name} is not there on virtual boards yet")
+    cpus = run.cpus or tuple(range(board.cpus))
+    return make_command(
+        load,
+        workers=len(cpus),
+        cpus=",".join(map(str, cpus)) if len(cpus) < board.cpus else None,
+        scratch_dir=SCRATCH,
+        yaml_path=METRICS,
+        duration_s=int((run.duration_ns + campaign.warmup_ns) / 1e9) + 1,
+        memory=MemoryRoom(parse_size(board.memory)),
+        storage=StorageRoom(
+            directory=DISK,
+            file_systems=("ext4",),
+            free_bytes=DISK_BYTES,
+            free_inodes=None,
+            allow_in_memory=True,
+        ),
+        custom=campaign.command,
+        seed=run.seed,
+    )
