@@ -21,7 +21,7 @@ PACKAGE = {
     "name": "qemu",
     "version": "1",
     "arch": "amd64",
-    "url": "http://x/q.deb",
+    "url": "http://x/qemu_1_amd64.deb",
     "size_bytes": 1,
     "sha256": "a" * 64,
 }

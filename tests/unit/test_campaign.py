@@ -16,9 +16,11 @@ from rtscope.campaign import (
     RunTable,
     default_campaign,
     from_dict,
+    kernels_by_label,
     load_campaign,
     to_dict,
     with_options,
+    with_places,
 )
 from rtscope.errors import UsageError
 from rtscope.loads import load_names
@@ -35,20 +37,23 @@ warmup = "2s"
 deadline = "200us"
 claim = "1/1h"
 min_boots = 3
-seed = 7
+seeds = [7, 9]
+require_identical = true
 worst = 8
 deadline_runtime = "50us"
 command = ["iperf3", "-c", "host"]
 
 [target]
-address = "ssh:root@vf2.lab"
+address = "virtual:vf2"
+qemu = "/opt/qemu"
+locked = "/lab/packages.json"
 governor = "performance"
 hold_cpu_awake = true
 rt_throttling = "off"
 storage_dir = "/data"
 
 [kernel]
-names = ["debian-6.12", "debian-6.12-rt"]
+names = ["debian-6.12", "./bzImage, mine"]
 
 [[run]]
 load = ["idle", "custom"]
@@ -62,6 +67,7 @@ cpus = "0-2"
 [[run]]
 load = "cpu"
 policy = "deadline"
+repetitions = 2
 """
 
 
@@ -94,14 +100,16 @@ def test_the_default_is_this_machine_under_the_five_loads() -> None:
     assert run.intervals_ns == (200_000,)
     assert run.policies == (("fifo", 99),)
     assert (run.repetitions, run.cpus) == (1, None)
-    assert (campaign.settle_ns, campaign.warmup_ns, campaign.worst) == (0, S, 16)
+    assert (campaign.settling_ns, campaign.warmup_ns, campaign.worst) == (0, S, 16)
 
 
 def test_a_file_gives_every_value(tmp_path: Path) -> None:
     assert load_campaign(write(tmp_path, FULL)) == Campaign(
         name="Everything",
-        target="ssh:root@vf2.lab",
-        kernels=("debian-6.12", "debian-6.12-rt"),
+        target="virtual:vf2",
+        kernels=("debian-6.12", "./bzImage, mine"),
+        qemu="/opt/qemu",
+        locked="/lab/packages.json",
         runs=(
             RunTable(
                 loads=("idle", "custom"),
@@ -112,7 +120,7 @@ def test_a_file_gives_every_value(tmp_path: Path) -> None:
                 repetitions=2,
                 cpus=(0, 1, 2),
             ),
-            RunTable(loads=("cpu",), policy_names=("deadline",)),
+            RunTable(loads=("cpu",), policy_names=("deadline",), repetitions=2),
         ),
         order="blocked",
         settle_ns=180 * S,
@@ -120,7 +128,8 @@ def test_a_file_gives_every_value(tmp_path: Path) -> None:
         deadline_ns=200_000,
         claim=(1, 3600 * S),
         min_boots=3,
-        seed=7,
+        seeds=(7, 9),
+        require_identical=True,
         worst=8,
         deadline_runtime_ns=50_000,
         command=("iperf3", "-c", "host"),
@@ -329,7 +338,7 @@ def test_a_wrong_value_of_a_run_is_refused_with_what_to_write(
         ("target", "storage_dir", "--x", "write ./--x"),
         ("kernel", "names", "Debian", "write for example debian-6.12-rt"),
         ("kernel", "names", ["a", "a"], "'a' is there twice"),
-        ("kernel", "names", "../a", "write for example debian-6.12-rt"),
+        ("kernel", "names", "-/a", "begins with '-'; write ./-/a"),
     ],
 )
 def test_a_wrong_value_elsewhere_is_refused_with_what_to_write(
@@ -586,8 +595,133 @@ RUNS = st.builds(
 def test_any_valid_campaign_goes_through_json_unchanged(
     run: RunTable, warmup_ns: int, seed: int | None
 ) -> None:
-    campaign = Campaign(runs=(run,), warmup_ns=warmup_ns, seed=seed)
+    target = "local" if seed is None else "virtual:pc"
+    campaign = Campaign(target=target, runs=(run,), warmup_ns=warmup_ns, seed=seed)
 
     document = json.loads(json.dumps(to_dict(campaign)))
 
     assert from_dict(document, source="record") == campaign
+
+
+@pytest.mark.parametrize(
+    ("written", "seeds"),
+    [
+        (3, (1, 2, 3)),
+        ("3", (1, 2, 3)),
+        ("1,5, 9", (1, 5, 9)),
+        ([5], (5,)),
+        ([0, 2**63 - 1], (0, 2**63 - 1)),
+    ],
+)
+def test_seeds_are_a_count_or_a_list(written: object, seeds: tuple[int, ...]) -> None:
+    document = {
+        "target": {"address": "virtual:pc"},
+        "campaign": {"seeds": written},
+    }
+
+    assert from_dict(document, source="x").run_seeds == seeds
+
+
+@pytest.mark.parametrize(
+    "written", [0, 1001, "0", "1,x", "1,1", [], [-1], True, "", "²"]
+)
+def test_other_seeds_are_refused(written: object) -> None:
+    document = {
+        "target": {"address": "virtual:pc"},
+        "campaign": {"seeds": written},
+    }
+
+    assert refused(document).startswith("my.toml: [campaign] seeds: ")
+
+
+def test_a_virtual_board_has_a_seed_and_settles_even_if_nothing_is_said() -> None:
+    board = Campaign(target="virtual:pc")
+
+    assert (board.board, board.run_seeds) == ("pc", (1,))
+    assert (board.settling_ns, Campaign().settling_ns) == (5 * S, 0)
+    assert replace(board, settle_ns=0).settling_ns == 0
+    assert replace(board, seed=4).run_seeds == (4,)
+    assert Campaign().run_seeds == (None,)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"seed": 3}, "--seed: for virtual boards only: nothing chooses what a real"),
+        ({"seeds": "3"}, "--seeds: for virtual boards only: nothing chooses what a"),
+        ({"qemu": "/q"}, "--qemu: for virtual boards only: a real machine needs none"),
+        ({"locked": "l"}, "--locked: for virtual boards only: a real machine has the"),
+        (
+            {"require_identical": True, "repetitions": 2},
+            "--require-identical: for virtual boards only: no two runs of a real",
+        ),
+        (
+            {"require_identical": True, "target": "virtual:pc"},
+            "--require-identical: a run that is done once has nothing to be",
+        ),
+        (
+            {"seed": 3, "seeds": "3", "target": "virtual:pc"},
+            "--seeds: seed is there too; write one of them",
+        ),
+    ],
+)
+def test_what_only_boards_have_is_refused_elsewhere_with_the_reason(
+    given: dict[str, object], message: str
+) -> None:
+    assert refused_option(**given).startswith(message)
+
+
+def test_an_option_displaces_the_files_seed_and_what_only_its_board_had() -> None:
+    board = Campaign(target="virtual:pc", seed=3, qemu="/q", locked="/l")
+
+    assert with_options(board, seeds="2").run_seeds == (1, 2)
+    assert with_options(with_options(board, seeds="2"), seed=7).run_seeds == (7,)
+    assert with_options(board, target="local") == Campaign()
+
+
+def test_paths_of_a_campaign_are_those_of_its_own_place() -> None:
+    campaign = Campaign(
+        target="virtual:pc",
+        kernels=("debian-6.12", "./bzImage", "/boot/vmlinuz"),
+        qemu="bin/qemu",
+        locked="lock.json",
+    )
+
+    placed = with_places(campaign, Path("/lab"))
+
+    assert placed.kernels == ("debian-6.12", "/lab/bzImage", "/boot/vmlinuz")
+    assert (placed.qemu, placed.locked) == ("/lab/bin/qemu", "/lab/lock.json")
+    assert with_places(placed, Path("/other")) == placed
+
+
+@pytest.mark.parametrize(
+    ("kernels", "labels"),
+    [
+        (["debian-6.12", "./bzImage"], ["debian-6.12", "bzImage"]),
+        (["/a/bzImage", "/b/bzImage"], ["a/bzImage", "b/bzImage"]),
+        (
+            ["/rt/arch/x86/boot/bzImage", "/std/arch/x86/boot/bzImage"],
+            ["rt/bzImage", "std/bzImage"],
+        ),
+        (["debian-6.12", "/k/debian-6.12"], ["debian-6.12", "k/debian-6.12"]),
+        (["/a/b/I", "/a/c/I", "/d/c/I"], ["/a/b/I", "/a/c/I", "/d/c/I"]),
+        (["/I", "/a/I"], ["/I", "a/I"]),
+    ],
+)
+def test_images_are_called_by_their_files_and_told_apart_by_a_directory(
+    kernels: list[str], labels: list[str]
+) -> None:
+    assert kernels_by_label(kernels) == dict(zip(labels, kernels, strict=True))
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map(
+            lambda parts: "/" + "/".join(parts)
+        ),
+        unique=True,
+        max_size=8,
+    )
+)
+def test_no_two_kernels_are_called_the_same(paths: list[str]) -> None:
+    assert sorted(kernels_by_label(paths).values()) == sorted(paths)

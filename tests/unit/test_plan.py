@@ -1,5 +1,7 @@
 """Plans: which runs, in which order, under which names."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -189,3 +191,74 @@ def test_any_plan_has_every_run_once_under_a_valid_name(
     assert len({run.id for run in plan.runs}) == len(plan.runs) == expected
     for run in plan.runs:
         TypeAdapter(RunId).validate_python(run.id)
+
+
+def test_everything_is_run_once_with_each_seed() -> None:
+    table = RunTable(loads=("idle", "cpu"))
+    campaign = Campaign(target="virtual:pc", runs=(table,), seeds=(1, 9))
+
+    runs = make_plan(campaign).runs
+
+    assert [(run.id, run.seed) for run in runs] == [
+        ("001-idle-s1", 1),
+        ("002-cpu-s1", 1),
+        ("003-idle-s9", 9),
+        ("004-cpu-s9", 9),
+    ]
+
+
+def test_seeds_are_varied_within_a_repetition() -> None:
+    table = RunTable(loads=("idle",), repetitions=2)
+    board = Campaign(target="virtual:pc", runs=(table,), seeds=(1, 2))
+
+    assert [(r.seed, r.repetition) for r in make_plan(board).runs] == [
+        *((1, 1), (2, 1), (1, 2), (2, 2))
+    ]
+    blocked = replace(board, order="blocked")
+    assert [(r.seed, r.repetition) for r in make_plan(blocked).runs] == [
+        *((1, 1), (1, 2), (2, 1), (2, 2))
+    ]
+
+
+def test_one_seed_is_in_no_name() -> None:
+    (run,) = make_plan(Campaign(target="virtual:pc", runs=(RunTable(("idle",)),))).runs
+
+    assert (run.id, run.seed) == ("001-idle", 1)
+
+
+def test_a_board_settles_after_each_boot_a_machine_once() -> None:
+    runs = (RunTable(("idle", "cpu"), durations_ns=(10 * S,)),)
+    here = Campaign(runs=runs, settle_ns=3 * S, warmup_ns=0)
+
+    assert make_plan(here).total_ns == 23 * S
+    assert make_plan(replace(here, target="virtual:pc")).total_ns == 26 * S
+
+
+def test_images_of_the_same_name_have_runs_of_their_own() -> None:
+    campaign = Campaign(
+        target="virtual:pc",
+        kernels=("/My Kernels/RT/bzImage", "/My Kernels/std/bzImage", "debian-6.12"),
+        runs=(RunTable(("idle",)),),
+    )
+
+    runs = make_plan(campaign).runs
+
+    assert [(run.id, run.kernel) for run in runs] == [
+        ("001-idle-rt-bzimage", "RT/bzImage"),
+        ("002-idle-std-bzimage", "std/bzImage"),
+        ("003-idle-debian-6.12", "debian-6.12"),
+    ]
+
+
+@given(st.text(st.characters(exclude_characters="\0", codec="utf-8"), min_size=1))
+def test_any_image_has_a_run_that_a_record_takes(name: str) -> None:
+    kernels = (f"/a/{name}", f"/b/{name}")
+    campaign = Campaign(
+        target="virtual:pc", kernels=kernels, runs=(RunTable(("idle",)),)
+    )
+
+    ids = [run.id for run in make_plan(campaign).runs]
+
+    assert len(set(ids)) == 2
+    for run_id in ids:
+        TypeAdapter(RunId).validate_python(run_id)
