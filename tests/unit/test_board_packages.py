@@ -11,7 +11,8 @@ from rtscope.errors import BoardError, UsageError
 
 SHA = "a" * 64
 LINE = (
-    "'http://deb.debian.org/debian/pool/main/z/zlib/zlib1g_1.3.dfsg%2breally1.3.1-1%2bb1_amd64.deb' "
+    "'http://deb.debian.org/debian/pool/main/z/zlib/"
+    "zlib1g_1.3.dfsg%2breally1.3.1-1%2bb1_amd64.deb' "
     f"zlib1g_1%3a1.3.dfsg+really1.3.1-1+b1_amd64.deb 88892 SHA256:{SHA}"
 )
 

@@ -638,7 +638,7 @@ def test_a_virtual_board_has_a_seed_and_settles_even_if_nothing_is_said() -> Non
     board = Campaign(target="virtual:pc")
 
     assert (board.board, board.run_seeds) == ("pc", (1,))
-    assert (board.settling_ns, Campaign().settling_ns) == (5 * S, 0)
+    assert (board.settling_ns, Campaign().settling_ns) == (10 * S, 0)
     assert replace(board, settle_ns=0).settling_ns == 0
     assert replace(board, seed=4).run_seeds == (4,)
     assert Campaign().run_seeds == (None,)

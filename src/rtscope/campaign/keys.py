@@ -281,7 +281,7 @@ _CAMPAIGN = (
         "settle_ns",
         _duration(0, NS_PER_DAY, example="3m"),
         "how long the machine is left alone before the first run; a virtual board "
-        "after each boot, in virtual time, 5s if nothing is said",
+        "after each boot, in virtual time, 10s if nothing is said",
         duration_text,
     ),
     Key(

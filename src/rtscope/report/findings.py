@@ -67,9 +67,11 @@ def _support(cell: Cell, row: Row, *, max_ns: int) -> str:
     supported = duration(supported_interval_ns(0, row.observed_ns))
     virtual = virtual_word(cell.counted)
     doubt = " At most: see the caveats." if gravest is Effect.CAP else ""
+    seeds = len({record.run.seed for record in cell.records})
+    over = f" over {seeds} seeds" if seeds > 1 else ""
     return (
         f"{duration(row.observed_ns)}{' (virtual time)' if virtual else ''} of load "
-        f"{row.name} without a later one "
+        f"{row.name}{over} without a later one "
         f"supports that a wake-up later than {us(max_ns, virtual)} comes less than "
         f"once in {supported} "
         f"under this load (95 %), and no more than that.{doubt}"
@@ -132,8 +134,15 @@ def _place(cell: Cell) -> str:
         into_run_ns = thread.worst[0].expiry_ns - record.result.start_ns
         place += f", {max(into_run_ns, 0) / NS_PER_S:,.1f} s into the run"
     if len(cell.counted) > 1:
-        place += f" (repetition {record.run.repetition})"
+        place += f" ({_which(cell, record)})"
     return place
+
+
+def _which(cell: Cell, record: RunRecord) -> str:
+    """Tell the run from the others of its cell."""
+    if len({r.run.seed for r in cell.records}) > 1:
+        return f"seed {record.run.seed}"
+    return f"repetition {record.run.repetition}"
 
 
 def _determinism(cells: Sequence[Cell], rows: Sequence[Row]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from rtscope.caveats import Effect
+from rtscope.report import overseeds
 from rtscope.report.charts import svg_of
 from rtscope.report.model import Model
 from rtscope.report.sections import Section, throughput_words
@@ -65,6 +66,9 @@ def render_html(model: Model) -> str:
         effects=EFFECT_WORDS,
         nothing=NOTHING,
         span=_span(model),
+        seeds_title=overseeds.title_of(model.seeds),
+        seeds_headings=overseeds.HEADINGS,
+        seeds_explained=overseeds.EXPLAINED,
     )
 
 

@@ -3,19 +3,21 @@ A report or comparison as JSON: figures in ns, stable keys, for programs.
 
 Null stands for: `verdict` without a deadline; `pair` unless two sides are compared;
 `summary` of a row without a sample; `percentiles` that the samples cannot resolve;
-`bogo_ops_per_s` of a load that tells none; `kernel_digest` that was not recorded; the
+`bogo_ops_per_s` of a load that tells none; `over_seeds` with fewer than two seeds;
+`kernel_digest` that was not recorded; `inputs_digest` and `seed` of a real machine; the
 `value` of an unknown fact (`why` then says why). New keys may come within a schema;
 none changes its meaning or goes.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rtscope.report.caveatlist import MergedCaveat
 from rtscope.report.comparison import Comparison
 from rtscope.report.machines import Machine
 from rtscope.report.model import Model
+from rtscope.report.overseeds import SeedRow
 from rtscope.report.rows import Row
 from rtscope.report.sidebyside import SideBySide
 from rtscope.report.verdicts import Verdict
@@ -96,7 +98,10 @@ def _report(model: Model) -> Mapping[str, Any]:
         "verdict": model.verdict and _verdict(model.verdict),
         "findings": list(model.findings),
         "caveats": [caveat_object(caveat) for caveat in model.caveats],
-        "rows": [row_object(row) for row in model.rows],
+        "rows": [
+            {**row_object(row), "over_seeds": _over_seeds(row, model.seeds)}
+            for row in model.rows
+        ],
         "pair": model.pair and _pair(model.pair),
         "machines": [_machine(machine) for machine in model.machines],
         "commands": list(model.commands),
@@ -108,6 +113,8 @@ def _report(model: Model) -> Mapping[str, Any]:
                 "agent": p.agent,
                 "result_digest": p.result_digest,
                 "kernel_digest": p.kernel_digest or None,
+                "inputs_digest": p.inputs_digest,
+                "seed": p.seed,
             }
             for p in model.provenance
         ],
@@ -169,6 +176,17 @@ def row_object(row: Row) -> Mapping[str, Any]:
         },
         "bogo_ops_per_s": row.total_throughput,
         "throughput": dict(row.throughput),
+    }
+
+
+def _over_seeds(row: Row, lines: Sequence[SeedRow]) -> Mapping[str, Any] | None:
+    over = next((line.over for line in lines if line.row is row), None)
+    return over and {
+        "lowest_max_ns": over.lowest_ns,
+        "median_max_ns": over.median_ns,
+        "highest_max_ns": over.highest_ns,
+        "observed_ns": over.observed_ns,
+        "max_ns_of_seed": {str(seed): maximum for seed, maximum in over.maxima_ns},
     }
 
 

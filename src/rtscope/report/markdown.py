@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from rtscope.report import overseeds
 from rtscope.report.escape import for_markdown as safe
 from rtscope.report.model import Model
 from rtscope.report.pairmarkdown import pair_lines
@@ -49,6 +50,7 @@ def _lines(model: Model) -> Iterator[str]:
         yield from pair_lines(model.pair)
     yield from _table(model)
     yield ""
+    yield from _seeds(model)
     yield from _list("Findings", [safe(finding) for finding in model.findings])
     yield from _list(
         "Caveats",
@@ -81,6 +83,24 @@ def _table(model: Model) -> Iterator[str]:
     yield ""
     yield f"Latencies in {model.virtual}µs, maximum first."
     yield f"{NOTHING} is not resolvable from so few samples, or not told by the load."
+
+
+def _seeds(model: Model) -> Iterator[str]:
+    if not model.seeds:
+        return
+    yield f"## {overseeds.title_of(model.seeds)}"
+    yield ""
+    yield f"| load | {' | '.join(overseeds.HEADINGS)} |"
+    yield "| --- |" + " ---: |" * len(overseeds.HEADINGS)
+    for line in model.seeds:
+        over = line.over
+        maxima = (over.lowest_ns, over.median_ns, over.highest_ns)
+        cells = [*map(format_us, maxima), str(over.worst_seed)]
+        count = len(over.maxima_ns)
+        yield f"| {safe(line.row.name)} | {' | '.join(cells)} | {count} |"
+    yield ""
+    yield overseeds.EXPLAINED
+    yield ""
 
 
 def _cells(row: Row) -> list[str]:

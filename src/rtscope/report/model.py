@@ -15,6 +15,7 @@ from rtscope.report.caveatlist import MergedCaveat, merged_caveats
 from rtscope.report.definitions import Definition, definitions
 from rtscope.report.findings import Headline, findings_of, headline_of
 from rtscope.report.machines import Machine, machines_of
+from rtscope.report.overseeds import SeedRow, seed_rows
 from rtscope.report.provenance import Provenance, provenance_of
 from rtscope.report.rows import Cell, Row, cells_of, row_of, variant_kind
 from rtscope.report.sections import Section, section_of
@@ -41,6 +42,8 @@ class Model:
     pair: SideBySide | None
     """The two variants side by side, if there are two."""
     comparison: Chart | None
+    seeds: tuple[SeedRow, ...]
+    """How the maxima vary over the seeds of a virtual board."""
     sections: tuple[Section, ...]
     machines: tuple[Machine, ...]
     commands: tuple[str, ...]
@@ -104,6 +107,7 @@ def build_model(
         rows=rows,
         pair=pair,
         comparison=_comparison(rows, deadline_ns, virtual_word(records)),
+        seeds=seed_rows(cells, rows),
         sections=tuple(
             section_of(cell, row, colours=colours, deadline_ns=deadline_ns)
             for cell, row in zip(cells, rows, strict=True)

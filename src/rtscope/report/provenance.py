@@ -1,5 +1,6 @@
 """Which measurements a report was made from."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rtscope.record import RunRecord
@@ -17,6 +18,15 @@ class Provenance:
     result_digest: str
     kernel_digest: str
     """Empty if it was not recorded."""
+    inputs_digest: str | None
+    """Of all that the result of a virtual board depends on; None on a machine."""
+    seed: int | None
+
+
+def _inputs_digest(record: RunRecord) -> str | None:
+    virtual = record.extra.get("virtual")
+    digest = virtual.get("inputs_digest") if isinstance(virtual, Mapping) else None
+    return printable(digest) if isinstance(digest, str) else None
 
 
 def provenance_of(record: RunRecord) -> Provenance:
@@ -28,4 +38,6 @@ def provenance_of(record: RunRecord) -> Provenance:
         agent=printable(record.hello.agent),
         result_digest=record.result_digest,
         kernel_digest=printable(record.kernel_digest or ""),
+        inputs_digest=_inputs_digest(record),
+        seed=record.run.seed,
     )

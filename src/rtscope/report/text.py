@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rtscope.caveats import Effect
+from rtscope.report import overseeds
 from rtscope.report.caveatlist import MergedCaveat
 from rtscope.report.model import Model
 from rtscope.report.pairtext import pair_sentences, pair_table
@@ -78,6 +79,7 @@ def _parts(model: Model, width: int, page: str | None) -> Iterator[RenderableTyp
     yield from _tables(model, width)
     if model.pair is not None:
         yield from pair_sentences(model.pair)
+    yield from _seeds(model)
     yield from _findings(model)
     yield from caveat_lines(model.caveats)
     for command in model.commands:
@@ -129,6 +131,33 @@ def _tables(model: Model, width: int) -> Iterator[RenderableType]:
     for name, letter in letters.items():
         if letter != name and model.pair is None:
             yield Text(f"{letter} = {name}")
+    yield ""
+
+
+def _seeds(model: Model) -> Iterator[RenderableType]:
+    if not model.seeds:
+        return
+    letters = _letters(model)
+    yield Text(overseeds.title_of(model.seeds), style="bold")
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table.add_column("load", no_wrap=True)
+    if any(letters):
+        table.add_column("", no_wrap=True)
+    for name in overseeds.HEADINGS:
+        table.add_column(name, justify="right")
+    for line in model.seeds:
+        over = line.over
+        table.add_row(
+            line.row.load,
+            *([letters[line.row.variant]] if any(letters) else []),
+            format_us(over.lowest_ns),
+            format_us(over.median_ns),
+            Text(format_us(over.highest_ns), style="bold"),
+            str(over.worst_seed),
+            str(len(over.maxima_ns)),
+        )
+    yield table
+    yield Text(overseeds.EXPLAINED, style="dim")
     yield ""
 
 

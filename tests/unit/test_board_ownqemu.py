@@ -1,0 +1,83 @@
+"""One's own QEMU shows what it can before it may boot a board."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rtscope.board.catalogue import get_board
+from rtscope.board.ownqemu import own_qemu
+from rtscope.errors import UsageError
+
+HELP = "-plugin [file=]<file>[,<argname>=<argvalue>]"
+
+
+def fake(
+    folder: Path,
+    *,
+    version: tuple[int, int, int] = (10, 0, 2),
+    arch: str = "x86_64",
+    options: str = HELP,
+) -> Path:
+    """Write a program that answers as QEMU does."""
+    major, minor, micro = version
+    greeting = {
+        "QMP": {
+            "version": {
+                "qemu": {"major": major, "minor": minor, "micro": micro},
+                "package": "mine",
+            }
+        }
+    }
+    target = {"return": {"arch": arch}}
+    answers = "\n".join(json.dumps(line) for line in (greeting, {"return": {}}, target))
+    path = folder / "qemu"
+    path.write_text(
+        "#!/bin/sh\n"
+        f'if [ "$1" = -help ]; then printf "usage\\n%s\\n" "{options}"; exit; fi\n'
+        f"cat <<'END'\n{answers}\nEND\n"
+    )
+    path.chmod(0o755)
+    return path
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(UsageError) as caught:
+        own_qemu(path, get_board("pc"))
+    return str(caught.value).removeprefix(f"--qemu {path}: ")
+
+
+def test_a_qemu_that_can_is_known_by_its_version_and_digest(tmp_path: Path) -> None:
+    path = fake(tmp_path)
+    found = own_qemu(path, get_board("pc"))
+
+    assert (found.prefix, found.version) == ((str(path),), "10.0.2 (mine)")
+    assert len(found.digest) == 64
+
+
+def test_what_is_no_qemu_is_refused(tmp_path: Path) -> None:
+    silent = tmp_path / "silent"
+    silent.write_text("#!/bin/sh\n")
+    assert refused(tmp_path / "none").startswith("no such file; name the program qemu-")
+    assert refused(tmp_path).startswith("a directory; name the program qemu-system-x86")
+    assert refused(silent).startswith("does not start: cannot run")
+    silent.chmod(0o755)
+    assert refused(silent).startswith("no QEMU that emulates a whole machine; name")
+
+
+def test_a_qemu_that_cannot_boot_the_board_is_refused_with_what_to_do(
+    tmp_path: Path,
+) -> None:
+    said = refused(fake(tmp_path, version=(7, 2, 17)))
+    assert said.startswith("QEMU 7.2.17 (mine) is too old: the plugin that bounds")
+    assert "needs 10.0 or newer; name a newer one, or leave --qemu out" in said
+
+    said = refused(fake(tmp_path, arch="riscv64"))
+    assert said == (
+        "it emulates riscv64, and the board pc is x86_64; name the program "
+        "qemu-system-x86_64"
+    )
+
+    said = refused(fake(tmp_path, options="-no-plugins here"))
+    assert said.startswith("it was built without plugins, and nothing else bounds")
+    assert "--enable-plugins" in said
