@@ -54,6 +54,24 @@ def test_the_same_campaign_has_the_same_result_and_another_seed_another(
     assert {r.result_digest for r in open_records(other)}.isdisjoint(idle)
 
 
+def test_the_gate_passes_twice_the_same_and_fails_for_another_seed(
+    tmp_path: Path,
+) -> None:
+    words = ("run", "--target", "virtual:jh7110", "--kernel", "jh7110-6.12-rt")
+    short = (*words, "--load", "idle", "--duration", "1s", "--interval", "1ms")
+    first = tmp_path / "first"
+    gated = run(*short, "--repeat", "2", "--require-identical", out=first)
+    other = run(
+        *(*short, "--seed", "2", "--identical-to", str(first)), out=tmp_path / "b"
+    )
+
+    assert gated.status == 0, gated.stderr
+    assert b"IDENTICAL: 1 of 1 runs are identical in all" in gated.stdout
+    assert b"2 times, inputs equal" in gated.stdout
+    assert other.status == 1
+    assert b"RESULTS DIFFER, INPUTS DIFFER: initrd, seed" in other.stdout
+
+
 def test_a_kernel_that_does_not_boot_is_told_with_its_reason(tmp_path: Path) -> None:
     image = tmp_path / "bzImage"
     image.write_bytes(b"no kernel" * 1000)

@@ -21,7 +21,7 @@ def fake(
 ) -> Path:
     """Write a program that answers as QEMU does."""
     major, minor, micro = version
-    greeting = {
+    greeting: dict[str, object] = {
         "QMP": {
             "version": {
                 "qemu": {"major": major, "minor": minor, "micro": micro},
@@ -29,8 +29,9 @@ def fake(
             }
         }
     }
-    target = {"return": {"arch": arch}}
-    answers = "\n".join(json.dumps(line) for line in (greeting, {"return": {}}, target))
+    target: dict[str, object] = {"return": {"arch": arch}}
+    lines = (greeting, {"return": {}}, target)
+    answers = "\n".join(map(json.dumps, lines))
     path = folder / "qemu"
     path.write_text(
         "#!/bin/sh\n"

@@ -61,6 +61,17 @@ def test_the_inputs_that_differ_are_named() -> None:
     assert found.runs == ("stored 001-idle", "001-idle")
 
 
+def test_a_run_of_another_seed_is_held_against_the_only_one_that_there_is() -> None:
+    other = run("001-idle", result="b", seed=2)
+    other = replace(other, run=replace(other.run, seed=2))
+    (found,) = against([other], [run("001-idle")])
+
+    assert not found.same_result
+    assert found.differing == ("seed",)
+    assert len(against([other], [run("001-idle"), run("002-idle")])[0].results) == 3
+    assert len(against([other, run("002-idle")], [run("001-idle")])[0].results) == 1
+
+
 def test_an_equal_result_of_other_inputs_is_not_identical() -> None:
     (found,) = against([run("001-idle", qemu="new")], [run("001-idle")])
 

@@ -22,13 +22,17 @@ RUN = Run(
 )
 
 
-def script(*load: str) -> list[str]:
-    job = job_of(RUN, Campaign(), load_argv=load, facts=["/proc/version"], seed=3)
+BOARD = Campaign(target="virtual:pc")
+
+
+def script(*load: str, campaign: Campaign = BOARD) -> list[str]:
+    job = job_of(RUN, campaign, load_argv=load, facts=["/proc/version"], seed=3)
     return job.script.splitlines()
 
 
 def test_facts_are_read_before_and_after_the_measurement() -> None:
     assert script() == [
+        "sleep 10",
         "rtscope-agent read -- /proc/version >>/out/facts-before.jsonl",
         "sleep 1",
         "rtscope-agent measure --policy fifo --priority 99 --interval-ns 1000000 "
@@ -50,6 +54,11 @@ def test_the_load_runs_around_the_measurement_and_is_told_to_end() -> None:
     )
     assert begins < measures < ends
     assert lines[ends + 1] == "wait $load"
+
+
+def test_a_board_settles_first_for_as_long_as_is_asked() -> None:
+    assert script(campaign=replace(BOARD, settle_ns=1_500_000_000))[0] == "sleep 1.5"
+    assert script(campaign=replace(BOARD, settle_ns=0))[0].startswith("rtscope-agent")
 
 
 def test_words_of_a_custom_load_arrive_as_they_are() -> None:

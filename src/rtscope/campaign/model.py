@@ -24,7 +24,7 @@ BOARD_SETTLE_NS = 10 * NS_PER_S
 Virtual time by which what a kernel puts off until after its boot is over.
 
 The longest such wait that the distribution's kernels have on these boards is that for
-missing drivers (deferred_probe_timeout, 10 s). Idle time costs the host next to nothing.
+missing drivers (deferred_probe_timeout, 10 s). Idle time costs the host little.
 """
 
 

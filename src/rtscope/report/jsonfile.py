@@ -181,7 +181,9 @@ def row_object(row: Row) -> Mapping[str, Any]:
 
 def _over_seeds(row: Row, lines: Sequence[SeedRow]) -> Mapping[str, Any] | None:
     over = next((line.over for line in lines if line.row is row), None)
-    return over and {
+    if over is None:
+        return None
+    return {
         "lowest_max_ns": over.lowest_ns,
         "median_max_ns": over.median_ns,
         "highest_max_ns": over.highest_ns,

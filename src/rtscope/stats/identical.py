@@ -15,6 +15,9 @@ INPUTS = ("kernel", "initrd", "qemu", "plugin", "board", "campaign", "seed")
 """As in a record's `extra.virtual.inputs`."""
 
 Key = tuple[object, ...]
+"""What a run was asked to be; the seed is the last."""
+
+Cells = dict[Key, list[RunRecord]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +53,27 @@ def among(records: Sequence[RunRecord]) -> tuple[Compared, ...]:
 def against(
     records: Sequence[RunRecord], stored: Sequence[RunRecord]
 ) -> tuple[Compared, ...]:
-    """Hold each run against its like in a stored record, and its repetitions."""
-    theirs = _cells(stored)
+    """
+    Hold each run against its like in a stored record, and its repetitions.
+
+    Where nothing but the seed tells them apart, and there is one on each side, they are
+    each other's like: then the seed is the input that differs.
+    """
+    ours, theirs = _cells(records), _cells(stored)
     return tuple(
-        _compared(runs, theirs.get(key, ())) for key, runs in _cells(records).items()
+        _compared(runs, theirs.get(key) or _but_for_the_seed(key, ours, theirs))
+        for key, runs in ours.items()
     )
 
 
-def _cells(records: Iterable[RunRecord]) -> dict[Key, list[RunRecord]]:
-    cells: dict[Key, list[RunRecord]] = {}
+def _but_for_the_seed(key: Key, ours: Cells, theirs: Cells) -> Sequence[RunRecord]:
+    like = [runs for other, runs in theirs.items() if other[:-1] == key[:-1]]
+    mine = [other for other in ours if other[:-1] == key[:-1]]
+    return like[0] if len(like) == len(mine) == 1 else ()
+
+
+def _cells(records: Iterable[RunRecord]) -> Cells:
+    cells: Cells = {}
     for record in records:
         run = record.run
         key = (

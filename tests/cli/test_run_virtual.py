@@ -1,0 +1,233 @@
+"""`rtscope run` on a board that is not booted: what is refused, and the gate."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from fakes.commandline import Rtscope
+from fakes.measurements import record, thread
+from rtscope.cli import run
+from rtscope.contract import result_digest
+from rtscope.execute import RunEnds
+from rtscope.plan import Plan
+from rtscope.record import RunRecord
+from rtscope.resultdir import ResultDir, open_records
+from rtscope.virtual import matrix
+
+RUN = ("run", "--target", "virtual:pc", "--load", "idle", "--interval", "1ms")
+GATE = (*RUN, "--kernel", "debian-6.12", "--repeat", "2", "--require-identical")
+
+
+class FakeBoard:
+    """A board whose results are listed, in the order of the runs."""
+
+    def __init__(self) -> None:
+        self.results: list[int] = []
+        self.inputs: dict[str, Any] = {}
+        self.plan: Plan | None = None
+
+    def get_ready(self, plan: Plan, campaign: Any, **_: Any) -> Any:
+        """Prepare nothing."""
+        self.plan = plan
+        runs = [
+            (
+                SimpleNamespace(run=one),
+                SimpleNamespace(
+                    kernel=SimpleNamespace(digest=self._inputs(one)["kernel"]),
+                    qemu=SimpleNamespace(digest=self._inputs(one)["qemu"]),
+                ),
+            )
+            for one in plan.runs
+        ]
+        return SimpleNamespace(runs=runs)
+
+    def execute(self, ready: Any, store: ResultDir, **said: Any) -> Iterator[RunRecord]:
+        """Save a record for each run."""
+        for asked, _ in ready.runs:
+            latency_ns = self.results.pop(0) if self.results else 5_000
+            measured = self._record(asked.run, latency_ns)
+            store.save(measured)
+            said["say"](RunEnds(measured))
+            yield measured
+
+    def _inputs(self, asked: Any) -> dict[str, Any]:
+        names = ("kernel", "initrd", "qemu", "plugin", "board", "campaign")
+        return {**dict.fromkeys(names, "a"), "seed": asked.seed, **self.inputs}
+
+    def _record(self, asked: Any, latency_ns: int) -> RunRecord:
+        made = record([thread([latency_ns] * 9)])
+        return replace(
+            made,
+            run=asked,
+            campaign={},
+            result_digest=result_digest(made.result.threads),
+            extra={"virtual": {"inputs": self._inputs(asked)}},
+        )
+
+
+@pytest.fixture
+def board(monkeypatch: pytest.MonkeyPatch) -> FakeBoard:
+    """A board in place of those that boot."""
+    made = FakeBoard()
+    monkeypatch.setattr(run, "get_ready", made.get_ready)
+    monkeypatch.setattr(matrix, "execute_on_board", made.execute)
+    return made
+
+
+def ids(records: Sequence[RunRecord]) -> list[str]:
+    return [record.run.id for record in records]
+
+
+def test_the_gate_passes_if_all_repetitions_are_identical(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    said = rtscope(*GATE, "--out", "out")
+
+    assert said.status == 0
+    assert "IDENTICAL: 1 of 1 runs are identical in all of their repe" in said.out
+    assert "idle, debian-6.12, seed 1  result " in said.out
+    assert ", 2 times, inputs equal" in said.out
+
+
+def test_the_gate_fails_if_one_is_not_and_names_the_runs(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    board.results = [5_000, 6_000]
+    said = rtscope(*GATE, "--out", "out")
+
+    assert said.status == 1
+    assert "NOT IDENTICAL: 0 of 1 runs" in said.out
+    assert "RESULTS DIFFER, inputs equal" in said.out
+    assert "001-idle-r1" in said.out
+    assert "002-idle-r2" in said.out
+
+
+def test_with_json_the_gate_speaks_on_standard_error(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    said = rtscope(*GATE, "--json", "--out", "out")
+
+    assert json.loads(said.out)["runs"][0]["seed"] == 1
+    assert "IDENTICAL: 1 of 1" in said.err
+
+
+def test_a_stored_record_is_a_gate_too(rtscope: Rtscope, board: FakeBoard) -> None:
+    rtscope(*RUN, "--seeds", "2", "--out", "then")
+    same = rtscope(*RUN, "--seeds", "2", "--identical-to", "then", "--out", "now")
+    board.inputs = {"kernel": "b", "initrd": "b"}
+    board.results = [6_000]
+    other = rtscope(*RUN, "--identical-to", "then", "--out", "other")
+
+    assert same.status == 0
+    assert "IDENTICAL: 2 of 2 runs are identical to the stored record" in same.out
+    assert other.status == 1
+    assert "RESULTS DIFFER, INPUTS DIFFER: kernel, initrd" in other.out
+    assert "stored 001-idle-s1" in other.out
+
+
+def test_each_seed_is_a_run_and_the_report_says_so(
+    rtscope: Rtscope, board: FakeBoard, here: Path
+) -> None:
+    board.results = [5_000, 9_000, 7_000]
+    said = rtscope(*RUN, "--seeds", "1,5,9", "--out", "out")
+
+    assert ids(open_records(here / "out")) == [
+        *("001-idle-s1", "002-idle-s5", "003-idle-s9")
+    ]
+    assert "(seed 5)" in said.out
+    assert "Maxima over 3 seeds" in said.out
+
+
+def test_what_is_left_of_the_seeds_is_run_on_resuming(
+    rtscope: Rtscope, board: FakeBoard, here: Path
+) -> None:
+    rtscope(*RUN, "--seeds", "3", "--out", "out")
+    (here / "out/runs/002-idle-s2/record.json").unlink()
+    said = rtscope("run", "--resume", "out")
+
+    assert said.status == 0
+    assert board.plan is not None
+    assert [one.id for one in board.plan.runs] == ["002-idle-s2"]
+
+
+def test_going_on_with_another_kernel_is_refused(
+    rtscope: Rtscope, board: FakeBoard, here: Path
+) -> None:
+    rtscope(*RUN, "--seeds", "2", "--out", "out")
+    (here / "out/runs/002-idle-s2/record.json").unlink()
+    board.inputs = {"kernel": "other"}
+    said = rtscope("run", "--resume", "out")
+
+    assert said.status == 2
+    assert "001-idle-s1 was measured with another kernel than there is now" in said.err
+    assert ids(open_records(here / "out")) == ["001-idle-s1"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--kernel", "./none"), "none: no such file"),
+        (("--kernel", "debian-6.12,./folder"), "folder: a directory; name the image"),
+        (("--kernel", "text"), "text: no kernel image; for x86_64 name the build's"),
+        (("--kernel", "Image"), "a kernel for aarch64, and the board is x86_64"),
+        (("--kernel", "Debian"), "--kernel: 'Debian': write for example debian-6.12"),
+        (("--kernel", "debian-6.13"), "no kernel 'debian-6.13' for x86_64"),
+        (("--qemu", "none"), "none: no such file; name the program qemu-system-x86_64"),
+        (("--qemu", "text"), "text: does not start: cannot run"),
+        (("--locked", "none"), "none: No such file or directory"),
+        (("--locked", "text"), "text: "),
+        (("--identical-to", "none"), "none: no such file or directory"),
+        (("--seeds", "0"), "--seeds: 0: write 1 to 1000"),
+        (("--seeds", "2", "--seed", "1"), "--seeds: seed is there too"),
+        (("--repeat", "2"), "add --require-identical"),
+        (("--require-identical",), "a run that is done once has nothing to be"),
+        (("--repeat", "2", "--repetitions", "2"), "mean the same: write one of them"),
+        (("--load", "oom"), "the load oom is not there on virtual boards yet"),
+        (("--target", "local"), "--kernel chooses the kernel of a virtual board"),
+    ],
+)
+def test_what_is_wrong_is_told_before_a_directory_is_made(
+    rtscope: Rtscope,
+    here: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    message: str,
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (here / "folder").mkdir()
+    (here / "text").write_bytes(b"no kernel" * 1000)
+    (here / "Image").write_bytes(bytes(56) + b"ARM\x64" + bytes(600))
+    kernel = () if "--kernel" in words else ("--kernel", "./Image")
+    said = rtscope(*RUN, *kernel, *words, "--out", "out")
+
+    assert said.status == 2
+    assert message in said.err.replace("\n", " ")
+    assert not (here / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--seeds", "3"), "nothing chooses what a real machine does"),
+        (
+            ("--repeat", "2", "--require-identical"),
+            "no two runs of a real machine have the same result",
+        ),
+        (("--qemu", "x"), "a real machine needs none"),
+        (("--locked", "x"), "a real machine has the packages that it has"),
+    ],
+)
+def test_what_a_real_machine_cannot_do_is_refused_with_the_reason(
+    rtscope: Rtscope, here: Path, words: tuple[str, ...], message: str
+) -> None:
+    said = rtscope("run", "--load", "idle", *words, "--out", "out")
+
+    assert said.status == 2
+    assert message in said.err
+    assert not (here / "out").exists()
