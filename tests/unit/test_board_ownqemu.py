@@ -30,7 +30,7 @@ def fake(
         }
     }
     target: dict[str, object] = {"return": {"arch": arch}}
-    lines = (greeting, {"return": {}}, target)
+    lines: tuple[dict[str, object], ...] = (greeting, {"return": {}}, target)
     answers = "\n".join(map(json.dumps, lines))
     path = folder / "qemu"
     path.write_text(
