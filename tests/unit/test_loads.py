@@ -58,6 +58,7 @@ def command(
     storage: StorageRoom | None = DISK,
     custom: tuple[str, ...] = (),
     duration_s: int = 20,
+    seed: int | None = None,
 ) -> LoadCommand:
     return make_command(
         get_load(name),
@@ -69,6 +70,7 @@ def command(
         memory=MemoryRoom(available),
         storage=storage,
         custom=custom,
+        seed=seed,
     )
 
 
@@ -107,6 +109,20 @@ def test_the_whole_command_of_a_load() -> None:
         "stress-ng --matrix 4 --oomable --no-rand-seed --temp-path /var/tmp/x/scratch "
         "--timeout 80s --metrics --yaml /run/metrics.yaml"
     )
+
+
+def test_a_seed_is_another_sequence_of_work_and_the_only_one_that_is_given() -> None:
+    made = [command("memory", seed=seed) for seed in range(64)]
+    states = [int(value_of("--seed", one) or "") for one in made]
+
+    # stress-ng refuses the two together.
+    assert not any("--no-rand-seed" in one.argv for one in made)
+    assert made[3] == command("memory", seed=3)
+    assert len(set(states)) == 64
+    assert all(0 < state < 2**63 for state in states)
+    # As its generator's state a seed must have bits set all over.
+    assert min(state.bit_count() for state in states) > 16
+    assert command("idle", seed=3).argv == ()
 
 
 def test_idle_starts_nothing() -> None:
