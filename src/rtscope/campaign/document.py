@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from rtscope.campaign.check import BOARDS_ONLY, At, check
-from rtscope.campaign.keys import MAX_ITEMS, TABLES, Key, no_such, shown
+from rtscope.campaign.keys import TABLES, Key
 from rtscope.campaign.model import REALTIME_POLICIES, VIRTUAL, Campaign, RunTable
+from rtscope.campaign.values import MAX_ITEMS, no_such, shown
 from rtscope.errors import UsageError
 
 MAX_FILE_BYTES = 1 << 20

@@ -6,14 +6,15 @@ returns the value in rtscope's own units or raises UsageError with what to write
 The reference manual of campaign files is made from `TABLES`.
 """
 
-import difflib
 import re
 import shlex
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rtscope.campaign import values
 from rtscope.campaign.model import POLICIES
+from rtscope.campaign.values import Read, shown
 from rtscope.cpulist import format_cpulist, parse_cpulist
 from rtscope.errors import UsageError
 from rtscope.loads import get_load
@@ -25,17 +26,10 @@ from rtscope.units import (
     NS_PER_US,
     exact_duration,
     parse_claim,
-    parse_duration,
 )
-
-MAX_ITEMS = 1000
-"""Of one list; a matrix that large is a mistake."""
-
-MAX_TEXT = 4096
 
 MAX_SEED = 2**63 - 1
 
-Read = Callable[[object, str], Any]
 Write = Callable[[Any], object]
 
 
@@ -50,134 +44,9 @@ class Key:
     write: Write = lambda value: value
 
 
-def shown(value: object) -> str:
-    """Say what was found, short and on one line, whatever it is."""
-    if isinstance(value, str):
-        return repr(value if len(value) <= 40 else value[:40] + "…")
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value) if value.bit_length() <= 64 else "a huge number"
-    if isinstance(value, list | tuple):
-        return "a list"
-    if isinstance(value, Mapping):
-        return "a table"
-    return "nothing" if value is None else repr(value)[:40]
-
-
-def no_such(what: str, found: object, known: Collection[str]) -> str:
-    """Say that there is none, which was probably meant, and which there are."""
-    near = difflib.get_close_matches(str(found)[:64], known, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return f"no such {what}: {shown(found)}{hint} (there are: {', '.join(known)})"
-
-
-def _text(value: object, where: str) -> str:
-    if not isinstance(value, str):
-        raise UsageError(f"{where}: {shown(value)} is no text; write it in quotes")
-    if not 0 < len(value) <= MAX_TEXT:
-        raise UsageError(f"{where}: write 1 to {MAX_TEXT} characters")
-    if not value.isprintable():
-        raise UsageError(
-            f"{where}: {shown(value)} has control characters; write visible ones"
-        )
-    return value
-
-
-def _matching(pattern: str, *, example: str) -> Read:
-    def read(value: object, where: str) -> str:
-        text = _text(value, where)
-        if not re.fullmatch(pattern, text):
-            raise UsageError(f"{where}: {shown(text)}: write for example {example}")
-        return text
-
-    return read
-
-
-def _whole(low: int, high: int) -> Read:
-    def read(value: object, where: str) -> int:
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise UsageError(
-                f"{where}: {shown(value)}: write a whole number, {low} to {high}"
-            )
-        if not low <= value <= high:
-            raise UsageError(f"{where}: {shown(value)}: write {low} to {high}")
-        return value
-
-    return read
-
-
-def _flag(value: object, where: str) -> bool:
-    if not isinstance(value, bool):
-        raise UsageError(f"{where}: {shown(value)}: write true or false")
-    return value
-
-
-def _choice(what: str, *known: str) -> Read:
-    def read(value: object, where: str) -> str:
-        text = _text(value, where)
-        if text not in known:
-            raise UsageError(f"{where}: {no_such(what, text, known)}")
-        return text
-
-    return read
-
-
-def _parsed(parse: Callable[[str], Any], *, example: str) -> Read:
-    def read(value: object, where: str) -> Any:
-        if not isinstance(value, str):
-            raise UsageError(
-                f'{where}: {shown(value)}: write a text such as "{example}"'
-            )
-        try:
-            return parse(value)
-        except UsageError as error:
-            raise UsageError(f"{where}: {error}") from error
-
-    return read
-
-
-def _duration(low_ns: int, high_ns: int, *, example: str) -> Read:
-    parse = _parsed(parse_duration, example=example)
-
-    def read(value: object, where: str) -> int:
-        zero = isinstance(value, str) and value.strip() in ("0", "0s")
-        duration_ns: int = 0 if zero and low_ns == 0 else parse(value, where)
-        if not low_ns <= duration_ns <= high_ns:
-            raise UsageError(
-                f"{where}: {shown(value)}: write {exact_duration(low_ns)} to "
-                f"{exact_duration(high_ns)}"
-            )
-        return duration_ns
-
-    return read
-
-
-def _many(read_one: Read) -> Read:
-    """A value, a list of values, or a text with commas; each value once."""
-
-    def read(value: object, where: str) -> tuple[Any, ...]:
-        if isinstance(value, str):
-            items: list[object] = [part.strip() for part in value.split(",")]
-        else:
-            items = list(value) if isinstance(value, list | tuple) else [value]
-        if not 0 < len(items) <= MAX_ITEMS:
-            raise UsageError(f"{where}: write 1 to {MAX_ITEMS} values")
-        values = tuple(read_one(item, where) for item in items)
-        twice = [item for n, item in enumerate(items) if values[n] in values[:n]]
-        if twice:
-            raise UsageError(
-                f"{where}: {shown(twice[0])} is there twice; write it once, and "
-                "repetitions for more of it"
-            )
-        return values
-
-    return read
-
-
 def _load(value: object, where: str) -> str:
     try:
-        return get_load(_text(value, where)).name
+        return get_load(values.read_text(value, where)).name
     except UsageError as error:
         if str(error).startswith(where):
             raise
@@ -189,7 +58,7 @@ _BOARD = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
 def _target(value: object, where: str) -> str:
-    text = _text(value, where)
+    text = values.read_text(value, where)
     kind, _, name = text.partition(":")
     # A name that begins with "-" would be an option to ssh.
     known = {"local": "", "ssh": _HOST, "virtual": _BOARD}.get(kind)
@@ -208,12 +77,12 @@ def _command(value: object, where: str) -> tuple[str, ...]:
         words = shlex.split(value) if isinstance(value, str) else value
     except ValueError as error:
         raise UsageError(f"{where}: {shown(value)}: a quote is not closed") from error
-    if not isinstance(words, list | tuple) or not 0 < len(words) <= MAX_ITEMS:
+    if not isinstance(words, list | tuple) or not 0 < len(words) <= values.MAX_ITEMS:
         raise UsageError(
             f'{where}: {shown(value)}: write a command such as ["iperf3", "-c", "host"]'
         )
     for word in words:
-        if not isinstance(word, str) or "\0" in word or len(word) > MAX_TEXT:
+        if not isinstance(word, str) or "\0" in word or len(word) > values.MAX_TEXT:
             raise UsageError(f"{where}: {shown(word)}: each word is a text in quotes")
     if not words[0]:
         raise UsageError(f"{where}: the first word is the program; write its name")
@@ -221,7 +90,7 @@ def _command(value: object, where: str) -> tuple[str, ...]:
 
 
 def _path(value: object, where: str) -> str:
-    text = _text(value, where)
+    text = values.read_text(value, where)
     if text.startswith("-"):
         raise UsageError(f"{where}: {shown(text)} begins with '-'; write ./{text}")
     return text
@@ -231,7 +100,7 @@ _KERNEL_NAME = re.compile("[a-z0-9][a-z0-9._+-]{0,60}")
 
 
 def _kernel(value: object, where: str) -> str:
-    text = _text(value, where)
+    text = values.read_text(value, where)
     if "/" in text:
         return _path(text, where)
     if not _KERNEL_NAME.fullmatch(text):
@@ -250,9 +119,9 @@ def _seeds(value: object, where: str) -> tuple[int, ...]:
         numbers = [int(w) if re.fullmatch("[0-9]{1,19}", w) else w for w in words]
         items = numbers if len(numbers) > 1 else numbers[0]
     if isinstance(items, list | tuple):
-        found: tuple[int, ...] = _many(_whole(0, MAX_SEED))(items, where)
+        found: tuple[int, ...] = values.many(values.whole(0, MAX_SEED))(items, where)
         return found
-    return tuple(range(1, _whole(1, MAX_ITEMS)(items, where) + 1))
+    return tuple(range(1, values.whole(1, values.MAX_ITEMS)(items, where) + 1))
 
 
 def duration_text(duration_ns: int) -> str:
@@ -269,17 +138,17 @@ def _write_claim(claim: tuple[int, int]) -> object:
 
 
 _CAMPAIGN = (
-    Key("name", "name", _text, "what to call it in reports"),
+    Key("name", "name", values.read_text, "what to call it in reports"),
     Key(
         "order",
         "order",
-        _choice("order", "interleaved", "blocked"),
+        values.choice("order", "interleaved", "blocked"),
         "interleaved runs A B A B, blocked A A B B",
     ),
     Key(
         "settle",
         "settle_ns",
-        _duration(0, NS_PER_DAY, example="3m"),
+        values.duration(0, NS_PER_DAY, example="3m"),
         "how long the machine is left alone before the first run; a virtual board "
         "after each boot, in virtual time, 10s if nothing is said",
         duration_text,
@@ -287,31 +156,31 @@ _CAMPAIGN = (
     Key(
         "warmup",
         "warmup_ns",
-        _duration(0, NS_PER_H, example="1s"),
+        values.duration(0, NS_PER_H, example="1s"),
         "how long a load runs before its samples count",
         duration_text,
     ),
     Key(
         "deadline",
         "deadline_ns",
-        _duration(1, MAX_DURATION_NS, example="200us"),
+        values.duration(1, MAX_DURATION_NS, example="200us"),
         "the latency that must not be exceeded; asks for a verdict",
         duration_text,
     ),
     Key(
         "claim",
         "claim",
-        _parsed(parse_claim, example="1/1h"),
+        values.parsed(parse_claim, example="1/1h"),
         "what is to be shown: fewer than so many misses in so much time",
         _write_claim,
     ),
     Key(
         "min_boots",
         "min_boots",
-        _whole(1, 10_000),
+        values.whole(1, 10_000),
         "how many boots a claim needs",
     ),
-    Key("seed", "seed", _whole(0, MAX_SEED), "the seed of a virtual board"),
+    Key("seed", "seed", values.whole(0, MAX_SEED), "the seed of a virtual board"),
     Key(
         "seeds",
         "seeds",
@@ -323,15 +192,15 @@ _CAMPAIGN = (
     Key(
         "require_identical",
         "require_identical",
-        _flag,
+        values.flag,
         "repetitions on a virtual board must have identical results, else the exit "
         "status is 1",
     ),
-    Key("worst", "worst", _whole(1, 64), "worst wake-ups to keep per CPU"),
+    Key("worst", "worst", values.whole(1, 64), "worst wake-ups to keep per CPU"),
     Key(
         "deadline_runtime",
         "deadline_runtime_ns",
-        _duration(NS_PER_US, 10 * NS_PER_S, example="50us"),
+        values.duration(NS_PER_US, 10 * NS_PER_S, example="50us"),
         "policy deadline: run time reserved per interval; without it half of that",
         duration_text,
     ),
@@ -342,19 +211,19 @@ _TARGET = (
     Key(
         "governor",
         "governor",
-        _matching("[a-z_]{1,32}", example="performance"),
+        values.matching("[a-z_]{1,32}", example="performance"),
         "CPU frequency governor for the campaign; put back afterwards",
     ),
     Key(
         "hold_cpu_awake",
         "hold_cpu_awake",
-        _flag,
+        values.flag,
         "forbid idle states; flatters the machine unless the application does it too",
     ),
     Key(
         "rt_throttling",
         "rt_throttling",
-        _choice("setting", "keep", "off"),
+        values.choice("setting", "keep", "off"),
         "off: no limit on real-time threads during the campaign; put back afterwards",
     ),
     Key(
@@ -375,46 +244,46 @@ _KERNEL = (
     Key(
         "names",
         "kernels",
-        _many(_kernel),
+        values.many(_kernel),
         "kernels to measure, names or images' paths; without it the one that runs",
         list,
     ),
 )
 _RUN = (
-    Key("load", "loads", _many(_load), "loads, see rtscope run --help", list),
+    Key("load", "loads", values.many(_load), "loads, see rtscope run --help", list),
     Key(
         "duration",
         "durations_ns",
-        _many(_duration(NS_PER_S, MAX_DURATION_NS, example="10m")),
+        values.many(values.duration(NS_PER_S, MAX_DURATION_NS, example="10m")),
         "how long each run measures",
         _write_durations,
     ),
     Key(
         "policy",
         "policy_names",
-        _many(_choice("policy", *POLICIES)),
+        values.many(values.choice("policy", *POLICIES)),
         "scheduling policy of the measuring threads",
         list,
     ),
     Key(
         "priority",
         "priorities",
-        _many(_whole(1, 99)),
+        values.many(values.whole(1, 99)),
         "their priority; fifo and rr only",
         list,
     ),
     Key(
         "interval",
         "intervals_ns",
-        _many(_duration(10 * NS_PER_US, 10 * NS_PER_S, example="200us")),
+        values.many(values.duration(10 * NS_PER_US, 10 * NS_PER_S, example="200us")),
         "time between two wake-ups",
         _write_durations,
     ),
-    Key("repetitions", "repetitions", _whole(1, 10_000), "how often each is run"),
+    Key("repetitions", "repetitions", values.whole(1, 10_000), "how often each is run"),
     Key(
         "cpus",
         "cpus",
-        _parsed(parse_cpulist, example="0-3"),
+        values.parsed(parse_cpulist, example="0-3"),
         "CPUs to measure; without it all that may be used",
         format_cpulist,
     ),

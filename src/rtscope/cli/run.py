@@ -1,7 +1,6 @@
 """Measure a machine: without an argument this one, under the five loads."""
 
 import contextlib
-import re
 import shlex
 import sys
 from contextlib import AbstractContextManager
@@ -14,7 +13,6 @@ import typer
 
 from rtscope import __version__
 from rtscope.board.catalogue import get_board
-from rtscope.board.kernels import kernel_names
 from rtscope.campaign import (
     Campaign,
     default_campaign,
@@ -24,7 +22,7 @@ from rtscope.campaign import (
     with_options,
     with_places,
 )
-from rtscope.cli import gate, verdict
+from rtscope.cli import gate, verdict, words
 from rtscope.cli.live import LiveView
 from rtscope.cli.output import Format, print_report, stderr_console, write_page
 from rtscope.errors import RecordError, RtscopeError, UsageError
@@ -43,8 +41,6 @@ from rtscope.target.ssh import SshTarget
 from rtscope.virtual.ready import Ready, get_ready, refuse_other_inputs
 
 PAGE = "report.html"
-
-_PRIORITY = re.compile(r"[0-9]{1,9}")
 
 Text = Annotated[str | None, typer.Option()]
 
@@ -156,14 +152,14 @@ def run(
     """Measure a machine: without an argument this one, under the five loads."""
     options: dict[str, Any] = {
         "target": target,
-        "kernel": _kernels(kernel),
-        "load": _words(load),
+        "kernel": words.kernels(kernel),
+        "load": words.listed(load),
         "duration": duration,
         "interval": interval,
-        "policy": _words(policy),
-        "priority": _numbers(priority),
+        "policy": words.listed(policy),
+        "priority": words.numbers(priority),
         "cpus": cpus,
-        "repetitions": _times(repetitions, repeat, required=require_identical),
+        "repetitions": words.times(repetitions, repeat, required=require_identical),
         "require_identical": require_identical,
         "deadline": deadline,
         "claim": claim,
@@ -178,7 +174,7 @@ def run(
         "hold_cpu_awake": hold_cpu_awake,
         "rt_throttling": rt_throttling,
         "storage_dir": storage_dir,
-        "command": _command(command),
+        "command": words.command_words(command),
         "worst": worst,
     }
     if resume is not None:
@@ -223,7 +219,7 @@ def _campaign(file: Path | None, options: dict[str, Any]) -> Campaign:
 
 
 def _begin(campaign: Campaign, out: Path | None) -> _Work:
-    typed = _typed()
+    typed = words.typed_words()
     _check_target(campaign)
     where = out or Path(datetime.now().strftime("rtscope-%Y%m%d-%H%M%S"))
     refuse_used(where)
@@ -251,68 +247,6 @@ def _stored(path: Path | None) -> list[RunRecord] | None:
     stored = open_records(path)
     gate.check_stored(stored, where=str(path))
     return stored
-
-
-def _times(
-    repetitions: int | None, repeat: int | None, *, required: bool | None
-) -> int | None:
-    if repeat is None:
-        return repetitions
-    if repetitions is not None:
-        raise UsageError("--repeat and --repetitions mean the same: write one of them")
-    if not required:
-        raise UsageError(
-            "--repeat asks whether a virtual board does the same each time: add "
-            "--require-identical. For more runs of a real machine write --repetitions, "
-            "for more of what a virtual board may do --seeds"
-        )
-    return repeat
-
-
-def _kernels(text: str | None) -> list[str] | None:
-    """Return what --kernel names; a file in this directory needs no slash."""
-    words = _words(text)
-    known = kernel_names()
-    return words and [
-        f"./{word}"
-        if "/" not in word and word not in known and Path(word).is_file()
-        else word
-        for word in words
-    ]
-
-
-def _words(text: str | None) -> list[str] | None:
-    return None if text is None else [word.strip() for word in text.split(",")]
-
-
-def _numbers(text: str | None) -> list[int | str] | None:
-    words = _words(text)
-    return (
-        words
-        if words is None
-        else [int(word) if _PRIORITY.fullmatch(word) else word for word in words]
-    )
-
-
-def _command(text: str | None) -> list[str] | None:
-    try:
-        return None if text is None else shlex.split(text)
-    except ValueError as error:
-        raise UsageError(
-            f"--command: {error}; write --command 'PROGRAM ARGS'"
-        ) from error
-
-
-def _typed() -> tuple[str, ...]:
-    """Return what the user typed, without the directory: a repetition needs another."""
-    words = iter(sys.argv[1:])
-    kept = []
-    for word in words:
-        if word == "--out":
-            next(words, None)
-        elif not word.startswith("--out="):
-            kept.append(word)
-    return ("rtscope", *kept)
 
 
 def _open(path: Path, *, yes: bool) -> _Work:
