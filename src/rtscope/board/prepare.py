@@ -17,6 +17,7 @@ from typing import Any
 from rtscope.board import aptroot, initrd, kernels, qemu, sourcekernel, userland
 from rtscope.board.cache import Part, build_part, find_part, locked
 from rtscope.board.catalogue import Arch, Board, get_arch
+from rtscope.board.image import refuse_unbootable
 from rtscope.board.kernels import Kernel, KernelRow
 from rtscope.board.packages import NO_LOCK, Lock, Package, as_rows, lock_text, read_lock
 from rtscope.board.qemu import Qemu
@@ -132,6 +133,7 @@ def _file_part(shop: Workshop, path: Path, arch: Arch) -> Part:
     if not path.is_file():
         raise UsageError(f"{path}: no such kernel image")
     image = path.read_bytes()
+    refuse_unbootable(image, path, arch.name)
 
     def build(work: Path) -> Notes:
         (work / kernels.IMAGE).write_bytes(image)

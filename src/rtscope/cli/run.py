@@ -22,6 +22,7 @@ from rtscope.campaign import (
     with_options,
 )
 from rtscope.cli import verdict
+from rtscope.cli.boardview import BoardView
 from rtscope.cli.live import LiveView
 from rtscope.cli.output import Format, print_report, stderr_console, write_page
 from rtscope.errors import RecordError, RtscopeError, UsageError
@@ -104,6 +105,12 @@ def run(
     worst: Annotated[
         int | None, typer.Option(help="Worst wake-ups to keep per CPU.")
     ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Virtual boards at once; fewer leave CPUs to your other work."
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Directory for the results.")] = None,
     resume: Annotated[
         Path | None, typer.Option(help="Go on with an interrupted campaign.")
@@ -151,14 +158,16 @@ def run(
                 )
             )
         campaign, store, typed = _open(resume, yes=yes)
+        _check_target(campaign, jobs)
     else:
         file = load_campaign(campaign_file) if campaign_file else default_campaign()
         campaign = with_options(file, **options)
         typed = _typed()
-        _check_target(campaign)
+        _check_target(campaign, jobs)
         where = out or Path(datetime.now().strftime("rtscope-%Y%m%d-%H%M%S"))
         store = create(where, to_dict(campaign), command=typed, rtscope=__version__)
-    return _measure(campaign, store, typed, Format.JSON if json else Format.TABLE)
+    form = Format.JSON if json else Format.TABLE
+    return _measure(campaign, store, typed, form, jobs=jobs)
 
 
 def _words(text: str | None) -> list[str] | None:
@@ -200,7 +209,6 @@ def _open(path: Path, *, yes: bool) -> tuple[Campaign, ResultDir, tuple[str, ...
     campaign = from_dict(document.get("campaign"), source=str(path / "campaign.json"))
     if campaign.command and not yes:
         _ask(campaign)
-    _check_target(campaign)
     command = document.get("command")
     typed = command if isinstance(command, list) else []
     return campaign, ResultDir(path), tuple(str(word) for word in typed)
@@ -221,10 +229,15 @@ def _ask(campaign: Campaign) -> None:
         raise UsageError("not resumed")
 
 
-def _check_target(campaign: Campaign) -> None:
+def _check_target(campaign: Campaign, jobs: int | None) -> None:
     """Refuse what the target cannot do, before a directory is made for it."""
     if campaign.target.startswith("virtual:"):
         get_board(campaign.target.removeprefix("virtual:"))
+    elif jobs is not None:
+        raise UsageError(
+            "--jobs says how many virtual boards run at once; on a machine one run "
+            "follows the other"
+        )
     elif campaign.kernels:
         raise UsageError(
             "--kernel chooses the kernel of a virtual board; a machine is measured "
@@ -241,11 +254,16 @@ def _open_target(
 
 
 def _measure(
-    campaign: Campaign, store: ResultDir, typed: tuple[str, ...], form: Format
+    campaign: Campaign,
+    store: ResultDir,
+    typed: tuple[str, ...],
+    form: Format,
+    *,
+    jobs: int | None,
 ) -> int:
     plan = remaining(make_plan(campaign), store.done_ids())
     try:
-        _run_all(plan, campaign, store, typed)
+        _run_all(plan, campaign, store, typed, jobs=jobs)
     except (RtscopeError, KeyboardInterrupt):
         with contextlib.suppress(RecordError):  # the first cause is the one to tell
             _show(campaign, store, form, so_far=True)
@@ -254,20 +272,25 @@ def _measure(
 
 
 def _run_all(
-    plan: Plan, campaign: Campaign, store: ResultDir, typed: tuple[str, ...]
+    plan: Plan,
+    campaign: Campaign,
+    store: ResultDir,
+    typed: tuple[str, ...],
+    *,
+    jobs: int | None,
 ) -> None:
     if campaign.target.startswith("virtual:"):
         from rtscope.virtual.matrix import execute_on_board
 
-        talk = stderr_console()
-        with LiveView(stderr_console(), plan) as view:
+        with BoardView(stderr_console(), plan) as view:
             for _ in execute_on_board(
                 plan,
                 campaign,
                 store,
                 command=typed,
                 say=view,
-                talk=lambda text: talk.print(text, markup=False),
+                talk=view.talk,
+                jobs=jobs,
             ):
                 pass
         return

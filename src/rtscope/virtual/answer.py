@@ -24,6 +24,7 @@ from rtscope.reading import Content, Missing
 from rtscope.record import LoadRecord, Run, RunRecord
 from rtscope.target.agentreader import content_of
 from rtscope.virtual.boot import Booted
+from rtscope.virtual.reason import oom_kills
 
 LOG_TAIL = 4000
 
@@ -63,8 +64,10 @@ def record_of(asked: Asked, prepared: Prepared, booted: Booted) -> RunRecord:
     """Build the record; BoardError or MeasurementError if the board did not measure."""
     seen = _observed(booted)
     if seen.hello is None or seen.result is None:
-        log = booted.files.get("script.log", b"").decode("utf-8", "replace")
-        raise BoardError(f"{asked.run.id}: the board measured nothing: {log[-500:]}")
+        kernel_log = booted.files.get("kernel.log", b"").decode("utf-8", "replace")
+        log = booted.files.get("script.log", b"").decode("utf-8", "replace").strip()
+        why = oom_kills(kernel_log, prepared.board) or log[-500:] or "nothing was said"
+        raise BoardError(f"{asked.run.id}: the board measured nothing: {why}")
     before, after = (
         facts.gather(_reader(prepared, booted, name))
         for name in ("facts-before.jsonl", "facts-after.jsonl")

@@ -1,9 +1,11 @@
-"""All runs of a plan on a virtual board, as many at once as the host has CPUs."""
+"""All runs of a plan on a virtual board, as many at once as fit into this machine."""
 
 import os
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from rtscope import facts
@@ -11,12 +13,12 @@ from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import Board, get_board
 from rtscope.board.prepare import Prepared, Workshop, prepare_all
 from rtscope.campaign import Campaign
-from rtscope.errors import UsageError
+from rtscope.errors import BoardError
 from rtscope.execute import Event, RunBegins, RunEnds
+from rtscope.filereader import FileReader
 from rtscope.loads import (
     LoadCommand,
     MemoryRoom,
-    Need,
     StorageRoom,
     get_load,
     make_command,
@@ -28,14 +30,40 @@ from rtscope.target.agentfile import agent_file
 from rtscope.units import parse_size
 from rtscope.virtual.answer import Asked, record_of
 from rtscope.virtual.boot import boot
+from rtscope.virtual.hostroom import HostRoom, at_once, available_bytes
 from rtscope.virtual.job import DISK, METRICS, SCRATCH, job_of
+from rtscope.virtual.patience import Patience, Progress
 
 DEFAULT_SEED = 1
 DISK_BYTES = 128 << 20
 """What a load may count on; the disk in memory is larger."""
 
-SETTLE_S = 10.0
-"""Virtual time for boot, warm-up and the end of the load, for the time limit."""
+LOOK_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Boots:
+    """How far the boards are that run now, by the runs' names."""
+
+    progress: Mapping[str, "BoardProgress"]
+
+
+@dataclass(frozen=True, slots=True)
+class BoardProgress:
+    """One of them."""
+
+    host_s: float
+    """Since it was started."""
+    progress: Progress | None
+    """None before QEMU has begun to run it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Desk:
+    """What the boots of a campaign share with the one that waits for them."""
+
+    halt: threading.Event = field(default_factory=threading.Event)
+    running: dict[str, BoardProgress] = field(default_factory=dict)
 
 
 def execute_on_board(
@@ -44,37 +72,61 @@ def execute_on_board(
     store: ResultDir,
     *,
     command: tuple[str, ...],
-    say: Callable[[Event], None],
+    say: Callable[[Event | Boots], None],
     talk: Callable[[str], None],
+    jobs: int | None = None,
 ) -> Iterator[RunRecord]:
     """
-    Boot the board once for each run; save and yield the records in the plan's order.
+    Boot the board once for each run; save and yield the records as they are done.
 
-    Raises UsageError for what a board cannot do, BoardError if one does not measure.
+    At most `jobs` boards run at once; without it as many as there are CPUs, if they fit
+    into the free memory. Raises UsageError for what a board cannot do, BoardError if
+    one does not measure.
     """
     board = get_board(campaign.target.removeprefix("virtual:"))
+    room = HostRoom(len(os.sched_getaffinity(0)), available_bytes(FileReader()))
+    bound = at_once(room, board, asked=jobs, runs=len(plan.runs))
+    asked = [_asked(run, campaign, board, command) for run in plan.runs]
     names = list(dict.fromkeys(run.kernel or board.kernels[0] for run in plan.runs))
     shop = Workshop(cache=cache_dir(os.environ), agent=agent_file, say=talk)
     kernels = dict(zip(names, prepare_all(board, names, workshop=shop), strict=True))
-    halt = threading.Event()
-    # Each QEMU is one thread of work: more at once than CPUs would only wait.
-    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        waiting: list[tuple[Run, Future[RunRecord]]] = []
-        for run in plan.runs:
-            prepared = kernels[run.kernel or board.kernels[0]]
-            asked = _asked(run, campaign, board, command)
-            waiting.append((run, pool.submit(_measure, asked, prepared, halt.is_set)))
+    if bound.said:
+        talk(bound.said)
+    desk = _Desk()
+    with ThreadPoolExecutor(max_workers=bound.boards) as pool:
+        waiting = {
+            pool.submit(_measure, one, kernels[_kernel(one, board)], desk): number
+            for number, one in enumerate(asked, 1)
+        }
         try:
-            for number, (run, future) in enumerate(waiting, 1):
-                say(RunBegins(number, len(waiting), run))
+            for future in _as_done(waiting, desk, say):
                 record = future.result()
                 store.save(record)
+                say(RunBegins(waiting[future], len(asked), record.run))
                 say(RunEnds(record))
                 yield record
         finally:
-            halt.set()
-            for _, future in waiting:
+            desk.halt.set()
+            for future in waiting:
                 future.cancel()
+
+
+def _kernel(asked: Asked, board: Board) -> str:
+    return asked.run.kernel or board.kernels[0]
+
+
+def _as_done(
+    futures: Mapping[Future[RunRecord], int],
+    desk: _Desk,
+    say: Callable[[Event | Boots], None],
+) -> Iterator[Future[RunRecord]]:
+    """Yield what is done, of several failures last; tell how far the rest is."""
+    left = set(futures)
+    while left:
+        done, left = wait(left, timeout=LOOK_S, return_when=FIRST_COMPLETED)
+        # What was measured beside a failure is kept.
+        yield from sorted(done, key=lambda one: one.exception() is not None)
+        say(Boots(dict(desk.running)))
 
 
 def _asked(
@@ -92,8 +144,6 @@ def _asked(
 
 def _load(run: Run, campaign: Campaign, board: Board) -> LoadCommand:
     load = get_load(run.load)
-    if Need.MEMORY_LIMIT in load.needs:
-        raise UsageError(f"the load {load.name} is not there on virtual boards yet")
     cpus = run.cpus or tuple(range(board.cpus))
     return make_command(
         load,
@@ -114,16 +164,33 @@ def _load(run: Run, campaign: Campaign, board: Board) -> LoadCommand:
     )
 
 
-def _measure(
-    asked: Asked, prepared: Prepared, stopped: Callable[[], bool]
-) -> RunRecord:
+def _measure(asked: Asked, prepared: Prepared, desk: _Desk) -> RunRecord:
+    run = asked.run
     job = job_of(
-        asked.run,
+        run,
         asked.campaign,
         load_argv=asked.load.argv,
         facts=facts.paths(),
         seed=asked.seed,
+        memory_limit_bytes=asked.load.memory_limit_bytes,
     )
-    virtual_s = asked.run.duration_ns / 1e9 + SETTLE_S
-    booted = boot(prepared, job, seed=asked.seed, virtual_s=virtual_s, stopped=stopped)
+    began = time.monotonic()
+
+    def hear(progress: Progress | None) -> None:
+        desk.running[run.id] = BoardProgress(time.monotonic() - began, progress)
+
+    hear(None)
+    try:
+        booted = boot(
+            prepared,
+            job,
+            seed=asked.seed,
+            patience=Patience(run.duration_ns, asked.campaign.warmup_ns),
+            stopped=desk.halt.is_set,
+            hear=hear,
+        )
+    except BoardError as error:
+        raise BoardError(f"{run.id}: {error}") from error
+    finally:
+        desk.running.pop(run.id, None)
     return record_of(asked, prepared, booted)
