@@ -56,7 +56,12 @@ def missing_bytes(image: bytes) -> int:
 def refuse_unbootable(image: bytes, path: Path, arch: str) -> None:
     """Raise UsageError for an image that certainly does not boot on an architecture."""
     found = arch_of_image(image)
-    if found not in (None, arch):
+    if found is None:
+        raise UsageError(
+            f"{path} is no kernel image that is known here: name a bzImage, an Image, "
+            "an Image.gz or a vmlinux"
+        )
+    if found != arch:
         raise UsageError(
             f"{path} is a kernel for {found}, and the board is {arch}: name an image "
             f"for {arch}, or another board (rtscope board list)"

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 NS_PER_S = 1_000_000_000
 
-BOOT_NS = 60 * NS_PER_S
-"""Virtual time until the measurement begins, warm-up apart: boots take 0.4 to 4 s."""
+BOOT_NS = 30 * NS_PER_S
+"""Virtual time until the measurement begins, warm-up apart: boots take 1 to 6 s."""
 
 END_NS = 90 * NS_PER_S
 """From the end of the measurement: a load has 13 s to end, storage cleans up."""

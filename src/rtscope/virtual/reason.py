@@ -19,6 +19,8 @@ FULL_BYTES = MIB
 TAIL_LINES = 12
 LINE_CHARACTERS = 200
 
+_FIRMWARE_ENDS = "Boot HART MEDELEG"
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -85,7 +87,7 @@ _CONSOLE = (
     (
         r"No working init found|Unable to mount root fs|Failed to execute /init",
         "the kernel found no program to start: it needs CONFIG_BLK_DEV_INITRD, "
-        "CONFIG_BINFMT_ELF and CONFIG_BINFMT_SCRIPT built in",
+        "CONFIG_BINFMT_ELF and CONFIG_BINFMT_SCRIPT built in, and an initrd with /init",
     ),
     (
         r"Attempted to kill init! exitcode=0x0*([0-9a-f]+)",
@@ -93,7 +95,7 @@ _CONSOLE = (
     ),
     (r"Kernel panic - not syncing: (.{1,200})", "the kernel panicked: {}"),
     (r"Out of memory: (.{1,200})", "the board ran out of its memory of {memory}: {}"),
-    (r"^tar: (.{1,200})", "the board could not send its results: {}"),
+    (r"^(?:rtscope|tar): (.{1,200})", "the board could not send its results: {}"),
 )
 
 
@@ -124,7 +126,7 @@ def _cause(left: Evidence) -> str:
             f"no space left in {left.folder}, where the board's results are written: "
             "free some, or name another directory in TMPDIR"
         )
-    return _of_qemu(left) or _of_console(left) or left.given_up or _nothing_sent(left)
+    return _of_qemu(left) or _of_console(left) or _of_silence(left)
 
 
 def _of_qemu(left: Evidence) -> str:
@@ -161,13 +163,21 @@ def _of_console(left: Evidence) -> str:
     return ""
 
 
-def _nothing_sent(left: Evidence) -> str:
-    if not left.console:
-        return (
-            "it ended without a word: the kernel stopped before its console, or its "
-            f"console {left.board.console} is not built in"
-        )
-    return left.missing
+def _of_silence(left: Evidence) -> str:
+    what = left.given_up or left.missing
+    if _kernel_lines(left.console):
+        return what
+    return (
+        f"{what}; its kernel has said nothing: if it should not have started at all, "
+        f"see that it is one for {left.board.arch} with the console "
+        f"{left.board.console} built in"
+    )
+
+
+def _kernel_lines(console: Sequence[str]) -> Sequence[str]:
+    """Return what the firmware has not said: OpenSBI ends with its delegations."""
+    ends = [i for i, line in enumerate(console, 1) if line.startswith(_FIRMWARE_ENDS)]
+    return console[ends[-1] :] if ends else console
 
 
 def _filled(words: str, board: Board, *, host: str = "") -> str:
@@ -184,8 +194,12 @@ def _filled(words: str, board: Board, *, host: str = "") -> str:
 
 
 def _console_tail(console: Sequence[str]) -> str:
-    tail = console[-TAIL_LINES:]
+    said = _kernel_lines(console)
+    panics = [i for i, line in enumerate(said) if "Kernel panic - not" in line]
+    # A panic's own line, and what led to it, rather than its call trace.
+    first = max(0, panics[0] - 4) if panics else max(0, len(said) - TAIL_LINES)
+    tail = said[first : first + TAIL_LINES]
     if not tail:
-        return "; its console said nothing"
+        return ""
     lines = (line[:LINE_CHARACTERS] for line in tail)
     return "; the end of its console:\n  " + "\n  ".join(lines)
