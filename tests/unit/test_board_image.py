@@ -19,7 +19,7 @@ def with_bytes(*parts: tuple[int, bytes]) -> bytes:
 BZIMAGE = with_bytes(
     (0x1F1, b"\x01"),  # one sector of setup, after the boot sector
     (0x1F4, ((4096 - 1024) // 16).to_bytes(4, "little")),
-    (0x1FE, b"\x55\xaaHdrS"),
+    (0x1FE, b"\x55\xaa\xeb\x66HdrS"),
     (0x236, b"\x01\0"),
 )
 ARM64 = with_bytes((0, b"MZ"), (0x38, b"ARM\x64"))
@@ -30,7 +30,7 @@ RISCV = with_bytes((0, b"MZ"), (0x30, b"RISCV\0\0\0RSC\x05"))
     ("image", "arch"),
     [
         (BZIMAGE, "x86_64"),
-        (with_bytes((0x1FE, b"\x55\xaaHdrS")), "i386"),
+        (with_bytes((0x1FE, b"\x55\xaa\xeb\x66HdrS")), "i386"),
         (ARM64, "aarch64"),
         (RISCV, "riscv64"),
         (gzip.compress(ARM64), "aarch64"),
