@@ -86,7 +86,12 @@ class Board:
     work: Path
 
     def start(
-        self, guest: Path, *, cpus: int, **arguments: object
+        self,
+        guest: Path,
+        *,
+        cpus: int,
+        stdin: int = subprocess.DEVNULL,
+        **arguments: object,
     ) -> subprocess.CompletedProcess[str]:
         """Run to the end with these arguments of the plugin."""
         given = ",".join(f"{name}={value}" for name, value in arguments.items())
@@ -98,6 +103,7 @@ class Board:
                 *("-icount", "shift=1,sleep=off,align=off", "-rtc", "clock=vm"),
                 *("-seed", "7", "-plugin", f"{PLUGIN},{given}"),
             ],
+            stdin=stdin,
             capture_output=True,
             text=True,
             timeout=PATIENCE_S,
