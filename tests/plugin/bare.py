@@ -84,14 +84,10 @@ class Board:
 
     qemu: Sequence[str]
     work: Path
+    stdin: int = subprocess.DEVNULL
 
     def start(
-        self,
-        guest: Path,
-        *,
-        cpus: int,
-        stdin: int = subprocess.DEVNULL,
-        **arguments: object,
+        self, guest: Path, *, cpus: int, **arguments: object
     ) -> subprocess.CompletedProcess[str]:
         """Run to the end with these arguments of the plugin."""
         given = ",".join(f"{name}={value}" for name, value in arguments.items())
@@ -103,7 +99,7 @@ class Board:
                 *("-icount", "shift=1,sleep=off,align=off", "-rtc", "clock=vm"),
                 *("-seed", "7", "-plugin", f"{PLUGIN},{given}"),
             ],
-            stdin=stdin,
+            stdin=self.stdin,
             capture_output=True,
             text=True,
             timeout=PATIENCE_S,

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -242,8 +243,8 @@ def test_progress_is_told_from_outside_and_changes_nothing(board: Board) -> None
     host, held = os.pipe()
 
     alone = board.count(guest, cpus=2, slice=100)
-    done = board.start(
-        guest, cpus=2, stdin=host, slice=100, progress=told, summary=summary
+    done = replace(board, stdin=host).start(
+        guest, cpus=2, slice=100, progress=told, summary=summary
     )
     os.close(host)
     os.close(held)

@@ -100,6 +100,7 @@ def test_the_guest_finds_nothing_of_the_host() -> None:
     assert set(files["net"].split()) <= {b"lo", b"sit0"}
 
 
+@pytest.mark.usefixtures("private_tmp")
 def test_qemu_is_given_no_device_that_leads_out(tmp_path: Path) -> None:
     words = (*BOARD, "--load", "idle", "--duration", "10m", "--out", tmp_path / "out")
     with rtscope(*words) as campaign:
