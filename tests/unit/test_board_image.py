@@ -33,7 +33,7 @@ RISCV = with_bytes((0, b"MZ"), (0x30, b"RISCV\0\0\0RSC\x05"))
         (with_bytes((0x1FE, b"\x55\xaa\xeb\x66HdrS")), "i386"),
         (ARM64, "aarch64"),
         (RISCV, "riscv64"),
-        (gzip.compress(ARM64), "aarch64"),
+        (gzip.compress(ARM64, mtime=0), "aarch64"),
         (with_bytes((0, b"\x7fELF\x02\x01"), (18, b"\xf3\0")), "riscv64"),
         (with_bytes((0, b"MZ"), (0x3C, b"\x40"), (0x40, b"PE\0\0\x64\xaa")), "aarch64"),
         (b"no kernel", None),
