@@ -77,6 +77,8 @@ static bool parse_one(const char *name, const char *value, struct options *o)
 		return parse_place(value, &o->preempt);
 	if (strcmp(name, "summary") == 0)
 		o->summary = value;
+	else if (strcmp(name, "progress") == 0)
+		o->progress = value;
 	else if (strcmp(name, "out") == 0)
 		o->out = value;
 	else

@@ -4,6 +4,8 @@
  *
  *   slice=N            a CPU's turn ends after N instructions; 0: QEMU decides
  *   summary=FILE       at exit: what was counted, as JSON
+ *   progress=FILE      all the time: how far the board is; and QEMU ends when its
+ *                      standard input does, see progress.h
  *   out=FILE           at exit: the recorded paths, see format/plugin.md
  *   shift=N            an instruction takes 2^N ns, as given to -icount
  *   worst=K            how many of the worst wake-ups are kept, 1 to 64
@@ -37,6 +39,7 @@ struct place {
 struct options {
 	uint64_t slice;
 	const char *summary;
+	const char *progress;
 	const char *out; /* NULL: nothing is recorded */
 	uint64_t shift;
 	uint64_t worst;

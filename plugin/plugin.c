@@ -13,6 +13,7 @@
 #include "blocks.h"
 #include "cpus.h"
 #include "options.h"
+#include "progress.h"
 #include "qemu.h"
 #include "recorder.h"
 #include "registers.h"
@@ -155,6 +156,12 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
 	cpus_init(plugin.options.slice);
 	if (plugin.options.out && recorder_init(&plugin.options)) {
 		fprintf(stderr, "rtscope-plugin: no memory for the ring\n");
+		return -1;
+	}
+	if (plugin.options.progress &&
+	    progress_begin(plugin.options.progress, &plugin.marks)) {
+		fprintf(stderr, "rtscope-plugin: cannot write %s\n",
+			plugin.options.progress);
 		return -1;
 	}
 	qemu_plugin_register_vcpu_init_cb(id, at_cpu);

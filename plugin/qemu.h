@@ -83,8 +83,14 @@ struct gbytearray *g_byte_array_new(void);
 struct gbytearray *g_byte_array_set_size(struct gbytearray *array, unsigned int size);
 char *g_array_free(struct garray *array, int free_elements);
 
-/* No part of the plugin interface, but exported: the CPU that this thread runs, and the
- * request that it stop after the block it is in. */
+/* Ends QEMU if it cannot make a thread. */
+struct gthread *g_thread_new(const char *name, void *(*run)(void *), void *userdata);
+
+/* No part of the plugin interface, but exported: the virtual clock (for a thread that
+ * runs no CPU), the CPU that this thread runs, and the request that it stop after the
+ * block it is in. */
+enum { QEMU_CLOCK_VIRTUAL = 1 };
+int64_t qemu_clock_get_ns(int clock);
 extern __thread void *current_cpu __attribute__((tls_model("initial-exec")));
 void cpu_exit(void *cpu);
 

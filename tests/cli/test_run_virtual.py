@@ -187,7 +187,6 @@ def test_going_on_with_another_kernel_is_refused(
         (("--repeat", "2"), "add --require-identical"),
         (("--require-identical",), "a run that is done once has nothing to be"),
         (("--repeat", "2", "--repetitions", "2"), "mean the same: write one of them"),
-        (("--load", "oom"), "the load oom is not there on virtual boards yet"),
         (("--target", "local"), "--kernel chooses the kernel of a virtual board"),
     ],
 )

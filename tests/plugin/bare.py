@@ -84,6 +84,7 @@ class Board:
 
     qemu: Sequence[str]
     work: Path
+    stdin: int = subprocess.DEVNULL
 
     def start(
         self, guest: Path, *, cpus: int, **arguments: object
@@ -98,6 +99,7 @@ class Board:
                 *("-icount", "shift=1,sleep=off,align=off", "-rtc", "clock=vm"),
                 *("-seed", "7", "-plugin", f"{PLUGIN},{given}"),
             ],
+            stdin=self.stdin,
             capture_output=True,
             text=True,
             timeout=PATIENCE_S,

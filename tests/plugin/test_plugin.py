@@ -1,7 +1,10 @@
 """The plugin in a real QEMU: exact counts, bounded turns, whole paths."""
 
+import json
+import os
 import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -232,3 +235,32 @@ def test_a_register_that_the_cpu_lacks_is_named(board: Board) -> None:
 
     assert done.returncode != 0
     assert "the CPU has no register sp_el0" in done.stderr
+
+
+def test_progress_is_told_from_outside_and_changes_nothing(board: Board) -> None:
+    guest = build_guest(board.work, rounds=3, spins=2000, latency_ns=9)
+    told, summary = board.work / "progress", board.work / "watched.json"
+    host, held = os.pipe()
+
+    alone = board.count(guest, cpus=2, slice=100)
+    done = replace(board, stdin=host).start(
+        guest, cpus=2, slice=100, progress=told, summary=summary
+    )
+    os.close(host)
+    os.close(held)
+
+    assert done.returncode == 0, done.stderr
+    watched = json.loads(summary.read_text())
+    for name in ("marks", "last_mark"):  # QEMU ends some time after the guest has
+        assert watched[name] == alone[name]
+    virtual_ns, since_ns = map(int, told.read_bytes().split())
+    assert len(told.read_bytes()) == 42
+    assert 0 <= since_ns <= virtual_ns
+
+
+def test_a_qemu_whose_host_is_gone_ends(board: Board) -> None:
+    guest = build_guest(board.work, spins=2_000_000_000)
+
+    done = board.start(guest, cpus=1, progress=board.work / "progress")
+
+    assert done.returncode == 3

@@ -25,7 +25,7 @@ from rtscope.board import (
 )
 from rtscope.board.cache import Part, build_part, find_part, locked
 from rtscope.board.catalogue import Arch, Board, get_arch
-from rtscope.board.imagefile import read_image
+from rtscope.board.image import read_image
 from rtscope.board.kernels import Kernel, KernelRow
 from rtscope.board.packages import NO_LOCK, Lock, Package, as_rows, lock_text, read_lock
 from rtscope.board.qemu import Qemu

@@ -86,7 +86,7 @@ def packed_qemu(part: Part) -> Qemu:
 
 def turns_by_plugin(plugin: Path, board: Board) -> tuple[str, ...]:
     """Return the options by which the plugin bounds the CPUs' turns."""
-    return ("-plugin", f"{_escaped(plugin)},slice={board.turn_instructions}")
+    return ("-plugin", f"{escaped(plugin)},slice={board.turn_instructions}")
 
 
 def command_line(qemu: Qemu, board: Board, boot: Boot) -> tuple[str, ...]:
@@ -100,9 +100,9 @@ def command_line(qemu: Qemu, board: Board, boot: Boot) -> tuple[str, ...]:
         *("-smp", str(board.cpus), "-m", board.memory),
         *("-icount", f"shift={board.shift},sleep=off,align=off"),
         *("-seed", str(boot.seed)),
-        *("-chardev", f"file,id=console,path={_escaped(boot.console)}"),
+        *("-chardev", f"file,id=console,path={escaped(boot.console)}"),
         *("-serial", "chardev:console"),
-        *("-chardev", f"file,id=results,path={_escaped(boot.results)}"),
+        *("-chardev", f"file,id=results,path={escaped(boot.results)}"),
         *board.results_devices,
         *boot.turns,
         *("-kernel", str(boot.kernel), "-initrd", str(boot.initrd)),
@@ -151,6 +151,6 @@ def _inside(root: Path, path: Path) -> Path:
     return path
 
 
-def _escaped(path: Path) -> str:
+def escaped(path: Path) -> str:
     """Write a path inside a QEMU option, where a comma ends the value."""
     return str(path).replace(",", ",,")

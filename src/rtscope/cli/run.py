@@ -23,6 +23,7 @@ from rtscope.campaign import (
     with_places,
 )
 from rtscope.cli import gate, verdict, words
+from rtscope.cli.boardview import BoardView
 from rtscope.cli.live import LiveView
 from rtscope.cli.output import Format, print_report, stderr_console, write_page
 from rtscope.errors import RecordError, RtscopeError, UsageError
@@ -138,6 +139,12 @@ def run(
     worst: Annotated[
         int | None, typer.Option(help="Worst wake-ups to keep per CPU.")
     ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Virtual boards at once; fewer leave CPUs to your other work."
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Directory for the results.")] = None,
     resume: Annotated[
         Path | None, typer.Option(help="Go on with an interrupted campaign.")
@@ -189,10 +196,10 @@ def run(
                 )
             )
         stored = _stored(identical_to)
-        work = _open(resume, yes=yes)
+        work = _open(resume, yes=yes, jobs=jobs)
     else:
         stored = _stored(identical_to)
-        work = _begin(_campaign(campaign_file, options), out)
+        work = _begin(_campaign(campaign_file, options), out, jobs=jobs)
     status = _measure(work, Format.JSON if json else Format.TABLE)
     if stored is None and not work.campaign.require_identical:
         return status
@@ -218,18 +225,20 @@ def _campaign(file: Path | None, options: dict[str, Any]) -> Campaign:
     return with_places(with_options(written, **options), Path.cwd())
 
 
-def _begin(campaign: Campaign, out: Path | None) -> _Work:
+def _begin(campaign: Campaign, out: Path | None, *, jobs: int | None) -> _Work:
     typed = words.typed_words()
-    _check_target(campaign)
+    _check_target(campaign, jobs)
     where = out or Path(datetime.now().strftime("rtscope-%Y%m%d-%H%M%S"))
     refuse_used(where)
     plan = make_plan(campaign)
-    ready = _ready(plan, campaign, typed)
+    ready = _ready(plan, campaign, typed, jobs=jobs)
     store = create(where, to_dict(campaign), command=typed, rtscope=__version__)
     return _Work(campaign, plan, ready, store, typed)
 
 
-def _ready(plan: Plan, campaign: Campaign, typed: tuple[str, ...]) -> Ready | None:
+def _ready(
+    plan: Plan, campaign: Campaign, typed: tuple[str, ...], *, jobs: int | None
+) -> Ready | None:
     if campaign.board is None:
         return None
     talk = stderr_console()
@@ -237,6 +246,7 @@ def _ready(plan: Plan, campaign: Campaign, typed: tuple[str, ...]) -> Ready | No
         plan,
         campaign,
         command=typed,
+        jobs=jobs,
         talk=lambda text: talk.print(text, markup=False),
     )
 
@@ -249,17 +259,17 @@ def _stored(path: Path | None) -> list[RunRecord] | None:
     return stored
 
 
-def _open(path: Path, *, yes: bool) -> _Work:
+def _open(path: Path, *, yes: bool, jobs: int | None) -> _Work:
     document = read_campaign(path)
     campaign = from_dict(document.get("campaign"), source=str(path / "campaign.json"))
     if campaign.command and not yes:
         _ask(campaign)
-    _check_target(campaign)
     command = document.get("command")
     typed = tuple(map(str, command)) if isinstance(command, list) else ()
     store = ResultDir(path)
+    _check_target(campaign, jobs)
     plan = remaining(make_plan(campaign), store.done_ids())
-    ready = _ready(plan, campaign, typed)
+    ready = _ready(plan, campaign, typed, jobs=jobs)
     if ready is not None:
         refuse_other_inputs(ready, store.records())
     return _Work(campaign, plan, ready, store, typed)
@@ -280,10 +290,15 @@ def _ask(campaign: Campaign) -> None:
         raise UsageError("not resumed")
 
 
-def _check_target(campaign: Campaign) -> None:
+def _check_target(campaign: Campaign, jobs: int | None) -> None:
     """Refuse what the target cannot do, before a directory is made for it."""
     if campaign.board is not None:
         get_board(campaign.board)
+    elif jobs is not None:
+        raise UsageError(
+            "--jobs says how many virtual boards run at once; on a machine one run "
+            "follows the other"
+        )
     elif campaign.kernels:
         raise UsageError(
             "--kernel chooses the kernel of a virtual board; a machine is measured "
@@ -314,7 +329,7 @@ def _run_all(work: _Work) -> None:
     if work.ready is not None:
         from rtscope.virtual.matrix import execute_on_board
 
-        with LiveView(stderr_console(), plan) as view:
+        with BoardView(stderr_console(), plan) as view:
             for _ in execute_on_board(work.ready, store, say=view):
                 pass
         return

@@ -18,6 +18,7 @@ from rtscope.record import RunRecord
 from rtscope.target.agentreader import content_of
 from rtscope.virtual.boot import Booted
 from rtscope.virtual.inputs import Asked, inputs_of
+from rtscope.virtual.reason import oom_kills
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,10 @@ def record_of(asked: Asked, prepared: Prepared, booted: Booted) -> RunRecord:
     """Build the record; BoardError or MeasurementError if the board did not measure."""
     seen = _observed(booted)
     if seen.hello is None or seen.result is None:
-        log = booted.files.get("script.log", b"").decode("utf-8", "replace")
-        raise BoardError(f"{asked.run.id}: the board measured nothing: {log[-500:]}")
+        kernel_log = booted.files.get("kernel.log", b"").decode("utf-8", "replace")
+        log = booted.files.get("script.log", b"").decode("utf-8", "replace").strip()
+        why = oom_kills(kernel_log, prepared.board) or log[-500:] or "nothing was said"
+        raise BoardError(f"{asked.run.id}: the board measured nothing: {why}")
     before, after = (
         facts.gather(_reader(prepared, booted, name))
         for name in ("facts-before.jsonl", "facts-after.jsonl")

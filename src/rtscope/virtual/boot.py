@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-import re
+import os
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -13,25 +14,19 @@ from typing import Any
 from rtscope import process
 from rtscope.board.initrd import Job
 from rtscope.board.prepare import Prepared, write_initrd
-from rtscope.board.qemu import Boot, command_line, turns_by_plugin
+from rtscope.board.qemu import Boot, command_line, escaped, turns_by_plugin
 from rtscope.board.results import read_results
 from rtscope.errors import BoardError
+from rtscope.filereader import FileReader
+from rtscope.virtual.hostroom import available_bytes
+from rtscope.virtual.patience import Patience, Progress, read_progress, watch
+from rtscope.virtual.reason import Evidence, reason
 
 PLUGIN = Path(__file__).parent.parent / "plugins" / "rtscope-plugin.so"
 
-BOOT_PATIENCE_S = 120.0
-PATIENCE_PER_VIRTUAL_S = 60.0
-"""A busy board of four CPUs takes some 5 s for one virtual second on a free host."""
-
 LOOK_S = 0.1
-TAIL_LINES = 12
 
-# What the kernel says last, and what it means.
-_REASONS = (
-    (r"Kernel panic - not syncing: (.{1,200})", "the kernel panicked: {}"),
-    (r"No working init found", "the kernel found no program to start"),
-    (r"Out of memory: (.{1,200})", "the board ran out of memory: {}"),
-)
+STDERR_BYTES = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,31 +47,31 @@ def boot(
     job: Job,
     *,
     seed: int,
-    virtual_s: float,
+    patience: Patience,
     stopped: Callable[[], bool],
+    hear: Callable[[Progress], None] = lambda _progress: None,
 ) -> Booted:
     """
     Boot once and return what the board sent.
 
-    Raises BoardError with the reason and the end of the console if it hangs, panics
-    or sends nothing; `stopped` is asked all the time, and ends it.
+    `stopped` is asked all the time, and ends it; `hear` is told how far it is. Raises
+    BoardError with the reason and the end of the console if it hangs, panics or sends
+    nothing.
     """
-    with tempfile.TemporaryDirectory(prefix="rtscope-board-") as name:
+    with _folder() as name:
         folder = Path(name)
-        digest = write_initrd(folder / "initrd", prepared, job)
+        digest = _write(folder / "initrd", prepared, job)
         summary = folder / "summary.json"
         argv = command_line(
             prepared.qemu, prepared.board, _boot(prepared, folder, seed, summary)
         )
         began = time.monotonic()
-        patience_s = BOOT_PATIENCE_S + PATIENCE_PER_VIRTUAL_S * virtual_s
-        error = _run(argv, folder, patience_s=patience_s, stopped=stopped)
+        ended = _run(argv, folder, patience=patience, stopped=stopped, hear=hear)
         try:
             files = read_results(folder / "results")
         except (BoardError, OSError) as missing:
             raise BoardError(
-                f"{prepared.board.name}: {error or _why(folder) or missing}"
-                + _console_tail(folder)
+                reason(_evidence(prepared, folder, ended, missing))
             ) from missing
         return Booted(
             files=files,
@@ -87,69 +82,117 @@ def boot(
         )
 
 
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    try:
+        return tempfile.TemporaryDirectory(prefix="rtscope-board-")
+    except OSError as error:
+        raise BoardError(
+            f"no place for a board's files: {error.strerror}; name a directory in "
+            "TMPDIR"
+        ) from error
+
+
+def _write(path: Path, prepared: Prepared, job: Job) -> str:
+    try:
+        return write_initrd(path, prepared, job)
+    except OSError as error:
+        raise BoardError(
+            f"cannot write {path}: {error.strerror}; free some space there, or name "
+            "another directory in TMPDIR"
+        ) from error
+
+
 def _boot(prepared: Prepared, folder: Path, seed: int, summary: Path) -> Boot:
     if not PLUGIN.is_file():
         raise BoardError("the plugin for QEMU is not built: run make plugin")
     option, value = turns_by_plugin(PLUGIN, prepared.board)
+    told = f"summary={escaped(summary)},progress={escaped(folder / 'progress')}"
     return Boot(
         kernel=prepared.kernel.image,
         initrd=folder / "initrd",
         console=folder / "console",
         results=folder / "results",
         seed=seed,
-        turns=(option, f"{value},summary={summary}"),
+        turns=(option, f"{value},{told}"),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """How QEMU ended."""
+
+    status: int | None
+    """None if it was ended by us."""
+    given_up: str
+    stderr: str
 
 
 def _run(
     argv: tuple[str, ...],
     folder: Path,
     *,
-    patience_s: float,
+    patience: Patience,
     stopped: Callable[[], bool],
-) -> str:
-    """Run QEMU to its end; return why it had to be ended, or what it complained of."""
+    hear: Callable[[Progress], None],
+) -> _Ended:
+    """Run QEMU to its end, or until it is not worth waiting for."""
     with (folder / "stderr").open("w+b") as stderr:
+        # Its standard input is a pipe that ends with this process, and so QEMU does.
         qemu = process.start(argv, stderr=stderr)
-        until = time.monotonic() + patience_s
+        watched = watch(patience, time.monotonic())
+        given_up = ""
         try:
-            while qemu.poll() is None:
-                if stopped():
-                    return "interrupted"
-                if time.monotonic() > until:
-                    return (
-                        f"the board did not end within {patience_s:.0f} s of host time"
-                    )
+            while qemu.poll() is None and not given_up:
+                progress = _progress(folder)
+                if progress is not None:
+                    hear(progress)
+                given_up = (
+                    "interrupted"
+                    if stopped()
+                    else watched.look(time.monotonic(), progress)
+                )
                 time.sleep(LOOK_S)
+            status = qemu.poll()
         finally:
             qemu.kill()
             qemu.wait()
             for pipe in (qemu.stdin, qemu.stdout):
                 if pipe is not None:
                     pipe.close()
-        if qemu.returncode == 0:
-            return ""
-        stderr.seek(0)
-        words = stderr.read(4000).decode("utf-8", "replace").strip().splitlines()
-        return f"QEMU failed: {words[-1] if words else qemu.returncode}"
+        stderr.seek(0, os.SEEK_END)
+        stderr.seek(max(0, stderr.tell() - STDERR_BYTES))
+        return _Ended(status, given_up, stderr.read().decode("utf-8", "replace"))
+
+
+def _progress(folder: Path) -> Progress | None:
+    try:
+        return read_progress((folder / "progress").read_bytes())
+    except FileNotFoundError:
+        return None
+
+
+def _evidence(
+    prepared: Prepared, folder: Path, ended: _Ended, missing: Exception
+) -> Evidence:
+    return Evidence(
+        board=prepared.board,
+        status=ended.status,
+        given_up=ended.given_up,
+        stderr=ended.stderr,
+        console=_console(folder),
+        missing=str(missing),
+        host_available_bytes=available_bytes(FileReader()),
+        folder=str(folder.parent),
+        folder_free_bytes=shutil.disk_usage(folder).free,
+    )
 
 
 def _console(folder: Path) -> list[str]:
+    """Return the lines of the console, without what would act on a terminal."""
     path = folder / "console"
     text = path.read_text("utf-8", "replace") if path.exists() else ""
-    return [line for line in text.splitlines() if line.strip()]
-
-
-def _why(folder: Path) -> str:
-    text = "\n".join(_console(folder))
-    for pattern, words in _REASONS:
-        if found := re.search(pattern, text):
-            return words.format(*found.groups())
-    return ""
-
-
-def _console_tail(folder: Path) -> str:
-    tail = _console(folder)[-TAIL_LINES:]
-    if not tail:
-        return "; its console said nothing"
-    return "; the end of its console:\n  " + "\n  ".join(line[:200] for line in tail)
+    lines = (
+        "".join(c if c.isprintable() else " " for c in line).strip()
+        for line in text.splitlines()
+    )
+    return [line for line in lines if line]

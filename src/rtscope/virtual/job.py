@@ -19,6 +19,9 @@ SCRATCH = f"{DISK}/rtscope-scratch"
 METRICS = "/out/load.yaml"
 PHASE_STEP_NS = 37_013
 
+MEMORY_GROUPS = "echo +memory >/sys/fs/cgroup/cgroup.subtree_control"
+"""A kernel without them refuses, and then the load's guard says why it cannot run."""
+
 FACT_BATCH = 100
 """Paths per call: a command line has an end."""
 
@@ -40,8 +43,13 @@ def job_of(
     load_argv: Sequence[str],
     facts: Sequence[str],
     seed: int,
+    memory_limit_bytes: int | None = None,
 ) -> Job:
-    """Return the job of a run; `facts` are the paths that are read before and after."""
+    """
+    Return the job of a run; `facts` are the paths that are read before and after.
+
+    With `memory_limit_bytes` the load runs in a memory cgroup of its own.
+    """
     phase = ("--phase-ns", str(phase_ns(run, seed)))
     before, after = (
         [f"{_agent('read', '--', *batch)} >>/out/{name}" for batch in _batches(facts)]
@@ -51,8 +59,14 @@ def job_of(
     lines = [f"sleep {settle_ns / 1e9:g}"] if settle_ns else []
     lines += before
     if load_argv:
+        limit: tuple[str, ...] = ()
+        if memory_limit_bytes:
+            limit = ("--memory-limit", str(memory_limit_bytes))
+            lines.append(MEMORY_GROUPS)
         guard = _agent(
-            *("load", "--log", "/out/load.log", "--scratch", SCRATCH, "--"), *load_argv
+            *("load", "--log", "/out/load.log", "--scratch", SCRATCH),
+            *limit,
+            *("--", *load_argv),
         )
         # In the background; told to end, it lets the load write its metrics.
         lines += [f"{guard} </dev/null >/out/load.jsonl &", "load=$!"]

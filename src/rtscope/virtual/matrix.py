@@ -1,63 +1,121 @@
-"""All runs of a plan on a virtual board, as many at once as the host has CPUs."""
+"""All runs of a plan on a virtual board, as many at once as there is room for."""
 
-import os
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
 
 from rtscope import facts
 from rtscope.board.prepare import Prepared
+from rtscope.errors import BoardError
 from rtscope.execute import Event, RunBegins, RunEnds
-from rtscope.record import Run, RunRecord
+from rtscope.record import RunRecord
 from rtscope.resultdir import ResultDir
 from rtscope.virtual.answer import record_of
 from rtscope.virtual.boot import boot
 from rtscope.virtual.inputs import Asked
 from rtscope.virtual.job import job_of
+from rtscope.virtual.patience import Patience, Progress
 from rtscope.virtual.ready import Ready
 
-SETTLE_S = 10.0
-"""Virtual time for boot, warm-up and the end of the load, for the time limit."""
+LOOK_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Boots:
+    """How far the boards are that run now, by the runs' names."""
+
+    progress: Mapping[str, "BoardProgress"]
+
+
+@dataclass(frozen=True, slots=True)
+class BoardProgress:
+    """One of them."""
+
+    host_s: float
+    """Since it was started."""
+    progress: Progress | None
+    """None before QEMU has begun to run it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Desk:
+    """What the boots of a campaign share with the one that waits for them."""
+
+    halt: threading.Event = field(default_factory=threading.Event)
+    running: dict[str, BoardProgress] = field(default_factory=dict)
 
 
 def execute_on_board(
-    ready: Ready, store: ResultDir, *, say: Callable[[Event], None]
+    ready: Ready, store: ResultDir, *, say: Callable[[Event | Boots], None]
 ) -> Iterator[RunRecord]:
     """
-    Boot the board once for each run; save and yield the records in the plan's order.
+    Boot the board once for each run; save and yield the records as they are done.
 
     Raises BoardError if a board does not measure.
     """
-    halt = threading.Event()
-    # Each QEMU is one thread of work: more at once than CPUs would only wait.
-    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        waiting: list[tuple[Run, Future[RunRecord]]] = []
-        for asked, prepared in ready.runs:
-            future = pool.submit(_measure, asked, prepared, halt.is_set)
-            waiting.append((asked.run, future))
+    desk = _Desk()
+    with ThreadPoolExecutor(max_workers=ready.at_once) as pool:
+        waiting = {
+            pool.submit(_measure, asked, prepared, desk): number
+            for number, (asked, prepared) in enumerate(ready.runs, 1)
+        }
         try:
-            for number, (run, future) in enumerate(waiting, 1):
-                say(RunBegins(number, len(waiting), run))
+            for future in _as_done(waiting, desk, say):
                 record = future.result()
                 store.save(record)
+                say(RunBegins(waiting[future], len(waiting), record.run))
                 say(RunEnds(record))
                 yield record
         finally:
-            halt.set()
-            for _, future in waiting:
+            desk.halt.set()
+            for future in waiting:
                 future.cancel()
 
 
-def _measure(
-    asked: Asked, prepared: Prepared, stopped: Callable[[], bool]
-) -> RunRecord:
+def _as_done(
+    futures: Mapping[Future[RunRecord], int],
+    desk: _Desk,
+    say: Callable[[Event | Boots], None],
+) -> Iterator[Future[RunRecord]]:
+    """Yield what is done, of several failures last; tell how far the rest is."""
+    left = set(futures)
+    while left:
+        done, left = wait(left, timeout=LOOK_S, return_when=FIRST_COMPLETED)
+        # What was measured beside a failure is kept.
+        yield from sorted(done, key=lambda one: one.exception() is not None)
+        say(Boots(dict(desk.running)))
+
+
+def _measure(asked: Asked, prepared: Prepared, desk: _Desk) -> RunRecord:
+    run = asked.run
     job = job_of(
-        asked.run,
+        run,
         asked.campaign,
         load_argv=asked.load.argv,
         facts=facts.paths(),
         seed=asked.seed,
+        memory_limit_bytes=asked.load.memory_limit_bytes,
     )
-    virtual_s = (asked.run.duration_ns + asked.campaign.settling_ns) / 1e9 + SETTLE_S
-    booted = boot(prepared, job, seed=asked.seed, virtual_s=virtual_s, stopped=stopped)
+    began = time.monotonic()
+
+    def hear(progress: Progress | None) -> None:
+        desk.running[run.id] = BoardProgress(time.monotonic() - began, progress)
+
+    hear(None)
+    warmup_ns = asked.campaign.settling_ns + asked.campaign.warmup_ns
+    try:
+        booted = boot(
+            prepared,
+            job,
+            seed=asked.seed,
+            patience=Patience(run.duration_ns, warmup_ns),
+            stopped=desk.halt.is_set,
+            hear=hear,
+        )
+    except BoardError as error:
+        raise BoardError(f"{run.id}: {error}") from error
+    finally:
+        desk.running.pop(run.id, None)
     return record_of(asked, prepared, booted)

@@ -16,10 +16,10 @@ from rtscope.board.packages import read_lock
 from rtscope.board.prepare import Prepared, Workshop, prepare_all
 from rtscope.campaign import Campaign, kernels_by_label
 from rtscope.errors import UsageError
+from rtscope.filereader import FileReader
 from rtscope.loads import (
     LoadCommand,
     MemoryRoom,
-    Need,
     StorageRoom,
     get_load,
     make_command,
@@ -28,6 +28,7 @@ from rtscope.plan import Plan
 from rtscope.record import Run, RunRecord
 from rtscope.target.agentfile import agent_file
 from rtscope.units import parse_size
+from rtscope.virtual.hostroom import HostRoom, at_once, available_bytes
 from rtscope.virtual.inputs import Asked
 from rtscope.virtual.job import DISK, METRICS, SCRATCH
 
@@ -43,6 +44,8 @@ class Ready:
     """All runs of a plan, and what boots each."""
 
     runs: tuple[tuple[Asked, Prepared], ...]
+    at_once: int = 1
+    """How many of them run at the same time."""
 
 
 def get_ready(
@@ -51,16 +54,20 @@ def get_ready(
     *,
     command: tuple[str, ...],
     talk: Callable[[str], None],
+    jobs: int | None = None,
 ) -> Ready:
     """
     Return what runs the plan on its board.
 
-    Raises UsageError for what is wrong with the campaign or its files, BoardError for
-    what cannot be had.
+    At most `jobs` boards run at once; without it as many as there are CPUs, if they fit
+    into the free memory. Raises UsageError for what is wrong with the campaign or its
+    files, BoardError for what cannot be had.
     """
     if not plan.runs:
         return Ready(())
     board = get_board(campaign.board or "")
+    room = HostRoom(len(os.sched_getaffinity(0)), available_bytes(FileReader()))
+    bound = at_once(room, board, asked=jobs, runs=len(plan.runs))
     asked = [_asked(run, campaign, board, command) for run in plan.runs]
     paths = kernels_by_label(campaign.kernels)
     labels = list(dict.fromkeys(_label(run, board) for run in plan.runs))
@@ -77,7 +84,10 @@ def get_ready(
         own_qemu=Path(campaign.qemu) if campaign.qemu else None,
     )
     prepared = dict(zip(labels, made, strict=True))
-    return Ready(tuple((one, prepared[_label(one.run, board)]) for one in asked))
+    if bound.said:
+        talk(bound.said)
+    runs = tuple((one, prepared[_label(one.run, board)]) for one in asked)
+    return Ready(runs, at_once=bound.boards)
 
 
 def refuse_other_inputs(ready: Ready, records: Iterable[RunRecord]) -> None:
@@ -118,8 +128,6 @@ def _asked(
 
 def _load(run: Run, campaign: Campaign, board: Board) -> LoadCommand:
     load = get_load(run.load)
-    if Need.MEMORY_LIMIT in load.needs:
-        raise UsageError(f"the load {load.name} is not there on virtual boards yet")
     cpus = run.cpus or tuple(range(board.cpus))
     return make_command(
         load,

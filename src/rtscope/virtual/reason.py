@@ -1,0 +1,205 @@
+"""
+Why a board has not measured: from what QEMU, its console and the host have left. Pure.
+
+What is nearest to the cause is told first: QEMU that could not run, the kernel's own
+last words, and only then that something is missing.
+"""
+
+import re
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rtscope.board.catalogue import Board
+
+MIB = 1 << 20
+FULL_BYTES = MIB
+"""Less than this free where results are written, and the disk was the cause."""
+
+TAIL_LINES = 12
+LINE_CHARACTERS = 200
+
+_FIRMWARE_ENDS = "Boot HART MEDELEG"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is left of a boot that gave no results."""
+
+    board: Board
+    status: int | None
+    """QEMU's; minus the signal's number if one ended it; None if we ended it."""
+    given_up: str
+    """Why it was ended; empty if it ended by itself."""
+    stderr: str
+    console: Sequence[str]
+    missing: str
+    """What is wrong with the results."""
+    host_available_bytes: int | None
+    folder: str
+    folder_free_bytes: int
+
+
+# What QEMU says when it cannot run a board, and what it means.
+_QEMU = (
+    (
+        r"annot allocate memory|annot set up guest memory",
+        "this machine has not the memory for it: {host}; free some memory, or run "
+        "fewer boards at once with --jobs 1",
+    ),
+    (
+        r"unsupported machine type|machine.*not found|Property '.*machine.*' not found",
+        "this QEMU does not know its machine {machine}: use the QEMU that rtscope "
+        "fetches, by leaving --qemu out",
+    ),
+    (
+        r"unable to find CPU model|Property '.*-cpu\..*' not found|invalid CPU",
+        "this QEMU does not know its CPU {cpu}: use the QEMU that rtscope fetches, by "
+        "leaving --qemu out",
+    ),
+    (
+        r"Could not load plugin|undefined symbol|TCG plugin required|requires.*plugin",
+        "QEMU refused the plugin that bounds the turns (it needs QEMU 10.0 with "
+        "plugins): use the QEMU that rtscope fetches",
+    ),
+    (
+        r"could not load kernel|invalid kernel|kernel .* is too large|not.*bootable",
+        "QEMU does not take this kernel image for one of {arch}",
+    ),
+)
+
+# What the guest says last; {} is what the pattern has caught.
+_CONSOLE = (
+    (
+        r"(?:System is deadlocked on memory|Out of memory and no killable)",
+        "the board ran out of its memory of {memory}",
+    ),
+    (
+        r"Initramfs unpacking failed: (.{1,200})",
+        "the kernel could not unpack its user space ({}): has the board enough memory "
+        "({memory})?",
+    ),
+    (
+        r"Failed to execute /init \(error -8\)",
+        "the kernel cannot execute the board's programs: it is not a kernel for {arch} "
+        "programs, or has no ELF support",
+    ),
+    (
+        r"No working init found|Unable to mount root fs|Failed to execute /init",
+        "the kernel found no program to start: it needs CONFIG_BLK_DEV_INITRD, "
+        "CONFIG_BINFMT_ELF and CONFIG_BINFMT_SCRIPT built in, and an initrd with /init",
+    ),
+    (
+        r"Attempted to kill init! exitcode=0x0*([0-9a-f]+)",
+        "the board's first process ended (0x{})",
+    ),
+    (r"Kernel panic - not syncing: (.{1,200})", "the kernel panicked: {}"),
+    (r"Out of memory: (.{1,200})", "the board ran out of its memory of {memory}: {}"),
+    (r"^(?:rtscope|tar): (.{1,200})", "the board could not send its results: {}"),
+)
+
+
+def reason(left: Evidence) -> str:
+    """Return why a board gave no results, with the end of its console."""
+    return f"{left.board.name}: {_cause(left)}{_console_tail(left.console)}"
+
+
+def oom_kills(kernel_log: str, board: Board) -> str:
+    """Return what the kernel killed for want of memory, as a sentence; or nothing."""
+    killed = re.findall(r"Out of memory: (Killed process .{1,100})", kernel_log)
+    if not killed:
+        return ""
+    return f"the board ran out of its memory of {board.memory}: {killed[-1]}"
+
+
+def host_memory(left: Evidence) -> str:
+    """Return the board's memory beside what this machine has free."""
+    free = left.host_available_bytes
+    has = "unknown" if free is None else f"{free // MIB} MiB"
+    return f"the board has {left.board.memory} besides QEMU, this machine {has} free"
+
+
+def _cause(left: Evidence) -> str:
+    # A full disk first: it explains all that follows from it.
+    if left.folder_free_bytes < FULL_BYTES:
+        return (
+            f"no space left in {left.folder}, where the board's results are written: "
+            "free some, or name another directory in TMPDIR"
+        )
+    return _of_qemu(left) or _of_console(left) or _of_silence(left)
+
+
+def _of_qemu(left: Evidence) -> str:
+    if left.status is None or left.status == 0:
+        return ""
+    if left.status == -signal.SIGKILL:
+        return (
+            "QEMU was killed (SIGKILL), as a kernel does that is out of memory: "
+            f"{host_memory(left)}; free some memory, or run fewer boards at once with "
+            "--jobs 1"
+        )
+    if left.status < 0:
+        name = signal.Signals(-left.status).name
+        return f"QEMU died by the signal {name}{_last_words(left)}"
+    for pattern, words in _QEMU:
+        if re.search(pattern, left.stderr):
+            return _filled(words, left.board, host=host_memory(left)) + _last_words(
+                left
+            )
+    return f"QEMU failed (exit status {left.status}){_last_words(left)}"
+
+
+def _last_words(left: Evidence) -> str:
+    lines = left.stderr.strip().splitlines()
+    return f"; it said: {lines[-1][:300]}" if lines else "; it said nothing"
+
+
+def _of_console(left: Evidence) -> str:
+    text = "\n".join(left.console)
+    for pattern, words in _CONSOLE:
+        if found := re.search(pattern, text, re.MULTILINE):
+            caught = words.replace("{}", found[1]) if found.groups() else words
+            return _filled(caught, left.board)
+    return ""
+
+
+def _of_silence(left: Evidence) -> str:
+    what = left.given_up or left.missing
+    if _kernel_lines(left.console):
+        return what
+    return (
+        f"{what}; its kernel has said nothing: if it should not have started at all, "
+        f"see that it is one for {left.board.arch} with the console "
+        f"{left.board.console} built in"
+    )
+
+
+def _kernel_lines(console: Sequence[str]) -> Sequence[str]:
+    """Return what the firmware has not said: OpenSBI ends with its delegations."""
+    ends = [i for i, line in enumerate(console, 1) if line.startswith(_FIRMWARE_ENDS)]
+    return console[ends[-1] :] if ends else console
+
+
+def _filled(words: str, board: Board, *, host: str = "") -> str:
+    values: Mapping[str, str] = {
+        "arch": board.arch,
+        "cpu": board.cpu,
+        "host": host,
+        "machine": board.machine,
+        "memory": board.memory,
+    }
+    for name, value in values.items():
+        words = words.replace(f"{{{name}}}", value)
+    return words
+
+
+def _console_tail(console: Sequence[str]) -> str:
+    said = _kernel_lines(console)
+    panics = [i for i, line in enumerate(said) if "Kernel panic - not" in line]
+    # A panic's own line, and what led to it, rather than its call trace.
+    first = max(0, panics[0] - 4) if panics else max(0, len(said) - TAIL_LINES)
+    tail = said[first : first + TAIL_LINES]
+    if not tail:
+        return ""
+    lines = (line[:LINE_CHARACTERS] for line in tail)
+    return "; the end of its console:\n  " + "\n  ".join(lines)

@@ -1,0 +1,229 @@
+"""A board that fails is told with its reason, soon, and leaves nothing behind."""
+
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rig import PATIENCE_S, alive, arguments_of, children_of, rtscope, until
+
+from rtscope import process
+from rtscope.board import cpio
+from rtscope.board.cache import cache_dir
+from rtscope.board.catalogue import get_board
+from rtscope.board.initrd import Job
+from rtscope.board.prepare import Prepared, Workshop, prepare
+from rtscope.errors import BoardError
+from rtscope.target.agentfile import agent_file
+from rtscope.virtual.boot import boot
+from rtscope.virtual.patience import NS_PER_S, Patience
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(
+        shutil.which("apt-get") is None, reason="needs apt to fetch QEMU and kernels"
+    ),
+]
+
+MEASURE = (
+    "rtscope-agent measure --duration-ns 100000000 --worst 1 >/out/measure.jsonl\n"
+)
+
+SHORT = Patience(duration_ns=NS_PER_S // 10, boot_ns=2 * NS_PER_S, still_s=5.0)
+
+
+@pytest.fixture(scope="module")
+def board() -> Prepared:
+    shop = Workshop(cache=cache_dir(os.environ), agent=agent_file)
+    return prepare(get_board("jh7110"), "jh7110-6.12-rt", workshop=shop)
+
+
+@pytest.fixture
+def private_tmp(private_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Also for this process, which has asked for the name of the place before."""
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return private_tmp
+
+
+def reason_of(
+    prepared: Prepared, script: str = MEASURE, patience: Patience = SHORT
+) -> str:
+    with pytest.raises(BoardError) as failed:
+        boot(prepared, Job(script), seed=1, patience=patience, stopped=lambda: False)
+    return str(failed.value)
+
+
+def with_kernel(prepared: Prepared, content: bytes, to: Path) -> Prepared:
+    to.write_bytes(content)
+    return replace(prepared, kernel=replace(prepared.kernel, image=to))
+
+
+def with_archives(prepared: Prepared, to: Path, content: bytes) -> Prepared:
+    to.write_bytes(content)
+    return replace(prepared, archives=(to,))
+
+
+def on(prepared: Prepared, **changes: object) -> Prepared:
+    return replace(prepared, board=replace(prepared.board, **changes))  # type: ignore[arg-type]
+
+
+def with_init(prepared: Prepared, script: bytes, to: Path) -> Prepared:
+    """Add an archive whose first process takes the place of ours."""
+    to.write_bytes(cpio.pack({"init": cpio.File(script, runs=True)}))
+    return replace(prepared, archives=(*prepared.archives, to))
+
+
+def with_qemu(prepared: Prepared, script: str) -> Prepared:
+    return replace(
+        prepared, qemu=replace(prepared.qemu, prefix=("/bin/sh", "-c", script))
+    )
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left(private_tmp: Path) -> Iterator[None]:
+    yield
+    assert list(private_tmp.iterdir()) == []
+    assert children_of(os.getpid()) == []
+
+
+def test_a_panic_is_told_with_its_message(board: Prepared, tmp_path: Path) -> None:
+    told = reason_of(
+        with_init(board, b"#!/bin/busybox sh\nexit 3\n", tmp_path / "init")
+    )
+
+    assert told.startswith("jh7110: the board's first process ended (0x300)")
+    assert "Kernel panic - not syncing: Attempted to kill init!" in told
+
+
+def test_a_board_without_init_says_what_its_kernel_needs(
+    board: Prepared, tmp_path: Path
+) -> None:
+    empty = with_archives(board, tmp_path / "a", cpio.pack({"x": cpio.File(b"")}))
+
+    assert "no program to start" in reason_of(empty)
+
+
+def test_programs_of_another_architecture_are_told(
+    board: Prepared, tmp_path: Path
+) -> None:
+    foreign = cpio.pack({"init": cpio.File(Path("/bin/true").read_bytes(), runs=True)})
+
+    told = reason_of(with_archives(board, tmp_path / "a", foreign))
+
+    assert "it is not a kernel for riscv64 programs" in told
+
+
+def test_a_board_with_too_little_memory_says_how_much_it_has(board: Prepared) -> None:
+    assert "ran out of its memory of 48M" in reason_of(on(board, memory="48M"))
+
+
+def test_a_truncated_kernel_is_given_up_by_the_time_of_the_board(
+    board: Prepared, tmp_path: Path
+) -> None:
+    half = board.kernel.image.read_bytes()[: 3 << 20]
+
+    told = reason_of(with_kernel(board, half, tmp_path / "kernel"))
+
+    assert "2 s of its own time and has not begun to measure" in told
+    assert "its kernel has said nothing" in told
+
+
+def test_a_job_that_never_measures_is_given_up_by_the_time_of_the_board(
+    board: Prepared,
+) -> None:
+    assert "has not begun to measure" in reason_of(board, "sleep 1000\n")
+
+
+def test_a_device_for_results_that_is_not_there_is_named(board: Prepared) -> None:
+    told = reason_of(on(board, results="vport9p9"))
+
+    assert "could not send its results: there is no device /dev/vport9p9" in told
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"cpu": "z80"}, "does not know its CPU z80"),
+        ({"machine": "pdp11"}, "does not know its machine pdp11"),
+        ({"memory": "900000G"}, "the board has 900000G besides QEMU, this machine"),
+    ],
+)
+def test_what_qemu_refuses_is_told(
+    board: Prepared, changes: dict[str, str], words: str
+) -> None:
+    assert words in reason_of(on(board, **changes))
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("kill -KILL $$", "QEMU was killed (SIGKILL), as a kernel does that is out of"),
+        ("kill -SEGV $$", "QEMU died by the signal SIGSEGV"),
+        ("exec sleep 600", "QEMU did not begin to run it within 1 s"),
+        ("echo Could not load plugin x: undefined symbol: y >&2; exit 1", "refused"),
+        ("echo rom: overlap >&2; exit 1", "exit status 1); it said: rom: overlap"),
+        ("exit 0", "No such file"),
+    ],
+)
+def test_a_qemu_that_dies_or_hangs_is_told(
+    board: Prepared, script: str, words: str
+) -> None:
+    impatient = replace(SHORT, still_s=1.0)
+
+    assert words in reason_of(with_qemu(board, script), patience=impatient)
+
+
+@pytest.mark.usefixtures("root")
+def test_a_full_disk_is_the_reason_and_not_what_follows_from_it(
+    board: Prepared, private_tmp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = sum(path.stat().st_size for path in board.archives) + (64 << 10)
+    small = private_tmp / "small"
+    small.mkdir()
+    mount = ("mount", "-t", "tmpfs", "-o", f"size={room}", "none", str(small))
+    if process.run(mount, timeout_s=PATIENCE_S).status:
+        pytest.skip("cannot mount here")
+    try:
+        monkeypatch.setattr(tempfile, "tempdir", str(small))
+        told = reason_of(board, "head -c 300000 /dev/zero >/out/much\n")
+        assert f"no space left in {small}" in told
+    finally:
+        process.run(("umount", str(small)), timeout_s=PATIENCE_S)
+        small.rmdir()
+
+
+def qemus_of(pid: int) -> list[int]:
+    return [
+        child
+        for child in children_of(pid)
+        if any("qemu-system" in word for word in arguments_of(child))
+        and "-icount" in arguments_of(child)
+    ]
+
+
+@pytest.mark.usefixtures("board")
+@pytest.mark.parametrize(
+    "signo", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda s: s.name
+)
+def test_no_qemu_outlives_the_program(
+    signo: signal.Signals, private_tmp: Path, tmp_path: Path
+) -> None:
+    words = ("--target", "virtual:jh7110", "--kernel", "jh7110-6.12-rt", "--duration")
+    campaign = (*words, "10m", "--load", "idle,cpu", "--out", tmp_path / "out")
+    with rtscope("run", *campaign) as program:
+        until(lambda: len(qemus_of(program.pid)) >= 1, what="a QEMU")
+        qemus = qemus_of(program.pid)
+        program.send(signo)
+        done = program.finish()
+        until(lambda: not alive(qemus), what="no QEMU is left")
+
+    if signo is signal.SIGKILL:  # of which nobody is left to clear away
+        for left in private_tmp.iterdir():
+            shutil.rmtree(left)
+    else:
+        assert done.status == 130
+        assert "Traceback" not in done.stderr
