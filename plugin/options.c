@@ -69,6 +69,8 @@ static bool parse_one(const char *name, const char *value, struct options *o)
 		return parse_number(value, 1, OPTIONS_WORST, &o->worst);
 	if (strcmp(name, "ring") == 0)
 		return parse_number(value, 1024, MAX_RING, &o->ring);
+	if (strcmp(name, "room") == 0)
+		return parse_number(value, 1, MAX_RING, &o->room);
 	if (strcmp(name, "window") == 0)
 		return parse_window(value, o);
 	if (strcmp(name, "task") == 0)
@@ -88,7 +90,9 @@ static bool parse_one(const char *name, const char *value, struct options *o)
 
 const char *options_parse(int argc, char **argv, struct options *out)
 {
-	*out = (struct options){ .worst = 16, .ring = UINT64_C(1) << 21 };
+	*out = (struct options){ .worst = 16,
+				 .ring = UINT64_C(1) << 20,
+				 .room = UINT64_C(1) << 22 };
 
 	for (int i = 0; i < argc; i++) {
 		char name[16];

@@ -10,6 +10,7 @@
  *   shift=N            an instruction takes 2^N ns, as given to -icount
  *   worst=K            how many of the worst wake-ups are kept, 1 to 64
  *   ring=N             how many records of the past are kept
+ *   room=N             how many records the paths of the worst wake-ups may have together
  *   window=FIRST:LAST  also everything between two instruction counts; may be repeated,
  *                      in ascending order
  *   task=PLACE         where the current task's address is while the kernel runs,
@@ -44,6 +45,7 @@ struct options {
 	uint64_t shift;
 	uint64_t worst;
 	uint64_t ring;
+	uint64_t room;
 	struct window window[OPTIONS_WINDOWS];
 	unsigned int windows;
 	struct place task, preempt;

@@ -14,7 +14,8 @@ static uint64_t next_window;
 
 int recorder_init(const struct options *options)
 {
-	worst_init((unsigned int)options->worst, (unsigned int)options->shift);
+	worst_init((unsigned int)options->worst, (unsigned int)options->shift,
+		   options->room);
 	windows_init(options);
 	next_window = options->windows ? options->window[0].first : UINT64_MAX;
 	return ring_init(options->ring);

@@ -26,6 +26,7 @@ enum section_kind {
 };
 
 #define SECTION_CUT UINT32_C(1) /* the ring did not reach back as far as it should */
+#define SECTION_LEFT_OUT UINT32_C(2) /* no room for the records of this path */
 
 struct section {
 	uint32_t kind;

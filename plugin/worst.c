@@ -13,13 +13,15 @@
 
 static struct {
 	unsigned int limit, count, shift;
+	uint64_t room;
 	struct path path[OPTIONS_WORST]; /* worst first */
 } worst;
 
-void worst_init(unsigned int limit, unsigned int shift)
+void worst_init(unsigned int limit, unsigned int shift, uint64_t room)
 {
 	worst.limit = limit;
 	worst.shift = shift;
+	worst.room = room;
 }
 
 /* The state that each CPU had before the records, which have only its changes. */
@@ -67,6 +69,24 @@ static bool copy_path(const struct mark *mark, struct path *path)
 	return true;
 }
 
+static void keep_to_the_room(void)
+{
+	uint64_t records = 0;
+
+	for (unsigned int i = 0; i < worst.count; i++) {
+		struct path *path = &worst.path[i];
+
+		records += path->section.records;
+		if (records <= worst.room)
+			continue;
+		records -= path->section.records;
+		free(path->record);
+		path->record = NULL;
+		path->section.records = 0;
+		path->section.flags |= SECTION_LEFT_OUT;
+	}
+}
+
 void worst_offer(const struct mark *mark)
 {
 	struct path path;
@@ -82,6 +102,7 @@ void worst_offer(const struct mark *mark)
 		(worst.count - place) * sizeof(path));
 	worst.path[place] = path;
 	worst.count++;
+	keep_to_the_room();
 }
 
 unsigned int worst_count(void)

@@ -19,7 +19,9 @@ struct mark {
 	uint64_t sequence;
 };
 
-void worst_init(unsigned int limit, unsigned int shift);
+/* At most `limit` paths, with at most `room` records together: those of the least late
+ * are left out first, and said to be. */
+void worst_init(unsigned int limit, unsigned int shift, uint64_t room);
 
 /* Copies the path from the ring if this is one of the K worst so far. */
 void worst_offer(const struct mark *mark);

@@ -264,3 +264,15 @@ def test_a_qemu_whose_host_is_gone_ends(board: Board) -> None:
     done = board.start(guest, cpus=1, progress=board.work / "progress")
 
     assert done.returncode == 3
+
+
+def test_paths_that_have_no_room_are_left_out_by_name(board: Board) -> None:
+    guest = build_guest(board.work, rounds=6, latency_ns=4_000_000)
+
+    whole = board.record(guest, cpus=2, slice=0, worst=3).sections
+    room = len(whole[0].at) + len(whole[1].at)
+    kept = board.record(guest, cpus=2, slice=0, worst=3, room=room).sections
+
+    assert [s.left_out for s in kept] == [False, False, True]
+    assert [len(s.at) for s in kept] == [len(whole[0].at), len(whole[1].at), 0]
+    assert [(s.first, s.last) for s in kept] == [(s.first, s.last) for s in whole]
