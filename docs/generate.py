@@ -229,7 +229,7 @@ def _placeholder(argument: Any) -> str:
 
 
 def _option(option: Any) -> str:
-    words = ", ".join(f"`{name}`" for name in option.opts)
+    words = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
     if option.is_flag:
         return words
     default = option.default

@@ -4,6 +4,7 @@ The directory of a campaign: where its records lie, and which runs are done.
     OUT/campaign.json              what was asked, and the command to repeat it
     OUT/runs/ID/record.json        a run that was measured to its end
     OUT/runs/ID/interrupted.json   one that was not; --resume measures it again
+    OUT/runs/ID/worst.trace.gz     a virtual board's recorded paths
 
 Every file is written as a whole or not at all. A directory may come by mail: nothing
 in it is followed out of it, and sizes are bounded before anything is read.
@@ -57,6 +58,15 @@ class ResultDir:
         write_atomically(path, record_to_json(record))
         if not interrupted:
             (directory / INTERRUPTED).unlink(missing_ok=True)
+        return path
+
+    def attach(self, run_id: str, name: str, content: bytes) -> Path:
+        """Write a file of a run that its record names, before the record itself."""
+        directory = self.run_dir(run_id)
+        _refuse_links(directory.parent, directory)
+        _make(directory)
+        path = directory / name
+        write_atomically(path, content)
         return path
 
     def records(self) -> list[RunRecord]:

@@ -12,8 +12,9 @@ from rtscope.board.initrd import Job, job_archive, write_initrd
 from rtscope.board.qemu import (
     Boot,
     Qemu,
+    Recording,
     command_line,
-    turns_by_plugin,
+    with_plugin,
 )
 from rtscope.board.results import read_results
 from rtscope.board.sourcekernel import refuse_differences
@@ -70,7 +71,21 @@ def test_one_cpu_needs_no_turns() -> None:
 def test_turns_are_as_long_as_the_board_says() -> None:
     board = get_board("pc")
 
-    assert turns_by_plugin(Path("/t.so"), board) == ("-plugin", "/t.so,slice=2500")
+    words = with_plugin(
+        Path("/t.so"),
+        board,
+        summary=Path("/s"),
+        progress=Path("/p"),
+        recording=Recording(
+            Path("/a,b"), worst=3, windows=((5, 9),), places={"task": "tp"}
+        ),
+    )
+
+    assert words == (
+        "-plugin",
+        "/t.so,slice=2500,summary=/s,progress=/p,out=/a,,b,shift=1,worst=3,"
+        "window=5:9,task=tp",
+    )
 
 
 def test_an_initrd_is_its_archives_in_order(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import io
 import json
 import tarfile
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,8 @@ def _prepared(cache: Path) -> Prepared:
     return Prepared(
         get_board("pc"),
         Qemu((), version="1", digest=""),
-        kernel_of_part(parts[1], "k"),
+        plugin=Path("/plugin.so"),
+        kernel=kernel_of_part(parts[1], "k"),
         archives=(),
         parts=parts,
     )
@@ -60,7 +62,9 @@ def _prepared(cache: Path) -> Prepared:
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
     path = tmp_path / "b.tar"
-    export_bundle(path, [_prepared(tmp_path / "from")], files={"c.toml": b"x"})
+    export_bundle(
+        path, {"k": _prepared(tmp_path / "from")}, files={"c.toml": b"x"}, rtscope="1"
+    )
     return path
 
 
@@ -85,7 +89,7 @@ def test_what_was_exported_is_imported(tmp_path: Path, bundle: Path) -> None:
     got = import_bundle(bundle, cache=tmp_path / "to", say=silent)
 
     assert got.board == get_board("pc")
-    assert (got.kernels, got.files) == (("k",), {"c.toml": b"x"})
+    assert (got.kernels, got.files) == ({"k": "kernel-k-x86_64"}, {"c.toml": b"x"})
     there = {part.path.name: part.digest for part in all_parts(tmp_path / "to")}
     assert there == {p.path.name: p.digest for p in all_parts(tmp_path / "from")}
     assert set(got.pins) == {"qemu-x86_64", "kernel-k-x86_64"}
@@ -96,7 +100,10 @@ def test_what_was_exported_is_imported(tmp_path: Path, bundle: Path) -> None:
 def test_the_same_parts_give_the_same_bytes(tmp_path: Path, ending: str) -> None:
     digests = {
         export_bundle(
-            tmp_path / f"{name}{ending}", [_prepared(tmp_path / name)], files={}
+            tmp_path / f"{name}{ending}",
+            {"k": _prepared(tmp_path / name)},
+            files={},
+            rtscope="1",
         )
         for name in ("a", "b")
     }
@@ -120,7 +127,7 @@ def test_a_changed_part_in_the_cache_is_not_exported(tmp_path: Path) -> None:
     prepared.parts[0].file("bin/q").write_text("other")
 
     with pytest.raises(BoardError, match="was changed"):
-        export_bundle(tmp_path / "b.tar", [prepared], files={})
+        export_bundle(tmp_path / "b.tar", {"k": prepared}, files={}, rtscope="1")
 
     assert not (tmp_path / "b.tar").exists()
 
@@ -230,9 +237,7 @@ def test_a_missing_bundle_is_a_usage_error(tmp_path: Path) -> None:
 
 def test_one_s_own_qemu_is_not_exported(tmp_path: Path) -> None:
     prepared = _prepared(tmp_path)
-    own = Prepared(
-        prepared.board, prepared.qemu, prepared.kernel, (), prepared.parts[1:]
-    )
+    own = replace(prepared, parts=prepared.parts[1:])
 
     with pytest.raises(UsageError, match="--qemu"):
-        export_bundle(tmp_path / "b.tar", [own], files={})
+        export_bundle(tmp_path / "b.tar", {"k": own}, files={}, rtscope="1")

@@ -141,7 +141,7 @@ def test_each_option_of_a_verb_is_in_the_reference() -> None:
     for verb, command in verbs().items():
         section = text.split(f"## rtscope {verb}\n")[1].split("\n## ")[0]
         for parameter in command.params:
-            for word in parameter.opts:
+            for word in (*parameter.opts, *parameter.secondary_opts):
                 shown = word if word.startswith("-") else word.upper()
                 assert re.search(rf"`{re.escape(shown)}[ `]", section), (verb, word)
 
@@ -264,7 +264,11 @@ def test_commands_on_a_page_have_verbs_and_options_that_exist(page: Path) -> Non
         two = " ".join(words[1:3])
         verb = two if two in verbs() else words[1]
         assert verb in verbs() or words[1:] == ["board"], words
-        known = {n for p in getattr(verbs().get(verb), "params", ()) for n in p.opts}
+        known = {
+            name
+            for parameter in getattr(verbs().get(verb), "params", ())
+            for name in (*parameter.opts, *parameter.secondary_opts)
+        }
         options = {word.partition("=")[0] for word in words if word.startswith("--")}
         assert options <= known, words
 

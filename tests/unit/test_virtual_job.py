@@ -39,6 +39,7 @@ def test_facts_are_read_before_and_after_the_measurement() -> None:
         "--duration-ns 2000000000 --worst 16 --phase-ns 111039 >/out/measure.jsonl",
         "status=$?",
         "rtscope-agent read -- /proc/version >>/out/facts-after.jsonl",
+        "cat /proc/modules >/out/modules 2>/dev/null",
         "exit $status",
     ]
 

@@ -13,13 +13,13 @@ import json
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from rtscope.board.cache import (
     MANIFEST,
@@ -33,11 +33,13 @@ from rtscope.board.cache import (
 )
 from rtscope.board.catalogue import Board
 from rtscope.board.packages import Package
-from rtscope.board.prepare import Prepared, cached_lock, remember
+from rtscope.board.prepare import Prepared, assemble, cached_lock, remember
 from rtscope.errors import BoardError, UsageError
 
 SCHEMA = 1
 CONTENTS = "bundle.json"
+CAMPAIGN = "campaign.json"
+"""Among a bundle's files: what is to be measured, resolved."""
 
 MAX_BYTES = 4 << 30
 MAX_FILES = 5_000
@@ -52,30 +54,37 @@ class Bundle:
     """What a bundle holds."""
 
     board: Board
-    kernels: tuple[str, ...]
+    kernels: Mapping[str, str]
+    """The part of each kernel, by the kernel's name."""
     pins: Mapping[str, str]
-    """Its parts' keys, by name: for `Workshop.pins`."""
+    """Its parts' keys, by name."""
     files: Mapping[str, bytes]
-    """What was exported beside the parts: a campaign, a plugin."""
+    """What was exported beside the parts: a campaign."""
+    rtscope: str
+    """Version of the program that wrote it."""
     digest: str
     """Of all of it."""
 
 
 def export_bundle(
-    path: Path, prepared: Sequence[Prepared], *, files: Mapping[str, bytes]
+    path: Path,
+    prepared: Mapping[str, Prepared],
+    *,
+    files: Mapping[str, bytes],
+    rtscope: str,
 ) -> str:
     """
-    Write what boots a board with some kernels; return the bundle's digest.
+    Write what boots a board, by what its kernels are called; return its digest.
 
     Compressed if the name ends in `.gz`. The same parts give the same file. Raises
     UsageError for one's own QEMU, BoardError if the cache is damaged or the disk full.
     """
-    parts = {part.name: part for one in prepared for part in one.parts}
+    parts = {part.name: part for one in prepared.values() for part in one.parts}
     if not any(name.startswith("qemu-") for name in parts):
         raise UsageError("a QEMU given with --qemu cannot be part of a bundle")
     for part in parts.values():
         verify(part)
-    contents = _contents(prepared, parts, files)
+    contents = {**_contents(prepared, parts, files), "rtscope": rtscope}
     new = path.with_name(f"{path.name}.new")
     try:
         with _archive_to(new, compress=path.suffix == ".gz") as archive:
@@ -121,14 +130,38 @@ def import_bundle(path: Path, *, cache: Path, say: Callable[[str], None]) -> Bun
     return bundle
 
 
+def prepare_bundle(bundle: Bundle, *, cache: Path) -> dict[str, Prepared]:
+    """
+    Return what boots each kernel of an imported bundle, by the kernel's name.
+
+    From the bundle's own parts and board alone, whatever would be built now. Raises
+    BoardError if the cache was emptied since.
+    """
+    parts = {name: _imported(cache, name, key) for name, key in bundle.pins.items()}
+    shared = [part for name, part in parts.items() if not name.startswith("kernel-")]
+    return {
+        kernel: assemble(bundle.board, kernel, parts=(*shared, parts[name]))
+        for kernel, name in bundle.kernels.items()
+    }
+
+
+def _imported(cache: Path, name: str, key: str) -> Part:
+    part = find_part(cache, name, key)
+    if part is None:
+        raise BoardError(f"{name} is not in {cache} any more: import the bundle again")
+    return part
+
+
 def _contents(
-    prepared: Sequence[Prepared], parts: Mapping[str, Part], files: Mapping[str, bytes]
+    prepared: Mapping[str, Prepared],
+    parts: Mapping[str, Part],
+    files: Mapping[str, bytes],
 ) -> dict[str, Any]:
     digests = {name: part_key(content.hex()) for name, content in files.items()}
     return {
         "schema": SCHEMA,
-        "board": asdict(prepared[0].board),
-        "kernels": [one.kernel.name for one in prepared],
+        "board": asdict(next(iter(prepared.values())).board),
+        "kernels": {label: one.parts[-1].name for label, one in prepared.items()},
         "files": digests,
         "parts": {
             name: {"key": part.manifest["key"], "digest": part.digest}
@@ -225,10 +258,11 @@ def _checked(contents: Mapping[str, Any], work: Path) -> Bundle:
     """Return what the bundle holds, after comparing every digest."""
     try:
         board = _BOARD.validate_python(contents["board"])
-        kernels = tuple(map(str, contents["kernels"]))
+        kernels = {str(n): str(part) for n, part in contents["kernels"].items()}
         listed = {str(n): dict(row) for n, row in contents["parts"].items()}
         digests = dict(contents["files"])
-    except (KeyError, TypeError, ValueError, ValidationError) as error:
+        rtscope = str(contents["rtscope"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BoardError(f"the bundle's contents are damaged: {error}") from error
     found = {part.path.name: part for part in _parts(work)}
     expected = {f"{n}-{str(row.get('key'))[:16]}": row for n, row in listed.items()}
@@ -241,7 +275,9 @@ def _checked(contents: Mapping[str, Any], work: Path) -> Bundle:
     if {name: part_key(content.hex()) for name, content in files.items()} != digests:
         raise BoardError("the bundle's files are not what it lists")
     pins = {name: str(row["key"]) for name, row in listed.items()}
-    return Bundle(board, kernels, pins, files, part_key(contents))
+    if not kernels or not set(kernels.values()) <= pins.keys():
+        raise BoardError("the bundle lacks the part of a kernel that it names")
+    return Bundle(board, kernels, pins, files, rtscope, part_key(contents))
 
 
 def _parts(work: Path) -> Iterator[Part]:

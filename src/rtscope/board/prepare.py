@@ -1,9 +1,10 @@
 """
 Everything that a board needs to boot, built into the cache if it is not there.
 
-Four parts: QEMU, user space, the agent and the kernel. Which packages a part is made of
-is resolved once and kept in the cache's lock file; a part is then found again without
-the network. Pins name parts exactly: those of a bundle, of whatever age.
+Five parts: QEMU, our plugin for it, user space, the agent and the kernel. Which
+packages a part is made of is resolved once and kept in the cache's lock file; a part is
+then found again without the network. Pins name parts exactly: those of a bundle, of
+whatever age.
 """
 
 import hashlib
@@ -33,6 +34,7 @@ from rtscope.errors import BoardError, UsageError
 
 LOCK_FILE = "packages.json"
 AGENT_ARCHIVE = "agent.cpio"
+PLUGIN = "rtscope-plugin.so"
 
 Notes = Mapping[str, Any]
 
@@ -63,6 +65,8 @@ class Prepared:
 
     board: Board
     qemu: Qemu
+    plugin: Path
+    """What bounds the CPUs' turns and records the worst paths."""
     kernel: Kernel
     archives: tuple[Path, ...]
     """What the initrd begins with; the job follows."""
@@ -101,6 +105,7 @@ def prepare_all(
             read_image(Path(name), board.arch)
     with locked(workshop.cache, say=workshop.say):
         machine: tuple[Part, ...] = () if own else (_qemu_part(workshop, arch),)
+        plugin = _plugin_part(workshop)
         user = (_userland_part(workshop, arch), _agent_part(workshop, arch))
         made = [
             _kernel_part(workshop, row)
@@ -109,15 +114,38 @@ def prepare_all(
             for name, row in wanted
         ]
         shutil.rmtree(workshop.cache / "downloads", ignore_errors=True)
-    emulator = own or qemu.packed_qemu(machine[0])
     prepared = []
     for name, part in zip(kernel_list, made, strict=True):
-        kernel = kernels.kernel_of_part(part, Path(name).name)
-        archives = (user[0].file(userland.ARCHIVE), user[1].file(AGENT_ARCHIVE))
-        modules = (kernel.modules,) if kernel.modules else ()
-        parts = (*machine, *user, part)
-        prepared.append(Prepared(board, emulator, kernel, (*archives, *modules), parts))
+        parts = (*machine, plugin, *user, part)
+        prepared.append(assemble(board, Path(name).name, parts=parts, own=own))
     return prepared
+
+
+def assemble(
+    board: Board, kernel: str, *, parts: Sequence[Part], own: Qemu | None = None
+) -> Prepared:
+    """
+    Return what boots a kernel from just these parts: one of each kind.
+
+    Raises BoardError if a kind is missing.
+    """
+    kinds = {part.name.split("-")[0]: part for part in parts}
+    needed = {"qemu", "plugin", "userland", "agent", "kernel"}
+    if missing := needed - ({"qemu"} if own else set()) - kinds.keys():
+        raise BoardError(f"{board.name} lacks parts: {', '.join(sorted(missing))}")
+    found = kernels.kernel_of_part(kinds["kernel"], kernel)
+    return Prepared(
+        board=board,
+        qemu=own or qemu.packed_qemu(kinds["qemu"]),
+        plugin=kinds["plugin"].file(PLUGIN),
+        kernel=found,
+        archives=(
+            kinds["userland"].file(userland.ARCHIVE),
+            kinds["agent"].file(AGENT_ARCHIVE),
+            *((found.modules,) if found.modules else ()),
+        ),
+        parts=tuple(parts),
+    )
 
 
 def write_initrd(path: Path, prepared: Prepared, job: initrd.Job) -> str:
@@ -204,6 +232,24 @@ def _agent_part(shop: Workshop, arch: Arch) -> Part:
 
     digests = {"agent": _digest(agent), "init": _digest(init)}
     return build_part(shop.cache, name, inputs=digests, build=build)
+
+
+def _plugin_part(shop: Workshop) -> Part:
+    name = "plugin-x86_64"  # like QEMU, for the host
+    if name in shop.pins:
+        return _pinned(shop, name)
+    file = resources.files("rtscope").joinpath("plugins", PLUGIN)
+    if not file.is_file():
+        raise BoardError("the plugin for QEMU is not built: run make plugin")
+    content = file.read_bytes()
+
+    def build(work: Path) -> Notes:
+        (work / PLUGIN).write_bytes(content)
+        return {}
+
+    return build_part(
+        shop.cache, name, inputs={"plugin": _digest(content)}, build=build
+    )
 
 
 def _kernel_part(shop: Workshop, row: KernelRow) -> Part:

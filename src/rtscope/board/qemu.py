@@ -7,7 +7,7 @@ skipped, and no clock, entropy, input, disk or network of the host reaches the g
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,19 @@ class Qemu:
 
 
 @dataclass(frozen=True, slots=True)
+class Recording:
+    """What the plugin writes of a boot: see `format/plugin.md`."""
+
+    out: Path
+    worst: int
+    """How many of the worst wake-ups of all CPUs."""
+    windows: tuple[tuple[int, int], ...] = ()
+    """Instruction counts, first and last, ascending: everything between them."""
+    places: Mapping[str, str] = field(default_factory=dict)
+    """Where this kernel keeps what windows tell of it; `plugin/options.h`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Boot:
     """One boot of a board; all paths are of this machine."""
 
@@ -58,7 +71,7 @@ class Boot:
     """Where `results.read_results` finds what the job has left in /out."""
     seed: int
     turns: tuple[str, ...]
-    """What bounds the turns of several CPUs: see `turns_by_plugin`."""
+    """What bounds the turns of several CPUs: see `with_plugin`."""
 
 
 def build_qemu(work: Path, root: Path, arch: Arch) -> Mapping[str, Any]:
@@ -86,7 +99,29 @@ def packed_qemu(part: Part) -> Qemu:
 
 def turns_by_plugin(plugin: Path, board: Board) -> tuple[str, ...]:
     """Return the options by which the plugin bounds the CPUs' turns."""
-    return ("-plugin", f"{escaped(plugin)},slice={board.turn_instructions}")
+    return ("-plugin", f"{escaped(plugin)},slice={board.turn_instructions or 0}")
+
+
+def with_plugin(
+    plugin: Path,
+    board: Board,
+    *,
+    summary: Path,
+    progress: Path,
+    recording: Recording | None,
+) -> tuple[str, ...]:
+    """Return the options by which the plugin bounds turns, tells and records."""
+    option, turns = turns_by_plugin(plugin, board)
+    words = [turns, f"summary={escaped(summary)}", f"progress={escaped(progress)}"]
+    if recording is not None:
+        words += [
+            f"out={escaped(recording.out)}",
+            f"shift={board.shift}",
+            f"worst={recording.worst}",
+            *(f"window={first}:{last}" for first, last in recording.windows),
+            *(f"{name}={place}" for name, place in recording.places.items()),
+        ]
+    return (option, ",".join(words))
 
 
 def command_line(qemu: Qemu, board: Board, boot: Boot) -> tuple[str, ...]:

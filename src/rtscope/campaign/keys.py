@@ -198,6 +198,12 @@ _CAMPAIGN = (
     ),
     Key("worst", "worst", values.whole(1, 64), "worst wake-ups to keep per CPU"),
     Key(
+        "record",
+        "record",
+        values.flag,
+        "on a virtual board: record the paths to the worst wake-ups",
+    ),
+    Key(
         "deadline_runtime",
         "deadline_runtime_ns",
         values.duration(NS_PER_US, 10 * NS_PER_S, example="50us"),

@@ -85,6 +85,8 @@ class Campaign:
     """Runs with equal inputs must have equal results: the gate of virtual boards."""
     worst: int = 16
     """How many of the worst wake-ups each CPU keeps."""
+    record: bool = True
+    """Virtual boards: record the paths to the worst wake-ups."""
     deadline_runtime_ns: int | None = None
     """SCHED_DEADLINE: the run time reserved per interval; None means half of it."""
     command: tuple[str, ...] = ()

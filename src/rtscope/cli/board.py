@@ -3,7 +3,7 @@
 import json as json_text
 import os
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,14 +11,26 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from rtscope.board.bundle import export_bundle, import_bundle
+from rtscope import __version__
+from rtscope.board.bundle import CAMPAIGN, export_bundle, import_bundle
 from rtscope.board.cache import all_parts, cache_dir
 from rtscope.board.catalogue import Board, board_names, get_board
 from rtscope.board.kernels import kernel_names
 from rtscope.board.packages import lock_text, read_lock
 from rtscope.board.prepare import Prepared, Workshop, cached_lock, prepare_all
+from rtscope.campaign import (
+    Campaign,
+    default_campaign,
+    from_dict,
+    kernels_by_label,
+    load_campaign,
+    to_dict,
+    with_options,
+)
 from rtscope.cli.output import stderr_console, stdout_console
+from rtscope.errors import UsageError
 from rtscope.record import write_atomically
+from rtscope.resultdir import read_campaign
 from rtscope.target.agentfile import agent_file
 from rtscope.units import format_duration, format_size
 
@@ -113,15 +125,24 @@ def export(
     *,
     to: Annotated[Path, typer.Option(help="The file: NAME.tar, or NAME.tar.gz.")],
     kernel: Kernels = None,
-    add: Annotated[
-        list[Path] | None, typer.Option(help="A file to add, such as a campaign.")
+    campaign: Annotated[
+        Path | None,
+        typer.Option(help="What is to be run from it: a file, or a result directory."),
     ] = None,
 ) -> int:
-    """Write everything that a board's results depend on into one file."""
+    """Write everything that a board's results depend on into one file.
+
+    rtscope run --bundle FILE measures from it alone, with the same result.
+    """
     board = get_board(name)
-    prepared = prepare_all(board, _kernels(kernel, board), workshop=_workshop())
-    files = {path.name: path.read_bytes() for path in add or []}
-    digest = export_bundle(to, prepared, files=files)
+    asked = _campaign(campaign, board)
+    if kernel is not None:
+        asked = with_options(asked, kernel=_kernels(kernel, board))
+    names = kernels_by_label(asked.kernels or board.kernels)
+    made = prepare_all(board, list(names.values()), workshop=_workshop())
+    prepared = dict(zip(names, made, strict=True))
+    files = {CAMPAIGN: json_text.dumps(to_dict(asked), sort_keys=True).encode()}
+    digest = export_bundle(to, prepared, files=files, rtscope=__version__)
     sys.stdout.write(f"{digest}  {to}\n")
     return 0
 
@@ -132,12 +153,31 @@ def import_(
     """Put the parts of a bundle into the cache, after checking all of its digests.
 
     A bundle holds programs that run here: import those of people you trust.
+    rtscope run --bundle FILE imports it and measures.
     """
     bundle = import_bundle(file, cache=_workshop().cache, say=_say)
     sys.stdout.write(
         f"{bundle.digest}  {bundle.board.name} with {', '.join(bundle.kernels)}\n"
     )
     return 0
+
+
+def _campaign(path: Path | None, board: Board) -> Campaign:
+    """Return the campaign of a bundle; UsageError if it is of another target."""
+    target = f"virtual:{board.name}"
+    if path is None:
+        return with_options(default_campaign(), target=target)
+    asked = (
+        from_dict(read_campaign(path).get("campaign"), source=str(path / CAMPAIGN))
+        if path.is_dir()
+        else load_campaign(path)
+    )
+    if asked.target not in ("local", target):
+        raise UsageError(f"{path}: measures {asked.target}, not {target}")
+    if asked.qemu is not None:
+        raise UsageError(f"{path}: a QEMU of one's own cannot be part of a bundle")
+    # The bundle itself is the lock.
+    return replace(with_options(asked, target=target), locked=None)
 
 
 def _workshop(*, locked: Path | None = None, upgrade: bool = False) -> Workshop:

@@ -16,7 +16,7 @@ from typing import NoReturn
 import typer
 
 from rtscope import __version__
-from rtscope.cli import board, compare, kernelverify, report, run
+from rtscope.cli import board, compare, kernelverify, report, run, trace
 from rtscope.errors import RtscopeError
 
 INTERRUPTED = 130
@@ -57,7 +57,7 @@ app.command("report")(_exits(report.report))
 app.command("compare")(_exits(compare.compare))
 
 boards = typer.Typer(
-    help="Virtual boards: list, build, and move them between machines.",
+    help="Virtual boards: list, build and move them; what they executed.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -66,6 +66,7 @@ boards.command("show")(_exits(board.show))
 boards.command("build")(_exits(board.build))
 boards.command("export")(_exits(board.export))
 boards.command("import")(_exits(board.import_))
+boards.command("trace")(_exits(trace.trace))
 app.add_typer(boards, name="board")
 
 kernels = typer.Typer(

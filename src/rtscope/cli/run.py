@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from rtscope import __version__
+from rtscope.board.bundle import Bundle
 from rtscope.board.catalogue import get_board
 from rtscope.campaign import (
     Campaign,
@@ -22,7 +23,7 @@ from rtscope.campaign import (
     with_options,
     with_places,
 )
-from rtscope.cli import gate, verdict, words
+from rtscope.cli import bundled, gate, verdict, words
 from rtscope.cli.boardview import BoardView
 from rtscope.cli.live import LiveView
 from rtscope.cli.output import Format, print_report, stderr_console, write_page
@@ -145,6 +146,17 @@ def run(
             min=1, help="Virtual boards at once; fewer leave CPUs to your other work."
         ),
     ] = None,
+    record: Annotated[
+        bool | None,
+        typer.Option(
+            "--record/--no-record",
+            help="The paths to the worst wake-ups of a virtual board; on by default.",
+        ),
+    ] = None,
+    bundle: Annotated[
+        Path | None,
+        typer.Option(help="Run what rtscope board export wrote, from that alone."),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Directory for the results.")] = None,
     resume: Annotated[
         Path | None, typer.Option(help="Go on with an interrupted campaign.")
@@ -183,6 +195,7 @@ def run(
         "storage_dir": storage_dir,
         "command": words.command_words(command),
         "worst": worst,
+        "record": record,
     }
     if resume is not None:
         asked = [name for name, value in options.items() if value is not None]
@@ -196,10 +209,14 @@ def run(
                 )
             )
         stored = _stored(identical_to)
-        work = _open(resume, yes=yes, jobs=jobs)
+        from_bundle = bundled.imported(bundle)
+        work = _open(resume, from_bundle, yes=yes, jobs=jobs)
     else:
         stored = _stored(identical_to)
-        work = _begin(_campaign(campaign_file, options), out, jobs=jobs)
+        from_bundle = bundled.imported(bundle)
+        written = _written(campaign_file, from_bundle, yes=yes)
+        campaign = with_places(with_options(written, **options), Path.cwd())
+        work = _begin(campaign, out, from_bundle, jobs=jobs)
     status = _measure(work, Format.JSON if json else Format.TABLE)
     if stored is None and not work.campaign.require_identical:
         return status
@@ -218,27 +235,41 @@ class _Work:
     typed: tuple[str, ...]
 
 
-def _campaign(file: Path | None, options: dict[str, Any]) -> Campaign:
-    written = default_campaign()
+def _written(file: Path | None, bundle: Bundle | None, *, yes: bool) -> Campaign:
+    """Return the campaign before options: of a file, of a bundle, or the usual one."""
     if file is not None:
-        written = with_places(load_campaign(file), file.parent)
-    return with_places(with_options(written, **options), Path.cwd())
+        return with_places(load_campaign(file), file.parent)
+    if bundle is None:
+        return default_campaign()
+    campaign = bundled.campaign_of(bundle)
+    if campaign.command and not yes:
+        _ask(campaign)
+    return campaign
 
 
-def _begin(campaign: Campaign, out: Path | None, *, jobs: int | None) -> _Work:
+def _begin(
+    campaign: Campaign, out: Path | None, bundle: Bundle | None, *, jobs: int | None
+) -> _Work:
     typed = words.typed_words()
     _check_target(campaign, jobs)
     where = out or Path(datetime.now().strftime("rtscope-%Y%m%d-%H%M%S"))
     refuse_used(where)
     plan = make_plan(campaign)
-    ready = _ready(plan, campaign, typed, jobs=jobs)
+    ready = _ready(plan, campaign, typed, bundle, jobs=jobs)
     store = create(where, to_dict(campaign), command=typed, rtscope=__version__)
     return _Work(campaign, plan, ready, store, typed)
 
 
 def _ready(
-    plan: Plan, campaign: Campaign, typed: tuple[str, ...], *, jobs: int | None
+    plan: Plan,
+    campaign: Campaign,
+    typed: tuple[str, ...],
+    bundle: Bundle | None,
+    *,
+    jobs: int | None,
 ) -> Ready | None:
+    if bundle is not None:
+        bundled.check(bundle, campaign)
     if campaign.board is None:
         return None
     talk = stderr_console()
@@ -248,6 +279,7 @@ def _ready(
         command=typed,
         jobs=jobs,
         talk=lambda text: talk.print(text, markup=False),
+        bundle=bundle,
     )
 
 
@@ -259,7 +291,7 @@ def _stored(path: Path | None) -> list[RunRecord] | None:
     return stored
 
 
-def _open(path: Path, *, yes: bool, jobs: int | None) -> _Work:
+def _open(path: Path, bundle: Bundle | None, *, yes: bool, jobs: int | None) -> _Work:
     document = read_campaign(path)
     campaign = from_dict(document.get("campaign"), source=str(path / "campaign.json"))
     if campaign.command and not yes:
@@ -269,7 +301,7 @@ def _open(path: Path, *, yes: bool, jobs: int | None) -> _Work:
     store = ResultDir(path)
     _check_target(campaign, jobs)
     plan = remaining(make_plan(campaign), store.done_ids())
-    ready = _ready(plan, campaign, typed, jobs=jobs)
+    ready = _ready(plan, campaign, typed, bundle, jobs=jobs)
     if ready is not None:
         refuse_other_inputs(ready, store.records())
     return _Work(campaign, plan, ready, store, typed)

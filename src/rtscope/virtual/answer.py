@@ -19,6 +19,7 @@ from rtscope.target.agentreader import content_of
 from rtscope.virtual.boot import Booted
 from rtscope.virtual.inputs import Asked, inputs_of
 from rtscope.virtual.reason import oom_kills
+from rtscope.virtual.symbols import module_addresses
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,13 @@ class FilesRead:
         return found
 
 
-def record_of(asked: Asked, prepared: Prepared, booted: Booted) -> RunRecord:
+def record_of(
+    asked: Asked,
+    prepared: Prepared,
+    booted: Booted,
+    *,
+    trace: Mapping[str, Any],
+) -> RunRecord:
     """Build the record; BoardError or MeasurementError if the board did not measure."""
     seen = _observed(booted)
     if seen.hello is None or seen.result is None:
@@ -64,7 +71,7 @@ def record_of(asked: Asked, prepared: Prepared, booted: Booted) -> RunRecord:
         load=_load_seen(asked, prepared, booted),
         cpus=(),
         kernel_digest=prepared.kernel.digest,
-        extra={"virtual": _virtual(asked, prepared, booted)},
+        extra={"virtual": {**_virtual(asked, prepared, booted), "trace": dict(trace)}},
     )
     record = assemble(measured)
     return replace(record, caveats=gravest_first(_caveats(record)))
@@ -141,6 +148,7 @@ def _virtual(asked: Asked, prepared: Prepared, booted: Booted) -> dict[str, Any]
         "parts": {part.name: part.digest for part in prepared.parts},
         "plugin_digest": booted.plugin_digest,
         "disk": booted.files.get("disk", b"").decode("ascii", "replace").strip(),
+        "modules": module_addresses(booted.files.get("modules", b"")),
         "counts": dict(booted.counts),
         "leaves_out": list(board.leaves_out),
     }

@@ -7,14 +7,14 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rtscope import process
 from rtscope.board.initrd import Job
 from rtscope.board.prepare import Prepared, write_initrd
-from rtscope.board.qemu import Boot, command_line, escaped, turns_by_plugin
+from rtscope.board.qemu import Boot, Recording, command_line, with_plugin
 from rtscope.board.results import read_results
 from rtscope.errors import BoardError
 from rtscope.filereader import FileReader
@@ -22,11 +22,20 @@ from rtscope.virtual.hostroom import available_bytes
 from rtscope.virtual.patience import Patience, Progress, read_progress, watch
 from rtscope.virtual.reason import Evidence, reason
 
-PLUGIN = Path(__file__).parent.parent / "plugins" / "rtscope-plugin.so"
-
 LOOK_S = 0.1
 
 STDERR_BYTES = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class ToRecord:
+    """Which paths a boot records; what the guest does is the same with any of it."""
+
+    worst: int
+    """How many of the worst wake-ups of all CPUs."""
+    windows: tuple[tuple[int, int], ...] = ()
+    """Instruction counts, first and last, ascending: everything between them."""
+    places: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +49,8 @@ class Booted:
     initrd_digest: str
     plugin_digest: str
     host_seconds: float
+    stream: bytes | None = None
+    """The recorded paths, if they were asked for and the plugin wrote them."""
 
 
 def boot(
@@ -50,6 +61,7 @@ def boot(
     patience: Patience,
     stopped: Callable[[], bool],
     hear: Callable[[Progress], None] = lambda _progress: None,
+    record: ToRecord | None = None,
 ) -> Booted:
     """
     Boot once and return what the board sent.
@@ -61,9 +73,9 @@ def boot(
     with _folder() as name:
         folder = Path(name)
         digest = _write(folder / "initrd", prepared, job)
-        summary = folder / "summary.json"
+        summary, stream = folder / "summary.json", folder / "stream"
         argv = command_line(
-            prepared.qemu, prepared.board, _boot(prepared, folder, seed, summary)
+            prepared.qemu, prepared.board, _boot(prepared, folder, seed, record)
         )
         began = time.monotonic()
         ended = _run(argv, folder, patience=patience, stopped=stopped, hear=hear)
@@ -77,8 +89,9 @@ def boot(
             files=files,
             counts=json.loads(summary.read_text()) if summary.exists() else {},
             initrd_digest=digest,
-            plugin_digest=hashlib.sha256(PLUGIN.read_bytes()).hexdigest(),
+            plugin_digest=hashlib.sha256(prepared.plugin.read_bytes()).hexdigest(),
             host_seconds=round(time.monotonic() - began, 3),
+            stream=stream.read_bytes() if stream.exists() else None,
         )
 
 
@@ -102,18 +115,28 @@ def _write(path: Path, prepared: Prepared, job: Job) -> str:
         ) from error
 
 
-def _boot(prepared: Prepared, folder: Path, seed: int, summary: Path) -> Boot:
-    if not PLUGIN.is_file():
-        raise BoardError("the plugin for QEMU is not built: run make plugin")
-    option, value = turns_by_plugin(PLUGIN, prepared.board)
-    told = f"summary={escaped(summary)},progress={escaped(folder / 'progress')}"
+def _boot(prepared: Prepared, folder: Path, seed: int, record: ToRecord | None) -> Boot:
+    recording = None
+    if record is not None:
+        recording = Recording(
+            out=folder / "stream",
+            worst=record.worst,
+            windows=record.windows,
+            places=record.places,
+        )
     return Boot(
         kernel=prepared.kernel.image,
         initrd=folder / "initrd",
         console=folder / "console",
         results=folder / "results",
         seed=seed,
-        turns=(option, f"{value},{told}"),
+        turns=with_plugin(
+            prepared.plugin,
+            prepared.board,
+            summary=folder / "summary.json",
+            progress=folder / "progress",
+            recording=recording,
+        ),
     )
 
 

@@ -78,6 +78,8 @@ def job_of(
     ]
     if load_argv:
         lines += ["kill $load 2>/dev/null", "wait $load"]
+    # Where modules lie is needed to name what the plugin saw of them.
+    after.append("cat /proc/modules >/out/modules 2>/dev/null")
     return Job("\n".join([*lines, *after, "exit $status"]) + "\n", disk=True)
 
 

@@ -4,20 +4,20 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
-from rtscope import facts
 from rtscope.board.prepare import Prepared
-from rtscope.errors import BoardError
+from rtscope.errors import BoardError, ContractError
 from rtscope.execute import Event, RunBegins, RunEnds
 from rtscope.record import RunRecord
 from rtscope.resultdir import ResultDir
 from rtscope.virtual.answer import record_of
-from rtscope.virtual.boot import boot
+from rtscope.virtual.boot import ToRecord, boot
 from rtscope.virtual.inputs import Asked
-from rtscope.virtual.job import job_of
 from rtscope.virtual.patience import Patience, Progress
-from rtscope.virtual.ready import Ready
+from rtscope.virtual.ready import Ready, job_for
+from rtscope.virtual.stream import FILE, pack
 
 LOOK_S = 0.5
 
@@ -43,6 +43,7 @@ class BoardProgress:
 class _Desk:
     """What the boots of a campaign share with the one that waits for them."""
 
+    store: ResultDir
     halt: threading.Event = field(default_factory=threading.Event)
     running: dict[str, BoardProgress] = field(default_factory=dict)
 
@@ -55,7 +56,7 @@ def execute_on_board(
 
     Raises BoardError if a board does not measure.
     """
-    desk = _Desk()
+    desk = _Desk(store)
     with ThreadPoolExecutor(max_workers=ready.at_once) as pool:
         waiting = {
             pool.submit(_measure, asked, prepared, desk): number
@@ -90,14 +91,6 @@ def _as_done(
 
 def _measure(asked: Asked, prepared: Prepared, desk: _Desk) -> RunRecord:
     run = asked.run
-    job = job_of(
-        run,
-        asked.campaign,
-        load_argv=asked.load.argv,
-        facts=facts.paths(),
-        seed=asked.seed,
-        memory_limit_bytes=asked.load.memory_limit_bytes,
-    )
     began = time.monotonic()
 
     def hear(progress: Progress | None) -> None:
@@ -108,14 +101,30 @@ def _measure(asked: Asked, prepared: Prepared, desk: _Desk) -> RunRecord:
     try:
         booted = boot(
             prepared,
-            job,
+            job_for(asked),
             seed=asked.seed,
             patience=Patience(run.duration_ns, warmup_ns),
             stopped=desk.halt.is_set,
             hear=hear,
+            record=ToRecord(asked.campaign.worst) if asked.campaign.record else None,
         )
     except BoardError as error:
         raise BoardError(f"{run.id}: {error}") from error
     finally:
         desk.running.pop(run.id, None)
-    return record_of(asked, prepared, booted)
+    trace = _keep_stream(booted.stream, asked, desk.store)
+    return record_of(asked, prepared, booted, trace=trace)
+
+
+def _keep_stream(raw: bytes | None, asked: Asked, store: ResultDir) -> dict[str, Any]:
+    """Lay the stream beside the record to come; return what the record says of it."""
+    if not asked.campaign.record:
+        return {"why": "--no-record"}
+    if raw is None:
+        return {"why": "the plugin wrote no stream"}
+    try:
+        content, note = pack(raw, name=FILE)
+    except ContractError as error:
+        return {"why": str(error)}
+    store.attach(asked.run.id, FILE, content)
+    return asdict(note)

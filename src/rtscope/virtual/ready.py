@@ -5,13 +5,16 @@ Whatever can be refused is refused here, so that no result directory is made for
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from rtscope import facts
+from rtscope.board.bundle import Bundle, prepare_bundle
 from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import Board, get_board
+from rtscope.board.initrd import Job
 from rtscope.board.packages import read_lock
 from rtscope.board.prepare import Prepared, Workshop, prepare_all
 from rtscope.campaign import Campaign, kernels_by_label
@@ -30,7 +33,7 @@ from rtscope.target.agentfile import agent_file
 from rtscope.units import parse_size
 from rtscope.virtual.hostroom import HostRoom, at_once, available_bytes
 from rtscope.virtual.inputs import Asked
-from rtscope.virtual.job import DISK, METRICS, SCRATCH
+from rtscope.virtual.job import DISK, METRICS, SCRATCH, job_of
 
 DISK_BYTES = 128 << 20
 """What a load may count on; the disk in memory is larger."""
@@ -55,9 +58,10 @@ def get_ready(
     command: tuple[str, ...],
     talk: Callable[[str], None],
     jobs: int | None = None,
+    bundle: Bundle | None = None,
 ) -> Ready:
     """
-    Return what runs the plan on its board.
+    Return what runs the plan on its board; from a bundle's own board and parts alone.
 
     At most `jobs` boards run at once; without it as many as there are CPUs, if they fit
     into the free memory. Raises UsageError for what is wrong with the campaign or its
@@ -65,12 +69,39 @@ def get_ready(
     """
     if not plan.runs:
         return Ready(())
-    board = get_board(campaign.board or "")
+    board = bundle.board if bundle else get_board(campaign.board or "")
     room = HostRoom(len(os.sched_getaffinity(0)), available_bytes(FileReader()))
     bound = at_once(room, board, asked=jobs, runs=len(plan.runs))
-    asked = [_asked(run, campaign, board, command) for run in plan.runs]
-    paths = kernels_by_label(campaign.kernels)
+    asked = [asked_of(run, campaign, board, command) for run in plan.runs]
     labels = list(dict.fromkeys(_label(run, board) for run in plan.runs))
+    prepared = (
+        _of_bundle(bundle, labels)
+        if bundle
+        else _made(campaign, board, labels, talk=talk)
+    )
+    if bound.said:
+        talk(bound.said)
+    runs = tuple((one, prepared[_label(one.run, board)]) for one in asked)
+    return Ready(runs, at_once=bound.boards)
+
+
+def _of_bundle(bundle: Bundle, labels: Sequence[str]) -> Mapping[str, Prepared]:
+    prepared = prepare_bundle(bundle, cache=cache_dir(os.environ))
+    if missing := [label for label in labels if label not in prepared]:
+        raise UsageError(
+            f"the bundle has no kernel {', '.join(missing)}, but {', '.join(prepared)}"
+        )
+    return prepared
+
+
+def _made(
+    campaign: Campaign,
+    board: Board,
+    labels: Sequence[str],
+    *,
+    talk: Callable[[str], None],
+) -> Mapping[str, Prepared]:
+    paths = kernels_by_label(campaign.kernels)
     shop = Workshop(
         cache=cache_dir(os.environ),
         agent=agent_file,
@@ -83,11 +114,7 @@ def get_ready(
         workshop=shop,
         own_qemu=Path(campaign.qemu) if campaign.qemu else None,
     )
-    prepared = dict(zip(labels, made, strict=True))
-    if bound.said:
-        talk(bound.said)
-    runs = tuple((one, prepared[_label(one.run, board)]) for one in asked)
-    return Ready(runs, at_once=bound.boards)
+    return dict(zip(labels, made, strict=True))
 
 
 def refuse_other_inputs(ready: Ready, records: Iterable[RunRecord]) -> None:
@@ -112,9 +139,10 @@ def _label(run: Run, board: Board) -> str:
     return run.kernel or board.kernels[0]
 
 
-def _asked(
+def asked_of(
     run: Run, campaign: Campaign, board: Board, command: tuple[str, ...]
 ) -> Asked:
+    """Return what a run is asked to be, its load as a command for this board."""
     seed = run.seed or 0
     return Asked(
         run=run,
@@ -123,6 +151,18 @@ def _asked(
         load=_load(run, campaign, board),
         seed=seed,
         started=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def job_for(asked: Asked) -> Job:
+    """Return what the board does in a run."""
+    return job_of(
+        asked.run,
+        asked.campaign,
+        load_argv=asked.load.argv,
+        facts=facts.paths(),
+        seed=asked.seed,
+        memory_limit_bytes=asked.load.memory_limit_bytes,
     )
 
 

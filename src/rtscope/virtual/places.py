@@ -1,0 +1,41 @@
+"""
+Where a kernel keeps its current task and its preemption count, for the plugin. Pure.
+
+* riscv64: `tp` is the task, whose first member is thread_info: flags, then the count
+  (arch/riscv/include/asm/thread_info.h, the same from Linux 5.x to 6.12).
+* arm64: SP_EL0 is the task; in its thread_info the count follows the flags and, with
+  CONFIG_ARM64_SW_TTBR0_PAN, the saved ttbr0.
+* x86-64: variables of each CPU, reached by gs: `pcpu_hot` (6.2 to 6.14: task, then
+  count), before and after that `current_task` and `__preempt_count`.
+"""
+
+from collections.abc import Mapping
+
+from rtscope.symbols import SymbolTable
+
+_SAVED_TTBR0 = "CONFIG_ARM64_SW_TTBR0_PAN=y"
+_LONG = 8
+
+
+def places_of(arch: str, *, config: str, symbols: SymbolTable) -> dict[str, str]:
+    """Return places as in `plugin/options.h`; none for what is not known."""
+    match arch:
+        case "riscv64":
+            return {"task": "tp", "preempt": f"tp@{_LONG}:4"}
+        case "aarch64" if config:
+            count = 2 * _LONG if _SAVED_TTBR0 in config.splitlines() else _LONG
+            return {"task": "SP_EL0", "preempt": f"SP_EL0@{count}:4"}
+        case "x86_64":
+            return _x86_64(symbols.values)
+        case _:
+            return {}
+
+
+def _x86_64(values: Mapping[str, int]) -> dict[str, str]:
+    hot = values.get("pcpu_hot")
+    if hot is not None:
+        return {"task": f"gs_base@{hot}", "preempt": f"gs_base@{hot + _LONG}:4"}
+    task, count = values.get("current_task"), values.get("__preempt_count")
+    if task is None or count is None:
+        return {}
+    return {"task": f"gs_base@{task}", "preempt": f"gs_base@{count}:4"}

@@ -1,0 +1,91 @@
+"""Where a run's record and its recorded paths lie, and the symbols for them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rtscope.errors import RtscopeError, UsageError
+from rtscope.record import RunRecord
+from rtscope.resultdir import RECORD, ResultDir, read_record
+from rtscope.symbols import NO_SYMBOLS, SymbolTable
+from rtscope.trace import Trace
+from rtscope.virtual.replay import prepared_again, virtual_of
+from rtscope.virtual.stream import AGAIN, note_of, read_stream
+from rtscope.virtual.symbols import find_symbols, read_symbols
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A record of a virtual board and the directory that it lies in."""
+
+    record: RunRecord
+    directory: Path
+
+    @property
+    def max_ns(self) -> int:
+        """The latest wake-up."""
+        return max((t.max_ns or 0 for t in self.record.result.threads), default=0)
+
+
+def open_recorded(path: Path, run_id: str | None = None) -> Recorded:
+    """
+    Return one run of a campaign's directory, of a run's, or of a file.
+
+    Without `run_id`, of several that with the latest wake-up. Raises UsageError where
+    nothing is, or nothing of a virtual board.
+    """
+    found = [Recorded(read_record(file), file.parent) for file in _files(path)]
+    if run_id is not None:
+        names = [one.record.run.id for one in found]
+        found = [one for one in found if one.record.run.id == run_id]
+        if not found:
+            raise UsageError(f"{path}: no run {run_id!r}; runs: {', '.join(names)}")
+    virtual = [one for one in found if "virtual" in one.record.extra]
+    if not virtual:
+        virtual_of(found[0].record)  # says why
+    return max(virtual, key=lambda one: one.max_ns)
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    if (path / RECORD).is_file():
+        return [path / RECORD]
+    found = [path / "runs" / name / RECORD for name in ResultDir(path).done_ids()]
+    if not found:
+        raise UsageError(f"{path}: no record in it; rtscope run writes runs/*/{RECORD}")
+    return sorted(found)
+
+
+def stream_of(recorded: Recorded) -> Trace:
+    """Return the paths that the run itself recorded; see `note_of`, `read_stream`."""
+    name = recorded.record.run.id
+    note = note_of(virtual_of(recorded.record), name=name)
+    return read_stream(recorded.directory / note.file, sha256=note.sha256)
+
+
+def second_stream_of(recorded: Recorded) -> Path:
+    """Return where a second pass of this run keeps what it recorded."""
+    return recorded.directory / AGAIN
+
+
+def symbols_of(
+    recorded: Recorded, *, cache: Path, say: Callable[[str], None]
+) -> SymbolTable:
+    """
+    Return the symbols of the kernel; if they cannot be had, say why and return none.
+
+    A packaged kernel is booted once for them.
+    """
+    virtual = virtual_of(recorded.record)
+    digest, modules = str(virtual["kernel_digest"]), virtual.get("modules", {})
+    found = find_symbols(cache, digest, modules=modules)
+    if found is not None:
+        return found
+    try:
+        prepared = prepared_again(recorded.record, cache=cache)
+        read_symbols(prepared, cache=cache, say=say)
+    except RtscopeError as error:
+        say(f"addresses instead of names: {error}")
+        return NO_SYMBOLS
+    return find_symbols(cache, digest, modules=modules) or NO_SYMBOLS

@@ -1,0 +1,169 @@
+"""
+A second pass of a recorded run: the same inputs, so the same run, recording more.
+
+The parts are found by their digests in the record, never built anew; a pass whose
+result is not that of the record is refused: its paths would be those of another run.
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rtscope.board.catalogue import get_board
+from rtscope.board.prepare import Prepared, assemble
+from rtscope.campaign import from_dict
+from rtscope.contract import AgentResult, parse_line, result_digest
+from rtscope.errors import BoardError, MeasurementError, UsageError
+from rtscope.record import RunRecord
+from rtscope.trace import Section, SectionKind, Trace, parse_trace
+from rtscope.virtual.boot import Booted, ToRecord, boot
+from rtscope.virtual.patience import Patience
+from rtscope.virtual.places import places_of
+from rtscope.virtual.ready import asked_of, job_for
+from rtscope.virtual.symbols import find_symbols, parts_by_digest
+
+MAX_WINDOW_INSTRUCTIONS = 20_000_000
+"""Of all windows together: 40 ms of virtual time, at most some 300 MB of records."""
+
+MAX_WINDOWS = 64
+
+Window = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Again:
+    """What a second pass recorded."""
+
+    raw: bytes
+    trace: Trace
+    untold: tuple[str, ...]
+    """What windows do not tell, because it is not known where this kernel keeps it."""
+
+
+def prepared_again(record: RunRecord, *, cache: Path) -> Prepared:
+    """Return what booted then; BoardError if a part of it is gone."""
+    virtual = virtual_of(record)
+    board = get_board(str(virtual["board"]))
+    parts = parts_by_digest(cache, virtual["parts"])
+    return assemble(board, str(virtual["kernel"]), parts=parts)
+
+
+def virtual_of(record: RunRecord) -> dict[str, Any]:
+    """Return what a record says of its virtual board; UsageError if it has none."""
+    virtual = record.extra.get("virtual")
+    if not isinstance(virtual, dict):
+        raise UsageError(
+            f"{record.run.id}: measured on {record.run.target}: only a virtual board "
+            "records what it executed"
+        )
+    return virtual
+
+
+def windows_around(sections: Sequence[Section], count: int) -> tuple[Window, ...]:
+    """
+    Return windows from well before the expiry of the `count` worst wake-ups to their
+    marks, merged where they overlap; those of the worst that fit the limit.
+    """
+    worst = [s for s in sections if s.kind is SectionKind.WORST]
+    chosen: list[Window] = []
+    for section in worst[:count]:
+        more = _merge([*chosen, (section.first, section.last)])
+        if _width(more) > MAX_WINDOW_INSTRUCTIONS:
+            break
+        chosen = more
+    return tuple(chosen)
+
+
+def record_again(
+    record: RunRecord,
+    *,
+    windows: Sequence[Window],
+    cache: Path,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Again:
+    """
+    Boot once more with the inputs of a record, and record these windows too.
+
+    Windows are instruction counts, first and last. Raises UsageError for windows that
+    cannot be, BoardError if the inputs are gone or gave another result.
+    """
+    _check(windows)
+    prepared = prepared_again(record, cache=cache)
+    campaign = from_dict(record.campaign, source=record.run.id)
+    asked = asked_of(record.run, campaign, prepared.board, record.command)
+    places = _places(prepared, cache) if windows else {}
+    warmup_ns = campaign.settling_ns + campaign.warmup_ns
+    booted = boot(
+        prepared,
+        job_for(asked),
+        seed=asked.seed,
+        patience=Patience(record.run.duration_ns, warmup_ns),
+        stopped=stopped,
+        record=ToRecord(campaign.worst, windows=tuple(windows), places=places),
+    )
+    _refuse_another(record, booted)
+    if booted.stream is None:
+        raise BoardError(f"{record.run.id}: the plugin wrote no stream")
+    untold = tuple(name for name in ("task", "preempt") if name not in places)
+    return Again(booted.stream, parse_trace(booted.stream), untold if windows else ())
+
+
+def _places(prepared: Prepared, cache: Path) -> dict[str, str]:
+    config = prepared.kernel.config
+    symbols = find_symbols(cache, prepared.kernel.digest, modules={})
+    if symbols is None:
+        return {}
+    text = config.read_text("utf-8", "replace") if config else ""
+    return places_of(prepared.board.arch, config=text, symbols=symbols)
+
+
+def _refuse_another(record: RunRecord, booted: Booted) -> None:
+    lines = [
+        parse_line(line) for line in booted.files.get("measure.jsonl", b"").splitlines()
+    ]
+    results = [line for line in lines if isinstance(line, AgentResult)]
+    if results and result_digest(results[-1].threads) == record.result_digest:
+        return
+    why = "its digest is another"
+    if booted.initrd_digest != virtual_of(record)["initrd_digest"]:
+        why = (
+            f"this rtscope gives the board another job than {record.rtscope} did; "
+            "use the version that wrote the record"
+        )
+    raise MeasurementError(
+        f"{record.run.id}: the second pass was not the same run: {why}"
+    )
+
+
+def _check(windows: Sequence[Window]) -> None:
+    for first, last in windows:
+        if not 0 <= first <= last < 1 << 47:
+            raise UsageError(
+                f"--window {first}:{last}: write FIRST:LAST, the lower first"
+            )
+    if len(windows) > MAX_WINDOWS:
+        raise UsageError(f"{len(windows)} windows are more than {MAX_WINDOWS}")
+    ordered = all(a[1] < b[0] for a, b in itertools.pairwise(windows))
+    if not ordered:
+        raise UsageError("windows must be in ascending order and must not overlap")
+    if _width(windows) > MAX_WINDOW_INSTRUCTIONS:
+        raise UsageError(
+            f"windows of {_width(windows):,} instructions are too much to keep: "
+            f"{MAX_WINDOW_INSTRUCTIONS:,} are the most"
+        )
+
+
+def _width(windows: Sequence[Window]) -> int:
+    return sum(last - first for first, last in windows)
+
+
+def _merge(windows: Sequence[Window]) -> list[Window]:
+    merged: list[Window] = []
+    for first, last in sorted(windows):
+        if merged and first <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+        else:
+            merged.append((first, last))
+    return merged

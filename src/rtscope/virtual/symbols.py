@@ -1,0 +1,120 @@
+"""
+Symbols of a board's kernel: its System.map, or what the kernel itself tells once.
+
+The System.map of a packaged kernel is a stub. Its /proc/kallsyms is read in the guest
+by one boot of its own and kept in the cache as a part, found by the kernel's digest;
+`nokaslr` keeps it true for every boot. Modules are shifted to where the run had them.
+"""
+
+import gzip
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rtscope.board.cache import Part, all_parts, build_part, find_part, locked, part_key
+from rtscope.board.initrd import Job
+from rtscope.board.kernels import IMAGE, SYMBOLS
+from rtscope.board.prepare import Prepared
+from rtscope.errors import BoardError
+from rtscope.symbols import MAX_SYMBOLS_BYTES, SymbolTable, parse_symbols
+from rtscope.virtual.boot import boot
+from rtscope.virtual.patience import Patience
+
+RECIPE = 1
+"""Counts up when what is kept changes."""
+
+KALLSYMS = "kallsyms.gz"
+MODULES = "modules"
+
+# The modules are those of the disk, which every run inserts.
+_SCRIPT = f"cat /proc/kallsyms >/out/kallsyms\ncat /proc/modules >/out/{MODULES}\n"
+_BOOT_NS = 120 * 1_000_000_000
+"""Virtual time for a boot and some 10 MB by the port for results."""
+
+
+def find_symbols(
+    cache: Path, kernel_digest: str, *, modules: Mapping[str, str]
+) -> SymbolTable | None:
+    """
+    Return the symbols of a kernel by the digest of its image; None if they are unknown.
+
+    `modules` says where a run had them: name and address, as in /proc/modules.
+    """
+    for part in all_parts(cache):
+        files = part.manifest["files"]
+        if files.get(IMAGE, {}).get("sha256") == kernel_digest and SYMBOLS in files:
+            return parse_symbols(part.file(SYMBOLS).read_text("ascii", "replace"))
+    found = find_part(cache, _name(kernel_digest), part_key(_inputs(kernel_digest)))
+    return _of_part(found, modules) if found else None
+
+
+def read_symbols(
+    prepared: Prepared, *, cache: Path, say: Callable[[str], None]
+) -> None:
+    """
+    Boot once and keep what the kernel tells of itself.
+
+    Raises BoardError if the board does not boot or its kernel does not tell.
+    """
+    digest = prepared.kernel.digest
+
+    def build(work: Path) -> Mapping[str, Any]:
+        say(f"reading the symbols of {prepared.kernel.name}: one boot, once")
+        booted = boot(
+            prepared,
+            Job(_SCRIPT, disk=True),
+            seed=1,
+            patience=Patience(duration_ns=0, boot_ns=_BOOT_NS),
+            stopped=lambda: False,
+        )
+        text = booted.files.get("kallsyms", b"")
+        if not text:
+            raise BoardError(
+                f"{prepared.kernel.name}: has no /proc/kallsyms; build a kernel with "
+                "CONFIG_KALLSYMS, or keep its System.map"
+            )
+        parse_symbols(text.decode("ascii", "replace"))
+        (work / KALLSYMS).write_bytes(gzip.compress(text, mtime=0))
+        (work / MODULES).write_bytes(booted.files.get(MODULES, b""))
+        return {"kernel": prepared.kernel.name, "release": prepared.kernel.release}
+
+    with locked(cache, say=say):
+        build_part(cache, _name(digest), inputs=_inputs(digest), build=build)
+
+
+def module_addresses(listing: bytes) -> dict[str, str]:
+    """Return where each module lies, from /proc/modules."""
+    rows = [line.split() for line in listing.decode("ascii", "replace").splitlines()]
+    return {row[0]: row[5] for row in rows if len(row) >= 6}
+
+
+def parts_by_digest(cache: Path, digests: Mapping[str, str]) -> Sequence[Part]:
+    """Return parts of exactly these digests, by name; BoardError names what is gone."""
+    there = {(part.name, part.digest): part for part in all_parts(cache)}
+    wanted = digests.items()
+    if gone := sorted(name for name, digest in wanted if (name, digest) not in there):
+        raise BoardError(
+            f"{', '.join(gone)}: not in {cache} as it was then; a bundle of that time "
+            "has it: rtscope board import FILE"
+        )
+    return [there[item] for item in wanted]
+
+
+def _of_part(part: Part, modules: Mapping[str, str]) -> SymbolTable:
+    with gzip.open(part.file(KALLSYMS)) as file:
+        text = file.read(MAX_SYMBOLS_BYTES).decode("ascii", "replace")
+    then = module_addresses(part.file(MODULES).read_bytes())
+    moved = {
+        name: int(modules[name], 16) - int(address, 16)
+        for name, address in then.items()
+        if name in modules
+    }
+    return parse_symbols(text, moved=moved)
+
+
+def _name(kernel_digest: str) -> str:
+    return f"symbols-{kernel_digest[:12]}"
+
+
+def _inputs(kernel_digest: str) -> dict[str, object]:
+    return {"kernel": kernel_digest, "recipe": RECIPE}

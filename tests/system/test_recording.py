@@ -1,0 +1,79 @@
+"""A board that records its worst paths: nothing changes, and they can be listed."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from rig import Done, rtscope
+
+from rtscope.resultdir import open_records
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(
+        shutil.which("apt-get") is None, reason="needs apt to fetch QEMU and kernels"
+    ),
+]
+
+RUN = ("run", "--target", "virtual:jh7110", "--kernel", "jh7110-6.12-rt")
+SHORT = (
+    *("--load", "idle", "--duration", "1s", "--interval", "1ms"),
+    *("--warmup", "0s", "--settle", "0s"),
+)
+
+PATIENCE_S = 400.0
+
+
+def finished(*words: str | Path, env: Mapping[str, str] | None = None) -> Done:
+    with rtscope(*words, env=env) as program:
+        done = program.finish(PATIENCE_S)
+    assert done.status == 0, done.stderr
+    return done
+
+
+def test_recording_changes_no_result_and_a_second_pass_tells_more(
+    tmp_path: Path,
+) -> None:
+    with_it, without = tmp_path / "with", tmp_path / "without"
+    finished(*RUN, *SHORT, "--out", with_it)
+    finished(*RUN, *SHORT, "--no-record", "--out", without)
+
+    (recorded,), (plain,) = open_records(with_it), open_records(without)
+    assert recorded.result_digest == plain.result_digest
+    worst_ns = max(t.max_ns or 0 for t in recorded.result.threads)
+
+    (first,) = json.loads(finished("board", "trace", with_it, "--json").stdout)
+    assert first["latency_ns"] == worst_ns
+    assert (first["cut"], first["left_out"], first["unnamed"]) == (False, False, 0)
+    called = {step["what"] for step in first["steps"]}
+    assert {"hrtimer_interrupt", "__schedule", "(user space)"} <= called
+    assert first["steps"][-1]["kind"] == "mark"
+
+    again = finished("board", "trace", with_it, "--again", "--json")
+    (second,) = json.loads(again.stdout)
+    assert second["functions"] == first["functions"]
+    assert {"task", "preempt"} <= {step["kind"] for step in second["steps"]}
+
+    words = finished("board", "trace", with_it, "--limit", "10").stdout.decode()
+    assert "Worst wake-up 1" in words
+
+
+def test_a_bundle_alone_gives_the_same_result_with_an_empty_cache(
+    tmp_path: Path,
+) -> None:
+    here, there, bundle = tmp_path / "here", tmp_path / "there", tmp_path / "b.tar"
+    finished(*RUN, *SHORT, "--out", here)
+    finished("board", "export", "jh7110", "--campaign", here, "--to", bundle)
+    # Neither apt nor a compiler: nothing can be fetched or built.
+    bare = tmp_path / "bin"
+    bare.mkdir()
+    (bare / "env").symlink_to(str(shutil.which("env")))
+    env = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PATH": str(bare)}
+
+    finished("run", "--bundle", bundle, "--out", there, env=env)
+
+    (one,), (two,) = open_records(here), open_records(there)
+    assert two.result_digest == one.result_digest
+    assert two.extra["virtual"]["parts"] == one.extra["virtual"]["parts"]
