@@ -1,0 +1,119 @@
+"""
+How results and host time of a virtual board change with the length of its CPUs' turns.
+
+Boots the same board once for each length, with nothing else changed, and prints a table
+of docs/explanation/turn-length.md. No turn reaches the last length: QEMU ends each when
+the guest's next timer is due, as if nothing bounded it.
+"""
+
+import argparse
+import os
+import resource
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from rtscope.board.cache import cache_dir
+from rtscope.board.catalogue import Board, get_board
+from rtscope.board.initrd import Job
+from rtscope.board.prepare import Workshop, prepare
+from rtscope.contract import AgentResult, parse_line
+from rtscope.loads import get_load
+from rtscope.target.agentfile import agent_file
+from rtscope.virtual.boot import boot
+
+TURNS_US = (1, 2, 5, 10, 20, 50, 20_000)
+INTERVAL_NS = 1_000_000
+WARMUP_S = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one turn length gave."""
+
+    turn_us: int
+    minimum_ns: int
+    mean_ns: float
+    maximum_ns: int
+    host_s: float
+    """User CPU time of QEMU, boot included: unlike elapsed time, no neighbour's."""
+    instructions: int
+
+
+def script(load: str, *, cpus: int, seconds: float, seed: int) -> str:
+    """Return what the board does: load, warm-up, measurement."""
+    argv = " ".join(get_load(load).argv).format(workers=cpus)
+    return (
+        f"stress-ng {argv} --no-rand-seed --temp-path /tmp >/dev/null 2>&1 &\n"
+        f"sleep {WARMUP_S}\n"
+        "rtscope-agent measure --policy fifo --priority 98"
+        f" --interval-ns {INTERVAL_NS} --duration-ns {int(seconds * 1e9)}"
+        f" --phase-ns {seed * 37_013} >/out/measure.jsonl\n"
+    )
+
+
+def measure(board: Board, kernel: str, job: Job, *, seed: int, virtual_s: float) -> Row:
+    """Boot once."""
+    shop = Workshop(cache=cache_dir(os.environ), agent=agent_file)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    booted = boot(
+        prepare(board, kernel, workshop=shop),
+        job,
+        seed=seed,
+        virtual_s=virtual_s,
+        stopped=lambda: False,
+    )
+    host_s = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    lines = map(parse_line, booted.files["measure.jsonl"].splitlines())
+    threads = next(line for line in lines if isinstance(line, AgentResult)).threads
+    samples = sum(t.samples for t in threads)
+    return Row(
+        turn_us=board.turn_instructions * 2**board.shift // 1000,
+        minimum_ns=min(t.min_ns for t in threads if t.min_ns is not None),
+        mean_ns=sum(t.sum_ns for t in threads) / samples,
+        maximum_ns=max(t.max_ns for t in threads if t.max_ns is not None),
+        host_s=host_s,
+        instructions=booted.counts["instructions"],
+    )
+
+
+def rows(
+    board: Board, args: argparse.Namespace, *, turns_us: Sequence[int]
+) -> Iterator[Row]:
+    """Measure with one turn length after the other."""
+    job = Job(script(args.load, cpus=board.cpus, seconds=args.seconds, seed=args.seed))
+    for turn_us in turns_us:
+        turn = turn_us * 1000 >> board.shift
+        bounded = replace(board, turn_instructions=turn)
+        yield measure(
+            bounded, args.kernel, job, seed=args.seed, virtual_s=args.seconds + 10
+        )
+
+
+def as_table_row(row: Row) -> str:
+    """Write a row in Markdown."""
+    return (
+        f"| {row.turn_us:,} | {row.minimum_ns / 1e3:.1f} "
+        f"| {row.mean_ns / 1e3:.1f} | {row.maximum_ns / 1e3:,.1f} "
+        f"| {row.host_s:.1f} | {row.instructions / row.host_s / 1e6:.0f} |"
+    )
+
+
+def main() -> None:
+    """Print the table of one board, kernel and load."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--board", default="jh7110")
+    parser.add_argument("--kernel", default="jh7110-6.12-rt")
+    parser.add_argument("--load", default="os")
+    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--turn", type=int, action="append", help="in us; repeatable")
+    args = parser.parse_args()
+    print(
+        "| turn, us | min | avg | max | host CPU, s | MIPS |\n|---|---|---|---|---|---|"
+    )
+    for row in rows(get_board(args.board), args, turns_us=args.turn or TURNS_US):
+        print(as_table_row(row), flush=True)
+
+
+if __name__ == "__main__":
+    main()
