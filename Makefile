@@ -10,7 +10,7 @@ PYTEST := $(PY) -m pytest -q
 # -n 2: a test run must not be slower on a machine of two CPUs than on one.
 FAST_TESTS := tests/unit tests/cli tests/golden tests/plugin tests/test_layers.py
 SCRIPTS    := setup/packages setup/environment .ci/run
-C_FILES    := $(wildcard agent/*.[ch] agent/tests/*.[ch] plugin/*.[ch])
+C_FILES    := $(wildcard agent/*.[ch] agent/tests/*.[ch] plugin/*.[ch] bench/guest/*.c)
 
 help:                 ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1 \t/p' Makefile | expand -t 10
@@ -39,7 +39,7 @@ fmt: .venv/.stamp-dev ## rewrite the code in the house style
 	$(PY) -m ruff format .
 	.venv/bin/clang-format -i $(C_FILES)
 
-bench: packages-bench .venv/.stamp-dev agent-native ## compare the agent with cyclictest, and count its cost
+bench: packages-bench .venv/.stamp-dev agent plugin ## compare the agent with cyclictest, and count its cost
 	@for bench in bench/*.py; do echo "--- $$bench"; $(PY) $$bench || exit 1; done
 
 golden: .venv/.stamp-dev ## rewrite the golden files; read their diff before you commit
