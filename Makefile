@@ -9,14 +9,17 @@ PYTEST := $(PY) -m pytest -q
 
 # -n 2: a test run must not be slower on a machine of two CPUs than on one.
 FAST_TESTS := tests/unit tests/cli tests/golden tests/plugin tests/test_layers.py
-SCRIPTS    := setup/packages setup/environment .ci/run
-C_FILES    := $(wildcard agent/*.[ch] agent/tests/*.[ch] plugin/*.[ch])
+SCRIPTS    := setup/packages setup/environment setup/run .ci/run
+C_FILES    := $(wildcard agent/*.[ch] agent/tests/*.[ch] plugin/*.[ch] bench/guest/*.c)
 
 help:                 ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1 \t/p' Makefile | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1 \t/p' Makefile | expand -t 12
 	@echo "Options of a measurement: make run ARGS='--duration 10m --load idle,os'"
 
-run: agent-native     ## measure this machine for about two minutes, and show the result
+run: agent-native     ## measure this machine, then two kernels on a virtual board: five minutes
+	@setup/run $(ARGS)
+
+run-local: agent-native ## measure this machine alone, for about two minutes
 	@.venv/bin/rtscope run $(ARGS)
 
 check: style types    ## all that a commit has to pass, without measuring: under a minute
@@ -39,7 +42,7 @@ fmt: .venv/.stamp-dev ## rewrite the code in the house style
 	$(PY) -m ruff format .
 	.venv/bin/clang-format -i $(C_FILES)
 
-bench: packages-bench .venv/.stamp-dev agent-native ## compare the agent with cyclictest, and count its cost
+bench: packages-bench .venv/.stamp-dev agent plugin ## compare the agent with cyclictest, and count its cost
 	@for bench in bench/*.py; do echo "--- $$bench"; $(PY) $$bench || exit 1; done
 
 golden: .venv/.stamp-dev ## rewrite the golden files; read their diff before you commit
@@ -91,5 +94,5 @@ endif
 .venv/.stamp-dev: $(NEEDED) | packages-check
 	@PYTHON='$(PYTHON)' setup/environment dev
 
-.PHONY: help run check test fmt bench golden docs agent plugin clean style types \
+.PHONY: help run run-local check test fmt bench golden docs agent plugin clean style types \
 	agent-native FORCE

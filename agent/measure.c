@@ -3,15 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "counters.h"
+#include "crew.h"
 #include "journal.h"
 #include "klog.h"
 #include "kthreads.h"
@@ -21,10 +20,6 @@
 #include "sampler.h"
 #include "sensors.h"
 #include "slurp.h"
-
-#define START_DELAY_NS (20 * INT64_C(1000000)) /* for all threads to be asleep */
-#define STARVED_AFTER_NS                                                               \
-	(15 * INT64_C(1000000000)) /* no thread is that late and alive */
 
 int measure_fail(struct emit *out, const char *cause, const char *message,
 		 const char *remedy)
@@ -146,161 +141,6 @@ static int lock_memory(struct run *run, struct emit *out)
 		"memlock=-1), or run through sudo");
 }
 
-static int report_refused_thread(struct run *run, struct emit *out,
-				 const struct sampler *s)
-{
-	char message[2 * OPTIONS_TEXT], where[24];
-
-	if (s->cpu < 0)
-		snprintf(where, sizeof(where), "any CPU");
-	else
-		snprintf(where, sizeof(where), "CPU %d", s->cpu);
-	if (!s->refusal.cause) {
-		snprintf(message, sizeof(message), "cannot %s on %s: %s", s->failed_at,
-			 where, strerror(s->failure));
-		return measure_fail(out, "other", message, "");
-	}
-	snprintf(message, sizeof(message), "cannot set SCHED_%s %u on %s: %s: %s",
-		 policy_name(s->policy.kind), s->policy.priority, where,
-		 strerror(s->failure), s->refusal.why);
-	for (char *c = message + strlen("cannot set SCHED_"); *c && *c != ' '; c++)
-		*c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
-	snprintf(run->text, sizeof(run->text), "%s", s->refusal.remedy);
-	return measure_fail(out, s->refusal.cause, message, run->text);
-}
-
-/* Its threads are not joined: they may never run. */
-static int report_starved(struct run *run, struct emit *out)
-{
-	run->starved = true;
-	return measure_fail(
-		out, "starved", "a measuring thread did not run for 15 s",
-		"something with a higher priority has its CPU: find it with "
-		"ps -eLo tid,cls,rtprio,psr,pcpu,comm");
-}
-
-static int start_threads(struct run *run, struct emit *out)
-{
-	const struct options *o = run->options;
-	int64_t until_ns;
-	int cpu = -1;
-
-	for (unsigned int i = 0; i < run->count; i++) {
-		struct sampler *s = &run->sampler[i];
-
-		cpu = cpulist_next(&o->cpus, (unsigned int)(cpu + 1));
-		s->cpu = o->policy.kind == POLICY_DEADLINE ? -1 : cpu;
-		s->policy = o->policy;
-		s->interval_ns = o->interval_ns;
-		s->stop = &run->stop;
-		worst_init(&s->worst, o->worst);
-		if (sampler_start(run->sampler, i, run->count))
-			return measure_fail(
-				out, "other", "cannot start a thread",
-				"look at RLIMIT_NPROC, RLIMIT_MEMLOCK and the "
-				"pids cgroup");
-		run->started++;
-	}
-	until_ns = clock_now_ns() + STARVED_AFTER_NS;
-	for (unsigned int i = 0; i < run->count; i++) {
-		switch (sampler_wait_ready(&run->sampler[i], until_ns)) {
-		case SAMPLER_READY:
-			break;
-		case SAMPLER_FAILED:
-			return report_refused_thread(run, out, &run->sampler[i]);
-		case SAMPLER_STARTING:
-			return report_starved(run, out);
-		}
-	}
-	return 0;
-}
-
-/* Phases are spread over the interval, so that the threads do not wake in step. */
-static void let_go(struct run *run)
-{
-	const struct options *o = run->options;
-
-	run->start_ns = clock_now_ns() + START_DELAY_NS + o->phase_ns;
-	run->end_ns = run->start_ns;
-	for (unsigned int i = 0; i < run->count; i++) {
-		struct sampler *s = &run->sampler[i];
-
-		s->start_ns = run->start_ns + o->interval_ns * i / run->count;
-		s->end_ns =
-			s->start_ns + o->duration_ns / o->interval_ns * o->interval_ns;
-		if (s->end_ns > run->end_ns)
-			run->end_ns = s->end_ns;
-		/* release: pairs with the thread's acquire of go */
-		atomic_store_explicit(&s->go, true, memory_order_release);
-	}
-}
-
-static bool all_done(const struct run *run)
-{
-	for (unsigned int i = 0; i < run->count; i++)
-		/* acquire: pairs with the thread's release of done */
-		if (!atomic_load_explicit(&run->sampler[i].progress.done,
-					  memory_order_acquire))
-			return false;
-	return true;
-}
-
-/* Again and again until all are done: a signal may come just before the sleep. */
-static void stop_threads(struct run *run)
-{
-	atomic_store_explicit(&run->stop, true, memory_order_relaxed);
-	for (unsigned int i = 0; i < run->started; i++)
-		sampler_wake(&run->sampler[i]);
-}
-
-/* Sleeps, and wakes once a second (twice with heartbeats) to say how far it is. */
-static void watch(struct run *run, struct emit *out)
-{
-	struct tether *tether = &run->options->tether;
-	int64_t next_check_ns = run->start_ns + tether_period_ns(tether);
-	int64_t next_tick_ns = run->start_ns + NS_PER_S;
-	int64_t now_ns = run->start_ns;
-
-	while (now_ns < run->end_ns) {
-		struct timespec until = ns_timespec(
-			next_check_ns < run->end_ns ? next_check_ns : run->end_ns);
-
-		clock_sleep_until(&until);
-		now_ns = clock_now_ns();
-		run->ended_by = tether_check(tether, now_ns);
-		if (run->ended_by == TETHER_HOLDS && out->error)
-			run->ended_by = TETHER_PARENT; /* nobody is left to read */
-		if (run->ended_by != TETHER_HOLDS)
-			break;
-		clock_watch_update(&run->clocks);
-		if (now_ns >= next_tick_ns && now_ns < run->end_ns) {
-			result_emit_tick(run, out, now_ns - run->start_ns);
-			next_tick_ns += NS_PER_S;
-		}
-		while (next_check_ns <= now_ns)
-			next_check_ns += tether_period_ns(tether);
-	}
-}
-
-/* False if some have not ended long after they should have. What counts is the time
- * that we have waited, not the clock: we may have been stopped ourselves. */
-static bool wait_for_threads(struct run *run)
-{
-	const struct timespec pause = { .tv_nsec = 5000000 };
-
-	for (int64_t waited_ns = 0; !all_done(run); waited_ns += pause.tv_nsec) {
-		if (waited_ns > STARVED_AFTER_NS)
-			return false;
-		if (run->ended_by == TETHER_HOLDS)
-			run->ended_by =
-				tether_check(&run->options->tether, clock_now_ns());
-		if (run->ended_by != TETHER_HOLDS)
-			stop_threads(run);
-		nanosleep(&pause, NULL);
-	}
-	return true;
-}
-
 static int sample(struct run *run, struct emit *out)
 {
 	int64_t ended_ns;
@@ -311,13 +151,11 @@ static int sample(struct run *run, struct emit *out)
 	snapshot_take("/proc/stat", &run->stat_before);
 	clock_watch_begin(&run->clocks);
 	run->locked_kb = result_locked_kb();
-	let_go(run);
-	watch(run, out);
-	if (!wait_for_threads(run))
-		return report_starved(run, out);
-	for (unsigned int i = 0; i < run->count; i++)
-		pthread_join(run->sampler[i].thread, NULL);
-	run->started = 0;
+	crew_let_go(run);
+	crew_watch(run, out);
+	if (!crew_wait(run))
+		return crew_starved(run, out);
+	crew_join(run);
 	munlockall(); /* what follows is allocation and printing */
 
 	snapshot_take("/proc/stat", &run->stat_after);
@@ -360,7 +198,7 @@ static int prepare(struct run *run, struct emit *out)
 	if (cpulist_count(&run->housekeeping))
 		cpulist_set_affinity(&run->housekeeping);
 	status = lock_memory(run, out);
-	return status ? status : start_threads(run, out);
+	return status ? status : crew_start(run, out);
 }
 
 static void note_restored(void *context, const char *knob)
@@ -394,9 +232,9 @@ int measure(struct options *options, struct emit *out)
 	if (!status)
 		status = sample(&run, out);
 	if (status && run.started) {
-		stop_threads(&run);
-		for (unsigned int i = 0; i < run.started && !run.starved; i++)
-			pthread_join(run.sampler[i].thread, NULL);
+		crew_stop(&run);
+		if (!run.starved)
+			crew_join(&run);
 	}
 	if (journal_restore(&run.journal, ""))
 		status = measure_fail(out, "knob", "a setting could not be put back",

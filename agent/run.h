@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run - everything that belongs to one measurement; filled by measure.c. */
+/* run - everything that belongs to one measurement; filled by measure.c and crew.c. */
 #ifndef RUN_H
 #define RUN_H
 

@@ -20,6 +20,7 @@ from rtscope.contract import AgentResult, parse_line
 from rtscope.loads import get_load
 from rtscope.target.agentfile import agent_file
 from rtscope.virtual.boot import boot
+from rtscope.virtual.patience import Patience
 
 TURNS_US = (1, 2, 5, 10, 20, 50, 20_000)
 INTERVAL_NS = 1_000_000
@@ -51,7 +52,9 @@ def script(load: str, *, cpus: int, seconds: float, seed: int) -> str:
     )
 
 
-def measure(board: Board, kernel: str, job: Job, *, seed: int, virtual_s: float) -> Row:
+def measure(
+    board: Board, kernel: str, job: Job, *, seed: int, patience: Patience
+) -> Row:
     """Boot once."""
     shop = Workshop(cache=cache_dir(os.environ), agent=agent_file)
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
@@ -59,7 +62,7 @@ def measure(board: Board, kernel: str, job: Job, *, seed: int, virtual_s: float)
         prepare(board, kernel, workshop=shop),
         job,
         seed=seed,
-        virtual_s=virtual_s,
+        patience=patience,
         stopped=lambda: False,
     )
     host_s = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
@@ -81,12 +84,11 @@ def rows(
 ) -> Iterator[Row]:
     """Measure with one turn length after the other."""
     job = Job(script(args.load, cpus=board.cpus, seconds=args.seconds, seed=args.seed))
+    patience = Patience(int(args.seconds * 1e9), WARMUP_S * 10**9)
     for turn_us in turns_us:
         turn = turn_us * 1000 >> board.shift
         bounded = replace(board, turn_instructions=turn)
-        yield measure(
-            bounded, args.kernel, job, seed=args.seed, virtual_s=args.seconds + 10
-        )
+        yield measure(bounded, args.kernel, job, seed=args.seed, patience=patience)
 
 
 def as_table_row(row: Row) -> str:

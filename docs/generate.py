@@ -9,30 +9,23 @@ to explanations are kept here.
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from enum import Enum
 from pathlib import Path
-from typing import Any
 
-import typer
-
+from prose import cell, sentences, whole
 from rtscope import caveats, klog
 from rtscope.audit.catalogue import catalogue as check_catalogue
-from rtscope.campaign import TABLES, Key, default_campaign
 from rtscope.cli import main as cli
-from rtscope.errors import UsageError
 from rtscope.facts.table import catalogue as fact_catalogue
 from rtscope.loads.catalogue import Need, get_load, load_names
 from rtscope.published import get_published, published_names
 from rtscope.report import csvfile, jsonfile
 from rtscope.report.definitions import definitions
 from rtscope.report.words import NOTHING, as_published
+from typedpages import campaign_page, commands_page
 
 ROOT = Path(__file__).parent.parent
 SRC = ROOT / "src" / "rtscope"
 REFERENCE = ROOT / "docs" / "reference"
-
-# Options that are called otherwise than the key they stand for.
-OPTION_OF_KEY = {"address": "target", "names": "kernel"}
 
 NEEDS: Mapping[Need, str] = {
     Need.MEMORY: "Memory: it is made smaller if half of what is free is less than it "
@@ -151,8 +144,8 @@ EXIT_WORDS: Mapping[int, str] = {
 def pages() -> Mapping[str, str]:
     """Return the text of every generated page by its file name."""
     made = {
-        "commands.md": (_commands(), "src/rtscope/cli/"),
-        "campaign.md": (_campaign(), "src/rtscope/campaign/keys.py"),
+        "commands.md": (commands_page(), "src/rtscope/cli/"),
+        "campaign.md": (campaign_page(), "src/rtscope/campaign/keys.py"),
         "loads.md": (_loads(), "src/rtscope/loads/loads.toml"),
         "checks.md": (_checks(), "src/rtscope/audit/checks/"),
         "facts.md": (_facts(), "src/rtscope/facts/facts.toml"),
@@ -170,113 +163,10 @@ def pages() -> Mapping[str, str]:
     }
 
 
-def _sentences(text: str) -> str:
-    """Put each sentence on a line of its own; repair none of them."""
-    text = " ".join(text.split())
-    return re.sub(r"(?<=[.!?]) (?=[A-Z`])", "\n", text)
-
-
-def _whole(text: str) -> str:
-    """Make a sentence of a phrase."""
-    text = text[:1].upper() + text[1:]
-    return text if text.endswith((".", "?", "!", "`")) else text + "."
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
-
-
 def _explained(name: str) -> Iterator[str]:
     if name in EXPLAINED_IN:
         place = EXPLAINED_IN[name]
         yield from ("", f"Explained in [{place}](../explanation/{place}).")
-
-
-def _commands() -> Iterator[str]:
-    yield "# Commands"
-    yield ""
-    yield _sentences(typer.main.get_command(cli.app).help or "")
-    yield "Results go to standard output, everything else to standard error."
-    yield "What the exit status means is in [exit-status.md](exit-status.md)."
-    group: Any = typer.main.get_command(cli.app)
-    for name, command in _verbs(group):
-        arguments = [p for p in command.params if p.param_type_name == "argument"]
-        options = [p for p in command.params if p.param_type_name == "option"]
-        usage = " ".join(["rtscope", name, *map(_placeholder, arguments), "[OPTIONS]"])
-        yield from ("", f"## rtscope {name}", "", _sentences(command.help or ""), "")
-        yield from (f"    {usage}", "", "| | |", "|---|---|")
-        for argument in arguments:
-            yield f"| `{argument.name.upper()}` | {_cell(argument.help or '')} |"
-        for option in options:
-            yield f"| {_option(option)} | {_cell(option.help or '')} |"
-    yield ""
-    yield "What may be measured is also said by [the campaign file](campaign.md)."
-
-
-def _verbs(group: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Return every command with its whole name, also those below another."""
-    for name, command in group.commands.items():
-        if hasattr(command, "commands"):
-            yield from _verbs(command, f"{name} ")
-        else:
-            yield f"{prefix}{name}", command
-
-
-def _placeholder(argument: Any) -> str:
-    dots = "..." if argument.nargs != 1 else ""
-    word = argument.name.upper() + dots
-    return word if argument.required else f"[{word}]"
-
-
-def _option(option: Any) -> str:
-    words = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
-    if option.is_flag:
-        return words
-    default = option.default
-    values = [str(c.value) for c in type(default)] if isinstance(default, Enum) else []
-    value = "\\|".join(values) or option.name.upper()
-    return f"{words[:-1]} {value}`"
-
-
-def _campaign() -> Iterator[str]:
-    yield "# The campaign file"
-    yield ""
-    yield "A TOML file that says what to measure: `rtscope run FILE.toml`."
-    yield "Every key may be left out; an option of the command line goes before it."
-    yield "`[[run]]` may be there several times: each is the product of its lists."
-    yield "Examples are in [examples/](../../examples)."
-    defaults = default_campaign()
-    for table, keys in TABLES.items():
-        head = "[[run]]" if table == "run" else f"[{table}]"
-        yield from ("", f"## {head}")
-        values = defaults.runs[0] if table == "run" else defaults
-        for key in keys.values():
-            yield from ("", f"### `{key.name}`", "", _whole(key.says), "")
-            yield from _key(key, getattr(values, key.field))
-
-
-def _key(key: Key, default: Any) -> Iterator[str]:
-    nothing = default is None or default == ()
-    written = "" if nothing else _toml(key.write(default))
-    option = OPTION_OF_KEY.get(key.name, key.name).replace("_", "-")
-    group: Any = typer.main.get_command(cli.app)
-    known = {name for p in group.commands["run"].params for name in p.opts}
-    yield f"* Default: {f'`{written}`' if written else 'not set'}."
-    yield f"* Option: {f'`--{option}`' if f'--{option}' in known else 'none'}."
-    if isinstance(default, tuple) and key.name not in ("command", "cpus"):
-        yield "* One value, or a list of them: each is measured."
-    try:
-        key.read("?", key.name)
-    except UsageError as error:
-        yield f"* The answer to a wrong value: `{error}`"
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_toml, value))}]"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value) if isinstance(value, int) else f'"{value}"'
 
 
 def _loads() -> Iterator[str]:
@@ -287,7 +177,7 @@ def _loads() -> Iterator[str]:
     yield "How it is shown that one ran: [load-proof.md](../explanation/load-proof.md)."
     for name in load_names():
         load = get_load(name)
-        yield from ("", f"## {name}", "", _sentences(load.why), "")
+        yield from ("", f"## {name}", "", sentences(load.why), "")
         argv = " ".join(load.argv).replace("{workers}", "WORKERS")
         yield f"* Started as: {f'`stress-ng {argv}`' if argv else 'no stress-ng'}."
         for need in Need:
@@ -305,8 +195,8 @@ def _facts() -> Iterator[str]:
     yield "Read before and after every run, and kept in its record."
     yield "An unknown fact says why it is unknown; it is never guessed."
     for kind in fact_catalogue().values():
-        yield from ("", f"## `{kind.name}`", "", f"{_whole(kind.title)}")
-        yield _sentences(_whole(kind.means))
+        yield from ("", f"## `{kind.name}`", "", f"{whole(kind.title)}")
+        yield sentences(whole(kind.means))
         yield ""
         yield f"* Read from: {', '.join(f'`{path}`' for path in kind.paths)}."
         if kind.absent:
@@ -325,18 +215,18 @@ def _checks() -> Iterator[str]:
         if kind.group != group:
             group = kind.group
             yield from ("", f"## {group.capitalize()}")
-        yield from ("", f"### `{kind.id}`", "", f"{_whole(kind.title)}")
-        yield from (_sentences(kind.why), "")
+        yield from ("", f"### `{kind.id}`", "", f"{whole(kind.title)}")
+        yield from (sentences(kind.why), "")
         weights = [f"{p.value}: {s.name.lower()}" for p, s in kind.severity_for.items()]
         other = f" ({', '.join(weights)})" if weights else ""
         yield f"* Severity: {kind.severity.name.lower()}{other}."
-        yield f"* Expected: {_whole(kind.expects)}"
-        yield f"* Remedy: {_whole(kind.remedy)}"
+        yield f"* Expected: {whole(kind.expects)}"
+        yield f"* Remedy: {whole(kind.remedy)}"
         if kind.lasting:
-            yield f"* To make it last: {_whole(kind.lasting)}"
+            yield f"* To make it last: {whole(kind.lasting)}"
         if kind.risk:
-            yield f"* Risk: {_whole(kind.risk)}"
-        yield f"* Source: {_whole(kind.source)}"
+            yield f"* Risk: {whole(kind.risk)}"
+        yield f"* Source: {whole(kind.source)}"
         if kind.verifies:
             yield "* *verify*"
 
@@ -351,7 +241,7 @@ def _caveats() -> Iterator[str]:
     yield "* **note**: for the reader; no effect on a verdict."
     for kind in caveats.catalogue().values():
         yield from ("", f"## `{kind.id}`", "", f"Effect: **{kind.effect}**.", "")
-        yield _sentences(_whole(kind.says))
+        yield sentences(whole(kind.says))
         yield f"What to do: {kind.remedy}."
         yield from _explained(kind.id)
 
@@ -365,8 +255,8 @@ def _published() -> Iterator[str]:
     for name in published_names():
         table = get_published(name)
         yield from ("", f"## {name}", "", "| | |", "|---|---|")
-        yield f"| source | {_cell(table.source)} |"
-        yield f"| machine | {_cell(table.machine)} |"
+        yield f"| source | {cell(table.source)} |"
+        yield f"| machine | {cell(table.machine)} |"
         yield from ("", f"    {table.command}", "")
         yield "| load | kernel | min | avg | stdev | max |"
         yield "|---|---|---:|---:|---:|---:|"
@@ -376,7 +266,7 @@ def _published() -> Iterator[str]:
             cells = " | ".join(map(as_published, values))
             yield f"| {load} | {kernel} | {cells} |"
         yield from ("", "What does not add up, or must be known:", "")
-        yield from (f"* {_whole(note.says)}" for note in table.notes)
+        yield from (f"* {whole(note.says)}" for note in table.notes)
 
 
 def _kernel_log() -> Iterator[str]:
@@ -399,12 +289,12 @@ def _report() -> Iterator[str]:
     yield "What each means, its weakness first."
     for definition in definitions():
         yield from ("", f"## {definition.name}", "")
-        yield f"Weakness: {_sentences(definition.weakness)}"
-        yield from ("", _sentences(definition.meaning))
+        yield f"Weakness: {sentences(definition.weakness)}"
+        yield from ("", sentences(definition.meaning))
         yield from _explained(definition.key)
-    yield from ("", "## CSV", "", _sentences(csvfile.__doc__ or ""), "")
+    yield from ("", "## CSV", "", sentences(csvfile.__doc__ or ""), "")
     yield from (f"    {','.join(csvfile.HEADINGS)}", "")
-    yield from ("## JSON", "", _sentences(jsonfile.__doc__ or ""))
+    yield from ("## JSON", "", sentences(jsonfile.__doc__ or ""))
 
 
 def _record() -> Iterator[str]:
@@ -430,7 +320,7 @@ def _class(node: ast.ClassDef) -> Iterator[str]:
         said = RECORD_WORDS.get(f"{node.name}.{name}", "")
         if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
             said = f"{said} {after.value.value}".strip()
-        yield f"| `{name}` | `{_cell(kind)}` | {_cell(said) or _linked(name, kind)} |"
+        yield f"| `{name}` | `{cell(kind)}` | {cell(said) or _linked(name, kind)} |"
 
 
 def _linked(name: str, kind: str) -> str:

@@ -32,7 +32,8 @@ static struct {
 	struct options options;
 	const struct arch *arch;
 	struct qemu_plugin_register *latency, *sequence;
-	uint64_t marks, last_mark;
+	uint64_t in_programs; /* instructions, of cpus.executed */
+	struct marks marks;
 } plugin;
 
 static void give_up(const char *what, const char *which)
@@ -76,18 +77,35 @@ static void at_recorded_block(unsigned int index, void *userdata)
 	cpus_count(block->instructions);
 }
 
-/* Userdata: how many instructions of the block are still to come, the marker included;
- * they are counted already. */
+static void at_block_of_program(unsigned int index, void *userdata)
+{
+	at_block(index, userdata);
+	plugin.in_programs += (unsigned int)(uintptr_t)userdata;
+}
+
+static void at_recorded_block_of_program(unsigned int index, void *userdata)
+{
+	const struct block *block = userdata;
+
+	at_recorded_block(index, userdata);
+	plugin.in_programs += block->instructions;
+}
+
+/* Userdata: twice how many instructions of the block are still to come, the marker
+ * included, as they are counted already; plus 1 in a program. */
 static void at_marker(unsigned int index, void *userdata)
 {
+	uint64_t to_come = (uintptr_t)userdata >> 1;
+	bool of_program = (uintptr_t)userdata & 1;
 	struct mark mark = {
 		.cpu = cpus_index(cpus.now),
-		.at = cpus.executed - (uintptr_t)userdata,
+		.at = cpus.executed - to_come,
 	};
 
 	(void)index;
-	plugin.marks++;
-	plugin.last_mark = mark.at;
+	plugin.marks.count++;
+	plugin.marks.last = mark.at;
+	plugin.marks.last_in_programs = plugin.in_programs - of_program * to_come;
 	if (!registers_read(plugin.latency, &mark.latency_ns) ||
 	    !registers_read(plugin.sequence, &mark.sequence))
 		give_up("cannot read", "the marker's registers");
@@ -95,9 +113,21 @@ static void at_marker(unsigned int index, void *userdata)
 		recorder_at_mark(&mark);
 }
 
+static const qemu_udata_cb block_callback[2][2] = {
+	{ at_block, at_block_of_program },
+	{ at_recorded_block, at_recorded_block_of_program },
+};
+
+/* Kernels live in the upper half of the addresses. */
+static bool in_program(uint64_t address)
+{
+	return !(address >> 63);
+}
+
 static void at_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
 	size_t n = qemu_plugin_tb_n_insns(tb);
+	bool of_program = in_program(qemu_plugin_tb_vaddr(tb));
 	struct block block = {
 		.address = qemu_plugin_tb_vaddr(tb),
 		.instructions = (unsigned int)n,
@@ -114,15 +144,16 @@ static void at_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		if (plugin.arch->is_marker(&in))
 			qemu_plugin_register_vcpu_insn_exec_cb(
 				insn, at_marker, QEMU_READS_REGISTERS,
-				(void *)(uintptr_t)(n - i));
+				(void *)(uintptr_t)((n - i) << 1 | of_program));
 	}
 	if (plugin.options.out)
 		qemu_plugin_register_vcpu_tb_exec_cb(
-			tb, at_recorded_block, QEMU_READS_REGISTERS,
+			tb, block_callback[true][of_program], QEMU_READS_REGISTERS,
 			(void *)(uintptr_t)blocks_intern(block));
 	else
 		qemu_plugin_register_vcpu_tb_exec_cb(
-			tb, at_block, QEMU_READS_NO_REGISTERS, (void *)(uintptr_t)n);
+			tb, block_callback[false][of_program], QEMU_READS_NO_REGISTERS,
+			(void *)(uintptr_t)n);
 }
 
 static void at_exit(qemu_plugin_id_t id, void *userdata)
@@ -132,7 +163,7 @@ static void at_exit(qemu_plugin_id_t id, void *userdata)
 	(void)id;
 	(void)userdata;
 	if (plugin.options.summary)
-		summary_write(plugin.options.summary, plugin.marks, plugin.last_mark);
+		summary_write(plugin.options.summary, &plugin.marks);
 	if (!plugin.options.out)
 		return;
 	err = recorder_write(&plugin.options, plugin.arch->name);
@@ -162,7 +193,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
 		return -1;
 	}
 	if (plugin.options.progress &&
-	    progress_begin(plugin.options.progress, &plugin.marks)) {
+	    progress_begin(plugin.options.progress, &plugin.marks.count)) {
 		fprintf(stderr, "rtscope-plugin: cannot write %s\n",
 			plugin.options.progress);
 		return -1;

@@ -6,7 +6,7 @@
 
 #include "cpus.h"
 
-void summary_write(const char *path, uint64_t marks, uint64_t last_mark)
+void summary_write(const char *path, const struct marks *marks)
 {
 	FILE *file = fopen(path, "w");
 
@@ -22,8 +22,9 @@ void summary_write(const char *path, uint64_t marks, uint64_t last_mark)
 		fprintf(file, "%s%" PRIu64, i ? ", " : "", cpus_executed(&cpus.cpu[i]));
 	fprintf(file,
 		"], \"turns_ended\": %" PRIu64 ", \"marks\": %" PRIu64
-		", \"last_mark\": %" PRIu64 "}\n",
-		cpus.turns_ended, marks, last_mark);
+		", \"last_mark\": %" PRIu64 ", \"last_mark_in_programs\": %" PRIu64
+		"}\n",
+		cpus.turns_ended, marks->count, marks->last, marks->last_in_programs);
 	if (ferror(file) | fclose(file))
 		fprintf(stderr, "rtscope-plugin: cannot write %s\n", path);
 }

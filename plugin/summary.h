@@ -5,7 +5,13 @@
 
 #include <stdint.h>
 
-/* marks: how many; last_mark: the instruction count of the last one. */
-void summary_write(const char *path, uint64_t marks, uint64_t last_mark);
+/* The agent's marks. */
+struct marks {
+	uint64_t count;
+	uint64_t last;             /* instructions executed before it */
+	uint64_t last_in_programs; /* those of them outside of the kernel */
+};
+
+void summary_write(const char *path, const struct marks *marks);
 
 #endif

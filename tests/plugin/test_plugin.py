@@ -48,6 +48,10 @@ def test_every_instruction_counts_once(board: Board) -> None:
     many = board.count(build_guest(board.work, spins=70_000), cpus=1)
 
     assert many["last_mark"] - few["last_mark"] == 2 * 60000
+    programs = "last_mark_in_programs"
+    assert many[programs] - few[programs] == 2 * 60000
+    # After the spinning the guest goes to the upper half, and marks there.
+    assert 0 < few["last_mark"] - few[programs] < 100
 
 
 def test_the_cpus_add_up_to_all(board: Board) -> None:

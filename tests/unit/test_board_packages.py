@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from rtscope import process
-from rtscope.board.aptroot import fetch, parse_printed
+from rtscope.board import aptroot
+from rtscope.board.aptroot import fetch, parse_printed, resolve
 from rtscope.board.packages import NO_LOCK, Package, lock_text, read_lock
 from rtscope.errors import BoardError, UsageError
 
@@ -103,3 +104,24 @@ def test_a_package_that_was_fetched_is_not_fetched_again(tmp_path: Path) -> None
 
     package = Package("a", "1", "all", "http://x/a.deb", 1, SHA)
     assert fetch([package], tmp_path, say=lambda _text: None) == [file]
+
+
+def test_an_archive_that_does_not_answer_is_told_before_any_package_is_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, body in (
+        # As apt does: without the setting a failure is only a warning.
+        ("apt-get", 'grep -q "Error-Mode .any" "$APT_CONFIG" && echo "E: no" >&2 &&'),
+        ("apt-config", "true ||"),
+    ):
+        (programs / name).write_text(f"#!/bin/sh\n{body} exit 1\n")
+        (programs / name).chmod(0o755)
+    keyring = tmp_path / "keyring"
+    keyring.touch()
+    monkeypatch.setattr(aptroot, "KEYRING", keyring)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+
+    with pytest.raises(BoardError, match=r"lists of http.*E: no.*look at the network"):
+        resolve(["qemu"], arch="amd64", root=tmp_path / "root", dependencies=True)

@@ -37,6 +37,7 @@ from rtscope.contract import (
     is_bucket_low,
     parse_line,
     result_digest,
+    wire,
 )
 from rtscope.errors import ContractError
 from rtscope.stats.lint import lint
@@ -197,7 +198,7 @@ def test_what_is_no_line_is_refused_in_one_short_sentence(line: bytes) -> None:
 def test_a_line_of_absurd_length_is_refused_unread(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(contract, "MAX_LINE_BYTES", 100)
+    monkeypatch.setattr(wire, "MAX_LINE_BYTES", 100)
 
     with pytest.raises(ContractError, match="a line of 101 bytes"):
         parse_line(b"x" * 101)

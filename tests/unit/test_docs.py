@@ -186,7 +186,7 @@ def test_a_caveat_of_the_catalogue_is_raised_somewhere(caveat: str) -> None:
 
 def line_types() -> Iterator[tuple[str, type]]:
     for kind in vars(contract).values():
-        ours = getattr(kind, "__module__", "") == contract.__name__
+        ours = getattr(kind, "__module__", "").startswith(contract.__name__)
         if ours and dataclasses.is_dataclass(kind) and isinstance(kind, type):
             names = {field.name: field for field in dataclasses.fields(kind)}
             word = names["type"].default if "type" in names else ""

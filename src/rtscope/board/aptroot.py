@@ -48,6 +48,7 @@ APT::Sandbox::User "";
 Acquire::ForceHash "SHA256";
 Acquire::Languages "none";
 Acquire::Retries "3";
+APT::Update::Error-Mode "any";
 {proxy}
 """
 
@@ -67,7 +68,7 @@ def resolve(
     verified, or has no such package.
     """
     config = _prepare(root, arch)
-    _apt(config, "apt-get", "update", "-qq", patience_s=UPDATE_PATIENCE_S)
+    _update(config)
     exact = [_newest(config, name) for name in names]
     verb = ("install", "-y") if dependencies else ("download",)
     printed = _apt(config, "apt-get", *verb, "--print-uris", "-qq", *exact)
@@ -172,6 +173,19 @@ def _system_proxy() -> str:
     """Return the system's proxy settings, all that we need of its configuration."""
     dump = _run(["apt-config", "dump", "Acquire::http"], patience_s=UNPACK_PATIENCE_S)
     return "\n".join(line for line in dump.splitlines() if "::Proxy" in line)
+
+
+def _update(config: Path) -> None:
+    """Fetch the lists; apt by itself only warns if the archive does not answer."""
+    try:
+        _apt(config, "apt-get", "update", "-qq", patience_s=UPDATE_PATIENCE_S)
+    except BoardError as error:
+        raise BoardError(
+            f"the lists of {MIRROR} could not be fetched, without which a board's "
+            f"parts cannot be (once they are here, no network is needed): {error}; "
+            "look at the network and the proxy, or import a bundle of another "
+            "computer (rtscope board import FILE)"
+        ) from error
 
 
 def _newest(config: Path, pattern: str) -> str:

@@ -1,37 +1,15 @@
-"""
-The contract between agent and host: JSON Lines in, frozen values out.
+"""The lines that the agent writes, as frozen values; `format/README.md` describes each.
 
-`format/README.md` describes every line type; this module is its only reader.
-All times are int64 nanoseconds of CLOCK_MONOTONIC on the target. Whatever does
-not fit the contract raises ContractError: a damaged result must never become a
-number. Unknown keys are ignored, so that an older host reads a newer agent of the
-same schema.
+All times are int64 nanoseconds of CLOCK_MONOTONIC on the target.
 """
 
-import hashlib
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    PlainSerializer,
-    TypeAdapter,
-    ValidationError,
-)
-
-from rtscope.errors import ContractError
+from pydantic import BeforeValidator, Field, PlainSerializer
 
 SCHEMA = 1
-
-HIST_SUB_BITS = 10
-"""Each power of two is cut into 2^10 buckets: a bucket spans ≤ 0.1 % of its values."""
-
-HIST_MAX_BITS = 34
-"""Latencies of 2^34 ns (17 s) and more are counted in `beyond`."""
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 MAX_TEXT = 64 * 1024
@@ -358,66 +336,3 @@ Line = Annotated[
     | Restored,
     Field(discriminator="type"),
 ]
-
-
-@cache
-def _line_adapter() -> TypeAdapter[Line]:
-    return TypeAdapter(Line)
-
-
-def parse_line(line: bytes) -> Line:
-    """Read one line of the agent; raise ContractError if it is not one."""
-    if len(line) > MAX_LINE_BYTES:
-        raise ContractError(f"the agent wrote a line of {len(line)} bytes")
-    try:
-        return _line_adapter().validate_json(line)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"]) or "line"
-        raise ContractError(
-            f"the agent wrote a line that breaks its contract: {where}: "
-            f"{first['msg']} (in {line[:60].decode('utf-8', 'replace')!a})"
-        ) from error
-
-
-def dump_line(line: Line) -> bytes:
-    """Write a line as the agent would: the inverse of `parse_line`."""
-    return _line_adapter().dump_json(line)
-
-
-def bucket_width_ns(low_ns: int) -> int:
-    """Return how many ns the bucket that starts at low_ns spans."""
-    return (
-        1
-        if low_ns < 1 << HIST_SUB_BITS
-        else 1 << (low_ns.bit_length() - 1 - HIST_SUB_BITS)
-    )
-
-
-def is_bucket_low(low_ns: int) -> bool:
-    """Whether some bucket starts at low_ns."""
-    return 0 <= low_ns < 1 << HIST_MAX_BITS and low_ns % bucket_width_ns(low_ns) == 0
-
-
-def result_digest(threads: Sequence[ThreadResult]) -> str:
-    """
-    SHA-256 over what was measured: equal digests mean the same measurement.
-
-    Covers, per CPU: histogram, sums, min, max, skipped, early, worst (DESIGN 3).
-    """
-    seen = [
-        {
-            "cpu": t.cpu,
-            "histogram": [list(pair) for pair in t.histogram],
-            "sum_ns": str(t.sum_ns),
-            "sum_sq_ns2": str(t.sum_sq_ns2),
-            "min_ns": t.min_ns,
-            "max_ns": t.max_ns,
-            "skipped": t.skipped,
-            "early": t.early,
-            "worst": [[w.cpu, w.seq, w.expiry_ns, w.wake_ns] for w in t.worst],
-        }
-        for t in threads
-    ]
-    canonical = json.dumps(seen, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()

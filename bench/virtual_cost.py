@@ -1,0 +1,208 @@
+"""
+What a wake-up costs in guest instructions: rtscope-agent, cyclictest, the bare loop.
+
+A virtual board counts the instructions of the whole guest, the kernel's path included,
+up to a mark that is made when the program has ended. The difference of two run lengths,
+by the difference of wake-ups, leaves out boot, start and end, and holds what goes on
+beside: timer ticks of the kernel, and the threads that wait for the measuring one. Each
+is FIFO 99 on CPU 1 every millisecond, and alone on the board. Every number is counted
+twice, and must be the same both times.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rtscope.board import aptroot, cpio, elf
+from rtscope.board.cache import cache_dir
+from rtscope.board.catalogue import Arch, get_arch, get_board
+from rtscope.board.initrd import Job
+from rtscope.board.prepare import Prepared, Workshop, prepare
+from rtscope.contract import AgentResult, parse_line
+from rtscope.target.agentfile import agent_file
+from rtscope.virtual.boot import Booted, boot
+from rtscope.virtual.patience import Patience
+
+ROOT = Path(__file__).parent.parent
+BUILD = ROOT / "build" / "bench"
+
+BOARDS = ("jh7110", "pc")
+COUNTS = (1000, 3000)
+"""Wake-ups of the two run lengths; as many digits, so that all else is the same."""
+
+AGENT_TO_CYCLICTEST = 1.0
+AGENT_TO_BARE = 1.1
+
+RT_TESTS = ("rt-tests", "libnuma1", "libc6")
+
+# What each program is told, by the number of wake-ups.
+PROGRAMS: Mapping[str, Callable[[int], str]] = {
+    "agent": lambda n: (
+        "rtscope-agent measure --cpus 1 --policy fifo --priority 99 "
+        f"--interval-ns 1000000 --duration-ns {n * 1_000_000}"
+    ),
+    "cyclictest": lambda n: (
+        "/bench/loader --library-path /bench/lib /bench/cyclictest "
+        f"--default-system -q -m -t1 -a1 -p99 -i1000 -l{n}"
+    ),
+    "bare": lambda n: f"/bench/bare 1 {n}",
+    "nothing": lambda n: f"sleep {n // 1000}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Guest instructions per wake-up."""
+
+    whole: float
+    in_program: float
+    """Those outside of the kernel."""
+
+
+def build(name: str, arch: Arch) -> Path:
+    """Compile a program of bench/guest as the agent is compiled."""
+    out = BUILD / arch.name / name
+    out.parent.mkdir(parents=True, exist_ok=True)
+    zig_cache = str(ROOT / "agent" / "build" / "zig-cache")
+    zig_dirs = {"ZIG_LOCAL_CACHE_DIR": zig_cache, "ZIG_GLOBAL_CACHE_DIR": zig_cache}
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "ziglang", "cc"),
+            *("-target", f"{arch.name}-linux-musl", "-std=gnu11", "-D_GNU_SOURCE"),
+            *("-O2", "-g0", "-static", "-s", f"-I{ROOT / 'agent'}"),
+            *(str(ROOT / "bench" / "guest" / f"{name}.c"), "-o", str(out)),
+        ],
+        env={**os.environ, **zig_dirs},
+        check=True,
+    )
+    return out
+
+
+def unpack_cyclictest(arch: Arch) -> Path:
+    """Fetch cyclictest and its libraries once; return where they are unpacked."""
+    root = BUILD / arch.name / "rt-tests"
+    if root.is_dir():
+        return root
+    packages = aptroot.resolve(
+        RT_TESTS, arch=arch.debian, root=BUILD / "apt", dependencies=False
+    )
+    half = root.with_suffix(".unpacking")
+    for file in aptroot.fetch(packages, BUILD / "downloads", say=print):
+        aptroot.unpack(file, half)
+    return half.rename(root)
+
+
+def archive_of(arch: Arch, *, cyclictest: bool) -> Path:
+    """Write what a board needs besides its own parts, below /bench."""
+    entries: dict[str, cpio.Entry] = {
+        f"bench/{name}": cpio.File(build(name, arch).read_bytes(), runs=True)
+        for name in ("bare", "mark")
+    }
+    if cyclictest:
+        root = unpack_cyclictest(arch)
+        program = root / "usr/bin/cyclictest"
+        libraries = elf.libraries_of([program], libs=root / arch.libs)
+        loader = Path(elf.interpreter(program) or "").name
+        files = {
+            "cyclictest": program,
+            "loader": root / arch.libs / loader,
+            **{f"lib/{name}": path for name, path in libraries.items()},
+        }
+        for name, path in files.items():
+            entries[f"bench/{name}"] = cpio.File(path.read_bytes(), runs=True)
+    out = BUILD / arch.name / "archive.cpio"
+    out.write_bytes(cpio.pack(entries))
+    return out
+
+
+def prepare_board(name: str, *, cyclictest: bool) -> Prepared:
+    """Return a board that has the programs."""
+    board = get_board(name)
+    shop = Workshop(cache=cache_dir(os.environ), agent=agent_file, say=print)
+    prepared = prepare(board, board.kernels[0], workshop=shop)
+    archive = archive_of(get_arch(board.arch), cyclictest=cyclictest)
+    return replace(prepared, archives=(*prepared.archives, archive))
+
+
+def run_once(prepared: Prepared, program: str, count: int) -> Booted:
+    """Boot, run a program for a number of wake-ups, mark its end."""
+    command = f"{PROGRAMS[program](count)} >/out/said\nstatus=$?"
+    job = Job(f"{command}\n/bench/mark\nexit $status\n")
+    booted = boot(
+        prepared,
+        job,
+        seed=1,
+        patience=Patience(duration_ns=count * 1_000_000, warmup_ns=0),
+        stopped=lambda: False,
+    )
+    if booted.files["status"] != b"0\n":
+        raise SystemExit(f"{program}: {booted.files['script.log'].decode()}")
+    if program == "agent":
+        result = parse_line(booted.files["said"].splitlines()[-1])
+        assert isinstance(result, AgentResult)
+        assert [t.samples for t in result.threads] == [count]
+    return booted
+
+
+def counts_of(booted: Booted) -> tuple[int, int]:
+    """Return the instructions up to the mark: all, and those of programs."""
+    return booted.counts["last_mark"], booted.counts["last_mark_in_programs"]
+
+
+def costs(
+    prepared: Prepared, programs: Sequence[str], *, times: int = 2
+) -> dict[str, Cost]:
+    """Count each program; ValueError if a repetition gives another number."""
+    wanted = [(p, n, i) for p in programs for n in COUNTS for i in range(times)]
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        found = pool.map(lambda w: counts_of(run_once(prepared, w[0], w[1])), wanted)
+        seen: dict[tuple[str, int], set[tuple[int, int]]] = {}
+        for (program, count, _), counted in zip(wanted, found, strict=True):
+            seen.setdefault((program, count), set()).add(counted)
+    for (program, count), different in seen.items():
+        if len(different) > 1:
+            raise ValueError(f"{program}, {count} wake-ups: {sorted(different)}")
+    cost = {}
+    for program in programs:
+        (short,), (long,) = (seen[program, count] for count in COUNTS)
+        whole, inside = (
+            (b - a) / (COUNTS[1] - COUNTS[0]) for a, b in zip(short, long, strict=True)
+        )
+        cost[program] = Cost(whole=whole, in_program=inside)
+    return cost
+
+
+def show(board: str, kernel: str, found: Mapping[str, Cost]) -> bool:
+    """Print a board's table; return whether the agent keeps to its limits."""
+    print(f"{board}, {kernel}: guest instructions per wake-up")
+    print(f"{'':12}{'whole guest':>14}{'of them in programs':>22}")
+    for name, cost in found.items():
+        print(f"{name:12}{cost.whole:14.3f}{cost.in_program:22.3f}")
+    kept = True
+    for other, limit in (("cyclictest", AGENT_TO_CYCLICTEST), ("bare", AGENT_TO_BARE)):
+        ratio = found["agent"].whole / found[other].whole
+        kept &= ratio <= limit
+        print(f"agent / {other}: {ratio:.4f}, limit {limit}")
+    return kept
+
+
+def main() -> None:
+    """Print a table for each board; exit status 1 if the agent is over a limit."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("boards", nargs="*", default=BOARDS)
+    asked = parser.parse_args()
+    kept = True
+    for name in asked.boards:
+        prepared = prepare_board(name, cyclictest=True)
+        found = costs(prepared, list(PROGRAMS))
+        kept &= show(name, prepared.kernel.name, found)
+    sys.exit(0 if kept else 1)
+
+
+if __name__ == "__main__":
+    main()

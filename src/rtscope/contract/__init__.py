@@ -1,0 +1,80 @@
+"""
+The contract between agent and host: JSON Lines in, frozen values out.
+
+`format/README.md` describes every line type; this package is its only reader.
+All times are int64 nanoseconds of CLOCK_MONOTONIC on the target. Whatever does
+not fit the contract raises ContractError: a damaged result must never become a
+number. Unknown keys are ignored, so that an older host reads a newer agent of the
+same schema.
+"""
+
+from rtscope.contract.buckets import (
+    HIST_MAX_BITS,
+    HIST_SUB_BITS,
+    bucket_width_ns,
+    is_bucket_low,
+)
+from rtscope.contract.digest import result_digest
+from rtscope.contract.lines import (
+    MAX_LINE_BYTES,
+    AgentError,
+    AgentResult,
+    ClockCost,
+    Count,
+    CounterDelta,
+    CpuTime,
+    DiskLine,
+    FileLine,
+    Hello,
+    Keeping,
+    KernelMessage,
+    KernelThread,
+    Line,
+    LoadEnd,
+    LoadHello,
+    LoadTick,
+    Machine,
+    Restored,
+    Text,
+    ThreadResult,
+    Tick,
+    TickCpu,
+    Wakeup,
+    WorstSoFar,
+)
+from rtscope.contract.wire import dump_line, parse_line
+
+__all__ = [
+    "HIST_MAX_BITS",
+    "HIST_SUB_BITS",
+    "MAX_LINE_BYTES",
+    "AgentError",
+    "AgentResult",
+    "ClockCost",
+    "Count",
+    "CounterDelta",
+    "CpuTime",
+    "DiskLine",
+    "FileLine",
+    "Hello",
+    "Keeping",
+    "KernelMessage",
+    "KernelThread",
+    "Line",
+    "LoadEnd",
+    "LoadHello",
+    "LoadTick",
+    "Machine",
+    "Restored",
+    "Text",
+    "ThreadResult",
+    "Tick",
+    "TickCpu",
+    "Wakeup",
+    "WorstSoFar",
+    "bucket_width_ns",
+    "dump_line",
+    "is_bucket_low",
+    "parse_line",
+    "result_digest",
+]

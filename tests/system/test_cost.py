@@ -1,0 +1,35 @@
+"""
+What measuring costs, counted exactly on a virtual board: guest instructions.
+
+The comparison with cyclictest is `make bench`: it needs one more package.
+"""
+
+import os
+import shutil
+
+import pytest
+
+from rtscope.board.cache import all_parts, cache_dir
+from virtual_cost import AGENT_TO_BARE, costs, prepare_board
+
+KERNEL = "kernel-jh7110-6.12-rt-riscv64"
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(
+        shutil.which("apt-get") is None, reason="needs apt to fetch QEMU and kernels"
+    ),
+    pytest.mark.skipif(
+        all(part.name != KERNEL for part in all_parts(cache_dir(os.environ))),
+        reason="its kernel takes minutes to compile: rtscope board build jh7110",
+    ),
+]
+
+
+def test_the_agent_costs_hardly_more_than_sleeping_and_reading_the_clock() -> None:
+    found = costs(prepare_board("jh7110", cyclictest=False), ("agent", "bare"))
+
+    agent, bare = found["agent"], found["bare"]
+    assert agent.whole <= AGENT_TO_BARE * bare.whole
+    # Its own part, the kernel's left out: the histogram, the sums and the worst.
+    assert bare.in_program < agent.in_program < bare.in_program + 150
