@@ -19,6 +19,8 @@ MAY_IMPORT = {
     "process": {"errors"},
     "contract": {"errors"},
     "trace": {"errors"},
+    "symbols": {"errors"},
+    "explain": {"symbols", "trace"},
     "caveats": set(),
     "record": {"errors", "contract", "caveats"},
     "klog": {"caveats", "contract"},

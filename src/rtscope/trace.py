@@ -6,7 +6,8 @@ of the board have begun; 2^shift ns of virtual time pass with each of them.
 """
 
 import struct
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
 
@@ -22,6 +23,7 @@ _HEADER = struct.Struct("<8sII16sIIQ")
 _SECTION = struct.Struct("<IIQQQQQII")
 _RECORD = np.dtype([("stamp", "<u8"), ("value", "<u8")])
 _CUT = 1
+_LEFT_OUT = 2
 
 
 class Kind(IntEnum):
@@ -64,6 +66,8 @@ class Section:
     """Instruction counts: where the section begins, and that of the mark."""
     cut: bool
     """The ring was too short: the section begins later than it should."""
+    left_out: bool
+    """There was no room for its records; only this header was kept."""
     at: NDArray[np.int64]
     """Instruction count, on all CPUs, before what is recorded."""
     cpus: NDArray[np.uint8]
@@ -102,6 +106,34 @@ def parse_trace(data: bytes) -> Trace:
     return Trace(name, cpus, shift, turn, tuple(found))
 
 
+def with_windows(trace: Trace) -> tuple[Section, ...]:
+    """
+    Return the worst wake-ups, each with the records of a window that holds all of it.
+
+    A window tells the tasks and preemption counts too, and reaches back as far as it
+    was asked to; where there is none, the path stays as the ring had it.
+    """
+    windows = [s for s in trace.sections if s.kind is SectionKind.WINDOW]
+    worst = [s for s in trace.sections if s.kind is SectionKind.WORST]
+    return tuple(_from_window(section, windows) for section in worst)
+
+
+def _from_window(section: Section, windows: Sequence[Section]) -> Section:
+    for window in windows:
+        if window.first <= section.first and section.last <= window.last:
+            held = (window.at >= section.first) & (window.at <= section.last)
+            return replace(
+                section,
+                cut=False,
+                left_out=False,
+                at=window.at[held],
+                cpus=window.cpus[held],
+                kinds=window.kinds[held],
+                values=window.values[held],
+            )
+    return section
+
+
 def _parse_section(data: bytes, offset: int) -> tuple[Section, int]:
     kind, cpu, latency_ns, sequence, first, last, records, flags, _ = _unpack(
         _SECTION, data, offset
@@ -122,6 +154,7 @@ def _parse_section(data: bytes, offset: int) -> tuple[Section, int]:
         first=first,
         last=last,
         cut=bool(flags & _CUT),
+        left_out=bool(flags & _LEFT_OUT),
         at=(stamp & np.uint64(2**48 - 1)).astype(np.int64),
         cpus=(stamp >> np.uint64(48)).astype(np.uint8),
         kinds=(stamp >> np.uint64(56)).astype(np.uint8),
