@@ -21,6 +21,7 @@ MAY_IMPORT = {
     "trace": {"errors"},
     "symbols": {"errors"},
     "steps": {"symbols", "trace"},
+    "explain": {"symbols", "trace"},
     "caveats": set(),
     "record": {"errors", "contract", "caveats"},
     "klog": {"caveats", "contract"},

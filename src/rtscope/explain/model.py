@@ -1,0 +1,187 @@
+"""
+An explanation: stretches from the programmed expiry to the thread's own code. Pure.
+
+The parts are those of StarFive's Figure 2-4. A stretch without a cause is what could
+not be explained; it is printed like every other, so that the sum always closes:
+
+    A + B + C + D + E + residual = latency
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Part(StrEnum):
+    """Where on the way from the expiry to the thread time was spent."""
+
+    A = "A"
+    """Until the timer's interrupt is entered: interrupts off, or another delay."""
+    B = "B"
+    """In interrupts: the timer's own, and others before and after it."""
+    C = "C"
+    """Until the scheduler is called: preemption off."""
+    D = "D"
+    """In the scheduler, until the thread's context is there."""
+    E = "E"
+    """From there to the thread's own code."""
+
+
+TITLES: Mapping[Part, str] = {
+    Part.A: "interrupts off",
+    Part.B: "interrupt handling",
+    Part.C: "preemption off",
+    Part.D: "scheduling",
+    Part.E: "return to the thread",
+}
+
+
+class Cause(StrEnum):
+    """What kind of thing took the time."""
+
+    INTERRUPTS_OFF = "interrupts off"
+    EARLIER_INTERRUPT = "an earlier interrupt"
+    IDLE_EXIT = "leaving idle"
+    DELIVERY = "interrupt delivery"
+    """Interrupts were on, and none came yet: hardware, hypervisor, or a CPU's turn."""
+    TIMER_INTERRUPT = "the timer interrupt"
+    OTHER_INTERRUPT = "another interrupt"
+    TIMER_CALLBACK = "another timer's callback"
+    SOFTIRQ = "a softirq"
+    PREEMPTION_OFF = "preemption off"
+    LOCK = "waiting for a lock"
+    SCHEDULER = "the scheduler"
+    OTHER_TASK = "another task"
+    PAGE_FAULT = "a page fault"
+    RETURN = "the return path"
+    LATE_TIMER = "a timer that expires in a softirq"
+    """The thread was not real-time when it armed its timer."""
+    HARDWARE = "hardware or hypervisor"
+    UNKNOWN = "unknown"
+
+
+class Confidence(StrEnum):
+    """How sure a cause is."""
+
+    SEEN = "seen"
+    """The events themselves show it."""
+    INFERRED = "inferred"
+    """It follows from what is around it."""
+    GUESSED = "guessed"
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A contiguous piece of the way, with one cause."""
+
+    part: Part
+    begin_ns: int
+    """Since the expiry."""
+    end_ns: int
+    cause: Cause
+    name: str
+    """The function, interrupt or task; empty if none is known."""
+    own_ns: int | None = None
+    """Of it, time in which this CPU executed; None if that cannot be told.
+
+    The rest went to other CPUs of a virtual board, whose turns it waited for.
+    """
+    evidence: tuple[str, ...] = ()
+    confidence: Confidence = Confidence.SEEN
+    inside: tuple[tuple[str, int], ...] = ()
+    """Functions executed in it, and their own ns; most first."""
+
+    @property
+    def duration_ns(self) -> int:
+        """How long it took."""
+        return self.end_ns - self.begin_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """One wake-up, explained."""
+
+    cpu: int
+    sequence: int
+    latency_ns: int
+    stretches: tuple[Stretch, ...]
+    """In order; they do not overlap."""
+    notes: tuple[str, ...] = field(default=())
+    """What limits the explanation: a path that begins too late, lost events."""
+
+    def part_ns(self, part: Part) -> int:
+        """Return the time of a part."""
+        return sum(s.duration_ns for s in self.stretches if s.part is part)
+
+    @property
+    def residual_ns(self) -> int:
+        """What no stretch covers; negative if they cover more than the latency."""
+        return self.latency_ns - sum(s.duration_ns for s in self.stretches)
+
+    @property
+    def attributed_share(self) -> float:
+        """Return how much of the latency has a cause, 0 to 1."""
+        if self.latency_ns <= 0:
+            return 0.0
+        known = sum(
+            s.duration_ns for s in self.stretches if s.cause is not Cause.UNKNOWN
+        )
+        return min(1.0, known / self.latency_ns)
+
+    @property
+    def culprit(self) -> Stretch | None:
+        """Return the longest stretch, of those that need not be there.
+
+        The timer's own interrupt, the scheduler and the way back belong to every
+        wake-up: they are named only if nothing else took longer than they do.
+        """
+        if not self.stretches:
+            return None
+        avoidable = [s for s in self.stretches if s.cause not in INHERENT]
+        longest = max(self.stretches, key=lambda s: s.duration_ns)
+        if not avoidable:
+            return longest
+        blame = max(avoidable, key=lambda s: s.duration_ns)
+        return blame if 4 * blame.duration_ns >= longest.duration_ns else longest
+
+
+INHERENT = frozenset(
+    {Cause.TIMER_INTERRUPT, Cause.SCHEDULER, Cause.RETURN, Cause.DELIVERY}
+)
+
+
+def joined(stretches: Sequence[Stretch]) -> tuple[Stretch, ...]:
+    """Join neighbours of the same part, cause and name."""
+    result: list[Stretch] = []
+    for stretch in stretches:
+        last = result[-1] if result else None
+        if last is not None and _same(last, stretch):
+            result[-1] = _sum(last, stretch)
+        elif stretch.duration_ns > 0:
+            result.append(stretch)
+    return tuple(result)
+
+
+def _same(a: Stretch, b: Stretch) -> bool:
+    return (a.part, a.cause, a.name) == (b.part, b.cause, b.name) and (
+        a.end_ns == b.begin_ns
+    )
+
+
+def _sum(a: Stretch, b: Stretch) -> Stretch:
+    own = None if a.own_ns is None or b.own_ns is None else a.own_ns + b.own_ns
+    spent = dict(a.inside)
+    for name, ns in b.inside:
+        spent[name] = spent.get(name, 0) + ns
+    inside = tuple(sorted(spent.items(), key=lambda row: -row[1]))
+    return Stretch(
+        a.part,
+        a.begin_ns,
+        b.end_ns,
+        a.cause,
+        a.name,
+        own,
+        tuple(dict.fromkeys((*a.evidence, *b.evidence))),
+        a.confidence,
+        inside,
+    )

@@ -1,0 +1,113 @@
+"""
+What the functions of a kernel tell about what a CPU is doing. Pure.
+
+The names are those of Linux 6.1 to 7.x on x86-64, arm64 and riscv64. A function that is
+not here is named all the same; only the parts are told apart by those that are.
+"""
+
+import re
+from collections.abc import Mapping
+from enum import Enum, auto
+from functools import lru_cache
+
+
+class Role(Enum):
+    """What a function is, of the few that matter here."""
+
+    INTERRUPT = auto()
+    """Entry of a hardware interrupt."""
+    TRAP = auto()
+    """Entry of an interrupt, a fault or a system call: what it calls tells which."""
+    SOFTIRQ = auto()
+    SCHEDULE = auto()
+    PREEMPT = auto()
+    """Calls the scheduler because another thread is to run."""
+    SWITCH = auto()
+    IDLE = auto()
+    TIMER = auto()
+    """Runs the timers that expire in hard interrupt context."""
+    SOFT_TIMER = auto()
+    """Runs the others: those of threads that are not real-time, on PREEMPT_RT."""
+    WAKE = auto()
+    """A sleeping thread's timer has expired."""
+    LOCK = auto()
+    FAULT = auto()
+    SYSCALL = auto()
+    DISPATCH = auto()
+    """Leads from the entry of an interrupt to its handler, and back."""
+    OTHER = auto()
+
+
+_NAMES: Mapping[Role, str] = {
+    Role.INTERRUPT: """
+        do_irq generic_handle_arch_irq el1h_64_irq el0t_64_irq
+        asm_common_interrupt
+    """,
+    Role.TRAP: "handle_exception vectors",
+    Role.SOFTIRQ: "handle_softirqs __do_softirq run_ksoftirqd",
+    Role.SCHEDULE: "__schedule schedule_idle",
+    Role.PREEMPT: """
+        preempt_schedule_irq preempt_schedule preempt_schedule_common
+        preempt_schedule_notrace preempt_schedule_thunk
+        preempt_schedule_notrace_thunk arm64_preempt_schedule_irq
+    """,
+    Role.SWITCH: "__switch_to __switch_to_asm cpu_switch_to",
+    Role.IDLE: """
+        do_idle default_idle_call default_idle arch_cpu_idle cpuidle_enter
+        cpuidle_idle_call cpu_do_idle wait_for_interrupt cpu_startup_entry
+        pv_native_safe_halt acpi_idle_enter cpuidle_enter_state
+        tick_nohz_idle_enter tick_nohz_idle_exit tick_nohz_idle_stop_tick
+    """,
+    Role.TIMER: "hrtimer_interrupt",
+    Role.SOFT_TIMER: "hrtimer_run_softirq",
+    Role.WAKE: "hrtimer_wakeup",
+    Role.LOCK: """
+        native_queued_spin_lock_slowpath queued_spin_lock_slowpath
+        queued_read_lock_slowpath queued_write_lock_slowpath osq_lock
+        _raw_spin_lock _raw_spin_lock_irqsave _raw_spin_lock_irq
+        _raw_spin_lock_bh
+    """,
+    Role.FAULT: "do_page_fault do_mem_abort exc_page_fault asm_exc_page_fault",
+    Role.SYSCALL: "do_trap_ecall_u entry_SYSCALL_64 do_syscall_64 el0_svc",
+    Role.DISPATCH: """
+        handle_riscv_irq riscv_intc_irq handle_arch_irq call_on_irq_stack
+        generic_handle_domain_irq generic_handle_irq handle_irq_desc
+        handle_percpu_devid_irq handle_percpu_devid_fasteoi_ipi
+        handle_fasteoi_irq handle_edge_irq handle_level_irq handle_irq_event
+        handle_irq_event_percpu __handle_irq_event_percpu __common_interrupt
+        common_interrupt el1_interrupt el0_interrupt do_interrupt_handler
+        gic_handle_irq __gic_handle_irq_from_irqson el1h_64_irq_handler
+        el0t_64_irq_handler __el0_irq_handler_common irq_enter_rcu irq_exit_rcu
+        irq_enter irq_exit irqentry_enter irqentry_exit plic_handle_irq
+        __irq_resolve_mapping sbi_ipi_handle ipi_mux_process handle_IPI
+        ipi_handler __rcu_read_lock __rcu_read_unlock radix_tree_lookup
+        __radix_tree_lookup ret_from_exception riscv_intc_irq_eoi
+        riscv_v_context_nesting_start riscv_v_context_nesting_end
+        enter_from_kernel_mode exit_to_kernel_mode
+    """,
+}
+_ROLES: Mapping[str, Role] = {
+    name: role for role, names in _NAMES.items() for name in names.split()
+}
+
+# GCC's clones of a function: what follows the dot is not of its name.
+_CLONE = re.compile(r"\.(?:isra|constprop|part|cold|llvm)\b.*")
+
+
+@lru_cache(maxsize=1 << 16)
+def plain(name: str) -> str:
+    """Return a function's name without what the compiler added."""
+    return _CLONE.sub("", name)
+
+
+@lru_cache(maxsize=1 << 16)
+def role_of(name: str) -> Role:
+    """Return what a function is."""
+    word = plain(name)
+    if word in _ROLES:
+        return _ROLES[word]
+    if word.startswith("asm_sysvec_"):
+        return Role.INTERRUPT
+    if word.startswith("sysvec_"):
+        return Role.DISPATCH
+    return Role.OTHER

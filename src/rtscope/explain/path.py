@@ -1,0 +1,314 @@
+"""
+From the recorded path of a virtual board to an explanation. Pure.
+
+The path has every block that was executed from well before the expiry until the mark,
+so that nothing is sampled, and nothing guessed but what names of functions mean.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+import numpy as np
+
+from rtscope.explain.calls import FIRMWARE, Run, common_frame, runs_of, spent_in
+from rtscope.explain.model import Cause, Confidence, Explanation, Part, Stretch, joined
+from rtscope.explain.names import Role, plain, role_of
+from rtscope.explain.way import THREAD, Context, Way, contexts_of, find_way
+from rtscope.symbols import SymbolTable
+from rtscope.trace import Kind, Section
+
+NAMES_KEPT = 5
+CHAIN_SHOWN = 6
+CONTENDED_INSTRUCTIONS = 100
+"""More than any of the lock functions takes if the lock is free."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Masked:
+    """Interrupts were off: from when, until when, by whom."""
+
+    since: int
+    """Instruction count; of the begin of the path, if they were off there."""
+    off: Run | None
+    """Who switched them off; None if that was before the path."""
+    until: int | None
+    on: Run | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """What the judgement of a stretch needs."""
+
+    runs: Sequence[Run]
+    contexts: Sequence[Context]
+    way: Way
+    expiry: int
+    shift: int
+    masked: "_Masked | None"
+    """Interrupts that were off at the expiry."""
+    section: Section
+    symbols: SymbolTable
+    arch: str
+
+    def ns(self, count: int) -> int:
+        """Return virtual time since the expiry of an instruction count."""
+        return (count - self.expiry) << self.shift
+
+
+def explain_path(
+    section: Section, symbols: SymbolTable, *, arch: str, shift: int
+) -> Explanation:
+    """Explain one of the worst wake-ups; 2^`shift` ns pass with each instruction."""
+    runs = runs_of(section, symbols, arch=arch, cpu=section.cpu)
+    expiry = section.last - (section.latency_ns >> shift)
+    contexts = contexts_of(runs)
+    way = find_way(runs, contexts, expiry)
+    masked = _masked_by(section, runs, expiry)
+    scene = _Scene(runs, contexts, way, expiry, shift, masked, section, symbols, arch)
+    stretches = [*_unrecorded(scene), *_stretches(scene)]
+    return Explanation(
+        section.cpu,
+        section.sequence,
+        section.latency_ns,
+        joined(stretches),
+        tuple(_notes(section, scene)),
+    )
+
+
+def _notes(section: Section, scene: _Scene) -> Iterator[str]:
+    if section.cut:
+        yield "the recorded path begins later than it should: the ring was too short"
+    if not scene.runs:
+        yield "no path was recorded for this wake-up"
+    elif scene.way.woken is None:
+        yield "the callback that wakes a sleeping thread was not seen on this CPU"
+    if scene.way.late_timer:
+        yield (
+            "the timer expired in a softirq: the thread was not real-time when it "
+            "went to sleep"
+        )
+
+
+def _unrecorded(scene: _Scene) -> Iterator[Stretch]:
+    if scene.runs and scene.runs[0].begin > scene.expiry:
+        yield Stretch(
+            Part.A, 0, scene.ns(scene.runs[0].begin), Cause.UNKNOWN, "not recorded"
+        )
+
+
+def _stretches(scene: _Scene) -> Iterator[Stretch]:
+    """Cut the way where part or cause change."""
+    at = range(scene.way.first, len(scene.runs))
+    kinds = [(i, _kind(scene, i)) for i in at]
+    for (part, cause, context), group in groupby(kinds, key=lambda row: row[1]):
+        runs = [_after(scene.runs[i], scene.expiry) for i, _ in group]
+        yield _stretch(scene, part, cause, context, runs)
+
+
+def _after(run: Run, expiry: int) -> Run:
+    """Return what of a run was after the expiry."""
+    if run.begin >= expiry:
+        return run
+    return replace(run, begin=expiry, own=min(run.own, run.end - expiry))
+
+
+def _kind(scene: _Scene, i: int) -> tuple[Part, Cause, Context]:
+    """Return part and cause of a run, and the interrupt it belongs to."""
+    part, cause = _part_and_cause(scene, i)
+    context = scene.contexts[i]
+    # On the way back the scheduler's last steps and the thread's own are one.
+    return part, cause, THREAD if cause is Cause.RETURN else context
+
+
+def _part_and_cause(scene: _Scene, i: int) -> tuple[Part, Cause]:
+    run, context = scene.runs[i], scene.contexts[i]
+    part = _part(scene, i)
+    if _is_contended(run):
+        return part, Cause.LOCK
+    if context.role is Role.INTERRUPT:
+        return part, _interrupt_cause(scene, i)
+    if context.role is Role.SOFTIRQ:
+        return part, Cause.SOFTIRQ
+    if part is Part.A:
+        return part, _delay_cause(scene, run)
+    if part is Part.C:
+        is_idle = _is_any(run, Role.IDLE)
+        return part, Cause.IDLE_EXIT if is_idle else Cause.PREEMPTION_OFF
+    if part is Part.D:
+        scheduling = context.role is Role.SCHEDULE
+        return part, Cause.SCHEDULER if scheduling else Cause.OTHER_TASK
+    return part, Cause.PAGE_FAULT if _is_any(run, Role.FAULT) else Cause.RETURN
+
+
+def _part(scene: _Scene, i: int) -> Part:
+    way, role = scene.way, scene.contexts[i].role
+    if way.entered is None or i < way.entered:
+        return Part.A
+    if role is Role.INTERRUPT:
+        return Part.B
+    if way.scheduled is None or way.switched is None or i < way.scheduled:
+        return Part.C
+    return Part.D if i < way.switched else Part.E
+
+
+def _interrupt_cause(scene: _Scene, i: int) -> Cause:
+    way, chain = scene.way, list(scene.runs[i].frame.chain())
+    if way.entered is None or i < way.entered:
+        return Cause.EARLIER_INTERRUPT
+    roles = [role_of(frame.name) for frame in chain]
+    if Role.TIMER not in roles:
+        ours = scene.contexts[i].frame is scene.contexts[way.entered].frame
+        return Cause.TIMER_INTERRUPT if ours else Cause.OTHER_INTERRUPT
+    callback = _callback(scene.runs[i])
+    if callback is None or role_of(callback) is Role.WAKE:
+        return Cause.TIMER_INTERRUPT
+    return Cause.TIMER_CALLBACK
+
+
+def _callback(run: Run) -> str | None:
+    """Return the timer's function in which a run is; None outside of all."""
+    inner = None
+    for frame in run.frame.chain():
+        if plain(frame.name) == "__hrtimer_run_queues":
+            return inner if inner and not _is_of_timers(inner) else None
+        inner = frame.name
+    return None
+
+
+def _is_of_timers(name: str) -> bool:
+    return name.startswith(("_raw_spin", "timerqueue_", "rb_", "__remove_hrtimer"))
+
+
+def _delay_cause(scene: _Scene, run: Run) -> Cause:
+    if _is_any(run, Role.IDLE):
+        return Cause.IDLE_EXIT
+    if scene.masked is not None:
+        return Cause.INTERRUPTS_OFF
+    return Cause.DELIVERY
+
+
+def _is_any(run: Run, role: Role) -> bool:
+    return any(role_of(frame.name) is role for frame in run.frame.chain())
+
+
+def _is_contended(run: Run) -> bool:
+    return role_of(run.frame.name) is Role.LOCK and run.own > CONTENDED_INSTRUCTIONS
+
+
+def _stretch(
+    scene: _Scene, part: Part, cause: Cause, context: Context, runs: list[Run]
+) -> Stretch:
+    own = sum(run.own for run in runs)
+    spent = [(plain(name), n << scene.shift) for name, n in spent_in(runs)]
+    name, evidence = _name(scene, cause, context, runs)
+    return Stretch(
+        part,
+        scene.ns(runs[0].begin),
+        scene.ns(runs[-1].end),
+        cause,
+        name,
+        own << scene.shift,
+        tuple(evidence),
+        Confidence.INFERRED if cause is Cause.DELIVERY else Confidence.SEEN,
+        tuple(spent[:NAMES_KEPT]),
+    )
+
+
+def _name(
+    scene: _Scene, cause: Cause, context: Context, runs: list[Run]
+) -> tuple[str, list[str]]:
+    if cause in (Cause.EARLIER_INTERRUPT, Cause.OTHER_INTERRUPT):
+        return _handler(runs), []
+    if cause is Cause.TIMER_CALLBACK:
+        return plain(_callback(runs[0]) or ""), []
+    if cause is Cause.TIMER_INTERRUPT:
+        return "hrtimer_interrupt", []
+    if cause is Cause.SCHEDULER and context.frame is not None:
+        return plain(context.frame.name), []
+    frame = common_frame(runs)
+    chain = [plain(f.name) for f in frame.chain()] if frame else []
+    name = chain[0] if chain else plain(spent_in(runs)[0][0])
+    evidence = [_called(chain)] if len(chain) > 1 else []
+    if cause is Cause.INTERRUPTS_OFF:
+        evidence += _masked_evidence(scene)
+    if cause is Cause.LOCK:
+        evidence += _meanwhile(scene, runs)
+    if any(run.frame.name == FIRMWARE for run in runs):
+        evidence.append("the firmware ran (a call of SBI)")
+    return name, evidence
+
+
+def _meanwhile(scene: _Scene, runs: list[Run]) -> Iterator[str]:
+    """Tell what the other CPUs did: one of them holds the lock."""
+    begin, end = runs[0].begin, runs[-1].end
+    others = np.unique(scene.section.cpus[scene.section.kinds == Kind.BLOCK])
+    for cpu in others.tolist():
+        if cpu == scene.section.cpu:
+            continue
+        theirs = runs_of(scene.section, scene.symbols, arch=scene.arch, cpu=cpu)
+        inside = [run for run in theirs if run.end > begin and run.begin < end]
+        spent = spent_in(inside)
+        total = sum(own for _, own in spent)
+        if total:
+            name, own = spent[0]
+            yield f"meanwhile CPU {cpu}: {plain(name)}, {100 * own // total} %"
+
+
+def _called(chain: Sequence[str]) -> str:
+    shown = " < ".join(chain[:CHAIN_SHOWN])
+    return f"callers: {shown}{' < …' if len(chain) > CHAIN_SHOWN else ''}"
+
+
+def _handler(runs: list[Run]) -> str:
+    """Name an interrupt by its handler: what the entry code leads to."""
+    for run in runs:
+        frames = list(run.frame.chain())[::-1]
+        roles = [role_of(frame.name) for frame in frames]
+        entry = next(
+            (i for i, r in enumerate(roles) if r in (Role.INTERRUPT, Role.TRAP)), None
+        )
+        if entry is None:
+            continue
+        for frame, role in zip(frames[entry:], roles[entry:], strict=True):
+            if role in (Role.OTHER, Role.TIMER, Role.SOFT_TIMER):
+                return plain(frame.name)
+    return plain(runs[0].frame.name)
+
+
+def _masked_evidence(scene: _Scene) -> Iterator[str]:
+    masked = scene.masked
+    if masked is None:
+        return
+    ago = -scene.ns(masked.since)
+    if masked.off is None:
+        yield f"interrupts off since more than {ago} ns before the expiry"
+    else:
+        where = _called([plain(f.name) for f in masked.off.frame.chain()])
+        yield f"interrupts off since {ago} ns before the expiry ({where})"
+    if masked.on is not None and masked.until is not None:
+        where = _called([plain(f.name) for f in masked.on.frame.chain()])
+        yield f"on again {scene.ns(masked.until)} ns after it ({where})"
+
+
+def _masked_by(section: Section, runs: Sequence[Run], expiry: int) -> _Masked | None:
+    """Return who had switched interrupts off at the expiry; None if they were on."""
+    mine = (section.kinds == Kind.INTERRUPTS) & (section.cpus == section.cpu)
+    at, values = section.at[mine], section.values[mine]
+    before = int(np.searchsorted(at, expiry, side="right")) - 1
+    if before < 0 or values[before] != 0 or not runs:
+        return None
+    begins = [run.begin for run in runs]
+
+    def run_before(count: int) -> Run:
+        # A change is told at the block behind the one that made it.
+        return runs[max(0, bisect_left(begins, count) - 1)]
+
+    until = int(at[before + 1]) if before + 1 < len(at) else None
+    return _Masked(
+        since=int(at[before]),
+        off=run_before(int(at[before])) if before > 0 else None,
+        until=until,
+        on=None if until is None else run_before(until),
+    )

@@ -1,0 +1,167 @@
+"""
+The marks on the way of a wake-up: interrupt, callback, scheduler, switch. Pure.
+
+What a run belongs to is told by the innermost of its callers that means something: an
+interrupt that preempts calls the scheduler from inside, and from there on it is the
+scheduler's time.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rtscope.explain.calls import Frame, Run
+from rtscope.explain.names import Role, role_of
+
+_INNERMOST = frozenset(
+    {Role.INTERRUPT, Role.SOFTIRQ, Role.SCHEDULE, Role.PREEMPT, Role.SWITCH}
+)
+_SCHEDULING = frozenset({Role.SCHEDULE, Role.PREEMPT, Role.SWITCH})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Context:
+    """What a run belongs to."""
+
+    role: Role
+    """INTERRUPT, SOFTIRQ, SCHEDULE, or OTHER for a thread's own code."""
+    frame: Frame | None
+    """The call that makes it so."""
+
+
+THREAD = Context(Role.OTHER, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Indices into the runs of the CPU; None for what was not seen."""
+
+    first: int
+    """The run in which the timer expired."""
+    entered: int | None
+    """Where the interrupt begins that woke the thread."""
+    woken: int | None
+    """The callback that woke it."""
+    late_timer: bool
+    """The timer expired in a softirq, so the thread was not real-time."""
+    scheduled: int | None
+    """Where the first call of the scheduler begins that switched, after that."""
+    switched: int | None
+    """The first run after the switch to the thread."""
+
+
+def contexts_of(runs: Sequence[Run]) -> list[Context]:
+    """Return what each run belongs to."""
+    traps = _interrupting_traps(runs)
+    known: dict[Frame, Context] = {}
+    return [_context(run.frame, traps, known) for run in runs]
+
+
+def find_way(runs: Sequence[Run], contexts: Sequence[Context], expiry: int) -> Way:
+    """Find the marks, from the expiry (an instruction count) to the end."""
+    first = next((i for i, run in enumerate(runs) if run.end > expiry), len(runs))
+    switch = _last(runs, first, Role.SWITCH)
+    woken = _waking(runs, first, before=switch)
+    late = woken is not None and _is_inside(runs[woken].frame, Role.SOFT_TIMER)
+    entered = None
+    if woken is not None:
+        entered = _begin_of(runs, contexts, woken)
+    scheduled = None
+    if switch is not None:
+        scheduled = _first_switching(runs, contexts, after=woken or first)
+    return Way(
+        first=first,
+        entered=entered,
+        woken=woken,
+        late_timer=late,
+        scheduled=scheduled,
+        switched=None if switch is None else switch + 1,
+    )
+
+
+def _interrupting_traps(runs: Sequence[Run]) -> set[Frame]:
+    """Return the entries of traps that turned out to be interrupts."""
+    return {
+        frame.caller
+        for run in runs
+        for frame in run.frame.chain()
+        if role_of(frame.name) is Role.INTERRUPT
+        and frame.caller is not None
+        and role_of(frame.caller.name) is Role.TRAP
+    }
+
+
+def _context(frame: Frame, traps: set[Frame], known: dict[Frame, Context]) -> Context:
+    if frame in known:
+        return known[frame]
+    role = role_of(frame.name)
+    if frame in traps:
+        found = Context(Role.INTERRUPT, frame)
+    elif role is Role.INTERRUPT and frame.caller in traps:
+        found = Context(Role.INTERRUPT, frame.caller)
+    elif role in _INNERMOST:
+        found = Context(Role.SCHEDULE if role in _SCHEDULING else role, frame)
+    elif frame.caller is None:
+        found = THREAD
+    else:
+        found = _context(frame.caller, traps, known)
+    if found.role is Role.SCHEDULE and frame.caller is not None:
+        found = _outermost_call(found, frame, traps, known)
+    known[frame] = found
+    return found
+
+
+def _outermost_call(
+    found: Context, frame: Frame, traps: set[Frame], known: dict[Frame, Context]
+) -> Context:
+    """Let __schedule belong to the preempt_schedule that called it."""
+    above = _context(frame.caller, traps, known) if frame.caller else THREAD
+    return above if above.role is Role.SCHEDULE else found
+
+
+def _last(runs: Sequence[Run], first: int, role: Role) -> int | None:
+    return next(
+        (
+            i
+            for i in range(len(runs) - 1, first - 1, -1)
+            if role_of(runs[i].frame.name) is role
+        ),
+        None,
+    )
+
+
+def _waking(runs: Sequence[Run], first: int, *, before: int | None) -> int | None:
+    end = len(runs) if before is None else before
+    return next(
+        (i for i in range(first, end) if role_of(runs[i].frame.name) is Role.WAKE),
+        None,
+    )
+
+
+def _is_inside(frame: Frame, role: Role) -> bool:
+    return any(role_of(caller.name) is role for caller in frame.chain())
+
+
+def _begin_of(runs: Sequence[Run], contexts: Sequence[Context], inside: int) -> int:
+    """Return the first run of the context that a run belongs to."""
+    frame = contexts[inside].frame
+    begin = inside
+    for i in range(inside, -1, -1):
+        if contexts[i].frame is frame:
+            begin = i
+        elif frame is None or frame not in runs[i].frame.chain():
+            break
+    return begin
+
+
+def _first_switching(
+    runs: Sequence[Run], contexts: Sequence[Context], *, after: int
+) -> int | None:
+    switch = next(
+        (
+            i
+            for i in range(after, len(runs))
+            if role_of(runs[i].frame.name) is Role.SWITCH
+        ),
+        None,
+    )
+    return None if switch is None else max(after, _begin_of(runs, contexts, switch))

@@ -1,0 +1,7 @@
+"""What holds for every test."""
+
+from hypothesis import settings
+
+# How long an example takes says more about the machine than about the program.
+settings.register_profile("rtscope", deadline=None)
+settings.load_profile("rtscope")

@@ -1,0 +1,65 @@
+"""Recorded paths of a virtual board, written down block by block."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rtscope.symbols import SymbolTable
+from rtscope.trace import Kind, Section, SectionKind
+
+TEXT = 0xFFFF_FFFF_8000_0000
+SIZE = 0x1000
+USER_CODE = 0x1_0000
+
+Step = tuple[int, str] | tuple[int, str, int]
+"""Instructions, function (with + for its middle), and the CPU if it is not 0."""
+
+
+def symbols(*names: str) -> SymbolTable:
+    """Make functions of one page each, in this order."""
+    starts = np.array([TEXT + SIZE * i for i in range(len(names))], np.uint64)
+    return SymbolTable(starts, tuple(names), {})
+
+
+def section(
+    steps: Sequence[Step],
+    table: SymbolTable,
+    *,
+    late: int,
+    flags: Sequence[tuple[int, int]] = ((0, 1),),
+) -> Section:
+    """
+    Make the path to a wake-up that was `late` instructions late, at 1 ns each.
+
+    `flags` are changes of the interrupt flag of CPU 0: (instruction count, 0 or 1).
+    """
+    rows: list[tuple[int, int, int, int]] = [
+        (at, 0, Kind.INTERRUPTS, value) for at, value in flags
+    ]
+    at = 0
+    for step in steps:
+        cpu = step[2] if len(step) > 2 else 0
+        rows.append((at, cpu, Kind.BLOCK, _address(table, step[1])))
+        at += step[0]
+    rows.sort(key=lambda row: row[0])
+    return Section(
+        kind=SectionKind.WORST,
+        cpu=0,
+        latency_ns=late,
+        sequence=7,
+        first=0,
+        last=at,
+        cut=False,
+        left_out=False,
+        at=np.array([row[0] for row in rows], np.int64),
+        cpus=np.array([row[1] for row in rows], np.uint8),
+        kinds=np.array([row[2] for row in rows], np.uint8),
+        values=np.array([row[3] for row in rows], np.uint64),
+    )
+
+
+def _address(table: SymbolTable, name: str) -> int:
+    if name == "user":
+        return USER_CODE
+    middle = name.endswith("+")
+    return int(table.starts[table.names.index(name.rstrip("+"))]) + 8 * middle

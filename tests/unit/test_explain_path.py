@@ -1,0 +1,267 @@
+"""A recorded path, taken apart: each kind of delay is found, and the sum closes."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakes.paths import Step, section, symbols
+from rtscope.explain.calls import FIRMWARE, runs_of
+from rtscope.explain.model import Cause, Explanation, Part
+from rtscope.explain.path import explain_path
+
+NAMES = (
+    *("handle_exception", "do_irq", "hrtimer_interrupt", "__hrtimer_run_queues"),
+    *("hrtimer_wakeup", "tick_nohz_handler", "preempt_schedule_irq", "__schedule"),
+    *("__switch_to", "free_pages", "zap", "_raw_spin_lock", "handle_softirqs"),
+    *("do_nanosleep", "do_page_fault", "do_idle", "usb_irq", "handle_irq_event"),
+    *("hrtimer_run_softirq", "run_ksoftirqd"),
+)
+TABLE = symbols(*NAMES)
+
+ENTRY: list[Step] = [(10, "handle_exception"), (10, "do_irq")]
+TIMER: list[Step] = [
+    *ENTRY,
+    (20, "hrtimer_interrupt"),
+    (10, "__hrtimer_run_queues"),
+    (30, "hrtimer_wakeup"),
+    (5, "__hrtimer_run_queues+"),
+    (5, "hrtimer_interrupt+"),
+    (5, "do_irq+"),
+]
+SWITCH: list[Step] = [(40, "__schedule"), (20, "__switch_to"), (10, "__schedule+")]
+PREEMPT: list[Step] = [(10, "preempt_schedule_irq"), *SWITCH]
+THREAD: list[Step] = [(15, "do_nanosleep+"), (5, "user")]
+
+
+def explained(
+    before: list[Step],
+    after: list[Step],
+    flags: tuple[tuple[int, int], ...] = ((0, 1),),
+) -> Explanation:
+    """Explain a wake-up that was due between the two."""
+    late = sum(step[0] for step in after)
+    found = section([*before, *after], TABLE, late=late, flags=flags)
+    explanation = explain_path(found, TABLE, arch="riscv64", shift=0)
+    assert explanation.residual_ns == 0
+    assert sum(explanation.part_ns(part) for part in Part) == late
+    return explanation
+
+
+def test_the_shortest_way_has_interrupt_scheduler_and_return_only() -> None:
+    found = explained([(100, "user")], [*TIMER, *PREEMPT, *THREAD])
+
+    assert [(s.part, s.cause, s.duration_ns) for s in found.stretches] == [
+        (Part.B, Cause.TIMER_INTERRUPT, 95),
+        (Part.D, Cause.SCHEDULER, 70),
+        (Part.E, Cause.RETURN, 30),
+    ]
+    assert found.attributed_share == 1.0
+    assert found.culprit is not None
+    assert found.culprit.cause is Cause.TIMER_INTERRUPT
+
+
+def test_interrupts_off_are_blamed_on_the_function_and_its_callers() -> None:
+    masked: list[Step] = [(300, "free_pages+"), (100, "zap"), (200, "free_pages+")]
+    found = explained(
+        [(50, "zap"), (50, "free_pages")],
+        [*masked, *TIMER, *PREEMPT, *THREAD],
+        flags=((0, 1), (70, 0), (700, 1)),
+    )
+
+    culprit = found.culprit
+    assert culprit is not None
+    assert (culprit.part, culprit.cause) == (Part.A, Cause.INTERRUPTS_OFF)
+    assert (culprit.name, culprit.duration_ns) == ("free_pages", 600)
+    assert culprit.inside == (("free_pages", 500), ("zap", 100))
+    assert culprit.evidence[0] == "callers: free_pages < zap"
+    assert culprit.evidence[1].startswith("interrupts off since 30 ns before")
+
+
+def test_preemption_off_is_what_runs_on_between_interrupt_and_scheduler() -> None:
+    found = explained(
+        [(50, "zap"), (50, "free_pages")],
+        [*TIMER, (400, "free_pages+"), (5, "zap+"), *SWITCH, *THREAD],
+    )
+
+    culprit = found.culprit
+    assert culprit is not None
+    assert (culprit.part, culprit.cause) == (Part.C, Cause.PREEMPTION_OFF)
+    assert (culprit.name, culprit.duration_ns) == ("zap", 405)
+
+
+def test_a_lock_that_another_cpu_holds() -> None:
+    waiting: list[Step] = [
+        (500, "_raw_spin_lock"),
+        (700, "free_pages", 1),
+        (500, "_raw_spin_lock+"),
+    ]
+    found = explained(
+        [(50, "zap")],
+        [*waiting, *TIMER, *PREEMPT, *THREAD],
+        flags=((0, 1), (20, 0)),
+    )
+
+    culprit = found.culprit
+    assert culprit is not None
+    assert (culprit.cause, culprit.name) == (Cause.LOCK, "_raw_spin_lock")
+    assert (culprit.duration_ns, culprit.own_ns) == (1700, 1000)
+    assert "meanwhile CPU 1: free_pages, 100 %" in culprit.evidence
+
+
+def test_an_earlier_interrupt_is_named_by_its_handler() -> None:
+    other: list[Step] = [
+        *ENTRY,
+        (10, "handle_irq_event"),
+        (900, "usb_irq"),
+        (5, "do_irq+"),
+    ]
+    found = explained(
+        [(50, "user")], [*other, (2, "handle_exception+"), *TIMER, *PREEMPT, *THREAD]
+    )
+
+    culprit = found.culprit
+    assert culprit is not None
+    assert (culprit.part, culprit.cause) == (Part.A, Cause.EARLIER_INTERRUPT)
+    assert culprit.name == "usb_irq"
+
+
+def test_another_timers_callback_is_told_from_ours() -> None:
+    timer: list[Step] = [
+        *ENTRY,
+        (20, "hrtimer_interrupt"),
+        (10, "__hrtimer_run_queues"),
+        (30, "hrtimer_wakeup"),
+        (5, "__hrtimer_run_queues+"),
+        (600, "tick_nohz_handler"),
+        (5, "__hrtimer_run_queues+"),
+        (5, "do_irq+"),
+    ]
+    found = explained([(50, "user")], [*timer, *PREEMPT, *THREAD])
+
+    culprit = found.culprit
+    assert culprit is not None
+    assert (culprit.part, culprit.cause) == (Part.B, Cause.TIMER_CALLBACK)
+    assert (culprit.name, culprit.duration_ns) == ("tick_nohz_handler", 600)
+
+
+def test_a_softirq_at_the_end_of_the_interrupt() -> None:
+    found = explained(
+        [(50, "user")],
+        [
+            *TIMER,
+            (30, "handle_softirqs"),
+            (800, "zap"),
+            (5, "do_irq+"),
+            *PREEMPT,
+            *THREAD,
+        ],
+    )
+
+    culprit = found.culprit
+    assert culprit is not None
+    assert (culprit.part, culprit.cause) == (Part.C, Cause.SOFTIRQ)
+    assert culprit.duration_ns == 830
+
+
+def test_another_task_that_runs_first() -> None:
+    found = explained(
+        [(50, "user")], [*TIMER, *PREEMPT, (900, "user"), *SWITCH, *THREAD]
+    )
+
+    culprit = found.culprit
+    assert culprit is not None
+    assert (culprit.part, culprit.cause) == (Part.D, Cause.OTHER_TASK)
+    assert culprit.duration_ns == 900
+
+
+def test_a_page_fault_on_the_way_back() -> None:
+    found = explained(
+        [(50, "user")],
+        [
+            *TIMER,
+            *PREEMPT,
+            (5, "user"),
+            (10, "handle_exception"),
+            (700, "do_page_fault"),
+            *THREAD,
+        ],
+    )
+
+    culprit = found.culprit
+    assert culprit is not None
+    assert (culprit.part, culprit.cause) == (Part.E, Cause.PAGE_FAULT)
+
+
+def test_leaving_idle() -> None:
+    found = explained(
+        [(10, "do_idle")], [(300, "do_idle+"), *TIMER, *PREEMPT, *THREAD], ((0, 0),)
+    )
+
+    culprit = found.culprit
+    assert culprit is not None
+    assert (culprit.part, culprit.cause) == (Part.A, Cause.IDLE_EXIT)
+
+
+def test_a_timer_in_a_softirq_says_that_the_thread_was_not_real_time() -> None:
+    soft: list[Step] = [
+        *ENTRY,
+        (20, "hrtimer_interrupt"),
+        (5, "do_irq+"),
+        (2000, "run_ksoftirqd"),
+        (10, "handle_softirqs"),
+        (10, "hrtimer_run_softirq"),
+        (10, "__hrtimer_run_queues"),
+        (10, "hrtimer_wakeup"),
+    ]
+    found = explained([(50, "user")], [*soft, *SWITCH, *THREAD])
+
+    assert any("not real-time" in note for note in found.notes)
+
+
+def test_what_was_before_the_path_is_unknown_and_lowers_the_share() -> None:
+    late = 1000 + 195
+    found = section([*TIMER, *PREEMPT, *THREAD], TABLE, late=late)
+
+    explanation = explain_path(found, TABLE, arch="riscv64", shift=0)
+
+    assert explanation.stretches[0].cause is Cause.UNKNOWN
+    assert explanation.attributed_share == 195 / late
+
+
+def test_firmware_is_a_call_and_its_caller_goes_on_afterwards() -> None:
+    path = section([(10, "zap"), (10, "free_pages")], TABLE, late=5)
+    path.values[path.kinds == 1] = path.values[path.kinds == 1]
+
+    names = [
+        [frame.name for frame in run.frame.chain()]
+        for run in runs_of(path, TABLE, arch="riscv64", cpu=0)
+    ]
+
+    assert names == [["zap"], ["free_pages", "zap"]]
+    assert FIRMWARE not in names[0]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(1, 500),
+            st.sampled_from([*NAMES, *(f"{name}+" for name in NAMES), "user"]),
+            st.integers(0, 1),
+        ),
+        max_size=60,
+    ),
+    st.integers(0, 20_000),
+)
+def test_any_path_gives_an_explanation_whose_sum_closes(
+    steps: list[tuple[int, str, int]], late: int
+) -> None:
+    found = section(steps, TABLE, late=late)
+
+    explanation = explain_path(found, TABLE, arch="riscv64", shift=0)
+
+    covered = sum(s.duration_ns for s in explanation.stretches)
+    assert covered + explanation.residual_ns == late
+    assert 0 <= explanation.attributed_share <= 1
+    ends = [s.end_ns for s in explanation.stretches]
+    begins = [s.begin_ns for s in explanation.stretches]
+    assert begins[1:] == ends[:-1]
+    assert all(s.duration_ns > 0 for s in explanation.stretches)
