@@ -1,4 +1,4 @@
-"""What holds for every test."""
+"""What holds for every test of a unit."""
 
 from hypothesis import settings
 
