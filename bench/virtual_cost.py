@@ -4,9 +4,9 @@ What a wake-up costs in guest instructions: rtscope-agent, cyclictest, the bare 
 A virtual board counts the instructions of the whole guest, the kernel's path included,
 up to a mark that is made when the program has ended. The difference of two run lengths,
 by the difference of wake-ups, leaves out boot, start and end, and holds what goes on
-beside: timer ticks of the kernel, and the threads that wait for the measuring one. Each
-is FIFO 99 on CPU 1 every millisecond, and alone on the board. Every number is counted
-twice, and must be the same both times.
+beside: the kernel's ticks (what the board counts with nothing running), and the threads
+that wait for the measuring one. Each is FIFO 99 on CPU 1 every millisecond, alone on
+the board. Every number is counted twice, and must be the same both times.
 """
 
 import argparse
@@ -37,6 +37,11 @@ COUNTS = (1000, 3000)
 
 AGENT_TO_CYCLICTEST = 1.0
 AGENT_TO_BARE = 1.1
+
+# Else the kernel stops the tick of an idle CPU for longer or shorter, which no program
+# decides: on pc that moved counts by 1,000 instructions and more per wake-up, and had
+# the bare loop cost more than cyclictest.
+TICKING = ("nohz=off",)
 
 RT_TESTS = ("rt-tests", "libnuma1", "libc6")
 
@@ -123,6 +128,7 @@ def archive_of(arch: Arch, *, cyclictest: bool) -> Path:
 def prepare_board(name: str, *, cyclictest: bool) -> Prepared:
     """Return a board that has the programs."""
     board = get_board(name)
+    board = replace(board, append=(*board.append, *TICKING))
     shop = Workshop(cache=cache_dir(os.environ), agent=agent_file, say=print)
     prepared = prepare(board, board.kernels[0], workshop=shop)
     archive = archive_of(get_arch(board.arch), cyclictest=cyclictest)
@@ -184,10 +190,16 @@ def show(board: str, kernel: str, found: Mapping[str, Cost]) -> bool:
     for name, cost in found.items():
         print(f"{name:12}{cost.whole:14.3f}{cost.in_program:22.3f}")
     kept = True
+    idle = found["nothing"].whole
+    agent = found["agent"].whole
     for other, limit in (("cyclictest", AGENT_TO_CYCLICTEST), ("bare", AGENT_TO_BARE)):
-        ratio = found["agent"].whole / found[other].whole
-        kept &= ratio <= limit
-        print(f"agent / {other}: {ratio:.4f}, limit {limit}")
+        theirs = found[other].whole
+        whole, own = agent / theirs, (agent - idle) / (theirs - idle)
+        kept &= max(whole, own) <= limit
+        print(
+            f"agent / {other}: {whole:.4f}, less what nothing costs {own:.4f}; ", end=""
+        )
+        print(f"limit {limit}")
     return kept
 
 
