@@ -20,7 +20,6 @@ from rtscope.contract.lines import (
     AgentError,
     AgentResult,
     ClockCost,
-    Count,
     CounterDelta,
     CpuTime,
     DiskLine,
@@ -35,13 +34,14 @@ from rtscope.contract.lines import (
     LoadTick,
     Machine,
     Restored,
-    Text,
     ThreadResult,
     Tick,
     TickCpu,
     Wakeup,
     WorstSoFar,
 )
+from rtscope.contract.scalars import Count, Text
+from rtscope.contract.tasks import TaskLine, TasksEnd
 from rtscope.contract.wire import dump_line, parse_line
 
 __all__ = [
@@ -66,6 +66,8 @@ __all__ = [
     "LoadTick",
     "Machine",
     "Restored",
+    "TaskLine",
+    "TasksEnd",
     "Text",
     "ThreadResult",
     "Tick",
