@@ -41,7 +41,7 @@ from rtscope.contract.lines import (
     WorstSoFar,
 )
 from rtscope.contract.scalars import Count, Text
-from rtscope.contract.tasks import TaskLine, TasksEnd
+from rtscope.contract.tasks import DeadlineParameters, TaskLine, TasksEnd
 from rtscope.contract.wire import dump_line, parse_line
 
 __all__ = [
@@ -54,6 +54,7 @@ __all__ = [
     "Count",
     "CounterDelta",
     "CpuTime",
+    "DeadlineParameters",
     "DiskLine",
     "FileLine",
     "Hello",

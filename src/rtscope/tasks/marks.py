@@ -186,6 +186,11 @@ class _Interrupts:
             )
 
 
+def _is_stopper(thread: Thread) -> bool:
+    """Whether it says FIFO 99 and is of the stop class, above all others."""
+    return thread.kind is Kind.KERNEL and thread.name.startswith("migration/")
+
+
 def enumerated(threads: Sequence[Thread], total: int, *, priority: bool = False) -> str:
     """Name the first few threads, and say how many more there are."""
     said = [
