@@ -96,7 +96,7 @@ def listing(*tasks: TaskLine, around: Surroundings = AROUND, **end: Any) -> List
 
 def machine() -> Listing:
     """Return a machine with something of everything, for a picture of it."""
-    window = {"window_ns": 1000 * MS}
+    window: dict[str, Any] = {"window_ns": 1000 * MS}
     return listing(
         task(1, name="systemd", window_cpu_ns=0, **window),
         kernel(18, "migration/0", 99, cpus="0", window_cpu_ns=0, **window),

@@ -106,9 +106,9 @@ def one_of_each() -> dict[str, int]:
         made[name] = sleeper()
         Path(f"/proc/self/task/{made[name]}/comm").write_text(name)
         give(made[name])
-    for name in ODD_NAMES:
-        made[name.decode("utf-8", "backslashreplace")] = tid = sleeper()
-        Path(f"/proc/self/task/{tid}/comm").write_bytes(name)
+    for odd in ODD_NAMES:
+        made[odd.decode("utf-8", "backslashreplace")] = tid = sleeper()
+        Path(f"/proc/self/task/{tid}/comm").write_bytes(odd)
     return made
 
 

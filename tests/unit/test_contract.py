@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes import targets
+from fakes import targets, threads
 from fakes.measurements import record, thread
 from rtscope import contract
 from rtscope.caveats import Effect, kind_of
@@ -80,6 +80,8 @@ LINES: Mapping[str, Line] = {
     "disk": targets.A_DISK,
     "keep": Keeping(),
     "restored": Restored("rt_runtime_us"),
+    "task": threads.task(7, "deadline", name="\x1b\n", unread={"cpus": "why"}),
+    "tasks_end": threads.ending(1, vanished=2),
 }
 
 

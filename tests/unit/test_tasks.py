@@ -346,7 +346,7 @@ def test_what_surrounds_the_threads_is_read_from_the_machine() -> None:
         )
     )
 
-    assert found.isolated == {2, 3}
+    assert found.isolated == frozenset({2, 3})
     assert found.irq_devices == {24: ("eth0", "eth1")}
     assert found.sched_ext == "rusty"
     assert found.hidepid == "2"

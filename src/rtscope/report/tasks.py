@@ -114,10 +114,14 @@ def _marked(shown: Sequence[Thread]) -> Iterator[Text | Padding]:
         yield head.append(kind.why, style="default not bold")
         for thread, detail in found[:MAX_SHOWN_MARKED]:
             said = f"{thread.line.tid} {shown_name(thread)}: {printable(detail)}"
-            yield Padding(Text(said + _parameters(thread, id_)), (0, 0, 0, 6))
+            yield Padding(
+                Text(said + _parameters(thread, id_)), (0, 0, 0, 6), expand=False
+            )
         if len(found) > MAX_SHOWN_MARKED:
             left = len(found) - MAX_SHOWN_MARKED
-            yield Padding(Text(f"and {left:,} more", style="dim"), (0, 0, 0, 6))
+            yield Padding(
+                Text(f"and {left:,} more", style="dim"), (0, 0, 0, 6), expand=False
+            )
         yield Text()
 
 

@@ -79,10 +79,11 @@ def print_threads(
 
 
 def shown_name(thread: Thread) -> str:
-    """Return the name of a thread, with its device if it answers an interrupt."""
+    """Return the name of a thread; an interrupt thread's with its whole device."""
     name = _safe(thread.name)
     if thread.irq is not None and thread.irq.device not in thread.name:
-        name += f" ({_safe(thread.irq.device)})"
+        # Before Linux 5.17 the name is cut to 15 characters.
+        return f"irq/{thread.irq.number}-{_safe(thread.irq.device)}"
     return name
 
 
