@@ -52,7 +52,7 @@ def listed(
     *options: str, prefix: Sequence[str] = (), agent: Path | None = None
 ) -> Done:
     """Run the agent alone."""
-    argv = [*prefix, agent or native_agent(), "tasks", *options]
+    argv = [*prefix, str(agent or native_agent()), "tasks", *options]
     with Program(argv) as program:
         done = program.finish()
     assert done.status == 0, done.stderr

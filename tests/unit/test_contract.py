@@ -302,8 +302,11 @@ def says_the_same(parsed: Any, strict: Any) -> bool:
 
 
 def has_the_same(parsed: dict[str, Any], strict: dict[str, Any]) -> bool:
-    # A CPU's number may have zeros before it too.
-    written = {str(int(k)) if is_number(k) else k: v for k, v in strict.items()}
+    # A CPU's number may have zeros before it too, and 0 a sign.
+    written = {
+        str(int(k)) if is_number(k.removeprefix("-")) else k: v
+        for k, v in strict.items()
+    }
     return all(
         says_the_same(value, written[key]) if key in written else key in DEFAULTS
         for key, value in parsed.items()

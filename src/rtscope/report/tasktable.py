@@ -55,7 +55,7 @@ def print_threads(
     columns = _columns(heads, window=window)
     cells = [[column.text(t) for t in threads] for column in columns]
     widths = [
-        min(column.most, max(map(cell_len, (column.title, *texts))))
+        min(column.most, max(map(len, (column.title, *texts))))
         for column, texts in zip(columns, cells, strict=True)
     ]
     names = [_name(thread, heads) for thread in threads]
@@ -169,10 +169,14 @@ class _Table:
         self, thread: Thread, row: Sequence[str], name: str, marks: str
     ) -> Iterator[Segment]:
         plain = _PLAIN if thread.kind is Kind.USER else _DIM
+        cells = [
+            _cut(text, width, left=column.left)
+            for column, width, text in zip(self.columns, self.widths, row, strict=True)
+        ]
+        yield Segment(" ".join(cells[:2]) + " ", plain)
         policy = _STYLES.get(thread.line.policy, plain)
-        for column, width, text in zip(self.columns, self.widths, row, strict=True):
-            style = policy if column.title in ("POLICY", "PRIO") else plain
-            yield Segment(_cut(text, width, left=column.left) + " ", style)
+        yield Segment(" ".join(cells[2:4]) + " ", policy)
+        yield Segment(" ".join(cells[4:]) + " ", plain)
         if not marks:
             yield Segment(_shortened(name, self.name_width), plain)
             return
@@ -182,9 +186,9 @@ class _Table:
 
 
 def _cut(text: str, width: int, *, left: bool) -> str:
-    text = _shortened(text, width)
-    if text.isascii():
+    if text.isascii() and len(text) <= width:
         return text.ljust(width) if left else text.rjust(width)
+    text = _shortened(text, width)
     space = " " * (width - cell_len(text))
     return text + space if left else space + text
 
