@@ -98,6 +98,20 @@ static size_t utf8_length(const unsigned char *s, size_t size)
 	return need;
 }
 
+bool emit_is_utf8(const char *bytes, size_t size)
+{
+	const unsigned char *s = (const unsigned char *)bytes;
+
+	for (size_t i = 0; i < size;) {
+		size_t n = s[i] < 0x80 ? 1 : utf8_length(s + i, size - i);
+
+		if (n == 0)
+			return false;
+		i += n;
+	}
+	return true;
+}
+
 /* Names of tasks and interrupts may hold anything; a byte that is no UTF-8 becomes '?'. */
 static void put_string(struct emit *e, const char *bytes, size_t size)
 {
@@ -142,9 +156,14 @@ void emit_begin(struct emit *e, const char *type)
 	emit_text(e, "type", type);
 }
 
-int emit_end(struct emit *e)
+void emit_end_later(struct emit *e)
 {
 	put(e, "}\n", 2);
+}
+
+int emit_end(struct emit *e)
+{
+	emit_end_later(e);
 	flush(e);
 	return -e->error;
 }

@@ -36,6 +36,9 @@ bool emit_ready(struct emit *e, int timeout_ms);
 void emit_begin(struct emit *e, const char *type);
 int emit_end(struct emit *e); /* returns 0 or -errno of the first failed write */
 
+/* Ends a line that may wait for others: of many at once, each would cost a write. */
+void emit_end_later(struct emit *e);
+
 /* key NULL: a value in a list. */
 void emit_int(struct emit *e, const char *key, int64_t value);
 void emit_bool(struct emit *e, const char *key, bool value);
@@ -43,6 +46,9 @@ void emit_null(struct emit *e, const char *key);
 void emit_text(struct emit *e, const char *key, const char *text);
 void emit_bytes(struct emit *e, const char *key, const char *bytes, size_t size);
 void emit_wide(struct emit *e, const char *key, const struct wide *value);
+
+/* Whether emit_bytes() will write all of it as it is. */
+bool emit_is_utf8(const char *bytes, size_t size);
 
 void emit_open(struct emit *e, const char *key, char bracket); /* '{' or '[' */
 void emit_close(struct emit *e, char bracket);                 /* '}' or ']' */

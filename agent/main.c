@@ -7,6 +7,7 @@
  *   keep      holds a private directory and removes it when the host is gone
  *   read      files of this machine, for the host's facts
  *   disk      how much room a directory has
+ *   tasks     every thread and its scheduling
  *   restore   puts back what a killed agent had changed
  *   version   of the agent and the contract
  *
@@ -24,6 +25,7 @@
 #include "measure.h"
 #include "options.h"
 #include "readfile.h"
+#include "tasks.h"
 #include "tree.h"
 #include "version.h"
 
@@ -82,6 +84,8 @@ static int run_command(struct options *o, struct emit *out)
 		return disk(o->operand, o->operands, out);
 	case COMMAND_RESTORE:
 		return restore(out);
+	case COMMAND_TASKS:
+		return tasks(o, out);
 	case COMMAND_VERSION:
 		break;
 	}

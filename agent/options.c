@@ -13,6 +13,8 @@
 
 #define MIN_INTERVAL_NS INT64_C(10000) /* 10 us: below that the loop measures itself */
 #define MAX_INTERVAL_NS INT64_C(10000000000)
+#define MIN_WINDOW_NS   INT64_C(10000000) /* a tick of /proc */
+#define MAX_WINDOW_NS   INT64_C(3600000000000)
 #define MAX_DURATION_NS (INT64_C(366) * 86400 * 1000000000)
 
 enum {
@@ -32,6 +34,7 @@ enum {
 	OPT_LOG,
 	OPT_SCRATCH,
 	OPT_USER,
+	OPT_WINDOW,
 };
 
 static const struct option long_options[] = {
@@ -51,6 +54,7 @@ static const struct option long_options[] = {
 	{ "log", required_argument, NULL, OPT_LOG },
 	{ "scratch", required_argument, NULL, OPT_SCRATCH },
 	{ "user", required_argument, NULL, OPT_USER },
+	{ "window-ns", required_argument, NULL, OPT_WINDOW },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -61,7 +65,7 @@ static const struct {
 	{ "measure", COMMAND_MEASURE }, { "load", COMMAND_LOAD },
 	{ "keep", COMMAND_KEEP },       { "read", COMMAND_READ },
 	{ "disk", COMMAND_DISK },       { "restore", COMMAND_RESTORE },
-	{ "version", COMMAND_VERSION },
+	{ "tasks", COMMAND_TASKS },     { "version", COMMAND_VERSION },
 };
 
 static int __attribute__((format(printf, 2, 3))) refuse(char error[OPTIONS_TEXT],
@@ -140,6 +144,8 @@ static int parse_number_option(int option, const char *text, struct options *o)
 				    &o->interval_ns);
 	case OPT_DURATION:
 		return parse_number(text, 1, MAX_DURATION_NS, &o->duration_ns);
+	case OPT_WINDOW:
+		return parse_number(text, MIN_WINDOW_NS, MAX_WINDOW_NS, &o->window_ns);
 	default: /* OPT_PHASE */
 		return parse_number(text, 0, MAX_INTERVAL_NS, &o->phase_ns);
 	}
@@ -221,6 +227,9 @@ static int check_command(struct options *o, char error[OPTIONS_TEXT])
 	case COMMAND_READ:
 	case COMMAND_DISK:
 		return o->operands ? 0 : refuse(error, "no paths");
+	case COMMAND_TASKS:
+		return o->operands ? refuse(error, "unexpected: %.100s", o->operand[0])
+				   : 0;
 	default:
 		return 0;
 	}
@@ -239,8 +248,8 @@ int options_parse(int argc, char **argv, struct options *out, char error[OPTIONS
 
 	if (argc < 2)
 		return refuse(error,
-			      "no command: measure, load, keep, read, disk, restore "
-			      "or version");
+			      "no command: measure, load, keep, read, disk, restore, "
+			      "tasks or version");
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (strcmp(argv[1], commands[i].name) == 0) {
 			out->command = commands[i].command;

@@ -25,6 +25,7 @@ enum command {
 	COMMAND_READ,
 	COMMAND_DISK,
 	COMMAND_RESTORE,
+	COMMAND_TASKS,
 	COMMAND_VERSION,
 };
 
@@ -56,6 +57,9 @@ struct options {
 	bool user_given;
 	uid_t uid;
 	gid_t gid;
+
+	/* tasks */
+	int64_t window_ns; /* 0: none */
 
 	/* load: the command; read, disk: the paths; keep: the directory */
 	char **operand;

@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "filereader": {"reading", "errors"},
     "process": {"errors"},
     "contract": {"errors"},
+    "tasks": {"errors", "contract", "cpulist", "reading"},
     "trace": {"errors"},
     "symbols": {"errors"},
     "steps": {"symbols", "trace"},
@@ -74,6 +75,7 @@ MAY_IMPORT = {
         "published",
         "record",
         "stats",
+        "tasks",
     },
 }
 EDGES = {"execute", "virtual", "cli", "__main__"}

@@ -49,6 +49,24 @@ static void a_second_line_begins_without_a_comma(void)
 	CHECK(capture_is("{\"type\":\"a\"}\n{\"type\":\"b\"}\n"));
 }
 
+static void a_line_that_may_wait_leaves_with_the_next(void)
+{
+	char byte;
+
+	capture();
+	emit_begin(&out, "a");
+	emit_end_later(&out);
+	CHECK(pread(out.fd, &byte, 1, 0) == 0);
+	emit_begin(&out, "b");
+	CHECK(capture_is("{\"type\":\"a\"}\n{\"type\":\"b\"}\n"));
+}
+
+static void text_that_would_not_come_out_as_it_is_can_be_asked_for(void)
+{
+	CHECK(emit_is_utf8("a\n\xc3\xa9", 4) && emit_is_utf8("", 0));
+	CHECK(!emit_is_utf8("a\xc3", 2) && !emit_is_utf8("\xff", 1));
+}
+
 static void what_json_reserves_is_escaped(void)
 {
 	CHECK(TEXT_BECOMES("a\"b\\c/", "a\\\"b\\\\c/"));
@@ -177,6 +195,8 @@ int main(void)
 {
 	a_line_is_an_object_with_its_type_first();
 	a_second_line_begins_without_a_comma();
+	a_line_that_may_wait_leaves_with_the_next();
+	text_that_would_not_come_out_as_it_is_can_be_asked_for();
 	what_json_reserves_is_escaped();
 	utf8_passes_unchanged();
 	bytes_that_are_no_utf8_become_question_marks();

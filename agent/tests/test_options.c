@@ -185,6 +185,15 @@ static void a_message_longer_than_its_room_is_cut(void)
 	CHECK(strlen(error) < OPTIONS_TEXT);
 }
 
+static void a_list_of_tasks_takes_a_window_and_nothing_else(void)
+{
+	CHECK(parse("tasks --tether") == 0);
+	CHECK(o.command == COMMAND_TASKS && o.window_ns == 0);
+	CHECK(parse("tasks --window-ns 1000000000") == 0 && o.window_ns == 1000000000);
+	CHECK(refused("tasks --window-ns 1", "bad option or value"));
+	CHECK(refused("tasks all", "unexpected: all"));
+}
+
 int main(void)
 {
 	the_defaults_are_these();
@@ -197,5 +206,6 @@ int main(void)
 	combinations_that_cannot_measure_are_refused_with_the_reason();
 	more_settings_than_there_is_room_for_are_refused();
 	a_message_longer_than_its_room_is_cut();
+	a_list_of_tasks_takes_a_window_and_nothing_else();
 	return 0;
 }

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes import targets
+from fakes import targets, threads
 from fakes.measurements import record, thread
 from rtscope import contract
 from rtscope.caveats import Effect, kind_of
@@ -80,6 +80,8 @@ LINES: Mapping[str, Line] = {
     "disk": targets.A_DISK,
     "keep": Keeping(),
     "restored": Restored("rt_runtime_us"),
+    "task": threads.task(7, "deadline", name="\x1b\n", unread={"cpus": "why"}),
+    "tasks_end": threads.ending(1, vanished=2),
 }
 
 
@@ -300,8 +302,11 @@ def says_the_same(parsed: Any, strict: Any) -> bool:
 
 
 def has_the_same(parsed: dict[str, Any], strict: dict[str, Any]) -> bool:
-    # A CPU's number may have zeros before it too.
-    written = {str(int(k)) if is_number(k) else k: v for k, v in strict.items()}
+    # A CPU's number may have zeros before it too, and 0 a sign.
+    written = {
+        str(int(k)) if is_number(k.removeprefix("-")) else k: v
+        for k, v in strict.items()
+    }
     return all(
         says_the_same(value, written[key]) if key in written else key in DEFAULTS
         for key, value in parsed.items()

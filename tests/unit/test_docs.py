@@ -22,6 +22,7 @@ from rtscope.facts.table import catalogue as fact_catalogue
 from rtscope.loads import load_names
 from rtscope.published import published_names
 from rtscope.report.definitions import definitions
+from rtscope.tasks.marks import KINDS
 
 ROOT = Path(__file__).parent.parent.parent
 SRC = ROOT / "src" / "rtscope"
@@ -222,6 +223,13 @@ def test_the_contract_names_each_cause_that_the_agent_gives() -> None:
     assert row is not None
     assert len(given) > 5
     assert {word for word in given if f"`{word}`" not in row[0]} == set()
+
+
+def test_each_mark_of_a_thread_is_explained_on_the_page_about_threads() -> None:
+    text = (DOCS / "how-to" / "see-every-thread.md").read_text("utf-8")
+
+    for kind in KINDS.values():
+        assert f"| `{kind.word}` |" in text
 
 
 # --- links and commands ----------------------------------------------------------

@@ -16,7 +16,7 @@ from typing import NoReturn
 import typer
 
 from rtscope import __version__
-from rtscope.cli import board, compare, kernelverify, report, run, trace
+from rtscope.cli import board, compare, kernelverify, report, run, tasks, trace
 from rtscope.errors import RtscopeError
 
 INTERRUPTED = 130
@@ -55,6 +55,7 @@ app = typer.Typer(
 app.command("run")(_exits(run.run))
 app.command("report")(_exits(report.report))
 app.command("compare")(_exits(compare.compare))
+app.command("tasks")(_exits(tasks.tasks))
 
 boards = typer.Typer(
     help="Virtual boards: list, build and move them; what they executed.",

@@ -20,7 +20,6 @@ from rtscope.contract.lines import (
     AgentError,
     AgentResult,
     ClockCost,
-    Count,
     CounterDelta,
     CpuTime,
     DiskLine,
@@ -35,13 +34,14 @@ from rtscope.contract.lines import (
     LoadTick,
     Machine,
     Restored,
-    Text,
     ThreadResult,
     Tick,
     TickCpu,
     Wakeup,
     WorstSoFar,
 )
+from rtscope.contract.scalars import Count, Text
+from rtscope.contract.tasks import DeadlineParameters, TaskLine, TasksEnd
 from rtscope.contract.wire import dump_line, parse_line
 
 __all__ = [
@@ -54,6 +54,7 @@ __all__ = [
     "Count",
     "CounterDelta",
     "CpuTime",
+    "DeadlineParameters",
     "DiskLine",
     "FileLine",
     "Hello",
@@ -66,6 +67,8 @@ __all__ = [
     "LoadTick",
     "Machine",
     "Restored",
+    "TaskLine",
+    "TasksEnd",
     "Text",
     "ThreadResult",
     "Tick",

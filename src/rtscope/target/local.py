@@ -27,11 +27,15 @@ class LocalTarget:
     Only the agent gets root's rights, through sudo, and only for what needs them.
     """
 
-    def __init__(self, *, storage_dir: Path, agent: Path | None = None) -> None:
+    def __init__(
+        self, *, storage_dir: Path, agent: Path | None = None, may_ask: bool = True
+    ) -> None:
+        """May ask: sudo for a password, on a terminal."""
         self.name = "local"
         self.reader: Reader = FileReader()
         self.default_storage_dir = str(storage_dir)
         self._agent = agent or agent_file(platform.machine())
+        self._may_ask = may_ask
         self._root: tuple[str, ...] = ()
         self._work_dir = Path()
         self._keeper: PipeStream | None = None
@@ -44,7 +48,7 @@ class LocalTarget:
         except TargetError:
             self._work_dir.rmdir()
             raise
-        self._root = _root_prefix()
+        self._root = _root_prefix(may_ask=self._may_ask)
         return self
 
     def __exit__(
@@ -83,7 +87,7 @@ class LocalTarget:
         return lines[0].strip() if lines else ""
 
 
-def _root_prefix() -> tuple[str, ...]:
+def _root_prefix(*, may_ask: bool) -> tuple[str, ...]:
     """Return how to become root: not at all, sudo, or nothing if there is no way."""
     if os.geteuid() == 0:
         return ()
@@ -91,7 +95,7 @@ def _root_prefix() -> tuple[str, ...]:
     try:
         if process.run([*sudo, "true"], timeout_s=SUDO_PATIENCE_S).status == 0:
             return sudo
-        if sys.stdin.isatty() and sys.stderr.isatty():
+        if may_ask and sys.stdin.isatty() and sys.stderr.isatty():
             print(
                 "rtscope: the agent needs root's rights to measure real-time threads",
                 file=sys.stderr,

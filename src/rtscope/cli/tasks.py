@@ -1,0 +1,125 @@
+"""Show every thread of a machine: who runs with which policy, where."""
+
+import sys
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rtscope.cli.output import put, stdout_console
+from rtscope.errors import TargetError, UsageError
+from rtscope.report.tasks import print_tasks, render_tasks_json
+from rtscope.target import Target
+from rtscope.target.local import LocalTarget
+from rtscope.target.ssh import SshTarget
+from rtscope.target.stream import collect
+from rtscope.tasks.choice import Choice, Order, chosen
+from rtscope.tasks.listing import make_listing
+from rtscope.tasks.model import Listing
+from rtscope.tasks.surroundings import read_surroundings
+from rtscope.units import NS_PER_H, NS_PER_MS, NS_PER_S, parse_duration
+
+PATIENCE_S = 60.0
+"""For the list itself; a window comes on top."""
+
+CLEAR = "\x1b[H\x1b[2J\x1b[3J"
+
+
+def tasks(
+    *,
+    target: Annotated[
+        str, typer.Option(help="A running machine: local, or ssh:HOST.")
+    ] = "local",
+    rt: Annotated[
+        bool, typer.Option("--rt", help="Real-time threads only: fifo, rr, deadline.")
+    ] = False,
+    cpu: Annotated[
+        int | None, typer.Option(min=0, help="Threads that may run on this CPU.")
+    ] = None,
+    pid: Annotated[
+        int | None, typer.Option(min=1, help="One process, by any of its threads.")
+    ] = None,
+    sort: Annotated[Order, typer.Option(help="What comes first.")] = Order.PROCESS,
+    share: Annotated[
+        str | None, typer.Option(help="Measure CPU shares over this time: 1s.")
+    ] = None,
+    watch: Annotated[
+        str | None, typer.Option(help="Again after each such time, with shares: 2s.")
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the result as JSON.")
+    ] = False,
+) -> int:
+    """Show every thread of a machine: policy, priority, CPUs, and what to note of it.
+
+    Nothing is changed. Without root, what /proc does not tell is said.
+    """
+    window_ns = _window(share=share, watch=watch, json=json, sort=sort)
+    choice = Choice(real_time=rt, cpu=cpu, pid=pid, order=sort)
+    with _opened(target) as machine:
+        while True:
+            listing = look(machine, window_ns=window_ns)
+            _print(listing, choice, target=target, json=json, clear=watch is not None)
+            if watch is None:
+                return 0
+
+
+def look(machine: Target, *, window_ns: int = 0) -> Listing:
+    """Return the threads of a machine, with shares over a window of more than 0 ns."""
+    around = read_surroundings(machine.reader)
+    args = ["tasks", *(["--window-ns", str(window_ns)] if window_ns else [])]
+    # Root's rights where they can be had: timer slack of others needs CAP_SYS_NICE.
+    agent = machine.start_agent(args, privileged=True)
+    try:
+        lines = collect(agent, timeout_s=PATIENCE_S + window_ns / NS_PER_S)
+    finally:
+        agent.kill()
+    if not lines:
+        raise TargetError(
+            f"{machine.name}: the agent listed no threads: {agent.last_words()}"
+        )
+    return make_listing(lines, around)
+
+
+def _window(*, share: str | None, watch: str | None, json: bool, sort: Order) -> int:
+    if share is not None and watch is not None:
+        raise UsageError("--share and --watch: --watch measures shares already")
+    if watch is not None and json:
+        raise UsageError(
+            "--watch is for people; for data, ask again: rtscope tasks --share 1s "
+            "--json"
+        )
+    if sort is Order.SHARE and share is None and watch is None:
+        raise UsageError("--sort share needs a time to measure over: --share 1s")
+    option, text = ("--share", share) if share is not None else ("--watch", watch)
+    if text is None:
+        return 0
+    try:
+        window_ns = parse_duration(text)
+    except UsageError as error:
+        raise UsageError(f"{option}: {error}") from error
+    if not 10 * NS_PER_MS <= window_ns <= NS_PER_H:
+        raise UsageError(f"{option}: {text}: write 10ms to 1h")
+    return window_ns
+
+
+def _opened(target: str) -> AbstractContextManager[Target]:
+    if target == "local":
+        return LocalTarget(storage_dir=Path("/var/tmp"), may_ask=False)
+    if target.startswith("ssh:"):
+        return SshTarget(target.removeprefix("ssh:"))
+    raise UsageError(f"--target {target}: a running machine is local or ssh:HOST")
+
+
+def _print(
+    listing: Listing, choice: Choice, *, target: str, json: bool, clear: bool
+) -> None:
+    shown = chosen(listing.threads, choice)
+    if json:
+        put(render_tasks_json(listing, shown, target=target))
+        return
+    if clear and sys.stdout.isatty():
+        put(CLEAR)
+    with stdout_console() as console:
+        print_tasks(listing, shown, console, order=choice.order)

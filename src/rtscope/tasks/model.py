@@ -1,0 +1,117 @@
+"""A thread as people ask for it: its kind, its policy, where it may run, its marks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rtscope.contract.tasks import TaskLine, TasksEnd
+
+REAL_TIME = frozenset({"fifo", "rr", "deadline"})
+
+_OF_DEADLINE = -101
+"""task_prio(): prio less MAX_RT_PRIO (100), and a deadline thread's prio is -1."""
+
+
+class Kind(StrEnum):
+    """What a thread is."""
+
+    USER = "user"
+    KERNEL = "kernel"
+    IRQ = "irq"
+
+
+@dataclass(frozen=True, slots=True)
+class Irq:
+    """The interrupt that a thread answers."""
+
+    number: int
+    device: str
+    """Who asked for the interrupt, as the kernel names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Something to note about a thread; `id` is a key of `marks.KINDS`."""
+
+    id: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """One thread of the machine."""
+
+    line: TaskLine
+    name: str
+    process: str
+    """The name of its process's first thread."""
+    kind: Kind
+    irq: Irq | None
+    cpus: frozenset[int]
+    """The CPUs it is allowed on; none if that is unknown."""
+    marks: tuple[Mark, ...] = ()
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether it is the first thread of its process."""
+        return self.line.tid == self.line.pid
+
+    @property
+    def real_time(self) -> bool:
+        """Whether it has a real-time policy of its own."""
+        return self.line.policy in REAL_TIME
+
+    @property
+    def share(self) -> float | None:
+        """CPU time over elapsed time of the window; 1 is a whole CPU."""
+        if self.line.window_cpu_ns is None or not self.line.window_ns:
+            return None
+        return self.line.window_cpu_ns / self.line.window_ns
+
+    @property
+    def own_effective(self) -> int | None:
+        """The kernel's priority that its own policy gives it; None if unknown."""
+        if self.line.policy == "deadline":
+            return _OF_DEADLINE
+        if self.line.policy in ("fifo", "rr"):
+            return -1 - self.line.priority
+        if self.line.policy in ("other", "batch", "idle", "ext"):
+            return 20 + self.line.nice
+        return None
+
+    @property
+    def boosted(self) -> bool:
+        """Whether it runs above its own priority, for a lock that it holds."""
+        own, now = self.own_effective, self.line.effective
+        return own is not None and now is not None and now < own
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is known of the machine around its threads."""
+
+    isolated: frozenset[int] | None
+    """None: the machine does not tell."""
+    irq_devices: Mapping[int, tuple[str, ...]]
+    sched_ext: str | None
+    """The name of a loaded sched_ext scheduler."""
+    hidepid: str | None
+    """How /proc hides the processes of others; None if it does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """All threads of a machine at one time."""
+
+    threads: tuple[Thread, ...]
+    end: TasksEnd
+    around: Surroundings
+
+
+def effective_words(effective: int) -> str:
+    """Write the kernel's priority as the policy that it stands for."""
+    if effective <= _OF_DEADLINE:
+        return "deadline"
+    if effective < 0:
+        return f"real-time {-1 - effective}"
+    return f"nice {effective - 20}"

@@ -1,0 +1,101 @@
+"""`rtscope tasks` asks the agent once, and says what it was asked for."""
+
+import contextlib
+import json
+
+import pytest
+
+from fakes import targets
+from fakes.commandline import Rtscope
+from fakes.threads import kernel, lines, listing, task
+from rtscope.cli import tasks
+from rtscope.contract import AgentError
+from rtscope.target.fake import FakeTarget, Script
+
+TASKS = (
+    kernel(18, "migration/0", 99),
+    task(40, name="app"),
+    task(41, "fifo", pid=40, priority=80, name="loop"),
+)
+THREADS: Script = [lines(*TASKS)]
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> FakeTarget:
+    return given(monkeypatch, THREADS)
+
+
+def given(monkeypatch: pytest.MonkeyPatch, script: Script) -> FakeTarget:
+    target = targets.target({"tasks": script})
+    monkeypatch.setattr(tasks, "_opened", lambda name: contextlib.nullcontext(target))
+    return target
+
+
+def test_all_threads_are_listed_with_the_rights_that_can_be_had(
+    rtscope: Rtscope, machine: FakeTarget
+) -> None:
+    said = rtscope("tasks")
+
+    assert (said.status, said.err) == (0, "")
+    assert "  loop" in said.out
+    assert "3 threads: 2 fifo, 1 other; 2 user, 1 kernel, 0 interrupt" in said.out
+    assert "root tasks" in machine.log
+
+
+def test_a_share_is_measured_over_the_time_that_was_asked_for(
+    rtscope: Rtscope, machine: FakeTarget
+) -> None:
+    assert rtscope("tasks", "--share", "250ms").status == 0
+    assert "root tasks --window-ns 250000000" in machine.log
+
+
+def test_json_has_the_threads_that_were_chosen(
+    rtscope: Rtscope, machine: FakeTarget
+) -> None:
+    document = json.loads(rtscope("tasks", "--pid", "41", "--rt", "--json").out)
+
+    assert [t["tid"] for t in document["threads"]] == [41]
+    assert document["threads_seen"] == 3
+    assert document["target"] == "local"
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ([[AgentError("no /proc", "missing", "mount it")]], "no /proc (mount it)"),
+        ([THREADS[0][:-1]], "not complete"),
+        ([[]], "listed no threads"),
+    ],
+)
+def test_a_list_that_cannot_be_had_is_no_empty_list(
+    script: Script, told: str, rtscope: Rtscope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given(monkeypatch, script)
+    said = rtscope("tasks")
+
+    assert (said.status, said.out) == (3, "")
+    assert told in said.err
+
+
+def test_watching_looks_again_until_it_is_interrupted(
+    rtscope: Rtscope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = 0
+
+    def opened(name: str) -> contextlib.nullcontext[FakeTarget]:
+        return contextlib.nullcontext(targets.target({"tasks": THREADS}))
+
+    def look(machine: FakeTarget, *, window_ns: int) -> object:
+        nonlocal looks
+        looks += 1
+        if looks == 3:
+            raise KeyboardInterrupt
+        assert window_ns == 2_000_000_000
+        return listing(*TASKS)
+
+    monkeypatch.setattr(tasks, "_opened", opened)
+    monkeypatch.setattr(tasks, "look", look)
+    said = rtscope("tasks", "--watch", "2s")
+
+    assert said.status == 130
+    assert said.out.count("3 threads: ") == 2
