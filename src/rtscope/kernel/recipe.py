@@ -49,9 +49,13 @@ class Source:
     directory: Word | None = None
     """A source tree of yours: copied, never changed."""
     suite: Word = "trixie"
+    """Debian's release that a package is of."""
     version: Word | None = None
+    """Of a source package: exactly this one. Patches are checked against it."""
     sha256: Digest | None = None
+    """Of a tarball."""
     ref: Word = "HEAD"
+    """Of a repository: a branch, a tag or a commit."""
 
     @property
     def kind(self) -> str:
@@ -66,17 +70,28 @@ class Size:
     base: Word
     """`allnoconfig`, `defconfig` or another of the source's, or a file."""
     fragments: tuple[Word, ...] = ()
+    """Names of ours, or files as `./NAME.config`; a later one overrides."""
 
 
 @checked_dataclass(frozen=True, slots=True, config=_STRICT)
-class _File:
+class RecipeFile:
+    """What stands in a recipe's file."""
+
     title: Prose
+    """What the kernel is, in a few words."""
     arch: Name | Annotated[str, Field(pattern=r"^x86_64$")]
+    """As `uname -m` says it on the board."""
     board: Name
+    """The virtual board that the kernel boots on."""
     source: Source
+    """Where the source comes from."""
     size: Mapping[str, Size]
+    """`[size.virtual]`, `[size.board]`, or both."""
     fragments: tuple[Word, ...] = ()
+    """For every size, after those of the size."""
     patches: tuple[Word, ...] = ()
+    """Series in their order: one of ours, `debian/FOLDER` of the source package, or a
+    path: a folder with a file `series`, or a patch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,16 +217,15 @@ def fragment_text(recipe: Recipe, name: str) -> str:
     """Return a fragment: one of ours, or a file of the user's."""
     if recipe.folder is not None and "/" in name:
         return _read(recipe.path(name))
-    file = _folder("fragments").joinpath(f"{name}.config")
-    if not file.is_file():
-        there = sorted(f.name.removesuffix(".config") for f in _fragments())
+    there = fragment_names()
+    if name not in there:
         near = difflib.get_close_matches(name, there, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise UsageError(
             f"{recipe.name}: no configuration fragment {name!r}{hint} (fragments: "
             f"{', '.join(there)}, or a file as ./NAME.config)"
         )
-    return file.read_text("utf-8")
+    return our_fragment(name)
 
 
 def base_file(recipe: Recipe) -> Path | None:
@@ -230,16 +244,26 @@ def configuration_digest(recipe: Recipe) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
+def fragment_names() -> tuple[str, ...]:
+    """Return the names of our fragments, sorted."""
+    return tuple(sorted(f.name.removesuffix(".config") for f in _fragments()))
+
+
+def our_fragment(name: str) -> str:
+    """Return the text of a fragment of ours."""
+    return _folder("fragments").joinpath(f"{name}.config").read_text("utf-8")
+
+
 def get_arch(name: str) -> Arch:
     """Return the row of an architecture that a recipe names."""
     row = _arches()[name]
     return Arch(name, **{**row, "host": tuple(row["host"])})
 
 
-_FILE = TypeAdapter(_File)
+_FILE = TypeAdapter(RecipeFile)
 
 
-def _check(source: str, name: str, file: _File) -> None:
+def _check(source: str, name: str, file: RecipeFile) -> None:
     if file.arch not in _arches():
         raise UsageError(f"{source}: arch: one of {', '.join(_arches())}")
     if not file.size or not set(file.size) <= set(SIZES):
