@@ -349,7 +349,7 @@ def _kernels() -> Iterator[str]:
     for name in recipe.recipe_names(size="virtual"):
         yield from _recipe(name)
     yield from ("", "## The file of a recipe", "")
-    yield "Ours are in `src/rtscope/kernel/recipes/`; one of yours is named by its path."
+    yield "Ours are in `src/rtscope/kernel/recipes/`; yours are named by their paths."
     yield "Unknown keys are errors."
     yield from _recipe_keys()
     yield from ("", "## Fragments of configuration")

@@ -123,9 +123,23 @@ def _config_part(shop: Workshop, recipe: Recipe) -> Part:
     )
 
 
+def is_of(part: Part, recipe: Recipe) -> bool:
+    """Whether a part is the kernel of a recipe as it is now, of whatever source."""
+    inputs = part.manifest["inputs"]
+    return (
+        part.name == part_name(recipe)
+        and inputs.get("recipe") == _made_from(recipe)
+        and inputs.get("patches") == series_digests(recipe)
+    )
+
+
 def _inputs(recipe: Recipe, origin: Origin) -> dict[str, object]:
-    made_from = [RECIPE, recipe.size, recipe.arch, configuration_digest(recipe)]
-    return {**origin.inputs, "patches": series_digests(recipe), "recipe": made_from}
+    made_from = {"patches": series_digests(recipe), "recipe": _made_from(recipe)}
+    return {**origin.inputs, **made_from}
+
+
+def _made_from(recipe: Recipe) -> list[object]:
+    return [RECIPE, recipe.size, recipe.arch, configuration_digest(recipe)]
 
 
 def _build(shop: Workshop, recipe: Recipe, origin: Origin, work: Path) -> Notes:

@@ -3,9 +3,10 @@
 import json as json_text
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -13,16 +14,16 @@ from rich.table import Table
 from rtscope.board import sourcekernel
 from rtscope.board.cache import Part, all_parts, cache_dir, locked
 from rtscope.board.kernels import CONFIG, IMAGE, SYMBOLS
-from rtscope.board.kernelsource import part_name, wanted_version
+from rtscope.board.kernelsource import wanted_version
 from rtscope.board.workshop import Workshop
 from rtscope.cli.output import stdout_console
 from rtscope.errors import UsageError
 from rtscope.kernel import package as pack
 from rtscope.kernel.recipe import Recipe, find_recipe, get_arch, recipe_names
 from rtscope.kernel.resolved import compare_configs
-from rtscope.kernel.series import try_series
+from rtscope.kernel.series import states, try_series
 from rtscope.target.agentfile import agent_file
-from rtscope.units import format_size
+from rtscope.units import format_duration, format_size
 
 Name = Annotated[str, typer.Argument(help="A recipe, or the path of one: ./my.toml.")]
 Names = Annotated[
@@ -32,24 +33,18 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
 def list_kernels(*, json: Json = False) -> int:
-    """List the recipes, and which of their kernels are built."""
-    built = {part.name: part for part in all_parts(_shop().cache)}
-    rows = [_row(find_recipe(name), built) for name in recipe_names()]
+    """List the recipes, and what of them is built: release, time, size and digest."""
+    parts = all_parts(_shop().cache)
+    rows = [_row(find_recipe(name), parts) for name in recipe_names()]
     if json:
         _print_json(rows)
         return 0
     table = Table(box=None, pad_edge=False)
-    for title in ("kernel", "what it is", "release", "image", "digest"):
-        table.add_column(title, justify="right" if title == "image" else "left")
+    for title in ("kernel", "release", "built in", "image", "kernel_digest"):
+        right = title in {"built in", "image"}
+        table.add_column(title, justify="right" if right else "left", no_wrap=True)
     for row in rows:
-        size = row["image_bytes"]
-        table.add_row(
-            str(row["name"]),
-            str(row["title"]),
-            str(row["release"] or "not built"),
-            format_size(size) if isinstance(size, int) else "",
-            str(row["kernel_digest"] or "")[:12],
-        )
+        table.add_row(*_cells(row))
     with stdout_console() as console:
         console.print(table)
     return 0
@@ -86,28 +81,26 @@ def patches(name: Name) -> int:
     if not recipe.patches:
         sys.stdout.write(f"{recipe.name}: no patches\n")
         return 0
-    shop, status = _shop(), 0
+    shop, stopped = _shop(), False
     with (
         locked(shop.cache, say=shop.say),
         sourcekernel.unpatched_source(shop, recipe) as (tree, all_series),
     ):
         for series in all_series:
-            rejected = try_series(
-                series, tree, wanted=wanted_version(recipe), keep=status == 0
+            wanted = wanted_version(recipe)
+            tried = not stopped
+            rejected = (
+                try_series(series, tree, wanted=wanted, keep=True) if tried else None
             )
+            stopped = stopped or rejected is not None
             sys.stdout.write(f"{series.name}: {len(series.patches)} patches\n")
-            stopped = False
-            for patch in series.patches:
-                state = "not tried" if stopped or status else "applies"
-                if rejected and patch == rejected.patch and not status:
-                    hunk = f", hunk {rejected.hunk}" if rejected.hunk else ""
-                    state = f"REJECTED {rejected.file}{hunk}: {rejected.reason}"
-                    stopped = True
+            for patch, state in zip(
+                series.patches, states(series, rejected, tried=tried), strict=True
+            ):
                 sys.stdout.write(
                     f"    {patch.name}: {state}\n        {patch.subject}\n"
                 )
-            status = 1 if rejected or status else 0
-    return status
+    return 1 if stopped else 0
 
 
 def config(
@@ -206,8 +199,8 @@ def _built(part: Part, recipe: Recipe) -> pack.BuiltKernel:
     )
 
 
-def _row(recipe: Recipe, built: dict[str, Part]) -> dict[str, object]:
-    part = built.get(part_name(recipe))
+def _row(recipe: Recipe, parts: Sequence[Part]) -> dict[str, Any]:
+    part = next((p for p in parts if sourcekernel.is_of(p, recipe)), None)
     notes = part.manifest["notes"] if part else {}
     image = part.manifest["files"][IMAGE] if part else {}
     return {
@@ -221,6 +214,18 @@ def _row(recipe: Recipe, built: dict[str, Part]) -> dict[str, object]:
         "image_bytes": image.get("size"),
         "kernel_digest": image.get("sha256"),
     }
+
+
+def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    if row["kernel_digest"] is None:
+        return (row["name"], "not built", "", "", "")
+    return (
+        row["name"],
+        row["release"],
+        format_duration(row["build_seconds"] * 1_000_000_000),
+        format_size(row["image_bytes"]),
+        row["kernel_digest"][:16],
+    )
 
 
 def _shop() -> Workshop:

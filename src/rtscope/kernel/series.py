@@ -140,15 +140,32 @@ def try_series(
     return None
 
 
+def states(
+    series: Series, rejected: Rejected | None, *, tried: bool
+) -> tuple[str, ...]:
+    """Say of each patch whether it applies, as `try_series` has found."""
+    if not tried:
+        return ("not tried",) * len(series.patches)
+    if rejected is None:
+        return ("applies",) * len(series.patches)
+    at = series.patches.index(rejected.patch)
+    after = len(series.patches) - at - 1
+    why = f"REJECTED: {_place(rejected)}: {rejected.reason}"
+    return (*("applies",) * at, why, *("not tried",) * after)
+
+
 def describe(series: Series, rejected: Rejected) -> str:
     """Say where a series stopped."""
     number = series.patches.index(rejected.patch) + 1
-    hunk = f", hunk {rejected.hunk}" if rejected.hunk else ""
     return (
         f"{series.name}: patch {number} of {len(series.patches)} does not apply: "
-        f"{rejected.patch.name}: {rejected.file}{hunk}: {rejected.reason} "
+        f"{rejected.patch.name}: {_place(rejected)}: {rejected.reason} "
         "(the tree is as it was)"
     )
+
+
+def _place(rejected: Rejected) -> str:
+    return rejected.file + (f", hunk {rejected.hunk}" if rejected.hunk else "")
 
 
 def _read_patch(path: Path, *, strip: int) -> Patch:
