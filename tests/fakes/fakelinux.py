@@ -15,7 +15,7 @@ PATCHLEVEL = {patchlevel}
 SUBLEVEL = 1
 EXTRAVERSION =
 
-all:
+all: unbuilt
 \t@printf '  CC      init/main.o\\n'
 \t@sh scripts/compile.sh $(O) $(KBUILD_BUILD_TIMESTAMP)
 bzImage: all
@@ -23,6 +23,10 @@ bzImage: all
 \t@cp configs/$@ $(O)/.config
 olddefconfig:
 \t@sh scripts/resolve.sh $(O)/.config
+unbuilt:
+\t@! test -e .config
+mrproper:
+\t@rm .config
 modules_install:
 \t@mkdir -p $(INSTALL_MOD_PATH)/lib/modules/6.1
 \t@echo module >$(INSTALL_MOD_PATH)/lib/modules/6.1/a.ko
@@ -110,6 +114,7 @@ END {
 """
 
 COMPILE = """\
+if [ -e slow ]; then sleep 600; fi
 if grep -q '^#error' init/main.c; then
 \techo "init/main.c:2:2: error: #error not finished" >&2
 \techo "make: *** [Makefile:9: all] Error 1" >&2

@@ -65,6 +65,16 @@ def test_a_built_kernel_is_found_again_and_the_users_tree_is_as_it_was(
     assert sorted(str(p) for p in (tmp_path / "a" / "linux").rglob("*")) == before
 
 
+def test_a_tree_that_was_built_in_place_is_built_from_a_clean_copy(
+    tmp_path: Path,
+) -> None:
+    recipe = _recipe(tmp_path / "a")
+    (tmp_path / "a/linux/.config").write_text("CONFIG_OLD=y\n")
+
+    assert len(_build(_shop(tmp_path), recipe)) == 64
+    assert (tmp_path / "a/linux/.config").read_text() == "CONFIG_OLD=y\n"
+
+
 def test_preempt_rt_without_expert_stops_the_build_and_names_what_is_missing(
     tmp_path: Path,
 ) -> None:

@@ -18,7 +18,7 @@ from rtscope.board import aptroot
 from rtscope.board.packages import Package, as_rows
 from rtscope.board.workshop import DOWNLOADS, Workshop, cached_lock, packages_of
 from rtscope.errors import KernelError, UsageError
-from rtscope.kernel.recipe import Recipe, get_recipe, recipe_names
+from rtscope.kernel.recipe import Recipe, get_arch, get_recipe, recipe_names
 from rtscope.kernel.series import Series, read_series
 from rtscope.kernel.tree import copy_tree, kernel_version, tree_digest
 
@@ -26,6 +26,7 @@ UNPACK_PATIENCE_S = 1800.0
 GIT_PATIENCE_S = 3600.0
 
 _COMMIT_LENGTH = 40
+_BUILT_IN_PLACE = (".config", "include/config")
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +195,10 @@ def _directory(shop: Workshop, recipe: Recipe) -> Origin:
     def unpack(work: Path) -> None:
         shop.say(f"copying {directory}")
         copy_tree(directory, work / "source")
+        # kbuild does not build elsewhere what was built in place before.
+        if any((work / "source" / name).exists() for name in _BUILT_IN_PLACE):
+            arch = f"ARCH={get_arch(recipe.arch).srcarch}"
+            _run(["make", "-s", "-C", str(work / "source"), arch, "mrproper"])
 
     return Origin({"directory": digest, "version": version}, unpack)
 
