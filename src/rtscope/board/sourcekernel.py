@@ -37,7 +37,7 @@ from rtscope.kernel.resolved import asked_of, differences, refuse, values_of
 from rtscope.kernel.series import Series, apply_series
 from rtscope.kernel.tree import kernel_version
 
-RECIPE = 2
+RECIPE = 3
 """Counts up when the way a kernel is built changes."""
 
 KCONFIG = "kconfig.json"
@@ -197,7 +197,8 @@ def _place(shop: Workshop, recipe: Recipe, work: Path) -> build.Workplace:
     logs.mkdir(parents=True, exist_ok=True)
     log = logs / f"{part_name(recipe)}.log"
     log.unlink(missing_ok=True)
-    ccache = shop.cache / "ccache" if shutil.which("ccache") else None
+    # ccache does not look at where paths are mapped to: another way, another cache.
+    ccache = shop.cache / f"ccache-{RECIPE}" if shutil.which("ccache") else None
     return build.Workplace(work / "source", work / "build", log, shop.say, ccache)
 
 

@@ -182,7 +182,9 @@ def _same_bytes(place: Workplace) -> tuple[str, ...]:
         "KBUILD_BUILD_HOST=rtscope",
         "KBUILD_BUILD_VERSION=1",
         f"SOURCE_DATE_EPOCH={EPOCH}",
-        f"KCFLAGS=-ffile-prefix-map={place.root}/=",
+        # The last one that matches counts, also over kbuild's own map of the source:
+        # messages name files as the source tree does, wherever it was.
+        f"KCFLAGS=-ffile-prefix-map={place.root}/= -ffile-prefix-map={place.source}/=",
     )
 
 
