@@ -358,12 +358,12 @@ def _kernels() -> Iterator[str]:
         head = text.partition("\nCONFIG_")[0].partition("\n\n")[0]
         words = [w[2:] for w in head.splitlines() if w.startswith("# ")]
         said = " ".join(w for w in words if not w.startswith("CONFIG_"))
-        yield from ("", f"### `{name}`", "", _sentences(said))
+        yield from ("", f"### `{name}`", "", sentences(said))
 
 
 def _recipe(name: str) -> Iterator[str]:
     one = recipe.get_recipe(name)
-    yield from ("", f"## {name}", "", f"{_whole(one.title)}", "")
+    yield from ("", f"## {name}", "", f"{whole(one.title)}", "")
     kind = one.source.kind
     where = f"`{getattr(one.source, kind)}`"
     version = f" {one.source.version}" if one.source.version else ""
@@ -386,7 +386,7 @@ def _recipe_keys() -> Iterator[str]:
             yield from ("| key | meaning |", "|---|---|")
             for field, after in zip(node.body, [*node.body[1:], None], strict=True):
                 if isinstance(field, ast.AnnAssign) and isinstance(after, ast.Expr):
-                    said = _cell(str(getattr(after.value, "value", "")))
+                    said = cell(str(getattr(after.value, "value", "")))
                     yield f"| `{ast.unparse(field.target)}` | {said} |"
 
 

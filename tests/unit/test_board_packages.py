@@ -7,8 +7,7 @@ import pytest
 
 from rtscope import process
 from rtscope.board import aptroot
-from rtscope.board.aptroot import fetch, parse_printed, resolve
-from rtscope.board.aptroot import fetch, parse_printed, resolve_source
+from rtscope.board.aptroot import fetch, parse_printed, resolve, resolve_source
 from rtscope.board.packages import NO_LOCK, Package, lock_text, read_lock
 from rtscope.errors import BoardError, UsageError
 
