@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from kernelpages import kernels_page
 from prose import cell, sentences, whole
 from rtscope import caveats, klog
 from rtscope.audit.catalogue import catalogue as check_catalogue
 from rtscope.cli import main as cli
 from rtscope.facts.table import catalogue as fact_catalogue
-from rtscope.kernel import recipe
 from rtscope.loads.catalogue import Need, get_load, load_names
 from rtscope.published import get_published, published_names
 from rtscope.report import csvfile, jsonfile
@@ -126,12 +126,6 @@ A record of another schema is refused, never guessed at.
 Its parts that are lines of the agent are described in \
 [the contract](../../format/README.md)."""
 
-RECIPE_TABLES: Mapping[str, str] = {
-    "RecipeFile": "At the top",
-    "Source": "`[source]`",
-    "Size": "`[size.virtual]` and `[size.board]`",
-}
-
 EXIT_WORDS: Mapping[int, str] = {
     0: "The command did what it was asked. With a deadline: no miss; with a claim as "
     "well: the claim is supported.",
@@ -160,7 +154,7 @@ def pages() -> Mapping[str, str]:
         "kernel-log.md": (_kernel_log(), "src/rtscope/klog.toml"),
         "report.md": (_report(), "src/rtscope/report/definitions.toml"),
         "published.md": (_published(), "src/rtscope/published/tables/"),
-        "kernels.md": (_kernels(), "src/rtscope/kernel/"),
+        "kernels.md": (kernels_page(), "src/rtscope/kernel/"),
         "record.md": (_record(), "src/rtscope/record.py"),
         "exit-status.md": (_exit_status(), "src/rtscope/cli/main.py"),
     }
@@ -339,55 +333,6 @@ def _linked(name: str, kind: str) -> str:
     if inner in ("Hello", "Tick", "AgentResult", "KernelMessage"):
         return "See [the contract](../../format/README.md)."
     raise SystemExit(f"docs/generate.py: RECORD_WORDS says nothing about {name}")
-
-
-def _kernels() -> Iterator[str]:
-    yield "# Kernels that are built"
-    yield ""
-    yield "`rtscope kernel build NAME` builds one; `--kernel NAME` measures it."
-    yield "How: [build a kernel](../how-to/build-a-kernel.md)."
-    for name in recipe.recipe_names(size="virtual"):
-        yield from _recipe(name)
-    yield from ("", "## The file of a recipe", "")
-    yield "Ours are in `src/rtscope/kernel/recipes/`; yours are named by their paths."
-    yield "Unknown keys are errors."
-    yield from _recipe_keys()
-    yield from ("", "## Fragments of configuration")
-    for name in recipe.fragment_names():
-        text = recipe.our_fragment(name)
-        head = text.partition("\nCONFIG_")[0].partition("\n\n")[0]
-        words = [w[2:] for w in head.splitlines() if w.startswith("# ")]
-        said = " ".join(w for w in words if not w.startswith("CONFIG_"))
-        yield from ("", f"### `{name}`", "", sentences(said))
-
-
-def _recipe(name: str) -> Iterator[str]:
-    one = recipe.get_recipe(name)
-    yield from ("", f"## {name}", "", f"{whole(one.title)}", "")
-    kind = one.source.kind
-    where = f"`{getattr(one.source, kind)}`"
-    version = f" {one.source.version}" if one.source.version else ""
-    yield f"* Source: {kind} {where}{version} of Debian {one.source.suite}."
-    if one.patches:
-        yield f"* Patches: {', '.join(f'`{p}`' for p in one.patches)}."
-    for size in recipe.SIZES:
-        full = name if size == "virtual" else f"{name}-{size}"
-        if full in recipe.recipe_names():
-            sized = recipe.get_recipe(full)
-            parts = ", ".join(f"`{f}`" for f in sized.fragments)
-            yield f"* `{full}`: {sized.base}, then {parts}."
-
-
-def _recipe_keys() -> Iterator[str]:
-    module = ast.parse((SRC / "kernel/recipe.py").read_text("utf-8"))
-    for node in module.body:
-        if isinstance(node, ast.ClassDef) and node.name in RECIPE_TABLES:
-            yield from ("", f"### {RECIPE_TABLES[node.name]}", "")
-            yield from ("| key | meaning |", "|---|---|")
-            for field, after in zip(node.body, [*node.body[1:], None], strict=True):
-                if isinstance(field, ast.AnnAssign) and isinstance(after, ast.Expr):
-                    said = cell(str(getattr(after.value, "value", "")))
-                    yield f"| `{ast.unparse(field.target)}` | {said} |"
 
 
 def _exit_status() -> Iterator[str]:
