@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import Board, get_board
 from rtscope.board.initrd import Job
-from rtscope.board.prepare import Workshop, prepare
+from rtscope.board.prepare import prepare
+from rtscope.board.workshop import Workshop
 from rtscope.contract import AgentResult, parse_line
 from rtscope.loads import get_load
 from rtscope.target.agentfile import agent_file

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from kernelpages import kernels_page
 from prose import cell, sentences, whole
 from rtscope import caveats, klog
 from rtscope.audit.catalogue import catalogue as check_catalogue
@@ -153,6 +154,7 @@ def pages() -> Mapping[str, str]:
         "kernel-log.md": (_kernel_log(), "src/rtscope/klog.toml"),
         "report.md": (_report(), "src/rtscope/report/definitions.toml"),
         "published.md": (_published(), "src/rtscope/published/tables/"),
+        "kernels.md": (kernels_page(), "src/rtscope/kernel/"),
         "record.md": (_record(), "src/rtscope/record.py"),
         "exit-status.md": (_exit_status(), "src/rtscope/cli/main.py"),
     }

@@ -57,7 +57,7 @@ MAY_IMPORT = {
     },
     "measureargs": {"campaign", "cpulist", "record"},
     "plan": {"errors", "campaign", "loads", "record", "cpulist"},
-    "kernel": {"errors", "reading"},
+    "kernel": {"errors", "process", "reading"},
     "audit": {"errors", "reading", "kernel"},
     "facts": {"errors", "reading", "record", "kernel", "cpulist", "caveats"},
     "target": {"errors", "reading", "filereader", "process", "contract"},

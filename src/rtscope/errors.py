@@ -7,7 +7,8 @@ Every error this program raises on purpose, and the exit status of each.
         ├── RecordError         a record cannot be read or written
         ├── ContractError       the agent wrote something its contract does not allow
         ├── TargetError         the machine did not do what it was told
-        └── BoardError          a part of a virtual board cannot be had or is damaged
+        ├── BoardError          a part of a virtual board cannot be had or is damaged
+        └── KernelError         a kernel cannot be patched, configured, built or packed
 
 Status 1 is no error: it says "measured, and the limit was exceeded". Whatever is
 not a RtscopeError is a bug of ours and keeps its traceback.
@@ -44,3 +45,7 @@ class TargetError(MeasurementError):
 
 class BoardError(MeasurementError):
     """A part of a virtual board cannot be fetched or built, or is damaged."""
+
+
+class KernelError(MeasurementError):
+    """A kernel cannot be patched, configured, built or packed as was asked."""

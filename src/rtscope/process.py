@@ -82,3 +82,6 @@ def start(argv: Sequence[str], *, stderr: IO[bytes]) -> "subprocess.Popen[bytes]
 
 TimeoutExpired = subprocess.TimeoutExpired
 """Raised by the `wait` of a started program."""
+
+Started = subprocess.Popen[bytes]
+"""A program that was started and may still run."""

@@ -16,7 +16,8 @@ from rtscope.board import cpio
 from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import get_board
 from rtscope.board.initrd import Job
-from rtscope.board.prepare import Prepared, Workshop, prepare
+from rtscope.board.prepare import Prepared, prepare
+from rtscope.board.workshop import Workshop
 from rtscope.errors import BoardError
 from rtscope.target.agentfile import agent_file
 from rtscope.virtual.boot import boot

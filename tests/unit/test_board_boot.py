@@ -17,7 +17,6 @@ from rtscope.board.qemu import (
     with_plugin,
 )
 from rtscope.board.results import read_results
-from rtscope.board.sourcekernel import refuse_differences
 from rtscope.errors import BoardError, UsageError
 
 QEMU = Qemu(("qemu",), version="10", digest="")
@@ -152,13 +151,3 @@ def test_a_link_sent_by_a_board_is_not_followed(tmp_path: Path) -> None:
         archive.addfile(link)
 
     assert read_results(tmp_path / "r") == {}
-
-
-def test_a_symbol_that_became_another_is_refused_by_name() -> None:
-    wanted = "CONFIG_PREEMPT_RT=y\n# CONFIG_PCI is not set\n"
-
-    refuse_differences(wanted, "CONFIG_PREEMPT_RT=y\nCONFIG_OTHER=y\n")
-    with pytest.raises(BoardError, match=r"CONFIG_PREEMPT_RT=y \(became n\)"):
-        refuse_differences(wanted, "CONFIG_OTHER=y\n")
-    with pytest.raises(BoardError, match=r"CONFIG_PCI=n \(became y\)"):
-        refuse_differences(wanted, "CONFIG_PREEMPT_RT=y\nCONFIG_PCI=y\n")

@@ -1,12 +1,13 @@
 """Packages as exact inputs: what apt says, and lock files that are read strictly."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from rtscope import process
 from rtscope.board import aptroot
-from rtscope.board.aptroot import fetch, parse_printed, resolve
+from rtscope.board.aptroot import fetch, parse_printed, resolve, resolve_source
 from rtscope.board.packages import NO_LOCK, Package, lock_text, read_lock
 from rtscope.errors import BoardError, UsageError
 
@@ -24,6 +25,39 @@ def test_a_line_of_apt_is_a_package_with_its_epoch() -> None:
     assert (package.name, package.arch) == ("zlib1g", "amd64")
     assert package.version == "1:1.3.dfsg+really1.3.1-1+b1"
     assert (package.size_bytes, package.sha256) == (88892, SHA)
+
+
+def test_the_archives_of_a_source_package_are_told_apart_and_the_rest_is_left() -> None:
+    lines = "\n".join(
+        f"'http://deb.debian.org/debian/pool/main/l/linux/{file}' {file} 9 SHA256:{SHA}"
+        for file in (
+            "linux_6.1.176-1.dsc",
+            "linux_6.1.176.orig.tar.xz",
+            "linux_6.1.176-1.debian.tar.xz",
+        )
+    )
+
+    packages = parse_printed(lines, source_version="6.1.176-1")
+
+    assert [p.arch for p in packages] == ["source-orig", "source-debian"]
+    assert {(p.name, p.version) for p in packages} == {("linux", "6.1.176-1")}
+
+
+def test_a_source_package_of_another_version_names_those_that_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(argv: Sequence[str], *, timeout_s: float) -> process.Completed:
+        if "source" in argv:
+            return process.Completed(100, b"", f"E: none {timeout_s}")
+        return process.Completed(0, b"Package: linux\nVersion: 6.1.192-2\n", "")
+
+    monkeypatch.setattr(process, "run", answer)
+    monkeypatch.setattr(aptroot, "KEYRING", tmp_path)
+
+    with pytest.raises(
+        BoardError, match=r"no source package linux 6\.1\.176-1 .*6\.1\.192-2.*keeps"
+    ):
+        resolve_source("linux", "6.1.176-1", suite="bookworm", root=tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from rtscope import caveats, contract, klog
 from rtscope.campaign import TABLES, load_campaign
 from rtscope.cli.main import app
 from rtscope.facts.table import catalogue as fact_catalogue
+from rtscope.kernel.recipe import fragment_names, recipe_names
 from rtscope.loads import load_names
 from rtscope.published import published_names
 from rtscope.report.definitions import definitions
@@ -85,6 +86,7 @@ def anchors(path: Path) -> frozenset[str]:
         "kernel-log.md",
         "report.md",
         "published.md",
+        "kernels.md",
         "record.md",
         "exit-status.md",
     ],
@@ -121,6 +123,11 @@ def verbs() -> Mapping[str, Any]:
         ("facts.md", list(fact_catalogue())),
         ("caveats.md", list(caveats.catalogue())),
         ("published.md", list(published_names())),
+        (
+            "kernels.md",
+            [n.replace(".", "") for n in recipe_names(size="virtual")]
+            + list(fragment_names()),
+        ),
         ("kernel-log.md", [kind.title.replace(" ", "-") for kind in klog.table()]),
         (
             "report.md",

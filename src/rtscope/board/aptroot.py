@@ -29,6 +29,9 @@ _PRINTED = re.compile(r"'([^']+)' (\S+) ([0-9]+) SHA256:([0-9a-f]{64})")
 # A package's file: NAME_VERSION_ARCH.deb, with the colon of an epoch as %3a.
 _FILE = re.compile(r"([^_/]+)_([^_/]+)_([^_/]+)\.deb")
 
+# Of a source package: NAME_VERSION.orig.tar.xz and NAME_VERSION.debian.tar.xz.
+_SOURCE_FILE = re.compile(r"([^_/]+)_[^_/]+\.(orig|debian)\.tar\.[a-z0-9]+")
+
 _CONFIG = """\
 Dir "{root}";
 Dir::State "{root}/state";
@@ -59,6 +62,7 @@ def resolve(
     arch: str,
     root: Path,
     dependencies: bool,
+    suite: str = SUITE,
 ) -> tuple[Package, ...]:
     """
     Return the newest packages of these names, and what they depend on if asked.
@@ -67,9 +71,8 @@ def resolve(
     `arch` is Debian's name. Raises BoardError if the archive does not answer, cannot be
     verified, or has no such package.
     """
-    config = _prepare(root, arch)
-    _update(config)
-    exact = [_newest(config, name) for name in names]
+    config = _prepare(root, arch, suite=suite)
+    exact = [_newest(config, name, suite=suite) for name in names]
     verb = ("install", "-y") if dependencies else ("download",)
     printed = _apt(config, "apt-get", *verb, "--print-uris", "-qq", *exact)
     packages = parse_printed(printed)
@@ -78,11 +81,54 @@ def resolve(
     return packages
 
 
-def parse_printed(text: str) -> tuple[Package, ...]:
-    """Read what `apt-get --print-uris` writes; BoardError for any other line."""
+def resolve_source(
+    name: str, version: str, *, suite: str, root: Path
+) -> tuple[Package, ...]:
+    """
+    Return the files of a source package in exactly this version.
+
+    Their architectures are `source-orig` and `source-debian`. Raises BoardError as
+    `resolve` does; that names the versions that the archive has.
+    """
+    config = _prepare(root, "amd64", suite=suite, kind="deb-src")
+    argv = ("apt-get", "source", "--download-only", "--print-uris", "-qq")
+    try:
+        printed = _apt(config, *argv, f"{name}={version}")
+    except BoardError as error:
+        shown = _apt(config, "apt-cache", "showsrc", name)
+        there = ", ".join(re.findall(r"^Version: (.*)$", shown, re.M))
+        raise BoardError(
+            f"{suite} has no source package {name} {version} (it has {there or 'none'})"
+            ": a distribution keeps its newest packages only. Import a bundle that has "
+            "this kernel: rtscope board import FILE"
+        ) from error
+    return parse_printed(printed, source_version=version)
+
+
+def parse_printed(
+    text: str, *, source_version: str | None = None
+) -> tuple[Package, ...]:
+    """
+    Read what `apt-get --print-uris` writes; BoardError for any other line.
+
+    With a version it is about a source package, of which the archives are returned.
+    """
     packages = []
     for line in text.splitlines():
         printed = _PRINTED.fullmatch(line.strip())
+        if printed and source_version:
+            if source := _SOURCE_FILE.fullmatch(printed[2]):
+                packages.append(
+                    Package(
+                        name=source[1],
+                        version=source_version,
+                        arch=f"source-{source[2]}",
+                        url=printed[1],
+                        size_bytes=int(printed[3]),
+                        sha256=printed[4],
+                    )
+                )
+            continue
         file = _FILE.fullmatch(printed[2]) if printed else None
         if printed is None or file is None:
             raise BoardError(f"apt wrote what is not understood: {line[:200]!r}")
@@ -129,6 +175,19 @@ def unpack(file: Path, into: Path) -> None:
     _run(argv, patience_s=UNPACK_PATIENCE_S)
 
 
+def fetch_file(url: str, sha256: str, downloads: Path) -> Path:
+    """Fetch one file whose digest is known, if it is not there; return where it is."""
+    downloads.mkdir(parents=True, exist_ok=True)
+    file = downloads / f"{sha256}.tar"
+    if not file.exists():
+        part = file.with_suffix(".part")
+        part.unlink(missing_ok=True)
+        argv = [HELPER, "download-file", url, str(part), f"SHA256:{sha256}"]
+        _run(argv, patience_s=FETCH_PATIENCE_S)
+        part.replace(file)
+    return file
+
+
 def _fetch_all(wanted: Sequence[tuple[Package, Path]]) -> None:
     argv = [HELPER, "download-file"]
     for package, file in wanted:
@@ -152,8 +211,8 @@ def _fetch_all(wanted: Sequence[tuple[Package, Path]]) -> None:
         file.with_suffix(".part").replace(file)
 
 
-def _prepare(root: Path, arch: str) -> Path:
-    """Make apt's own directory; return its configuration file."""
+def _prepare(root: Path, arch: str, *, suite: str, kind: str = "deb") -> Path:
+    """Make apt's own directory and fetch its lists; return its configuration file."""
     if not KEYRING.exists():
         raise BoardError(
             f"{KEYRING}: missing, and Debian's archive cannot be verified without it; "
@@ -162,10 +221,11 @@ def _prepare(root: Path, arch: str) -> Path:
     for folder in ("state/lists/partial", "cache/archives/partial", "etc"):
         (root / folder).mkdir(parents=True, exist_ok=True)
     (root / "status").touch()
-    source = f"deb [signed-by={KEYRING}] {MIRROR} {SUITE} main\n"
+    source = f"{kind} [signed-by={KEYRING}] {MIRROR} {suite} main\n"
     (root / "etc" / "sources.list").write_text(source)
     config = root / "apt.conf"
     config.write_text(_CONFIG.format(root=root, arch=arch, proxy=_system_proxy()))
+    _update(config)
     return config
 
 
@@ -188,14 +248,14 @@ def _update(config: Path) -> None:
         ) from error
 
 
-def _newest(config: Path, pattern: str) -> str:
+def _newest(config: Path, pattern: str, *, suite: str) -> str:
     if re.fullmatch(r"[a-z0-9+.-]+", pattern):
         return pattern
     prefix = re.split(r"[^a-z0-9-]", pattern)[0]
     names = _apt(config, "apt-cache", "pkgnames", prefix).split()
     matches = [name for name in names if re.fullmatch(pattern, name)]
     if not matches:
-        raise BoardError(f"{SUITE} has no package like {pattern}")
+        raise BoardError(f"{suite} has no package like {pattern}")
     return max(matches, key=_numbers)
 
 

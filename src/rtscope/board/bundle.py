@@ -33,7 +33,8 @@ from rtscope.board.cache import (
 )
 from rtscope.board.catalogue import Board
 from rtscope.board.packages import Package
-from rtscope.board.prepare import Prepared, assemble, cached_lock, remember
+from rtscope.board.prepare import Prepared, assemble
+from rtscope.board.workshop import cached_lock, remember
 from rtscope.errors import BoardError, UsageError
 
 SCHEMA = 1

@@ -1,8 +1,8 @@
 """
-The kernels that are known by name: `kernels.toml`, and how a packaged one is kept.
+The kernels that are known by name: packaged ones, and recipes for those that we build.
 
-A packaged kernel is not touched: its image is booted as it came. Its modules for the
-storage load are decompressed, because busybox inserts them as they are.
+A packaged kernel (`kernels.toml`) is not touched: its image is booted as it came. Its
+modules for the storage load are decompressed, because busybox inserts them as they are.
 """
 
 import difflib
@@ -17,6 +17,7 @@ from rtscope.board import cpio, elf
 from rtscope.board.cache import Part
 from rtscope.board.catalogue import read_table, tuples
 from rtscope.errors import BoardError, UsageError
+from rtscope.kernel.recipe import Recipe, get_recipe, recipe_names
 
 RECIPE = 1
 """Counts up when what is kept of a package changes."""
@@ -38,9 +39,8 @@ class KernelRow:
     arch: str
     package: str = ""
     modules: tuple[str, ...] = ()
-    source: str = ""
-    base: str = ""
-    fragments: tuple[str, ...] = ()
+    recipe: Recipe | None = None
+    """How it is built, of a kernel that is not packaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,9 @@ class Kernel:
 
 def kernel_names(arch: str | None = None) -> tuple[str, ...]:
     """Return the names of all kernels, or of those for an architecture."""
-    return tuple(
-        name for name, rows in _catalogue().items() if arch is None or arch in rows
-    )
+    packaged = [n for n, rows in _catalogue().items() if arch is None or arch in rows]
+    ours = [n for n in recipe_names() if arch is None or get_recipe(n).arch == arch]
+    return (*packaged, *ours)
 
 
 def get_kernel_row(name: str, arch: str) -> KernelRow:
@@ -77,7 +77,16 @@ def get_kernel_row(name: str, arch: str) -> KernelRow:
             f"no kernel {name[:64]!r} for {arch}{hint} (kernels: {', '.join(names)}, "
             "or the path of an image)"
         )
-    return _catalogue()[name][arch]
+    if name in _catalogue():
+        return _catalogue()[name][arch]
+    return recipe_row(get_recipe(name), arch)
+
+
+def recipe_row(recipe: Recipe, arch: str) -> KernelRow:
+    """Return the row of a recipe; UsageError if it is for another architecture."""
+    if recipe.arch != arch:
+        raise UsageError(f"{recipe.name} is a kernel for {recipe.arch}, not for {arch}")
+    return KernelRow(recipe.name, recipe.title, arch, recipe=recipe)
 
 
 def kernel_of_part(part: Part, name: str) -> Kernel:

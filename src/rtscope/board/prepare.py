@@ -1,19 +1,15 @@
 """
 Everything that a board needs to boot, built into the cache if it is not there.
 
-Five parts: QEMU, our plugin for it, user space, the agent and the kernel. Which
-packages a part is made of is resolved once and kept in the cache's lock file; a part is
-then found again without the network. Pins name parts exactly: those of a bundle, of
-whatever age.
+Five parts: QEMU, our plugin for it, user space, the agent and the kernel.
 """
 
 import hashlib
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 from rtscope.board import (
     aptroot,
@@ -24,39 +20,24 @@ from rtscope.board import (
     sourcekernel,
     userland,
 )
-from rtscope.board.cache import Part, build_part, find_part, locked
+from rtscope.board.cache import Part, build_part, locked
 from rtscope.board.catalogue import Arch, Board, get_arch
 from rtscope.board.image import read_image
 from rtscope.board.kernels import Kernel, KernelRow
-from rtscope.board.packages import NO_LOCK, Lock, Package, as_rows, lock_text, read_lock
+from rtscope.board.packages import Package
 from rtscope.board.qemu import Qemu
-from rtscope.errors import BoardError, UsageError
+from rtscope.board.workshop import (
+    DOWNLOADS,
+    Notes,
+    Workshop,
+    part_of_packages,
+    pinned,
+)
+from rtscope.errors import BoardError
+from rtscope.kernel.recipe import find_recipe
 
-LOCK_FILE = "packages.json"
 AGENT_ARCHIVE = "agent.cpio"
 PLUGIN = "rtscope-plugin.so"
-
-Notes = Mapping[str, Any]
-
-
-def _nothing(_text: str) -> None:
-    pass
-
-
-@dataclass(frozen=True, slots=True)
-class Workshop:
-    """Where parts are built, and what they must be made of."""
-
-    cache: Path
-    agent: Callable[[str], Path]
-    """Where the agent for an architecture (`uname -m`) is."""
-    lock: Lock | None = None
-    """The user's lock file: exactly these packages, and no others."""
-    pins: Mapping[str, str] = field(default_factory=dict)
-    """Keys of parts, by name: exactly these, whatever would be built now."""
-    upgrade: bool = False
-    """Resolve packages anew."""
-    say: Callable[[str], None] = _nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +94,7 @@ def prepare_all(
             else _file_part(workshop, Path(name), arch)
             for name, row in wanted
         ]
-        shutil.rmtree(workshop.cache / "downloads", ignore_errors=True)
+        shutil.rmtree(workshop.cache / DOWNLOADS, ignore_errors=True)
     prepared = []
     for name, part in zip(kernel_list, made, strict=True):
         parts = (*machine, plugin, *user, part)
@@ -155,19 +136,6 @@ def write_initrd(path: Path, prepared: Prepared, job: initrd.Job) -> str:
     return initrd.write_initrd(path, [*blobs, last])
 
 
-def cached_lock(cache: Path) -> Lock:
-    """Return the packages that the parts in the cache were made of."""
-    path = cache / LOCK_FILE
-    return read_lock(path) if path.exists() else NO_LOCK
-
-
-def remember(cache: Path, lock: Lock) -> None:
-    """Keep the cache's lock file; the caller holds the lock of the cache."""
-    new = cache / f"{LOCK_FILE}.new"
-    new.write_text(lock_text(lock))
-    new.replace(cache / LOCK_FILE)
-
-
 def _file_part(shop: Workshop, path: Path, arch: Arch) -> Part:
     """Keep the user's own kernel image, so that a bundle has it too."""
     image = read_image(path, arch.name)
@@ -183,7 +151,9 @@ def _file_part(shop: Workshop, path: Path, arch: Arch) -> Part:
 
 
 def _row_of(kernel: str, arch: str) -> KernelRow | None:
-    """Return the row of a kernel by name; None for a path."""
+    """Return the row of a kernel by name or recipe; None for the path of an image."""
+    if kernel.endswith(".toml"):
+        return kernels.recipe_row(find_recipe(kernel), arch)
     known = kernel in kernels.kernel_names()
     if "/" in kernel or (not known and Path(kernel).is_file()):
         return None
@@ -191,7 +161,7 @@ def _row_of(kernel: str, arch: str) -> KernelRow | None:
 
 
 def _qemu_part(shop: Workshop, arch: Arch) -> Part:
-    return _part_of_packages(
+    return part_of_packages(
         shop,
         f"qemu-{arch.name}",
         # QEMU runs here, not on the board; its host is an x86-64 machine.
@@ -210,7 +180,7 @@ def _userland_part(shop: Workshop, arch: Arch) -> Part:
         )
         return tuple(filter(userland.is_needed, found))
 
-    return _part_of_packages(
+    return part_of_packages(
         shop,
         f"userland-{arch.name}",
         resolve,
@@ -222,7 +192,7 @@ def _userland_part(shop: Workshop, arch: Arch) -> Part:
 def _agent_part(shop: Workshop, arch: Arch) -> Part:
     name = f"agent-{arch.name}"
     if name in shop.pins:
-        return _pinned(shop, name)
+        return pinned(shop, name)
     agent = shop.agent(arch.name).read_bytes()
     init = resources.files("rtscope.board").joinpath("init").read_bytes()
 
@@ -237,7 +207,7 @@ def _agent_part(shop: Workshop, arch: Arch) -> Part:
 def _plugin_part(shop: Workshop) -> Part:
     name = "plugin-x86_64"  # like QEMU, for the host
     if name in shop.pins:
-        return _pinned(shop, name)
+        return pinned(shop, name)
     file = resources.files("rtscope").joinpath("plugins", PLUGIN)
     if not file.is_file():
         raise BoardError("the plugin for QEMU is not built: run make plugin")
@@ -253,89 +223,21 @@ def _plugin_part(shop: Workshop) -> Part:
 
 
 def _kernel_part(shop: Workshop, row: KernelRow) -> Part:
-    fragments = sourcekernel.read_fragments(row.fragments) if row.source else ""
-    recipe = sourcekernel.RECIPE if row.source else kernels.RECIPE
-
-    def build(work: Path, root: Path) -> Notes:
-        if not row.source:
-            return kernels.keep_packaged(work, root, row)
-        shop.say(f"building {row.name}: some minutes, once")
-        return sourcekernel.build_kernel(work, root, row)
-
-    return _part_of_packages(
+    if row.recipe is not None:
+        return sourcekernel.kernel_part(shop, row.recipe)
+    return part_of_packages(
         shop,
         f"kernel-{row.name}-{row.arch}",
         lambda root: aptroot.resolve(
-            [row.source or row.package],
-            arch=_debian(row),
+            [row.package],
+            arch=get_arch(row.arch).debian,
             root=root,
             dependencies=False,
         ),
-        recipe=[recipe, list(row.modules), row.base, _digest(fragments.encode())],
-        build=build,
+        # What stands for base and fragments keeps the keys of parts that are built.
+        recipe=[kernels.RECIPE, list(row.modules), "", _digest(b"")],
+        build=lambda work, root: kernels.keep_packaged(work, root, row),
     )
-
-
-def _debian(row: KernelRow) -> str:
-    # The source package is the same for all, and every mirror has the lists of amd64.
-    return "amd64" if row.source else get_arch(row.arch).debian
-
-
-def _part_of_packages(
-    shop: Workshop,
-    name: str,
-    resolve: Callable[[Path], tuple[Package, ...]],
-    *,
-    recipe: object,
-    build: Callable[[Path, Path], Notes],
-) -> Part:
-    if name in shop.pins:
-        return _pinned(shop, name)
-    packages = _packages(shop, name, resolve)
-
-    def build_it(work: Path) -> Notes:
-        shop.say(f"building {name}")
-        root = work / "unpacked"
-        for file in aptroot.fetch(packages, shop.cache / "downloads", say=shop.say):
-            aptroot.unpack(file, root)
-        notes = build(work, root)
-        shutil.rmtree(root)
-        return notes
-
-    inputs = {"packages": as_rows(packages), "recipe": recipe}
-    return build_part(shop.cache, name, inputs=inputs, build=build_it)
-
-
-def _packages(
-    shop: Workshop, name: str, resolve: Callable[[Path], tuple[Package, ...]]
-) -> tuple[Package, ...]:
-    """Return what a part is made of: as locked, as last time, or as of now."""
-    if shop.lock is not None:
-        if name not in shop.lock.parts:
-            raise UsageError(
-                f"the lock file has no packages for {name}: write another with "
-                "rtscope board build --save-lock FILE, or leave --locked out"
-            )
-        return shop.lock.parts[name]
-    known = cached_lock(shop.cache)
-    if name in known.parts and not shop.upgrade:
-        return known.parts[name]
-    shop.say(f"asking the archive for {name}")
-    root = shop.cache / "apt"
-    packages = resolve(root)
-    shutil.rmtree(root, ignore_errors=True)
-    remember(shop.cache, known.with_part(name, packages))
-    return packages
-
-
-def _pinned(shop: Workshop, name: str) -> Part:
-    part = find_part(shop.cache, name, shop.pins[name])
-    if part is None:
-        raise BoardError(
-            f"{name}-{shop.pins[name][:16]} is not in {shop.cache}: import the bundle "
-            "that has it (rtscope board import FILE)"
-        )
-    return part
 
 
 def _digest(content: bytes) -> str:

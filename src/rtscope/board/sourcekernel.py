@@ -1,134 +1,208 @@
 """
-Kernels that no distribution has: built from its source package and our fragments.
+Kernels that no distribution has: built from a recipe into a part of the cache.
 
-The same source, fragments and compiler give the same bytes. A symbol that the kernel's
-own rules turned into something else than what was asked for is an error: the kernel
-would be another one than its name says.
+The one way in which a kernel gets built: source, patches, configuration (refused if it
+is not what was asked for), image, modules, device trees.
 """
 
-import os
+import json
 import shutil
-from collections.abc import Mapping, Sequence
-from importlib import resources
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from rtscope import process
-from rtscope.board.kernels import CONFIG, IMAGE, SYMBOLS, KernelRow
-from rtscope.errors import BoardError, TargetError
-from rtscope.kernel.config import parse_config
+from rtscope.board.cache import Part, build_part, find_part, part_key
+from rtscope.board.kernels import CONFIG, IMAGE, SYMBOLS
+from rtscope.board.kernelsource import (
+    Origin,
+    find_origin,
+    part_name,
+    series_digests,
+    series_of,
+    wanted_version,
+)
+from rtscope.board.workshop import Notes, Workshop, pinned
+from rtscope.kernel import build, package
+from rtscope.kernel.kconfig import Symbol, read_kconfig
+from rtscope.kernel.recipe import (
+    Recipe,
+    configuration_digest,
+    fragment_text,
+    get_arch,
+)
+from rtscope.kernel.resolved import asked_of, differences, refuse, values_of
+from rtscope.kernel.series import Series, apply_series
+from rtscope.kernel.tree import kernel_version
 
-RECIPE = 1
+RECIPE = 3
 """Counts up when the way a kernel is built changes."""
 
-UNPACK_PATIENCE_S = 900.0
-BUILD_PATIENCE_S = 4 * 3600.0
-
-# By `uname -m`: the kernel's own name, the compiler's prefix, the image.
-_ARCHES = {"riscv64": ("riscv", "riscv64-linux-gnu-", "arch/riscv/boot/Image")}
-
-# What would otherwise be the time, the user and the machine of the build.
-_SAME_BYTES = (
-    "KBUILD_BUILD_TIMESTAMP=2026-01-01",
-    "KBUILD_BUILD_USER=rtscope",
-    "KBUILD_BUILD_HOST=rtscope",
-    "KBUILD_BUILD_VERSION=1",
-)
+KCONFIG = "kconfig.json"
+"""From which symbols each symbol can follow."""
+DEBUG = "vmlinux"
+MODULE_TREE = "modules.tar"
+DEVICE_TREES = "dtbs.tar"
 
 
-def read_fragments(names: Sequence[str]) -> str:
-    """Return configuration fragments as one text, in their order."""
-    folder = resources.files("rtscope.kernel").joinpath("fragments")
-    return "\n".join(
-        folder.joinpath(f"{name}.config").read_text("utf-8") for name in names
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """A recipe's configuration, as kbuild resolved it."""
+
+    text: str
+    names: Mapping[str, Sequence[str]]
+    """From which symbols each symbol can follow."""
+
+    def values(self) -> dict[str, str]:
+        """Return what is not n, without CONFIG_."""
+        return values_of(self.text, source=CONFIG)
+
+
+def kernel_part(shop: Workshop, recipe: Recipe) -> Part:
+    """
+    Return the part with a recipe's kernel, built if it is not there.
+
+    Takes minutes on all CPUs, at low priority; the caller holds the lock of the cache.
+    Raises KernelError with the first error, and where all that was said is kept.
+    """
+    name = part_name(recipe)
+    if name in shop.pins:
+        return pinned(shop, name)
+    origin = find_origin(shop, recipe)
+
+    def make(work: Path) -> Notes:
+        shop.say(f"building {recipe.name}: minutes to an hour, once")
+        return _build(shop, recipe, origin, work)
+
+    return build_part(shop.cache, name, inputs=_inputs(recipe, origin), build=make)
+
+
+def built_kernel(shop: Workshop, recipe: Recipe) -> Part | None:
+    """Return the part with a recipe's kernel if it is built already."""
+    origin = find_origin(shop, recipe)
+    return find_part(shop.cache, part_name(recipe), part_key(_inputs(recipe, origin)))
+
+
+def configured(shop: Workshop, recipe: Recipe) -> Configured:
+    """Return a recipe's configuration: the built kernel's, or made without building."""
+    part = built_kernel(shop, recipe) or _config_part(shop, recipe)
+    names = json.loads(part.file(KCONFIG).read_text())
+    return Configured(part.file(CONFIG).read_text(), names)
+
+
+@contextmanager
+def unpatched_source(
+    shop: Workshop, recipe: Recipe
+) -> Iterator[tuple[Path, list[Series]]]:
+    """Give the source of a recipe as it came, and its series, for as long as needed."""
+    folder = tempfile.mkdtemp(dir=shop.cache / "parts", prefix=".building-")
+    work = Path(folder)
+    try:
+        find_origin(shop, recipe).unpack(work)
+        yield work / "source", series_of(recipe, work)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _config_part(shop: Workshop, recipe: Recipe) -> Part:
+    origin = find_origin(shop, recipe)
+
+    def make(work: Path) -> Notes:
+        place = _place(shop, recipe, work)
+        _configure(shop, recipe, origin, place)
+        _clear(work)
+        return {"compiler": "", "release": None}
+
+    return build_part(
+        shop.cache,
+        f"kernelconfig-{recipe.name}-{recipe.arch}",
+        inputs=_inputs(recipe, origin),
+        build=make,
     )
 
 
-def build_kernel(work: Path, root: Path, row: KernelRow) -> Mapping[str, Any]:
-    """
-    Build a kernel from an unpacked source package.
-
-    Takes minutes on all CPUs, at low priority. Raises BoardError with the end of what
-    the compiler said.
-    """
-    arch, prefix, image = _ARCHES[row.arch]
-    compiler = _compiler(prefix)
-    tree = _unpack(root)
-    make = _Make(tree, (f"ARCH={arch}", f"CROSS_COMPILE={prefix}", *_SAME_BYTES))
-    make(row.base)
-    wanted = read_fragments(row.fragments)
-    with (tree / ".config").open("a") as file:
-        file.write("\n" + wanted)
-    make("olddefconfig")
-    resolved = (tree / ".config").read_text()
-    refuse_differences(wanted, resolved)
-    make(Path(image).name)
-    release = make("kernelrelease").strip()
-    shutil.copyfile(tree / image, work / IMAGE)
-    shutil.copyfile(tree / "System.map", work / SYMBOLS)
-    shutil.copyfile(tree / "vmlinux", work / "vmlinux")
-    (work / CONFIG).write_text(resolved)
-    return {"release": release, "compiler": compiler}
+def is_of(part: Part, recipe: Recipe) -> bool:
+    """Whether a part is the kernel of a recipe as it is now, of whatever source."""
+    inputs = part.manifest["inputs"]
+    return (
+        part.name == part_name(recipe)
+        and inputs.get("recipe") == _made_from(recipe)
+        and inputs.get("patches") == series_digests(recipe)
+    )
 
 
-def refuse_differences(wanted: str, resolved: str) -> None:
-    """Raise BoardError if a symbol is not what the fragments ask for."""
-    asked = parse_config(wanted.encode(), source="fragments").options
-    got = parse_config(resolved.encode(), source=".config").options
-    wrong = [
-        f"{name}={value} (became {got.get(name, 'n')})"
-        for name, value in sorted(asked.items())
-        if got.get(name, "n") != value
-    ]
-    if wrong:
-        raise BoardError(f"this source cannot have {', '.join(wrong[:8])}")
+def _inputs(recipe: Recipe, origin: Origin) -> dict[str, object]:
+    made_from = {"patches": series_digests(recipe), "recipe": _made_from(recipe)}
+    return {**origin.inputs, **made_from}
 
 
-class _Make:
-    """`make` in a kernel tree, with the same settings every time."""
-
-    def __init__(self, tree: Path, settings: tuple[str, ...]) -> None:
-        path = os.environ.get("PATH", "/usr/bin:/bin")
-        self._prefix = ("env", "-i", f"PATH={path}", "LC_ALL=C", *settings)
-        self._tree = tree
-
-    def __call__(self, goal: str) -> str:
-        jobs = len(os.sched_getaffinity(0))
-        argv = ["nice", *self._prefix, "make", "-s", f"-j{jobs}", "-C", str(self._tree)]
-        return _run([*argv, "--no-print-directory", goal], patience_s=BUILD_PATIENCE_S)
+def _made_from(recipe: Recipe) -> list[object]:
+    return [RECIPE, recipe.size, recipe.arch, configuration_digest(recipe)]
 
 
-def _unpack(root: Path) -> Path:
-    archives = sorted((root / "usr/src").glob("linux-source-*.tar.xz"))
-    if len(archives) != 1:
-        raise BoardError(f"{len(archives)} archives in the source package")
-    argv = ["tar", "-C", str(root), "-xf", str(archives[0])]
-    _run(argv, patience_s=UNPACK_PATIENCE_S)
-    return root / archives[0].name.removesuffix(".tar.xz")
+def _build(shop: Workshop, recipe: Recipe, origin: Origin, work: Path) -> Notes:
+    began = time.monotonic()
+    place = _place(shop, recipe, work)
+    compiler = build.check_machine(recipe, where=work)
+    version = _configure(shop, recipe, origin, place)
+    build.compile_kernel(recipe, place)
+    release = build.release_of(place)
+    arch = get_arch(recipe.arch)
+    for path, name in (
+        (arch.image, IMAGE),
+        ("System.map", SYMBOLS),
+        ("vmlinux", DEBUG),
+    ):
+        shutil.copyfile(place.build / path, work / name)
+    for folder, name in (("modinstall", MODULE_TREE), ("dtbsinstall", DEVICE_TREES)):
+        if (place.build / folder).is_dir():
+            package.pack_folder(place.build / folder, work / name)
+    _clear(work)
+    return {
+        "release": release,
+        "compiler": compiler,
+        "source": version,
+        "build_seconds": round(time.monotonic() - began),
+    }
 
 
-def _compiler(prefix: str) -> str:
-    missing = [
-        program
-        for program in (f"{prefix}gcc", "gcc", "make", "flex", "bison", "bc")
-        if shutil.which(program) is None
-    ]
-    if missing:
-        raise BoardError(
-            f"to build this kernel {', '.join(missing)} must be installed "
-            "(Debian, Ubuntu: apt install gcc-riscv64-linux-gnu gcc libc6-dev make "
-            "flex bison bc), or "
-            "import a bundle that has it: rtscope board import FILE"
-        )
-    return _run([f"{prefix}gcc", "--version"], patience_s=60).splitlines()[0]
+def _configure(
+    shop: Workshop, recipe: Recipe, origin: Origin, place: build.Workplace
+) -> str:
+    """Unpack, patch and configure; return the version of the source."""
+    work = place.root
+    origin.unpack(work)
+    for series in series_of(recipe, work):
+        shop.say(f"applying {len(series.patches)} patches of {series.name}")
+        apply_series(series, place.source, wanted=wanted_version(recipe))
+    text = build.configure(recipe, place)
+    symbols = read_kconfig(place.source, srcarch=get_arch(recipe.arch).srcarch)
+    fragments = {name: fragment_text(recipe, name) for name in recipe.fragments}
+    found = differences(asked_of(fragments), values_of(text, source=CONFIG), symbols)
+    refuse(found, recipe=recipe.name)
+    (work / CONFIG).write_text(text)
+    (work / KCONFIG).write_text(_names_json(symbols))
+    return kernel_version(place.source)
 
 
-def _run(argv: Sequence[str], *, patience_s: float) -> str:
-    try:
-        done = process.run(argv, timeout_s=patience_s)
-    except TargetError as error:
-        raise BoardError(str(error)) from error
-    if done.status != 0:
-        words = (done.stderr or done.stdout.decode("utf-8", "replace")).strip()
-        raise BoardError(f"{argv[-1]} failed: {words[-800:]}")
-    return done.stdout.decode("utf-8", "replace")
+def _names_json(symbols: Mapping[str, Symbol]) -> str:
+    names = {name: sorted(symbol.names()) for name, symbol in symbols.items()}
+    return json.dumps(names, sort_keys=True, separators=(",", ":"))
+
+
+def _place(shop: Workshop, recipe: Recipe, work: Path) -> build.Workplace:
+    logs = shop.cache / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    log = logs / f"{part_name(recipe)}.log"
+    log.unlink(missing_ok=True)
+    # ccache does not look at where paths are mapped to: another way, another cache.
+    ccache = shop.cache / f"ccache-{RECIPE}" if shutil.which("ccache") else None
+    return build.Workplace(work / "source", work / "build", log, shop.say, ccache)
+
+
+def _clear(work: Path) -> None:
+    """Leave of a build only what a part keeps."""
+    for folder in [path for path in work.iterdir() if path.is_dir()]:
+        shutil.rmtree(folder)

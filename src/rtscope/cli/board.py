@@ -17,7 +17,8 @@ from rtscope.board.cache import all_parts, cache_dir
 from rtscope.board.catalogue import Board, board_names, get_board
 from rtscope.board.kernels import kernel_names
 from rtscope.board.packages import lock_text, read_lock
-from rtscope.board.prepare import Prepared, Workshop, cached_lock, prepare_all
+from rtscope.board.prepare import Prepared, prepare_all
+from rtscope.board.workshop import Workshop, cached_lock
 from rtscope.campaign import (
     Campaign,
     default_campaign,

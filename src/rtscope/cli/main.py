@@ -16,7 +16,16 @@ from typing import NoReturn
 import typer
 
 from rtscope import __version__
-from rtscope.cli import board, compare, kernelverify, report, run, tasks, trace
+from rtscope.cli import (
+    board,
+    compare,
+    kernel,
+    kernelverify,
+    report,
+    run,
+    tasks,
+    trace,
+)
 from rtscope.errors import RtscopeError
 
 INTERRUPTED = 130
@@ -71,10 +80,16 @@ boards.command("trace")(_exits(trace.trace))
 app.add_typer(boards, name="board")
 
 kernels = typer.Typer(
-    help="Kernels: prove that one is what was asked for.",
+    help="Kernels: from source and patches to an image that is what was asked for.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+kernels.command("list")(_exits(kernel.list_kernels))
+kernels.command("show")(_exits(kernel.show))
+kernels.command("patches")(_exits(kernel.patches))
+kernels.command("config")(_exits(kernel.config))
+kernels.command("build")(_exits(kernel.build))
+kernels.command("package")(_exits(kernel.package))
 kernels.command("verify")(_exits(kernelverify.verify))
 app.add_typer(kernels, name="kernel")
 

@@ -16,7 +16,8 @@ from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import Board, get_board
 from rtscope.board.initrd import Job
 from rtscope.board.packages import read_lock
-from rtscope.board.prepare import Prepared, Workshop, prepare_all
+from rtscope.board.prepare import Prepared, prepare_all
+from rtscope.board.workshop import Workshop
 from rtscope.campaign import Campaign, kernels_by_label
 from rtscope.errors import UsageError
 from rtscope.filereader import FileReader

@@ -1,0 +1,120 @@
+"""
+Where the parts of boards and kernels are built, and of which packages.
+
+Which packages a part is made of is resolved once and kept in the cache's lock file; a
+part is then found again without the network. Pins name parts exactly: those of a
+bundle, of whatever age.
+"""
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rtscope.board import aptroot
+from rtscope.board.cache import Part, build_part, find_part
+from rtscope.board.packages import NO_LOCK, Lock, Package, as_rows, lock_text, read_lock
+from rtscope.errors import BoardError, UsageError
+
+LOCK_FILE = "packages.json"
+DOWNLOADS = "downloads"
+
+Notes = Mapping[str, Any]
+
+
+def _nothing(_text: str) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """Where parts are built, and what they must be made of."""
+
+    cache: Path
+    agent: Callable[[str], Path]
+    """Where the agent for an architecture (`uname -m`) is."""
+    lock: Lock | None = None
+    """The user's lock file: exactly these packages, and no others."""
+    pins: Mapping[str, str] = field(default_factory=dict)
+    """Keys of parts, by name: exactly these, whatever would be built now."""
+    upgrade: bool = False
+    """Resolve packages anew."""
+    say: Callable[[str], None] = _nothing
+
+
+def cached_lock(cache: Path) -> Lock:
+    """Return the packages that the parts in the cache were made of."""
+    path = cache / LOCK_FILE
+    return read_lock(path) if path.exists() else NO_LOCK
+
+
+def remember(cache: Path, lock: Lock) -> None:
+    """Keep the cache's lock file; the caller holds the lock of the cache."""
+    new = cache / f"{LOCK_FILE}.new"
+    new.write_text(lock_text(lock))
+    new.replace(cache / LOCK_FILE)
+
+
+def part_of_packages(
+    shop: Workshop,
+    name: str,
+    resolve: Callable[[Path], tuple[Package, ...]],
+    *,
+    recipe: object,
+    build: Callable[[Path, Path], Notes],
+) -> Part:
+    """
+    Return a part that is made of packages alone.
+
+    `build` gets an empty directory to fill and one with the packages unpacked; `recipe`
+    is what the result depends on besides them.
+    """
+    if name in shop.pins:
+        return pinned(shop, name)
+    packages = packages_of(shop, name, resolve)
+
+    def build_it(work: Path) -> Notes:
+        shop.say(f"building {name}")
+        root = work / "unpacked"
+        for file in aptroot.fetch(packages, shop.cache / DOWNLOADS, say=shop.say):
+            aptroot.unpack(file, root)
+        notes = build(work, root)
+        shutil.rmtree(root)
+        return notes
+
+    inputs = {"packages": as_rows(packages), "recipe": recipe}
+    return build_part(shop.cache, name, inputs=inputs, build=build_it)
+
+
+def packages_of(
+    shop: Workshop, name: str, resolve: Callable[[Path], tuple[Package, ...]]
+) -> tuple[Package, ...]:
+    """Return what a part is made of: as locked, as last time, or as of now."""
+    if shop.lock is not None:
+        if name not in shop.lock.parts:
+            raise UsageError(
+                f"the lock file has no packages for {name}: write another with "
+                "rtscope board build --save-lock FILE, or leave --locked out"
+            )
+        return shop.lock.parts[name]
+    known = cached_lock(shop.cache)
+    if name in known.parts and not shop.upgrade:
+        return known.parts[name]
+    shop.say(f"asking the archive for {name}")
+    root = shop.cache / "apt"
+    packages = resolve(root)
+    shutil.rmtree(root, ignore_errors=True)
+    remember(shop.cache, known.with_part(name, packages))
+    return packages
+
+
+def pinned(shop: Workshop, name: str) -> Part:
+    """Return the part that a pin names; BoardError if it is not in the cache."""
+    part = find_part(shop.cache, name, shop.pins[name])
+    if part is None:
+        raise BoardError(
+            f"{name}-{shop.pins[name][:16]} is not in {shop.cache}: import the bundle "
+            "that has it (rtscope board import FILE)"
+        )
+    return part

@@ -1,0 +1,240 @@
+"""Kernels: recipes, their patches and configuration, building and packing."""
+
+import json as json_text
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from rtscope.board import sourcekernel
+from rtscope.board.cache import Part, all_parts, cache_dir, locked
+from rtscope.board.kernels import CONFIG, IMAGE, SYMBOLS
+from rtscope.board.kernelsource import wanted_version
+from rtscope.board.workshop import Workshop
+from rtscope.cli.output import stdout_console
+from rtscope.errors import UsageError
+from rtscope.kernel import package as pack
+from rtscope.kernel.recipe import Recipe, find_recipe, get_arch, recipe_names
+from rtscope.kernel.resolved import compare_configs
+from rtscope.kernel.series import states, try_series
+from rtscope.target.agentfile import agent_file
+from rtscope.units import format_duration, format_size
+
+Name = Annotated[str, typer.Argument(help="A recipe, or the path of one: ./my.toml.")]
+Names = Annotated[
+    list[str], typer.Argument(help="Recipes, or the paths of some: ./my.toml.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+def list_kernels(*, json: Json = False) -> int:
+    """List the recipes, and what of them is built: release, time, size and digest."""
+    parts = all_parts(_shop().cache)
+    rows = [_row(find_recipe(name), parts) for name in recipe_names()]
+    if json:
+        _print_json(rows)
+        return 0
+    table = Table(box=None, pad_edge=False)
+    for title in ("kernel", "release", "built in", "image", "kernel_digest"):
+        right = title in {"built in", "image"}
+        table.add_column(title, justify="right" if right else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*_cells(row))
+    with stdout_console() as console:
+        console.print(table)
+    return 0
+
+
+def show(name: Name, *, json: Json = False) -> int:
+    """Show a recipe: source, patches, configuration."""
+    recipe = find_recipe(name)
+    if json:
+        _print_json(asdict(recipe) | {"folder": str(recipe.folder or "")})
+        return 0
+    source = recipe.source
+    pins = (source.version, source.sha256, source.ref if source.git else None)
+    where = " ".join(
+        filter(None, (source.kind, str(getattr(source, source.kind)), *pins))
+    )
+    suite = f" of {source.suite}" if "package" in source.kind else ""
+    sys.stdout.write(
+        f"{recipe.name}: {recipe.title}\n"
+        f"board     {recipe.board} ({recipe.arch}), size {recipe.size}\n"
+        f"source    {where}{suite}\n"
+        f"patches   {', '.join(recipe.patches) or 'none'}\n"
+        f"config    {recipe.base}, then {', '.join(recipe.fragments)}\n"
+    )
+    return 0
+
+
+def patches(name: Name) -> int:
+    """Show a recipe's series of patches, and whether they apply to its source.
+
+    Nothing is changed. Exit status 1 if one does not apply.
+    """
+    recipe = find_recipe(name)
+    if not recipe.patches:
+        sys.stdout.write(f"{recipe.name}: no patches\n")
+        return 0
+    shop, stopped = _shop(), False
+    with (
+        locked(shop.cache, say=shop.say),
+        sourcekernel.unpatched_source(shop, recipe) as (tree, all_series),
+    ):
+        for series in all_series:
+            wanted = wanted_version(recipe)
+            tried = not stopped
+            rejected = (
+                try_series(series, tree, wanted=wanted, keep=True) if tried else None
+            )
+            stopped = stopped or rejected is not None
+            sys.stdout.write(f"{series.name}: {len(series.patches)} patches\n")
+            for patch, state in zip(
+                series.patches, states(series, rejected, tried=tried), strict=True
+            ):
+                sys.stdout.write(
+                    f"    {patch.name}: {state}\n        {patch.subject}\n"
+                )
+    return 1 if stopped else 0
+
+
+def config(
+    name: Name,
+    *,
+    diff: Annotated[
+        str | None, typer.Option(help="Another recipe: show where the two differ.")
+    ] = None,
+) -> int:
+    """Show a configuration as kbuild resolves it, or how two of them differ.
+
+    With --diff the exit status is 1 if they differ in more than the preemption setting
+    and what follows from it by the kernel's own rules.
+    """
+    shop = _shop()
+    with locked(shop.cache, say=shop.say):
+        one = sourcekernel.configured(shop, find_recipe(name))
+        two = sourcekernel.configured(shop, find_recipe(diff)) if diff else None
+    if two is None:
+        sys.stdout.write(one.text)
+        return 0
+    names = {
+        n: [*one.names.get(n, ()), *two.names.get(n, ())]
+        for n in {*one.names, *two.names}
+    }
+    found = compare_configs(one.values(), two.values(), names)
+    for title, part in (
+        ("the preemption setting", found.preemption),
+        ("follows from it", found.follows),
+        ("differs besides", found.other),
+    ):
+        sys.stdout.write(f"{title}:{'' if part else ' nothing'}\n")
+        for symbol, (left, right) in part.items():
+            sys.stdout.write(
+                f"    {symbol:<28} {left or 'empty'} -> {right or 'empty'}\n"
+            )
+    return 1 if found.other else 0
+
+
+def build(names: Names) -> int:
+    """Build kernels that are not built yet; each stays in the cache."""
+    shop = _shop()
+    recipes = [find_recipe(name) for name in names]
+    with locked(shop.cache, say=shop.say):
+        for recipe in recipes:
+            part = sourcekernel.kernel_part(shop, recipe)
+            digest = part.manifest["files"][IMAGE]["sha256"]
+            sys.stdout.write(
+                f"{digest}  {recipe.name} {part.manifest['notes']['release']}\n"
+            )
+    return 0
+
+
+def package(
+    name: Name,
+    *,
+    to: Annotated[
+        Path, typer.Option(help="The folder for the archive and the package.")
+    ] = Path(),
+) -> int:
+    """Pack a kernel for its board: an archive, and a Debian package."""
+    if not to.is_dir():
+        raise UsageError(f"{to}: no such folder")
+    shop, recipe = _shop(), find_recipe(name)
+    with locked(shop.cache, say=shop.say):
+        part = sourcekernel.kernel_part(shop, recipe)
+        kernel = _built(part, recipe)
+        files = [
+            to / f"{recipe.name}-{kernel.release}.tar.gz",
+            to / pack.deb_name(kernel),
+        ]
+        pack.write_tar(kernel, files[0])
+        pack.write_deb(kernel, files[1])
+    for file in files:
+        sys.stdout.write(f"{format_size(file.stat().st_size):>10}  {file}\n")
+    return 0
+
+
+def _built(part: Part, recipe: Recipe) -> pack.BuiltKernel:
+    files = part.manifest["files"]
+
+    def found(name: str) -> Path | None:
+        return part.file(name) if name in files else None
+
+    return pack.BuiltKernel(
+        name=recipe.name,
+        title=recipe.title,
+        release=part.manifest["notes"]["release"],
+        arch=get_arch(recipe.arch).debian,
+        digest=files[IMAGE]["sha256"],
+        image=part.file(IMAGE),
+        config=part.file(CONFIG),
+        symbols=part.file(SYMBOLS),
+        modules=found(sourcekernel.MODULE_TREE),
+        device_trees=found(sourcekernel.DEVICE_TREES),
+    )
+
+
+def _row(recipe: Recipe, parts: Sequence[Part]) -> dict[str, Any]:
+    part = next((p for p in parts if sourcekernel.is_of(p, recipe)), None)
+    notes = part.manifest["notes"] if part else {}
+    image = part.manifest["files"][IMAGE] if part else {}
+    return {
+        "name": recipe.name,
+        "title": recipe.title,
+        "arch": recipe.arch,
+        "size": recipe.size,
+        "release": notes.get("release"),
+        "compiler": notes.get("compiler"),
+        "build_seconds": notes.get("build_seconds"),
+        "image_bytes": image.get("size"),
+        "kernel_digest": image.get("sha256"),
+    }
+
+
+def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    if row["kernel_digest"] is None:
+        return (row["name"], "not built", "", "", "")
+    return (
+        row["name"],
+        row["release"],
+        format_duration(row["build_seconds"] * 1_000_000_000),
+        format_size(row["image_bytes"]),
+        row["kernel_digest"][:16],
+    )
+
+
+def _shop() -> Workshop:
+    return Workshop(cache=cache_dir(os.environ), agent=agent_file, say=_say)
+
+
+def _say(text: str) -> None:
+    print(f"rtscope: {text}", file=sys.stderr)
+
+
+def _print_json(value: object) -> None:
+    sys.stdout.write(json_text.dumps(value, indent=2) + "\n")

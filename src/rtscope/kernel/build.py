@@ -1,0 +1,235 @@
+"""
+Drive kbuild by tuxmake: configure a source tree, then build image, modules and trees.
+
+tuxmake runs as a program, in an environment of our own: what the user has set in theirs
+(KCFLAGS, LOCALVERSION) would give another kernel. Time, user and paths of the build are
+fixed, so that the same recipe and compiler give the same bytes.
+"""
+
+import os
+import re
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rtscope import process
+from rtscope.errors import KernelError, TargetError
+from rtscope.kernel.recipe import (
+    Arch,
+    Recipe,
+    base_file,
+    fragment_text,
+    get_arch,
+)
+
+EPOCH = 1767225600
+"""2026-01-01: when every kernel was built, for all who ask it."""
+
+FREE_BYTES = {"virtual": 3 << 30, "board": 6 << 30}
+"""What a build takes on the disk: the source 1.6 GB, the objects 0.5 to 3 GB."""
+
+END_PATIENCE_S = 10.0
+SAY_EVERY_S = 30.0
+
+_PROGRAMS = ("make", "gcc", "flex", "bison", "bc", "git")
+_COMPILED = re.compile(r"^\s+(?:CC|AS|LD)(?: \[M\])?\s+(\S+\.o)\s*$")
+# gcc, then the linker and other tools, then make itself, which only says where.
+_ERRORS = (
+    re.compile(r"^(\S+?:\d+:(?:\d+:)? (?:fatal )?error: .*)$", re.M),
+    re.compile(
+        r"^(.*(?:No space left on device|undefined reference to|not found).*)$", re.M
+    ),
+    re.compile(r"^(\*\*\* .*|.*: error: .*|(?:E|ERROR): .*)$", re.M),
+    re.compile(r"^(make\S*: \*\*\* .*)$", re.M),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """Where one kernel is built."""
+
+    source: Path
+    build: Path
+    log: Path
+    """What all programs said; kept when the build has failed."""
+    say: Callable[[str], None]
+    ccache: Path | None = None
+    """Where compiled files are kept for the next build; None to compile all."""
+
+    @property
+    def root(self) -> Path:
+        """The folder that source and build directory are in."""
+        return self.source.parent
+
+
+def missing_programs(arch: Arch) -> tuple[str, ...]:
+    """Return the programs that building for an architecture lacks."""
+    return tuple(
+        program
+        for program in (f"{arch.cross}gcc", *_PROGRAMS)
+        if shutil.which(program) is None
+    )
+
+
+def check_machine(recipe: Recipe, *, where: Path) -> str:
+    """Return the compiler's version; KernelError says what is missing here."""
+    arch = get_arch(recipe.arch)
+    missing = missing_programs(arch)
+    if missing:
+        packages = [arch.compiler, "gcc", "libc6-dev", *arch.host]
+        raise KernelError(
+            f"to build {recipe.name}, {', '.join(missing)} must be installed (Debian, "
+            f"Ubuntu: apt install {' '.join(packages)} make flex bison bc git), or "
+            "import a bundle that has this kernel: rtscope board import FILE"
+        )
+    free, needed = shutil.disk_usage(where).free, FREE_BYTES[recipe.size]
+    if free < needed:
+        raise KernelError(
+            f"{where}: {free / 1e9:.1f} GB free, and building {recipe.name} takes "
+            f"{needed / 1e9:.1f}: make room, or set XDG_CACHE_HOME to another disk"
+        )
+    return _first_line([f"{arch.cross}gcc", "--version"])
+
+
+def configure(recipe: Recipe, place: Workplace) -> str:
+    """Make the configuration; return it as kbuild resolved it."""
+    folder = place.root / "fragments"
+    folder.mkdir(exist_ok=True)
+    options: list[str] = []
+    for number, name in enumerate(recipe.fragments):
+        file = folder / f"{number:02}-{Path(name).stem}.config"
+        file.write_text(fragment_text(recipe, name))
+        options += ["-K", str(file)]
+    base = base_file(recipe)
+    options += ["-k", str(base.resolve()) if base else recipe.base]
+    _tuxmake(recipe, place, ["config"], options=options)
+    return (place.build / ".config").read_text()
+
+
+def compile_kernel(recipe: Recipe, place: Workplace) -> None:
+    """Build what the recipe's size has: an image, for a board modules and trees too."""
+    goals = ["kernel"]
+    if recipe.size == "board":
+        goals += ["modules"] + (["dtbs"] if recipe.arch != "x86_64" else [])
+    _tuxmake(recipe, place, goals, options=[])
+
+
+def release_of(place: Workplace) -> str:
+    """Return what `uname -r` will say."""
+    return (place.build / "include/config/kernel.release").read_text().strip()
+
+
+def first_error(log: str) -> str:
+    """Return the first line of a log that says why the build failed; empty if none."""
+    for pattern in _ERRORS:
+        found = pattern.search(log)
+        if found:
+            return found[1].strip()[:300]
+    return ""
+
+
+def _tuxmake(
+    recipe: Recipe, place: Workplace, goals: Sequence[str], *, options: Sequence[str]
+) -> None:
+    arch = get_arch(recipe.arch)
+    argv = [
+        *("nice", "env", "-i", *_environment(place)),
+        *(sys.executable, "-m", "tuxmake", "--runtime", "null", "--fail-fast"),
+        *("--verbose", "--target-arch", arch.tuxmake, "--kernel-image", arch.goal),
+        *("--directory", str(place.source), "--build-dir", str(place.build)),
+        *("--output-dir", str(place.root / "out"), "--compression-type", "none"),
+        *("--jobs", str(len(os.sched_getaffinity(0)))),
+        *(("--wrapper", "ccache") if place.ccache else ()),
+        *(word for setting in _same_bytes(place) for word in ("-e", setting)),
+        *options,
+        f"CROSS_COMPILE={arch.cross}",
+        *goals,
+    ]
+    status = _follow(argv, place)
+    if status != 0:
+        log = place.log.read_text("utf-8", "replace")
+        raise KernelError(
+            f"building {recipe.name} failed: {first_error(log) or f'status {status}'} "
+            f"(all of it: {place.log})"
+        )
+
+
+def _environment(place: Workplace) -> list[str]:
+    passed = [
+        f"{name}={os.environ[name]}"
+        for name in ("PATH", "HOME", "PYTHONPATH", "TMPDIR")
+        if name in os.environ
+    ]
+    cache = [
+        f"CCACHE_DIR={place.ccache}",
+        # Each build is in a directory of another name.
+        f"CCACHE_BASEDIR={place.root}",
+        "CCACHE_NOHASHDIR=1",
+        "CCACHE_DEPEND=1",
+    ]
+    return [*passed, "LC_ALL=C", "PYTHONUNBUFFERED=1", *(cache if place.ccache else [])]
+
+
+def _same_bytes(place: Workplace) -> tuple[str, ...]:
+    """Return what would otherwise be the time, user, machine and place of the build."""
+    return (
+        "KBUILD_BUILD_TIMESTAMP=2026-01-01",
+        "KBUILD_BUILD_USER=rtscope",
+        "KBUILD_BUILD_HOST=rtscope",
+        "KBUILD_BUILD_VERSION=1",
+        f"SOURCE_DATE_EPOCH={EPOCH}",
+        # The last one that matches counts, also over kbuild's own map of the source:
+        # messages name files as the source tree does, wherever it was.
+        f"KCFLAGS=-ffile-prefix-map={place.root}/= -ffile-prefix-map={place.source}/=",
+    )
+
+
+def _follow(argv: Sequence[str], place: Workplace) -> int:
+    """Run a build, write its log and tell how far it is; return its status."""
+    began = said = time.monotonic()
+    compiled = 0
+    with place.log.open("ab") as log:
+        build = process.start(argv, stderr=log)
+        try:
+            assert build.stdout is not None
+            for raw in iter(build.stdout.readline, b""):
+                log.write(raw)
+                found = _COMPILED.match(raw.decode("utf-8", "replace"))
+                compiled += found is not None
+                now = time.monotonic()
+                if found and now - said >= SAY_EVERY_S:
+                    said = now
+                    passed = int(now - began)
+                    place.say(
+                        f"{compiled} files compiled in {passed // 60}:{passed % 60:02}"
+                        f", now {found[1]}"
+                    )
+            return build.wait()
+        finally:
+            _end(build.pid, build)
+
+
+def _end(group: int, build: "process.Started") -> None:
+    """End a build with all that it has started; it may have ended already."""
+    for pipe in (build.stdin, build.stdout):
+        if pipe is not None:
+            pipe.close()
+    if build.poll() is None:
+        os.killpg(group, signal.SIGTERM)
+        try:
+            build.wait(timeout=END_PATIENCE_S)
+        except process.TimeoutExpired:
+            os.killpg(group, signal.SIGKILL)
+            build.wait()
+
+
+def _first_line(argv: Sequence[str]) -> str:
+    try:
+        done = process.run(argv, timeout_s=60)
+    except TargetError as error:
+        raise KernelError(str(error)) from error
+    return done.stdout.decode("utf-8", "replace").splitlines()[0]

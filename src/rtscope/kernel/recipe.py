@@ -1,0 +1,317 @@
+"""
+Recipes: which source, patches and configuration a kernel is built from.
+
+Data only: one TOML file each, ours in `recipes/`, a user's wherever it is. A recipe has
+up to two sizes: `virtual`, as small as a virtual board allows, and `board`, what one
+would put on the board itself, called NAME-board.
+"""
+
+import difflib
+import hashlib
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from rtscope.errors import UsageError
+from rtscope.kernel.resolved import asked_of
+
+SIZES = ("virtual", "board")
+
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.+-]{0,63}$")]
+Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9._+~/:@%=-]{1,500}$")]
+Prose = Annotated[str, Field(min_length=1, max_length=200)]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+_STRICT = ConfigDict(extra="forbid")
+_KINDS = ("package", "source_package", "tarball", "git", "directory")
+
+
+@checked_dataclass(frozen=True, slots=True, config=_STRICT)
+class Source:
+    """Where the source comes from: exactly one of the five kinds."""
+
+    package: Annotated[str, Field(max_length=100)] = ""
+    """A Debian package with usr/src/linux-source-*.tar.xz; a pattern, newest match."""
+    source_package: Word | None = None
+    """A Debian source package of this `version`, which brings patches of its own."""
+    tarball: Word | None = None
+    """A file or an https address, with its `sha256`."""
+    git: Word | None = None
+    """A repository, as git names it, and a `ref`."""
+    directory: Word | None = None
+    """A source tree of yours: copied, never changed."""
+    suite: Word = "trixie"
+    """Debian's release that a package is of."""
+    version: Word | None = None
+    """Of a source package: exactly this one. Patches are checked against it."""
+    sha256: Digest | None = None
+    """Of a tarball."""
+    ref: Word = "HEAD"
+    """Of a repository: a branch, a tag or a commit."""
+
+    @property
+    def kind(self) -> str:
+        """Return which of the five it is."""
+        return next(kind for kind in _KINDS if getattr(self, kind))
+
+
+@checked_dataclass(frozen=True, slots=True, config=_STRICT)
+class Size:
+    """What the configuration begins with, and the fragments that make it this size."""
+
+    base: Word
+    """`allnoconfig`, `defconfig` or another of the source's, or a file."""
+    fragments: tuple[Word, ...] = ()
+    """Names of ours, or files as `./NAME.config`; a later one overrides."""
+
+
+@checked_dataclass(frozen=True, slots=True, config=_STRICT)
+class RecipeFile:
+    """What stands in a recipe's file."""
+
+    title: Prose
+    """What the kernel is, in a few words."""
+    arch: Name | Annotated[str, Field(pattern=r"^x86_64$")]
+    """As `uname -m` says it on the board."""
+    board: Name
+    """The virtual board that the kernel boots on."""
+    source: Source
+    """Where the source comes from."""
+    size: Mapping[str, Size]
+    """`[size.virtual]`, `[size.board]`, or both."""
+    fragments: tuple[Word, ...] = ()
+    """For every size, after those of the size."""
+    patches: tuple[Word, ...] = ()
+    """Series in their order: one of ours, `debian/FOLDER` of the source package, or a
+    path: a folder with a file `series`, or a patch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How one kernel is made, in one size."""
+
+    name: str
+    title: str
+    arch: str
+    """As `uname -m` says it."""
+    board: str
+    """The virtual board that it boots on."""
+    size: str
+    source: Source
+    patches: tuple[str, ...]
+    """Series, in order: one of ours, a folder of the source package, or a path."""
+    base: str
+    fragments: tuple[str, ...]
+    """Of ours by name, or paths; those of the size first."""
+    folder: Path | None = None
+    """Where paths in a user's recipe begin; None for one of ours."""
+
+    def path(self, text: str) -> Path:
+        """Return a path that the recipe names."""
+        return (self.folder or Path()) / text
+
+
+@dataclass(frozen=True, slots=True)
+class Arch:
+    """A row of `arches.toml`, which explains the fields."""
+
+    name: str
+    tuxmake: str
+    srcarch: str
+    cross: str
+    debian: str
+    compiler: str
+    goal: str
+    image: str
+    host: tuple[str, ...]
+
+
+def recipe_names(*, size: str | None = None) -> tuple[str, ...]:
+    """Return the names of our recipes, of one size or of both, sorted."""
+    return tuple(
+        name for name, recipe in sorted(_ours().items()) if size in (None, recipe.size)
+    )
+
+
+def get_recipe(name: str) -> Recipe:
+    """Return one of our recipes; UsageError names the nearest if there is none."""
+    recipe = _ours().get(name)
+    if recipe is None:
+        near = difflib.get_close_matches(name[:64], recipe_names(), n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise UsageError(
+            f"no recipe {name[:64]!r}{hint} (rtscope kernel list shows them; a file of "
+            "yours is named with its path: ./my.toml)"
+        )
+    return recipe
+
+
+def find_recipe(text: str, *, size: str | None = None) -> Recipe:
+    """
+    Return the recipe of a name, or of a file if the text is a path to a .toml.
+
+    Of a file with both sizes it is the virtual one, if `size` does not say otherwise.
+    """
+    if not text.endswith(".toml"):
+        found = get_recipe(text)
+        return found if size in (None, found.size) else get_recipe(f"{text}-{size}")
+    path = Path(text)
+    try:
+        content = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {path}: {error}") from error
+    sizes = parse_recipe(path.stem, content, folder=path.resolve().parent)
+    if size is not None and size not in sizes:
+        raise UsageError(f"{path}: has no [size.{size}]")
+    return sizes[size] if size else next(iter(sizes.values()))
+
+
+def parse_recipe(
+    name: str, text: str, *, folder: Path | None = None
+) -> dict[str, Recipe]:
+    """Read a recipe, one for each size; UsageError says which key is wrong, and why."""
+    source = f"{name}.toml"
+    try:
+        file = _FILE.validate_python(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{source}: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise UsageError(f"{source}: {key}: {first['msg']}") from error
+    _check(source, name, file)
+    common = Recipe(
+        name=name,
+        title=file.title,
+        arch=file.arch,
+        board=file.board,
+        size="virtual",
+        source=file.source,
+        patches=file.patches,
+        base="",
+        fragments=(),
+        folder=folder,
+    )
+    return {
+        size: replace(
+            common,
+            name=name if size == "virtual" else f"{name}-{size}",
+            size=size,
+            base=file.size[size].base,
+            fragments=(*file.size[size].fragments, *file.fragments),
+        )
+        for size in SIZES
+        if size in file.size
+    }
+
+
+def fragment_text(recipe: Recipe, name: str) -> str:
+    """Return a fragment: one of ours, or a file of the user's."""
+    if recipe.folder is not None and "/" in name:
+        return _read(recipe.path(name))
+    there = fragment_names()
+    if name not in there:
+        near = difflib.get_close_matches(name, there, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise UsageError(
+            f"{recipe.name}: no configuration fragment {name!r}{hint} (fragments: "
+            f"{', '.join(there)}, or a file as ./NAME.config)"
+        )
+    return our_fragment(name)
+
+
+def base_file(recipe: Recipe) -> Path | None:
+    """Return the user's configuration that the recipe starts from; None for a goal."""
+    if recipe.folder is None or "/" not in recipe.base:
+        return None
+    return recipe.path(recipe.base)
+
+
+def configuration_digest(recipe: Recipe) -> str:
+    """Return one digest over the base and what the fragments ask for, however told."""
+    base = base_file(recipe)
+    fragments = {name: fragment_text(recipe, name) for name in recipe.fragments}
+    asked = sorted(f"{one.name}={one.value}" for one in asked_of(fragments))
+    parts = [recipe.base, _read(base) if base else "", *asked]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def fragment_names() -> tuple[str, ...]:
+    """Return the names of our fragments, sorted."""
+    return tuple(sorted(f.name.removesuffix(".config") for f in _fragments()))
+
+
+def our_fragment(name: str) -> str:
+    """Return the text of a fragment of ours."""
+    return _folder("fragments").joinpath(f"{name}.config").read_text("utf-8")
+
+
+def get_arch(name: str) -> Arch:
+    """Return the row of an architecture that a recipe names."""
+    row = _arches()[name]
+    return Arch(name, **{**row, "host": tuple(row["host"])})
+
+
+_FILE = TypeAdapter(RecipeFile)
+
+
+def _check(source: str, name: str, file: RecipeFile) -> None:
+    if file.arch not in _arches():
+        raise UsageError(f"{source}: arch: one of {', '.join(_arches())}")
+    if not file.size or not set(file.size) <= set(SIZES):
+        raise UsageError(
+            f"{source}: size: a table [size.virtual], [size.board] or both"
+        )
+    kinds = [kind for kind in _KINDS if getattr(file.source, kind)]
+    if len(kinds) != 1:
+        raise UsageError(
+            f"{source}: source: exactly one of {', '.join(_KINDS)}, "
+            f"not {' and '.join(kinds) or 'none'}"
+        )
+    if file.source.tarball and not file.source.sha256:
+        raise UsageError(f"{source}: source: a tarball needs its sha256")
+    if file.source.source_package and not file.source.version:
+        raise UsageError(f"{source}: source: a source_package needs its version")
+    _NAME.validate_python(name)
+
+
+_NAME = TypeAdapter(Name)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {path}: {error}") from error
+
+
+def _folder(name: str) -> Traversable:
+    return resources.files("rtscope.kernel").joinpath(name)
+
+
+def _fragments() -> Sequence[Traversable]:
+    return [f for f in _folder("fragments").iterdir() if f.name.endswith(".config")]
+
+
+@cache
+def _ours() -> Mapping[str, Recipe]:
+    found = {}
+    for file in _folder("recipes").iterdir():
+        if file.name.endswith(".toml"):
+            name = file.name.removesuffix(".toml")
+            for recipe in parse_recipe(name, file.read_text("utf-8")).values():
+                found[recipe.name] = recipe
+    return found
+
+
+@cache
+def _arches() -> Mapping[str, Any]:
+    return tomllib.loads(_folder("arches.toml").read_text("utf-8"))

@@ -1,0 +1,120 @@
+"""`rtscope kernel`, as typed: on a tree that builds in no time."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fakes.commandline import Rtscope
+from fakes.fakelinux import make_programs, make_recipe
+
+RT = "CONFIG_EXPERT=y\nCONFIG_PREEMPT_RT=y\n"
+PATCH = """\
+Subject: [PATCH] init: Return one
+
+--- a/init/main.c
++++ b/init/main.c
+@@ -1,4 +1,4 @@
+ int main(void)
+ {
+-\treturn 0;
++\treturn 1;
+ }
+"""
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", make_programs(tmp_path / "bin"))
+
+
+def test_list_has_every_recipe_and_says_that_none_is_built(rtscope: Rtscope) -> None:
+    rows = json.loads(rtscope("kernel", "list", "--json").out)
+
+    assert {"jh7110-6.12-rt", "jh7110-6.12-rt-board"} <= {row["name"] for row in rows}
+    assert {row["kernel_digest"] for row in rows} == {None}
+    assert "jh7110-7.3-rt" in rtscope("kernel", "list").out
+
+
+def test_show_says_what_a_kernel_is_made_of(rtscope: Rtscope) -> None:
+    said = rtscope("kernel", "show", "jh7110-6.1-rt")
+
+    assert "source_package linux 6.1.176-1 of bookworm" in said.out
+    assert "debian/patches-rt, riscv-6.1-rt" in said.out
+
+
+def test_build_prints_the_digest_and_package_writes_both_files(
+    rtscope: Rtscope, here: Path
+) -> None:
+    make_recipe(here, RT)
+
+    built = rtscope("kernel", "build", "./my.toml")
+    packed = rtscope("kernel", "package", "./my.toml")
+
+    digest = built.out.split()[0]
+    assert (built.status, len(digest), packed.status) == (0, 64, 0)
+    assert (here / "my-6.1.tar.gz").exists()
+    assert (here / f"linux-image-6.1_6.1+rtscope.{digest[:8]}_amd64.deb").exists()
+
+
+def test_twins_that_differ_in_preemption_only_are_told_by_the_exit_status(
+    rtscope: Rtscope, here: Path
+) -> None:
+    for name, wanted in (
+        ("rt", RT),
+        ("std", "CONFIG_EXPERT=y\nCONFIG_PREEMPT=y\n"),
+        ("other", "CONFIG_EXPERT=y\nCONFIG_PREEMPT=y\nCONFIG_MODULES=y\n"),
+    ):
+        (here / name).mkdir()
+        make_recipe(here / name, wanted)
+
+    twins = rtscope("kernel", "config", "./rt/my.toml", "--diff", "./std/my.toml")
+    strangers = rtscope("kernel", "config", "./rt/my.toml", "--diff", "./other/my.toml")
+
+    assert (twins.status, strangers.status) == (0, 1)
+    assert "differs besides: nothing" in twins.out
+    assert "RT_MUTEXES                   y -> n" in twins.out
+    assert "MODULES                      n -> y" in strangers.out.split("besides")[1]
+
+
+def test_patches_shows_where_a_series_stops_and_that_is_status_1(
+    rtscope: Rtscope, here: Path
+) -> None:
+    (here / "good.patch").write_text(PATCH)
+    (here / "bad.patch").write_text(PATCH.replace("return 0", "return 5"))
+    make_recipe(here, RT, patches='"./good.patch", "./bad.patch", "./good.patch"')
+
+    said = rtscope("kernel", "patches", "./my.toml")
+
+    assert said.status == 1
+    assert "good.patch: applies" in said.out
+    assert "bad.patch: REJECTED: init/main.c, hunk 1" in said.out
+    assert said.out.count("not tried") == 1
+
+
+def test_a_reject_stops_the_build(rtscope: Rtscope, here: Path) -> None:
+    (here / "bad.patch").write_text(PATCH.replace("return 0", "return 5"))
+    make_recipe(here, RT, patches='"./bad.patch"')
+
+    said = rtscope("kernel", "build", "./my.toml")
+
+    assert (said.status, said.out) == (3, "")
+    assert "init/main.c, hunk 1" in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("show jh7110-6.12-tr", "did you mean 'jh7110-6.12-rt'?"),
+        ("build ./gone.toml", "cannot read gone.toml"),
+        ("package pc-6.12 --to ./gone", "gone: no such folder"),
+    ],
+)
+def test_a_mistake_is_told_and_nothing_is_done(
+    rtscope: Rtscope, words: str, told: str
+) -> None:
+    said = rtscope("kernel", *words.split())
+
+    assert said.status == 2
+    assert told in said.err

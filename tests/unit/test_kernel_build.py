@@ -1,0 +1,238 @@
+"""From a recipe to a built part: a tree that builds in no time, and what goes wrong."""
+
+import hashlib
+import io
+import subprocess
+import tarfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from fakes.fakelinux import make_programs, make_recipe
+from rtscope.board.cache import all_parts, locked
+from rtscope.board.sourcekernel import configured, kernel_part
+from rtscope.board.workshop import Workshop
+from rtscope.errors import KernelError
+from rtscope.kernel import build
+from rtscope.kernel.build import first_error
+from rtscope.kernel.package import BuiltKernel, deb_name, write_deb, write_tar
+from rtscope.kernel.recipe import Recipe, find_recipe
+
+RT = "CONFIG_EXPERT=y\nCONFIG_PREEMPT_RT=y\n"
+
+
+@pytest.fixture(autouse=True)
+def _programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", make_programs(tmp_path / "bin"))
+
+
+def _shop(tmp_path: Path, *, cache: str = "cache") -> Workshop:
+    return Workshop(cache=tmp_path / cache, agent=Path)
+
+
+def _recipe(folder: Path, wanted: str = RT, *, size: str = "virtual") -> Recipe:
+    folder.mkdir(exist_ok=True)
+    return find_recipe(str(make_recipe(folder, wanted)), size=size)
+
+
+def _build(shop: Workshop, recipe: Recipe) -> str:
+    with locked(shop.cache, say=shop.say):
+        part = kernel_part(shop, recipe)
+    return str(part.manifest["files"]["kernel"]["sha256"])
+
+
+def test_the_same_recipe_gives_the_same_kernel_wherever_it_is_built(
+    tmp_path: Path,
+) -> None:
+    one = _build(_shop(tmp_path, cache="one"), _recipe(tmp_path / "a"))
+    two = _build(_shop(tmp_path, cache="two"), _recipe(tmp_path / "b"))
+
+    assert one == two
+    assert len(all_parts(tmp_path / "one")) == 1
+
+
+def test_a_built_kernel_is_found_again_and_the_users_tree_is_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop, recipe = _shop(tmp_path), _recipe(tmp_path / "a")
+    before = sorted(str(p) for p in (tmp_path / "a" / "linux").rglob("*"))
+
+    digest = _build(shop, recipe)
+    monkeypatch.setattr(build, "compile_kernel", None)
+
+    assert _build(shop, recipe) == digest
+    assert sorted(str(p) for p in (tmp_path / "a" / "linux").rglob("*")) == before
+
+
+def test_a_tree_that_was_built_in_place_is_built_from_a_clean_copy(
+    tmp_path: Path,
+) -> None:
+    recipe = _recipe(tmp_path / "a")
+    (tmp_path / "a/linux/.config").write_text("CONFIG_OLD=y\n")
+
+    assert len(_build(_shop(tmp_path), recipe)) == 64
+    assert (tmp_path / "a/linux/.config").read_text() == "CONFIG_OLD=y\n"
+
+
+def test_preempt_rt_without_expert_stops_the_build_and_names_what_is_missing(
+    tmp_path: Path,
+) -> None:
+    recipe = _recipe(tmp_path / "a", "CONFIG_PREEMPT_RT=y\n")
+
+    with pytest.raises(KernelError, match=r"PREEMPT_RT=y .* needs EXPERT, which is n"):
+        _build(_shop(tmp_path), recipe)
+
+    assert all_parts(tmp_path / "cache") == []
+
+
+def test_a_symbol_that_does_not_exist_gets_the_near_ones(tmp_path: Path) -> None:
+    recipe = _recipe(tmp_path / "a", f"{RT}CONFIG_NO_SUCH_THING=y\n")
+
+    with pytest.raises(KernelError, match=r"NO_SUCH_THING.*has no such symbol"):
+        _build(_shop(tmp_path), recipe)
+
+
+def test_a_configuration_is_had_without_building(tmp_path: Path) -> None:
+    shop, recipe = _shop(tmp_path), _recipe(tmp_path / "a")
+
+    with locked(shop.cache, say=shop.say):
+        found = configured(shop, recipe)
+
+    assert found.values()["PREEMPT_RT"] == "y"
+    assert "PREEMPT_RT" in found.names["RT_MUTEXES"]
+
+
+def test_a_failed_build_shows_the_first_error_keeps_its_log_and_leaves_no_part(
+    tmp_path: Path,
+) -> None:
+    recipe = _recipe(tmp_path / "a")
+    (tmp_path / "a/linux/init/main.c").write_text("\n#error not finished\n")
+
+    with pytest.raises(KernelError, match=r"init/main\.c:2:2: error: .*my\S*\.log"):
+        _build(_shop(tmp_path), recipe)
+
+    assert list((tmp_path / "cache/parts").iterdir()) == []
+    assert (
+        "CC      init/main.o"
+        in (tmp_path / "cache/logs/kernel-my-x86_64.log").read_text()
+    )
+
+
+def test_an_interrupted_build_leaves_no_half_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = _recipe(tmp_path / "a")
+
+    def interrupt(_argv: Sequence[str], _place: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(build, "_follow", interrupt)
+
+    with pytest.raises(KeyboardInterrupt):
+        _build(_shop(tmp_path), recipe)
+    assert list((tmp_path / "cache/parts").iterdir()) == []
+
+
+def test_a_missing_compiler_is_told_with_the_package_that_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = _recipe(tmp_path / "a")
+    monkeypatch.setenv("PATH", "")
+
+    with pytest.raises(KernelError, match=r"x86_64-linux-gnu-gcc.*apt install gcc-x86"):
+        build.check_machine(recipe, where=tmp_path)
+
+
+def test_a_full_disk_is_told_before_anything_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(build.FREE_BYTES, "virtual", 1 << 60)
+
+    with pytest.raises(KernelError, match="GB free, and building my takes"):
+        _build(_shop(tmp_path), _recipe(tmp_path / "a"))
+
+
+@pytest.mark.parametrize(
+    ("log", "error"),
+    [
+        (
+            "a\nmm/x.c:12:3: error: no y\nmm/z.c:1:1: error: w\n",
+            "mm/x.c:12:3: error: no y",
+        ),
+        ("mm/x.c:1:10: fatal error: a.h: No\n", "mm/x.c:1:10: fatal error: a.h: No"),
+        (
+            "cc1: fatal: write: No space left on device\nmake: *** [a] Error 1\n",
+            "cc1: fatal: write: No space left on device",
+        ),
+        (
+            "ld: x.o: undefined reference to `f'\nmake: *** [vmlinux] Error 1\n",
+            "ld: x.o: undefined reference to `f'",
+        ),
+        ("make[2]: *** [a.o] Error 1\n", "make[2]: *** [a.o] Error 1"),
+        ("all is well\n", ""),
+    ],
+)
+def test_the_first_error_of_a_log_is_found(log: str, error: str) -> None:
+    assert first_error(log) == error
+
+
+# --- packing ---------------------------------------------------------------------
+
+
+def _kernel(folder: Path) -> BuiltKernel:
+    folder.mkdir()
+    for name in ("image", "config", "symbols"):
+        (folder / name).write_text(name)
+    with tarfile.open(folder / "modules", "w") as tar:
+        member = tarfile.TarInfo("lib/modules/6.12.1/a.ko")
+        member.size = 2
+        tar.addfile(member, io.BytesIO(b"ko"))
+    return BuiltKernel(
+        name="jh7110-6.12-rt-board",
+        title="Linux for tests",
+        release="6.12.1",
+        arch="riscv64",
+        digest="abcdef0123",
+        image=folder / "image",
+        config=folder / "config",
+        symbols=folder / "symbols",
+        modules=folder / "modules",
+        device_trees=None,
+    )
+
+
+def test_two_archives_of_a_kernel_are_the_same_and_name_the_digest_of_each_file(
+    tmp_path: Path,
+) -> None:
+    for name in ("a", "b"):
+        write_tar(_kernel(tmp_path / name), tmp_path / f"{name}.tar.gz")
+
+    assert (tmp_path / "a.tar.gz").read_bytes() == (tmp_path / "b.tar.gz").read_bytes()
+    with tarfile.open(tmp_path / "a.tar.gz") as tar:
+        names = tar.getnames()
+        sums = tar.extractfile("SHA256SUMS")
+        assert sums is not None
+        image = hashlib.sha256(b"image").hexdigest()
+        assert f"{image}  boot/vmlinuz-6.12.1\n" in sums.read().decode()
+    assert names == sorted(names)
+    assert "usr/lib/modules/6.12.1/a.ko" in names
+
+
+def test_a_debian_package_says_what_it_is_and_is_the_same_twice(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        kernel = _kernel(tmp_path / name)
+        write_deb(kernel, tmp_path / f"{name}.deb")
+
+    info = subprocess.run(
+        ["dpkg-deb", "--info", tmp_path / "a.deb"], capture_output=True, check=True
+    ).stdout.decode()
+    files = subprocess.run(
+        ["dpkg-deb", "--contents", tmp_path / "a.deb"], capture_output=True, check=True
+    ).stdout.decode()
+    assert (tmp_path / "a.deb").read_bytes() == (tmp_path / "b.deb").read_bytes()
+    assert "Package: linux-image-6.12.1\n" in info
+    assert "Architecture: riscv64" in info
+    assert "root/root" in files
+    assert "./boot/vmlinuz-6.12.1" in files
+    assert deb_name(kernel) == "linux-image-6.12.1_6.12.1+rtscope.abcdef01_riscv64.deb"

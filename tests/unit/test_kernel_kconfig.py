@@ -1,0 +1,148 @@
+"""Kconfig: why a symbol is what it is, and what follows from the preemption setting."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from fakes.fakelinux import make_tree
+from rtscope.errors import KernelError
+from rtscope.kernel.kconfig import Symbol, near_names, read_kconfig, unmet
+from rtscope.kernel.resolved import (
+    asked_of,
+    compare_configs,
+    differences,
+    refuse,
+    values_of,
+)
+
+
+@pytest.fixture
+def symbols(tmp_path: Path) -> Mapping[str, Symbol]:
+    return read_kconfig(make_tree(tmp_path / "linux"), srcarch="x86")
+
+
+def _reasons(
+    asked: str, resolved: str, symbols: Mapping[str, Symbol]
+) -> dict[str, str]:
+    values = values_of(resolved, source=".config")
+    found = differences(asked_of({"f": asked}), values, symbols)
+    return {one.asked.name: one.reason for one in found}
+
+
+def test_conditions_come_from_the_symbol_and_from_what_is_around_it(
+    symbols: Mapping[str, Symbol],
+) -> None:
+    assert symbols["PREEMPT_RT"].definitions == [("EXPERT && ARCH_SUPPORTS_RT",)]
+    assert symbols["LOCK_SPIN"].definitions[0][0] == "SMP"
+    assert symbols["EXPERT"].definitions == [()]
+
+
+def test_who_selects_and_what_a_default_follows_from_is_known(
+    symbols: Mapping[str, Symbol],
+) -> None:
+    assert set(symbols["PREEMPTION"].selected_by) == {"PREEMPT_RT"}
+    assert symbols["RT_MUTEXES"].names() == {"PREEMPT_RT", "SMP"}
+    assert symbols["ARCH_SUPPORTS_RT"].names() == {"X86"}
+
+
+@pytest.mark.parametrize(
+    ("expression", "missing"),
+    [
+        ("A", ["A, which is n"]),
+        ("A && B", ["A, which is n", "B, which is n"]),
+        ("A && Y", ["A, which is n"]),
+        ("A || Y", []),
+        ("A || B", ["A, which is n or B, which is n"]),
+        ("!Y", ["Y off, which is y"]),
+        ("!(A && Y)", []),
+        ("Y && (A || !Y)", ["A, which is n or Y off, which is y"]),
+        ("M", []),
+        ("HZ = 250", ["HZ = 250, and it is 100"]),
+        ("A=n && Y!=n", []),
+        ("$(cc-option,-fno-x) && Y", []),
+        ("$(success,test $(a) = b) && A", ["A, which is n"]),
+        ("CC_VERSION >= 120000", []),
+    ],
+)
+def test_what_keeps_an_expression_from_being_true(
+    expression: str, missing: list[str]
+) -> None:
+    assert unmet(expression, {"Y": "y", "M": "m", "HZ": "100"}) == missing
+
+
+def test_an_expression_that_ends_too_early_is_an_error_of_ours_to_tell() -> None:
+    with pytest.raises(KernelError, match="not understood"):
+        unmet("A &&", {})
+
+
+def test_the_missing_dependency_is_named(symbols: Mapping[str, Symbol]) -> None:
+    reasons = _reasons("CONFIG_PREEMPT_RT=y\n", "CONFIG_ARCH_SUPPORTS_RT=y\n", symbols)
+
+    assert reasons == {"PREEMPT_RT": "needs EXPERT, which is n"}
+
+
+def test_what_cannot_be_chosen_is_told_with_what_it_follows_from(
+    symbols: Mapping[str, Symbol],
+) -> None:
+    reasons = _reasons("CONFIG_RT_MUTEXES=y\n", "CONFIG_SMP=y\n", symbols)
+
+    assert reasons["RT_MUTEXES"].endswith("it follows from PREEMPT_RT, SMP")
+
+
+def test_what_is_selected_cannot_be_switched_off(
+    symbols: Mapping[str, Symbol],
+) -> None:
+    resolved = "CONFIG_PREEMPT_RT=y\nCONFIG_PREEMPTION=y\n"
+
+    reasons = _reasons("# CONFIG_PREEMPTION is not set\n", resolved, symbols)
+
+    assert reasons == {"PREEMPTION": "it is selected by PREEMPT_RT"}
+
+
+def test_what_only_experts_may_change_is_told(symbols: Mapping[str, Symbol]) -> None:
+    reasons = _reasons(
+        "# CONFIG_SHOWN_TO_EXPERTS is not set\n",
+        "CONFIG_SHOWN_TO_EXPERTS=y\n",
+        symbols,
+    )
+
+    assert reasons == {
+        "SHOWN_TO_EXPERTS": "can be switched off only with EXPERT, which is n"
+    }
+
+
+def test_near_names_are_offered(symbols: Mapping[str, Symbol]) -> None:
+    assert near_names("PREEMT_RT", symbols)[0] == "PREEMPT_RT"
+
+
+def test_a_later_fragment_overrides_an_earlier_one() -> None:
+    asked = asked_of({"a": "CONFIG_X=y\n", "b": "# CONFIG_X is not set\n"})
+
+    assert [(one.name, one.value, one.fragment) for one in asked] == [("X", "n", "b")]
+
+
+def test_a_refusal_lists_every_symbol_with_its_fragment(
+    symbols: Mapping[str, Symbol],
+) -> None:
+    asked = asked_of({"rt": "CONFIG_PREEMPT_RT=y\nCONFIG_TYPO=y\n"})
+
+    with pytest.raises(KernelError) as caught:
+        refuse(differences(asked, {}, symbols), recipe="k")
+
+    assert "PREEMPT_RT=y (of rt) became n: needs EXPERT" in str(caught.value)
+    assert "TYPO=y (of rt) became n: this source has no such symbol" in str(
+        caught.value
+    )
+
+
+def test_twins_differ_in_preemption_and_what_follows_and_a_stranger_is_seen() -> None:
+    names = {"PREEMPTION": ["PREEMPT_RT"], "RT_MUTEXES": ["PREEMPTION"], "HZ": []}
+    one = {"PREEMPT": "y", "HZ": "250"}
+    two = {"PREEMPT_RT": "y", "PREEMPTION": "y", "RT_MUTEXES": "y", "HZ": "100"}
+
+    found = compare_configs(one, two, names)
+
+    assert set(found.preemption) == {"PREEMPT", "PREEMPT_RT"}
+    assert set(found.follows) == {"PREEMPTION", "RT_MUTEXES"}
+    assert found.other == {"HZ": ("250", "100")}

@@ -1,0 +1,125 @@
+"""Recipes as data: ours are complete, twins differ little, mistakes are named."""
+
+from pathlib import Path
+
+import pytest
+
+from fakes.fakelinux import RECIPE, make_recipe
+from rtscope.board.catalogue import get_board
+from rtscope.errors import UsageError
+from rtscope.kernel.recipe import (
+    configuration_digest,
+    find_recipe,
+    fragment_text,
+    get_recipe,
+    parse_recipe,
+    recipe_names,
+)
+
+ASKED_FOR = {
+    "jh7110-6.1-rt",
+    "jh7110-6.1-rt-nolazy",
+    "jh7110-6.1",
+    "jh7110-6.12-rt",
+    "jh7110-6.12",
+    "jh7110-7.3-rt",
+    "jh7110-7.3",
+    "rpi-6.12-rt",
+    "rpi-6.12",
+    "pc-6.12-rt",
+    "pc-6.12",
+}
+
+
+# Mainline 6.1 knows neither clocks nor pins of the JH-7110.
+VIRTUAL_ALONE = {"jh7110-6.1-rt", "jh7110-6.1-rt-nolazy", "jh7110-6.1"}
+
+
+def test_every_recipe_is_there_in_each_size_that_the_source_allows() -> None:
+    assert set(recipe_names(size="virtual")) == ASKED_FOR
+    assert set(recipe_names(size="board")) == {
+        f"{name}-board" for name in ASKED_FOR - VIRTUAL_ALONE
+    }
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_a_recipe_names_a_board_of_its_architecture_and_fragments_that_exist(
+    name: str,
+) -> None:
+    recipe = get_recipe(name)
+
+    assert get_board(recipe.board).arch == recipe.arch
+    assert all(fragment_text(recipe, fragment) for fragment in recipe.fragments)
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in recipe_names(size="virtual") if n.endswith("-rt")]
+)
+def test_twins_have_the_same_source_patches_and_fragments_but_for_preemption(
+    name: str,
+) -> None:
+    realtime, twin = get_recipe(name), get_recipe(name.removesuffix("-rt"))
+
+    assert realtime.source == twin.source
+    assert realtime.patches == twin.patches
+    shared = len(twin.fragments) - 1
+    assert realtime.fragments[:shared] == twin.fragments[:shared]
+    assert realtime.fragments[shared] == "rt"
+    assert twin.fragments[shared:] == ("preempt",)
+
+
+def test_an_unknown_recipe_gets_the_nearest_name() -> None:
+    with pytest.raises(UsageError, match=r"did you mean 'jh7110-6\.12-rt'"):
+        find_recipe("jh7110-6.12-tr")
+
+
+def test_a_size_is_chosen_by_name() -> None:
+    assert find_recipe("pc-6.12", size="board").name == "pc-6.12-board"
+    assert find_recipe("pc-6.12-board").size == "board"
+
+
+def test_a_recipe_of_the_user_is_named_by_its_path(tmp_path: Path) -> None:
+    recipe = find_recipe(str(make_recipe(tmp_path, "CONFIG_SMP=y\n")))
+
+    assert (recipe.name, recipe.source.kind) == ("my", "directory")
+    assert fragment_text(recipe, "./wanted.config") == "CONFIG_SMP=y\n"
+
+
+def test_the_digest_of_a_configuration_follows_what_is_asked_for_alone(
+    tmp_path: Path,
+) -> None:
+    recipe = find_recipe(str(make_recipe(tmp_path, "CONFIG_SMP=y\n")))
+    before = configuration_digest(recipe)
+
+    (tmp_path / "wanted.config").write_text("# a comment\nCONFIG_SMP=y\n")
+    assert configuration_digest(recipe) == before
+
+    (tmp_path / "wanted.config").write_text("CONFIG_SMP=n\n")
+    assert configuration_digest(recipe) != before
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('arch = "x86_64"', 'arch = "z80"', "arch: one of"),
+        ('title = "A kernel for tests"', "titel = 1", "title|titel"),
+        ('directory = "linux"', "", "exactly one of .* not none"),
+        ('directory = "linux"', 'git = "a"\ndirectory = "b"', "git and directory"),
+        ('directory = "linux"', 'tarball = "a.tar"', "needs its sha256"),
+        ('directory = "linux"', 'source_package = "linux"', "needs its version"),
+        ("[size.board]", "[size.huge]", r"\[size.virtual\], \[size.board\]"),
+        ("[source]", "[source", "my.toml"),
+    ],
+)
+def test_a_mistake_in_a_recipe_is_named(old: str, new: str, said: str) -> None:
+    assert old in RECIPE
+
+    with pytest.raises(UsageError, match=said):
+        parse_recipe("my", RECIPE.replace(old, new))
+
+
+def test_a_fragment_that_does_not_exist_gets_the_nearest(tmp_path: Path) -> None:
+    recipe = find_recipe(str(make_recipe(tmp_path, "CONFIG_SMP=y\n")))
+
+    with pytest.raises(UsageError, match="did you mean 'preempt'"):
+        fragment_text(recipe, "prempt")

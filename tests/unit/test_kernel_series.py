@@ -1,0 +1,158 @@
+"""Series of patches: all or nothing, and why one does not apply."""
+
+from pathlib import Path
+
+import pytest
+
+from fakes.fakelinux import make_tree
+from rtscope.errors import KernelError, UsageError
+from rtscope.kernel.series import apply_series, read_series, try_series
+
+GOOD = """\
+From 1234 Mon Sep 17 00:00:00 2001
+Subject: [PATCH 1/2] init: Return one,
+ as everybody expects
+
+--- a/init/main.c
++++ b/init/main.c
+@@ -1,4 +1,4 @@
+ int main(void)
+ {
+-\treturn 0;
++\treturn 1;
+ }
+diff --git a/init/new.c b/init/new.c
+new file mode 100644
+--- /dev/null
++++ b/init/new.c
+@@ -0,0 +1 @@
++/* new */
+"""
+
+SECOND = """\
+Subject: [PATCH 2/2] init: Return two
+
+--- a/init/main.c
++++ b/init/main.c
+@@ -1,4 +1,4 @@
+ int main(void)
+ {
+-\treturn 1;
++\treturn 2;
+ }
+"""
+
+
+def _series(folder: Path, *patches: str, base: str | None = None) -> Path:
+    folder.mkdir()
+    names = []
+    for number, text in enumerate(patches):
+        (folder / f"{number}.patch").write_text(text)
+        names.append(f"{number}.patch")
+    head = f"# base: {base}\n" if base else "# what quilt calls a comment\n"
+    (folder / "series").write_text(head + "\n".join(names) + "\n")
+    return folder
+
+
+def _content(tree: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(tree)): path.read_bytes()
+        for path in tree.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_a_series_is_applied_in_its_order(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path / "linux")
+    series = read_series(_series(tmp_path / "s", GOOD, SECOND))
+
+    apply_series(series, tree)
+
+    assert "return 2;" in (tree / "init/main.c").read_text()
+    assert (tree / "init/new.c").read_text() == "/* new */\n"
+    assert series.patches[0].subject == "init: Return one, as everybody expects"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["linux", "s"]
+
+
+def test_a_reject_names_file_hunk_and_reason_and_the_tree_is_as_it_was(
+    tmp_path: Path,
+) -> None:
+    tree = make_tree(tmp_path / "linux")
+    before = _content(tree)
+    broken = SECOND.replace("return 1;", "return 7;")
+    series = read_series(_series(tmp_path / "s", GOOD, broken))
+
+    with pytest.raises(
+        KernelError,
+        match=r"patch 2 of 2 .* 1\.patch: init/main\.c, hunk 1: what it changes there",
+    ):
+        apply_series(series, tree)
+
+    assert _content(tree) == before
+
+
+def test_the_wrong_base_is_named_with_the_one_that_was_found(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path / "linux", patchlevel=13)
+    series = read_series(_series(tmp_path / "s", SECOND, base="6.12.1"))
+
+    rejected = try_series(series, tree)
+
+    assert rejected is not None
+    assert "made for Linux 6.12.1, this is 6.13.1" in rejected.reason
+
+
+def test_a_patch_that_is_in_the_tree_already_is_told(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path / "linux")
+    series = read_series(_series(tmp_path / "s", GOOD))
+    apply_series(series, tree)
+
+    rejected = try_series(series, tree)
+
+    assert rejected is not None
+    assert rejected.reason == "it is applied already"
+
+
+def test_a_file_that_the_tree_lacks_is_told(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path / "linux")
+    series = read_series(_series(tmp_path / "s", SECOND.replace("main.c", "gone.c")))
+
+    rejected = try_series(series, tree)
+
+    assert rejected is not None
+    assert (rejected.file, rejected.hunk) == ("init/gone.c", None)
+    assert rejected.reason == "this tree has no such file"
+
+
+def test_trying_changes_nothing(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path / "linux")
+    before = _content(tree)
+
+    assert try_series(read_series(_series(tmp_path / "s", GOOD)), tree) is None
+    assert _content(tree) == before
+
+
+def test_a_patch_that_leads_out_of_the_tree_is_refused(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path / "linux")
+    outside = SECOND.replace("init/main.c", "../../out.c")
+
+    with pytest.raises(KernelError, match="outside of the tree"):
+        try_series(read_series(_series(tmp_path / "s", outside)), tree)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("", "names no patch"), ("gone.patch\n", "cannot read the patch")],
+)
+def test_a_series_that_is_none_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "series").write_text(text)
+
+    with pytest.raises(UsageError, match=said):
+        read_series(tmp_path)
+
+
+def test_the_digest_follows_order_and_content(tmp_path: Path) -> None:
+    one = read_series(_series(tmp_path / "a", GOOD, SECOND)).digest()
+    two = read_series(_series(tmp_path / "b", SECOND, GOOD)).digest()
+
+    assert one == read_series(_series(tmp_path / "c", GOOD, SECOND)).digest()
+    assert one != two
