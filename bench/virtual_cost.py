@@ -9,7 +9,8 @@ that wait for the measuring one. Each is FIFO 99 on CPU 1 every millisecond, alo
 the board. Every number is counted twice, and must be the same both times.
 
 Exact is not general: where the wake-ups fall among the ticks moves a count by some
-percent, and the agent can come out below the bare loop. Outside of the kernel it cannot.
+percent, and the agent can come out below the bare loop. Outside of the kernel it
+cannot.
 """
 
 import argparse

@@ -14,12 +14,16 @@ from hypothesis import strategies as st
 from fakes.trees import reader_of
 from rtscope.audit.catalogue import catalogue, parse_row
 from rtscope.audit.examine import examine, scene_of, scene_of_config, verifying
-from rtscope.audit.judges import GNU_BUILD_ID, build_id_of
 from rtscope.audit.model import Check, CheckKind, Outcome, Profile, Severity
 from rtscope.audit.scene import Expected, Scene
 from rtscope.errors import UsageError
 from rtscope.kernel.config import parse_config
-from rtscope.kernel.image import parse_image, read_image
+from rtscope.kernel.image import (
+    GNU_BUILD_ID,
+    build_id_in,
+    parse_image,
+    read_image,
+)
 
 HEAD = (
     "#\n# Automatically generated file; DO NOT EDIT.\n"
@@ -255,7 +259,7 @@ def test_nothing_to_compare_is_unknown() -> None:
 
 
 def test_notes_that_break_off_have_no_build_id() -> None:
-    assert build_id_of(GNU_BUILD_ID + BUILD_ID[:19]) is None
+    assert build_id_in(GNU_BUILD_ID + BUILD_ID[:19]) is None
 
 
 # --- images -----------------------------------------------------------------------

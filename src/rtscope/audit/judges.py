@@ -21,6 +21,7 @@ from rtscope.audit.model import (
 from rtscope.audit.scene import Scene
 from rtscope.kernel.config import KernelConfig
 from rtscope.kernel.identity import BANNER
+from rtscope.kernel.image import build_id_in
 
 Judge = Callable[[CheckKind, Scene], Answer]
 
@@ -106,7 +107,7 @@ def same_kernel(_kind: CheckKind, scene: Scene) -> Answer:
         return not_applicable("no kernel was named to compare it with")
     config_found = scene.config.digest if scene.config else None
     seen = {
-        "build ID": (wanted.build_id, build_id_of(scene.content(NOTES))),
+        "build ID": (wanted.build_id, _build_id(scene)),
         "version": (wanted.banner, scene.text(BANNER)),
         "configuration": (wanted.config_digest, config_found),
     }
@@ -129,20 +130,9 @@ def same_kernel(_kind: CheckKind, scene: Scene) -> Answer:
 NOTES = "/sys/kernel/notes"
 
 
-def build_id_of(notes: object) -> str | None:
-    """Return the GNU build ID, hexadecimal, from ELF notes; None if there is none."""
-    if not isinstance(notes, bytes):
-        return None
-    at = notes.find(GNU_BUILD_ID)
-    if at < 0:
-        return None
-    begin = at + len(GNU_BUILD_ID)
-    found = notes[begin : begin + 20]
-    return found.hex() if len(found) == 20 else None
-
-
-GNU_BUILD_ID = bytes.fromhex("04000000 14000000 03000000") + b"GNU\0"
-"""namesz, descsz of a SHA-1, NT_GNU_BUILD_ID, name (elf(5)); little-endian."""
+def _build_id(scene: Scene) -> str | None:
+    notes = scene.content(NOTES)
+    return build_id_in(notes) if isinstance(notes, bytes) else None
 
 
 def _wanted(kind: CheckKind) -> Mapping[str, str]:

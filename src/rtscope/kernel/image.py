@@ -24,7 +24,9 @@ MAX_PLAIN_BYTES = 1 << 30
 
 _BANNER = re.compile(rb"Linux version [0-9][ -~]{1,500}\n")
 _IKCONFIG = re.compile(rb"IKCFG_ST(\x1f\x8b.{1,4194304}?)IKCFG_ED", re.DOTALL)
-_BUILD_ID = bytes.fromhex("04000000 14000000 03000000") + b"GNU\0"
+
+GNU_BUILD_ID = bytes.fromhex("04000000 14000000 03000000") + b"GNU\0"
+"""namesz, descsz of a SHA-1, NT_GNU_BUILD_ID, name (elf(5)); little-endian."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +62,20 @@ def parse_image(content: bytes, *, source: str) -> KernelImage:
             f"{source}: no kernel image: 'Linux version' stands nowhere in it (wanted: "
             "vmlinux, Image, bzImage or vmlinuz)"
         )
-    at = plain.find(_BUILD_ID)
-    begin = at + len(_BUILD_ID)
     return KernelImage(
         source=source,
         banner=banner[0].decode("ascii").strip(),
-        build_id=plain[begin : begin + 20].hex() if at >= 0 else None,
+        build_id=build_id_in(plain),
         config=_config(plain, source=source),
     )
+
+
+def build_id_in(content: bytes) -> str | None:
+    """Return the GNU build ID, hexadecimal, of an image or of ELF notes."""
+    at = content.find(GNU_BUILD_ID)
+    begin = at + len(GNU_BUILD_ID)
+    found = content[begin : begin + 20]
+    return found.hex() if at >= 0 and len(found) == 20 else None
 
 
 def _config(plain: bytes, *, source: str) -> KernelConfig | None:

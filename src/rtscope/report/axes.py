@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from rtscope.report.palette import INK, LIMIT, MUTED, PALETTE, PAPER
+from rtscope.report.palette import GRID, INK, LIMIT, MUTED, PALETTE, PAPER
 from rtscope.report.series import CpuCurve
 from rtscope.units import NS_PER_US, format_us
 
@@ -197,3 +197,18 @@ def _share(value: float) -> str:
     if value > 1:  # room for labels, no share
         return ""
     return "all" if value == 1 else f"1 in {_count(round(1 / value))}"
+
+
+def shade_unresolved(ax: "Axes", samples: int) -> None:
+    """Shade, down to the axis, the shares that so many samples do not resolve: 3/N."""
+    floor = min(1.0, 3 / max(samples, 1))
+    ax.axhspan(ax.get_ylim()[0], floor, color=GRID, lw=0, zorder=0)
+    ax.annotate(
+        "below 3/N: not resolved",
+        (0, 0),
+        (4, 4),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        fontsize=8.5,
+        color=MUTED,
+    )

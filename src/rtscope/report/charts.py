@@ -21,16 +21,15 @@ from rtscope.report.axes import (
     mark_key,
     mark_maximum,
     plain_log_ticks,
+    shade_unresolved,
     share_axis,
     title,
 )
 from rtscope.report.overlay import draw_overlay
 from rtscope.report.palette import (
     FILL,
-    GRID,
     INK,
     LIMIT,
-    MUTED,
     PALETTE,
     PAPER,
     STYLE,
@@ -189,18 +188,8 @@ def _draw_tail(chart: Chart, tails: tuple[Tail, ...]) -> "Figure":
         logarithmic=True,
         virtual=chart.virtual,
     )
-    floor = min(1.0, 3 / max(chart.samples, 1))
     ax.set_ylim(min(tail.probability[-1] for tail in tails) / 3, 1.6)
-    ax.axhspan(ax.get_ylim()[0], floor, color=GRID, lw=0, zorder=0)
-    ax.annotate(
-        "below 3/N: not resolved",
-        (0, 0),
-        (4, 4),
-        xycoords="axes fraction",
-        textcoords="offset points",
-        fontsize=8.5,
-        color=MUTED,
-    )
+    shade_unresolved(ax, chart.samples)
     share_axis(ax)
     ax.set_ylabel("wake-ups at least this late")
     mark_deadline(ax, chart.deadline_ns)

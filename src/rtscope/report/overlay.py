@@ -7,10 +7,11 @@ from rtscope.report.axes import (
     count_axis,
     latency_axis,
     mark_deadline,
+    shade_unresolved,
     share_axis,
     title,
 )
-from rtscope.report.palette import GRID, MUTED, PALETTE, PAPER
+from rtscope.report.palette import PALETTE, PAPER
 from rtscope.report.series import Chart, Layer, Overlay
 from rtscope.units import NS_PER_US, format_us
 
@@ -85,16 +86,7 @@ def _draw_tails(ax: "Axes", content: Overlay) -> None:
     lowest = min(layer.tail.probability[-1] for layer in content.layers)
     ax.set_ylim(lowest / 3, HEADROOM)
     fewest = min(layer.samples for layer in content.layers)
-    ax.axhspan(lowest / 3, min(1.0, 3 / max(fewest, 1)), color=GRID, lw=0, zorder=0)
-    ax.annotate(
-        "below 3/N: not resolved",
-        (0, 0),
-        (4, 4),
-        xycoords="axes fraction",
-        textcoords="offset points",
-        fontsize=8.5,
-        color=MUTED,
-    )
+    shade_unresolved(ax, fewest)
     share_axis(ax)
     ax.set_ylabel("wake-ups at least this late")
 
