@@ -8,9 +8,9 @@ beside: the kernel's ticks (what the board counts with nothing running), and the
 that wait for the measuring one. Each is FIFO 99 on CPU 1 every millisecond, alone on
 the board. Every number is counted twice, and must be the same both times.
 
-Exact is not general: where the wake-ups fall among the ticks moves a count by some
-percent, and the agent can come out below the bare loop. Outside of the kernel it
-cannot.
+Exact is not general: what the kernel does beside moves a count by some percent
+(probably where the wake-ups fall among the ticks), and the agent can come out below the
+bare loop. Outside of the kernel it cannot.
 """
 
 import argparse

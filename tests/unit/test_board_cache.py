@@ -1,12 +1,14 @@
 """Parts of boards: complete or absent, found again, and never changed unnoticed."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rtscope.board.cache import (
+    NotBuiltError,
     all_parts,
     build_part,
     cache_dir,
@@ -46,6 +48,19 @@ def test_a_part_is_built_once(tmp_path: Path) -> None:
     assert part.file("a").read_text() == "1"
     assert part.size_bytes == 1
     assert all_parts(tmp_path) == [part]
+
+
+def test_without_the_lock_a_part_is_found_and_none_is_built(tmp_path: Path) -> None:
+    with locked(tmp_path, say=silent):
+        there = build_part(tmp_path, "part", inputs=1, build=one_file)
+
+    def build(_work: Path) -> Mapping[str, Any]:
+        raise AssertionError
+
+    ask = partial(build_part, tmp_path, "part", build=build, may_build=False)
+    assert ask(inputs=1).path == there.path
+    with pytest.raises(NotBuiltError):
+        ask(inputs=2)
 
 
 def test_other_inputs_give_another_part(tmp_path: Path) -> None:

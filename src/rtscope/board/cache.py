@@ -107,23 +107,31 @@ def all_parts(cache: Path) -> list[Part]:
     return [read_part(path) for path in paths if NAME.fullmatch(path.name)]
 
 
+class NotBuiltError(BoardError):
+    """A part would have to be built, and the caller does not hold the lock for it."""
+
+
 def build_part(
     cache: Path,
     name: str,
     *,
     inputs: object,
     build: Callable[[Path], Mapping[str, Any]],
+    may_build: bool = True,
 ) -> Part:
     """
     Return a part, built if it is not there.
 
     `build` fills an empty directory and returns notes for the manifest. The caller
-    holds the lock of the cache.
+    holds the lock of the cache, unless it forbids to build: then NotBuiltError is
+    raised for what is not there.
     """
     key = part_key(inputs)
     found = find_part(cache, name, key)
     if found is not None:
         return found
+    if not may_build:
+        raise NotBuiltError(f"{name} is not built")
     work = Path(tempfile.mkdtemp(dir=cache / "parts", prefix=_UNFINISHED))
     try:
         notes = build(work)

@@ -4,10 +4,11 @@ Everything that a board needs to boot, built into the cache if it is not there.
 Five parts: QEMU, our plugin for it, user space, the agent and the kernel.
 """
 
+import contextlib
 import hashlib
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from rtscope.board import (
     sourcekernel,
     userland,
 )
-from rtscope.board.cache import Part, build_part, locked
+from rtscope.board.cache import NotBuiltError, Part, build_part, locked
 from rtscope.board.catalogue import Arch, Board, get_arch
 from rtscope.board.image import read_image
 from rtscope.board.kernels import Kernel, KernelRow
@@ -84,22 +85,39 @@ def prepare_all(
     for name, row in wanted:
         if row is None:
             read_image(Path(name), board.arch)
-    with locked(workshop.cache, say=workshop.say):
-        machine: tuple[Part, ...] = () if own else (_qemu_part(workshop, arch),)
-        plugin = _plugin_part(workshop)
-        user = (_userland_part(workshop, arch), _agent_part(workshop, arch))
+    common, made = _parts(workshop, arch, wanted, needs_qemu=own is None)
+    return [
+        assemble(board, Path(name).name, parts=(*common, part), own=own)
+        for name, part in zip(kernel_list, made, strict=True)
+    ]
+
+
+def _parts(
+    shop: Workshop,
+    arch: Arch,
+    wanted: Sequence[tuple[str, KernelRow | None]],
+    *,
+    needs_qemu: bool,
+) -> tuple[tuple[Part, ...], list[Part]]:
+    """Return the parts that all kernels share, and the kernels."""
+
+    def take(shop: Workshop) -> tuple[tuple[Part, ...], list[Part]]:
+        machine = (_qemu_part(shop, arch),) if needs_qemu else ()
+        user = (_plugin_part(shop), _userland_part(shop, arch), _agent_part(shop, arch))
         made = [
-            _kernel_part(workshop, row)
-            if row
-            else _file_part(workshop, Path(name), arch)
+            _kernel_part(shop, row) if row else _file_part(shop, Path(name), arch)
             for name, row in wanted
         ]
-        shutil.rmtree(workshop.cache / DOWNLOADS, ignore_errors=True)
-    prepared = []
-    for name, part in zip(kernel_list, made, strict=True):
-        parts = (*machine, plugin, *user, part)
-        prepared.append(assemble(board, Path(name).name, parts=parts, own=own))
-    return prepared
+        return (*machine, *user), made
+
+    if not shop.upgrade:
+        # What is there never changes: nobody waits for who builds something else.
+        with contextlib.suppress(NotBuiltError):
+            return take(replace(shop, may_build=False))
+    with locked(shop.cache, say=shop.say):
+        parts = take(shop)
+        shutil.rmtree(shop.cache / DOWNLOADS, ignore_errors=True)
+    return parts
 
 
 def assemble(
@@ -147,7 +165,13 @@ def _file_part(shop: Workshop, path: Path, arch: Arch) -> Part:
     digest = _digest(image)
     # A part's name is what a bundle knows it by: one for each image.
     name = f"kernel-file-{digest[:16]}-{arch.name}"
-    return build_part(shop.cache, name, inputs={"image": digest}, build=build)
+    return build_part(
+        shop.cache,
+        name,
+        inputs={"image": digest},
+        build=build,
+        may_build=shop.may_build,
+    )
 
 
 def _row_of(kernel: str, arch: str) -> KernelRow | None:
@@ -201,7 +225,9 @@ def _agent_part(shop: Workshop, arch: Arch) -> Part:
         return {}
 
     digests = {"agent": _digest(agent), "init": _digest(init)}
-    return build_part(shop.cache, name, inputs=digests, build=build)
+    return build_part(
+        shop.cache, name, inputs=digests, build=build, may_build=shop.may_build
+    )
 
 
 def _plugin_part(shop: Workshop) -> Part:
@@ -218,7 +244,11 @@ def _plugin_part(shop: Workshop) -> Part:
         return {}
 
     return build_part(
-        shop.cache, name, inputs={"plugin": _digest(content)}, build=build
+        shop.cache,
+        name,
+        inputs={"plugin": _digest(content)},
+        build=build,
+        may_build=shop.may_build,
     )
 
 

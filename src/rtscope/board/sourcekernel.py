@@ -76,7 +76,13 @@ def kernel_part(shop: Workshop, recipe: Recipe) -> Part:
         shop.say(f"building {recipe.name}: minutes to an hour, once")
         return _build(shop, recipe, origin, work)
 
-    return build_part(shop.cache, name, inputs=_inputs(recipe, origin), build=make)
+    return build_part(
+        shop.cache,
+        name,
+        inputs=_inputs(recipe, origin),
+        build=make,
+        may_build=shop.may_build,
+    )
 
 
 def built_kernel(shop: Workshop, recipe: Recipe) -> Part | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rtscope.board import aptroot
-from rtscope.board.cache import Part, build_part, find_part
+from rtscope.board.cache import NotBuiltError, Part, build_part, find_part
 from rtscope.board.packages import NO_LOCK, Lock, Package, as_rows, lock_text, read_lock
 from rtscope.errors import BoardError, UsageError
 
@@ -41,6 +41,8 @@ class Workshop:
     upgrade: bool = False
     """Resolve packages anew."""
     say: Callable[[str], None] = _nothing
+    may_build: bool = True
+    """False without the lock of the cache: what is not there raises NotBuiltError."""
 
 
 def cached_lock(cache: Path) -> Lock:
@@ -84,7 +86,9 @@ def part_of_packages(
         return notes
 
     inputs = {"packages": as_rows(packages), "recipe": recipe}
-    return build_part(shop.cache, name, inputs=inputs, build=build_it)
+    return build_part(
+        shop.cache, name, inputs=inputs, build=build_it, may_build=shop.may_build
+    )
 
 
 def packages_of(
@@ -101,6 +105,8 @@ def packages_of(
     known = cached_lock(shop.cache)
     if name in known.parts and not shop.upgrade:
         return known.parts[name]
+    if not shop.may_build:
+        raise NotBuiltError(f"what {name} is made of is not known")
     shop.say(f"asking the archive for {name}")
     root = shop.cache / "apt"
     packages = resolve(root)
