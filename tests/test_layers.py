@@ -58,7 +58,7 @@ MAY_IMPORT = {
     "measureargs": {"campaign", "cpulist", "record"},
     "plan": {"errors", "campaign", "loads", "record", "cpulist"},
     "kernel": {"errors", "process", "reading"},
-    "audit": {"errors", "reading", "kernel"},
+    "audit": {"cpulist", "errors", "filereader", "kernel", "reading"},
     "facts": {"errors", "reading", "record", "kernel", "cpulist", "caveats"},
     "target": {"errors", "reading", "filereader", "process", "contract"},
     "published": {"errors", "units"},

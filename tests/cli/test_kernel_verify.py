@@ -84,7 +84,7 @@ def test_against_another_configuration_fails(rtscope: Rtscope, config: Path) -> 
         (("--config", "empty"), "not a kernel configuration"),
         (("--against", "none"), "No such file"),
         (("--target", "virtual:pc"), "local or ssh:HOST"),
-        (("--target", "local", "--config", "empty"), "different kernels"),
+        (("--target", "local", "--config", "empty"), "do not go together"),
         (("--root", "none"), "no such directory"),
     ],
 )

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from rtscope.audit.judges import JUDGES
+from rtscope.audit.judgetable import JUDGES
 from rtscope.audit.model import CheckKind, Profile, Severity
 
 _VERSION = re.compile(r"(\d+)\.(\d+)")
@@ -16,11 +16,11 @@ _OWN_KEYS = frozenset(
     (
         *("title", "severity", "severity_for", "expects", "why", "source", "judge"),
         *("remedy", "lasting", "risk", "profiles", "archs", "since", "until"),
-        *("paths", "verifies"),
+        *("paths", "verifies", "observed_by"),
     )
 )
 
-CONFIG_JUDGES = frozenset({"config", "preempt_rt", "preemption_model"})
+CONFIG_JUDGES = frozenset({"config", "preempt_rt", "preemption_model", "rt_groups"})
 
 
 @cache
@@ -68,6 +68,7 @@ def parse_row(name: str, row: Mapping[str, Any], *, group: str) -> CheckKind:
         paths=tuple(row.get("paths", ())),
         about_config=judge in CONFIG_JUDGES,
         verifies=bool(row.get("verifies", False)),
+        observed_by=str(row.get("observed_by", "")),
         args=args,
     )
 

@@ -4,17 +4,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from rtscope.audit.catalogue import catalogue
-from rtscope.audit.judges import JUDGES, NOTES
+from rtscope.audit.judges import NOTES
+from rtscope.audit.judgetable import JUDGES
 from rtscope.audit.model import (
     Answer,
     Check,
     CheckKind,
+    Outcome,
     Profile,
     not_applicable,
     unknown,
     worst_first,
 )
-from rtscope.audit.scene import Expected, Scene
+from rtscope.audit.scene import Expected, Observed, Scene
 from rtscope.kernel import identity
 from rtscope.kernel.config import KernelConfig
 from rtscope.kernel.identity import KernelIdentity, is_release_since
@@ -23,11 +25,14 @@ from rtscope.reading import Content, Reader
 ARCH = "/proc/sys/kernel/arch"
 """As `uname -m` says it; since Linux 6.1."""
 
+CPUINFO = "/proc/cpuinfo"
+"""It names the architecture where the kernel does not."""
+
 
 def paths(kinds: Iterable[CheckKind]) -> list[str]:
     """Return what checks read, each once."""
     wanted = [path for kind in kinds for path in kind.paths]
-    return list(dict.fromkeys([*identity.PATHS, NOTES, ARCH, *wanted]))
+    return list(dict.fromkeys([*identity.PATHS, NOTES, ARCH, CPUINFO, *wanted]))
 
 
 def scene_of(
@@ -37,11 +42,24 @@ def scene_of(
     profile: Profile = Profile.CONTROL,
     cpus: tuple[int, ...] | None = None,
     expected: Expected | None = None,
+    observed: Observed | None = None,
 ) -> Scene:
     """Read all that the checks need, in two round trips; raises TargetError."""
+    observed = observed or Observed()
     files = reader.read_many(paths(kinds))
-    kernel = identity.identify(reader, files=files)
-    scene = Scene(files, kernel, profile=profile, cpus=cpus, expected=expected)
+    log = observed.kernel_log or ""
+    kernel = identity.identify(reader, files=files, kernel_log=log)
+    if kernel.config and kernel.config.source not in files:
+        # For a capture, which must hold all that was judged.
+        files = {**files, **reader.read_many([kernel.config.source])}
+    scene = Scene(
+        files,
+        kernel,
+        profile=profile,
+        cpus=cpus,
+        expected=expected,
+        observed=observed,
+    )
     return replace(scene, arch=scene.text(ARCH) or _arch_by_files(files))
 
 
@@ -65,10 +83,38 @@ def scene_of_config(
     )
 
 
-def examine(scene: Scene, kinds: Iterable[CheckKind]) -> list[Check]:
-    """Answer the checks that fit the profile, worst first."""
-    return worst_first(
-        [_answer(kind, scene) for kind in kinds if scene.profile in kind.profiles]
+def examine(
+    scene: Scene, kinds: Iterable[CheckKind], *, observed_first: bool = False
+) -> list[Check]:
+    """
+    Answer the checks that fit the profile, worst first.
+
+    With `observed_first` what the machine shows decides over how its kernel is built.
+    """
+    checks = [_answer(kind, scene) for kind in kinds if scene.profile in kind.profiles]
+    if observed_first:
+        by_id = {check.kind.id: check for check in checks}
+        checks = [_unless_observed(check, by_id) for check in checks]
+    return worst_first(checks)
+
+
+def auditing(*, config_only: bool = False) -> list[CheckKind]:
+    """Return the checks of `rtscope audit`; those that a configuration answers."""
+    return [
+        kind
+        for kind in catalogue().values()
+        if kind.judge != "same_kernel" and (kind.about_config or not config_only)
+    ]
+
+
+def _unless_observed(check: Check, by_id: Mapping[str, Check]) -> Check:
+    seen = by_id.get(check.kind.observed_by)
+    if not check.failed or seen is None or seen.outcome is Outcome.UNKNOWN:
+        return check
+    return replace(
+        check,
+        outcome=Outcome.NOT_APPLICABLE,
+        says=f"{check.says}; what the machine shows counts ({seen.kind.title})",
     )
 
 
@@ -126,7 +172,7 @@ def _arch_by_config(config: KernelConfig) -> str | None:
 
 def _arch_by_files(files: Mapping[str, Content]) -> str | None:
     """Guess from the CPU's own words where the kernel does not say it."""
-    text = files.get("/proc/cpuinfo")
+    text = files.get(CPUINFO)
     if not isinstance(text, bytes):
         return None
     marks = {b"vendor_id": "x86_64", b"CPU implementer": "aarch64", b"isa\t": "riscv64"}

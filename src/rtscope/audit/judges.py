@@ -57,7 +57,8 @@ def value(kind: CheckKind, scene: Scene) -> Answer:
     Judge by what files say: each that is there must have a good value.
 
     Keys: `good` (values, or patterns of the shell), `bad` (instead of `good`), `absent`
-    (why it does not apply if there is no such file; without it that is unknown).
+    (why it does not apply if there is no such file; without it that is unknown),
+    `missing` (why that may be).
     """
     pattern = kind.paths[0]
     refused, found = scene.refusals(pattern), scene.matching(pattern)
@@ -76,7 +77,10 @@ def absent(kind: CheckKind) -> Answer:
     why = str(kind.args.get("absent", ""))
     if why:
         return not_applicable(why)
-    return unknown(f"no such file: {', '.join(kind.paths)}")
+    maybe = kind.args.get("missing", "")
+    return unknown(
+        f"no such file: {', '.join(kind.paths)}" + (f"; {maybe}" if maybe else "")
+    )
 
 
 def preempt_rt(_kind: CheckKind, scene: Scene) -> Answer:

@@ -79,6 +79,8 @@ class CheckKind:
     """Whether the kernel's configuration alone answers it."""
     verifies: bool = False
     """Whether it belongs to `rtscope kernel verify`."""
+    observed_by: str = ""
+    """The check of a running machine that decides instead, where it can tell."""
     args: Mapping[str, Any] = field(default_factory=dict)
     """What the judge wants to know; each judge says which keys."""
 

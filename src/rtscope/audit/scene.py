@@ -24,6 +24,34 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
+class Trial:
+    """What the kernel said when a child asked for a real-time policy."""
+
+    asked: str
+    error: int | None
+    """errno; None: it was granted."""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What was tried or watched, beside what the files say."""
+
+    window_ns: int = 0
+    """Between the two readings; 0: nothing was watched."""
+    before: Mapping[str, str] = field(default_factory=dict)
+    after: Mapping[str, str] = field(default_factory=dict)
+    """The files that were read twice, by path."""
+    kernel_log: str | None = None
+    """As `dmesg` prints it."""
+    why_no_log: str = "the kernel log was not read"
+    trial: Trial | None = None
+    clock_cost_ns: int | None = None
+    """Median of one reading of CLOCK_MONOTONIC, with what Python adds to it."""
+    clock_resolution_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Scene:
     """What was read, and for whom it is judged."""
 
@@ -37,8 +65,8 @@ class Scene:
     expected: Expected | None = None
     alone: bool = False
     """There is a configuration and no machine."""
-    observed: Mapping[str, object] = field(default_factory=dict)
-    """What was tried or watched, by the name of the observation."""
+    observed: Observed = field(default_factory=Observed)
+    """What was tried or watched."""
 
     @property
     def config(self) -> KernelConfig | None:

@@ -63,7 +63,7 @@ def verify(
 
     Without an option, the kernel of this machine. The exit status is 1 if one fails.
     """
-    _only_one(target=target, root=root, config=config, image=image)
+    refuse_two(target=target, root=root, config=config, image=image)
     kinds = [k for k in verifying() if not (ordinary and k.id == "preempt_rt")]
     if against is None:
         kinds = [kind for kind in kinds if kind.judge != "same_kernel"]
@@ -114,11 +114,12 @@ def read_config(path: Path) -> KernelConfig:
         raise UsageError(str(error)) from error
 
 
-def _only_one(**options: object) -> None:
+def refuse_two(**options: object) -> None:
+    """Raise UsageError if more than one of these options is given."""
     given = [f"--{name}" for name, value in options.items() if value is not None]
     if len(given) > 1:
         raise UsageError(
-            f"{' and '.join(given)} are different kernels: leave all but one"
+            f"{' and '.join(given)} do not go together: leave all but one"
         )
 
 

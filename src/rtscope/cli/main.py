@@ -17,6 +17,7 @@ import typer
 
 from rtscope import __version__
 from rtscope.cli import (
+    audit,
     board,
     compare,
     kernel,
@@ -65,6 +66,7 @@ app.command("run")(_exits(run.run))
 app.command("report")(_exits(report.report))
 app.command("compare")(_exits(compare.compare))
 app.command("tasks")(_exits(tasks.tasks))
+app.command("audit")(_exits(audit.audit))
 
 boards = typer.Typer(
     help="Virtual boards: list, build and move them; what they executed.",

@@ -12,6 +12,8 @@ from rtscope.audit.model import Check, Outcome, Severity
 from rtscope.kernel.identity import KernelIdentity
 from rtscope.report.escape import printable
 
+EVIDENCE_SHOWN = 3
+
 _COLOURS = {
     Outcome.FAIL: "bold red",
     Outcome.UNKNOWN: "yellow",
@@ -40,12 +42,12 @@ def print_checks(
             console.print(_advice(check))
     if shown:
         console.print()
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table.grid(padding=(0, 2, 0, 0), expand=True)
     rest = [check for check in checks if check not in shown]
-    table.add_column("outcome", no_wrap=True, min_width=4)
     width = max((len(check.kind.title) for check in rest), default=0)
-    table.add_column("title", no_wrap=True, min_width=width)
-    table.add_column("says", overflow="ellipsis", no_wrap=True)
+    table.add_column("outcome", no_wrap=True, width=4)
+    table.add_column("title", no_wrap=True, width=width)
+    table.add_column("says", overflow="ellipsis", no_wrap=True, ratio=1)
     for check in rest:
         word = Text(_WORDS[check.outcome], style=_COLOURS[check.outcome])
         table.add_row(word, Text(check.kind.title), Text(printable(check.says)))
@@ -126,12 +128,26 @@ def _head(check: Check) -> Text:
     return text.append(printable(check.says), style="not bold")
 
 
+def _evidence(check: Check) -> str:
+    """Name where it was seen, each place once; what `says` has told is left out."""
+    lines = [
+        e.where if e.what in check.says else f"{e.where}: {e.what}"
+        for e in check.evidence
+    ]
+    lines = list(dict.fromkeys(lines))
+    more = len(lines) - EVIDENCE_SHOWN
+    return printable(
+        "; ".join(lines[:EVIDENCE_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+    )
+
+
 def _advice(check: Check) -> Padding:
     kind = check.kind
     grid = Table.grid(padding=(0, 1))
     grid.add_column(no_wrap=True, style="dim")
     grid.add_column(overflow="fold")
     for word, said in (
+        ("seen", _evidence(check)),
         ("expected", kind.expects),
         ("why", kind.why),
         ("do", kind.remedy),

@@ -1,0 +1,61 @@
+"""Which CPUs a check is about, and the sets of CPUs that files name."""
+
+from rtscope.audit.scene import Scene
+from rtscope.cpulist import parse_cpulist
+from rtscope.errors import UsageError
+
+ONLINE = "/sys/devices/system/cpu/online"
+ISOLATED = "/sys/devices/system/cpu/isolated"
+PARTITIONS = "/sys/fs/cgroup/cpuset.cpus.isolated"
+"""CPUs of isolated cpuset partitions (cgroup-v2.rst)."""
+
+NOT_SET_APART = "no CPU is set apart for real-time threads; name them with --cpus"
+
+Cpus = frozenset[int]
+
+
+def listed(text: str) -> Cpus | None:
+    """Return the CPUs of the kernel's list; None if it is malformed."""
+    # sysfs prints "(null)" for a mask that was never allocated.
+    if text.strip() in ("", "(null)"):
+        return frozenset()
+    try:
+        return frozenset(parse_cpulist(text))
+    except UsageError:
+        return None
+
+
+def masked(text: str) -> Cpus | None:
+    """Return the CPUs of the kernel's mask, `ff,ffffffff`; None if it is malformed."""
+    try:
+        bits = int(text.strip().replace(",", ""), 16)
+    except ValueError:
+        return None
+    return frozenset(cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1)
+
+
+def online(scene: Scene) -> Cpus | None:
+    """Return the CPUs that the kernel schedules on; None if it cannot be told."""
+    text = scene.text(ONLINE)
+    return (listed(text) or None) if text is not None else None
+
+
+def isolated(scene: Scene) -> Cpus:
+    """Return the CPUs that the load balancing leaves alone, as far as it is seen."""
+    texts = (scene.text(path) for path in (ISOLATED, PARTITIONS))
+    return frozenset().union(*(listed(text) or () for text in texts if text))
+
+
+def set_apart(scene: Scene) -> Cpus | None:
+    """Return the CPUs for real-time threads: --cpus, else those that are isolated."""
+    if scene.cpus is not None:
+        return frozenset(scene.cpus)
+    return isolated(scene) or None
+
+
+def cpu_of(path: str) -> int | None:
+    """Return the number of the directory `cpuN` in a path."""
+    for part in path.split("/"):
+        if part.startswith("cpu") and part[3:].isdecimal():
+            return int(part[3:])
+    return None

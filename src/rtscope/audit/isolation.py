@@ -1,0 +1,130 @@
+"""Judges of CPUs that are set apart: is the work of others kept away from them?"""
+
+import re
+
+from rtscope.audit.cpus import (
+    ISOLATED,
+    NOT_SET_APART,
+    PARTITIONS,
+    Cpus,
+    isolated,
+    listed,
+    masked,
+    online,
+    set_apart,
+)
+from rtscope.audit.judges import absent
+from rtscope.audit.model import (
+    Answer,
+    CheckKind,
+    Evidence,
+    failed,
+    not_applicable,
+    passed,
+    unknown,
+)
+from rtscope.audit.scene import Scene
+from rtscope.cpulist import format_cpulist
+from rtscope.kernel.identity import CMDLINE, boot_values
+
+_FLAGS = re.compile(r"^(?:[a-z_]+,)+")
+
+
+def cpus_within(kind: CheckKind, scene: Scene) -> Answer:
+    """
+    Judge whether the files of `paths` together name every CPU that is set apart.
+
+    Key: `demanded_of`, the profiles in which no CPU set apart is itself the fault.
+    """
+    texts = {p: t for p in kind.paths if (t := scene.text(p)) is not None}
+    refused = [e for path in kind.paths for e in scene.refusals(path)]
+    wanted = set_apart(scene)
+    if wanted is None and scene.profile in kind.args.get("demanded_of", ()) and texts:
+        return failed("no CPU is set apart", *_seen(texts))
+    if wanted is None:
+        return not_applicable(NOT_SET_APART)
+    if not texts:
+        return unknown("it cannot be read", *refused) if refused else absent(kind)
+    named: Cpus = frozenset()
+    for path, text in texts.items():
+        cpus = listed(text)
+        if cpus is None:
+            return unknown(f"{path} is no CPU list", Evidence(path, text[:80]))
+        named |= cpus
+    return _covers(wanted, named, texts)
+
+
+def cpus_outside(kind: CheckKind, scene: Scene) -> Answer:
+    """Judge whether a file's mask of CPUs leaves out those that are set apart."""
+    wanted = set_apart(scene)
+    if wanted is None:
+        return not_applicable(NOT_SET_APART)
+    path = kind.paths[0]
+    text = scene.text(path)
+    if text is None:
+        refused = scene.refusals(path)
+        return unknown("it cannot be read", *refused) if refused else absent(kind)
+    named = masked(text)
+    if named is None:
+        return unknown(f"{path} is no mask of CPUs", Evidence(path, text[:80]))
+    inside = named & wanted
+    evidence = Evidence(path, f"{text} (CPUs {format_cpulist(named) or 'none'})")
+    if inside:
+        return failed(f"CPU {format_cpulist(inside)} is among them", evidence)
+    return passed(f"CPUs {format_cpulist(named) or 'none'}", evidence)
+
+
+def boot_cpus(kind: CheckKind, scene: Scene) -> Answer:
+    """Judge whether the command line's `parameters` name the CPUs set apart."""
+    wanted = set_apart(scene)
+    if wanted is None:
+        return not_applicable(NOT_SET_APART)
+    cmdline = scene.text(CMDLINE)
+    if cmdline is None:
+        return unknown(f"no {CMDLINE}", *scene.refusals(CMDLINE))
+    named: Cpus = frozenset()
+    texts: dict[str, str] = {}
+    for name in kind.args["parameters"]:
+        for value in boot_values(cmdline, name)[-1:]:
+            cpus = wanted if value == "all" else listed(_FLAGS.sub("", value))
+            if cpus is None:
+                return unknown(f"{name}={value} is not understood")
+            texts[CMDLINE] = f"{texts.get(CMDLINE, '')} {name}={value}".strip()
+            named |= cpus
+    return _covers(wanted, named, texts)
+
+
+def housekeeping(_kind: CheckKind, scene: Scene) -> Answer:
+    """Judge whether a CPU is left for everything else, the boot CPU among them."""
+    everywhere = online(scene)
+    if everywhere is None:
+        return unknown("which CPUs are online is not known")
+    if len(everywhere) == 1:
+        return not_applicable("this machine has one CPU")
+    apart = set_apart(scene)
+    if apart is None:
+        return not_applicable(NOT_SET_APART)
+    rest = everywhere - apart
+    evidence = Evidence(
+        f"{ISOLATED}, {PARTITIONS}", format_cpulist(isolated(scene)) or "none"
+    )
+    if not rest:
+        return failed("every CPU is set apart", evidence)
+    if min(everywhere) not in rest:
+        says = f"the boot CPU, {min(everywhere)}, is set apart"
+        return failed(says, evidence)
+    return passed(f"CPU {format_cpulist(rest)} is left for the rest", evidence)
+
+
+def _covers(wanted: Cpus, named: Cpus, texts: dict[str, str]) -> Answer:
+    left = wanted - named
+    if left:
+        return failed(f"not for CPU {format_cpulist(left)}", *_seen(texts))
+    return passed(f"for CPU {format_cpulist(wanted)}", *_seen(texts))
+
+
+def _seen(texts: dict[str, str]) -> list[Evidence]:
+    return [Evidence(path, text[:200] or "empty") for path, text in texts.items()]
+
+
+JUDGES = (cpus_within, cpus_outside, boot_cpus, housekeeping)

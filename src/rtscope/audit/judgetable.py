@@ -1,0 +1,29 @@
+"""Every judge by the name that the rows of `checks/*.toml` use."""
+
+from collections.abc import Mapping
+
+from rtscope.audit import (
+    bootline,
+    interrupts,
+    isolation,
+    judges,
+    power,
+    rights,
+    surroundings,
+)
+from rtscope.audit.judges import Judge
+
+JUDGES: Mapping[str, Judge] = {
+    **judges.JUDGES,
+    **{
+        judge.__name__: judge
+        for judge in (
+            *bootline.JUDGES,
+            *interrupts.JUDGES,
+            *isolation.JUDGES,
+            *power.JUDGES,
+            *rights.JUDGES,
+            *surroundings.JUDGES,
+        )
+    },
+}

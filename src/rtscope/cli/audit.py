@@ -1,0 +1,166 @@
+"""Look whether a machine is set up for real time."""
+
+import contextlib
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rtscope.audit import capture as capturing
+from rtscope.audit.cpus import online
+from rtscope.audit.examine import auditing, examine, scene_of, scene_of_config
+from rtscope.audit.model import Profile
+from rtscope.audit.scene import Observed, Scene
+from rtscope.audit.watch import look_here, watch
+from rtscope.cli.kernelverify import FailOn, fails, read_config, refuse_two
+from rtscope.cli.output import put, stdout_console
+from rtscope.cpulist import format_cpulist, parse_cpulist
+from rtscope.errors import UsageError
+from rtscope.filereader import FileReader
+from rtscope.reading import Reader
+from rtscope.record import write_atomically
+from rtscope.report.checks import print_checks, render_checks_json
+from rtscope.target.ssh import SshTarget
+
+MAX_WINDOW_S = 60.0
+NS_PER_S = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """For whom a machine is judged, and how long it is watched."""
+
+    profile: Profile
+    cpus: tuple[int, ...] | None
+    window_ns: int
+
+
+def audit(
+    *,
+    profile: Annotated[
+        Profile, typer.Option(help="What the machine is for.")
+    ] = Profile.CONTROL,
+    cpus: Annotated[
+        str | None,
+        typer.Option(
+            help="The CPUs for real-time threads, such as 2-3; else the isolated ones."
+        ),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="A running machine: local, or ssh:HOST.")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="A kernel's configuration, alone.")
+    ] = None,
+    root: Annotated[
+        Path | None,
+        typer.Option(help="A captured tree, or an archive that --capture wrote."),
+    ] = None,
+    observe: Annotated[
+        float, typer.Option(help="How many seconds to watch the machine; 0: not.")
+    ] = 1.0,
+    capture: Annotated[
+        Path | None,
+        typer.Option(help="Also write what was read to this archive, to send it."),
+    ] = None,
+    fail_on: Annotated[
+        FailOn, typer.Option(help="The least severity that fails.")
+    ] = FailOn.HIGH,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the result as JSON.")
+    ] = False,
+) -> int:
+    """Look whether a machine is set up for real time; change nothing.
+
+    Without an option, this machine, for a periodic control loop. The exit status is 1
+    if a check fails that is at least as grave as --fail-on.
+    """
+    refuse_two(target=target, config=config, root=root)
+    refuse_two(capture=capture, config=config)
+    refuse_two(capture=capture, root=root)
+    asked = _Asked(profile, parse_cpulist(cpus) if cpus else None, _window_ns(observe))
+    scene, what = _scene(asked, target=target, config=config, root=root)
+    _refuse_absent_cpus(scene)
+    checks = examine(
+        scene, auditing(config_only=config is not None), observed_first=True
+    )
+    if json:
+        put(render_checks_json(checks, of=what, kernel=scene.kernel))
+    else:
+        with stdout_console() as console:
+            print_checks(checks, console, of=what, kernel=scene.kernel)
+    if capture is not None:
+        _write_capture(scene, capture)
+    return int(any(fails(check, fail_on) for check in checks))
+
+
+def _window_ns(seconds: float) -> int:
+    if not 0 <= seconds <= MAX_WINDOW_S:
+        raise UsageError(
+            f"--observe {seconds:g}: 0 to {MAX_WINDOW_S:.0f} seconds; rtscope run "
+            "watches for longer"
+        )
+    return round(seconds * NS_PER_S)
+
+
+def _scene(
+    asked: _Asked, *, target: str | None, config: Path | None, root: Path | None
+) -> tuple[Scene, str]:
+    if config is not None:
+        found = scene_of_config(read_config(config), profile=asked.profile)
+        return found, str(config)
+    if root is not None:
+        with _captured(root) as tree:
+            return _read(tree, asked, tree.observed), str(root)
+    if target is not None and target.startswith("ssh:"):
+        with SshTarget(target.removeprefix("ssh:")) as board:
+            watched = watch(board.reader, asked.window_ns)
+            return _read(board.reader, asked, watched), target
+    if target not in (None, "local"):
+        raise UsageError(f"--target {target}: a running machine is local or ssh:HOST")
+    reader = FileReader()
+    return _read(reader, asked, look_here(watch(reader, asked.window_ns))), "local"
+
+
+def _read(reader: Reader, asked: _Asked, observed: Observed) -> Scene:
+    return scene_of(
+        reader, auditing(), profile=asked.profile, cpus=asked.cpus, observed=observed
+    )
+
+
+@contextlib.contextmanager
+def _captured(root: Path) -> Iterator[capturing.Captured]:
+    if root.is_dir():
+        yield capturing.open_tree(root)
+        return
+    if not root.exists():
+        raise UsageError(f"{root}: no such directory or archive")
+    with tempfile.TemporaryDirectory(prefix="rtscope-") as place:
+        capturing.unpack(root, Path(place))
+        yield capturing.open_tree(Path(place))
+
+
+def _refuse_absent_cpus(scene: Scene) -> None:
+    there = online(scene)
+    if scene.cpus is None or there is None:
+        return
+    absent = set(scene.cpus) - there
+    if absent:
+        raise UsageError(
+            f"--cpus: CPU {format_cpulist(absent)} is not online; this machine has "
+            f"{format_cpulist(there)}"
+        )
+
+
+def _write_capture(scene: Scene, path: Path) -> None:
+    content, redacted, count = capturing.archive(scene)
+    write_atomically(path, content)
+    told = [f"rtscope: wrote {path}: {count} files"]
+    told += [f"  {line}" for line in capturing.taken(scene)]
+    taken_out = [f"{number} {kind}" for kind, number in redacted.counts.items()]
+    told.append(f"  redacted: {', '.join(taken_out) or 'nothing was found to redact'}")
+    print("\n".join(told), file=sys.stderr)
