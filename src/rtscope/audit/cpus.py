@@ -9,6 +9,9 @@ ISOLATED = "/sys/devices/system/cpu/isolated"
 PARTITIONS = "/sys/fs/cgroup/cpuset.cpus.isolated"
 """CPUs of isolated cpuset partitions (cgroup-v2.rst)."""
 
+CPU_SETS = (ONLINE, ISOLATED, PARTITIONS)
+"""What says which CPUs there are and which are set apart."""
+
 NOT_SET_APART = "no CPU is set apart for real-time threads; name them with --cpus"
 
 Cpus = frozenset[int]

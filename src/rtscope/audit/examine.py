@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from rtscope.audit.catalogue import catalogue
+from rtscope.audit.cpus import CPU_SETS
 from rtscope.audit.judges import NOTES
 from rtscope.audit.judgetable import JUDGES
 from rtscope.audit.model import (
@@ -32,7 +33,9 @@ CPUINFO = "/proc/cpuinfo"
 def paths(kinds: Iterable[CheckKind]) -> list[str]:
     """Return what checks read, each once."""
     wanted = [path for kind in kinds for path in kind.paths]
-    return list(dict.fromkeys([*identity.PATHS, NOTES, ARCH, CPUINFO, *wanted]))
+    return list(
+        dict.fromkeys([*identity.PATHS, NOTES, ARCH, CPUINFO, *CPU_SETS, *wanted])
+    )
 
 
 def scene_of(

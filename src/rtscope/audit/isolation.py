@@ -91,6 +91,7 @@ def boot_cpus(kind: CheckKind, scene: Scene) -> Answer:
                 return unknown(f"{name}={value} is not understood")
             texts[CMDLINE] = f"{texts.get(CMDLINE, '')} {name}={value}".strip()
             named |= cpus
+    texts = texts or {CMDLINE: f"no {', no '.join(kind.args['parameters'])}"}
     return _covers(wanted, named, texts)
 
 

@@ -159,6 +159,7 @@ def _refuse_absent_cpus(scene: Scene) -> None:
 def _write_capture(scene: Scene, path: Path) -> None:
     content, redacted, count = capturing.archive(scene)
     write_atomically(path, content)
+    path.chmod(0o600)  # a kernel log is for its owner, as it is on the machine
     told = [f"rtscope: wrote {path}: {count} files"]
     told += [f"  {line}" for line in capturing.taken(scene)]
     taken_out = [f"{number} {kind}" for kind, number in redacted.counts.items()]

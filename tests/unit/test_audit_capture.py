@@ -1,0 +1,243 @@
+"""Captures: what is taken out, what comes back, and archives that mean harm."""
+
+import contextlib
+import io
+import json
+import tarfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fakes.audited import RELEASE, seen
+from fakes.trees import GUEST, reader_of
+from rtscope.audit import capture
+from rtscope.audit.examine import auditing, examine, scene_of
+from rtscope.audit.redact import GONE, Redacted, redact_text
+from rtscope.audit.scene import Scene, Trial
+from rtscope.errors import UsageError
+from rtscope.reading import Denied, Missing
+
+DEBUG = "/sys/kernel/debug/sched/fair_server/cpu*/runtime"
+
+
+def of_guest() -> Scene:
+    observed = replace(
+        seen(device=3),
+        kernel_log="[    0.000000] Linux version 6.18.44\n",
+        trial=Trial("FIFO", 1, "Operation not permitted"),
+        clock_cost_ns=60,
+        clock_resolution_ns=1,
+    )
+    reader = reader_of(GUEST, also={DEBUG: Denied("Permission denied")})
+    return scene_of(reader, auditing(), cpus=(1,), observed=observed)
+
+
+def unpacked(content: bytes, place: Path) -> capture.Captured:
+    file = place / "archive"
+    file.write_bytes(content)
+    tree = place / "tree"
+    tree.mkdir()
+    capture.unpack(file, tree)
+    return capture.open_tree(tree)
+
+
+def tar_of(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        for member, content in members:
+            tar.addfile(member, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def member(name: str, size: int = 0, kind: bytes = tarfile.REGTYPE) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.size = size
+    info.type = kind
+    info.linkname = "/etc/passwd"
+    return info
+
+
+def test_a_capture_is_judged_as_the_machine_was(tmp_path: Path) -> None:
+    scene = of_guest()
+    content, _, _ = capture.archive(scene)
+
+    tree = unpacked(content, tmp_path)
+    again = scene_of(tree, auditing(), cpus=(1,), observed=tree.observed)
+
+    assert examine(again, auditing()) == examine(scene, auditing())
+
+
+def test_what_was_refused_there_stays_refused(tmp_path: Path) -> None:
+    content, _, _ = capture.archive(of_guest())
+
+    tree = unpacked(content, tmp_path)
+
+    assert tree.read_many([DEBUG]) == {DEBUG: Denied("Permission denied")}
+    assert tree.read_many([RELEASE + "x"]) == {RELEASE + "x": Missing()}
+
+
+@pytest.mark.parametrize(
+    ("text", "left", "kinds"),
+    [
+        ("ip=eth0 mac=52:54:00:12:34:56", f"ip=eth0 mac={GONE}", "hardware addresses"),
+        ("Serial\t\t: 10000000abcdef01", f"Serial\t\t: {GONE}", "serial numbers"),
+        ("androidboot.serialno=R5CT a", f"androidboot.serialno={GONE} a", "serial"),
+        ("SerialNumber: 4C53", f"SerialNumber: {GONE}", "serial numbers"),
+        ("quiet luks.key=abc x", f"quiet luks.key={GONE} x", "secrets"),
+        ("app.password=hunter2", f"app.password={GONE}", "secrets"),
+        ('API_TOKEN="a b" c', f"API_TOKEN={GONE} c", "secrets"),
+        ("root=http://me:pw@host/", f"root=http://{GONE}@host/", "secrets"),
+    ],
+)
+def test_what_identifies_or_opens_is_taken_out(
+    text: str, left: str, kinds: str
+) -> None:
+    tally = Redacted()
+
+    assert redact_text(text, tally) == left
+    assert [count for kind, count in tally.counts.items() if kinds in kind] == [1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "quiet isolcpus=2-3 vconsole.keymap=de root=UUID=0aa1-22 console=ttyS0,115200",
+        "isa\t\t: rv64imafdc_zicsr\nmmu\t\t: sv39\n",
+        "[    0.000000] serial8250: ttyS0 at I/O 0x3f8",
+        "12:34:56 CST 2023",
+    ],
+)
+def test_what_harms_nobody_stays(text: str) -> None:
+    tally = Redacted()
+
+    assert redact_text(text, tally) == text
+    assert tally.counts == {}
+
+
+def test_no_secret_of_the_command_line_is_in_the_archive(tmp_path: Path) -> None:
+    files = {**GUEST, "/proc/cmdline": "quiet password=hunter2 isolcpus=1"}
+    scene = scene_of(reader_of(files), auditing())
+    scene = replace(
+        scene,
+        observed=replace(scene.observed, kernel_log="Command line: password=hunter2"),
+    )
+
+    content, tally, _ = capture.archive(scene)
+
+    tree = unpacked(content, tmp_path)
+    everything = b"".join(
+        path.read_bytes() for path in tree.root.rglob("*") if path.is_file()
+    )
+    assert b"hunter2" not in everything
+    assert b"isolcpus=1" in everything
+    assert tally.counts["secrets"] == 2
+
+
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (lambda: tar_of((member("../x"), b"")), "no path below its root"),
+        (lambda: tar_of((member("a/../../x"), b"")), "no path below its root"),
+        (lambda: tar_of((member("/etc/x"), b"")), "no path below its root"),
+        (lambda: tar_of((member("x", kind=tarfile.SYMTYPE), b"")), "no regular file"),
+        (lambda: tar_of((member("x", kind=tarfile.LNKTYPE), b"")), "no regular file"),
+        (lambda: tar_of((member("x", kind=tarfile.FIFOTYPE), b"")), "no regular file"),
+        (lambda: tar_of((member("x", kind=tarfile.CHRTYPE), b"")), "no regular file"),
+        (
+            lambda: tar_of((member("x", size=5 * 1024**2), bytes(5 * 1024**2))),
+            "too big",
+        ),
+        (lambda: tar_of((member("x"), b""), (member("x"), b"")), "File exists"),
+        (lambda: b"", "empty"),
+        (lambda: b"hello", "no archive"),
+        (lambda: b"\x1f\x8bhello", "archive"),
+    ],
+)
+def test_an_archive_that_means_harm_is_refused(
+    make: Callable[[], bytes], complaint: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        unpacked(make(), tmp_path)
+
+    outside = [p for p in tmp_path.rglob("*") if p.name == "x"]
+    assert all(tmp_path / "tree" in p.parents for p in outside)
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capture, "MAX_TOTAL_BYTES", 1000)
+
+    with pytest.raises(UsageError, match="too big"):
+        unpacked(
+            tar_of(*((member(f"f{n}", 300), bytes(300)) for n in range(9))), tmp_path
+        )
+
+
+def test_too_many_files_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capture, "MAX_FILES", 3)
+
+    with pytest.raises(UsageError, match="more than 3 entries"):
+        unpacked(tar_of(*((member(f"f{n}"), b"") for n in range(4))), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        "",
+        "[]",
+        '{"schema": 1}',
+        '{"schema": 1, "denied": {"a": 1}, "observed": {}}',
+        '{"schema": 1, "denied": {}, "observed": {"trial": null, "x": 1}}',
+        '{"schema": 1, "denied": {}, "observed": {"trial": null, "window_ns": "1"}}',
+    ],
+)
+def test_damaged_notes_are_refused(notes: str, tmp_path: Path) -> None:
+    (tmp_path / capture.NOTES_NAME).write_text(notes)
+
+    with pytest.raises(UsageError, match="damaged"):
+        capture.open_tree(tmp_path)
+
+
+def test_a_newer_capture_is_refused_by_its_number(tmp_path: Path) -> None:
+    (tmp_path / capture.NOTES_NAME).write_text(json.dumps({"schema": 2}))
+
+    with pytest.raises(UsageError, match="schema 2"):
+        capture.open_tree(tmp_path)
+
+
+WHOLE = capture.archive(of_guest())[0]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@given(junk=st.binary(max_size=200), at=st.integers(0, len(WHOLE)))
+def test_damage_never_gives_anything_but_a_clear_error(
+    junk: bytes, at: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    place = tmp_path_factory.mktemp("damaged")
+    try:
+        tree = unpacked(WHOLE[:at] + junk + WHOLE[at + len(junk) :], place)
+    except UsageError:
+        return
+    examine(scene_of(tree, auditing(), observed=tree.observed), auditing())
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(name=st.text(min_size=1, max_size=40))
+def test_no_name_leads_outside(
+    name: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    place = tmp_path_factory.mktemp("named")
+    try:
+        content = tar_of((member(name, 1), b"x"))
+    except (ValueError, UnicodeError):
+        return
+    with contextlib.suppress(UsageError):
+        unpacked(content, place)
+    assert {p.name for p in place.iterdir()} <= {"archive", "tree"}
