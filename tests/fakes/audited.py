@@ -7,7 +7,7 @@ test_audit_kernel.py makes these from its row.
 
 import gzip
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fakes.trees import CPU, Files
 from rtscope.audit.model import Profile
@@ -86,6 +86,11 @@ class Case:
     arch: str = "x86_64"
 
 
+MACHINE = Case()
+POLLING = replace(MACHINE, profile=Profile.POLLING)
+OLD = replace(MACHINE, release="6.6.1")
+
+
 @dataclass(frozen=True, slots=True)
 class Cases:
     """A good one, a bad one, and one where it must say unknown."""
@@ -95,15 +100,16 @@ class Cases:
     unseen: Case
 
 
-def _files(good: Files, bad: Files, **same: object) -> Cases:
+def _files(good: Files, bad: Files, *, like: Case = MACHINE) -> Cases:
     """Cases in files alone; unseen: all of them are refused."""
-    refused = {path: NO for path in {**good, **bad}}
-    make = lambda files, also: Case(files, also, **same)  # type: ignore[arg-type] # noqa: E731
-    return Cases(make(good, {}), make(bad, {}), make({}, refused))
+    refused = dict.fromkeys({**good, **bad}, NO)
+    return Cases(
+        replace(like, files=good), replace(like, files=bad), replace(like, also=refused)
+    )
 
 
-def _file(path: str, good: str, bad: str, **same: object) -> Cases:
-    return _files({path: good}, {path: bad}, **same)
+def _file(path: str, good: str, bad: str, *, like: Case = MACHINE) -> Cases:
+    return _files({path: good}, {path: bad}, like=like)
 
 
 def _log(line: str) -> Cases:
@@ -114,12 +120,10 @@ def _log(line: str) -> Cases:
     )
 
 
-def _seen(good: Observed, bad: Observed, **same: object) -> Cases:
-    make = lambda observed: Case(observed=observed, **same)  # type: ignore[arg-type] # noqa: E731
-    return Cases(make(good), make(bad), make(Observed()))
+def _seen(good: Observed, bad: Observed, *, like: Case = MACHINE) -> Cases:
+    return Cases(replace(like, observed=good), replace(like, observed=bad), like)
 
 
-POLLING = {"profile": Profile.POLLING}
 RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
 COMM = "/proc/[0-9]*/comm"
 RT_GROUPS = gzip.compress(f"{HEAD}CONFIG_RT_GROUP_SCHED=y\n".encode(), mtime=0)
@@ -132,10 +136,12 @@ CASES: Mapping[str, Cases] = {
     "harmful_parameters": _file("/proc/cmdline", "quiet -- noapic", "quiet noapic"),
     "debugging_parameters": _file("/proc/cmdline", "quiet", "trace_event=sched:*"),
     "isolated_cpus": _file(f"{CPU}/isolated", "1\n", "0\n"),
-    "nohz_full": _file(f"{CPU}/nohz_full", "1\n", "(null)\n", **POLLING),
-    "rcu_callbacks": _file("/proc/cmdline", "rcu_nocbs=1", "quiet", **POLLING),
-    "rt_throttling": _file(RUNTIME, "-1\n", "950000\n", release="6.6.1", **POLLING),
-    "rt_safety_net": _file(RUNTIME, "950000\n", "-1\n", release="6.6.1"),
+    "nohz_full": _file(f"{CPU}/nohz_full", "1\n", "(null)\n", like=POLLING),
+    "rcu_callbacks": _file("/proc/cmdline", "rcu_nocbs=1", "quiet", like=POLLING),
+    "rt_throttling": _file(
+        RUNTIME, "-1\n", "950000\n", like=replace(OLD, profile=Profile.POLLING)
+    ),
+    "rt_safety_net": _file(RUNTIME, "950000\n", "-1\n", like=OLD),
     "deadline_admission": _file(RUNTIME, "950000\n", "-1\n"),
     "fair_server": Cases(
         Case({FAIR.replace("*", "0"): "50000000", FAIR.replace("*", "1"): "0"}),
@@ -245,7 +251,7 @@ CASES: Mapping[str, Cases] = {
     "default_irq_affinity": _file("/proc/irq/default_smp_affinity", "1", "3"),
     "workqueues": _file("/sys/devices/virtual/workqueue/cpumask", "00000001", "3"),
     "observed_device_interrupts": _seen(seen(tick=1000), seen(device=1)),
-    "observed_ticks": _seen(seen(tick=1), seen(tick=250), **POLLING),
+    "observed_ticks": _seen(seen(tick=1), seen(tick=250), like=POLLING),
     "observed_ipis": _seen(seen(call=2), seen(call=200)),
     "irqbalance": Cases(
         Case(
@@ -286,7 +292,7 @@ CASES: Mapping[str, Cases] = {
         "/proc/cpuinfo",
         "isa\t\t: rv64imafdc_zicntr_sstc\n",
         "isa\t\t: rv64imafdc\n",
-        arch="riscv64",
+        like=replace(MACHINE, arch="riscv64"),
     ),
     "realtime_policy": _seen(
         Observed(trial=Trial("FIFO", None)), Observed(trial=Trial("FIFO", 1, "no"))
