@@ -89,6 +89,7 @@ def test_what_was_refused_there_stays_refused(tmp_path: Path) -> None:
         ("SerialNumber: 4C53", f"SerialNumber: {GONE}", "serial numbers"),
         ("quiet luks.key=abc x", f"quiet luks.key={GONE} x", "secrets"),
         ("app.password=hunter2", f"app.password={GONE}", "secrets"),
+        ("-- --api-token abc -v", f"-- --api-token {GONE} -v", "secrets"),
         ('API_TOKEN="a b" c', f"API_TOKEN={GONE} c", "secrets"),
         ("root=http://me:pw@host/", f"root=http://{GONE}@host/", "secrets"),
     ],
@@ -109,6 +110,7 @@ def test_what_identifies_or_opens_is_taken_out(
         "isa\t\t: rv64imafdc_zicsr\nmmu\t\t: sv39\n",
         "[    0.000000] serial8250: ttyS0 at I/O 0x3f8",
         "12:34:56 CST 2023",
+        "-- --auth-required --token-file",
     ],
 )
 def test_what_harms_nobody_stays(text: str) -> None:

@@ -141,7 +141,7 @@ def test_a_log_that_lost_its_beginning_proves_nothing() -> None:
 
 def test_a_boot_image_alone_is_no_unknown_parameter() -> None:
     line = 'Unknown kernel command line parameters "BOOT_IMAGE=/v splash", will be'
-    log = Observed(kernel_log=BOOTED + line.replace(" splash", ""))
+    log = Observed(kernel_log=BOOTED + line)
 
     assert judged("unknown_parameters", Case(observed=log)).outcome is Outcome.PASS
 

@@ -17,8 +17,8 @@ LOG = "kernel log"
 _UNKNOWN = re.compile(r'Unknown kernel command line parameters "([^"\n]*)"')
 _FROM_BOOT = re.compile(r"^(?:\[ *0\.\d+\] )?Linux version ", re.MULTILINE)
 
-# The boot loader adds it, and it does nothing in the kernel.
-_HARMLESS = ("BOOT_IMAGE=",)
+# From boot loaders and distributions, for others than the kernel.
+_HARMLESS = ("BOOT_IMAGE=", "splash")
 
 
 def parameters_absent(kind: CheckKind, scene: Scene) -> Answer:

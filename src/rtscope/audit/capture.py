@@ -229,4 +229,6 @@ def _place(path: str) -> str:
     parts = path.split("/")[:4]
     if parts[1:2] == ["proc"] and parts[2].isdecimal():
         return "/proc/PID (names of processes)"
+    if parts[1:3] == ["proc", "irq"]:
+        return "/proc/irq"
     return "/".join(parts)

@@ -17,6 +17,10 @@ _SECRET = re.compile(
     r"(?:pass(?:wd|word|phrase)?|secret|token|credential|psk|key|auth|nonce)"
     r"[\w.-]*=)(\"[^\"]*\"|\S+)"
 )
+# For init, behind the lone --, an option and its value may be two words.
+_OPTION = re.compile(
+    r"(?i)(--[\w-]*(?:pass(?:wd|word|phrase)|secret|token|key)[\w-]*[ ]+)([^-\s]\S*)"
+)
 _LOGIN = re.compile(r"(://)[^/\s:@]+:[^/\s@]+@")
 
 # Words of the kernel's own that hold no secret although they look so.
@@ -49,10 +53,11 @@ def redact_text(text: str, tally: Redacted) -> str:
         return f"{found[1]}{GONE}"
 
     text = _SECRET.sub(secret, text)
+    text, options = _OPTION.subn(rf"\1{GONE}", text)
     text, logins = _LOGIN.subn(rf"\1{GONE}@", text)
     tally.count("hardware addresses", addresses)
     tally.count("serial numbers", serials)
-    tally.count("secrets", secrets + logins)
+    tally.count("secrets", secrets + options + logins)
     return text
 
 

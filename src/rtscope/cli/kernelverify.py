@@ -118,9 +118,7 @@ def refuse_two(**options: object) -> None:
     """Raise UsageError if more than one of these options is given."""
     given = [f"--{name}" for name, value in options.items() if value is not None]
     if len(given) > 1:
-        raise UsageError(
-            f"{' and '.join(given)} do not go together: leave all but one"
-        )
+        raise UsageError(f"{' and '.join(given)} do not go together: leave all but one")
 
 
 def _scene(
