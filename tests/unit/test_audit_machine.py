@@ -66,11 +66,8 @@ def test_what_cannot_be_seen_is_unknown_with_its_reason(name: str) -> None:
     assert check.says
 
 
-@pytest.mark.parametrize("kind", auditing(), ids=lambda k: str(k.id))
 @pytest.mark.parametrize("profile", Profile)
-def test_a_machine_without_any_file_passes_nothing(
-    kind: object, profile: Profile
-) -> None:
+def test_a_machine_without_any_file_passes_nothing(profile: Profile) -> None:
     scene = scene_of(reader_of({}), auditing(), profile=profile)
 
     assert not [
