@@ -54,6 +54,12 @@ def interrupts(device: int, tick: int = 0, call: int = 0) -> str:
     )
 
 
+def status(name: str, cpus: str, *, memory: bool = True) -> str:
+    """/proc/PID/status, as far as it is read; kernel threads have no memory."""
+    size = "VmSize:\t    9 kB\n" if memory else ""
+    return f"Name:\t{name}\nPid:\t1\n{size}Cpus_allowed_list:\t{cpus}\n"
+
+
 def watched(path: str, before: str, after: str) -> Observed:
     """What two looks gave, a second apart."""
     return Observed(window_ns=10**9, before={path: before}, after={path: after})
@@ -262,6 +268,17 @@ CASES: Mapping[str, Cases] = {
         ),
         Case({"/proc/8/comm": "irqbalance"}),
         Case({}, {COMM: NO}),
+    ),
+    "stray_processes": Cases(
+        Case(
+            {
+                "/proc/2/status": status("kthreadd", "0-1", memory=False),
+                "/proc/7/status": status("init", "0"),
+                "/proc/8/status": status("loop", "1"),
+            }
+        ),
+        Case({"/proc/7/status": status("init", "0-1")}),
+        Case({}, {"/proc/[0-9]*/status": NO}),
     ),
     "clocksource": _file(
         "/sys/devices/system/clocksource/clocksource0/current_clocksource",

@@ -228,7 +228,7 @@ def taken(scene: Scene) -> Iterator[str]:
 def _place(path: str) -> str:
     parts = path.split("/")[:4]
     if parts[1:2] == ["proc"] and parts[2].isdecimal():
-        return "/proc/PID (names of processes)"
+        return "/proc/PID (names and state of processes)"
     if parts[1:3] == ["proc", "irq"]:
         return "/proc/irq"
     return "/".join(parts)

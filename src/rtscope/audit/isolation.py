@@ -27,6 +27,7 @@ from rtscope.audit.scene import Scene
 from rtscope.cpulist import format_cpulist
 from rtscope.kernel.identity import CMDLINE, boot_values
 
+_ALLOWED = re.compile(r"^Cpus_allowed_list:\s*(\S+)", re.MULTILINE)
 _FLAGS = re.compile(r"^(?:[a-z_]+,)+")
 
 
@@ -117,6 +118,38 @@ def housekeeping(_kind: CheckKind, scene: Scene) -> Answer:
     return passed(f"CPU {format_cpulist(rest)} is left for the rest", evidence)
 
 
+def processes_outside(kind: CheckKind, scene: Scene) -> Answer:
+    """
+    Judge whether processes of user space may come to CPUs that are set apart.
+
+    Those that may run nowhere else were put there, and are what they are for. Only the
+    first thread of each is read: a machine may have tens of thousands of threads.
+    """
+    apart = set_apart(scene)
+    if apart is None:
+        return not_applicable(NOT_SET_APART)
+    pattern = kind.paths[0]
+    statuses = scene.matching(pattern)
+    if not statuses:
+        return unknown("the processes cannot be seen", *scene.refusals(pattern))
+    strays, there = [], 0
+    for path, text in statuses.items():
+        found = _ALLOWED.search(text)
+        # Kernel threads have no memory of their own (proc_pid_status(5)).
+        if found is None or "\nVmSize:" not in text:
+            continue
+        there += 1
+        allowed = listed(found[1])
+        if allowed and allowed & apart and not allowed <= apart:
+            name = text.partition("\n")[0].removeprefix("Name:").strip()
+            strays.append(Evidence(path, f"{name}: CPUs {found[1]}"))
+    if strays:
+        return failed(f"{len(strays)} of {there} processes may run there", *strays)
+    if not there:
+        return unknown("no process of user space is seen")
+    return passed(f"none of {there}", Evidence(pattern, f"{there} read"))
+
+
 def _covers(wanted: Cpus, named: Cpus, texts: dict[str, str]) -> Answer:
     left = wanted - named
     if left:
@@ -128,4 +161,4 @@ def _seen(texts: dict[str, str]) -> list[Evidence]:
     return [Evidence(path, text[:200] or "empty") for path, text in texts.items()]
 
 
-JUDGES = (cpus_within, cpus_outside, boot_cpus, housekeeping)
+JUDGES = (cpus_within, cpus_outside, boot_cpus, housekeeping, processes_outside)
