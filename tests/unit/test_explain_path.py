@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from fakes.paths import Step, section, symbols
 from rtscope.explain.calls import FIRMWARE, runs_of
-from rtscope.explain.model import Cause, Explanation, Part
+from rtscope.explain.model import Cause, Explanation, Meanwhile, Part
 from rtscope.explain.path import explain_path
 
 NAMES = (
@@ -104,7 +104,7 @@ def test_a_lock_that_another_cpu_holds() -> None:
     assert culprit is not None
     assert (culprit.cause, culprit.name) == (Cause.LOCK, "_raw_spin_lock")
     assert (culprit.duration_ns, culprit.own_ns) == (1700, 1000)
-    assert "meanwhile CPU 1: free_pages, 100 %" in culprit.evidence
+    assert culprit.meanwhile == (Meanwhile(1, "free_pages", 1.0, 700),)
 
 
 def test_an_earlier_interrupt_is_named_by_its_handler() -> None:
@@ -160,6 +160,61 @@ def test_a_softirq_at_the_end_of_the_interrupt() -> None:
     assert culprit is not None
     assert (culprit.part, culprit.cause) == (Part.C, Cause.SOFTIRQ)
     assert culprit.duration_ns == 830
+
+
+def test_a_call_of_the_scheduler_that_preemption_off_turns_away_is_no_scheduling() -> (
+    None
+):
+    found = explained(
+        [(50, "user")],
+        [
+            *TIMER,
+            (30, "handle_softirqs"),
+            (400, "zap"),
+            (10, "preempt_schedule_irq"),
+            (400, "zap+"),
+            (5, "do_irq+"),
+            *PREEMPT,
+            *THREAD,
+        ],
+    )
+
+    assert [s.duration_ns for s in found.stretches if s.cause is Cause.SOFTIRQ] == [840]
+
+
+def test_interrupts_that_were_on_again_are_no_longer_blamed() -> None:
+    found = explained(
+        [(50, "zap"), (50, "free_pages")],
+        [(300, "free_pages+"), (200, "zap"), *TIMER, *PREEMPT, *THREAD],
+        flags=((0, 1), (70, 0), (400, 1)),
+    )
+
+    assert [(s.cause, s.name, s.duration_ns) for s in found.stretches[:2]] == [
+        (Cause.INTERRUPTS_OFF, "free_pages", 300),
+        (Cause.DELIVERY, "zap", 200),
+    ]
+    assert "up to two turns of this are an artefact" in found.stretches[1].evidence[-1]
+
+
+def test_an_interrupt_is_named_by_where_most_of_it_went() -> None:
+    other: list[Step] = [
+        *ENTRY,
+        (30, "free_pages"),
+        (5, "do_irq+"),
+        (10, "handle_irq_event"),
+        (900, "usb_irq"),
+        (5, "do_irq+"),
+    ]
+    found = explained(
+        [(50, "user")], [*other, (2, "handle_exception+"), *TIMER, *PREEMPT, *THREAD]
+    )
+
+    first = found.stretches[0]
+    assert (first.cause, first.name, first.duration_ns) == (
+        Cause.EARLIER_INTERRUPT,
+        "usb_irq",
+        972,
+    )
 
 
 def test_another_task_that_runs_first() -> None:
