@@ -159,7 +159,7 @@ def test_a_softirq_at_the_end_of_the_interrupt() -> None:
     culprit = found.culprit
     assert culprit is not None
     assert (culprit.part, culprit.cause) == (Part.C, Cause.SOFTIRQ)
-    assert culprit.duration_ns == 830
+    assert (culprit.name, culprit.duration_ns) == ("zap", 830)
 
 
 def test_a_call_of_the_scheduler_that_preemption_off_turns_away_is_no_scheduling() -> (

@@ -19,6 +19,7 @@ from rtscope import __version__
 from rtscope.cli import (
     board,
     compare,
+    explain,
     kernel,
     kernelverify,
     report,
@@ -65,6 +66,7 @@ app.command("run")(_exits(run.run))
 app.command("report")(_exits(report.report))
 app.command("compare")(_exits(compare.compare))
 app.command("tasks")(_exits(tasks.tasks))
+app.command("explain")(_exits(explain.explain))
 
 boards = typer.Typer(
     help="Virtual boards: list, build and move them; what they executed.",

@@ -28,7 +28,7 @@ class Part(StrEnum):
 
 
 TITLES: Mapping[Part, str] = {
-    Part.A: "interrupts off",
+    Part.A: "before the interrupt",
     Part.B: "interrupt handling",
     Part.C: "preemption off",
     Part.D: "scheduling",

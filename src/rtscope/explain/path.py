@@ -31,6 +31,9 @@ NAMES_KEPT = 5
 CHAIN_SHOWN = 6
 CONTENDED_INSTRUCTIONS = 100
 """More than any of the lock functions takes if the lock is free."""
+_ENTRY = frozenset({Role.INTERRUPT, Role.TRAP})
+_SOFTIRQ = frozenset({Role.SOFTIRQ})
+_HANDLING = frozenset({Role.OTHER, Role.TIMER, Role.SOFT_TIMER})
 DELIVERED_BETWEEN_TURNS = (
     "interrupts were on: a virtual board looks at its timers between the turns of its "
     "CPUs, so up to two turns of this are an artefact"
@@ -266,7 +269,7 @@ def _stretch(
 def _name(cause: Cause, context: Context, runs: list[Run]) -> tuple[str, Sequence[str]]:
     """Return the name of a stretch, and the calls that all of it happened in."""
     if cause in (Cause.EARLIER_INTERRUPT, Cause.OTHER_INTERRUPT):
-        return _handler(runs), ()
+        return _handler(runs, _ENTRY), ()
     if cause is Cause.TIMER_CALLBACK:
         return plain(_callback(runs[0]) or ""), ()
     if cause is Cause.TIMER_INTERRUPT:
@@ -275,6 +278,8 @@ def _name(cause: Cause, context: Context, runs: list[Run]) -> tuple[str, Sequenc
         return plain(context.frame.name), ()
     frame = common_frame(runs)
     chain = [plain(f.name) for f in frame.chain()] if frame else []
+    if cause is Cause.SOFTIRQ and (not chain or role_of(chain[0]) is Role.SOFTIRQ):
+        chain.insert(0, _handler(runs, _SOFTIRQ))
     return (chain[0] if chain else plain(spent_in(runs)[0][0])), chain
 
 
@@ -312,11 +317,11 @@ def _called(chain: Sequence[str]) -> str:
     return f"callers: {shown}{' < …' if len(chain) > CHAIN_SHOWN else ''}"
 
 
-def _handler(runs: list[Run]) -> str:
+def _handler(runs: list[Run], entry: frozenset[Role]) -> str:
     """Name an interrupt by its handler: where most went, behind the entry code."""
     spent: dict[str, int] = {}
     for run in runs:
-        name = _handled_in(run)
+        name = _handled_in(run, entry)
         if name is not None:
             spent[name] = spent.get(name, 0) + run.own
     if not spent:
@@ -324,14 +329,14 @@ def _handler(runs: list[Run]) -> str:
     return max(spent, key=lambda name: spent[name])
 
 
-def _handled_in(run: Run) -> str | None:
-    """Return the function that the entry of the innermost interrupt led to."""
+def _handled_in(run: Run, entry: frozenset[Role]) -> str | None:
+    """Return the function that the innermost entry led to."""
     found = None
     for frame in run.frame.chain():
         role = role_of(frame.name)
-        if role in (Role.INTERRUPT, Role.TRAP):
+        if role in entry:
             return found
-        if role in (Role.OTHER, Role.TIMER, Role.SOFT_TIMER):
+        if role in _HANDLING:
             found = plain(frame.name)
     return None
 

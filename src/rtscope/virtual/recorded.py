@@ -40,10 +40,23 @@ def open_recorded(path: Path, run_id: str | None = None) -> Recorded:
         found = [one for one in found if one.record.run.id == run_id]
         if not found:
             raise UsageError(f"{path}: no run {run_id!r}; runs: {', '.join(names)}")
+    return max(_virtual(found), key=lambda one: one.max_ns)
+
+
+def every_recorded(path: Path) -> list[Recorded]:
+    """
+    Return all runs of virtual boards that open_recorded chooses from, by their ids.
+
+    Raises UsageError where there is none.
+    """
+    return _virtual([Recorded(read_record(f), f.parent) for f in _files(path)])
+
+
+def _virtual(found: list[Recorded]) -> list[Recorded]:
     virtual = [one for one in found if "virtual" in one.record.extra]
     if not virtual:
         virtual_of(found[0].record)  # says why
-    return max(virtual, key=lambda one: one.max_ns)
+    return virtual
 
 
 def _files(path: Path) -> list[Path]:
