@@ -9,12 +9,13 @@ import pytest
 from fakes.commandline import Rtscope
 from fakes.measurements import on_board, record, thread
 from rtscope.cli import explain
-from rtscope.resultdir import ResultDir
+from rtscope.resultdir import RECORD, ResultDir, read_record
 from rtscope.symbols import parse_symbols
 from rtscope.trace import parse_trace
-from rtscope.virtual.stream import FILE, pack
+from rtscope.virtual.stream import AGAIN, FILE, pack
 
 RAW = (Path(__file__).parents[2] / "format/plugin-v1/riscv64.trace").read_bytes()
+HEADER_BYTES = 48
 WORST = [s for s in parse_trace(RAW).sections if s.kind == 1]
 # Of plugin/tests/guest.S as it was when the trace was recorded.
 SYMBOLS = parse_symbols("80000000 T start\n80000040 T round\n800000a0 T trap\n")
@@ -107,3 +108,37 @@ def test_a_result_of_a_real_machine_is_refused(
 
 def test_explaining_again_gives_the_same(rtscope: Rtscope, result: Path) -> None:
     assert rtscope("explain", result, "--json") == rtscope("explain", result, "--json")
+
+
+def cut_short(raw: bytes) -> bytes:
+    """Say of the first path that the ring was too short for it."""
+    data = bytearray(raw)
+    flags = HEADER_BYTES + 48
+    assert data[flags] == 0
+    data[flags] = 1
+    return bytes(data)
+
+
+def test_a_path_that_was_cut_is_taken_from_a_second_pass(
+    rtscope: Rtscope, result: Path
+) -> None:
+    run = result / "runs" / "001-idle"
+    content, note = pack(cut_short(RAW), name=FILE)
+    kept = read_record(run / RECORD)
+    virtual = {**kept.extra["virtual"], "trace": asdict(note)}
+    (run / FILE).write_bytes(content)
+    ResultDir(result).save(replace(kept, extra={"virtual": virtual}))
+
+    before = rtscope("explain", run)
+    (run / AGAIN).write_bytes(pack(RAW, name=AGAIN)[0])
+    after = rtscope("explain", run)
+
+    assert "the recorded path begins later than it should" in before.out
+    assert "the recorded path begins later than it should" not in after.out
+
+
+def test_a_second_pass_is_enough(rtscope: Rtscope, result: Path) -> None:
+    run = result / "runs" / "003-os"
+    (run / AGAIN).write_bytes(pack(RAW, name=AGAIN)[0])
+
+    assert rtscope("explain", run).status == 0

@@ -2,7 +2,7 @@
 
 import json as json_text
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -17,12 +17,12 @@ from rtscope.record import write_atomically
 from rtscope.report.explainpage import render_explanations
 from rtscope.report.explaintext import print_explanations
 from rtscope.report.explanations import ExplainedRun, explained_run, run_as_dict
-from rtscope.trace import Trace, with_windows
+from rtscope.trace import Section, Trace
 from rtscope.virtual.recorded import (
     Recorded,
     every_recorded,
     open_recorded,
-    stream_of,
+    paths_of,
     symbols_of,
 )
 
@@ -77,13 +77,13 @@ def _explained(chosen: list[Recorded], *, say: Say) -> Iterator[ExplainedRun]:
     """Explain each run, and write that beside its record; say which cannot be."""
     for one in chosen:
         try:
-            stream = stream_of(one)
+            found = paths_of(one)
         except UsageError as error:
             if len(chosen) == 1:
                 raise
             say(str(error))
             continue
-        explained = explained_run(one.record, _explanations(one, stream, say=say))
+        explained = explained_run(one.record, _explanations(one, *found, say=say))
         text = json_text.dumps(run_as_dict(explained), indent=1) + "\n"
         try:
             write_atomically(one.directory / EXPLAINED, text.encode())
@@ -92,9 +92,11 @@ def _explained(chosen: list[Recorded], *, say: Say) -> Iterator[ExplainedRun]:
         yield explained
 
 
-def _explanations(one: Recorded, stream: Trace, *, say: Say) -> list[Explanation]:
+def _explanations(
+    one: Recorded, stream: Trace, paths: Sequence[Section], *, say: Say
+) -> list[Explanation]:
     symbols = symbols_of(one, cache=cache_dir(os.environ), say=say)
     return [
         explain_path(section, symbols, arch=stream.arch, shift=stream.shift)
-        for section in with_windows(stream)
+        for section in paths
     ]
