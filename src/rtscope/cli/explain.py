@@ -11,8 +11,8 @@ import typer
 from rtscope.board.cache import cache_dir
 from rtscope.cli.output import put, stderr_console, stdout_console
 from rtscope.errors import RecordError, UsageError
-from rtscope.explain.model import Explanation
 from rtscope.explain.path import explain_path
+from rtscope.explain.perfetto import Recording, perfetto_trace
 from rtscope.record import write_atomically
 from rtscope.report.explainpage import render_explanations
 from rtscope.report.explaintext import print_explanations
@@ -49,6 +49,10 @@ def explain(
     html: Annotated[
         Path | None, typer.Option(help="Write a page with pictures here.")
     ] = None,
+    perfetto: Annotated[
+        Path | None,
+        typer.Option(help="Write a trace for ui.perfetto.dev here: parts and calls."),
+    ] = None,
 ) -> int:
     """Explain the worst wake-ups of virtual boards: who made them late, how long."""
     chosen = [open_recorded(record, run)] if run else every_recorded(record)
@@ -57,13 +61,16 @@ def explain(
     def say(text: str) -> None:
         talk.print(f"rtscope: {text}", markup=False)
 
-    runs = list(_explained(chosen, say=say))
+    recordings: list[Recording] = []
+    runs = list(_explained(chosen, recordings, worst=worst, say=say))
     if not runs:
         raise UsageError(
             f"{record}: no run has recorded paths; measure without --no-record"
         )
     if html is not None:
         write_atomically(html, render_explanations(runs, worst=worst).encode())
+    if perfetto is not None:
+        write_atomically(perfetto, perfetto_trace(recordings))
     if json:
         documents = [run_as_dict(one) for one in runs]
         put(json_text.dumps(documents, indent=1) + "\n")
@@ -73,17 +80,25 @@ def explain(
     return 0
 
 
-def _explained(chosen: list[Recorded], *, say: Say) -> Iterator[ExplainedRun]:
-    """Explain each run, and write that beside its record; say which cannot be."""
+def _explained(
+    chosen: Sequence[Recorded], shown: list[Recording], *, worst: int, say: Say
+) -> Iterator[ExplainedRun]:
+    """
+    Explain each run, and write that beside its record; say which cannot be.
+
+    The `worst` paths of each go into `shown`.
+    """
     for one in chosen:
         try:
-            found = paths_of(one)
+            stream, paths = paths_of(one)
         except UsageError as error:
             if len(chosen) == 1:
                 raise
             say(str(error))
             continue
-        explained = explained_run(one.record, _explanations(one, *found, say=say))
+        recordings = _recordings(one, stream, paths, say=say)
+        shown += recordings[:worst]
+        explained = explained_run(one.record, [r.explanation for r in recordings])
         text = json_text.dumps(run_as_dict(explained), indent=1) + "\n"
         try:
             write_atomically(one.directory / EXPLAINED, text.encode())
@@ -92,11 +107,19 @@ def _explained(chosen: list[Recorded], *, say: Say) -> Iterator[ExplainedRun]:
         yield explained
 
 
-def _explanations(
+def _recordings(
     one: Recorded, stream: Trace, paths: Sequence[Section], *, say: Say
-) -> list[Explanation]:
+) -> list[Recording]:
     symbols = symbols_of(one, cache=cache_dir(os.environ), say=say)
+    arch, shift = stream.arch, stream.shift
     return [
-        explain_path(section, symbols, arch=stream.arch, shift=stream.shift)
-        for section in paths
+        Recording(
+            title=f"{one.record.run.id}, worst wake-up {number}",
+            section=section,
+            explanation=explain_path(section, symbols, arch=arch, shift=shift),
+            symbols=symbols,
+            arch=arch,
+            shift=shift,
+        )
+        for number, section in enumerate(paths, 1)
     ]
