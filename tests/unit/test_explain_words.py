@@ -150,12 +150,12 @@ def test_two_kernels_differ_in_the_causes_that_only_one_is_blamed_for() -> None:
     assert [s.name for s in found.new] == ["map"]
     assert [s.name for s, _ in found.common] == ["_raw_spin_lock_irqsave < get_page"]
     assert paragraph(found, virtual="virtual ") == (
-        "Under memory, the worst of 2 explained wake-ups was 900 virtual µs late with "
-        "plain, and of 2 90.0 with rt. Only plain was late because of waiting for a "
-        "lock in _raw_spin_lock_irqsave < zap (once, at worst 500). Only rt was late "
-        "because of preemption off in map (once, at worst 90.0). Both were late "
-        "because of waiting for a lock in _raw_spin_lock_irqsave < get_page (once and "
-        "once, at worst 900 and 80.0)."
+        "Under memory, the worst wake-up was 900 virtual µs late with plain "
+        "(2 explained) and 90.0 with rt (2). Blamed with plain only: waiting for a "
+        "lock in _raw_spin_lock_irqsave < zap (once, at worst 500). Blamed with rt "
+        "only: preemption off in map (once, at worst 90.0). Blamed with both: waiting "
+        "for a lock in _raw_spin_lock_irqsave < get_page (once and once, at worst 900 "
+        "and 80.0)."
     )
 
 

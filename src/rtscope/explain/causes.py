@@ -130,20 +130,16 @@ def paragraph(difference: Difference, *, virtual: str = "") -> str:
     """Say how the causes of two kernels differ; times are microseconds."""
     first, second = difference.first, difference.second
     said = [
-        f"Under {first.load}, the worst of {first.wakeups} explained wake-ups was "
-        f"{format_us(first.worst_ns)} {virtual}µs late with {first.kernel}, and of "
-        f"{second.wakeups} {format_us(second.worst_ns)} with {second.kernel}."
+        f"Under {first.load}, the worst wake-up was {format_us(first.worst_ns)} "
+        f"{virtual}µs late with {first.kernel} ({first.wakeups} explained) and "
+        f"{format_us(second.worst_ns)} with {second.kernel} ({second.wakeups})."
     ]
     if difference.gone:
-        said.append(
-            f"Only {first.kernel} was late because of {_listed(difference.gone)}."
-        )
+        said.append(f"Blamed with {first.kernel} only: {_listed(difference.gone)}.")
     if difference.new:
-        said.append(
-            f"Only {second.kernel} was late because of {_listed(difference.new)}."
-        )
+        said.append(f"Blamed with {second.kernel} only: {_listed(difference.new)}.")
     if difference.common:
-        said.append(f"Both were late because of {_both(difference.common)}.")
+        said.append(f"Blamed with both: {_both(difference.common)}.")
     return " ".join(said)
 
 
