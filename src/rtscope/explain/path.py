@@ -85,6 +85,8 @@ class _Scene:
     section: Section
     symbols: SymbolTable
     arch: str
+    others: dict[int, list[Run]]
+    """What the other CPUs did; filled when it is first asked for."""
 
     def ns(self, count: int) -> int:
         """Return virtual time since the expiry of an instruction count."""
@@ -112,6 +114,7 @@ def explain_path(
         section=section,
         symbols=symbols,
         arch=arch,
+        others={},
     )
     stretches = [*_unrecorded(scene), *_stretches(scene)]
     return Explanation(
@@ -303,7 +306,11 @@ def _meanwhile(scene: _Scene, runs: list[Run]) -> Iterator[Meanwhile]:
     for cpu in others.tolist():
         if cpu == scene.section.cpu:
             continue
-        theirs = runs_of(scene.section, scene.symbols, arch=scene.arch, cpu=cpu)
+        if cpu not in scene.others:
+            scene.others[cpu] = runs_of(
+                scene.section, scene.symbols, arch=scene.arch, cpu=cpu
+            )
+        theirs = scene.others[cpu]
         inside = [run for run in theirs if run.end > begin and run.begin < end]
         spent = spent_in(inside)
         total = sum(own for _, own in spent)

@@ -55,7 +55,9 @@ def perfetto_trace(recordings: Iterable[Recording]) -> bytes:
 
 def _tracks(title: str, uuid: int, cpus: list[int]) -> Iterator[bytes]:
     names = ["parts and causes", *(f"CPU {cpu}" for cpu in cpus)]
-    yield _descriptor(_number(_UUID, uuid) + _field(_NAME, title.encode()))
+    yield _descriptor(
+        _number(_UUID, uuid) + _field(_NAME, title.encode("utf-8", "replace"))
+    )
     for at, name in enumerate(names, 1):
         track = _number(_UUID, uuid + at) + _field(_NAME, name.encode())
         yield _descriptor(track + _number(_PARENT, uuid))
