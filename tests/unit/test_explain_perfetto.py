@@ -1,5 +1,6 @@
 """The trace for Perfetto, read back by hand and, where it is there, by its schema."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -18,8 +19,9 @@ STEPS: list[Step] = [
 ]
 
 
-def recording(shift: int = 1) -> Recording:
-    found = section(STEPS, TABLE, late=800, flags=((0, 0),))
+def recording(steps: Sequence[Step] = STEPS, *, late: int = 800) -> Recording:
+    shift = 1
+    found = section(steps, TABLE, late=late, flags=((0, 0),))
     return Recording(
         title="001-memory, worst wake-up 1",
         section=found,
@@ -90,6 +92,12 @@ def test_calls_are_nested_slices_at_virtual_time_on_the_track_of_their_cpu() -> 
         (1300, 1400, "free_pages"),
     ]
     assert slices(data, 4) == [(600, 1400, "zap")]
+
+
+def test_callers_from_before_the_path_are_slices_from_its_begin_on() -> None:
+    data = perfetto_trace([recording([(10, "free_pages+"), (10, "zap+")], late=4)])
+
+    assert slices(data, 3) == [(0, 40, "zap"), (0, 20, "free_pages")]
 
 
 def test_tracks_have_names_and_belong_to_their_wake_up() -> None:
