@@ -5,6 +5,7 @@ The directory of a campaign: where its records lie, and which runs are done.
     OUT/runs/ID/record.json        a run that was measured to its end
     OUT/runs/ID/interrupted.json   one that was not; --resume measures it again
     OUT/runs/ID/worst.trace.gz     a virtual board's recorded paths
+    OUT/runs/ID/explain.json       what rtscope explain made of them
 
 Every file is written as a whole or not at all. A directory may come by mail: nothing
 in it is followed out of it, and sizes are bounded before anything is read.

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from fakes.paths import Step, section, symbols
 from rtscope.explain.calls import FIRMWARE, runs_of
-from rtscope.explain.model import Cause, Explanation, Part
+from rtscope.explain.model import Cause, Explanation, Meanwhile, Part
 from rtscope.explain.path import explain_path
 
 NAMES = (
@@ -104,7 +104,7 @@ def test_a_lock_that_another_cpu_holds() -> None:
     assert culprit is not None
     assert (culprit.cause, culprit.name) == (Cause.LOCK, "_raw_spin_lock")
     assert (culprit.duration_ns, culprit.own_ns) == (1700, 1000)
-    assert "meanwhile CPU 1: free_pages, 100 %" in culprit.evidence
+    assert culprit.meanwhile == (Meanwhile(1, "free_pages", 1.0, 700),)
 
 
 def test_an_earlier_interrupt_is_named_by_its_handler() -> None:
@@ -159,7 +159,62 @@ def test_a_softirq_at_the_end_of_the_interrupt() -> None:
     culprit = found.culprit
     assert culprit is not None
     assert (culprit.part, culprit.cause) == (Part.C, Cause.SOFTIRQ)
-    assert culprit.duration_ns == 830
+    assert (culprit.name, culprit.duration_ns) == ("zap", 830)
+
+
+def test_a_call_of_the_scheduler_that_preemption_off_turns_away_is_no_scheduling() -> (
+    None
+):
+    found = explained(
+        [(50, "user")],
+        [
+            *TIMER,
+            (30, "handle_softirqs"),
+            (400, "zap"),
+            (10, "preempt_schedule_irq"),
+            (400, "zap+"),
+            (5, "do_irq+"),
+            *PREEMPT,
+            *THREAD,
+        ],
+    )
+
+    assert [s.duration_ns for s in found.stretches if s.cause is Cause.SOFTIRQ] == [840]
+
+
+def test_interrupts_that_were_on_again_are_no_longer_blamed() -> None:
+    found = explained(
+        [(50, "zap"), (50, "free_pages")],
+        [(300, "free_pages+"), (200, "zap"), *TIMER, *PREEMPT, *THREAD],
+        flags=((0, 1), (70, 0), (400, 1)),
+    )
+
+    assert [(s.cause, s.name, s.duration_ns) for s in found.stretches[:2]] == [
+        (Cause.INTERRUPTS_OFF, "free_pages", 300),
+        (Cause.DELIVERY, "zap", 200),
+    ]
+    assert "up to two turns of this are an artefact" in found.stretches[1].evidence[-1]
+
+
+def test_an_interrupt_is_named_by_where_most_of_it_went() -> None:
+    other: list[Step] = [
+        *ENTRY,
+        (30, "free_pages"),
+        (5, "do_irq+"),
+        (10, "handle_irq_event"),
+        (900, "usb_irq"),
+        (5, "do_irq+"),
+    ]
+    found = explained(
+        [(50, "user")], [*other, (2, "handle_exception+"), *TIMER, *PREEMPT, *THREAD]
+    )
+
+    first = found.stretches[0]
+    assert (first.cause, first.name, first.duration_ns) == (
+        Cause.EARLIER_INTERRUPT,
+        "usb_irq",
+        972,
+    )
 
 
 def test_another_task_that_runs_first() -> None:
@@ -225,6 +280,40 @@ def test_what_was_before_the_path_is_unknown_and_lowers_the_share() -> None:
 
     assert explanation.stretches[0].cause is Cause.UNKNOWN
     assert explanation.attributed_share == 195 / late
+
+
+def test_callers_from_before_the_path_are_known_from_their_ends() -> None:
+    path = section(
+        [(10, "_raw_spin_lock+"), (10, "zap"), (10, "free_pages+"), (10, "user")],
+        TABLE,
+        late=5,
+    )
+
+    names = [
+        [frame.name for frame in run.frame.chain()]
+        for run in runs_of(path, TABLE, arch="riscv64", cpu=0)
+    ]
+
+    below = ["free_pages", "(user space)"]
+    assert names == [
+        ["_raw_spin_lock", *below],
+        ["zap", "_raw_spin_lock", *below],
+        below,
+        below[1:],
+    ]
+
+
+def test_what_comes_behind_a_switch_called_nothing_before_it() -> None:
+    path = section(
+        [(10, "zap+"), (10, "__schedule"), (10, "__switch_to"), (10, "free_pages+")],
+        TABLE,
+        late=5,
+    )
+
+    last = runs_of(path, TABLE, arch="riscv64", cpu=0)
+
+    assert [frame.name for frame in last[0].frame.chain()] == ["zap"]
+    assert [frame.name for frame in last[-1].frame.chain()] == ["free_pages"]
 
 
 def test_firmware_is_a_call_and_its_caller_goes_on_afterwards() -> None:

@@ -20,6 +20,7 @@ from rtscope.cli import (
     audit,
     board,
     compare,
+    explain,
     kernel,
     kernelverify,
     report,
@@ -67,6 +68,7 @@ app.command("report")(_exits(report.report))
 app.command("compare")(_exits(compare.compare))
 app.command("tasks")(_exits(tasks.tasks))
 app.command("audit")(_exits(audit.audit))
+app.command("explain")(_exits(explain.explain))
 
 boards = typer.Typer(
     help="Virtual boards: list, build and move them; what they executed.",

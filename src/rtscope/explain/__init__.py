@@ -1,8 +1,12 @@
 """
 Who made a wake-up late, for how long, with evidence: a sum that closes.
 
-    model.py   an explanation: stretches from expiry to thread, each with its cause
-    calls.py   from executed blocks to calls, with the callers of each
-    names.py   what the functions of a kernel tell, per architecture
-    path.py    from the recorded path of a virtual board to an explanation
+    model.py     an explanation: stretches from expiry to thread, each with its cause
+    calls.py     from executed blocks to calls, with the callers of each
+    names.py     what the functions of a kernel tell, per architecture
+    way.py       the marks on the way: interrupt, callback, scheduler, switch
+    path.py      from the recorded path of a virtual board to an explanation
+    words.py     an explanation as a sentence, and its doubts
+    causes.py    causes over the worst wake-ups of a run, and of two kernels
+    perfetto.py  a trace of parts and calls for Perfetto
 """

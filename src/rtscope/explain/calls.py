@@ -7,7 +7,7 @@ the begin of another function (a tail call) looks like a call whose caller never
 back; the next return pops both.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,7 +62,7 @@ def runs_of(
     """Return what one CPU did in a section, in order."""
     at, names, starts, own = _blocks(section, symbols, arch=arch, cpu=cpu)
     runs: list[Run] = []
-    frame: Frame | None = None
+    frame = _callers_of_first(names, starts)
     begin, spent = 0, 0
     last_name, last_frame = None, None
     for i, name in enumerate(names):
@@ -76,6 +76,33 @@ def runs_of(
     if last_frame is not None:
         runs.append(Run(last_frame, begin, max(section.last, begin), spent))
     return runs
+
+
+def _callers_of_first(names: Sequence[str], starts: Sequence[bool]) -> Frame | None:
+    """
+    Return the first function with its callers, as far as it returned to them.
+
+    They were called before the path begins, and so are known from their ends only.
+    Nothing of it holds behind the first switch to another thread.
+    """
+    known: list[str] = []
+    frame: Frame | None = None
+    for name, is_start in zip(names, starts, strict=True):
+        if frame is not None and role_of(frame.name) is Role.SWITCH:
+            break
+        entered = _entered(frame, name, is_start=is_start)
+        is_called = is_start or (name == FIRMWARE and frame is not None)
+        if not is_called and not _is_in(frame, entered):
+            known.append(name)
+        frame = entered
+    stack: Frame | None = None
+    for name in reversed(known[:MAX_DEPTH]):
+        stack = Frame(name, stack, 1 if stack is None else 1 + stack.depth)
+    return stack
+
+
+def _is_in(frame: Frame | None, called: Frame) -> bool:
+    return frame is called or (frame is not None and called in frame.chain())
 
 
 def _entered(frame: Frame | None, name: str, *, is_start: bool) -> Frame:

@@ -28,7 +28,7 @@ class Part(StrEnum):
 
 
 TITLES: Mapping[Part, str] = {
-    Part.A: "interrupts off",
+    Part.A: "before the interrupt",
     Part.B: "interrupt handling",
     Part.C: "preemption off",
     Part.D: "scheduling",
@@ -90,11 +90,27 @@ class Stretch:
     confidence: Confidence = Confidence.SEEN
     inside: tuple[tuple[str, int], ...] = ()
     """Functions executed in it, and their own ns; most first."""
+    callers: tuple[str, ...] = ()
+    """The function all of it happened in and who called it, innermost first."""
+    meanwhile: tuple["Meanwhile", ...] = ()
+    """What the other CPUs did; told where this one waited for them."""
 
     @property
     def duration_ns(self) -> int:
         """How long it took."""
         return self.end_ns - self.begin_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Meanwhile:
+    """What another CPU did most during a stretch."""
+
+    cpu: int
+    name: str
+    share: float
+    """Of what that CPU executed in the stretch, 0 to 1."""
+    own_ns: int
+    """What it executed in the stretch, of all functions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,4 +200,6 @@ def _sum(a: Stretch, b: Stretch) -> Stretch:
         tuple(dict.fromkeys((*a.evidence, *b.evidence))),
         a.confidence,
         inside,
+        a.callers or b.callers,
+        (*a.meanwhile, *b.meanwhile),
     )

@@ -5,7 +5,7 @@ The path has every block that was executed from well before the expiry until the
 so that nothing is sampled, and nothing guessed but what names of functions mean.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -13,7 +13,15 @@ from itertools import groupby
 import numpy as np
 
 from rtscope.explain.calls import FIRMWARE, Run, common_frame, runs_of, spent_in
-from rtscope.explain.model import Cause, Confidence, Explanation, Part, Stretch, joined
+from rtscope.explain.model import (
+    Cause,
+    Confidence,
+    Explanation,
+    Meanwhile,
+    Part,
+    Stretch,
+    joined,
+)
 from rtscope.explain.names import Role, plain, role_of
 from rtscope.explain.way import THREAD, Context, Way, contexts_of, find_way
 from rtscope.symbols import SymbolTable
@@ -23,6 +31,13 @@ NAMES_KEPT = 5
 CHAIN_SHOWN = 6
 CONTENDED_INSTRUCTIONS = 100
 """More than any of the lock functions takes if the lock is free."""
+_ENTRY = frozenset({Role.INTERRUPT, Role.TRAP})
+_SOFTIRQ = frozenset({Role.SOFTIRQ})
+_HANDLING = frozenset({Role.OTHER, Role.TIMER, Role.SOFT_TIMER})
+DELIVERED_BETWEEN_TURNS = (
+    "interrupts were on: a virtual board looks at its timers between the turns of its "
+    "CPUs, so up to two turns of this are an artefact"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +53,24 @@ class _Masked:
 
 
 @dataclass(frozen=True, slots=True)
+class _Flags:
+    """Changes of the CPU's interrupt flag, in order."""
+
+    at: Sequence[int]
+    on: Sequence[bool]
+
+    def off_in(self, begin: int, end: int) -> int:
+        """Return how many instructions of the board passed with interrupts off."""
+        first = max(0, bisect_right(self.at, begin) - 1)
+        edges = [*self.at[first:], end]
+        return sum(
+            max(0, min(until, end) - max(since, begin))
+            for since, until, on in zip(edges, edges[1:], self.on[first:], strict=False)
+            if not on and since < end
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class _Scene:
     """What the judgement of a stretch needs."""
 
@@ -48,9 +81,12 @@ class _Scene:
     shift: int
     masked: "_Masked | None"
     """Interrupts that were off at the expiry."""
+    flags: "_Flags"
     section: Section
     symbols: SymbolTable
     arch: str
+    others: dict[int, list[Run]]
+    """What the other CPUs did; filled when it is first asked for."""
 
     def ns(self, count: int) -> int:
         """Return virtual time since the expiry of an instruction count."""
@@ -65,8 +101,21 @@ def explain_path(
     expiry = section.last - (section.latency_ns >> shift)
     contexts = contexts_of(runs)
     way = find_way(runs, contexts, expiry)
-    masked = _masked_by(section, runs, expiry)
-    scene = _Scene(runs, contexts, way, expiry, shift, masked, section, symbols, arch)
+    mine = (section.kinds == Kind.INTERRUPTS) & (section.cpus == section.cpu)
+    flags = _Flags(section.at[mine].tolist(), (section.values[mine] != 0).tolist())
+    scene = _Scene(
+        runs=runs,
+        contexts=contexts,
+        way=way,
+        expiry=expiry,
+        shift=shift,
+        masked=_masked_by(flags, runs, expiry),
+        flags=flags,
+        section=section,
+        symbols=symbols,
+        arch=arch,
+        others={},
+    )
     stretches = [*_unrecorded(scene), *_stretches(scene)]
     return Explanation(
         section.cpu,
@@ -184,7 +233,8 @@ def _is_of_timers(name: str) -> bool:
 def _delay_cause(scene: _Scene, run: Run) -> Cause:
     if _is_any(run, Role.IDLE):
         return Cause.IDLE_EXIT
-    if scene.masked is not None:
+    begin = max(run.begin, scene.expiry)
+    if 2 * scene.flags.off_in(begin, run.end) >= max(1, run.end - begin):
         return Cause.INTERRUPTS_OFF
     return Cause.DELIVERY
 
@@ -202,7 +252,8 @@ def _stretch(
 ) -> Stretch:
     own = sum(run.own for run in runs)
     spent = [(plain(name), n << scene.shift) for name, n in spent_in(runs)]
-    name, evidence = _name(scene, cause, context, runs)
+    name, chain = _name(cause, context, runs)
+    meanwhile = tuple(_meanwhile(scene, runs)) if cause is Cause.LOCK else ()
     return Stretch(
         part,
         scene.ns(runs[0].begin),
@@ -210,50 +261,62 @@ def _stretch(
         cause,
         name,
         own << scene.shift,
-        tuple(evidence),
+        tuple(_evidence(scene, cause, chain, runs)),
         Confidence.INFERRED if cause is Cause.DELIVERY else Confidence.SEEN,
         tuple(spent[:NAMES_KEPT]),
+        tuple(chain),
+        meanwhile,
     )
 
 
-def _name(
-    scene: _Scene, cause: Cause, context: Context, runs: list[Run]
-) -> tuple[str, list[str]]:
+def _name(cause: Cause, context: Context, runs: list[Run]) -> tuple[str, Sequence[str]]:
+    """Return the name of a stretch, and the calls that all of it happened in."""
     if cause in (Cause.EARLIER_INTERRUPT, Cause.OTHER_INTERRUPT):
-        return _handler(runs), []
+        return _handler(runs, _ENTRY), ()
     if cause is Cause.TIMER_CALLBACK:
-        return plain(_callback(runs[0]) or ""), []
+        return plain(_callback(runs[0]) or ""), ()
     if cause is Cause.TIMER_INTERRUPT:
-        return "hrtimer_interrupt", []
+        return "hrtimer_interrupt", ()
     if cause is Cause.SCHEDULER and context.frame is not None:
-        return plain(context.frame.name), []
+        return plain(context.frame.name), ()
     frame = common_frame(runs)
     chain = [plain(f.name) for f in frame.chain()] if frame else []
-    name = chain[0] if chain else plain(spent_in(runs)[0][0])
-    evidence = [_called(chain)] if len(chain) > 1 else []
+    if cause is Cause.SOFTIRQ and (not chain or role_of(chain[0]) is Role.SOFTIRQ):
+        chain.insert(0, _handler(runs, _SOFTIRQ))
+    return (chain[0] if chain else plain(spent_in(runs)[0][0])), chain
+
+
+def _evidence(
+    scene: _Scene, cause: Cause, chain: Sequence[str], runs: list[Run]
+) -> Iterator[str]:
+    if len(chain) > 1:
+        yield _called(chain)
     if cause is Cause.INTERRUPTS_OFF:
-        evidence += _masked_evidence(scene)
-    if cause is Cause.LOCK:
-        evidence += _meanwhile(scene, runs)
+        yield from _masked_evidence(scene)
+    if cause is Cause.DELIVERY:
+        yield DELIVERED_BETWEEN_TURNS
     if any(run.frame.name == FIRMWARE for run in runs):
-        evidence.append("the firmware ran (a call of SBI)")
-    return name, evidence
+        yield "the firmware ran (a call of SBI)"
 
 
-def _meanwhile(scene: _Scene, runs: list[Run]) -> Iterator[str]:
+def _meanwhile(scene: _Scene, runs: list[Run]) -> Iterator[Meanwhile]:
     """Tell what the other CPUs did: one of them holds the lock."""
     begin, end = runs[0].begin, runs[-1].end
     others = np.unique(scene.section.cpus[scene.section.kinds == Kind.BLOCK])
     for cpu in others.tolist():
         if cpu == scene.section.cpu:
             continue
-        theirs = runs_of(scene.section, scene.symbols, arch=scene.arch, cpu=cpu)
+        if cpu not in scene.others:
+            scene.others[cpu] = runs_of(
+                scene.section, scene.symbols, arch=scene.arch, cpu=cpu
+            )
+        theirs = scene.others[cpu]
         inside = [run for run in theirs if run.end > begin and run.begin < end]
         spent = spent_in(inside)
         total = sum(own for _, own in spent)
         if total:
             name, own = spent[0]
-            yield f"meanwhile CPU {cpu}: {plain(name)}, {100 * own // total} %"
+            yield Meanwhile(cpu, plain(name), own / total, total << scene.shift)
 
 
 def _called(chain: Sequence[str]) -> str:
@@ -261,20 +324,28 @@ def _called(chain: Sequence[str]) -> str:
     return f"callers: {shown}{' < …' if len(chain) > CHAIN_SHOWN else ''}"
 
 
-def _handler(runs: list[Run]) -> str:
-    """Name an interrupt by its handler: what the entry code leads to."""
+def _handler(runs: list[Run], entry: frozenset[Role]) -> str:
+    """Name an interrupt by its handler: where most went, behind the entry code."""
+    spent: dict[str, int] = {}
     for run in runs:
-        frames = list(run.frame.chain())[::-1]
-        roles = [role_of(frame.name) for frame in frames]
-        entry = next(
-            (i for i, r in enumerate(roles) if r in (Role.INTERRUPT, Role.TRAP)), None
-        )
-        if entry is None:
-            continue
-        for frame, role in zip(frames[entry:], roles[entry:], strict=True):
-            if role in (Role.OTHER, Role.TIMER, Role.SOFT_TIMER):
-                return plain(frame.name)
-    return plain(runs[0].frame.name)
+        name = _handled_in(run, entry)
+        if name is not None:
+            spent[name] = spent.get(name, 0) + run.own
+    if not spent:
+        return plain(runs[0].frame.name)
+    return max(spent, key=lambda name: spent[name])
+
+
+def _handled_in(run: Run, entry: frozenset[Role]) -> str | None:
+    """Return the function that the innermost entry led to."""
+    found = None
+    for frame in run.frame.chain():
+        role = role_of(frame.name)
+        if role in entry:
+            return found
+        if role in _HANDLING:
+            found = plain(frame.name)
+    return None
 
 
 def _masked_evidence(scene: _Scene) -> Iterator[str]:
@@ -292,12 +363,10 @@ def _masked_evidence(scene: _Scene) -> Iterator[str]:
         yield f"on again {scene.ns(masked.until)} ns after it ({where})"
 
 
-def _masked_by(section: Section, runs: Sequence[Run], expiry: int) -> _Masked | None:
+def _masked_by(flags: _Flags, runs: Sequence[Run], expiry: int) -> _Masked | None:
     """Return who had switched interrupts off at the expiry; None if they were on."""
-    mine = (section.kinds == Kind.INTERRUPTS) & (section.cpus == section.cpu)
-    at, values = section.at[mine], section.values[mine]
-    before = int(np.searchsorted(at, expiry, side="right")) - 1
-    if before < 0 or values[before] != 0 or not runs:
+    before = bisect_right(flags.at, expiry) - 1
+    if before < 0 or flags.on[before] or not runs:
         return None
     begins = [run.begin for run in runs]
 
@@ -305,10 +374,10 @@ def _masked_by(section: Section, runs: Sequence[Run], expiry: int) -> _Masked | 
         # A change is told at the block behind the one that made it.
         return runs[max(0, bisect_left(begins, count) - 1)]
 
-    until = int(at[before + 1]) if before + 1 < len(at) else None
+    until = flags.at[before + 1] if before + 1 < len(flags.at) else None
     return _Masked(
-        since=int(at[before]),
-        off=run_before(int(at[before])) if before > 0 else None,
+        since=flags.at[before],
+        off=run_before(flags.at[before]) if before > 0 else None,
         until=until,
         on=None if until is None else run_before(until),
     )

@@ -32,6 +32,16 @@ THREAD = Context(Role.OTHER, None)
 
 
 @dataclass(frozen=True, slots=True)
+class _Marks:
+    """What only the whole path tells of a call."""
+
+    traps: set[Frame]
+    """Entries of traps that turned out to be interrupts."""
+    idle: set[Frame]
+    """Calls of preempt_schedule that came back at once: preemption was off."""
+
+
+@dataclass(frozen=True, slots=True)
 class Way:
     """Indices into the runs of the CPU; None for what was not seen."""
 
@@ -51,9 +61,9 @@ class Way:
 
 def contexts_of(runs: Sequence[Run]) -> list[Context]:
     """Return what each run belongs to."""
-    traps = _interrupting_traps(runs)
+    marks = _Marks(_interrupting_traps(runs), _idle_preemptions(runs))
     known: dict[Frame, Context] = {}
-    return [_context(run.frame, traps, known) for run in runs]
+    return [_context(run.frame, marks, known) for run in runs]
 
 
 def find_way(runs: Sequence[Run], contexts: Sequence[Context], expiry: int) -> Way:
@@ -90,31 +100,43 @@ def _interrupting_traps(runs: Sequence[Run]) -> set[Frame]:
     }
 
 
-def _context(frame: Frame, traps: set[Frame], known: dict[Frame, Context]) -> Context:
+def _idle_preemptions(runs: Sequence[Run]) -> set[Frame]:
+    found: set[Frame] = set()
+    scheduling: set[Frame] = set()
+    for run in runs:
+        role = role_of(run.frame.name)
+        if role is Role.PREEMPT:
+            found.add(run.frame)
+        elif role in (Role.SCHEDULE, Role.SWITCH):
+            scheduling.update(run.frame.chain())
+    return found - scheduling
+
+
+def _context(frame: Frame, marks: _Marks, known: dict[Frame, Context]) -> Context:
     if frame in known:
         return known[frame]
     role = role_of(frame.name)
-    if frame in traps:
+    if frame in marks.traps:
         found = Context(Role.INTERRUPT, frame)
-    elif role is Role.INTERRUPT and frame.caller in traps:
-        found = Context(Role.INTERRUPT, frame.caller)
-    elif role in _INNERMOST:
+    elif role is Role.INTERRUPT and frame.caller and frame.caller in marks.traps:
+        found = _context(frame.caller, marks, known)
+    elif role in _INNERMOST and frame not in marks.idle:
         found = Context(Role.SCHEDULE if role in _SCHEDULING else role, frame)
     elif frame.caller is None:
         found = THREAD
     else:
-        found = _context(frame.caller, traps, known)
+        found = _context(frame.caller, marks, known)
     if found.role is Role.SCHEDULE and frame.caller is not None:
-        found = _outermost_call(found, frame, traps, known)
+        found = _outermost_call(found, frame, marks, known)
     known[frame] = found
     return found
 
 
 def _outermost_call(
-    found: Context, frame: Frame, traps: set[Frame], known: dict[Frame, Context]
+    found: Context, frame: Frame, marks: _Marks, known: dict[Frame, Context]
 ) -> Context:
     """Let __schedule belong to the preempt_schedule that called it."""
-    above = _context(frame.caller, traps, known) if frame.caller else THREAD
+    above = _context(frame.caller, marks, known) if frame.caller else THREAD
     return above if above.role is Role.SCHEDULE else found
 
 

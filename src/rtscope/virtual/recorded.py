@@ -8,7 +8,7 @@ from rtscope.errors import RtscopeError, UsageError
 from rtscope.record import RunRecord
 from rtscope.resultdir import RECORD, ResultDir, read_record
 from rtscope.symbols import NO_SYMBOLS, SymbolTable
-from rtscope.trace import Trace
+from rtscope.trace import Section, Trace, with_windows
 from rtscope.virtual.replay import prepared_again, virtual_of
 from rtscope.virtual.stream import AGAIN, note_of, read_stream
 from rtscope.virtual.symbols import find_symbols, read_symbols
@@ -40,10 +40,23 @@ def open_recorded(path: Path, run_id: str | None = None) -> Recorded:
         found = [one for one in found if one.record.run.id == run_id]
         if not found:
             raise UsageError(f"{path}: no run {run_id!r}; runs: {', '.join(names)}")
+    return max(_virtual(found), key=lambda one: one.max_ns)
+
+
+def every_recorded(path: Path) -> list[Recorded]:
+    """
+    Return all runs of virtual boards that open_recorded chooses from, by their ids.
+
+    Raises UsageError where there is none.
+    """
+    return _virtual([Recorded(read_record(f), f.parent) for f in _files(path)])
+
+
+def _virtual(found: list[Recorded]) -> list[Recorded]:
     virtual = [one for one in found if "virtual" in one.record.extra]
     if not virtual:
         virtual_of(found[0].record)  # says why
-    return max(virtual, key=lambda one: one.max_ns)
+    return virtual
 
 
 def _files(path: Path) -> list[Path]:
@@ -62,6 +75,36 @@ def stream_of(recorded: Recorded) -> Trace:
     name = recorded.record.run.id
     note = note_of(virtual_of(recorded.record), name=name)
     return read_stream(recorded.directory / note.file, sha256=note.sha256)
+
+
+def paths_of(recorded: Recorded) -> tuple[Trace, tuple[Section, ...]]:
+    """
+    Return the worst paths, worst first, as whole as they are recorded.
+
+    What the run itself cut or left out is taken from a second pass, where there was
+    one. Raises as `stream_of` does if neither recorded any.
+    """
+    again = second_stream_of(recorded)
+    try:
+        first = stream_of(recorded)
+    except UsageError:
+        if not again.is_file():
+            raise
+        first = read_stream(again, sha256=None)
+    worst = with_windows(first)
+    if not again.is_file() or not any(s.cut or s.left_out for s in worst):
+        return first, worst
+    fuller = {
+        _wakeup(section): section
+        for section in with_windows(read_stream(again, sha256=None))
+        if not (section.cut or section.left_out)
+    }
+    return first, tuple(fuller.get(_wakeup(section), section) for section in worst)
+
+
+def _wakeup(section: Section) -> tuple[int, int, int, int]:
+    """Return what makes it the same wake-up in another pass of the same run."""
+    return section.cpu, section.sequence, section.latency_ns, section.last
 
 
 def second_stream_of(recorded: Recorded) -> Path:

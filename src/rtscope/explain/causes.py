@@ -1,0 +1,176 @@
+"""
+Causes over a whole run: what made its worst wake-ups late, and how two kernels differ.
+
+Pure. The K worst wake-ups are not the run: a cause that is missing here may have made
+others late, only never as late.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rtscope.explain.model import INHERENT, Cause, Explanation, Stretch
+from rtscope.units import format_us
+
+_TOLD = 3
+_OF_A_LOCK = 2
+"""A lock's function says little without who called it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CauseSum:
+    """One cause over the worst wake-ups of a run."""
+
+    cause: Cause
+    name: str
+    """Of the function; empty where there is no choice of them."""
+    wakeups: int
+    """In how many of them it occurs."""
+    blamed: int
+    """Of how many it is the culprit."""
+    sum_ns: int
+    """In all of them together."""
+    worst_ns: int
+    """In the one that it took longest in."""
+
+    @property
+    def key(self) -> tuple[Cause, str]:
+        """What makes it the same cause in another run."""
+        return self.cause, self.name
+
+    @property
+    def title(self) -> str:
+        """The cause with its function, if there is one."""
+        return f"{self.cause} in {self.name}" if self.name else str(self.cause)
+
+
+@dataclass(frozen=True, slots=True)
+class Causes:
+    """The causes of one load on one kernel."""
+
+    load: str
+    kernel: str
+    wakeups: int
+    """How many of the worst were explained."""
+    worst_ns: int
+    attributed_share: float
+    """The least of them, 0 to 1."""
+    sums: tuple[CauseSum, ...]
+    """Most blamed first, then by their sum."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Causes that are blamed on one of two kernels only, under the same load."""
+
+    first: Causes
+    second: Causes
+    gone: tuple[CauseSum, ...]
+    new: tuple[CauseSum, ...]
+    common: tuple[tuple[CauseSum, CauseSum], ...]
+
+
+def named_cause(stretch: Stretch) -> tuple[Cause, str]:
+    """Return what a stretch is counted under."""
+    if stretch.cause in INHERENT:
+        return stretch.cause, ""  # where it is differs, and says nothing
+    if stretch.cause is Cause.LOCK and len(stretch.callers) > 1:
+        return stretch.cause, " < ".join(stretch.callers[:_OF_A_LOCK])
+    return stretch.cause, stretch.name
+
+
+def causes_of(explanations: Sequence[Explanation], *, load: str, kernel: str) -> Causes:
+    """Sum up the causes of a run's worst wake-ups, or of those of its repetitions."""
+    found: dict[tuple[Cause, str], list[int]] = {}
+    blamed: dict[tuple[Cause, str], int] = {}
+    for explanation in explanations:
+        for key, ns in _sums(explanation.stretches).items():
+            found.setdefault(key, []).append(ns)
+        culprit = explanation.culprit
+        if culprit is not None:
+            key = named_cause(culprit)
+            blamed[key] = blamed.get(key, 0) + 1
+    sums = [
+        CauseSum(*key, len(ns), blamed.get(key, 0), sum(ns), max(ns))
+        for key, ns in found.items()
+    ]
+    return Causes(
+        load=load,
+        kernel=kernel,
+        wakeups=len(explanations),
+        worst_ns=max((e.latency_ns for e in explanations), default=0),
+        attributed_share=min((e.attributed_share for e in explanations), default=0.0),
+        sums=tuple(sorted(sums, key=lambda s: (-s.blamed, -s.sum_ns, s.name))),
+    )
+
+
+def differences(causes: Sequence[Causes]) -> tuple[Difference, ...]:
+    """Set the first two kernels of each load beside each other."""
+    found = []
+    for load in dict.fromkeys(one.load for one in causes):
+        of_load = [one for one in causes if one.load == load]
+        if len(of_load) > 1:
+            found.append(difference(of_load[0], of_load[1]))
+    return tuple(found)
+
+
+def difference(first: Causes, second: Causes) -> Difference:
+    """Tell which blamed causes of two kernels disappear and appear."""
+    ours = {s.key: s for s in first.sums if s.blamed}
+    theirs = {s.key: s for s in second.sums if s.blamed}
+    return Difference(
+        first,
+        second,
+        gone=tuple(s for key, s in ours.items() if key not in theirs),
+        new=tuple(s for key, s in theirs.items() if key not in ours),
+        common=tuple((s, theirs[key]) for key, s in ours.items() if key in theirs),
+    )
+
+
+def paragraph(difference: Difference, *, virtual: str = "") -> str:
+    """Say how the causes of two kernels differ; times are microseconds."""
+    first, second = difference.first, difference.second
+    said = [
+        f"Under {first.load}, the worst wake-up was {format_us(first.worst_ns)} "
+        f"{virtual}µs late with {first.kernel} ({first.wakeups} explained) and "
+        f"{format_us(second.worst_ns)} with {second.kernel} ({second.wakeups})."
+    ]
+    if difference.gone:
+        said.append(f"Blamed with {first.kernel} only: {_listed(difference.gone)}.")
+    if difference.new:
+        said.append(f"Blamed with {second.kernel} only: {_listed(difference.new)}.")
+    if difference.common:
+        said.append(f"Blamed with both: {_both(difference.common)}.")
+    return " ".join(said)
+
+
+def _sums(stretches: Iterable[Stretch]) -> dict[tuple[Cause, str], int]:
+    sums: dict[tuple[Cause, str], int] = {}
+    for stretch in stretches:
+        key = named_cause(stretch)
+        sums[key] = sums.get(key, 0) + stretch.duration_ns
+    return sums
+
+
+def _listed(sums: Sequence[CauseSum]) -> str:
+    told = [
+        f"{s.title} ({_times(s.blamed)}, at worst {format_us(s.worst_ns)})"
+        for s in sums[:_TOLD]
+    ]
+    return ", ".join(told) + _more(len(sums))
+
+
+def _both(common: Sequence[tuple[CauseSum, CauseSum]]) -> str:
+    told = [
+        f"{a.title} ({_times(a.blamed)} and {_times(b.blamed)}, at worst "
+        f"{format_us(a.worst_ns)} and {format_us(b.worst_ns)})"
+        for a, b in common[:_TOLD]
+    ]
+    return ", ".join(told) + _more(len(common))
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
+
+
+def _more(number: int) -> str:
+    return f" and {number - _TOLD} more" if number > _TOLD else ""

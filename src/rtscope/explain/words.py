@@ -1,0 +1,173 @@
+"""
+An explanation in words: one sentence, and what casts doubt on it. Pure.
+
+Names of functions come from a kernel that may be anybody's: who prints these texts
+makes them harmless first.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rtscope.explain.model import Cause, Explanation, Stretch
+from rtscope.units import format_us
+
+MAIN_SHARE = 0.1
+"""A stretch of at least this share of the latency is told in the sentence."""
+MAIN_STRETCHES = 3
+CALLERS_TOLD = 3
+TOLD_OF_ANOTHER = 0.5
+"""A CPU that was as much in one function may hold the lock there."""
+RESIDUAL_CAVEAT = 0.05
+"""More of the latency without a cause than this casts doubt on the explanation."""
+
+_CLAUSES: Mapping[Cause, str] = {
+    Cause.INTERRUPTS_OFF: "interrupts were off in {where}",
+    Cause.EARLIER_INTERRUPT: "an earlier interrupt was in {where}",
+    Cause.IDLE_EXIT: "it left idle in {where}",
+    Cause.DELIVERY: "no interrupt came, though they were on, while it was in {where}",
+    Cause.TIMER_INTERRUPT: "it was in the timer's own interrupt",
+    Cause.OTHER_INTERRUPT: "another interrupt was in {where}",
+    Cause.TIMER_CALLBACK: "another timer's callback was in {where}",
+    Cause.SOFTIRQ: "a softirq was in {where}",
+    Cause.PREEMPTION_OFF: "preemption was off in {where}",
+    Cause.LOCK: "it waited for a lock in {where}",
+    Cause.SCHEDULER: "it was in the scheduler",
+    Cause.OTHER_TASK: "another task ran in {where}",
+    Cause.PAGE_FAULT: "a page fault was in {where}",
+    Cause.RETURN: "it was on the way back to the thread in {where}",
+    Cause.LATE_TIMER: "the timer waited for its softirq in {where}",
+    Cause.HARDWARE: "hardware or a hypervisor took it",
+    Cause.UNKNOWN: "nothing is known ({where})",
+}
+
+
+def sentence(explanation: Explanation, *, virtual: str = "") -> str:
+    """
+    Say in one sentence what made a wake-up late; its times are microseconds.
+
+    `virtual` stands before the unit of a time that is no board's: "virtual ".
+    """
+    main = main_stretches(explanation)
+    head = (
+        f"CPU {explanation.cpu} woke {format_us(explanation.latency_ns)} {virtual}µs "
+        "late"
+    )
+    if not main:
+        return f"{head}, and nothing is known of why."
+    told = [_told(stretch, first=stretch is _first_waiting(main)) for stretch in main]
+    rest = explanation.latency_ns - sum(s.duration_ns for s in main)
+    end = f"; {_rest(explanation, main, rest)}" if rest > 0 else ""
+    return f"{head}: {', then '.join(told)}{end}."
+
+
+def main_stretches(explanation: Explanation) -> tuple[Stretch, ...]:
+    """Return the longest stretches in their order, and the culprit in any case."""
+    culprit = explanation.culprit
+    by_length = sorted(explanation.stretches, key=lambda s: -s.duration_ns)
+    least = MAIN_SHARE * explanation.latency_ns
+    chosen = [s for s in by_length[:MAIN_STRETCHES] if s.duration_ns >= least]
+    if culprit is not None and culprit not in chosen:
+        chosen = [*chosen[: MAIN_STRETCHES - 1], culprit]
+    return tuple(sorted(chosen, key=lambda s: s.begin_ns))
+
+
+def where(stretch: Stretch) -> str:
+    """Write the function of a stretch with its next callers: `a < b < c`."""
+    shown = " < ".join(stretch.callers[:CALLERS_TOLD]) or stretch.name
+    return f"{shown} < …" if len(stretch.callers) > CALLERS_TOLD else shown
+
+
+def evidence(stretch: Stretch) -> tuple[str, ...]:
+    """Return all that shows the cause of a stretch, a line for each."""
+    return (*stretch.evidence, *_meanwhile_lines(stretch), *_inside_lines(stretch))
+
+
+def doubts(explanation: Explanation) -> tuple[str, ...]:
+    """Return what limits an explanation: a residual, a cut path, a wrong policy."""
+    return (*_of_the_sum(explanation), *explanation.notes)
+
+
+def share(part_ns: int, whole_ns: int) -> str:
+    """Write a share in percent."""
+    return f"{100 * part_ns / whole_ns:.1f} %" if whole_ns > 0 else "0.0 %"
+
+
+def _told(stretch: Stretch, *, first: bool) -> str:
+    clause = _CLAUSES[stretch.cause].format(where=where(stretch))
+    aside = "; ".join((*_turns(stretch, first=first), *_busiest(stretch)))
+    text = f"for {format_us(stretch.duration_ns)} {clause}"
+    return f"{text} ({aside})" if aside else text
+
+
+def _first_waiting(main: Sequence[Stretch]) -> Stretch | None:
+    return next((s for s in main if _is_waiting(s)), None)
+
+
+def _is_waiting(stretch: Stretch) -> bool:
+    """Tell whether a fifth or more of it were turns of other CPUs."""
+    own_ns = stretch.own_ns
+    return own_ns is not None and 5 * own_ns <= 4 * stretch.duration_ns
+
+
+def _turns(stretch: Stretch, *, first: bool) -> Iterator[str]:
+    if _is_waiting(stretch):
+        executing = f"executing {format_us(stretch.own_ns)} of it"
+        yield f"{executing}, the rest were turns of other CPUs" if first else executing
+
+
+def _busiest(stretch: Stretch) -> Iterator[str]:
+    if stretch.cause is not Cause.LOCK or not stretch.meanwhile:
+        return
+    other = max(stretch.meanwhile, key=lambda m: m.share)
+    if other.share >= TOLD_OF_ANOTHER:
+        yield (
+            f"meanwhile CPU {other.cpu} spent {100 * other.share:.0f} % of its own "
+            f"time in {other.name}"
+        )
+
+
+def _rest(explanation: Explanation, main: Sequence[Stretch], rest_ns: int) -> str:
+    """Tell what the others were, most first."""
+    spent: dict[str, int] = {}
+    for stretch in explanation.stretches:
+        if stretch not in main:
+            cause = str(stretch.cause)
+            spent[cause] = spent.get(cause, 0) + stretch.duration_ns
+    if explanation.residual_ns > 0:
+        spent["unknown"] = spent.get("unknown", 0) + explanation.residual_ns
+    named = sorted(spent.items(), key=lambda row: -row[1])
+    parts = [f"{cause} {format_us(ns)}" for cause, ns in named[:3]]
+    more = " and less" if len(named) > 3 else ""
+    return f"the other {format_us(rest_ns)} are {', '.join(parts)}{more}"
+
+
+def _meanwhile_lines(stretch: Stretch) -> Iterator[str]:
+    for other in stretch.meanwhile:
+        yield (
+            f"meanwhile CPU {other.cpu} executed {format_us(other.own_ns)} µs, "
+            f"{100 * other.share:.0f} % of it in {other.name}"
+        )
+
+
+def _inside_lines(stretch: Stretch) -> Iterator[str]:
+    if stretch.own_ns and len(stretch.inside) > 1:
+        named = ", ".join(
+            f"{name} {share(ns, stretch.own_ns)}" for name, ns in stretch.inside[:3]
+        )
+        yield f"executed most: {named}"
+
+
+def _of_the_sum(explanation: Explanation) -> Iterator[str]:
+    latency, residual = explanation.latency_ns, explanation.residual_ns
+    if abs(residual) > RESIDUAL_CAVEAT * latency:
+        yield (
+            f"{share(residual, latency)} of the latency lie in no part: the "
+            "explanation may miss the cause"
+        )
+    unknown = sum(
+        s.duration_ns for s in explanation.stretches if s.cause is Cause.UNKNOWN
+    )
+    if unknown > RESIDUAL_CAVEAT * latency:
+        yield (
+            f"{share(unknown, latency)} of the latency were not recorded: the cause "
+            "may lie there"
+        )

@@ -1,0 +1,74 @@
+"""Explained wake-ups as one self-contained HTML page, in the style of the report."""
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from rtscope import __version__
+from rtscope.explain.causes import differences, paragraph
+from rtscope.explain.model import Explanation
+from rtscope.explain.words import share
+from rtscope.report.escape import printable
+from rtscope.report.explanations import (
+    VIRTUAL,
+    ExplainedRun,
+    doubts_of,
+    evidence_of,
+    merged_causes,
+    parts_of,
+    sentence_of,
+    where_of,
+)
+from rtscope.report.html import environment, style_sheet
+from rtscope.report.waypicture import colour_of, way_picture
+from rtscope.report.words import NOTHING, enumeration
+
+_STYLE = Markup(
+    ".key2 { background: var(--c2); } .key3 { background: var(--c3); }\n"
+    ".key4 { background: var(--c4); } .key6 { background: var(--c6); }\n"
+    ".way { max-width: 46rem; }\n"
+    "th.cause { white-space: normal; overflow-wrap: anywhere; min-width: 11rem; }\n"
+    "tr.culprit td, tr.culprit th { font-weight: 700; }\n"
+    "ul.evidence { font-size: .9rem; color: var(--muted); }\n"
+    "td.wrap { font-size: .82rem; }\n"
+)
+
+
+def render_explanations(runs: Sequence[ExplainedRun], *, worst: int) -> str:
+    """Return the page with `worst` wake-ups of each run; same runs, same bytes."""
+    causes = merged_causes(runs)
+    boards = enumeration(list(dict.fromkeys(run.board for run in runs)))
+    return (
+        environment()
+        .get_template("explain.html")
+        .render(
+            title="Why the worst wake-ups were late",
+            css=style_sheet() + _STYLE,
+            board=boards,
+            runs=runs,
+            worst=worst,
+            causes=causes,
+            differences=[
+                printable(paragraph(one, virtual=VIRTUAL))
+                for one in differences(causes)
+            ],
+            parts=parts_of,
+            share=share,
+            sentence=sentence_of,
+            doubts=doubts_of,
+            evidence=evidence_of,
+            where=where_of,
+            colour=colour_of,
+            printable=printable,
+            picture=_picture,
+            nothing=NOTHING,
+            made_by=f"rtscope {__version__}",
+        )
+    )
+
+
+def _picture(explanation: Explanation, name: str) -> Markup:
+    # All text in it is ours or escaped there.
+    return Markup(
+        way_picture(explanation, name=name, description=sentence_of(explanation))
+    )

@@ -1,0 +1,82 @@
+"""Explained wake-ups as printed, to the character, on 80 and on 100 columns."""
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from fakes.measurements import on_board, record, thread
+from fakes.paths import Step, section, symbols
+from rtscope.explain.model import Explanation
+from rtscope.explain.path import explain_path
+from rtscope.report.explainpage import render_explanations
+from rtscope.report.explaintext import print_explanations
+from rtscope.report.explanations import ExplainedRun, explained_run
+
+KEPT = Path(__file__).parent / "explain"
+
+TABLE = symbols(
+    *("handle_exception", "do_irq", "hrtimer_interrupt", "__hrtimer_run_queues"),
+    *("hrtimer_wakeup", "preempt_schedule_irq", "__schedule", "__switch_to"),
+    *("__rmqueue_pcplist", "_raw_spin_lock_irqsave", "do_nanosleep", "a_<b>&\x1b[1m"),
+)
+TO_THREAD: list[Step] = [
+    *((100, "handle_exception"), (100, "do_irq"), (900, "hrtimer_interrupt")),
+    *((700, "__hrtimer_run_queues"), (1300, "hrtimer_wakeup"), (200, "do_irq+")),
+    *((100, "preempt_schedule_irq"), (1400, "__schedule"), (200, "__switch_to")),
+    *((300, "__schedule+"), (800, "do_nanosleep+"), (100, "user")),
+]
+LOCKED: list[Step] = [
+    (50_000, "_raw_spin_lock_irqsave"),
+    (400_000, "__rmqueue_pcplist", 1),
+    (60_000, "_raw_spin_lock_irqsave+"),
+    (30_000, "__rmqueue_pcplist+"),
+    (90_000, "__rmqueue_pcplist", 1),
+]
+
+
+def explained(way: list[Step], *, off: bool) -> Explanation:
+    steps: list[Step] = [(50, "__rmqueue_pcplist"), *way, *TO_THREAD]
+    late = sum(step[0] for step in steps[1:])
+    found = section(steps, TABLE, late=late, flags=((0, 1), (20, 0 if off else 1)))
+    return explain_path(found, TABLE, arch="riscv64", shift=0)
+
+
+def run(load: str, kernel: str, *found: Explanation) -> ExplainedRun:
+    kept = on_board(record([thread([1_000])], load=load, kernel=kernel))
+    return explained_run(kept, found)
+
+
+def runs() -> list[ExplainedRun]:
+    hidden: list[Step] = [(9_000, "a_<b>&\x1b[1m")]
+    return [
+        run("memory", "plain", explained(LOCKED, off=True), explained([], off=False)),
+        run("memory", "rt", explained(hidden, off=False)),
+    ]
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_the_text_is_as_before(width: int, rewrite: bool) -> None:
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    with console.capture() as captured:
+        print_explanations(runs(), console, worst=1)
+    text = captured.get()
+    expected = KEPT / f"{width}.txt"
+    if rewrite:
+        KEPT.mkdir(exist_ok=True)
+        expected.write_text(text)
+
+    assert text == expected.read_text()
+    assert max(map(len, text.splitlines())) <= width
+    assert "\x1b" not in text
+
+
+def test_the_page_is_the_same_each_time_and_escapes_names_of_functions() -> None:
+    page = render_explanations(runs(), worst=1)
+
+    assert page == render_explanations(runs(), worst=1)
+    assert page.count("<svg") == 2
+    assert "a_&lt;b&gt;&amp;\\x1b[1m" in page
+    assert "<b>" not in page
+    assert "\x1b" not in page

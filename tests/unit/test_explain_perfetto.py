@@ -1,0 +1,141 @@
+"""The trace for Perfetto, read back by hand and, where it is there, by its schema."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from fakes.paths import Step, section, symbols
+from rtscope.explain.path import explain_path
+from rtscope.explain.perfetto import Recording, perfetto_trace
+
+TABLE = symbols("zap", "free_pages", "do_irq", "hrtimer_interrupt")
+STEPS: list[Step] = [
+    (100, "zap"),
+    (200, "free_pages"),
+    (300, "zap", 1),
+    (50, "zap+"),
+    (50, "free_pages"),
+]
+
+
+def recording(steps: Sequence[Step] = STEPS, *, late: int = 800) -> Recording:
+    shift = 1
+    found = section(steps, TABLE, late=late, flags=((0, 0),))
+    return Recording(
+        title="001-memory, worst wake-up 1",
+        section=found,
+        explanation=explain_path(found, TABLE, arch="riscv64", shift=shift),
+        symbols=TABLE,
+        arch="riscv64",
+        shift=shift,
+    )
+
+
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    value, bits = 0, 0
+    while True:
+        value |= (data[at] & 0x7F) << bits
+        at, bits = at + 1, bits + 7
+        if not data[at - 1] & 0x80:
+            return value, at
+
+
+def fields(data: bytes) -> dict[int, Any]:
+    """Read a message whose fields come once each, as protobuf writes them."""
+    found: dict[int, Any] = {}
+    at = 0
+    while at < len(data):
+        key, at = varint(data, at)
+        value, at = varint(data, at)
+        if key & 7 == 2:
+            found[key >> 3], at = data[at : at + value], at + value
+        else:
+            found[key >> 3] = value
+    return found
+
+
+def packets(data: bytes) -> list[dict[int, Any]]:
+    found, at = [], 0
+    while at < len(data):
+        assert data[at] == 0x0A
+        length, at = varint(data, at + 1)
+        found.append(fields(data[at : at + length]))
+        at += length
+    return found
+
+
+def slices(data: bytes, track: int) -> list[tuple[int, int, str]]:
+    """Return begin, end and name of the slices of a track, in the order of begins."""
+    found: list[tuple[int, int, str]] = []
+    stack: list[tuple[int, int, str]] = []
+    for packet in packets(data):
+        event = fields(packet[11]) if 11 in packet else {}
+        if event.get(11) != track or event[9] == 3:
+            continue
+        if event[9] == 1:
+            stack.append((len(found), packet[8], event[23].decode()))
+            found.append((0, 0, ""))
+        else:
+            at, begin, name = stack.pop()
+            found[at] = (begin, packet[8], name)
+    assert not stack
+    return found
+
+
+def test_calls_are_nested_slices_at_virtual_time_on_the_track_of_their_cpu() -> None:
+    data = perfetto_trace([recording()])
+
+    assert slices(data, 3) == [
+        (0, 1400, "zap"),
+        (200, 1200, "free_pages"),
+        (1300, 1400, "free_pages"),
+    ]
+    assert slices(data, 4) == [(600, 1400, "zap")]
+
+
+def test_callers_from_before_the_path_are_slices_from_its_begin_on() -> None:
+    data = perfetto_trace([recording([(10, "free_pages+"), (10, "zap+")], late=4)])
+
+    assert slices(data, 3) == [(0, 40, "zap"), (0, 20, "free_pages")]
+
+
+def test_tracks_have_names_and_belong_to_their_wake_up() -> None:
+    tracks = [fields(p[60]) for p in packets(perfetto_trace([recording()])) if 60 in p]
+
+    assert [(t[1], t[2].decode(), t.get(5)) for t in tracks] == [
+        (1, "001-memory, worst wake-up 1", None),
+        (2, "parts and causes", 1),
+        (3, "CPU 0", 1),
+        (4, "CPU 1", 1),
+    ]
+
+
+def test_parts_cover_the_latency_from_the_expiry_on() -> None:
+    found = slices(perfetto_trace([recording()]), 2)
+
+    assert found[0][0] == 2 * 700 - 800
+    assert max(end for _, end, _ in found) == 2 * 700
+    assert found[0][2] == "A before the interrupt"
+
+
+def test_two_wake_ups_have_tracks_of_their_own() -> None:
+    data = perfetto_trace([recording(), recording()])
+    uuids = [fields(p[60])[1] for p in packets(data) if 60 in p]
+
+    assert uuids == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+def test_perfettos_own_schema_reads_every_packet() -> None:
+    schema = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+    unknown = pytest.importorskip("google.protobuf.unknown_fields")
+    trace = schema.Trace()
+    trace.ParseFromString(perfetto_trace([recording()]))
+
+    events = [p.track_event for p in trace.packet if p.HasField("track_event")]
+    begins = [e for e in events if e.type == schema.TrackEvent.TYPE_SLICE_BEGIN]
+    ends = [e for e in events if e.type == schema.TrackEvent.TYPE_SLICE_END]
+    assert len(begins) == len(ends)
+    assert {e.name for e in begins} >= {"zap", "free_pages"}
+    messages = [*trace.packet, *events]
+    assert not any(len(unknown.UnknownFieldSet(m)) for m in messages)

@@ -1,0 +1,167 @@
+"""An explanation in words: the sentence, the doubts, and causes over a whole run."""
+
+from dataclasses import replace
+
+from rtscope.explain.causes import causes_of, difference, differences, paragraph
+from rtscope.explain.model import Cause, Explanation, Meanwhile, Part, Stretch
+from rtscope.explain.words import doubts, evidence, sentence, where
+
+
+def stretch(part: Part, begin_ns: int, end_ns: int, cause: Cause, name: str) -> Stretch:
+    return Stretch(part, begin_ns, end_ns, cause, name, own_ns=end_ns - begin_ns)
+
+
+LOCK = replace(
+    stretch(Part.A, 0, 1_934_568, Cause.LOCK, "_raw_spin_lock_irqsave"),
+    own_ns=457_474,
+    callers=("_raw_spin_lock_irqsave", "get_page", "handle_fault", "do_fault"),
+    meanwhile=(
+        Meanwhile(0, "memset", 0.12, 450_000),
+        Meanwhile(2, "__rmqueue_pcplist", 0.81, 520_000),
+    ),
+)
+MASKED = stretch(
+    Part.A, 1_934_568, 3_255_480, Cause.INTERRUPTS_OFF, "__rmqueue_pcplist"
+)
+TIMER = stretch(
+    Part.B, 3_255_480, 3_277_872, Cause.TIMER_INTERRUPT, "hrtimer_interrupt"
+)
+SCHEDULER = stretch(Part.D, 3_277_872, 3_294_087, Cause.SCHEDULER, "__schedule")
+LATE = Explanation(1, 43, 3_294_087, (LOCK, MASKED, TIMER, SCHEDULER))
+
+
+def lock_only(latency_ns: int, *, kernel_function: str = "get_page") -> Explanation:
+    lock = replace(
+        LOCK,
+        end_ns=latency_ns,
+        callers=("_raw_spin_lock_irqsave", kernel_function),
+    )
+    return Explanation(0, 1, latency_ns, (lock,))
+
+
+def test_the_sentence_tells_the_longest_stretches_in_their_order() -> None:
+    assert sentence(LATE, virtual="virtual ") == (
+        "CPU 1 woke 3,294 virtual µs late: for 1,935 it waited for a lock in "
+        "_raw_spin_lock_irqsave < get_page < handle_fault < … (executing 457 of it, "
+        "the rest were turns of other CPUs; meanwhile CPU 2 spent 81 % of its own time "
+        "in __rmqueue_pcplist), then for 1,321 interrupts were off in "
+        "__rmqueue_pcplist; the other 38.6 are the timer interrupt 22.4, the "
+        "scheduler 16.2."
+    )
+
+
+def test_a_cpu_that_did_many_things_is_not_told_of_as_the_locks_holder() -> None:
+    busy = replace(LOCK, meanwhile=(Meanwhile(0, "memset", 0.3, 450_000),))
+    found = sentence(replace(LATE, stretches=(busy, MASKED, TIMER, SCHEDULER)))
+
+    assert "meanwhile" not in found
+    assert evidence(busy) == ("meanwhile CPU 0 executed 450 µs, 30 % of it in memset",)
+
+
+def test_turns_of_other_cpus_are_told_from_a_fifth_of_the_time_on() -> None:
+    mostly = replace(MASKED, begin_ns=0, end_ns=1000, own_ns=801)
+    partly = replace(mostly, own_ns=800)
+
+    assert "turns" not in sentence(Explanation(0, 1, 1000, (mostly,)))
+    assert "turns" in sentence(Explanation(0, 1, 1000, (partly,)))
+
+
+def test_a_wake_up_without_a_path_says_that_nothing_is_known() -> None:
+    found = Explanation(2, 1, 5_000, (), ("no path was recorded for this wake-up",))
+
+    assert sentence(found) == ("CPU 2 woke 5.00 µs late, and nothing is known of why.")
+    assert doubts(found) == (
+        "100.0 % of the latency lie in no part: the explanation may miss the cause",
+        "no path was recorded for this wake-up",
+    )
+
+
+def test_a_residual_of_a_twentieth_is_no_caveat_and_more_is_one() -> None:
+    whole = stretch(Part.A, 0, 950, Cause.SOFTIRQ, "net_rx_action")
+
+    assert not doubts(Explanation(0, 1, 1000, (whole,)))
+    assert doubts(Explanation(0, 1, 1000, (replace(whole, end_ns=949),))) == (
+        "5.1 % of the latency lie in no part: the explanation may miss the cause",
+    )
+
+
+def test_what_was_not_recorded_is_a_caveat() -> None:
+    unknown = stretch(Part.A, 0, 100, Cause.UNKNOWN, "not recorded")
+    rest = stretch(Part.B, 100, 1000, Cause.TIMER_INTERRUPT, "hrtimer_interrupt")
+
+    assert doubts(Explanation(0, 1, 1000, (unknown, rest))) == (
+        "10.0 % of the latency were not recorded: the cause may lie there",
+    )
+
+
+def test_a_stretch_without_known_callers_is_where_its_name_says() -> None:
+    assert where(MASKED) == "__rmqueue_pcplist"
+
+
+def test_causes_are_counted_summed_and_blamed() -> None:
+    found = causes_of([LATE, lock_only(400_000)], load="memory", kernel="plain")
+
+    assert (found.wakeups, found.worst_ns) == (2, 3_294_087)
+    assert [(s.title, s.wakeups, s.blamed, s.sum_ns, s.worst_ns) for s in found.sums][
+        :2
+    ] == [
+        (
+            "waiting for a lock in _raw_spin_lock_irqsave < get_page",
+            2,
+            2,
+            2_334_568,
+            1_934_568,
+        ),
+        ("interrupts off in __rmqueue_pcplist", 1, 0, 1_320_912, 1_320_912),
+    ]
+
+
+def test_a_cause_that_comes_twice_on_one_way_counts_once_with_both_durations() -> None:
+    again = replace(TIMER, begin_ns=3_294_087, end_ns=3_295_000)
+    twice = replace(LATE, latency_ns=3_295_000, stretches=(*LATE.stretches, again))
+
+    sums = causes_of([twice], load="os", kernel="k").sums
+    timer = next(s for s in sums if s.cause is Cause.TIMER_INTERRUPT)
+
+    assert (timer.wakeups, timer.sum_ns, timer.worst_ns) == (1, 23_305, 23_305)
+    assert timer.title == "the timer interrupt"
+
+
+def test_two_kernels_differ_in_the_causes_that_only_one_is_blamed_for() -> None:
+    plain = causes_of(
+        [lock_only(900_000), lock_only(500_000, kernel_function="zap")],
+        load="memory",
+        kernel="plain",
+    )
+    rt = causes_of(
+        [
+            lock_only(80_000),
+            Explanation(
+                0, 2, 90_000, (stretch(Part.C, 0, 90_000, Cause.PREEMPTION_OFF, "map"),)
+            ),
+        ],
+        load="memory",
+        kernel="rt",
+    )
+
+    found = difference(plain, rt)
+
+    assert [s.name for s in found.gone] == ["_raw_spin_lock_irqsave < zap"]
+    assert [s.name for s in found.new] == ["map"]
+    assert [s.name for s, _ in found.common] == ["_raw_spin_lock_irqsave < get_page"]
+    assert paragraph(found, virtual="virtual ") == (
+        "Under memory, the worst wake-up was 900 virtual µs late with plain "
+        "(2 explained) and 90.0 with rt (2). Blamed with plain only: waiting for a "
+        "lock in _raw_spin_lock_irqsave < zap (once, at worst 500). Blamed with rt "
+        "only: preemption off in map (once, at worst 90.0). Blamed with both: waiting "
+        "for a lock in _raw_spin_lock_irqsave < get_page (once and once, at worst 900 "
+        "and 80.0)."
+    )
+
+
+def test_only_kernels_of_the_same_load_are_set_beside_each_other() -> None:
+    one = causes_of([LATE], load="os", kernel="a")
+    other = causes_of([LATE], load="memory", kernel="b")
+
+    assert not differences([one, other])
+    assert len(differences([one, replace(other, load="os")])) == 1
