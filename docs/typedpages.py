@@ -19,10 +19,10 @@ def commands_page() -> Iterator[str]:
     """Yield the page of every command with its options."""
     yield "# Commands"
     yield ""
-    yield sentences(typer.main.get_command(cli.app).help or "")
+    yield sentences(typer.main.get_command(cli.make_app()).help or "")
     yield "Results go to standard output, everything else to standard error."
     yield "What the exit status means is in [exit-status.md](exit-status.md)."
-    group: Any = typer.main.get_command(cli.app)
+    group: Any = typer.main.get_command(cli.make_app())
     for name, command in _verbs(group):
         arguments = [p for p in command.params if p.param_type_name == "argument"]
         options = [p for p in command.params if p.param_type_name == "option"]
@@ -84,7 +84,7 @@ def _key(key: Key, default: Any) -> Iterator[str]:
     nothing = default is None or default == ()
     written = "" if nothing else _toml(key.write(default))
     option = OPTION_OF_KEY.get(key.name, key.name).replace("_", "-")
-    group: Any = typer.main.get_command(cli.app)
+    group: Any = typer.main.get_command(cli.make_app())
     known = {name for p in group.commands["run"].params for name in p.opts}
     yield f"* Default: {f'`{written}`' if written else 'not set'}."
     yield f"* Option: {f'`--{option}`' if f'--{option}' in known else 'none'}."

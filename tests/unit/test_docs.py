@@ -17,7 +17,6 @@ import typer
 
 from rtscope import caveats, contract, klog
 from rtscope.campaign import TABLES, load_campaign
-from rtscope.cli.main import app
 from rtscope.facts.table import catalogue as fact_catalogue
 from rtscope.kernel.recipe import fragment_names, recipe_names
 from rtscope.loads import load_names
@@ -102,7 +101,7 @@ def test_the_reference_has_no_page_that_nobody_writes() -> None:
 
 
 def verbs() -> Mapping[str, Any]:
-    group: Any = typer.main.get_command(app)
+    group: Any = typer.main.get_command(make_app())
     found: dict[str, Any] = {}
     for name, command in group.commands.items():
         below = getattr(command, "commands", None)

@@ -16,8 +16,8 @@ from rtscope.audit.examine import auditing, examine, scene_of, scene_of_config
 from rtscope.audit.model import Profile
 from rtscope.audit.scene import Observed, Scene
 from rtscope.audit.watch import look_here, watch
+from rtscope.cli.console import put, stdout_console
 from rtscope.cli.kernelverify import FailOn, fails, read_config, refuse_two
-from rtscope.cli.output import put, stdout_console
 from rtscope.cpulist import format_cpulist, parse_cpulist
 from rtscope.errors import UsageError
 from rtscope.filereader import FileReader

@@ -28,7 +28,7 @@ from rtscope.campaign import (
     to_dict,
     with_options,
 )
-from rtscope.cli.output import stderr_console, stdout_console
+from rtscope.cli.console import stderr_console, stdout_console
 from rtscope.errors import UsageError
 from rtscope.record import write_atomically
 from rtscope.resultdir import read_campaign

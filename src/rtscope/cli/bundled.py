@@ -8,7 +8,7 @@ from rtscope import __version__
 from rtscope.board.bundle import CAMPAIGN, Bundle, import_bundle
 from rtscope.board.cache import cache_dir
 from rtscope.campaign import Campaign, from_dict
-from rtscope.cli.output import stderr_console
+from rtscope.cli.console import stderr_console
 from rtscope.errors import UsageError
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rtscope.cli.output import put, stdout_console
+from rtscope.cli.console import put, stdout_console
 from rtscope.errors import UsageError
 from rtscope.published import get_published
 from rtscope.record import RunRecord, write_atomically

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from rtscope.board.cache import cache_dir
-from rtscope.cli.output import put, stderr_console, stdout_console
+from rtscope.cli.console import put, stderr_console, stdout_console
 from rtscope.errors import RecordError, UsageError
 from rtscope.explain.path import explain_path
 from rtscope.explain.perfetto import Recording, perfetto_trace

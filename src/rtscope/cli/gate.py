@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator, Sequence
 
-from rtscope.cli.output import put
+from rtscope.cli.console import put
 from rtscope.errors import UsageError
 from rtscope.record import RunRecord
 from rtscope.report.escape import printable

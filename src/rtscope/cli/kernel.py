@@ -16,7 +16,7 @@ from rtscope.board.cache import Part, all_parts, cache_dir, locked
 from rtscope.board.kernels import CONFIG, IMAGE, SYMBOLS
 from rtscope.board.kernelsource import wanted_version
 from rtscope.board.workshop import Workshop
-from rtscope.cli.output import stdout_console
+from rtscope.cli.console import stdout_console
 from rtscope.errors import UsageError
 from rtscope.kernel import package as pack
 from rtscope.kernel.recipe import Recipe, find_recipe, get_arch, recipe_names

@@ -10,7 +10,7 @@ import typer
 from rtscope.audit.examine import examine, scene_of, scene_of_config, verifying
 from rtscope.audit.model import Check, CheckKind, Severity
 from rtscope.audit.scene import Expected, Scene
-from rtscope.cli.output import put, stdout_console
+from rtscope.cli.console import put, stdout_console
 from rtscope.errors import TargetError, UsageError
 from rtscope.filereader import FileReader
 from rtscope.kernel.config import KernelConfig, parse_config

@@ -6,28 +6,17 @@ The `rtscope` command: choose the verb, run it, turn errors into an exit status.
 """
 
 import functools
+import importlib
 import io
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import NoReturn
 
 import typer
 
 from rtscope import __version__
-from rtscope.cli import (
-    audit,
-    board,
-    compare,
-    explain,
-    kernel,
-    kernelverify,
-    report,
-    run,
-    tasks,
-    trace,
-)
 from rtscope.errors import RtscopeError
 
 INTERRUPTED = 130
@@ -55,50 +44,81 @@ def _exits(verb: Verb) -> Callable[..., None]:
     return command
 
 
-app = typer.Typer(
-    name="rtscope",
-    help="How late a Linux machine wakes real-time threads, and what may be promised.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-app.command("run")(_exits(run.run))
-app.command("report")(_exits(report.report))
-app.command("compare")(_exits(compare.compare))
-app.command("tasks")(_exits(tasks.tasks))
-app.command("audit")(_exits(audit.audit))
-app.command("explain")(_exits(explain.explain))
+VERBS = {
+    "run": "run:run",
+    "report": "report:report",
+    "compare": "compare:compare",
+    "tasks": "tasks:tasks",
+    "audit": "audit:audit",
+    "explain": "explain:explain",
+}
+"""Each verb's module and function."""
 
-boards = typer.Typer(
-    help="Virtual boards: list, build and move them; what they executed.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-boards.command("list")(_exits(board.list_boards))
-boards.command("show")(_exits(board.show))
-boards.command("build")(_exits(board.build))
-boards.command("export")(_exits(board.export))
-boards.command("import")(_exits(board.import_))
-boards.command("trace")(_exits(trace.trace))
-app.add_typer(boards, name="board")
-
-kernels = typer.Typer(
-    help="Kernels: from source and patches to an image that is what was asked for.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-kernels.command("list")(_exits(kernel.list_kernels))
-kernels.command("show")(_exits(kernel.show))
-kernels.command("patches")(_exits(kernel.patches))
-kernels.command("config")(_exits(kernel.config))
-kernels.command("build")(_exits(kernel.build))
-kernels.command("package")(_exits(kernel.package))
-kernels.command("verify")(_exits(kernelverify.verify))
-app.add_typer(kernels, name="kernel")
+GROUPS = {
+    "board": (
+        "Virtual boards: list, build and move them; what they executed.",
+        {
+            "list": "board:list_boards",
+            "show": "board:show",
+            "build": "board:build",
+            "export": "board:export",
+            "import": "board:import_",
+            "trace": "trace:trace",
+        },
+    ),
+    "kernel": (
+        "Kernels: from source and patches to an image that is what was asked for.",
+        {
+            "list": "kernel:list_kernels",
+            "show": "kernel:show",
+            "patches": "kernel:patches",
+            "config": "kernel:config",
+            "build": "kernel:build",
+            "package": "kernel:package",
+            "verify": "kernelverify:verify",
+        },
+    ),
+}
 
 
-@app.callback(invoke_without_command=True)
+def make_app(typed: Sequence[str] = ()) -> typer.Typer:
+    """
+    Return the command with all its verbs, or with the one alone that was typed.
+
+    The modules of all verbs take longer to load than some of the verbs to run.
+    """
+    app = typer.Typer(
+        name="rtscope",
+        help="How late a Linux machine wakes real-time threads, and what may be "
+        "promised.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    app.callback(invoke_without_command=True)(_version)
+    first, second = (*typed, "", "")[:2]
+    known = first in VERBS or first in GROUPS
+    for name, place in VERBS.items():
+        if not known or name == first:
+            app.command(name)(_exits(_load(place)))
+    for name, (text, verbs) in GROUPS.items():
+        if known and name != first:
+            continue
+        group = typer.Typer(help=text, no_args_is_help=True, rich_markup_mode=None)
+        for verb, place in verbs.items():
+            if second not in verbs or verb == second:
+                group.command(verb)(_exits(_load(place)))
+        app.add_typer(group, name=name)
+    return app
+
+
+def _load(place: str) -> Verb:
+    module, _, function = place.partition(":")
+    verb: Verb = getattr(importlib.import_module(f"rtscope.cli.{module}"), function)
+    return verb
+
+
 def _version(
     *,
     version: bool = typer.Option(False, "--version", help="Print the version."),
@@ -121,5 +141,5 @@ def main() -> NoReturn:
         sys.stdout.reconfigure(
             errors="replace"
         )  # a terminal without, say, a micro sign
-    app(prog_name="rtscope")
+    make_app(sys.argv[1:])(prog_name="rtscope")
     raise SystemExit(0)

@@ -1,14 +1,9 @@
 """Where results go: which format, which file, and how a page is written."""
 
-import contextlib
-import os
-import sys
-from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 
-from rich.console import Console
-
+from rtscope.cli.console import put, stdout_console
 from rtscope.record import write_atomically
 from rtscope.report.csvfile import render_csv
 from rtscope.report.html import render_html
@@ -25,30 +20,6 @@ class Format(StrEnum):
     MARKDOWN = "markdown"
     CSV = "csv"
     JSON = "json"
-
-
-@contextlib.contextmanager
-def stdout_console() -> Iterator[Console]:
-    """Give the console for results: colours on a terminal only, NO_COLOR kept."""
-    console = Console(highlight=False)
-    with console.capture() as captured:
-        yield console
-    put(captured.get())
-
-
-def put(text: str) -> None:
-    """Print a result; who stops reading it (`head`) has seen enough, and no error."""
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Python flushes once more at its end, and would complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def stderr_console() -> Console:
-    """Return the console for talk."""
-    return Console(stderr=True, highlight=False)
 
 
 def print_report(model: Model, form: Format, *, page: Path | None = None) -> None:

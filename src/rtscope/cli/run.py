@@ -25,8 +25,9 @@ from rtscope.campaign import (
 )
 from rtscope.cli import bundled, gate, verdict, words
 from rtscope.cli.boardview import BoardView
+from rtscope.cli.console import stderr_console
 from rtscope.cli.live import LiveView
-from rtscope.cli.output import Format, print_report, stderr_console, write_page
+from rtscope.cli.output import Format, print_report, write_page
 from rtscope.errors import RecordError, RtscopeError, UsageError
 from rtscope.execute import execute
 from rtscope.plan import Plan, make_plan, remaining

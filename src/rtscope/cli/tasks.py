@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rtscope.cli.output import put, stdout_console
+from rtscope.cli.console import put, stdout_console
 from rtscope.errors import TargetError, UsageError
 from rtscope.report.tasks import print_tasks, render_tasks_json
 from rtscope.target import Target

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from rtscope.board.cache import cache_dir
-from rtscope.cli.output import put, stderr_console, stdout_console
+from rtscope.cli.console import put, stderr_console, stdout_console
 from rtscope.cli.tracelist import as_dict, print_head, print_path
 from rtscope.errors import UsageError
 from rtscope.record import write_atomically

@@ -1,0 +1,32 @@
+"""Consoles: standard output for results, standard error for talk."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+
+from rich.console import Console
+
+
+@contextlib.contextmanager
+def stdout_console() -> Iterator[Console]:
+    """Give the console for results: colours on a terminal only, NO_COLOR kept."""
+    console = Console(highlight=False)
+    with console.capture() as captured:
+        yield console
+    put(captured.get())
+
+
+def put(text: str) -> None:
+    """Print a result; who stops reading it (`head`) has seen enough, and no error."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes once more at its end, and would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def stderr_console() -> Console:
+    """Return the console for talk."""
+    return Console(stderr=True, highlight=False)
