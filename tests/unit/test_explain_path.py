@@ -303,6 +303,29 @@ def test_callers_from_before_the_path_are_known_from_their_ends() -> None:
     ]
 
 
+def test_a_thunk_is_part_of_the_function_that_jumps_through_it() -> None:
+    table = symbols("zap", "__x86_indirect_thunk_rax", "free_pages")
+    path = section(
+        [
+            (10, "zap"),
+            (3, "__x86_indirect_thunk_rax"),
+            (10, "free_pages"),
+            (2, "__x86_indirect_thunk_rax+"),
+            (10, "zap+"),
+        ],
+        table,
+        late=5,
+    )
+
+    found = runs_of(path, table, arch="x86_64", cpu=0)
+
+    assert [([f.name for f in r.frame.chain()], r.own) for r in found] == [
+        (["zap"], 13),
+        (["free_pages", "zap"], 12),
+        (["zap"], 10),
+    ]
+
+
 def test_what_comes_behind_a_switch_called_nothing_before_it() -> None:
     path = section(
         [(10, "zap+"), (10, "__schedule"), (10, "__switch_to"), (10, "free_pages+")],

@@ -165,3 +165,9 @@ def test_only_kernels_of_the_same_load_are_set_beside_each_other() -> None:
 
     assert not differences([one, other])
     assert len(differences([one, replace(other, load="os")])) == 1
+
+
+def test_a_wake_up_without_a_path_is_not_counted_as_explained() -> None:
+    found = causes_of([LATE, Explanation(0, 2, 9_000, ())], load="os", kernel="k")
+
+    assert (found.wakeups, found.attributed_share) == (1, 1.0)

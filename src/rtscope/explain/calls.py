@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rtscope.explain.names import Role, role_of
+from rtscope.explain.names import Role, is_between, role_of
 from rtscope.symbols import SymbolTable
 from rtscope.trace import Kind, Section
 
@@ -159,12 +159,12 @@ def _blocks(
     addresses, which = np.unique(values, return_inverse=True)
     names = _names(addresses, symbols, arch=arch)
     is_start = np.isin(addresses, symbols.starts)
-    return (
-        at[mine].tolist(),
-        [names[i] for i in which.tolist()],
-        is_start[which].tolist() if len(addresses) else [],
-        lengths[mine].tolist(),
-    )
+    called = [names[i] for i in which.tolist()]
+    starts = is_start[which].tolist() if len(addresses) else []
+    for i in range(1, len(called)):
+        if is_between(called[i]):
+            called[i], starts[i] = called[i - 1], False
+    return at[mine].tolist(), called, starts, lengths[mine].tolist()
 
 
 def _names(

@@ -50,7 +50,7 @@ class Causes:
     load: str
     kernel: str
     wakeups: int
-    """How many of the worst were explained."""
+    """How many of the worst were explained: those whose paths were kept."""
     worst_ns: int
     attributed_share: float
     """The least of them, 0 to 1."""
@@ -80,9 +80,10 @@ def named_cause(stretch: Stretch) -> tuple[Cause, str]:
 
 def causes_of(explanations: Sequence[Explanation], *, load: str, kernel: str) -> Causes:
     """Sum up the causes of a run's worst wake-ups, or of those of its repetitions."""
+    known = [one for one in explanations if one.stretches]
     found: dict[tuple[Cause, str], list[int]] = {}
     blamed: dict[tuple[Cause, str], int] = {}
-    for explanation in explanations:
+    for explanation in known:
         for key, ns in _sums(explanation.stretches).items():
             found.setdefault(key, []).append(ns)
         culprit = explanation.culprit
@@ -96,9 +97,9 @@ def causes_of(explanations: Sequence[Explanation], *, load: str, kernel: str) ->
     return Causes(
         load=load,
         kernel=kernel,
-        wakeups=len(explanations),
+        wakeups=len(known),
         worst_ns=max((e.latency_ns for e in explanations), default=0),
-        attributed_share=min((e.attributed_share for e in explanations), default=0.0),
+        attributed_share=min((e.attributed_share for e in known), default=0.0),
         sums=tuple(sorted(sums, key=lambda s: (-s.blamed, -s.sum_ns, s.name))),
     )
 

@@ -111,3 +111,17 @@ def role_of(name: str) -> Role:
     if word.startswith("sysvec_"):
         return Role.DISPATCH
     return Role.OTHER
+
+
+# x86: jumps that guard against speculation, and the last steps of an interrupt's exit.
+_STEPS_BETWEEN = (
+    *("__x86_indirect_", "__x86_return_thunk", "its_return_thunk", "srso_"),
+    *("retbleed_", "entry_untrain_ret", "early_xen_iret_patch"),
+    *("native_irq_return_iret", "common_interrupt_return"),
+)
+
+
+@lru_cache(maxsize=1 << 16)
+def is_between(name: str) -> bool:
+    """Tell whether a name is of a step from one function to another, and of none."""
+    return name.startswith(_STEPS_BETWEEN)

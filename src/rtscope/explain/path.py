@@ -130,7 +130,12 @@ def _notes(section: Section, scene: _Scene) -> Iterator[str]:
     if section.cut:
         yield "the recorded path begins later than it should: the ring was too short"
     if not scene.runs:
-        yield "no path was recorded for this wake-up"
+        yield (
+            "no room was left for the path of this wake-up: rtscope board trace "
+            "--again records it"
+            if section.left_out
+            else "no path was recorded for this wake-up"
+        )
     elif scene.way.woken is None:
         yield "the callback that wakes a sleeping thread was not seen on this CPU"
     if scene.way.late_timer:

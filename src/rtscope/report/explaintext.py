@@ -48,12 +48,14 @@ def print_explanations(
 
 
 def _print_run(run: ExplainedRun, console: Console, *, worst: int, width: int) -> None:
-    least = min((e.attributed_share for e in run.explanations), default=0.0)
+    causes = run.causes
     head = (
         f"{run.run_id} on virtual board {run.board}: "
-        f"{plural(len(run.explanations), 'worst wake-up')} explained, "
-        f"at least {math.floor(1000 * least) / 10:.1f} % of each"
+        f"{plural(causes.wakeups, 'worst wake-up')} explained, at least "
+        f"{math.floor(1000 * causes.attributed_share) / 10:.1f} % of each"
     )
+    if without := len(run.explanations) - causes.wakeups:
+        head += f"; no path was kept of {without} more"
     console.print(Text(head, style="bold"), width=width)
     for number, explanation in enumerate(run.explanations[:worst], 1):
         _print_wakeup(explanation, console, number=number, width=width)
