@@ -44,8 +44,11 @@ def test_a_turn_of_2500_instructions_at_shift_1_lasts_5_us() -> None:
     assert board.mips == 500
 
 
-def test_several_cpus_without_a_turn_length_are_refused_with_the_reason() -> None:
-    text = PC.replace("turn_instructions = 2500", "")
+@pytest.mark.parametrize("turn", ["", "turn_instructions = 25001"])
+def test_several_cpus_without_a_short_turn_are_refused_with_the_reason(
+    turn: str,
+) -> None:
+    text = PC.replace("turn_instructions = 2500", turn)
 
     with pytest.raises(UsageError, match="no machine has"):
         parse_board("pc", text)

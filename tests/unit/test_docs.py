@@ -17,6 +17,7 @@ import typer
 
 from rtscope import caveats, contract, klog
 from rtscope.campaign import TABLES, load_campaign
+from rtscope.cli.main import make_app
 from rtscope.facts.table import catalogue as fact_catalogue
 from rtscope.kernel.recipe import fragment_names, recipe_names
 from rtscope.loads import load_names
