@@ -40,8 +40,15 @@ def list_kernels(*, json: Json = False) -> int:
         _print_json(rows)
         return 0
     table = Table(box=None, pad_edge=False)
-    for title in ("kernel", "release", "built in", "image", "kernel_digest"):
-        right = title in {"built in", "image"}
+    for title in (
+        "kernel",
+        "release",
+        "built in",
+        "CPU time",
+        "image",
+        "kernel_digest",
+    ):
+        right = title in {"built in", "CPU time", "image"}
         table.add_column(title, justify="right" if right else "left", no_wrap=True)
     for row in rows:
         table.add_row(*_cells(row))
@@ -211,6 +218,7 @@ def _row(recipe: Recipe, parts: Sequence[Part]) -> dict[str, Any]:
         "release": notes.get("release"),
         "compiler": notes.get("compiler"),
         "build_seconds": notes.get("build_seconds"),
+        "build_cpu_seconds": notes.get("build_cpu_seconds"),
         "image_bytes": image.get("size"),
         "kernel_digest": image.get("sha256"),
     }
@@ -218,11 +226,14 @@ def _row(recipe: Recipe, parts: Sequence[Part]) -> dict[str, Any]:
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     if row["kernel_digest"] is None:
-        return (row["name"], "not built", "", "", "")
+        return (row["name"], "not built", "", "", "", "")
+    cpu = row["build_cpu_seconds"]
     return (
         row["name"],
         row["release"],
         format_duration(row["build_seconds"] * 1_000_000_000),
+        # Kernels built by an earlier rtscope did not have it counted.
+        format_duration(cpu * 1_000_000_000) if cpu else "",
         format_size(row["image_bytes"]),
         row["kernel_digest"][:16],
     )
