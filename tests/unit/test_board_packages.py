@@ -76,6 +76,41 @@ def test_a_lock_file_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     assert read_lock(path) == lock
 
 
+def _source(kind: str, file: str) -> Package:
+    return Package("linux", "6.1.176-1", kind, f"http://x/linux/{file}", 1, SHA)
+
+
+def test_the_files_of_a_source_package_are_read_back(tmp_path: Path) -> None:
+    files = (
+        _source("source-orig", "linux_6.1.176.orig.tar.xz"),
+        _source("source-debian", "linux_6.1.176-1.debian.tar.xz"),
+    )
+    lock = NO_LOCK.with_part("kernel-jh7110-6.1-rt-riscv64", files)
+    path = tmp_path / "lock.json"
+    path.write_text(lock_text(lock))
+
+    assert read_lock(path) == lock
+
+
+@pytest.mark.parametrize(
+    ("kind", "file"),
+    [
+        ("source-orig", "linux_6.1.177.orig.tar.xz"),
+        ("source-orig", "linux_6.1.176-1.debian.tar.xz"),
+        ("source-debian", "linux_6.1.176-2.debian.tar.xz"),
+        ("source-debian", "linux_6.1.176-1_amd64.deb"),
+    ],
+)
+def test_another_file_of_a_source_package_is_refused(
+    tmp_path: Path, kind: str, file: str
+) -> None:
+    path = tmp_path / "lock.json"
+    path.write_text(lock_text(NO_LOCK.with_part("p", [_source(kind, file)])))
+
+    with pytest.raises(UsageError, match="another package's"):
+        read_lock(path)
+
+
 def test_a_lock_file_does_not_depend_on_the_order_of_resolution() -> None:
     one = Package("a", "1", "all", "http://x/a.deb", 1, SHA)
     two = Package("b", "1", "all", "http://x/b.deb", 1, SHA)

@@ -22,6 +22,9 @@ SCHEMA = 1
 MAX_PACKAGE_BYTES = 1 << 30
 MAX_LOCK_BYTES = 8 << 20
 
+SOURCE_ARCHES = ("source-orig", "source-debian")
+"""What stands for the architecture of the two files of a source package."""
+
 _STRICT = ConfigDict(extra="forbid")
 
 
@@ -82,8 +85,14 @@ def read_lock(path: Path) -> Lock:
 def _is_of(package: Package) -> bool:
     """Whether the address ends in the package's file; an epoch is not part of that."""
     version = package.version.split(":", 1)[-1]
-    file = f"{package.name}_{version}_{package.arch}.deb"
-    return unquote(package.url.rsplit("/", 1)[-1]) == file
+    file = unquote(package.url.rsplit("/", 1)[-1])
+    if package.arch in SOURCE_ARCHES:
+        # The first file is of all packages that the distribution made of a release.
+        upstream = version.rpartition("-")[0] or version
+        kind = package.arch.removeprefix("source-")
+        stem = f"{package.name}_{upstream if kind == 'orig' else version}.{kind}.tar."
+        return file.startswith(stem)
+    return file == f"{package.name}_{version}_{package.arch}.deb"
 
 
 def lock_text(lock: Lock) -> str:
