@@ -74,6 +74,7 @@ GROUPS = {
             "patches": "kernel:patches",
             "config": "kernel:config",
             "build": "kernel:build",
+            "check": "kernelcheck:check",
             "package": "kernel:package",
             "verify": "kernelverify:verify",
         },

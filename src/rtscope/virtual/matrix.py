@@ -21,6 +21,9 @@ from rtscope.virtual.stream import FILE, pack
 
 LOOK_S = 0.5
 
+KERNEL_LOG = "kernel.log"
+"""Beside a record: all that the board's kernel said, with the level of each line."""
+
 
 @dataclass(frozen=True, slots=True)
 class Boots:
@@ -112,6 +115,8 @@ def _measure(asked: Asked, prepared: Prepared, desk: _Desk) -> RunRecord:
         raise BoardError(f"{run.id}: {error}") from error
     finally:
         desk.running.pop(run.id, None)
+    if KERNEL_LOG in booted.files:
+        desk.store.attach(run.id, KERNEL_LOG, booted.files[KERNEL_LOG])
     trace = _keep_stream(booted.stream, asked, desk.store)
     return record_of(asked, prepared, booted, trace=trace)
 

@@ -1,0 +1,172 @@
+"""Boot kernels that were built, load them, and say whether they stay quiet."""
+
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from rtscope import __version__
+from rtscope.board.kernels import Kernel
+from rtscope.campaign import default_campaign, to_dict, with_options, with_places
+from rtscope.cli import words
+from rtscope.cli.boardview import BoardView
+from rtscope.cli.console import put, stderr_console, stdout_console
+from rtscope.kernel.config import parse_config
+from rtscope.kernel.recipe import find_recipe
+from rtscope.plan import make_plan
+from rtscope.report.escape import printable
+from rtscope.resultdir import ResultDir, create, refuse_used
+from rtscope.units import format_us
+from rtscope.virtual.bootcheck import Booted, Built, Outcome, outcome_of
+from rtscope.virtual.matrix import KERNEL_LOG, execute_on_board
+from rtscope.virtual.ready import Ready, get_ready
+
+SHOWN = 10
+"""Messages of a kernel that are printed; --json has all."""
+
+DIGITS = 16
+
+
+def check(
+    names: Annotated[
+        list[str], typer.Argument(help="Recipes, or the paths of some: ./my.toml.")
+    ],
+    *,
+    load: Annotated[
+        str | None, typer.Option(help="Loads: idle,cpu,os,memory,storage.")
+    ] = None,
+    duration: Annotated[str, typer.Option(help="Of each load, in virtual time.")] = (
+        "2s"
+    ),
+    interval: Annotated[str, typer.Option(help="Between two wake-ups: 1ms.")] = "1ms",
+    settle: Annotated[
+        str | None, typer.Option(help="Virtual time between boot and load: 10s.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Keep records and kernel logs here.")
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the result as JSON.")
+    ] = False,
+) -> int:
+    """Boot built kernels on their virtual boards, under each load, and watch their log.
+
+    A kernel is built if it is not. Exit status 1 if one is not what was built, or
+    complains: from its first line to its last.
+    """
+    boards = {name: find_recipe(name).board for name in names}
+    asked = {
+        "load": words.listed(load),
+        "duration": duration,
+        "interval": interval,
+        "settle": settle,
+    }
+    if out is not None:
+        refuse_used(out)
+    with ExitStack() as stack:
+        folder = out or Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="rtscope-check-"))
+        )
+        outcomes: list[Outcome] = []
+        for board in dict.fromkeys(boards.values()):
+            kernels = [name for name, its in boards.items() if its == board]
+            outcomes += _check_on(board, kernels, folder / board, asked)
+    if json:
+        import json as json_text
+
+        rows = [asdict(one) | {"good": one.good} for one in outcomes]
+        put(json_text.dumps(rows, indent=2) + "\n")
+    else:
+        _print(outcomes)
+    return int(not all(one.good for one in outcomes))
+
+
+def _check_on(
+    board: str, kernels: Sequence[str], folder: Path, asked: dict[str, Any]
+) -> list[Outcome]:
+    """Boot all kernels of one board."""
+    options = {"target": f"virtual:{board}", "kernel": tuple(kernels), **asked}
+    campaign = with_places(
+        with_options(default_campaign(), record=False, **options), Path.cwd()
+    )
+    plan, talk = make_plan(campaign), stderr_console()
+    ready = get_ready(
+        plan,
+        campaign,
+        command=words.typed_words(),
+        talk=lambda text: talk.print(text, markup=False),
+    )
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    store = create(
+        folder, to_dict(campaign), command=words.typed_words(), rtscope=__version__
+    )
+    with BoardView(stderr_console(), plan) as view:
+        for _ in execute_on_board(ready, store, say=view):
+            pass
+    return _outcomes(ready, store)
+
+
+def _outcomes(ready: Ready, store: ResultDir) -> list[Outcome]:
+    kernels = {asked.run.id: prepared.kernel for asked, prepared in ready.runs}
+    boots: dict[str, list[Booted]] = {}
+    for record in store.records():
+        log = store.run_dir(record.run.id) / KERNEL_LOG
+        text = log.read_text("utf-8", "replace") if log.exists() else ""
+        boots.setdefault(kernels[record.run.id].digest, []).append(Booted(record, text))
+    return [
+        outcome_of(_built(kernel), boots.get(kernel.digest, []))
+        for kernel in {one.digest: one for one in kernels.values()}.values()
+    ]
+
+
+def _built(kernel: Kernel) -> Built:
+    assert kernel.config is not None
+    assert kernel.release is not None
+    config = parse_config(kernel.config.read_bytes(), source=str(kernel.config))
+    return Built(
+        kernel.name,
+        kernel.release,
+        kernel.digest,
+        config.digest,
+        preempt_rt=config.is_on("PREEMPT_RT"),
+    )
+
+
+def _print(outcomes: Sequence[Outcome]) -> None:
+    loads = list(dict.fromkeys(load for one in outcomes for load in one.worst_ns))
+    table = Table(box=None, pad_edge=False, caption_justify="left")
+    table.caption = "Latest wake-ups in virtual µs: what was seen in a short run."
+    table.add_column("kernel", no_wrap=True)
+    table.add_column("release", no_wrap=True)
+    for load in loads:
+        table.add_column(load, justify="right")
+    table.add_column("kernel log")
+    table.add_column("kernel_digest", no_wrap=True)
+    for one in outcomes:
+        complaints = len(one.messages)
+        table.add_row(
+            printable(one.kernel.name),
+            one.kernel.release,
+            *(format_us(one.worst_ns.get(load)) for load in loads),
+            "[green]clean[/]" if not complaints else f"[red]{complaints} complaints[/]",
+            one.kernel.digest[:DIGITS],
+        )
+    with stdout_console() as console:
+        console.print(table)
+    for one in outcomes:
+        for problem in one.problems:
+            sys.stdout.write(f"{one.kernel.name}: {printable(problem)}\n")
+        for message in one.messages[:SHOWN]:
+            sys.stdout.write(
+                f"{one.kernel.name}: the kernel said: {printable(message.text)}\n"
+            )
+        if len(one.messages) > SHOWN:
+            sys.stdout.write(
+                f"{one.kernel.name}: {len(one.messages) - SHOWN} more: --json\n"
+            )
