@@ -16,6 +16,9 @@
 #define SAMPLER_STACK_BYTES (64 * 1024) /* sanitizers need more */
 #endif
 
+/* After the last activation of all: later than that, who rests is not to blame. */
+#define REST_NS INT64_C(20000000)
+
 #define relaxed(object) atomic_load_explicit(&(object), memory_order_relaxed)
 #define relax(object, desired)                                                         \
 	atomic_store_explicit(&(object), desired, memory_order_relaxed)
@@ -146,6 +149,20 @@ static void __attribute__((noinline)) sample_until_end(struct sampler *s)
 	s->end_ns = expiry_ns - interval_ns;
 }
 
+/*
+ * Keeps still while the others wake for the last time: what a thread does when it ends
+ * would make them late. One sleep; returns how often this thread gave up its CPU for it.
+ */
+static int64_t rest(const struct sampler *s, int64_t end_ns)
+{
+	const struct timespec until = ns_timespec(end_ns + REST_NS);
+
+	if (relaxed(*s->stop) || clock_now_ns() >= end_ns + REST_NS)
+		return 0;
+	clock_sleep_until(&until);
+	return 1;
+}
+
 static int fail(struct sampler *s, const char *at, int err)
 {
 	s->failed_at = at;
@@ -207,6 +224,7 @@ static void *run(void *arg)
 	struct sampler *s = arg;
 	const struct timespec pause = { .tv_nsec = 1000000 };
 	struct usage before;
+	int64_t end_ns, rested;
 	sigset_t wake_only;
 	char name[16];
 
@@ -235,9 +253,12 @@ static void *run(void *arg)
 		nanosleep(&pause, NULL);
 	}
 
+	end_ns = s->end_ns;
 	before = usage_now();
 	sample_until_end(s);
+	rested = rest(s, end_ns);
 	s->usage = usage_since(&before);
+	s->usage.voluntary_switches -= rested;
 
 	clock_measure_cost(&s->clock_after);
 	read_back(s);
