@@ -92,7 +92,14 @@ def open_tree(root: Path) -> Captured:
                 f"reads {SCHEMA}"
             )
         return Captured(root, _words(document["denied"]), _observed(document))
-    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise UsageError(f"{root}: its {NOTES_NAME} is damaged: {error!r}") from error
 
 
@@ -192,9 +199,13 @@ def _observed(document: Mapping[str, Any]) -> Observed:
     told = dict(document["observed"])
     trial = told.pop("trial")
     observed = Observed(**told, trial=None if trial is None else Trial(**trial))
-    for texts in (observed.before, observed.after):
+    for texts in (observed.before, observed.after, observed.dma_holders):
         _words(texts)
-    numbers = (observed.window_ns, observed.clock_cost_ns, observed.clock_resolution_ns)
+    numbers = (
+        *(observed.window_ns, observed.clock_cost_ns, observed.clock_resolution_ns),
+        *(observed.dma_latency_us, *observed.smi_before.values()),
+        *observed.smi_after.values(),
+    )
     if not all(n is None or isinstance(n, int) for n in numbers):
         raise ValueError("a number is none")
     if not isinstance(observed.kernel_log, str | None):

@@ -15,8 +15,9 @@ from rtscope.audit.cpus import online
 from rtscope.audit.examine import auditing, examine, scene_of, scene_of_config
 from rtscope.audit.model import Profile
 from rtscope.audit.scene import Observed, Scene
-from rtscope.audit.watch import look_here, watch
+from rtscope.audit.watch import watch, watch_here
 from rtscope.cli.console import put, stdout_console
+from rtscope.cli.insideboard import VIRTUAL, BoardBoot, look_inside, refuse_boot
 from rtscope.cli.kernelverify import FailOn, fails, read_config, refuse_two
 from rtscope.cpulist import format_cpulist, parse_cpulist
 from rtscope.errors import UsageError
@@ -51,7 +52,15 @@ def audit(
         ),
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="A running machine: local, or ssh:HOST.")
+        str | None,
+        typer.Option(help="local, ssh:HOST, or virtual:BOARD, which is booted."),
+    ] = None,
+    kernel: Annotated[
+        str | None, typer.Option(help="Of a virtual board: a name, or an image.")
+    ] = None,
+    append: Annotated[
+        str | None,
+        typer.Option(help="More words for a virtual board's kernel: 'isolcpus=1'."),
     ] = None,
     config: Annotated[
         Path | None, typer.Option(help="A kernel's configuration, alone.")
@@ -83,7 +92,11 @@ def audit(
     refuse_two(capture=capture, config=config)
     refuse_two(capture=capture, root=root)
     asked = _Asked(profile, parse_cpulist(cpus) if cpus else None, _window_ns(observe))
-    scene, what = _scene(asked, target=target, config=config, root=root)
+    asked_boot = BoardBoot(kernel, append)
+    refuse_boot(asked_boot, target)
+    scene, what = _scene(
+        asked, target=target, config=config, root=root, asked_boot=asked_boot
+    )
     _refuse_absent_cpus(scene)
     checks = examine(
         scene, auditing(config_only=config is not None), observed_first=True
@@ -108,7 +121,12 @@ def _window_ns(seconds: float) -> int:
 
 
 def _scene(
-    asked: _Asked, *, target: str | None, config: Path | None, root: Path | None
+    asked: _Asked,
+    *,
+    target: str | None,
+    config: Path | None,
+    root: Path | None,
+    asked_boot: BoardBoot,
 ) -> tuple[Scene, str]:
     if config is not None:
         found = scene_of_config(read_config(config), profile=asked.profile)
@@ -120,10 +138,15 @@ def _scene(
         with SshTarget(target.removeprefix("ssh:")) as board:
             watched = watch(board.reader, asked.window_ns)
             return _read(board.reader, asked, watched), target
+    if target is not None and target.startswith(VIRTUAL):
+        reader, watched = look_inside(target, asked_boot, window_ns=asked.window_ns)
+        return _read(reader, asked, watched), target
     if target not in (None, "local"):
-        raise UsageError(f"--target {target}: a running machine is local or ssh:HOST")
-    reader = FileReader()
-    return _read(reader, asked, look_here(watch(reader, asked.window_ns))), "local"
+        raise UsageError(
+            f"--target {target}: a running machine is local, ssh:HOST or virtual:BOARD"
+        )
+    here = FileReader()
+    return _read(here, asked, watch_here(here, asked.window_ns)), "local"
 
 
 def _read(reader: Reader, asked: _Asked, observed: Observed) -> Scene:

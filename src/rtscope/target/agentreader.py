@@ -65,13 +65,13 @@ def _answer(path: str, found: Mapping[str, Content]) -> Mapping[str, Content]:
         name: content
         for name, content in found.items()
         # What was gone before it was read is no match, as if we had come later.
-        if name != path and _fits(name, path) and not isinstance(content, Missing)
+        if name != path and fits(name, path) and not isinstance(content, Missing)
     }
     return matches or {path: found.get(path, Missing())}
 
 
-def _fits(name: str, pattern: str) -> bool:
-    # Part by part: a `*` of the shell does not stand for a slash.
+def fits(name: str, pattern: str) -> bool:
+    """Whether a pattern of the shell stands for a path: no `*` stands for a slash."""
     parts, wanted = name.split("/"), pattern.split("/")
     return len(parts) == len(wanted) and all(map(fnmatchcase, parts, wanted))
 
