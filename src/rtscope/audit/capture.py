@@ -15,7 +15,6 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
@@ -23,7 +22,7 @@ from rtscope.audit.redact import Redacted, redact_files, redact_text
 from rtscope.audit.scene import Observed, Scene, Trial
 from rtscope.errors import UsageError
 from rtscope.filereader import FileReader
-from rtscope.reading import MAX_FILE_BYTES, Content, Denied, Missing
+from rtscope.reading import MAX_FILE_BYTES, Content, Denied, Missing, fits
 
 NOTES_NAME = "rtscope-capture.json"
 SCHEMA = 1
@@ -47,7 +46,7 @@ class Captured:
         contents = dict(FileReader(self.root).read_many(paths))
         for path in paths:
             for name, why in self.denied.items():
-                if name == path or _fits(name, path):
+                if name == path or fits(name, path):
                     contents[name] = Denied(why)
                     if isinstance(contents.get(path), Missing) and path != name:
                         del contents[path]
@@ -180,11 +179,6 @@ def _write_new(place: Path, content: bytes) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(place, flags, 0o600), "wb") as file:
         file.write(content)
-
-
-def _fits(name: str, pattern: str) -> bool:
-    parts, wanted = name.split("/"), pattern.split("/")
-    return len(parts) == len(wanted) and all(map(fnmatchcase, parts, wanted))
 
 
 def _redacted(value: Any, tally: Redacted) -> Any:

@@ -3,12 +3,11 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 
 from rtscope.audit.model import Evidence, Profile
 from rtscope.kernel.config import KernelConfig
 from rtscope.kernel.identity import KernelIdentity
-from rtscope.reading import Content, Denied, Missing, text_of
+from rtscope.reading import Content, Denied, Missing, fits, text_of
 
 _LITERAL = re.compile(r"[^*?\[]*")
 
@@ -115,8 +114,4 @@ class Scene:
         literal = _LITERAL.match(pattern)
         start = literal[0] if literal else ""
         near = [path for path in self.files if path.startswith(start)]
-        return sorted(
-            path
-            for path in near
-            if path == pattern or PurePosixPath(path).match(pattern)
-        )
+        return sorted(path for path in near if path == pattern or fits(path, pattern))

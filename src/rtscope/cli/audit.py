@@ -6,11 +6,10 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rtscope.audit import capture as capturing
 from rtscope.audit.cpus import online
 from rtscope.audit.examine import auditing, examine, scene_of, scene_of_config
 from rtscope.audit.model import Profile
@@ -23,9 +22,10 @@ from rtscope.cpulist import format_cpulist, parse_cpulist
 from rtscope.errors import UsageError
 from rtscope.filereader import FileReader
 from rtscope.reading import Reader
-from rtscope.record import write_atomically
 from rtscope.report.checks import print_checks, render_checks_json
-from rtscope.target.ssh import SshTarget
+
+if TYPE_CHECKING:
+    from rtscope.audit.capture import Captured
 
 MAX_WINDOW_S = 60.0
 NS_PER_S = 1_000_000_000
@@ -135,6 +135,9 @@ def _scene(
         with _captured(root) as tree:
             return _read(tree, asked, tree.observed), str(root)
     if target is not None and target.startswith("ssh:"):
+        # With the contract, half of the time that a local audit takes.
+        from rtscope.target.ssh import SshTarget
+
         with SshTarget(target.removeprefix("ssh:")) as board:
             watched = watch(board.reader, asked.window_ns)
             return _read(board.reader, asked, watched), target
@@ -156,7 +159,9 @@ def _read(reader: Reader, asked: _Asked, observed: Observed) -> Scene:
 
 
 @contextlib.contextmanager
-def _captured(root: Path) -> Iterator[capturing.Captured]:
+def _captured(root: Path) -> Iterator["Captured"]:
+    from rtscope.audit import capture as capturing
+
     if root.is_dir():
         yield capturing.open_tree(root)
         return
@@ -180,6 +185,9 @@ def _refuse_absent_cpus(scene: Scene) -> None:
 
 
 def _write_capture(scene: Scene, path: Path) -> None:
+    from rtscope.audit import capture as capturing
+    from rtscope.record import write_atomically
+
     content, redacted, count = capturing.archive(scene)
     write_atomically(path, content)
     path.chmod(0o600)  # a kernel log is for its owner, as it is on the machine

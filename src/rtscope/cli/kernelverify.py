@@ -17,7 +17,6 @@ from rtscope.kernel.config import KernelConfig, parse_config
 from rtscope.kernel.image import KernelImage, read_image
 from rtscope.reading import MAX_FILE_BYTES
 from rtscope.report.checks import print_checks, render_checks_json
-from rtscope.target.ssh import SshTarget
 
 Of = Annotated[Path | None, typer.Option()]
 
@@ -139,6 +138,9 @@ def _scene(
             raise UsageError(f"{root}: no such directory")
         return scene_of(FileReader(root), kinds), str(root)
     if target is not None and target.startswith("ssh:"):
+        # With the contract, half of the time that a verb of this machine alone takes.
+        from rtscope.target.ssh import SshTarget
+
         with SshTarget(target.removeprefix("ssh:")) as board:
             return scene_of(board.reader, kinds), target
     if target not in (None, "local"):

@@ -3,11 +3,10 @@
 import base64
 import binascii
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 
 from rtscope.contract import AgentError, FileLine, Line
 from rtscope.errors import ContractError, TargetError
-from rtscope.reading import MAX_FILE_BYTES, Content, Denied, Missing
+from rtscope.reading import MAX_FILE_BYTES, Content, Denied, Missing, fits
 
 RunAgent = Callable[[Sequence[str]], Iterable[Line]]
 """Runs the agent to its end with these arguments and gives its lines."""
@@ -68,12 +67,6 @@ def _answer(path: str, found: Mapping[str, Content]) -> Mapping[str, Content]:
         if name != path and fits(name, path) and not isinstance(content, Missing)
     }
     return matches or {path: found.get(path, Missing())}
-
-
-def fits(name: str, pattern: str) -> bool:
-    """Whether a pattern of the shell stands for a path: no `*` stands for a slash."""
-    parts, wanted = name.split("/"), pattern.split("/")
-    return len(parts) == len(wanted) and all(map(fnmatchcase, parts, wanted))
 
 
 def content_of(line: FileLine) -> Content:

@@ -12,9 +12,9 @@ from rtscope.contract import FileLine, LoadEnd, LoadTick, parse_line
 from rtscope.errors import BoardError
 from rtscope.loads import get_load
 from rtscope.observe import Observation
-from rtscope.reading import Content, Missing
+from rtscope.reading import Content, Missing, fits
 from rtscope.record import RunRecord
-from rtscope.target.agentreader import content_of, fits
+from rtscope.target.agentreader import content_of
 from rtscope.virtual.boot import Booted
 from rtscope.virtual.inputs import Asked, inputs_of
 from rtscope.virtual.reason import oom_kills
