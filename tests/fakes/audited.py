@@ -408,8 +408,14 @@ CASES: Mapping[str, Cases] = {
     "rttime_limit": _files(limits(), limits(rttime="200000")),
     "group_budget": Cases(
         Case({"/proc/config.gz": RT_GROUPS, f"{SELF}/cgroup": "0::/\n"}),
+        Case(
+            {
+                "/proc/config.gz": RT_GROUPS,
+                f"{SELF}/cgroup": "0::/user.slice/x\n",
+                "/sys/fs/cgroup/user.slice/cgroup.controllers": "cpuset cpu io\n",
+            }
+        ),
         Case({"/proc/config.gz": RT_GROUPS, f"{SELF}/cgroup": "0::/user.slice\n"}),
-        Case({"/proc/config.gz": RT_GROUPS}),
     ),
     "rt_group_sched": _files(
         {"/proc/config.gz": RT_GROUPS, "/proc/cmdline": "rt_group_sched=0"},

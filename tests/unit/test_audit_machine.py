@@ -123,6 +123,40 @@ def test_what_6_12_changed_is_gated(name: str, release: str, outcome: Outcome) -
     assert judged(name, case).outcome is outcome
 
 
+def test_a_group_that_does_not_share_out_cpu_time_needs_no_budget() -> None:
+    bad = CASES["group_budget"].bad
+    path = "/sys/fs/cgroup/user.slice/cgroup.controllers"
+
+    check = judged("group_budget", replace(bad, files={**bad.files, path: "memory"}))
+
+    assert check.outcome is Outcome.PASS
+
+
+@pytest.mark.parametrize(
+    ("files", "outcome"),
+    [
+        ({f"{CPU}/isolated": "1"}, Outcome.PASS),
+        ({f"{CPU}/nohz_full": "1"}, Outcome.PASS),
+        ({"/sys/fs/cgroup/cpuset.cpus.isolated": "1"}, Outcome.FAIL),
+        ({"/etc/default/irqbalance": "IRQBALANCE_BANNED_CPUS=2"}, Outcome.PASS),
+        (
+            # Named CPUs take the place of those that it would leave alone by itself.
+            {
+                f"{CPU}/isolated": "1",
+                "/etc/default/irqbalance": 'IRQBALANCE_BANNED_CPULIST="2-3"',
+            },
+            Outcome.FAIL,
+        ),
+    ],
+)
+def test_irqbalance_leaves_alone_what_it_is_known_to(
+    files: dict[str, str], outcome: Outcome
+) -> None:
+    check = judged("irqbalance", Case({"/proc/8/comm": "irqbalance", **files}))
+
+    assert check.outcome is outcome
+
+
 def test_nothing_set_apart_is_not_applicable_but_for_who_polls() -> None:
     empty = {f"{CPU}/isolated": "\n"}
 

@@ -1,9 +1,16 @@
 """Judges of interrupts: where they may go, and where they were seen to go."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from rtscope.audit.cpus import NOT_SET_APART, Cpus, isolated, listed, set_apart
+from rtscope.audit.cpus import (
+    ISOLATED,
+    NOT_SET_APART,
+    Cpus,
+    listed,
+    masked,
+    set_apart,
+)
 from rtscope.audit.model import (
     Answer,
     CheckKind,
@@ -21,13 +28,22 @@ BALANCER = "irqbalance"
 BALANCER_CONFIG = ("/etc/default/irqbalance", "/etc/sysconfig/irqbalance")
 NOT_WATCHED = "nothing was watched (--observe 0, or a tree captured without it)"
 
-_BANNED = re.compile(r"^\s*IRQBALANCE_BANNED_CPULIST=[\"']?([0-9,-]*)", re.MULTILINE)
+NOHZ_FULL = "/sys/devices/system/cpu/nohz_full"
 NS_PER_S = 1_000_000_000
 
 # Interrupts that no mask directs: on RISC-V those of a hart's own controller; with the
 # GIC of ARM, numbers 16 to 31 (PPI); on older Raspberry Pis another controller.
 _OF_EACH_CPU = re.compile(
     r"RISC-V INTC\b|GIC(?:v[34])?(?:-\d+)? +(?:1[6-9]|2\d|3[01])\b|bcm2836-"
+)
+
+# Its list of CPUs counts more than the older mask (irqbalance(1)).
+_BANS: tuple[tuple[str, re.Pattern[str], Callable[[str], Cpus | None]], ...] = tuple(
+    (name, re.compile(rf"^\s*{name}=[\"']?([0-9a-fA-F,-]*)", re.MULTILINE), read)
+    for name, read in (
+        ("IRQBALANCE_BANNED_CPULIST", listed),
+        ("IRQBALANCE_BANNED_CPUS", masked),
+    )
 )
 
 Counts = Mapping[str, Mapping[int, int]]
@@ -172,17 +188,25 @@ def irqbalance(kind: CheckKind, scene: Scene) -> Answer:
     apart = set_apart(scene)
     if apart is None:
         return failed("it runs, and moves interrupts every 10 s", evidence)
+    banned, told = _banned(scene)
+    if apart <= banned:
+        return passed("it runs and keeps off them", evidence, told)
+    says = f"it runs, and may use CPU {format_cpulist(apart - banned)}"
+    return failed(says, evidence, told)
+
+
+def _banned(scene: Scene) -> tuple[Cpus, Evidence]:
+    """Return the CPUs that irqbalance leaves alone, and by what."""
     for path in BALANCER_CONFIG:
-        found = _BANNED.findall(scene.text(path) or "")
-        banned = listed(found[-1]) if found else None
-        if banned:
-            told = Evidence(path, f"IRQBALANCE_BANNED_CPULIST={found[-1]}")
-            good = apart <= banned
-            says = "keeps off them" if good else "may use some of them"
-            return (passed if good else failed)(f"it runs and {says}", evidence, told)
-    if apart <= isolated(scene):
-        return passed("it runs, and leaves isolated CPUs alone", evidence)
-    return failed(f"it runs, and may use CPU {format_cpulist(apart)}", evidence)
+        for name, pattern, read in _BANS:
+            found = pattern.findall(scene.text(path) or "")
+            cpus = read(found[-1]) if found else None
+            if cpus:
+                return cpus, Evidence(path, f"{name}={found[-1]}")
+    # What it takes if nothing is named; of cpuset partitions it does not know.
+    texts = {path: scene.text(path) or "" for path in (ISOLATED, NOHZ_FULL)}
+    cpus = frozenset().union(*(listed(text) or () for text in texts.values()))
+    return cpus, Evidence(", ".join(texts), format_cpulist(cpus) or "none")
 
 
 JUDGES = (irq_affinity, observed_interrupts, irqbalance)
