@@ -59,24 +59,24 @@ class FileReader:
 
     def _expand(self, pattern: str) -> tuple[list[str], Denied | None]:
         """List the paths a pattern may stand for, and why a directory was not read."""
-        found = [PurePosixPath("/")]
+        found = [""]
         refused: Denied | None = None
         for part in PurePosixPath("/", pattern).parts[1:]:
             if not _is_pattern(part):
-                found = [directory / part for directory in found]
+                found = [f"{directory}/{part}" for directory in found]
                 continue
-            matches: list[PurePosixPath] = []
+            matches: list[str] = []
             for directory in found:
                 try:
-                    names = _names_in(self._locate(str(directory)))
+                    names = _names_in(self._locate(directory or "/"))
                 except _GONE:
                     continue
                 except OSError as error:
                     refused = Denied(_reason(error))
                     continue
-                matches += [directory / name for name in names if _fits(name, part)]
+                matches += [f"{directory}/{n}" for n in names if _fits(n, part)]
             found = matches
-        return [str(path) for path in found], refused
+        return found, refused
 
     def _read(self, path: str) -> Content:
         try:
@@ -143,7 +143,8 @@ def _read_to_the_end(descriptor: int) -> bytes:
 
 
 def _names_in(directory: Path) -> list[str]:
-    return sorted(entry.name for entry in directory.iterdir())
+    with os.scandir(directory) as entries:
+        return sorted(entry.name for entry in entries)
 
 
 def _is_pattern(text: str) -> bool:

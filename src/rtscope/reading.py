@@ -8,6 +8,7 @@ file must never pass for an empty one.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Protocol
 
 MAX_FILE_BYTES = 4 * 1024 * 1024
@@ -46,6 +47,12 @@ class Reader(Protocol):
 def read(reader: Reader, path: str) -> Content:
     """Read one file."""
     return reader.read_many([path])[path]
+
+
+def fits(path: str, pattern: str) -> bool:
+    """Whether a pattern of the shell stands for a path: no `*` stands for a slash."""
+    parts, wanted = path.split("/"), pattern.split("/")
+    return len(parts) == len(wanted) and all(map(fnmatchcase, parts, wanted))
 
 
 def text_of(content: Content) -> str | None:

@@ -74,6 +74,49 @@ def seen(device: int = 0, tick: int = 0, call: int = 0) -> Observed:
     )
 
 
+def thread(name: str, policy: int = 0, priority: int = 0, flags: int = 0) -> str:
+    """/proc/PID/task/TID/stat; PF_KTHREAD is among the flags of a kernel thread."""
+    fields = ["0"] * 50
+    fields[5:7] = ["-1", str(flags)]
+    fields[37:39] = [str(priority), str(policy)]
+    return f"9 ({name}) S {' '.join(fields[1:])}\n"
+
+
+def threads(*stats: str) -> Files:
+    """The threads of a machine, each a process of its own."""
+    return {f"/proc/{n}/task/{n}/stat": text for n, text in enumerate(stats, 2)}
+
+
+INTEL = "vendor_id\t: GenuineIntel\nflags\t\t: fpu\n"
+KERNEL = 0x00200000
+KTHREADD = thread("kthreadd", flags=KERNEL)
+IRQ = thread("irq/24-eth0", 1, 50, KERNEL)
+STATS = "/proc/[0-9]*/task/[0-9]*/stat"
+ZONE = "/sys/class/thermal/thermal_zone0"
+TRACING = "/sys/kernel/tracing"
+INSTANCE = f"{TRACING}/instances/foo"
+
+
+def zone(temperature: str, limit: str = "95000") -> Files:
+    """The temperature of a processor, with a fan that starts before the limit."""
+    return {
+        f"{ZONE}/type": "cpu-thermal",
+        f"{ZONE}/temp": temperature,
+        f"{ZONE}/trip_point_0_type": "active",
+        f"{ZONE}/trip_point_0_temp": "50000",
+        f"{ZONE}/trip_point_1_type": "passive",
+        f"{ZONE}/trip_point_1_temp": limit,
+        f"{ZONE}/trip_point_2_type": "critical",
+        f"{ZONE}/trip_point_2_temp": "0",
+    }
+
+
+def smis(before: int, after: int) -> Observed:
+    """The count of one CPU, a second apart."""
+    msr = "/dev/cpu/0/msr"
+    return Observed(window_ns=10**9, smi_before={msr: before}, smi_after={msr: after})
+
+
 def stat(steal: int) -> str:
     """The first line of /proc/stat."""
     return f"cpu  1 2 3 4 5 6 7 {steal} 0 0\n"
@@ -166,6 +209,52 @@ CASES: Mapping[str, Cases] = {
     "stack_tracer": _file("/proc/sys/kernel/stack_tracer_enabled", "0", "1"),
     "logged_delays": _log("sched: RT throttling activated"),
     "clock_doubted": _log("tsc: Marking TSC unstable due to clocksource watchdog"),
+    "trace_instances": Cases(
+        Case({f"{TRACING}/current_tracer": "nop", f"{INSTANCE}/events/enable": "0"}),
+        Case(
+            {
+                f"{TRACING}/current_tracer": "nop",
+                f"{INSTANCE}/current_tracer": "osnoise",
+            }
+        ),
+        Case(),
+    ),
+    "offline_cpus": Cases(
+        Case({f"{CPU}/present": "0-2", f"{CPU}/online": "0-1"}),
+        Case({f"{CPU}/present": "0-2", f"{CPU}/online": "0,2"}),
+        Case({f"{CPU}/present": "0-2"}),
+    ),
+    "real_time_threads": Cases(
+        Case(
+            threads(KTHREADD, thread("migration/0", 1, 99, KERNEL), thread("a", 1, 80))
+        ),
+        Case(threads(KTHREADD, thread("a) b (", 2, 99))),
+        Case({}, {STATS: NO}),
+    ),
+    "interrupt_threads": Cases(
+        Case(threads(KTHREADD, IRQ, thread("loop", 1, 80), thread("dl", 6))),
+        Case(threads(KTHREADD, IRQ, thread("loop", 1, 80), thread("late", 2, 50))),
+        Case(threads(thread("loop", 1, 80))),
+    ),
+    "cpu_dma_latency": _seen(
+        Observed(dma_latency_us=2_000_000_000),
+        Observed(dma_latency_us=0, dma_holders={"/proc/7/fd/3": "cyclictest"}),
+    ),
+    "smi_count": Cases(
+        Case({"/proc/cpuinfo": INTEL}, observed=smis(7, 7)),
+        Case({"/proc/cpuinfo": INTEL}, observed=smis(7, 9)),
+        Case({"/proc/cpuinfo": INTEL}),
+    ),
+    "throttled_by_heat": _files(
+        {f"{CPU}/cpu0/thermal_throttle/core_throttle_count": "0"},
+        {
+            f"{CPU}/cpu0/thermal_throttle/core_throttle_count": "0",
+            f"{CPU}/cpu1/thermal_throttle/package_throttle_count": "3",
+        },
+    ),
+    "temperature": Cases(
+        Case(zone("85000")), Case(zone("85001")), Case({f"{ZONE}/type": "cpu-thermal"})
+    ),
     "fixed_frequency": Cases(
         Case({f"{POLICY}/scaling_min_freq": "9", f"{POLICY}/scaling_max_freq": "9"}),
         Case({f"{POLICY}/scaling_min_freq": "8", f"{POLICY}/scaling_max_freq": "9"}),
@@ -319,8 +408,14 @@ CASES: Mapping[str, Cases] = {
     "rttime_limit": _files(limits(), limits(rttime="200000")),
     "group_budget": Cases(
         Case({"/proc/config.gz": RT_GROUPS, f"{SELF}/cgroup": "0::/\n"}),
+        Case(
+            {
+                "/proc/config.gz": RT_GROUPS,
+                f"{SELF}/cgroup": "0::/user.slice/x\n",
+                "/sys/fs/cgroup/user.slice/cgroup.controllers": "cpuset cpu io\n",
+            }
+        ),
         Case({"/proc/config.gz": RT_GROUPS, f"{SELF}/cgroup": "0::/user.slice\n"}),
-        Case({"/proc/config.gz": RT_GROUPS}),
     ),
     "rt_group_sched": _files(
         {"/proc/config.gz": RT_GROUPS, "/proc/cmdline": "rt_group_sched=0"},

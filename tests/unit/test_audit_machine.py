@@ -5,7 +5,19 @@ from dataclasses import replace
 
 import pytest
 
-from fakes.audited import ARCH, BOOTED, CASES, RELEASE, Case, limits, seen
+from fakes.audited import (
+    ARCH,
+    BOOTED,
+    CASES,
+    IRQ,
+    KTHREADD,
+    RELEASE,
+    Case,
+    limits,
+    seen,
+    thread,
+    threads,
+)
 from fakes.trees import CPU, GUEST, reader_of
 from rtscope.audit.catalogue import catalogue
 from rtscope.audit.cpus import listed, masked
@@ -109,6 +121,40 @@ def test_what_6_12_changed_is_gated(name: str, release: str, outcome: Outcome) -
     case = replace(CASES[name].good, release=release)
 
     assert judged(name, case).outcome is outcome
+
+
+def test_a_group_that_does_not_share_out_cpu_time_needs_no_budget() -> None:
+    bad = CASES["group_budget"].bad
+    path = "/sys/fs/cgroup/user.slice/cgroup.controllers"
+
+    check = judged("group_budget", replace(bad, files={**bad.files, path: "memory"}))
+
+    assert check.outcome is Outcome.PASS
+
+
+@pytest.mark.parametrize(
+    ("files", "outcome"),
+    [
+        ({f"{CPU}/isolated": "1"}, Outcome.PASS),
+        ({f"{CPU}/nohz_full": "1"}, Outcome.PASS),
+        ({"/sys/fs/cgroup/cpuset.cpus.isolated": "1"}, Outcome.FAIL),
+        ({"/etc/default/irqbalance": "IRQBALANCE_BANNED_CPUS=2"}, Outcome.PASS),
+        (
+            # Named CPUs take the place of those that it would leave alone by itself.
+            {
+                f"{CPU}/isolated": "1",
+                "/etc/default/irqbalance": 'IRQBALANCE_BANNED_CPULIST="2-3"',
+            },
+            Outcome.FAIL,
+        ),
+    ],
+)
+def test_irqbalance_leaves_alone_what_it_is_known_to(
+    files: dict[str, str], outcome: Outcome
+) -> None:
+    check = judged("irqbalance", Case({"/proc/8/comm": "irqbalance", **files}))
+
+    assert check.outcome is outcome
 
 
 def test_nothing_set_apart_is_not_applicable_but_for_who_polls() -> None:
@@ -264,3 +310,160 @@ def test_a_denied_pattern_is_unknown_and_names_the_place() -> None:
     check = judged("ksm", Case({}, {path: Denied("Permission denied")}))
 
     assert check.evidence[0].where == path
+
+
+RISCV = """\
+           CPU0       CPU1
+ 10:        103         96  RISC-V INTC   5 Edge      riscv-timer
+ 12:          2          {device}  SiFive PLIC  10 Edge      ttyS0
+IPI1:         3         {call}  Function call interrupts
+"""
+ARM = """\
+           CPU0       CPU1
+ 11:        103         96     GICv3  27 Level     arch_timer
+ 12:          2          {device}     GICv3  78 Edge      ttyS0
+IPI1:         3         {call}       Function call interrupts
+"""
+
+
+def seen_in(table: str, *, device: int = 0, call: int = 0) -> Observed:
+    return Observed(
+        window_ns=10**9,
+        before={"/proc/interrupts": table.format(device=0, call=0)},
+        after={"/proc/interrupts": table.format(device=device, call=call)},
+    )
+
+
+@pytest.mark.parametrize("table", [RISCV, ARM])
+def test_the_timer_that_each_cpu_has_is_no_device(table: str) -> None:
+    files = {
+        "/proc/interrupts": table.format(device=0, call=0),
+        "/proc/irq/10/smp_affinity_list": "0-1",
+        "/proc/irq/11/smp_affinity_list": "0-1",
+        "/proc/irq/12/effective_affinity_list": "0",
+    }
+    quiet = seen_in(table).after
+    ticking = {p: t.replace(" 96 ", " 996 ") for p, t in quiet.items()}
+    ticks = Observed(window_ns=10**9, before=quiet, after=ticking)
+    polling = Case(files, observed=ticks, profile=Profile.POLLING)
+
+    directed = judged("irq_affinity", Case(files))
+    assert (directed.outcome, directed.says) == (Outcome.PASS, "none of 1")
+    assert judged("observed_device_interrupts", polling).outcome is Outcome.PASS
+    assert judged("observed_ticks", polling).outcome is Outcome.FAIL
+
+
+@pytest.mark.parametrize("table", [RISCV, ARM])
+def test_devices_and_calls_are_found_by_their_names(table: str) -> None:
+    case = Case(observed=seen_in(table, device=3, call=40))
+
+    device = judged("observed_device_interrupts", case)
+    call = judged("observed_ipis", case)
+    assert device.says == "3 in 1.0 s, most of them 12 ttyS0"
+    assert call.says == "40 in 1.0 s, most of them IPI1 Function call interrupts"
+
+
+def test_what_unpacks_the_kernel_knows_nokaslr() -> None:
+    line = 'Unknown kernel command line parameters "nokaslr nohz_full=1", will be'
+    log = Observed(kernel_log=BOOTED + line)
+
+    assert judged("unknown_parameters", Case(observed=log)).says == "nohz_full=1"
+
+
+@pytest.mark.parametrize(
+    ("asked_us", "outcome"),
+    [(0, Outcome.PASS), (10, Outcome.PASS), (11, Outcome.FAIL), (None, Outcome.FAIL)],
+)
+def test_idle_states_are_bounded_by_what_programs_ask_for(
+    asked_us: int | None, outcome: Outcome
+) -> None:
+    deep = CASES["idle_states"].bad
+    asked = Observed(dma_latency_us=asked_us, dma_holders={"/proc/7/fd/3": "jackd"})
+
+    check = judged("idle_states", replace(deep, observed=asked))
+
+    assert check.outcome is outcome
+    assert (outcome is Outcome.FAIL) or "jackd" in check.evidence[0].what
+
+
+@pytest.mark.parametrize(
+    ("asked", "outcome"),
+    [("n/a", Outcome.PASS), ("10", Outcome.PASS), ("0", Outcome.FAIL)],
+)
+def test_idle_states_are_bounded_for_one_cpu(asked: str, outcome: Outcome) -> None:
+    deep = CASES["idle_states"].bad
+    files = {**deep.files, f"{CPU}/cpu1/power/pm_qos_resume_latency_us": asked}
+
+    assert judged("idle_states", replace(deep, files=files)).outcome is outcome
+
+
+def test_a_kernel_without_idle_states_has_nothing_to_forbid() -> None:
+    files = {"/proc/config.gz": "# CONFIG_CPU_IDLE is not set\n"}
+
+    assert judged("cpu_dma_latency", Case(files)).outcome is Outcome.NOT_APPLICABLE
+
+
+@pytest.mark.parametrize(
+    "cpuinfo",
+    ["vendor_id\t: AuthenticAMD\n", "vendor_id\t: GenuineIntel\nflags: hypervisor\n"],
+)
+def test_who_does_not_count_smis_is_no_pass(cpuinfo: str) -> None:
+    case = replace(CASES["smi_count"].good, files={"/proc/cpuinfo": cpuinfo})
+
+    assert judged("smi_count", case).outcome is Outcome.NOT_APPLICABLE
+
+
+@pytest.mark.parametrize(
+    "stats",
+    [(KTHREADD, IRQ, thread("sh")), (KTHREADD, thread("loop", 1, 80))],
+    ids=["no real-time thread", "no interrupt thread"],
+)
+def test_interrupt_threads_are_judged_beside_others_only(
+    stats: tuple[str, ...],
+) -> None:
+    check = judged("interrupt_threads", Case(threads(*stats)))
+
+    assert check.outcome is Outcome.NOT_APPLICABLE
+
+
+def test_a_container_does_not_show_that_nobody_has_99() -> None:
+    check = judged("real_time_threads", Case(threads(thread("sh"))))
+
+    assert check.outcome is Outcome.UNKNOWN
+
+
+def test_a_program_cannot_pass_for_an_interrupt_or_hide_behind_brackets() -> None:
+    ours = thread("irq/1) R 0", 1, 50)
+
+    check = judged("interrupt_threads", Case(threads(KTHREADD, IRQ, ours)))
+
+    assert check.says == "1 of 1 are not below irq/1) R 0 (FIFO 50)"
+
+
+@pytest.mark.parametrize("name", ["current_tracer", "trace_instances", "trace_events"])
+def test_what_lockdown_takes_away_is_named(name: str) -> None:
+    lockdown = {"/sys/kernel/security/lockdown": "none integrity [confidentiality]"}
+
+    check = judged(name, Case(lockdown))
+
+    assert check.outcome is Outcome.UNKNOWN
+    assert check.says.startswith("kernel lockdown takes it away: /sys/kernel/tracing/")
+
+
+def test_a_machine_of_the_emulator_is_no_hardware() -> None:
+    files = {"/proc/device-tree/compatible": b"riscv-virtio\0"}
+
+    assert judged("bare_metal", Case(files, arch="riscv64")).outcome is Outcome.FAIL
+
+
+def test_what_was_set_apart_and_is_offline_does_not_count_as_set_apart() -> None:
+    files = {
+        f"{CPU}/present": "0-1",
+        f"{CPU}/online": "0",
+        f"{CPU}/isolated": "1",
+        "/proc/irq/default_smp_affinity": "3",
+    }
+
+    assert judged("offline_cpus", Case(files, cpus=None)).says == "CPU 1 is offline"
+    alone = judged("default_irq_affinity", Case(files, cpus=None))
+    assert alone.outcome is Outcome.NOT_APPLICABLE

@@ -17,8 +17,9 @@ LOG = "kernel log"
 _UNKNOWN = re.compile(r'Unknown kernel command line parameters "([^"\n]*)"')
 _FROM_BOOT = re.compile(r"^(?:\[ *0\.\d+\] )?Linux version ", re.MULTILINE)
 
-# From boot loaders and distributions, for others than the kernel.
-_HARMLESS = ("BOOT_IMAGE=", "splash")
+# From boot loaders and distributions, for others than the kernel; nokaslr is for what
+# unpacks an x86 kernel (arch/x86/boot/compressed/kaslr.c), which calls it unknown.
+_HARMLESS = ("BOOT_IMAGE=", "splash", "nokaslr")
 
 
 def parameters_absent(kind: CheckKind, scene: Scene) -> Answer:

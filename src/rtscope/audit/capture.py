@@ -15,7 +15,6 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
@@ -23,7 +22,7 @@ from rtscope.audit.redact import Redacted, redact_files, redact_text
 from rtscope.audit.scene import Observed, Scene, Trial
 from rtscope.errors import UsageError
 from rtscope.filereader import FileReader
-from rtscope.reading import MAX_FILE_BYTES, Content, Denied, Missing
+from rtscope.reading import MAX_FILE_BYTES, Content, Denied, Missing, fits
 
 NOTES_NAME = "rtscope-capture.json"
 SCHEMA = 1
@@ -47,7 +46,7 @@ class Captured:
         contents = dict(FileReader(self.root).read_many(paths))
         for path in paths:
             for name, why in self.denied.items():
-                if name == path or _fits(name, path):
+                if name == path or fits(name, path):
                     contents[name] = Denied(why)
                     if isinstance(contents.get(path), Missing) and path != name:
                         del contents[path]
@@ -92,7 +91,14 @@ def open_tree(root: Path) -> Captured:
                 f"reads {SCHEMA}"
             )
         return Captured(root, _words(document["denied"]), _observed(document))
-    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise UsageError(f"{root}: its {NOTES_NAME} is damaged: {error!r}") from error
 
 
@@ -175,11 +181,6 @@ def _write_new(place: Path, content: bytes) -> None:
         file.write(content)
 
 
-def _fits(name: str, pattern: str) -> bool:
-    parts, wanted = name.split("/"), pattern.split("/")
-    return len(parts) == len(wanted) and all(map(fnmatchcase, parts, wanted))
-
-
 def _redacted(value: Any, tally: Redacted) -> Any:
     if isinstance(value, str):
         return redact_text(value, tally)
@@ -192,9 +193,13 @@ def _observed(document: Mapping[str, Any]) -> Observed:
     told = dict(document["observed"])
     trial = told.pop("trial")
     observed = Observed(**told, trial=None if trial is None else Trial(**trial))
-    for texts in (observed.before, observed.after):
+    for texts in (observed.before, observed.after, observed.dma_holders):
         _words(texts)
-    numbers = (observed.window_ns, observed.clock_cost_ns, observed.clock_resolution_ns)
+    numbers = (
+        *(observed.window_ns, observed.clock_cost_ns, observed.clock_resolution_ns),
+        *(observed.dma_latency_us, *observed.smi_before.values()),
+        *observed.smi_after.values(),
+    )
     if not all(n is None or isinstance(n, int) for n in numbers):
         raise ValueError("a number is none")
     if not isinstance(observed.kernel_log, str | None):

@@ -12,7 +12,7 @@ PARTITIONS = "/sys/fs/cgroup/cpuset.cpus.isolated"
 CPU_SETS = (ONLINE, ISOLATED, PARTITIONS)
 """What says which CPUs there are and which are set apart."""
 
-NOT_SET_APART = "no CPU is set apart for real-time threads; name them with --cpus"
+NOT_SET_APART = "no CPU that is online is set apart; name them with --cpus"
 
 Cpus = frozenset[int]
 
@@ -49,11 +49,17 @@ def isolated(scene: Scene) -> Cpus:
     return frozenset().union(*(listed(text) or () for text in texts if text))
 
 
+def named(scene: Scene) -> Cpus:
+    """Return the CPUs that are meant for real-time threads, also those offline."""
+    return frozenset(scene.cpus) if scene.cpus is not None else isolated(scene)
+
+
 def set_apart(scene: Scene) -> Cpus | None:
     """Return the CPUs for real-time threads: --cpus, else those that are isolated."""
-    if scene.cpus is not None:
-        return frozenset(scene.cpus)
-    return isolated(scene) or None
+    there = online(scene)
+    # On a CPU that is offline nothing runs; a check of its own tells of it.
+    cpus = named(scene) if there is None else named(scene) & there
+    return cpus or None
 
 
 def cpu_of(path: str) -> int | None:

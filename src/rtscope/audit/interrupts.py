@@ -1,9 +1,16 @@
 """Judges of interrupts: where they may go, and where they were seen to go."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from rtscope.audit.cpus import NOT_SET_APART, Cpus, isolated, listed, set_apart
+from rtscope.audit.cpus import (
+    ISOLATED,
+    NOT_SET_APART,
+    Cpus,
+    listed,
+    masked,
+    set_apart,
+)
 from rtscope.audit.model import (
     Answer,
     CheckKind,
@@ -21,8 +28,23 @@ BALANCER = "irqbalance"
 BALANCER_CONFIG = ("/etc/default/irqbalance", "/etc/sysconfig/irqbalance")
 NOT_WATCHED = "nothing was watched (--observe 0, or a tree captured without it)"
 
-_BANNED = re.compile(r"^\s*IRQBALANCE_BANNED_CPULIST=[\"']?([0-9,-]*)", re.MULTILINE)
+NOHZ_FULL = "/sys/devices/system/cpu/nohz_full"
 NS_PER_S = 1_000_000_000
+
+# Interrupts that no mask directs: on RISC-V those of a hart's own controller; with the
+# GIC of ARM, numbers 16 to 31 (PPI); on older Raspberry Pis another controller.
+_OF_EACH_CPU = re.compile(
+    r"RISC-V INTC\b|GIC(?:v[34])?(?:-\d+)? +(?:1[6-9]|2\d|3[01])\b|bcm2836-"
+)
+
+# Its list of CPUs counts more than the older mask (irqbalance(1)).
+_BANS: tuple[tuple[str, re.Pattern[str], Callable[[str], Cpus | None]], ...] = tuple(
+    (name, re.compile(rf"^\s*{name}=[\"']?([0-9a-fA-F,-]*)", re.MULTILINE), read)
+    for name, read in (
+        ("IRQBALANCE_BANNED_CPULIST", listed),
+        ("IRQBALANCE_BANNED_CPUS", masked),
+    )
+)
 
 Counts = Mapping[str, Mapping[int, int]]
 
@@ -51,7 +73,8 @@ def irq_affinity(_kind: CheckKind, scene: Scene) -> Answer:
     if table is None:
         return unknown(f"no {INTERRUPTS}", *scene.refusals(INTERRUPTS))
     # Without a handler an interrupt is in /proc/irq and never comes.
-    used = [name for name in counts_of(table) if name.isdecimal()]
+    labels = labels_of(table)
+    used = [name for name in counts_of(table) if _is_device(name, labels[name])]
     wrong, seen, odd = {}, {}, []
     for name in used:
         path, text = _directed(scene, name)
@@ -63,7 +86,8 @@ def irq_affinity(_kind: CheckKind, scene: Scene) -> Answer:
         if cpus & apart:
             wrong[path] = text
     if wrong:
-        says = f"{len(wrong)} interrupts are directed at CPU {format_cpulist(apart)}"
+        what = "1 interrupt is" if len(wrong) == 1 else f"{len(wrong)} interrupts are"
+        says = f"{what} directed at CPU {format_cpulist(apart)}"
         return failed(says, *(Evidence(p, t) for p, t in wrong.items()))
     if odd or not used:
         return unknown("not every interrupt's CPUs are known", *odd[:16])
@@ -84,8 +108,8 @@ def observed_interrupts(kind: CheckKind, scene: Scene) -> Answer:
     """
     Judge what came on the CPUs that are set apart while they were watched.
 
-    Keys: `rows`, the names of rows (`LOC`), or `devices` for every device;
-    `a_second`, how many are still good on one CPU.
+    Keys: `rows`, the names of rows (`LOC`) or what stands at their end, or `devices`
+    for every device; `a_second`, how many are still good on one CPU.
     """
     apart = set_apart(scene)
     if apart is None:
@@ -96,33 +120,44 @@ def observed_interrupts(kind: CheckKind, scene: Scene) -> Answer:
     after = counts_of(seen.after.get(INTERRUPTS, ""))
     before = counts_of(seen.before[INTERRUPTS])
     limit = int(kind.args["a_second"]) * max(seen.window_ns / NS_PER_S, 1)
-    rows = [name for name in after if _counts(kind, name)]
+    labels = labels_of(seen.after.get(INTERRUPTS, ""))
+    rows = [name for name in after if _counts(kind, name, labels[name])]
     if not rows or not any(cpu in after[rows[0]] for cpu in apart):
         return unknown(f"{INTERRUPTS} does not count them on these CPUs")
     many = _above(rows, before, after, apart=apart, limit=limit)
     window = f"in {seen.window_ns / NS_PER_S:.1f} s"
     if many:
-        names = _names(seen.after[INTERRUPTS])
-        says = f"{sum(e for _, e in many)} {window}, most of them {names[many[0][0]]}"
-        told = [f"{names[name]}: {count}" for name, count in many[:16]]
+        named = {name: _called(name, labels[name]) for name, _ in many}
+        says = f"{sum(e for _, e in many)} {window}, most of them {named[many[0][0]]}"
+        told = [f"{named[name]}: {count}" for name, count in many[:16]]
         return failed(says, *(Evidence(INTERRUPTS, line) for line in told))
     return passed(f"as few as expected {window}", Evidence(INTERRUPTS, ", ".join(rows)))
 
 
-def _names(text: str) -> Mapping[str, str]:
-    """Return what each row of /proc/interrupts is called: `36 virtio1-req.0`."""
-    rows = (line.partition(":") for line in text.splitlines()[1:])
-    return {
-        name.strip(): f"{name.strip()} {rest.split()[-1]}"
-        if name.strip().isdecimal() and rest.split()
-        else name.strip()
-        for name, _, rest in rows
-    }
+def labels_of(text: str) -> Mapping[str, str]:
+    """Return what stands behind the counts of each row: `GICv3 27 Level arch_timer`."""
+    lines = text.splitlines()
+    cpus = len(lines[0].split()) if lines else 0
+    rows = (line.partition(":") for line in lines[1:])
+    return {name.strip(): " ".join(rest.split()[cpus:]) for name, _, rest in rows}
 
 
-def _counts(kind: CheckKind, name: str) -> bool:
+def _called(name: str, label: str) -> str:
+    if not name.isdecimal():
+        return f"{name} {label}" if name.startswith("IPI") else name
+    return f"{name} {label.split()[-1]}" if label else name
+
+
+def _is_device(name: str, label: str) -> bool:
+    """Whether a row is a device's: not a timer's or counter's that each CPU has."""
+    return name.isdecimal() and not _OF_EACH_CPU.match(label)
+
+
+def _counts(kind: CheckKind, name: str, label: str) -> bool:
     rows = kind.args["rows"]
-    return name.isdecimal() if rows == "devices" else name in rows
+    if rows == "devices":
+        return _is_device(name, label)
+    return name in rows or label in rows or label.rpartition(" ")[2] in rows
 
 
 def _above(
@@ -153,17 +188,25 @@ def irqbalance(kind: CheckKind, scene: Scene) -> Answer:
     apart = set_apart(scene)
     if apart is None:
         return failed("it runs, and moves interrupts every 10 s", evidence)
+    banned, told = _banned(scene)
+    if apart <= banned:
+        return passed("it runs and keeps off them", evidence, told)
+    says = f"it runs, and may use CPU {format_cpulist(apart - banned)}"
+    return failed(says, evidence, told)
+
+
+def _banned(scene: Scene) -> tuple[Cpus, Evidence]:
+    """Return the CPUs that irqbalance leaves alone, and by what."""
     for path in BALANCER_CONFIG:
-        found = _BANNED.findall(scene.text(path) or "")
-        banned = listed(found[-1]) if found else None
-        if banned:
-            told = Evidence(path, f"IRQBALANCE_BANNED_CPULIST={found[-1]}")
-            good = apart <= banned
-            says = "keeps off them" if good else "may use some of them"
-            return (passed if good else failed)(f"it runs and {says}", evidence, told)
-    if apart <= isolated(scene):
-        return passed("it runs, and leaves isolated CPUs alone", evidence)
-    return failed(f"it runs, and may use CPU {format_cpulist(apart)}", evidence)
+        for name, pattern, read in _BANS:
+            found = pattern.findall(scene.text(path) or "")
+            cpus = read(found[-1]) if found else None
+            if cpus:
+                return cpus, Evidence(path, f"{name}={found[-1]}")
+    # What it takes if nothing is named; of cpuset partitions it does not know.
+    texts = {path: scene.text(path) or "" for path in (ISOLATED, NOHZ_FULL)}
+    cpus = frozenset().union(*(listed(text) or () for text in texts.values()))
+    return cpus, Evidence(", ".join(texts), format_cpulist(cpus) or "none")
 
 
 JUDGES = (irq_affinity, observed_interrupts, irqbalance)

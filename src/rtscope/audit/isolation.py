@@ -5,11 +5,13 @@ import re
 from rtscope.audit.cpus import (
     ISOLATED,
     NOT_SET_APART,
+    ONLINE,
     PARTITIONS,
     Cpus,
     isolated,
     listed,
     masked,
+    named,
     online,
     set_apart,
 )
@@ -46,13 +48,13 @@ def cpus_within(kind: CheckKind, scene: Scene) -> Answer:
         return not_applicable(NOT_SET_APART)
     if not texts:
         return unknown("it cannot be read", *refused) if refused else absent(kind)
-    named: Cpus = frozenset()
+    covered: Cpus = frozenset()
     for path, text in texts.items():
         cpus = listed(text)
         if cpus is None:
             return unknown(f"{path} is no CPU list", Evidence(path, text[:80]))
-        named |= cpus
-    return _covers(wanted, named, texts)
+        covered |= cpus
+    return _covers(wanted, covered, texts)
 
 
 def cpus_outside(kind: CheckKind, scene: Scene) -> Answer:
@@ -65,14 +67,14 @@ def cpus_outside(kind: CheckKind, scene: Scene) -> Answer:
     if text is None:
         refused = scene.refusals(path)
         return unknown("it cannot be read", *refused) if refused else absent(kind)
-    named = masked(text)
-    if named is None:
+    cpus = masked(text)
+    if cpus is None:
         return unknown(f"{path} is no mask of CPUs", Evidence(path, text[:80]))
-    inside = named & wanted
-    evidence = Evidence(path, f"{text} (CPUs {format_cpulist(named) or 'none'})")
+    inside = cpus & wanted
+    evidence = Evidence(path, f"{text} (CPUs {format_cpulist(cpus) or 'none'})")
     if inside:
         return failed(f"CPU {format_cpulist(inside)} is among them", evidence)
-    return passed(f"CPUs {format_cpulist(named) or 'none'}", evidence)
+    return passed(f"CPUs {format_cpulist(cpus) or 'none'}", evidence)
 
 
 def boot_cpus(kind: CheckKind, scene: Scene) -> Answer:
@@ -83,7 +85,7 @@ def boot_cpus(kind: CheckKind, scene: Scene) -> Answer:
     cmdline = scene.text(CMDLINE)
     if cmdline is None:
         return unknown(f"no {CMDLINE}", *scene.refusals(CMDLINE))
-    named: Cpus = frozenset()
+    covered: Cpus = frozenset()
     texts: dict[str, str] = {}
     for name in kind.args["parameters"]:
         for value in boot_values(cmdline, name)[-1:]:
@@ -91,9 +93,9 @@ def boot_cpus(kind: CheckKind, scene: Scene) -> Answer:
             if cpus is None:
                 return unknown(f"{name}={value} is not understood")
             texts[CMDLINE] = f"{texts.get(CMDLINE, '')} {name}={value}".strip()
-            named |= cpus
+            covered |= cpus
     texts = texts or {CMDLINE: f"no {', no '.join(kind.args['parameters'])}"}
-    return _covers(wanted, named, texts)
+    return _covers(wanted, covered, texts)
 
 
 def housekeeping(_kind: CheckKind, scene: Scene) -> Answer:
@@ -102,7 +104,7 @@ def housekeeping(_kind: CheckKind, scene: Scene) -> Answer:
     if everywhere is None:
         return unknown("which CPUs are online is not known")
     if len(everywhere) == 1:
-        return not_applicable("this machine has one CPU")
+        return not_applicable("one CPU is online")
     apart = set_apart(scene)
     if apart is None:
         return not_applicable(NOT_SET_APART)
@@ -116,6 +118,25 @@ def housekeeping(_kind: CheckKind, scene: Scene) -> Answer:
         says = f"the boot CPU, {min(everywhere)}, is set apart"
         return failed(says, evidence)
     return passed(f"CPU {format_cpulist(rest)} is left for the rest", evidence)
+
+
+def cpus_online(kind: CheckKind, scene: Scene) -> Answer:
+    """Judge whether the CPUs that are set apart are there to be used."""
+    present_at = kind.paths[0]
+    present, there = listed(scene.text(present_at) or ""), online(scene)
+    if not present or there is None:
+        return unknown("which CPUs are online is not known", *scene.refusals(ONLINE))
+    asleep = present - there
+    told = (
+        Evidence(present_at, format_cpulist(present)),
+        Evidence(ONLINE, format_cpulist(there)),
+    )
+    if lost := asleep & named(scene):
+        return failed(f"CPU {format_cpulist(lost)} is offline", *told)
+    if asleep:
+        says = f"CPU {format_cpulist(asleep)} is offline, and not set apart"
+        return passed(says, *told)
+    return passed("every CPU is online", *told)
 
 
 def processes_outside(kind: CheckKind, scene: Scene) -> Answer:
@@ -150,8 +171,8 @@ def processes_outside(kind: CheckKind, scene: Scene) -> Answer:
     return passed(f"none of {there}", Evidence(pattern, f"{there} read"))
 
 
-def _covers(wanted: Cpus, named: Cpus, texts: dict[str, str]) -> Answer:
-    left = wanted - named
+def _covers(wanted: Cpus, covered: Cpus, texts: dict[str, str]) -> Answer:
+    left = wanted - covered
     if left:
         return failed(f"not for CPU {format_cpulist(left)}", *_seen(texts))
     return passed(f"for CPU {format_cpulist(wanted)}", *_seen(texts))
@@ -161,4 +182,7 @@ def _seen(texts: dict[str, str]) -> list[Evidence]:
     return [Evidence(path, text[:200] or "empty") for path, text in texts.items()]
 
 
-JUDGES = (cpus_within, cpus_outside, boot_cpus, housekeeping, processes_outside)
+JUDGES = (
+    *(cpus_within, cpus_outside, cpus_online, boot_cpus, housekeeping),
+    processes_outside,
+)

@@ -58,12 +58,13 @@ def value(kind: CheckKind, scene: Scene) -> Answer:
 
     Keys: `good` (values, or patterns of the shell), `bad` (instead of `good`), `absent`
     (why it does not apply if there is no such file; without it that is unknown),
-    `missing` (why that may be).
+    `missing` (why that may be), `hidden_by` (the mode of kernel lockdown that takes
+    the file away).
     """
     pattern = kind.paths[0]
     refused, found = scene.refusals(pattern), scene.matching(pattern)
     if not found and not refused:
-        return absent(kind)
+        return absent(kind, scene)
     wrong = {path: text for path, text in found.items() if not _is_good(kind, text)}
     if wrong:
         return failed(_values(wrong), *_seen(wrong))
@@ -72,8 +73,16 @@ def value(kind: CheckKind, scene: Scene) -> Answer:
     return passed(_values(found), *_seen(found))
 
 
-def absent(kind: CheckKind) -> Answer:
+LOCKDOWN = "/sys/kernel/security/lockdown"
+
+
+def absent(kind: CheckKind, scene: Scene | None = None) -> Answer:
     """Answer for a machine that has none of the files of a check."""
+    mode = (scene.text(LOCKDOWN) if scene else None) or ""
+    if f"[{kind.args.get('hidden_by')}]" in mode:
+        return unknown(
+            f"kernel lockdown takes it away: {kind.paths[0]}", Evidence(LOCKDOWN, mode)
+        )
     why = str(kind.args.get("absent", ""))
     if why:
         return not_applicable(why)

@@ -4,12 +4,14 @@ from collections.abc import Mapping
 
 from rtscope.audit import (
     bootline,
+    firmware,
     interrupts,
     isolation,
     judges,
     power,
     rights,
     surroundings,
+    threads,
 )
 from rtscope.audit.judges import Judge
 
@@ -19,11 +21,13 @@ JUDGES: Mapping[str, Judge] = {
         judge.__name__: judge
         for judge in (
             *bootline.JUDGES,
+            *firmware.JUDGES,
             *interrupts.JUDGES,
             *isolation.JUDGES,
             *power.JUDGES,
             *rights.JUDGES,
             *surroundings.JUDGES,
+            *threads.JUDGES,
         )
     },
 }

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from rtscope.audit.cpus import NOT_SET_APART, cpu_of, listed, set_apart
+from rtscope.audit.devices import DMA_LATENCY, is_asked
 from rtscope.audit.judges import absent
 from rtscope.audit.model import (
     Answer,
@@ -21,6 +22,7 @@ NO_CPUFREQ = "this machine has no CPU frequency scaling"
 CURRENT = f"{POLICIES}/scaling_cur_freq"
 
 IDLE = "/sys/devices/system/cpu/cpu*/cpuidle/state*"
+RESUME_LATENCY = "power/pm_qos_resume_latency_us"
 
 
 def fixed_frequency(_kind: CheckKind, scene: Scene) -> Answer:
@@ -90,15 +92,49 @@ def idle_states(kind: CheckKind, scene: Scene) -> Answer:
         state = path.removesuffix("/latency")
         if not text.isdecimal():
             odd.append(Evidence(path, text[:80]))
-        elif int(text) > limit and scene.text(f"{state}/disable") != "1":
+        elif int(text) > limit and _may_be_chosen(scene, state, limit):
             name = scene.text(f"{state}/name") or "?"
             deep[state] = f"{name}, {text} us to wake"
+    asked = scene.observed.dma_latency_us
+    if deep and asked is not None and asked <= limit:
+        told = Evidence(DMA_LATENCY, f"{asked} us{_by_whom(scene)}")
+        return passed(f"none deeper than {asked} us as long as that is asked", told)
     if deep:
         says = f"{len(deep)} in use, such as {next(iter(deep.values()))}"
         return failed(says, *_evidence(deep))
     if odd:
         return unknown("a latency is no number", *odd)
     return passed(f"none above {limit} us is in use", *_evidence(latencies))
+
+
+def _may_be_chosen(scene: Scene, state: str, limit: int) -> bool:
+    if scene.text(f"{state}/disable") == "1":
+        return False
+    # Of this CPU alone: 0 asks for nothing, n/a for no delay at all (sysfs-power).
+    asked = scene.text(f"{state.partition('/cpuidle/')[0]}/{RESUME_LATENCY}") or "0"
+    return asked != "n/a" and (not asked.isdecimal() or not 0 < int(asked) <= limit)
+
+
+def _by_whom(scene: Scene) -> str:
+    names = sorted(set(scene.observed.dma_holders.values()))
+    return f", asked by {', '.join(names[:4])}" if names else ""
+
+
+def latency_request(_kind: CheckKind, scene: Scene) -> Answer:
+    """Judge whether some program keeps idle states short for all while it runs."""
+    asked = scene.observed.dma_latency_us
+    if asked is None and scene.config and not scene.config.is_on("CPU_IDLE"):
+        return not_applicable("CPU_IDLE is not set: there are no idle states")
+    if asked is None:
+        return unknown(scene.observed.why_no_dma_latency)
+    evidence = Evidence(DMA_LATENCY, f"{asked} us{_by_whom(scene)}")
+    if is_asked(asked):
+        return failed(evidence.what, evidence, *_holders(scene))
+    return passed("nobody asks for it", evidence)
+
+
+def _holders(scene: Scene) -> list[Evidence]:
+    return _evidence(scene.observed.dma_holders)
 
 
 def cooling(kind: CheckKind, scene: Scene) -> Answer:
@@ -170,4 +206,7 @@ def _evidence(texts: Mapping[str, str]) -> list[Evidence]:
     return [Evidence(path, text[:200]) for path, text in list(texts.items())[:16]]
 
 
-JUDGES = (fixed_frequency, turbo, idle_states, cooling, smt, private_cache)
+JUDGES = (
+    *(fixed_frequency, turbo, idle_states, latency_request, cooling, smt),
+    private_cache,
+)

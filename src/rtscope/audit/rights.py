@@ -131,8 +131,23 @@ def group_budget(kind: CheckKind, scene: Scene) -> Answer:
             return passed("the root group", evidence)
         if "cpu" in controllers.split(","):
             return _by_version_1(scene, path, evidence)
-    says = "not the root group, and version 2 cannot give a group a budget"
-    return failed(says, Evidence(OWN_CGROUP, own[:200]))
+    return _by_version_2(scene, own)
+
+
+def _by_version_2(scene: Scene, own: str) -> Answer:
+    """Version 2 has no budgets: a group that shares out CPU time has none at all."""
+    evidence = Evidence(OWN_CGROUP, own[:200])
+    top = own.strip().rpartition("::/")[2].partition("/")[0]
+    path = f"/sys/fs/cgroup/{top}/cgroup.controllers"
+    controllers = scene.text(path)
+    if not top or controllers is None:
+        says = "not the root group; whether it shares out CPU time is not known"
+        return unknown(says, evidence, *scene.refusals(path))
+    told = Evidence(path, controllers)
+    if "cpu" in controllers.split():
+        says = "not the root group, and version 2 cannot give a group a budget"
+        return failed(says, evidence, told)
+    return passed("of the root group, as far as CPU time goes", evidence, told)
 
 
 def _by_version_1(scene: Scene, path: str, evidence: Evidence) -> Answer:

@@ -1,13 +1,15 @@
 """Everything that the judges get to see of a machine: read once, before they begin."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 
 from rtscope.audit.model import Evidence, Profile
 from rtscope.kernel.config import KernelConfig
 from rtscope.kernel.identity import KernelIdentity
-from rtscope.reading import Content, Denied, Missing, text_of
+from rtscope.reading import Content, Denied, Missing, fits, text_of
+
+_LITERAL = re.compile(r"[^*?\[]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,15 @@ class Observed:
     clock_cost_ns: int | None = None
     """Median of one reading of CLOCK_MONOTONIC, with what Python adds to it."""
     clock_resolution_ns: int | None = None
+    dma_latency_us: int | None = None
+    """What /dev/cpu_dma_latency said: the wake-up time that programs ask for."""
+    dma_holders: Mapping[str, str] = field(default_factory=dict)
+    """Names of the processes that have it open, by descriptor, as far as seen."""
+    why_no_dma_latency: str = "it was not read: only on this machine or a board's own"
+    smi_before: Mapping[str, int] = field(default_factory=dict)
+    smi_after: Mapping[str, int] = field(default_factory=dict)
+    """System management interrupts since the reset of each CPU, by register file."""
+    why_no_smi: str = "the counters were not read: only on this machine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +97,21 @@ class Scene:
         """Return the texts of the files that a pattern stands for, by path."""
         return {
             path: text
-            for path in sorted(self.files)
-            if PurePosixPath(path).match(pattern)
-            and (text := self.text(path)) is not None
+            for path in self._paths(pattern)
+            if (text := self.text(path)) is not None
         }
 
     def refusals(self, pattern: str) -> tuple[Evidence, ...]:
         """Return the files of a pattern that are there and may not be read."""
         return tuple(
             Evidence(path, f"cannot be read: {content.reason}")
-            for path, content in sorted(self.files.items())
-            if isinstance(content, Denied)
-            and (path == pattern or PurePosixPath(path).match(pattern))
+            for path in self._paths(pattern)
+            if isinstance(content := self.files[path], Denied)
         )
+
+    def _paths(self, pattern: str) -> list[str]:
+        # Most patterns have few matches, and a machine may have 20,000 threads.
+        literal = _LITERAL.match(pattern)
+        start = literal[0] if literal else ""
+        near = [path for path in self.files if path.startswith(start)]
+        return sorted(path for path in near if path == pattern or fits(path, pattern))

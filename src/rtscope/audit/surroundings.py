@@ -4,7 +4,7 @@ import re
 
 from rtscope.audit.cpus import cpu_of, listed, set_apart
 from rtscope.audit.interrupts import NOT_WATCHED
-from rtscope.audit.judges import absent
+from rtscope.audit.judges import LOCKDOWN, absent
 from rtscope.audit.model import (
     Answer,
     CheckKind,
@@ -18,12 +18,11 @@ from rtscope.cpulist import format_cpulist
 from rtscope.reading import Denied
 
 STAT = "/proc/stat"
-LOCKDOWN = "/sys/kernel/security/lockdown"
 STEAL = 7
 """user nice system idle iowait irq softirq steal (proc_stat(5))"""
 
 _EMULATED = re.compile(
-    r"\b(QEMU|KVM|VMware|VirtualBox|Virtual Machine|linux,dummy-virt)"
+    r"\b(QEMU|KVM|VMware|VirtualBox|Virtual Machine|linux,dummy-virt|riscv-virtio)"
 )
 
 
@@ -100,7 +99,8 @@ def fair_server(kind: CheckKind, scene: Scene) -> Answer:
         return unknown("debugfs is not mounted, or this kernel does not show it there")
     on = {path: text for path, text in runtimes.items() if text != "0"}
     if on:
-        says = f"{next(iter(on.values()))} ns of each period on {len(on)} CPUs"
+        cpus = format_cpulist(c for p in on if (c := cpu_of(p)) is not None)
+        says = f"{next(iter(on.values()))} ns of each period on CPU {cpus}"
         return failed(says, *(Evidence(p, t) for p, t in on.items()))
     if refused:
         return unknown("not all of it can be read", *refused)
@@ -138,6 +138,24 @@ def watchdog(kind: CheckKind, scene: Scene) -> Answer:
     if inside:
         return failed(f"on, also on CPU {format_cpulist(inside)}", *evidence)
     return passed("on, and on other CPUs only", *evidence)
+
+
+def trace_instances(kind: CheckKind, scene: Scene) -> Answer:
+    """Judge whether an instance of tracing, which has settings of its own, traces."""
+    events, tracers, above, _ = kind.paths
+    refused = [*scene.refusals(events), *scene.refusals(tracers)]
+    on = {p: t for p, t in scene.matching(events).items() if t != "0"}
+    on |= {p: t for p, t in scene.matching(tracers).items() if t != "nop"}
+    if on:
+        says = f"{next(iter(on.values()))} in {next(iter(on))}"
+        return failed(says, *(Evidence(p, t) for p, t in on.items()))
+    if refused:
+        return unknown("not all of it can be read", *refused)
+    if scene.text(above) is None:
+        return unknown(absent(kind, scene).says, *scene.refusals(above))
+    return passed(
+        "none traces", Evidence(above, "instances beside it: none that trace")
+    )
 
 
 def clock_cost(kind: CheckKind, scene: Scene) -> Answer:
@@ -204,6 +222,6 @@ def lockdown(kind: CheckKind, scene: Scene) -> Answer:
 
 
 JUDGES = (
-    *(guest, steal, swap, fair_server, watchdog, clock_cost, undervoltage),
-    *(isa_extension, lockdown),
+    *(guest, steal, swap, fair_server, watchdog, trace_instances, clock_cost),
+    *(undervoltage, isa_extension, lockdown),
 )

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from rtscope.audit.devices import is_asked, read_dma_latency, smi_counts, who_holds
 from rtscope.audit.interrupts import INTERRUPTS
 from rtscope.audit.power import CURRENT
 from rtscope.audit.scene import Observed, Trial
@@ -43,11 +44,21 @@ def watch(
     return Observed(window_ns=took, before=before, after=after)
 
 
-def look_here(observed: Observed) -> Observed:
-    """Add what only this machine can tell: its log, a trial, its clock."""
+def watch_here(reader: Reader, window_ns: int) -> Observed:
+    """Watch this machine and add what only it can tell: log, trial, clock, devices."""
+    smi_before, _ = smi_counts()
+    observed = watch(reader, window_ns)
+    smi_after, why_no_smi = smi_counts()
     log, why = read_kernel_log()
+    latency_us, why_no_latency = read_dma_latency()
     return replace(
         observed,
+        dma_latency_us=latency_us,
+        why_no_dma_latency=why_no_latency,
+        dma_holders=who_holds() if is_asked(latency_us) else {},
+        smi_before=smi_before,
+        smi_after=smi_after,
+        why_no_smi=why_no_smi,
         kernel_log=log,
         why_no_log=why,
         trial=try_realtime(),

@@ -30,6 +30,10 @@ LONGEST_TURN_NS = 50_000
 """Longer ones show in every latency: docs/explanation/turn-length.md."""
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.,=+-]*$", max_length=200)]
+Word = Annotated[
+    str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.,:=+/@-]*$", max_length=200)
+]
+"""Of a kernel's command line."""
 Prose = Annotated[str, Field(min_length=1, max_length=500)]
 
 
@@ -56,7 +60,7 @@ class Board:
     """What gives the machine that device, connected to the chardev `results`."""
     kernels: tuple[Name, ...]
     """What is measured if no kernel is named."""
-    append: tuple[Name, ...]
+    append: tuple[Word, ...]
     """For the kernel's command line, besides what all boards get."""
     models: tuple[Prose, ...]
     leaves_out: tuple[Prose, ...]

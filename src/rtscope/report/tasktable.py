@@ -67,15 +67,15 @@ def print_threads(
     if not end[1]:
         name_width = min(end[0], room)
     table = _Table([columns[i] for i in kept], [widths[i] for i in kept], name_width)
-    lines = [table.head(marks=bool(end[1]))]
-    rows = zip(*(cells[i] for i in kept), strict=True) if kept else ()
+    lines = [list(table.head(marks=bool(end[1])))]
+    rows = zip(*(table.cut(n, cells[i]) for n, i in enumerate(kept)), strict=True)
     for thread, row, name, mark in zip(threads, rows, names, marks, strict=True):
         lines.append(table.line(thread, row, name, mark))
-    console.print(
-        Segments([s for line in lines for s in (*line, Segment.line())]),
-        end="",
-        soft_wrap=True,
-    )
+    segments = [s for line in lines for s in (*line, Segment.line())]
+    if console.color_system is None:
+        # Nobody sees the styles, and what is piped may have 20,000 rows.
+        segments = [Segment("".join(s.text for s in segments))]
+    console.print(Segments(segments), end="", soft_wrap=True)
 
 
 def shown_name(thread: Thread) -> str:
@@ -165,24 +165,32 @@ class _Table:
         end = f" {name} MARKS" if marks else " NAME"
         yield Segment(" ".join(said) + end, Style(bold=True))
 
+    def cut(self, number: int, texts: Sequence[str]) -> list[str]:
+        """Bring the cells of a column to its width."""
+        width, left = self.widths[number], self.columns[number].left
+        # The same few texts again and again.
+        known = {text: _cut(text, width, left=left) for text in set(texts)}
+        return [known[text] for text in texts]
+
     def line(
         self, thread: Thread, row: Sequence[str], name: str, marks: str
-    ) -> Iterator[Segment]:
+    ) -> list[Segment]:
+        """Return a row, its cells cut already."""
         plain = _PLAIN if thread.kind is Kind.USER else _DIM
-        cells = [
-            _cut(text, width, left=column.left)
-            for column, width, text in zip(self.columns, self.widths, row, strict=True)
-        ]
-        yield Segment(" ".join(cells[:2]) + " ", plain)
         policy = _STYLES.get(thread.line.policy, plain)
-        yield Segment(" ".join(cells[2:4]) + " ", policy)
-        yield Segment(" ".join(cells[4:]) + " ", plain)
+        cells = [
+            Segment(" ".join(row[:2]) + " ", plain),
+            Segment(" ".join(row[2:4]) + " ", policy),
+            Segment(" ".join(row[4:]) + " ", plain),
+        ]
         if not marks:
-            yield Segment(_shortened(name, self.name_width), plain)
-            return
-        yield Segment(_cut(name, self.name_width, left=True) + " ", plain)
+            return [*cells, Segment(_shortened(name, self.name_width), plain)]
         grave = any(KINDS[mark.id].grave for mark in thread.marks)
-        yield Segment(marks, _GRAVE if grave else _NOTE)
+        return [
+            *cells,
+            Segment(_cut(name, self.name_width, left=True) + " ", plain),
+            Segment(marks, _GRAVE if grave else _NOTE),
+        ]
 
 
 def _cut(text: str, width: int, *, left: bool) -> str:

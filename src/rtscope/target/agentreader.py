@@ -3,11 +3,10 @@
 import base64
 import binascii
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 
 from rtscope.contract import AgentError, FileLine, Line
 from rtscope.errors import ContractError, TargetError
-from rtscope.reading import MAX_FILE_BYTES, Content, Denied, Missing
+from rtscope.reading import MAX_FILE_BYTES, Content, Denied, Missing, fits
 
 RunAgent = Callable[[Sequence[str]], Iterable[Line]]
 """Runs the agent to its end with these arguments and gives its lines."""
@@ -65,15 +64,9 @@ def _answer(path: str, found: Mapping[str, Content]) -> Mapping[str, Content]:
         name: content
         for name, content in found.items()
         # What was gone before it was read is no match, as if we had come later.
-        if name != path and _fits(name, path) and not isinstance(content, Missing)
+        if name != path and fits(name, path) and not isinstance(content, Missing)
     }
     return matches or {path: found.get(path, Missing())}
-
-
-def _fits(name: str, pattern: str) -> bool:
-    # Part by part: a `*` of the shell does not stand for a slash.
-    parts, wanted = name.split("/"), pattern.split("/")
-    return len(parts) == len(wanted) and all(map(fnmatchcase, parts, wanted))
 
 
 def content_of(line: FileLine) -> Content:

@@ -1,6 +1,5 @@
 """From the files that a board has sent to a record, as on a real machine."""
 
-import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -13,7 +12,7 @@ from rtscope.contract import FileLine, LoadEnd, LoadTick, parse_line
 from rtscope.errors import BoardError
 from rtscope.loads import get_load
 from rtscope.observe import Observation
-from rtscope.reading import Content, Missing
+from rtscope.reading import Content, Missing, fits
 from rtscope.record import RunRecord
 from rtscope.target.agentreader import content_of
 from rtscope.virtual.boot import Booted
@@ -32,12 +31,14 @@ class FilesRead:
         """Return what was read; what was not is missing."""
         found: dict[str, Content] = {}
         for path in paths:
-            matches = {
+            matches: dict[str, Content] = {
                 name: content
                 for name, content in self.files.items()
-                if fnmatch.fnmatchcase(name, path)
+                if name != path
+                and fits(name, path)
+                and not isinstance(content, Missing)
             }
-            found |= matches or {path: Missing()}
+            found |= matches or {path: self.files.get(path, Missing())}
         return found
 
 
@@ -56,7 +57,7 @@ def record_of(
         why = oom_kills(kernel_log, prepared.board) or log[-500:] or "nothing was said"
         raise BoardError(f"{asked.run.id}: the board measured nothing: {why}")
     before, after = (
-        facts.gather(_reader(prepared, booted, name))
+        facts.gather(files_of(prepared, booted, name))
         for name in ("facts-before.jsonl", "facts-after.jsonl")
     )
     measured = Measured(
@@ -93,7 +94,8 @@ def _observed(booted: Booted) -> Observation:
     return seen
 
 
-def _reader(prepared: Prepared, booted: Booted, name: str) -> FilesRead:
+def files_of(prepared: Prepared, booted: Booted, name: str) -> FilesRead:
+    """Return the files that a board's agent has read, with the kernel package's own."""
     files: dict[str, Content] = {}
     for text in booted.files.get(name, b"").splitlines():
         line = parse_line(text)

@@ -52,7 +52,10 @@ def job_of(
     """
     phase = ("--phase-ns", str(phase_ns(run, seed)))
     before, after = (
-        [f"{_agent('read', '--', *batch)} >>/out/{name}" for batch in _batches(facts)]
+        [
+            f"{agent_line('read', '--', *batch)} >>/out/{name}"
+            for batch in batches(facts)
+        ]
         for name in ("facts-before.jsonl", "facts-after.jsonl")
     )
     settle_ns = campaign.settling_ns
@@ -63,7 +66,7 @@ def job_of(
         if memory_limit_bytes:
             limit = ("--memory-limit", str(memory_limit_bytes))
             lines.append(MEMORY_GROUPS)
-        guard = _agent(
+        guard = agent_line(
             *("load", "--log", "/out/load.log", "--scratch", SCRATCH),
             *limit,
             *("--", *load_argv),
@@ -73,7 +76,7 @@ def job_of(
     if campaign.warmup_ns:
         lines.append(f"sleep {campaign.warmup_ns / 1e9:g}")
     lines += [
-        f"{_agent(*measure_args(run, campaign), *phase)} >/out/measure.jsonl",
+        f"{agent_line(*measure_args(run, campaign), *phase)} >/out/measure.jsonl",
         "status=$?",
     ]
     if load_argv:
@@ -83,9 +86,11 @@ def job_of(
     return Job("\n".join([*lines, *after, "exit $status"]) + "\n", disk=True)
 
 
-def _agent(*args: str) -> str:
+def agent_line(*args: str) -> str:
+    """Return the board's agent with these arguments, as a line of its shell."""
     return shlex.join(["rtscope-agent", *args])
 
 
-def _batches(paths: Sequence[str]) -> list[Sequence[str]]:
+def batches(paths: Sequence[str]) -> list[Sequence[str]]:
+    """Return paths as the board's agent is given them, so many a call."""
     return [paths[i : i + FACT_BATCH] for i in range(0, len(paths), FACT_BATCH)]

@@ -1,0 +1,158 @@
+"""
+The audit inside virtual boards says what is true of them.
+
+What is true is known: which kernel was booted, with which configuration, which words on
+its command line, and what was done to its CPUs. A board boots in seconds of host time.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rig import rtscope
+
+from rtscope.audit.examine import auditing, examine, paths, scene_of
+from rtscope.audit.model import Check, Outcome
+from rtscope.board.cache import cache_dir
+from rtscope.board.catalogue import get_board
+from rtscope.board.prepare import prepare
+from rtscope.board.workshop import Workshop
+from rtscope.target.agentfile import agent_file
+from rtscope.virtual.lookin import look_in, with_words
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(
+        shutil.which("apt-get") is None, reason="needs apt to fetch QEMU and kernels"
+    ),
+]
+
+PATIENCE_S = 300.0
+
+ISOLATED = (
+    "isolcpus=managed_irq,domain,1 nohz_full=1 rcu_nocbs=1 irqaffinity=0 nowatchdog "
+    "trace_event=sched:sched_switch"
+)
+LOCKED = "lockdown=confidentiality preempt=full isolcqus=1"
+
+Rows = Mapping[str, Mapping[str, Any]]
+
+
+def audited(*words: str, board: str, kernel: str) -> tuple[int, Rows]:
+    """Run the command; return its exit status and its checks by id."""
+    where = ("--target", f"virtual:{board}", "--kernel", kernel)
+    with rtscope("audit", *where, *words, "--json") as program:
+        done = program.finish(PATIENCE_S)
+    assert done.status in (0, 1), done.stderr
+    document = json.loads(done.stdout)
+    return done.status, {row["id"]: row for row in document["checks"]}
+
+
+def outcomes(rows: Rows, *names: str) -> dict[str, str]:
+    return {name: rows[name]["outcome"] for name in names}
+
+
+def test_a_real_time_pc_is_what_its_command_line_made_it(tmp_path: Path) -> None:
+    archive = tmp_path / "board.tar.gz"
+    status, rows = audited(
+        *("--profile", "polling", "--append", ISOLATED, "--capture", str(archive)),
+        board="pc",
+        kernel="debian-6.12-rt",
+    )
+
+    assert status == 1
+    right = (
+        *("preempt_rt", "hrtimers", "rt_group_sched", "isolated_cpus", "nohz_full"),
+        *("rcu_callbacks", "default_irq_affinity", "workqueues", "housekeeping"),
+        *("offline_cpus", "clocksource", "clock_doubted", "logged_delays", "watchdog"),
+        *("realtime_policy", "current_tracer", "locked_memory_moves", "lockdown"),
+        *("unknown_parameters", "cpu_dma_latency", "real_time_threads"),
+    )
+    assert outcomes(rows, *right) == dict.fromkeys(right, "pass")
+    # What was done to it on purpose, and what a virtual board cannot hide.
+    wrong = ("debugging_parameters", "trace_events", "bare_metal", "fair_server")
+    assert outcomes(rows, *wrong) == dict.fromkeys(wrong, "fail")
+    assert rows["debugging_parameters"]["says"] == "trace_event=sched:sched_switch"
+    nothing = ("scaling_governor", "fixed_frequency", "turbo", "smt", "smi_count")
+    absent = (*nothing, "preemption_model", "rt_throttling", "transparent_hugepages")
+    assert outcomes(rows, *absent) == dict.fromkeys(absent, "not applicable")
+
+    with rtscope(
+        *("audit", "--root", archive, "--profile", "polling", "--json")
+    ) as program:
+        again = json.loads(program.finish(PATIENCE_S).stdout)["checks"]
+    assert {row["id"]: row["outcome"] for row in again} == {
+        name: row["outcome"] for name, row in rows.items()
+    }
+
+
+def test_a_riscv_board_is_what_its_recipe_and_command_line_made_it() -> None:
+    status, rows = audited(
+        *("--append", "isolcpus=2-3 maxcpus=3 nohz_full=3", "--observe", "0.2"),
+        board="jh7110",
+        kernel="jh7110-6.12-rt",
+    )
+
+    assert status == 1
+    right = ("preempt_rt", "hrtimers", "isolated_cpus", "workqueues", "clocksource")
+    assert outcomes(rows, *right) == dict.fromkeys(right, "pass")
+    assert rows["isolated_cpus"]["says"] == "for CPU 2"
+    assert rows["offline_cpus"]["says"] == "CPU 3 is offline"
+    # The kernel is built without it, and says so.
+    assert rows["unknown_parameters"]["says"] == "nohz_full=3"
+    # Its timer is an interrupt by number, and no device's.
+    assert rows["observed_device_interrupts"]["outcome"] == "pass"
+    assert rows["cpu_dma_latency"]["outcome"] == "not applicable"
+    assert rows["riscv_timer"]["outcome"] == "pass"
+    assert rows["bare_metal"]["outcome"] == "fail"
+
+
+@pytest.fixture(scope="module")
+def locked() -> Mapping[str, Check]:
+    """An ordinary kernel, locked down, from which a CPU was taken away."""
+    board = with_words(get_board("pc"), LOCKED)
+    shop = Workshop(cache=cache_dir(os.environ), agent=agent_file)
+    inside = look_in(
+        prepare(board, "debian-6.12", workshop=shop),
+        paths(auditing()),
+        window_ns=0,
+        first=["echo 0 >/sys/devices/system/cpu/cpu1/online"],
+    )
+    scene = scene_of(inside.reader, auditing(), cpus=(1,), observed=inside.observed)
+    return {check.kind.id: check for check in examine(scene, auditing())}
+
+
+def test_preempt_full_is_not_called_real_time(locked: Mapping[str, Check]) -> None:
+    assert locked["preempt_rt"].outcome is Outcome.FAIL
+    assert locked["preemption_model"].outcome is Outcome.PASS
+    # The file that marks the model is refused; the log tells it.
+    assert locked["preemption_model"].says == (
+        "full: the kernel log says 'Dynamic Preempt: full'"
+    )
+
+
+def test_what_lockdown_refuses_is_named_and_passes_nothing(
+    locked: Mapping[str, Check],
+) -> None:
+    assert locked["lockdown"].says == "none integrity [confidentiality]"
+    for name in ("fair_server", "current_tracer", "trace_events", "trace_instances"):
+        assert locked[name].outcome is Outcome.UNKNOWN, name
+        assert locked[name].says.startswith("kernel lockdown"), name
+    assert locked["fair_server"].evidence[0].what == (
+        "cannot be read: Operation not permitted"
+    )
+
+
+def test_a_cpu_that_was_taken_away_is_missed(locked: Mapping[str, Check]) -> None:
+    assert locked["offline_cpus"].says == "CPU 1 is offline"
+    assert locked["housekeeping"].says == "one CPU is online"
+    # Nothing can be said of where interrupts go on a CPU that is not there.
+    assert locked["irq_affinity"].outcome is Outcome.NOT_APPLICABLE
+
+
+def test_a_misspelt_parameter_is_found(locked: Mapping[str, Check]) -> None:
+    assert locked["unknown_parameters"].says == "isolcqus=1"
