@@ -48,8 +48,6 @@ static const struct {
 	{ "compact_unevictable_allowed", SYSCTL "/vm/compact_unevictable_allowed",
 	  PLAIN },
 	{ "rt_runtime_us", SYSCTL "/kernel/sched_rt_runtime_us", PLAIN },
-	{ "timer_migration", SYSCTL "/kernel/timer_migration", PLAIN },
-	{ "stat_interval", SYSCTL "/vm/stat_interval", PLAIN },
 	{ "watchdog", SYSCTL "/kernel/watchdog", PLAIN },
 	{ "watchdog_cpumask", SYSCTL "/kernel/watchdog_cpumask", PLAIN },
 	{ "stack_tracer", SYSCTL "/kernel/stack_tracer_enabled", PLAIN },

@@ -34,16 +34,27 @@ static bool in_user_namespace(void)
 	       (inside != 0 || outside != 0 || count < UINT32_MAX);
 }
 
-static bool locked_down(const char *path)
+/* Lockdown answers EPERM (fs/debugfs/file.c), also where securityfs is not mounted. */
+static bool locked_down(const char *path, int err)
 {
 	char mode[64];
 
-	return strncmp(path, KNOB_DEBUGFS, strlen(KNOB_DEBUGFS)) == 0 &&
-	       slurp(LOCKDOWN, mode, sizeof(mode)) > 0 && !strstr(mode, "[none]");
+	if (strncmp(path, KNOB_DEBUGFS, strlen(KNOB_DEBUGFS)) != 0)
+		return false;
+	if (slurp(LOCKDOWN, mode, sizeof(mode)) > 0)
+		return !strstr(mode, "[none]");
+	return err == -EPERM;
+}
+
+/* EIO, and EPERM since some Linux 6 (kernel/irq/proc.c). */
+static bool is_managed_irq(const char *path, int err)
+{
+	return strncmp(path, "/proc/irq/", strlen("/proc/irq/")) == 0 &&
+	       (err == -EIO || (err == -EPERM && geteuid() == 0));
 }
 
 /* The word of the contract, and in text the reason in words. */
-static const char *why_denied(const char *path, char text[OPTIONS_TEXT])
+static const char *why_denied(int err, const char *path, char text[OPTIONS_TEXT])
 {
 	const char *cause = "denied", *why = "not even root may write it";
 
@@ -53,7 +64,7 @@ static const char *why_denied(const char *path, char text[OPTIONS_TEXT])
 	} else if (in_user_namespace()) {
 		cause = "container";
 		why = "root of a container is not root of the machine: ask its host";
-	} else if (locked_down(path)) {
+	} else if (locked_down(path, err)) {
 		cause = "lockdown";
 		why = "kernel lockdown refuses debugfs also to root";
 	}
@@ -78,14 +89,14 @@ static const char *why_refused(int err, const char *path, char text[OPTIONS_TEXT
 		  "the kernel took the value and then showed another" },
 	};
 
-	if (err == -EACCES || err == -EPERM)
-		return why_denied(path, text);
-	if (err == -EIO && strstr(path, "/proc/irq/")) {
+	if (is_managed_irq(path, err)) {
 		snprintf(text, OPTIONS_TEXT,
 			 "its driver manages this interrupt; boot with "
 			 "isolcpus=managed_irq,LIST");
 		return "managed";
 	}
+	if (err == -EACCES || err == -EPERM)
+		return why_denied(err, path, text);
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
 		if (reasons[i].err != err)
 			continue;

@@ -61,6 +61,7 @@ MAY_IMPORT = {
     "audit": {"cpulist", "errors", "filereader", "kernel", "reading"},
     "facts": {"errors", "reading", "record", "kernel", "cpulist", "caveats"},
     "target": {"errors", "reading", "filereader", "process", "contract"},
+    "tuning": {"errors", "audit", "contract", "target"},
     "published": {"errors", "units"},
     "board": {"errors", "process", "units", "kernel"},
     "stats": {"errors", "units", "contract", "record", "caveats", "cpulist"},

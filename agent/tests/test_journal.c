@@ -478,7 +478,7 @@ static void a_knob_with_several_places_is_found_by_its_number(void)
 	char path[256], small[16];
 
 	CHECK(knob_path(&place, path, sizeof(path)) == 0);
-	CHECK(strcmp(path, GOVERNOR(1023) + strlen("/root")) == 0);
+	CHECK(strcmp(path, &GOVERNOR(1023)[strlen("/root")]) == 0);
 	place = (struct knob_place){ root, "idle_state", 3 * KNOB_STRIDE + 17 };
 	CHECK(knob_path(&place, path, sizeof(path)) == 0);
 	CHECK(strcmp(path, "/sys/devices/system/cpu/cpu17/cpuidle/state3/disable") ==

@@ -16,8 +16,10 @@ from rtscope.audit.examine import auditing, examine, scene_of, scene_of_config
 from rtscope.audit.model import Profile
 from rtscope.audit.scene import Observed, Scene
 from rtscope.audit.watch import look_here, watch
+from rtscope.cli import tune
 from rtscope.cli.console import put, stdout_console
 from rtscope.cli.kernelverify import FailOn, fails, read_config, refuse_two
+from rtscope.cli.words import listed
 from rtscope.cpulist import format_cpulist, parse_cpulist
 from rtscope.errors import UsageError
 from rtscope.filereader import FileReader
@@ -67,6 +69,19 @@ def audit(
         Path | None,
         typer.Option(help="Also write what was read to this archive, to send it."),
     ] = None,
+    apply: Annotated[
+        str | None,
+        typer.Option(help="Change what these checks need: ID,ID or safe."),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="With --apply: only show what would be changed."
+        ),
+    ] = False,
+    restore: Annotated[
+        bool, typer.Option("--restore", help="Put back what --apply has changed.")
+    ] = False,
     fail_on: Annotated[
         FailOn, typer.Option(help="The least severity that fails.")
     ] = FailOn.HIGH,
@@ -74,14 +89,22 @@ def audit(
         bool, typer.Option("--json", help="Print the result as JSON.")
     ] = False,
 ) -> int:
-    """Look whether a machine is set up for real time; change nothing.
+    """Look whether a machine is set up for real time; change nothing unasked.
 
     Without an option, this machine, for a periodic control loop. The exit status is 1
-    if a check fails that is at least as grave as --fail-on.
+    if a check fails that is at least as grave as --fail-on; with --apply or --restore,
+    if something could not be changed or put back.
     """
     refuse_two(target=target, config=config, root=root)
     refuse_two(capture=capture, config=config)
     refuse_two(capture=capture, root=root)
+    if restore or apply is not None or dry_run:
+        refuse_two(apply=apply, restore=restore or None)
+        refuse_two(apply=apply, config=config, root=root, capture=capture)
+        refuse_two(restore=restore or None, config=config, root=root, capture=capture)
+        return _tune(
+            target, apply, profile=profile, cpus=cpus, dry_run=dry_run, json=json
+        )
     asked = _Asked(profile, parse_cpulist(cpus) if cpus else None, _window_ns(observe))
     scene, what = _scene(asked, target=target, config=config, root=root)
     _refuse_absent_cpus(scene)
@@ -96,6 +119,31 @@ def audit(
     if capture is not None:
         _write_capture(scene, capture)
     return int(any(fails(check, fail_on) for check in checks))
+
+
+def _tune(
+    target: str | None,
+    checks: str | None,
+    *,
+    profile: Profile,
+    cpus: str | None,
+    dry_run: bool,
+    json: bool,
+) -> int:
+    if checks is None and dry_run:
+        raise UsageError(
+            "--dry-run shows what --apply would do: --apply safe --dry-run"
+        )
+    if checks is None:
+        return tune.restore(target, json=json)
+    asked = tune.Tune(
+        checks=tuple(listed(checks) or ()),
+        profile=profile,
+        cpus=parse_cpulist(cpus) if cpus else None,
+        dry_run=dry_run,
+        json=json,
+    )
+    return tune.apply(target, asked)
 
 
 def _window_ns(seconds: float) -> int:
