@@ -81,6 +81,7 @@ def restore(target: str | None, *, json: bool) -> int:
                 f"NOT put back: {failed.knob} to {failed.value}: {failed.reason} "
                 f"({failed.cause})",
                 markup=False,
+                soft_wrap=True,
             )
     return int(bool(refused))
 

@@ -26,9 +26,12 @@ def print_plan(plan: Plan, console: Console) -> None:
             if risk := catalogue()[name].risk:
                 console.print(Text(f"{name} costs: {risk}", style="yellow"))
     for name, says in plan.good.items():
-        console.print(Text(printable(f"{name}: nothing to do, {says}"), style="dim"))
+        console.print(
+            Text(printable(f"{name}: nothing to do, {says}"), style="dim"),
+            soft_wrap=True,
+        )
     for name, why in plan.impossible.items():
-        console.print(_not_done(name, why))
+        console.print(_not_done(name, why), soft_wrap=True)
 
 
 def print_tuning(
@@ -37,16 +40,16 @@ def print_tuning(
     """Show what was changed and what was refused, and how its checks come out now."""
     for line in tuning.left_by_others:
         says = f"put back what a killed run had left: {line.knob} to {line.value}"
-        console.print(Text(printable(says)))
+        console.print(Text(printable(says)), soft_wrap=True)
     changed = [done.wish for done in tuning.done if done.changed]
     console.print(Text(f"changed and read back: {_files(len(changed))}"))
     for refused in tuning.refused:
         why = f"{refused.wish.path}: {refused.reason} ({refused.cause})"
-        console.print(_not_done(refused.wish.check, why))
+        console.print(_not_done(refused.wish.check, why), soft_wrap=True)
     for check in after:
         says = f"{check.kind.id}: now {check.outcome.value}: {check.says}"
         style = "bold red" if check.failed else "green"
-        console.print(Text(printable(says), style=style))
+        console.print(Text(printable(says), style=style), soft_wrap=True)
 
 
 def restored_lines(lines: Sequence[PutBack]) -> Iterable[str]:
