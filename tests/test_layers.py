@@ -62,6 +62,8 @@ MAY_IMPORT = {
     "facts": {"errors", "reading", "record", "kernel", "cpulist", "caveats"},
     "target": {"errors", "reading", "filereader", "process", "contract"},
     "tuning": {"errors", "audit", "contract", "target"},
+    "runaudit": {"__init__", "audit", "caveats", "reading"},
+    "runtuning": {"audit", "campaign", "errors", "target", "tuning"},
     "published": {"errors", "units"},
     "board": {"errors", "process", "units", "kernel"},
     "stats": {"errors", "units", "contract", "record", "caveats", "cpulist"},

@@ -43,14 +43,14 @@ def watch(
     return Observed(window_ns=took, before=before, after=after)
 
 
-def look_here(observed: Observed) -> Observed:
-    """Add what only this machine can tell: its log, a trial, its clock."""
+def look_here(observed: Observed, *, trial: bool = True) -> Observed:
+    """Add what only this machine can tell: its log, a trial if asked, its clock."""
     log, why = read_kernel_log()
     return replace(
         observed,
         kernel_log=log,
         why_no_log=why,
-        trial=try_realtime(),
+        trial=try_realtime() if trial else None,
         clock_cost_ns=_clock_cost_ns(),
         clock_resolution_ns=round(time.clock_getres(time.CLOCK_MONOTONIC) * NS_PER_S),
     )

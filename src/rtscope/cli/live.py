@@ -15,8 +15,9 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from rtscope.cli.words import tuned_sentence
 from rtscope.contract import KernelMessage, LoadTick, Tick
-from rtscope.execute import Event, Heard, RunBegins, RunEnds, Settling
+from rtscope.execute import Event, Heard, RunBegins, RunEnds, Settling, TunedNow
 from rtscope.plan import Plan
 from rtscope.record import Run
 from rtscope.report.escape import printable
@@ -81,6 +82,12 @@ class LiveView:
                 self._head = "letting the machine settle"
                 self._since = time.monotonic()
                 self._say(f"letting the machine settle for {_span(event.duration_ns)}")
+            case TunedNow():
+                self._console.print(
+                    f"rtscope: {tuned_sentence(event.tuned)}",
+                    markup=False,
+                    soft_wrap=True,
+                )
             case RunBegins():
                 self._begin(event)
             case Heard():
