@@ -9,8 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rig import JOURNAL_DIR, Program, native_agent, rtscope, until
+from rig import (
+    JOURNAL_DIR,
+    Program,
+    agents_of,
+    alive,
+    native_agent,
+    records_in,
+    rtscope,
+    until,
+)
 
+from fakes.sshd import SSHD, board
 from rtscope.contract import AgentError, Applied, Refused, Restored, Tuned
 
 pytestmark = [pytest.mark.system]
@@ -243,4 +253,86 @@ def test_root_of_a_user_namespace_is_told_that_it_is_none(
         error = program.finish().error
 
     assert error.cause in ("container", "capability")
+    assert as_they_are() == settings
+
+
+@pytest.mark.skipif(SSHD is None, reason="needs openssh-server")
+def test_a_board_is_changed_and_put_back_over_ssh(
+    settings: Mapping[Path, str], scratch: Path
+) -> None:
+    with board(scratch / "ssh") as there:
+        env = {"PATH": there.path}
+        words = ("audit", "--target", "ssh:board")
+        with rtscope(*words, "--apply", CHECKS, env=env) as program:
+            applied = program.finish()
+        during = as_they_are()
+        with rtscope(*words, "--restore", env=env) as program:
+            restored = program.finish()
+
+    assert (applied.status, restored.status) == (0, 0), applied.stderr + restored.stderr
+    assert during[LOCKED] == "0\n"
+    assert "locked_memory_moves: now pass" in applied.stdout.decode()
+    assert as_they_are() == settings
+
+
+# --- rtscope run --tuned -----------------------------------------------------------
+
+
+def tuned_run(out: Path, *, duration: str) -> Program:
+    words = ("run", "--load", "idle", "--tuned", CHECKS, "--duration", duration)
+    return rtscope(*words, "--out", out)
+
+
+def is_tuned() -> bool:
+    return "[madvise]" in HUGE.read_text() and LOCKED.read_text() == "0\n"
+
+
+def test_a_run_is_tuned_while_it_lasts_and_its_audit_shows_it(
+    settings: Mapping[Path, str], tmp_path: Path
+) -> None:
+    with tuned_run(tmp_path / "out", duration="1s") as campaign:
+        until(is_tuned, what="the settings are changed")
+        done = campaign.finish()
+
+    assert done.status == 0, done.stderr
+    assert as_they_are() == settings
+    (run,) = (tmp_path / "out" / "runs").iterdir()
+    checks = json.loads((run / "audit.json").read_text())["checks"]
+    outcome = {row["id"]: row["outcome"] for row in checks}
+    assert {outcome[name] for name in CHECKS.split(",")} == {"pass"}
+    (kept,) = records_in(tmp_path / "out").values()
+    assert {row["path"]: row["before"] for row in kept.extra["tuned"]["changed"]} == {
+        str(HUGE): "always",
+        str(LOCKED): "1",
+    }
+
+
+def test_a_campaign_that_is_killed_puts_its_settings_back_at_once(
+    settings: Mapping[Path, str], tmp_path: Path
+) -> None:
+    with tuned_run(tmp_path / "out", duration="60s") as campaign:
+        until(is_tuned, what="the settings are changed")
+        until(lambda: bool(agents_of(campaign.pid, "measure")), what="it measures")
+        left = agents_of(campaign.pid, "measure") + agents_of(campaign.pid, "hold")
+        campaign.send(signal.SIGKILL)
+        campaign.finish()
+    until(lambda: not alive(left), what="its agents have ended")
+
+    assert as_they_are() == settings
+
+
+def test_settings_lost_by_a_kill_end_the_campaign_and_the_next_start_restores(
+    settings: Mapping[Path, str], tmp_path: Path
+) -> None:
+    with tuned_run(tmp_path / "out", duration="2s") as campaign:
+        until(is_tuned, what="the settings are changed")
+        (holder,) = agents_of(campaign.pid, "hold")
+        os.kill(holder, signal.SIGKILL)
+        done = campaign.finish()
+
+    assert done.status == 3
+    assert "what held the settings of --tuned ended" in done.stderr
+    assert not list((tmp_path / "out").glob("runs/*/record.json"))
+    with agent("restore") as program:
+        program.finish()
     assert as_they_are() == settings
