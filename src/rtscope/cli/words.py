@@ -7,8 +7,6 @@ from pathlib import Path
 
 from rtscope.board.kernels import kernel_names
 from rtscope.errors import UsageError
-from rtscope.report.escape import printable
-from rtscope.runtuning import Tuned
 
 _PRIORITY = re.compile(r"[0-9]{1,9}")
 
@@ -36,15 +34,6 @@ def command_words(text: str | None) -> list[str] | None:
         raise UsageError(
             f"--command: {error}; write --command 'PROGRAM ARGS'"
         ) from error
-
-
-def tuned_sentence(tuned: Tuned) -> str:
-    """Say in a line what --tuned changed, and what it could not."""
-    changed = ", ".join(tuned.changed) or "nothing had to be changed"
-    reasons = {r.wish.check: r.reason for r in tuned.tuning.refused}
-    failed = {**tuned.plan.impossible, **reasons}
-    told = "".join(f"; not {name}: {why}" for name, why in failed.items())
-    return printable(f"for the measurement, put back after it: {changed}{told}")
 
 
 def kernels(text: str | None) -> list[str] | None:
