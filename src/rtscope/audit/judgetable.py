@@ -10,6 +10,7 @@ from rtscope.audit import (
     power,
     rights,
     surroundings,
+    unitjudges,
 )
 from rtscope.audit.judges import Judge
 
@@ -24,6 +25,7 @@ JUDGES: Mapping[str, Judge] = {
             *power.JUDGES,
             *rights.JUDGES,
             *surroundings.JUDGES,
+            *unitjudges.JUDGES,
         )
     },
 }

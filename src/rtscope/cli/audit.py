@@ -67,6 +67,10 @@ def audit(
         Path | None,
         typer.Option(help="Also write what was read to this archive, to send it."),
     ] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(help="Judge a unit of systemd instead: its name, or a file."),
+    ] = None,
     apply: Annotated[
         str | None,
         typer.Option(help="Change what these checks need: ID,ID or safe."),
@@ -97,11 +101,18 @@ def audit(
     refuse_two(capture=capture, config=config)
     refuse_two(capture=capture, root=root)
     if restore or apply is not None or dry_run:
-        refuse_two(apply=apply, restore=restore or None)
+        refuse_two(apply=apply, restore=restore or None, unit=unit)
         refuse_two(apply=apply, config=config, root=root, capture=capture)
         refuse_two(restore=restore or None, config=config, root=root, capture=capture)
         return _tune(
             target, apply, profile=profile, cpus=cpus, dry_run=dry_run, json=json
+        )
+    if unit is not None:
+        refuse_two(unit=unit, config=config, capture=capture)
+        return _audit_unit(
+            (unit, profile, parse_cpulist(cpus) if cpus else None, fail_on, json),
+            target=target,
+            root=root,
         )
     asked = _Asked(profile, parse_cpulist(cpus) if cpus else None, _window_ns(observe))
     scene, what = _scene(asked, target=target, config=config, root=root)
@@ -117,6 +128,17 @@ def audit(
     if capture is not None:
         _write_capture(scene, capture)
     return int(any(fails(check, fail_on) for check in checks))
+
+
+def _audit_unit(
+    asked: tuple[str, Profile, tuple[int, ...] | None, FailOn, bool],
+    *,
+    target: str | None,
+    root: Path | None,
+) -> int:
+    from rtscope.cli.unit import Asked, audit_unit  # with the contract, as above
+
+    return audit_unit(Asked(*asked), target=target, root=root)
 
 
 def _tune(

@@ -1,12 +1,14 @@
-"""The machine that a campaign names: can it do what is asked, and how to open it."""
+"""The machine that a command is about: can it do what is asked, and how to open it."""
 
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 from rtscope.board.catalogue import get_board
 from rtscope.campaign import Campaign
 from rtscope.errors import UsageError
 from rtscope.resultdir import ResultDir
 from rtscope.runtuning import checks_for
+from rtscope.target import Target
 from rtscope.target.local import LocalTarget
 from rtscope.target.ssh import SshTarget
 
@@ -35,3 +37,12 @@ def open_target(
     if campaign.target.startswith("ssh:"):
         return SshTarget(campaign.target.removeprefix("ssh:"))
     return LocalTarget(storage_dir=store.path.resolve())
+
+
+def opened(target: str | None, *, may_ask: bool) -> AbstractContextManager[Target]:
+    """Return a running machine, for a `with`; may ask: sudo for a password."""
+    if target is None or target == "local":
+        return LocalTarget(storage_dir=Path("/var/tmp"), may_ask=may_ask)
+    if target.startswith("ssh:"):
+        return SshTarget(target.removeprefix("ssh:"))
+    raise UsageError(f"--target {target}: a running machine is local or ssh:HOST")

@@ -1,9 +1,7 @@
 """`rtscope audit --apply` and `--restore`: settings changed, and put back."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from rtscope import tuning
 from rtscope.audit.catalogue import catalogue
@@ -12,6 +10,7 @@ from rtscope.audit.model import Check, CheckKind, Profile
 from rtscope.audit.remedies import Plan, chosen, plan, undone_by, with_settings
 from rtscope.audit.scene import Observed, Scene
 from rtscope.cli.console import put, stderr_console, stdout_console
+from rtscope.cli.machine import opened
 from rtscope.errors import UsageError
 from rtscope.reading import Reader
 from rtscope.report.tuning import (
@@ -22,9 +21,6 @@ from rtscope.report.tuning import (
     restored_lines,
     tuning_document,
 )
-from rtscope.target import Target
-from rtscope.target.local import LocalTarget
-from rtscope.target.ssh import SshTarget
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +38,7 @@ def apply(target: str | None, asked: Tune) -> int:
     """Change what failed checks need; 0 if all that were named pass or were changed."""
     kinds = chosen(asked.checks)
     _refuse_other_profiles(asked, kinds)
-    with _opened(target) as machine:
+    with opened(target, may_ask=True) as machine:
         scene, checks = _look(machine.reader, kinds, asked)
         planned = _asked_of(plan(scene, checks), asked)
         if not asked.json:
@@ -66,7 +62,7 @@ def apply(target: str | None, asked: Tune) -> int:
 
 def restore(target: str | None, *, json: bool) -> int:
     """Put everything back that was applied; 0 if nothing is left changed."""
-    with _opened(target) as machine:
+    with opened(target, may_ask=True) as machine:
         back, refused = tuning.restore(machine)
     if json:
         put(render_json(restored_document(back, refused)))
@@ -122,11 +118,3 @@ def _show(planned: Plan, scene: Scene) -> None:
             f"rtscope: {service} runs and will undo this within seconds; stop it "
             f"first: systemctl stop {service}"
         )
-
-
-def _opened(target: str | None) -> AbstractContextManager[Target]:
-    if target in (None, "local"):
-        return LocalTarget(storage_dir=Path("/var/tmp"))
-    if target.startswith("ssh:"):
-        return SshTarget(target.removeprefix("ssh:"))
-    raise UsageError(f"--target {target}: a running machine is local or ssh:HOST")
