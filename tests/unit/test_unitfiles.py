@@ -16,8 +16,9 @@ from rtscope.audit.unitsearch import load_unit, processes_of
 from rtscope.errors import UsageError
 
 NAME = "loop.service"
-RT_GROUPS = "# Automatically generated file; DO NOT EDIT.\nCONFIG_RT_GROUP_SCHED=y\n"
-NO_RT_GROUPS = "# Automatically generated file; DO NOT EDIT.\n# CONFIG_RT_GROUP_SCHED is not set\nCONFIG_HZ=250\n"
+HEAD = "# Automatically generated file; DO NOT EDIT.\n"
+RT_GROUPS = f"{HEAD}CONFIG_RT_GROUP_SCHED=y\n"
+NO_RT_GROUPS = f"{HEAD}# CONFIG_RT_GROUP_SCHED is not set\nCONFIG_HZ=250\n"
 FIFO = "CPUSchedulingPolicy=fifo\nCPUSchedulingPriority=80\n"
 ROBOT = f"User=robot\n{FIFO}"
 
