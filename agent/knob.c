@@ -14,15 +14,46 @@
 /* A memory cgroup made for a load; its old value is "absent" unless it is not ours. */
 #define MEMORY_GROUP "memory_group"
 
+#define CPU    "/sys/devices/system/cpu"
+#define SYSCTL "/proc/sys"
+
+#define FILE_MAX_BYTES 1024 /* every governor or tracer that there is, in one line */
+
+enum form {
+	PLAIN,
+	PER_CPU, /* a file for each: measure sets it on those it measures */
+	CHOSEN,  /* "always [madvise] never": the file has all, one is marked */
+};
+
+/* A number stands for '#' in a path: the index, or for two of them what knob.h says. */
 static const struct {
 	const char *name;
 	const char *path;
-	const char
-		*path_after_cpu; /* a file per CPU: its number goes between the two */
+	enum form form;
 } knobs[] = {
-	{ "governor", "/sys/devices/system/cpu/cpu", "/cpufreq/scaling_governor" },
-	{ "rt_runtime_us", "/proc/sys/kernel/sched_rt_runtime_us", NULL },
-	{ MEMORY_GROUP, NULL, NULL },
+	{ "governor", CPU "/cpu#/cpufreq/scaling_governor", PER_CPU },
+	{ "min_freq", CPU "/cpufreq/policy#/scaling_min_freq", PLAIN },
+	{ "energy_preference", CPU "/cpufreq/policy#/energy_performance_preference",
+	  PLAIN },
+	{ "no_turbo", CPU "/intel_pstate/no_turbo", PLAIN },
+	{ "boost", CPU "/cpufreq/boost", PLAIN },
+	{ "idle_state", CPU "/cpu#/cpuidle/state#/disable", PLAIN },
+	{ "irq_affinity", "/proc/irq/#/smp_affinity_list", PLAIN },
+	{ "default_irq_affinity", "/proc/irq/default_smp_affinity", PLAIN },
+	{ "workqueue_cpumask", "/sys/devices/virtual/workqueue/cpumask", PLAIN },
+	{ "transparent_hugepage", "/sys/kernel/mm/transparent_hugepage/enabled",
+	  CHOSEN },
+	{ "ksm_run", "/sys/kernel/mm/ksm/run", PLAIN },
+	{ "numa_balancing", SYSCTL "/kernel/numa_balancing", PLAIN },
+	{ "compact_unevictable_allowed", SYSCTL "/vm/compact_unevictable_allowed",
+	  PLAIN },
+	{ "rt_runtime_us", SYSCTL "/kernel/sched_rt_runtime_us", PLAIN },
+	{ "watchdog", SYSCTL "/kernel/watchdog", PLAIN },
+	{ "watchdog_cpumask", SYSCTL "/kernel/watchdog_cpumask", PLAIN },
+	{ "stack_tracer", SYSCTL "/kernel/stack_tracer_enabled", PLAIN },
+	{ "fair_server", KNOB_DEBUGFS "/sched/fair_server/cpu#/runtime", PLAIN },
+	{ "preempt", KNOB_DEBUGFS "/sched/preempt", CHOSEN },
+	{ MEMORY_GROUP, NULL, PLAIN },
 };
 
 #define KNOBS (sizeof(knobs) / sizeof(knobs[0]))
@@ -44,7 +75,7 @@ bool knob_is_per_cpu(const char *name)
 {
 	int i = find(name);
 
-	return i >= 0 && knobs[i].path_after_cpu;
+	return i >= 0 && knobs[i].form == PER_CPU;
 }
 
 bool knob_value_ok(const char *value)
@@ -54,28 +85,58 @@ bool knob_value_ok(const char *value)
 	if (size == 0 || size >= KNOB_VALUE_MAX)
 		return false;
 	for (; *value; value++)
-		if (!isalnum((unsigned char)*value) && !strchr("-_.", *value))
+		if (!isalnum((unsigned char)*value) && !strchr("-_.,", *value))
 			return false;
 	return true;
 }
 
 static int path_of(const struct knob_place *place, char *path, size_t size)
 {
-	int i = find(place->name);
+	int i = find(place->name), number = place->index;
+	const char *from, *hash;
+	size_t used;
 
 	if (i < 0 || !knobs[i].path)
 		return -EINVAL;
-	if (knobs[i].path_after_cpu)
-		snprintf(path, size, "%s%s%d%s", place->root, knobs[i].path,
-			 place->index, knobs[i].path_after_cpu);
-	else
-		snprintf(path, size, "%s%s", place->root, knobs[i].path);
+	used = (size_t)snprintf(path, size, "%s", place->root);
+	from = knobs[i].path;
+	hash = strchr(from, '#');
+	if (hash && strchr(hash + 1, '#'))
+		number %= KNOB_STRIDE;
+	for (; hash && used < size; hash = strchr(from, '#')) {
+		used += (size_t)snprintf(path + used, size - used, "%.*s%d",
+					 (int)(hash - from), from, number);
+		from = hash + 1;
+		number = place->index / KNOB_STRIDE;
+	}
+	if (used < size)
+		used += (size_t)snprintf(path + used, size - used, "%s", from);
+	return used < size ? 0 : -ENAMETOOLONG;
+}
+
+int knob_path(const struct knob_place *place, char *path, size_t size)
+{
+	const struct knob_place here = { "", place->name, place->index };
+
+	return path_of(&here, path, size);
+}
+
+/* Leaves what stands between [ ], or ( ) as the scheduler's own files mark it. */
+static int keep_chosen(char *text)
+{
+	char *open = strpbrk(text, "[(");
+	char *close = open ? strpbrk(open, "])") : NULL;
+
+	if (!close)
+		return -EINVAL;
+	*close = '\0';
+	memmove(text, open + 1, strlen(open + 1) + 1);
 	return 0;
 }
 
 int knob_read(const struct knob_place *place, char value[KNOB_VALUE_MAX])
 {
-	char path[256];
+	char path[256], text[FILE_MAX_BYTES];
 	long n;
 	int err;
 
@@ -87,10 +148,16 @@ int knob_read(const struct knob_place *place, char value[KNOB_VALUE_MAX])
 	err = path_of(place, path, sizeof(path));
 	if (err)
 		return err;
-	n = slurp(path, value, KNOB_VALUE_MAX);
+	n = slurp(path, text, sizeof(text));
 	if (n < 0)
 		return (int)n;
-	value[strcspn(value, "\n")] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	err = knobs[find(place->name)].form == CHOSEN ? keep_chosen(text) : 0;
+	if (err)
+		return err;
+	if (strlen(text) >= KNOB_VALUE_MAX)
+		return -EOVERFLOW; /* a part of it could not be put back */
+	snprintf(value, KNOB_VALUE_MAX, "%s", text);
 	return 0;
 }
 
@@ -125,6 +192,6 @@ int knob_write(const struct knob_place *place, const char *value)
 	if (!err)
 		err = knob_read(place, got);
 	if (!err && strcmp(got, value) != 0)
-		err = -EIO;
+		err = KNOB_DID_NOT_HOLD;
 	return err;
 }

@@ -8,15 +8,23 @@
 #ifndef KNOB_H
 #define KNOB_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#define KNOB_VALUE_MAX 64
+#define KNOB_NAME_MAX     32
+#define KNOB_VALUE_MAX    256 /* a mask of 900 CPUs */
+#define KNOB_DEBUGFS      "/sys/kernel/debug"
+#define KNOB_DID_NOT_HOLD (-EBADMSG) /* no file of a knob gives it by itself */
+
+/* A file of a CPU's idle state: the index is the state times this, plus the CPU. */
+#define KNOB_STRIDE 4096
 
 struct knob_place {
 	const char *root;
 	const char *name;
-	int index; /* the CPU, or the process that made a cgroup; 0 where there is none */
+	int index; /* of the CPU, interrupt, frequency policy, or process that made a
+		    * cgroup; 0 where there is none */
 };
 
 bool knob_known(const char *name);
@@ -25,7 +33,10 @@ bool knob_value_ok(const char *value);
 /* Whether the knob is one file per CPU. */
 bool knob_is_per_cpu(const char *name);
 
-/* All return 0 or -errno. knob_write() reads back and gives -EIO if it did not hold. */
+/* Its file, without the root. 0, or -EINVAL for a knob that is none. */
+int knob_path(const struct knob_place *place, char *path, size_t size);
+
+/* Both return 0 or -errno. knob_write() reads back and says if it did not hold. */
 int knob_read(const struct knob_place *place, char value[KNOB_VALUE_MAX]);
 int knob_write(const struct knob_place *place, const char *value);
 

@@ -280,7 +280,7 @@ int load(struct options *options, struct emit *out)
 out_journal:
 	if (made_scratch)
 		tree_remove(options->scratch);
-	if (journal_restore(&g.journal, ""))
+	if (journal_restore(&g.journal, "", NULL, NULL))
 		return measure_fail(out, "knob",
 				    "the load's cgroup could not be removed",
 				    "run rtscope-agent restore as root");

@@ -8,7 +8,9 @@
  *   read      files of this machine, for the host's facts
  *   disk      how much room a directory has
  *   tasks     every thread and its scheduling
- *   restore   puts back what a killed agent had changed
+ *   apply     changes settings until they are asked back
+ *   hold      changes settings for as long as the host lives
+ *   restore   puts back what a killed agent had changed; asked, what was applied too
  *   version   of the agent and the contract
  *
  * Exit status: 0 done, 2 usage, 3 no valid measurement.
@@ -20,13 +22,13 @@
 
 #include "clock.h"
 #include "disk.h"
-#include "journal.h"
 #include "load.h"
 #include "measure.h"
 #include "options.h"
 #include "readfile.h"
 #include "tasks.h"
 #include "tree.h"
+#include "tune.h"
 #include "version.h"
 
 #define LINK_PATIENCE_MS 1000 /* as long as the link may be silent, see tether.h */
@@ -51,23 +53,6 @@ static int keep(struct options *o, struct emit *out)
 	return tree_remove(o->operand[0]) ? 3 : 0;
 }
 
-static void tell_restored(void *context, const char *knob)
-{
-	struct emit *out = context;
-
-	emit_begin(out, "restored");
-	emit_text(out, "knob", knob);
-	emit_end(out);
-}
-
-static int restore(struct emit *out)
-{
-	if (journal_replay(JOURNAL_DIR, "", tell_restored, out) == 0)
-		return 0;
-	return measure_fail(out, "knob", "not everything could be put back",
-			    "run it as root; see " JOURNAL_DIR);
-}
-
 static int run_command(struct options *o, struct emit *out)
 {
 	tether_begin();
@@ -82,8 +67,12 @@ static int run_command(struct options *o, struct emit *out)
 		return readfile(o->operand, o->operands, out);
 	case COMMAND_DISK:
 		return disk(o->operand, o->operands, out);
+	case COMMAND_APPLY:
+		return tune_apply(o, out);
+	case COMMAND_HOLD:
+		return tune_hold(o, out);
 	case COMMAND_RESTORE:
-		return restore(out);
+		return tune_restore(o, out);
 	case COMMAND_TASKS:
 		return tasks(o, out);
 	case COMMAND_VERSION:

@@ -72,8 +72,8 @@ static int set_knob(struct run *run, struct emit *out, const struct knob_wish *w
 		return 0;
 	snprintf(run->text, sizeof(run->text), "cannot set %s to %s: %s", wish->name,
 		 wish->value,
-		 err == -EBUSY ? "another running rtscope has changed it"
-			       : strerror(-err));
+		 err == JOURNAL_HELD ? "another running rtscope has changed it"
+				     : strerror(-err));
 	return measure_fail(out, "knob", run->text,
 			    err == -EACCES || err == -EPERM
 				    ? "changing settings of the machine needs root"
@@ -201,15 +201,16 @@ static int prepare(struct run *run, struct emit *out)
 	return status ? status : crew_start(run, out);
 }
 
-static void note_restored(void *context, const char *knob)
+static void note_restored(void *context, const struct journal_entry *entry)
 {
 	struct run *run = context;
+	const char *knob = entry->knob;
 
 	for (unsigned int i = 0; i < run->restored_count; i++)
 		if (strcmp(run->restored[i], knob) == 0)
 			return; /* once for all CPUs */
 	if (run->restored_count < RUN_MAX_RESTORED)
-		snprintf(run->restored[run->restored_count++], KNOB_VALUE_MAX, "%s",
+		snprintf(run->restored[run->restored_count++], KNOB_NAME_MAX, "%s",
 			 knob);
 }
 
@@ -236,7 +237,7 @@ int measure(struct options *options, struct emit *out)
 		if (!run.starved)
 			crew_join(&run);
 	}
-	if (journal_restore(&run.journal, ""))
+	if (journal_restore(&run.journal, "", NULL, NULL))
 		status = measure_fail(out, "knob", "a setting could not be put back",
 				      "run rtscope-agent restore as root");
 	if (!status && run.ended_by == TETHER_LINK)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "options.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 #include "knob.h"
 #include "worst.h"
 
+#define MAX_INDEX       (64 * KNOB_STRIDE) /* more interrupts than there can be */
 #define MIN_INTERVAL_NS INT64_C(10000) /* 10 us: below that the loop measures itself */
 #define MAX_INTERVAL_NS INT64_C(10000000000)
 #define MIN_WINDOW_NS   INT64_C(10000000) /* a tick of /proc */
@@ -35,6 +37,7 @@ enum {
 	OPT_SCRATCH,
 	OPT_USER,
 	OPT_WINDOW,
+	OPT_APPLIED,
 };
 
 static const struct option long_options[] = {
@@ -55,6 +58,7 @@ static const struct option long_options[] = {
 	{ "scratch", required_argument, NULL, OPT_SCRATCH },
 	{ "user", required_argument, NULL, OPT_USER },
 	{ "window-ns", required_argument, NULL, OPT_WINDOW },
+	{ "applied", no_argument, NULL, OPT_APPLIED },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -64,7 +68,8 @@ static const struct {
 } commands[] = {
 	{ "measure", COMMAND_MEASURE }, { "load", COMMAND_LOAD },
 	{ "keep", COMMAND_KEEP },       { "read", COMMAND_READ },
-	{ "disk", COMMAND_DISK },       { "restore", COMMAND_RESTORE },
+	{ "disk", COMMAND_DISK },       { "apply", COMMAND_APPLY },
+	{ "hold", COMMAND_HOLD },       { "restore", COMMAND_RESTORE },
 	{ "tasks", COMMAND_TASKS },     { "version", COMMAND_VERSION },
 };
 
@@ -108,16 +113,53 @@ static int parse_user(const char *text, struct options *o)
 	return 0;
 }
 
+int options_next_range(const char **list, int *from, int *to)
+{
+	char *end;
+
+	if (!**list)
+		return 0;
+	if (!isdigit((unsigned char)**list))
+		return -EINVAL;
+	*from = *to = (int)strtol(*list, &end, 10);
+	if (*end == '-' && isdigit((unsigned char)end[1]))
+		*to = (int)strtol(end + 1, &end, 10);
+	if (*from < 0 || *to < *from || *to > MAX_INDEX)
+		return -EINVAL;
+	if (*end == ',' && end[1])
+		end++;
+	else if (*end)
+		return -EINVAL;
+	*list = end;
+	return 1;
+}
+
+static bool is_list(const char *text)
+{
+	int from, to, more = *text ? 1 : 0;
+
+	while (more > 0)
+		more = options_next_range(&text, &from, &to);
+	return more == 0 && !*text;
+}
+
+/* NAME=VALUE or NAME:LIST=VALUE */
 static int parse_knob(char *text, struct options *o)
 {
 	char *equals = strchr(text, '=');
+	char *colon = strchr(text, ':');
 
 	if (!equals || o->knobs == OPTIONS_MAX_KNOBS)
 		return -EINVAL;
 	*equals = '\0';
-	if (!knob_known(text) || !knob_value_ok(equals + 1))
+	if (colon && colon < equals)
+		*colon++ = '\0';
+	else
+		colon = NULL;
+	if (!knob_known(text) || !knob_value_ok(equals + 1) ||
+	    (colon && (!*colon || !is_list(colon))))
 		return -EINVAL;
-	o->knob[o->knobs++] = (struct knob_wish){ text, equals + 1 };
+	o->knob[o->knobs++] = (struct knob_wish){ text, colon, equals + 1 };
 	return 0;
 }
 
@@ -163,6 +205,9 @@ static int parse_option(int option, char *text, struct options *o)
 		return parse_knob(text, o);
 	case OPT_USER:
 		return parse_user(text, o);
+	case OPT_APPLIED:
+		o->applied_too = true;
+		return 0;
 	case OPT_HOLD:
 		o->hold_cpu_awake = true;
 		return 0;
@@ -192,6 +237,12 @@ static int parse_option(int option, char *text, struct options *o)
 /* Options that fit together; each alone is in range already. */
 static int check_measure(struct options *o, char error[OPTIONS_TEXT])
 {
+	for (unsigned int i = 0; i < o->knobs; i++)
+		if (o->knob[i].indices)
+			return refuse(error,
+				      "--set %s: measure sets it on the CPUs "
+				      "that are measured: name no others",
+				      o->knob[i].name);
 	if (policy_has_priority(o->policy.kind) != (o->policy.priority > 0))
 		return refuse(error, "policy %s %s --priority",
 			      policy_name(o->policy.kind),
@@ -227,6 +278,11 @@ static int check_command(struct options *o, char error[OPTIONS_TEXT])
 	case COMMAND_READ:
 	case COMMAND_DISK:
 		return o->operands ? 0 : refuse(error, "no paths");
+	case COMMAND_APPLY:
+	case COMMAND_HOLD:
+		return o->knobs && !o->operands
+			       ? 0
+			       : refuse(error, "what is to be set? --set KNOB=VALUE");
 	case COMMAND_TASKS:
 		return o->operands ? refuse(error, "unexpected: %.100s", o->operand[0])
 				   : 0;
@@ -247,9 +303,10 @@ int options_parse(int argc, char **argv, struct options *out, char error[OPTIONS
 	};
 
 	if (argc < 2)
-		return refuse(error,
-			      "no command: measure, load, keep, read, disk, restore, "
-			      "tasks or version");
+		return refuse(
+			error,
+			"no command: measure, load, keep, read, disk, apply, hold, "
+			"restore, tasks or version");
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (strcmp(argv[1], commands[i].name) == 0) {
 			out->command = commands[i].command;

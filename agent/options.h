@@ -15,7 +15,7 @@
 #include "policy.h"
 #include "tether.h"
 
-#define OPTIONS_MAX_KNOBS 8
+#define OPTIONS_MAX_KNOBS 64
 #define OPTIONS_TEXT      256
 
 enum command {
@@ -24,6 +24,8 @@ enum command {
 	COMMAND_KEEP,
 	COMMAND_READ,
 	COMMAND_DISK,
+	COMMAND_APPLY,
+	COMMAND_HOLD,
 	COMMAND_RESTORE,
 	COMMAND_TASKS,
 	COMMAND_VERSION,
@@ -31,6 +33,7 @@ enum command {
 
 struct knob_wish {
 	const char *name;
+	const char *indices; /* "0,2-5": see knob_place; NULL: none were named */
 	const char *value;
 };
 
@@ -58,6 +61,9 @@ struct options {
 	uid_t uid;
 	gid_t gid;
 
+	/* restore */
+	bool applied_too;
+
 	/* tasks */
 	int64_t window_ns; /* 0: none */
 
@@ -65,6 +71,9 @@ struct options {
 	char **operand;
 	int operands;
 };
+
+/* Takes the next range off a list of numbers. 1, 0 at its end, -EINVAL. */
+int options_next_range(const char **list, int *from, int *to);
 
 /* Returns 0, or -EINVAL with a sentence for the user in error. */
 int options_parse(int argc, char **argv, struct options *out, char error[OPTIONS_TEXT]);

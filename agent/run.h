@@ -14,12 +14,12 @@
 #include "sampler.h"
 #include "sensors.h"
 
-#define RUN_MAX_RESTORED 16 /* more than there are knobs */
+#define RUN_MAX_RESTORED 32 /* more than there are knobs */
 
 struct run {
 	struct options *options;
 	struct journal journal;
-	char restored[RUN_MAX_RESTORED][KNOB_VALUE_MAX]; /* left by a killed run */
+	char restored[RUN_MAX_RESTORED][KNOB_NAME_MAX]; /* left by a killed run */
 	unsigned int restored_count;
 
 	struct cpulist housekeeping; /* usable and not measured */

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../applied.h"
 #include "../journal.h"
 #include "../slurp.h"
 #include "../tree.h"
@@ -18,6 +19,8 @@
 #define GOVERNOR(cpu)                                                                  \
 	"/root/sys/devices/system/cpu/cpu" #cpu "/cpufreq/scaling_governor"
 #define RT_RUNTIME "/root/proc/sys/kernel/sched_rt_runtime_us"
+
+#define HUGEPAGE "/root/sys/kernel/mm/transparent_hugepage/enabled"
 
 static char base[64] = "/tmp/rtscope-test-XXXXXX";
 static char root[128], dir[128];
@@ -94,6 +97,9 @@ static void make_machine(void)
 		"/root/sys/devices/system/cpu/cpu0/cpufreq",
 		"/root/sys/devices/system/cpu/cpu1",
 		"/root/sys/devices/system/cpu/cpu1/cpufreq",
+		"/root/sys/kernel",
+		"/root/sys/kernel/mm",
+		"/root/sys/kernel/mm/transparent_hugepage",
 	};
 
 	CHECK(mkdtemp(base));
@@ -117,10 +123,10 @@ static void reset(void)
 	told[0] = '\0';
 }
 
-static void note(void *context, const char *knob)
+static void note(void *context, const struct journal_entry *entry)
 {
 	CHECK(context == told);
-	strcat(told, knob);
+	strcat(told, entry->knob);
 	strcat(told, " ");
 }
 
@@ -168,12 +174,12 @@ static void settings_are_made_and_put_back(void)
 		     "governor 0 schedutil\ngovernor 1 ondemand\n"
 		     "rt_runtime_us 0 950000\n") == 0);
 
-	CHECK(journal_restore(&j, root) == 0);
+	CHECK(journal_restore(&j, root, NULL, NULL) == 0);
 	CHECK(knob_holds(GOVERNOR(0), "schedutil"));
 	CHECK(knob_holds(GOVERNOR(1), "ondemand"));
 	CHECK(knob_holds(RT_RUNTIME, "950000"));
 	CHECK(journals() == 0);
-	CHECK(journal_restore(&j, root) == 0);
+	CHECK(journal_restore(&j, root, NULL, NULL) == 0);
 }
 
 static void the_journal_is_for_its_owner_only(void)
@@ -186,7 +192,7 @@ static void the_journal_is_for_its_owner_only(void)
 	CHECK(set(&j, "governor", 0, "performance") == 0);
 	CHECK(stat(dir, &st) == 0 && (st.st_mode & 0777) == 0700);
 	CHECK(stat(path_of(own_journal()), &st) == 0 && (st.st_mode & 0777) == 0600);
-	CHECK(journal_restore(&j, root) == 0);
+	CHECK(journal_restore(&j, root, NULL, NULL) == 0);
 }
 
 static void the_last_change_is_put_back_first(void)
@@ -197,7 +203,7 @@ static void the_last_change_is_put_back_first(void)
 	journal_init(&j);
 	CHECK(set(&j, "governor", 0, "powersave") == 0);
 	CHECK(set(&j, "governor", 0, "performance") == 0);
-	CHECK(journal_restore(&j, root) == 0);
+	CHECK(journal_restore(&j, root, NULL, NULL) == 0);
 	CHECK(knob_holds(GOVERNOR(0), "schedutil"));
 }
 
@@ -209,7 +215,7 @@ static void what_is_already_so_is_not_written_down(void)
 	journal_init(&j);
 	CHECK(set(&j, "governor", 0, "schedutil") == 0);
 	CHECK(strcmp(text_of(own_journal()), "") == 0);
-	CHECK(journal_restore(&j, root) == 0);
+	CHECK(journal_restore(&j, root, NULL, NULL) == 0);
 }
 
 /* A file of sysctl that not even root may write refuses the change: what is then in the
@@ -226,7 +232,7 @@ static void a_change_is_written_down_before_it_is_made(void)
 	CHECK(strcmp(text_of(own_journal()), "rt_runtime_us 0 Linux\n") == 0);
 
 	/* nothing has changed, so nothing has to be put back */
-	CHECK(journal_restore(&j, root) == 0);
+	CHECK(journal_restore(&j, root, NULL, NULL) == 0);
 	CHECK(journals() == 0);
 }
 
@@ -239,9 +245,9 @@ static void a_value_that_does_not_hold_is_an_error(void)
 	CHECK(unlink(path_of(RT_RUNTIME)) == 0);
 	CHECK(symlink("/proc/self/comm", path_of(RT_RUNTIME)) == 0);
 	journal_init(&j);
-	CHECK(set(&j, "rt_runtime_us", 0, "longer-than-15-bytes") == -EIO);
+	CHECK(set(&j, "rt_runtime_us", 0, "longer-than-15-bytes") == KNOB_DID_NOT_HOLD);
 	CHECK(knob_holds(RT_RUNTIME, "longer-than-15-"));
-	CHECK(journal_restore(&j, root) == 0);
+	CHECK(journal_restore(&j, root, NULL, NULL) == 0);
 	CHECK(!knob_holds(RT_RUNTIME, "longer-than-15-"));
 }
 
@@ -297,10 +303,10 @@ static void the_journal_of_a_living_process_is_left_alone(void)
 
 	/* and nobody else gets that knob meanwhile, but another one */
 	journal_init(&j);
-	CHECK(set(&j, "governor", 0, "powersave") == -EBUSY);
+	CHECK(set(&j, "governor", 0, "powersave") == JOURNAL_HELD);
 	CHECK(knob_holds(GOVERNOR(0), "performance"));
 	CHECK(set(&j, "governor", 1, "powersave") == 0);
-	CHECK(journal_restore(&j, root) == 0);
+	CHECK(journal_restore(&j, root, NULL, NULL) == 0);
 
 	CHECK(write(down[1], ".", 1) == 1);
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
@@ -418,7 +424,7 @@ static void what_cannot_be_put_back_stays_in_the_journal(void)
 	CHECK(set(&j, "governor", 0, "performance") == 0);
 	CHECK(set(&j, "governor", 1, "performance") == 0);
 	CHECK(unlink(path_of(GOVERNOR(0))) == 0);
-	CHECK(journal_restore(&j, root) == 1);
+	CHECK(journal_restore(&j, root, NULL, NULL) == 1);
 	CHECK(knob_holds(GOVERNOR(1), "ondemand"));
 	CHECK(journals() == 1);
 
@@ -442,7 +448,7 @@ static void settings_that_are_none_are_refused(void)
 	write_text(RT_RUNTIME, "two words\n");
 	CHECK(set(&j, "rt_runtime_us", 0, "-1") == -EINVAL);
 	CHECK(knob_holds(RT_RUNTIME, "two words"));
-	CHECK(journal_restore(&j, root) == 0);
+	CHECK(journal_restore(&j, root, NULL, NULL) == 0);
 }
 
 static void only_the_governor_is_per_cpu(void)
@@ -462,7 +468,187 @@ static void a_value_is_a_word(void)
 	longest[KNOB_VALUE_MAX - 1] = '\0';
 	CHECK(knob_value_ok(longest));
 	CHECK(knob_value_ok("-1") && knob_value_ok("energy_performance.x-9"));
+	CHECK(knob_value_ok("0-1,4"));
 	CHECK(!knob_value_ok("") && !knob_value_ok("a\n") && !knob_value_ok("a/b"));
+}
+
+static void a_knob_with_several_places_is_found_by_its_number(void)
+{
+	struct knob_place place = { root, "governor", 1023 };
+	char path[256], small[16];
+
+	CHECK(knob_path(&place, path, sizeof(path)) == 0);
+	CHECK(strcmp(path, &GOVERNOR(1023)[strlen("/root")]) == 0);
+	place = (struct knob_place){ root, "idle_state", 3 * KNOB_STRIDE + 17 };
+	CHECK(knob_path(&place, path, sizeof(path)) == 0);
+	CHECK(strcmp(path, "/sys/devices/system/cpu/cpu17/cpuidle/state3/disable") ==
+	      0);
+	CHECK(knob_path(&place, small, sizeof(small)) == -ENAMETOOLONG);
+	place.name = "memory_group";
+	CHECK(knob_path(&place, path, sizeof(path)) == -EINVAL);
+}
+
+/* On a plain file, so a value that was chosen is not marked afterwards. */
+static void of_several_words_the_marked_one_is_the_value(void)
+{
+	const struct knob_place place = { root, "transparent_hugepage", 0 };
+	char value[KNOB_VALUE_MAX];
+
+	reset();
+	write_text(HUGEPAGE, "always [madvise] never\n");
+	CHECK(knob_read(&place, value) == 0 && strcmp(value, "madvise") == 0);
+	write_text(HUGEPAGE, "none voluntary (full)\n");
+	CHECK(knob_read(&place, value) == 0 && strcmp(value, "full") == 0);
+	write_text(HUGEPAGE, "nothing is marked\n");
+	CHECK(knob_read(&place, value) == -EINVAL);
+}
+
+static void a_value_too_long_to_be_put_back_whole_is_refused(void)
+{
+	const struct knob_place place = { root, "rt_runtime_us", 0 };
+	char text[KNOB_VALUE_MAX + 1], value[KNOB_VALUE_MAX];
+
+	reset();
+	memset(text, 'f', sizeof(text));
+	text[KNOB_VALUE_MAX] = '\0';
+	write_text(RT_RUNTIME, text);
+	CHECK(knob_read(&place, value) == -EOVERFLOW);
+	text[KNOB_VALUE_MAX - 1] = '\0';
+	write_text(RT_RUNTIME, text);
+	CHECK(knob_read(&place, value) == 0 && strcmp(value, text) == 0);
+}
+
+static void a_try_that_failed_is_as_if_it_had_not_been_made(void)
+{
+	struct journal j;
+
+	reset();
+	CHECK(unlink(path_of(RT_RUNTIME)) == 0);
+	CHECK(symlink("/proc/self/comm", path_of(RT_RUNTIME)) == 0);
+	journal_init(&j);
+	CHECK(journal_take_back(&j, root) == 0);
+	CHECK(set(&j, "governor", 0, "performance") == 0);
+	CHECK(set(&j, "rt_runtime_us", 0, "longer-than-15-bytes") == KNOB_DID_NOT_HOLD);
+	CHECK(journal_take_back(&j, root) == 0);
+	CHECK(!knob_holds(RT_RUNTIME, "longer-than-15-"));
+	CHECK(strcmp(text_of(own_journal()), "governor 0 schedutil\n") == 0);
+
+	/* and what was made before it stays, also when there is nothing to take back */
+	CHECK(set(&j, "governor", 7, "performance") == -ENOENT);
+	CHECK(journal_take_back(&j, root) == 0);
+	CHECK(knob_holds(GOVERNOR(0), "performance"));
+	CHECK(journal_restore(&j, root, NULL, NULL) == 0);
+}
+
+static void note_refused(void *context, const struct journal_entry *entry, int err)
+{
+	CHECK(context == told);
+	sprintf(told + strlen(told), "!%s:%d ", entry->knob, err);
+}
+
+static int restore_applied(void)
+{
+	const struct applied_visitor visitor = { note, note_refused, told };
+
+	told[0] = '\0';
+	return applied_restore(dir, root, &visitor);
+}
+
+static void what_is_applied_outlives_its_process_and_is_put_back_once(void)
+{
+	struct journal j;
+
+	reset();
+	CHECK(restore_applied() == 0);
+	journal_init(&j);
+	CHECK(set(&j, "governor", 0, "performance") == 0);
+	CHECK(set(&j, "rt_runtime_us", 0, "-1") == 0);
+	CHECK(applied_keep(&j, dir) == 0);
+	CHECK(journals() == 1);
+	CHECK(strcmp(text_of("/run/applied"),
+		     "governor 0 schedutil\nrt_runtime_us 0 950000\n") == 0);
+
+	CHECK(replay() == 0 && strcmp(told, "") == 0);
+	CHECK(knob_holds(GOVERNOR(0), "performance"));
+	CHECK(restore_applied() == 0);
+	CHECK(strcmp(told, "rt_runtime_us governor ") == 0);
+	CHECK(knob_holds(GOVERNOR(0), "schedutil"));
+	CHECK(knob_holds(RT_RUNTIME, "950000"));
+	CHECK(journals() == 0);
+	CHECK(restore_applied() == 0 && strcmp(told, "") == 0);
+}
+
+static void what_is_applied_twice_is_put_back_to_what_was_first(void)
+{
+	struct journal j;
+
+	reset();
+	journal_init(&j);
+	CHECK(set(&j, "governor", 0, "performance") == 0);
+	CHECK(applied_keep(&j, dir) == 0);
+	CHECK(set(&j, "governor", 0, "powersave") == 0);
+	CHECK(set(&j, "governor", 1, "powersave") == 0);
+	CHECK(applied_keep(&j, dir) == 0);
+	CHECK(restore_applied() == 0);
+	CHECK(knob_holds(GOVERNOR(0), "schedutil"));
+	CHECK(knob_holds(GOVERNOR(1), "ondemand"));
+}
+
+/* Killed after the first of two changes: nothing was asked to last yet. */
+static void an_apply_that_was_killed_has_applied_nothing(void)
+{
+	struct journal j;
+
+	reset();
+	journal_init(&j);
+	CHECK(set(&j, "governor", 0, "performance") == 0);
+	CHECK(applied_keep(&j, dir) == 0);
+	set_and_die("governor", 0, "powersave");
+	set_and_die("governor", 1, "powersave");
+	CHECK(replay() == 0);
+	CHECK(knob_holds(GOVERNOR(0), "performance"));
+	CHECK(knob_holds(GOVERNOR(1), "ondemand"));
+	CHECK(restore_applied() == 0);
+	CHECK(knob_holds(GOVERNOR(0), "schedutil"));
+}
+
+static void what_a_running_agent_has_changed_once_more_stays_applied(void)
+{
+	struct journal first, other;
+
+	reset();
+	journal_init(&first);
+	journal_init(&other);
+	CHECK(set(&first, "governor", 0, "performance") == 0);
+	CHECK(set(&first, "governor", 1, "performance") == 0);
+	CHECK(applied_keep(&first, dir) == 0);
+	CHECK(set(&other, "governor", 0, "powersave") == 0);
+
+	CHECK(restore_applied() == 1);
+	CHECK(knob_holds(GOVERNOR(0), "powersave"));
+	CHECK(knob_holds(GOVERNOR(1), "ondemand"));
+	CHECK(strcmp(text_of("/run/applied"), "governor 0 schedutil\n") == 0);
+
+	CHECK(journal_restore(&other, root, NULL, NULL) == 0);
+	CHECK(knob_holds(GOVERNOR(0), "performance"));
+	CHECK(restore_applied() == 0);
+	CHECK(knob_holds(GOVERNOR(0), "schedutil"));
+}
+
+static void what_the_kernel_refuses_to_put_back_stays_applied(void)
+{
+	struct journal j;
+
+	reset();
+	journal_init(&j);
+	CHECK(set(&j, "governor", 0, "performance") == 0);
+	CHECK(applied_keep(&j, dir) == 0);
+	CHECK(unlink(path_of(GOVERNOR(0))) == 0);
+	CHECK(restore_applied() == 1);
+	CHECK(strstr(told, "!governor:-2"));
+	write_text(GOVERNOR(0), "performance\n");
+	CHECK(restore_applied() == 0);
+	CHECK(knob_holds(GOVERNOR(0), "schedutil"));
 }
 
 int main(void)
@@ -487,6 +673,15 @@ int main(void)
 	settings_that_are_none_are_refused();
 	only_the_governor_is_per_cpu();
 	a_value_is_a_word();
+	a_knob_with_several_places_is_found_by_its_number();
+	of_several_words_the_marked_one_is_the_value();
+	a_value_too_long_to_be_put_back_whole_is_refused();
+	a_try_that_failed_is_as_if_it_had_not_been_made();
+	what_is_applied_outlives_its_process_and_is_put_back_once();
+	what_is_applied_twice_is_put_back_to_what_was_first();
+	an_apply_that_was_killed_has_applied_nothing();
+	what_a_running_agent_has_changed_once_more_stays_applied();
+	what_the_kernel_refuses_to_put_back_stays_applied();
 	CHECK(tree_remove(base) == 0);
 	return 0;
 }

@@ -5,7 +5,7 @@
 #include "../options.h"
 #include "check.h"
 
-#define MAX_WORDS 24
+#define MAX_WORDS 160
 
 static struct options o;
 static char error[OPTIONS_TEXT];
@@ -13,7 +13,7 @@ static char error[OPTIONS_TEXT];
 /* Splits at spaces; the words stay where they are, as the options keep pointers. */
 static int parse(const char *line)
 {
-	static char copy[512];
+	static char copy[2048];
 	static char *argv[MAX_WORDS + 1];
 	int argc = 1;
 
@@ -62,6 +62,46 @@ static void all_options_of_a_measurement_arrive(void)
 	CHECK(strcmp(o.knob[0].name, "governor") == 0);
 	CHECK(strcmp(o.knob[0].value, "performance") == 0);
 	CHECK(strcmp(o.knob[1].value, "-1") == 0);
+	CHECK(!o.knob[0].indices);
+}
+
+static void settings_to_apply_name_their_places(void)
+{
+	int from, to;
+
+	CHECK(parse("apply --set irq_affinity:24,30-32=0-1,3 --set watchdog=0") == 0);
+	CHECK(o.command == COMMAND_APPLY && o.knobs == 2 && !o.knob[1].indices);
+	CHECK(strcmp(o.knob[0].name, "irq_affinity") == 0);
+	CHECK(strcmp(o.knob[0].value, "0-1,3") == 0);
+	CHECK(options_next_range(&o.knob[0].indices, &from, &to) == 1);
+	CHECK(from == 24 && to == 24);
+	CHECK(options_next_range(&o.knob[0].indices, &from, &to) == 1);
+	CHECK(from == 30 && to == 32);
+	CHECK(options_next_range(&o.knob[0].indices, &from, &to) == 0);
+
+	CHECK(parse("hold --tether --set watchdog=0") == 0);
+	CHECK(o.command == COMMAND_HOLD);
+	CHECK(parse("restore --applied") == 0 && o.applied_too);
+	CHECK(parse("restore") == 0 && !o.applied_too);
+}
+
+static void settings_that_are_none_are_refused(void)
+{
+	static const char *const lists[] = {
+		"",   ",", "1,",    "1,,2", "-1",       "2-1",
+		"1-", "a", "1-2-3", "1;2",  "99999999",
+	};
+	char line[128];
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		snprintf(line, sizeof(line), "apply --set governor:%s=performance",
+			 lists[i]);
+		CHECK(refused(line, "bad option"));
+	}
+	CHECK(refused("apply", "what is to be set"));
+	CHECK(refused("hold --tether", "what is to be set"));
+	CHECK(refused("measure --priority 99 --set governor:1=powersave",
+		      "name no others"));
 }
 
 static void a_deadline_thread_gets_its_interval_as_period(void)
@@ -167,7 +207,7 @@ static void combinations_that_cannot_measure_are_refused_with_the_reason(void)
 
 static void more_settings_than_there_is_room_for_are_refused(void)
 {
-	char line[512] = "measure --priority 1";
+	char line[2048] = "measure --priority 1";
 
 	for (int i = 0; i < OPTIONS_MAX_KNOBS; i++)
 		strcat(line, " --set governor=a");
@@ -198,6 +238,8 @@ int main(void)
 {
 	the_defaults_are_these();
 	all_options_of_a_measurement_arrive();
+	settings_to_apply_name_their_places();
+	settings_that_are_none_are_refused();
 	a_deadline_thread_gets_its_interval_as_period();
 	what_follows_the_first_operand_belongs_to_the_load();
 	the_other_commands_take_their_operands();

@@ -53,6 +53,10 @@ class Measured:
     load: LoadSeen
     cpus: tuple[int, ...]
     """The CPUs to doubt if no thread was bound to one."""
+    audited: tuple[Caveat, ...] = ()
+    """What the audit before the run raised."""
+    tuned: tuple[str, ...] = ()
+    """Settings that were changed for the campaign, as KNOB=VALUE."""
     kernel_digest: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
@@ -101,7 +105,8 @@ def _caveats(record: RunRecord, measured: Measured) -> Iterator[Caveat]:
     yield from klog.caveats_from_log(record.kernel_log, load=record.run.load)
     command = measured.load.command
     yield from (make(name, detail) for name, detail in command.caveats)
-    if changed := knobs(measured.campaign):
+    yield from measured.audited
+    if changed := (*knobs(measured.campaign), *measured.tuned):
         yield make("knobs_changed", ", ".join(changed))
     if command.argv:
         yield from caveats_from_load(

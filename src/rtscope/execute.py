@@ -1,19 +1,21 @@
 """
 Do what the plan says, on a target: the only module that changes a machine.
 
-Per run, in this order: facts, load on, measurement, load off, facts, record saved.
+Per run, in this order: audit, facts, load on, measurement, load off, facts, record
+saved. What --tuned asks for is set before the first run and put back after the last.
 Records are yielded as they are done, so an interrupted campaign keeps what it has.
 """
 
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from rtscope import facts, room
+from rtscope import facts, room, runaudit
 from rtscope.assemble import Facts, LoadSeen, Measured, assemble
 from rtscope.campaign import Campaign
+from rtscope.caveats import Caveat
 from rtscope.contract import Line
 from rtscope.cpulist import format_cpulist
 from rtscope.errors import MeasurementError, TargetError
@@ -24,6 +26,7 @@ from rtscope.plan import Plan
 from rtscope.reading import read, text_of
 from rtscope.record import Run, RunRecord
 from rtscope.resultdir import ResultDir
+from rtscope.runtuning import Tuned, tuned
 from rtscope.target import Target
 from rtscope.target.packages import how_to_install
 
@@ -33,6 +36,13 @@ class Settling:
     """The machine is left alone before the first run."""
 
     duration_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class TunedNow:
+    """Settings of the machine were changed for the campaign, or could not be."""
+
+    tuned: Tuned
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +68,7 @@ class RunEnds:
     record: RunRecord
 
 
-Event = Settling | RunBegins | Heard | RunEnds
+Event = Settling | TunedNow | RunBegins | Heard | RunEnds
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +82,7 @@ class _Work:
     cpus: tuple[int, ...]
     versions: Mapping[str, str]
     say: Callable[[Event], None]
+    tuned: Tuned = field(default_factory=Tuned)
 
 
 def execute(
@@ -98,17 +109,46 @@ def execute(
         versions=_load_programs(plan, target),
         say=say,
     )
+    with tuned(target, campaign, cpus=_all_measured(plan, work.cpus)) as settings:
+        if campaign.tuned:
+            say(TunedNow(settings))
+        yield from _runs(replace(work, tuned=settings), plan, store)
+
+
+def _runs(work: _Work, plan: Plan, store: ResultDir) -> Iterator[RunRecord]:
     if plan.settle_ns:
-        say(Settling(plan.settle_ns))
+        work.say(Settling(plan.settle_ns))
         time.sleep(plan.settle_ns / 1e9)
     for number, run in enumerate(plan.runs, 1):
-        say(RunBegins(number, len(plan.runs), run))
-        record, interrupted = _measure(work, run)
+        work.say(RunBegins(number, len(plan.runs), run))
+        audited = runaudit.audit_before(
+            work.target.reader,
+            of=work.target.name,
+            cpus=_some(run.cpus, work.cpus),
+            here=work.target.name == "local",
+        )
+        record, interrupted = _measure(work, run, audited.caveats)
+        if audited.document is not None:
+            store.attach(run.id, runaudit.FILE, audited.document)
         store.save(record, interrupted=interrupted)
-        say(RunEnds(record))
+        work.say(RunEnds(record))
         yield record
         if interrupted:
             raise KeyboardInterrupt
+
+
+def _some(
+    cpus: tuple[int, ...] | None, usable: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """Return the CPUs that are measured, if others are left for the rest."""
+    return None if cpus is None or set(usable) <= set(cpus) else cpus
+
+
+def _all_measured(plan: Plan, usable: tuple[int, ...]) -> tuple[int, ...] | None:
+    every: set[int] = set()
+    for run in plan.runs:
+        every |= set(usable if run.cpus is None else run.cpus)
+    return _some(tuple(sorted(every)), usable)
 
 
 def _load_programs(plan: Plan, target: Target) -> Mapping[str, str]:
@@ -128,7 +168,9 @@ def _load_programs(plan: Plan, target: Target) -> Mapping[str, str]:
     return {"stress-ng": version}
 
 
-def _measure(work: _Work, run: Run) -> tuple[RunRecord, bool]:
+def _measure(
+    work: _Work, run: Run, audited: tuple[Caveat, ...]
+) -> tuple[RunRecord, bool]:
     began = time.monotonic()
     before = facts.gather(work.target.reader)
     loading = _prepare_load(work, run, before)
@@ -143,6 +185,7 @@ def _measure(work: _Work, run: Run) -> tuple[RunRecord, bool]:
         last = _last_words_of_load(work.target, loading)
         raise type(error)(f"{work.target.name}, {run.id}: {error}{last}") from error
     after = facts.gather(work.target.reader)
+    work.tuned.check()
     measured = Measured(
         run=run,
         campaign=work.campaign,
@@ -154,6 +197,9 @@ def _measure(work: _Work, run: Run) -> tuple[RunRecord, bool]:
         seen=seen,
         load=_load_seen(work, loading),
         cpus=work.cpus,
+        audited=audited,
+        tuned=work.tuned.changed,
+        extra={"tuned": work.tuned.document()} if work.campaign.tuned else {},
     )
     return assemble(measured), seen.interrupted
 

@@ -5,6 +5,7 @@ The directory of a campaign: where its records lie, and which runs are done.
     OUT/runs/ID/record.json        a run that was measured to its end
     OUT/runs/ID/interrupted.json   one that was not; --resume measures it again
     OUT/runs/ID/kernel.log         all that a virtual board's kernel said
+    OUT/runs/ID/audit.json         how the machine was set up when the run began
     OUT/runs/ID/worst.trace.gz     a virtual board's recorded paths
     OUT/runs/ID/explain.json       what rtscope explain made of them
 

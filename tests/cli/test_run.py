@@ -146,11 +146,11 @@ def test_ctrl_c_saves_shows_and_can_be_resumed(
     assert said.err.endswith("rtscope: interrupted\n")
     assert "002-cpu" not in fake.log
     kept = here / "out" / "runs" / "001-idle"
-    assert [path.name for path in kept.iterdir()] == ["interrupted.json"]
+    assert {path.name for path in kept.iterdir()} == {"audit.json", "interrupted.json"}
 
     said = rtscope("run", "--resume", "out")
     assert said.status == 0, said.err
-    assert [path.name for path in kept.iterdir()] == ["record.json"]
+    assert {path.name for path in kept.iterdir()} == {"audit.json", "record.json"}
     assert len(open_records(here / "out")) == 2
 
     fake.log.clear()
@@ -226,3 +226,36 @@ def test_hostile_words_of_a_machine_do_not_reach_the_terminal_or_the_page(
         assert "\x1b" not in said.out
         assert "\x07" not in said.out
         assert not any(line.startswith(("=", "@", "+")) for line in said.out.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--tuned", "nonsense"), "is no check"),
+        (("--tuned", "smt"), "no setting that can be put back"),
+        (("--tuned", "Safe!"), "write for example safe"),
+        (("--tuned", "safe", "--target", "virtual:pc"), "what its kernel and its"),
+        (
+            ("--tuned", "scaling_governor", "--governor", "powersave"),
+            "set the same; leave one of them out",
+        ),
+    ],
+)
+def test_what_cannot_be_tuned_is_refused_before_a_directory_is_made(
+    rtscope: Rtscope, here: Path, words: tuple[str, ...], why: str
+) -> None:
+    said = rtscope("run", *words)
+
+    assert said.status == 2
+    assert why in said.err
+    assert not list(here.iterdir())
+
+
+@pytest.mark.usefixtures("fake")
+def test_where_nothing_needs_tuning_that_is_said(rtscope: Rtscope, here: Path) -> None:
+    said = rtscope(*IDLE, "--tuned", "safe", "--out", "out")
+
+    assert said.status == 0
+    assert "put back after it: nothing had to be changed" in said.err
+    (kept,) = open_records(here / "out")
+    assert kept.extra["tuned"]["changed"] == []

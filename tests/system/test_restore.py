@@ -84,7 +84,10 @@ def test_restore_alone_puts_it_back_too(rt_runtime: str) -> None:
     with Program([native_agent(), "restore"]) as agent:
         done = agent.finish()
 
-    assert (done.status, done.lines) == (0, [Restored("rt_runtime_us")])
+    assert (done.status, done.lines) == (
+        0,
+        [Restored("rt_runtime_us", 0, rt_runtime.strip())],
+    )
     assert RT_RUNTIME.read_text() == rt_runtime
 
 

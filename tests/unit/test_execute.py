@@ -1,20 +1,42 @@
 """A campaign does what its plan says, in this order, and keeps what it has measured."""
 
-from collections.abc import Callable, Iterator
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fakes import targets
 from fakes.targets import target
 from rtscope.campaign import Campaign, RunTable
-from rtscope.contract import AgentError, AgentResult, Line, LoadEnd, Tick
-from rtscope.errors import MeasurementError, RecordError, TargetError
-from rtscope.execute import Event, Heard, RunBegins, RunEnds, Settling, execute
+from rtscope.contract import (
+    AgentError,
+    AgentResult,
+    Applied,
+    Line,
+    LoadEnd,
+    Refused,
+    Restored,
+    Tick,
+    Tuned,
+)
+from rtscope.errors import MeasurementError, RecordError, TargetError, UsageError
+from rtscope.execute import (
+    Event,
+    Heard,
+    RunBegins,
+    RunEnds,
+    Settling,
+    TunedNow,
+    execute,
+)
 from rtscope.plan import make_plan
 from rtscope.record import RunRecord
 from rtscope.resultdir import ResultDir, create
+from rtscope.runtuning import checks_for
 from rtscope.stats.lint import all_caveats
 from rtscope.target.fake import FakeStream, FakeTarget, Script
 
@@ -33,13 +55,19 @@ class Story:
         match event:
             case Settling():
                 self.target.log.append("settle")
+            case TunedNow():
+                self.target.log.append(f"tuned {' '.join(event.tuned.changed)}")
             case RunBegins():
                 self.target.log.append(f"begin {event.run.id}")
             case RunEnds():
-                (saved,) = self.store.run_dir(event.record.run.id).iterdir()
-                self.target.log.append(f"saved {saved.name}")
+                there = {p.name for p in self.run_dir(event.record).iterdir()}
+                self.target.log.append(f"saved {' '.join(there - {'audit.json'})}")
             case Heard():
                 self.hear(event.line)
+
+    def run_dir(self, record: RunRecord) -> Path:
+        """Return where the files of a run lie."""
+        return self.store.run_dir(record.run.id)
 
     def run(self) -> Iterator[RunRecord]:
         """Execute."""
@@ -62,11 +90,14 @@ def story(tmp_path: Path) -> StoryOf:
         *loads: str,
         on: FakeTarget | None = None,
         hear: Callable[[Line], None] = lambda line: None,
+        cpus: tuple[int, ...] | None = None,
         **settings: object,
     ) -> Story:
         table = RunTable(loads=loads, durations_ns=(6_000_000_000,))
         table = replace(table, intervals_ns=(100_000_000,))
         campaign = Campaign(runs=(table,), warmup_ns=0)
+        if cpus:
+            campaign = replace(campaign, runs=(replace(table, cpus=cpus),))
         campaign = replace(campaign, **settings)  # type: ignore[arg-type]
         store = create(tmp_path / "out", {}, command=(), rtscope="0")
         return Story(campaign, on or target(), store, hear)
@@ -92,6 +123,7 @@ def test_effects_follow_in_this_order(story: StoryOf) -> None:
 
     assert brief(told.target.log) == [
         "begin 001-cpu",
+        "audit",
         "facts",
         "load",
         "root measure",
@@ -110,14 +142,15 @@ def test_the_idle_load_is_nothing_and_the_next_run_waits_for_the_record(
     list(told.run())
 
     log = brief(told.target.log)
-    assert log[:5] == [
+    assert log[:6] == [
         "begin 001-idle",
+        "audit",
         "facts",
         "root measure",
         "kill measure",
         "facts",
     ]
-    assert log[5:7] == ["saved record.json", "begin 002-cpu"]
+    assert log[6:8] == ["saved record.json", "begin 002-cpu"]
 
 
 def test_the_agent_is_asked_for_what_the_plan_says(story: StoryOf) -> None:
@@ -267,7 +300,7 @@ def test_an_interrupted_run_is_saved_as_such_and_ends_the_campaign(
     assert "stopped_early" in ids(kept)
     assert told.store.done_ids() == frozenset()
     assert told.store.records() == [kept]
-    assert brief(told.target.log)[2:] == [
+    assert brief(told.target.log)[3:] == [
         "root measure",
         "stop measure",
         "kill measure",
@@ -288,9 +321,8 @@ def test_an_interrupt_while_the_load_ends_loses_nothing(
     kept = next(told.run())
 
     assert kept.result == targets.result()
-    assert [p.name for p in told.store.run_dir("001-cpu").iterdir()] == [
-        "interrupted.json"
-    ]
+    saved = {p.name for p in told.store.run_dir("001-cpu").iterdir()}
+    assert saved == {"audit.json", "interrupted.json"}
 
 
 def test_an_agent_that_says_nothing_of_itself_is_refused(story: StoryOf) -> None:
@@ -313,3 +345,207 @@ def test_a_record_that_cannot_be_written_ends_the_campaign(story: StoryOf) -> No
 def test_the_result_type_has_no_field_that_the_fake_forgets() -> None:
     assert isinstance(targets.result(), AgentResult)
     assert targets.result().threads == (targets.MEASURED,)
+
+
+# --- the audit beside the record ---------------------------------------------------
+
+
+def audit_of(told: Story, kept: RunRecord) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(
+        (told.run_dir(kept) / "audit.json").read_text()
+    )
+    return document
+
+
+def detail(record: RunRecord, caveat_id: str) -> str:
+    return next(c.detail for c in record.caveats if c.id == caveat_id)
+
+
+def test_an_audit_lies_beside_the_record_and_its_grave_failures_are_a_caveat(
+    story: StoryOf,
+) -> None:
+    told = story("idle")
+    (kept,) = told.run()
+
+    document = audit_of(told, kept)
+    failed = {
+        (row["severity"], row["id"])
+        for row in document["checks"]
+        if row["outcome"] == "fail" and row["severity"] in ("high", "fatal")
+    }
+    said = detail(kept, "audit_failed")
+
+    assert document["of"] == "fake"
+    assert ("fatal", "preempt_rt") in failed
+    assert said.startswith("fatal: preempt_rt; high: ")
+    assert all(name in said for _, name in failed)
+    # The agent has rights of its own: what the user may do says nothing of the run.
+    assert not {row["id"] for row in document["checks"]} & {"realtime_policy"}
+
+
+def test_a_machine_that_cannot_be_audited_is_measured_and_that_is_said(
+    story: StoryOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise TargetError("it does not answer")
+
+    monkeypatch.setattr("rtscope.runaudit.scene_of", broken)
+    told = story("idle")
+    (kept,) = told.run()
+
+    assert detail(kept, "audit_missing") == "it does not answer"
+    assert not (told.run_dir(kept) / "audit.json").exists()
+    assert kept.result == targets.result()
+
+
+def test_the_measured_cpus_are_those_set_apart_if_others_are_left(
+    story: StoryOf,
+) -> None:
+    files = {"/sys/devices/system/cpu/online": "0-1\n", "/proc/self/status": TWO_CPUS}
+
+    def audited(cpus: tuple[int, ...]) -> object:
+        told = story("idle", on=target(files=files), cpus=cpus)
+        (kept,) = told.run()
+        found = audit_of(told, kept)["cpus"]
+        shutil.rmtree(told.store.path)
+        return found
+
+    assert audited((1,)) == [1]
+    assert audited((0, 1)) is None
+
+
+TWO_CPUS = "Name:\tagent\nCpus_allowed_list:\t0-1\n"
+
+
+# --- --tuned ----------------------------------------------------------------------
+
+LOCKED = "/proc/sys/vm/compact_unevictable_allowed"
+HUGE = "/sys/kernel/mm/transparent_hugepage/enabled"
+UNTUNED = {LOCKED: "1\n", HUGE: "[always] madvise never\n"}
+GRANTED: list[Line] = [
+    Applied("transparent_hugepage", 0, "always", "madvise"),
+    Applied("compact_unevictable_allowed", 0, "1", "0"),
+    Tuned(1, applied=2, already=0, refused=0),
+]
+BACK: list[Line] = [
+    Restored("compact_unevictable_allowed", 0, "1"),
+    Restored("transparent_hugepage", 0, "always"),
+]
+
+
+def holding(*lines: Line, back: Sequence[Line] = BACK) -> FakeTarget:
+    return target(
+        {"hold": [list(lines), *([[]] * 50)]},
+        on_stop={"hold": [list(back)]},
+        files=UNTUNED,
+    )
+
+
+def test_settings_hold_from_before_the_first_run_until_after_the_last(
+    story: StoryOf,
+) -> None:
+    told = story("idle", on=holding(*GRANTED), tuned=("safe",))
+    told = replace(told, campaign=replace(told.campaign, runs=(TWICE,)))
+    first, _ = told.run()
+
+    log = [line for line in brief(told.target.log) if "measure" not in line]
+    assert log[:4] == ["audit", "root hold", "tuned", "begin 001-idle-r1"]
+    assert log[-3:] == ["saved record.json", "stop hold", "kill hold"]
+    assert first.extra["tuned"]["changed"] == [
+        {
+            "check": "transparent_hugepages",
+            "path": HUGE,
+            "before": "always",
+            "value": "madvise",
+        },
+        {"check": "locked_memory_moves", "path": LOCKED, "before": "1", "value": "0"},
+    ]
+    assert detail(first, "knobs_changed") == (
+        "transparent_hugepage=madvise, compact_unevictable_allowed=0"
+    )
+
+
+TWICE = RunTable(
+    loads=("idle",),
+    durations_ns=(6_000_000_000,),
+    intervals_ns=(100_000_000,),
+    repetitions=2,
+)
+
+
+def test_a_named_check_that_is_refused_ends_it_before_anything_is_measured(
+    story: StoryOf,
+) -> None:
+    refused = Refused(
+        "compact_unevictable_allowed", 0, "0", cause="read-only", reason="a container"
+    )
+    on = holding(GRANTED[0], refused, GRANTED[2])
+    told = story("idle", on=on, tuned=("safe", "locked_memory_moves"))
+
+    with pytest.raises(TargetError, match="locked_memory_moves: a container; nothing"):
+        list(told.run())
+
+    assert "root measure" not in brief(told.target.log)
+    assert told.target.log[-1] == "kill hold"
+
+
+def test_of_safe_what_is_refused_is_in_the_record(story: StoryOf) -> None:
+    refused = Refused(
+        "compact_unevictable_allowed", 0, "0", cause="read-only", reason="a container"
+    )
+    on = holding(GRANTED[0], refused, GRANTED[2], back=BACK[1:])
+    (kept,) = story("idle", on=on, tuned=("safe",)).run()
+
+    assert kept.extra["tuned"]["refused"] == [
+        {"check": "locked_memory_moves", "path": LOCKED, "why": "a container"}
+    ]
+    assert detail(kept, "knobs_changed") == "transparent_hugepage=madvise"
+
+
+def test_settings_that_are_lost_while_measuring_end_the_campaign(
+    story: StoryOf,
+) -> None:
+    on = target({"hold": [GRANTED]}, files=UNTUNED)
+    told = story("idle", on=on, tuned=("safe",))
+
+    with pytest.raises(TargetError, match="ended before the measurement did"):
+        list(told.run())
+
+    assert told.store.done_ids() == frozenset()
+
+
+def test_an_interrupt_puts_held_settings_back(story: StoryOf) -> None:
+    told = story("idle", on=holding(*GRANTED), tuned=("safe",), hear=interrupt_after(3))
+
+    with pytest.raises(KeyboardInterrupt):
+        list(told.run())
+
+    assert told.target.log[-1] == "kill hold"
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"tuned": ("nonsense",)}, "is no check"),
+        ({"tuned": ("swap",)}, "no setting that can be put back"),
+        ({"tuned": ("rt_throttling",)}, "--profile polling --apply rt_throttling"),
+        (
+            {"tuned": ("scaling_governor",), "governor": "powersave"},
+            "--tuned scaling_governor and --governor set the same",
+        ),
+    ],
+)
+def test_what_cannot_be_tuned_is_refused_by_name(
+    story: StoryOf, settings: Mapping[str, object], why: str
+) -> None:
+    with pytest.raises(UsageError, match=why):
+        list(story("idle", **settings).run())
+
+
+def test_of_safe_what_an_option_sets_is_left_to_the_option() -> None:
+    names = {
+        kind.id for kind in checks_for(Campaign(tuned=("safe",), governor="powersave"))
+    }
+
+    assert "transparent_hugepages" in names
+    assert "scaling_governor" not in names

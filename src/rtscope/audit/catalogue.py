@@ -8,7 +8,7 @@ from importlib import resources
 from typing import Any
 
 from rtscope.audit.judgetable import JUDGES
-from rtscope.audit.model import CheckKind, Profile, Severity
+from rtscope.audit.model import CheckKind, Profile, Setting, Severity
 
 _VERSION = re.compile(r"(\d+)\.(\d+)")
 
@@ -16,7 +16,7 @@ _OWN_KEYS = frozenset(
     (
         *("title", "severity", "severity_for", "expects", "why", "source", "judge"),
         *("remedy", "lasting", "risk", "profiles", "archs", "since", "until"),
-        *("paths", "verifies", "observed_by"),
+        *("paths", "verifies", "observed_by", "apply", "safe"),
     )
 )
 
@@ -69,6 +69,8 @@ def parse_row(name: str, row: Mapping[str, Any], *, group: str) -> CheckKind:
         about_config=judge in CONFIG_JUDGES,
         verifies=bool(row.get("verifies", False)),
         observed_by=str(row.get("observed_by", "")),
+        apply=tuple(Setting(**setting) for setting in row.get("apply", ())),
+        safe=bool(row.get("safe", False)),
         args=args,
     )
 

@@ -26,6 +26,9 @@ from rtscope.reading import Content, Reader
 ARCH = "/proc/sys/kernel/arch"
 """As `uname -m` says it; since Linux 6.1."""
 
+UNIT = "unit"
+"""The group of checks that are about a unit of systemd, and not about the machine."""
+
 CPUINFO = "/proc/cpuinfo"
 """It names the architecture where the kernel does not."""
 
@@ -106,8 +109,15 @@ def auditing(*, config_only: bool = False) -> list[CheckKind]:
     return [
         kind
         for kind in catalogue().values()
-        if kind.judge != "same_kernel" and (kind.about_config or not config_only)
+        if kind.judge != "same_kernel"
+        and kind.group != UNIT
+        and (kind.about_config or not config_only)
     ]
+
+
+def auditing_a_unit() -> list[CheckKind]:
+    """Return the checks of `rtscope audit --unit`."""
+    return [kind for kind in catalogue().values() if kind.group == UNIT]
 
 
 def _unless_observed(check: Check, by_id: Mapping[str, Check]) -> Check:

@@ -77,7 +77,7 @@ def irq_affinity(_kind: CheckKind, scene: Scene) -> Answer:
     used = [name for name in counts_of(table) if _is_device(name, labels[name])]
     wrong, seen, odd = {}, {}, []
     for name in used:
-        path, text = _directed(scene, name)
+        path, text = directed(scene, name)
         cpus = None if text is None else listed(text)
         if text is None or cpus is None:
             odd.append(Evidence(path, "cannot be read as a CPU list"))
@@ -96,12 +96,21 @@ def irq_affinity(_kind: CheckKind, scene: Scene) -> Answer:
     )
 
 
-def _directed(scene: Scene, name: str) -> tuple[str, str | None]:
+def directed(scene: Scene, name: str) -> tuple[str, str | None]:
+    """
+    Return the file that tells where an interrupt goes, and its CPU list.
+
+    Where one that was just redirected comes next is shown only after it has come once
+    more (kernel/irq/migration.c): until then the CPUs that it is allowed on count.
+    """
     effective = f"/proc/irq/{name}/effective_affinity_list"
-    if text := scene.text(effective):
-        return effective, text
     allowed = f"/proc/irq/{name}/smp_affinity_list"
-    return allowed, scene.text(allowed)
+    now, wanted = scene.text(effective), scene.text(allowed)
+    if not now:
+        return allowed, wanted
+    cpus = listed(wanted) if wanted else None
+    moves = cpus and not cpus & (listed(now) or cpus)
+    return (allowed, wanted) if moves else (effective, now)
 
 
 def observed_interrupts(kind: CheckKind, scene: Scene) -> Answer:

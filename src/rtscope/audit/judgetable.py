@@ -12,6 +12,7 @@ from rtscope.audit import (
     rights,
     surroundings,
     threads,
+    unitjudges,
 )
 from rtscope.audit.judges import Judge
 
@@ -28,6 +29,7 @@ JUDGES: Mapping[str, Judge] = {
             *rights.JUDGES,
             *surroundings.JUDGES,
             *threads.JUDGES,
+            *unitjudges.JUDGES,
         )
     },
 }

@@ -50,6 +50,19 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Setting:
+    """A file that a remedy writes, as the agent knows it."""
+
+    knob: str
+    """A name of the agent's closed list (`agent/knob.c`)."""
+    file: str
+    """Its path; `*` stands for the number of a CPU, an interrupt, ..."""
+    value: str = ""
+    values: str = ""
+    """Instead of one value for all: a function of `audit/remedies.py`."""
+
+
+@dataclass(frozen=True, slots=True)
 class CheckKind:
     """A row of the catalogue; `docs/how-to/add-a-check.md` explains the keys."""
 
@@ -79,6 +92,10 @@ class CheckKind:
     """Whether the kernel's configuration alone answers it."""
     verifies: bool = False
     """Whether it belongs to `rtscope kernel verify`."""
+    apply: tuple[Setting, ...] = ()
+    """What `rtscope audit --apply` writes: the first that this machine has."""
+    safe: bool = False
+    """Whether `rtscope run --tuned safe` applies it: it costs no safety or memory."""
     observed_by: str = ""
     """The check of a running machine that decides instead, where it can tell."""
     args: Mapping[str, Any] = field(default_factory=dict)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rtscope.audit.model import Evidence, Profile
+from rtscope.audit.unitfile import Unit
 from rtscope.kernel.config import KernelConfig
 from rtscope.kernel.identity import KernelIdentity
 from rtscope.reading import Content, Denied, Missing, fits, text_of
@@ -78,6 +79,8 @@ class Scene:
     """There is a configuration and no machine."""
     observed: Observed = field(default_factory=Observed)
     """What was tried or watched."""
+    unit: Unit | None = None
+    """The unit of systemd that is judged."""
 
     @property
     def config(self) -> KernelConfig | None:

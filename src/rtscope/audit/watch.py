@@ -46,9 +46,15 @@ def watch(
 
 def watch_here(reader: Reader, window_ns: int) -> Observed:
     """Watch this machine and add what only it can tell: log, trial, clock, devices."""
-    smi_before, _ = smi_counts()
+    before, _ = smi_counts()
     observed = watch(reader, window_ns)
-    smi_after, why_no_smi = smi_counts()
+    after, why = smi_counts()
+    counted = replace(observed, smi_before=before, smi_after=after, why_no_smi=why)
+    return look_here(counted)
+
+
+def look_here(observed: Observed, *, trial: bool = True) -> Observed:
+    """Add what only this machine can tell: its log, a trial if asked, clock, devices."""
     log, why = read_kernel_log()
     latency_us, why_no_latency = read_dma_latency()
     return replace(
@@ -56,12 +62,9 @@ def watch_here(reader: Reader, window_ns: int) -> Observed:
         dma_latency_us=latency_us,
         why_no_dma_latency=why_no_latency,
         dma_holders=who_holds() if is_asked(latency_us) else {},
-        smi_before=smi_before,
-        smi_after=smi_after,
-        why_no_smi=why_no_smi,
         kernel_log=log,
         why_no_log=why,
-        trial=try_realtime(),
+        trial=try_realtime() if trial else None,
         clock_cost_ns=_clock_cost_ns(),
         clock_resolution_ns=round(time.clock_getres(time.CLOCK_MONOTONIC) * NS_PER_S),
     )

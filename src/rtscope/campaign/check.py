@@ -71,6 +71,11 @@ def _check_board(campaign: Campaign, at: At) -> None:
                 raise UsageError(
                     f"{at(table, key, 0)}: for virtual boards only: {reason}"
                 )
+    if campaign.board is not None and campaign.tuned:
+        raise UsageError(
+            f"{at('target', 'tuned', 0)}: a virtual board is what its kernel and its "
+            "command line make it; leave it out"
+        )
     if campaign.seeds and campaign.seed is not None:
         raise UsageError(
             f"{at('campaign', 'seeds', 0)}: seed is there too; write one of them"

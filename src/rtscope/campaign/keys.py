@@ -233,6 +233,14 @@ _TARGET = (
         "off: no limit on real-time threads during the campaign; put back afterwards",
     ),
     Key(
+        "tuned",
+        "tuned",
+        values.many(values.matching("[a-z0-9_]{1,64}", example="safe")),
+        "checks of rtscope audit whose remedies hold for the campaign, or safe; put "
+        "back afterwards",
+        list,
+    ),
+    Key(
         "storage_dir",
         "storage_dir",
         _path,

@@ -96,6 +96,8 @@ class Campaign:
     hold_cpu_awake: bool = False
     rt_throttling: str = "keep"
     """`keep` or `off` (for the campaign)."""
+    tuned: tuple[str, ...] = ()
+    """Checks of the audit whose remedies are applied for the campaign, or `safe`."""
     storage_dir: str | None = None
     qemu: str | None = None
     """The path of one's own QEMU, for a virtual board."""

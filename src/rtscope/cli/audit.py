@@ -76,6 +76,23 @@ def audit(
         Path | None,
         typer.Option(help="Also write what was read to this archive, to send it."),
     ] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(help="Judge a unit of systemd instead: its name, or a file."),
+    ] = None,
+    apply: Annotated[
+        str | None,
+        typer.Option(help="Change what these checks need: ID,ID or safe."),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="With --apply: only show what would be changed."
+        ),
+    ] = False,
+    restore: Annotated[
+        bool, typer.Option("--restore", help="Put back what --apply has changed.")
+    ] = False,
     fail_on: Annotated[
         FailOn, typer.Option(help="The least severity that fails.")
     ] = FailOn.HIGH,
@@ -83,14 +100,29 @@ def audit(
         bool, typer.Option("--json", help="Print the result as JSON.")
     ] = False,
 ) -> int:
-    """Look whether a machine is set up for real time; change nothing.
+    """Look whether a machine is set up for real time; change nothing unasked.
 
     Without an option, this machine, for a periodic control loop. The exit status is 1
-    if a check fails that is at least as grave as --fail-on.
+    if a check fails that is at least as grave as --fail-on; with --apply or --restore,
+    if something could not be changed or put back.
     """
     refuse_two(target=target, config=config, root=root)
     refuse_two(capture=capture, config=config)
     refuse_two(capture=capture, root=root)
+    if restore or apply is not None or dry_run:
+        refuse_two(apply=apply, restore=restore or None, unit=unit)
+        refuse_two(apply=apply, config=config, root=root, capture=capture)
+        refuse_two(restore=restore or None, config=config, root=root, capture=capture)
+        return _tune(
+            target, apply, profile=profile, cpus=cpus, dry_run=dry_run, json=json
+        )
+    if unit is not None:
+        refuse_two(unit=unit, config=config, capture=capture)
+        return _audit_unit(
+            (unit, profile, parse_cpulist(cpus) if cpus else None, fail_on, json),
+            target=target,
+            root=root,
+        )
     asked = _Asked(profile, parse_cpulist(cpus) if cpus else None, _window_ns(observe))
     asked_boot = BoardBoot(kernel, append)
     refuse_boot(asked_boot, target)
@@ -109,6 +141,44 @@ def audit(
     if capture is not None:
         _write_capture(scene, capture)
     return int(any(fails(check, fail_on) for check in checks))
+
+
+def _audit_unit(
+    asked: tuple[str, Profile, tuple[int, ...] | None, FailOn, bool],
+    *,
+    target: str | None,
+    root: Path | None,
+) -> int:
+    from rtscope.cli.unit import Asked, audit_unit  # with the contract, as above
+
+    return audit_unit(Asked(*asked), target=target, root=root)
+
+
+def _tune(
+    target: str | None,
+    checks: str | None,
+    *,
+    profile: Profile,
+    cpus: str | None,
+    dry_run: bool,
+    json: bool,
+) -> int:
+    from rtscope.cli import tune  # with the contract, half of what an audit takes
+
+    if checks is None and dry_run:
+        raise UsageError(
+            "--dry-run shows what --apply would do: --apply safe --dry-run"
+        )
+    if checks is None:
+        return tune.restore(target, json=json)
+    asked = tune.Tune(
+        checks=tuple(word.strip() for word in checks.split(",")),
+        profile=profile,
+        cpus=parse_cpulist(cpus) if cpus else None,
+        dry_run=dry_run,
+        json=json,
+    )
+    return tune.apply(target, asked)
 
 
 def _window_ns(seconds: float) -> int:

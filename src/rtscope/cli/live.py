@@ -16,11 +16,12 @@ from rich.table import Table
 from rich.text import Text
 
 from rtscope.contract import KernelMessage, LoadTick, Tick
-from rtscope.execute import Event, Heard, RunBegins, RunEnds, Settling
+from rtscope.execute import Event, Heard, RunBegins, RunEnds, Settling, TunedNow
 from rtscope.plan import Plan
 from rtscope.record import Run
 from rtscope.report.escape import printable
 from rtscope.report.words import virtual_word
+from rtscope.runtuning import Tuned
 from rtscope.units import format_duration, format_us
 
 REFRESH_PER_S = 2
@@ -81,6 +82,12 @@ class LiveView:
                 self._head = "letting the machine settle"
                 self._since = time.monotonic()
                 self._say(f"letting the machine settle for {_span(event.duration_ns)}")
+            case TunedNow():
+                self._console.print(
+                    f"rtscope: {_tuned_sentence(event.tuned)}",
+                    markup=False,
+                    soft_wrap=True,
+                )
             case RunBegins():
                 self._begin(event)
             case Heard():
@@ -164,3 +171,12 @@ class LiveView:
 def _span(duration_ns: int) -> str:
     whole_s = max(1, round(duration_ns / 1e9)) * 1_000_000_000
     return format_duration(whole_s)
+
+
+def _tuned_sentence(tuned: Tuned) -> str:
+    """Say in a line what --tuned changed, and what it could not."""
+    changed = ", ".join(tuned.changed) or "nothing had to be changed"
+    reasons = {r.wish.check: r.reason for r in tuned.tuning.refused}
+    failed = {**tuned.plan.impossible, **reasons}
+    told = "".join(f"; not {name}: {why}" for name, why in failed.items())
+    return printable(f"for the measurement, put back after it: {changed}{told}")

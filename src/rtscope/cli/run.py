@@ -3,7 +3,6 @@
 import contextlib
 import shlex
 import sys
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -13,7 +12,6 @@ import typer
 
 from rtscope import __version__
 from rtscope.board.bundle import Bundle
-from rtscope.board.catalogue import get_board
 from rtscope.campaign import (
     Campaign,
     default_campaign,
@@ -27,6 +25,7 @@ from rtscope.cli import bundled, gate, verdict, words
 from rtscope.cli.boardview import BoardView
 from rtscope.cli.console import stderr_console
 from rtscope.cli.live import LiveView
+from rtscope.cli.machine import check_target, open_target
 from rtscope.cli.output import Format, print_report, write_page
 from rtscope.errors import RecordError, RtscopeError, UsageError
 from rtscope.execute import execute
@@ -39,8 +38,6 @@ from rtscope.resultdir import (
     read_campaign,
     refuse_used,
 )
-from rtscope.target.local import LocalTarget
-from rtscope.target.ssh import SshTarget
 from rtscope.virtual.ready import Ready, get_ready, refuse_other_inputs
 
 PAGE = "report.html"
@@ -132,6 +129,10 @@ def run(
     rt_throttling: Annotated[
         str | None, typer.Option(help="off: lift the limit, put back afterwards.")
     ] = None,
+    tuned: Annotated[
+        str | None,
+        typer.Option(help="Hold what checks of the audit need: safe, or ID,ID."),
+    ] = None,
     storage_dir: Annotated[
         str | None, typer.Option(help="For the storage load: on a real disk.")
     ] = None,
@@ -193,6 +194,7 @@ def run(
         "governor": governor,
         "hold_cpu_awake": hold_cpu_awake,
         "rt_throttling": rt_throttling,
+        "tuned": words.listed(tuned),
         "storage_dir": storage_dir,
         "command": words.command_words(command),
         "worst": worst,
@@ -252,7 +254,7 @@ def _begin(
     campaign: Campaign, out: Path | None, bundle: Bundle | None, *, jobs: int | None
 ) -> _Work:
     typed = words.typed_words()
-    _check_target(campaign, jobs)
+    check_target(campaign, jobs)
     where = out or Path(datetime.now().strftime("rtscope-%Y%m%d-%H%M%S"))
     refuse_used(where)
     plan = make_plan(campaign)
@@ -300,7 +302,7 @@ def _open(path: Path, bundle: Bundle | None, *, yes: bool, jobs: int | None) -> 
     command = document.get("command")
     typed = tuple(map(str, command)) if isinstance(command, list) else ()
     store = ResultDir(path)
-    _check_target(campaign, jobs)
+    check_target(campaign, jobs)
     plan = remaining(make_plan(campaign), store.done_ids())
     ready = _ready(plan, campaign, typed, bundle, jobs=jobs)
     if ready is not None:
@@ -323,30 +325,6 @@ def _ask(campaign: Campaign) -> None:
         raise UsageError("not resumed")
 
 
-def _check_target(campaign: Campaign, jobs: int | None) -> None:
-    """Refuse what the target cannot do, before a directory is made for it."""
-    if campaign.board is not None:
-        get_board(campaign.board)
-    elif jobs is not None:
-        raise UsageError(
-            "--jobs says how many virtual boards run at once; on a machine one run "
-            "follows the other"
-        )
-    elif campaign.kernels:
-        raise UsageError(
-            "--kernel chooses the kernel of a virtual board; a machine is measured "
-            "with the one it runs"
-        )
-
-
-def _open_target(
-    campaign: Campaign, store: ResultDir
-) -> AbstractContextManager[LocalTarget | SshTarget]:
-    if campaign.target.startswith("ssh:"):
-        return SshTarget(campaign.target.removeprefix("ssh:"))
-    return LocalTarget(storage_dir=store.path.resolve())
-
-
 def _measure(work: _Work, form: Format) -> int:
     try:
         _run_all(work)
@@ -367,7 +345,7 @@ def _run_all(work: _Work) -> None:
                 pass
         return
     with (
-        _open_target(campaign, store) as target,
+        open_target(campaign, store) as target,
         LiveView(stderr_console(), plan) as view,
     ):
         for _ in execute(plan, campaign, target, store, command=work.typed, say=view):

@@ -42,6 +42,7 @@ from rtscope.contract.lines import (
 )
 from rtscope.contract.scalars import Count, Text
 from rtscope.contract.tasks import DeadlineParameters, TaskLine, TasksEnd
+from rtscope.contract.tuning import Applied, Refused, Tuned
 from rtscope.contract.wire import dump_line, parse_line
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "MAX_LINE_BYTES",
     "AgentError",
     "AgentResult",
+    "Applied",
     "ClockCost",
     "Count",
     "CounterDelta",
@@ -66,6 +68,7 @@ __all__ = [
     "LoadHello",
     "LoadTick",
     "Machine",
+    "Refused",
     "Restored",
     "TaskLine",
     "TasksEnd",
@@ -73,6 +76,7 @@ __all__ = [
     "ThreadResult",
     "Tick",
     "TickCpu",
+    "Tuned",
     "Wakeup",
     "WorstSoFar",
     "bucket_width_ns",

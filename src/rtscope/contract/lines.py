@@ -11,6 +11,7 @@ from pydantic import Field
 
 from rtscope.contract.scalars import Count, Cpu, Flag, Sum, Text
 from rtscope.contract.tasks import TaskLine, TasksEnd
+from rtscope.contract.tuning import Applied, Refused, Tuned
 
 SCHEMA = 1
 
@@ -294,10 +295,12 @@ class Keeping:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """`restore` has put a setting back."""
+    """A setting was put back: `value` is what it was before it was changed."""
 
     type: Literal["restored"] = field(kw_only=True, default="restored")
     knob: Text
+    index: Count
+    value: Text
 
 
 Line = Annotated[
@@ -315,6 +318,9 @@ Line = Annotated[
     | Keeping
     | Restored
     | TaskLine
-    | TasksEnd,
+    | TasksEnd
+    | Applied
+    | Refused
+    | Tuned,
     Field(discriminator="type"),
 ]

@@ -8,6 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from rtscope.audit.document import checks_document
 from rtscope.audit.model import Check, Outcome, Severity
 from rtscope.kernel.identity import KernelIdentity
 from rtscope.report.escape import printable
@@ -83,37 +84,7 @@ def render_checks_json(
     checks: Sequence[Check], *, of: str, kernel: KernelIdentity
 ) -> str:
     """Return checks as JSON: stable ids, outcome, severity, evidence, remedy."""
-    document = {
-        "of": of,
-        "kernel": {
-            "release": kernel.release,
-            "preempt_rt": kernel.preempt_rt,
-            "preemption_model": kernel.preemption_model,
-            "config_digest": kernel.config.digest if kernel.config else None,
-        },
-        "summary": {o.value: sum(c.outcome is o for c in checks) for o in Outcome},
-        "checks": [check_row(check) for check in checks],
-    }
-    return json.dumps(document, indent=2) + "\n"
-
-
-def check_row(check: Check) -> dict[str, object]:
-    """Return a check for a JSON document."""
-    kind = check.kind
-    return {
-        "id": kind.id,
-        "title": kind.title,
-        "outcome": check.outcome.value,
-        "severity": check.severity.name.lower(),
-        "says": check.says,
-        "expects": kind.expects,
-        "evidence": [{"where": e.where, "what": e.what} for e in check.evidence],
-        "why": kind.why,
-        "source": kind.source,
-        "remedy": kind.remedy,
-        "lasting": kind.lasting,
-        "risk": kind.risk,
-    }
+    return json.dumps(checks_document(checks, of=of, kernel=kernel), indent=2) + "\n"
 
 
 def _head(check: Check) -> Text:

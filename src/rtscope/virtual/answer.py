@@ -48,6 +48,7 @@ def record_of(
     booted: Booted,
     *,
     trace: Mapping[str, Any],
+    audited: tuple[Caveat, ...] = (),
 ) -> RunRecord:
     """Build the record; BoardError or MeasurementError if the board did not measure."""
     seen = _observed(booted)
@@ -71,6 +72,7 @@ def record_of(
         seen=seen,
         load=_load_seen(asked, prepared, booted),
         cpus=(),
+        audited=audited,
         kernel_digest=prepared.kernel.digest,
         extra={"virtual": {**_virtual(asked, prepared, booted), "trace": dict(trace)}},
     )

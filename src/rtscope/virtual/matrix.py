@@ -7,12 +7,14 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from rtscope import runaudit
 from rtscope.board.prepare import Prepared
 from rtscope.errors import BoardError, ContractError
 from rtscope.execute import Event, RunBegins, RunEnds
 from rtscope.record import RunRecord
 from rtscope.resultdir import ResultDir
 from rtscope.virtual.answer import record_of
+from rtscope.virtual.audit import audit_board
 from rtscope.virtual.boot import ToRecord, boot
 from rtscope.virtual.inputs import Asked
 from rtscope.virtual.patience import Patience, Progress
@@ -118,7 +120,10 @@ def _measure(asked: Asked, prepared: Prepared, desk: _Desk) -> RunRecord:
     if KERNEL_LOG in booted.files:
         desk.store.attach(run.id, KERNEL_LOG, booted.files[KERNEL_LOG])
     trace = _keep_stream(booted.stream, asked, desk.store)
-    return record_of(asked, prepared, booted, trace=trace)
+    audited = audit_board(prepared)
+    if audited.document is not None:
+        desk.store.attach(run.id, runaudit.FILE, audited.document)
+    return record_of(asked, prepared, booted, trace=trace, audited=audited.caveats)
 
 
 def _keep_stream(raw: bytes | None, asked: Asked, store: ResultDir) -> dict[str, Any]:

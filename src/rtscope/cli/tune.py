@@ -1,0 +1,120 @@
+"""`rtscope audit --apply` and `--restore`: settings changed, and put back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rtscope import tuning
+from rtscope.audit.catalogue import catalogue
+from rtscope.audit.examine import examine, scene_of
+from rtscope.audit.model import Check, CheckKind, Profile
+from rtscope.audit.remedies import Plan, chosen, plan, undone_by, with_settings
+from rtscope.audit.scene import Observed, Scene
+from rtscope.cli.console import put, stderr_console, stdout_console
+from rtscope.cli.machine import opened
+from rtscope.errors import UsageError
+from rtscope.reading import Reader
+from rtscope.report.tuning import (
+    print_plan,
+    print_tuning,
+    render_json,
+    restored_document,
+    restored_lines,
+    tuning_document,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tune:
+    """What is to be changed, and for whom."""
+
+    checks: tuple[str, ...]
+    profile: Profile
+    cpus: tuple[int, ...] | None
+    dry_run: bool
+    json: bool
+
+
+def apply(target: str | None, asked: Tune) -> int:
+    """Change what failed checks need; 0 if all that were named pass or were changed."""
+    kinds = chosen(asked.checks)
+    _refuse_other_profiles(asked, kinds)
+    with opened(target, may_ask=True) as machine:
+        scene, checks = _look(machine.reader, kinds, asked)
+        planned = _asked_of(plan(scene, checks), asked)
+        if not asked.json:
+            _show(planned, scene)
+        if asked.dry_run or not planned.wishes:
+            if asked.json:
+                put(render_json(tuning_document(planned, None)))
+            return int(bool(planned.impossible))
+        done = tuning.apply(machine, planned.wishes)
+        touched = {wish.check for wish in planned.wishes}
+        again = [kind for kind in kinds if kind.id in touched]
+        _, after = _look(machine.reader, again, asked)
+    if asked.json:
+        put(render_json(tuning_document(planned, done, after)))
+    else:
+        with stdout_console() as console:
+            print_tuning(done, console, after=after)
+    good = not done.refused and not planned.impossible
+    return int(not good or any(check.failed for check in after))
+
+
+def restore(target: str | None, *, json: bool) -> int:
+    """Put everything back that was applied; 0 if nothing is left changed."""
+    with opened(target, may_ask=True) as machine:
+        back, refused = tuning.restore(machine)
+    if json:
+        put(render_json(restored_document(back, refused)))
+        return int(bool(refused))
+    with stdout_console() as console:
+        for line in restored_lines(back):
+            console.print(line, markup=False)
+        if not back and not refused:
+            console.print("nothing was applied, so nothing is to be put back")
+        for failed in refused:
+            console.print(
+                f"NOT put back: {failed.knob} to {failed.value}: {failed.reason} "
+                f"({failed.cause})",
+                markup=False,
+                soft_wrap=True,
+            )
+    return int(bool(refused))
+
+
+def _look(
+    reader: Reader, kinds: Sequence[CheckKind], asked: Tune
+) -> tuple[Scene, list[Check]]:
+    """Read what the checks need and what their remedies would write."""
+    wanted = [*kinds, catalogue()["irqbalance"]]
+    scene = scene_of(
+        reader, wanted, profile=asked.profile, cpus=asked.cpus, observed=Observed()
+    )
+    order = {kind.id: place for place, kind in enumerate(kinds)}
+    checks = sorted(examine(scene, kinds), key=lambda check: order[check.kind.id])
+    return with_settings(scene, kinds, reader), checks
+
+
+def _asked_of(planned: Plan, asked: Tune) -> Plan:
+    """Leave out what needs nothing and was not named, unless that is all there is."""
+    named = {name: says for name, says in planned.good.items() if name in asked.checks}
+    return replace(planned, good=named) if planned.wishes or named else planned
+
+
+def _refuse_other_profiles(asked: Tune, kinds: Sequence[CheckKind]) -> None:
+    for kind in kinds:
+        if asked.profile not in kind.profiles and kind.id in asked.checks:
+            raise UsageError(
+                f"{kind.id} is not asked of the profile {asked.profile.value}: "
+                f"--profile {min(kind.profiles).value}"
+            )
+
+
+def _show(planned: Plan, scene: Scene) -> None:
+    with stdout_console() as console:
+        print_plan(planned, console)
+    if service := undone_by(scene, planned.wishes):
+        stderr_console().print(
+            f"rtscope: {service} runs and will undo this within seconds; stop it "
+            f"first: systemctl stop {service}"
+        )

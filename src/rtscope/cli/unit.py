@@ -1,0 +1,89 @@
+"""`rtscope audit --unit`: a unit of systemd, on a machine or from a file."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rtscope.audit.examine import auditing_a_unit, examine, scene_of
+from rtscope.audit.model import Profile
+from rtscope.audit.unitfile import Unit, UnitThread
+from rtscope.audit.unitsearch import load_unit, processes_of
+from rtscope.cli.console import put, stdout_console
+from rtscope.cli.kernelverify import FailOn, fails
+from rtscope.cli.machine import opened
+from rtscope.cli.tasks import look
+from rtscope.filereader import FileReader
+from rtscope.reading import Reader, read, text_of
+from rtscope.report.checks import print_checks, render_checks_json
+from rtscope.report.escape import printable
+from rtscope.target import Target
+
+FIRST_PROCESS = "/proc/1/comm"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which unit, for whom, and what of it fails."""
+
+    unit: str
+    profile: Profile
+    cpus: tuple[int, ...] | None
+    fail_on: FailOn
+    json: bool
+
+
+def audit_unit(asked: Asked, *, target: str | None, root: Path | None) -> int:
+    """Judge a unit; 1 if a check fails that is as grave as `fail_on`."""
+    with _machine(target, root) as (reader, machine):
+        unit = load_unit(asked.unit, reader)
+        unit = _with_threads(unit, reader, machine)
+        kinds = auditing_a_unit()
+        scene = scene_of(reader, kinds, profile=asked.profile, cpus=asked.cpus)
+    checks = examine(replace(scene, unit=unit), kinds)
+    what = printable(f"{unit.name} ({', '.join(unit.files)})")
+    if asked.json:
+        put(render_checks_json(checks, of=what, kernel=scene.kernel))
+    else:
+        with stdout_console() as console:
+            print_checks(checks, console, of=what, kernel=scene.kernel)
+    return int(any(fails(check, asked.fail_on) for check in checks))
+
+
+@contextlib.contextmanager
+def _machine(
+    target: str | None, root: Path | None
+) -> Iterator[tuple[Reader, Target | None]]:
+    if root is not None:
+        yield FileReader(root), None
+        return
+    with opened(target, may_ask=False) as machine:
+        yield machine.reader, machine
+
+
+def _with_threads(unit: Unit, reader: Reader, machine: Target | None) -> Unit:
+    """Add the threads that the unit has now, or why they are not known."""
+    why = _why_no_threads(unit, reader, machine)
+    if why or machine is None:
+        return replace(unit, why_no_threads=why)
+    processes = processes_of(unit, reader)
+    threads = look(machine).threads if processes else ()
+    return replace(
+        unit,
+        threads=tuple(
+            UnitThread(t.line.tid, t.name, t.line.policy, t.line.priority, cpus=t.cpus)
+            for t in threads
+            if t.line.pid in processes
+        ),
+    )
+
+
+def _why_no_threads(unit: Unit, reader: Reader, machine: Target | None) -> str:
+    if machine is None:
+        return "a captured tree has no threads"
+    if not unit.installed:
+        return "a file; what runs is compared where it is installed, by its name"
+    first = text_of(read(reader, FIRST_PROCESS))
+    if first != "systemd":
+        return f"systemd does not run here: process 1 is {first or 'not known'}"
+    return ""

@@ -1,0 +1,72 @@
+"""What is said of a unit's lines agrees with what systemd itself says of them."""
+
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rtscope.audit.examine import auditing_a_unit, examine, scene_of
+from rtscope.audit.model import Outcome
+from rtscope.audit.unitsearch import load_unit
+from rtscope.filereader import FileReader
+
+ANALYZE = shutil.which("systemd-analyze")
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(ANALYZE is None, reason="needs systemd-analyze"),
+]
+
+GOOD = """\
+CPUSchedulingPriority=80
+CPUSchedulingPolicy=fifo
+CPUAffinity=0 \\
+# a comment
+  1-2,3
+LimitRTPRIO=10:99
+LimitMEMLOCK=64M:infinity
+RestrictRealtime=off
+CapabilityBoundingSet=~CAP_KILL
+"""
+BAD = (
+    "CPUSchedulingPolicy=deadline",
+    "CPUSchedulingPriority=100",
+    "CPUAffinity=a-b",
+    "RestrictRealtime=maybe",
+    "LimitRTPRIO=lots",
+    "LimitMEMLOCK=64X",
+    "no assignment",
+)
+
+
+def complaints(path: Path) -> str:
+    assert ANALYZE is not None
+    done = subprocess.run(
+        [ANALYZE, "verify", "--man=no", path],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return "".join(
+        line for line in done.stderr.splitlines(keepends=True) if path.name in line
+    )
+
+
+def outcome_of(path: Path) -> Outcome:
+    kinds = [kind for kind in auditing_a_unit() if kind.id == "unit_values"]
+    scene = scene_of(FileReader(), kinds)
+    unit = load_unit(str(path), FileReader())
+    return examine(replace(scene, unit=unit), kinds)[0].outcome
+
+
+@pytest.mark.parametrize("line", [GOOD, *BAD], ids=lambda text: text.partition("\n")[0])
+def test_systemd_and_rtscope_ignore_the_same_lines(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "rtscope-test.service"
+    path.write_text(f"[Service]\nExecStart=/bin/true\n{line}\n")
+    said = complaints(path)
+
+    assert bool(said) is (outcome_of(path) is Outcome.FAIL), said
+    assert bool(said) is (line in BAD)

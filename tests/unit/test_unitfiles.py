@@ -1,0 +1,375 @@
+"""Units of systemd: read as systemd reads them, judged by what they say and have."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakes.trees import CPU, Files, reader_of
+from rtscope.audit.catalogue import catalogue
+from rtscope.audit.examine import UNIT, auditing, auditing_a_unit, examine, scene_of
+from rtscope.audit.model import Check, Outcome
+from rtscope.audit.unitfile import Unit, UnitThread, merge, parse
+from rtscope.audit.unitsearch import load_unit, processes_of
+from rtscope.errors import UsageError
+
+NAME = "loop.service"
+HEAD = "# Automatically generated file; DO NOT EDIT.\n"
+RT_GROUPS = f"{HEAD}CONFIG_RT_GROUP_SCHED=y\n"
+NO_RT_GROUPS = f"{HEAD}# CONFIG_RT_GROUP_SCHED is not set\nCONFIG_HZ=250\n"
+FIFO = "CPUSchedulingPolicy=fifo\nCPUSchedulingPriority=80\n"
+ROBOT = f"User=robot\n{FIFO}"
+
+
+def unit(service: str) -> Unit:
+    return merge(NAME, {NAME: f"[Service]\nExecStart=/bin/true\n{service}"})
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What a unit says, on which machine."""
+
+    service: str
+    config: str = NO_RT_GROUPS
+    cpus: tuple[int, ...] | None = (1,)
+    threads: tuple[UnitThread, ...] | None = None
+    no_config: bool = False
+    no_online: bool = False
+
+
+def judged(name: str, case: Case) -> Check:
+    kinds = [catalogue()[name]]
+    files: Files = {
+        "/proc/sys/kernel/osrelease": "6.12.1",
+        **({} if case.no_config else {"/boot/config-6.12.1": case.config}),
+        **({} if case.no_online else {f"{CPU}/online": "0-3"}),
+    }
+    scene = scene_of(reader_of(files), kinds, cpus=case.cpus)
+    given_unit = replace(unit(case.service), threads=case.threads)
+    return examine(replace(scene, unit=given_unit), kinds)[0]
+
+
+def thread(policy: str, priority: int, *cpus: int) -> UnitThread:
+    return UnitThread(7, "loop", policy, priority, frozenset(cpus))
+
+
+# Each check: a unit where it passes, one where it fails, one where it cannot be told.
+CASES: dict[str, tuple[Case, Case, Case]] = {
+    "unit_values": (
+        Case(FIFO),
+        Case("CPUSchedulingPolicy=deadline\n"),
+        Case("CPUSchedulingPriority=%i\n"),
+    ),
+    "unit_priority": (
+        Case(FIFO),
+        Case("CPUSchedulingPolicy=fifo\n"),
+        Case("CPUSchedulingPolicy=rr\nCPUSchedulingPriority=%i\n"),
+    ),
+    "unit_top_priority": (
+        Case(FIFO),
+        Case("CPUSchedulingPolicy=rr\nCPUSchedulingPriority=99\n"),
+        Case("CPUSchedulingPolicy=rr\nCPUSchedulingPriority=%i\n"),
+    ),
+    "unit_restricts_realtime": (
+        Case(FIFO + "RestrictRealtime=off\n"),
+        Case(FIFO + "RestrictRealtime=yes\n"),
+        Case(FIFO + "RestrictRealtime=%i\n"),
+    ),
+    "unit_rtprio": (
+        Case(ROBOT + "LimitRTPRIO=80\n"),
+        Case(ROBOT + "LimitRTPRIO=79\n"),
+        Case(FIFO + "User=%i\n"),
+    ),
+    "unit_capabilities": (
+        Case("AmbientCapabilities=CAP_SYS_NICE\nCapabilityBoundingSet=CAP_SYS_NICE\n"),
+        Case("AmbientCapabilities=CAP_SYS_NICE\nCapabilityBoundingSet=~CAP_SYS_NICE\n"),
+        Case(""),
+    ),
+    "unit_memlock": (
+        Case(ROBOT + "LimitMEMLOCK=infinity\n"),
+        Case(ROBOT + "LimitMEMLOCK=64M\n"),
+        Case(ROBOT + "LimitMEMLOCK=%i\n"),
+    ),
+    "unit_rttime": (
+        Case(FIFO),
+        Case(FIFO + "LimitRTTIME=200ms\n"),
+        Case(FIFO + "LimitRTTIME=%i\n"),
+    ),
+    "unit_nice": (Case(FIFO), Case(FIFO + "Nice=-5\n"), Case("CPUSchedulingPolicy=%i")),
+    "unit_reset_on_fork": (
+        Case(FIFO),
+        Case(FIFO + "CPUSchedulingResetOnFork=1\n"),
+        Case(FIFO + "CPUSchedulingResetOnFork=%i\n"),
+    ),
+    "unit_affinity": (
+        Case(FIFO + "CPUAffinity=1\n"),
+        Case(FIFO + "CPUAffinity=0-1\n"),
+        Case(FIFO + "CPUAffinity=1\n", no_online=True),
+    ),
+    "unit_allowed_cpus": (
+        Case("CPUAffinity=1\nAllowedCPUs=1 2\n"),
+        Case("CPUAffinity=1-3\nAllowedCPUs=1 2\n"),
+        Case("CPUAffinity=numa\nAllowedCPUs=1 2\n"),
+    ),
+    "unit_cpu_controller": (
+        Case(FIFO + "CPUWeight=50\n"),
+        Case(FIFO + "CPUQuota=50%\n", config=RT_GROUPS),
+        Case(FIFO + "CPUQuota=50%\n", no_config=True),
+    ),
+    "unit_quota": (
+        Case("CPUQuota=50%\n"),
+        Case(FIFO + "CPUQuota=50%\n"),
+        Case("CPUSchedulingPolicy=%i\n"),
+    ),
+    "unit_threads": (
+        Case(FIFO + "CPUAffinity=1\n", threads=(thread("fifo", 80, 1),)),
+        Case(FIFO, threads=(thread("fifo", 50, 1), thread("other", 0, 1))),
+        Case(FIFO, threads=()),
+    ),
+}
+
+# These say nothing of a unit that has nothing of the kind.
+NOT_ASKED = {"unit_nice", "unit_quota"}
+
+
+def test_every_check_of_a_unit_has_its_three_cases() -> None:
+    assert set(CASES) == {kind.id for kind in auditing_a_unit()}
+    assert not [kind for kind in auditing() if kind.group == UNIT]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_good_unit_passes(name: str) -> None:
+    check = judged(name, CASES[name][0])
+
+    wanted = Outcome.NOT_APPLICABLE if name in NOT_ASKED else Outcome.PASS
+    assert check.outcome is wanted, check.says
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_bad_unit_fails_and_the_line_is_named(name: str) -> None:
+    check = judged(name, CASES[name][1])
+
+    assert check.outcome is Outcome.FAIL, check.says
+    assert check.evidence
+    if name != "unit_threads":
+        assert check.evidence[0].where.startswith(f"{NAME}:")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_only_systemd_or_the_machine_can_tell_is_unknown(name: str) -> None:
+    check = judged(name, CASES[name][2])
+
+    if name == "unit_capabilities":
+        assert check.outcome is Outcome.NOT_APPLICABLE
+    else:
+        assert check.outcome is Outcome.UNKNOWN, check.says
+
+
+@pytest.mark.parametrize("kind", auditing_a_unit(), ids=lambda kind: kind.id)
+def test_an_ordinary_unit_fails_nothing(kind: object) -> None:
+    name = kind.id  # type: ignore[attr-defined]
+    ordinary = Case("User=www\nNice=5\nCPUWeight=200\nRestrictRealtime=yes\n")
+
+    assert judged(name, replace(ordinary, config=RT_GROUPS)).outcome in (
+        Outcome.PASS,
+        Outcome.NOT_APPLICABLE,
+    )
+
+
+@pytest.mark.parametrize(
+    ("service", "says"),
+    [
+        ("CPUSchedulingPriority=80\n", "a priority, and the policy is other"),
+        ("CPUSchedulingPolicy=fifo\n", "fifo without a priority: it gets 1"),
+        ("CPUSchedulingPolicy=rr\nCPUSchedulingPriority=0\n", "rr with priority 0"),
+    ],
+)
+def test_a_policy_and_a_priority_belong_together(service: str, says: str) -> None:
+    assert judged("unit_priority", Case(service)).says.startswith(says)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "CPUSchedulingPolicy=deadline",
+        "CPUSchedulingPriority=100",
+        "CPUSchedulingPriority=high",
+        "CPUAffinity=a-b",
+        "CPUAffinity=3-1",
+        "RestrictRealtime=maybe",
+        "LimitRTPRIO=lots",
+        "LimitMEMLOCK=64X",
+        "no assignment at all",
+    ],
+)
+def test_what_systemd_would_ignore_is_named_with_its_line(line: str) -> None:
+    check = judged("unit_values", Case(f"{line}\n"))
+
+    assert check.outcome is Outcome.FAIL
+    assert check.says.startswith(f"{NAME}:3: ")
+    assert line.partition("=")[2] in check.says
+
+
+@pytest.mark.parametrize(
+    ("service", "outcome"),
+    [
+        ("User=robot\nAmbientCapabilities=CAP_SYS_NICE\n", Outcome.PASS),
+        ("User=robot\nAmbientCapabilities=~CAP_SYS_NICE\n", Outcome.FAIL),
+        ("User=robot\nAmbientCapabilities=~CAP_KILL\n", Outcome.PASS),
+        ("User=robot\n", Outcome.FAIL),
+        ("User=root\n", Outcome.PASS),
+        ("DynamicUser=yes\n", Outcome.FAIL),
+        ("CapabilityBoundingSet=CAP_KILL\n", Outcome.FAIL),
+        ("CapabilityBoundingSet=CAP_KILL\nCapabilityBoundingSet=~\n", Outcome.PASS),
+        ("CapabilityBoundingSet=\n", Outcome.FAIL),
+        ("CapabilityBoundingSet=\nLimitRTPRIO=infinity\n", Outcome.PASS),
+        ("User=robot\nLimitRTPRIO=10:99\n", Outcome.FAIL),
+    ],
+)
+def test_rights_are_merged_as_systemd_merges_them(
+    service: str, outcome: Outcome
+) -> None:
+    assert judged("unit_rtprio", Case(FIFO + service)).outcome is outcome
+
+
+# --- reading ----------------------------------------------------------------------
+
+
+def test_lines_are_read_as_systemd_syntax_says() -> None:
+    text = (
+        "[Service]\n# a comment\n; another\n\n  Key = a \\\n# in between\n  b \\\n"
+        "; too\nc\nLast=x\\\\\nEmpty=\nEquals=a=b\n"
+    )
+    assignments, ignored = parse(text, name="u")
+
+    assert [(a.key, a.value, a.where) for a in assignments] == [
+        ("Key", "a b c", "u:5"),
+        ("Last", "x\\\\", "u:10"),
+        ("Empty", "", "u:11"),
+        ("Equals", "a=b", "u:12"),
+    ]
+    assert ignored == []
+
+
+def test_an_empty_assignment_forgets_those_before_it_and_no_others() -> None:
+    found = unit(
+        "CPUAffinity=0\nCPUAffinity=\nCPUAffinity=1\nCPUAffinity=2,3\nNice=1\n"
+    )
+
+    assert [a.value for a in found.all("CPUAffinity")] == ["1", "2,3"]
+    assert found.last("Nice") is not None
+    assert unit("Nice=1\nNice=\n").last("Nice") is None
+
+
+def test_other_sections_are_not_the_services() -> None:
+    found = merge(
+        NAME, {NAME: "Nice=1\n[Unit]\nNice=2\n[Service]\n[Install]\nNice=3\n"}
+    )
+
+    assert found.last("Nice") is None
+    assert [a.value for a in found.ignored] == ["Nice=1"]
+
+
+@given(st.text())
+def test_any_text_is_read_without_an_error(text: str) -> None:
+    parse(text, name="u")
+
+
+# --- finding ----------------------------------------------------------------------
+
+ETC, USR, RUN = "/etc/systemd/system", "/usr/lib/systemd/system", "/run/systemd/system"
+
+
+def service(nice: int) -> str:
+    return f"[Service]\nNice={nice}\n"
+
+
+def nice_of(name: str, files: Files) -> str | None:
+    found = load_unit(name, reader_of(files)).last("Nice")
+    return found.value if found else None
+
+
+def test_the_administrators_unit_goes_before_the_distributions() -> None:
+    files = {f"{USR}/{NAME}": service(1), f"{ETC}/{NAME}": service(2)}
+
+    assert nice_of("loop", files) == "2"
+    assert load_unit(NAME, reader_of(files)).files == (f"{ETC}/{NAME}",)
+
+
+def test_drop_ins_follow_by_name_and_the_nearer_one_hides_its_namesake() -> None:
+    files = {
+        f"{USR}/{NAME}": service(0),
+        f"{USR}/{NAME}.d/50-b.conf": service(1),
+        f"{ETC}/{NAME}.d/20-a.conf": service(2),
+        f"{RUN}/{NAME}.d/50-b.conf": service(3),
+        f"{USR}/service.d/90-all.conf": service(4),
+        f"{USR}/{NAME}.d/notes.txt": service(5),
+    }
+    found = load_unit(NAME, reader_of(files))
+
+    assert found.files == (
+        f"{USR}/{NAME}",
+        f"{ETC}/{NAME}.d/20-a.conf",
+        f"{RUN}/{NAME}.d/50-b.conf",
+        f"{USR}/service.d/90-all.conf",
+    )
+
+
+def test_drop_ins_of_prefixes_and_templates_count_too() -> None:
+    files = {
+        f"{USR}/a-b-c@.service": service(0),
+        f"{ETC}/a-.service.d/1.conf": service(1),
+        f"{ETC}/a-b-.service.d/2.conf": service(2),
+        f"{ETC}/a-b-c@.service.d/3.conf": service(3),
+        f"{ETC}/a-b-c@x.service.d/4.conf": service(4),
+    }
+    found = load_unit("a-b-c@x.service", reader_of(files))
+
+    assert [path[-6:] for path in found.files[1:]] == [f"{n}.conf" for n in "1234"]
+
+
+def test_a_further_prefix_hides_the_nearer_ones_namesake() -> None:
+    files = {
+        f"{USR}/a-b.service": service(0),
+        f"{ETC}/a-.service.d/1.conf": service(1),
+        f"{ETC}/a-b.service.d/1.conf": service(2),
+    }
+
+    assert nice_of("a-b.service", files) == "2"
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "why"),
+    [
+        ("nope", {}, "no such unit in systemd's search path"),
+        ("loop", {f"{ETC}/{NAME}": ""}, "the unit is masked"),
+        ("loop.timer", {}, "units that start processes end in .service"),
+    ],
+)
+def test_a_unit_that_is_none_is_refused(name: str, files: Files, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        load_unit(name, reader_of(files))
+
+
+def test_a_file_is_read_with_the_drop_ins_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "mine.service.d").mkdir()
+    (tmp_path / "mine.service").write_text(service(1))
+    (tmp_path / "mine.service.d" / "x.conf").write_text(service(2))
+    found = load_unit(str(tmp_path / "mine.service"), reader_of({}))
+
+    assert found.last("Nice") is not None
+    assert [a.value for a in found.all("Nice")] == ["1", "2"]
+    assert not found.installed
+
+
+def test_a_units_processes_are_those_of_its_control_group() -> None:
+    files = {
+        "/proc/7/cgroup": "0::/system.slice/loop.service\n",
+        "/proc/8/cgroup": "0::/system.slice/loop.service/below\n",
+        "/proc/9/cgroup": "0::/system.slice/other-loop.service\n",
+        "/proc/10/cgroup": "5:cpu:/\n1:name=systemd:/system.slice/loop.service\n",
+    }
+
+    assert processes_of(unit(""), reader_of(files)) == {7, 8, 10}
