@@ -54,7 +54,7 @@ def watch_here(reader: Reader, window_ns: int) -> Observed:
 
 
 def look_here(observed: Observed, *, trial: bool = True) -> Observed:
-    """Add what only this machine can tell: its log, a trial if asked, clock, devices."""
+    """Add what only this machine can tell: log, a trial if asked, clock, devices."""
     log, why = read_kernel_log()
     latency_us, why_no_latency = read_dma_latency()
     return replace(
