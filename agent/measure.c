@@ -151,11 +151,14 @@ static int sample(struct run *run, struct emit *out)
 	snapshot_take("/proc/stat", &run->stat_before);
 	clock_watch_begin(&run->clocks);
 	run->locked_kb = result_locked_kb();
+	if (tracer_works(&run->tracer))
+		tracer_start(&run->tracer, run->sampler);
 	crew_let_go(run);
 	crew_watch(run, out);
 	if (!crew_wait(run))
 		return crew_starved(run, out);
 	crew_join(run);
+	tracer_stop(&run->tracer);
 	munlockall(); /* what follows is allocation and printing */
 
 	snapshot_take("/proc/stat", &run->stat_after);
@@ -178,6 +181,9 @@ static int prepare(struct run *run, struct emit *out)
 	if (status)
 		return status;
 	result_emit_hello(run, out);
+	if (run->options->trace)
+		tracer_open(&run->tracer, &run->journal, run->count,
+			    run->options->worst, run->options->interval_ns);
 
 	klog_open(&run->klog);
 	sensors_open(&run->sensors, &run->options->cpus);
@@ -237,6 +243,7 @@ int measure(struct options *options, struct emit *out)
 		if (!run.starved)
 			crew_join(&run);
 	}
+	tracer_stop(&run.tracer);
 	if (journal_restore(&run.journal, "", NULL, NULL))
 		status = measure_fail(out, "knob", "a setting could not be put back",
 				      "run rtscope-agent restore as root");

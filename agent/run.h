@@ -13,6 +13,7 @@
 #include "options.h"
 #include "sampler.h"
 #include "sensors.h"
+#include "tracer.h"
 
 #define RUN_MAX_RESTORED 32 /* more than there are knobs */
 
@@ -39,6 +40,7 @@ struct run {
 	int64_t locked_kb;
 	int64_t ticks_lost;
 
+	struct tracer tracer; /* used if options->trace */
 	struct klog klog;
 	struct sensors sensors;
 	struct clock_watch clocks;

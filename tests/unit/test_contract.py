@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes import targets, threads
+from fakes import targets, threads, traces
 from fakes.measurements import record, thread
 from rtscope import contract
 from rtscope.caveats import Effect, kind_of
@@ -64,7 +64,7 @@ def a_result() -> AgentResult:
         interrupts=(CounterDelta("39", 'dwc_otg "usb"', {0: 4_800_000, 1: 20}),),
         kernel_threads=(KernelThread(39, "irq/39-dwc_otg", "irq", 0, 10**9),),
     )
-    return replace(made, machine=machine)
+    return replace(made, machine=machine, tracing=traces.tracing(overrun=7))
 
 
 LINES: Mapping[str, Line] = {
@@ -87,6 +87,8 @@ LINES: Mapping[str, Line] = {
     "refused": Refused("boost", 0, value="0", cause="missing", reason="no such"),
     "tuned": Tuned(schema=1, applied=1, already=0, refused=1),
     "task": threads.task(7, "deadline", name="\x1b\n", unread={"cpus": "why"}),
+    "trace-file": traces.FILES[0],
+    "trace-pages": traces.trace_pages(1, 17, [traces.page(5)]),
     "tasks_end": threads.ending(1, vanished=2),
 }
 

@@ -155,6 +155,13 @@ def run(
             help="The paths to the worst wake-ups of a virtual board; on by default.",
         ),
     ] = None,
+    explain: Annotated[
+        bool | None,
+        typer.Option(
+            "--explain",
+            help="Record what the kernel did around the worst wake-ups of a machine.",
+        ),
+    ] = None,
     bundle: Annotated[
         Path | None,
         typer.Option(help="Run what rtscope board export wrote, from that alone."),
@@ -199,6 +206,7 @@ def run(
         "command": words.command_words(command),
         "worst": worst,
         "record": record,
+        "explain": explain,
     }
     if resume is not None:
         asked = [name for name, value in options.items() if value is not None]

@@ -42,6 +42,13 @@ from rtscope.contract.lines import (
 )
 from rtscope.contract.scalars import Count, Text
 from rtscope.contract.tasks import DeadlineParameters, TaskLine, TasksEnd
+from rtscope.contract.tracing import (
+    KeptTrace,
+    TracedCpu,
+    TraceFile,
+    TracePages,
+    Tracing,
+)
 from rtscope.contract.tuning import Applied, Refused, Tuned
 from rtscope.contract.wire import dump_line, parse_line
 
@@ -61,6 +68,7 @@ __all__ = [
     "FileLine",
     "Hello",
     "Keeping",
+    "KeptTrace",
     "KernelMessage",
     "KernelThread",
     "Line",
@@ -76,6 +84,10 @@ __all__ = [
     "ThreadResult",
     "Tick",
     "TickCpu",
+    "TraceFile",
+    "TracePages",
+    "TracedCpu",
+    "Tracing",
     "Tuned",
     "Wakeup",
     "WorstSoFar",

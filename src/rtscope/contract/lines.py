@@ -11,6 +11,7 @@ from pydantic import Field
 
 from rtscope.contract.scalars import Count, Cpu, Flag, Sum, Text
 from rtscope.contract.tasks import TaskLine, TasksEnd
+from rtscope.contract.tracing import TraceFile, TracePages, Tracing
 from rtscope.contract.tuning import Applied, Refused, Tuned
 
 SCHEMA = 1
@@ -164,6 +165,8 @@ class AgentResult:
     machine: Machine
     ticks_lost: Count = 0
     """Ticks the agent could not write because nobody read them in time."""
+    tracing: Tracing | None = None
+    """None if no trace was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +324,8 @@ Line = Annotated[
     | TasksEnd
     | Applied
     | Refused
-    | Tuned,
+    | Tuned
+    | TraceFile
+    | TracePages,
     Field(discriminator="type"),
 ]
