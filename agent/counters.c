@@ -17,13 +17,22 @@
 int snapshot_take(const char *path, struct snapshot *out)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	size_t room = 0;
-	ssize_t n = 1;
+	int err;
 
 	*out = (struct snapshot){ 0 };
 	if (fd < 0)
 		return -errno;
+	err = snapshot_read(fd, out);
+	close(fd);
+	return err;
+}
 
+int snapshot_read(int fd, struct snapshot *out)
+{
+	size_t room = 0;
+	ssize_t n = 1;
+
+	*out = (struct snapshot){ 0 };
 	while (n > 0) {
 		if (room - out->size < 4096) {
 			char *larger = realloc(out->text, room += 65536);
@@ -38,7 +47,6 @@ int snapshot_take(const char *path, struct snapshot *out)
 		else if (n < 0 && errno == EINTR)
 			n = 1;
 	}
-	close(fd);
 	if (n != 0) {
 		snapshot_free(out);
 		return -ENOMEM;

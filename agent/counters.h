@@ -17,6 +17,9 @@ struct snapshot {
 
 /* Reads a file of any size. Returns 0 or -errno. */
 int snapshot_take(const char *path, struct snapshot *out);
+
+/* The same from an open file, which stays open. */
+int snapshot_read(int fd, struct snapshot *out);
 void snapshot_free(struct snapshot *s);
 
 /*

@@ -111,30 +111,56 @@ unsigned int traceevents_enable(const char *instance, struct trace_enabled *out)
 	return known;
 }
 
-static void write_filter(const int *tid, unsigned int tids, char *text)
+bool traceevents_have(const struct trace_enabled *events, const char *system)
 {
-	size_t used = 0;
+	for (unsigned int i = 0; i < EVENTS; i++)
+		if (!events->err[i] && strcmp(trace_events[i].system, system) == 0)
+			return true;
+	return false;
+}
 
-	for (unsigned int i = 0; i < tids && used < FILTER_BYTES - 40; i++)
-		used += (size_t)snprintf(text + used, FILTER_BYTES - used,
-					 "%scommon_pid == %d", i ? " || " : "", tid[i]);
+/* Returns 0, or -E2BIG if there are more threads than the kernel takes at once. */
+static int write_filter(const char *field, const int *tid, unsigned int tids,
+			char *text)
+{
+	size_t used = strlen(text);
+
+	for (unsigned int i = 0; i < tids; i++) {
+		if (used > FILTER_BYTES - 40)
+			return -E2BIG;
+		used += (size_t)snprintf(text + used, FILTER_BYTES - used, "%s%s == %d",
+					 i ? " || " : "", field, tid[i]);
+	}
+	return 0;
+}
+
+static int enable_filtered(const char *instance, const struct trace_event *e,
+			   const char *filter)
+{
+	char path[128];
+	int err;
+
+	path_of(e, "filter", path, sizeof(path));
+	err = tracefs_write(instance, path, filter);
+	path_of(e, "enable", path, sizeof(path));
+	return err ? err : tracefs_write(instance, path, "1");
 }
 
 void traceevents_filter(const char *instance, const int *tid, unsigned int tids,
 			struct trace_enabled *out)
 {
-	char filter[FILTER_BYTES] = "", path[128];
+	char filter[FILTER_BYTES] = "", stack[FILTER_BYTES] = "stacktrace if ";
+	int err = write_filter("common_pid", tid, tids, filter);
 
-	write_filter(tid, tids, filter);
 	for (unsigned int i = 0; i < EVENTS; i++) {
 		if (trace_events[i].filter != TRACE_OURS || out->err[i])
 			continue;
-		path_of(&trace_events[i], "filter", path, sizeof(path));
-		out->err[i] = tracefs_write(instance, path, filter);
-		if (out->err[i])
-			continue;
-		path_of(&trace_events[i], "enable", path, sizeof(path));
-		out->err[i] = tracefs_write(instance, path, "1");
+		out->err[i] =
+			err ? err : enable_filtered(instance, &trace_events[i], filter);
 		out->on += out->err[i] == 0;
 	}
+	out->stack_err = write_filter("pid", tid, tids, stack);
+	if (!out->stack_err)
+		out->stack_err = tracefs_write(
+			instance, "events/sched/sched_waking/trigger", stack);
 }

@@ -30,13 +30,19 @@ unsigned int traceevents_count(void);
 struct trace_enabled {
 	int err[TRACEEVENTS_MAX];
 	unsigned int on;
+	int stack_err; /* 0 if the stack that a wake-up of ours interrupts is recorded */
 };
 
 /* Switches on, in the instance, what there is; filtered ones stay off until
  * traceevents_filter() names the threads. Returns how many the kernel has. */
 unsigned int traceevents_enable(const char *instance, struct trace_enabled *out);
 
-/* Switches the filtered events on for these threads. */
+/* Whether an event of the system is on. */
+bool traceevents_have(const struct trace_enabled *events, const char *system);
+
+/* Switches the filtered events on for these threads, and has the kernel record its
+ * stack when one of them is woken: the timer's interrupt wakes them, so that it is the
+ * stack of what they had to wait for. */
 void traceevents_filter(const char *instance, const int *tid, unsigned int tids,
 			struct trace_enabled *out);
 

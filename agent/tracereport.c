@@ -8,8 +8,18 @@
 #include <string.h>
 
 #include "counters.h"
+#include "tracesymbols.h"
 
 #define PAGES_PER_LINE 64
+
+static void emit_trace_file(struct emit *out, const char *name, const char *bytes,
+			    size_t size)
+{
+	emit_begin(out, "trace-file");
+	emit_text(out, "name", name);
+	emit_base64(out, "base64", bytes, size);
+	emit_end_later(out);
+}
 
 static void emit_file(const struct tracer *t, struct emit *out, const char *name)
 {
@@ -19,10 +29,7 @@ static void emit_file(const struct tracer *t, struct emit *out, const char *name
 	snprintf(path, sizeof(path), "%s/%s", t->tracefs, name);
 	if (snapshot_take(path, &file))
 		return; /* the host says what it lacks */
-	emit_begin(out, "trace-file");
-	emit_text(out, "name", name);
-	emit_base64(out, "base64", file.text, file.size);
-	emit_end_later(out);
+	emit_trace_file(out, name, file.text, file.size);
 	snapshot_free(&file);
 }
 
@@ -71,9 +78,42 @@ static size_t collect(const struct tracewindow *w, struct trace_page ***out)
 	return count;
 }
 
+static const unsigned char *bytes_of(const struct tracer *t, const struct trace_page *p)
+{
+	return tracewindow_bytes(&t->window, (uint32_t)(p - t->window.page));
+}
+
 static bool follows(const struct trace_page *a, const struct trace_page *b)
 {
 	return a->cpu == b->cpu && a->seq + 1 == b->seq;
+}
+
+static void emit_symbols(const struct tracer *t, struct emit *out,
+			 struct trace_page *const *page, size_t count)
+{
+	unsigned int word = t->window.layout.commit_size;
+	int offsets = traceevents_have(&t->events, "preemptirq");
+	struct tracesymbols symbols;
+	struct snapshot all;
+	size_t size;
+	char *text;
+
+	if (t->kallsyms_fd < 0 || snapshot_read(t->kallsyms_fd, &all))
+		return;
+	if (tracesymbols_init(&symbols, all.text) == 0) {
+		for (size_t i = 0; i < count; i++)
+			tracesymbols_mark(&symbols, bytes_of(t, page[i]),
+					  t->window.layout.page_size, word, offsets);
+		size = tracesymbols_write(&symbols, NULL);
+		text = malloc(size + 1);
+		if (text) {
+			tracesymbols_write(&symbols, text);
+			emit_trace_file(out, "kallsyms", text, size);
+		}
+		free(text);
+		tracesymbols_free(&symbols);
+	}
+	snapshot_free(&all);
 }
 
 static void emit_run(const struct tracer *t, struct emit *out,
@@ -82,10 +122,7 @@ static void emit_run(const struct tracer *t, struct emit *out,
 	size_t size = t->window.layout.page_size;
 
 	for (size_t i = 0; i < count; i++)
-		memcpy(room + i * size,
-		       tracewindow_bytes(&t->window,
-					 (uint32_t)(page[i] - t->window.page)),
-		       size);
+		memcpy(room + i * size, bytes_of(t, page[i]), size);
 	emit_begin(out, "trace-pages");
 	emit_int(out, "cpu", t->cpu[page[0]->cpu]);
 	emit_int(out, "seq", (int64_t)page[0]->seq);
@@ -99,6 +136,8 @@ static void emit_pages(const struct tracer *t, struct emit *out)
 	struct trace_page **page = NULL;
 	size_t count = collect(&t->window, &page);
 
+	if (page)
+		emit_symbols(t, out, page, count);
 	for (size_t i = 0, n; room && page && i < count; i += n) {
 		for (n = 1; n < PAGES_PER_LINE && i + n < count; n++)
 			if (!follows(page[i + n - 1], page[i + n]))
@@ -116,6 +155,8 @@ void tracereport_emit_trace(const struct tracer *t, struct emit *out)
 	emit_file(t, out, "events/header_page");
 	emit_file(t, out, "events/header_event");
 	emit_file(t, out, "saved_cmdlines");
+	emit_file(t, out, "events/ftrace/kernel_stack/format");
+	emit_file(t, out, "events/ftrace/print/format");
 	emit_formats(t, out);
 	emit_pages(t, out);
 }
@@ -133,6 +174,8 @@ static void emit_events(const struct tracer *t, struct emit *out, const char *ke
 			 trace_events[i].name);
 		emit_text(out, NULL, name);
 	}
+	if (!t->refusal.cause && (t->events.stack_err == 0) == on)
+		emit_text(out, NULL, "ftrace:kernel_stack");
 	emit_close(out, ']');
 }
 

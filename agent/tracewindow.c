@@ -135,7 +135,8 @@ void tracewindow_add(struct tracewindow *w, unsigned int cpu)
 	struct trace_page *p = &w->page[page];
 
 	if (tracepage_span(&w->layout, tracewindow_bytes(w, page), &p->span)) {
-		r->damaged++; /* left out; the step in seq says where */
+		r->damaged++;
+		r->hole = true;
 		r->next_seq++;
 		return;
 	}
@@ -143,6 +144,8 @@ void tracewindow_add(struct tracewindow *w, unsigned int cpu)
 	p->cpu = cpu;
 	p->refs = 1;
 	p->seq = r->next_seq++;
+	p->span.missed |= r->hole;
+	r->hole = false;
 	r->pages++;
 	r->events += p->span.events;
 	r->missed += p->span.missed;

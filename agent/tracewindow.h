@@ -32,7 +32,7 @@ struct trace_kept {
 	unsigned int own;       /* the index of its window; TRACEWINDOW_NONE: nowhere */
 	int64_t from_ns, to_ns; /* wanted */
 	bool cut;      /* not all that was wanted was still there, or had room */
-	bool missed;   /* the kernel overwrote events within it */
+	bool missed;   /* events within it were overwritten, or damaged */
 	bool given_up; /* its pages went to a worse one: memory was short */
 	unsigned int pages;
 	uint32_t *page; /* up to pages_max of them */
@@ -45,6 +45,7 @@ struct trace_ring {
 	uint64_t next_seq;
 	int64_t gone_ns; /* the end of the newest page that has left */
 	uint64_t pages, events, missed, damaged;
+	bool hole; /* before the next page: a damaged one was left out */
 };
 
 struct tracewindow {
