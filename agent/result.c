@@ -262,7 +262,7 @@ int result_emit(struct run *run, struct emit *out)
 	emit_close(out, ']');
 	emit_machine(run, out);
 	if (run->options->trace)
-		tracereport_emit_summary(&run->tracer, out);
+		tracereport_emit_summary(&run->tracer, &run->around, out);
 	return emit_end(out);
 }
 

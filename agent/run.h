@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "around.h"
 #include "counters.h"
 #include "journal.h"
 #include "klog.h"
@@ -40,7 +41,10 @@ struct run {
 	int64_t locked_kb;
 	int64_t ticks_lost;
 
-	struct tracer tracer; /* used if options->trace */
+	/* of --trace: the tracer, or if something refuses it, counters around */
+	struct candidates *candidates; /* one for each sampler */
+	struct tracer tracer;
+	struct around around;
 	struct klog klog;
 	struct sensors sensors;
 	struct clock_watch clocks;

@@ -3,15 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "options.h"
 #include "sampler.h"
 #include "slurp.h"
 
@@ -154,11 +151,6 @@ static int make_window(struct tracer *t, uint64_t budget, unsigned int worst)
 	err = tracewindow_init(&t->window, &layout, t->cpus, worst, (uint32_t)pages);
 	if (err)
 		return refuse(t, err, "allocate memory for trace pages");
-	t->candidates = aligned_alloc(_Alignof(struct candidates),
-				      t->samplers * sizeof(struct candidates));
-	if (!t->candidates)
-		return refuse(t, -ENOMEM, "allocate memory for candidates");
-	memset(t->candidates, 0, t->samplers * sizeof(struct candidates));
 	return 0;
 }
 
@@ -178,12 +170,18 @@ static int set_up(struct tracer *t, struct journal *journal, unsigned int worst)
 	return err;
 }
 
-void tracer_open(struct tracer *t, struct journal *journal, unsigned int samplers,
-		 unsigned int worst, int64_t interval_ns)
+void tracer_open(struct tracer *t, struct journal *journal,
+		 struct candidates *candidates, unsigned int samplers,
+		 const struct options *options)
 {
-	int64_t before_ns = 2 * interval_ns;
+	int64_t before_ns = 2 * options->interval_ns;
 
-	*t = (struct tracer){ .samplers = samplers, .kallsyms_fd = -1 };
+	*t = (struct tracer){
+		.opened = true,
+		.candidates = candidates,
+		.samplers = samplers,
+		.kallsyms_fd = -1,
+	};
 	memset(t->raw_fd, -1, sizeof(t->raw_fd));
 	/* Our thread's own switch at the end of the activation before is the last that
 	 * is sure to have been: it tells who ran when the timer expired. */
@@ -192,7 +190,7 @@ void tracer_open(struct tracer *t, struct journal *journal, unsigned int sampler
 	t->before_ns = before_ns < BEFORE_MAX_NS ? before_ns : BEFORE_MAX_NS;
 	t->after_ns = AFTER_NS;
 
-	if (set_up(t, journal, worst)) {
+	if (set_up(t, journal, options->worst)) {
 		if (!t->refusal.cause)
 			refuse(t, -EIO, "set up tracing");
 		close_rings(t);
@@ -238,42 +236,13 @@ static void drain(struct tracer *t, unsigned int i)
 	}
 }
 
-static void take_round(struct tracer *t)
+static void take_round(void *tracer)
 {
-	int64_t now_ns = clock_now_ns();
+	struct tracer *t = tracer;
 
-	if (t->rounds++ && now_ns - t->last_round_ns > t->longest_pause_ns)
-		t->longest_pause_ns = now_ns - t->last_round_ns;
-	t->last_round_ns = now_ns;
 	take_candidates(t);
 	for (unsigned int i = 0; i < t->cpus; i++)
 		drain(t, i);
-}
-
-static void *record(void *arg)
-{
-	struct tracer *t = arg;
-	int64_t next_ns = clock_now_ns();
-	sigset_t all;
-
-	/* signals are the supervisor's */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, NULL);
-	prctl(PR_SET_NAME, "rtscope/trace", 0, 0, 0);
-	/* before the load, which may have many threads on each CPU; after the samplers */
-	setpriority(PRIO_PROCESS, 0, -10);
-
-	while (!atomic_load_explicit(&t->stop, memory_order_relaxed)) {
-		struct timespec until;
-
-		take_round(t);
-		next_ns += ROUND_NS;
-		if (next_ns < t->last_round_ns)
-			next_ns = t->last_round_ns + ROUND_NS;
-		until = ns_timespec(next_ns);
-		clock_sleep_until(&until);
-	}
-	return NULL;
 }
 
 void tracer_start(struct tracer *t, const struct sampler *sampler)
@@ -286,9 +255,12 @@ void tracer_start(struct tracer *t, const struct sampler *sampler)
 		tid[i] = sampler[i].tid;
 	traceevents_filter(t->instance, tid, t->samplers, &t->events);
 	err = tracefs_write(t->instance, "tracing_on", "1");
+	t->rounds = (struct rounds){ .name = "rtscope/trace",
+				     .period_ns = ROUND_NS,
+				     .round = take_round,
+				     .context = t };
 	if (!err)
-		err = -pthread_create(&t->thread, NULL, record, t);
-	t->running = !err;
+		err = rounds_start(&t->rounds);
 	if (err)
 		refuse(t, err, "begin to record");
 }
@@ -321,14 +293,11 @@ void tracer_stop(struct tracer *t)
 {
 	const struct timespec rest = { .tv_nsec = AFTER_NS };
 
-	if (!t->running)
+	if (!t->rounds.running)
 		return;
 	nanosleep(&rest, NULL);
 	tracefs_write(t->instance, "tracing_on", "0");
-	atomic_store_explicit(&t->stop, true, memory_order_relaxed);
-	pthread_join(t->thread, NULL);
-	t->running = false;
-	take_round(t);
+	rounds_stop(&t->rounds);
 	for (unsigned int i = 0; i < t->cpus; i++)
 		read_stats(t, i);
 	close_rings(t);
@@ -339,8 +308,6 @@ void tracer_free(struct tracer *t)
 	close_rings(t);
 	if (t->kallsyms_fd >= 0)
 		close(t->kallsyms_fd);
-	free(t->candidates);
 	tracewindow_free(&t->window);
 	t->kallsyms_fd = -1;
-	t->candidates = NULL;
 }

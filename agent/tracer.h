@@ -10,26 +10,27 @@
 #ifndef TRACER_H
 #define TRACER_H
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "candidates.h"
 #include "cpulist.h"
 #include "journal.h"
+#include "rounds.h"
 #include "traceevents.h"
 #include "tracefs.h"
 #include "tracewindow.h"
 
+struct options;
 struct sampler;
 
 struct tracer {
+	bool opened;
 	struct tracefs_refusal refusal; /* no cause: it records */
 	char tracefs[TRACEFS_PATH];
 	char instance[TRACEFS_PATH];
 	struct trace_enabled events;
 	struct tracewindow window;
-	struct candidates *candidates; /* one for each sampler */
+	struct candidates *candidates; /* one for each sampler; of the caller */
 	unsigned int samplers;
 	const struct sampler *sampler;
 	int64_t before_ns, after_ns; /* kept before the expiry and after the wake-up */
@@ -41,23 +42,19 @@ struct tracer {
 	int kallsyms_fd;
 	unsigned int buffer_kb; /* of each CPU */
 
-	pthread_t thread;
-	bool running;
-	_Atomic bool stop; /* one writer, the supervisor; a flag, it orders nothing */
-	/* by the thread; read after the join */
-	int64_t last_round_ns, longest_pause_ns;
-	uint64_t rounds;
+	struct rounds rounds;
 };
 
 /* Makes the instance and all memory; needs the rights that measuring later gives up.
  * What refuses is in t->refusal: a run without a trace is a run. */
-void tracer_open(struct tracer *t, struct journal *journal, unsigned int samplers,
-		 unsigned int worst, int64_t interval_ns);
+void tracer_open(struct tracer *t, struct journal *journal,
+		 struct candidates *candidates, unsigned int samplers,
+		 const struct options *options);
 
 /* Whether it was opened and nothing refused. */
 static inline bool tracer_works(const struct tracer *t)
 {
-	return t->candidates && !t->refusal.cause;
+	return t->opened && !t->refusal.cause;
 }
 
 /* Begins to record, when the samplers' threads are there and not yet let go. */

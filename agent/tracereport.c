@@ -216,13 +216,14 @@ static int64_t candidates_lost(const struct tracer *t)
 {
 	int64_t lost = 0;
 
-	for (unsigned int i = 0; t->candidates && i < t->samplers; i++)
+	for (unsigned int i = 0; i < t->samplers; i++)
 		lost += atomic_load_explicit(&t->candidates[i].lost,
 					     memory_order_relaxed);
 	return lost;
 }
 
-void tracereport_emit_summary(const struct tracer *t, struct emit *out)
+void tracereport_emit_summary(const struct tracer *t, const struct around *around,
+			      struct emit *out)
 {
 	emit_open(out, "tracing", '{');
 	emit_bool(out, "on", !t->refusal.cause);
@@ -232,7 +233,7 @@ void tracereport_emit_summary(const struct tracer *t, struct emit *out)
 	emit_text(out, "clock", "mono");
 	emit_int(out, "page_bytes", t->window.layout.page_size);
 	emit_int(out, "buffer_kb", t->buffer_kb);
-	emit_int(out, "longest_pause_ns", t->longest_pause_ns);
+	emit_int(out, "longest_pause_ns", t->rounds.longest_pause_ns);
 	emit_int(out, "candidates_lost", candidates_lost(t));
 	emit_events(t, out, "events", true);
 	emit_events(t, out, "missing", false);
@@ -244,5 +245,6 @@ void tracereport_emit_summary(const struct tracer *t, struct emit *out)
 	for (unsigned int i = 0; i < t->window.count; i++)
 		emit_kept(&t->window.kept[i], out);
 	emit_close(out, ']');
+	around_emit(around, out);
 	emit_close(out, '}');
 }

@@ -3,6 +3,7 @@
 #ifndef TRACEREPORT_H
 #define TRACEREPORT_H
 
+#include "around.h"
 #include "emit.h"
 #include "tracer.h"
 
@@ -10,7 +11,9 @@
  * with the pages of each CPU, in order. */
 void tracereport_emit_trace(const struct tracer *t, struct emit *out);
 
-/* Emits `tracing` of the result: what was on, what was not there, what was lost. */
-void tracereport_emit_summary(const struct tracer *t, struct emit *out);
+/* Emits `tracing` of the result: what was on, what was not there, what was lost, and what
+ * is known without. */
+void tracereport_emit_summary(const struct tracer *t, const struct around *around,
+			      struct emit *out);
 
 #endif

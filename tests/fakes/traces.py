@@ -4,7 +4,17 @@ import base64
 import struct
 from collections.abc import Sequence
 
-from rtscope.contract import KeptTrace, TracedCpu, TraceFile, TracePages, Tracing
+from rtscope.contract import (
+    Around,
+    CounterDelta,
+    CpuRuns,
+    CpuTime,
+    KeptTrace,
+    TracedCpu,
+    TraceFile,
+    TracePages,
+    Tracing,
+)
 
 HEADER_PAGE = b"""\
 \tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;
@@ -40,6 +50,22 @@ FILES = (
 )
 
 
+AROUND = Around(
+    cpu=0,
+    seq=17,
+    expiry_ns=10**9,
+    wake_ns=10**9 + 7_000,
+    from_ns=10**9 - 60_000_000,
+    to_ns=10**9 + 41_000_000,
+    cut=False,
+    interrupts=(CounterDelta("LOC", "Local timer interrupts", {0: 107}),),
+    softirqs=(CounterDelta("TIMER", "", {0: 4}),),
+    cpu_times=(CpuTime(0, 0, 0, 0, 60_000_000, 40_000_000, 0),),
+    switches=700,
+    runs=(CpuRuns(0, 350, 99_000_000, 5_000_000),),
+)
+
+
 def tracing(
     *, cause: str = "", missed: bool = False, overrun: int = 0, cut: bool = False
 ) -> Tracing:
@@ -47,6 +73,7 @@ def tracing(
     kept = KeptTrace(0, 17, 10**9, 10**9 + 7_000, 10**9, 2 * 10**9, 2, cut, missed)
     return Tracing(
         on=not cause,
+        around=(AROUND,) if cause else (),
         cause=cause,
         refused="tracing is for root alone" if cause else "",
         remedy="run as root or with sudo" if cause else "",

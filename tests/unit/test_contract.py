@@ -87,6 +87,7 @@ LINES: Mapping[str, Line] = {
     "refused": Refused("boost", 0, value="0", cause="missing", reason="no such"),
     "tuned": Tuned(schema=1, applied=1, already=0, refused=1),
     "task": threads.task(7, "deadline", name="\x1b\n", unread={"cpus": "why"}),
+    "result-refused": targets.traced_result(traces.tracing(cause="lockdown")),
     "trace-file": traces.FILES[0],
     "trace-pages": traces.trace_pages(1, 17, [traces.page(5)]),
     "tasks_end": threads.ending(1, vanished=2),
@@ -103,7 +104,9 @@ def test_each_type_of_line_comes_back_as_it_went(name: str) -> None:
     written = dump_line(line)
 
     assert parse_line(written) == line
-    assert written.startswith(b'{"type":"' + name.removesuffix("-denied").encode())
+    assert written.startswith(
+        b'{"type":"' + name.removesuffix("-denied").removesuffix("-refused").encode()
+    )
     assert b"\n" not in written
 
 
@@ -325,7 +328,7 @@ def is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= 39
 
 
-DEFAULTS = {"restored", "ticks_lost", "base64", "reason"}
+DEFAULTS = {"restored", "ticks_lost", "base64", "reason", "tracing", "around"}
 
 
 @pytest.mark.parametrize("part", range(4))

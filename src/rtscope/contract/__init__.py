@@ -14,14 +14,13 @@ from rtscope.contract.buckets import (
     bucket_width_ns,
     is_bucket_low,
 )
+from rtscope.contract.counters import CounterDelta, CpuTime
 from rtscope.contract.digest import result_digest
 from rtscope.contract.lines import (
     MAX_LINE_BYTES,
     AgentError,
     AgentResult,
     ClockCost,
-    CounterDelta,
-    CpuTime,
     DiskLine,
     FileLine,
     Hello,
@@ -43,6 +42,8 @@ from rtscope.contract.lines import (
 from rtscope.contract.scalars import Count, Text
 from rtscope.contract.tasks import DeadlineParameters, TaskLine, TasksEnd
 from rtscope.contract.tracing import (
+    Around,
+    CpuRuns,
     KeptTrace,
     TracedCpu,
     TraceFile,
@@ -59,9 +60,11 @@ __all__ = [
     "AgentError",
     "AgentResult",
     "Applied",
+    "Around",
     "ClockCost",
     "Count",
     "CounterDelta",
+    "CpuRuns",
     "CpuTime",
     "DeadlineParameters",
     "DiskLine",

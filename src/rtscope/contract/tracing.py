@@ -5,9 +5,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from rtscope.contract.counters import CounterDelta, CpuTime
 from rtscope.contract.scalars import Count, Cpu, Flag, Text
 
 MAX_BASE64 = 64 * 1024 * 1024
+
+Known = Annotated[int, Field(ge=-1, le=2**63 - 1, strict=True)]
+"""A count, or -1 where the kernel does not tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +44,9 @@ class TracedCpu:
     gaps: Count
     """Pages before which the kernel had overwritten others."""
     damaged: Count
-    overrun: Annotated[int, Field(ge=-1)]
+    overrun: Known
     """Events that the kernel overwrote; -1 where it does not tell."""
-    dropped: Annotated[int, Field(ge=-1)]
+    dropped: Known
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,45 @@ class KeptTrace:
     """Not all of the time asked for was still there."""
     missed: Flag
     """The kernel had overwritten events within that time."""
+
+
+@dataclass(frozen=True, slots=True)
+class CpuRuns:
+    """What the scheduler of one CPU counted, from /proc/schedstat."""
+
+    cpu: Cpu
+    tasks: Count
+    """How often a task was put on the CPU."""
+    ran_ns: Count
+    waited_ns: Count
+    """How long tasks waited for the CPU, all together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """
+    What the machine's counters grew by around a wake-up, where there is no trace.
+
+    Weaker evidence than one: between the two looks, a tenth of a second or more, other
+    things happened too.
+    """
+
+    cpu: Cpu | None
+    seq: Count
+    expiry_ns: Count
+    wake_ns: Count
+    from_ns: Count
+    to_ns: Count
+    """The begin of the look before, and the end of the look after."""
+    cut: Flag
+    """The look before was later than the expiry."""
+    interrupts: tuple[CounterDelta, ...]
+    softirqs: tuple[CounterDelta, ...]
+    cpu_times: tuple[CpuTime, ...]
+    switches: Known
+    """Changes of tasks on all CPUs; -1 where the kernel does not tell."""
+    runs: tuple[CpuRuns, ...]
+    """Empty where the kernel has no /proc/schedstat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,3 +127,5 @@ class Tracing:
     cpus: tuple[TracedCpu, ...]
     kept: tuple[KeptTrace, ...]
     """The worst first."""
+    around: tuple[Around, ...] = ()
+    """The worst first; only if the kernel's events could not be recorded."""
