@@ -104,9 +104,8 @@ def test_each_type_of_line_comes_back_as_it_went(name: str) -> None:
     written = dump_line(line)
 
     assert parse_line(written) == line
-    assert written.startswith(
-        b'{"type":"' + name.removesuffix("-denied").removesuffix("-refused").encode()
-    )
+    kind = name.removesuffix("-denied").removesuffix("-refused")
+    assert written.startswith(b'{"type":"' + kind.encode())
     assert b"\n" not in written
 
 

@@ -42,8 +42,6 @@ from rtscope.virtual.ready import Ready, get_ready, refuse_other_inputs
 
 PAGE = "report.html"
 
-Text = Annotated[str | None, typer.Option()]
-
 
 def run(
     campaign_file: Annotated[
@@ -157,10 +155,7 @@ def run(
     ] = None,
     explain: Annotated[
         bool | None,
-        typer.Option(
-            "--explain",
-            help="Record what the kernel did around the worst wake-ups of a machine.",
-        ),
+        typer.Option("--explain", help="Trace the worst wake-ups of a machine."),
     ] = None,
     bundle: Annotated[
         Path | None,
