@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
-from fakes import targets
+from fakes import targets, traces
 from fakes.targets import loading, measuring, target
 from rtscope.contract import AgentError, Line, LoadEnd, Tick
 from rtscope.errors import MeasurementError, TargetError
@@ -55,6 +56,45 @@ def test_the_load_runs_before_the_agent_starts_and_ends_after_it() -> None:
     assert seen.result == targets.result()
     assert not seen.load_ended_early
     assert not seen.interrupted
+
+
+PRICED = replace(UNDER_LOAD, untraced_args=("measure", "--less"))
+
+
+def test_what_tracing_costs_is_measured_before_and_after_under_the_same_load() -> None:
+    on = target()
+    seen = seen_on(on, request=PRICED)
+
+    assert on.log == [
+        "load -- stress-ng",
+        "root measure --less",
+        "root measure",
+        "root measure --less",
+        "stop load",
+        *(["kill measure"] * 3),
+        "kill load",
+    ]
+    assert seen.untraced == [targets.result()] * 2
+    assert len(seen.ticks) == 6  # those of the run that counts
+
+
+def test_ctrl_c_before_the_run_that_counts_leaves_nothing_to_keep() -> None:
+    on = target()
+
+    with pytest.raises(KeyboardInterrupt):
+        observe(on, PRICED, hear=interrupting(1), clock=ticking())
+
+    assert "root measure" not in on.log
+    assert on.log[-2:] == ["kill measure", "kill load"]
+
+
+def test_the_trace_is_what_the_run_that_counts_has_sent() -> None:
+    sent = [*traces.FILES, traces.trace_pages(0, 3, [traces.page(7)])]
+    on = target({"measure": [[targets.HELLO, *sent, targets.result()]]})
+    seen = seen_on(on, request=PRICED)
+
+    assert seen.trace.files["events/sched/sched_switch/format"] == traces.SWITCH
+    assert [page.seq for page in seen.trace.pages[0]] == [3]
 
 
 def test_the_load_is_warm_before_the_agent_starts() -> None:

@@ -68,11 +68,7 @@ def _cost_words(cost: TraceCost | None) -> str:
     if cost is None:
         return "what that cost was not measured"
     pairs = zip(PERCENTILES, cost.untraced, cost.traced, strict=True)
-    each = ", ".join(
-        f"{'median' if pct == 50 else f'p{pct:g}'} {_shown(before)} us untraced, "
-        f"{_shown(after)} us traced"
-        for pct, before, after in pairs
-    )
+    each = ", ".join(_pair_words(*pair) for pair in pairs)
     times = " and ".join(format_duration(ns) for ns in cost.untraced_ns)
     return (
         f"{each}; untraced for {times} before and after, under the same load, "
@@ -80,8 +76,14 @@ def _cost_words(cost: TraceCost | None) -> str:
     )
 
 
-def _shown(percentile: Percentile) -> str:
-    return "?" if percentile.high_ns is None else format_us(percentile.high_ns)
+def _pair_words(pct: float, before: Percentile, after: Percentile) -> str:
+    name = "median" if pct == 50 else f"p{pct:g}"
+    if before.high_ns is None or after.high_ns is None:
+        return f"{name} not resolvable: too few samples"
+    return (
+        f"{name} {format_us(before.high_ns)} us untraced, "
+        f"{format_us(after.high_ns)} us traced"
+    )
 
 
 def _lost_words(tracing: Tracing) -> str:
