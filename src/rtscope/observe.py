@@ -158,6 +158,8 @@ class _Pump:
         lines = stream.take_lines()
         for line in lines:
             (into or self._seen).take(line)
+        if into is not None and into is not self._seen:
+            return lines
         # Last, because the view takes its time, in which Ctrl-C may come.
         for line in lines:
             if isinstance(line, Tick | WorstSoFar | LoadTick | KernelMessage):

@@ -40,16 +40,19 @@ class Plan:
     settles_each: bool = False
     """Whether each run has a boot of its own, and settles after it."""
 
+    def measuring_ns(self, run: Run) -> int:
+        """Return how long a run is measured, without tracing before and after too."""
+        around_ns = 2 * untraced_ns(run.duration_ns) if self.traced else 0
+        return run.duration_ns + around_ns
+
     @property
     def total_ns(self) -> int:
         """The time of all runs, with settling and warm-up, without starting them."""
         if not self.runs:
             return 0
-        measured_ns = sum(run.duration_ns for run in self.runs)
+        measured_ns = sum(self.measuring_ns(run) for run in self.runs)
         times = len(self.runs) if self.settles_each else 1
         settle_ns = self.settle_ns * times
-        if self.traced:
-            measured_ns += sum(2 * untraced_ns(run.duration_ns) for run in self.runs)
         return settle_ns + len(self.runs) * self.warmup_ns + measured_ns
 
 

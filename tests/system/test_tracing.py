@@ -5,7 +5,6 @@ An event is forced: the agent is stopped, or something with a higher priority ha
 CPU. What was kept must then hold that time, and tell it.
 """
 
-import json
 import os
 import shutil
 import signal
@@ -13,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -28,6 +28,7 @@ from rig import (
     until,
 )
 
+from fakes.sshd import SSHD, board
 from rtscope.contract import (
     AgentResult,
     Hello,
@@ -43,6 +44,12 @@ from rtscope.stats.tracing import trace_cost
 from rtscope.tracedat import TraceParts, trace_of
 
 MOUNT = ("mount", "-t", "tracefs", "nodev")
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    target: str
+    env: dict[str, str]
 
 
 def has_tracefs() -> bool:
@@ -269,13 +276,24 @@ def test_without_the_right_to_mount_counters_around_the_worst_are_kept() -> None
         assert one.switches > 0
 
 
+@pytest.fixture(params=["local", "ssh"])
+def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Machine]:
+    """This machine, and the same behind an SSH server."""
+    if request.param == "local":
+        yield Machine("local", {})
+        return
+    if SSHD is None:
+        pytest.skip("needs openssh-server")
+    with board(tmp_path / "ssh") as there:
+        yield Machine("ssh:board", {"PATH": there.path})
+
+
 def test_a_campaign_keeps_the_trace_beside_its_record_and_tells_the_cost(
-    tmp_path: Path,
+    tmp_path: Path, machine: Machine
 ) -> None:
     out = tmp_path / "out"
-    with rtscope(
-        *("run", "--explain", "--load", "idle", "--duration", "2s", "--out", out)
-    ) as campaign:
+    words = f"run --explain --target {machine.target} --load idle --duration 1s"
+    with rtscope(*words.split(), "--out", out, env=machine.env) as campaign:
         done = campaign.finish()
 
     assert done.status == 0, done.stderr
@@ -288,4 +306,3 @@ def test_a_campaign_keeps_the_trace_beside_its_record_and_tells_the_cost(
     cost = trace_cost(record)
     assert cost is not None
     assert cost.untraced_samples > 0
-    assert "campaign" in json.loads((out / "campaign.json").read_text())

@@ -80,16 +80,29 @@ def test_what_tracing_costs_is_measured_before_and_after_under_the_same_load() -
 
 def test_ctrl_c_before_the_run_that_counts_leaves_nothing_to_keep() -> None:
     on = target()
+    looks = iter(range(100))
+
+    def clock() -> float:
+        if (look := next(looks)) == 1:  # when the first line has come
+            raise KeyboardInterrupt
+        return float(look)
 
     with pytest.raises(KeyboardInterrupt):
-        observe(on, PRICED, hear=interrupting(1), clock=ticking())
+        observe(on, replace(PRICED, load_args=()), hear=lambda line: None, clock=clock)
 
-    assert "root measure" not in on.log
-    assert on.log[-2:] == ["kill measure", "kill load"]
+    assert on.log == ["root measure --less", "stop measure", "kill measure"]
+
+
+def test_only_the_run_that_counts_is_shown() -> None:
+    heard: list[Line] = []
+    observe(target(), PRICED, hear=heard.append, clock=ticking())
+
+    assert sum(isinstance(line, Tick) for line in heard) == 6
 
 
 def test_the_trace_is_what_the_run_that_counts_has_sent() -> None:
-    sent = [*traces.FILES, traces.trace_pages(0, 3, [traces.page(7)])]
+    sent: list[Line] = [*traces.FILES]
+    sent.append(traces.trace_pages(0, 3, [traces.page(7)]))
     on = target({"measure": [[targets.HELLO, *sent, targets.result()]]})
     seen = seen_on(on, request=PRICED)
 
