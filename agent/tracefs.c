@@ -64,11 +64,16 @@ int tracefs_find(const char *root, char path[TRACEFS_PATH])
 	err = mount_privately(path);
 	if (err)
 		return err;
-	return look(path);
+	/* locked down it can be mounted, and is empty */
+	err = look(path);
+	return err == -ENOENT ? -EKEYREJECTED : err;
 }
 
 void tracefs_explain(const char *root, int err, struct tracefs_refusal *out)
 {
+	char path[TRACEFS_PATH];
+
+	snprintf(path, sizeof(path), "%s" MOUNT_POINT, root);
 	if (err == -EKEYREJECTED || (err == -EPERM && is_locked_down(root))) {
 		out->cause = "lockdown";
 		out->remedy = "boot with lockdown=integrity or none to trace";
@@ -80,14 +85,14 @@ void tracefs_explain(const char *root, int err, struct tracefs_refusal *out)
 		out->remedy = "use a kernel with CONFIG_FTRACE and CONFIG_TRACEFS_FS";
 		snprintf(out->what, sizeof(out->what),
 			 "the kernel was built without tracing: no " MOUNT_POINT);
-	} else if (err == -EPERM && geteuid() == 0) {
+	} else if (err == -EPERM && geteuid() == 0 && look(path) == -ENOENT) {
 		out->cause = "capability";
 		out->remedy =
 			"run with CAP_SYS_ADMIN, or mount tracefs before: mount -t "
 			"tracefs nodev " MOUNT_POINT;
 		snprintf(out->what, sizeof(out->what),
 			 "tracefs is not mounted, and mounting it needs CAP_SYS_ADMIN");
-	} else if (err == -EPERM || err == -EACCES) {
+	} else if (err == -EACCES || (err == -EPERM && geteuid() != 0)) {
 		out->cause = "permission";
 		out->remedy = "run as root or with sudo";
 		snprintf(out->what, sizeof(out->what), "tracing is for root alone");

@@ -154,8 +154,7 @@ def run(
         ),
     ] = None,
     explain: Annotated[
-        bool | None,
-        typer.Option("--explain", help="Trace the worst wake-ups of a machine."),
+        bool | None, typer.Option("--explain", help="Trace a machine's worst wake-ups.")
     ] = None,
     bundle: Annotated[
         Path | None,
@@ -279,6 +278,8 @@ def _ready(
     if campaign.board is None:
         return None
     talk = stderr_console()
+    if campaign.explain:
+        talk.print(words.EXPLAINED_IN_ANY_CASE, markup=False, soft_wrap=True)
     return get_ready(
         plan,
         campaign,

@@ -52,12 +52,6 @@ class Ready:
     """How many of them run at the same time."""
 
 
-EXPLAIN_IN_ANY_CASE = (
-    "rtscope: a virtual board records its worst wake-ups in any case: --explain "
-    "changes nothing there; see them with rtscope explain"
-)
-
-
 def get_ready(
     plan: Plan,
     campaign: Campaign,
@@ -86,8 +80,6 @@ def get_ready(
         if bundle
         else _made(campaign, board, labels, talk=talk)
     )
-    if campaign.explain:
-        talk(EXPLAIN_IN_ANY_CASE)
     if bound.said:
         talk(bound.said)
     runs = tuple((one, prepared[_label(one.run, board)]) for one in asked)
