@@ -293,13 +293,13 @@ void tracer_stop(struct tracer *t)
 {
 	const struct timespec rest = { .tv_nsec = AFTER_NS };
 
-	if (!t->rounds.running)
-		return;
-	nanosleep(&rest, NULL);
-	tracefs_write(t->instance, "tracing_on", "0");
-	rounds_stop(&t->rounds);
-	for (unsigned int i = 0; i < t->cpus; i++)
-		read_stats(t, i);
+	if (t->rounds.running) {
+		nanosleep(&rest, NULL);
+		tracefs_write(t->instance, "tracing_on", "0");
+		rounds_stop(&t->rounds);
+		for (unsigned int i = 0; i < t->cpus; i++)
+			read_stats(t, i);
+	}
 	close_rings(t);
 }
 

@@ -61,7 +61,7 @@ static inline bool tracer_works(const struct tracer *t)
 void tracer_start(struct tracer *t, const struct sampler *sampler);
 
 /* Takes what is left, when the samplers have ended, and closes what would keep the
- * instance from being removed. The pages stay. */
+ * instance from being removed, also if it was never started. The pages stay. */
 void tracer_stop(struct tracer *t);
 
 void tracer_free(struct tracer *t);

@@ -217,6 +217,17 @@ def test_no_instance_and_no_mount_is_left_by_an_agent_told_to_end(
     assert Path("/proc/mounts").read_text() == before
 
 
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
+def test_no_instance_is_left_by_an_agent_that_cannot_measure(tracefs: Path) -> None:
+    prefix = ("setpriv", "--bounding-set", "-sys_nice")
+    with measuring("--trace", seconds=60, prefix=prefix) as agent:
+        done = agent.finish()
+
+    assert done.status == 3
+    assert "SCHED_FIFO" in done.error.message
+    assert instances(tracefs) == []
+
+
 def killed(tracefs: Path) -> None:
     with measuring("--trace", seconds=60) as agent:
         until(lambda: state_is_measuring(agent.pid), what="it measures")
