@@ -18,6 +18,9 @@ from rtscope.errors import ContractError
 NAME = "worst.trace.dat"
 """How the file is called that lies beside the record."""
 
+MAX_BYTES = 512 * 1024 * 1024
+"""The agent keeps at most half as much: more is no trace of ours."""
+
 MISSED_EVENTS = 1 << 31
 """RB_MISSED_EVENTS of the kernel's ring buffer, in a page's commit field."""
 
@@ -46,15 +49,16 @@ class TraceParts:
     files: dict[str, bytes] = field(default_factory=dict)
     pages: dict[int, list[Page]] = field(default_factory=dict)
     """By CPU."""
+    _left_bytes: int = MAX_BYTES
 
     def take_file(self, line: TraceFile) -> None:
         """Add a file; ContractError if it is garbled."""
-        self.files[line.name] = _decode(line.base64)
+        self.files[line.name] = self._decoded(line.base64)
 
-    def take_pages(self, line: TracePages, *, page_bytes: int | None = None) -> None:
+    def take_pages(self, line: TracePages) -> None:
         """Add pages; ContractError if they are garbled or no whole pages."""
-        size = page_bytes or self.page_bytes
-        content = _decode(line.base64)
+        size = self.page_bytes
+        content = self._decoded(line.base64)
         if not content or len(content) % size:
             raise ContractError(
                 f"the agent sent {len(content)} bytes as trace pages of {size} bytes"
@@ -72,6 +76,13 @@ class TraceParts:
         if found is None:
             raise ContractError("the agent sent trace pages without their description")
         return int(found[1]) + int(found[2])
+
+    def _decoded(self, text: str) -> bytes:
+        content = _decode(text)
+        self._left_bytes -= len(content)
+        if self._left_bytes < 0:
+            raise ContractError("the agent sent a trace that is too large")
+        return content
 
     def _text(self, name: str) -> str:
         return self.files.get(name, b"").decode("utf-8", "replace")

@@ -111,6 +111,15 @@ def test_pages_without_their_description_are_no_trace() -> None:
         TraceParts().take_pages(trace_pages(0, 0, [page(1)]))
 
 
+def test_a_trace_without_an_end_is_given_up() -> None:
+    some = parts()
+    some._left_bytes = 2 * PAGE_BYTES
+    some.take_pages(trace_pages(0, 0, [page(1), page(2)]))
+
+    with pytest.raises(ContractError, match="too large"):
+        some.take_pages(trace_pages(0, 2, [page(3)]))
+
+
 @pytest.mark.skipif(shutil.which("trace-cmd") is None, reason="needs trace-cmd")
 def test_trace_cmd_reads_it(tmp_path: Path) -> None:
     file = tmp_path / "worst.trace.dat"

@@ -368,6 +368,12 @@ def _show(campaign: Campaign, store: ResultDir, form: Format, *, so_far: bool) -
         print_report(model, form)
         raise
     print_report(model, form, page=page)
+    if campaign.traced:
+        print(
+            f"rtscope: who made them late: rtscope explain "
+            f"{shlex.quote(str(store.path))}",
+            file=sys.stderr,
+        )
     if so_far:
         print(
             f"rtscope: this is what was measured; go on with: rtscope run --resume "
