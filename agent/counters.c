@@ -17,13 +17,22 @@
 int snapshot_take(const char *path, struct snapshot *out)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	size_t room = 0;
-	ssize_t n = 1;
+	int err;
 
 	*out = (struct snapshot){ 0 };
 	if (fd < 0)
 		return -errno;
+	err = snapshot_read(fd, out);
+	close(fd);
+	return err;
+}
 
+int snapshot_read(int fd, struct snapshot *out)
+{
+	size_t room = 0;
+	ssize_t n = 1;
+
+	*out = (struct snapshot){ 0 };
 	while (n > 0) {
 		if (room - out->size < 4096) {
 			char *larger = realloc(out->text, room += 65536);
@@ -38,7 +47,6 @@ int snapshot_take(const char *path, struct snapshot *out)
 		else if (n < 0 && errno == EINTR)
 			n = 1;
 	}
-	close(fd);
 	if (n != 0) {
 		snapshot_free(out);
 		return -ENOMEM;
@@ -296,4 +304,72 @@ void counters_emit_cpu_times(struct emit *e, const struct snapshot *before,
 		emit_close(e, '}');
 	}
 	emit_close(e, ']');
+}
+
+/* Columns of a CPU in /proc/schedstat since version 15 (Linux 2.6.30). */
+enum { RAN_NS = 6, WAITED_NS, TASKS, SCHED_COLUMNS };
+
+static bool read_sched_line(const char *line, unsigned int *cpu,
+			    uint64_t count[SCHED_COLUMNS])
+{
+	if (strncmp(line, "cpu", 3) != 0 || !isdigit((unsigned char)line[3]))
+		return false;
+	*cpu = (unsigned int)strtoul(line + 3, (char **)&line, 10);
+	for (int i = 0; i < SCHED_COLUMNS; i++)
+		if (!take_count(&line, &count[i]))
+			return false;
+	return true;
+}
+
+static bool find_sched_line(const struct snapshot *in, unsigned int cpu,
+			    uint64_t count[SCHED_COLUMNS])
+{
+	unsigned int found;
+
+	for (const char *s = in->text; *s; s = next_line(s))
+		if (read_sched_line(s, &found, count) && found == cpu)
+			return true;
+	return false;
+}
+
+void counters_emit_runs(struct emit *e, const struct snapshot *before,
+			const struct snapshot *after)
+{
+	uint64_t old[SCHED_COLUMNS], now[SCHED_COLUMNS];
+	unsigned int cpu;
+
+	emit_open(e, "runs", '[');
+	for (const char *s = after->size && before->size ? after->text : ""; *s;
+	     s = next_line(s)) {
+		if (!read_sched_line(s, &cpu, now) ||
+		    !find_sched_line(before, cpu, old))
+			continue;
+		emit_open(e, NULL, '{');
+		emit_int(e, "cpu", cpu);
+		emit_int(e, "tasks", (int64_t)(now[TASKS] - old[TASKS]));
+		emit_int(e, "ran_ns", (int64_t)(now[RAN_NS] - old[RAN_NS]));
+		emit_int(e, "waited_ns", (int64_t)(now[WAITED_NS] - old[WAITED_NS]));
+		emit_close(e, '}');
+	}
+	emit_close(e, ']');
+}
+
+static bool read_switches(const struct snapshot *in, uint64_t *out)
+{
+	for (const char *s = in->size ? in->text : ""; *s; s = next_line(s)) {
+		if (strncmp(s, "ctxt ", 5) != 0)
+			continue;
+		s += 5;
+		return take_count(&s, out);
+	}
+	return false;
+}
+
+int64_t counters_switches(const struct snapshot *before, const struct snapshot *after)
+{
+	uint64_t old, now;
+
+	if (!read_switches(before, &old) || !read_switches(after, &now))
+		return -1;
+	return (int64_t)(now - old);
 }

@@ -17,6 +17,9 @@ struct snapshot {
 
 /* Reads a file of any size. Returns 0 or -errno. */
 int snapshot_take(const char *path, struct snapshot *out);
+
+/* The same from an open file, which stays open. */
+int snapshot_read(int fd, struct snapshot *out);
 void snapshot_free(struct snapshot *s);
 
 /*
@@ -31,5 +34,14 @@ void counters_emit_delta(struct emit *e, const char *key, const struct snapshot 
 /* Emits `cpu_times` from two snapshots of /proc/stat. */
 void counters_emit_cpu_times(struct emit *e, const struct snapshot *before,
 			     const struct snapshot *after);
+
+/* How often the machine has changed tasks between two snapshots of /proc/stat; -1: it does
+ * not tell. */
+int64_t counters_switches(const struct snapshot *before, const struct snapshot *after);
+
+/* Emits `runs` from two snapshots of /proc/schedstat: per CPU how often a task was put on
+ * it, how long tasks ran there, and how long they waited for it, all together. */
+void counters_emit_runs(struct emit *e, const struct snapshot *before,
+			const struct snapshot *after);
 
 #endif

@@ -60,6 +60,7 @@ int crew_start(struct run *run, struct emit *out)
 		s->policy = o->policy;
 		s->interval_ns = o->interval_ns;
 		s->stop = &run->stop;
+		s->candidates = run->candidates ? &run->candidates[i] : NULL;
 		worst_init(&s->worst, o->worst);
 		if (sampler_start(run->sampler, i, run->count))
 			return measure_fail(

@@ -208,6 +208,32 @@ void emit_text(struct emit *e, const char *key, const char *text)
 	emit_bytes(e, key, text, strlen(text));
 }
 
+static void put_base64(struct emit *e, const unsigned char *in, size_t size)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+		"0123456789+/";
+	unsigned int bits = (unsigned int)in[0] << 16 |
+			    (size > 1 ? (unsigned int)in[1] << 8 : 0) |
+			    (size > 2 ? in[2] : 0);
+	char text[4] = { digits[bits >> 18], digits[bits >> 12 & 63],
+			 size > 1 ? digits[bits >> 6 & 63] : '=',
+			 size > 2 ? digits[bits & 63] : '=' };
+
+	put(e, text, sizeof(text));
+}
+
+void emit_base64(struct emit *e, const char *key, const void *bytes, size_t size)
+{
+	const unsigned char *in = bytes;
+
+	put_key(e, key);
+	put_char(e, '"');
+	for (size_t i = 0; i < size; i += 3)
+		put_base64(e, in + i, size - i);
+	put_char(e, '"');
+}
+
 /* Divides by ten in two 64-bit steps of 32 bits each: no __int128 on 32-bit ARM. */
 static unsigned int take_digit(uint32_t part[4])
 {

@@ -45,6 +45,7 @@ void emit_bool(struct emit *e, const char *key, bool value);
 void emit_null(struct emit *e, const char *key);
 void emit_text(struct emit *e, const char *key, const char *text);
 void emit_bytes(struct emit *e, const char *key, const char *bytes, size_t size);
+void emit_base64(struct emit *e, const char *key, const void *bytes, size_t size);
 void emit_wide(struct emit *e, const char *key, const struct wide *value);
 
 /* Whether emit_bytes() will write all of it as it is. */

@@ -10,9 +10,16 @@
 
 #include "memgroup.h"
 #include "slurp.h"
+#include "tracefs.h"
 
-/* A memory cgroup made for a load; its old value is "absent" unless it is not ours. */
+/* What is made and removed has one of two values; "present" is not ours. */
+#define ABSENT "absent"
+
+/* A memory cgroup made for a load. */
 #define MEMORY_GROUP "memory_group"
+
+/* A tracing instance, the same way; whoever made it is in its name. */
+#define TRACE_INSTANCE "trace_instance"
 
 #define CPU    "/sys/devices/system/cpu"
 #define SYSCTL "/proc/sys"
@@ -54,6 +61,7 @@ static const struct {
 	{ "fair_server", KNOB_DEBUGFS "/sched/fair_server/cpu#/runtime", PLAIN },
 	{ "preempt", KNOB_DEBUGFS "/sched/preempt", CHOSEN },
 	{ MEMORY_GROUP, NULL, PLAIN },
+	{ TRACE_INSTANCE, NULL, PLAIN },
 };
 
 #define KNOBS (sizeof(knobs) / sizeof(knobs[0]))
@@ -88,6 +96,32 @@ bool knob_value_ok(const char *value)
 		if (!isalnum((unsigned char)*value) && !strchr("-_.,", *value))
 			return false;
 	return true;
+}
+
+/* Made and removed, not set. */
+static bool is_thing(const char *name)
+{
+	int i = find(name);
+
+	return i >= 0 && !knobs[i].path;
+}
+
+static bool thing_exists(const struct knob_place *place)
+{
+	if (strcmp(place->name, TRACE_INSTANCE) == 0)
+		return tracefs_instance_exists(place->root, place->index);
+	return memgroup_exists(place->index);
+}
+
+static int thing_write(const struct knob_place *place, const char *value)
+{
+	bool remove = strcmp(value, ABSENT) == 0;
+
+	if (strcmp(place->name, TRACE_INSTANCE) == 0)
+		return remove ? tracefs_instance_remove(place->root, place->index)
+			      : tracefs_instance_make(place->root, place->index);
+	return remove ? memgroup_remove(place->index)
+		      : memgroup_make(place->index, value);
 }
 
 static int path_of(const struct knob_place *place, char *path, size_t size)
@@ -140,9 +174,9 @@ int knob_read(const struct knob_place *place, char value[KNOB_VALUE_MAX])
 	long n;
 	int err;
 
-	if (strcmp(place->name, MEMORY_GROUP) == 0) {
-		snprintf(value, KNOB_VALUE_MAX,
-			 memgroup_exists(place->index) ? "present" : "absent");
+	if (is_thing(place->name)) {
+		snprintf(value, KNOB_VALUE_MAX, "%s",
+			 thing_exists(place) ? "present" : ABSENT);
 		return 0;
 	}
 	err = path_of(place, path, sizeof(path));
@@ -181,10 +215,8 @@ int knob_write(const struct knob_place *place, const char *value)
 	char path[256], got[KNOB_VALUE_MAX];
 	int err;
 
-	if (strcmp(place->name, MEMORY_GROUP) == 0)
-		return strcmp(value, "absent") == 0
-			       ? memgroup_remove(place->index)
-			       : memgroup_make(place->index, value);
+	if (is_thing(place->name))
+		return thing_write(place, value);
 
 	err = path_of(place, path, sizeof(path));
 	if (!err)

@@ -23,8 +23,8 @@
 struct knob_place {
 	const char *root;
 	const char *name;
-	int index; /* of the CPU, interrupt, frequency policy, or process that made a
-		    * cgroup; 0 where there is none */
+	int index; /* of the CPU, interrupt, frequency policy, or process that made
+		    * something; 0 where there is none */
 };
 
 bool knob_known(const char *name);

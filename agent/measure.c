@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -141,6 +142,37 @@ static int lock_memory(struct run *run, struct emit *out)
 		"memlock=-1), or run through sudo");
 }
 
+/* What refuses is told in the result: a run without a trace is a run. */
+static int open_tracing(struct run *run)
+{
+	size_t size = run->count * sizeof(struct candidates);
+
+	run->candidates = aligned_alloc(_Alignof(struct candidates), size);
+	if (!run->candidates)
+		return -ENOMEM;
+	memset(run->candidates, 0, size);
+	tracer_open(&run->tracer, &run->journal, run->candidates, run->count,
+		    run->options);
+	return 0;
+}
+
+static void begin_tracing(struct run *run)
+{
+	if (!run->options->trace)
+		return;
+	if (tracer_works(&run->tracer))
+		tracer_start(&run->tracer, run->sampler);
+	if (!tracer_works(&run->tracer))
+		around_start(&run->around, run->candidates, run->sampler, run->count,
+			     run->options->worst);
+}
+
+static void end_tracing(struct run *run)
+{
+	tracer_stop(&run->tracer);
+	around_stop(&run->around);
+}
+
 static int sample(struct run *run, struct emit *out)
 {
 	int64_t ended_ns;
@@ -151,11 +183,13 @@ static int sample(struct run *run, struct emit *out)
 	snapshot_take("/proc/stat", &run->stat_before);
 	clock_watch_begin(&run->clocks);
 	run->locked_kb = result_locked_kb();
+	begin_tracing(run);
 	crew_let_go(run);
 	crew_watch(run, out);
 	if (!crew_wait(run))
 		return crew_starved(run, out);
 	crew_join(run);
+	end_tracing(run);
 	munlockall(); /* what follows is allocation and printing */
 
 	snapshot_take("/proc/stat", &run->stat_after);
@@ -178,6 +212,9 @@ static int prepare(struct run *run, struct emit *out)
 	if (status)
 		return status;
 	result_emit_hello(run, out);
+	if (run->options->trace && open_tracing(run))
+		return measure_fail(out, "memlock", "no memory for tracing",
+				    "measure fewer CPUs with --cpus");
 
 	klog_open(&run->klog);
 	sensors_open(&run->sensors, &run->options->cpus);
@@ -237,6 +274,7 @@ int measure(struct options *options, struct emit *out)
 		if (!run.starved)
 			crew_join(&run);
 	}
+	end_tracing(&run);
 	if (journal_restore(&run.journal, "", NULL, NULL))
 		status = measure_fail(out, "knob", "a setting could not be put back",
 				      "run rtscope-agent restore as root");

@@ -38,6 +38,7 @@ enum {
 	OPT_USER,
 	OPT_WINDOW,
 	OPT_APPLIED,
+	OPT_TRACE,
 };
 
 static const struct option long_options[] = {
@@ -59,6 +60,7 @@ static const struct option long_options[] = {
 	{ "user", required_argument, NULL, OPT_USER },
 	{ "window-ns", required_argument, NULL, OPT_WINDOW },
 	{ "applied", no_argument, NULL, OPT_APPLIED },
+	{ "trace", no_argument, NULL, OPT_TRACE },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -210,6 +212,9 @@ static int parse_option(int option, char *text, struct options *o)
 		return 0;
 	case OPT_HOLD:
 		o->hold_cpu_awake = true;
+		return 0;
+	case OPT_TRACE:
+		o->trace = true;
 		return 0;
 	case OPT_TETHER:
 		o->tether.watch = true;

@@ -12,33 +12,6 @@
 #define MAX_BYTES   (4 * 1024 * 1024)
 #define CHUNK_BYTES 65536 /* sysctl files answer ENOMEM to a larger read */
 
-static void encode(const unsigned char in[3], size_t size, char out[4])
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-		"0123456789+/";
-	unsigned int bits = (unsigned int)in[0] << 16 |
-			    (size > 1 ? (unsigned int)in[1] << 8 : 0) |
-			    (size > 2 ? in[2] : 0);
-
-	for (int i = 0; i < 4; i++)
-		out[i] = digits[bits >> (18 - 6 * i) & 63];
-	for (size_t i = size + 1; i < 4; i++)
-		out[i] = '=';
-}
-
-static void emit_content(struct emit *out, const unsigned char *bytes, size_t size)
-{
-	size_t text_size = (size + 2) / 3 * 4;
-	char *text = malloc(text_size + 1);
-
-	for (size_t i = 0; text && i < size; i += 3)
-		encode(bytes + i, size - i < 3 ? size - i : 3, text + i / 3 * 4);
-	if (text)
-		emit_bytes(out, "base64", text, text_size);
-	free(text);
-}
-
 /* Only regular files: a FIFO or device would make us wait, or do something. */
 static int open_regular(const char *path)
 {
@@ -88,7 +61,7 @@ static void emit_file(struct emit *out, const char *path, unsigned char *bytes)
 	emit_text(out, "path", path);
 	if (size >= 0) {
 		emit_text(out, "status", "ok");
-		emit_content(out, bytes, (size_t)size);
+		emit_base64(out, "base64", bytes, (size_t)size);
 	} else if (size == -ENOENT || size == -ENOTDIR) {
 		emit_text(out, "status", "missing");
 	} else {

@@ -6,6 +6,7 @@
 #include <sys/utsname.h>
 
 #include "slurp.h"
+#include "tracereport.h"
 #include "version.h"
 
 #define TICK_PATIENCE_MS 200
@@ -38,6 +39,7 @@ static void emit_options(const struct options *o, struct emit *e)
 	emit_int(e, "phase_ns", o->phase_ns);
 	emit_int(e, "worst", o->worst);
 	emit_bool(e, "hold_cpu_awake", o->hold_cpu_awake);
+	emit_bool(e, "trace", o->trace);
 	emit_bool(e, "heartbeat", o->tether.heartbeat);
 	emit_open(e, "set", '{');
 	for (unsigned int i = 0; i < o->knobs; i++)
@@ -232,6 +234,8 @@ int result_emit(struct run *run, struct emit *out)
 	const char *ended_by = tether_word(run->ended_by);
 
 	klog_drain(&run->klog, out); /* what a lost last tick has left */
+	if (run->options->trace)
+		tracereport_emit_trace(&run->tracer, out);
 	emit_begin(out, "result");
 	emit_int(out, "start_ns", run->start_ns);
 	emit_int(out, "end_ns", last_end_ns(run));
@@ -257,6 +261,8 @@ int result_emit(struct run *run, struct emit *out)
 		emit_thread(out, &run->sampler[i]);
 	emit_close(out, ']');
 	emit_machine(run, out);
+	if (run->options->trace)
+		tracereport_emit_summary(&run->tracer, &run->around, out);
 	return emit_end(out);
 }
 

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "around.h"
 #include "counters.h"
 #include "journal.h"
 #include "klog.h"
@@ -13,6 +14,7 @@
 #include "options.h"
 #include "sampler.h"
 #include "sensors.h"
+#include "tracer.h"
 
 #define RUN_MAX_RESTORED 32 /* more than there are knobs */
 
@@ -39,6 +41,10 @@ struct run {
 	int64_t locked_kb;
 	int64_t ticks_lost;
 
+	/* of --trace: the tracer, or if something refuses it, counters around */
+	struct candidates *candidates; /* one for each sampler */
+	struct tracer tracer;
+	struct around around;
 	struct klog klog;
 	struct sensors sensors;
 	struct clock_watch clocks;

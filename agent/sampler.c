@@ -72,6 +72,8 @@ static void __attribute__((noinline)) note_bad(struct sampler *s, int64_t expiry
 
 	marker_candidate((uint64_t)(wake_ns - expiry_ns), w.seq);
 	worst_offer(&s->worst, w);
+	if (s->candidates)
+		candidates_push(s->candidates, w);
 	if (new_maximum)
 		publish_record(&s->progress, &w);
 }

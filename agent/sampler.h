@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "candidates.h"
 #include "clock.h"
 #include "cpulist.h"
 #include "hist.h"
@@ -55,6 +56,7 @@ struct sampler {
 	struct policy policy;
 	int64_t interval_ns;
 	const _Atomic bool *stop;
+	struct candidates *candidates; /* NULL: nobody keeps traces */
 
 	/* set by the supervisor before the go */
 	int64_t start_ns; /* releases are due at start + k * interval, k = 1, 2, ... */

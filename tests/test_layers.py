@@ -29,7 +29,9 @@ MAY_IMPORT = {
     "loads": {"errors", "cpulist"},
     "campaign": {"errors", "units", "cpulist", "loads"},
     "resultdir": {"errors", "record"},
-    "observe": {"errors", "contract", "target"},
+    "observe": {"errors", "contract", "target", "tracedat"},
+    "tracedat": {"contract", "errors"},
+    "tracecost": {"contract", "errors", "record"},
     "loadproof": {"caveats", "contract", "loads", "record"},
     "room": {
         "errors",
@@ -66,7 +68,15 @@ MAY_IMPORT = {
     "runtuning": {"audit", "campaign", "errors", "target", "tuning"},
     "published": {"errors", "units"},
     "board": {"errors", "process", "units", "kernel"},
-    "stats": {"errors", "units", "contract", "record", "caveats", "cpulist"},
+    "stats": {
+        "errors",
+        "units",
+        "contract",
+        "record",
+        "caveats",
+        "cpulist",
+        "tracecost",
+    },
     "report": {
         "__init__",
         "audit",

@@ -169,8 +169,37 @@ static void cpu_times_are_differences_in_ns(void)
 	CHECK(capture_is(expected));
 }
 
+static void tasks_that_ran_are_counted_by_cpu(void)
+{
+	struct snapshot before =
+		of("version 15\ntimestamp 1\ncpu0 0 0 0 0 0 0 100 50 7\n"
+		   "domain0 3 0 0\ncpu1 0 0 0 0 0 0 1 2 3\n");
+	struct snapshot after =
+		of("version 15\ntimestamp 2\ncpu0 0 0 0 0 0 0 1100 60 9\n"
+		   "domain0 3 0 0\ncpu1 0 0 0 0 0 0 1 2 3\ncpu2 0 0 0 0 0 0 1 1 1\n");
+
+	capture();
+	emit_begin(&out, "x");
+	counters_emit_runs(&out, &before, &after);
+	CHECK(capture_is("{\"type\":\"x\",\"runs\":["
+			 "{\"cpu\":0,\"tasks\":2,\"ran_ns\":1000,\"waited_ns\":10},"
+			 "{\"cpu\":1,\"tasks\":0,\"ran_ns\":0,\"waited_ns\":0}]}\n"));
+}
+
+static void switches_are_of_the_whole_machine_or_not_known(void)
+{
+	struct snapshot before = of("cpu  1 2\nctxt 1000\nbtime 1\n");
+	struct snapshot after = of("cpu  1 2\nctxt 1234\nbtime 1\n");
+	struct snapshot none = { 0 };
+
+	CHECK(counters_switches(&before, &after) == 234);
+	CHECK(counters_switches(&before, &none) == -1);
+}
+
 int main(void)
 {
+	tasks_that_ran_are_counted_by_cpu();
+	switches_are_of_the_whole_machine_or_not_known();
 	columns_belong_to_the_cpus_of_the_header();
 	nothing_that_stood_still_is_said();
 	a_cpu_that_goes_offline_does_not_shift_the_others();

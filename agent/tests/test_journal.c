@@ -90,6 +90,9 @@ static void make_machine(void)
 		"/root/proc/sys",
 		"/root/proc/sys/kernel",
 		"/root/sys",
+		"/root/sys/kernel",
+		"/root/sys/kernel/tracing",
+		"/root/sys/kernel/tracing/instances",
 		"/root/sys/devices",
 		"/root/sys/devices/system",
 		"/root/sys/devices/system/cpu",
@@ -97,7 +100,6 @@ static void make_machine(void)
 		"/root/sys/devices/system/cpu/cpu0/cpufreq",
 		"/root/sys/devices/system/cpu/cpu1",
 		"/root/sys/devices/system/cpu/cpu1/cpufreq",
-		"/root/sys/kernel",
 		"/root/sys/kernel/mm",
 		"/root/sys/kernel/mm/transparent_hugepage",
 	};
@@ -451,6 +453,40 @@ static void settings_that_are_none_are_refused(void)
 	CHECK(journal_restore(&j, root, NULL, NULL) == 0);
 }
 
+static bool instance_is_there(int owner)
+{
+	char name[96];
+
+	snprintf(name, sizeof(name), "/root/sys/kernel/tracing/instances/rtscope.%d",
+		 owner);
+	return access(path_of(name), F_OK) == 0;
+}
+
+static void a_tracing_instance_is_removed_with_the_run_that_made_it(void)
+{
+	struct journal j;
+
+	reset();
+	journal_init(&j);
+	CHECK(set(&j, "trace_instance", 42, "made") == 0);
+	CHECK(instance_is_there(42));
+	CHECK(journal_restore(&j, root, NULL, NULL) == 0);
+	CHECK(!instance_is_there(42));
+	CHECK(journals() == 0);
+}
+
+static void a_tracing_instance_of_a_killed_process_is_removed_by_the_next(void)
+{
+	reset();
+	set_and_die("trace_instance", 43, "made");
+	CHECK(instance_is_there(43));
+
+	CHECK(replay() == 0);
+	CHECK(!instance_is_there(43));
+	CHECK(strcmp(told, "trace_instance ") == 0);
+	CHECK(journals() == 0);
+}
+
 static void only_the_governor_is_per_cpu(void)
 {
 	CHECK(knob_is_per_cpu("governor"));
@@ -671,6 +707,8 @@ int main(void)
 	a_journal_of_our_number_is_not_overwritten();
 	what_cannot_be_put_back_stays_in_the_journal();
 	settings_that_are_none_are_refused();
+	a_tracing_instance_is_removed_with_the_run_that_made_it();
+	a_tracing_instance_of_a_killed_process_is_removed_by_the_next();
 	only_the_governor_is_per_cpu();
 	a_value_is_a_word();
 	a_knob_with_several_places_is_found_by_its_number();

@@ -14,14 +14,14 @@ from datetime import UTC, datetime
 
 from rtscope import facts, room, runaudit
 from rtscope.assemble import Facts, LoadSeen, Measured, assemble
-from rtscope.campaign import Campaign
+from rtscope.campaign import Campaign, untraced_ns
 from rtscope.caveats import Caveat
 from rtscope.contract import Line
 from rtscope.cpulist import format_cpulist
 from rtscope.errors import MeasurementError, TargetError
 from rtscope.loads import LoadCommand, Need, get_load, make_command
-from rtscope.measureargs import measure_args
-from rtscope.observe import Request, observe
+from rtscope.measureargs import measure_args, untraced_args
+from rtscope.observe import Observation, Request, observe
 from rtscope.plan import Plan
 from rtscope.reading import read, text_of
 from rtscope.record import Run, RunRecord
@@ -29,6 +29,9 @@ from rtscope.resultdir import ResultDir
 from rtscope.runtuning import Tuned, tuned
 from rtscope.target import Target
 from rtscope.target.packages import how_to_install
+from rtscope.tracecost import UNTRACED, untraced_as_dict
+from rtscope.tracedat import NAME as TRACE
+from rtscope.tracedat import trace_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +130,12 @@ def _runs(work: _Work, plan: Plan, store: ResultDir) -> Iterator[RunRecord]:
             cpus=_some(run.cpus, work.cpus),
             here=work.target.name == "local",
         )
-        record, interrupted = _measure(work, run, audited.caveats)
+        record, seen = _measure(work, run, audited.caveats)
+        interrupted = seen.interrupted
         if audited.document is not None:
             store.attach(run.id, runaudit.FILE, audited.document)
+        if trace := trace_of(seen.trace, record.result):
+            store.attach(run.id, TRACE, trace)
         store.save(record, interrupted=interrupted)
         work.say(RunEnds(record))
         yield record
@@ -170,7 +176,7 @@ def _load_programs(plan: Plan, target: Target) -> Mapping[str, str]:
 
 def _measure(
     work: _Work, run: Run, audited: tuple[Caveat, ...]
-) -> tuple[RunRecord, bool]:
+) -> tuple[RunRecord, Observation]:
     began = time.monotonic()
     before = facts.gather(work.target.reader)
     loading = _prepare_load(work, run, before)
@@ -199,9 +205,15 @@ def _measure(
         cpus=work.cpus,
         audited=audited,
         tuned=work.tuned.changed,
-        extra={"tuned": work.tuned.document()} if work.campaign.tuned else {},
+        extra=_extra(work, seen),
     )
-    return assemble(measured), seen.interrupted
+    return assemble(measured), seen
+
+
+def _extra(work: _Work, seen: Observation) -> Mapping[str, object]:
+    tuned = {"tuned": work.tuned.document()} if work.campaign.tuned else {}
+    untraced = {UNTRACED: untraced_as_dict(seen.untraced)} if seen.untraced else {}
+    return {**tuned, **untraced}
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +245,7 @@ def _prepare_load(work: _Work, run: Run, before: Facts) -> _Loading:
         cpus=format_cpulist(cpus) if some else None,
         scratch_dir=scratch,
         yaml_path=yaml_path,
-        duration_s=int((run.duration_ns + work.campaign.warmup_ns) / 1e9) + 1,
+        duration_s=int((_loaded_ns(work, run) + work.campaign.warmup_ns) / 1e9) + 1,
         memory=room.memory_room(before),
         storage=storage,
         custom=work.campaign.command,
@@ -250,6 +262,12 @@ def _prepare_load(work: _Work, run: Run, before: Facts) -> _Loading:
     return _Loading(command, args, log_path, yaml_path)
 
 
+def _loaded_ns(work: _Work, run: Run) -> int:
+    """Return how long the load is measured: with tracing, before that and after."""
+    around_ns = 2 * untraced_ns(run.duration_ns) if work.campaign.traced else 0
+    return run.duration_ns + around_ns
+
+
 def _request(work: _Work, run: Run, loading: _Loading) -> Request:
     campaign = work.campaign
     return Request(
@@ -258,6 +276,7 @@ def _request(work: _Work, run: Run, loading: _Loading) -> Request:
         load_args=loading.args,
         load_privileged=loading.command.memory_limit_bytes is not None,
         warmup_ns=campaign.warmup_ns,
+        untraced_args=untraced_args(run, campaign),
     )
 
 

@@ -1,6 +1,8 @@
 """What the agent is told to measure, from a run and its campaign. Pure."""
 
-from rtscope.campaign import Campaign
+from dataclasses import replace
+
+from rtscope.campaign import Campaign, untraced_ns
 from rtscope.cpulist import format_cpulist
 from rtscope.record import Run
 
@@ -10,6 +12,16 @@ def knobs(campaign: Campaign) -> tuple[str, ...]:
     governor = (f"governor={campaign.governor}",) if campaign.governor else ()
     throttling = ("rt_runtime_us=-1",) if campaign.rt_throttling == "off" else ()
     return (*governor, *throttling)
+
+
+def untraced_args(run: Run, campaign: Campaign) -> tuple[str, ...]:
+    """Return the same without tracing, for less time; empty if nothing is traced."""
+    if not campaign.traced:
+        return ()
+    return measure_args(
+        replace(run, duration_ns=untraced_ns(run.duration_ns)),
+        replace(campaign, explain=False),
+    )
 
 
 def measure_args(run: Run, campaign: Campaign) -> tuple[str, ...]:
@@ -25,6 +37,7 @@ def measure_args(run: Run, campaign: Campaign) -> tuple[str, ...]:
         *("--interval-ns", str(run.interval_ns)),
         *("--duration-ns", str(run.duration_ns)),
         *("--worst", str(campaign.worst)),
+        *(("--trace",) if campaign.traced else ()),
         *(("--cpus", format_cpulist(run.cpus)) if run.cpus else ()),
         *(("--hold-cpu-awake",) if campaign.hold_cpu_awake else ()),
         *(part for knob in knobs(campaign) for part in ("--set", knob)),

@@ -1,9 +1,10 @@
 """
 One measurement under one load: start both agents, collect their lines, end both.
 
-The order is the contract: load, warm-up, measurement, load off. Whatever happens in
-between (an error, Ctrl-C, a lost link), both agents are gone when `observe` returns
-or raises.
+The order is the contract: load, warm-up, measurement, load off. Where tracing is to be
+priced, the same is measured without it before and after, under the same load. Whatever
+happens in between (an error, Ctrl-C, a lost link), all agents are gone when `observe`
+returns or raises.
 """
 
 import time
@@ -20,11 +21,14 @@ from rtscope.contract import (
     LoadHello,
     LoadTick,
     Tick,
+    TraceFile,
+    TracePages,
     WorstSoFar,
 )
 from rtscope.errors import MeasurementError, TargetError
 from rtscope.target import Stream, Target
 from rtscope.target.stream import wait_any
+from rtscope.tracedat import TraceParts
 
 START_PATIENCE_S = 30.0
 """For the agent's first line: sudo or a slow board."""
@@ -49,6 +53,8 @@ class Request:
     """Empty: no load."""
     load_privileged: bool
     warmup_ns: int
+    untraced_args: tuple[str, ...] = ()
+    """Measured before and after, to tell what tracing costs; empty: not at all."""
 
 
 @dataclass(slots=True)
@@ -64,6 +70,9 @@ class Observation:
     load_ended_early: bool = False
     """The load was gone before the measurement was."""
     interrupted: bool = False
+    trace: TraceParts = field(default_factory=TraceParts)
+    untraced: list[AgentResult] = field(default_factory=list)
+    """Without tracing: before and after."""
 
     def take(self, line: Line) -> None:
         """File a line; raise MeasurementError for one that says it cannot go on."""
@@ -80,6 +89,10 @@ class Observation:
                 self.load_ticks.append(line)
             case LoadEnd():
                 self.load_end = line
+            case TraceFile():
+                self.trace.take_file(line)
+            case TracePages():
+                self.trace.take_pages(line)
             case AgentError():
                 raise MeasurementError(_told(line))
             case _:
@@ -102,22 +115,30 @@ def observe(
     """
     seen = Observation()
     load: Stream | None = None
-    meter: Stream | None = None
+    meters: list[Stream] = []
     pump = _Pump(seen, hear, clock)
+
+    def measure(args: tuple[str, ...], into: Observation) -> AgentResult:
+        meters.append(target.start_agent(args, privileged=request.measure_privileged))
+        return pump.until_measured(meters[-1], load, into=into)
+
     try:
         if request.load_args:
             load = target.start_agent(
                 request.load_args, privileged=request.load_privileged
             )
             pump.until_load_runs(load, request.warmup_ns / NS_PER_S)
-        meter = target.start_agent(
-            request.measure_args, privileged=request.measure_privileged
-        )
-        pump.until_measured(meter, load)
+        if request.untraced_args:
+            seen.untraced.append(measure(request.untraced_args, Observation()))
+            if seen.interrupted:  # what was to be measured has not begun
+                raise KeyboardInterrupt
+        measure(request.measure_args, seen)
+        if request.untraced_args and not seen.interrupted:
+            seen.untraced.append(measure(request.untraced_args, Observation()))
         if load is not None:
             pump.stop(load)
     finally:
-        for stream in (meter, load):
+        for stream in (*meters, load):
             if stream is not None:
                 stream.kill()
     return seen
@@ -133,10 +154,12 @@ class _Pump:
         self._hear = hear
         self._clock = clock
 
-    def _take(self, stream: Stream) -> list[Line]:
+    def _take(self, stream: Stream, into: Observation | None = None) -> list[Line]:
         lines = stream.take_lines()
         for line in lines:
-            self._seen.take(line)
+            (into or self._seen).take(line)
+        if into is not None and into is not self._seen:
+            return lines
         # Last, because the view takes its time, in which Ctrl-C may come.
         for line in lines:
             if isinstance(line, Tick | WorstSoFar | LoadTick | KernelMessage):
@@ -160,13 +183,15 @@ class _Pump:
                     f"the load did not start within {START_PATIENCE_S:.0f} s"
                 )
 
-    def until_measured(self, meter: Stream, load: Stream | None) -> None:
+    def until_measured(
+        self, meter: Stream, load: Stream | None, *, into: Observation
+    ) -> AgentResult:
         others: Sequence[Stream] = [] if load is None else [load]
         heard = self._clock()
         while not meter.ended:
             try:
                 wait_any([meter, *others], timeout_s=1.0)
-                if self._take(meter):
+                if self._take(meter, into):
                     heard = self._clock()
                 for other in others:
                     self._take(other)
@@ -176,16 +201,17 @@ class _Pump:
                     raise
                 self._seen.interrupted = True
                 meter.ask_stop()
-            patience_s = SILENCE_S if self._seen.hello else START_PATIENCE_S
+            patience_s = SILENCE_S if into.hello else START_PATIENCE_S
             if self._clock() - heard > patience_s:
                 raise TargetError(
                     f"no sign of life from the agent for {patience_s:.0f} s"
                 )
-        self._take(meter)
-        if self._seen.result is None:
+        self._take(meter, into)
+        if into.result is None:
             raise TargetError("the agent ended without a result" + _last_words(meter))
         if load is not None and self._seen.load_end is not None:
             self._seen.load_ended_early = True
+        return into.result
 
     def stop(self, load: Stream) -> None:
         asked = self._clock()

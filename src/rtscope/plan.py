@@ -11,7 +11,13 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from rtscope.campaign import Campaign, RunTable, duration_text, kernels_by_label
+from rtscope.campaign import (
+    Campaign,
+    RunTable,
+    duration_text,
+    kernels_by_label,
+    untraced_ns,
+)
 from rtscope.cpulist import format_cpulist
 from rtscope.record import Run
 
@@ -29,15 +35,22 @@ class Plan:
     settle_ns: int
     """Before the first run, or on a virtual board before each: see `settles_each`."""
     warmup_ns: int
+    traced: bool = False
+    """Whether each run is also measured without tracing, before and after it."""
     settles_each: bool = False
     """Whether each run has a boot of its own, and settles after it."""
+
+    def measuring_ns(self, run: Run) -> int:
+        """Return how long a run is measured, without tracing before and after too."""
+        around_ns = 2 * untraced_ns(run.duration_ns) if self.traced else 0
+        return run.duration_ns + around_ns
 
     @property
     def total_ns(self) -> int:
         """The time of all runs, with settling and warm-up, without starting them."""
         if not self.runs:
             return 0
-        measured_ns = sum(run.duration_ns for run in self.runs)
+        measured_ns = sum(self.measuring_ns(run) for run in self.runs)
         times = len(self.runs) if self.settles_each else 1
         settle_ns = self.settle_ns * times
         return settle_ns + len(self.runs) * self.warmup_ns + measured_ns
@@ -57,6 +70,7 @@ def make_plan(campaign: Campaign) -> Plan:
         ),
         settle_ns=campaign.settling_ns,
         warmup_ns=campaign.warmup_ns,
+        traced=campaign.traced,
         settles_each=campaign.board is not None,
     )
 

@@ -116,6 +116,17 @@ def test_with_json_the_gate_speaks_on_standard_error(
     assert "IDENTICAL: 1 of 1" in said.err
 
 
+def test_explain_changes_nothing_on_a_board_and_says_so(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    said = rtscope(*RUN, "--kernel", "debian-6.12", "--explain", "--out", "out")
+
+    assert said.status == 0
+    assert "--explain changes nothing there" in said.err
+    assert board.plan is not None
+    assert not board.plan.traced
+
+
 def test_a_stored_record_is_a_gate_too(rtscope: Rtscope, board: FakeBoard) -> None:
     rtscope(*RUN, "--seeds", "2", "--out", "then")
     same = rtscope(*RUN, "--seeds", "2", "--identical-to", "then", "--out", "now")

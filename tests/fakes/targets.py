@@ -1,7 +1,7 @@
 """Targets that say what a test wants, for runs whose every effect is in a log."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fakes.measurements import SECOND_NS, record, thread
 from fakes.trees import GUEST, reader_of
@@ -15,6 +15,7 @@ from rtscope.contract import (
     LoadTick,
     Tick,
     TickCpu,
+    Tracing,
 )
 from rtscope.reading import Content, Reader
 from rtscope.target.fake import FakeTarget, Script
@@ -48,6 +49,11 @@ def result(*, stopped: str | None = None) -> AgentResult:
         stopped=stopped,
         housekeeping_cpu=1,
     )
+
+
+def traced_result(tracing: Tracing) -> AgentResult:
+    """Return the same of a run whose kernel recorded its events."""
+    return replace(result(), tracing=tracing)
 
 
 def measuring(*, stopped: str | None = None) -> Script:

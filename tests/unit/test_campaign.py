@@ -40,6 +40,7 @@ min_boots = 3
 seeds = [7, 9]
 require_identical = true
 worst = 8
+explain = true
 deadline_runtime = "50us"
 command = ["iperf3", "-c", "host"]
 
@@ -131,6 +132,7 @@ def test_a_file_gives_every_value(tmp_path: Path) -> None:
         seeds=(7, 9),
         require_identical=True,
         worst=8,
+        explain=True,
         deadline_runtime_ns=50_000,
         command=("iperf3", "-c", "host"),
         governor="performance",

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes import targets, threads
+from fakes import targets, threads, traces
 from fakes.measurements import record, thread
 from rtscope import contract
 from rtscope.caveats import Effect, kind_of
@@ -64,7 +64,7 @@ def a_result() -> AgentResult:
         interrupts=(CounterDelta("39", 'dwc_otg "usb"', {0: 4_800_000, 1: 20}),),
         kernel_threads=(KernelThread(39, "irq/39-dwc_otg", "irq", 0, 10**9),),
     )
-    return replace(made, machine=machine)
+    return replace(made, machine=machine, tracing=traces.tracing(overrun=7))
 
 
 LINES: Mapping[str, Line] = {
@@ -87,6 +87,9 @@ LINES: Mapping[str, Line] = {
     "refused": Refused("boost", 0, value="0", cause="missing", reason="no such"),
     "tuned": Tuned(schema=1, applied=1, already=0, refused=1),
     "task": threads.task(7, "deadline", name="\x1b\n", unread={"cpus": "why"}),
+    "result-refused": targets.traced_result(traces.tracing(cause="lockdown")),
+    "trace-file": traces.FILES[0],
+    "trace-pages": traces.trace_pages(1, 17, [traces.page(5)]),
     "tasks_end": threads.ending(1, vanished=2),
 }
 
@@ -101,7 +104,8 @@ def test_each_type_of_line_comes_back_as_it_went(name: str) -> None:
     written = dump_line(line)
 
     assert parse_line(written) == line
-    assert written.startswith(b'{"type":"' + name.removesuffix("-denied").encode())
+    kind = name.removesuffix("-denied").removesuffix("-refused")
+    assert written.startswith(b'{"type":"' + kind.encode())
     assert b"\n" not in written
 
 
@@ -323,7 +327,7 @@ def is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= 39
 
 
-DEFAULTS = {"restored", "ticks_lost", "base64", "reason"}
+DEFAULTS = {"restored", "ticks_lost", "base64", "reason", "tracing", "around"}
 
 
 @pytest.mark.parametrize("part", range(4))

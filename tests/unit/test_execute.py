@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fakes import targets
+from fakes import targets, traces
 from fakes.targets import target
 from rtscope.campaign import Campaign, RunTable
 from rtscope.contract import (
@@ -34,11 +34,12 @@ from rtscope.execute import (
     execute,
 )
 from rtscope.plan import make_plan
-from rtscope.record import RunRecord
+from rtscope.record import RunRecord, record_from_json, record_to_json
 from rtscope.resultdir import ResultDir, create
 from rtscope.runtuning import checks_for
 from rtscope.stats.lint import all_caveats
 from rtscope.target.fake import FakeStream, FakeTarget, Script
+from rtscope.tracecost import untraced_runs
 
 
 @dataclass(slots=True)
@@ -61,7 +62,9 @@ class Story:
                 self.target.log.append(f"begin {event.run.id}")
             case RunEnds():
                 there = {p.name for p in self.run_dir(event.record).iterdir()}
-                self.target.log.append(f"saved {' '.join(there - {'audit.json'})}")
+                self.target.log.append(
+                    f"saved {' '.join(sorted(there - {'audit.json'}))}"
+                )
             case Heard():
                 self.hear(event.line)
 
@@ -133,6 +136,51 @@ def test_effects_follow_in_this_order(story: StoryOf) -> None:
         "facts",
         "saved record.json",
     ]
+
+
+def traced_target(*, pages: bool) -> FakeTarget:
+    sent = [traces.trace_pages(0, 0, [traces.page(7)])] if pages else []
+    said = traces.tracing(cause="" if pages else "lockdown")
+    result = targets.traced_result(said)
+    return target({"measure": [[targets.HELLO, *traces.FILES, *sent, result]]})
+
+
+def test_a_traced_run_keeps_its_trace_beside_the_record(
+    story: StoryOf,
+) -> None:
+    told = story("idle", on=traced_target(pages=True), explain=True)
+    list(told.run())
+
+    trace = told.store.run_dir("001-idle") / "worst.trace.dat"
+    assert told.target.log[-1] == "saved record.json worst.trace.dat"
+    assert trace.read_bytes().startswith(b"\x17\x08\x44tracing6\0")
+    measures = [line for line in told.target.log if line.startswith("root measure")]
+    assert ["--trace" in line for line in measures] == [False, True, False]
+    assert ["--duration-ns 1500000000" in line for line in measures] == [
+        True,
+        False,
+        True,
+    ]
+
+
+def test_what_tracing_cost_is_in_the_record_and_told(story: StoryOf) -> None:
+    told = story("idle", on=traced_target(pages=False), explain=True)
+    (kept,) = told.run()
+
+    assert len(untraced_runs(kept)) == 2
+    assert "trace_refused" in ids(kept)
+    assert untraced_runs(record_from_json(record_to_json(kept), name="x")) == (
+        kept.result.threads,
+        kept.result.threads,
+    )
+
+
+def test_without_explain_nothing_is_traced(story: StoryOf) -> None:
+    told = story("idle")
+    (kept,) = told.run()
+
+    assert untraced_runs(kept) == ()
+    assert not any("--trace" in line for line in told.target.log)
 
 
 def test_the_idle_load_is_nothing_and_the_next_run_waits_for_the_record(

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
-from fakes import targets
+from fakes import targets, traces
 from fakes.targets import loading, measuring, target
 from rtscope.contract import AgentError, Line, LoadEnd, Tick
 from rtscope.errors import MeasurementError, TargetError
@@ -55,6 +56,58 @@ def test_the_load_runs_before_the_agent_starts_and_ends_after_it() -> None:
     assert seen.result == targets.result()
     assert not seen.load_ended_early
     assert not seen.interrupted
+
+
+PRICED = replace(UNDER_LOAD, untraced_args=("measure", "--less"))
+
+
+def test_what_tracing_costs_is_measured_before_and_after_under_the_same_load() -> None:
+    on = target()
+    seen = seen_on(on, request=PRICED)
+
+    assert on.log == [
+        "load -- stress-ng",
+        "root measure --less",
+        "root measure",
+        "root measure --less",
+        "stop load",
+        *(["kill measure"] * 3),
+        "kill load",
+    ]
+    assert seen.untraced == [targets.result()] * 2
+    assert len(seen.ticks) == 6  # those of the run that counts
+
+
+def test_ctrl_c_before_the_run_that_counts_leaves_nothing_to_keep() -> None:
+    on = target()
+    looks = iter(range(100))
+
+    def clock() -> float:
+        if (look := next(looks)) == 1:  # when the first line has come
+            raise KeyboardInterrupt
+        return float(look)
+
+    with pytest.raises(KeyboardInterrupt):
+        observe(on, replace(PRICED, load_args=()), hear=lambda line: None, clock=clock)
+
+    assert on.log == ["root measure --less", "stop measure", "kill measure"]
+
+
+def test_only_the_run_that_counts_is_shown() -> None:
+    heard: list[Line] = []
+    observe(target(), PRICED, hear=heard.append, clock=ticking())
+
+    assert sum(isinstance(line, Tick) for line in heard) == 6
+
+
+def test_the_trace_is_what_the_run_that_counts_has_sent() -> None:
+    sent: list[Line] = [*traces.FILES]
+    sent.append(traces.trace_pages(0, 3, [traces.page(7)]))
+    on = target({"measure": [[targets.HELLO, *sent, targets.result()]]})
+    seen = seen_on(on, request=PRICED)
+
+    assert seen.trace.files["events/sched/sched_switch/format"] == traces.SWITCH
+    assert [page.seq for page in seen.trace.pages[0]] == [3]
 
 
 def test_the_load_is_warm_before_the_agent_starts() -> None:

@@ -142,6 +142,22 @@ def test_the_total_time_is_settling_and_for_each_run_warm_up_and_duration() -> N
     assert plan.total_ns == (180 + 4 * 2 + 2 * (10 + 30)) * S
 
 
+def test_a_traced_run_takes_half_as_long_again_for_what_tracing_costs() -> None:
+    run = RunTable(loads=("idle", "cpu"), durations_ns=(20 * S, 2 * S, 400 * S))
+
+    plan = make_plan(Campaign(runs=(run,), warmup_ns=0, explain=True))
+
+    assert plan.total_ns == 2 * (20 + 2 * 5 + 2 + 2 * 1 + 400 + 2 * 10) * S
+
+
+def test_a_virtual_board_is_not_traced_and_takes_no_longer() -> None:
+    board = Campaign(target="virtual:pc", explain=True)
+
+    plain = make_plan(replace(board, explain=False))
+
+    assert make_plan(board).total_ns == plain.total_ns
+
+
 def test_what_remains_keeps_its_order_and_names() -> None:
     plan = make_plan(default_campaign())
 

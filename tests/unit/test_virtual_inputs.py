@@ -106,3 +106,11 @@ def test_every_input_is_in_the_digest_of_all(name: str) -> None:
 
     assert other.digest != INPUTS.digest
     assert len(INPUTS.digest) == 64
+
+
+def test_explain_is_no_input_of_a_board() -> None:
+    campaign = Campaign(target="virtual:pc")
+
+    explained = campaign_digest(RUN, replace(campaign, explain=True))
+
+    assert explained == campaign_digest(RUN, campaign)

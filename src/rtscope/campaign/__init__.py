@@ -16,7 +16,7 @@ from rtscope.campaign.document import (
 )
 from rtscope.campaign.kernelnames import kernels_by_label
 from rtscope.campaign.keys import TABLES, Key, duration_text
-from rtscope.campaign.model import VIRTUAL, Campaign, RunTable
+from rtscope.campaign.model import VIRTUAL, Campaign, RunTable, untraced_ns
 
 __all__ = [
     "MAX_FILE_BYTES",
@@ -31,6 +31,7 @@ __all__ = [
     "kernels_by_label",
     "load_campaign",
     "to_dict",
+    "untraced_ns",
     "with_options",
     "with_places",
 ]

@@ -204,6 +204,13 @@ _CAMPAIGN = (
         "on a virtual board: record the paths to the worst wake-ups",
     ),
     Key(
+        "explain",
+        "explain",
+        values.flag,
+        "on a machine: record what its kernel did around the worst wake-ups, and "
+        "measure what recording costs",
+    ),
+    Key(
         "deadline_runtime",
         "deadline_runtime_ns",
         values.duration(NS_PER_US, 10 * NS_PER_S, example="50us"),

@@ -37,7 +37,7 @@ class LiveView:
     def __init__(self, console: Console, plan: Plan) -> None:
         self._console = console
         self._left_ns = plan.total_ns + OVERHEAD_NS * len(plan.runs)
-        self._warmup_ns = plan.warmup_ns
+        self._plan = plan
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=None),
@@ -121,7 +121,7 @@ class LiveView:
                 pass
 
     def _end(self, event: RunEnds) -> None:
-        self._left_ns -= event.record.run.duration_ns + self._warmup_ns + OVERHEAD_NS
+        self._left_ns -= self._budget_ns(event.record.run)
         worst = max(
             (t.max_ns for t in event.record.result.threads if t.max_ns is not None),
             default=None,
@@ -129,11 +129,14 @@ class LiveView:
         self._run = None
         self._say(f"  maximum {format_us(worst)} {virtual_word([event.record])}us")
 
+    def _budget_ns(self, run: Run) -> int:
+        return self._plan.measuring_ns(run) + self._plan.warmup_ns + OVERHEAD_NS
+
     def _picture(self) -> Group:
         spent_ns = (time.monotonic() - self._since) * 1e9
         budget_ns = 0.0
         if self._run is not None:
-            budget_ns = self._run.duration_ns + self._warmup_ns + OVERHEAD_NS
+            budget_ns = self._budget_ns(self._run)
         left_ns = max(0.0, self._left_ns - min(spent_ns, budget_ns))
         self._bar.update(
             self._task,

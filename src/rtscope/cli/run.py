@@ -42,8 +42,6 @@ from rtscope.virtual.ready import Ready, get_ready, refuse_other_inputs
 
 PAGE = "report.html"
 
-Text = Annotated[str | None, typer.Option()]
-
 
 def run(
     campaign_file: Annotated[
@@ -155,6 +153,9 @@ def run(
             help="The paths to the worst wake-ups of a virtual board; on by default.",
         ),
     ] = None,
+    explain: Annotated[
+        bool | None, typer.Option("--explain", help="Trace a machine's worst wake-ups.")
+    ] = None,
     bundle: Annotated[
         Path | None,
         typer.Option(help="Run what rtscope board export wrote, from that alone."),
@@ -199,6 +200,7 @@ def run(
         "command": words.command_words(command),
         "worst": worst,
         "record": record,
+        "explain": explain,
     }
     if resume is not None:
         asked = [name for name, value in options.items() if value is not None]
@@ -276,6 +278,8 @@ def _ready(
     if campaign.board is None:
         return None
     talk = stderr_console()
+    if campaign.explain:
+        talk.print(words.EXPLAINED_IN_ANY_CASE, markup=False, soft_wrap=True)
     return get_ready(
         plan,
         campaign,
@@ -364,6 +368,12 @@ def _show(campaign: Campaign, store: ResultDir, form: Format, *, so_far: bool) -
         print_report(model, form)
         raise
     print_report(model, form, page=page)
+    if campaign.traced:
+        print(
+            f"rtscope: who made them late: rtscope explain "
+            f"{shlex.quote(str(store.path))}",
+            file=sys.stderr,
+        )
     if so_far:
         print(
             f"rtscope: this is what was measured; go on with: rtscope run --resume "

@@ -8,6 +8,11 @@ from pathlib import Path
 from rtscope.board.kernels import kernel_names
 from rtscope.errors import UsageError
 
+EXPLAINED_IN_ANY_CASE = (
+    "rtscope: a virtual board records its worst wake-ups in any case: --explain "
+    "changes nothing there; see them with rtscope explain"
+)
+
 _PRIORITY = re.compile(r"[0-9]{1,9}")
 
 

@@ -14,14 +14,13 @@ from rtscope.contract.buckets import (
     bucket_width_ns,
     is_bucket_low,
 )
+from rtscope.contract.counters import CounterDelta, CpuTime
 from rtscope.contract.digest import result_digest
 from rtscope.contract.lines import (
     MAX_LINE_BYTES,
     AgentError,
     AgentResult,
     ClockCost,
-    CounterDelta,
-    CpuTime,
     DiskLine,
     FileLine,
     Hello,
@@ -42,6 +41,15 @@ from rtscope.contract.lines import (
 )
 from rtscope.contract.scalars import Count, Text
 from rtscope.contract.tasks import DeadlineParameters, TaskLine, TasksEnd
+from rtscope.contract.tracing import (
+    Around,
+    CpuRuns,
+    KeptTrace,
+    TracedCpu,
+    TraceFile,
+    TracePages,
+    Tracing,
+)
 from rtscope.contract.tuning import Applied, Refused, Tuned
 from rtscope.contract.wire import dump_line, parse_line
 
@@ -52,15 +60,18 @@ __all__ = [
     "AgentError",
     "AgentResult",
     "Applied",
+    "Around",
     "ClockCost",
     "Count",
     "CounterDelta",
+    "CpuRuns",
     "CpuTime",
     "DeadlineParameters",
     "DiskLine",
     "FileLine",
     "Hello",
     "Keeping",
+    "KeptTrace",
     "KernelMessage",
     "KernelThread",
     "Line",
@@ -76,6 +87,10 @@ __all__ = [
     "ThreadResult",
     "Tick",
     "TickCpu",
+    "TraceFile",
+    "TracePages",
+    "TracedCpu",
+    "Tracing",
     "Tuned",
     "Wakeup",
     "WorstSoFar",

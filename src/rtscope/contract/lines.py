@@ -9,8 +9,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from rtscope.contract.counters import CounterDelta, CpuTime
 from rtscope.contract.scalars import Count, Cpu, Flag, Sum, Text
 from rtscope.contract.tasks import TaskLine, TasksEnd
+from rtscope.contract.tracing import TraceFile, TracePages, Tracing
 from rtscope.contract.tuning import Applied, Refused, Tuned
 
 SCHEMA = 1
@@ -92,15 +94,6 @@ class ThreadResult:
 
 
 @dataclass(frozen=True, slots=True)
-class CounterDelta:
-    """How often something happened on each CPU between start and end."""
-
-    id: Text
-    name: Text
-    per_cpu: Mapping[Cpu, Count]
-
-
-@dataclass(frozen=True, slots=True)
 class KernelThread:
     """CPU time that a kernel or interrupt thread used during the run."""
 
@@ -111,19 +104,6 @@ class KernelThread:
     cpu: Cpu
     """The CPU it ran on last."""
     cpu_time_ns: Count
-
-
-@dataclass(frozen=True, slots=True)
-class CpuTime:
-    """Where the time of one CPU went during the run, from /proc/stat."""
-
-    cpu: Cpu
-    steal_ns: Count
-    irq_ns: Count
-    softirq_ns: Count
-    user_ns: Count
-    system_ns: Count
-    idle_ns: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +144,8 @@ class AgentResult:
     machine: Machine
     ticks_lost: Count = 0
     """Ticks the agent could not write because nobody read them in time."""
+    tracing: Tracing | None = None
+    """None if no trace was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +303,8 @@ Line = Annotated[
     | TasksEnd
     | Applied
     | Refused
-    | Tuned,
+    | Tuned
+    | TraceFile
+    | TracePages,
     Field(discriminator="type"),
 ]

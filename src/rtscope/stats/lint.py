@@ -15,6 +15,7 @@ from rtscope.errors import UsageError
 from rtscope.record import FactValue, Run, RunRecord
 from rtscope.stats.integrity import check_thread, name_of
 from rtscope.stats.summary import observed_ns
+from rtscope.stats.tracing import check_tracing
 from rtscope.units import format_duration, format_us
 
 SLOW_READ_P999_NS = 1_000
@@ -44,6 +45,7 @@ def lint(record: RunRecord) -> tuple[Caveat, ...]:
             _kernel(facts, virtual="virtual" in record.extra),
             _changes(record),
             _link(record),
+            check_tracing(record),
         )
         for caveat in found
     )

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* around: of each of the worst wake-ups the look before it and the look after it. */
+#include "../around.h"
+
+#include <string.h>
+
+#include "../clock.h"
+#include "../sampler.h"
+#include "captured.h"
+
+static struct candidates candidates[2];
+static struct sampler *samplers;
+static struct around a;
+
+static void begin(unsigned int limit)
+{
+	memset(candidates, 0, sizeof(candidates));
+	a = (struct around){
+		.candidates = candidates,
+		.sampler = samplers,
+		.samplers = 2,
+		.limit = limit,
+	};
+	around_round(&a);
+}
+
+static void wakes(unsigned int sampler, uint64_t seq, int64_t expiry_ns,
+		  int64_t wake_ns)
+{
+	candidates_push(&candidates[sampler],
+			(struct wakeup){ seq, expiry_ns, wake_ns });
+}
+
+static void the_looks_before_and_after_are_kept(void)
+{
+	int64_t now_ns;
+
+	begin(2);
+	now_ns = clock_now_ns();
+	wakes(1, 5, now_ns, now_ns + 100);
+	around_round(&a);
+
+	CHECK(a.count == 1);
+	CHECK(a.kept[0].cpu == 1 && a.kept[0].wakeup.seq == 5);
+	CHECK(a.kept[0].from == a.look[0] && a.kept[0].to == a.look[1]);
+	CHECK(!a.kept[0].cut);
+	around_free(&a);
+}
+
+static void the_worst_of_all_cpus_are_kept_worst_first(void)
+{
+	int64_t now_ns;
+
+	begin(2);
+	now_ns = clock_now_ns();
+	wakes(0, 1, now_ns, now_ns + 10);
+	wakes(1, 2, now_ns, now_ns + 30);
+	wakes(0, 3, now_ns, now_ns + 20);
+	wakes(0, 4, now_ns + 9, now_ns); /* early: none of the worst */
+	around_round(&a);
+
+	CHECK(a.count == 2);
+	CHECK(a.kept[0].wakeup.seq == 2 && a.kept[1].wakeup.seq == 3);
+	around_free(&a);
+}
+
+static void a_wakeup_from_before_the_first_look_is_told_to_be_cut(void)
+{
+	int64_t long_ago_ns;
+
+	begin(2);
+	long_ago_ns = a.look[0]->begin_ns - 1000;
+	wakes(0, 1, long_ago_ns, clock_now_ns());
+	for (int i = 0; i < 20; i++)
+		around_round(&a);
+
+	CHECK(a.looks == AROUND_LOOKS);
+	CHECK(a.count == 1 && a.kept[0].cut);
+	CHECK(a.kept[0].from->refs == 1); /* the window has let go of it */
+	around_free(&a);
+}
+
+static void what_changed_between_them_is_emitted(void)
+{
+	const char *line;
+	int64_t now_ns;
+
+	begin(1);
+	now_ns = clock_now_ns();
+	wakes(0, 9, now_ns, now_ns + 77);
+	around_round(&a);
+
+	capture();
+	emit_begin(&out, "x");
+	around_emit(&a, &out);
+	line = capture_end();
+	CHECK(strstr(line, "\"around\":[{\"cpu\":0,\"seq\":9,"));
+	CHECK(strstr(line, "\"interrupts\":["));
+	CHECK(strstr(line, "\"softirqs\":["));
+	CHECK(strstr(line, "\"cpu_times\":["));
+	CHECK(strstr(line, "\"switches\":"));
+	CHECK(strstr(line, "\"runs\":["));
+	around_free(&a);
+}
+
+int main(void)
+{
+	samplers = sampler_alloc(2);
+	CHECK(samplers);
+	samplers[1].cpu = 1;
+	the_looks_before_and_after_are_kept();
+	the_worst_of_all_cpus_are_kept_worst_first();
+	a_wakeup_from_before_the_first_look_is_told_to_be_cut();
+	what_changed_between_them_is_emitted();
+	sampler_free(samplers, 2);
+	return 0;
+}

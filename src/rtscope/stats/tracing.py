@@ -1,0 +1,102 @@
+"""What a run's tracing cost, and what there is to doubt about its trace."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rtscope.caveats import Caveat, make
+from rtscope.contract import ThreadResult, Tracing
+from rtscope.record import RunRecord
+from rtscope.stats.summary import Percentile, observed_ns, summarize
+from rtscope.tracecost import untraced_runs
+from rtscope.units import format_duration, format_us
+
+PERCENTILES = (50, 99.9)
+
+
+@dataclass(frozen=True, slots=True)
+class TraceCost:
+    """The same numbers with tracing and without; of the same load, minutes apart."""
+
+    untraced: tuple[Percentile, ...]
+    traced: tuple[Percentile, ...]
+    """Of `PERCENTILES`."""
+    untraced_samples: int
+    traced_samples: int
+    untraced_max_ns: int
+    traced_max_ns: int
+    untraced_ns: tuple[int, ...]
+    """How long each run without tracing was; one before and one after."""
+
+
+def trace_cost(record: RunRecord) -> TraceCost | None:
+    """
+    Compare a traced run with those around it; None if there were none.
+
+    Raises RecordError for a damaged record, MeasurementError without samples.
+    """
+    runs = untraced_runs(record)
+    if not runs:
+        return None
+    without: Sequence[ThreadResult] = [thread for run in runs for thread in run]
+    untraced = summarize(without, percentiles=PERCENTILES)
+    traced = summarize(record.result.threads, percentiles=PERCENTILES)
+    return TraceCost(
+        untraced=untraced.percentiles,
+        traced=traced.percentiles,
+        untraced_samples=untraced.samples,
+        traced_samples=traced.samples,
+        untraced_max_ns=untraced.max_ns,
+        traced_max_ns=traced.max_ns,
+        untraced_ns=tuple(observed_ns(run) for run in runs),
+    )
+
+
+def check_tracing(record: RunRecord) -> Iterator[Caveat]:
+    """Yield what there is to say of a trace that was asked for."""
+    tracing = record.result.tracing
+    if tracing is None:
+        return
+    if not tracing.on:
+        yield make("trace_refused", f"{tracing.refused}; {tracing.remedy}")
+        return
+    yield make("traced", _cost_words(trace_cost(record)))
+    if lost := _lost_words(tracing):
+        yield make("trace_incomplete", lost)
+
+
+def _cost_words(cost: TraceCost | None) -> str:
+    if cost is None:
+        return "what that cost was not measured"
+    pairs = zip(PERCENTILES, cost.untraced, cost.traced, strict=True)
+    each = ", ".join(_pair_words(*pair) for pair in pairs)
+    times = " and ".join(format_duration(ns) for ns in cost.untraced_ns)
+    return (
+        f"{each}; untraced for {times} before and after, under the same load, "
+        f"{cost.untraced_samples} against {cost.traced_samples} samples"
+    )
+
+
+def _pair_words(pct: float, before: Percentile, after: Percentile) -> str:
+    name = "median" if pct == 50 else f"p{pct:g}"
+    if before.high_ns is None or after.high_ns is None:
+        return f"{name} not resolvable: too few samples"
+    return (
+        f"{name} {format_us(before.high_ns)} us untraced, "
+        f"{format_us(after.high_ns)} us traced"
+    )
+
+
+def _lost_words(tracing: Tracing) -> str:
+    kept = tracing.kept
+    holes = sum(one.missed or one.cut for one in kept)
+    overrun = sum(max(0, cpu.overrun) for cpu in tracing.cpus)
+    words = []
+    if overrun:
+        words.append(f"the kernel overwrote {overrun} events before they were read")
+    if damaged := sum(cpu.damaged for cpu in tracing.cpus):
+        words.append(f"{damaged} pages could not be understood")
+    if tracing.candidates_lost:
+        words.append(f"{tracing.candidates_lost} late wake-ups came too fast")
+    if holes:
+        words.append(f"{holes} of {len(kept)} kept wake-ups have a gap")
+    return "; ".join(words)

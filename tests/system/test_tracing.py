@@ -1,0 +1,319 @@
+"""
+The kernel's events around the worst wake-ups, recorded by the real kernel.
+
+An event is forced: the agent is stopped, or something with a higher priority has its
+CPU. What was kept must then hold that time, and tell it.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from rig import (
+    CPUS,
+    JOURNAL_DIR,
+    MS,
+    Done,
+    Program,
+    measuring,
+    native_agent,
+    rtscope,
+    until,
+)
+
+from fakes.sshd import SSHD, board
+from rtscope.contract import (
+    AgentResult,
+    Hello,
+    KeptTrace,
+    Restored,
+    TraceFile,
+    TracePages,
+    Tracing,
+)
+from rtscope.resultdir import open_records
+from rtscope.stats.lint import all_caveats
+from rtscope.stats.tracing import trace_cost
+from rtscope.tracedat import TraceParts, trace_of
+
+MOUNT = ("mount", "-t", "tracefs", "nodev")
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    target: str
+    env: dict[str, str]
+
+
+def has_tracefs() -> bool:
+    return os.geteuid() == 0 and "tracefs" in Path("/proc/filesystems").read_text()
+
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(
+        not has_tracefs(), reason="needs root and a kernel with tracefs"
+    ),
+]
+needs_trace_cmd = pytest.mark.skipif(
+    shutil.which("trace-cmd") is None, reason="needs trace-cmd to read the trace"
+)
+
+WITHOUT_SYS_ADMIN = ("setpriv", "--bounding-set", "-sys_admin")
+
+# Has a CPU for a while, above the measuring thread.
+HOG = """
+import os, sys, time
+cpu, priority, busy_s = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+os.sched_setaffinity(0, {cpu})
+time.sleep(0.5)
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+end = time.monotonic() + busy_s
+while time.monotonic() < end:
+    pass
+"""
+
+
+@pytest.fixture
+def tracefs(tmp_path: Path) -> Iterator[Path]:
+    """Tracefs at a place of the test's own."""
+    place = tmp_path / "tracefs"
+    place.mkdir()
+    done = subprocess.run([*MOUNT, place], capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip(f"tracefs cannot be mounted here: {done.stderr.decode().strip()}")
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+def instances(tracefs: Path) -> list[str]:
+    return [one.name for one in (tracefs / "instances").glob("rtscope.*")]
+
+
+def traced(done: Done) -> tuple[AgentResult, Tracing]:
+    result = done.result
+    assert result.tracing is not None
+    assert result.tracing.on, result.tracing
+    return result, result.tracing
+
+
+def written(done: Done, to: Path) -> Path:
+    """Write what the agent has sent as the host would."""
+    parts = TraceParts()
+    for line in done.lines:
+        if isinstance(line, TraceFile):
+            parts.take_file(line)
+        elif isinstance(line, TracePages):
+            parts.take_pages(line)
+    content = trace_of(parts, done.result)
+    assert content is not None
+    to.write_bytes(content)
+    return to
+
+
+def reported(file: Path, *events: str) -> list[tuple[int, str]]:
+    """Return (time, line) of these events, as trace-cmd reads them."""
+    only = [word for event in events for word in ("-F", event)]
+    text = subprocess.run(
+        ["trace-cmd", "report", "-t", "-i", file, *only],
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=60,
+    ).stdout
+    found = []
+    for line in text.splitlines():
+        head, separator, _ = line.partition(": ")
+        if separator and head.split()[-1].replace(".", "").isdigit():
+            seconds, fraction = head.split()[-1].split(".")
+            found.append((int(seconds) * 10**9 + int(fraction.ljust(9, "0")), line))
+    return found
+
+
+def within(events: Sequence[tuple[int, str]], kept: KeptTrace) -> list[str]:
+    return [line for at, line in events if kept.expiry_ns <= at <= kept.wake_ns]
+
+
+def test_of_the_worst_of_the_run_the_trace_is_kept_worst_first() -> None:
+    with measuring("--trace", "--worst", "4", seconds=1) as agent:
+        result, tracing = traced(agent.finish())
+
+    worst = sorted(
+        (w for t in result.threads for w in t.worst),
+        key=lambda w: w.latency_ns,
+        reverse=True,
+    )[:4]
+    kept = [(k.wake_ns - k.expiry_ns) for k in tracing.kept]
+    assert kept == [w.latency_ns for w in worst]
+    assert all(k.pages for k in tracing.kept)
+    assert {"sched:sched_switch", "timer:hrtimer_expire_entry"} <= set(tracing.events)
+    assert [cpu.damaged for cpu in tracing.cpus] == [0] * len(tracing.cpus)
+
+
+@needs_trace_cmd
+def test_an_agent_that_was_stopped_has_that_time_in_its_trace(tmp_path: Path) -> None:
+    with measuring("--trace", "--worst", "4", seconds=2) as agent:
+        until(lambda: state_is_measuring(agent.pid), what="it measures")
+        time.sleep(0.4)
+        agent.send(signal.SIGSTOP)
+        time.sleep(0.08)
+        agent.send(signal.SIGCONT)
+        done = agent.finish()
+    _, tracing = traced(done)
+
+    worst = tracing.kept[0]
+    assert worst.wake_ns - worst.expiry_ns > 50 * MS
+    events = reported(written(done, tmp_path / "worst.trace.dat"), "sched_switch")
+    assert any(worst.from_ns <= at <= worst.expiry_ns for at, _ in events)
+    assert any(worst.wake_ns <= at <= worst.to_ns for at, _ in events)
+    ours = [line for line in within(events, worst) if f"rtscope/{worst.cpu}:" in line]
+    # To be stopped it has to run, once more or for the first time after its expiry.
+    assert any("==> rtscope/" in line for line in ours)
+    assert not worst.cut
+
+
+@needs_trace_cmd
+@pytest.mark.skipif(len(CPUS) < 2, reason="needs a CPU to be busy and one for the rest")
+def test_a_thread_of_higher_priority_is_named_in_the_trace(tmp_path: Path) -> None:
+    cpu = CPUS[-1]
+    with (
+        Program([sys.executable, "-c", HOG, str(cpu), "80", "0.03"]),
+        measuring("--trace", "--cpus", str(cpu), seconds=1.5, priority=50) as agent,
+    ):
+        done = agent.finish()
+    _, tracing = traced(done)
+
+    # Others may have been in the way too: of those that were, one is our hog.
+    events = reported(written(done, tmp_path / "worst.trace.dat"), "sched_switch")
+    blamed = [line for kept in tracing.kept for line in within(events, kept)]
+    assert any("python" in line and "[19]" in line for line in blamed), blamed
+
+
+def state_is_measuring(pid: int) -> bool:
+    names = Path(f"/proc/{pid}/task").glob("*/comm")
+    return any(name.read_text().startswith("rtscope/trace") for name in names)
+
+
+@pytest.mark.parametrize("signo", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_no_instance_and_no_mount_is_left_by_an_agent_told_to_end(
+    signo: signal.Signals, tracefs: Path
+) -> None:
+    before = Path("/proc/mounts").read_text()
+    with measuring("--trace", seconds=60) as agent:
+        until(lambda: state_is_measuring(agent.pid), what="it measures")
+        assert instances(tracefs) == [f"rtscope.{agent.pid}"]
+        agent.send(signo)
+        _, tracing = traced(agent.finish())
+
+    assert tracing.on
+    assert instances(tracefs) == []
+    assert Path("/proc/mounts").read_text() == before
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
+def test_no_instance_is_left_by_an_agent_that_cannot_measure(tracefs: Path) -> None:
+    prefix = ("setpriv", "--bounding-set", "-sys_nice")
+    with measuring("--trace", seconds=60, prefix=prefix) as agent:
+        done = agent.finish()
+
+    assert done.status == 3
+    assert "SCHED_FIFO" in done.error.message
+    assert instances(tracefs) == []
+
+
+def killed(tracefs: Path) -> None:
+    with measuring("--trace", seconds=60) as agent:
+        until(lambda: state_is_measuring(agent.pid), what="it measures")
+        agent.send(signal.SIGKILL)
+        agent.finish()
+    assert instances(tracefs) == [f"rtscope.{agent.pid}"]
+
+
+def test_what_a_killed_agent_left_the_next_start_removes(tracefs: Path) -> None:
+    killed(tracefs)
+
+    with measuring(seconds=0.1) as agent:
+        hello = agent.finish().lines[0]
+
+    assert isinstance(hello, Hello)
+    assert hello.restored == ("trace_instance",)
+    assert instances(tracefs) == []
+    assert list(JOURNAL_DIR.glob("journal.*")) == []
+
+
+def test_restore_alone_removes_it_too(tracefs: Path) -> None:
+    killed(tracefs)
+
+    with Program([native_agent(), "restore"]) as agent:
+        done = agent.finish()
+
+    (line,) = done.lines
+    assert isinstance(line, Restored)
+    assert (line.knob, line.value) == ("trace_instance", "absent")
+    assert instances(tracefs) == []
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
+@pytest.mark.skipif(
+    Path("/sys/kernel/tracing/instances").exists(), reason="tracefs is mounted here"
+)
+def test_without_the_right_to_mount_counters_around_the_worst_are_kept() -> None:
+    with measuring(
+        "--trace", "--worst", "3", seconds=1, prefix=WITHOUT_SYS_ADMIN
+    ) as agent:
+        done = agent.finish()
+    result = done.result
+
+    assert result.tracing is not None
+    assert (result.tracing.on, result.tracing.cause) == (False, "capability")
+    assert not any(isinstance(line, TracePages) for line in done.lines)
+    worst = max(
+        (w for t in result.threads for w in t.worst), key=lambda w: w.latency_ns
+    )
+    around = result.tracing.around
+    assert len(around) == 3
+    assert (around[0].expiry_ns, around[0].wake_ns) == (worst.expiry_ns, worst.wake_ns)
+    for one in around:
+        assert one.from_ns < one.wake_ns < one.to_ns
+        assert one.cut == (one.from_ns > one.expiry_ns)
+        assert one.interrupts
+        assert one.switches > 0
+
+
+@pytest.fixture(params=["local", "ssh"])
+def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Machine]:
+    """This machine, and the same behind an SSH server."""
+    if request.param == "local":
+        yield Machine("local", {})
+        return
+    if SSHD is None:
+        pytest.skip("needs openssh-server")
+    with board(tmp_path / "ssh") as there:
+        yield Machine("ssh:board", {"PATH": there.path})
+
+
+def test_a_campaign_keeps_the_trace_beside_its_record_and_tells_the_cost(
+    tmp_path: Path, machine: Machine
+) -> None:
+    out = tmp_path / "out"
+    words = f"run --explain --target {machine.target} --load idle --duration 1s"
+    with rtscope(*words.split(), "--out", out, env=machine.env) as campaign:
+        done = campaign.finish()
+
+    assert done.status == 0, done.stderr
+    (record,) = open_records(out)
+    (run,) = (out / "runs").iterdir()
+    assert (run / "worst.trace.dat").read_bytes().startswith(b"\x17\x08\x44tracing6\0")
+    assert record.hello.options["trace"] is True
+    doubts = {caveat.id: caveat.detail for caveat in all_caveats(record)}
+    assert "untraced for 1 s and 1 s before and after" in doubts["traced"]
+    cost = trace_cost(record)
+    assert cost is not None
+    assert cost.untraced_samples > 0

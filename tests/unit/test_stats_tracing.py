@@ -1,0 +1,87 @@
+"""What a trace cost and lost is told with its numbers, and nothing is made up."""
+
+from dataclasses import replace
+
+import pytest
+
+from fakes import traces
+from fakes.measurements import record, thread
+from rtscope.contract import Tracing
+from rtscope.errors import RecordError
+from rtscope.record import RunRecord
+from rtscope.stats.lint import lint
+from rtscope.stats.tracing import trace_cost
+from rtscope.tracecost import UNTRACED, untraced_as_dict, untraced_runs
+
+
+def traced(tracing: Tracing, *, untraced: bool = True) -> RunRecord:
+    made = record([thread([3_000] * 999 + [9_000] * 9)])
+    plain = record([thread([2_000] * 500)]).result
+    extra = {UNTRACED: untraced_as_dict([plain, plain])} if untraced else {}
+    return replace(made, result=replace(made.result, tracing=tracing), extra=extra)
+
+
+def told(kept: RunRecord) -> dict[str, str]:
+    return {caveat.id: caveat.detail for caveat in lint(kept)}
+
+
+def test_the_cost_is_the_same_number_with_and_without_tracing() -> None:
+    cost = trace_cost(traced(traces.tracing()))
+
+    assert cost is not None
+    assert (cost.untraced_samples, cost.traced_samples) == (1_000, 1_008)
+    assert (cost.untraced_max_ns, cost.traced_max_ns) == (2_000, 9_000)
+    # 1000 samples say nothing about p99.9 (0.999^1000 > 5 %): it is not made up.
+    assert [p.low_ns for p in cost.untraced] == [2_000, None]
+    assert [p.low_ns for p in cost.traced] == [3_000, None]
+
+
+def test_a_traced_run_says_so_with_the_cost() -> None:
+    detail = told(traced(traces.tracing()))["traced"]
+
+    assert detail == (
+        "median 2.00 us untraced, 3.00 us traced, "
+        "p99.9 not resolvable: too few samples; "
+        "untraced for 500 ms and 500 ms before and after, under the same load, "
+        "1000 against 1008 samples"
+    )
+
+
+def test_a_cost_that_was_not_measured_is_said_to_be_so() -> None:
+    kept = traced(traces.tracing(), untraced=False)
+
+    assert trace_cost(kept) is None
+    assert told(kept)["traced"] == "what that cost was not measured"
+
+
+def test_a_trace_without_a_loss_raises_no_doubt() -> None:
+    assert "trace_incomplete" not in told(traced(traces.tracing()))
+
+
+def test_what_is_missing_from_a_trace_is_counted() -> None:
+    lost = replace(traces.tracing(overrun=9, missed=True), candidates_lost=3)
+
+    assert told(traced(lost))["trace_incomplete"] == (
+        "the kernel overwrote 9 events before they were read; "
+        "3 late wake-ups came too fast; 1 of 1 kept wake-ups have a gap"
+    )
+
+
+def test_a_refused_trace_says_why_and_what_to_do() -> None:
+    doubts = told(traced(traces.tracing(cause="permission")))
+
+    assert doubts["trace_refused"] == (
+        "tracing is for root alone; run as root or with sudo"
+    )
+    assert "traced" not in doubts
+
+
+def test_a_run_that_was_not_traced_says_nothing_of_it() -> None:
+    assert not {"traced", "trace_refused"} & told(record([thread([5_000])])).keys()
+
+
+def test_a_damaged_cost_is_a_damaged_record() -> None:
+    kept = replace(traced(traces.tracing()), extra={UNTRACED: [[{"cpu": -1}]]})
+
+    with pytest.raises(RecordError, match=r"damaged record: extra\.untraced"):
+        untraced_runs(kept)
