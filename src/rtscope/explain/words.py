@@ -32,12 +32,30 @@ _CLAUSES: Mapping[Cause, str] = {
     Cause.LOCK: "it waited for a lock in {where}",
     Cause.SCHEDULER: "it was in the scheduler",
     Cause.OTHER_TASK: "another task ran in {where}",
+    Cause.THROTTLED: (
+        "real-time threads were throttled, or the fair server let {where} run"
+    ),
+    Cause.STOPPED: "the thread itself was stopped ({where})",
     Cause.PAGE_FAULT: "a page fault was in {where}",
     Cause.RETURN: "it was on the way back to the thread in {where}",
     Cause.LATE_TIMER: "the timer waited for its softirq in {where}",
     Cause.HARDWARE: "hardware or a hypervisor took it",
     Cause.UNKNOWN: "nothing is known ({where})",
 }
+
+
+_FROM_EVENTS: Mapping[Cause, str] = {
+    Cause.EARLIER_INTERRUPT: "an earlier interrupt was not yet over: {where}",
+    Cause.IDLE_EXIT: "the CPU was leaving {where}",
+    Cause.OTHER_INTERRUPT: "another interrupt was handled: {where}",
+    Cause.TIMER_CALLBACK: "other timers expired: {where}",
+    Cause.SOFTIRQ: "the softirq {where} ran",
+    Cause.OTHER_TASK: "another task ran: {where}",
+    Cause.RETURN: "it was on the way back to the thread",
+    Cause.LATE_TIMER: "the timer expired late: {where}",
+    Cause.UNKNOWN: "what it was cannot be known: {where}",
+}
+"""Where names are of tasks and interrupts, and no instruction was counted."""
 
 
 def sentence(explanation: Explanation, *, virtual: str = "") -> str:
@@ -92,7 +110,10 @@ def share(part_ns: int, whole_ns: int) -> str:
 
 
 def _told(stretch: Stretch, *, first: bool) -> str:
-    clause = _CLAUSES[stretch.cause].format(where=where(stretch))
+    clause = _CLAUSES[stretch.cause]
+    if stretch.own_ns is None:
+        clause = _FROM_EVENTS.get(stretch.cause, clause)
+    clause = clause.format(where=where(stretch))
     aside = "; ".join((*_turns(stretch, first=first), *_busiest(stretch)))
     text = f"for {format_us(stretch.duration_ns)} {clause}"
     return f"{text} ({aside})" if aside else text
@@ -168,6 +189,6 @@ def _of_the_sum(explanation: Explanation) -> Iterator[str]:
     )
     if unknown > RESIDUAL_CAVEAT * latency:
         yield (
-            f"{share(unknown, latency)} of the latency were not recorded: the cause "
-            "may lie there"
+            f"the cause of {share(unknown, latency)} of the latency is not known, or "
+            "was not recorded"
         )

@@ -1,0 +1,144 @@
+"""The scene of a wake-up: its events, its thread's way, and what limits both. Pure."""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from rtscope.explain.model import Cause, Stretch
+from rtscope.explain.scheduling import NOT_REALTIME, priority_words
+from rtscope.explain.spans import Frame, Span, spans_of
+from rtscope.explain.threadway import Leg, Machine, State, Wakeup
+from rtscope.ftrace.events import Event, Window
+
+LONG_GAP = 0.25
+"""A share of the latency without any event that is worth telling."""
+_WORTH_TELLING_NS = 20_000
+_NEEDED = ("sched_switch", "sched_waking")
+_INHERENT = (Cause.TIMER_INTERRUPT, Cause.SCHEDULER, Cause.RETURN)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """All that a stretch is judged by; `spans` is filled when it is asked for."""
+
+    window: Window
+    wakeup: Wakeup
+    machine: Machine
+    spans: dict[int, tuple[Span, ...]]
+    legs: tuple[Leg, ...]
+    woken: Event | None
+    """What ended the sleep that the timer was armed for."""
+    priority: int | None
+    """Of the thread, as events tell it."""
+
+    def spans_between(self, cpu: int, begin_ns: int, end_ns: int) -> list[Span]:
+        """Return what a CPU did in a time."""
+        return [
+            span.clipped(begin_ns, end_ns)
+            for span in self._spans_of(cpu)
+            if span.end_ns > begin_ns and span.begin_ns < end_ns
+        ]
+
+    def events_of(self, cpu: int) -> list[Event]:
+        """Return the events of a CPU."""
+        return [event for event in self.window.events if event.cpu == cpu]
+
+    def frames_at(self, event: Event) -> tuple[Frame, ...]:
+        """Return what the event's CPU was in when it was written."""
+        spans = self._spans_of(event.cpu)
+        begins = [span.begin_ns for span in spans]
+        at = max(0, bisect_left(begins, event.at_ns) - 1)
+        here = [s for s in spans[at : at + 2] if s.begin_ns <= event.at_ns]
+        inside = [s for s in here if s.frames]
+        return inside[-1].frames if inside else ()
+
+    def depth_at(self, cpu: int, entered_ns: int | None) -> int | None:
+        """Return how often preemption was off where an interrupt came."""
+        return next(
+            (e.preempt_depth for e in self.events_of(cpu) if e.at_ns == entered_ns),
+            None,
+        )
+
+    @property
+    def cpu(self) -> int:
+        """The CPU it was measured on, or else the last one the thread was on."""
+        known = [self.wakeup.cpu, *(leg.cpu for leg in reversed(self.legs))]
+        return next((cpu for cpu in known if cpu is not None), 0)
+
+    def _spans_of(self, cpu: int) -> tuple[Span, ...]:
+        if cpu not in self.spans:
+            self.spans[cpu] = spans_of(self.window, cpu)
+        return self.spans[cpu]
+
+
+def priority_of(window: Window, pid: int) -> int | None:
+    """Return a thread's priority as events tell it; None if none does."""
+    for event in window.events:
+        if event.name == "sched_switch":
+            for side in ("next", "prev"):
+                if event.number(f"{side}_pid", -1) == pid:
+                    return event.number(f"{side}_prio")
+        elif event.number("pid", -1) == pid and "prio" in event.fields:
+            return event.number("prio")
+    return None
+
+
+def with_gaps(scene: Scene, stretches: Sequence[Stretch]) -> Iterator[Stretch]:
+    """Tell of long times without an event: what a hypervisor takes looks like that."""
+    due = scene.wakeup.expiry_ns
+    for stretch in stretches:
+        gap = _longest_gap(scene, stretch.begin_ns + due, stretch.end_ns + due)
+        told = stretch.cause in _INHERENT
+        if told and gap is not None:
+            yield replace(stretch, evidence=(*stretch.evidence, gap))
+        else:
+            yield stretch
+
+
+def _longest_gap(scene: Scene, begin_ns: int, end_ns: int) -> str | None:
+    cpu = scene.cpu
+    inside = [e for e in scene.events_of(cpu) if begin_ns <= e.at_ns <= end_ns]
+    pairs = list(pairwise(inside))
+    if not pairs:
+        return None
+    a, b = max(pairs, key=lambda pair: pair[1].at_ns - pair[0].at_ns)
+    gap = b.at_ns - a.at_ns
+    if gap < max(_WORTH_TELLING_NS, LONG_GAP * scene.wakeup.latency_ns):
+        return None
+    told = f"{gap / 1000:,.3f} us without an event, from {a.name} to {b.name}"
+    return (
+        f"{told}; a hypervisor may have taken the CPU" if scene.machine.guest else told
+    )
+
+
+def notes(scene: Scene) -> Iterator[str]:
+    """Say what limits an explanation from these events."""
+    priority = scene.priority
+    if priority is not None and priority >= NOT_REALTIME:
+        yield (
+            f"the thread is not real-time ({priority_words(priority)}): every thread "
+            "may make it wait"
+        )
+    missing = [name for name in _NEEDED if name not in scene.window.known]
+    if missing:
+        yield f"the trace has no {' and no '.join(missing)} events"
+    if not any(name.endswith("_entry") for name in scene.window.known):
+        yield (
+            "the trace has no entries of interrupts: where they begin is known only "
+            "from the first event inside"
+        )
+    if not scene.wakeup.programmed:
+        yield (
+            "when the timer was due is not known: the way begins where the thread "
+            "was woken"
+        )
+    if scene.window.resolution_ns > 1:
+        yield (
+            f"the trace's times are whole {scene.window.resolution_ns} ns: shorter "
+            "stretches cannot be told apart"
+        )
+    moved = {leg.cpu for leg in scene.legs if leg.state is State.RUNNABLE}
+    cpus = sorted(cpu for cpu in moved if cpu is not None)
+    if len(cpus) > 1:
+        yield f"the thread waited on CPUs {', '.join(map(str, cpus))}: it was moved"
