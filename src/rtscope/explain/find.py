@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rtscope.explain.scheduling import NOT_REALTIME
 from rtscope.explain.threadway import State, Wakeup, sleep_state
+from rtscope.explain.waiting import NOT_REALTIME
 from rtscope.ftrace.events import Rows, Trace, Window, rows_named, window_of
 
 BEFORE_NS = 1_000_000

@@ -19,10 +19,14 @@ from rtscope.explain.model import (
     joined,
 )
 from rtscope.explain.scene import Scene, notes, priority_of, with_gaps
-from rtscope.explain.scheduling import Waiting, waiting_stretches
+from rtscope.explain.scheduling import waiting_stretches
 from rtscope.explain.spans import Doing, Frame, Span
+from rtscope.explain.stacks import stack_under
 from rtscope.explain.threadway import Leg, Machine, State, Wakeup, legs_of
+from rtscope.explain.waiting import Waiting
 from rtscope.ftrace.events import Event, Window
+
+_SLACK_NS = 1000
 
 
 def explain_events(window: Window, wakeup: Wakeup, *, machine: Machine) -> Explanation:
@@ -162,6 +166,8 @@ def _by_interrupt(
     entered = interrupt.entered_ns
     entered = leg.begin_ns if entered is None else max(leg.begin_ns, entered)
     slack_end = min(entered, _slack_end(scene, leg))
+    if slack_end - leg.begin_ns < _SLACK_NS:
+        slack_end = leg.begin_ns  # a real-time thread has none, and 1 ns can be asked
     if slack_end > leg.begin_ns:
         yield _plain(
             scene,
@@ -245,14 +251,31 @@ def _waiting(
         events=events,
         own_interrupt_ns=None if interrupt is None else interrupt.entered_ns,
         own_callback_ns=None if callback is None else callback.entered_ns,
+        stack=_stack(events, interrupt) or (),
+        interrupted_pid=_interrupted(events, interrupt),
         machine=scene.machine,
     )
 
 
+def _stack(events: Sequence[Event], interrupt: Frame | None) -> list[str] | None:
+    if interrupt is None or interrupt.entered_ns is None:
+        return None
+    return stack_under(events, interrupt.entered_ns)
+
+
+def _interrupted(events: Sequence[Event], interrupt: Frame | None) -> int:
+    if interrupt is None or interrupt.entered_ns is None:
+        return -1
+    return next((e.pid for e in events if e.at_ns == interrupt.entered_ns), -1)
+
+
 def _running(scene: Scene, leg: Leg) -> Iterator[Stretch]:
     """Explain the way back: interrupts and page faults may still come."""
-    if leg.cpu is None:
-        yield _plain(scene, leg, Part.E, Cause.RETURN, scene.wakeup.comm)
+    before = leg.end is not None and leg is scene.legs[0]
+    if before or leg.cpu is None:
+        name = f"{scene.wakeup.comm} itself ran, and was not yet asleep"
+        part = Part.A if before else Part.E
+        yield _plain(scene, leg, part, Cause.RETURN, name)
         return
     due = scene.wakeup.expiry_ns
     faults = [

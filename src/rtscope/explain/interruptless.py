@@ -6,21 +6,17 @@ little: interrupts off, a hypervisor and the hardware look the same. Only what e
 two of them names the third.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rtscope.explain.model import Cause, Confidence, Part, Stretch
-from rtscope.explain.scheduling import last_events, lost_stretch
-from rtscope.explain.spans import Doing, Span, callbacks_together, is_exit
+from rtscope.explain.scheduling import lost_stretch
+from rtscope.explain.spans import Doing, Span, callbacks_together
+from rtscope.explain.stacks import stack_under
 from rtscope.explain.threadway import Machine
+from rtscope.explain.waiting import last_events
 from rtscope.ftrace.events import Event, Flag
 
-_ENTRY_FRAME = re.compile(
-    r"asm_(sysvec|common_interrupt|spurious)|el[01]\w*_(irq|interrupt)|__irq_(svc|usr)"
-    r"|handle_exception$|ret_from_exception$|do_irq$"
-)
-"""The functions that x86, arm64, 32-bit ARM and RISC-V enter an interrupt by."""
 _MASKED = "_raw_spin_unlock_irq", "local_irq_enable", "arch_local_irq"
 
 
@@ -103,7 +99,7 @@ def _in_task(span: Span, late: Late) -> Stretch:
     if masked is not None:
         name, why = masked
         return _stretch(span, late, Cause.INTERRUPTS_OFF, name, evidence=(why,))
-    stack = _interrupted(span, late)
+    stack = stack_under(late.events, span.end_ns)
     if stack is not None:
         return _by_stack(span, late, stack)
     enabled = _enabled_at(span, late)
@@ -149,30 +145,6 @@ def _who(off: Event, on: Event | None, late: Late) -> tuple[str, str]:
         until = (on.at_ns - late.expiry_ns) / 1000
         told += f", irq_enable by {on.text('caller')} at {until:+,.3f} us"
     return name, told
-
-
-def _interrupted(span: Span, late: Late) -> list[str] | None:
-    """Return the functions that the interrupt found, innermost first; [] user space.
-
-    They are known where a stack was recorded in the interrupt that ended the span.
-    """
-    for event in late.events:
-        if event.at_ns < span.end_ns:
-            continue
-        if event.name == "kernel_stack":
-            return _below_the_interrupt(event.text("stack").split(" < "))
-        if is_exit(event):
-            return None
-    return None
-
-
-def _below_the_interrupt(functions: Sequence[str]) -> list[str] | None:
-    entered = [bool(_ENTRY_FRAME.match(name)) for name in functions]
-    if True not in entered:
-        return None
-    first = entered.index(True)
-    after = entered.index(False, first) if False in entered[first:] else len(entered)
-    return [name for name in functions[after:] if name]
 
 
 def _by_stack(span: Span, late: Late, stack: Sequence[str]) -> Stretch:

@@ -150,19 +150,34 @@ class Explanation:
 
     @property
     def culprit(self) -> Stretch | None:
-        """Return the longest stretch, of those that need not be there.
+        """Return what took longest, of what need not be there: its longest stretch.
 
-        The timer's own interrupt, the scheduler and the way back belong to every
-        wake-up: they are named only if nothing else took longer than they do.
+        Pieces of the same cause and name count together: a task is the culprit though
+        ticks interrupt it. The timer's own interrupt, the scheduler and the way back
+        belong to every wake-up: they are named only if nothing else took longer than
+        they do.
         """
         if not self.stretches:
             return None
-        avoidable = [s for s in self.stretches if s.cause not in INHERENT]
-        longest = max(self.stretches, key=lambda s: s.duration_ns)
+        sums = self.sums
+        longest = max(sums, key=lambda row: row[1])
+        avoidable = [row for row in sums if row[0].cause not in INHERENT]
         if not avoidable:
-            return longest
-        blame = max(avoidable, key=lambda s: s.duration_ns)
-        return blame if 4 * blame.duration_ns >= longest.duration_ns else longest
+            return longest[0]
+        blame = max(avoidable, key=lambda row: row[1])
+        return blame[0] if 4 * blame[1] >= longest[1] else longest[0]
+
+    @property
+    def sums(self) -> tuple[tuple[Stretch, int], ...]:
+        """Return the ns of each cause and name, with its longest stretch."""
+        longest: dict[tuple[Cause, str], Stretch] = {}
+        spent: dict[tuple[Cause, str], int] = {}
+        for stretch in self.stretches:
+            key = stretch.cause, stretch.name
+            spent[key] = spent.get(key, 0) + stretch.duration_ns
+            if key not in longest or stretch.duration_ns > longest[key].duration_ns:
+                longest[key] = stretch
+        return tuple((longest[key], ns) for key, ns in spent.items())
 
 
 INHERENT = frozenset(

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from rtscope.explain.model import Cause, Stretch
-from rtscope.explain.scheduling import NOT_REALTIME, priority_words
 from rtscope.explain.spans import Frame, Span, spans_of
 from rtscope.explain.threadway import Leg, Machine, State, Wakeup
+from rtscope.explain.waiting import NOT_REALTIME, priority_words
 from rtscope.ftrace.events import Event, Window
 
 LONG_GAP = 0.25

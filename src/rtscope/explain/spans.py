@@ -16,8 +16,6 @@ IDLE_PID = 0
 AWAKE = 0xFFFFFFFF
 """`cpu_idle` with this state says that idle was left (PWR_EVENT_EXIT)."""
 UNNAMED = "not recorded"
-AROUND = "before or after one"
-"""The kernel says that it serves softirqs, and none begins or ends."""
 _SWITCH_MISSING = "another task ran then, and no sched_switch tells since when"
 SOFTIRQS = (
     "HI",
@@ -269,7 +267,8 @@ def _apply_inner(state: _Cpu, event: Event, tasks: Mapping[int, Task]) -> None:
         state.frames.append(Frame(Doing.SOFTIRQ, _softirq(event), event.at_ns))
     elif event.name == "softirq_exit":
         _pop(state, Doing.SOFTIRQ)
-    elif event.name in _CALLBACKS:
+    elif event.name in _CALLBACKS and state.frames:
+        # A task may call what is meant for other CPUs on its own, too.
         name = event.text("function") or event.text("func") or UNNAMED
         name = name.removesuffix("/0x0")  # trace-cmd adds the offset
         state.frames.append(Frame(Doing.CALLBACK, name, event.at_ns))
@@ -300,9 +299,7 @@ def _follow_flags(state: _Cpu, event: Event, *, at_ns: int | None) -> None:
     elif inside and not event.flags & Flag.HARDIRQ:
         _pop(state, Doing.INTERRUPT)
     serving = any(f.doing is Doing.SOFTIRQ for f in state.frames)
-    if event.flags & Flag.SOFTIRQ and not serving and event.name != "softirq_entry":
-        state.frames.insert(0, Frame(Doing.SOFTIRQ, AROUND, at_ns))
-    elif (
+    if (
         serving
         and not event.flags & (Flag.SOFTIRQ | Flag.HARDIRQ)
         and event.name != "softirq_exit"

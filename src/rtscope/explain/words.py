@@ -19,6 +19,9 @@ TOLD_OF_ANOTHER = 0.5
 RESIDUAL_CAVEAT = 0.05
 """More of the latency without a cause than this casts doubt on the explanation."""
 
+NOT_RECORDED = "not recorded"
+"""The name of a stretch before the begin of a path."""
+
 _CLAUSES: Mapping[Cause, str] = {
     Cause.INTERRUPTS_OFF: "interrupts were off in {where}",
     Cause.EARLIER_INTERRUPT: "an earlier interrupt was in {where}",
@@ -71,10 +74,29 @@ def sentence(explanation: Explanation, *, virtual: str = "") -> str:
     )
     if not main:
         return f"{head}, and nothing is known of why."
+    if all(stretch.own_ns is None for stretch in explanation.stretches):
+        return f"{head}: {_in_pieces(explanation)}."
     told = [_told(stretch, first=stretch is _first_waiting(main)) for stretch in main]
     rest = explanation.latency_ns - sum(s.duration_ns for s in main)
     end = f"; {_rest(explanation, main, rest)}" if rest > 0 else ""
     return f"{head}: {', then '.join(told)}{end}."
+
+
+def _in_pieces(explanation: Explanation) -> str:
+    """Tell the main causes, each with the sum of its pieces: ticks cut tasks up."""
+    by_length = sorted(explanation.sums, key=lambda row: -row[1])
+    least = MAIN_SHARE * explanation.latency_ns
+    chosen = [row for row in by_length[:MAIN_STRETCHES] if row[1] >= least]
+    blamed = [row for row in by_length if row[0] is explanation.culprit]
+    if blamed and blamed[0] not in chosen:
+        chosen = [*chosen[: MAIN_STRETCHES - 1], *blamed]
+    chosen.sort(key=lambda row: row[0].begin_ns)
+    told = [f"for {format_us(ns)} {_clause(stretch)}" for stretch, ns in chosen]
+    names = {(stretch.cause, stretch.name) for stretch, _ in chosen}
+    main = [s for s in explanation.stretches if (s.cause, s.name) in names]
+    rest = explanation.latency_ns - sum(s.duration_ns for s in main)
+    end = f"; {_rest(explanation, main, rest)}" if rest > 0 else ""
+    return f"{', '.join(told)}{end}"
 
 
 def main_stretches(explanation: Explanation) -> tuple[Stretch, ...]:
@@ -110,13 +132,17 @@ def share(part_ns: int, whole_ns: int) -> str:
 
 
 def _told(stretch: Stretch, *, first: bool) -> str:
-    clause = _CLAUSES[stretch.cause]
-    if stretch.own_ns is None:
-        clause = _FROM_EVENTS.get(stretch.cause, clause)
-    clause = clause.format(where=where(stretch))
+    clause = _clause(stretch)
     aside = "; ".join((*_turns(stretch, first=first), *_busiest(stretch)))
     text = f"for {format_us(stretch.duration_ns)} {clause}"
     return f"{text} ({aside})" if aside else text
+
+
+def _clause(stretch: Stretch) -> str:
+    clause = _CLAUSES[stretch.cause]
+    if stretch.own_ns is None:
+        clause = _FROM_EVENTS.get(stretch.cause, clause)
+    return clause.format(where=where(stretch))
 
 
 def _first_waiting(main: Sequence[Stretch]) -> Stretch | None:
@@ -188,7 +214,13 @@ def _of_the_sum(explanation: Explanation) -> Iterator[str]:
         s.duration_ns for s in explanation.stretches if s.cause is Cause.UNKNOWN
     )
     if unknown > RESIDUAL_CAVEAT * latency:
-        yield (
-            f"the cause of {share(unknown, latency)} of the latency is not known, or "
-            "was not recorded"
+        yield _unknown(explanation, share(unknown, latency))
+
+
+def _unknown(explanation: Explanation, unknown_share: str) -> str:
+    unknown = [s for s in explanation.stretches if s.cause is Cause.UNKNOWN]
+    if all(stretch.name == NOT_RECORDED for stretch in unknown):
+        return (
+            f"{unknown_share} of the latency were not recorded: the cause may lie there"
         )
+    return f"the cause of {unknown_share} of the latency is not known"
