@@ -23,6 +23,7 @@ MAY_IMPORT = {
     "ftrace": {"errors"},
     "symbols": {"errors"},
     "steps": {"symbols", "trace"},
+    "tracedrun": {"explain", "ftrace", "record"},
     "explain": {"ftrace", "symbols", "trace", "units"},
     "caveats": set(),
     "record": {"errors", "contract", "caveats"},

@@ -8,7 +8,7 @@ import pytest
 
 from fakes.commandline import Rtscope
 from fakes.measurements import on_board, record, thread
-from rtscope.cli import explain
+from rtscope.cli import explainruns as explain
 from rtscope.resultdir import RECORD, ResultDir, read_record
 from rtscope.symbols import parse_symbols
 from rtscope.trace import parse_trace

@@ -5,40 +5,35 @@ The whole trace is looked at as columns of numbers; only the events around the w
 that is chosen are decoded.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
+from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rtscope.explain.threadway import State, Wakeup, sleep_state
-from rtscope.explain.waiting import NOT_REALTIME
 from rtscope.ftrace.events import Rows, Trace, Window, rows_named, window_of
 
 BEFORE_NS = 1_000_000
 """What ran before the expiry, and the begin of a long interrupt, lie in this time."""
 AFTER_NS = 200_000
-STACK_NS = 5_000
 _BACK_ROWS = 50_000
 _LONGEST_BACK = 40
 """How many times so many rows are looked through for when a thread went to sleep."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """A thread was woken and then ran: what a trace can tell without being asked."""
+class Wait(IntEnum):
+    """The columns of `waits`."""
 
-    pid: int
-    cpu: int
+    PID = 0
+    CPU = 1
     """On which it ran."""
-    woken_ns: int
-    ran_ns: int
-    priority: int
-
-    @property
-    def waited_ns(self) -> int:
-        """From the wake-up to the switch."""
-        return self.ran_ns - self.woken_ns
+    WOKEN = 2
+    RAN = 3
+    """When the CPU was switched to it."""
+    PRIORITY = 4
+    WAKER_CPU = 5
 
 
 def window_around(trace: Trace, wakeup: Wakeup) -> tuple[Window, Wakeup]:
@@ -65,52 +60,39 @@ def state_before(trace: Trace, pid: int, at_ns: int) -> State:
 
 def waits(trace: Trace) -> NDArray[np.int64]:
     """
-    Return pid, CPU, woken, ran and priority of every wait of a thread for its CPU.
+    Return every wait of a thread for its CPU; `Wait` names the columns.
 
     One row for each switch to a thread that was woken since it last ran.
     """
-    woken = _column_table(trace, "sched_waking", ("pid", "prio"))
+    woken = column_table(trace, "sched_waking", ("pid", "prio"))
     if len(woken) == 0:
-        woken = _column_table(trace, "sched_wakeup", ("pid", "prio"))
-    ran = _column_table(trace, "sched_switch", ("next_pid", "next_prio"))
+        woken = column_table(trace, "sched_wakeup", ("pid", "prio"))
+    ran = column_table(trace, "sched_switch", ("next_pid", "next_prio"))
     if len(woken) == 0 or len(ran) == 0:
-        return np.empty((0, 5), np.int64)
+        return np.empty((0, len(Wait)), np.int64)
     # Both by thread and then by time, so that a wait is two neighbours.
     whole = np.concatenate([_marked(woken, 0), _marked(ran, 1)])
     whole = whole[np.lexsort((whole[:, 0], whole[:, 2]))]
     first, second = whole[:-1], whole[1:]
     pairs = (first[:, 2] == second[:, 2]) & (first[:, 4] == 0) & (second[:, 4] == 1)
     found, after = first[pairs], second[pairs]
-    table = np.column_stack(
-        [after[:, 2], after[:, 1], found[:, 0], after[:, 0], after[:, 3]]
-    )
-    return table[(table[:, 0] > 0)]
-
-
-def worst_wait(
-    trace: Trace, *, pids: Sequence[int] = (), realtime_only: bool = True
-) -> Ready | None:
-    """Return the longest wait of the chosen threads; None if there is none."""
-    table = waits(trace)
-    if pids:
-        table = table[np.isin(table[:, 0], np.array(pids, np.int64))]
-    elif realtime_only:
-        table = table[(table[:, 4] >= 0) & (table[:, 4] < NOT_REALTIME)]
-    if len(table) == 0:
-        return None
-    pid, cpu, woken, ran, priority = table[
-        int(np.argmax(table[:, 3] - table[:, 2]))
-    ].tolist()
-    return Ready(pid, cpu, woken, ran, priority)
+    columns = {
+        Wait.PID: after[:, 2],
+        Wait.CPU: after[:, 1],
+        Wait.WOKEN: found[:, 0],
+        Wait.RAN: after[:, 0],
+        Wait.PRIORITY: after[:, 3],
+        Wait.WAKER_CPU: found[:, 1],
+    }
+    table = np.column_stack([columns[column] for column in Wait])
+    return table[table[:, Wait.PID] > 0]
 
 
 def _marked(table: NDArray[np.int64], mark: int) -> NDArray[np.int64]:
     return np.column_stack([table, np.full(len(table), mark, np.int64)])
 
 
-def _column_table(
-    trace: Trace, name: str, fields: tuple[str, str]
-) -> NDArray[np.int64]:
+def column_table(trace: Trace, name: str, fields: tuple[str, str]) -> NDArray[np.int64]:
     """Return time, CPU and two numbers of all events of a name."""
     parts = []
     for rows in trace.rows:

@@ -133,6 +133,8 @@ def notes(scene: Scene) -> Iterator[str]:
             "when the timer was due is not known: the way begins where the thread "
             "was woken"
         )
+    if scene.wakeup.to_the_switch:
+        yield "the way ends at the switch to the thread: no mark tells of its own code"
     if scene.window.resolution_ns > 1:
         yield (
             f"the trace's times are whole {scene.window.resolution_ns} ns: shorter "

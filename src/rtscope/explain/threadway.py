@@ -51,6 +51,8 @@ class Wakeup:
     """What the thread did at the begin of the window, if that is known from before."""
     programmed: bool = True
     """False if the expiry is not known: the way then begins when it was woken."""
+    to_the_switch: bool = False
+    """Nobody told when its own code ran: the way ends at the switch to it."""
 
     @property
     def latency_ns(self) -> int:

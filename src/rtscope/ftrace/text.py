@@ -9,6 +9,7 @@ import re
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from rtscope.ftrace.wording import fields_of
 
 MAX_KINDS = 20_000
 _CLOCK = re.compile(rb"^#?\s*clock: (\w+)", re.MULTILINE)
+_ADDRESS = re.compile(r"[0-9a-f]{8,16}")
 _BODY = re.compile(rb"[^\n]*\n?")
 _STACK = re.compile(rb"(?:[ \t]*=> [^\n]*\n?){0,128}")
 
@@ -45,8 +47,16 @@ class TextTrace:
         self, rows: Rows, chosen: NDArray[np.int64], field: str
     ) -> NDArray[np.int64]:
         """Return a field that is a number of the chosen rows, all of one kind."""
-        found = (event.number(field, -1) for event in self.events(rows, chosen))
+        found = (self._number(rows, int(at), field) for at in chosen)
         return np.fromiter(found, np.int64, len(chosen))
+
+    def _number(self, rows: Rows, at: int, field: str) -> int:
+        """Look for `field=`; only where that is not there, take the line apart."""
+        begin = int(rows.places[at]) + int(rows.sizes[at])
+        printed = _pattern_of(field).match(self.data, begin)
+        if printed is not None:
+            return _as_int64(_number_of(printed[1]))
+        return _as_int64(self._event(rows, at).fields.get(field, -1))
 
     def _event(self, rows: Rows, at: int) -> Event:
         match = LINE.match(self.data, int(rows.places[at]))
@@ -72,6 +82,23 @@ class TextTrace:
             preempt_depth=depth,
             fields=fields_of(name, text),
         )
+
+
+@cache
+def _pattern_of(field: str) -> re.Pattern[bytes]:
+    number = rb"=(-?\d{1,20}|0x[0-9a-f]{1,16})(?=[\s,]|\Z)"
+    return re.compile(rb"[^\n]*?[ ,]" + field.encode() + number)
+
+
+def _number_of(text: bytes) -> int:
+    return int(text, 16) if text.startswith(b"0x") else int(text)
+
+
+def _as_int64(value: int | str) -> int:
+    """Return a number, or an address that was printed without 0x, of 64 bits."""
+    if isinstance(value, str):
+        value = int(value, 16) if _ADDRESS.fullmatch(value) else -1
+    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 @dataclass(slots=True)
