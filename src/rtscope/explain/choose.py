@@ -109,6 +109,9 @@ def _of_waits(trace: Trace, asked: Asked) -> Chosen:
         table = table[np.isin(table[:, Wait.PID], np.array(pids, np.int64))]
         if len(table) == 0:
             raise NoWakeup(f"no thread {asked.thread} wakes up in this trace")
+        realtime = table[:, Wait.PRIORITY] < NOT_REALTIME
+        if realtime.any() and asked.at_ns is None:
+            table = table[realtime]  # what it did before it became real-time is no test
     else:
         realtime = table[:, Wait.PRIORITY] < NOT_REALTIME
         if not realtime.any():

@@ -203,7 +203,7 @@ def _undecided(span: Span, late: Late, stack: Sequence[str] = ()) -> Stretch:
     critical = bool(late.depth) and "irq_disable" not in late.known
     if critical:
         evidence.append(
-            f"{span.task.label} had preemption off when the interrupt came (depth "
+            f"{span.task.numbered} had preemption off when the interrupt came (depth "
             f"{late.depth})"
         )
     if (late.machine.guest or "irq_disable" in late.known) and not critical:
@@ -234,4 +234,4 @@ def _undecided(span: Span, late: Late, stack: Sequence[str] = ()) -> Stretch:
 def _last_of(span: Span, late: Late) -> Iterator[str]:
     names = last_events(late.events, span.begin_ns, span.task.pid)
     if names:
-        yield f"last events of {span.task.label}: {names}"
+        yield f"last events of {span.task.numbered}: {names}"

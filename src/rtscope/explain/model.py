@@ -123,6 +123,7 @@ class Explanation:
 
     cpu: int
     sequence: int
+    """Its number in the run; -1 for one of a trace that has no record."""
     latency_ns: int
     stretches: tuple[Stretch, ...]
     """In order; they do not overlap."""

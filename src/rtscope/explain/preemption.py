@@ -43,7 +43,7 @@ def not_preempted(span: Span, waiting: Waiting, label: str) -> Stretch:
     short = span.end_ns - span.begin_ns <= STRAIGHT_NS
     if asked and not short:
         why = (
-            f"need_resched was set, and {span.task.label} went on "
+            f"need_resched was set, and {span.task.numbered} went on "
             f"({', '.join(dict.fromkeys(e.name for e in asked[-SHOWN:]))})"
         )
         return stretch_of(
@@ -108,7 +108,7 @@ def _switched_off_by(span: Span, waiting: Waiting) -> tuple[Confidence, str] | N
 
     Interrupts tell how often it was switched off in the task that they came to.
     """
-    label = span.task.label
+    label = span.task.numbered
     off = _toggled_off(span, waiting)
     if off is not None:
         return Confidence.SEEN, f"preempt_disable by {off}, in {label}"
@@ -174,7 +174,7 @@ def _went_on_after(span: Span, waiting: Waiting) -> str | None:
     at = (latest.at_ns - waiting.expiry_ns) / 1000
     return (
         f"need_resched was set when {latest.name.removesuffix('_entry')} came at "
-        f"{at:+,.3f} us, and {span.task.label} went on after it"
+        f"{at:+,.3f} us, and {span.task.numbered} went on after it"
     )
 
 

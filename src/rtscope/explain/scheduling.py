@@ -115,7 +115,10 @@ def _in_task(span: Span, waiting: Waiting) -> Stretch:
     task, ours = span.task, waiting.priority
     label = f"{task.label} ({priority_words(task.priority)})"
     if ours is not None and ours >= NOT_REALTIME:
-        why = f"the thread is {priority_words(ours)}: it has to wait for its turn"
+        why = (
+            f"{task.numbered} ran: the thread is {priority_words(ours)}, and waits for "
+            "its turn"
+        )
         return stretch_of(
             span, waiting, Part.D, Cause.OTHER_TASK, label, evidence=(why,)
         )

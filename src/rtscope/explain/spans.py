@@ -71,8 +71,15 @@ class Task:
 
     @property
     def label(self) -> str:
+        """Its name; its number where the trace does not tell the name."""
+        if self.pid == IDLE_PID:
+            return "idle"
+        return self.comm or f"thread {self.pid}"
+
+    @property
+    def numbered(self) -> str:
         """Name and number, as traces write them."""
-        return f"{self.comm or '<...>'}-{self.pid}" if self.pid else "idle"
+        return f"{self.comm or '<...>'}-{self.pid}"
 
 
 @dataclass(frozen=True, slots=True)

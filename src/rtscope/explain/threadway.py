@@ -46,7 +46,8 @@ class Wakeup:
     """When the timer was programmed to expire, on the trace's clock."""
     wake_ns: int
     """When the thread's own code ran."""
-    sequence: int = 0
+    sequence: int = -1
+    """Its number in the run; -1 if it has none."""
     asleep: "State" = State.UNKNOWN
     """What the thread did at the begin of the window, if that is known from before."""
     programmed: bool = True

@@ -87,4 +87,4 @@ def last_of(span: Span, waiting: Waiting) -> Iterator[str]:
     """Tell the last events of a span's task."""
     names = last_events(waiting.events, span.begin_ns, span.task.pid)
     if names:
-        yield f"last events of {span.task.label}: {names}"
+        yield f"last events of {span.task.numbered}: {names}"

@@ -72,10 +72,12 @@ def _print_wakeup(
     width: int,
 ) -> None:
     console.print()
+    # A trace without a record has no numbers of wake-ups.
+    of = f", sequence {explanation.sequence:,}" if explanation.sequence >= 0 else ""
     console.print(
         Text(
             f"Worst wake-up {number}: {format_us(explanation.latency_ns)} {unit}µs "
-            f"late, CPU {explanation.cpu}, sequence {explanation.sequence:,}",
+            f"late, CPU {explanation.cpu}{of}",
             style="bold",
         ),
         width=width,
