@@ -5,6 +5,7 @@ The agent says when each of them was due and when its thread ran; the trace of t
 kernel that lies beside the record has the events around them.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,9 +71,12 @@ def machine_of(record: RunRecord) -> Machine:
     facts = record.facts_before
     guest = facts["guest"].value if "guest" in facts else None
     model = facts["preemption_model"].value if "preemption_model" in facts else None
+    release = facts["kernel_release"].value if "kernel_release" in facts else None
+    numbers = re.match(r"([0-9]{1,4})\.([0-9]{1,4})", str(release))
     return Machine(
         guest=guest if isinstance(guest, bool) else None,
         preemptible=_PREEMPTIBLE.get(str(model)),
+        release=(int(numbers[1]), int(numbers[2])) if numbers else None,
     )
 
 

@@ -17,7 +17,9 @@ _NAMED = frozenset(
         Cause.UNKNOWN,
         Cause.HARDWARE,
         Cause.STOPPED,
+        Cause.ORDINARY,
         Cause.THROTTLED,
+        Cause.FAIR_SERVER,
         Cause.OTHER_TASK,
         Cause.IDLE_EXIT,
     }

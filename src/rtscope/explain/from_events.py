@@ -173,9 +173,12 @@ def _by_interrupt(
             scene,
             replace(leg, end_ns=slack_end),
             Part.A,
-            Cause.LATE_TIMER,
-            "timer slack: the thread was not real-time when it went to sleep",
-            evidence=("hrtimer_start: it may expire later than softexpires",),
+            Cause.TIMER_SLACK,
+            "it may expire later than asked",
+            evidence=(
+                "hrtimer_start: expires is later than softexpires, for the thread was "
+                "not real-time when it went to sleep",
+            ),
         )
     late = Late(
         expiry_ns=due,

@@ -52,12 +52,19 @@ class Cause(StrEnum):
     LOCK = "waiting for a lock"
     SCHEDULER = "the scheduler"
     OTHER_TASK = "another task"
-    THROTTLED = "real-time throttling or the fair server"
-    """The scheduler kept a real-time thread waiting for one that is none."""
+    """Of a higher priority, or it would have given way."""
+    ORDINARY = "the thread is not real-time"
+    """Another task ran: only a real-time thread runs as soon as it is woken."""
+    THROTTLED = "real-time throttling"
+    """Real-time threads had used up their share of the time, until Linux 6.11."""
+    FAIR_SERVER = "the fair server"
+    """It gives ordinary tasks their share, before real-time ones, since Linux 6.8."""
     STOPPED = "a stopped thread"
     """A signal stopped the thread itself, or a debugger did."""
     PAGE_FAULT = "a page fault"
     RETURN = "the return path"
+    TIMER_SLACK = "timer slack"
+    """Timers of threads that are not real-time may expire some 50 us late."""
     LATE_TIMER = "a timer that expires in a softirq"
     """The thread was not real-time when it armed its timer."""
     HARDWARE = "hardware or hypervisor"
@@ -153,20 +160,23 @@ class Explanation:
     def culprit(self) -> Stretch | None:
         """Return what took longest, of what need not be there: its longest stretch.
 
-        Pieces of the same cause and name count together: a task is the culprit though
-        ticks interrupt it. The timer's own interrupt, the scheduler and the way back
-        belong to every wake-up: they are named only if nothing else took longer than
-        they do.
+        The timer's own interrupt, the scheduler and the way back belong to every
+        wake-up: they are named only if nothing else took longer than they do.
         """
         if not self.stretches:
             return None
-        sums = self.sums
-        longest = max(sums, key=lambda row: row[1])
-        avoidable = [row for row in sums if row[0].cause not in INHERENT]
-        if not avoidable:
-            return longest[0]
-        blame = max(avoidable, key=lambda row: row[1])
-        return blame[0] if 4 * blame[1] >= longest[1] else longest[0]
+        longest = max(self.stretches, key=lambda s: s.duration_ns)
+        spent: dict[tuple[Cause, str], int] = {}
+        for s in self.stretches:
+            if s.cause not in INHERENT:
+                # Interrupts cut what goes on behind them: pieces of one are one.
+                key = (s.cause, s.name)
+                spent[key] = spent.get(key, 0) + s.duration_ns
+        if not spent or 4 * max(spent.values()) < longest.duration_ns:
+            return longest
+        blame = max(spent, key=lambda key: spent[key])
+        pieces = [s for s in self.stretches if (s.cause, s.name) == blame]
+        return max(pieces, key=lambda s: s.duration_ns)
 
     @property
     def sums(self) -> tuple[tuple[Stretch, int], ...]:

@@ -18,6 +18,9 @@ from rtscope.explain.waiting import (
 )
 from rtscope.ftrace.events import Flag
 
+_PERIOD_END_NS = 1_000_000
+"""What ends throttling expires just before the thread runs."""
+
 
 def waiting_stretches(spans: Sequence[Span], waiting: Waiting) -> Iterator[Stretch]:
     """Return a cause for each span."""
@@ -119,9 +122,7 @@ def _in_task(span: Span, waiting: Waiting) -> Stretch:
             f"{task.numbered} ran: the thread is {priority_words(ours)}, and waits for "
             "its turn"
         )
-        return stretch_of(
-            span, waiting, Part.D, Cause.OTHER_TASK, label, evidence=(why,)
-        )
+        return stretch_of(span, waiting, Part.D, Cause.ORDINARY, label, evidence=(why,))
     if ours is None or task.priority is None:
         return _unknown_priority(span, waiting)
     if task.priority <= ours:
@@ -149,17 +150,43 @@ def _unknown_priority(span: Span, waiting: Waiting) -> Stretch:
 
 
 def _throttled(span: Span, waiting: Waiting, label: str, why: str) -> Stretch:
+    cause, what, confidence = _which_limit(span, waiting)
+    ready = f"the thread was ready ({priority_words(waiting.priority)}), and {why}"
     return stretch_of(
         span,
         waiting,
         Part.D,
-        Cause.THROTTLED,
+        cause,
         label,
-        confidence=Confidence.INFERRED,
-        evidence=(
-            f"the thread was ready ({priority_words(waiting.priority)}), and {why}",
-        ),
+        confidence=confidence,
+        evidence=(ready, what),
     )
+
+
+def _which_limit(span: Span, waiting: Waiting) -> tuple[Cause, str, Confidence]:
+    """Tell throttling from the fair server: their timers, or the kernel's version."""
+    until = span.end_ns + _PERIOD_END_NS
+    timers = {
+        event.text("function").partition("/")[0]
+        for event in waiting.events
+        if event.name == "hrtimer_expire_entry"
+        and waiting.since_ns <= event.at_ns < until
+    }
+    if span.task.pid == 0:
+        why = "the CPU was idle instead, as only throttling has it"
+        return Cause.THROTTLED, why, Confidence.INFERRED
+    if "sched_rt_period_timer" in timers:
+        why = "sched_rt_period_timer, which ends throttling, expired then"
+        return Cause.THROTTLED, why, Confidence.INFERRED
+    release = waiting.machine.release
+    if release is not None and release >= (6, 12):
+        why = "this kernel has a fair server, which runs tasks that are not real-time"
+        return Cause.FAIR_SERVER, why, Confidence.INFERRED
+    if release is not None:
+        why = "this kernel throttles real-time threads"
+        return Cause.THROTTLED, why, Confidence.INFERRED
+    why = "guessed: throttling before Linux 6.12, since then the fair server"
+    return Cause.THROTTLED, why, Confidence.GUESSED
 
 
 def _switched_to(span: Span, waiting: Waiting) -> str | None:

@@ -32,6 +32,8 @@ class Machine:
     """It runs under a hypervisor, which can take a CPU away at any time."""
     preemptible: bool | None = None
     """Its kernel can be preempted in its own code: PREEMPT or PREEMPT_RT."""
+    release: tuple[int, int] | None = None
+    """Of its kernel: (6, 12)."""
 
 
 @dataclass(frozen=True, slots=True)

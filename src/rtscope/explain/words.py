@@ -35,9 +35,12 @@ _CLAUSES: Mapping[Cause, str] = {
     Cause.LOCK: "it waited for a lock in {where}",
     Cause.SCHEDULER: "it was in the scheduler",
     Cause.OTHER_TASK: "another task ran in {where}",
-    Cause.THROTTLED: (
-        "real-time threads were throttled, or the fair server let {where} run"
-    ),
+    Cause.ORDINARY: "another task ran in {where}, for the thread is not real-time",
+    Cause.THROTTLED: "real-time threads were throttled, and another task ran in "
+    "{where}",
+    Cause.FAIR_SERVER: "the fair server let another task run in {where}",
+    Cause.TIMER_SLACK: "the timer of a thread that is not real-time might wait while "
+    "it was in {where}",
     Cause.STOPPED: "the thread itself was stopped ({where})",
     Cause.PAGE_FAULT: "a page fault was in {where}",
     Cause.RETURN: "it was on the way back to the thread in {where}",
@@ -54,6 +57,10 @@ _FROM_EVENTS: Mapping[Cause, str] = {
     Cause.TIMER_CALLBACK: "other timers expired: {where}",
     Cause.SOFTIRQ: "the softirq {where} ran",
     Cause.OTHER_TASK: "another task ran: {where}",
+    Cause.ORDINARY: "another task ran, for the thread is not real-time: {where}",
+    Cause.THROTTLED: "real-time threads were throttled, and another task ran: {where}",
+    Cause.FAIR_SERVER: "the fair server let another task run: {where}",
+    Cause.TIMER_SLACK: "the timer of a thread that is not real-time might wait",
     Cause.RETURN: "it was on the way back to the thread",
     Cause.LATE_TIMER: "the timer expired late: {where}",
     Cause.UNKNOWN: "what it was cannot be known: {where}",
