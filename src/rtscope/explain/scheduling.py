@@ -127,7 +127,8 @@ def _in_task(span: Span, waiting: Waiting) -> Stretch:
         return _unknown_priority(span, waiting)
     if task.priority <= ours:
         why = (
-            f"it is {priority_words(task.priority)}; the thread {priority_words(ours)}"
+            f"{task.numbered} is {priority_words(task.priority)}; the thread "
+            f"{priority_words(ours)}"
         )
         return stretch_of(
             span, waiting, Part.D, Cause.OTHER_TASK, label, evidence=(why,)
@@ -214,7 +215,7 @@ def _passed_over(span: Span, waiting: Waiting) -> str | None:
             continue
         if event.at_ns <= waiting.queued_ns:
             continue
-        if event.at_ns >= span.end_ns:
+        if event.at_ns > span.end_ns:
             return None
         if event.flags & Flag.NEED_RESCHED:
             asked = True
