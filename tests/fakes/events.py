@@ -80,8 +80,11 @@ def asleep(
     """Return the thread's last steps before it sleeps, and who runs then."""
     return [
         event(
-            *(-190_000, "hrtimer_start"),
-            **{"pid": THREAD, "comm": "rtscope/0", "hrtimer": 1},
+            -190_000,
+            "hrtimer_start",
+            pid=THREAD,
+            comm="rtscope/0",
+            hrtimer=1,
             expires=DUE,
             softexpires=DUE,
             function="hrtimer_wakeup",
@@ -101,7 +104,7 @@ def woken(
 ) -> list[Event]:
     """Return the timer's interrupt that wakes the thread: 5 us from entry to exit."""
 
-    def step(after: int, name: str, flags: Flag, **fields: int | str) -> Event:
+    def step(after: int, name: str, flags: Flag, **fields: int) -> Event:
         return event(
             at_ns + after,
             name,
@@ -118,17 +121,31 @@ def woken(
         "prio": priority,
         "target_cpu": 0,
     }
-    timer: dict[str, int | str] = {"function": "hrtimer_wakeup", "hrtimer": 1}
     late = max((e.at_ns - DUE - at_ns for e in before), default=0)
-    told = Event
     return [
         step(0, "local_timer_entry", IRQ, vector=236),
         *before,
-        step(late + 1_000, "hrtimer_expire_entry", IRQ, **timer),
-        told(DUE + at_ns + late + 1_500, 0, "sched_waking", pid, comm, IRQ, depth, who),
-        told(
-            *(DUE + at_ns + late + 2_500, 0, "sched_wakeup", pid, comm),
-            *(IRQ | ASKED, depth, who),
+        event(
+            at_ns + late + 1_000,
+            "hrtimer_expire_entry",
+            pid=pid,
+            comm=comm,
+            flags=IRQ,
+            depth=depth,
+            function="hrtimer_wakeup",
+        ),
+        Event(
+            DUE + at_ns + late + 1_500, 0, "sched_waking", pid, comm, IRQ, depth, who
+        ),
+        Event(
+            at_ns=DUE + at_ns + late + 2_500,
+            cpu=0,
+            name="sched_wakeup",
+            pid=pid,
+            comm=comm,
+            flags=IRQ | ASKED,
+            preempt_depth=depth,
+            fields=who,
         ),
         step(late + 3_000, "hrtimer_expire_exit", IRQ | ASKED, hrtimer=1),
         step(late + 5_000, "local_timer_exit", IRQ | ASKED, vector=236),

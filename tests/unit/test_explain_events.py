@@ -280,12 +280,11 @@ def test_a_timer_due_inside_an_interrupt_waits_for_what_expires_before_it() -> N
 
 
 def test_an_earlier_interrupt_keeps_the_timers_away() -> None:
-    disk = {"irq": 5, "name": "nvme0q1"}
     found = explained(
         [
             *asleep(),
-            event(-3_000, "irq_handler_entry", flags=IRQ, **disk),
-            event(250_000, "irq_handler_exit", flags=IRQ, **disk),
+            event(-3_000, "irq_handler_entry", flags=IRQ, irq=5, name="nvme0q1"),
+            event(250_000, "irq_handler_exit", flags=IRQ, irq=5, name="nvme0q1"),
             *woken(251_000),
             ran(258_000),
         ],

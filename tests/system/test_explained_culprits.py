@@ -1,0 +1,187 @@
+"""
+Culprits made from user space on a real kernel, each found by `rtscope explain`.
+
+Whatever else the machine did, what was planted takes longer than its noise, or can be
+mistaken for nothing else. So the wake-up it made late is among the worst, explained by
+its name to at least 95 %.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rig import PATIENCE_S, Program, agents_of, rtscope, until
+
+ATTRIBUTED = 0.95
+CPU = min(os.sched_getaffinity(0))
+SECONDS = 4
+
+
+def can_trace() -> bool:
+    return os.geteuid() == 0 and "tracefs" in Path("/proc/filesystems").read_text()
+
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(not can_trace(), reason="needs root and a kernel with tracefs"),
+]
+
+NAMED = """
+import ctypes, os, sys, time
+def named(name):
+    with open("/proc/self/comm", "w") as file:
+        file.write(name)
+def spin(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+os.sched_setaffinity(0, {int(sys.argv[1])})
+"""
+HOG = f"""{NAMED}
+named("culprit")
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(80))
+spin(0.15)
+"""
+# A real-time thread that the measuring one preempts, and one that never gets the CPU.
+STARVING = f"""{NAMED}
+if os.fork() == 0:
+    named("starved")
+    spin(2.5)
+    os._exit(0)
+named("busy")
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
+spin(2.3)
+os.wait()
+"""
+# Timers of the same instant: their callbacks run in one interrupt after another.
+STORM = f"""{NAMED}
+import resource
+libc = ctypes.CDLL(None, use_errno=True)
+number = 20000
+resource.setrlimit(resource.RLIMIT_NOFILE, (number + 100, number + 100))
+class Spec(ctypes.Structure):
+    _fields_ = [(n, ctypes.c_long) for n in ("every_s", "every_ns", "s", "ns")]
+timers = [libc.timerfd_create(1, 0) for _ in range(number)]
+assert min(timers) >= 0
+at = time.monotonic_ns() + 400_000_000
+at -= at % 1_000_000
+spec = Spec(0, 0, at // 10**9, at % 10**9)
+for one in timers:
+    assert libc.timerfd_settime(one, 1, ctypes.byref(spec), None) == 0
+time.sleep(1)
+"""
+
+
+def explained(
+    out: Path, plant: str | None, *, priority: int = 50, stop_s: float = 0.0
+) -> Sequence[Mapping[str, Any]]:
+    """Measure while something is planted; return the worst wake-ups, explained."""
+    options = ("--duration", f"{SECONDS}s", "--interval", "1ms", "--out", out)
+    with rtscope(
+        *("run", "--explain", "--load", "idle", "--priority", str(priority)), *options
+    ) as campaign:
+        until(lambda: bool(measuring(campaign.pid)), what="the agent measures")
+        time.sleep(0.5)
+        if plant is None:
+            stopped(measuring(campaign.pid), stop_s)
+        else:
+            with Program([sys.executable, "-c", plant, str(CPU)]) as planted:
+                done = planted.finish()
+                assert done.status == 0, done.stderr
+        done = campaign.finish(PATIENCE_S)
+        assert done.status == 0, done.stderr
+    with rtscope("explain", out, "--json") as explain:
+        done = explain.finish()
+        assert done.status == 0, done.stderr
+    (run,) = json.loads(done.stdout)
+    wakeups: Sequence[Mapping[str, Any]] = run["wakeups"]
+    return wakeups
+
+
+def measuring(pid: int) -> list[int]:
+    """Return the agents of a campaign whose measuring threads have begun."""
+    return [
+        agent
+        for agent in agents_of(pid, "measure")
+        if any(name.startswith("rtscope/") for name in threads_of(agent))
+    ]
+
+
+def threads_of(pid: int) -> Iterator[str]:
+    for comm in Path(f"/proc/{pid}/task").glob("*/comm"):
+        try:
+            yield comm.read_text().strip()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+
+
+def stopped(agents: Sequence[int], seconds: float) -> None:
+    for sign in (signal.SIGSTOP, signal.SIGCONT):
+        for agent in agents:
+            os.kill(agent, sign)
+        time.sleep(seconds)
+
+
+def blamed(
+    wakeups: Sequence[Mapping[str, Any]], causes: set[str]
+) -> list[Mapping[str, Any]]:
+    """Return the well explained wake-ups whose culprit is one of these causes."""
+    return [
+        one
+        for one in wakeups
+        if one["culprit"] is not None
+        and one["stretches"][one["culprit"]]["cause"] in causes
+        and one["attributed_share"] >= ATTRIBUTED
+    ]
+
+
+def names(wakeups: Sequence[Mapping[str, Any]]) -> set[str]:
+    return {one["stretches"][one["culprit"]]["name"] for one in wakeups}
+
+
+def sums_close(wakeups: Sequence[Mapping[str, Any]]) -> bool:
+    return all(
+        one["residual_ns"] == 0 and sum(one["parts"].values()) == one["latency_ns"]
+        for one in wakeups
+        if one["stretches"]
+    )
+
+
+def test_a_task_of_higher_priority_is_found(tmp_path: Path) -> None:
+    wakeups = explained(tmp_path / "r", HOG)
+
+    found = blamed(wakeups, {"another task"})
+    assert "culprit (real-time, priority 80)" in names(found)
+    assert max(one["latency_ns"] for one in found) > 100_000_000
+    assert sums_close(wakeups)
+
+
+def test_a_stopped_agent_is_found(tmp_path: Path) -> None:
+    wakeups = explained(tmp_path / "r", None, stop_s=0.2)
+
+    found = blamed(wakeups, {"a stopped thread"})
+    assert max(one["latency_ns"] for one in found) > 100_000_000
+    assert sums_close(wakeups)
+
+
+def test_a_storm_of_timers_is_found(tmp_path: Path) -> None:
+    wakeups = explained(tmp_path / "r", STORM)
+
+    found = blamed(wakeups, {"another timer's callback"})
+    assert "timerfd_tmrproc" in names(found)
+    assert sums_close(wakeups)
+
+
+def test_the_fair_server_or_throttling_is_found(tmp_path: Path) -> None:
+    """Which of them it is depends on the kernel; either lets the starved one run."""
+    wakeups = explained(tmp_path / "r", STARVING)
+
+    found = blamed(wakeups, {"the fair server", "real-time throttling"})
+    assert any("not real-time" in name or name == "idle" for name in names(found))
+    assert sums_close(wakeups)
