@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rig import PATIENCE_S, Program, agents_of, rtscope, until
+from rig import PATIENCE_S, Program, agents_of, arguments_of, rtscope, until
 
 ATTRIBUTED = 0.95
 CPU = min(os.sched_getaffinity(0))
@@ -63,8 +63,9 @@ os.wait()
 STORM = f"""{NAMED}
 import resource
 libc = ctypes.CDLL(None, use_errno=True)
-number = 20000
-resource.setrlimit(resource.RLIMIT_NOFILE, (number + 100, number + 100))
+_, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+number = min(20000, most) - 100
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 class Spec(ctypes.Structure):
     _fields_ = [(n, ctypes.c_long) for n in ("every_s", "every_ns", "s", "ns")]
 timers = [libc.timerfd_create(1, 0) for _ in range(number)]
@@ -105,11 +106,15 @@ def explained(
 
 
 def measuring(pid: int) -> list[int]:
-    """Return the agents of a campaign whose measuring threads have begun."""
+    """Return the agents of a campaign whose traced threads have begun to measure.
+
+    What tracing costs is told by runs before without it: nothing is planted there.
+    """
     return [
         agent
         for agent in agents_of(pid, "measure")
-        if any(name.startswith("rtscope/") for name in threads_of(agent))
+        if "--trace" in arguments_of(agent)
+        and any(name.startswith("rtscope/") for name in threads_of(agent))
     ]
 
 
