@@ -143,8 +143,7 @@ def dat_trace(data: memoryview, *, name: str) -> DatTrace:
             f"{name}: holds text, not pages; write it out: "
             f"trace-cmd report {name} > trace.txt"
         )
-    if sum(extent.size for extent in head.extents) > len(data) + _slack(head):
-        _refuse_overlap(head.extents, name)
+    _refuse_overlap(head.extents, name)
     names = [UNKNOWN, *(one.name for one in head.formats.values())]
     numbers = np.zeros(1 << 16, np.uint16)
     for at, one in enumerate(head.formats.values(), 1):
@@ -162,11 +161,6 @@ def dat_trace(data: memoryview, *, name: str) -> DatTrace:
     return DatTrace(
         name, head, data, KernelSymbols(head.kallsyms), rows, names, tuple(losses)
     )
-
-
-def _slack(head: Head) -> int:
-    """Return what may be missing of a file that was cut: it is told of as a loss."""
-    return max((extent.size for extent in head.extents), default=0)
 
 
 def _refuse_overlap(extents: Sequence[Extent], name: str) -> None:
@@ -195,10 +189,11 @@ def _rows_of(
     )
     pages = decoded.pages[kept]
     losses = list(_losses(extent.cpu, rows, pages, decoded, good))
-    if len(content) < extent.size and len(rows.at_ns):
+    if len(content) < extent.size:
         missing = extent.size - len(content)
         why = f"the file ends {missing} bytes before it should"
-        losses.append(Loss(extent.cpu, int(rows.at_ns[-1]), FOREVER_NS, None, why))
+        last = int(rows.at_ns[-1]) if len(rows.at_ns) else 0
+        losses.append(Loss(extent.cpu, last, FOREVER_NS, None, why))
     return rows, losses
 
 
@@ -220,11 +215,14 @@ def _in_order(decoded: Decoded) -> NDArray[np.bool_]:
     ends = decoded.at_ns[last].tolist()
     kept: list[int] = []
     candidates = [at for at in range(len(used)) if good[used[at]]]
-    for number, at in enumerate(candidates):
-        following = candidates[number + 1] if number + 1 < len(candidates) else at
+    for at, following in zip(candidates, (*candidates[1:], None), strict=True):
         while kept and begins[at] < ends[kept[-1]]:
-            if following != at and begins[following] >= ends[kept[-1]]:
-                break  # this page alone is too early
+            if following is not None:
+                too_early = begins[following] >= ends[kept[-1]]
+            else:  # nothing comes after: it goes, if it contradicts more than one
+                too_early = len(kept) < 2 or begins[at] < ends[kept[-2]]
+            if too_early:
+                break
             good[used[kept.pop()]] = False
         if kept and begins[at] < ends[kept[-1]]:
             good[used[at]] = False
