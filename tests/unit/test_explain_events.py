@@ -480,6 +480,35 @@ def test_a_switch_that_was_not_recorded_is_noticed() -> None:
     assert "no sched_switch tells" in found.stretches[-1].name
 
 
+def test_an_interrupt_without_an_end_is_not_taken_for_the_whole_wait() -> None:
+    """A trace of the scheduler's events alone: only their flags tell of interrupts."""
+    hog = (OTHER, "hog", FIFO_80)
+    way = [
+        e
+        for e in woken(1_000, pid=OTHER, comm="hog", priority=FIFO_50)
+        if e.name.startswith("sched_")
+    ]
+    switched = switch(500_000, hog, thread(FIFO_50))
+    found = explained(
+        [*asleep(hog, priority=FIFO_50), *way, switched],
+        late_ns=501_000,
+        known=frozenset({"sched_switch", "sched_waking", "sched_wakeup"}),
+    )
+
+    assert of(found, Cause.OTHER_TASK) == 496_500
+    assert any("no entries of interrupts" in note for note in found.notes)
+
+
+def test_an_interrupt_whose_end_was_not_recorded_is_no_cause() -> None:
+    hog = (OTHER, "hog", FIFO_80)
+    way = woken(1_000, pid=OTHER, comm="hog", priority=FIFO_50)[:-1]
+    switched = switch(500_000, hog, thread(FIFO_50))
+    found = explained([*asleep(hog, priority=FIFO_50), *way, switched], late_ns=501_000)
+
+    assert of(found, Cause.UNKNOWN) == 496_000 + 1_000
+    assert "no event tells when" in found.stretches[2].name
+
+
 def test_without_events_of_the_thread_nothing_is_claimed() -> None:
     found = explained([event(0, "softirq_raise", vec=1)], late_ns=50_000)
 

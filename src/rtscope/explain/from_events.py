@@ -147,14 +147,12 @@ def _asleep(scene: Scene, leg: Leg) -> Iterator[Stretch]:
         yield from _by_softirq(scene, leg, f"softirq {softirq.name}")
     elif _is_timer_thread(leg.end):
         yield from _by_softirq(scene, leg, leg.end.comm)
+    elif leg.end.flags is None and not scene.has_interrupts:
+        name = "the trace tells of no interrupts, and so not what woke it"
+        yield _plain(scene, leg, Part.A, Cause.UNKNOWN, name)
     else:
-        yield _plain(
-            scene,
-            leg,
-            Part.A,
-            Cause.UNKNOWN,
-            f"it was woken by {_waker(leg.end)}, not by a timer",
-        )
+        name = f"it was woken by {_waker(leg.end)}, not by a timer"
+        yield _plain(scene, leg, Part.A, Cause.UNKNOWN, name)
 
 
 def _by_interrupt(

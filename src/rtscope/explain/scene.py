@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from rtscope.explain.model import Cause, Stretch
-from rtscope.explain.spans import Frame, Span, spans_of
+from rtscope.explain.spans import UNNAMED, Doing, Frame, Span, spans_of
 from rtscope.explain.threadway import Leg, Machine, State, Wakeup
 from rtscope.explain.waiting import NOT_REALTIME, priority_words
-from rtscope.ftrace.events import Event, Window
+from rtscope.ftrace.events import Event, Flag, Window
 
 LONG_GAP = 0.25
 """A share of the latency without any event that is worth telling."""
@@ -51,7 +51,11 @@ class Scene:
         at = max(0, bisect_left(begins, event.at_ns) - 1)
         here = [s for s in spans[at : at + 2] if s.begin_ns <= event.at_ns]
         inside = [s for s in here if s.frames]
-        return inside[-1].frames if inside else ()
+        found = inside[-1].frames if inside else ()
+        in_interrupt = any(frame.doing is Doing.INTERRUPT for frame in found)
+        if event.flags is not None and event.flags & Flag.HARDIRQ and not in_interrupt:
+            return (*found, Frame(Doing.INTERRUPT, UNNAMED, event.at_ns))
+        return found
 
     def depth_at(self, cpu: int, entered_ns: int | None) -> int | None:
         """Return how often preemption was off where an interrupt came."""
@@ -59,6 +63,11 @@ class Scene:
             (e.preempt_depth for e in self.events_of(cpu) if e.at_ns == entered_ns),
             None,
         )
+
+    @property
+    def has_interrupts(self) -> bool:
+        """Whether entries of interrupts were recorded at all."""
+        return any(name.endswith("_entry") for name in self.window.known)
 
     @property
     def cpu(self) -> int:
@@ -123,7 +132,7 @@ def notes(scene: Scene) -> Iterator[str]:
     missing = [name for name in _NEEDED if name not in scene.window.known]
     if missing:
         yield f"the trace has no {' and no '.join(missing)} events"
-    if not any(name.endswith("_entry") for name in scene.window.known):
+    if not scene.has_interrupts:
         yield (
             "the trace has no entries of interrupts: where they begin is known only "
             "from the first event inside"

@@ -16,6 +16,7 @@ IDLE_PID = 0
 AWAKE = 0xFFFFFFFF
 """`cpu_idle` with this state says that idle was left (PWR_EVENT_EXIT)."""
 UNNAMED = "not recorded"
+_EXIT_MISSING = "an interrupt ended, and no event tells when"
 _SWITCH_MISSING = "another task ran then, and no sched_switch tells since when"
 SOFTIRQS = (
     "HI",
@@ -136,9 +137,13 @@ def spans_of(window: Window, cpu: int) -> tuple[Span, ...]:
     for event, following in zip(events, (*events[1:], None), strict=True):
         _apply(state, event, tasks)
         end = window.end_ns if following is None else following.at_ns
+        if following is not None:
+            _end_unnamed(state, following)
         loss = _loss_after(event, losses)
         if loss is None and following is not None and _switch_missing(state, following):
             loss = Loss(cpu, event.at_ns, end, None, _SWITCH_MISSING)
+        if loss is None and following is not None and _exit_missing(state, following):
+            loss = Loss(cpu, event.at_ns, end, None, _EXIT_MISSING)
         ended = following is None and end > window.last_ns.get(cpu, end)
         if loss is None and not ended:
             spans.append(_span(state, event.at_ns, end))
@@ -216,6 +221,24 @@ def _note(found: dict[int, Task], event: Event, side: str) -> None:
 
 def _lost(begin_ns: int, end_ns: int, loss: Loss | None) -> Span:
     return Span(begin_ns, end_ns, Doing.LOST, "", Task(-1, "", None), loss=loss)
+
+
+def _end_unnamed(state: _Cpu, following: Event) -> None:
+    """End an interrupt that only flags tell of after its last event."""
+    outer = next((f for f in state.frames if f.doing is Doing.INTERRUPT), None)
+    if outer is not None and outer.name == UNNAMED and _is_outside(following):
+        _pop(state, Doing.INTERRUPT)
+
+
+def _exit_missing(state: _Cpu, following: Event) -> bool:
+    """Tell whether an interrupt is over by now, and its end was not recorded."""
+    inside = any(frame.doing is Doing.INTERRUPT for frame in state.frames)
+    return inside and _is_outside(following) and not is_exit(following)
+
+
+def _is_outside(event: Event) -> bool:
+    """Tell whether an event says that it was written in no interrupt."""
+    return event.flags is not None and not event.flags & (Flag.HARDIRQ | Flag.NMI)
 
 
 def _switch_missing(state: _Cpu, following: Event) -> bool:
