@@ -403,6 +403,33 @@ def test_a_page_fault_on_the_way_back_is_named() -> None:
     assert "page_fault_user at +8.000 us, address 0xabc" in found.culprit.evidence
 
 
+@pytest.mark.parametrize(
+    ("machine", "cause"), [(GUEST, Cause.HARDWARE), (BARE, Cause.UNKNOWN)]
+)
+def test_a_pause_inside_the_timers_interrupt_is_not_the_interrupts_own(
+    machine: Machine, cause: Cause
+) -> None:
+    late = [replace(e, at_ns=e.at_ns + 900_000) for e in woken(1_000)[3:]]
+    found = explained(
+        [*asleep(), *woken(1_000)[:3], *late, ran(907_000)],
+        late_ns=908_000,
+        machine=machine,
+    )
+
+    assert found.culprit is not None
+    assert (found.culprit.cause, found.culprit.duration_ns) == (cause, 901_000)
+    assert found.culprit.confidence is Confidence.GUESSED
+    assert "from sched_waking to sched_wakeup" in found.culprit.evidence[0]
+    assert of(found, Cause.TIMER_INTERRUPT) == 4_000
+
+
+def test_a_way_back_that_is_too_long_is_not_told_as_usual() -> None:
+    found = explained([*asleep(), *woken(1_000), ran(7_000)], late_ns=800_000)
+
+    assert found.culprit is not None
+    assert (found.culprit.cause, found.culprit.part) == (Cause.UNKNOWN, Part.E)
+
+
 def test_timer_slack_is_told_of_a_thread_that_was_not_real_time() -> None:
     events = [*asleep(priority=NICE_0), *woken(51_000, priority=NICE_0)]
     slack = replace(events[0], fields={**events[0].fields, "expires": DUE + 50_000})

@@ -220,3 +220,15 @@ def test_a_wake_up_of_a_text_is_found_and_explained() -> None:
     assert found.culprit.name == "hog (real-time, priority 80)"
     assert any("when the timer was due is not known" in note for note in found.notes)
     assert any("1000 ns" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("piece", ["a", " ", "\n", "=", "a=", "- [0] "])
+def test_long_nonsense_is_refused_at_once(piece: str) -> None:
+    with pytest.raises(RecordError):
+        opened(piece * 300_000)
+
+
+def test_a_line_of_any_length_is_one_event() -> None:
+    (event,) = events(f"a-1 [000] d.... 1.000001: x: {'b' * 300_000}\n")
+
+    assert event.name == "x"

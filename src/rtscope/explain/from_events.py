@@ -18,7 +18,8 @@ from rtscope.explain.model import (
     Stretch,
     joined,
 )
-from rtscope.explain.scene import Scene, notes, priority_of, with_gaps
+from rtscope.explain.pauses import pauses_apart
+from rtscope.explain.scene import Scene, notes, priority_of
 from rtscope.explain.scheduling import waiting_stretches
 from rtscope.explain.spans import Doing, Frame, Span
 from rtscope.explain.stacks import stack_under
@@ -44,12 +45,17 @@ def explain_events(window: Window, wakeup: Wakeup, *, machine: Machine) -> Expla
         window, wakeup, machine, {}, legs, woken, priority_of(window, wakeup.pid)
     )
     stretches = [stretch for leg in legs for stretch in _of_leg(scene, leg)]
-    whole = joined(list(with_gaps(scene, stretches)))
+    apart = pauses_apart(
+        stretches,
+        scene.events_of(scene.cpu),
+        due_ns=wakeup.expiry_ns,
+        machine=machine,
+    )
     return Explanation(
         cpu=scene.cpu,
         sequence=wakeup.sequence,
         latency_ns=wakeup.latency_ns,
-        stretches=whole,
+        stretches=joined(list(apart)),
         notes=tuple(notes(scene)),
     )
 

@@ -148,11 +148,13 @@ class Explanation:
 
     @property
     def attributed_share(self) -> float:
-        """Return how much of the latency has a cause, 0 to 1."""
+        """Return how much of the latency has a cause that is no guess, 0 to 1."""
         if self.latency_ns <= 0:
             return 0.0
         known = sum(
-            s.duration_ns for s in self.stretches if s.cause is not Cause.UNKNOWN
+            s.duration_ns
+            for s in self.stretches
+            if s.cause is not Cause.UNKNOWN and s.confidence is not Confidence.GUESSED
         )
         return min(1.0, known / self.latency_ns)
 

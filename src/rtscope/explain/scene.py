@@ -1,21 +1,15 @@
 """The scene of a wake-up: its events, its thread's way, and what limits both. Pure."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from rtscope.explain.model import Cause, Stretch
 from rtscope.explain.spans import UNNAMED, Doing, Frame, Span, spans_of
 from rtscope.explain.threadway import Leg, Machine, State, Wakeup
 from rtscope.explain.waiting import NOT_REALTIME, priority_words
 from rtscope.ftrace.events import Event, Flag, Window
 
-LONG_GAP = 0.25
-"""A share of the latency without any event that is worth telling."""
-_WORTH_TELLING_NS = 20_000
 _NEEDED = ("sched_switch", "sched_waking")
-_INHERENT = (Cause.TIMER_INTERRUPT, Cause.SCHEDULER, Cause.RETURN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,34 +85,6 @@ def priority_of(window: Window, pid: int) -> int | None:
         elif event.number("pid", -1) == pid and "prio" in event.fields:
             return event.number("prio")
     return None
-
-
-def with_gaps(scene: Scene, stretches: Sequence[Stretch]) -> Iterator[Stretch]:
-    """Tell of long times without an event: what a hypervisor takes looks like that."""
-    due = scene.wakeup.expiry_ns
-    for stretch in stretches:
-        gap = _longest_gap(scene, stretch.begin_ns + due, stretch.end_ns + due)
-        told = stretch.cause in _INHERENT
-        if told and gap is not None:
-            yield replace(stretch, evidence=(*stretch.evidence, gap))
-        else:
-            yield stretch
-
-
-def _longest_gap(scene: Scene, begin_ns: int, end_ns: int) -> str | None:
-    cpu = scene.cpu
-    inside = [e for e in scene.events_of(cpu) if begin_ns <= e.at_ns <= end_ns]
-    pairs = list(pairwise(inside))
-    if not pairs:
-        return None
-    a, b = max(pairs, key=lambda pair: pair[1].at_ns - pair[0].at_ns)
-    gap = b.at_ns - a.at_ns
-    if gap < max(_WORTH_TELLING_NS, LONG_GAP * scene.wakeup.latency_ns):
-        return None
-    told = f"{gap / 1000:,.3f} us without an event, from {a.name} to {b.name}"
-    return (
-        f"{told}; a hypervisor may have taken the CPU" if scene.machine.guest else told
-    )
 
 
 def notes(scene: Scene) -> Iterator[str]:

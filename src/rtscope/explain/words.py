@@ -7,7 +7,7 @@ makes them harmless first.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from rtscope.explain.model import Cause, Explanation, Stretch
+from rtscope.explain.model import Cause, Confidence, Explanation, Stretch
 from rtscope.units import format_us
 
 MAIN_SHARE = 0.1
@@ -130,7 +130,11 @@ def evidence(stretch: Stretch) -> tuple[str, ...]:
 
 def doubts(explanation: Explanation) -> tuple[str, ...]:
     """Return what limits an explanation: a residual, a cut path, a wrong policy."""
-    return (*_of_the_sum(explanation), *explanation.notes)
+    return (
+        *_of_the_sum(explanation),
+        *_guessed(explanation),
+        *explanation.notes,
+    )
 
 
 def share(part_ns: int, whole_ns: int) -> str:
@@ -222,6 +226,19 @@ def _of_the_sum(explanation: Explanation) -> Iterator[str]:
     )
     if unknown > RESIDUAL_CAVEAT * latency:
         yield _unknown(explanation, share(unknown, latency))
+
+
+def _guessed(explanation: Explanation) -> Iterator[str]:
+    guesses: dict[Cause, int] = {}
+    for stretch in explanation.stretches:
+        known = stretch.cause is not Cause.UNKNOWN
+        if known and stretch.confidence is Confidence.GUESSED:
+            ns = guesses.get(stretch.cause, 0) + stretch.duration_ns
+            guesses[stretch.cause] = ns
+    for cause, ns in guesses.items():
+        if ns > RESIDUAL_CAVEAT * explanation.latency_ns:
+            part = share(ns, explanation.latency_ns)
+            yield f"{part} of the latency are a guess: {cause}"
 
 
 def _unknown(explanation: Explanation, unknown_share: str) -> str:

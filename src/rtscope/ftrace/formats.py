@@ -14,7 +14,7 @@ from rtscope.errors import RecordError
 MAX_SUBBUFFER = 1 << 20
 """Bytes; the kernel allows sub-buffers of up to 2^8 pages of 4 KiB."""
 _FIELD = re.compile(
-    r"field:(?P<type>[^;]*?)\s*\b(?P<name>\w+)(?P<array>\[[^\]]*\])?;\s*"
+    r"field:(?P<type>[^;]{0,200}?)\s?\b(?P<name>\w{1,80})(?P<array>\[[^\]]{0,80}\])?;\s*"
     r"offset:(?P<offset>\d{1,9});\s*size:(?P<size>\d{1,9});\s*signed:(?P<signed>[01]);"
 )
 _NAME = re.compile(r"^name:\s*(\S+)", re.MULTILINE)

@@ -21,9 +21,10 @@ from rtscope.ftrace.lines import LINE, LOST, flags_of, name_of, stamp_of
 from rtscope.ftrace.wording import fields_of
 
 MAX_KINDS = 20_000
-_CLOCK = re.compile(rb"^#?\s*clock: (\w+)", re.MULTILINE)
+_CLOCK = re.compile(rb"^#?[ \t]{0,8}clock: (\w{1,20})", re.MULTILINE)
 _ADDRESS = re.compile(r"[0-9a-f]{8,16}")
-_BODY = re.compile(rb"[^\n]*\n?")
+_BODY = re.compile(rb"[^\n]{0,4000}\n?")
+"""Longer than any line of the kernel."""
 _STACK = re.compile(rb"(?:[ \t]*=> [^\n]*\n?){0,128}")
 
 
