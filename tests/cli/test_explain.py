@@ -8,7 +8,7 @@ import pytest
 
 from fakes.commandline import Rtscope
 from fakes.measurements import on_board, record, thread
-from rtscope.cli import explain
+from rtscope.cli import explainruns as explain
 from rtscope.resultdir import RECORD, ResultDir, read_record
 from rtscope.symbols import parse_symbols
 from rtscope.trace import parse_trace
@@ -95,7 +95,7 @@ def test_a_run_without_paths_says_how_to_get_them(
     assert "--again" in said.err
 
 
-def test_a_result_of_a_real_machine_is_refused(
+def test_a_run_on_a_machine_whose_events_were_not_kept_says_what_to_type(
     rtscope: Rtscope, tmp_path: Path
 ) -> None:
     ResultDir(tmp_path / "r").save(record([thread([9_000])]))
@@ -103,7 +103,8 @@ def test_a_result_of_a_real_machine_is_refused(
     said = rtscope("explain", tmp_path / "r")
 
     assert said.status == 2
-    assert "virtual board" in said.err
+    assert "no events were kept" in said.err
+    assert "rtscope run --explain" in said.err
 
 
 def test_explaining_again_gives_the_same(rtscope: Rtscope, result: Path) -> None:

@@ -5,9 +5,24 @@ from typing import Any
 
 import pytest
 
+from fakes.events import (
+    DUE,
+    IRQ,
+    LOADING,
+    THREAD,
+    asleep,
+    event,
+    switch,
+    thread,
+    window,
+    woken,
+)
 from fakes.paths import Step, section, symbols
+from rtscope.explain.from_events import explain_events
 from rtscope.explain.path import explain_path
 from rtscope.explain.perfetto import Recording, perfetto_trace
+from rtscope.explain.perfettoevents import ExplainedWindow, perfetto_of_events
+from rtscope.explain.threadway import Machine, Wakeup
 
 TABLE = symbols("zap", "free_pages", "do_irq", "hrtimer_interrupt")
 STEPS: list[Step] = [
@@ -126,16 +141,41 @@ def test_two_wake_ups_have_tracks_of_their_own() -> None:
     assert uuids == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
-def test_perfettos_own_schema_reads_every_packet() -> None:
+def of_events() -> bytes:
+    storm = [
+        event(100_000, "local_timer_entry", flags=IRQ, vector=236),
+        event(101_000, "hrtimer_expire_entry", flags=IRQ, function="a_timer"),
+        event(103_000, "hrtimer_expire_exit", flags=IRQ),
+        event(104_000, "local_timer_exit", flags=IRQ, vector=236),
+    ]
+    way = [*asleep(), *woken(1_000), *storm, switch(200_000, LOADING, thread())]
+    wakeup = Wakeup(THREAD, "rtscope/0", 0, DUE, DUE + 201_000, 1)
+    seen = window(way)
+    found = explain_events(seen, wakeup, machine=Machine())
+    return perfetto_of_events([ExplainedWindow("001-os, worst", seen, wakeup, found)])
+
+
+def test_events_are_nested_slices_of_what_the_cpu_did() -> None:
+    found = slices(of_events(), 3)
+
+    assert (DUE - 180_000, DUE + 200_000, "load") in found
+    assert (DUE + 100_000, DUE + 104_000, "interrupt local_timer") in found
+    assert (DUE + 101_000, DUE + 103_000, "callback a_timer") in found
+    parts = slices(of_events(), 2)
+    assert (parts[0][0], max(end for _, end, _ in parts)) == (DUE, DUE + 201_000)
+
+
+@pytest.mark.parametrize("content", [perfetto_trace([recording()]), of_events()])
+def test_perfettos_own_schema_reads_every_packet(content: bytes) -> None:
     schema = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
     unknown = pytest.importorskip("google.protobuf.unknown_fields")
     trace = schema.Trace()
-    trace.ParseFromString(perfetto_trace([recording()]))
+    trace.ParseFromString(content)
 
     events = [p.track_event for p in trace.packet if p.HasField("track_event")]
     begins = [e for e in events if e.type == schema.TrackEvent.TYPE_SLICE_BEGIN]
     ends = [e for e in events if e.type == schema.TrackEvent.TYPE_SLICE_END]
     assert len(begins) == len(ends)
-    assert {e.name for e in begins} >= {"zap", "free_pages"}
+    assert {e.name for e in begins} & {"free_pages", "interrupt local_timer"}
     messages = [*trace.packet, *events]
     assert not any(len(unknown.UnknownFieldSet(m)) for m in messages)

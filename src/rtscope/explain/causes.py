@@ -12,6 +12,19 @@ from rtscope.explain.model import INHERENT, Cause, Explanation, Stretch
 from rtscope.units import format_us
 
 _TOLD = 3
+_NAMED = frozenset(
+    {
+        Cause.UNKNOWN,
+        Cause.HARDWARE,
+        Cause.STOPPED,
+        Cause.ORDINARY,
+        Cause.THROTTLED,
+        Cause.FAIR_SERVER,
+        Cause.OTHER_TASK,
+        Cause.IDLE_EXIT,
+    }
+)
+"""The name of these is no function."""
 _OF_A_LOCK = 2
 """A lock's function says little without who called it."""
 
@@ -40,7 +53,9 @@ class CauseSum:
     @property
     def title(self) -> str:
         """The cause with its function, if there is one."""
-        return f"{self.cause} in {self.name}" if self.name else str(self.cause)
+        if not self.name:
+            return str(self.cause)
+        return f"{self.cause}{': ' if self.cause in _NAMED else ' in '}{self.name}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,8 +52,19 @@ class Cause(StrEnum):
     LOCK = "waiting for a lock"
     SCHEDULER = "the scheduler"
     OTHER_TASK = "another task"
+    """Of a higher priority, or it would have given way."""
+    ORDINARY = "the thread is not real-time"
+    """Another task ran: only a real-time thread runs as soon as it is woken."""
+    THROTTLED = "real-time throttling"
+    """Real-time threads had used up their share of the time, until Linux 6.11."""
+    FAIR_SERVER = "the fair server"
+    """It gives ordinary tasks their share, before real-time ones, since Linux 6.8."""
+    STOPPED = "a stopped thread"
+    """A signal stopped the thread itself, or a debugger did."""
     PAGE_FAULT = "a page fault"
     RETURN = "the return path"
+    TIMER_SLACK = "timer slack"
+    """Timers of threads that are not real-time may expire some 50 us late."""
     LATE_TIMER = "a timer that expires in a softirq"
     """The thread was not real-time when it armed its timer."""
     HARDWARE = "hardware or hypervisor"
@@ -119,6 +130,7 @@ class Explanation:
 
     cpu: int
     sequence: int
+    """Its number in the run; -1 for one of a trace that has no record."""
     latency_ns: int
     stretches: tuple[Stretch, ...]
     """In order; they do not overlap."""
@@ -136,29 +148,49 @@ class Explanation:
 
     @property
     def attributed_share(self) -> float:
-        """Return how much of the latency has a cause, 0 to 1."""
+        """Return how much of the latency has a cause that is no guess, 0 to 1."""
         if self.latency_ns <= 0:
             return 0.0
         known = sum(
-            s.duration_ns for s in self.stretches if s.cause is not Cause.UNKNOWN
+            s.duration_ns
+            for s in self.stretches
+            if s.cause is not Cause.UNKNOWN and s.confidence is not Confidence.GUESSED
         )
         return min(1.0, known / self.latency_ns)
 
     @property
     def culprit(self) -> Stretch | None:
-        """Return the longest stretch, of those that need not be there.
+        """Return what took longest, of what need not be there: its longest stretch.
 
         The timer's own interrupt, the scheduler and the way back belong to every
         wake-up: they are named only if nothing else took longer than they do.
         """
         if not self.stretches:
             return None
-        avoidable = [s for s in self.stretches if s.cause not in INHERENT]
         longest = max(self.stretches, key=lambda s: s.duration_ns)
-        if not avoidable:
+        spent: dict[tuple[Cause, str], int] = {}
+        for s in self.stretches:
+            if s.cause not in INHERENT:
+                # Interrupts cut what goes on behind them: pieces of one are one.
+                key = (s.cause, s.name)
+                spent[key] = spent.get(key, 0) + s.duration_ns
+        if not spent or 4 * max(spent.values()) < longest.duration_ns:
             return longest
-        blame = max(avoidable, key=lambda s: s.duration_ns)
-        return blame if 4 * blame.duration_ns >= longest.duration_ns else longest
+        blame = max(spent, key=lambda key: spent[key])
+        pieces = [s for s in self.stretches if (s.cause, s.name) == blame]
+        return max(pieces, key=lambda s: s.duration_ns)
+
+    @property
+    def sums(self) -> tuple[tuple[Stretch, int], ...]:
+        """Return the ns of each cause and name, with its longest stretch."""
+        longest: dict[tuple[Cause, str], Stretch] = {}
+        spent: dict[tuple[Cause, str], int] = {}
+        for stretch in self.stretches:
+            key = stretch.cause, stretch.name
+            spent[key] = spent.get(key, 0) + stretch.duration_ns
+            if key not in longest or stretch.duration_ns > longest[key].duration_ns:
+                longest[key] = stretch
+        return tuple((longest[key], ns) for key, ns in spent.items())
 
 
 INHERENT = frozenset(

@@ -7,7 +7,7 @@ makes them harmless first.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from rtscope.explain.model import Cause, Explanation, Stretch
+from rtscope.explain.model import Cause, Confidence, Explanation, Stretch
 from rtscope.units import format_us
 
 MAIN_SHARE = 0.1
@@ -18,6 +18,9 @@ TOLD_OF_ANOTHER = 0.5
 """A CPU that was as much in one function may hold the lock there."""
 RESIDUAL_CAVEAT = 0.05
 """More of the latency without a cause than this casts doubt on the explanation."""
+
+NOT_RECORDED = "not recorded"
+"""The name of a stretch before the begin of a path."""
 
 _CLAUSES: Mapping[Cause, str] = {
     Cause.INTERRUPTS_OFF: "interrupts were off in {where}",
@@ -32,12 +35,37 @@ _CLAUSES: Mapping[Cause, str] = {
     Cause.LOCK: "it waited for a lock in {where}",
     Cause.SCHEDULER: "it was in the scheduler",
     Cause.OTHER_TASK: "another task ran in {where}",
+    Cause.ORDINARY: "another task ran in {where}, for the thread is not real-time",
+    Cause.THROTTLED: "real-time threads were throttled, and another task ran in "
+    "{where}",
+    Cause.FAIR_SERVER: "the fair server let another task run in {where}",
+    Cause.TIMER_SLACK: "the timer of a thread that is not real-time might wait while "
+    "it was in {where}",
+    Cause.STOPPED: "the thread itself was stopped ({where})",
     Cause.PAGE_FAULT: "a page fault was in {where}",
     Cause.RETURN: "it was on the way back to the thread in {where}",
     Cause.LATE_TIMER: "the timer waited for its softirq in {where}",
     Cause.HARDWARE: "hardware or a hypervisor took it",
     Cause.UNKNOWN: "nothing is known ({where})",
 }
+
+
+_FROM_EVENTS: Mapping[Cause, str] = {
+    Cause.EARLIER_INTERRUPT: "an earlier interrupt was not yet over: {where}",
+    Cause.IDLE_EXIT: "the CPU was leaving {where}",
+    Cause.OTHER_INTERRUPT: "another interrupt was handled: {where}",
+    Cause.TIMER_CALLBACK: "other timers expired: {where}",
+    Cause.SOFTIRQ: "the softirq {where} ran",
+    Cause.OTHER_TASK: "another task ran: {where}",
+    Cause.ORDINARY: "another task ran, for the thread is not real-time: {where}",
+    Cause.THROTTLED: "real-time threads were throttled, and another task ran: {where}",
+    Cause.FAIR_SERVER: "the fair server let another task run: {where}",
+    Cause.TIMER_SLACK: "the timer of a thread that is not real-time might wait",
+    Cause.RETURN: "it was on the way back to the thread",
+    Cause.LATE_TIMER: "the timer expired late: {where}",
+    Cause.UNKNOWN: "what it was cannot be known: {where}",
+}
+"""Where names are of tasks and interrupts, and no instruction was counted."""
 
 
 def sentence(explanation: Explanation, *, virtual: str = "") -> str:
@@ -53,10 +81,29 @@ def sentence(explanation: Explanation, *, virtual: str = "") -> str:
     )
     if not main:
         return f"{head}, and nothing is known of why."
+    if all(stretch.own_ns is None for stretch in explanation.stretches):
+        return f"{head}: {_in_pieces(explanation)}."
     told = [_told(stretch, first=stretch is _first_waiting(main)) for stretch in main]
     rest = explanation.latency_ns - sum(s.duration_ns for s in main)
     end = f"; {_rest(explanation, main, rest)}" if rest > 0 else ""
     return f"{head}: {', then '.join(told)}{end}."
+
+
+def _in_pieces(explanation: Explanation) -> str:
+    """Tell the main causes, each with the sum of its pieces: ticks cut tasks up."""
+    by_length = sorted(explanation.sums, key=lambda row: -row[1])
+    least = MAIN_SHARE * explanation.latency_ns
+    chosen = [row for row in by_length[:MAIN_STRETCHES] if row[1] >= least]
+    blamed = [row for row in by_length if row[0] is explanation.culprit]
+    if blamed and blamed[0] not in chosen:
+        chosen = [*chosen[: MAIN_STRETCHES - 1], *blamed]
+    chosen.sort(key=lambda row: row[0].begin_ns)
+    told = [f"for {format_us(ns)} {_clause(stretch)}" for stretch, ns in chosen]
+    names = {(stretch.cause, stretch.name) for stretch, _ in chosen}
+    main = [s for s in explanation.stretches if (s.cause, s.name) in names]
+    rest = explanation.latency_ns - sum(s.duration_ns for s in main)
+    end = f"; {_rest(explanation, main, rest)}" if rest > 0 else ""
+    return f"{', '.join(told)}{end}"
 
 
 def main_stretches(explanation: Explanation) -> tuple[Stretch, ...]:
@@ -83,7 +130,11 @@ def evidence(stretch: Stretch) -> tuple[str, ...]:
 
 def doubts(explanation: Explanation) -> tuple[str, ...]:
     """Return what limits an explanation: a residual, a cut path, a wrong policy."""
-    return (*_of_the_sum(explanation), *explanation.notes)
+    return (
+        *_of_the_sum(explanation),
+        *_guessed(explanation),
+        *explanation.notes,
+    )
 
 
 def share(part_ns: int, whole_ns: int) -> str:
@@ -92,10 +143,17 @@ def share(part_ns: int, whole_ns: int) -> str:
 
 
 def _told(stretch: Stretch, *, first: bool) -> str:
-    clause = _CLAUSES[stretch.cause].format(where=where(stretch))
+    clause = _clause(stretch)
     aside = "; ".join((*_turns(stretch, first=first), *_busiest(stretch)))
     text = f"for {format_us(stretch.duration_ns)} {clause}"
     return f"{text} ({aside})" if aside else text
+
+
+def _clause(stretch: Stretch) -> str:
+    clause = _CLAUSES[stretch.cause]
+    if stretch.own_ns is None:
+        clause = _FROM_EVENTS.get(stretch.cause, clause)
+    return clause.format(where=where(stretch))
 
 
 def _first_waiting(main: Sequence[Stretch]) -> Stretch | None:
@@ -167,7 +225,26 @@ def _of_the_sum(explanation: Explanation) -> Iterator[str]:
         s.duration_ns for s in explanation.stretches if s.cause is Cause.UNKNOWN
     )
     if unknown > RESIDUAL_CAVEAT * latency:
-        yield (
-            f"{share(unknown, latency)} of the latency were not recorded: the cause "
-            "may lie there"
+        yield _unknown(explanation, share(unknown, latency))
+
+
+def _guessed(explanation: Explanation) -> Iterator[str]:
+    guesses: dict[Cause, int] = {}
+    for stretch in explanation.stretches:
+        known = stretch.cause is not Cause.UNKNOWN
+        if known and stretch.confidence is Confidence.GUESSED:
+            ns = guesses.get(stretch.cause, 0) + stretch.duration_ns
+            guesses[stretch.cause] = ns
+    for cause, ns in guesses.items():
+        if ns > RESIDUAL_CAVEAT * explanation.latency_ns:
+            part = share(ns, explanation.latency_ns)
+            yield f"{part} of the latency are a guess: {cause}"
+
+
+def _unknown(explanation: Explanation, unknown_share: str) -> str:
+    unknown = [s for s in explanation.stretches if s.cause is Cause.UNKNOWN]
+    if all(stretch.name == NOT_RECORDED for stretch in unknown):
+        return (
+            f"{unknown_share} of the latency were not recorded: the cause may lie there"
         )
+    return f"the cause of {unknown_share} of the latency is not known"

@@ -10,13 +10,13 @@ from rtscope.explain.model import Explanation
 from rtscope.explain.words import share
 from rtscope.report.escape import printable
 from rtscope.report.explanations import (
-    VIRTUAL,
     ExplainedRun,
     doubts_of,
     evidence_of,
     merged_causes,
     parts_of,
     sentence_of,
+    unit_of,
     where_of,
 )
 from rtscope.report.html import environment, style_sheet
@@ -38,19 +38,23 @@ def render_explanations(runs: Sequence[ExplainedRun], *, worst: int) -> str:
     """Return the page with `worst` wake-ups of each run; same runs, same bytes."""
     causes = merged_causes(runs)
     boards = enumeration(list(dict.fromkeys(run.board for run in runs)))
+    places = enumeration(list(dict.fromkeys(run.place for run in runs)))
+    unit = unit_of(runs)
     return (
         environment()
         .get_template("explain.html")
         .render(
             title="Why the worst wake-ups were late",
             css=style_sheet() + _STYLE,
-            board=boards,
+            about=f"Virtual board {boards}; all times are virtual time."
+            if unit
+            else f"Measured on {places}.",
+            unit=unit,
             runs=runs,
             worst=worst,
             causes=causes,
             differences=[
-                printable(paragraph(one, virtual=VIRTUAL))
-                for one in differences(causes)
+                printable(paragraph(one, virtual=unit)) for one in differences(causes)
             ],
             parts=parts_of,
             share=share,
@@ -62,13 +66,15 @@ def render_explanations(runs: Sequence[ExplainedRun], *, worst: int) -> str:
             printable=printable,
             picture=_picture,
             nothing=NOTHING,
+            source="recorded paths" if unit else "recorded events",
             made_by=f"rtscope {__version__}",
         )
     )
 
 
-def _picture(explanation: Explanation, name: str) -> Markup:
+def _picture(explanation: Explanation, name: str, unit: str) -> Markup:
     # All text in it is ours or escaped there.
+    description = sentence_of(explanation, unit)
     return Markup(
-        way_picture(explanation, name=name, description=sentence_of(explanation))
+        way_picture(explanation, name=name, description=description, unit=unit)
     )

@@ -13,13 +13,13 @@ from rtscope.explain.model import Explanation, Stretch
 from rtscope.explain.words import share
 from rtscope.report.escape import printable
 from rtscope.report.explanations import (
-    VIRTUAL,
     ExplainedRun,
     doubts_of,
     evidence_of,
     merged_causes,
     parts_of,
     sentence_of,
+    unit_of,
     where_of,
 )
 from rtscope.report.words import NOTHING, plural
@@ -43,45 +43,56 @@ def print_explanations(
         _print_causes(one, console, width=width)
     for difference in differences(causes):
         console.print()
-        text = printable(paragraph(difference, virtual=VIRTUAL))
+        text = printable(paragraph(difference, virtual=unit_of(runs)))
         console.print(Text(text), width=width)
 
 
 def _print_run(run: ExplainedRun, console: Console, *, worst: int, width: int) -> None:
     causes = run.causes
     head = (
-        f"{run.run_id} on virtual board {run.board}: "
+        f"{run.run_id} on {run.place}: "
         f"{plural(causes.wakeups, 'worst wake-up')} explained, at least "
         f"{math.floor(1000 * causes.attributed_share) / 10:.1f} % of each"
     )
     if without := len(run.explanations) - causes.wakeups:
-        head += f"; no path was kept of {without} more"
+        kept = "path was" if run.virtual else "events were"
+        head += f"; no {kept} kept of {without} more"
     console.print(Text(head, style="bold"), width=width)
     for number, explanation in enumerate(run.explanations[:worst], 1):
-        _print_wakeup(explanation, console, number=number, width=width)
+        _print_wakeup(explanation, console, number=number, unit=run.unit, width=width)
     console.print()
 
 
 def _print_wakeup(
-    explanation: Explanation, console: Console, *, number: int, width: int
+    explanation: Explanation,
+    console: Console,
+    *,
+    number: int,
+    unit: str,
+    width: int,
 ) -> None:
     console.print()
+    # A trace without a record has no numbers of wake-ups.
+    of = f", sequence {explanation.sequence:,}" if explanation.sequence >= 0 else ""
     console.print(
         Text(
-            f"Worst wake-up {number}: {format_us(explanation.latency_ns)} virtual µs "
-            f"late, CPU {explanation.cpu}, sequence {explanation.sequence:,}",
+            f"Worst wake-up {number}: {format_us(explanation.latency_ns)} {unit}µs "
+            f"late, CPU {explanation.cpu}{of}",
             style="bold",
         ),
         width=width,
     )
     console.print(
-        Padding(Text(sentence_of(explanation)), (0, 0, 0, 2), expand=False), width=width
+        Padding(Text(sentence_of(explanation, unit)), (0, 0, 0, 2), expand=False),
+        width=width,
     )
     for doubt in doubts_of(explanation):
         text = Text(f"caveat: {doubt}", style="yellow")
         console.print(Padding(text, (0, 0, 0, 2), expand=False), width=width)
+    if not explanation.stretches:
+        return
     console.print()
-    console.print(_parts(explanation), width=width)
+    console.print(_parts(explanation, unit=unit), width=width)
     console.print()
     console.print(_stretches(explanation, width=width), width=width)
     culprit = explanation.culprit
@@ -89,7 +100,7 @@ def _print_wakeup(
         _print_evidence(culprit, console, width=width)
 
 
-def _parts(explanation: Explanation) -> Padding:
+def _parts(explanation: Explanation, *, unit: str) -> Padding:
     whole = explanation.latency_ns
     rows = [
         (f"{letter}  {title}", format_us(ns), share(ns, whole))
@@ -100,7 +111,7 @@ def _parts(explanation: Explanation) -> Padding:
     rows.append(("=  latency", format_us(whole), share(whole, whole)))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("part", no_wrap=True)
-    table.add_column("virtual µs", justify="right", no_wrap=True)
+    table.add_column(f"{unit}µs", justify="right", no_wrap=True)
     table.add_column("share", justify="right", no_wrap=True)
     for row in rows:
         table.add_row(*row, style="bold" if row is rows[-1] else "")
@@ -111,7 +122,7 @@ def _stretches(explanation: Explanation, *, width: int) -> Text:
     least = SHORT_SHARE * explanation.latency_ns
     shown = [s for s in explanation.stretches if s.duration_ns >= least]
     short = [s for s in explanation.stretches if s.duration_ns < least]
-    rows = [_row(stretch) for stretch in shown]
+    rows: list[tuple[str, ...]] = [_row(stretch) for stretch in shown]
     culprit = explanation.culprit
     styles = ["bold" if stretch is culprit else "" for stretch in shown]
     if short:
@@ -119,7 +130,10 @@ def _stretches(explanation: Explanation, *, width: int) -> Text:
         number = f"{len(short)} stretch" + ("" if len(short) == 1 else "es")
         rows.append(("", format_us(ns), "", "", f"{number} of less than 1 % each"))
         styles.append("dim")
-    titles = ("from", "µs", "executing", "")
+    titles: tuple[str, ...] = ("from", "µs", "executing", "")
+    if all(stretch.own_ns is None for stretch in explanation.stretches):
+        titles = ("from", "µs", "")  # events do not tell what was executed
+        rows = [(row[0], row[1], *row[3:]) for row in rows]
     return _figures(titles, rows, styles, width=width)
 
 

@@ -22,14 +22,27 @@ VIRTUAL = "virtual "
 
 @dataclass(frozen=True, slots=True)
 class ExplainedRun:
-    """One run of a virtual board and its worst wake-ups, worst first."""
+    """One run, or a trace, and its worst wake-ups, worst first."""
 
     run_id: str
     load: str
     kernel: str
     board: str
+    """The virtual board, or else the target that was measured."""
     result_digest: str
+    """Empty for a trace that has no record."""
     explanations: tuple[Explanation, ...]
+    virtual: bool = True
+
+    @property
+    def unit(self) -> str:
+        """What stands before the unit of a time: `virtual `, or nothing."""
+        return VIRTUAL if self.virtual else ""
+
+    @property
+    def place(self) -> str:
+        """Where it was measured, in words."""
+        return f"virtual board {self.board}" if self.virtual else self.board
 
     @property
     def causes(self) -> Causes:
@@ -41,14 +54,30 @@ def explained_run(
     record: RunRecord, explanations: Sequence[Explanation]
 ) -> ExplainedRun:
     """Set the explanations of a run beside what it measured."""
-    virtual = record.extra["virtual"]
+    virtual = record.extra.get("virtual")
+    release = record.facts_before.get("kernel_release")
+    kernel = virtual["kernel"] if virtual else release.value if release else None
     return ExplainedRun(
         run_id=printable(record.run.id),
         load=printable(record.run.load),
-        kernel=printable(str(record.run.kernel or virtual["kernel"])),
-        board=printable(str(virtual["board"])),
+        kernel=printable(str(record.run.kernel or kernel or "an unknown kernel")),
+        board=printable(str(virtual["board"] if virtual else record.run.target)),
         result_digest=record.result_digest,
         explanations=tuple(explanations),
+        virtual=virtual is not None,
+    )
+
+
+def explained_trace(name: str, explanations: Sequence[Explanation]) -> ExplainedRun:
+    """Set the explanations of a trace that has no record beside its name."""
+    return ExplainedRun(
+        run_id=printable(name),
+        load="an unknown load",
+        kernel="an unknown kernel",
+        board="an unknown machine",
+        result_digest="",
+        explanations=tuple(explanations),
+        virtual=False,
     )
 
 
@@ -63,9 +92,14 @@ def merged_causes(runs: Sequence[ExplainedRun]) -> tuple[Causes, ...]:
     )
 
 
-def sentence_of(explanation: Explanation) -> str:
+def unit_of(runs: Sequence[ExplainedRun]) -> str:
+    """Return what stands before the unit of times of several runs."""
+    return VIRTUAL if all(run.virtual for run in runs) else ""
+
+
+def sentence_of(explanation: Explanation, unit: str = VIRTUAL) -> str:
     """Return the sentence of a wake-up, fit to be shown."""
-    return printable(sentence(explanation, virtual=VIRTUAL))
+    return printable(sentence(explanation, virtual=unit))
 
 
 def doubts_of(explanation: Explanation) -> tuple[str, ...]:
@@ -89,16 +123,16 @@ def parts_of(explanation: Explanation) -> tuple[tuple[str, str, int], ...]:
 
 
 def run_as_dict(run: ExplainedRun) -> dict[str, Any]:
-    """Return what `explain.json` says; times in virtual ns."""
+    """Return what `explain.json` says; times in ns, virtual ones of a board."""
     return {
         "schema": SCHEMA,
         "rtscope": __version__,
         "run": run.run_id,
         "load": run.load,
         "kernel": run.kernel,
-        "board": run.board,
+        "board" if run.virtual else "target": run.board,
         "result_digest": run.result_digest,
-        "wakeups": [_wakeup(one) for one in run.explanations],
+        "wakeups": [_wakeup(one, run.unit) for one in run.explanations],
         "causes": [cause_as_dict(one) for one in run.causes.sums],
     }
 
@@ -115,14 +149,14 @@ def cause_as_dict(one: CauseSum) -> dict[str, Any]:
     }
 
 
-def _wakeup(explanation: Explanation) -> dict[str, Any]:
+def _wakeup(explanation: Explanation, unit: str) -> dict[str, Any]:
     culprit = explanation.culprit
     return {
         "cpu": explanation.cpu,
         "sequence": explanation.sequence,
         "latency_ns": explanation.latency_ns,
         "attributed_share": round(explanation.attributed_share, 6),
-        "sentence": sentence_of(explanation),
+        "sentence": sentence_of(explanation, unit),
         "parts": {letter: ns for letter, _, ns in parts_of(explanation)},
         "residual_ns": explanation.residual_ns,
         "culprit": None if culprit is None else explanation.stretches.index(culprit),

@@ -32,14 +32,20 @@ def colour_of(stretch: Stretch) -> int:
     return COLOUR_OF[stretch.part]
 
 
-def way_picture(explanation: Explanation, *, name: str, description: str) -> str:
+def way_picture(
+    explanation: Explanation, *, name: str, description: str, unit: str = "virtual "
+) -> str:
     """Return an `<svg>` element; `name` keeps its identifiers apart in a page."""
     title = (
-        f"From the expiry to the thread: {format_us(explanation.latency_ns)} virtual "
+        f"From the expiry to the thread: {format_us(explanation.latency_ns)} {unit}"
         f"µs on CPU {explanation.cpu}"
     )
     inside = "".join(
-        (*_letters(explanation), *_bars(explanation), *_axis(explanation.latency_ns))
+        (
+            *_letters(explanation),
+            *_bars(explanation),
+            *_axis(explanation.latency_ns, unit),
+        )
     )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="chart way" '
@@ -89,7 +95,7 @@ def _letters(explanation: Explanation) -> Iterator[str]:
             yield _text((left + right) / 2, _BAR_TOP - 6, letter, bold=True)
 
 
-def _axis(latency_ns: int) -> Iterator[str]:
+def _axis(latency_ns: int, unit: str) -> Iterator[str]:
     stroke = f'stroke="var(--muted, {MUTED})" stroke-width=".7"'
     yield f'<path d="M{_MARGIN} {_AXIS}H{WIDTH - _MARGIN}" {stroke}/>'
     step = _step(latency_ns)
@@ -98,7 +104,7 @@ def _axis(latency_ns: int) -> Iterator[str]:
         yield f'<path d="M{x:.1f} {_AXIS}v4" {stroke}/>'
         label = f"{at / NS_PER_US:,g}"
         yield _text(x, _AXIS + 14, label, muted=True, start=at == 0)
-    yield _text(WIDTH / 2, _AXIS + 28, "virtual µs since the timer was due", muted=True)
+    yield _text(WIDTH / 2, _AXIS + 28, f"{unit}µs since the timer was due", muted=True)
 
 
 def _step(latency_ns: int) -> int:

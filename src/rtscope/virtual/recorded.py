@@ -16,7 +16,7 @@ from rtscope.virtual.symbols import find_symbols, read_symbols
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A record of a virtual board and the directory that it lies in."""
+    """A record and the directory that it lies in."""
 
     record: RunRecord
     directory: Path
@@ -34,22 +34,23 @@ def open_recorded(path: Path, run_id: str | None = None) -> Recorded:
     Without `run_id`, of several that with the latest wake-up. Raises UsageError where
     nothing is, or nothing of a virtual board.
     """
-    found = [Recorded(read_record(file), file.parent) for file in _files(path)]
-    if run_id is not None:
-        names = [one.record.run.id for one in found]
-        found = [one for one in found if one.record.run.id == run_id]
-        if not found:
-            raise UsageError(f"{path}: no run {run_id!r}; runs: {', '.join(names)}")
-    return max(_virtual(found), key=lambda one: one.max_ns)
+    return max(_virtual(every_run(path, run_id)), key=lambda one: one.max_ns)
 
 
-def every_recorded(path: Path) -> list[Recorded]:
+def every_run(path: Path, run_id: str | None = None) -> list[Recorded]:
     """
-    Return all runs of virtual boards that open_recorded chooses from, by their ids.
+    Return all runs that lie there, of boards and of machines, or the one of a name.
 
     Raises UsageError where there is none.
     """
-    return _virtual([Recorded(read_record(f), f.parent) for f in _files(path)])
+    found = [Recorded(read_record(file), file.parent) for file in _files(path)]
+    if run_id is None:
+        return found
+    names = [one.record.run.id for one in found]
+    found = [one for one in found if one.record.run.id == run_id]
+    if not found:
+        raise UsageError(f"{path}: no run {run_id!r}; runs: {', '.join(names)}")
+    return found
 
 
 def _virtual(found: list[Recorded]) -> list[Recorded]:

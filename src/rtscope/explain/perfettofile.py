@@ -1,0 +1,84 @@
+"""
+The messages of a trace for Perfetto, and the tracks of an explained wake-up. Pure.
+
+The few messages of its schema that are needed are written here by hand; the numbers
+are those of perfetto_trace.proto, which never change, and a test reads the result with
+Perfetto's own schema.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rtscope.explain.model import TITLES, Explanation
+
+_PACKET = 1
+_TIMESTAMP, _SEQUENCE, _EVENT, _DESCRIPTOR = 8, 10, 11, 60
+_UUID, _NAME, _PARENT = 1, 2, 5
+_TYPE, _TRACK, _EVENT_NAME = 9, 11, 23
+BEGIN, END, INSTANT = 1, 2, 3
+_ONE_SEQUENCE = 1
+_VARINT, _BYTES = 0, 2
+
+
+def whole(packets: Iterable[bytes]) -> bytes:
+    """Return the file that holds the packets."""
+    return b"".join(_field(_PACKET, packet) for packet in packets)
+
+
+def tracks(title: str, uuid: int, names: Sequence[str]) -> Iterator[bytes]:
+    """
+    Describe the tracks of a wake-up: a group, its parts, and one for each name.
+
+    Their identities follow each other from `uuid` on, in this order.
+    """
+    yield _descriptor(
+        _number(_UUID, uuid) + _field(_NAME, title.encode("utf-8", "replace"))
+    )
+    for at, name in enumerate(("parts and causes", *names), 1):
+        track = _number(_UUID, uuid + at) + _field(_NAME, name.encode())
+        yield _descriptor(track + _number(_PARENT, uuid))
+
+
+def parts(explanation: Explanation, due_ns: int, *, track: int) -> Iterator[bytes]:
+    """Return the parts of a wake-up as slices, and the causes inside of them."""
+    yield event(due_ns, track, INSTANT, "the timer is due")
+    for stretch in explanation.stretches:
+        part = f"{stretch.part.value} {TITLES[stretch.part]}"
+        begin, end = due_ns + stretch.begin_ns, due_ns + stretch.end_ns
+        yield event(begin, track, BEGIN, part)
+        yield event(begin, track, BEGIN, f"{stretch.cause}: {stretch.name}")
+        yield event(end, track, END)
+        yield event(end, track, END)
+
+
+def _descriptor(track: bytes) -> bytes:
+    return _field(_DESCRIPTOR, track) + _number(_SEQUENCE, _ONE_SEQUENCE)
+
+
+def event(at_ns: int, track: int, kind: int, name: str = "") -> bytes:
+    """Return a slice's begin or end, or an instant, on a track."""
+    content = _number(_TYPE, kind) + _number(_TRACK, track)
+    if name:
+        content += _field(_EVENT_NAME, name.encode("utf-8", "replace"))
+    return (
+        _number(_TIMESTAMP, max(0, at_ns))
+        + _field(_EVENT, content)
+        + _number(_SEQUENCE, _ONE_SEQUENCE)
+    )
+
+
+def _number(field: int, value: int) -> bytes:
+    return _varint(field << 3 | _VARINT) + _varint(value)
+
+
+def _field(field: int, content: bytes) -> bytes:
+    return _varint(field << 3 | _BYTES) + _varint(len(content)) + content
+
+
+def _varint(value: int) -> bytes:
+    """Write seven bits a byte, the lowest first; all but the last have the top bit."""
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)

@@ -1,0 +1,396 @@
+"""
+What a CPU was doing when, from the events of its trace. Pure.
+
+Interrupts, softirqs and callbacks of timers nest over a task. What events alone do not
+tell (an interrupt whose entry is no event, a trace that begins inside one) is taken
+from the flags that every event carries.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from rtscope.ftrace.events import Event, Flag, Loss, Window
+
+IDLE_PID = 0
+AWAKE = 0xFFFFFFFF
+"""`cpu_idle` with this state says that idle was left (PWR_EVENT_EXIT)."""
+UNNAMED = "not recorded"
+_EXIT_MISSING = "an interrupt ended, and no event tells when"
+_SWITCH_MISSING = "another task ran then, and no sched_switch tells since when"
+SOFTIRQS = (
+    "HI",
+    "TIMER",
+    "NET_TX",
+    "NET_RX",
+    "BLOCK",
+    "IRQ_POLL",
+    "TASKLET",
+    "SCHED",
+    "HRTIMER",
+    "RCU",
+)
+"""include/linux/interrupt.h; the order is part of the kernel's interface to tools."""
+_ENTRIES = {"irq_handler_entry": "irq_handler_exit", "ipi_entry": "ipi_exit"}
+_CALLBACKS = {
+    "hrtimer_expire_entry": "hrtimer_expire_exit",
+    "timer_expire_entry": "timer_expire_exit",
+    "csd_function_entry": "csd_function_exit",
+}
+
+
+class Doing(StrEnum):
+    """The innermost thing that a CPU did."""
+
+    TASK = "task"
+    IDLE = "idle"
+    SOFTIRQ = "softirq"
+    INTERRUPT = "interrupt"
+    CALLBACK = "callback"
+    LOST = "lost"
+    """Events were lost here: nothing is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Something that nests over a task."""
+
+    doing: Doing
+    name: str
+    entered_ns: int | None
+    """None if it was entered before the trace begins, or without an event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task as far as events tell it."""
+
+    pid: int
+    comm: str
+    priority: int | None
+    """As in events: 0 to 99 real-time (0 the highest), -1 deadline, 100 on others."""
+
+    @property
+    def label(self) -> str:
+        """Its name; its number where the trace does not tell the name."""
+        if self.pid == IDLE_PID:
+            return "idle"
+        return self.comm or f"thread {self.pid}"
+
+    @property
+    def numbered(self) -> str:
+        """Name and number, as traces write them."""
+        return f"{self.comm or '<...>'}-{self.pid}"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A CPU did one thing from `begin_ns` to `end_ns`."""
+
+    begin_ns: int
+    end_ns: int
+    doing: Doing
+    name: str
+    task: Task
+    """The task below, or itself."""
+    frames: tuple[Frame, ...] = ()
+    """What nests over the task, outermost first."""
+    loss: Loss | None = None
+    count: int = 1
+    """Of how many it was made: callbacks of many timers become one."""
+
+    @property
+    def interrupt(self) -> Frame | None:
+        """The outermost interrupt that it is in."""
+        return next((f for f in self.frames if f.doing is Doing.INTERRUPT), None)
+
+    def clipped(self, begin_ns: int, end_ns: int) -> "Span":
+        """Return what of it lies in a time."""
+        return replace(
+            self,
+            begin_ns=max(self.begin_ns, begin_ns),
+            end_ns=min(self.end_ns, end_ns),
+        )
+
+
+@dataclass(slots=True)
+class _Cpu:
+    """The state of a CPU between two events."""
+
+    task: Task
+    frames: list[Frame] = field(default_factory=list)
+    idle_state: int | None = None
+    put_aside: dict[int, list[Frame]] = field(default_factory=dict)
+    """Softirqs of tasks that were switched away, as PREEMPT_RT does."""
+
+
+def spans_of(window: Window, cpu: int) -> tuple[Span, ...]:
+    """Return what a CPU did, without gaps, from the begin of the window to its end."""
+    events = [event for event in window.events if event.cpu == cpu]
+    losses = [loss for loss in window.losses if loss.cpu == cpu]
+    tasks = tasks_of(window)
+    if not events:
+        why = losses[0] if losses else None
+        return (_lost(window.begin_ns, window.end_ns, why),)
+    state = _state_before(events[0], tasks)
+    spans = [_known_before(window, cpu, events[0], losses, state)]
+    for event, following in zip(events, (*events[1:], None), strict=True):
+        _apply(state, event, tasks)
+        end = window.end_ns if following is None else following.at_ns
+        if following is not None:
+            _end_unnamed(state, following)
+        loss = _loss_after(event, losses)
+        if loss is None and following is not None and _switch_missing(state, following):
+            loss = Loss(cpu, event.at_ns, end, None, _SWITCH_MISSING)
+        if loss is None and following is not None and _exit_missing(state, following):
+            loss = Loss(cpu, event.at_ns, end, None, _EXIT_MISSING)
+        ended = following is None and end > window.last_ns.get(cpu, end)
+        if loss is None and not ended:
+            spans.append(_span(state, event.at_ns, end))
+            continue
+        spans.append(_lost(event.at_ns, end, loss))
+        if following is not None:
+            put_aside = state.put_aside
+            state = _state_before(following, tasks)
+            state.put_aside = put_aside
+    return tuple(_merged(span for span in spans if span.end_ns > span.begin_ns))
+
+
+def tasks_of(window: Window) -> Mapping[int, Task]:
+    """Return all tasks that the events of a window name, by their pid."""
+    found: dict[int, Task] = {}
+    for event in window.events:
+        if event.name == "sched_switch":
+            for side in ("prev", "next"):
+                _note(found, event, f"{side}_")
+        elif "pid" in event.fields and "prio" in event.fields:
+            _note(found, event, "")
+        elif event.pid > 0 and event.pid not in found:
+            found[event.pid] = Task(event.pid, event.comm, None)
+    return found
+
+
+def callbacks_together(spans: Sequence[Span]) -> list[Span]:
+    """
+    Make one span of the callbacks of timers with the same function, one after another.
+
+    What the interrupt does between two of them is done for the next one.
+    """
+    together: list[Span] = []
+    for at, span in enumerate(spans):
+        following = spans[at + 1] if at + 1 < len(spans) else None
+        last = together[-1] if together else None
+        if last is None or last.doing is not Doing.CALLBACK:
+            together.append(span)
+        elif _same_callback(last, span):
+            count = last.count + span.count
+            together[-1] = replace(last, end_ns=span.end_ns, count=count)
+        elif (
+            following is not None
+            and span.frames == last.frames[:-1]
+            and _same_callback(last, following)
+        ):
+            together[-1] = replace(last, end_ns=span.end_ns)
+        else:
+            together.append(span)
+    return together
+
+
+def _same_callback(a: Span, b: Span) -> bool:
+    return (a.doing, a.name, a.frames[:-1]) == (b.doing, b.name, b.frames[:-1])
+
+
+def is_entry(event: Event) -> bool:
+    """Tell whether an event is the entry of an interrupt."""
+    return event.name in _ENTRIES or (
+        event.name.endswith("_entry") and "vector" in event.fields
+    )
+
+
+def is_exit(event: Event) -> bool:
+    """Tell whether an event is the end of an interrupt."""
+    return event.name in _ENTRIES.values() or (
+        event.name.endswith("_exit") and "vector" in event.fields
+    )
+
+
+def _note(found: dict[int, Task], event: Event, side: str) -> None:
+    pid = event.number(f"{side}pid")
+    found[pid] = Task(pid, event.text(f"{side}comm"), event.number(f"{side}prio"))
+
+
+def _lost(begin_ns: int, end_ns: int, loss: Loss | None) -> Span:
+    return Span(begin_ns, end_ns, Doing.LOST, "", Task(-1, "", None), loss=loss)
+
+
+def _end_unnamed(state: _Cpu, following: Event) -> None:
+    """End an interrupt that only flags tell of after its last event."""
+    outer = next((f for f in state.frames if f.doing is Doing.INTERRUPT), None)
+    if outer is not None and outer.name == UNNAMED and _is_outside(following):
+        _pop(state, Doing.INTERRUPT)
+
+
+def _exit_missing(state: _Cpu, following: Event) -> bool:
+    """Tell whether an interrupt is over by now, and its end was not recorded."""
+    inside = any(frame.doing is Doing.INTERRUPT for frame in state.frames)
+    return inside and _is_outside(following) and not is_exit(following)
+
+
+def _is_outside(event: Event) -> bool:
+    """Tell whether an event says that it was written in no interrupt."""
+    return event.flags is not None and not event.flags & (Flag.HARDIRQ | Flag.NMI)
+
+
+def _switch_missing(state: _Cpu, following: Event) -> bool:
+    """Tell whether another task runs now though no event told of a switch."""
+    known = following.pid >= 0 and state.task.pid >= 0
+    return known and following.pid != state.task.pid
+
+
+def _known_before(
+    window: Window, cpu: int, first: Event, losses: Sequence[Loss], state: _Cpu
+) -> Span:
+    """Return the span before the first event of the window."""
+    lost = next((one for one in losses if one.before_ns == first.at_ns), None)
+    if lost is not None and lost.after_ns < first.at_ns:
+        return _lost(window.begin_ns, first.at_ns, lost)
+    if window.first_ns.get(cpu, first.at_ns) >= first.at_ns:
+        return _lost(window.begin_ns, first.at_ns, lost)
+    return _span(state, window.begin_ns, first.at_ns)
+
+
+def _loss_after(event: Event, losses: Sequence[Loss]) -> Loss | None:
+    # Several events may have the time of the last one before the loss.
+    return next(
+        (one for one in losses if one.after_ns == event.at_ns < one.before_ns), None
+    )
+
+
+def _state_before(event: Event, tasks: Mapping[int, Task]) -> _Cpu:
+    """Return what must have been so before an event, from what it tells itself."""
+    pid = event.number("prev_pid") if event.name == "sched_switch" else event.pid
+    state = _Cpu(tasks.get(pid, Task(pid, event.comm, None)))
+    if is_exit(event):
+        state.frames = [Frame(Doing.INTERRUPT, _interrupt_name(event, tasks), None)]
+    elif event.name == "softirq_exit":
+        state.frames = [Frame(Doing.SOFTIRQ, _softirq(event), None)]
+    elif not is_entry(event):
+        _follow_flags(state, event, at_ns=None)
+    if event.name == "cpu_idle" and event.number("state") == AWAKE:
+        state.idle_state = -1
+    return state
+
+
+def _apply(state: _Cpu, event: Event, tasks: Mapping[int, Task]) -> None:
+    if is_entry(event):
+        name = _interrupt_name(event, tasks)
+        state.frames.append(Frame(Doing.INTERRUPT, name, event.at_ns))
+    elif is_exit(event):
+        _pop(state, Doing.INTERRUPT)
+    else:
+        _follow_flags(state, event, at_ns=event.at_ns)
+        _apply_inner(state, event, tasks)
+
+
+def _apply_inner(state: _Cpu, event: Event, tasks: Mapping[int, Task]) -> None:
+    if event.name == "softirq_entry":
+        state.frames.append(Frame(Doing.SOFTIRQ, _softirq(event), event.at_ns))
+    elif event.name == "softirq_exit":
+        _pop(state, Doing.SOFTIRQ)
+    elif event.name in _CALLBACKS and state.frames:
+        # A task may call what is meant for other CPUs on its own, too.
+        name = event.text("function") or event.text("func") or UNNAMED
+        name = name.removesuffix("/0x0")  # trace-cmd adds the offset
+        state.frames.append(Frame(Doing.CALLBACK, name, event.at_ns))
+    elif event.name in _CALLBACKS.values():
+        _pop(state, Doing.CALLBACK)
+    elif event.name == "sched_switch":
+        _switch(state, event, tasks)
+    elif event.name == "cpu_idle":
+        idle = event.number("state")
+        state.idle_state = None if idle == AWAKE else idle
+
+
+def _switch(state: _Cpu, event: Event, tasks: Mapping[int, Task]) -> None:
+    prev, following = event.number("prev_pid"), event.number("next_pid")
+    state.put_aside[prev] = [f for f in state.frames if f.doing is not Doing.INTERRUPT]
+    state.frames = state.put_aside.pop(following, [])
+    state.task = tasks.get(following, Task(following, event.text("next_comm"), None))
+    state.idle_state = None
+
+
+def _follow_flags(state: _Cpu, event: Event, *, at_ns: int | None) -> None:
+    """Believe the flags of an event where they contradict what was seen so far."""
+    if event.flags is None or event.flags & Flag.NMI:
+        return
+    inside = any(f.doing is Doing.INTERRUPT for f in state.frames)
+    if event.flags & Flag.HARDIRQ and not inside:
+        state.frames.append(Frame(Doing.INTERRUPT, UNNAMED, at_ns))
+    elif inside and not event.flags & Flag.HARDIRQ:
+        _pop(state, Doing.INTERRUPT)
+    serving = any(f.doing is Doing.SOFTIRQ for f in state.frames)
+    if (
+        serving
+        and not event.flags & (Flag.SOFTIRQ | Flag.HARDIRQ)
+        and event.name != "softirq_exit"
+    ):
+        _pop(state, Doing.SOFTIRQ)
+
+
+def _pop(state: _Cpu, doing: Doing) -> None:
+    """End the innermost frame of a kind, and what it holds."""
+    for at in range(len(state.frames) - 1, -1, -1):
+        if state.frames[at].doing is doing:
+            del state.frames[at:]
+            return
+
+
+def _interrupt_name(event: Event, tasks: Mapping[int, Task]) -> str:
+    if event.name.startswith("irq_handler_"):
+        name = event.text("name")
+        number = f"irq {event.number('irq')}"
+        return f"{name} ({number})" if name else number
+    if event.name.startswith("ipi_"):
+        return event.text("reason") or "IPI"
+    return event.name.removesuffix("_entry").removesuffix("_exit")
+
+
+def _softirq(event: Event) -> str:
+    number = event.number("vec", -1)
+    return SOFTIRQS[number] if 0 <= number < len(SOFTIRQS) else f"softirq {number}"
+
+
+def _span(state: _Cpu, begin_ns: int, end_ns: int) -> Span:
+    frames = tuple(state.frames)
+    if frames:
+        doing, name = frames[-1].doing, frames[-1].name
+    elif state.task.pid == IDLE_PID:
+        deep = state.idle_state
+        doing = Doing.IDLE
+        name = f"idle state {deep}" if deep is not None and deep >= 0 else "idle"
+    else:
+        doing, name = Doing.TASK, state.task.label
+    return Span(begin_ns, end_ns, doing, name, state.task, frames)
+
+
+def _merged(spans: Iterator[Span]) -> Iterator[Span]:
+    last: Span | None = None
+    for span in spans:
+        if last is not None and _same(last, span):
+            last = replace(last, end_ns=span.end_ns)
+            continue
+        if last is not None:
+            yield last
+        last = span
+    if last is not None:
+        yield last
+
+
+def _same(a: Span, b: Span) -> bool:
+    return (a.doing, a.name, a.task, a.frames, a.loss) == (
+        b.doing,
+        b.name,
+        b.task,
+        b.frames,
+        b.loss,
+    )

@@ -1,0 +1,144 @@
+"""
+What a thread went through from the expiry of its timer to its own code. Pure.
+
+A thread sleeps, is stopped, waits for a CPU or runs; every change is an event.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rtscope.ftrace.events import Event, Window
+
+_WAKING = frozenset({"sched_waking", "sched_wakeup", "sched_wakeup_new"})
+
+
+class State(StrEnum):
+    """What a thread did."""
+
+    SLEEPING = "sleeping"
+    STOPPED = "stopped"
+    BLOCKED = "blocked"
+    RUNNABLE = "runnable"
+    RUNNING = "running"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What the events of a machine do not tell of it; None where nobody knows."""
+
+    guest: bool | None = None
+    """It runs under a hypervisor, which can take a CPU away at any time."""
+    preemptible: bool | None = None
+    """Its kernel can be preempted in its own code: PREEMPT or PREEMPT_RT."""
+    release: tuple[int, int] | None = None
+    """Of its kernel: (6, 12)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wakeup:
+    """The wake-up that is to be explained."""
+
+    pid: int
+    comm: str
+    cpu: int | None
+    """Where it was measured; None if nobody knows."""
+    expiry_ns: int
+    """When the timer was programmed to expire, on the trace's clock."""
+    wake_ns: int
+    """When the thread's own code ran."""
+    sequence: int = -1
+    """Its number in the run; -1 if it has none."""
+    asleep: "State" = State.UNKNOWN
+    """What the thread did at the begin of the window, if that is known from before."""
+    programmed: bool = True
+    """False if the expiry is not known: the way then begins when it was woken."""
+    to_the_switch: bool = False
+    """Nobody told when its own code ran: the way ends at the switch to it."""
+
+    @property
+    def latency_ns(self) -> int:
+        """How late it was."""
+        return self.wake_ns - self.expiry_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """The thread was in one state from `begin_ns` to `end_ns`."""
+
+    state: State
+    begin_ns: int
+    end_ns: int
+    cpu: int | None
+    """Where it ran or waited; for a sleep, where it was woken."""
+    end: Event | None
+    """The event that ended it; None at the end of the way."""
+    began: Event | None = None
+
+
+def legs_of(window: Window, wakeup: Wakeup) -> tuple[Leg, ...]:
+    """Return what the thread did from the expiry to its own code, without gaps."""
+    legs = list(_all_legs(window, wakeup))
+    return tuple(
+        Leg(
+            leg.state,
+            max(leg.begin_ns, wakeup.expiry_ns),
+            min(leg.end_ns, wakeup.wake_ns),
+            leg.cpu,
+            leg.end if leg.end_ns <= wakeup.wake_ns else None,
+            leg.began,
+        )
+        for leg in legs
+        if leg.end_ns > wakeup.expiry_ns and leg.begin_ns < wakeup.wake_ns
+    )
+
+
+def sleep_state(switch_state: str) -> State:
+    """Return what a thread does that was switched away in a state as printed: `S`."""
+    letters = switch_state.partition("+")[0]
+    if letters in ("", "R"):
+        return State.RUNNABLE
+    if letters in ("T", "t"):
+        return State.STOPPED
+    return State.BLOCKED if "D" in letters else State.SLEEPING
+
+
+def _all_legs(window: Window, wakeup: Wakeup) -> Iterator[Leg]:
+    state, cpu, since = wakeup.asleep, wakeup.cpu, window.begin_ns
+    began: Event | None = None
+    for event in window.events:
+        change = _change(event, wakeup.pid, state)
+        if change is None:
+            continue
+        before, after, at_cpu = change
+        if state is State.UNKNOWN:
+            state = before
+        # The switch tells where it waited in truth, whatever was said before.
+        switched = event.name == "sched_switch"
+        if event.at_ns > since:
+            where = event.cpu if switched or cpu is None else cpu
+            yield Leg(state, since, event.at_ns, where, event, began)
+        state, cpu, since, began = after, at_cpu, event.at_ns, event
+    end = max(window.end_ns, wakeup.wake_ns)
+    if end > since:
+        yield Leg(state, since, end, cpu, None, began)
+
+
+def _change(event: Event, pid: int, state: State) -> tuple[State, State, int] | None:
+    """Return what the thread did before an event and after it, and on which CPU."""
+    if event.name in _WAKING and event.number("pid", -1) == pid:
+        if state in (State.RUNNABLE, State.RUNNING):
+            return None  # sched_wakeup after sched_waking, or a wake-up too many
+        return State.SLEEPING, State.RUNNABLE, event.number("target_cpu", event.cpu)
+    if event.name == "sched_migrate_task" and event.number("pid", -1) == pid:
+        if state is not State.RUNNABLE:
+            return None
+        return state, state, event.number("dest_cpu", event.cpu)
+    if event.name == "sched_switch":
+        if event.number("next_pid", -1) == pid:
+            return State.RUNNABLE, State.RUNNING, event.cpu
+        if event.number("prev_pid", -1) == pid:
+            after = sleep_state(event.text("prev_state"))
+            return State.RUNNING, after, event.cpu
+    return None

@@ -1,0 +1,224 @@
+"""
+Culprits made from user space on a real kernel, each found by `rtscope explain`.
+
+Whatever else the machine did, what was planted takes longer than its noise, or can be
+mistaken for nothing else. So the wake-up it made late is among the worst, explained by
+its name to at least 95 %.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rig import PATIENCE_S, Program, agents_of, arguments_of, rtscope, until
+
+from rtscope.ftrace.open import open_trace
+from rtscope.ftrace.text import text_trace
+from rtscope.tracedrun import TRACE
+
+ATTRIBUTED = 0.95
+CPU = min(os.sched_getaffinity(0))
+SECONDS = 9
+"""All that is planted takes about five, on a machine that does other things too."""
+
+
+def can_trace() -> bool:
+    return os.geteuid() == 0 and "tracefs" in Path("/proc/filesystems").read_text()
+
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(not can_trace(), reason="needs root and a kernel with tracefs"),
+]
+
+NAMED = """
+import ctypes, os, sys, time
+def named(name):
+    with open("/proc/self/comm", "w") as file:
+        file.write(name)
+def spin(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+os.sched_setaffinity(0, {int(sys.argv[1])})
+"""
+HOG = f"""{NAMED}
+named("culprit")
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(80))
+spin(0.15)
+"""
+# A real-time thread that the measuring one preempts, and one that never gets the CPU.
+STARVING = f"""{NAMED}
+if os.fork() == 0:
+    named("starved")
+    spin(2.5)
+    os._exit(0)
+named("busy")
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
+spin(2.3)
+os.wait()
+"""
+# Timers of the same instant: their callbacks run in one interrupt after another.
+STORM = f"""{NAMED}
+import resource
+libc = ctypes.CDLL(None, use_errno=True)
+_, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+number = min(20000, most) - 100
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+class Spec(ctypes.Structure):
+    _fields_ = [(n, ctypes.c_long) for n in ("every_s", "every_ns", "s", "ns")]
+timers = [libc.timerfd_create(1, 0) for _ in range(number)]
+assert min(timers) >= 0
+at = time.monotonic_ns() + 400_000_000
+at -= at % 1_000_000
+spec = Spec(0, 0, at // 10**9, at % 10**9)
+for one in timers:
+    assert libc.timerfd_settime(one, 1, ctypes.byref(spec), None) == 0
+time.sleep(1)
+"""
+
+
+Wakeups = Sequence[Mapping[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One run, while one culprit after the other is planted."""
+    out = tmp_path_factory.mktemp("culprits") / "r"
+    options = ("--duration", f"{SECONDS}s", "--interval", "1ms", "--out", out)
+    with rtscope(
+        *("run", "--explain", "--load", "idle", "--priority", "50"), *options
+    ) as campaign:
+        until(lambda: bool(measuring(campaign.pid)), what="the traced run has begun")
+        time.sleep(0.5)
+        plant(HOG)
+        stop(measuring(campaign.pid), 0.2)
+        plant(STORM)
+        plant(STARVING)
+        done = campaign.finish(PATIENCE_S)
+        assert done.status == 0, done.stderr
+    return out
+
+
+@pytest.fixture(scope="module")
+def wakeups(result: Path) -> Wakeups:
+    """The worst wake-ups of that run, explained."""
+    with rtscope("explain", result, "--json") as explain:
+        done = explain.finish()
+        assert done.status == 0, done.stderr
+    (run,) = json.loads(done.stdout)
+    found: Wakeups = run["wakeups"]
+    return found
+
+
+def plant(program: str) -> None:
+    with Program([sys.executable, "-c", program, str(CPU)]) as planted:
+        done = planted.finish()
+        assert done.status == 0, done.stderr
+
+
+def measuring(pid: int) -> list[int]:
+    """Return the agents of a campaign whose traced threads have begun to measure.
+
+    What tracing costs is told by runs before without it: nothing is planted there.
+    """
+    return [
+        agent
+        for agent in agents_of(pid, "measure")
+        if "--trace" in arguments_of(agent)
+        and any(name.startswith("rtscope/") for name in threads_of(agent))
+    ]
+
+
+def threads_of(pid: int) -> Iterator[str]:
+    for comm in Path(f"/proc/{pid}/task").glob("*/comm"):
+        try:
+            yield comm.read_text().strip()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+
+
+def stop(agents: Sequence[int], seconds: float) -> None:
+    for sign in (signal.SIGSTOP, signal.SIGCONT):
+        for agent in agents:
+            os.kill(agent, sign)
+        time.sleep(seconds)
+
+
+def blamed(
+    wakeups: Sequence[Mapping[str, Any]], causes: set[str]
+) -> list[Mapping[str, Any]]:
+    """Return the well explained wake-ups whose culprit is one of these causes."""
+    return [
+        one
+        for one in wakeups
+        if one["culprit"] is not None
+        and one["stretches"][one["culprit"]]["cause"] in causes
+        and one["attributed_share"] >= ATTRIBUTED
+    ]
+
+
+def names(wakeups: Sequence[Mapping[str, Any]]) -> set[str]:
+    return {one["stretches"][one["culprit"]]["name"] for one in wakeups}
+
+
+def test_a_task_of_higher_priority_is_found(wakeups: Wakeups) -> None:
+    found = blamed(wakeups, {"another task"})
+    assert "culprit (real-time, priority 80)" in names(found)
+    assert max(one["latency_ns"] for one in found) > 100_000_000
+
+
+def test_a_stopped_agent_is_found(wakeups: Wakeups) -> None:
+    found = blamed(wakeups, {"a stopped thread"})
+    assert max(one["latency_ns"] for one in found) > 100_000_000
+
+
+def test_a_storm_of_timers_is_found(wakeups: Wakeups) -> None:
+    found = blamed(wakeups, {"another timer's callback"})
+    assert "timerfd_tmrproc" in names(found)
+
+
+def test_the_fair_server_or_throttling_is_found(wakeups: Wakeups) -> None:
+    """Which of them it is depends on the kernel; either lets the starved one run."""
+    found = blamed(wakeups, {"the fair server", "real-time throttling"})
+    assert any("not real-time" in name or name == "idle" for name in names(found))
+
+
+def test_every_sum_closes(wakeups: Wakeups) -> None:
+    for one in wakeups:
+        assert one["residual_ns"] == 0
+        assert sum(one["parts"].values()) == one["latency_ns"]
+
+
+@pytest.mark.skipif(shutil.which("trace-cmd") is None, reason="needs trace-cmd")
+def test_every_event_is_what_trace_cmd_reads(result: Path) -> None:
+    (file,) = result.glob(f"runs/*/{TRACE}")
+    trace = open_trace(file)
+    ours = sorted(
+        (at_ns, rows.cpu, trace.names[kind])
+        for rows in trace.rows
+        for at_ns, kind in zip(rows.at_ns.tolist(), rows.kinds.tolist(), strict=True)
+    )
+    text = subprocess.run(
+        ["trace-cmd", "report", "-t", "-i", file],
+        capture_output=True,
+        check=True,
+        timeout=PATIENCE_S,
+    ).stdout
+    printed = text_trace(memoryview(text), name="trace-cmd report")
+    theirs = sorted(
+        (at_ns, rows.cpu, printed.names[kind])
+        for rows in printed.rows
+        for at_ns, kind in zip(rows.at_ns.tolist(), rows.kinds.tolist(), strict=True)
+    )
+
+    assert len(ours) > 1000
+    assert ours == theirs
