@@ -1,7 +1,9 @@
 """The checks of a machine: every one good, bad, and where it must say unknown."""
 
 import errno
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +28,8 @@ from rtscope.audit.model import Check, Outcome, Profile, Severity
 from rtscope.audit.scene import Observed, Trial
 from rtscope.audit.watch import WATCHED, read_kernel_log, try_realtime, watch
 from rtscope.reading import Denied
+
+ROOT = Path(__file__).parent.parent.parent
 
 # It needs an image to compare with, and test_audit_kernel.py has one; there each option
 # of a configuration is made good, bad and unseen too.
@@ -468,3 +472,11 @@ def test_what_was_set_apart_and_is_offline_does_not_count_as_set_apart() -> None
     assert judged("offline_cpus", Case(files, cpus=None)).says == "CPU 1 is offline"
     alone = judged("default_irq_affinity", Case(files, cpus=None))
     assert alone.outcome is Outcome.NOT_APPLICABLE
+
+
+def test_each_check_answers_a_question_of_the_explanation() -> None:
+    page = ROOT / "docs" / "explanation" / "what-an-audit-looks-at.md"
+    asked = [line for line in page.read_text().splitlines() if line.startswith("| ")]
+    named = [word for line in asked[1:] for word in re.findall(r"`(\w+)`", line)]
+
+    assert sorted(named) == sorted(catalogue())
