@@ -132,7 +132,9 @@ def test_a_group_that_does_not_share_out_cpu_time_needs_no_budget() -> None:
     bad = CASES["group_budget"].bad
     path = "/sys/fs/cgroup/user.slice/cgroup.controllers"
 
-    check = judged("group_budget", replace(bad, files={**bad.files, path: "memory"}))
+    check = judged(
+        "group_budget", replace(bad, files={**bad.files, path: "cpuset memory"})
+    )
 
     assert check.outcome is Outcome.PASS
 
