@@ -102,8 +102,17 @@ def test_a_guest_without_cpufreq_and_smt_files_is_not_called_good() -> None:
     assert found["rt_group_sched"].outcome is Outcome.FAIL
 
 
-def test_smt_of_a_guest_says_nothing_of_the_host() -> None:
-    files = {f"{CPU}/smt/active": "0", "/proc/cpuinfo": "flags\t: fpu hypervisor\n"}
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"/proc/cpuinfo": "flags\t: fpu hypervisor\n"},
+        {"/proc/device-tree/compatible": b"linux,dummy-virt\0"},
+    ],
+)
+def test_smt_of_a_guest_says_nothing_of_the_host(
+    names: dict[str, str | bytes],
+) -> None:
+    files = {f"{CPU}/smt/active": "0", **names}
 
     assert judged("smt", Case(files)).outcome is Outcome.NOT_APPLICABLE
 
