@@ -33,25 +33,44 @@ int measure_fail(struct emit *out, const char *cause, const char *message,
 	return 3;
 }
 
+/* Where this process runs, and where it might: with isolcpus= every process begins on the
+ * other CPUs, and may go to those all the same. */
+static int find_cpus(struct cpulist *usable, struct cpulist *reachable)
+{
+	struct cpulist all = { 0 };
+	int err = cpulist_get_affinity(usable);
+
+	if (err)
+		return err;
+	for (unsigned int cpu = 0; cpu < CPULIST_MAX_CPUS; cpu++)
+		cpulist_add(&all, cpu);
+	*reachable = *usable;
+	if (cpulist_set_affinity(&all) < 0)
+		return 0;
+	err = cpulist_get_affinity(reachable);
+	cpulist_set_affinity(usable);
+	return err;
+}
+
 static int choose_cpus(struct run *run, struct emit *out)
 {
-	struct cpulist usable, missing;
+	struct cpulist usable, reachable, missing;
 	char list[CPULIST_TEXT_MAX], message[OPTIONS_TEXT];
 
-	if (cpulist_get_affinity(&usable))
+	if (find_cpus(&usable, &reachable))
 		return measure_fail(out, "other", "cannot read the CPUs I may use", "");
 	if (!run->options->cpus_given)
 		run->options->cpus = usable;
 
 	missing = run->options->cpus;
-	cpulist_subtract(&missing, &usable);
+	cpulist_subtract(&missing, &reachable);
 	if (cpulist_count(&missing)) {
 		cpulist_format(&missing, list, sizeof(list));
 		snprintf(message, sizeof(message),
 			 "CPU %.100s cannot be measured: offline, not there, or not "
 			 "allowed for this process",
 			 list);
-		cpulist_format(&usable, list, sizeof(list));
+		cpulist_format(&reachable, list, sizeof(list));
 		snprintf(run->text, sizeof(run->text), "choose from --cpus %.200s",
 			 list);
 		return measure_fail(out, "cpu", message, run->text);

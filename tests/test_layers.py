@@ -62,7 +62,7 @@ MAY_IMPORT = {
     "measureargs": {"campaign", "cpulist", "record"},
     "plan": {"errors", "campaign", "loads", "record", "cpulist"},
     "kernel": {"errors", "process", "reading"},
-    "audit": {"cpulist", "errors", "filereader", "kernel", "reading"},
+    "audit": {"contract", "cpulist", "errors", "filereader", "kernel", "reading"},
     "facts": {"errors", "reading", "record", "kernel", "cpulist", "caveats"},
     "target": {"errors", "reading", "filereader", "process", "contract"},
     "tuning": {"errors", "audit", "contract", "target"},

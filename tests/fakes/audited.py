@@ -14,6 +14,7 @@ from rtscope.audit.model import Profile
 from rtscope.audit.scene import Observed, Trial
 from rtscope.reading import Content, Denied
 
+VERSION = "/proc/sys/kernel/version"
 RELEASE = "/proc/sys/kernel/osrelease"
 ARCH = "/proc/sys/kernel/arch"
 POLICY = f"{CPU}/cpufreq/policy0"
@@ -209,6 +210,17 @@ CASES: Mapping[str, Cases] = {
     "stack_tracer": _file("/proc/sys/kernel/stack_tracer_enabled", "0", "1"),
     "logged_delays": _log("sched: RT throttling activated"),
     "clock_doubted": _log("tsc: Marking TSC unstable due to clocksource watchdog"),
+    "preempt_rt": Cases(
+        Case({VERSION: "#1 SMP PREEMPT_RT"}),
+        Case({VERSION: "#1 SMP PREEMPT_DYNAMIC"}),
+        Case({"/sys/kernel/realtime": "1"}),
+    ),
+    "preemption_model": Cases(
+        Case({VERSION: "#1 SMP PREEMPT_DYNAMIC", "/proc/cmdline": "preempt=full"}),
+        Case({VERSION: "#1 SMP PREEMPT_DYNAMIC", "/proc/cmdline": "preempt=none"}),
+        Case({VERSION: "#1 SMP PREEMPT_DYNAMIC", "/proc/cmdline": "quiet"}),
+    ),
+    "scaling_governor": _file(f"{POLICY}/scaling_governor", "performance", "ondemand"),
     "trace_instances": Cases(
         Case({f"{TRACING}/current_tracer": "nop", f"{INSTANCE}/events/enable": "0"}),
         Case(

@@ -4,12 +4,14 @@ A program with a thread of each policy, for the tests of `rtscope tasks`.
     policies.py             one thread of each policy and some with odd names
     policies.py many N      N threads that sleep
     policies.py vanishing   threads that begin and end all the time
+    policies.py boosted     an ordinary thread with a lock that a FIFO thread wants
 
 It prints a line of JSON, thread ids by name, once all is set, and ends with its
 standard input.
 """
 
 import _thread
+import ctypes
 import json
 import os
 import subprocess
@@ -22,6 +24,8 @@ STACK_BYTES = 32 * 1024
 """As small as Python takes it: 20,000 of them fit."""
 
 MS = 1_000_000
+PRIO_INHERIT = 1
+"""PTHREAD_PRIO_INHERIT of <pthread.h>."""
 
 ODD_NAMES = (
     b"two\nlines",
@@ -121,6 +125,35 @@ def many(number: int) -> dict[str, int]:
     return {"threads": number}
 
 
+def boosted() -> dict[str, int]:
+    """Let a thread hold a lock with priority inheritance, and FIFO 70 wait for it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    attribute, mutex = (ctypes.create_string_buffer(64) for _ in range(2))
+    libc.pthread_mutexattr_init(attribute)
+    assert libc.pthread_mutexattr_setprotocol(attribute, PRIO_INHERIT) == 0
+    assert libc.pthread_mutex_init(mutex, attribute) == 0
+    made: dict[str, int] = {}
+    locked, known = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        made["holder"] = threading.get_native_id()
+        assert libc.pthread_mutex_lock(mutex) == 0
+        locked.set()
+        threading.Event().wait()
+
+    def want() -> None:
+        made["waiter"] = tid = threading.get_native_id()
+        os.sched_setscheduler(tid, os.SCHED_FIFO, os.sched_param(70))
+        known.set()
+        libc.pthread_mutex_lock(mutex)
+
+    threading.Thread(target=hold, daemon=True).start()
+    locked.wait()
+    threading.Thread(target=want, daemon=True).start()
+    known.wait()
+    return made
+
+
 def vanish() -> None:
     """Begin and end threads until the program ends."""
     while True:
@@ -138,6 +171,8 @@ def main() -> None:
     match sys.argv[1:]:
         case ["many", number]:
             made = many(int(number))
+        case ["boosted"]:
+            made = boosted()
         case ["vanishing"]:
             threading.Thread(target=vanish, daemon=True).start()
         case _:

@@ -196,6 +196,22 @@ def threads_of(pid: int) -> dict[int, tuple[int, ...]]:
 
 
 @pytest.mark.usefixtures("root")
+@pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")
+def test_a_cpu_that_this_process_was_kept_from_is_measured_if_it_is_named() -> None:
+    """As with isolcpus=, which keeps every process from the CPUs that matter."""
+    kept_on, other = CPUS[0], CPUS[1]
+    prefix = ("taskset", "-c", str(kept_on))
+    with measuring("--cpus", str(other), seconds=0.1, prefix=prefix) as agent:
+        result = agent.finish().result
+    with measuring(seconds=0.1, prefix=prefix) as agent:
+        unasked = agent.finish().result
+
+    assert [thread.affinity for thread in result.threads] == [str(other)]
+    assert result.housekeeping_cpu == kept_on
+    assert [thread.cpu for thread in unasked.threads] == [kept_on]
+
+
+@pytest.mark.usefixtures("root")
 def test_a_cpu_that_is_not_there_is_named_with_those_that_can_be_measured() -> None:
     absent = 500
     with measuring("--cpus", f"{CPUS[0]},{absent}") as agent:

@@ -5,6 +5,7 @@ What is true is known: which kernel was booted, with which configuration, which 
 its command line, and what was done to its CPUs. A board boots in seconds of host time.
 """
 
+import hashlib
 import json
 import os
 import shutil
@@ -42,6 +43,9 @@ LOCKED = "lockdown=confidentiality preempt=full isolcqus=1"
 Rows = Mapping[str, Mapping[str, Any]]
 
 
+SHOP = Workshop(cache=cache_dir(os.environ), agent=agent_file)
+
+
 def audited(*words: str, board: str, kernel: str) -> tuple[int, Rows]:
     """Run the command; return its exit status and its checks by id."""
     where = ("--target", f"virtual:{board}", "--kernel", kernel)
@@ -49,7 +53,15 @@ def audited(*words: str, board: str, kernel: str) -> tuple[int, Rows]:
         done = program.finish(PATIENCE_S)
     assert done.status in (0, 1), done.stderr
     document = json.loads(done.stdout)
+    assert document["kernel"]["config_digest"] == config_digest(board, kernel)
     return done.status, {row["id"]: row for row in document["checks"]}
+
+
+def config_digest(board: str, kernel: str) -> str:
+    """Return the digest of the configuration that a kernel was built with."""
+    config = prepare(get_board(board), kernel, workshop=SHOP).kernel.config
+    assert config is not None
+    return hashlib.sha256(config.read_bytes()).hexdigest()
 
 
 def outcomes(rows: Rows, *names: str) -> dict[str, str]:
@@ -115,9 +127,8 @@ def test_a_riscv_board_is_what_its_recipe_and_command_line_made_it() -> None:
 def locked() -> Mapping[str, Check]:
     """An ordinary kernel, locked down, from which a CPU was taken away."""
     board = with_words(get_board("pc"), LOCKED)
-    shop = Workshop(cache=cache_dir(os.environ), agent=agent_file)
     inside = look_in(
-        prepare(board, "debian-6.12", workshop=shop),
+        prepare(board, "debian-6.12", workshop=SHOP),
         paths(auditing()),
         window_ns=0,
         first=["echo 0 >/sys/devices/system/cpu/cpu1/online"],

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rig import Done, Program, native_agent, rtscope
+from rig import Done, Program, native_agent, rtscope, until
 
 from rtscope.contract.tasks import TaskLine, TasksEnd
 from rtscope.tasks.listing import name_of
@@ -173,6 +173,34 @@ def test_the_command_shows_them_with_their_marks() -> None:
     assert f"{made['deadline']} deadline" in text
     assert "2 % of a CPU reserved (2 ms in each 100 ms, within 50 ms)" in text
     assert "CPU% over 50 ms" in text
+
+
+def effective_of(pid: int, tid: int) -> int:
+    stat = Path(f"/proc/{pid}/task/{tid}/stat").read_bytes()
+    return int(stat.rpartition(b") ")[2].split()[15])
+
+
+@pytest.mark.usefixtures("root")
+def test_a_thread_with_a_lock_that_a_real_time_thread_wants_is_boosted() -> None:
+    with scene("boosted") as (pid, made):
+        holder, waiter = made["holder"], made["waiter"]
+        until(lambda: effective_of(pid, holder) == -71, what="a boost")
+        words = ("tasks", "--pid", str(pid), "--rt", "--sort", "priority", "--json")
+        with rtscope(*words) as program:
+            done = program.finish()
+        rows = json.loads(done.stdout)["threads"]
+
+        assert done.status == 0, done.stderr
+        # Both run at 70 now, and only one of them by its own policy.
+        assert {row["tid"]: row["policy"] for row in rows} == {
+            holder: "other",
+            waiter: "fifo",
+        }
+        boosts = {row["tid"]: (row["effective"], row["boosted"]) for row in rows}
+        assert boosts == {holder: (-71, True), waiter: (-71, False)}
+        (mark,) = next(row for row in rows if row["tid"] == holder)["marks"]
+        assert mark == {"id": "boosted", "detail": "runs as real-time 70"}
+        assert by_chrt(holder)["policy"] == "other"
 
 
 def test_threads_that_vanish_all_the_time_are_no_error() -> None:

@@ -1,5 +1,6 @@
 """What an audit reads from devices, on trees that look like them."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -35,15 +36,20 @@ def test_a_latency_that_cannot_be_read_says_why(tmp_path: Path) -> None:
 
 
 def test_who_has_a_device_open_is_found_by_its_descriptors(tmp_path: Path) -> None:
-    for pid, name, target in ((7, "jackd", "/dev/x"), (8, "sh", "/dev/xy")):
+    ours = os.getpid()
+    for pid, name, target in (
+        (ours + 1, "jackd", "/dev/x"),
+        (ours + 2, "sh", "/dev/xy"),
+        (ours, "rtscope", "/dev/x"),
+    ):
         folder = tmp_path / str(pid) / "fd"
         folder.mkdir(parents=True)
         (folder / "3").symlink_to(target)
         (folder.parent / "comm").write_text(f"{name}\n")
     (tmp_path / "self").mkdir()
-    (tmp_path / "9").mkdir()  # it ended while it was looked at
+    (tmp_path / str(ours + 3)).mkdir()  # it ended while it was looked at
 
-    assert who_holds("/dev/x", tmp_path) == {f"{tmp_path}/7/fd/3": "jackd"}
+    assert who_holds("/dev/x", tmp_path) == {f"{tmp_path}/{ours + 1}/fd/3": "jackd"}
 
 
 def test_the_count_of_smis_is_a_register_of_each_cpu(tmp_path: Path) -> None:

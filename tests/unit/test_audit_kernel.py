@@ -108,6 +108,22 @@ def test_a_good_configuration_fails_no_check() -> None:
 
 
 @pytest.mark.parametrize("kind", config_kinds(), ids=lambda k: str(k.id))
+def test_good_options_pass_their_check_and_are_shown(kind: CheckKind) -> None:
+    on = [f"CONFIG_{name}=y" for name in kind.args.get("on", ())]
+    values = [f"CONFIG_{name}={v}" for name, v in kind.args.get("is", {}).items()]
+    needs = [f"CONFIG_{name}=y" for name in kind.args.get("needs", ())]
+    text = "\n".join([HEAD, "CONFIG_SMP=y", *needs, *on, *values])
+
+    check = examine(
+        scene_of_config(parse_config(text.encode(), source="config")), [kind]
+    )[0]
+
+    assert check.outcome is Outcome.PASS
+    assert {*on, *values} <= {e.what for e in check.evidence}
+    assert check.evidence
+
+
+@pytest.mark.parametrize("kind", config_kinds(), ids=lambda k: str(k.id))
 def test_a_bad_option_fails_its_check_and_is_shown(kind: CheckKind) -> None:
     needs = [f"CONFIG_{name}=y" for name in kind.args.get("needs", ())]
     bad = bad_option(kind)

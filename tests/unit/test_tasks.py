@@ -12,6 +12,7 @@ from fakes.trees import reader_of
 from rtscope.contract import AgentError, dump_line, parse_line
 from rtscope.contract.tasks import TaskLine
 from rtscope.errors import ContractError, TargetError
+from rtscope.report.tasks import summary, task_row
 from rtscope.tasks.choice import Choice, Order, chosen
 from rtscope.tasks.listing import irq_of, make_listing
 from rtscope.tasks.model import Irq, Kind, Listing, effective_words
@@ -215,6 +216,21 @@ def test_a_boost_is_a_priority_above_ones_own(
 
     said = [m.detail for m in thread.marks if m.id == "boosted"]
     assert said == ([f"runs as {words}"] if words else [])
+
+
+def test_a_thread_of_sched_ext_is_shown_with_its_class() -> None:
+    ext = task(7, "ext", nice=3)
+    (thread,) = listing(ext).threads
+    (boosted,) = listing(replace(ext, effective=-11)).threads
+
+    assert (thread.line.policy, thread.real_time, thread.boosted) == (
+        "ext",
+        False,
+        False,
+    )
+    assert boosted.boosted
+    assert summary(listing(ext), [thread]).startswith("1 thread: 1 ext; 1 user")
+    assert task_row(thread)["policy"] == "ext"
 
 
 def test_a_hog_used_nine_tenths_of_a_cpu_in_the_window() -> None:

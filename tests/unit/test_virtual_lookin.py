@@ -1,13 +1,10 @@
 """What an audit has a virtual board do, and what it makes of the answer."""
 
-import json
-
 import pytest
 
-from rtscope.audit.scene import Trial
 from rtscope.board.catalogue import get_board
 from rtscope.errors import UsageError
-from rtscope.virtual.lookin import script_of, trial_of, with_words
+from rtscope.virtual.lookin import script_of, with_words
 
 BOARD = get_board("pc")
 
@@ -47,13 +44,3 @@ def test_more_words_come_after_those_of_the_board() -> None:
 def test_a_word_that_is_no_word_is_refused(words: str) -> None:
     with pytest.raises(UsageError, match="--append: "):
         with_words(BOARD, words)
-
-
-def test_the_agent_tells_how_the_trial_went() -> None:
-    def error(cause: str) -> bytes:
-        said = {"type": "error", "message": "no", "cause": cause, "remedy": "r"}
-        return json.dumps(said).encode()
-
-    assert trial_of(error("rlimit")) == Trial("SCHED_FIFO 80, by the agent", 1, "no")
-    assert trial_of(error("starved")) == Trial("SCHED_FIFO 80, by the agent", 5, "no")
-    assert trial_of(b"") is None

@@ -13,6 +13,7 @@ from rtscope.audit.model import (
     unknown,
 )
 from rtscope.audit.scene import Scene
+from rtscope.audit.surroundings import of_guest
 
 NS_PER_S = 1_000_000_000
 
@@ -24,7 +25,7 @@ _LIMITS = ("passive", "hot", "critical")
 def smi_count(kind: CheckKind, scene: Scene) -> Answer:
     """Judge whether the firmware took the CPUs away while they were watched."""
     words = (scene.text(kind.paths[0]) or "").split()
-    if "hypervisor" in words:
+    if of_guest(scene):
         return not_applicable("a guest does not see those of the host")
     if words and "GenuineIntel" not in words:
         return not_applicable("only Intel's processors count them")

@@ -87,9 +87,8 @@ def absent(kind: CheckKind, scene: Scene | None = None) -> Answer:
     if why:
         return not_applicable(why)
     maybe = kind.args.get("missing", "")
-    return unknown(
-        f"no such file: {', '.join(kind.paths)}" + (f"; {maybe}" if maybe else "")
-    )
+    paths = ", ".join(path for path in kind.paths if path != LOCKDOWN)
+    return unknown(f"no such file: {paths}" + (f"; {maybe}" if maybe else ""))
 
 
 def preempt_rt(_kind: CheckKind, scene: Scene) -> Answer:

@@ -15,6 +15,7 @@ from rtscope.audit.model import (
     unknown,
 )
 from rtscope.audit.scene import Scene
+from rtscope.audit.surroundings import of_guest
 from rtscope.cpulist import format_cpulist
 
 POLICIES = "/sys/devices/system/cpu/cpufreq/policy*"
@@ -161,7 +162,7 @@ def cooling(kind: CheckKind, scene: Scene) -> Answer:
 
 def smt(kind: CheckKind, scene: Scene) -> Answer:
     """Judge whether two CPUs share a core; a guest cannot see it."""
-    active, cpuinfo = kind.paths
+    active = kind.paths[0]
     text = scene.text(active)
     if text is None:
         refused = scene.refusals(active)
@@ -171,7 +172,7 @@ def smt(kind: CheckKind, scene: Scene) -> Answer:
         return failed("two CPUs share a core", evidence)
     if text != "0":
         return unknown("neither 0 nor 1", evidence)
-    if "hypervisor" in (scene.text(cpuinfo) or "").split():
+    if of_guest(scene):
         says = "a guest does not see which of the host's CPUs share a core"
         return not_applicable(says, evidence)
     return passed("no two CPUs share a core", evidence)

@@ -4,7 +4,7 @@ import contextlib
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,8 +26,10 @@ from rtscope.report.checks import print_checks, render_checks_json
 
 if TYPE_CHECKING:
     from rtscope.audit.capture import Captured
+    from rtscope.target import Target
 
 MAX_WINDOW_S = 60.0
+PATIENCE_S = 30.0
 NS_PER_S = 1_000_000_000
 
 
@@ -209,7 +211,7 @@ def _scene(
         from rtscope.target.ssh import SshTarget
 
         with SshTarget(target.removeprefix("ssh:")) as board:
-            watched = watch(board.reader, asked.window_ns)
+            watched = _with_trial(watch(board.reader, asked.window_ns), board)
             return _read(board.reader, asked, watched), target
     if target is not None and target.startswith(VIRTUAL):
         reader, watched = look_inside(target, asked_boot, window_ns=asked.window_ns)
@@ -220,6 +222,19 @@ def _scene(
         )
     here = FileReader()
     return _read(here, asked, watch_here(here, asked.window_ns)), "local"
+
+
+def _with_trial(observed: Observed, board: "Target") -> Observed:
+    """Have the board's agent try a real-time policy, with this user's own rights."""
+    from rtscope.audit.agenttrial import TRIAL_ARGS, tried
+    from rtscope.target.stream import collect
+
+    agent = board.start_agent(TRIAL_ARGS)
+    try:
+        found = tried(collect(agent, timeout_s=PATIENCE_S))
+    finally:
+        agent.kill()
+    return replace(observed, trial=found.trial, clock_cost_ns=found.clock_cost_ns)
 
 
 def _read(reader: Reader, asked: _Asked, observed: Observed) -> Scene:

@@ -5,29 +5,26 @@ One boot: the board's own agent reads, watches and tries; the answers leave as r
 do, and are judged on this machine.
 """
 
-import errno
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
 
+from rtscope.audit.agenttrial import TRIAL_ARGS, TRIAL_NS, tried
 from rtscope.audit.devices import latency_of
-from rtscope.audit.scene import Observed, Trial
-from rtscope.audit.watch import TRIAL_PRIORITY, WATCHED
+from rtscope.audit.scene import Observed
+from rtscope.audit.watch import WATCHED
 from rtscope.board.catalogue import Board
 from rtscope.board.initrd import Job
 from rtscope.board.prepare import Prepared
-from rtscope.contract import AgentError, AgentResult, parse_line
+from rtscope.contract import parse_line
 from rtscope.errors import BoardError, UsageError
 from rtscope.reading import text_of
 from rtscope.virtual.answer import FilesRead, files_of
 from rtscope.virtual.boot import Booted, boot
 from rtscope.virtual.job import agent_line, batches
 from rtscope.virtual.patience import Patience
-
-TRIAL_NS = 20_000_000
-"""Ten wake-ups or more of the agent: it reads back which policy it got."""
 
 SEED = 1
 NS_PER_S = 1_000_000_000
@@ -41,9 +38,6 @@ _MOUNTS = (
 
 _LEVEL = re.compile(r"^<\d+>", re.MULTILINE)
 """As busybox's dmesg writes it before each message."""
-
-_REFUSED = ("capability", "rlimit", "cgroup")
-"""Causes of the contract for which sched_setscheduler(2) says EPERM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +104,6 @@ def script_of(
         f"sleep {window_ns / NS_PER_S:g}",
         f"{watched} >/out/after.jsonl",
     )
-    trial = agent_line(
-        *("measure", "--priority", str(TRIAL_PRIORITY)),
-        *("--duration-ns", str(TRIAL_NS)),
-    )
     return (
         *_MOUNTS,
         *first,
@@ -123,13 +113,14 @@ def script_of(
         ),
         *(window if window_ns else ()),
         "head -c 4 /dev/cpu_dma_latency >/out/dma_latency 2>/dev/null",
-        f"{trial} >/out/measure.jsonl",
+        f"{agent_line(*TRIAL_ARGS)} >/out/measure.jsonl",
         "true",
     )
 
 
 def _observed(prepared: Prepared, booted: Booted, window_ns: int) -> Observed:
     log = booted.files.get("kernel.log")
+    lines = booted.files.get("measure.jsonl", b"").splitlines()
     latency_us = latency_of(booted.files.get("dma_latency", b""))
     return Observed(
         window_ns=window_ns,
@@ -138,7 +129,7 @@ def _observed(prepared: Prepared, booted: Booted, window_ns: int) -> Observed:
         kernel_log=None
         if log is None
         else _LEVEL.sub("", log.decode("utf-8", "replace")),
-        trial=trial_of(booted.files.get("measure.jsonl", b"")),
+        trial=tried(map(parse_line, lines)).trial,
         dma_latency_us=latency_us,
         why_no_dma_latency="the board's kernel has no /dev/cpu_dma_latency",
     )
@@ -151,19 +142,3 @@ def _texts(prepared: Prepared, booted: Booted, name: str) -> Mapping[str, str]:
         for path in WATCHED
         if (text := text_of(files.get(path, b""))) is not None and path in files
     }
-
-
-def trial_of(lines: bytes) -> Trial | None:
-    """Return what an agent was told that asked for SCHED_FIFO; None if it said nothing.
-
-    ContractError if its lines are damaged.
-    """
-    asked = f"SCHED_FIFO {TRIAL_PRIORITY}, by the agent"
-    for text in lines.splitlines():
-        line = parse_line(text)
-        if isinstance(line, AgentError):
-            error = errno.EPERM if line.cause in _REFUSED else errno.EIO
-            return Trial(asked, error, line.message)
-        if isinstance(line, AgentResult):
-            return Trial(asked, None)
-    return None

@@ -1,0 +1,91 @@
+"""
+Threads of a virtual board, where what is true of them is known.
+
+A PREEMPT_RT kernel with two isolated CPUs: interrupts have threads, and a FIFO thread
+on another CPU is where it should not be.
+"""
+
+import os
+import shutil
+
+import pytest
+
+from rtscope.board.cache import cache_dir
+from rtscope.board.catalogue import get_board
+from rtscope.board.initrd import Job
+from rtscope.board.prepare import prepare
+from rtscope.board.workshop import Workshop
+from rtscope.contract import parse_line
+from rtscope.target.agentfile import agent_file
+from rtscope.tasks.listing import make_listing
+from rtscope.tasks.model import Kind, Listing
+from rtscope.tasks.surroundings import PATHS, read_surroundings
+from rtscope.virtual.answer import files_of
+from rtscope.virtual.boot import boot
+from rtscope.virtual.job import agent_line
+from rtscope.virtual.lookin import with_words
+from rtscope.virtual.patience import Patience
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(
+        shutil.which("apt-get") is None, reason="needs apt to fetch QEMU and kernels"
+    ),
+]
+
+LONG = ("--interval-ns", "10000000", "--duration-ns", "10000000000")
+
+# The board has no other program that can run with a real-time policy.
+SCRIPT = f"""\
+{agent_line("measure", "--cpus", "0", "--priority", "40", *LONG)} >/dev/null &
+{agent_line("measure", "--cpus", "3", "--priority", "60", *LONG)} >/dev/null &
+sleep 0.1
+{agent_line("read", "--", *PATHS)} >/out/around.jsonl
+{agent_line("tasks")} >/out/tasks.jsonl
+"""
+
+
+@pytest.fixture(scope="module")
+def listing() -> Listing:
+    board = with_words(get_board("jh7110"), "isolcpus=2-3")
+    shop = Workshop(cache=cache_dir(os.environ), agent=agent_file)
+    prepared = prepare(board, "jh7110-6.12-rt", workshop=shop)
+    booted = boot(
+        prepared,
+        Job(SCRIPT),
+        seed=1,
+        patience=Patience(100_000_000),
+        stopped=lambda: False,
+    )
+    lines = [parse_line(line) for line in booted.files["tasks.jsonl"].splitlines()]
+    around = read_surroundings(files_of(prepared, booted, "around.jsonl"))
+    return make_listing(lines, around)
+
+
+def test_what_is_isolated_is_known_and_who_may_run_elsewhere_is_marked(
+    listing: Listing,
+) -> None:
+    assert listing.around.isolated == frozenset({2, 3})
+    ours = {
+        t.line.priority: t
+        for t in listing.threads
+        if t.kind is Kind.USER and t.line.policy == "fifo"
+    }
+
+    assert set(ours) == {40, 60}
+    assert (ours[40].line.cpus, ours[60].line.cpus) == ("0", "3")
+    marks = {
+        priority: {m.id: m.detail for m in t.marks} for priority, t in ours.items()
+    }
+    assert marks[40]["housekeeping"] == "allowed on 0; isolated is 2-3"
+    assert marks[60] == {}
+
+
+def test_interrupts_have_threads_with_their_devices(listing: Listing) -> None:
+    irqs = [t for t in listing.threads if t.kind is Kind.IRQ]
+
+    assert {t.irq.device for t in irqs if t.irq} >= {"ttyS0"}
+    assert {(t.line.policy, t.line.priority) for t in irqs} == {("fifo", 50)}
+    (below,) = (t for t in listing.threads if t.line.priority == 40)
+    assert "irq_above" in {mark.id for mark in below.marks}
+    assert listing.end.missed == listing.end.vanished == 0
