@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import permutation_test
 
 from fakes.measurements import SECOND_NS, record, thread
+from fakes.traces import tracing
 from rtscope.caveats import make
 from rtscope.errors import UsageError
 from rtscope.record import RunRecord
@@ -159,6 +160,20 @@ def test_runs_under_different_conditions_are_refused(
 ) -> None:
     with pytest.raises(UsageError, match=says):
         compare({"a": [run_of(40 * US)], "b": [run_of(40 * US, **other)]})  # type: ignore[arg-type]
+
+
+def traced(run: RunRecord, *, cause: str = "") -> RunRecord:
+    return replace(run, result=replace(run.result, tracing=tracing(cause=cause)))
+
+
+def test_a_traced_run_does_not_compare_with_one_that_was_not() -> None:
+    plain = run_of(40 * US)
+
+    with pytest.raises(UsageError, match="tracing makes every wake-up later"):
+        compare({"a": [plain], "b": [traced(plain)]})
+    assert compare({"a": [traced(plain)], "b": [traced(plain)]})
+    # refused, it has changed nothing
+    assert compare({"a": [plain], "b": [traced(plain, cause="lockdown")]})
 
 
 @pytest.mark.parametrize("count", [0, 1])

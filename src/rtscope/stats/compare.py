@@ -44,6 +44,7 @@ from rtscope.stats.repeats import (
     is_virtual,
 )
 from rtscope.stats.summary import observed_ns, summarize
+from rtscope.stats.tracing import was_traced
 from rtscope.units import format_duration
 
 ALPHA = 0.05
@@ -192,6 +193,11 @@ def _require_comparable(groups: Mapping[str, Sequence[RunRecord]]) -> str:
         raise UsageError(
             "a virtual board's time and a machine's do not compare: one counts "
             "instructions, the other microseconds"
+        )
+    if len({was_traced(r) for r in records}) > 1:
+        raise UsageError(
+            "a traced run and one that was not do not compare: tracing makes every "
+            "wake-up later; measure both with --explain, or both without"
         )
     intervals = sorted({r.run.interval_ns for r in records})
     if len(intervals) > 1:

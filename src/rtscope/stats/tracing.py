@@ -28,6 +28,11 @@ class TraceCost:
     """How long each run without tracing was; one before and one after."""
 
 
+def was_traced(record: RunRecord) -> bool:
+    """Whether the kernel recorded its events, which makes every wake-up later."""
+    return record.result.tracing is not None and record.result.tracing.on
+
+
 def trace_cost(record: RunRecord) -> TraceCost | None:
     """
     Compare a traced run with those around it; None if there were none.
