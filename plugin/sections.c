@@ -133,18 +133,8 @@ static void enter_scheduler(struct tracked *t)
 	t->masked = t->switched = false;
 }
 
-static void look_in_scheduler(struct tracked *t)
+static void leave_scheduler(struct tracked *t)
 {
-	uint64_t task;
-
-	t->masked |= !t->on;
-	if (state_read_task(&task) && task != t->task) {
-		t->task = task;
-		t->switched = true;
-		open_at(t, LONGEST_ST, t->on_until);
-	}
-	if (t->off || !t->masked || (!t->on && t->task == t->idle))
-		return;
 	t->scheduling = false;
 	close_at(t, LONGEST_PSD, cpus.executed);
 	close_at(t, LONGEST_ST, cpus.executed);
@@ -153,6 +143,17 @@ static void look_in_scheduler(struct tracked *t)
 		open_at(t, LONGEST_BACK, cpus.executed);
 	}
 	look_outside(t);
+}
+
+static void look_in_scheduler(struct tracked *t, bool is_another)
+{
+	t->masked |= !t->on;
+	if (is_another) {
+		t->switched = true;
+		open_at(t, LONGEST_ST, t->on_until);
+	}
+	if (!t->off && t->masked && t->task != t->idle)
+		leave_scheduler(t);
 }
 
 /* The idle task disables preemption once and for all, and looks for itself. */
@@ -164,9 +165,14 @@ static bool is_off(const struct tracked *t)
 static void look(struct tracked *t, bool on)
 {
 	bool was_on = t->on, was_off = t->off, was_interrupted = t->interrupted;
+	uint64_t count, task, task_before = t->task;
 
-	t->known |= state_read_count(&t->count);
 	t->on = on;
+	if (state_read_count(&count) && state_read_task(&task)) {
+		t->count = count;
+		t->task = task;
+		t->known = true;
+	}
 	if (!t->known)
 		return;
 	if (t->count & COUNT_INTERRUPTS) {
@@ -182,7 +188,7 @@ static void look(struct tracked *t, bool on)
 	if (t->off && !was_off)
 		t->off_since = cpus.executed;
 	if (t->scheduling)
-		look_in_scheduler(t);
+		look_in_scheduler(t, t->task != task_before);
 	else
 		look_outside(t);
 }
@@ -197,6 +203,7 @@ static void enter_kernel(struct tracked *t, const struct block *block)
 void sections_at_block(struct cpu *cpu, const struct block *block)
 {
 	struct tracked *t = &sections.cpu[cpus_index(cpu)];
+	uint64_t task;
 
 	if (__builtin_expect(t->waited, 0)) {
 		if (t->section[LONGEST_POID].open && t->task == t->idle)
@@ -209,8 +216,11 @@ void sections_at_block(struct cpu *cpu, const struct block *block)
 		look(t, cpu->interrupts);
 	t->may_count = block->may_count;
 	t->waited = block->waits;
-	if (block->idles)
-		state_read_task(&t->idle);
+	if (block->idles && state_read_task(&task)) {
+		t->idle = t->task = task;
+		if (t->scheduling)
+			leave_scheduler(t);
+	}
 	if (block->schedules && t->known && !t->interrupted)
 		enter_scheduler(t);
 }

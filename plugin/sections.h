@@ -11,7 +11,7 @@
  *   Softirqs and the way out of the interrupt are the thread's that was interrupted.
  * - Preemption was disabled to call the scheduler where the count left zero last before
  *   __schedule. That ends with the count, or, for the idle task, whose count is never
- *   zero, when interrupts are enabled.
+ *   zero, where it comes back to do_idle.
  * - The idle task counts as preemptible, and what it waits for an interrupt as nothing.
  */
 #ifndef SECTIONS_H

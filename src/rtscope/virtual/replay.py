@@ -7,12 +7,12 @@ result is not that of the record is refused: its paths would be those of another
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rtscope.board.catalogue import get_board
-from rtscope.board.prepare import Prepared, assemble
+from rtscope.board.prepare import Prepared, assemble, plugin_of_ours
 from rtscope.campaign import from_dict
 from rtscope.contract import AgentResult, parse_line, result_digest
 from rtscope.errors import BoardError, MeasurementError, UsageError
@@ -97,6 +97,8 @@ def record_again(
     sections = {} if symbols is None else _sections(record, prepared, symbols)
     campaign = from_dict(record.campaign, source=record.run.id)
     asked = asked_of(record.run, campaign, prepared.board, record.command)
+    if sections:  # which a plugin of then may not know; the result is compared below
+        prepared = replace(prepared, plugin=plugin_of_ours())
     places = _places(prepared, cache) if windows or sections else {}
     if sections and len(places) < len(PLACES):
         raise UsageError(
