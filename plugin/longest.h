@@ -3,8 +3,8 @@
  * longest - the longest section of each kind on each CPU, with the path that it took,
  * and all interrupts: as long as the CPU was measured, and not after.
  *
- * That the measuring is over is seen too late. So what happens is kept only when the
- * measuring thread is awake once more behind it.
+ * The measuring is over before its thread exits. So what happens is kept only when the
+ * thread marks a wake-up or goes to sleep behind it.
  */
 #ifndef LONGEST_H
 #define LONGEST_H
@@ -20,7 +20,7 @@ enum longest_kind {
 	LONGEST_PAIE,     /* neither off, a switch due, the scheduler not yet called */
 	LONGEST_PSD,      /* preemption off to call the scheduler */
 	LONGEST_ST,       /* of it, from interrupts off for the switch */
-	LONGEST_BACK,     /* the measuring thread, from there until it sleeps again */
+	LONGEST_BACK,     /* the measuring thread, from there to its mark or sleep */
 	LONGEST_KINDS,
 };
 

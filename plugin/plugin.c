@@ -160,6 +160,8 @@ static void at_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		.instructions = (unsigned int)n,
 		.schedules = qemu_plugin_tb_vaddr(tb) == plugin.options.schedule,
 		.idles = qemu_plugin_tb_vaddr(tb) == plugin.options.idle,
+		.sleeps = qemu_plugin_tb_vaddr(tb) == plugin.options.sleep,
+		.exits = qemu_plugin_tb_vaddr(tb) == plugin.options.exit,
 	};
 	bool watched = plugin.options.schedule != 0;
 

@@ -126,7 +126,7 @@ static void enter_scheduler(struct tracked *t)
 
 	close_at(t, LONGEST_POID, at);
 	close_at(t, LONGEST_PAIE, at);
-	close_at(t, LONGEST_BACK, at);
+	t->section[LONGEST_BACK].open = false;
 	if (!t->scheduling)
 		open_at(t, LONGEST_PSD, at);
 	t->scheduling = true;
@@ -138,10 +138,8 @@ static void leave_scheduler(struct tracked *t)
 	t->scheduling = false;
 	close_at(t, LONGEST_PSD, cpus.executed);
 	close_at(t, LONGEST_ST, cpus.executed);
-	if (t->measured && t->switched && t->task == t->measuring) {
-		longest_keep(index_of(t));
+	if (t->measured && t->switched && t->task == t->measuring)
 		open_at(t, LONGEST_BACK, cpus.executed);
-	}
 	look_outside(t);
 }
 
@@ -200,6 +198,12 @@ static void enter_kernel(struct tracked *t, const struct block *block)
 		t->vector = block->address;
 }
 
+static void keep_until_here(struct tracked *t)
+{
+	close_at(t, LONGEST_BACK, cpus.executed);
+	longest_keep(index_of(t));
+}
+
 void sections_at_block(struct cpu *cpu, const struct block *block)
 {
 	struct tracked *t = &sections.cpu[cpus_index(cpu)];
@@ -221,6 +225,10 @@ void sections_at_block(struct cpu *cpu, const struct block *block)
 		if (t->scheduling)
 			leave_scheduler(t);
 	}
+	if (block->sleeps && t->measured && t->task == t->measuring)
+		keep_until_here(t);
+	if (block->exits && t->measured && t->task == t->measuring)
+		t->measured = false; /* another task may get its place in memory */
 	if (block->schedules && t->known && !t->interrupted)
 		enter_scheduler(t);
 }
@@ -233,4 +241,5 @@ void sections_at_mark(const struct cpu *cpu)
 		longest_begin(index_of(t));
 	t->measured = true;
 	t->measuring = t->task;
+	keep_until_here(t);
 }

@@ -35,6 +35,13 @@ def places_of(arch: str, *, config: str, symbols: SymbolTable) -> dict[str, str]
             return {}
 
 
+_SYMBOLS = {
+    "schedule": "__schedule",
+    "idle": "do_idle",
+    "sleep": "do_nanosleep",
+    "exit": "do_exit",
+}
+
 # TIF_NEED_RESCHED in arch/*/include/asm/thread_info.h, read of 6.1 (with and without
 # its patches for PREEMPT_RT) and of 6.12; x86 tells it in the preemption count too.
 _DUE: Mapping[str, int] = {"riscv64": 3, "aarch64": 1}
@@ -48,14 +55,11 @@ def section_places(arch: str, *, release: str, symbols: SymbolTable) -> dict[str
     Raises UsageError if the kernel has no such symbols, or if it is not known by which
     bit it tells that a switch is due.
     """
-    found = {
-        option: symbols.address_of(name)
-        for option, name in (("schedule", "__schedule"), ("idle", "do_idle"))
-    }
+    found = {option: symbols.address_of(name) for option, name in _SYMBOLS.items()}
     if None in found.values():
         raise UsageError(
-            f"no sections of kernel {release}: its symbols have no __schedule or no "
-            "do_idle"
+            f"no sections of kernel {release}: its symbols lack one of "
+            f"{', '.join(_SYMBOLS.values())}"
         )
     due = {} if arch == "x86_64" else {"due": _due(arch, release)}
     return {k: v for k, v in found.items() if v is not None} | due
