@@ -9,8 +9,8 @@ import pytest
 from fakes.commandline import Rtscope
 from fakes.measurements import SECOND_NS, record, thread
 from fakes.tracefiles import Page, Record, dat_file, switch_payload, waking_payload
-from rtscope.cli.explainruns import EXPLAINED
 from rtscope.contract import Wakeup
+from rtscope.explained import EXPLAINED
 from rtscope.resultdir import ResultDir
 from rtscope.tracedrun import TRACE
 
