@@ -49,7 +49,8 @@ def explain(
         bool,
         typer.Option(
             "--bound",
-            help="Boot again for the longest sections, and what they could combine to.",
+            help="What the longest sections could combine to: boots a virtual board "
+            "again, or takes the preemptirq events of --trace.",
         ),
     ] = False,
     json: Annotated[
@@ -69,11 +70,9 @@ def explain(
     """Explain the worst wake-ups: who made them late, for how long."""
     said = Said(stderr_console())
     if trace is not None:
-        if record is not None or run is not None or bound:
-            raise UsageError(
-                "--trace stands instead of a record, --run and --bound: leave one out"
-            )
-        explained = explained_file(trace, thread=thread, at=at, say=said)
+        if record is not None or run is not None:
+            raise UsageError("--trace stands instead of a record: leave one out")
+        explained = explained_file(trace, thread=thread, at=at, bound=bound, say=said)
     elif record is None:
         raise UsageError("name a record, or a trace with --trace FILE")
     elif thread is not None or at is not None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from rtscope.board.cache import cache_dir
-from rtscope.cli.explainbound import bounds_of_run, record_sections
+from rtscope.cli.explainbound import bounds_of_run, bounds_of_trace, record_sections
 from rtscope.errors import RecordError, UsageError
 from rtscope.explain.choose import Asked, NoWakeup, choose
 from rtscope.explain.find import window_around
@@ -113,9 +113,13 @@ def explained_runs(
 
 
 def explained_file(
-    path: Path, *, thread: str | None, at: str | None, say: Said
+    path: Path, *, thread: str | None, at: str | None, bound: bool, say: Said
 ) -> Explained:
-    """Explain one wake-up of a trace that has no record."""
+    """
+    Explain one wake-up of a trace that has no record.
+
+    With `bound` the sections of the whole trace are added up for its CPU.
+    """
     asked = Asked(thread, None if at is None else _trace_time(at))
     trace = open_trace(path)
     try:
@@ -130,7 +134,9 @@ def explained_file(
     window, wakeup = window_around(trace, wakeup)
     explanation = explain_events(window, wakeup, machine=Machine())
     shown = ExplainedWindow(path.name, window, wakeup, explanation)
-    return Explained((explained_trace(path.name, [explanation]),), (), (shown,))
+    bounds = bounds_of_trace(trace, chosen.wakeup) if bound else ()
+    run = explained_trace(path.name, [explanation], bounds=bounds)
+    return Explained((run,), (), (shown,))
 
 
 def _trace_time(text: str) -> int:

@@ -83,7 +83,12 @@ def explained_run(
     )
 
 
-def explained_trace(name: str, explanations: Sequence[Explanation]) -> ExplainedRun:
+def explained_trace(
+    name: str,
+    explanations: Sequence[Explanation],
+    *,
+    bounds: Sequence[Bound] = (),
+) -> ExplainedRun:
     """Set the explanations of a trace that has no record beside its name."""
     return ExplainedRun(
         run_id=printable(name),
@@ -93,6 +98,8 @@ def explained_trace(name: str, explanations: Sequence[Explanation]) -> Explained
         result_digest="",
         explanations=tuple(explanations),
         virtual=False,
+        bounds=tuple(bounds),
+        observed_ns={one.cpu: one.latency_ns for one in explanations},
     )
 
 
