@@ -41,6 +41,33 @@ static bool x86_64_may_switch(const struct instruction *i)
 	}
 }
 
+/* inc, dec, add, sub, mov, and, or of a 32-bit variable of the CPU, none that only
+ * reads it */
+static bool x86_64_may_count(const struct instruction *i, const struct place *count)
+{
+	(void)count;
+	if (i->byte[0] != 0x65) /* gs: */
+		return false;
+	switch (i->byte[1]) {
+	case 0x01:
+	case 0x29:
+	case 0x89:
+	case 0xc7:
+	case 0xff:
+		return true;
+	case 0x81:
+	case 0x83:
+		return (i->byte[2] >> 3 & 7) != 7; /* cmp */
+	default:
+		return false;
+	}
+}
+
+static bool x86_64_is_wait(const struct instruction *i)
+{
+	return i->byte[0] == 0xf4; /* hlt */
+}
+
 static bool aarch64_is_marker(const struct instruction *i)
 {
 	return word(i) == MARKER_AARCH64_WORD;
@@ -59,6 +86,20 @@ static bool aarch64_may_switch(const struct instruction *i)
 	return (w & 0xfffff0df) == 0xd50340df || /* msr daifset, daifclr */
 	       (w & 0xffffffe0) == 0xd51b4220 || /* msr daif, x */
 	       w == 0xd69f03e0;                  /* eret */
+}
+
+/* str w, [x, #offset] */
+static bool aarch64_may_count(const struct instruction *i, const struct place *count)
+{
+	uint32_t w = word(i);
+
+	return (w & 0xffc00000) == 0xb9000000 &&
+	       (int64_t)(w >> 10 & 0xfff) * 4 == count->offset;
+}
+
+static bool aarch64_is_wait(const struct instruction *i)
+{
+	return word(i) == 0xd503207f; /* wfi */
 }
 
 static bool riscv64_is_marker(const struct instruction *i)
@@ -82,6 +123,20 @@ static bool riscv64_may_switch(const struct instruction *i)
 		!reads_only); /* a write of sstatus */
 }
 
+/* sw x, offset(tp) */
+static bool riscv64_may_count(const struct instruction *i, const struct place *count)
+{
+	uint32_t w = word(i);
+	int64_t offset = (w >> 7 & 31) | (w >> 25) << 5;
+
+	return (w & 0x000ff07f) == 0x00022023 && offset == count->offset;
+}
+
+static bool riscv64_is_wait(const struct instruction *i)
+{
+	return word(i) == 0x10500073;
+}
+
 static const struct arch arches[] = {
 	{
 		.name = "x86_64",
@@ -90,6 +145,9 @@ static const struct arch arches[] = {
 		.is_marker = x86_64_is_marker,
 		.is_entry = x86_64_is_entry,
 		.may_switch_interrupts = x86_64_may_switch,
+		.may_count = x86_64_may_count,
+		.is_wait = x86_64_is_wait,
+		.count_tells = true,
 		.flags = "eflags",
 		.flag = UINT64_C(1) << 9, /* IF */
 	},
@@ -100,6 +158,8 @@ static const struct arch arches[] = {
 		.is_marker = aarch64_is_marker,
 		.is_entry = aarch64_is_entry,
 		.may_switch_interrupts = aarch64_may_switch,
+		.may_count = aarch64_may_count,
+		.is_wait = aarch64_is_wait,
 		.flags = "cpsr",
 		.flag = UINT64_C(1) << 7, /* I */
 		.flag_masks = true,
@@ -111,6 +171,9 @@ static const struct arch arches[] = {
 		.is_marker = riscv64_is_marker,
 		.is_entry = riscv64_is_entry,
 		.may_switch_interrupts = riscv64_may_switch,
+		.may_count = riscv64_may_count,
+		.is_wait = riscv64_is_wait,
+		.vector = "scause",
 		.flags = "sstatus",
 		.flag = UINT64_C(1) << 1, /* SIE */
 	},

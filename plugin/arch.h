@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "options.h"
+
 #define ARCH_INSTRUCTION_BYTES 16
 
 /* The first bytes of an instruction; the rest is zero. */
@@ -26,7 +28,14 @@ struct arch {
 	bool (*is_entry)(const struct instruction *i);
 	/* The next block may find interrupts enabled or disabled by it. */
 	bool (*may_switch_interrupts)(const struct instruction *i);
-	const char *flags; /* the register with the interrupt flag */
+	/* The next block may find another preemption count, kept at this place; it may
+	 * say yes too often. */
+	bool (*may_count)(const struct instruction *i, const struct place *count);
+	/* The CPU may sleep behind it. */
+	bool (*is_wait)(const struct instruction *i);
+	bool count_tells;   /* bit 31 of the count is clear if a switch is due */
+	const char *vector; /* the register that tells interrupts apart; or NULL */
+	const char *flags;  /* the register with the interrupt flag */
 	uint64_t flag;
 	bool flag_masks; /* set: interrupts are off */
 };

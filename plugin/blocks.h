@@ -16,6 +16,8 @@ struct block {
 	unsigned int instructions;
 	/* where interrupts may be found enabled or disabled: see state.h */
 	bool look_at_begin, look_after;
+	/* for sections of the kernel: see sections.h */
+	bool may_count, waits, schedules, idles, sleeps, exits;
 };
 
 const struct block *blocks_intern(struct block block);

@@ -77,6 +77,16 @@ static bool parse_one(const char *name, const char *value, struct options *o)
 		return parse_place(value, &o->task);
 	if (strcmp(name, "preempt") == 0)
 		return parse_place(value, &o->preempt);
+	if (strcmp(name, "schedule") == 0)
+		return parse_number(value, 1, UINT64_MAX, &o->schedule);
+	if (strcmp(name, "idle") == 0)
+		return parse_number(value, 1, UINT64_MAX, &o->idle);
+	if (strcmp(name, "sleep") == 0)
+		return parse_number(value, 1, UINT64_MAX, &o->sleep);
+	if (strcmp(name, "exit") == 0)
+		return parse_number(value, 1, UINT64_MAX, &o->exit);
+	if (strcmp(name, "due") == 0)
+		return parse_number(value, 0, 63, &o->due);
 	if (strcmp(name, "summary") == 0)
 		o->summary = value;
 	else if (strcmp(name, "progress") == 0)
@@ -108,5 +118,8 @@ const char *options_parse(int argc, char **argv, struct options *out)
 	}
 	if ((out->windows || out->task.name[0] || out->preempt.name[0]) && !out->out)
 		return "out=FILE is missing";
+	if (out->schedule && !(out->idle && out->sleep && out->exit &&
+			       out->task.name[0] && out->preempt.name[0]))
+		return "schedule=ADDRESS needs idle, sleep, exit, task and preempt";
 	return NULL;
 }

@@ -15,7 +15,14 @@
  *                      in ascending order
  *   task=PLACE         where the current task's address is while the kernel runs,
  *   preempt=PLACE      and its preemption count: REGISTER, REGISTER@OFFSET (8 bytes in
- *                      memory) or REGISTER@OFFSET:4. For windows.
+ *                      memory) or REGISTER@OFFSET:4. For windows, and for sections:
+ *   schedule=ADDRESS   also the longest sections without a switch, and all interrupts;
+ *                      of the kernel's __schedule. Needs task, preempt and
+ *   idle=ADDRESS       of the kernel's do_idle,
+ *   sleep=ADDRESS      of its do_nanosleep,
+ *   exit=ADDRESS       of its do_exit, and
+ *   due=BIT            of the first 8 bytes of a task, that it is to be switched;
+ *                      not on x86-64, where the preemption count tells
  */
 #ifndef OPTIONS_H
 #define OPTIONS_H
@@ -49,6 +56,7 @@ struct options {
 	struct window window[OPTIONS_WINDOWS];
 	unsigned int windows;
 	struct place task, preempt;
+	uint64_t schedule, idle, sleep, exit, due; /* schedule is 0: no sections */
 };
 
 /* Returns NULL, or the argument that is wrong. What it points to must stay. */

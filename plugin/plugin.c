@@ -17,6 +17,7 @@
 #include "qemu.h"
 #include "recorder.h"
 #include "registers.h"
+#include "sections.h"
 #include "state.h"
 #include "summary.h"
 
@@ -57,6 +58,8 @@ static void at_cpu(qemu_plugin_id_t id, unsigned int index)
 	missing = state_init(plugin.arch, &plugin.options);
 	if (missing && plugin.options.out)
 		give_up("the CPU has no register", missing);
+	if (plugin.options.schedule)
+		sections_init(plugin.arch, &plugin.options);
 }
 
 /* Userdata: how many instructions the block has; read from memory they would cost a
@@ -77,6 +80,17 @@ static void at_recorded_block(unsigned int index, void *userdata)
 	cpus_count(block->instructions);
 }
 
+static void at_watched_block(unsigned int index, void *userdata)
+{
+	const struct block *block = userdata;
+	struct cpu *cpu = cpus_at_block();
+
+	(void)index;
+	recorder_at_block(cpu, block);
+	sections_at_block(cpu, block);
+	cpus_count(block->instructions);
+}
+
 static void at_block_of_program(unsigned int index, void *userdata)
 {
 	at_block(index, userdata);
@@ -88,6 +102,14 @@ static void at_recorded_block_of_program(unsigned int index, void *userdata)
 	const struct block *block = userdata;
 
 	at_recorded_block(index, userdata);
+	plugin.in_programs += block->instructions;
+}
+
+static void at_watched_block_of_program(unsigned int index, void *userdata)
+{
+	const struct block *block = userdata;
+
+	at_watched_block(index, userdata);
 	plugin.in_programs += block->instructions;
 }
 
@@ -111,11 +133,16 @@ static void at_marker(unsigned int index, void *userdata)
 		give_up("cannot read", "the marker's registers");
 	if (plugin.options.out)
 		recorder_at_mark(&mark);
+	if (plugin.options.schedule)
+		sections_at_mark(cpus.now);
 }
 
-static const qemu_udata_cb block_callback[2][2] = {
-	{ at_block, at_block_of_program },
-	{ at_recorded_block, at_recorded_block_of_program },
+enum { COUNTED, RECORDED, WATCHED };
+
+static const qemu_udata_cb block_callback[][2] = {
+	[COUNTED] = { at_block, at_block_of_program },
+	[RECORDED] = { at_recorded_block, at_recorded_block_of_program },
+	[WATCHED] = { at_watched_block, at_watched_block_of_program },
 };
 
 /* Kernels live in the upper half of the addresses. */
@@ -131,7 +158,12 @@ static void at_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	struct block block = {
 		.address = qemu_plugin_tb_vaddr(tb),
 		.instructions = (unsigned int)n,
+		.schedules = qemu_plugin_tb_vaddr(tb) == plugin.options.schedule,
+		.idles = qemu_plugin_tb_vaddr(tb) == plugin.options.idle,
+		.sleeps = qemu_plugin_tb_vaddr(tb) == plugin.options.sleep,
+		.exits = qemu_plugin_tb_vaddr(tb) == plugin.options.exit,
 	};
+	bool watched = plugin.options.schedule != 0;
 
 	(void)id;
 	for (size_t i = 0; i < n; i++) {
@@ -141,6 +173,9 @@ static void at_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		in.size = qemu_plugin_insn_data(insn, in.byte, sizeof(in.byte));
 		block.look_at_begin |= plugin.arch->is_entry(&in);
 		block.look_after |= plugin.arch->may_switch_interrupts(&in);
+		block.may_count |= watched && !of_program &&
+				   plugin.arch->may_count(&in, &plugin.options.preempt);
+		block.waits |= watched && plugin.arch->is_wait(&in);
 		if (plugin.arch->is_marker(&in))
 			qemu_plugin_register_vcpu_insn_exec_cb(
 				insn, at_marker, QEMU_READS_REGISTERS,
@@ -148,12 +183,12 @@ static void at_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	}
 	if (plugin.options.out)
 		qemu_plugin_register_vcpu_tb_exec_cb(
-			tb, block_callback[true][of_program], QEMU_READS_REGISTERS,
-			(void *)(uintptr_t)blocks_intern(block));
+			tb, block_callback[watched ? WATCHED : RECORDED][of_program],
+			QEMU_READS_REGISTERS, (void *)(uintptr_t)blocks_intern(block));
 	else
 		qemu_plugin_register_vcpu_tb_exec_cb(
-			tb, block_callback[false][of_program], QEMU_READS_NO_REGISTERS,
-			(void *)(uintptr_t)n);
+			tb, block_callback[COUNTED][of_program],
+			QEMU_READS_NO_REGISTERS, (void *)(uintptr_t)n);
 }
 
 static void at_exit(qemu_plugin_id_t id, void *userdata)

@@ -12,6 +12,8 @@ enum record_kind {
 	RECORD_TASK = 4,       /* value: address of the current task */
 	RECORD_MARK = 5,       /* value: latency in ns; its sequence number follows */
 	RECORD_SEQUENCE = 6,
+	RECORD_INTERRUPT = 7, /* value: its vector; its duration follows */
+	RECORD_DURATION = 8,  /* value: instructions, without interrupts inside */
 };
 
 struct record {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "longest.h"
 #include "ring.h"
 #include "state.h"
 #include "windows.h"
@@ -82,10 +83,11 @@ void recorder_at_mark(const struct mark *mark)
 
 int recorder_write(const struct options *options, const char *arch)
 {
+	unsigned int sections = options->schedule ? longest_count() : 0;
 	struct trace_header header = {
 		.magic = { 'R', 'T', 'S', 'C', 'O', 'P', 'E', '\n' },
 		.version = TRACE_VERSION,
-		.sections = worst_count() + windows_count(),
+		.sections = worst_count() + windows_count() + sections,
 		.cpus = cpus.count,
 		.shift = (uint32_t)options->shift,
 		.slice = options->slice,
@@ -101,6 +103,8 @@ int recorder_write(const struct options *options, const char *arch)
 		trace_add(file, worst_path(i));
 	for (unsigned int i = 0; i < windows_count(); i++)
 		trace_add(file, windows_path(i));
+	for (unsigned int i = 0; i < sections; i++)
+		trace_add(file, longest_path(i));
 	failed = ferror(file);
 	return fclose(file) || failed ? -EIO : 0;
 }

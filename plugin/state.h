@@ -27,4 +27,8 @@ unsigned int state_look_at_interrupts(struct cpu *cpu, struct record *out);
 unsigned int state_look_at_kernel(struct cpu *cpu, uint64_t address,
 				  struct record *out);
 
+/* False: nothing that the kernel keeps can be read now, and `out` means nothing. */
+bool state_read_task(uint64_t *out);
+bool state_read_count(uint64_t *out);
+
 #endif

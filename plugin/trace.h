@@ -23,6 +23,8 @@ struct trace_header {
 enum section_kind {
 	SECTION_WORST = 1,
 	SECTION_WINDOW = 2,
+	SECTION_LONGEST = 3,
+	SECTION_INTERRUPTS = 4,
 };
 
 #define SECTION_CUT UINT32_C(1) /* the ring did not reach back as far as it should */

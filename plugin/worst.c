@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpus.h"
 #include "options.h"
-#include "ring.h"
+#include "paths.h"
 
 /* Before the expiry: what the CPU did then may have caused the delay. */
 #define LEAD_INSTRUCTIONS 20000
@@ -24,49 +23,20 @@ void worst_init(unsigned int limit, unsigned int shift, uint64_t room)
 	worst.room = room;
 }
 
-/* The state that each CPU had before the records, which have only its changes. */
-static unsigned int first_state(uint64_t from, struct record out[CPUS_MAX])
-{
-	bool enabled[CPUS_MAX];
-	unsigned int n = 0;
-
-	for (unsigned int i = 0; i < cpus.count; i++)
-		enabled[i] = cpus.cpu[i].interrupts;
-	for (uint64_t i = ring.head; i-- > from;)
-		if (record_kind(ring_get(i)) == RECORD_INTERRUPTS)
-			enabled[record_cpu(ring_get(i))] = !ring_get(i)->value;
-	for (; n < cpus.count; n++)
-		out[n] = record_make(RECORD_INTERRUPTS, n, record_at(ring_get(from)),
-				     enabled[n]);
-	return n;
-}
-
 /* False: no memory; the wake-up is not kept. */
 static bool copy_path(const struct mark *mark, struct path *path)
 {
 	uint64_t back = (mark->latency_ns >> worst.shift) + LEAD_INSTRUCTIONS;
-	uint64_t first = mark->at > back ? mark->at - back : 0;
-	uint64_t from = ring_find(first);
-	struct record before[CPUS_MAX];
-	unsigned int n = first_state(from, before);
-
-	path->section = (struct section){
+	struct section section = {
 		.kind = SECTION_WORST,
 		.cpu = mark->cpu,
 		.latency_ns = mark->latency_ns,
 		.sequence = mark->sequence,
-		.first = record_at(ring_get(from)),
+		.first = mark->at > back ? mark->at - back : 0,
 		.last = mark->at,
-		.records = n + ring.head - from,
-		.flags = from && from + ring.mask + 1 == ring.head ? SECTION_CUT : 0,
 	};
-	path->record = malloc(path->section.records * sizeof(struct record));
-	if (!path->record)
-		return false;
-	memcpy(path->record, before, n * sizeof(struct record));
-	for (uint64_t i = from; i < ring.head; i++)
-		path->record[n++] = *ring_get(i);
-	return true;
+
+	return paths_copy(section, path);
 }
 
 static void keep_to_the_room(void)

@@ -70,6 +70,7 @@ MAY_IMPORT = {
     "runtuning": {"audit", "campaign", "errors", "target", "tuning"},
     "published": {"errors", "units"},
     "board": {"errors", "process", "units", "kernel"},
+    "explained": {"errors", "record"},
     "stats": {
         "errors",
         "units",
@@ -84,6 +85,7 @@ MAY_IMPORT = {
         "audit",
         "errors",
         "explain",
+        "explained",
         "units",
         "caveats",
         "contract",

@@ -8,6 +8,7 @@ The directory of a campaign: where its records lie, and which runs are done.
     OUT/runs/ID/audit.json         how the machine was set up when the run began
     OUT/runs/ID/worst.trace.gz     a virtual board's recorded paths
     OUT/runs/ID/worst.trace.dat    a machine's trace, for trace-cmd and KernelShark
+    OUT/runs/ID/bound.trace.gz     a second pass's longest sections and interrupts
     OUT/runs/ID/explain.json       what rtscope explain made of them
 
 Every file is written as a whole or not at all. A directory may come by mail: nothing

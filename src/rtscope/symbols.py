@@ -36,6 +36,13 @@ class SymbolTable:
     values: Mapping[str, int]
     """Address of every symbol that is no function, by its name."""
 
+    def address_of(self, name: str) -> int | None:
+        """Return where a function begins; None if there is none of this name."""
+        try:
+            return int(self.starts[self.names.index(name)])
+        except ValueError:
+            return None
+
     def names_of(self, addresses: NDArray[np.uint64]) -> list[str | None]:
         """Return the function that each address lies in; None if it lies in none."""
         if not len(self.starts):

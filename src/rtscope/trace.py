@@ -41,6 +41,10 @@ class Kind(IntEnum):
     """The agent marked a wake-up; the value is its latency in ns."""
     SEQUENCE = 6
     """The value is the sequence number of the wake-up marked just before."""
+    INTERRUPT = 7
+    """An interrupt began; the value tells which."""
+    DURATION = 8
+    """The value is how many instructions the interrupt just before took."""
 
 
 class SectionKind(IntEnum):
@@ -50,6 +54,10 @@ class SectionKind(IntEnum):
     """The path to one of the K worst wake-ups, which the mark at its end tells."""
     WINDOW = 2
     """Everything between two instruction counts, asked for in a second pass."""
+    LONGEST = 3
+    """The longest section of a kind on a CPU, with what led to it: see `Held`."""
+    INTERRUPTS = 4
+    """All interrupts of a CPU while it was measured."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,6 +112,31 @@ def parse_trace(data: bytes) -> Trace:
         raise ContractError(f"the trace has {len(data) - offset} bytes too many")
     name = arch.rstrip(b"\0").decode("ascii", "replace")
     return Trace(name, cpus, shift, turn, tuple(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the header of a section of the kind LONGEST tells."""
+
+    kind: int
+    """As in `plugin/longest.h`."""
+    net_ns: int
+    """Without interrupts."""
+    begin: int
+    """Instruction count; its records begin earlier."""
+    end: int
+
+
+def held_by(section: Section, shift: int) -> Held:
+    """Read the header of a section of the kind LONGEST."""
+    interrupted = section.sequence >> 8
+    whole = (section.latency_ns >> shift) + interrupted
+    return Held(
+        kind=section.sequence & 0xFF,
+        net_ns=section.latency_ns,
+        begin=section.last - whole,
+        end=section.last,
+    )
 
 
 def with_windows(trace: Trace) -> tuple[Section, ...]:

@@ -1,6 +1,7 @@
 """`rtscope explain` on a result whose paths a virtual board has recorded."""
 
 import json
+import struct
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -8,11 +9,16 @@ import pytest
 
 from fakes.commandline import Rtscope
 from fakes.measurements import on_board, record, thread
+from rtscope.cli import explainbound
 from rtscope.cli import explainruns as explain
+from rtscope.errors import UsageError
+from rtscope.explained import EXPLAINED
+from rtscope.record import RunRecord
 from rtscope.resultdir import RECORD, ResultDir, read_record
 from rtscope.symbols import parse_symbols
 from rtscope.trace import parse_trace
-from rtscope.virtual.stream import AGAIN, FILE, pack
+from rtscope.virtual.replay import Again
+from rtscope.virtual.stream import AGAIN, BOUND, FILE, pack
 
 RAW = (Path(__file__).parents[2] / "format/plugin-v1/riscv64.trace").read_bytes()
 HEADER_BYTES = 48
@@ -33,7 +39,7 @@ def result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         virtual = {**kept.extra["virtual"], "trace": told}
         if load != "os":
             place.attach(kept.run.id, FILE, content)
-        place.save(replace(kept, extra={"virtual": virtual}))
+        place.save(replace(kept, campaign={}, extra={"virtual": virtual}))
     return place.path
 
 
@@ -55,9 +61,9 @@ def test_json_closes_the_sum_of_every_wake_up_and_lies_beside_the_record(
     said = rtscope("explain", result, "--run", "002-memory", "--json")
 
     (document,) = json.loads(said.out)
-    beside = result / "runs" / "002-memory" / explain.EXPLAINED
+    beside = result / "runs" / "002-memory" / EXPLAINED
     assert json.loads(beside.read_text()) == document
-    assert not (result / "runs" / "001-idle" / explain.EXPLAINED).exists()
+    assert not (result / "runs" / "001-idle" / EXPLAINED).exists()
     assert [w["latency_ns"] for w in document["wakeups"]] == [
         s.latency_ns for s in WORST
     ]
@@ -75,7 +81,7 @@ def test_the_page_is_written_where_it_is_asked_for(
 
     assert said.status == 0, said.err
     page = (here / "page.html").read_text()
-    assert page.count("<svg") == 2 * min(2, len(WORST))
+    assert page.count("<svg") == 2 * (min(2, len(WORST)) + 1)  # ways, and the tail
 
 
 def test_the_record_stays_as_it_was(rtscope: Rtscope, result: Path) -> None:
@@ -143,3 +149,78 @@ def test_a_second_pass_is_enough(rtscope: Rtscope, result: Path) -> None:
     (run / AGAIN).write_bytes(pack(RAW, name=AGAIN)[0])
 
     assert rtscope("explain", run).status == 0
+
+
+def with_sections(raw: bytes) -> bytes:
+    """Add to a trace a section PSD of 300 instructions of CPU 0, and an interrupt."""
+    count = struct.unpack_from("<I", raw, 12)[0]
+    psd = struct.pack("<IIQQQQQII", 3, 0, 600, 3, 100, 400, 0, 0, 0)
+    all_of_cpu = struct.pack("<IIQQQQQII", 4, 0, 0, 0, 0, 0, 2, 0, 0)
+    timer = struct.pack("<QQQQ", 7 << 56 | 50, 1 << 63 | 5, 8 << 56 | 50, 40)
+    head = raw[:12] + struct.pack("<I", count + 2) + raw[16:]
+    return head + psd + all_of_cpu + timer
+
+
+@pytest.fixture
+def second_passes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return which runs were booted again for their sections."""
+    booted: list[str] = []
+
+    def again(record: RunRecord, **_: object) -> Again:
+        booted.append(record.run.id)
+        if "memory" in record.run.id:
+            raise UsageError("002-memory: no sections of this kernel")
+        raw = with_sections(RAW)
+        return Again(raw, parse_trace(raw), ())
+
+    monkeypatch.setattr(explainbound, "record_again", again)
+    monkeypatch.setattr(explainbound, "symbols_of", lambda *_, **__: SYMBOLS)
+    return booted
+
+
+def test_a_bound_takes_a_second_pass_once_and_stays_beside_the_record(
+    rtscope: Rtscope, result: Path, second_passes: list[str]
+) -> None:
+    words = ("explain", result, "--run", "001-idle", "--json")
+    first = rtscope(*words, "--bound")
+    again = rtscope(*words, "--bound")
+    later = rtscope(*words)
+
+    assert first.status == 0, first.err
+    assert second_passes == ["001-idle"]
+    assert first.out == again.out == later.out
+    ((bound,),) = ([one["bounds"]] for one in json.loads(first.out))
+    (psd,) = bound[0]["sections"]
+    (timer,) = bound[0]["interrupts"]
+    assert (psd["section"], psd["duration_ns"]) == ("PSD", 600)
+    assert (timer["vector"], timer["longest_ns"]) == ("the timer's interrupt", 80)
+    turns = parse_trace(RAW).slice * parse_trace(RAW).cpus * 2
+    assert bound[0]["bound_ns"] == 600 + 80 + turns
+    assert (result / "runs" / "001-idle" / BOUND).is_file()
+
+
+def test_a_bound_is_printed_beside_the_maximum_and_in_the_report(
+    rtscope: Rtscope, result: Path, here: Path, second_passes: list[str]
+) -> None:
+    text = rtscope("explain", result, "--bound", "--html", "page.html")
+    report = rtscope("report", result)
+
+    assert text.status == 0, text.err
+    assert second_passes == ["001-idle", "002-memory", "003-os"]
+    assert "002-memory: no sections of this kernel" in text.err
+    assert "Sections seen could combine to 2.68 virtual µs on CPU 0" in text.out
+    assert "no proof" in text.out
+    assert "could combine to" in (here / "page.html").read_text()
+    told = " ".join(report.out.split())
+    assert "the sections seen could combine to 2.68 virtual µs (no proof)" in told
+    assert "was later than its sections allow" in told
+
+
+def test_a_run_without_sections_is_refused_if_it_is_the_only_one(
+    rtscope: Rtscope, result: Path, second_passes: list[str]
+) -> None:
+    said = rtscope("explain", result, "--run", "002-memory", "--bound")
+    assert said.status == 2
+    assert "no sections of this kernel" in said.err
+    assert second_passes == ["002-memory"]
+    assert not (result / "runs" / "002-memory" / EXPLAINED).exists()

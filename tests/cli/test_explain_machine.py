@@ -9,8 +9,8 @@ import pytest
 from fakes.commandline import Rtscope
 from fakes.measurements import SECOND_NS, record, thread
 from fakes.tracefiles import Page, Record, dat_file, switch_payload, waking_payload
-from rtscope.cli.explainruns import EXPLAINED
 from rtscope.contract import Wakeup
+from rtscope.explained import EXPLAINED
 from rtscope.resultdir import ResultDir
 from rtscope.tracedrun import TRACE
 
@@ -140,3 +140,75 @@ def test_wrong_combinations_say_what_to_type(
 
     assert said.status == 2
     assert "--trace" in said.err
+
+
+def toggle(at_us: int, name: str, caller: str, *, task: str = "hog-200") -> str:
+    """Return a preemptirq event of 10 s and some microseconds."""
+    where = f"caller={caller}+0x1c/0x80 parent=its_user+0x4/0x10"
+    return f"  {task} [000] ..... 10.{at_us:06}: {name}: {where}\n"
+
+
+def timer(at_us: int, what: str) -> str:
+    return f"  hog-200 [000] d.h.. 10.{at_us:06}: local_timer_{what}: vector=236\n"
+
+
+WOKEN, SWITCHED = TEXT.splitlines(keepends=True)
+TOGGLED = "".join(
+    (
+        toggle(0, "irq_enable", "before"),
+        toggle(100, "preempt_disable", "a_lock"),
+        toggle(400, "preempt_enable", "a_lock"),
+        toggle(500, "irq_disable", "irqentry_enter"),
+        timer(501, "entry"),
+        WOKEN,
+        timer(510, "exit"),
+        toggle(511, "irq_enable", "irqentry_exit"),
+        toggle(4480, "preempt_disable", "schedule"),
+        toggle(4490, "irq_disable", "__schedule"),
+        SWITCHED,
+        toggle(4510, "irq_enable", "finish_task_switch", task="a/0-77"),
+        toggle(4520, "preempt_enable", "schedule", task="a/0-77"),
+    )
+)
+
+
+def test_a_trace_with_preemptirq_events_tells_what_its_sections_could_combine_to(
+    rtscope: Rtscope, tmp_path: Path
+) -> None:
+    file = tmp_path / "t.txt"
+    file.write_text(TOGGLED)
+
+    ((document,),) = [
+        json.loads(rtscope("explain", "--trace", file, "--bound", "--json").out)
+    ]
+    (bound,) = document["bounds"]
+    sections = {one["section"]: one["duration_ns"] for one in bound["sections"]}
+    assert sections == {"POID": 300_000, "PSD": 40_000, "ST": 30_000}
+    assert bound["sections"][0]["callers"] == ["a_lock", "its_user"]
+    (tick,) = bound["interrupts"]
+    assert (tick["vector"], tick["longest_ns"]) == ("local_timer 236", 10_000)
+    assert bound["bound_ns"] == 300_000 + 40_000 + 10_000
+
+    said = rtscope("explain", "--trace", file, "--bound")
+    assert "Sections seen could combine to 350 µs on CPU 0" in whole(said.out)
+    assert "virtual" not in said.out
+
+
+def test_a_trace_without_preemptirq_events_has_no_sections_and_says_why(
+    rtscope: Rtscope, tmp_path: Path
+) -> None:
+    file = tmp_path / "t.txt"
+    file.write_text(TEXT)
+    said = rtscope("explain", "--trace", file, "--bound")
+
+    assert said.status == 2
+    assert "has no irq_disable, irq_enable, preempt_disable" in whole(said.err)
+    assert "CONFIG_TRACE_PREEMPT_TOGGLE" in said.err
+
+
+def test_a_machines_run_cannot_be_booted_again_for_its_sections(
+    rtscope: Rtscope, result: Path
+) -> None:
+    said = rtscope("explain", result, "--bound")
+    assert said.status == 2
+    assert "only the run of a virtual board" in whole(said.err)

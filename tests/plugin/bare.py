@@ -61,16 +61,21 @@ def build_guest(
     to: Path, *, rounds: int = 0, spins: int = 1, latency_ns: int = 0
 ) -> Path:
     """Build the guest of plugin/tests/guest.S, which says what it does."""
+    return build(to, "guest.S", ROUNDS=rounds, SPINS=spins, LATENCY_NS=latency_ns)
+
+
+def build(to: Path, source: str, **defined: int) -> Path:
+    """Build a guest of plugin/tests with these numbers."""
     cache = str(ROOT / "plugin/build/zig-cache")
     zig_dirs = {"ZIG_LOCAL_CACHE_DIR": cache, "ZIG_GLOBAL_CACHE_DIR": cache}
-    guest = to / f"guest-{rounds}-{spins}-{latency_ns}"
+    guest = to / "-".join([source.removesuffix(".S"), *map(str, defined.values())])
     subprocess.run(
         [
             *(sys.executable, "-m", "ziglang", "cc", "-target", "riscv64-freestanding"),
             *("-nostdlib", "-static", "-Wl,--build-id=none"),
             *("-Wl,-T", f"-Wl,{ROOT / 'plugin/tests/guest.ld'}"),
-            *(f"-DROUNDS={rounds}", f"-DSPINS={spins}", f"-DLATENCY_NS={latency_ns}"),
-            *(str(ROOT / "plugin/tests/guest.S"), "-o", str(guest)),
+            *(f"-D{name}={value}" for name, value in defined.items()),
+            *(str(ROOT / "plugin/tests" / source), "-o", str(guest)),
         ],
         env={**os.environ, **zig_dirs},
         check=True,

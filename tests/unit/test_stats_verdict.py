@@ -253,25 +253,42 @@ def test_runs_without_a_boot_id_may_be_of_one_boot() -> None:
     ],
 )
 def test_a_bound_within_the_deadline_explains(bound_ns: int, verdict: Verdict) -> None:
+    run = run_of(180)
     judgement = judge(
-        [run_of(180)],
+        [run],
         deadline_ns=DEADLINE,
         claim=ONE_PER_HOUR,
-        bounds_ns={"memory": bound_ns},
+        bounds_ns={run.result_digest: bound_ns},
     )
     assert judgement.verdict is verdict
     assert judgement.exit_status == 0
-    explained = "cannot add up to more than" in only(judgement).sentence
+    explained = "the sections seen could combine to" in only(judgement).sentence
     assert explained is (verdict is Verdict.HELD_AND_EXPLAINED)
 
 
 def test_all_loads_must_be_explained_for_the_whole_to_be() -> None:
+    idle, memory = run_of(10, "idle"), run_of(11)
     judgement = judge(
-        [run_of(10, "idle"), run_of(10)],
+        [idle, memory],
         deadline_ns=DEADLINE,
-        bounds_ns={"memory": 1 * US},
+        bounds_ns={memory.result_digest: 1 * US},
     )
     assert judgement.verdict is Verdict.HELD_IN_TEST
+
+
+def test_all_runs_of_a_load_must_be_explained_and_the_highest_bound_counts() -> None:
+    runs = [run_of(10), run_of(11)]
+    first, second = (run.result_digest for run in runs)
+    of_one, of_both, beyond = (
+        judge(runs, deadline_ns=DEADLINE, bounds_ns=bounds).verdict
+        for bounds in (
+            {first: 1 * US},
+            {first: 1 * US, second: DEADLINE},
+            {first: 1 * US, second: DEADLINE + 1},
+        )
+    )
+    assert of_one is beyond is Verdict.HELD_IN_TEST
+    assert of_both is Verdict.HELD_AND_EXPLAINED
 
 
 def test_measured_cpus_are_in_the_finding() -> None:

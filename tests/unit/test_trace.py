@@ -68,5 +68,5 @@ def test_a_newer_version_is_refused_by_name() -> None:
 
 
 def test_an_unknown_kind_of_section_is_refused() -> None:
-    with pytest.raises(ContractError, match="unknown kind 3"):
-        parse_trace(HEADER + section([], kind=3))
+    with pytest.raises(ContractError, match="unknown kind 5"):
+        parse_trace(HEADER + section([], kind=5))

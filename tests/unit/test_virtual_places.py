@@ -2,8 +2,9 @@
 
 import pytest
 
+from rtscope.errors import UsageError
 from rtscope.symbols import NO_SYMBOLS, parse_symbols
-from rtscope.virtual.places import places_of
+from rtscope.virtual.places import places_of, section_places
 
 
 def test_riscv_has_the_task_in_tp() -> None:
@@ -51,3 +52,37 @@ def test_x86_has_variables_of_each_cpu(text: str, places: tuple[str, str]) -> No
 
 def test_x86_without_these_variables_is_not_guessed() -> None:
     assert places_of("x86_64", config="", symbols=NO_SYMBOLS) == {}
+
+
+FOUR = parse_symbols(
+    "00000010 t __schedule\n00000020 t do_idle\n00000030 t do_nanosleep\n"
+    "00000040 T do_exit\n"
+)
+ADDRESSES = {"schedule": 0x10, "idle": 0x20, "sleep": 0x30, "exit": 0x40}
+
+
+@pytest.mark.parametrize(
+    ("arch", "release", "due"),
+    [
+        ("riscv64", "6.1.176-rt64", {"due": 3}),
+        ("riscv64", "6.12.95", {"due": 3}),
+        ("aarch64", "6.12.107+deb13-rt-arm64", {"due": 1}),
+        ("x86_64", "7.2.1", {}),
+        ("x86_64", "", {}),
+    ],
+)
+def test_sections_are_told_by_four_functions_and_a_flag(
+    arch: str, release: str, due: dict[str, int]
+) -> None:
+    assert section_places(arch, release=release, symbols=FOUR) == ADDRESSES | due
+
+
+@pytest.mark.parametrize("release", ["6.13.0", "7.2", "5.15.1", "6.0", "", "rt"])
+def test_a_flag_that_was_not_read_in_the_source_is_not_guessed(release: str) -> None:
+    with pytest.raises(UsageError, match=r"is known of 6\.1 to 6\.12"):
+        section_places("riscv64", release=release, symbols=FOUR)
+
+
+def test_sections_without_the_symbols_are_refused() -> None:
+    with pytest.raises(UsageError, match="lack one of __schedule, do_idle"):
+        section_places("x86_64", release="6.12", symbols=NO_SYMBOLS)

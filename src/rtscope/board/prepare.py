@@ -230,14 +230,19 @@ def _agent_part(shop: Workshop, arch: Arch) -> Part:
     )
 
 
+def plugin_of_ours() -> Path:
+    """Return the plugin of this rtscope; BoardError if it is not built."""
+    file = Path(str(resources.files("rtscope").joinpath("plugins", PLUGIN)))
+    if not file.is_file():
+        raise BoardError("the plugin for QEMU is not built: run make plugin")
+    return file
+
+
 def _plugin_part(shop: Workshop) -> Part:
     name = "plugin-x86_64"  # like QEMU, for the host
     if name in shop.pins:
         return pinned(shop, name)
-    file = resources.files("rtscope").joinpath("plugins", PLUGIN)
-    if not file.is_file():
-        raise BoardError("the plugin for QEMU is not built: run make plugin")
-    content = file.read_bytes()
+    content = plugin_of_ours().read_bytes()
 
     def build(work: Path) -> Notes:
         (work / PLUGIN).write_bytes(content)

@@ -57,6 +57,8 @@ class Recording:
     """Instruction counts, first and last, ascending: everything between them."""
     places: Mapping[str, str] = field(default_factory=dict)
     """Where this kernel keeps what windows tell of it; `plugin/options.h`."""
+    sections: Mapping[str, int] = field(default_factory=dict)
+    """What the longest sections are told by, if they are to be; likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,7 @@ def with_plugin(
             f"worst={recording.worst}",
             *(f"window={first}:{last}" for first, last in recording.windows),
             *(f"{name}={place}" for name, place in recording.places.items()),
+            *(f"{name}={value}" for name, value in recording.sections.items()),
         ]
     return (option, ",".join(words))
 

@@ -45,6 +45,14 @@ def explain(
     worst: Annotated[
         int, typer.Option(min=1, help="How many wake-ups of each run are shown.")
     ] = 1,
+    bound: Annotated[
+        bool,
+        typer.Option(
+            "--bound",
+            help="What the longest sections could combine to: boots a virtual board "
+            "again, or takes the preemptirq events of --trace.",
+        ),
+    ] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print all that is known, as JSON.")
     ] = False,
@@ -64,13 +72,13 @@ def explain(
     if trace is not None:
         if record is not None or run is not None:
             raise UsageError("--trace stands instead of a record: leave one out")
-        explained = explained_file(trace, thread=thread, at=at, say=said)
+        explained = explained_file(trace, thread=thread, at=at, bound=bound, say=said)
     elif record is None:
         raise UsageError("name a record, or a trace with --trace FILE")
     elif thread is not None or at is not None:
         raise UsageError("--thread and --at choose a wake-up of a trace: add --trace")
     else:
-        explained = explained_runs(record, run, worst=worst, say=said)
+        explained = explained_runs(record, run, worst=worst, bound=bound, say=said)
     _write(explained, worst=worst, html=html, perfetto=perfetto)
     if json:
         documents = [run_as_dict(one) for one in explained.runs]

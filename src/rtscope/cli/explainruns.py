@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from rtscope.board.cache import cache_dir
+from rtscope.cli.explainbound import bounds_of_run, bounds_of_trace, record_sections
 from rtscope.errors import RecordError, UsageError
 from rtscope.explain.choose import Asked, NoWakeup, choose
 from rtscope.explain.find import window_around
@@ -18,6 +19,7 @@ from rtscope.explain.path import explain_path
 from rtscope.explain.perfetto import Recording, perfetto_trace
 from rtscope.explain.perfettoevents import ExplainedWindow, perfetto_of_events
 from rtscope.explain.threadway import Machine
+from rtscope.explained import EXPLAINED
 from rtscope.ftrace.open import open_trace
 from rtscope.record import write_atomically
 from rtscope.report.explanations import (
@@ -35,8 +37,6 @@ from rtscope.virtual.recorded import (
     symbols_of,
 )
 
-EXPLAINED = "explain.json"
-"""Lies beside the record of each run that was explained."""
 _SECONDS = re.compile(r"([0-9]{1,10})(?:\.([0-9]{1,9}))?")
 
 
@@ -72,14 +72,17 @@ class Explained:
 
 
 def explained_runs(
-    path: Path, run_id: str | None, *, worst: int, say: Said
+    path: Path, run_id: str | None, *, worst: int, bound: bool, say: Said
 ) -> Explained:
     """
     Explain every run that has recorded paths or events; say which cannot be.
 
-    Each explanation is written beside its record.
+    Each explanation is written beside its record. With `bound` those of virtual boards
+    are booted again for their longest sections.
     """
     chosen = every_run(path, run_id)
+    if bound:
+        record_sections(chosen, say=say)
     runs: list[ExplainedRun] = []
     paths: list[Recording] = []
     windows: list[ExplainedWindow] = []
@@ -98,7 +101,8 @@ def explained_runs(
                 raise
             say(str(error))
             continue
-        runs.append(explained_run(one.record, explanations))
+        bounds = bounds_of_run(one, say=say)
+        runs.append(explained_run(one.record, explanations, bounds=bounds))
         _keep(one, runs[-1], say=say)
     if not runs:
         raise UsageError(
@@ -109,9 +113,13 @@ def explained_runs(
 
 
 def explained_file(
-    path: Path, *, thread: str | None, at: str | None, say: Said
+    path: Path, *, thread: str | None, at: str | None, bound: bool, say: Said
 ) -> Explained:
-    """Explain one wake-up of a trace that has no record."""
+    """
+    Explain one wake-up of a trace that has no record.
+
+    With `bound` the sections of the whole trace are added up for its CPU.
+    """
     asked = Asked(thread, None if at is None else _trace_time(at))
     trace = open_trace(path)
     try:
@@ -126,7 +134,9 @@ def explained_file(
     window, wakeup = window_around(trace, wakeup)
     explanation = explain_events(window, wakeup, machine=Machine())
     shown = ExplainedWindow(path.name, window, wakeup, explanation)
-    return Explained((explained_trace(path.name, [explanation]),), (), (shown,))
+    bounds = bounds_of_trace(trace, chosen.wakeup) if bound else ()
+    run = explained_trace(path.name, [explanation], bounds=bounds)
+    return Explained((run,), (), (shown,))
 
 
 def _trace_time(text: str) -> int:

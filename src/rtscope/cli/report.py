@@ -38,7 +38,7 @@ def report(
     question = verdict.asked_with(
         records, deadline=deadline, claim=claim, min_boots=min_boots
     )
-    model = verdict.model_of(records, question)
+    model = verdict.model_of(records, question, beside=record)
     if html is not None:
         write_page(model, html)
     if charts is not None:

@@ -360,7 +360,7 @@ def _show(campaign: Campaign, store: ResultDir, form: Format, *, so_far: bool) -
     records = store.records()
     if not records:
         return 0
-    model = verdict.model_of(records, verdict.asked_by(campaign))
+    model = verdict.model_of(records, verdict.asked_by(campaign), beside=[store.path])
     page = store.path / PAGE
     try:
         write_page(model, page)

@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from rtscope.campaign import Campaign, from_dict
 from rtscope.caveats import Effect
+from rtscope.cli.console import stderr_console
 from rtscope.errors import MeasurementError, UsageError
+from rtscope.explained import find_explained
 from rtscope.record import RunRecord
 from rtscope.report.model import Model, build_model
 from rtscope.stats.verdict import Claim
@@ -50,13 +53,20 @@ def asked_with(
     )
 
 
-def model_of(records: Sequence[RunRecord], question: Question) -> Model:
-    """Build the report that answers the question."""
+def model_of(
+    records: Sequence[RunRecord], question: Question, *, beside: Sequence[Path] = ()
+) -> Model:
+    """Build the report that answers the question; explanations lie `beside`."""
+    talk = stderr_console()
+    explained = find_explained(
+        beside, records, say=lambda text: talk.print(f"rtscope: {text}", markup=False)
+    )
     return build_model(
         records,
         deadline_ns=question.deadline_ns,
         claim=question.claim,
         min_boots=question.min_boots,
+        explained=explained,
     )
 
 

@@ -7,6 +7,9 @@ Who made a wake-up late, for how long, with evidence: a sum that closes.
     way.py       the marks on the way: interrupt, callback, scheduler, switch
     path.py      from the recorded path of a virtual board to an explanation
     words.py     an explanation as a sentence, and its doubts
+    bound.py     what the longest sections could combine to
+    sections.py  the longest sections of a virtual board, by name
+    eventsections.py  the same from preemptirq events
     causes.py    causes over the worst wake-ups of a run, and of two kernels
     perfetto.py  a trace of parts and calls for Perfetto
 """

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from rtscope import __version__
+from rtscope.explain.bound import worst_of
 from rtscope.explain.causes import differences, paragraph
 from rtscope.explain.model import Explanation
 from rtscope.explain.words import share
+from rtscope.report.bounds import NO_PROOF, bound_rows, bound_sentence
 from rtscope.report.escape import printable
 from rtscope.report.explanations import (
     ExplainedRun,
@@ -20,13 +22,15 @@ from rtscope.report.explanations import (
     where_of,
 )
 from rtscope.report.html import environment, style_sheet
+from rtscope.report.tail import Tail, sentence_of_tail
+from rtscope.report.tailpicture import tail_picture
 from rtscope.report.waypicture import colour_of, way_picture
 from rtscope.report.words import NOTHING, enumeration
 
 _STYLE = Markup(
     ".key2 { background: var(--c2); } .key3 { background: var(--c3); }\n"
     ".key4 { background: var(--c4); } .key6 { background: var(--c6); }\n"
-    ".way { max-width: 46rem; }\n"
+    ".way, .tail { max-width: 46rem; }\n"
     "th.cause { white-space: normal; overflow-wrap: anywhere; min-width: 11rem; }\n"
     "tr.culprit td, tr.culprit th { font-weight: 700; }\n"
     "ul.evidence { font-size: .9rem; color: var(--muted); }\n"
@@ -65,11 +69,29 @@ def render_explanations(runs: Sequence[ExplainedRun], *, worst: int) -> str:
             colour=colour_of,
             printable=printable,
             picture=_picture,
+            tail_sentence=_tail_sentence,
+            tail_picture=_tail_picture,
+            bound_sentence=_bound_sentence,
+            bound_rows=bound_rows,
+            worst_of=worst_of,
+            no_proof=NO_PROOF,
             nothing=NOTHING,
             source="recorded paths" if unit else "recorded events",
             made_by=f"rtscope {__version__}",
         )
     )
+
+
+def _tail_sentence(tail: Tail, unit: str) -> str:
+    return sentence_of_tail(tail, virtual=unit)
+
+
+def _tail_picture(tail: Tail, name: str, unit: str) -> Markup:
+    return Markup(tail_picture(tail, name=name, virtual=unit))
+
+
+def _bound_sentence(run: ExplainedRun) -> str:
+    return bound_sentence(run.bounds, run.observed_ns, virtual=run.unit)
 
 
 def _picture(explanation: Explanation, name: str, unit: str) -> Markup:

@@ -8,9 +8,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from rtscope.explain.bound import worst_of
 from rtscope.explain.causes import Causes, differences, paragraph
 from rtscope.explain.model import Explanation, Stretch
 from rtscope.explain.words import share
+from rtscope.report.bounds import NO_PROOF, bound_rows, bound_sentence
 from rtscope.report.escape import printable
 from rtscope.report.explanations import (
     ExplainedRun,
@@ -22,6 +24,7 @@ from rtscope.report.explanations import (
     unit_of,
     where_of,
 )
+from rtscope.report.tail import sentence_of_tail
 from rtscope.report.words import NOTHING, plural
 from rtscope.units import format_us
 
@@ -61,6 +64,27 @@ def _print_run(run: ExplainedRun, console: Console, *, worst: int, width: int) -
     for number, explanation in enumerate(run.explanations[:worst], 1):
         _print_wakeup(explanation, console, number=number, unit=run.unit, width=width)
     console.print()
+    if run.tail is not None:
+        text = sentence_of_tail(run.tail, virtual=run.unit)
+        console.print(Text(text), width=width)
+        console.print()
+    if run.bounds:
+        _print_bound(run, console, width=width)
+        console.print()
+
+
+def _print_bound(run: ExplainedRun, console: Console, *, width: int) -> None:
+    text = bound_sentence(run.bounds, run.observed_ns, virtual=run.unit)
+    console.print(Text(text, style="bold"), width=width)
+    console.print(Text(f"  ({NO_PROOF})", style="dim"), width=width)
+    worst = worst_of(run.bounds)
+    if worst is None:
+        return
+    rows = [(us, f"{what}: {where}") for what, us, where in bound_rows(worst)]
+    rows.append((format_us(worst.bound_ns), "=  max(ST, POID) + all the others"))
+    console.print(
+        _figures(("µs",), rows, width=width, last="longest seen"), width=width
+    )
 
 
 def _print_wakeup(
@@ -143,9 +167,10 @@ def _figures(
     styles: Sequence[str] = (),
     *,
     width: int,
+    last: str = "cause",
 ) -> Text:
     """Return a table of whole figures, of which only the last column is cut short."""
-    table = [(*titles, "cause"), *rows]
+    table = [(*titles, last), *rows]
     widths = [max(len(row[at]) for row in table) for at in range(len(titles))]
     text = Text(no_wrap=True)
     for at, row in enumerate(table):

@@ -5,16 +5,19 @@ Texts are made harmless here, once: names of functions come from a kernel that m
 anybody's.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rtscope import __version__
+from rtscope.explain.bound import Bound
 from rtscope.explain.causes import Causes, CauseSum, causes_of
 from rtscope.explain.model import TITLES, Explanation, Part, Stretch
 from rtscope.explain.words import doubts, evidence, sentence, where
 from rtscope.record import RunRecord
+from rtscope.report.bounds import bound_as_dict
 from rtscope.report.escape import printable
+from rtscope.report.tail import Blamed, Tail, tail_of
 
 SCHEMA = 1
 VIRTUAL = "virtual "
@@ -33,6 +36,11 @@ class ExplainedRun:
     """Empty for a trace that has no record."""
     explanations: tuple[Explanation, ...]
     virtual: bool = True
+    bounds: tuple[Bound, ...] = ()
+    """Of each measured CPU, if its sections were recorded."""
+    observed_ns: Mapping[int, int] = field(default_factory=dict)
+    """The latest wake-up of each CPU."""
+    tail: Tail | None = None
 
     @property
     def unit(self) -> str:
@@ -51,9 +59,13 @@ class ExplainedRun:
 
 
 def explained_run(
-    record: RunRecord, explanations: Sequence[Explanation]
+    record: RunRecord,
+    explanations: Sequence[Explanation],
+    *,
+    bounds: Sequence[Bound] = (),
 ) -> ExplainedRun:
-    """Set the explanations of a run beside what it measured."""
+    """Set the explanations of a run, and its bounds, beside what it measured."""
+    threads = record.result.threads
     virtual = record.extra.get("virtual")
     release = record.facts_before.get("kernel_release")
     kernel = virtual["kernel"] if virtual else release.value if release else None
@@ -65,10 +77,18 @@ def explained_run(
         result_digest=record.result_digest,
         explanations=tuple(explanations),
         virtual=virtual is not None,
+        bounds=tuple(bounds),
+        observed_ns={t.cpu: t.max_ns or 0 for t in threads if t.cpu is not None},
+        tail=tail_of(threads, [_blamed(one) for one in explanations if one.culprit]),
     )
 
 
-def explained_trace(name: str, explanations: Sequence[Explanation]) -> ExplainedRun:
+def explained_trace(
+    name: str,
+    explanations: Sequence[Explanation],
+    *,
+    bounds: Sequence[Bound] = (),
+) -> ExplainedRun:
     """Set the explanations of a trace that has no record beside its name."""
     return ExplainedRun(
         run_id=printable(name),
@@ -78,7 +98,15 @@ def explained_trace(name: str, explanations: Sequence[Explanation]) -> Explained
         result_digest="",
         explanations=tuple(explanations),
         virtual=False,
+        bounds=tuple(bounds),
+        observed_ns={one.cpu: one.latency_ns for one in explanations},
     )
+
+
+def _blamed(explanation: Explanation) -> Blamed:
+    culprit = explanation.culprit
+    assert culprit is not None
+    return Blamed(explanation.latency_ns, str(culprit.cause))
 
 
 def merged_causes(runs: Sequence[ExplainedRun]) -> tuple[Causes, ...]:
@@ -134,6 +162,21 @@ def run_as_dict(run: ExplainedRun) -> dict[str, Any]:
         "result_digest": run.result_digest,
         "wakeups": [_wakeup(one, run.unit) for one in run.explanations],
         "causes": [cause_as_dict(one) for one in run.causes.sums],
+        "tail": run.tail and _tail(run.tail),
+        "bounds": [
+            bound_as_dict(one, observed_ns=run.observed_ns.get(one.cpu, 0))
+            for one in run.bounds
+        ],
+    }
+
+
+def _tail(tail: Tail) -> dict[str, Any]:
+    return {
+        "from_ns": tail.from_ns,
+        "wakeups": tail.wakeups,
+        "recorded": tail.recorded,
+        "not_recorded": tail.unknown,
+        "causes": [asdict(one) for one in tail.causes],
     }
 
 

@@ -16,6 +16,7 @@ from markupsafe import Markup
 from rtscope.caveats import Effect
 from rtscope.report import overseeds
 from rtscope.report.charts import svg_of
+from rtscope.report.explainedbeside import ExplainedBeside
 from rtscope.report.model import Model
 from rtscope.report.sections import Section, throughput_words
 from rtscope.report.series import (
@@ -24,6 +25,8 @@ from rtscope.report.series import (
     Histogram,
     Timeline,
 )
+from rtscope.report.tail import sentence_of_tail
+from rtscope.report.tailpicture import tail_picture
 from rtscope.report.words import (
     NOTHING,
     as_published,
@@ -69,6 +72,8 @@ def render_html(model: Model) -> str:
         seeds_title=overseeds.title_of(model.seeds),
         seeds_headings=overseeds.HEADINGS,
         seeds_explained=overseeds.EXPLAINED,
+        tail_picture=_tail_picture,
+        tail_sentence=_tail_sentence,
     )
 
 
@@ -89,6 +94,17 @@ def style_sheet() -> Markup:
     """Return the page's CSS; it is ours, and so is no foreign text."""
     sheet = resources.files("rtscope.report").joinpath("page.css")
     return Markup(sheet.read_text("utf-8"))
+
+
+def _tail_picture(one: ExplainedBeside, name: str) -> Markup:
+    # All text in it is ours or escaped there.
+    assert one.tail is not None
+    return Markup(tail_picture(one.tail, name=name, virtual=one.virtual))
+
+
+def _tail_sentence(one: ExplainedBeside) -> str:
+    assert one.tail is not None
+    return sentence_of_tail(one.tail, virtual=one.virtual)
 
 
 def _svg(chart: Chart) -> Markup:

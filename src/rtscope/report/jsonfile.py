@@ -11,10 +11,12 @@ none changes its meaning or goes.
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from rtscope.report.caveatlist import MergedCaveat
 from rtscope.report.comparison import Comparison
+from rtscope.report.explainedbeside import ExplainedBeside
 from rtscope.report.machines import Machine
 from rtscope.report.model import Model
 from rtscope.report.overseeds import SeedRow
@@ -103,6 +105,7 @@ def _report(model: Model) -> Mapping[str, Any]:
             for row in model.rows
         ],
         "pair": model.pair and _pair(model.pair),
+        "explained": [_explained(one) for one in model.explained],
         "machines": [_machine(machine) for machine in model.machines],
         "commands": list(model.commands),
         "runs": [
@@ -189,6 +192,25 @@ def _over_seeds(row: Row, lines: Sequence[SeedRow]) -> Mapping[str, Any] | None:
         "highest_max_ns": over.highest_ns,
         "observed_ns": over.observed_ns,
         "max_ns_of_seed": {str(seed): maximum for seed, maximum in over.maxima_ns},
+    }
+
+
+def _explained(one: ExplainedBeside) -> Mapping[str, Any]:
+    return {
+        "run": one.run,
+        "load": one.load,
+        "culprit": one.culprit,
+        "sentence": one.sentence,
+        "bound_ns": one.bound_ns,
+        "observed_max_ns": one.observed_ns,
+        "missing": list(one.missing),
+        "tail": one.tail
+        and {
+            "from_ns": one.tail.from_ns,
+            "wakeups": one.tail.wakeups,
+            "not_recorded": one.tail.unknown,
+            "causes": [asdict(cause) for cause in one.tail.causes],
+        },
     }
 
 

@@ -5,14 +5,16 @@ Pure: records in, frozen values out. Text that came from a machine has been thro
 `escape.printable` when it is in the model. Times are ns; renderers only write them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rtscope import __version__
 from rtscope.errors import UsageError
+from rtscope.explained import Explained, bounds_by_digest
 from rtscope.record import RunRecord
 from rtscope.report.caveatlist import MergedCaveat, merged_caveats
 from rtscope.report.definitions import Definition, definitions
+from rtscope.report.explainedbeside import ExplainedBeside, explained_beside
 from rtscope.report.findings import Headline, findings_of, headline_of
 from rtscope.report.machines import Machine, machines_of
 from rtscope.report.overseeds import SeedRow, seed_rows
@@ -45,6 +47,8 @@ class Model:
     seeds: tuple[SeedRow, ...]
     """How the maxima vary over the seeds of a virtual board."""
     sections: tuple[Section, ...]
+    explained: tuple[ExplainedBeside, ...]
+    """The runs whose explanation lies beside the record."""
     machines: tuple[Machine, ...]
     commands: tuple[str, ...]
     definitions: tuple[Definition, ...]
@@ -68,9 +72,12 @@ def build_model(
     deadline_ns: int | None = None,
     claim: Claim | None = None,
     min_boots: int = 1,
+    explained: Mapping[str, Explained] | None = None,
 ) -> Model:
     """
     Decide what a report of these records says; a deadline adds a verdict.
+
+    `explained` is what lies beside the records, by the digests of their results.
 
     Raises UsageError without records.
     """
@@ -82,6 +89,7 @@ def build_model(
     machines = machines_of(records)
     headline = headline_of(cells, rows)
     pair = _pair(cells, deadline_ns)
+    beside = explained_beside(records, explained or {})
     # With a verdict on top the maximum is the first finding; without, it is on top.
     found = () if deadline_ns is None else (f"{headline.maximum} {headline.where}",)
     return Model(
@@ -97,11 +105,14 @@ def build_model(
             deadline_ns=deadline_ns,
             claim=claim,
             min_boots=min_boots,
+            bounds_ns=bounds_by_digest(explained or {}, records),
         ),
         findings=(
             *found,
             *findings_of(cells, rows, worse_where=pair.summary if pair else ""),
+            *(sentence for one in beside for sentence in one.sentences),
         ),
+        explained=beside,
         caveats=merged_caveats(records),
         variant_kind=variant_kind(records),
         rows=rows,

@@ -1,6 +1,6 @@
 """The verdict on a deadline in words: one for all, then a sentence for each load."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -17,8 +17,8 @@ MEANINGS = {
     stats.Verdict.NO: "the deadline was missed",
     stats.Verdict.NOT_SHOWN: "no miss was seen, and that is not enough",
     stats.Verdict.HELD_IN_TEST: "no miss was seen, on this machine and in this test",
-    stats.Verdict.HELD_AND_EXPLAINED: "no miss was seen, and the longest sections "
-    "observed cannot add up to one",
+    stats.Verdict.HELD_AND_EXPLAINED: "no miss was seen, and the sections seen could "
+    "not combine to one",
 }
 
 _TONES: dict[stats.Verdict, Tone] = {
@@ -59,9 +59,16 @@ def verdict_of(
     deadline_ns: int,
     claim: Claim | None,
     min_boots: int,
+    bounds_ns: Mapping[str, int] | None = None,
 ) -> Verdict:
     """Judge the records and put the verdict into words, the deciding load first."""
-    judged = judge(records, deadline_ns=deadline_ns, claim=claim, min_boots=min_boots)
+    judged = judge(
+        records,
+        deadline_ns=deadline_ns,
+        claim=claim,
+        min_boots=min_boots,
+        bounds_ns=bounds_ns,
+    )
     order = list(stats.Verdict)
     virtual = virtual_word(records)
     question = f"Is every wake-up within {us(deadline_ns, virtual)}"

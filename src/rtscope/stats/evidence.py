@@ -2,7 +2,7 @@
 What a set of runs of one load has to say about a deadline, before it is put in words.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -53,6 +53,7 @@ class Evidence:
     min_boots: int
     boots: int
     bound_ns: int | None
+    """What the sections seen could combine to; None if it is not known of all runs."""
     observed_ns: int
     worst_ns: int | None
     misses: tuple[Misses, ...]
@@ -97,10 +98,12 @@ def gather(
     deadline_ns: int,
     claim: Claim | None,
     min_boots: int,
-    bound_ns: int | None,
+    bounds_ns: Mapping[str, int],
 ) -> Evidence:
     """
     Collect the evidence of runs that were measured under the same conditions.
+
+    `bounds_ns` is by the digest of the result.
 
     Exact repetitions of a virtual run count once.
     """
@@ -122,13 +125,19 @@ def gather(
         claim=claim,
         min_boots=min_boots,
         boots=_boots(records),
-        bound_ns=bound_ns,
+        bound_ns=_bound(records, bounds_ns),
         observed_ns=sum(observed_ns(r.result.threads) for r in records),
         worst_ns=max(worst) if measured else None,
         misses=tuple(misses_of(r, deadline_ns) for r in records),
         invalid=by_effect[Effect.INVALID],
         caps=by_effect[Effect.CAP],
     )
+
+
+def _bound(records: Sequence[RunRecord], bounds_ns: Mapping[str, int]) -> int | None:
+    """Return the highest bound; None if a run has none."""
+    known = [bounds_ns.get(record.result_digest) for record in records]
+    return None if None in known else max(ns for ns in known if ns is not None)
 
 
 def _boots(records: Sequence[RunRecord]) -> int:

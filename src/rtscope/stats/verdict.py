@@ -74,10 +74,10 @@ def judge(
     """
     Judge runs against a deadline, each load by itself.
 
-    `bounds_ns` gives, by load, the longest latency that the sections of the kernel
-    which were observed can add up to; a load that held and whose bound is within the
-    deadline is HELD AND EXPLAINED. INVALID goes before NO: a miss in an invalid run
-    may be an artefact. Raises MeasurementError if there are no runs.
+    `bounds_ns` gives, by the result's digest, what the sections that were seen in a
+    run could combine to; a load that held, and of which every run has such a bound
+    within the deadline, is HELD AND EXPLAINED. INVALID goes before NO: a miss in an
+    invalid run may be an artefact. Raises MeasurementError if there are no runs.
     """
     if not records:
         raise MeasurementError("no runs to judge")
@@ -92,7 +92,7 @@ def judge(
                 deadline_ns=deadline_ns,
                 claim=claim,
                 min_boots=min_boots,
-                bound_ns=(bounds_ns or {}).get(runs[0].run.load),
+                bounds_ns=bounds_ns or {},
             ),
         )
         for runs in groups.values()

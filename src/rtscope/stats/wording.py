@@ -73,8 +73,8 @@ def _say_held(e: Evidence) -> tuple[str, str]:
 def _say_explained(e: Evidence) -> tuple[str, str]:
     sentence, run_next = _say_held(e)
     return (
-        f"{sentence}; the longest sections observed cannot add up to more than "
-        f"{format_us(e.bound_ns)} us",
+        f"{sentence}; the sections seen could combine to {format_us(e.bound_ns)} us, "
+        "which is no proof",
         run_next,
     )
 

@@ -36,6 +36,8 @@ class ToRecord:
     windows: tuple[tuple[int, int], ...] = ()
     """Instruction counts, first and last, ascending: everything between them."""
     places: Mapping[str, str] = field(default_factory=dict)
+    sections: Mapping[str, int] = field(default_factory=dict)
+    """What the longest sections are told by; without, they are not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,7 @@ def _boot(prepared: Prepared, folder: Path, seed: int, record: ToRecord | None) 
             worst=record.worst,
             windows=record.windows,
             places=record.places,
+            sections=record.sections,
         )
     return Boot(
         kernel=prepared.kernel.image,

@@ -9,9 +9,13 @@ Where a kernel keeps its current task and its preemption count, for the plugin. 
   count), before and after that `current_task` and `__preempt_count`.
 """
 
+import re
 from collections.abc import Mapping
 
+from rtscope.errors import UsageError
 from rtscope.symbols import SymbolTable
+
+PLACES = ("task", "preempt")
 
 _SAVED_TTBR0 = "CONFIG_ARM64_SW_TTBR0_PAN=y"
 _LONG = 8
@@ -29,6 +33,47 @@ def places_of(arch: str, *, config: str, symbols: SymbolTable) -> dict[str, str]
             return _x86_64(symbols.values)
         case _:
             return {}
+
+
+_SYMBOLS = {
+    "schedule": "__schedule",
+    "idle": "do_idle",
+    "sleep": "do_nanosleep",
+    "exit": "do_exit",
+}
+
+# TIF_NEED_RESCHED in arch/*/include/asm/thread_info.h, read of 6.1 (with and without
+# its patches for PREEMPT_RT) and of 6.12; x86 tells it in the preemption count too.
+_DUE: Mapping[str, int] = {"riscv64": 3, "aarch64": 1}
+_DUE_KNOWN = ((6, 1), (6, 12))
+
+
+def section_places(arch: str, *, release: str, symbols: SymbolTable) -> dict[str, int]:
+    """
+    Return what the longest sections are told by, as in `plugin/options.h`.
+
+    Raises UsageError if the kernel has no such symbols, or if it is not known by which
+    bit it tells that a switch is due.
+    """
+    found = {option: symbols.address_of(name) for option, name in _SYMBOLS.items()}
+    if None in found.values():
+        raise UsageError(
+            f"no sections of kernel {release}: its symbols lack one of "
+            f"{', '.join(_SYMBOLS.values())}"
+        )
+    due = {} if arch == "x86_64" else {"due": _due(arch, release)}
+    return {k: v for k, v in found.items() if v is not None} | due
+
+
+def _due(arch: str, release: str) -> int:
+    number = re.match(r"(\d+)\.(\d+)", release)
+    series = (int(number[1]), int(number[2])) if number else (0, 0)
+    if arch not in _DUE or not _DUE_KNOWN[0] <= series <= _DUE_KNOWN[1]:
+        raise UsageError(
+            f"no sections of kernel {release or 'without a release'} on {arch}: by "
+            "which flag it tells that a switch is due is known of 6.1 to 6.12"
+        )
+    return _DUE[arch]
 
 
 def _x86_64(values: Mapping[str, int]) -> dict[str, str]:

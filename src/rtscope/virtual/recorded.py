@@ -10,7 +10,7 @@ from rtscope.resultdir import RECORD, ResultDir, read_record
 from rtscope.symbols import NO_SYMBOLS, SymbolTable
 from rtscope.trace import Section, Trace, with_windows
 from rtscope.virtual.replay import prepared_again, virtual_of
-from rtscope.virtual.stream import AGAIN, note_of, read_stream
+from rtscope.virtual.stream import AGAIN, BOUND, note_of, read_stream
 from rtscope.virtual.symbols import find_symbols, read_symbols
 
 
@@ -111,6 +111,11 @@ def _wakeup(section: Section) -> tuple[int, int, int, int]:
 def second_stream_of(recorded: Recorded) -> Path:
     """Return where a second pass of this run keeps what it recorded."""
     return recorded.directory / AGAIN
+
+
+def section_stream_of(recorded: Recorded) -> Path:
+    """Return where a pass for the longest sections of this run keeps them."""
+    return recorded.directory / BOUND
 
 
 def symbols_of(

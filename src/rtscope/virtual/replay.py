@@ -7,20 +7,21 @@ result is not that of the record is refused: its paths would be those of another
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rtscope.board.catalogue import get_board
-from rtscope.board.prepare import Prepared, assemble
+from rtscope.board.prepare import Prepared, assemble, plugin_of_ours
 from rtscope.campaign import from_dict
 from rtscope.contract import AgentResult, parse_line, result_digest
 from rtscope.errors import BoardError, MeasurementError, UsageError
 from rtscope.record import RunRecord
+from rtscope.symbols import SymbolTable
 from rtscope.trace import Section, SectionKind, Trace, parse_trace
 from rtscope.virtual.boot import Booted, ToRecord, boot
 from rtscope.virtual.patience import Patience
-from rtscope.virtual.places import places_of
+from rtscope.virtual.places import PLACES, places_of, section_places
 from rtscope.virtual.ready import asked_of, job_for
 from rtscope.virtual.symbols import find_symbols, parts_by_digest
 
@@ -81,19 +82,29 @@ def record_again(
     *,
     windows: Sequence[Window],
     cache: Path,
+    symbols: SymbolTable | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Again:
     """
     Boot once more with the inputs of a record, and record these windows too.
 
-    Windows are instruction counts, first and last. Raises UsageError for windows that
-    cannot be, BoardError if the inputs are gone or gave another result.
+    Windows are instruction counts, first and last. With `symbols` the longest sections
+    and all interrupts are recorded as well. Raises UsageError for windows and sections
+    that cannot be, BoardError if the inputs are gone or gave another result.
     """
     _check(windows)
     prepared = prepared_again(record, cache=cache)
+    sections = {} if symbols is None else _sections(record, prepared, symbols)
     campaign = from_dict(record.campaign, source=record.run.id)
     asked = asked_of(record.run, campaign, prepared.board, record.command)
-    places = _places(prepared, cache) if windows else {}
+    if sections:  # which a plugin of then may not know; the result is compared below
+        prepared = replace(prepared, plugin=plugin_of_ours())
+    places = _places(prepared, cache) if windows or sections else {}
+    if sections and len(places) < len(PLACES):
+        raise UsageError(
+            f"{record.run.id}: no sections of this kernel: it is not known where it "
+            "keeps its task and its preemption count"
+        )
     warmup_ns = campaign.settling_ns + campaign.warmup_ns
     booted = boot(
         prepared,
@@ -101,13 +112,29 @@ def record_again(
         seed=asked.seed,
         patience=Patience(record.run.duration_ns, warmup_ns),
         stopped=stopped,
-        record=ToRecord(campaign.worst, windows=tuple(windows), places=places),
+        record=ToRecord(
+            campaign.worst,
+            windows=tuple(windows),
+            places=places,
+            sections=sections,
+        ),
     )
     _refuse_another(record, booted)
     if booted.stream is None:
         raise BoardError(f"{record.run.id}: the plugin wrote no stream")
-    untold = tuple(name for name in ("task", "preempt") if name not in places)
+    untold = tuple(name for name in PLACES if name not in places)
     return Again(booted.stream, parse_trace(booted.stream), untold if windows else ())
+
+
+def _sections(
+    record: RunRecord, prepared: Prepared, symbols: SymbolTable
+) -> dict[str, int]:
+    release = record.facts_before.get("kernel_release")
+    return section_places(
+        prepared.board.arch,
+        release=str(release.value) if release else "",
+        symbols=symbols,
+    )
 
 
 def _places(prepared: Prepared, cache: Path) -> dict[str, str]:

@@ -22,6 +22,9 @@ FILE = "worst.trace.gz"
 AGAIN = "again.trace.gz"
 """What a second pass recorded; see `replay`."""
 
+BOUND = "bound.trace.gz"
+"""What a pass for the longest sections recorded, and all interrupts."""
+
 MAX_PACKED_BYTES = 256 << 20
 MAX_BYTES = 512 << 20
 """Of an unpacked stream: the plugin keeps to 64 MiB of paths, windows may add to it."""

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* paths - what the ring still knows of a stretch of time, copied for good. */
+#ifndef PATHS_H
+#define PATHS_H
+
+#include <stdbool.h>
+
+#include "trace.h"
+
+/* Completes the section, of which `first` says from where the records are wanted, with
+ * all records from there until now. False: no memory; nothing is kept. */
+bool paths_copy(struct section section, struct path *out);
+
+#endif

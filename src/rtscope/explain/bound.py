@@ -1,0 +1,210 @@
+"""
+What the longest sections that were seen could combine to. Pure.
+
+Source: D. B. de Oliveira, D. Casini, R. S. de Oliveira, T. Cucinotta, "Demystifying the
+Real-Time Linux Scheduling Latency", ECRTS 2020, doi 10.4230/LIPIcs.ECRTS.2020.9:
+
+    L_IF = max(D_ST, D_POID) + D_PAIE + D_PSD                  (Lemma 7)
+    L    = least fixed point of L = L_IF + I(L), from L_IF     (Theorem 8)
+
+with I(L) the sum, over the vectors v, of the most that v executed in any window of
+length L of the recorded arrivals (the paper's sliding window). The rtsl tool takes
+v's own interference off the window first; here the window is L itself, which is never
+less. The composition is proven, its parameters are only observed maxima: it is no
+proof, and a section that was never executed is not in it.
+
+The paper's L ends when the scheduler has returned. A thread that reads a clock is
+later by its own way back, which is added (`back_ns`), and on a virtual board an
+interrupt may wait for the turns of other CPUs (`turns_ns`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+GIVE_UP_NS = 1_000_000_000
+"""Interrupts that keep a window this long busy leave no time for anything else."""
+
+
+class Section(StrEnum):
+    """A kind of section of the paper, and the way back that it does not have."""
+
+    POID = "POID"
+    """Preemption or interrupts disabled by a thread, not to call the scheduler."""
+    PAIE = "PAIE"
+    """Both enabled, another thread is to run, and the scheduler is not called yet."""
+    PSD = "PSD"
+    """Preemption disabled to call the scheduler, until it is enabled again."""
+    ST = "ST"
+    """Its tail: from interrupts off for the switch to the end of PSD."""
+    BACK = "BACK"
+    """From there until the measuring thread sleeps again; not of the paper."""
+
+
+TITLES: Mapping[Section, str] = {
+    Section.POID: "preemption or interrupts off",
+    Section.PAIE: "a switch is due, nothing forbids it",
+    Section.PSD: "in the scheduler",
+    Section.ST: "from its switch on",
+    Section.BACK: "the thread's own way back",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Longest:
+    """The longest section of a kind, without the interrupts in it."""
+
+    section: Section
+    duration_ns: int
+    name: str = ""
+    """The function that all of it was in; empty if that is not known."""
+    callers: tuple[str, ...] = ()
+    """It and who called it, innermost first."""
+    own_ns: int | None = None
+    """What this CPU executed from its begin to its end; None if that is not known."""
+    most_in: str = ""
+    """The function that it executed most in."""
+    note: str = ""
+    """What is not known of it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrivals:
+    """The interrupts of one vector, by ascending begin; the arrays are equally long."""
+
+    begins_ns: NDArray[np.int64]
+    durations_ns: NDArray[np.int64]
+
+    @property
+    def longest_ns(self) -> int:
+        """The longest execution; 0 without any."""
+        return int(self.durations_ns.max(initial=0))
+
+    @property
+    def closest_ns(self) -> int | None:
+        """The least time from one begin to the next; None for fewer than two."""
+        if len(self.begins_ns) < 2:
+            return None
+        return int(np.diff(self.begins_ns).min())
+
+    def most_in(self, window_ns: int) -> int:
+        """Return the most executed by arrivals that begin within a window."""
+        if not len(self.begins_ns):
+            return 0
+        last = np.searchsorted(self.begins_ns, self.begins_ns + window_ns, side="right")
+        sums = np.concatenate(([0], np.cumsum(self.durations_ns)))
+        return int((sums[last] - sums[:-1]).max())
+
+
+def arrivals_of(pairs: Sequence[tuple[int, int]]) -> Arrivals:
+    """Return arrivals of begin and duration in ns, in any order."""
+    rows = np.array(sorted(pairs), np.int64).reshape(-1, 2)
+    return Arrivals(rows[:, 0], rows[:, 1])
+
+
+@dataclass(frozen=True, slots=True)
+class Interference:
+    """What one vector adds."""
+
+    vector: str
+    arrivals: int
+    longest_ns: int
+    closest_ns: int | None
+    """The least time from one arrival to the next; None for fewer than two."""
+    in_window_ns: int
+    """The most that it executed in a window as long as the bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What the sections of one CPU could combine to."""
+
+    cpu: int
+    longest: tuple[Longest, ...]
+    """One of each kind that was seen."""
+    interference: tuple[Interference, ...]
+    """Most in a window first."""
+    turns_ns: int
+    scheduling_ns: int
+    """L_IF: the paper's latency without interrupts."""
+    bound_ns: int | None
+    """With interrupts and what is added to the paper's; None: it grew beyond reason."""
+    lost: tuple[str, ...] = field(default=())
+    """What was not recorded; the bound may be too small by it."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything that the bound is made of was seen."""
+        return self.bound_ns is not None and not self.lost
+
+
+def scheduling_latency(longest: Mapping[Section, int]) -> int:
+    """Return L_IF in ns, Lemma 7 of the paper; a kind that is missing counts as 0."""
+    poid, paie, psd, tail = (
+        longest.get(kind, 0)
+        for kind in (Section.POID, Section.PAIE, Section.PSD, Section.ST)
+    )
+    return max(tail, poid) + paie + psd
+
+
+def fixed_point(start_ns: int, arrivals: Sequence[Arrivals]) -> int | None:
+    """
+    Return the least L = start + I(L) in ns, Theorem 8 of the paper.
+
+    I is never less for a longer window, so that the iteration from below ends at the
+    least fixed point. None if that lies above GIVE_UP_NS.
+    """
+    bound_ns = start_ns
+    while bound_ns <= GIVE_UP_NS:
+        more_ns = start_ns + sum(one.most_in(bound_ns) for one in arrivals)
+        if more_ns == bound_ns:
+            return bound_ns
+        bound_ns = more_ns
+    return None
+
+
+def compose(
+    cpu: int,
+    longest: Sequence[Longest],
+    *,
+    arrivals: Mapping[str, Arrivals],
+    turns_ns: int = 0,
+    lost: Sequence[str] = (),
+) -> Bound:
+    """Return what the sections and interrupts of one CPU could combine to."""
+    known = {one.section: one.duration_ns for one in longest}
+    scheduling_ns = scheduling_latency(known)
+    start_ns = scheduling_ns + known.get(Section.BACK, 0) + turns_ns
+    bound_ns = fixed_point(start_ns, tuple(arrivals.values()))
+    window_ns = start_ns if bound_ns is None else bound_ns
+    found = [
+        Interference(
+            vector,
+            len(one.begins_ns),
+            one.longest_ns,
+            one.closest_ns,
+            one.most_in(window_ns),
+        )
+        for vector, one in arrivals.items()
+    ]
+    return Bound(
+        cpu=cpu,
+        longest=tuple(longest),
+        interference=tuple(sorted(found, key=lambda i: (-i.in_window_ns, i.vector))),
+        turns_ns=turns_ns,
+        scheduling_ns=scheduling_ns,
+        bound_ns=bound_ns,
+        lost=tuple(lost),
+    )
+
+
+def worst_of(bounds: Sequence[Bound]) -> Bound | None:
+    """Return the bound of the CPU that could be latest; None of no CPU."""
+    return max(
+        bounds,
+        key=lambda b: GIVE_UP_NS if b.bound_ns is None else b.bound_ns,
+        default=None,
+    )
