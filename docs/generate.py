@@ -15,6 +15,8 @@ from kernelpages import kernels_page
 from prose import cell, sentences, whole
 from rtscope import caveats, klog
 from rtscope.audit.catalogue import catalogue as check_catalogue
+from rtscope.audit.model import CheckKind
+from rtscope.audit.remedies import FUNCTIONS
 from rtscope.cli import main as cli
 from rtscope.facts.table import catalogue as fact_catalogue
 from rtscope.loads.catalogue import Need, get_load, load_names
@@ -53,6 +55,8 @@ EXPLAINED_IN: Mapping[str, str] = {
     "cpu_held_awake": "changing-the-machine.md#idle-states",
     "knobs_changed": "changing-the-machine.md",
     "governor": "changing-the-machine.md#frequency",
+    "audit_failed": "../how-to/audit-a-machine.md#beside-every-measurement",
+    "audit_missing": "../how-to/audit-a-machine.md#beside-every-measurement",
     "frequency_varied": "changing-the-machine.md#frequency",
     "load_died": "load-proof.md",
     "load_stalled": "load-proof.md",
@@ -118,6 +122,7 @@ RECORD_HEAD = """\
 |---|---|
 | `DIR/campaign.json` | the resolved campaign, and the command to repeat it |
 | `DIR/runs/ID/record.json` | a run that was measured to its end |
+| `DIR/runs/ID/audit.json` | how the machine was set up when the run began |
 | `DIR/runs/ID/interrupted.json` | a run that was not; `--resume` measures it again |
 | `DIR/report.html` | the report, made from the records |
 
@@ -129,7 +134,8 @@ Its parts that are lines of the agent are described in \
 EXIT_WORDS: Mapping[int, str] = {
     0: "The command did what it was asked. With a deadline: no miss; with a claim as "
     "well: the claim is supported.",
-    1: "Measured, and the deadline was missed: the verdict is NO.",
+    1: "Measured, and the deadline was missed: the verdict is NO. Of `rtscope audit`: "
+    "a check failed, or a setting could not be changed or put back.",
     2: "The command line or the campaign file is wrong; the message says what to "
     "write instead. Nothing was measured.",
     3: "There is no valid measurement: target, agent or record failed, or the verdict "
@@ -212,6 +218,7 @@ def _checks() -> Iterator[str]:
     yield "Each is answered in one of four ways: pass, fail, unknown, not applicable."
     yield "What is unknown says why; a missing file never passes."
     yield "Those marked *verify* belong to `rtscope kernel verify`."
+    yield "Those marked *safe* are what `--apply safe` and `--tuned safe` mean."
     group = ""
     for kind in check_catalogue().values():
         if kind.group != group:
@@ -229,8 +236,21 @@ def _checks() -> Iterator[str]:
         if kind.risk:
             yield f"* Risk: {whole(kind.risk)}"
         yield f"* Source: {whole(kind.source)}"
+        yield from _settings(kind)
         if kind.verifies:
             yield "* *verify*"
+
+
+def _settings(kind: CheckKind) -> Iterator[str]:
+    """Yield what --apply writes, where that can be put back."""
+    for setting in kind.apply:
+        if setting.value:
+            yield f"* `--apply` writes `{setting.value}` into `{setting.file}`."
+            continue
+        said = (FUNCTIONS[setting.values].__doc__ or "").rstrip(".")
+        yield f"* `--apply` writes into `{setting.file}`: {said[0].lower()}{said[1:]}."
+    if kind.safe:
+        yield "* *safe*"
 
 
 def _caveats() -> Iterator[str]:

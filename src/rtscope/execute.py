@@ -132,11 +132,11 @@ def _runs(work: _Work, plan: Plan, store: ResultDir) -> Iterator[RunRecord]:
         )
         record, seen = _measure(work, run, audited.caveats)
         interrupted = seen.interrupted
-        if audited.document is not None:
-            store.attach(run.id, runaudit.FILE, audited.document)
         if trace := trace_of(seen.trace, record.result):
             store.attach(run.id, TRACE, trace)
         store.save(record, interrupted=interrupted)
+        if audited.document is not None:  # after the record: that is what counts
+            store.attach(run.id, runaudit.FILE, audited.document)
         work.say(RunEnds(record))
         yield record
         if interrupted:

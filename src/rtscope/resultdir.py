@@ -66,7 +66,7 @@ class ResultDir:
         return path
 
     def attach(self, run_id: str, name: str, content: bytes) -> Path:
-        """Write a file of a run that its record names, before the record itself."""
+        """Write a file beside a run's record; what it names is written before it."""
         directory = self.run_dir(run_id)
         _refuse_links(directory.parent, directory)
         _make(directory)

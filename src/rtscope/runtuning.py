@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rtscope.audit.catalogue import catalogue
 from rtscope.audit.examine import examine, scene_of
 from rtscope.audit.model import CheckKind, Profile
-from rtscope.audit.remedies import SAFE, Plan, chosen, plan, with_settings
+from rtscope.audit.remedies import SAFE, Plan, chosen, plan, undone_by, with_settings
 from rtscope.audit.tuned import Tuning
 from rtscope.campaign import Campaign
 from rtscope.errors import TargetError, UsageError
@@ -33,6 +34,8 @@ class Tuned:
     plan: Plan = field(default_factory=Plan)
     tuning: Tuning = field(default_factory=Tuning)
     holding: Held | None = None
+    undone_by: str = ""
+    """A running service that would change it back."""
 
     def check(self) -> None:
         """Raise TargetError if the settings are no longer held."""
@@ -64,6 +67,7 @@ class Tuned:
             ],
             "impossible": dict(self.plan.impossible),
             "nothing_to_do": dict(self.plan.good),
+            "undone_by": self.undone_by,
         }
 
 
@@ -112,7 +116,8 @@ def tuned(
     if not kinds:
         yield Tuned()
         return
-    scene = scene_of(target.reader, kinds, profile=PROFILE, cpus=cpus)
+    wanted = [*kinds, catalogue()["irqbalance"]]
+    scene = scene_of(target.reader, wanted, profile=PROFILE, cpus=cpus)
     checks = examine(scene, kinds)
     planned = plan(with_settings(scene, kinds, target.reader), checks)
     _refuse_missing(target, campaign.tuned, planned.impossible)
@@ -122,7 +127,8 @@ def tuned(
     with held(target, planned.wishes) as holding:
         refused = {r.wish.check: r.reason for r in holding.tuning.refused}
         _refuse_missing(target, campaign.tuned, refused)
-        yield Tuned(planned, holding.tuning, holding)
+        service = undone_by(scene, planned.wishes)
+        yield Tuned(planned, holding.tuning, holding, service)
 
 
 def _refuse_missing(

@@ -176,6 +176,8 @@ def test_with_nothing_applied_restore_says_so(
         (("--dry-run",), "--dry-run shows what --apply would do"),
         (("--apply", "rt_throttling"), "--profile polling"),
         (("--apply", "safe", "--target", "virtual:pc"), "local or ssh:HOST"),
+        (("--apply", "safe", "--kernel", "x"), "how a virtual board boots"),
+        (("--apply", "safe", "--cpus", "1000", "--dry-run"), "CPU 1000 is not online"),
     ],
 )
 def test_what_does_not_go_together_is_refused(

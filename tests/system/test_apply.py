@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -213,6 +214,20 @@ def test_a_user_without_rights_is_told_which_and_nothing_changes(
         assert isinstance(done.lines[-1], AgentError)
         assert done.lines[-1].cause == "capability"
         assert "needs root" in done.lines[-1].message
+    assert as_they_are() == settings
+
+
+def test_a_user_without_rights_is_told_by_the_command_too(
+    settings: Mapping[Path, str],
+) -> None:
+    me = (*AS_NOBODY, sys.executable, "-m", "rtscope")
+    if subprocess.run([*me, "--help"], check=False, capture_output=True).returncode:
+        pytest.skip("another user cannot run this installation")
+    with Program([*me, "audit", "--apply", CHECKS]) as program:
+        done = program.finish()
+
+    assert done.status == 3
+    assert "changing settings of the machine needs root" in done.stderr
     assert as_they_are() == settings
 
 

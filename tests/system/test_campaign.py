@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,7 +108,7 @@ def test_a_campaign_leaves_nothing_behind_but_its_results(five: Campaign) -> Non
         "report.html",
         "runs",
     ]
-    assert {path.name for path in five.out.glob("runs/*/*")} == {"record.json"}
+    assert names(five.out.glob("runs/*/*")) == {"audit.json", "record.json"}
 
 
 def test_a_pipe_gets_the_result_and_the_talk_goes_to_standard_error(
@@ -141,7 +142,7 @@ def test_an_interrupted_campaign_saves_shows_restores_and_can_be_resumed(
     assert "Traceback" not in done.stderr
     assert f"rtscope run --resume {out}" in done.stderr
     assert b"idle" in done.stdout
-    assert [path.name for path in second.iterdir()] == ["interrupted.json"]
+    assert names(second.iterdir()) == {"audit.json", "interrupted.json"}
     interrupted = records_in(second)["cpu"]
     assert interrupted.result.stopped == "signal"
     assert all(t.samples > 0 for t in interrupted.result.threads)
@@ -156,7 +157,7 @@ def test_an_interrupted_campaign_saves_shows_restores_and_can_be_resumed(
         done = campaign.finish()
     assert done.status == 0, done.stderr
     assert identity(first / "record.json") == finished
-    assert [path.name for path in second.iterdir()] == ["record.json"]
+    assert names(second.iterdir()) == {"audit.json", "record.json"}
     assert records_in(out)["cpu"].result.stopped is None
     assert RT_RUNTIME.read_text() == rt_runtime
 
@@ -174,8 +175,12 @@ def test_a_terminated_campaign_saves_and_restores_as_an_interrupted_one(
         done = campaign.finish()
 
     assert done.status == 130, done.stderr
-    assert [path.name for path in out.glob("runs/*/*")] == ["interrupted.json"]
+    assert names(out.glob("runs/*/*")) == {"audit.json", "interrupted.json"}
     assert RT_RUNTIME.read_text() == rt_runtime
+
+
+def names(paths: Iterable[Path]) -> set[str]:
+    return {path.name for path in paths}
 
 
 def identity(path: Path) -> tuple[int, int, bytes]:

@@ -208,6 +208,7 @@ def test_a_full_disk_is_told_and_leaves_no_half_record(
     assert files_below(out) == [
         "campaign.json",
         "report.html",
+        "runs/001-cpu/audit.json",
         "runs/001-cpu/record.json",
     ]
 

@@ -550,6 +550,26 @@ def test_of_safe_what_is_refused_is_in_the_record(story: StoryOf) -> None:
     assert detail(kept, "knobs_changed") == "transparent_hugepage=madvise"
 
 
+def test_a_service_that_would_undo_it_is_in_the_record(story: StoryOf) -> None:
+    irq = Applied("irq_affinity", 24, "0-1", "0")
+    files = {
+        "/sys/devices/system/cpu/online": "0-1\n",
+        "/proc/self/status": TWO_CPUS,
+        "/proc/interrupts": "  CPU0 CPU1\n 24: 1 1 PCI eth0\n",
+        "/proc/irq/24/smp_affinity_list": "0-1\n",
+        "/proc/7/comm": "irqbalance\n",
+    }
+    back = [Restored("irq_affinity", 24, "0-1")]
+    on = target(
+        {"hold": [[irq, GRANTED[2]], *([[]] * 50)]},
+        on_stop={"hold": [back]},
+        files=files,
+    )
+    (kept,) = story("idle", on=on, cpus=(1,), tuned=("irq_affinity",)).run()
+
+    assert kept.extra["tuned"]["undone_by"] == "irqbalance"
+
+
 def test_settings_that_are_lost_while_measuring_end_the_campaign(
     story: StoryOf,
 ) -> None:

@@ -1,7 +1,7 @@
 """Which CPUs a check is about, and the sets of CPUs that files name."""
 
 from rtscope.audit.scene import Scene
-from rtscope.cpulist import parse_cpulist
+from rtscope.cpulist import format_cpulist, parse_cpulist
 from rtscope.errors import UsageError
 
 ONLINE = "/sys/devices/system/cpu/online"
@@ -68,3 +68,16 @@ def cpu_of(path: str) -> int | None:
         if part.startswith("cpu") and part[3:].isdecimal():
             return int(part[3:])
     return None
+
+
+def refuse_absent(scene: Scene) -> None:
+    """Raise UsageError if --cpus names one that is not online."""
+    there = online(scene)
+    if scene.cpus is None or there is None:
+        return
+    absent = set(scene.cpus) - there
+    if absent:
+        raise UsageError(
+            f"--cpus: CPU {format_cpulist(absent)} is not online; this machine has "
+            f"{format_cpulist(there)}"
+        )

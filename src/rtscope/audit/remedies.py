@@ -148,7 +148,7 @@ def _values(setting: Setting, kind: CheckKind, scene: Scene) -> Values | str:
             return f"{refused[0].where} {refused[0].what}{_lockdown(refused[0])}"
         return f"this machine has no {setting.file}"
     if setting.values:
-        return _FUNCTIONS[setting.values](there, kind, scene)
+        return FUNCTIONS[setting.values](there, kind, scene)
     wanted = setting.value
     return {path: wanted for path, text in there.items() if marked(text) != wanted}
 
@@ -172,7 +172,8 @@ def index_of(pattern: str, path: str) -> int:
     return sum(n * KNOB_STRIDE**place for place, n in enumerate(numbers))
 
 
-def _highest_frequency(there: Values, _kind: CheckKind, scene: Scene) -> Values | str:
+def highest_frequency(there: Values, _kind: CheckKind, scene: Scene) -> Values | str:
+    """The highest frequency of the same policy."""
     wanted = {
         path: scene.text(path.replace("scaling_min_freq", "scaling_max_freq"))
         for path in there
@@ -180,7 +181,8 @@ def _highest_frequency(there: Values, _kind: CheckKind, scene: Scene) -> Values 
     return {p: text for p, text in wanted.items() if text and text != there[p]}
 
 
-def _slow_idle_states(there: Values, kind: CheckKind, scene: Scene) -> Values | str:
+def slow_idle_states(there: Values, kind: CheckKind, scene: Scene) -> Values | str:
+    """1, for the states that take too long to wake from."""
     apart = set_apart(scene)
     slow = {}
     for path, disabled in there.items():
@@ -205,18 +207,22 @@ def _others(scene: Scene) -> tuple[Cpus, Cpus] | str:
     return apart, everywhere - apart
 
 
-def _mask_of_others(there: Values, _kind: CheckKind, scene: Scene) -> Values | str:
+def mask_of_others(there: Values, _kind: CheckKind, scene: Scene) -> Values | str:
+    """The mask that it has, without the CPUs that are set apart."""
     return _without_apart(there, scene, read=masked, write=_mask_like)
 
 
-def _list_of_others(there: Values, _kind: CheckKind, scene: Scene) -> Values | str:
+def list_of_others(there: Values, _kind: CheckKind, scene: Scene) -> Values | str:
+    """The list that it has, without the CPUs that are set apart."""
+
     def write(cpus: Cpus, _like: str) -> str:
         return format_cpulist(cpus)
 
     return _without_apart(there, scene, read=listed, write=write)
 
 
-def _interrupts_elsewhere(there: Values, kind: CheckKind, scene: Scene) -> Values | str:
+def interrupts_elsewhere(there: Values, kind: CheckKind, scene: Scene) -> Values | str:
+    """The list that it has, without the CPUs that are set apart."""
     found = _others(scene)
     if isinstance(found, str):
         return found
@@ -227,7 +233,7 @@ def _interrupts_elsewhere(there: Values, kind: CheckKind, scene: Scene) -> Value
         path = f"/proc/irq/{name}/smp_affinity_list"
         if now and path in there and (listed(now) or Cpus()) & found[0]:
             wrong[path] = there[path]
-    return _list_of_others(wrong, kind, scene)
+    return list_of_others(wrong, kind, scene)
 
 
 def _without_apart(
@@ -259,21 +265,22 @@ def _mask_like(cpus: Cpus, like: str) -> str:
     return ",".join(reversed(groups))
 
 
-def _zero_where_apart(there: Values, _kind: CheckKind, scene: Scene) -> Values | str:
+def zero_where_apart(there: Values, _kind: CheckKind, scene: Scene) -> Values | str:
+    """0, for the CPUs that are set apart."""
     apart = set_apart(scene)
     if apart is None:
         return NOT_SET_APART
     return {p: "0" for p, text in there.items() if cpu_of(p) in apart and text != "0"}
 
 
-_FUNCTIONS: Mapping[str, Callable[[Values, CheckKind, Scene], Values | str]] = {
-    "highest_frequency": _highest_frequency,
-    "slow_idle_states": _slow_idle_states,
-    "mask_of_others": _mask_of_others,
-    "list_of_others": _list_of_others,
-    "interrupts_elsewhere": _interrupts_elsewhere,
-    "zero_where_set_apart": _zero_where_apart,
+FUNCTIONS: Mapping[str, Callable[[Values, CheckKind, Scene], Values | str]] = {
+    function.__name__: function
+    for function in (
+        *(highest_frequency, slow_idle_states, mask_of_others, list_of_others),
+        *(interrupts_elsewhere, zero_where_apart),
+    )
 }
+"""What a setting's `values` names; the reference quotes the doc strings."""
 
 
 def undone_by(scene: Scene, wishes: Iterable[Wish]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rtscope.audit.cpus import online
+from rtscope.audit.cpus import refuse_absent
 from rtscope.audit.examine import auditing, examine, scene_of, scene_of_config
 from rtscope.audit.model import Profile
 from rtscope.audit.scene import Observed, Scene
@@ -18,7 +18,7 @@ from rtscope.audit.watch import watch, watch_here
 from rtscope.cli.console import put, stdout_console
 from rtscope.cli.insideboard import VIRTUAL, BoardBoot, look_inside, refuse_boot
 from rtscope.cli.kernelverify import FailOn, fails, read_config, refuse_two
-from rtscope.cpulist import format_cpulist, parse_cpulist
+from rtscope.cpulist import parse_cpulist
 from rtscope.errors import UsageError
 from rtscope.filereader import FileReader
 from rtscope.reading import Reader
@@ -111,6 +111,8 @@ def audit(
     refuse_two(target=target, config=config, root=root)
     refuse_two(capture=capture, config=config)
     refuse_two(capture=capture, root=root)
+    asked_boot = BoardBoot(kernel, append)
+    refuse_boot(asked_boot, target)
     if restore or apply is not None or dry_run:
         refuse_two(apply=apply, restore=restore or None, unit=unit)
         refuse_two(apply=apply, config=config, root=root, capture=capture)
@@ -126,12 +128,10 @@ def audit(
             root=root,
         )
     asked = _Asked(profile, parse_cpulist(cpus) if cpus else None, _window_ns(observe))
-    asked_boot = BoardBoot(kernel, append)
-    refuse_boot(asked_boot, target)
     scene, what = _scene(
         asked, target=target, config=config, root=root, asked_boot=asked_boot
     )
-    _refuse_absent_cpus(scene)
+    refuse_absent(scene)
     checks = examine(
         scene, auditing(config_only=config is not None), observed_first=True
     )
@@ -255,18 +255,6 @@ def _captured(root: Path) -> Iterator["Captured"]:
     with tempfile.TemporaryDirectory(prefix="rtscope-") as place:
         capturing.unpack(root, Path(place))
         yield capturing.open_tree(Path(place))
-
-
-def _refuse_absent_cpus(scene: Scene) -> None:
-    there = online(scene)
-    if scene.cpus is None or there is None:
-        return
-    absent = set(scene.cpus) - there
-    if absent:
-        raise UsageError(
-            f"--cpus: CPU {format_cpulist(absent)} is not online; this machine has "
-            f"{format_cpulist(there)}"
-        )
 
 
 def _write_capture(scene: Scene, path: Path) -> None:

@@ -182,4 +182,6 @@ def _tuned_sentence(tuned: Tuned) -> str:
     reasons = {r.wish.check: r.reason for r in tuned.tuning.refused}
     failed = {**tuned.plan.impossible, **reasons}
     told = "".join(f"; not {name}: {why}" for name, why in failed.items())
+    if tuned.undone_by:
+        told += f"; {tuned.undone_by} runs and will undo some of it: stop it first"
     return printable(f"for the measurement, put back after it: {changed}{told}")

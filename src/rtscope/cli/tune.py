@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from rtscope import tuning
 from rtscope.audit.catalogue import catalogue
+from rtscope.audit.cpus import refuse_absent
 from rtscope.audit.examine import examine, scene_of
 from rtscope.audit.model import Check, CheckKind, Profile
 from rtscope.audit.remedies import Plan, chosen, plan, undone_by, with_settings
@@ -90,6 +91,7 @@ def _look(
     scene = scene_of(
         reader, wanted, profile=asked.profile, cpus=asked.cpus, observed=Observed()
     )
+    refuse_absent(scene)
     order = {kind.id: place for place, kind in enumerate(kinds)}
     checks = sorted(examine(scene, kinds), key=lambda check: order[check.kind.id])
     return with_settings(scene, kinds, reader), checks

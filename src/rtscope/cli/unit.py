@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rtscope.audit.cpus import refuse_absent
 from rtscope.audit.examine import auditing_a_unit, examine, scene_of
 from rtscope.audit.model import Profile
 from rtscope.audit.unitfile import Unit, UnitThread
@@ -40,6 +41,7 @@ def audit_unit(asked: Asked, *, target: str | None, root: Path | None) -> int:
         unit = _with_threads(unit, reader, machine)
         kinds = auditing_a_unit()
         scene = scene_of(reader, kinds, profile=asked.profile, cpus=asked.cpus)
+    refuse_absent(scene)
     checks = examine(replace(scene, unit=unit), kinds)
     what = printable(f"{unit.name} ({', '.join(unit.files)})")
     if asked.json:

@@ -122,6 +122,7 @@ def _advice(check: Check) -> Padding:
         ("expected", kind.expects),
         ("why", kind.why),
         ("do", kind.remedy),
+        ("or", f"rtscope audit --apply {kind.id}" if kind.apply else ""),
         ("lasting", kind.lasting),
         ("risk", kind.risk),
     ):
