@@ -367,7 +367,8 @@ def test_a_stack_that_switches_interrupts_on_names_who_had_them_off() -> None:
 
     assert found.culprit is not None
     assert found.culprit.cause is Cause.INTERRUPTS_OFF
-    assert found.culprit.callers[1:] == ("free_pages", "exit_mmap")
+    assert found.culprit.name == "free_pages"
+    assert found.culprit.callers == ("free_pages", "exit_mmap")
 
 
 @pytest.mark.parametrize(
