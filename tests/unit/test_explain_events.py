@@ -390,6 +390,8 @@ def test_a_late_interrupt_without_any_event_is_at_most_a_guess(
 
     assert found.stretches[0].cause is cause
     assert found.stretches[0].confidence is Confidence.GUESSED
+    assert found.attributed_share < 0.05
+    assert ("probably hardware" in sentence(found)) == (cause is Cause.HARDWARE)
 
 
 def test_a_page_fault_on_the_way_back_is_named() -> None:
