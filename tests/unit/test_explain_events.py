@@ -297,6 +297,22 @@ def test_an_earlier_interrupt_keeps_the_timers_away() -> None:
     )
 
 
+def test_where_the_timer_has_an_interrupt_of_its_own_that_is_the_timers() -> None:
+    """As on arm64 and RISC-V, where no vectors are told apart."""
+    way = woken(1_000)
+    timer = {"entry": "irq_handler_entry", "exit": "irq_handler_exit"}
+    way[0], way[-1] = (
+        replace(e, name=timer[key], fields={"irq": 5, "name": "riscv-timer"})
+        for e, key in ((way[0], "entry"), (way[-1], "exit"))
+    )
+    found = explained([*asleep(), *way, ran(7_000)], late_ns=8_000)
+
+    assert told(found)[1] == (
+        *(Part.B, 1_000, 5_000),
+        *(Cause.TIMER_INTERRUPT, "riscv-timer (irq 5)"),
+    )
+
+
 def test_leaving_idle_tells_the_state() -> None:
     found = explained(
         [
