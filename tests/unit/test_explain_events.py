@@ -604,7 +604,7 @@ LOSSES = st.lists(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(
     events=st.lists(ANY, max_size=40),
     losses=LOSSES,

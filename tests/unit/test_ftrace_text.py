@@ -276,3 +276,19 @@ def test_the_expiry_of_the_timer_is_found_on_any_clock(
     assert wakeup.programmed
     assert found.latency_ns == 1000 * late_us
     assert found.stretches[0].cause is Cause.IDLE_EXIT
+
+
+def test_a_thread_that_another_wakes_has_no_timer_that_was_due() -> None:
+    """A callback that had ended before it was woken is not taken for its own."""
+    woken_by_load = (
+        "load-100 [000] d..2. 10.000600: sched_waking: comm=migration/0 pid=9 prio=0 "
+        "target_cpu=000\n"
+        "load-100 [000] d..2. 10.003600: sched_switch: prev_comm=load prev_pid=100 "
+        "prev_prio=120 prev_state=R ==> next_comm=migration/0 next_pid=9 next_prio=0\n"
+    )
+    trace = opened(with_timer(clock_ahead_us=0) + woken_by_load)
+
+    named = choose(trace, Asked(thread="migration/0"))
+    assert not named.wakeup.programmed
+    assert named.wakeup.latency_ns == 3_000_000
+    assert choose(trace, Asked()).wakeup.comm == "rtscope/0"
