@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from rtscope.aroundwords import around_words
 from rtscope.explain.find import AFTER_NS, BEFORE_NS, window_around
 from rtscope.explain.from_events import explain_events
 from rtscope.explain.model import Explanation
@@ -28,6 +29,38 @@ _PREEMPTIBLE = {
     "voluntary": False,
     "none": False,
 }
+
+
+def why_untraced(record: RunRecord) -> str:
+    """Say why no events were kept, and what to do."""
+    tracing = record.result.tracing
+    if tracing is None:
+        again = "measure again with rtscope run --explain"
+        return f"{TRACE} is not beside the record; {again}"
+    if tracing.on:
+        return f"{TRACE} was beside the record, and is gone"
+    return f"{tracing.refused}; {tracing.remedy}"
+
+
+def counted_wakeups(record: RunRecord) -> list[Explanation]:
+    """
+    Return the worst wake-ups around which counters were kept instead of events.
+
+    No cause is claimed: what the counters grew by is told as notes.
+    """
+    tracing = record.result.tracing
+    if tracing is None:
+        return []
+    return [
+        Explanation(
+            cpu=around.cpu or 0,
+            sequence=around.seq,
+            latency_ns=around.wake_ns - around.expiry_ns,
+            stretches=(),
+            notes=tuple(around_words(around)),
+        )
+        for around in tracing.around
+    ]
 
 
 def has_trace(directory: Path) -> bool:

@@ -9,6 +9,7 @@ import pytest
 from fakes.commandline import Rtscope
 from fakes.measurements import SECOND_NS, record, thread
 from fakes.tracefiles import Page, Record, dat_file, switch_payload, waking_payload
+from fakes.traces import tracing
 from rtscope.contract import Wakeup
 from rtscope.explained import EXPLAINED
 from rtscope.resultdir import ResultDir
@@ -212,3 +213,34 @@ def test_a_machines_run_cannot_be_booted_again_for_its_sections(
     said = rtscope("explain", result, "--bound")
     assert said.status == 2
     assert "only the run of a virtual board" in whole(said.err)
+
+
+def test_without_events_the_counters_around_a_wake_up_are_told_and_no_cause(
+    rtscope: Rtscope, tmp_path: Path
+) -> None:
+    kept = record([thread([7_000])], load="os")
+    traced = replace(kept.result, tracing=tracing(cause="permission"))
+    place = ResultDir(tmp_path / "result")
+    place.save(replace(kept, result=traced))
+
+    said = rtscope("explain", place.path)
+
+    assert said.status == 0, said.err
+    text = whole(said.out)
+    assert "CPU 0 woke 7.00 µs late, and nothing is known of why" in text
+    assert "no cause can be told from that" in text
+    assert "Local timer interrupts 107" in text
+
+
+def test_a_trace_that_was_refused_says_why_and_what_to_do(
+    rtscope: Rtscope, tmp_path: Path
+) -> None:
+    kept = record([thread([7_000])], load="os")
+    refused = replace(tracing(cause="permission"), around=())
+    place = ResultDir(tmp_path / "result")
+    place.save(replace(kept, result=replace(kept.result, tracing=refused)))
+
+    said = rtscope("explain", place.path)
+
+    assert said.status == 2
+    assert "tracing is for root alone; run as root or with sudo" in whole(said.err)

@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 from rig import PATIENCE_S, Program, agents_of, arguments_of, rtscope, until
 
+from rtscope.ftrace.events import Trace
 from rtscope.ftrace.open import open_trace
 from rtscope.ftrace.text import text_trace
 from rtscope.tracedrun import TRACE
@@ -198,27 +199,41 @@ def test_every_sum_closes(wakeups: Wakeups) -> None:
         assert sum(one["parts"].values()) == one["latency_ns"]
 
 
-@pytest.mark.skipif(shutil.which("trace-cmd") is None, reason="needs trace-cmd")
-def test_every_event_is_what_trace_cmd_reads(result: Path) -> None:
-    (file,) = result.glob(f"runs/*/{TRACE}")
-    trace = open_trace(file)
-    ours = sorted(
+needs_trace_cmd = pytest.mark.skipif(
+    shutil.which("trace-cmd") is None, reason="needs trace-cmd"
+)
+
+
+def listed(trace: Trace) -> list[tuple[int, int, str]]:
+    """Return time, CPU and name of every event."""
+    return sorted(
         (at_ns, rows.cpu, trace.names[kind])
         for rows in trace.rows
         for at_ns, kind in zip(rows.at_ns.tolist(), rows.kinds.tolist(), strict=True)
     )
-    text = subprocess.run(
-        ["trace-cmd", "report", "-t", "-i", file],
-        capture_output=True,
-        check=True,
-        timeout=PATIENCE_S,
+
+
+def trace_cmd(*words: str | Path) -> bytes:
+    return subprocess.run(
+        ["trace-cmd", *words], capture_output=True, check=True, timeout=PATIENCE_S
     ).stdout
-    printed = text_trace(memoryview(text), name="trace-cmd report")
-    theirs = sorted(
-        (at_ns, rows.cpu, printed.names[kind])
-        for rows in printed.rows
-        for at_ns, kind in zip(rows.at_ns.tolist(), rows.kinds.tolist(), strict=True)
-    )
+
+
+@needs_trace_cmd
+def test_every_event_is_what_trace_cmd_reads(result: Path) -> None:
+    (file,) = result.glob(f"runs/*/{TRACE}")
+    ours = listed(open_trace(file))
+    text = trace_cmd("report", "-t", "-i", file)
 
     assert len(ours) > 1000
-    assert ours == theirs
+    assert ours == listed(text_trace(memoryview(text), name="trace-cmd report"))
+
+
+@needs_trace_cmd
+def test_version_7_has_the_same_events(result: Path, tmp_path: Path) -> None:
+    (file,) = result.glob(f"runs/*/{TRACE}")
+    other = tmp_path / "trace.dat"
+    version = ("--file-version", "7", "--compression", "none")
+    trace_cmd("convert", *version, "-i", file, "-o", other)
+
+    assert listed(open_trace(other)) == listed(open_trace(file))

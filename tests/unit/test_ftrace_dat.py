@@ -240,13 +240,13 @@ def use(content: bytes) -> None:
     assert found.residual_ns == 0
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.integers(0, len(WHOLE) - 1))
 def test_a_file_that_was_cut_anywhere_is_refused_or_its_loss_is_told(end: int) -> None:
     use(WHOLE[:end])
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.lists(
         st.tuples(

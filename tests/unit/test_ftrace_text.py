@@ -232,3 +232,63 @@ def test_a_line_of_any_length_is_one_event() -> None:
     (event,) = events(f"a-1 [000] d.... 1.000001: x: {'b' * 300_000}\n")
 
     assert event.name == "x"
+
+
+def with_timer(*, clock_ahead_us: int) -> str:
+    """Return a wake-up whose timer was due at 10.000400 s, and expired 100 us late."""
+
+    def at(us: int) -> str:
+        return f"10.{us + clock_ahead_us:06}"
+
+    return f"""\
+       rtscope/0-77   [000] d..1.   {at(50)}: hrtimer_start: hrtimer=00000000deadbeef \
+function=hrtimer_wakeup expires=10000400000 softexpires=10000400000 mode=ABS
+       rtscope/0-77   [000] d..2.   {at(60)}: sched_switch: prev_comm=rtscope/0 \
+prev_pid=77 prev_prio=0 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
+          <idle>-0    [000] d.h1.   {at(500)}: local_timer_entry: vector=236
+          <idle>-0    [000] d.h1.   {at(501)}: hrtimer_expire_entry: \
+hrtimer=00000000deadbeef function=hrtimer_wakeup now=10000500000
+          <idle>-0    [000] d.h2.   {at(502)}: sched_waking: comm=rtscope/0 pid=77 \
+prio=0 target_cpu=000
+          <idle>-0    [000] dNh1.   {at(504)}: hrtimer_expire_exit: \
+hrtimer=00000000deadbeef
+          <idle>-0    [000] dNh1.   {at(505)}: local_timer_exit: vector=236
+          <idle>-0    [000] d..2.   {at(508)}: sched_switch: prev_comm=swapper/0 \
+prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=rtscope/0 next_pid=77 next_prio=0
+"""
+
+
+@pytest.mark.parametrize(
+    ("ahead_us", "late_us"),
+    [
+        (0, 108),  # the measuring clock: the expiry is that of hrtimer_start
+        (900_000, 107),  # another: as late as `now` was, when the callback began
+    ],
+)
+def test_the_expiry_of_the_timer_is_found_on_any_clock(
+    ahead_us: int, late_us: int
+) -> None:
+    trace = opened(with_timer(clock_ahead_us=ahead_us))
+    chosen = choose(trace, Asked())
+    window, wakeup = window_around(trace, chosen.wakeup)
+    found = explain_events(window, wakeup, machine=Machine())
+
+    assert wakeup.programmed
+    assert found.latency_ns == 1000 * late_us
+    assert found.stretches[0].cause is Cause.IDLE_EXIT
+
+
+def test_a_thread_that_another_wakes_has_no_timer_that_was_due() -> None:
+    """A callback that had ended before it was woken is not taken for its own."""
+    woken_by_load = (
+        "load-100 [000] d..2. 10.000600: sched_waking: comm=migration/0 pid=9 prio=0 "
+        "target_cpu=000\n"
+        "load-100 [000] d..2. 10.003600: sched_switch: prev_comm=load prev_pid=100 "
+        "prev_prio=120 prev_state=R ==> next_comm=migration/0 next_pid=9 next_prio=0\n"
+    )
+    trace = opened(with_timer(clock_ahead_us=0) + woken_by_load)
+
+    named = choose(trace, Asked(thread="migration/0"))
+    assert not named.wakeup.programmed
+    assert named.wakeup.latency_ns == 3_000_000
+    assert choose(trace, Asked()).wakeup.comm == "rtscope/0"

@@ -15,6 +15,7 @@ from rtscope.errors import RecordError, UsageError
 from rtscope.explain.choose import Asked, NoWakeup, choose
 from rtscope.explain.find import window_around
 from rtscope.explain.from_events import explain_events
+from rtscope.explain.model import Explanation
 from rtscope.explain.path import explain_path
 from rtscope.explain.perfetto import Recording, perfetto_trace
 from rtscope.explain.perfettoevents import ExplainedWindow, perfetto_of_events
@@ -29,7 +30,13 @@ from rtscope.report.explanations import (
     run_as_dict,
 )
 from rtscope.trace import Section, Trace
-from rtscope.tracedrun import TRACE, explained_windows, has_trace
+from rtscope.tracedrun import (
+    TRACE,
+    counted_wakeups,
+    explained_windows,
+    has_trace,
+    why_untraced,
+)
 from rtscope.virtual.recorded import (
     Recorded,
     every_run,
@@ -92,10 +99,12 @@ def explained_runs(
                 recordings = _recordings(one, say=say)
                 paths += recordings[:worst]
                 explanations = [r.explanation for r in recordings]
-            else:
+            elif has_trace(one.directory):
                 found = _windows(one)
                 windows += found[:worst]
                 explanations = [w.explanation for w in found]
+            else:
+                explanations = _counted(one)
         except UsageError as error:
             if len(chosen) == 1:
                 raise
@@ -148,13 +157,18 @@ def _trace_time(text: str) -> int:
     return int(match[1]) * 1_000_000_000 + int((match[2] or "0").ljust(9, "0"))
 
 
-def _windows(one: Recorded) -> list[ExplainedWindow]:
-    if not has_trace(one.directory):
+def _counted(one: Recorded) -> list[Explanation]:
+    """Return what counters tell; raise UsageError if there are none either."""
+    found = counted_wakeups(one.record)
+    if not found:
         raise UsageError(
-            f"{one.record.run.id}: no events were kept ({TRACE} is not beside the "
-            "record), so that nothing can be said of why; measure again with "
-            "rtscope run --explain"
+            f"{one.record.run.id}: no events were kept, so that nothing can be said of "
+            f"why: {why_untraced(one.record)}"
         )
+    return found
+
+
+def _windows(one: Recorded) -> list[ExplainedWindow]:
     return explained_windows(one.record, open_trace(one.directory / TRACE))
 
 

@@ -20,7 +20,8 @@ from rtscope.ftrace.events import Event, Trace, rows_named
 
 TIMERLAT_THREADS = ("1", "2", "thread", "user", "user ret")
 _HIT = re.compile(r"hit latency threshold \((\d{1,10}) > \d{1,10}\)")
-_SAME_CALLBACK_NS = 1_000_000
+_SAME_CALLBACK_NS = 20_000
+"""Where no event tells the end of a callback: it wakes its thread at once."""
 _SAME_CLOCK_NS = 10_000_000
 
 
@@ -120,6 +121,10 @@ def _of_waits(trace: Trace, asked: Asked) -> Chosen:
             )
         table = table[realtime]
     due = _expiries(trace, table)
+    timed = due >= 0
+    if asked.thread is None and asked.at_ns is None and timed.any():
+        # Threads of the kernel that others wake are real-time, too, and not meant.
+        table, due = table[timed], due[timed]
     begins = np.where(due >= 0, due, table[:, Wait.WOKEN])
     at = _picked(table, begins, asked.at_ns)
     row = table[at].tolist()
@@ -180,6 +185,7 @@ def _expiries(trace: Trace, table: NDArray[np.int64]) -> NDArray[np.int64]:
     the same address. How late it is, `now` and `expires` tell, whatever their clock.
     """
     callbacks = _callbacks(trace)
+    ends = column_table(trace, "hrtimer_expire_exit", ("hrtimer", "hrtimer"))
     due = np.full(len(table), -1, np.int64)
     for cpu in np.unique(table[:, Wait.WAKER_CPU]).tolist():
         mine = callbacks[callbacks[:, 1] == cpu]
@@ -189,10 +195,20 @@ def _expiries(trace: Trace, table: NDArray[np.int64]) -> NDArray[np.int64]:
         woken = table[rows, Wait.WOKEN]
         at = np.searchsorted(mine[:, 0], woken, "right") - 1
         entered = mine[np.maximum(at, 0), 0]
-        inside = (at >= 0) & (woken - entered <= _SAME_CALLBACK_NS)
+        inside = (at >= 0) & _inside(woken, entered, ends[ends[:, 1] == cpu, 0])
         expiry = mine[np.maximum(at, 0), 2]
         due[rows] = np.where(inside & (expiry <= woken), expiry, -1)
     return due
+
+
+def _inside(
+    woken: NDArray[np.int64], entered: NDArray[np.int64], ends: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Tell which threads were woken before the callback that was entered had ended."""
+    if len(ends) == 0:
+        return woken - entered <= _SAME_CALLBACK_NS
+    last = np.searchsorted(ends, woken, "left") - 1
+    return (last < 0) | (ends[np.maximum(last, 0)] < entered)
 
 
 def _callbacks(trace: Trace) -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ two of them names the third.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rtscope.explain.model import Cause, Confidence, Part, Stretch
 from rtscope.explain.scheduling import lost_stretch
@@ -161,18 +161,24 @@ def _by_stack(span: Span, late: Late, stack: Sequence[str]) -> Stretch:
         )
     if not stack[0].startswith(_MASKED):
         return _undecided(span, late, stack)
-    return Stretch(
-        Part.A,
-        span.begin_ns - late.expiry_ns,
-        span.end_ns - late.expiry_ns,
-        Cause.INTERRUPTS_OFF,
-        stack[0],
-        evidence=(
-            f"the interrupt came when {stack[0]} switched interrupts on again, "
-            f"in {span.task.label}",
+    # The one who unlocks had them off; who calls it tells what for.
+    holders = stack[1:] or stack
+    evidence = [
+        f"the interrupt came when {stack[0]} switched interrupts on again, in "
+        f"{span.task.numbered}"
+    ]
+    if late.machine.guest:
+        evidence.append("in a guest the host may have made that longer than it was")
+    return replace(
+        _stretch(
+            span,
+            late,
+            Cause.INTERRUPTS_OFF,
+            holders[0],
+            confidence=Confidence.INFERRED,
+            evidence=tuple(evidence),
         ),
-        confidence=Confidence.INFERRED,
-        callers=tuple(stack),
+        callers=tuple(holders),
     )
 
 

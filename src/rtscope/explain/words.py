@@ -153,6 +153,9 @@ def _clause(stretch: Stretch) -> str:
     clause = _CLAUSES[stretch.cause]
     if stretch.own_ns is None:
         clause = _FROM_EVENTS.get(stretch.cause, clause)
+    known = stretch.cause is not Cause.UNKNOWN
+    if known and stretch.confidence is Confidence.GUESSED:
+        clause = f"probably {clause}"
     return clause.format(where=where(stretch))
 
 

@@ -38,6 +38,8 @@ class DatTrace:
     symbols: KernelSymbols
     rows: Sequence[Rows]
     names: Sequence[str]
+    formats: Sequence[Format | None]
+    """Of each kind of event; names may come twice, in two systems."""
     losses: Sequence[Loss]
     resolution_ns: int = 1
 
@@ -48,8 +50,7 @@ class DatTrace:
 
     def events(self, rows: Rows, chosen: NDArray[np.int64]) -> list[Event]:
         """Decode the chosen rows of a CPU."""
-        formats = {one.name: one for one in self.head.formats.values()}
-        return [self._event(rows, int(at), formats) for at in chosen]
+        return [self._event(rows, int(at)) for at in chosen]
 
     def numbers(
         self, rows: Rows, chosen: NDArray[np.int64], field: str
@@ -57,21 +58,23 @@ class DatTrace:
         """Return a field that is a number of the chosen rows, all of one kind."""
         if len(chosen) == 0:
             return np.empty(0, np.int64)
-        name = self.names[int(rows.kinds[chosen[0]])]
-        known = next(f for f in self.head.formats.values() if f.name == name)
-        if field not in known.fields:
-            raise RecordError(f"{self.name}: its {name} events have no field {field}")
+        kind = int(rows.kinds[chosen[0]])
+        known = self.formats[kind]
+        if known is None or field not in known.fields:
+            raise RecordError(
+                f"{self.name}: its {self.names[kind]} events have no field {field}"
+            )
         layout = known.fields[field]
         fits = rows.sizes[chosen] >= layout.offset + layout.size
         places = np.where(fits, rows.places[chosen] + layout.offset, 0)
         found = _gather(self.data, places, layout, self.head.order)
         return np.where(fits, found, 0)
 
-    def _event(self, rows: Rows, at: int, formats: dict[str, Format]) -> Event:
+    def _event(self, rows: Rows, at: int) -> Event:
         place, size = int(rows.places[at]), int(rows.sizes[at])
         payload = bytes(self.data[place : place + size])
-        kind = self.names[int(rows.kinds[at])]
-        layout = formats.get(kind)
+        kind = int(rows.kinds[at])
+        layout = self.formats[kind]
         fields = {} if layout is None else self._fields(payload, layout)
         pid = _int(fields.pop("common_pid", -1))
         flags = _int(fields.pop("common_flags", 0))
@@ -80,7 +83,7 @@ class DatTrace:
         return Event(
             at_ns=int(rows.at_ns[at]),
             cpu=rows.cpu,
-            name=kind,
+            name=self.names[kind],
             pid=pid,
             comm=self.head.cmdlines.get(pid, "" if pid else "swapper"),
             flags=Flag(flags & 0xFF),
@@ -144,7 +147,8 @@ def dat_trace(data: memoryview, *, name: str) -> DatTrace:
             f"trace-cmd report {name} > trace.txt"
         )
     _refuse_overlap(head.extents, name)
-    names = [UNKNOWN, *(one.name for one in head.formats.values())]
+    formats = [None, *head.formats.values()]
+    names = [UNKNOWN if one is None else one.name for one in formats]
     numbers = np.zeros(1 << 16, np.uint16)
     for at, one in enumerate(head.formats.values(), 1):
         numbers[one.id & 0xFFFF] = at
@@ -159,7 +163,14 @@ def dat_trace(data: memoryview, *, name: str) -> DatTrace:
         raise RecordError(f"{name}: no event in it")
     losses.sort(key=lambda one: one.after_ns)
     return DatTrace(
-        name, head, data, KernelSymbols(head.kallsyms), rows, names, tuple(losses)
+        name=name,
+        head=head,
+        data=data,
+        symbols=KernelSymbols(head.kallsyms),
+        rows=rows,
+        names=names,
+        formats=formats,
+        losses=tuple(losses),
     )
 
 
