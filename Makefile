@@ -29,13 +29,16 @@ check: style types    ## all that a commit has to pass, without measuring: under
 	@$(MAKE) -s -C agent check WERROR=1 SAN=address,undefined
 	@$(MAKE) -s -C agent check WERROR=1 SAN=thread
 
-test: packages-test   ## every test: check, all architectures, real agent, loads and sshd
+test: packages-test   ## every test but test-long: all architectures, real agent, loads, sshd
 	@$(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory agent WERROR=1
 	@$(MAKE) -s -C agent reproducible WERROR=1
 	@for arch in $(filter-out $(NATIVE),x86_64 aarch64 armv7l riscv64); do \
 		$(MAKE) -s -C agent check ARCH=$$arch || exit 1; done
-	$(PYTEST) -m system tests/system
+	$(PYTEST) -m "system and not long" tests/system
+
+test-long: packages-test agent plugin ## what takes minutes to prove on virtual boards; after make test
+	$(PYTEST) -m "system and long" tests/system
 
 fmt: .venv/.stamp-dev ## rewrite the code in the house style
 	$(PY) -m ruff check --fix-only .
@@ -94,5 +97,5 @@ endif
 .venv/.stamp-dev: $(NEEDED) | packages-check
 	@PYTHON='$(PYTHON)' setup/environment dev
 
-.PHONY: help run run-local check test fmt bench golden docs agent plugin clean style types \
+.PHONY: help run run-local check test test-long fmt bench golden docs agent plugin clean style types \
 	agent-native FORCE

@@ -27,6 +27,7 @@ from rtscope.virtual.lookin import look_in, with_words
 
 pytestmark = [
     pytest.mark.system,
+    pytest.mark.long,
     pytest.mark.skipif(
         shutil.which("apt-get") is None, reason="needs apt to fetch QEMU and kernels"
     ),

@@ -3,12 +3,14 @@
 import json
 from pathlib import Path
 
-from test_recording import RUN, SHORT, finished, pytestmark
+import pytest
+from test_recording import RUN, SHORT, finished
+from test_recording import pytestmark as boards
 
 from rtscope.explained import EXPLAINED
 from rtscope.resultdir import open_records
 
-__all__ = ["pytestmark"]
+pytestmark = [*boards, pytest.mark.long]
 
 
 def test_a_bound_is_above_every_maximum_and_the_same_for_equal_runs(

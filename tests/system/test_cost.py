@@ -16,6 +16,7 @@ KERNEL = "kernel-jh7110-6.12-rt-riscv64"
 
 pytestmark = [
     pytest.mark.system,
+    pytest.mark.long,
     pytest.mark.skipif(
         shutil.which("apt-get") is None, reason="needs apt to fetch QEMU and kernels"
     ),

@@ -22,6 +22,7 @@ from rtscope.virtual.patience import Patience
 
 pytestmark = [
     pytest.mark.system,
+    pytest.mark.long,
     pytest.mark.skipif(
         shutil.which("apt-get") is None, reason="needs apt to fetch QEMU and kernels"
     ),
