@@ -214,6 +214,7 @@ void tracer_open(struct tracer *t, struct journal *journal,
 		if (!t->refusal.cause)
 			refuse(t, err, "set up tracing");
 		close_rings(t);
+		tracewindow_free(&t->window); /* before it is locked */
 		return;
 	}
 	/* the rights that show addresses count when it is opened */
