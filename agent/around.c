@@ -25,12 +25,8 @@ static void let_go(struct around_look *l)
 	free(l);
 }
 
-static struct around_look *look(void)
+static void look(struct around_look *l)
 {
-	struct around_look *l = calloc(1, sizeof(*l));
-
-	if (!l)
-		return NULL;
 	l->refs = 1;
 	l->begin_ns = clock_now_ns();
 	/* what cannot be read is empty, and its difference too */
@@ -39,7 +35,6 @@ static struct around_look *look(void)
 	snapshot_take("/proc/stat", &l->stat);
 	snapshot_take("/proc/schedstat", &l->schedstat);
 	l->end_ns = clock_now_ns();
-	return l;
 }
 
 static void add(struct around *a, struct around_look *l)
@@ -83,12 +78,15 @@ static void keep(struct around *a, struct around_kept k)
 	a->kept[place] = k;
 }
 
-void around_round(void *around)
+/* Returns how many wake-ups it took: WORST_MAX if more may wait. */
+static unsigned int take_round(struct around *a)
 {
-	struct around *a = around;
 	struct around_kept fresh[WORST_MAX];
 	unsigned int count = 0;
-	struct around_look *l;
+	struct around_look *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return 0; /* the rings keep theirs, and count what they lose */
 
 	/* first those that are over, then the look that is after them */
 	for (unsigned int i = 0; i < a->samplers; i++) {
@@ -99,12 +97,16 @@ void around_round(void *around)
 			if (latency_ns(&k.wakeup) >= 0)
 				fresh[count++] = k;
 	}
-	l = look();
-	if (!l)
-		return;
+	look(l);
 	add(a, l);
 	for (unsigned int i = 0; i < count; i++)
 		keep(a, fresh[i]);
+	return count;
+}
+
+void around_round(void *around)
+{
+	take_round(around);
 }
 
 int around_start(struct around *a, struct candidates *candidates,
@@ -127,7 +129,11 @@ int around_start(struct around *a, struct candidates *candidates,
 
 void around_stop(struct around *a)
 {
+	if (!a->rounds.running)
+		return;
 	rounds_stop(&a->rounds);
+	while (take_round(a) == WORST_MAX)
+		;
 }
 
 static void emit_kept(const struct around_kept *k, struct emit *e)

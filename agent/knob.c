@@ -106,7 +106,8 @@ static bool is_thing(const char *name)
 	return i >= 0 && !knobs[i].path;
 }
 
-static bool thing_exists(const struct knob_place *place)
+/* 1 or 0, or -errno. */
+static int thing_exists(const struct knob_place *place)
 {
 	if (strcmp(place->name, TRACE_INSTANCE) == 0)
 		return tracefs_instance_exists(place->root, place->index);
@@ -175,9 +176,9 @@ int knob_read(const struct knob_place *place, char value[KNOB_VALUE_MAX])
 	int err;
 
 	if (is_thing(place->name)) {
-		snprintf(value, KNOB_VALUE_MAX, "%s",
-			 thing_exists(place) ? "present" : ABSENT);
-		return 0;
+		err = thing_exists(place);
+		snprintf(value, KNOB_VALUE_MAX, "%s", err > 0 ? "present" : ABSENT);
+		return err < 0 ? err : 0;
 	}
 	err = path_of(place, path, sizeof(path));
 	if (err)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -96,6 +97,11 @@ void tracefs_explain(const char *root, int err, struct tracefs_refusal *out)
 		out->cause = "permission";
 		out->remedy = "run as root or with sudo";
 		snprintf(out->what, sizeof(out->what), "tracing is for root alone");
+	} else if (err == -EROFS) {
+		out->cause = "read-only";
+		out->remedy = "trace outside of the container, or mount it read-write";
+		snprintf(out->what, sizeof(out->what),
+			 MOUNT_POINT " or /run is mounted read-only here");
 	} else {
 		out->cause = "other";
 		out->remedy = "look into the kernel log, and at " MOUNT_POINT;
@@ -115,11 +121,18 @@ int tracefs_instance(const char *root, int owner, char path[TRACEFS_PATH])
 	return err;
 }
 
-bool tracefs_instance_exists(const char *root, int owner)
+int tracefs_instance_exists(const char *root, int owner)
 {
 	char path[TRACEFS_PATH];
+	int err = tracefs_instance(root, owner, path);
 
-	return tracefs_instance(root, owner, path) == 0 && access(path, F_OK) == 0;
+	if (err == -ENODEV)
+		return 0;
+	if (err)
+		return err;
+	if (access(path, F_OK) == 0)
+		return 1;
+	return errno == ENOENT ? 0 : -errno;
 }
 
 int tracefs_instance_make(const char *root, int owner)

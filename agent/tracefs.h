@@ -10,7 +10,6 @@
 #ifndef TRACEFS_H
 #define TRACEFS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #define TRACEFS_PATH 160
@@ -35,7 +34,8 @@ void tracefs_explain(const char *root, int err, struct tracefs_refusal *out);
 /* The path of the instance of the process `owner`. Returns 0 or -errno. */
 int tracefs_instance(const char *root, int owner, char path[TRACEFS_PATH]);
 
-bool tracefs_instance_exists(const char *root, int owner);
+/* 1 or 0, or -errno where nobody can tell: tracefs may be out of reach. */
+int tracefs_instance_exists(const char *root, int owner);
 int tracefs_instance_make(const char *root, int owner);
 
 /* Switches it off and removes it; 0 also when there is none. */

@@ -41,8 +41,8 @@ int tracepage_layout(const char *header_page, struct tracepage_layout *out)
 	    field(header_page, "data", &out->data_at, &data_size))
 		return -EINVAL;
 	if (time_size != 8 || (out->commit_size != 4 && out->commit_size != 8) ||
-	    data_size > MAX_PAGE_SIZE || out->data_at > 64 ||
-	    out->time_at + 8 > out->data_at ||
+	    data_size > MAX_PAGE_SIZE || out->data_at > 64 || out->time_at > 64 ||
+	    out->commit_at > 64 || out->time_at + 8 > out->data_at ||
 	    out->commit_at + out->commit_size > out->data_at)
 		return -EINVAL;
 	out->page_size = out->data_at + data_size;
@@ -70,7 +70,8 @@ static uint32_t step(const unsigned char *event, uint32_t room, uint64_t *time,
 		if (delta == 0)
 			return room; /* the rest of the page is empty */
 		*time += delta;
-		return room >= 8 && next <= room ? 4 + next : 0;
+		/* events are whole words: the next head is one */
+		return room >= 8 && next <= room && !(next & 3) ? 4 + next : 0;
 	case TIME_EXTEND:
 		*time += ((uint64_t)next << DELTA_BITS) + delta;
 		return 8;

@@ -99,6 +99,23 @@ static int find_cpus(struct tracer *t)
 	return 0;
 }
 
+/* What an instance has from the user's own tracing, and what not although the pages are
+ * described by it: see events/header_page. */
+static int set_form(struct tracer *t, const struct tracepage_layout *layout)
+{
+	char text[24];
+	int err = tracefs_write(t->instance, "trace_options", "overwrite");
+
+	if (!err) {
+		snprintf(text, sizeof(text), "%u", layout->page_size / 1024);
+		err = tracefs_write(t->instance, "buffer_subbuf_size_kb", text);
+		/* before Linux 6.8 it is always a page */
+		if (err == -ENOENT)
+			err = 0;
+	}
+	return err ? refuse(t, err, "set the form of the trace buffer") : 0;
+}
+
 static int open_rings(struct tracer *t)
 {
 	for (unsigned int i = 0; i < t->cpus; i++) {
@@ -141,6 +158,7 @@ static int make_window(struct tracer *t, uint64_t budget, unsigned int worst)
 	uint64_t pages;
 	int err = read_layout(t, &layout);
 
+	err = err ? err : set_form(t, &layout);
 	if (err)
 		return err;
 	pages = budget / layout.page_size;
@@ -162,8 +180,8 @@ static int set_up(struct tracer *t, struct journal *journal, unsigned int worst)
 	err = err ? err : tracefs_write(t->instance, "tracing_on", "0");
 	err = err ? err : set_clock(t);
 	err = err ? err : find_cpus(t);
-	err = err ? err : set_buffers(t, budget);
 	err = err ? err : make_window(t, budget, worst);
+	err = err ? err : set_buffers(t, budget);
 	err = err ? err : open_rings(t);
 	if (!err && traceevents_enable(t->instance, &t->events) == 0)
 		err = refuse(t, -ENOENT, "find any event that explains a wake-up");
@@ -175,6 +193,7 @@ void tracer_open(struct tracer *t, struct journal *journal,
 		 const struct options *options)
 {
 	int64_t before_ns = 2 * options->interval_ns;
+	int err;
 
 	*t = (struct tracer){
 		.opened = true,
@@ -190,10 +209,12 @@ void tracer_open(struct tracer *t, struct journal *journal,
 	t->before_ns = before_ns < BEFORE_MAX_NS ? before_ns : BEFORE_MAX_NS;
 	t->after_ns = AFTER_NS;
 
-	if (set_up(t, journal, options->worst)) {
+	err = set_up(t, journal, options->worst);
+	if (err) {
 		if (!t->refusal.cause)
-			refuse(t, -EIO, "set up tracing");
+			refuse(t, err, "set up tracing");
 		close_rings(t);
+		tracewindow_free(&t->window); /* before it is locked */
 		return;
 	}
 	/* the rights that show addresses count when it is opened */
@@ -223,17 +244,19 @@ static void take_candidates(struct tracer *t)
 	}
 }
 
-/* Not for ever, should pages come as fast as they are read: others wait, too. */
-static void drain(struct tracer *t, unsigned int i)
+/* Not for ever, should pages come as fast as they are read: others wait, too. Returns
+ * false if there may be more. */
+static bool drain(struct tracer *t, unsigned int i)
 {
 	size_t size = t->window.layout.page_size;
 
 	for (unsigned int n = 0; n < t->window.ring_pages; n++) {
 		if (read(t->raw_fd[i], tracewindow_place(&t->window, i), size) !=
 		    (ssize_t)size)
-			return;
+			return true;
 		tracewindow_add(&t->window, i);
 	}
+	return false;
 }
 
 static void take_round(void *tracer)
@@ -261,8 +284,12 @@ void tracer_start(struct tracer *t, const struct sampler *sampler)
 				     .context = t };
 	if (!err)
 		err = rounds_start(&t->rounds);
-	if (err)
+	if (err) {
+		/* a run that counts as not traced must not pay for it */
+		tracefs_write(t->instance, "tracing_on", "0");
+		tracefs_write(t->instance, "events/enable", "0");
 		refuse(t, err, "begin to record");
+	}
 }
 
 /* A line "NAME: COUNT" of per_cpu/cpuN/stats; -1 where the kernel does not tell. */
@@ -297,8 +324,12 @@ void tracer_stop(struct tracer *t)
 		nanosleep(&rest, NULL);
 		tracefs_write(t->instance, "tracing_on", "0");
 		rounds_stop(&t->rounds);
-		for (unsigned int i = 0; i < t->cpus; i++)
+		for (unsigned int i = 0; i < t->cpus; i++) {
+			/* nothing comes any more: this ends */
+			while (!drain(t, i))
+				;
 			read_stats(t, i);
+		}
 	}
 	close_rings(t);
 }

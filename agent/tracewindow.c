@@ -33,6 +33,7 @@ int tracewindow_init(struct tracewindow *w, const struct tracepage_layout *layou
 		if (!w->ring[i].page)
 			goto out_free;
 		w->ring[i].gone_ns = INT64_MIN;
+		w->ring[i].last_ns = INT64_MIN;
 	}
 	for (unsigned int i = 0; i < w->limit; i++) {
 		w->kept[i].page = calloc(w->pages_max, sizeof(uint32_t));
@@ -124,8 +125,18 @@ static void keep(struct tracewindow *w, struct trace_kept *k, uint32_t page)
 		return;
 	}
 	k->page[k->pages++] = page;
-	k->missed |= p->span.missed && p->span.first_ns > k->from_ns;
 	p->refs++;
+}
+
+/* A gap may hold all that is wanted, so that neither page beside it does. */
+static void look_at(struct tracewindow *w, struct trace_kept *k, uint32_t page)
+{
+	const struct trace_page *p = &w->page[page];
+
+	k->missed |= p->span.missed && p->span.first_ns > k->from_ns &&
+		     p->before_ns <= k->to_ns;
+	if (concerns(k, &p->span))
+		keep(w, k, page);
 }
 
 void tracewindow_add(struct tracewindow *w, unsigned int cpu)
@@ -150,10 +161,11 @@ void tracewindow_add(struct tracewindow *w, unsigned int cpu)
 	r->events += p->span.events;
 	r->missed += p->span.missed;
 	r->page[(r->head + r->count++) % w->ring_pages] = page;
+	p->before_ns = r->last_ns;
+	r->last_ns = p->span.last_ns;
 
 	for (unsigned int i = 0; i < w->count; i++)
-		if (concerns(&w->kept[i], &p->span))
-			keep(w, &w->kept[i], page);
+		look_at(w, &w->kept[i], page);
 }
 
 /* The place of a new one, worst first; the least one's room moves there with it. */
@@ -182,12 +194,8 @@ static void keep_of(struct tracewindow *w, struct trace_kept *k, unsigned int cp
 	const struct trace_ring *r = &w->ring[cpu];
 
 	k->cut |= r->gone_ns >= k->from_ns;
-	for (unsigned int i = 0; i < r->count; i++) {
-		uint32_t page = r->page[(r->head + i) % w->ring_pages];
-
-		if (concerns(k, &w->page[page].span))
-			keep(w, k, page);
-	}
+	for (unsigned int i = 0; i < r->count; i++)
+		look_at(w, k, r->page[(r->head + i) % w->ring_pages]);
 }
 
 void tracewindow_want(struct tracewindow *w, const struct trace_kept *wanted)

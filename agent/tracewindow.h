@@ -23,6 +23,7 @@ struct trace_page {
 	unsigned int cpu; /* the index of the window, not the CPU's number */
 	unsigned int refs;
 	struct tracepage_span span;
+	int64_t before_ns; /* the end of its CPU's page before: gaps begin there */
 };
 
 /* A wake-up whose trace is kept. */
@@ -44,6 +45,7 @@ struct trace_ring {
 	unsigned int head, count; /* the oldest one, and how many */
 	uint64_t next_seq;
 	int64_t gone_ns; /* the end of the newest page that has left */
+	int64_t last_ns; /* the end of the newest page that has come */
 	uint64_t pages, events, missed, damaged;
 	bool hole; /* before the next page: a damaged one was left out */
 };

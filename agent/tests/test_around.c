@@ -103,6 +103,19 @@ static void what_changed_between_them_is_emitted(void)
 	around_free(&a);
 }
 
+static void at_the_end_all_that_wait_are_looked_at(void)
+{
+	memset(candidates, 0, sizeof(candidates));
+	CHECK(around_start(&a, candidates, samplers, 2, 2) == 0);
+	for (uint64_t i = 0; i < 200; i++)
+		for (unsigned int s = 0; s < 2; s++)
+			wakes(s, i, 1000, 1001 + (int64_t)(2 * i + s));
+	around_stop(&a);
+
+	CHECK(a.count == 2 && a.kept[0].wakeup.wake_ns == 1001 + 399);
+	around_free(&a);
+}
+
 int main(void)
 {
 	samplers = sampler_alloc(2);
@@ -112,6 +125,7 @@ int main(void)
 	the_worst_of_all_cpus_are_kept_worst_first();
 	a_wakeup_from_before_the_first_look_is_told_to_be_cut();
 	what_changed_between_them_is_emitted();
+	at_the_end_all_that_wait_are_looked_at();
 	sampler_free(samplers, 2);
 	return 0;
 }

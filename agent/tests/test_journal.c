@@ -487,6 +487,25 @@ static void a_tracing_instance_of_a_killed_process_is_removed_by_the_next(void)
 	CHECK(journals() == 0);
 }
 
+static void an_instance_out_of_reach_is_not_taken_for_removed(void)
+{
+	const char *const tracing = "/root/sys/kernel/tracing";
+	char aside[128];
+
+	reset();
+	set_and_die("trace_instance", 44, "made");
+	snprintf(aside, sizeof(aside), "%s", path_of("/root/sys/kernel/aside"));
+	CHECK(rename(path_of(tracing), aside) == 0);
+	CHECK(mkdir(path_of(tracing), 0755) == 0); /* not mounted, and cannot be */
+	CHECK(replay() == 1);
+	CHECK(journals() == 1);
+
+	CHECK(rmdir(path_of(tracing)) == 0);
+	CHECK(rename(aside, path_of(tracing)) == 0);
+	CHECK(replay() == 0);
+	CHECK(!instance_is_there(44));
+}
+
 static void only_the_governor_is_per_cpu(void)
 {
 	CHECK(knob_is_per_cpu("governor"));
@@ -709,6 +728,7 @@ int main(void)
 	settings_that_are_none_are_refused();
 	a_tracing_instance_is_removed_with_the_run_that_made_it();
 	a_tracing_instance_of_a_killed_process_is_removed_by_the_next();
+	an_instance_out_of_reach_is_not_taken_for_removed();
 	only_the_governor_is_per_cpu();
 	a_value_is_a_word();
 	a_knob_with_several_places_is_found_by_its_number();

@@ -66,6 +66,8 @@ static void each_reason_for_no_trace_is_told(void)
 	CHECK(strcmp(why.cause, "permission") == 0);
 	tracefs_explain(root, -EPERM, &why);
 	CHECK(strcmp(why.cause, geteuid() == 0 ? "capability" : "permission") == 0);
+	tracefs_explain(root, -EROFS, &why);
+	CHECK(strcmp(why.cause, "read-only") == 0);
 	tracefs_explain(root, -EIO, &why);
 	CHECK(strcmp(why.cause, "other") == 0);
 	CHECK(strstr(why.what, strerror(EIO)));
@@ -76,14 +78,14 @@ static void an_instance_is_made_and_removed(void)
 	char path[TRACEFS_PATH];
 
 	run("mkdir -p %s/sys/kernel/tracing/instances");
-	CHECK(!tracefs_instance_exists(root, 42));
+	CHECK(tracefs_instance_exists(root, 42) == 0);
 	CHECK(tracefs_instance_make(root, 42) == 0);
-	CHECK(tracefs_instance_exists(root, 42));
+	CHECK(tracefs_instance_exists(root, 42) == 1);
 	CHECK(tracefs_instance_make(root, 42) == -EEXIST);
 	CHECK(tracefs_instance(root, 42, path) == 0);
 	CHECK(strstr(path, "/sys/kernel/tracing/instances/rtscope.42"));
 	CHECK(tracefs_instance_remove(root, 42) == 0);
-	CHECK(!tracefs_instance_exists(root, 42));
+	CHECK(tracefs_instance_exists(root, 42) == 0);
 	CHECK(tracefs_instance_remove(root, 42) == 0);
 }
 

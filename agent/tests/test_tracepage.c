@@ -40,6 +40,9 @@ static void a_layout_that_is_not_known_is_refused(void)
 	CHECK(tracepage_layout(" timestamp; offset:0; size:8;\n commit; offset:8; "
 			       "size:8;\n data; offset:8; size:4080;\n",
 			       &layout) == -EINVAL);
+	CHECK(tracepage_layout(" timestamp; offset:4294967290; size:8;\n commit; "
+			       "offset:8; size:8;\n data; offset:16; size:4080;\n",
+			       &layout) == -EINVAL);
 }
 
 static void deltas_add_up_to_the_time_of_the_last_event(void)
@@ -117,6 +120,11 @@ static void a_damaged_page_is_refused_and_not_read_beyond(void)
 
 	begin_page(page, 100);
 	put_event(page, 30, 1, 0, 4); /* a time without its second word */
+	CHECK(span_of_page() == -EINVAL);
+
+	begin_page(page, 100);
+	put_event(page, 29, 1, 5, 12); /* its end is within a word */
+	page[16 + 9] = 29;
 	CHECK(span_of_page() == -EINVAL);
 }
 

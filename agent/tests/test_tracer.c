@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../sampler.h"
+#include "../slurp.h"
 #include "../tracer.h"
 #include "../tracereport.h"
 #include "captured.h"
@@ -165,6 +166,36 @@ static void what_was_recorded_and_lost_is_told(void)
 	tracer_free(&t);
 }
 
+static void what_is_left_at_the_end_is_taken_however_much_it_is(void)
+{
+	unlink(path_of("per_cpu/cpu0/trace_pipe_raw"));
+	write_pages("per_cpu/cpu0/trace_pipe_raw", 10000, 400);
+	open_on_files();
+	tracer_start(&t, samplers);
+	push(0, 408000, 408500); /* the page before the last but one, and it */
+	tracer_stop(&t);
+	CHECK(t.window.ring_pages < 20);
+	CHECK(t.window.ring[0].pages == 400);
+	CHECK(t.window.kept[0].pages == 2 && !t.window.kept[0].cut);
+	tracer_free(&t);
+}
+
+static void who_cannot_begin_to_record_leaves_no_event_on(void)
+{
+	char text[4];
+
+	write_file("events/enable", "1", 1);
+	CHECK(unlink(path_of("tracing_on")) == 0);
+	open_on_files();
+	tracer_start(&t, samplers);
+	CHECK(!tracer_works(&t));
+	CHECK(strstr(t.refusal.what, "cannot begin to record: No such file"));
+	CHECK(slurp(path_of("events/enable"), text, sizeof(text)) == 1);
+	CHECK(text[0] == '0');
+	tracer_stop(&t);
+	tracer_free(&t);
+}
+
 static void a_refusal_is_told_with_its_remedy_and_nothing_else(void)
 {
 	const char *line;
@@ -196,6 +227,8 @@ int main(void)
 	make_tracefs();
 	the_pages_around_the_worst_are_sent_in_order();
 	what_was_recorded_and_lost_is_told();
+	what_is_left_at_the_end_is_taken_however_much_it_is();
+	who_cannot_begin_to_record_leaves_no_event_on();
 	a_refusal_is_told_with_its_remedy_and_nothing_else();
 	sampler_free(samplers, 2);
 	run("rm -r %s");

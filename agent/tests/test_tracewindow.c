@@ -148,6 +148,39 @@ static void what_the_kernel_has_lost_within_is_told(void)
 	tracewindow_free(&w);
 }
 
+/* A page with an event, before which the kernel has overwritten others. */
+static void add_after_loss(unsigned int cpu, int64_t at_ns)
+{
+	unsigned char *page = tracewindow_place(&w, cpu);
+
+	begin_page(page, (uint64_t)at_ns);
+	put_event(page, 1, 0, 0, 8);
+	set_commit(page, commit_of(page) | UINT64_C(1) << 31);
+	tracewindow_add(&w, cpu);
+}
+
+static void a_loss_of_all_that_was_wanted_is_told(void)
+{
+	open_window(3);
+	add(0, 100, 190);
+	want(550, 560); /* before the page is read that says so */
+	want(195, 198); /* ends in the page before, and begins in it */
+	add_after_loss(0, 900);
+	want(600, 620); /* and after it */
+	CHECK(w.kept[0].wakeup.expiry_ns == 600 && w.kept[0].pages == 0);
+	CHECK(w.kept[0].missed);
+	CHECK(w.kept[1].wakeup.expiry_ns == 550 && w.kept[1].pages == 0);
+	CHECK(w.kept[1].missed);
+	CHECK(w.kept[2].pages == 1 && w.kept[2].missed);
+
+	want(950, 1000); /* the loss was before it */
+	CHECK(w.kept[0].wakeup.expiry_ns == 950 && !w.kept[0].missed);
+	add(0, 2000, 2100);
+	add_after_loss(0, 3000); /* and this one after it */
+	CHECK(!w.kept[0].missed);
+	tracewindow_free(&w);
+}
+
 static void a_damaged_page_is_counted_and_leaves_a_gap(void)
 {
 	unsigned char *page;
@@ -207,6 +240,7 @@ int main(void)
 	of_equal_ones_the_earlier_stays();
 	a_wakeup_longer_than_the_window_is_told_to_be_cut();
 	what_the_kernel_has_lost_within_is_told();
+	a_loss_of_all_that_was_wanted_is_told();
 	a_damaged_page_is_counted_and_leaves_a_gap();
 	when_memory_is_short_the_least_is_given_up_and_says_so();
 	every_page_is_given_back();

@@ -134,6 +134,8 @@ def _runs(work: _Work, plan: Plan, store: ResultDir) -> Iterator[RunRecord]:
         interrupted = seen.interrupted
         if trace := trace_of(seen.trace, record.result):
             store.attach(run.id, TRACE, trace)
+        else:
+            store.detach(run.id, TRACE)
         store.save(record, interrupted=interrupted)
         if audited.document is not None:  # after the record: that is what counts
             store.attach(run.id, runaudit.FILE, audited.document)

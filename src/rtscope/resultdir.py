@@ -74,6 +74,25 @@ class ResultDir:
         write_atomically(path, content)
         return path
 
+    def detach(self, run_id: str, name: str) -> None:
+        """
+        Remove a file that an earlier try of the run has left, if there is one.
+
+        Raises RecordError if it cannot be removed.
+        """
+        directory = self.run_dir(run_id)
+        _refuse_links(directory.parent, directory)
+        path = directory / name
+        if not path.exists():
+            return
+        try:
+            path.unlink()
+        except OSError as error:
+            raise RecordError(
+                f"cannot remove {path}, which an earlier try has left: "
+                f"{error.strerror}; remove it, then go on with rtscope run --resume"
+            ) from error
+
     def records(self) -> list[RunRecord]:
         """Return all records by run id; an interrupted run only if it has no other."""
         done = self._files(RECORD)

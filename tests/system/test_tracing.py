@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -161,6 +162,36 @@ def test_of_the_worst_of_the_run_the_trace_is_kept_worst_first() -> None:
     assert all(k.pages for k in tracing.kept)
     assert {"sched:sched_switch", "timer:hrtimer_expire_entry"} <= set(tracing.events)
     assert [cpu.damaged for cpu in tracing.cpus] == [0] * len(tracing.cpus)
+
+
+@contextmanager
+def set_globally(tracefs: Path, name: str, value: str) -> Iterator[None]:
+    before = (tracefs / name).read_text()
+    (tracefs / name).write_text(value)
+    try:
+        yield
+    finally:
+        (tracefs / name).write_text(before)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("options/overwrite", "0"), ("buffer_subbuf_size_kb", "8")]
+)
+def test_what_the_user_traces_with_does_not_change_what_is_kept(
+    tracefs: Path, name: str, value: str
+) -> None:
+    if not (tracefs / name).exists():
+        pytest.skip(f"this kernel has no {name}")
+    with (
+        set_globally(tracefs, name, value),
+        measuring("--trace", "--worst", "2", seconds=1) as agent,
+    ):
+        until(lambda: state_is_measuring(agent.pid), what="it measures")
+        instance = tracefs / "instances" / f"rtscope.{agent.pid}"
+        assert (instance / "options/overwrite").read_text() == "1\n"
+        _, tracing = traced(agent.finish())
+
+    assert all(kept.pages for kept in tracing.kept)
 
 
 @needs_trace_cmd

@@ -163,6 +163,16 @@ def test_a_traced_run_keeps_its_trace_beside_the_record(
     ]
 
 
+def test_the_trace_of_an_earlier_try_is_not_taken_for_that_of_the_run(
+    story: StoryOf,
+) -> None:
+    told = story("idle", on=traced_target(pages=False), explain=True)
+    trace = told.store.attach("001-idle", "worst.trace.dat", b"of an earlier try")
+    list(told.run())
+
+    assert not trace.exists()
+
+
 def test_what_tracing_cost_is_in_the_record_and_told(story: StoryOf) -> None:
     told = story("idle", on=traced_target(pages=False), explain=True)
     (kept,) = told.run()

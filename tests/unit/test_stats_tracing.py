@@ -54,6 +54,22 @@ def test_a_cost_that_was_not_measured_is_said_to_be_so() -> None:
     assert told(kept)["traced"] == "what that cost was not measured"
 
 
+def test_a_run_that_was_interrupted_was_measured_without_only_before() -> None:
+    kept = traced(traces.tracing())
+    half = replace(kept, extra={UNTRACED: kept.extra[UNTRACED][:1]})
+
+    assert "untraced for 500 ms before, under the same load" in told(half)["traced"]
+
+
+def test_runs_without_tracing_that_were_too_short_for_a_sample_tell_no_cost() -> None:
+    kept = traced(traces.tracing())
+    empty = record([thread([])]).result
+    short = replace(kept, extra={UNTRACED: untraced_as_dict([empty, empty])})
+
+    assert trace_cost(short) is None
+    assert told(short)["traced"] == "what that cost was not measured"
+
+
 def test_a_trace_without_a_loss_raises_no_doubt() -> None:
     assert "trace_incomplete" not in told(traced(traces.tracing()))
 
@@ -65,6 +81,22 @@ def test_what_is_missing_from_a_trace_is_counted() -> None:
         "the kernel overwrote 9 events before they were read; "
         "3 late wake-ups came too fast; 1 of 1 kept wake-ups have a gap"
     )
+
+
+def test_events_that_had_no_room_are_counted() -> None:
+    made = traces.tracing(overrun=9)
+    full = replace(made, cpus=(replace(made.cpus[0], dropped=4),))
+
+    assert told(traced(full))["trace_incomplete"] == (
+        "the kernel overwrote 9 events before they were read; it had no room for 4 more"
+    )
+
+
+def test_wakeups_that_came_too_fast_are_counted_without_a_trace_too() -> None:
+    refused = replace(traces.tracing(cause="permission"), candidates_lost=3)
+
+    detail = told(traced(refused))["trace_refused"]
+    assert detail.endswith("; 3 late wake-ups came too fast")
 
 
 def test_a_refused_trace_says_why_and_what_to_do() -> None:

@@ -35,14 +35,15 @@ def was_traced(record: RunRecord) -> bool:
 
 def trace_cost(record: RunRecord) -> TraceCost | None:
     """
-    Compare a traced run with those around it; None if there were none.
+    Compare a traced run with those around it; None if nothing was measured there.
 
     Raises RecordError for a damaged record, MeasurementError without samples.
     """
     runs = untraced_runs(record)
-    if not runs:
-        return None
     without: Sequence[ThreadResult] = [thread for run in runs for thread in run]
+    # A run shorter than its interval has none.
+    if not any(thread.samples - thread.early for thread in without):
+        return None
     untraced = summarize(without, percentiles=PERCENTILES)
     traced = summarize(record.result.threads, percentiles=PERCENTILES)
     return TraceCost(
@@ -62,11 +63,22 @@ def check_tracing(record: RunRecord) -> Iterator[Caveat]:
     if tracing is None:
         return
     if not tracing.on:
-        yield make("trace_refused", f"{tracing.refused}; {tracing.remedy}")
+        yield make("trace_refused", _refused_words(tracing))
         return
     yield make("traced", _cost_words(trace_cost(record)))
     if lost := _lost_words(tracing):
         yield make("trace_incomplete", lost)
+
+
+def _refused_words(tracing: Tracing) -> str:
+    words = [tracing.refused, tracing.remedy]
+    if tracing.candidates_lost:
+        words.append(_too_fast(tracing))
+    return "; ".join(words)
+
+
+def _too_fast(tracing: Tracing) -> str:
+    return f"{tracing.candidates_lost} late wake-ups came too fast"
 
 
 def _cost_words(cost: TraceCost | None) -> str:
@@ -75,8 +87,10 @@ def _cost_words(cost: TraceCost | None) -> str:
     pairs = zip(PERCENTILES, cost.untraced, cost.traced, strict=True)
     each = ", ".join(_pair_words(*pair) for pair in pairs)
     times = " and ".join(format_duration(ns) for ns in cost.untraced_ns)
+    # A run that was interrupted has none after it.
+    when = "before and after" if len(cost.untraced_ns) > 1 else "before"
     return (
-        f"{each}; untraced for {times} before and after, under the same load, "
+        f"{each}; untraced for {times} {when}, under the same load, "
         f"{cost.untraced_samples} against {cost.traced_samples} samples"
     )
 
@@ -98,10 +112,12 @@ def _lost_words(tracing: Tracing) -> str:
     words = []
     if overrun:
         words.append(f"the kernel overwrote {overrun} events before they were read")
+    if dropped := sum(max(0, cpu.dropped) for cpu in tracing.cpus):
+        words.append(f"it had no room for {dropped} more")
     if damaged := sum(cpu.damaged for cpu in tracing.cpus):
         words.append(f"{damaged} pages could not be understood")
     if tracing.candidates_lost:
-        words.append(f"{tracing.candidates_lost} late wake-ups came too fast")
+        words.append(_too_fast(tracing))
     if holes:
         words.append(f"{holes} of {len(kept)} kept wake-ups have a gap")
     return "; ".join(words)
