@@ -50,6 +50,7 @@ def test_the_first_measurement_runs_from_top_to_bottom(tmp_path: Path) -> None:
 @pytest.mark.skipif(
     shutil.which("apt-get") is None, reason="needs apt to fetch QEMU and kernels"
 )
+@pytest.mark.long
 def test_two_kernels_differ_and_one_of_them_gives_the_same_digits_again(
     tmp_path: Path,
 ) -> None:

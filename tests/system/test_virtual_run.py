@@ -28,6 +28,7 @@ def run(*words: str, out: Path) -> Done:
         return campaign.finish(PATIENCE_S)
 
 
+@pytest.mark.long
 def test_the_same_campaign_has_the_same_result_and_another_seed_another(
     tmp_path: Path,
 ) -> None:
