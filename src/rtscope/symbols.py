@@ -85,6 +85,20 @@ def parse_symbols(text: str, *, moved: Mapping[str, int] | None = None) -> Symbo
     )
 
 
+def merged(table: SymbolTable, more: SymbolTable) -> SymbolTable:
+    """Return the symbols of both tables; `more` counts where both have an address."""
+    if not len(more.starts):
+        return table
+    names = dict(zip(table.starts.tolist(), table.names, strict=True))
+    names |= zip(more.starts.tolist(), more.names, strict=True)
+    order = sorted(names)
+    return SymbolTable(
+        starts=np.array(order, np.uint64),
+        names=tuple(names[address] for address in order),
+        values={**table.values, **more.values},
+    )
+
+
 def _rank(name: str, *, is_text: bool) -> int:
     """Return how bad a name is, of several for one address."""
     if not is_text:

@@ -106,7 +106,7 @@ def _measure(asked: Asked, prepared: Prepared, desk: _Desk) -> RunRecord:
     try:
         booted = boot(
             prepared,
-            job_for(asked),
+            job_for(asked, prepared),
             seed=asked.seed,
             patience=Patience(run.duration_ns, warmup_ns),
             stopped=desk.halt.is_set,

@@ -7,7 +7,7 @@ from pathlib import Path
 from rtscope.errors import RtscopeError, UsageError
 from rtscope.record import RunRecord
 from rtscope.resultdir import RECORD, ResultDir, read_record
-from rtscope.symbols import NO_SYMBOLS, SymbolTable
+from rtscope.symbols import NO_SYMBOLS, SymbolTable, merged, parse_symbols
 from rtscope.trace import Section, Trace, with_windows
 from rtscope.virtual.replay import prepared_again, virtual_of
 from rtscope.virtual.stream import AGAIN, note_of, read_stream
@@ -122,13 +122,14 @@ def symbols_of(
     """
     virtual = virtual_of(recorded.record)
     digest, modules = str(virtual["kernel_digest"]), virtual.get("modules", {})
+    own = parse_symbols(str(virtual.get("module_symbols", "")))
     found = find_symbols(cache, digest, modules=modules)
     if found is not None:
-        return found
+        return merged(found, own)
     try:
         prepared = prepared_again(recorded.record, cache=cache)
         read_symbols(prepared, cache=cache, say=say)
     except RtscopeError as error:
         say(f"addresses instead of names: {error}")
-        return NO_SYMBOLS
-    return find_symbols(cache, digest, modules=modules) or NO_SYMBOLS
+        return own
+    return merged(find_symbols(cache, digest, modules=modules) or NO_SYMBOLS, own)

@@ -97,7 +97,7 @@ def record_again(
     warmup_ns = campaign.settling_ns + campaign.warmup_ns
     booted = boot(
         prepared,
-        job_for(asked),
+        job_for(asked, prepared),
         seed=asked.seed,
         patience=Patience(record.run.duration_ns, warmup_ns),
         stopped=stopped,
