@@ -12,8 +12,6 @@ from rtscope.explain.model import INHERENT, Cause, Explanation, Stretch
 from rtscope.units import format_us
 
 _TOLD = 3
-_OF_A_LOCK = 2
-"""A lock's function says little without who called it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +71,6 @@ def named_cause(stretch: Stretch) -> tuple[Cause, str]:
     """Return what a stretch is counted under."""
     if stretch.cause in INHERENT:
         return stretch.cause, ""  # where it is differs, and says nothing
-    if stretch.cause is Cause.LOCK and len(stretch.callers) > 1:
-        return stretch.cause, " < ".join(stretch.callers[:_OF_A_LOCK])
     return stretch.cause, stretch.name
 
 

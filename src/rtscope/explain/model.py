@@ -52,6 +52,13 @@ class Cause(StrEnum):
     LOCK = "waiting for a lock"
     SCHEDULER = "the scheduler"
     OTHER_TASK = "another task"
+    """Of a higher priority, or it would have given way."""
+    ORDINARY = "the thread is not real-time"
+    """Another task ran: only a real-time thread runs as soon as it is woken."""
+    THROTTLED = "real-time throttling"
+    """Real-time threads had used up their share of the time, until Linux 6.11."""
+    FAIR_SERVER = "the fair server"
+    """It gives ordinary tasks their share, before real-time ones, since Linux 6.8."""
     PAGE_FAULT = "a page fault"
     RETURN = "the return path"
     LATE_TIMER = "a timer that expires in a softirq"
@@ -91,7 +98,7 @@ class Stretch:
     inside: tuple[tuple[str, int], ...] = ()
     """Functions executed in it, and their own ns; most first."""
     callers: tuple[str, ...] = ()
-    """The function all of it happened in and who called it, innermost first."""
+    """The function nearly all of it happened in and who called it, innermost first."""
     meanwhile: tuple["Meanwhile", ...] = ()
     """What the other CPUs did; told where this one waited for them."""
 
@@ -146,19 +153,25 @@ class Explanation:
 
     @property
     def culprit(self) -> Stretch | None:
-        """Return the longest stretch, of those that need not be there.
+        """Return what took longest, of what need not be there: its longest stretch.
 
         The timer's own interrupt, the scheduler and the way back belong to every
         wake-up: they are named only if nothing else took longer than they do.
         """
         if not self.stretches:
             return None
-        avoidable = [s for s in self.stretches if s.cause not in INHERENT]
         longest = max(self.stretches, key=lambda s: s.duration_ns)
-        if not avoidable:
+        spent: dict[tuple[Cause, str], int] = {}
+        for s in self.stretches:
+            if s.cause not in INHERENT:
+                # Interrupts cut what goes on behind them: pieces of one are one.
+                key = (s.cause, s.name)
+                spent[key] = spent.get(key, 0) + s.duration_ns
+        if not spent or 4 * max(spent.values()) < longest.duration_ns:
             return longest
-        blame = max(avoidable, key=lambda s: s.duration_ns)
-        return blame if 4 * blame.duration_ns >= longest.duration_ns else longest
+        blame = max(spent, key=lambda key: spent[key])
+        pieces = [s for s in self.stretches if (s.cause, s.name) == blame]
+        return max(pieces, key=lambda s: s.duration_ns)
 
 
 INHERENT = frozenset(

@@ -12,7 +12,7 @@ from itertools import groupby
 
 import numpy as np
 
-from rtscope.explain.calls import FIRMWARE, Run, common_frame, runs_of, spent_in
+from rtscope.explain.calls import FIRMWARE, Run, main_frame, runs_of, spent_in
 from rtscope.explain.model import (
     Cause,
     Confidence,
@@ -23,17 +23,17 @@ from rtscope.explain.model import (
     joined,
 )
 from rtscope.explain.names import Role, plain, role_of
+from rtscope.explain.naming import callback_of, called, called_in, name_of
+from rtscope.explain.rivals import Rivals, rivals_of
 from rtscope.explain.way import THREAD, Context, Way, contexts_of, find_way
 from rtscope.symbols import SymbolTable
 from rtscope.trace import Kind, Section
 
 NAMES_KEPT = 5
-CHAIN_SHOWN = 6
+A_HALF = 0.5
+ASLEEP = "(asleep)"
 CONTENDED_INSTRUCTIONS = 100
 """More than any of the lock functions takes if the lock is free."""
-_ENTRY = frozenset({Role.INTERRUPT, Role.TRAP})
-_SOFTIRQ = frozenset({Role.SOFTIRQ})
-_HANDLING = frozenset({Role.OTHER, Role.TIMER, Role.SOFT_TIMER})
 DELIVERED_BETWEEN_TURNS = (
     "interrupts were on: a virtual board looks at its timers between the turns of its "
     "CPUs, so up to two turns of this are an artefact"
@@ -77,6 +77,7 @@ class _Scene:
     runs: Sequence[Run]
     contexts: Sequence[Context]
     way: Way
+    rivals: Rivals
     expiry: int
     shift: int
     masked: "_Masked | None"
@@ -107,6 +108,7 @@ def explain_path(
         runs=runs,
         contexts=contexts,
         way=way,
+        rivals=rivals_of(runs, way, symbols.names),
         expiry=expiry,
         shift=shift,
         masked=_masked_by(flags, runs, expiry),
@@ -146,10 +148,24 @@ def _notes(section: Section, scene: _Scene) -> Iterator[str]:
 
 
 def _unrecorded(scene: _Scene) -> Iterator[Stretch]:
-    if scene.runs and scene.runs[0].begin > scene.expiry:
-        yield Stretch(
-            Part.A, 0, scene.ns(scene.runs[0].begin), Cause.UNKNOWN, "not recorded"
-        )
+    """Tell of the time before the first thing that the CPU is known to have done."""
+    if not scene.runs or scene.runs[0].begin <= scene.expiry:
+        return
+    end_ns = scene.ns(scene.runs[0].begin)
+    if scene.section.cut or scene.section.first > scene.expiry:
+        yield Stretch(Part.A, 0, end_ns, Cause.UNKNOWN, "not recorded")
+        return
+    # The path begins longer before the expiry than the others' turns take.
+    yield Stretch(
+        Part.A,
+        0,
+        end_ns,
+        Cause.IDLE_EXIT,
+        ASLEEP,
+        own_ns=0,
+        evidence=("this CPU slept, and the turn was another CPU's",),
+        confidence=Confidence.INFERRED,
+    )
 
 
 def _stretches(scene: _Scene) -> Iterator[Stretch]:
@@ -183,17 +199,18 @@ def _part_and_cause(scene: _Scene, i: int) -> tuple[Part, Cause]:
         return part, Cause.LOCK
     if context.role is Role.INTERRUPT:
         return part, _interrupt_cause(scene, i)
-    if context.role is Role.SOFTIRQ:
+    if context.role is Role.SOFTIRQ and not _is_late(scene, i):
         return part, Cause.SOFTIRQ
     if part is Part.A:
-        return part, _delay_cause(scene, run)
-    if part is Part.C:
-        is_idle = _is_any(run, Role.IDLE)
-        return part, Cause.IDLE_EXIT if is_idle else Cause.PREEMPTION_OFF
-    if part is Part.D:
-        scheduling = context.role is Role.SCHEDULE
-        return part, Cause.SCHEDULER if scheduling else Cause.OTHER_TASK
-    return part, Cause.PAGE_FAULT if _is_any(run, Role.FAULT) else Cause.RETURN
+        return part, _delay_cause(scene, i)
+    if part is Part.E:
+        return part, Cause.PAGE_FAULT if _is_any(run, Role.FAULT) else Cause.RETURN
+    if context.role is Role.SCHEDULE:
+        return part, Cause.SCHEDULER
+    if part is Part.D or scene.rivals.goes_on:
+        return part, scene.rivals.cause(i)
+    is_idle = _is_any(run, Role.IDLE)
+    return part, Cause.IDLE_EXIT if is_idle else Cause.PREEMPTION_OFF
 
 
 def _part(scene: _Scene, i: int) -> Part:
@@ -215,33 +232,28 @@ def _interrupt_cause(scene: _Scene, i: int) -> Cause:
     if Role.TIMER not in roles:
         ours = scene.contexts[i].frame is scene.contexts[way.entered].frame
         return Cause.TIMER_INTERRUPT if ours else Cause.OTHER_INTERRUPT
-    callback = _callback(scene.runs[i])
+    callback = callback_of(scene.runs[i])
     if callback is None or role_of(callback) is Role.WAKE:
         return Cause.TIMER_INTERRUPT
     return Cause.TIMER_CALLBACK
 
 
-def _callback(run: Run) -> str | None:
-    """Return the timer's function in which a run is; None outside of all."""
-    inner = None
-    for frame in run.frame.chain():
-        if plain(frame.name) == "__hrtimer_run_queues":
-            return inner if inner and not _is_of_timers(inner) else None
-        inner = frame.name
-    return None
-
-
-def _is_of_timers(name: str) -> bool:
-    return name.startswith(("_raw_spin", "timerqueue_", "rb_", "__remove_hrtimer"))
-
-
-def _delay_cause(scene: _Scene, run: Run) -> Cause:
+def _delay_cause(scene: _Scene, i: int) -> Cause:
+    run = scene.runs[i]
+    if _is_late(scene, i):
+        return Cause.LATE_TIMER
     if _is_any(run, Role.IDLE):
         return Cause.IDLE_EXIT
     begin = max(run.begin, scene.expiry)
     if 2 * scene.flags.off_in(begin, run.end) >= max(1, run.end - begin):
         return Cause.INTERRUPTS_OFF
     return Cause.DELIVERY
+
+
+def _is_late(scene: _Scene, i: int) -> bool:
+    """Tell whether the thread's timer had been left to a softirq by then."""
+    expired = scene.way.expired
+    return expired is not None and i > expired and _part(scene, i) is Part.A
 
 
 def _is_any(run: Run, role: Role) -> bool:
@@ -257,7 +269,7 @@ def _stretch(
 ) -> Stretch:
     own = sum(run.own for run in runs)
     spent = [(plain(name), n << scene.shift) for name, n in spent_in(runs)]
-    name, chain = _name(cause, context, runs)
+    name, chain = name_of(cause, context, runs)
     meanwhile = tuple(_meanwhile(scene, runs)) if cause is Cause.LOCK else ()
     return Stretch(
         part,
@@ -274,28 +286,11 @@ def _stretch(
     )
 
 
-def _name(cause: Cause, context: Context, runs: list[Run]) -> tuple[str, Sequence[str]]:
-    """Return the name of a stretch, and the calls that all of it happened in."""
-    if cause in (Cause.EARLIER_INTERRUPT, Cause.OTHER_INTERRUPT):
-        return _handler(runs, _ENTRY), ()
-    if cause is Cause.TIMER_CALLBACK:
-        return plain(_callback(runs[0]) or ""), ()
-    if cause is Cause.TIMER_INTERRUPT:
-        return "hrtimer_interrupt", ()
-    if cause is Cause.SCHEDULER and context.frame is not None:
-        return plain(context.frame.name), ()
-    frame = common_frame(runs)
-    chain = [plain(f.name) for f in frame.chain()] if frame else []
-    if cause is Cause.SOFTIRQ and (not chain or role_of(chain[0]) is Role.SOFTIRQ):
-        chain.insert(0, _handler(runs, _SOFTIRQ))
-    return (chain[0] if chain else plain(spent_in(runs)[0][0])), chain
-
-
 def _evidence(
     scene: _Scene, cause: Cause, chain: Sequence[str], runs: list[Run]
 ) -> Iterator[str]:
     if len(chain) > 1:
-        yield _called(chain)
+        yield called(chain)
     if cause is Cause.INTERRUPTS_OFF:
         yield from _masked_evidence(scene)
     if cause is Cause.DELIVERY:
@@ -317,40 +312,19 @@ def _meanwhile(scene: _Scene, runs: list[Run]) -> Iterator[Meanwhile]:
             )
         theirs = scene.others[cpu]
         inside = [run for run in theirs if run.end > begin and run.begin < end]
-        spent = spent_in(inside)
-        total = sum(own for _, own in spent)
+        total = sum(run.own for run in inside)
         if total:
-            name, own = spent[0]
+            name, own = _mostly(inside)
             yield Meanwhile(cpu, plain(name), own / total, total << scene.shift)
 
 
-def _called(chain: Sequence[str]) -> str:
-    shown = " < ".join(chain[:CHAIN_SHOWN])
-    return f"callers: {shown}{' < …' if len(chain) > CHAIN_SHOWN else ''}"
-
-
-def _handler(runs: list[Run], entry: frozenset[Role]) -> str:
-    """Name an interrupt by its handler: where most went, behind the entry code."""
-    spent: dict[str, int] = {}
-    for run in runs:
-        name = _handled_in(run, entry)
-        if name is not None:
-            spent[name] = spent.get(name, 0) + run.own
-    if not spent:
-        return plain(runs[0].frame.name)
-    return max(spent, key=lambda name: spent[name])
-
-
-def _handled_in(run: Run, entry: frozenset[Role]) -> str | None:
-    """Return the function that the innermost entry led to."""
-    found = None
-    for frame in run.frame.chain():
-        role = role_of(frame.name)
-        if role in entry:
-            return found
-        if role in _HANDLING:
-            found = plain(frame.name)
-    return None
+def _mostly(runs: Sequence[Run]) -> tuple[str, int]:
+    """Return the innermost call that took more than half, or else the function."""
+    frame = main_frame(runs, share=A_HALF)
+    if frame is None:
+        return spent_in(runs)[0]
+    own = sum(run.own for run in runs if frame in run.frame.chain())
+    return frame.name, own
 
 
 def _masked_evidence(scene: _Scene) -> Iterator[str]:
@@ -361,10 +335,10 @@ def _masked_evidence(scene: _Scene) -> Iterator[str]:
     if masked.off is None:
         yield f"interrupts off since more than {ago} ns before the expiry"
     else:
-        where = _called([plain(f.name) for f in masked.off.frame.chain()])
+        where = called_in(masked.off.frame)
         yield f"interrupts off since {ago} ns before the expiry ({where})"
     if masked.on is not None and masked.until is not None:
-        where = _called([plain(f.name) for f in masked.on.frame.chain()])
+        where = called_in(masked.on.frame)
         yield f"on again {scene.ns(masked.until)} ns after it ({where})"
 
 

@@ -53,6 +53,8 @@ class Way:
     """The callback that woke it."""
     late_timer: bool
     """The timer expired in a softirq, so the thread was not real-time."""
+    expired: int | None
+    """Then: the last run of the interrupt that left the timer to the softirq."""
     scheduled: int | None
     """Where the first call of the scheduler begins that switched, after that."""
     switched: int | None
@@ -83,6 +85,7 @@ def find_way(runs: Sequence[Run], contexts: Sequence[Context], expiry: int) -> W
         entered=entered,
         woken=woken,
         late_timer=late,
+        expired=_left_to_softirq(runs, first, entered or 0) if late else None,
         scheduled=scheduled,
         switched=None if switch is None else switch + 1,
     )
@@ -157,6 +160,15 @@ def _waking(runs: Sequence[Run], first: int, *, before: int | None) -> int | Non
         (i for i in range(first, end) if role_of(runs[i].frame.name) is Role.WAKE),
         None,
     )
+
+
+def _left_to_softirq(runs: Sequence[Run], first: int, before: int) -> int | None:
+    inside = [i for i in range(first, before) if _is_inside(runs[i].frame, Role.TIMER)]
+    if not inside:
+        return None
+    begin = inside[0]
+    frame = next(f for f in runs[begin].frame.chain() if role_of(f.name) is Role.TIMER)
+    return max(i for i in inside if frame in runs[i].frame.chain())
 
 
 def _is_inside(frame: Frame, role: Role) -> bool:
