@@ -25,7 +25,8 @@ static void *allocate(size_t n, size_t size)
 static bool same(const struct block *a, const struct block *b)
 {
 	return a->address == b->address && a->instructions == b->instructions &&
-	       a->look_at_begin == b->look_at_begin && a->look_after == b->look_after;
+	       a->look_at_begin == b->look_at_begin && a->look_after == b->look_after &&
+	       a->after_switch == b->after_switch;
 }
 
 static struct block **find(const struct block *block)

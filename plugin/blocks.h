@@ -16,6 +16,7 @@ struct block {
 	unsigned int instructions;
 	/* where interrupts may be found enabled or disabled: see state.h */
 	bool look_at_begin, look_after;
+	bool after_switch; /* begins the function that a new task begins with */
 };
 
 const struct block *blocks_intern(struct block block);

@@ -15,7 +15,10 @@
  *                      in ascending order
  *   task=PLACE         where the current task's address is while the kernel runs,
  *   preempt=PLACE      and its preemption count: REGISTER, REGISTER@OFFSET (8 bytes in
- *                      memory) or REGISTER@OFFSET:4. For windows.
+ *                      memory) or REGISTER@OFFSET:4. For windows, and `task` also for
+ *   switched=ADDRESS   the kernel's function that begins when a CPU has switched to
+ *                      another task: there the task is told,
+ *   first-task=ADDRESS with its name, whose place is looked for in the first task
  */
 #ifndef OPTIONS_H
 #define OPTIONS_H
@@ -49,6 +52,8 @@ struct options {
 	struct window window[OPTIONS_WINDOWS];
 	unsigned int windows;
 	struct place task, preempt;
+	uint64_t switched;   /* 0: not given */
+	uint64_t first_task; /* likewise */
 };
 
 /* Returns NULL, or the argument that is wrong. What it points to must stay. */

@@ -131,6 +131,8 @@ static void at_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	struct block block = {
 		.address = qemu_plugin_tb_vaddr(tb),
 		.instructions = (unsigned int)n,
+		.after_switch = plugin.options.switched &&
+				qemu_plugin_tb_vaddr(tb) == plugin.options.switched,
 	};
 
 	(void)id;

@@ -64,6 +64,11 @@ static bool read_place(const struct place *place, struct qemu_plugin_register *h
 	       registers_read_memory(*out + (uint64_t)place->offset, place->bytes, out);
 }
 
+bool state_current_task(uint64_t *out)
+{
+	return read_place(state.task_place, state.task, out);
+}
+
 unsigned int state_look_at_kernel(struct cpu *cpu, uint64_t address, struct record *out)
 {
 	unsigned int changes = 0;

@@ -10,6 +10,7 @@
 #ifndef STATE_H
 #define STATE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "arch.h"
@@ -26,5 +27,8 @@ const char *state_init(const struct arch *arch, const struct options *options);
 unsigned int state_look_at_interrupts(struct cpu *cpu, struct record *out);
 unsigned int state_look_at_kernel(struct cpu *cpu, uint64_t address,
 				  struct record *out);
+
+/* False: it is not known where the kernel keeps it, or a program runs. */
+bool state_current_task(uint64_t *out);
 
 #endif

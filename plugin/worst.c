@@ -7,6 +7,7 @@
 #include "cpus.h"
 #include "options.h"
 #include "ring.h"
+#include "tasks.h"
 
 /* Before the expiry: what the CPU did then may have caused the delay. */
 #define LEAD_INSTRUCTIONS 20000
@@ -41,15 +42,52 @@ static unsigned int first_state(uint64_t from, struct record out[CPUS_MAX])
 	return n;
 }
 
+static unsigned int copy_task(uint64_t from, uint64_t at, struct record *out)
+{
+	unsigned int cpu = record_cpu(ring_get(from)), n = 0;
+
+	for (uint64_t i = from; i < from + TASKS_RECORDS && i < ring.head; i++)
+		if (i == from || record_kind(ring_get(i)) == RECORD_NAME)
+			out[n++] = record_make(record_kind(ring_get(i)), cpu, at,
+					       ring_get(i)->value);
+	return n;
+}
+
+/* The task that each CPU ran before it switched to another, as far as the ring tells. */
+static unsigned int first_tasks(uint64_t from, struct record *out)
+{
+	uint64_t oldest = ring.head > ring.mask ? ring.head - ring.mask - 1 : 0;
+	uint64_t begin = record_at(ring_get(from));
+	bool switches[CPUS_MAX] = { false };
+	unsigned int n = 0;
+
+	for (uint64_t i = from; i < ring.head; i++)
+		if (record_kind(ring_get(i)) == RECORD_TASK)
+			switches[record_cpu(ring_get(i))] = true;
+	for (unsigned int i = 0; i < cpus.count; i++)
+		if (!switches[i])
+			n += tasks_last(i, begin, out + n);
+	for (uint64_t i = from; i-- > oldest;) {
+		const struct record *r = ring_get(i);
+
+		if (record_kind(r) != RECORD_TASK || !switches[record_cpu(r)])
+			continue;
+		switches[record_cpu(r)] = false;
+		n += copy_task(i, begin, out + n);
+	}
+	return n;
+}
+
 /* False: no memory; the wake-up is not kept. */
 static bool copy_path(const struct mark *mark, struct path *path)
 {
 	uint64_t back = (mark->latency_ns >> worst.shift) + LEAD_INSTRUCTIONS;
 	uint64_t first = mark->at > back ? mark->at - back : 0;
 	uint64_t from = ring_find(first);
-	struct record before[CPUS_MAX];
+	struct record before[CPUS_MAX * (1 + TASKS_RECORDS)];
 	unsigned int n = first_state(from, before);
 
+	n += first_tasks(from, before + n);
 	path->section = (struct section){
 		.kind = SECTION_WORST,
 		.cpu = mark->cpu,

@@ -36,6 +36,14 @@ class SymbolTable:
     values: Mapping[str, int]
     """Address of every symbol that is no function, by its name."""
 
+    def address_of(self, function: str) -> int | None:
+        """Return where a function begins, also if the compiler made a clone of it."""
+        clone = f"{function}."
+        for address, name in zip(self.starts.tolist(), self.names, strict=True):
+            if name is not None and (name == function or name.startswith(clone)):
+                return int(address)
+        return None
+
     def names_of(self, addresses: NDArray[np.uint64]) -> list[str | None]:
         """Return the function that each address lies in; None if it lies in none."""
         if not len(self.starts):

@@ -32,9 +32,9 @@ static unsigned int apart_ms = 10;
 module_param(apart_ms, uint, 0444);
 MODULE_PARM_DESC(apart_ms, "from one culprit to the next");
 
-#define CULPRIT(name, text)                         \
-	static unsigned int name##_us;              \
-	module_param(name##_us, uint, 0444);        \
+#define CULPRIT(name, text)                                                            \
+	static unsigned int name##_us;                                                 \
+	module_param(name##_us, uint, 0444);                                           \
 	MODULE_PARM_DESC(name##_us, text ", in us")
 
 CULPRIT(irqs_off, "interrupts off");
@@ -151,7 +151,8 @@ static long plant_softirq(void *unused)
 
 static void plant_timer(void)
 {
-	hrtimer_start(&hrtimer, ns_to_ktime(NSEC_PER_MSEC), HRTIMER_MODE_REL_PINNED_HARD);
+	hrtimer_start(&hrtimer, ns_to_ktime(NSEC_PER_MSEC),
+		      HRTIMER_MODE_REL_PINNED_HARD);
 }
 
 static int plant(void *unused)

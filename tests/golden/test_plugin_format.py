@@ -27,7 +27,12 @@ def numbers_of(path: Path) -> dict[str, object]:
                 "first": s.first,
                 "last": s.last,
                 "cut": s.cut,
-                "records": {k.name: int((s.kinds == k).sum()) for k in Kind},
+                "records": {
+                    kind.name: number
+                    for kind in Kind
+                    # Kinds that came later are in no file from before.
+                    if (number := int((s.kinds == kind).sum())) or kind < Kind.NAME
+                },
                 "begins": [int(s.at[0]), int(s.cpus[0]), int(s.values[0])],
                 "values": sum(int(value) for value in s.values),
             }

@@ -61,6 +61,8 @@ class Cause(StrEnum):
     """It gives ordinary tasks their share, before real-time ones, since Linux 6.8."""
     PAGE_FAULT = "a page fault"
     RETURN = "the return path"
+    TIMER_SLACK = "timer slack"
+    """Timers of threads that are not real-time may expire some 50 us late."""
     LATE_TIMER = "a timer that expires in a softirq"
     """The thread was not real-time when it armed its timer."""
     HARDWARE = "hardware or hypervisor"
@@ -101,6 +103,8 @@ class Stretch:
     """The function nearly all of it happened in and who called it, innermost first."""
     meanwhile: tuple["Meanwhile", ...] = ()
     """What the other CPUs did; told where this one waited for them."""
+    task: str = ""
+    """The task that the CPU ran; empty if it is not known, or was the measured one."""
 
     @property
     def duration_ns(self) -> int:
@@ -179,6 +183,12 @@ INHERENT = frozenset(
 )
 
 
+RIVALS = frozenset(
+    {Cause.OTHER_TASK, Cause.ORDINARY, Cause.THROTTLED, Cause.FAIR_SERVER}
+)
+"""Causes that are another task: what matters is which, not where it was."""
+
+
 def joined(stretches: Sequence[Stretch]) -> tuple[Stretch, ...]:
     """Join neighbours of the same part, cause and name."""
     result: list[Stretch] = []
@@ -192,7 +202,7 @@ def joined(stretches: Sequence[Stretch]) -> tuple[Stretch, ...]:
 
 
 def _same(a: Stretch, b: Stretch) -> bool:
-    return (a.part, a.cause, a.name) == (b.part, b.cause, b.name) and (
+    return (a.part, a.cause, a.name, a.task) == (b.part, b.cause, b.name, b.task) and (
         a.end_ns == b.begin_ns
     )
 
@@ -215,4 +225,5 @@ def _sum(a: Stretch, b: Stretch) -> Stretch:
         inside,
         a.callers or b.callers,
         (*a.meanwhile, *b.meanwhile),
+        a.task,
     )

@@ -5,7 +5,6 @@ The path has every block that was executed from well before the expiry until the
 so that nothing is sampled, and nothing guessed but what names of functions mean.
 """
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -13,7 +12,9 @@ from itertools import groupby
 import numpy as np
 
 from rtscope.explain.calls import FIRMWARE, Run, main_frame, runs_of, spent_in
+from rtscope.explain.masking import Flags, Masked, masked_by
 from rtscope.explain.model import (
+    RIVALS,
     Cause,
     Confidence,
     Explanation,
@@ -25,12 +26,17 @@ from rtscope.explain.model import (
 from rtscope.explain.names import Role, plain, role_of
 from rtscope.explain.naming import callback_of, called, called_in, name_of
 from rtscope.explain.rivals import Rivals, rivals_of
+from rtscope.explain.tasks import Tasks, tasks_of
 from rtscope.explain.way import THREAD, Context, Way, contexts_of, find_way
 from rtscope.symbols import SymbolTable
 from rtscope.trace import Kind, Section
 
 NAMES_KEPT = 5
 A_HALF = 0.5
+OF_A_TASK = RIVALS | {
+    *(Cause.INTERRUPTS_OFF, Cause.PREEMPTION_OFF, Cause.LOCK, Cause.DELIVERY),
+}
+"""Causes whose code is a task's own: it says who called."""
 ASLEEP = "(asleep)"
 CONTENDED_INSTRUCTIONS = 100
 """More than any of the lock functions takes if the lock is free."""
@@ -41,36 +47,6 @@ DELIVERED_BETWEEN_TURNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Masked:
-    """Interrupts were off: from when, until when, by whom."""
-
-    since: int
-    """Instruction count; of the begin of the path, if they were off there."""
-    off: Run | None
-    """Who switched them off; None if that was before the path."""
-    until: int | None
-    on: Run | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Flags:
-    """Changes of the CPU's interrupt flag, in order."""
-
-    at: Sequence[int]
-    on: Sequence[bool]
-
-    def off_in(self, begin: int, end: int) -> int:
-        """Return how many instructions of the board passed with interrupts off."""
-        first = max(0, bisect_right(self.at, begin) - 1)
-        edges = [*self.at[first:], end]
-        return sum(
-            max(0, min(until, end) - max(since, begin))
-            for since, until, on in zip(edges, edges[1:], self.on[first:], strict=False)
-            if not on and since < end
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class _Scene:
     """What the judgement of a stretch needs."""
 
@@ -78,11 +54,12 @@ class _Scene:
     contexts: Sequence[Context]
     way: Way
     rivals: Rivals
+    tasks: Tasks
     expiry: int
     shift: int
-    masked: "_Masked | None"
+    masked: Masked | None
     """Interrupts that were off at the expiry."""
-    flags: "_Flags"
+    flags: Flags
     section: Section
     symbols: SymbolTable
     arch: str
@@ -101,17 +78,19 @@ def explain_path(
     runs = runs_of(section, symbols, arch=arch, cpu=section.cpu)
     expiry = section.last - (section.latency_ns >> shift)
     contexts = contexts_of(runs)
-    way = find_way(runs, contexts, expiry)
+    tasks = tasks_of(section)
+    way = find_way(runs, contexts, expiry, tasks=tasks)
     mine = (section.kinds == Kind.INTERRUPTS) & (section.cpus == section.cpu)
-    flags = _Flags(section.at[mine].tolist(), (section.values[mine] != 0).tolist())
+    flags = Flags(section.at[mine].tolist(), (section.values[mine] != 0).tolist())
     scene = _Scene(
         runs=runs,
         contexts=contexts,
         way=way,
         rivals=rivals_of(runs, way, symbols.names),
+        tasks=tasks,
         expiry=expiry,
         shift=shift,
-        masked=_masked_by(flags, runs, expiry),
+        masked=masked_by(flags, runs, expiry),
         flags=flags,
         section=section,
         symbols=symbols,
@@ -204,7 +183,7 @@ def _part_and_cause(scene: _Scene, i: int) -> tuple[Part, Cause]:
     if part is Part.A:
         return part, _delay_cause(scene, i)
     if part is Part.E:
-        return part, Cause.PAGE_FAULT if _is_any(run, Role.FAULT) else Cause.RETURN
+        return part, _late_cause(scene, i)
     if context.role is Role.SCHEDULE:
         return part, Cause.SCHEDULER
     if part is Part.D or scene.rivals.goes_on:
@@ -215,7 +194,9 @@ def _part_and_cause(scene: _Scene, i: int) -> tuple[Part, Cause]:
 
 def _part(scene: _Scene, i: int) -> Part:
     way, role = scene.way, scene.contexts[i].role
-    if way.entered is None or i < way.entered:
+    # If nothing woke the thread here, all is before the interrupt but its own end.
+    entered = way.switched if way.entered is None else way.entered
+    if entered is None or i < entered:
         return Part.A
     if role is Role.INTERRUPT:
         return Part.B
@@ -242,12 +223,38 @@ def _delay_cause(scene: _Scene, i: int) -> Cause:
     run = scene.runs[i]
     if _is_late(scene, i):
         return Cause.LATE_TIMER
+    cause = _waiting_cause(scene, run)
+    if cause in (Cause.IDLE_EXIT, Cause.DELIVERY) and scene.rivals.is_ordinary:
+        return Cause.TIMER_SLACK
+    if cause is Cause.DELIVERY and scene.way.woken is None:
+        # Whether and when the interrupt came is not known: something else ran.
+        return Cause.OTHER_TASK if scene.way.switched is not None else cause
+    return cause
+
+
+def _waiting_cause(scene: _Scene, run: Run) -> Cause:
     if _is_any(run, Role.IDLE):
         return Cause.IDLE_EXIT
     begin = max(run.begin, scene.expiry)
     if 2 * scene.flags.off_in(begin, run.end) >= max(1, run.end - begin):
         return Cause.INTERRUPTS_OFF
     return Cause.DELIVERY
+
+
+def _late_cause(scene: _Scene, i: int) -> Cause:
+    """Return the cause of what came after the first switch to the thread."""
+    run = scene.runs[i]
+    if not scene.tasks.known or scene.tasks.is_measured(run):
+        return Cause.PAGE_FAULT if _is_any(run, Role.FAULT) else Cause.RETURN
+    slept_in = next(
+        (
+            before
+            for before in reversed(scene.runs[:i])
+            if scene.tasks.is_measured(before)
+        ),
+        run,
+    )
+    return Cause.PAGE_FAULT if _is_any(slept_in, Role.FAULT) else Cause.OTHER_TASK
 
 
 def _is_late(scene: _Scene, i: int) -> bool:
@@ -283,7 +290,17 @@ def _stretch(
         tuple(spent[:NAMES_KEPT]),
         tuple(chain),
         meanwhile,
+        _task(scene, cause, runs),
     )
+
+
+def _task(scene: _Scene, cause: Cause, runs: Sequence[Run]) -> str:
+    """Name the task in whose time a stretch was, if it was not the measured one."""
+    if cause not in OF_A_TASK:
+        return ""
+    longest = max(runs, key=lambda run: run.own)
+    task = scene.tasks.at(longest)
+    return "" if task is None or scene.tasks.is_measured(longest) else task.name
 
 
 def _evidence(
@@ -340,23 +357,3 @@ def _masked_evidence(scene: _Scene) -> Iterator[str]:
     if masked.on is not None and masked.until is not None:
         where = called_in(masked.on.frame)
         yield f"on again {scene.ns(masked.until)} ns after it ({where})"
-
-
-def _masked_by(flags: _Flags, runs: Sequence[Run], expiry: int) -> _Masked | None:
-    """Return who had switched interrupts off at the expiry; None if they were on."""
-    before = bisect_right(flags.at, expiry) - 1
-    if before < 0 or flags.on[before] or not runs:
-        return None
-    begins = [run.begin for run in runs]
-
-    def run_before(count: int) -> Run:
-        # A change is told at the block behind the one that made it.
-        return runs[max(0, bisect_left(begins, count) - 1)]
-
-    until = flags.at[before + 1] if before + 1 < len(flags.at) else None
-    return _Masked(
-        since=flags.at[before],
-        off=run_before(flags.at[before]) if before > 0 else None,
-        until=until,
-        on=None if until is None else run_before(until),
-    )

@@ -42,9 +42,10 @@ class Rivals:
 
 def rivals_of(runs: Sequence[Run], way: Way, names: Sequence[str | None]) -> Rivals:
     """Find what tells; `names` are those of all functions that the kernel has."""
-    if way.woken is None or way.switched is None:
+    if way.switched is None:
         return Rivals(False, False, None, None)
-    begin, end = way.woken, way.switched
+    begin = way.first if way.woken is None else way.woken
+    end = way.switched
     scheduled = end if way.scheduled is None else way.scheduled
     return Rivals(
         is_ordinary=_is_ordinary(runs[begin:end]),

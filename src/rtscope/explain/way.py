@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from rtscope.explain.calls import Frame, Run
 from rtscope.explain.names import Role, role_of
+from rtscope.explain.tasks import Tasks
 
 _INNERMOST = frozenset(
     {Role.INTERRUPT, Role.SOFTIRQ, Role.SCHEDULE, Role.PREEMPT, Role.SWITCH}
@@ -68,11 +69,14 @@ def contexts_of(runs: Sequence[Run]) -> list[Context]:
     return [_context(run.frame, marks, known) for run in runs]
 
 
-def find_way(runs: Sequence[Run], contexts: Sequence[Context], expiry: int) -> Way:
+def find_way(
+    runs: Sequence[Run], contexts: Sequence[Context], expiry: int, *, tasks: Tasks
+) -> Way:
     """Find the marks, from the expiry (an instruction count) to the end."""
     first = next((i for i, run in enumerate(runs) if run.end > expiry), len(runs))
-    switch = _last(runs, first, Role.SWITCH)
-    woken = _waking(runs, first, before=switch)
+    woken = _waking(runs, first, before=_last(runs, first, Role.SWITCH))
+    arrival = tasks.arrival(expiry if woken is None else runs[woken].begin)
+    switch = _last(runs, first, Role.SWITCH, before=arrival)
     late = woken is not None and _is_inside(runs[woken].frame, Role.SOFT_TIMER)
     entered = None
     if woken is not None:
@@ -143,12 +147,16 @@ def _outermost_call(
     return above if above.role is Role.SCHEDULE else found
 
 
-def _last(runs: Sequence[Run], first: int, role: Role) -> int | None:
+def _last(
+    runs: Sequence[Run], first: int, role: Role, *, before: int | None = None
+) -> int | None:
+    """Return the last run of a role, that began before an instruction count."""
     return next(
         (
             i
             for i in range(len(runs) - 1, first - 1, -1)
             if role_of(runs[i].frame.name) is role
+            and (before is None or runs[i].begin < before)
         ),
         None,
     )

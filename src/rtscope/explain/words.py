@@ -31,10 +31,14 @@ _CLAUSES: Mapping[Cause, str] = {
     Cause.PREEMPTION_OFF: "preemption was off in {where}",
     Cause.LOCK: "it waited for a lock in {where}",
     Cause.SCHEDULER: "it was in the scheduler",
-    Cause.OTHER_TASK: "another task ran in {where}",
-    Cause.ORDINARY: "another task ran in {where}, for the thread is not real-time",
-    Cause.THROTTLED: "real-time threads were throttled and another task ran in {where}",
-    Cause.FAIR_SERVER: "the fair server let another task run in {where}",
+    Cause.OTHER_TASK: "another task{task} ran in {where}",
+    Cause.ORDINARY: "another task{task} ran in {where}, for the thread is not "
+    "real-time",
+    Cause.THROTTLED: "real-time threads were throttled, and another task{task} ran in "
+    "{where}",
+    Cause.FAIR_SERVER: "the fair server let another task{task} run in {where}",
+    Cause.TIMER_SLACK: "the timer of a thread that is not real-time might wait while "
+    "it was in {where}",
     Cause.PAGE_FAULT: "a page fault was in {where}",
     Cause.RETURN: "it was on the way back to the thread in {where}",
     Cause.LATE_TIMER: "the timer waited for its softirq in {where}",
@@ -81,7 +85,13 @@ def where(stretch: Stretch) -> str:
 
 def evidence(stretch: Stretch) -> tuple[str, ...]:
     """Return all that shows the cause of a stretch, a line for each."""
-    return (*stretch.evidence, *_meanwhile_lines(stretch), *_inside_lines(stretch))
+    task = (f"the task was {stretch.task}",) if stretch.task else ()
+    return (
+        *stretch.evidence,
+        *task,
+        *_meanwhile_lines(stretch),
+        *_inside_lines(stretch),
+    )
 
 
 def doubts(explanation: Explanation) -> tuple[str, ...]:
@@ -95,7 +105,8 @@ def share(part_ns: int, whole_ns: int) -> str:
 
 
 def _told(stretch: Stretch, *, first: bool) -> str:
-    clause = _CLAUSES[stretch.cause].format(where=where(stretch))
+    task = f", {stretch.task}," if stretch.task else ""
+    clause = _CLAUSES[stretch.cause].format(where=where(stretch), task=task)
     aside = "; ".join((*_turns(stretch, first=first), *_busiest(stretch)))
     text = f"for {format_us(stretch.duration_ns)} {clause}"
     return f"{text} ({aside})" if aside else text

@@ -20,9 +20,8 @@ from rtscope.record import RunRecord
 from rtscope.trace import Section, SectionKind, Trace, parse_trace
 from rtscope.virtual.boot import Booted, ToRecord, boot
 from rtscope.virtual.patience import Patience
-from rtscope.virtual.places import places_of
 from rtscope.virtual.ready import asked_of, job_for
-from rtscope.virtual.symbols import find_symbols, parts_by_digest
+from rtscope.virtual.symbols import kernel_places, parts_by_digest
 
 MAX_WINDOW_INSTRUCTIONS = 20_000_000
 """Of all windows together: 40 ms of virtual time, at most some 300 MB of records."""
@@ -93,7 +92,7 @@ def record_again(
     prepared = prepared_again(record, cache=cache)
     campaign = from_dict(record.campaign, source=record.run.id)
     asked = asked_of(record.run, campaign, prepared.board, record.command)
-    places = _places(prepared, cache) if windows else {}
+    places = kernel_places(prepared, cache=cache)
     warmup_ns = campaign.settling_ns + campaign.warmup_ns
     booted = boot(
         prepared,
@@ -108,15 +107,6 @@ def record_again(
         raise BoardError(f"{record.run.id}: the plugin wrote no stream")
     untold = tuple(name for name in ("task", "preempt") if name not in places)
     return Again(booted.stream, parse_trace(booted.stream), untold if windows else ())
-
-
-def _places(prepared: Prepared, cache: Path) -> dict[str, str]:
-    config = prepared.kernel.config
-    symbols = find_symbols(cache, prepared.kernel.digest, modules={})
-    if symbols is None:
-        return {}
-    text = config.read_text("utf-8", "replace") if config else ""
-    return places_of(prepared.board.arch, config=text, symbols=symbols)
 
 
 def _refuse_another(record: RunRecord, booted: Booted) -> None:
