@@ -7,6 +7,7 @@ from fakes.paths import Step, section, symbols
 from rtscope.explain.calls import FIRMWARE, runs_of
 from rtscope.explain.model import Cause, Explanation, Meanwhile, Part
 from rtscope.explain.path import explain_path
+from rtscope.explain.words import sentence
 
 NAMES = (
     *("handle_exception", "do_irq", "hrtimer_interrupt", "__hrtimer_run_queues"),
@@ -504,3 +505,53 @@ def test_a_cpu_without_a_step_before_the_expiry_slept() -> None:
     assert (first.cause, first.name) == (Cause.IDLE_EXIT, "(asleep)")
     assert (first.duration_ns, first.own_ns) == (40, 0)
     assert found.attributed_share == 1.0
+
+
+def test_a_page_fault_that_sleeps_lasts_until_the_thread_runs_again() -> None:
+    fault: list[Step] = [(5, "user"), (10, "handle_exception"), (50, "do_page_fault")]
+    asleep: list[Step] = [*SWITCH, (600, "user"), *SWITCH]
+    after = [*TIMER, *PREEMPT, *fault, *asleep, (20, "do_page_fault+"), *THREAD]
+    ours, other = 100 + 95 + 70 - 10, 100 + 95 + 70 + 65 + 60
+    again = other + 10 + 600 + 60
+    path = section(
+        [(100, "user"), *after],
+        TABLE,
+        late=sum(step[0] for step in after),
+        tasks=((0, "sh"), (ours, "rtscope"), (other, "sh"), (again, "rtscope")),
+    )
+
+    found = explain_path(path, TABLE, arch="riscv64", shift=0)
+
+    assert found.residual_ns == 0
+    culprit = found.culprit
+    assert culprit is not None
+    assert (culprit.part, culprit.cause) == (Part.E, Cause.PAGE_FAULT)
+    # From its handler, through the sleep in it, to the switch back to the thread.
+    assert culprit.duration_ns == 50 + 70 + 600 + 60
+    assert culprit.callers[0] == "do_page_fault"
+
+
+def test_the_task_that_ran_instead_is_named() -> None:
+    after = [*TIMER, (900, "user"), *SWITCH, *THREAD]
+    path = section(
+        [(50, "user"), *after],
+        TABLE,
+        late=sum(step[0] for step in after),
+        tasks=((0, "hog"), (50 + 95 + 900 + 60, "rtscope")),
+    )
+
+    found = explain_path(path, TABLE, arch="riscv64", shift=0)
+
+    assert found.culprit is not None
+    assert (found.culprit.cause, found.culprit.task) == (Cause.OTHER_TASK, "hog")
+    assert "for 0.900 another task, hog, ran in (user space)" in sentence(found)
+
+
+def test_a_path_without_the_wake_up_does_not_blame_the_boards_turns() -> None:
+    steps: list[Step] = [(900, "user"), *PREEMPT, *THREAD]
+
+    found = explain_path(section(steps, TABLE, late=1000), TABLE, arch="x", shift=0)
+
+    assert found.culprit is not None
+    assert found.culprit.cause is Cause.OTHER_TASK
+    assert any("was not seen on this CPU" in note for note in found.notes)

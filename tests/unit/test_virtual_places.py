@@ -51,3 +51,17 @@ def test_x86_has_variables_of_each_cpu(text: str, places: tuple[str, str]) -> No
 
 def test_x86_without_these_variables_is_not_guessed() -> None:
     assert places_of("x86_64", config="", symbols=NO_SYMBOLS) == {}
+
+
+def test_where_a_cpu_has_switched_and_the_first_task_are_told_if_both_are_known() -> (
+    None
+):
+    switch = "ffffffff81000000 t finish_task_switch.isra.0\n"
+    first = "ffffffff82000000 D init_task\n"
+
+    both = places_of("riscv64", config="", symbols=parse_symbols(switch + first))
+    one = places_of("riscv64", config="", symbols=parse_symbols(switch))
+
+    assert both["switched"] == str(0xFFFFFFFF81000000)
+    assert both["first-task"] == str(0xFFFFFFFF82000000)
+    assert one.keys() == {"task", "preempt"}

@@ -286,6 +286,7 @@ def _kernel_part(shop: Workshop, row: KernelRow) -> Part:
             arch=get_arch(row.arch).debian,
             root=root,
             dependencies=False,
+            suite=row.suite,
         ),
         # What stands for base and fragments keeps the keys of parts that are built.
         recipe=[kernels.RECIPE, list(row.modules), "", _digest(b"")],

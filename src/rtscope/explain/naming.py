@@ -36,6 +36,9 @@ def name_of(
         return "hrtimer_interrupt", ()
     if cause is Cause.SCHEDULER and context.frame is not None:
         return plain(context.frame.name), ()
+    if cause is Cause.PAGE_FAULT:
+        faulting = [run for run in runs if is_any(run, Role.FAULT)]
+        runs = faulting or runs  # not what ran while the thread slept in it
     frame = main_frame(runs, share=NEARLY_ALL)
     chain = [plain(f.name) for f in frame.chain()] if frame else []
     if cause is Cause.SOFTIRQ:
@@ -44,6 +47,11 @@ def name_of(
         waiting = (name for name in chain if role_of(name) is not Role.LOCK)
         return next(waiting, chain[0] if chain else _most(runs)), chain
     return (chain[0] if chain else _most(runs)), chain
+
+
+def is_any(run: Run, role: Role) -> bool:
+    """Tell whether a run is in a call of this role."""
+    return any(role_of(frame.name) is role for frame in run.frame.chain())
 
 
 def callback_of(run: Run) -> str | None:

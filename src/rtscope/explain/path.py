@@ -24,7 +24,7 @@ from rtscope.explain.model import (
     joined,
 )
 from rtscope.explain.names import Role, plain, role_of
-from rtscope.explain.naming import callback_of, called, called_in, name_of
+from rtscope.explain.naming import callback_of, called, called_in, is_any, name_of
 from rtscope.explain.rivals import Rivals, rivals_of
 from rtscope.explain.tasks import Tasks, tasks_of
 from rtscope.explain.way import THREAD, Context, Way, contexts_of, find_way
@@ -167,8 +167,10 @@ def _kind(scene: _Scene, i: int) -> tuple[Part, Cause, Context]:
     """Return part and cause of a run, and the interrupt it belongs to."""
     part, cause = _part_and_cause(scene, i)
     context = scene.contexts[i]
-    # On the way back the scheduler's last steps and the thread's own are one.
-    return part, cause, THREAD if cause is Cause.RETURN else context
+    # On the way back the scheduler's last steps and the thread's own are one, and so
+    # are a fault and the sleep in it.
+    is_one = cause in (Cause.RETURN, Cause.PAGE_FAULT)
+    return part, cause, THREAD if is_one else context
 
 
 def _part_and_cause(scene: _Scene, i: int) -> tuple[Part, Cause]:
@@ -188,7 +190,7 @@ def _part_and_cause(scene: _Scene, i: int) -> tuple[Part, Cause]:
         return part, Cause.SCHEDULER
     if part is Part.D or scene.rivals.goes_on:
         return part, scene.rivals.cause(i)
-    is_idle = _is_any(run, Role.IDLE)
+    is_idle = is_any(run, Role.IDLE)
     return part, Cause.IDLE_EXIT if is_idle else Cause.PREEMPTION_OFF
 
 
@@ -233,7 +235,7 @@ def _delay_cause(scene: _Scene, i: int) -> Cause:
 
 
 def _waiting_cause(scene: _Scene, run: Run) -> Cause:
-    if _is_any(run, Role.IDLE):
+    if is_any(run, Role.IDLE):
         return Cause.IDLE_EXIT
     begin = max(run.begin, scene.expiry)
     if 2 * scene.flags.off_in(begin, run.end) >= max(1, run.end - begin):
@@ -245,7 +247,7 @@ def _late_cause(scene: _Scene, i: int) -> Cause:
     """Return the cause of what came after the first switch to the thread."""
     run = scene.runs[i]
     if not scene.tasks.known or scene.tasks.is_measured(run):
-        return Cause.PAGE_FAULT if _is_any(run, Role.FAULT) else Cause.RETURN
+        return Cause.PAGE_FAULT if is_any(run, Role.FAULT) else Cause.RETURN
     slept_in = next(
         (
             before
@@ -254,17 +256,13 @@ def _late_cause(scene: _Scene, i: int) -> Cause:
         ),
         run,
     )
-    return Cause.PAGE_FAULT if _is_any(slept_in, Role.FAULT) else Cause.OTHER_TASK
+    return Cause.PAGE_FAULT if is_any(slept_in, Role.FAULT) else Cause.OTHER_TASK
 
 
 def _is_late(scene: _Scene, i: int) -> bool:
     """Tell whether the thread's timer had been left to a softirq by then."""
     expired = scene.way.expired
     return expired is not None and i > expired and _part(scene, i) is Part.A
-
-
-def _is_any(run: Run, role: Role) -> bool:
-    return any(role_of(frame.name) is role for frame in run.frame.chain())
 
 
 def _is_contended(run: Run) -> bool:
