@@ -21,6 +21,7 @@ from rtscope.board.packages import Package
 from rtscope.board.prepare import prepare_all
 from rtscope.board.workshop import Workshop, cached_lock, part_of_packages
 from rtscope.target.agentfile import agent_file
+from rtscope.virtual.symbols import find_symbols, read_symbols
 
 HERE = Path(__file__).parent
 SOURCES = ("Kbuild", "culprits.c")
@@ -46,12 +47,21 @@ def build_rival(into: Path) -> Path:
     return made
 
 
-def build_module(kernel: str, into: Path) -> Path:
-    """Return the module for a packaged kernel of the board pc, named after it."""
+def know_kernel(kernel: str) -> Workshop:
+    """Have a packaged kernel of the board pc in the cache, with its symbols."""
     shop = Workshop(
         cache=cache_dir(os.environ), agent=agent_file, say=lambda _text: None
     )
-    prepare_all(get_board("pc"), [kernel], workshop=shop)
+    (prepared,) = prepare_all(get_board("pc"), [kernel], workshop=shop)
+    if find_symbols(shop.cache, prepared.kernel.digest, modules={}) is None:
+        # Without them the names of tasks would not be recorded.
+        read_symbols(prepared, cache=shop.cache, say=shop.say)
+    return shop
+
+
+def build_module(kernel: str, into: Path) -> Path:
+    """Return the module for a packaged kernel of the board pc, named after it."""
+    shop = know_kernel(kernel)
     row = get_kernel_row(kernel, "x86_64")
     image = cached_lock(shop.cache).parts[f"kernel-{kernel}-x86_64"][0]
     release = image.name.removeprefix("linux-image-").removesuffix("-unsigned")

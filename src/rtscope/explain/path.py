@@ -119,6 +119,11 @@ def _notes(section: Section, scene: _Scene) -> Iterator[str]:
         )
     elif scene.way.woken is None:
         yield "the callback that wakes a sleeping thread was not seen on this CPU"
+    if not scene.tasks.known and scene.rivals.goes_on:
+        yield (
+            "which task ran is not known: the kernel's symbols were not, when this was "
+            "recorded; rtscope board trace --again records it"
+        )
     if scene.way.late_timer:
         yield (
             "the timer expired in a softirq: the thread was not real-time when it "

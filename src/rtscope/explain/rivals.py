@@ -60,9 +60,13 @@ def _is_ordinary(runs: Sequence[Run]) -> bool:
         role
         for run in runs
         if (role := role_of(run.frame.name)) in (Role.ENQUEUE, Role.ENQUEUE_FAIR)
-        and any(role_of(frame.name) is Role.WAKE for frame in run.frame.chain())
+        and _is_waking(run)
     }
     return queued == {Role.ENQUEUE_FAIR}
+
+
+def _is_waking(run: Run) -> bool:
+    return any(role_of(frame.name) is Role.WAKE for frame in run.frame.chain())
 
 
 def _goes_on(runs: Sequence[Run], names: Sequence[str | None]) -> bool:
@@ -74,7 +78,9 @@ def _goes_on(runs: Sequence[Run], names: Sequence[str | None]) -> bool:
     """
     if any(run.frame.name == USER for run in runs):
         return True
-    said = any(role_of(run.frame.name) is Role.RESCHEDULE for run in runs)
+    said = any(
+        role_of(run.frame.name) is Role.RESCHEDULE and _is_waking(run) for run in runs
+    )
     return not said and _SAYS_SO in names
 
 

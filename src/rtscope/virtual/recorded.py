@@ -8,7 +8,7 @@ from rtscope.errors import RtscopeError, UsageError
 from rtscope.record import RunRecord
 from rtscope.resultdir import RECORD, ResultDir, read_record
 from rtscope.symbols import NO_SYMBOLS, SymbolTable, merged, parse_symbols
-from rtscope.trace import Section, Trace, with_windows
+from rtscope.trace import Kind, Section, Trace, with_windows
 from rtscope.virtual.replay import prepared_again, virtual_of
 from rtscope.virtual.stream import AGAIN, note_of, read_stream
 from rtscope.virtual.symbols import find_symbols, read_symbols
@@ -92,7 +92,7 @@ def paths_of(recorded: Recorded) -> tuple[Trace, tuple[Section, ...]]:
             raise
         first = read_stream(again, sha256=None)
     worst = with_windows(first)
-    if not again.is_file() or not any(s.cut or s.left_out for s in worst):
+    if not again.is_file() or not any(map(_lacks, worst)):
         return first, worst
     fuller = {
         _wakeup(section): section
@@ -100,6 +100,11 @@ def paths_of(recorded: Recorded) -> tuple[Trace, tuple[Section, ...]]:
         if not (section.cut or section.left_out)
     }
     return first, tuple(fuller.get(_wakeup(section), section) for section in worst)
+
+
+def _lacks(section: Section) -> bool:
+    """Tell whether a second pass may know more of a path."""
+    return section.cut or section.left_out or not (section.kinds == Kind.TASK).any()
 
 
 def _wakeup(section: Section) -> tuple[int, int, int, int]:
