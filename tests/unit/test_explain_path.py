@@ -511,7 +511,7 @@ def test_a_page_fault_that_sleeps_lasts_until_the_thread_runs_again() -> None:
     fault: list[Step] = [(5, "user"), (10, "handle_exception"), (50, "do_page_fault")]
     asleep: list[Step] = [*SWITCH, (600, "user"), *SWITCH]
     after = [*TIMER, *PREEMPT, *fault, *asleep, (20, "do_page_fault+"), *THREAD]
-    ours, other = 100 + 95 + 70 - 10, 100 + 95 + 70 + 65 + 60
+    ours, other = 100 + 95 + 10 + 60, 100 + 95 + 80 + 65 + 60
     again = other + 10 + 600 + 60
     path = section(
         [(100, "user"), *after],

@@ -82,7 +82,10 @@ _NAMES: Mapping[Role, str] = {
         _raw_spin_lock _raw_spin_lock_irqsave _raw_spin_lock_irq
         _raw_spin_lock_bh
     """,
-    Role.FAULT: "do_page_fault do_mem_abort exc_page_fault asm_exc_page_fault",
+    Role.FAULT: """
+        do_page_fault do_mem_abort exc_page_fault asm_exc_page_fault
+        do_user_addr_fault handle_mm_fault __handle_mm_fault
+    """,
     Role.SYSCALL: "do_trap_ecall_u entry_SYSCALL_64 do_syscall_64 el0_svc",
     Role.DISPATCH: """
         handle_riscv_irq riscv_intc_irq handle_arch_irq call_on_irq_stack

@@ -15,6 +15,7 @@ from rtscope.explain.way import Context
 NEARLY_ALL = 0.9
 """Of a stretch: executed in the call that it is named after, and what that called."""
 CHAIN_SHOWN = 6
+ASLEEP = "(asleep)"
 _ENTRY = frozenset({Role.INTERRUPT, Role.TRAP})
 _SOFTIRQ = frozenset({Role.SOFTIRQ})
 _OF_TIMERS = (
@@ -37,8 +38,9 @@ def name_of(
     if cause is Cause.SCHEDULER and context.frame is not None:
         return plain(context.frame.name), ()
     if cause is Cause.PAGE_FAULT:
-        faulting = [run for run in runs if is_any(run, Role.FAULT)]
-        runs = faulting or runs  # not what ran while the thread slept in it
+        runs = [run for run in runs if is_any(run, Role.FAULT)]
+        if not runs:  # another ran while the thread slept in it
+            return ASLEEP, ()
     frame = main_frame(runs, share=NEARLY_ALL)
     chain = [plain(f.name) for f in frame.chain()] if frame else []
     if cause is Cause.SOFTIRQ:

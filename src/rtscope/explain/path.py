@@ -24,7 +24,14 @@ from rtscope.explain.model import (
     joined,
 )
 from rtscope.explain.names import Role, plain, role_of
-from rtscope.explain.naming import callback_of, called, called_in, is_any, name_of
+from rtscope.explain.naming import (
+    ASLEEP,
+    callback_of,
+    called,
+    called_in,
+    is_any,
+    name_of,
+)
 from rtscope.explain.rivals import Rivals, rivals_of
 from rtscope.explain.tasks import Tasks, tasks_of
 from rtscope.explain.way import THREAD, Context, Way, contexts_of, find_way
@@ -37,7 +44,6 @@ OF_A_TASK = RIVALS | {
     *(Cause.INTERRUPTS_OFF, Cause.PREEMPTION_OFF, Cause.LOCK, Cause.DELIVERY),
 }
 """Causes whose code is a task's own: it says who called."""
-ASLEEP = "(asleep)"
 CONTENDED_INSTRUCTIONS = 100
 """More than any of the lock functions takes if the lock is free."""
 DELIVERED_BETWEEN_TURNS = (
@@ -78,7 +84,7 @@ def explain_path(
     runs = runs_of(section, symbols, arch=arch, cpu=section.cpu)
     expiry = section.last - (section.latency_ns >> shift)
     contexts = contexts_of(runs)
-    tasks = tasks_of(section)
+    tasks = tasks_of(section, runs)
     way = find_way(runs, contexts, expiry, tasks=tasks)
     mine = (section.kinds == Kind.INTERRUPTS) & (section.cpus == section.cpu)
     flags = Flags(section.at[mine].tolist(), (section.values[mine] != 0).tolist())
@@ -253,14 +259,12 @@ def _late_cause(scene: _Scene, i: int) -> Cause:
     run = scene.runs[i]
     if not scene.tasks.known or scene.tasks.is_measured(run):
         return Cause.PAGE_FAULT if is_any(run, Role.FAULT) else Cause.RETURN
-    slept_in = next(
-        (
-            before
-            for before in reversed(scene.runs[:i])
-            if scene.tasks.is_measured(before)
-        ),
-        run,
+    left = (
+        before
+        for before in reversed(scene.runs[:i])
+        if role_of(before.frame.name) is Role.SWITCH and scene.tasks.is_measured(before)
     )
+    slept_in = next(left, run)
     return Cause.PAGE_FAULT if is_any(slept_in, Role.FAULT) else Cause.OTHER_TASK
 
 

@@ -7,9 +7,10 @@ that is measured.
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rtscope.explain.calls import Run
+from rtscope.explain.names import Role, role_of
 from rtscope.trace import Section, TaskSwitch, task_switches
 
 
@@ -25,9 +26,9 @@ class Tasks:
         return bool(self.switches)
 
     def at(self, run: Run) -> TaskSwitch | None:
-        """Return the task of a run: that of its end, for a switch is told behind it."""
-        ends = [switch.at for switch in self.switches]
-        before = bisect_right(ends, run.begin) - 1
+        """Return the task of a run."""
+        begins = [switch.at for switch in self.switches]
+        before = bisect_right(begins, run.begin) - 1
         return self.switches[before] if before >= 0 else None
 
     def is_measured(self, run: Run) -> bool:
@@ -43,6 +44,14 @@ class Tasks:
         )
 
 
-def tasks_of(section: Section) -> Tasks:
-    """Return the tasks of the CPU that the section's wake-up was on."""
-    return Tasks([s for s in task_switches(section) if s.cpu == section.cpu])
+def tasks_of(section: Section, runs: Sequence[Run]) -> Tasks:
+    """Return the tasks of the CPU that the section's wake-up was on, and its runs."""
+    ends = [run.end for run in runs if role_of(run.frame.name) is Role.SWITCH]
+    told = [one for one in task_switches(section) if one.cpu == section.cpu]
+    return Tasks([replace(one, at=_switched(one.at, ends)) for one in told])
+
+
+def _switched(told: int, ends: Sequence[int]) -> int:
+    """A task is told a few instructions behind the switch to it."""
+    before = bisect_right(ends, told) - 1
+    return ends[before] if before >= 0 else told
