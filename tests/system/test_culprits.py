@@ -48,10 +48,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [*made, build_rival(into)]
 
 
-def finished(*words: str | Path) -> Done:
+def finished(*words: str | Path, status: int = 0) -> Done:
     with rtscope(*words) as program:
         done = program.finish(PATIENCE_S)
-    assert done.status == 0, done.stderr
+    assert done.status == status, done.stderr
     return done
 
 
@@ -59,7 +59,7 @@ def explained(
     scene: Scene, files: Sequence[Path], out: Path
 ) -> dict[str, list[Blamed]]:
     """Measure, explain, and return what was blamed by kernel: all of it whole."""
-    finished("run", *scene.campaign(files, out))
+    finished("run", *scene.campaign(files, out), status=scene.status)
     (interval_ns,) = {record.run.interval_ns for record in open_records(out)}
     documents = finished("explain", out, "--json").stdout.decode()
     found = blamed_by_kernel(documents, interval_ns)
