@@ -6,6 +6,7 @@ by it, in that order, and by nothing else.
 """
 
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
@@ -130,7 +131,10 @@ def test_a_page_fault_of_the_measured_thread_is_named(
 ) -> None:
     found = explained(FAULTS, files, tmp_path / "out")
 
-    assert {worst(blamed).cause for blamed in found.values()} == {"a page fault"}
+    for blamed in found.values():
+        counted = Counter(one.cause for one in blamed)
+        assert worst(blamed).cause == "a page fault", counted
+        assert counted.most_common(1)[0][0] == "a page fault"
 
 
 def test_real_time_throttling_is_named_on_a_kernel_that_has_it(tmp_path: Path) -> None:

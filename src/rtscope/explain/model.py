@@ -164,18 +164,18 @@ class Explanation:
         """
         if not self.stretches:
             return None
-        longest = max(self.stretches, key=lambda s: s.duration_ns)
+        longest = max(self.stretches, key=_blameable_ns)
         spent: dict[tuple[Cause, str], int] = {}
         for s in self.stretches:
             if s.cause not in INHERENT:
                 # Interrupts cut what goes on behind them: pieces of one are one.
                 key = (s.cause, s.name)
-                spent[key] = spent.get(key, 0) + s.duration_ns
-        if not spent or 4 * max(spent.values()) < longest.duration_ns:
+                spent[key] = spent.get(key, 0) + _blameable_ns(s)
+        if not spent or 4 * max(spent.values()) < _blameable_ns(longest):
             return longest
         blame = max(spent, key=lambda key: spent[key])
         pieces = [s for s in self.stretches if (s.cause, s.name) == blame]
-        return max(pieces, key=lambda s: s.duration_ns)
+        return max(pieces, key=_blameable_ns)
 
 
 INHERENT = frozenset(
@@ -187,6 +187,17 @@ RIVALS = frozenset(
     {Cause.OTHER_TASK, Cause.ORDINARY, Cause.THROTTLED, Cause.FAIR_SERVER}
 )
 """Causes that are another task: what matters is which, not where it was."""
+
+
+_WAITS = frozenset({Cause.LOCK, Cause.PAGE_FAULT, Cause.UNKNOWN})
+"""Causes in which a CPU may do nothing, and is late by that."""
+
+
+def _blameable_ns(stretch: Stretch) -> int:
+    """Return what a stretch is blamed by: no turns of other CPUs."""
+    if stretch.own_ns is None or stretch.cause in _WAITS:
+        return stretch.duration_ns
+    return stretch.own_ns
 
 
 def joined(stretches: Sequence[Stretch]) -> tuple[Stretch, ...]:
