@@ -2,7 +2,8 @@
 The module `culprits` for a packaged kernel, and the program `rival`.
 
 The module is built by kbuild against the kernel's own headers, which are fetched as the
-boards' packages are, and kept in the cache by the digest of sources and packages.
+boards' packages are, and kept in the cache by the digest of sources and packages: once
+35 MB of packages for two kernels, and some 5 s of CPU time for each.
 """
 
 import hashlib
