@@ -555,3 +555,17 @@ def test_a_path_without_the_wake_up_does_not_blame_the_boards_turns() -> None:
     assert found.culprit is not None
     assert found.culprit.cause is Cause.OTHER_TASK
     assert any("was not seen on this CPU" in note for note in found.notes)
+
+
+def test_a_thread_that_was_woken_just_before_the_counted_expiry_was_woken() -> None:
+    steps: list[Step] = [(50, "zap"), *TIMER, (9000, "zap+"), *SWITCH, *THREAD]
+
+    found = explain_path(section(steps, TABLE, late=9080), TABLE, arch="x", shift=0)
+
+    assert found.residual_ns == 0
+    assert found.culprit is not None
+    assert (found.culprit.part, found.culprit.cause) == (Part.C, Cause.PREEMPTION_OFF)
+    assert found.notes == (
+        "the thread was woken a little before the expiry, by the count of "
+        "instructions, which runs ahead of the time",
+    )

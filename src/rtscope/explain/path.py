@@ -125,6 +125,11 @@ def _notes(section: Section, scene: _Scene) -> Iterator[str]:
         )
     elif scene.way.woken is None:
         yield "the callback that wakes a sleeping thread was not seen on this CPU"
+    elif scene.way.woken < scene.way.first:
+        yield (
+            "the thread was woken a little before the expiry, by the count of "
+            "instructions, which runs ahead of the time"
+        )
     if not scene.tasks.known and scene.rivals.goes_on:
         yield (
             "which task ran is not known: the kernel's symbols were not, when this was "

@@ -13,6 +13,9 @@ from rtscope.explain.calls import Frame, Run
 from rtscope.explain.names import Role, role_of
 from rtscope.explain.tasks import Tasks
 
+AHEAD = 64
+"""The count of instructions runs ahead by less than one in so many."""
+
 _INNERMOST = frozenset(
     {Role.INTERRUPT, Role.SOFTIRQ, Role.SCHEDULE, Role.PREEMPT, Role.SWITCH}
 )
@@ -75,6 +78,8 @@ def find_way(
     """Find the marks, from the expiry (an instruction count) to the end."""
     first = next((i for i, run in enumerate(runs) if run.end > expiry), len(runs))
     woken = _waking(runs, first, before=_last(runs, first, Role.SWITCH))
+    if woken is None:
+        woken = _waking_before(runs, first, expiry)
     arrival = tasks.arrival(expiry if woken is None else runs[woken].begin)
     switch = _last(runs, first, Role.SWITCH, before=arrival)
     late = woken is not None and _is_inside(runs[woken].frame, Role.SOFT_TIMER)
@@ -168,6 +173,26 @@ def _waking(runs: Sequence[Run], first: int, *, before: int | None) -> int | Non
         (i for i in range(first, end) if role_of(runs[i].frame.name) is Role.WAKE),
         None,
     )
+
+
+def _waking_before(runs: Sequence[Run], first: int, expiry: int) -> int | None:
+    """
+    Return what woke the thread, if the count puts that before the expiry.
+
+    The count of instructions runs ahead of the time (format/plugin.md), and so of a
+    long delay the expiry that is counted back from its end lies behind the true one.
+    """
+    late = runs[-1].end - expiry if runs else 0
+    found: int | None = None
+    for i in range(first - 1, -1, -1):
+        role = role_of(runs[i].frame.name)
+        if found is not None and runs[found].frame not in runs[i].frame.chain():
+            break
+        if role is Role.SWITCH or runs[i].end < expiry - late // AHEAD:
+            break
+        if role is Role.WAKE:
+            found = i  # at last the first of them: what it called lies behind
+    return found
 
 
 def _left_to_softirq(runs: Sequence[Run], first: int, before: int) -> int | None:
