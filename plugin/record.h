@@ -12,7 +12,7 @@ enum record_kind {
 	RECORD_TASK = 4,       /* value: address of the current task */
 	RECORD_MARK = 5,       /* value: latency in ns; its sequence number follows */
 	RECORD_SEQUENCE = 6,
-	RECORD_NAME = 7, /* value: 8 bytes of the task's name; twice after it */
+	RECORD_NAME = 9, /* value: 8 bytes of the task's name; twice after it */
 };
 
 struct record {

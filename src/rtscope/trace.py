@@ -41,7 +41,7 @@ class Kind(IntEnum):
     """The agent marked a wake-up; the value is its latency in ns."""
     SEQUENCE = 6
     """The value is the sequence number of the wake-up marked just before."""
-    NAME = 7
+    NAME = 9
     """The value is 8 bytes of the name of the task told before; always twice."""
 
 

@@ -76,7 +76,7 @@ def test_tasks_are_told_with_their_names_and_keep_them() -> None:
     words = [int.from_bytes(word, "little") for word in (b"kworker/", b"1:2\0\0\0\0\0")]
     rows = [
         record(4, 1, 10, 0xFFFF888000001000),
-        *(record(7, 1, 10, word) for word in words),
+        *(record(9, 1, 10, word) for word in words),
         record(1, 1, 12, 0xFFFFFFFF81000000),
         record(4, 0, 20, 0xFFFF888000002000),
         record(4, 1, 30, 0xFFFF888000001000),
