@@ -18,6 +18,7 @@ struct block {
 	bool look_at_begin, look_after;
 	/* for sections of the kernel: see sections.h */
 	bool may_count, waits, schedules, idles, sleeps, exits;
+	bool after_switch; /* begins the function that a new task begins with */
 };
 
 const struct block *blocks_intern(struct block block);

@@ -71,6 +71,10 @@ static bool parse_one(const char *name, const char *value, struct options *o)
 		return parse_number(value, 1024, MAX_RING, &o->ring);
 	if (strcmp(name, "room") == 0)
 		return parse_number(value, 1, MAX_RING, &o->room);
+	if (strcmp(name, "switched") == 0)
+		return parse_number(value, 1, UINT64_MAX, &o->switched);
+	if (strcmp(name, "first-task") == 0)
+		return parse_number(value, 1, UINT64_MAX, &o->first_task);
 	if (strcmp(name, "window") == 0)
 		return parse_window(value, o);
 	if (strcmp(name, "task") == 0)
@@ -116,7 +120,9 @@ const char *options_parse(int argc, char **argv, struct options *out)
 		if (!parse_one(name, equals + 1, out))
 			return argv[i];
 	}
-	if ((out->windows || out->task.name[0] || out->preempt.name[0]) && !out->out)
+	if ((out->windows || out->task.name[0] || out->preempt.name[0] ||
+	     out->switched) &&
+	    !out->out)
 		return "out=FILE is missing";
 	if (out->schedule && !(out->idle && out->sleep && out->exit &&
 			       out->task.name[0] && out->preempt.name[0]))

@@ -15,7 +15,11 @@
  *                      in ascending order
  *   task=PLACE         where the current task's address is while the kernel runs,
  *   preempt=PLACE      and its preemption count: REGISTER, REGISTER@OFFSET (8 bytes in
- *                      memory) or REGISTER@OFFSET:4. For windows, and for sections:
+ *                      memory) or REGISTER@OFFSET:4. For windows, for sections, and
+ *                      `task` also for tasks:
+ *   switched=ADDRESS   the kernel's function that begins when a CPU has switched to
+ *                      another task: there the task is told,
+ *   first-task=ADDRESS with its name, whose place is looked for in the first task
  *   schedule=ADDRESS   also the longest sections without a switch, and all interrupts;
  *                      of the kernel's __schedule. Needs task, preempt and
  *   idle=ADDRESS       of the kernel's do_idle,
@@ -57,6 +61,8 @@ struct options {
 	unsigned int windows;
 	struct place task, preempt;
 	uint64_t schedule, idle, sleep, exit, due; /* schedule is 0: no sections */
+	uint64_t switched;                         /* 0: not given */
+	uint64_t first_task;                       /* likewise */
 };
 
 /* Returns NULL, or the argument that is wrong. What it points to must stay. */

@@ -6,6 +6,7 @@
 
 #include "cpus.h"
 #include "ring.h"
+#include "tasks.h"
 
 /* The state that each CPU had before the records, which have only its changes. */
 static unsigned int first_state(uint64_t from, struct record out[CPUS_MAX])
@@ -24,12 +25,49 @@ static unsigned int first_state(uint64_t from, struct record out[CPUS_MAX])
 	return n;
 }
 
+static unsigned int copy_task(uint64_t from, uint64_t at, struct record *out)
+{
+	unsigned int cpu = record_cpu(ring_get(from)), n = 0;
+
+	for (uint64_t i = from; i < from + TASKS_RECORDS && i < ring.head; i++)
+		if (i == from || record_kind(ring_get(i)) == RECORD_NAME)
+			out[n++] = record_make(record_kind(ring_get(i)), cpu, at,
+					       ring_get(i)->value);
+	return n;
+}
+
+/* The task that each CPU ran before it switched to another, as far as the ring tells. */
+static unsigned int first_tasks(uint64_t from, struct record *out)
+{
+	uint64_t oldest = ring.head > ring.mask ? ring.head - ring.mask - 1 : 0;
+	uint64_t begin = record_at(ring_get(from));
+	bool switches[CPUS_MAX] = { false };
+	unsigned int n = 0;
+
+	for (uint64_t i = from; i < ring.head; i++)
+		if (record_kind(ring_get(i)) == RECORD_TASK)
+			switches[record_cpu(ring_get(i))] = true;
+	for (unsigned int i = 0; i < cpus.count; i++)
+		if (!switches[i])
+			n += tasks_last(i, begin, out + n);
+	for (uint64_t i = from; i-- > oldest;) {
+		const struct record *r = ring_get(i);
+
+		if (record_kind(r) != RECORD_TASK || !switches[record_cpu(r)])
+			continue;
+		switches[record_cpu(r)] = false;
+		n += copy_task(i, begin, out + n);
+	}
+	return n;
+}
+
 bool paths_copy(struct section section, struct path *out)
 {
 	uint64_t from = ring_find(section.first);
-	struct record before[CPUS_MAX];
+	struct record before[CPUS_MAX * (1 + TASKS_RECORDS)];
 	unsigned int n = first_state(from, before);
 
+	n += first_tasks(from, before + n);
 	section.first = record_at(ring_get(from));
 	section.records = n + ring.head - from;
 	section.flags = from && from + ring.mask + 1 == ring.head ? SECTION_CUT : 0;

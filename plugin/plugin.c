@@ -162,6 +162,8 @@ static void at_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		.idles = qemu_plugin_tb_vaddr(tb) == plugin.options.idle,
 		.sleeps = qemu_plugin_tb_vaddr(tb) == plugin.options.sleep,
 		.exits = qemu_plugin_tb_vaddr(tb) == plugin.options.exit,
+		.after_switch = plugin.options.switched &&
+				qemu_plugin_tb_vaddr(tb) == plugin.options.switched,
 	};
 	bool watched = plugin.options.schedule != 0;
 

@@ -14,6 +14,7 @@ enum record_kind {
 	RECORD_SEQUENCE = 6,
 	RECORD_INTERRUPT = 7, /* value: its vector; its duration follows */
 	RECORD_DURATION = 8,  /* value: instructions, without interrupts inside */
+	RECORD_NAME = 9,      /* value: 8 bytes of the task's name; twice after it */
 };
 
 struct record {

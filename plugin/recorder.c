@@ -8,6 +8,7 @@
 #include "longest.h"
 #include "ring.h"
 #include "state.h"
+#include "tasks.h"
 #include "windows.h"
 
 /* No window is open: so that most blocks are done with one comparison. */
@@ -18,6 +19,7 @@ int recorder_init(const struct options *options)
 	worst_init((unsigned int)options->worst, (unsigned int)options->shift,
 		   options->room);
 	windows_init(options);
+	tasks_init(options);
 	next_window = options->windows ? options->window[0].first : UINT64_MAX;
 	return ring_init(options->ring);
 }
@@ -53,10 +55,27 @@ static void record_window(struct cpu *cpu, const struct block *block)
 				block->address));
 }
 
+/* Told to windows too: they see the task change, but not its name. */
+static void record_task(struct cpu *cpu)
+{
+	struct record told[TASKS_RECORDS];
+	unsigned int n = tasks_tell(cpus_index(cpu), cpus.executed, told);
+
+	for (unsigned int i = 0; i < n; i++) {
+		ring_add(told[i]);
+		if (windows_contain(cpus.executed) && !windows_is_empty())
+			windows_add(told[i]);
+	}
+	if (n)
+		cpu->task = told[0].value;
+}
+
 void recorder_at_block(struct cpu *cpu, const struct block *block)
 {
 	struct record change;
 
+	if (__builtin_expect(block->after_switch, 0))
+		record_task(cpu);
 	if (__builtin_expect(cpus.executed >= next_window, 0))
 		record_window(cpu, block);
 	if (block->look_at_begin | cpu->look && state_look_at_interrupts(cpu, &change))

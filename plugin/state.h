@@ -10,6 +10,7 @@
 #ifndef STATE_H
 #define STATE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "arch.h"

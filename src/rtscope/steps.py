@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtscope.symbols import SymbolTable
-from rtscope.trace import Kind, Section, SectionKind
+from rtscope.trace import Kind, Section, SectionKind, task_switches
 
 USER = "(user space)"
 
@@ -73,7 +73,8 @@ def _merged(
 ) -> Iterator[Step]:
     """Yield steps in order; blocks of one function on one CPU become one."""
     names, named = _names(section, symbols)
-    wanted = section.kinds != Kind.SEQUENCE
+    wanted = (section.kinds != Kind.SEQUENCE) & (section.kinds != Kind.NAME)
+    tasks = {(one.at, one.task): one.name for one in task_switches(section)}
     if cpu is not None:
         wanted &= section.cpus == cpu
     at, cpus, kinds, values, named, lengths = (
@@ -99,6 +100,8 @@ def _merged(
     ):
         kind = Kind(number)
         what = names[name] if kind is Kind.BLOCK else _words(kind, value)
+        if kind is Kind.TASK and tasks.get((begin, value)):
+            what = f"{what} {tasks[begin, value]}"
         yield Step(begin, (begin - expiry) << shift, where, kind, what, total)
 
 

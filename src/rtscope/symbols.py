@@ -36,12 +36,13 @@ class SymbolTable:
     values: Mapping[str, int]
     """Address of every symbol that is no function, by its name."""
 
-    def address_of(self, name: str) -> int | None:
-        """Return where a function begins; None if there is none of this name."""
-        try:
-            return int(self.starts[self.names.index(name)])
-        except ValueError:
-            return None
+    def address_of(self, function: str) -> int | None:
+        """Return where a function begins, also if the compiler made a clone of it."""
+        clone = f"{function}."
+        for address, name in zip(self.starts.tolist(), self.names, strict=True):
+            if name is not None and (name == function or name.startswith(clone)):
+                return int(address)
+        return None
 
     def names_of(self, addresses: NDArray[np.uint64]) -> list[str | None]:
         """Return the function that each address lies in; None if it lies in none."""
@@ -89,6 +90,20 @@ def parse_symbols(text: str, *, moved: Mapping[str, int] | None = None) -> Symbo
         starts=np.array(order, np.uint64),
         names=tuple(best[address][1] for address in order),
         values=values,
+    )
+
+
+def merged(table: SymbolTable, more: SymbolTable) -> SymbolTable:
+    """Return the symbols of both tables; `more` counts where both have an address."""
+    if not len(more.starts):
+        return table
+    names = dict(zip(table.starts.tolist(), table.names, strict=True))
+    names |= zip(more.starts.tolist(), more.names, strict=True)
+    order = sorted(names)
+    return SymbolTable(
+        starts=np.array(order, np.uint64),
+        names=tuple(names[address] for address in order),
+        values={**table.values, **more.values},
     )
 
 

@@ -45,6 +45,8 @@ class Kind(IntEnum):
     """An interrupt began; the value tells which."""
     DURATION = 8
     """The value is how many instructions the interrupt just before took."""
+    NAME = 9
+    """The value is 8 bytes of the name of the task told before; always twice."""
 
 
 class SectionKind(IntEnum):
@@ -137,6 +139,47 @@ def held_by(section: Section, shift: int) -> Held:
         begin=section.last - whole,
         end=section.last,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSwitch:
+    """From when on a CPU ran a task."""
+
+    at: int
+    """Instruction count."""
+    cpu: int
+    task: int
+    """Its address: two tasks may have the same name."""
+    name: str
+    """Empty if it was not told."""
+
+
+def task_switches(section: Section) -> list[TaskSwitch]:
+    """Return what a section tells of tasks, in order; nothing if it tells none."""
+    wanted = (section.kinds == Kind.TASK) | (section.kinds == Kind.NAME)
+    rows = zip(
+        section.at[wanted].tolist(),
+        section.cpus[wanted].tolist(),
+        section.kinds[wanted].tolist(),
+        section.values[wanted].tolist(),
+        strict=True,
+    )
+    found: list[tuple[int, int, int, bytes]] = []
+    for at, cpu, kind, value in rows:
+        if kind == Kind.TASK:
+            found.append((at, cpu, value, b""))
+        elif found:
+            *told, name = found[-1]
+            found[-1] = (*told, name + value.to_bytes(8, "little"))
+    names = {task: name for _, _, task, name in found if name}
+    return [
+        TaskSwitch(at, cpu, task, _text(name or names.get(task, b"")))
+        for at, cpu, task, name in found
+    ]
+
+
+def _text(name: bytes) -> str:
+    return name.split(b"\0")[0].decode("utf-8", "replace")
 
 
 def with_windows(trace: Trace) -> tuple[Section, ...]:

@@ -27,15 +27,18 @@ def section(
     *,
     late: int,
     flags: Sequence[tuple[int, int]] = ((0, 1),),
+    tasks: Sequence[tuple[int, str]] = (),
 ) -> Section:
     """
     Make the path to a wake-up that was `late` instructions late, at 1 ns each.
 
-    `flags` are changes of the interrupt flag of CPU 0: (instruction count, 0 or 1).
+    `flags` are changes of the interrupt flag of CPU 0: (instruction count, 0 or 1);
+    `tasks` the names of those it switched to: (instruction count, name).
     """
     rows: list[tuple[int, int, int, int]] = [
         (at, 0, Kind.INTERRUPTS, value) for at, value in flags
     ]
+    rows += [row for at, name in tasks for row in _told(at, name)]
     at = 0
     for step in steps:
         cpu = step[2] if len(step) > 2 else 0
@@ -63,3 +66,12 @@ def _address(table: SymbolTable, name: str) -> int:
         return USER_CODE
     middle = name.endswith("+")
     return int(table.starts[table.names.index(name.rstrip("+"))]) + 8 * middle
+
+
+def _told(at: int, name: str) -> list[tuple[int, int, int, int]]:
+    text = name.encode().ljust(16, b"\0")
+    words = (text[:8], text[8:])
+    return [
+        (at, 0, Kind.TASK, TEXT + len(name)),
+        *((at, 0, Kind.NAME, int.from_bytes(word, "little")) for word in words),
+    ]

@@ -15,11 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from elftools.elf.elffile import ELFFile
+
 from rtscope.trace import Trace, parse_trace
 
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "src/rtscope/plugins/rtscope-plugin.so"
 PATIENCE_S = 60
+UPPER_HALF = 0xFFFF_FFFF_0000_0000
 
 NO_QEMU = (
     "no QEMU 10.0 for riscv64: run rtscope board build jh7110, or set "
@@ -81,6 +84,15 @@ def build(to: Path, source: str, **defined: int) -> Path:
         check=True,
     )
     return guest
+
+
+def address_of(guest: Path, symbol: str) -> int:
+    """Return where something of the guest is in the upper half of the addresses."""
+    with guest.open("rb") as file:
+        (found,) = (
+            ELFFile(file).get_section_by_name(".symtab").get_symbol_by_name(symbol)
+        )
+    return int(UPPER_HALF | found["st_value"])
 
 
 @dataclass(frozen=True, slots=True)

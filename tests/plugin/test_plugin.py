@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bare import NO_QEMU, ROOT, Board, build_guest, find_qemu
+from bare import NO_QEMU, ROOT, Board, address_of, build_guest, find_qemu
 
-from rtscope.trace import Kind, Section, SectionKind
+from rtscope.trace import Kind, Section, SectionKind, task_switches
 
 TURN = 2500
 NS_PER_INSTRUCTION = 2
@@ -183,6 +183,35 @@ def test_a_window_also_tells_the_task_and_the_preemption_count(board: Board) -> 
     assert task > SUPERVISOR
     assert of_kind(window, Kind.INTERRUPTS) == [0, 1, 0]
     assert of_kind(window, Kind.BLOCK)[-1] > SUPERVISOR
+
+
+def test_a_task_is_told_by_name_where_the_kernel_has_switched_to_it(
+    board: Board,
+) -> None:
+    guest = build_guest(board.work)
+    places = {
+        "task": "tp",
+        "switched": address_of(guest, "switched"),
+        "first-task": address_of(guest, "task"),
+    }
+
+    (path,) = board.record(guest, cpus=1, **places).sections
+    silent = board.count(guest, cpus=1)
+
+    (told,) = task_switches(path)
+    assert (told.task, told.name) == (address_of(guest, "task"), "swapper/0")
+    assert path.first < told.at < path.last
+    assert path.last == silent["last_mark"]
+
+
+def test_a_task_without_a_known_name_is_told_all_the_same(board: Board) -> None:
+    guest = build_guest(board.work)
+    switched = address_of(guest, "switched")
+
+    (path,) = board.record(guest, cpus=1, task="tp", switched=switched).sections
+
+    (told,) = task_switches(path)
+    assert (told.task, told.name) == (address_of(guest, "task"), "")
 
 
 def test_every_window_tells_the_state_anew(board: Board) -> None:

@@ -43,6 +43,7 @@ worst = 8
 explain = true
 deadline_runtime = "50us"
 command = ["iperf3", "-c", "host"]
+files = ["/data/iperf3"]
 
 [target]
 address = "virtual:vf2"
@@ -111,6 +112,7 @@ def test_a_file_gives_every_value(tmp_path: Path) -> None:
         kernels=("debian-6.12", "./bzImage, mine"),
         qemu="/opt/qemu",
         locked="/lab/packages.json",
+        files=("/data/iperf3",),
         runs=(
             RunTable(
                 loads=("idle", "custom"),

@@ -7,6 +7,7 @@ from fakes.paths import Step, section, symbols
 from rtscope.explain.calls import FIRMWARE, runs_of
 from rtscope.explain.model import Cause, Explanation, Meanwhile, Part
 from rtscope.explain.path import explain_path
+from rtscope.explain.words import sentence
 
 NAMES = (
     *("handle_exception", "do_irq", "hrtimer_interrupt", "__hrtimer_run_queues"),
@@ -85,7 +86,8 @@ def test_preemption_off_is_what_runs_on_between_interrupt_and_scheduler() -> Non
     culprit = found.culprit
     assert culprit is not None
     assert (culprit.part, culprit.cause) == (Part.C, Cause.PREEMPTION_OFF)
-    assert (culprit.name, culprit.duration_ns) == ("zap", 405)
+    assert (culprit.name, culprit.duration_ns) == ("free_pages", 405)
+    assert culprit.callers == ("free_pages", "zap")
 
 
 def test_a_lock_that_another_cpu_holds() -> None:
@@ -102,7 +104,8 @@ def test_a_lock_that_another_cpu_holds() -> None:
 
     culprit = found.culprit
     assert culprit is not None
-    assert (culprit.cause, culprit.name) == (Cause.LOCK, "_raw_spin_lock")
+    assert (culprit.cause, culprit.name) == (Cause.LOCK, "zap")
+    assert culprit.callers[0] == "_raw_spin_lock"
     assert (culprit.duration_ns, culprit.own_ns) == (1700, 1000)
     assert culprit.meanwhile == (Meanwhile(1, "free_pages", 1.0, 700),)
 
@@ -377,3 +380,192 @@ def test_any_path_gives_an_explanation_whose_sum_closes(
     begins = [s.begin_ns for s in explanation.stretches]
     assert begins[1:] == ends[:-1]
     assert all(s.duration_ns > 0 for s in explanation.stretches)
+
+
+def test_a_program_that_goes_on_after_the_interrupt_has_a_higher_priority() -> None:
+    found = explained(
+        [(50, "user")],
+        [*TIMER, (2, "handle_exception+"), (900, "user"), *SWITCH, *THREAD],
+    )
+
+    culprit = found.culprit
+    assert culprit is not None
+    assert (culprit.part, culprit.cause) == (Part.C, Cause.OTHER_TASK)
+    assert culprit.duration_ns == 900
+
+
+RIVALS = symbols(
+    *NAMES,
+    *("resched_curr", "enqueue_task_fair", "enqueue_task_rt"),
+    *("fair_server_pick_task", "sched_rt_period_timer", "irq_exit_rcu"),
+    *("tasklet_action", "my_tasklet", "native_load_tls"),
+)
+
+
+def among_rivals(before: list[Step], after: list[Step]) -> Explanation:
+    late = sum(step[0] for step in after)
+    found = section([*before, *after], RIVALS, late=late)
+    return explain_path(found, RIVALS, arch="riscv64", shift=0)
+
+
+def timer(*woken: Step) -> list[Step]:
+    return [*TIMER[:5], *woken, *TIMER[5:]]
+
+
+def test_a_kernel_thread_that_was_not_told_to_give_way_has_a_higher_priority() -> None:
+    busy: list[Step] = [(2, "handle_exception+"), (700, "zap+")]
+    told = timer((9, "enqueue_task_rt"), (9, "resched_curr"))
+    untold = timer((9, "enqueue_task_rt"))
+
+    masked = among_rivals([(50, "zap")], [*told, *busy, *SWITCH, *THREAD]).culprit
+    rival = among_rivals([(50, "zap")], [*untold, *busy, *SWITCH, *THREAD]).culprit
+
+    assert masked is not None
+    assert rival is not None
+    assert (masked.cause, masked.name) == (Cause.PREEMPTION_OFF, "zap")
+    assert (rival.cause, rival.name) == (Cause.OTHER_TASK, "zap")
+
+
+def test_a_thread_that_was_queued_as_an_ordinary_one_is_not_real_time() -> None:
+    woken = timer((9, "enqueue_task_fair"))
+
+    found = among_rivals([(50, "user")], [*woken, (900, "user"), *SWITCH, *THREAD])
+
+    assert found.culprit is not None
+    assert found.culprit.cause is Cause.ORDINARY
+
+
+def test_the_fair_server_is_told_from_a_task_of_higher_priority() -> None:
+    woken = timer((9, "enqueue_task_rt"), (9, "resched_curr"))
+    chosen: list[Step] = [
+        *((10, "preempt_schedule_irq"), (10, "__schedule")),
+        *((10, "fair_server_pick_task"), (10, "__schedule+"), (900, "user")),
+    ]
+
+    found = among_rivals([(50, "user")], [*woken, *chosen, *SWITCH, *THREAD])
+
+    assert found.culprit is not None
+    assert (found.culprit.cause, found.culprit.duration_ns) == (
+        Cause.FAIR_SERVER,
+        900,
+    )
+
+
+def test_real_time_threads_that_get_time_again_were_throttled() -> None:
+    woken = timer((9, "enqueue_task_rt"), (9, "resched_curr"))
+    again: list[Step] = [
+        *ENTRY,
+        *((20, "hrtimer_interrupt"), (10, "__hrtimer_run_queues")),
+        *((10, "sched_rt_period_timer"), (10, "resched_curr")),
+        *((5, "__hrtimer_run_queues+"), (5, "do_irq+")),
+    ]
+
+    found = among_rivals(
+        [(50, "user")], [*woken, (900, "user"), *again, *PREEMPT, *THREAD]
+    )
+
+    assert found.culprit is not None
+    assert (found.culprit.cause, found.culprit.duration_ns) == (Cause.THROTTLED, 900)
+
+
+def test_a_softirq_is_named_by_its_handler_and_not_by_what_leads_to_it() -> None:
+    burst: list[Step] = [
+        *((5, "irq_exit_rcu"), (30, "handle_softirqs"), (10, "tasklet_action")),
+        *((400, "my_tasklet"), (400, "zap"), (5, "my_tasklet+"), (5, "do_irq+")),
+    ]
+
+    found = among_rivals([(50, "user")], [*TIMER, *burst, *PREEMPT, *THREAD])
+
+    assert found.culprit is not None
+    assert (found.culprit.cause, found.culprit.name) == (Cause.SOFTIRQ, "my_tasklet")
+    assert found.culprit.callers[:3] == (
+        *("my_tasklet", "tasklet_action", "handle_softirqs"),
+    )
+
+
+def test_what_the_switch_itself_calls_is_the_schedulers() -> None:
+    switch: list[Step] = [
+        *((40, "__schedule"), (20, "__switch_to"), (10, "native_load_tls")),
+        *((20, "__switch_to+"), (10, "__schedule+")),
+    ]
+
+    found = among_rivals([(50, "user")], [*TIMER, *switch, *THREAD])
+
+    assert [s.cause for s in found.stretches] == [
+        *(Cause.TIMER_INTERRUPT, Cause.SCHEDULER, Cause.RETURN),
+    ]
+
+
+def test_a_cpu_without_a_step_before_the_expiry_slept() -> None:
+    steps: list[Step] = [(200, "user", 1), (40, "zap", 1), *TIMER, *PREEMPT, *THREAD]
+
+    found = explain_path(section(steps, TABLE, late=235), TABLE, arch="x", shift=0)
+
+    first = found.stretches[0]
+    assert (first.cause, first.name) == (Cause.IDLE_EXIT, "(asleep)")
+    assert (first.duration_ns, first.own_ns) == (40, 0)
+    assert found.attributed_share == 1.0
+
+
+def test_a_page_fault_that_sleeps_lasts_until_the_thread_runs_again() -> None:
+    fault: list[Step] = [(5, "user"), (10, "handle_exception"), (50, "do_page_fault")]
+    asleep: list[Step] = [*SWITCH, (600, "user"), *SWITCH]
+    after = [*TIMER, *PREEMPT, *fault, *asleep, (20, "do_page_fault+"), *THREAD]
+    ours, other = 100 + 95 + 10 + 60, 100 + 95 + 80 + 65 + 60
+    again = other + 10 + 600 + 60
+    path = section(
+        [(100, "user"), *after],
+        TABLE,
+        late=sum(step[0] for step in after),
+        tasks=((0, "sh"), (ours, "rtscope"), (other, "sh"), (again, "rtscope")),
+    )
+
+    found = explain_path(path, TABLE, arch="riscv64", shift=0)
+
+    assert found.residual_ns == 0
+    culprit = found.culprit
+    assert culprit is not None
+    assert (culprit.part, culprit.cause) == (Part.E, Cause.PAGE_FAULT)
+    # From its handler, through the sleep in it, to the switch back to the thread.
+    assert culprit.duration_ns == 50 + 70 + 600 + 60
+    assert culprit.callers[0] == "do_page_fault"
+
+
+def test_the_task_that_ran_instead_is_named() -> None:
+    after = [*TIMER, (900, "user"), *SWITCH, *THREAD]
+    path = section(
+        [(50, "user"), *after],
+        TABLE,
+        late=sum(step[0] for step in after),
+        tasks=((0, "hog"), (50 + 95 + 900 + 60, "rtscope")),
+    )
+
+    found = explain_path(path, TABLE, arch="riscv64", shift=0)
+
+    assert found.culprit is not None
+    assert (found.culprit.cause, found.culprit.task) == (Cause.OTHER_TASK, "hog")
+    assert "for 0.900 another task, hog, ran in (user space)" in sentence(found)
+
+
+def test_a_path_without_the_wake_up_does_not_blame_the_boards_turns() -> None:
+    steps: list[Step] = [(900, "user"), *PREEMPT, *THREAD]
+
+    found = explain_path(section(steps, TABLE, late=1000), TABLE, arch="x", shift=0)
+
+    assert found.culprit is not None
+    assert found.culprit.cause is Cause.OTHER_TASK
+    assert any("was not seen on this CPU" in note for note in found.notes)
+
+
+def test_a_thread_that_was_woken_just_before_the_counted_expiry_was_woken() -> None:
+    steps: list[Step] = [(50, "zap"), *TIMER, (9000, "zap+"), *SWITCH, *THREAD]
+
+    found = explain_path(section(steps, TABLE, late=9080), TABLE, arch="x", shift=0)
+
+    assert found.residual_ns == 0
+    assert found.culprit is not None
+    assert (found.culprit.part, found.culprit.cause) == (Part.C, Cause.PREEMPTION_OFF)
+    assert found.notes == (
+        "the thread was woken a little before the expiry, by the count of "
+        "instructions, which runs ahead of the time",
+    )

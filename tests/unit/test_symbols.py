@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtscope.errors import ContractError
-from rtscope.symbols import SymbolTable, parse_symbols
+from rtscope.symbols import SymbolTable, merged, parse_symbols
 
 TEXT = """\
 0000000000032f40 A pcpu_hot
@@ -79,3 +79,21 @@ def test_the_nearest_lower_symbol_is_the_one(starts: list[int], address: int) ->
     (name,) = named(parse_symbols(text), address)
 
     assert name == (f"f{max(below)}" if below else None)
+
+
+def test_symbols_of_modules_that_came_later_are_added() -> None:
+    kernel = parse_symbols("ffffffff81000000 t zap\nffffffff82000000 D init_task\n")
+    module = parse_symbols("ffffffffc0000010 t mine\t[my]\n")
+
+    both = merged(kernel, module)
+
+    assert both.names == ("zap", None, "mine [my]")
+    assert both.values == {"init_task": 0xFFFFFFFF82000000}
+    assert merged(kernel, parse_symbols("")) is kernel
+
+
+def test_a_function_is_found_by_its_name_or_as_a_clone() -> None:
+    table = parse_symbols("ffffffff81000000 t zap.isra.0\nffffffff81000100 t zapped\n")
+
+    assert table.address_of("zap") == 0xFFFFFFFF81000000
+    assert table.address_of("za") is None

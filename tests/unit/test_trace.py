@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from rtscope.errors import ContractError
-from rtscope.trace import Kind, SectionKind, parse_trace
+from rtscope.trace import Kind, SectionKind, TaskSwitch, parse_trace, task_switches
 
 HEADER = struct.pack("<8sII16sIIQ", b"RTSCOPE\n", 1, 1, b"x86_64", 2, 1, 2500)
 
@@ -70,3 +70,21 @@ def test_a_newer_version_is_refused_by_name() -> None:
 def test_an_unknown_kind_of_section_is_refused() -> None:
     with pytest.raises(ContractError, match="unknown kind 5"):
         parse_trace(HEADER + section([], kind=5))
+
+
+def test_tasks_are_told_with_their_names_and_keep_them() -> None:
+    words = [int.from_bytes(word, "little") for word in (b"kworker/", b"1:2\0\0\0\0\0")]
+    rows = [
+        record(4, 1, 10, 0xFFFF888000001000),
+        *(record(9, 1, 10, word) for word in words),
+        record(1, 1, 12, 0xFFFFFFFF81000000),
+        record(4, 0, 20, 0xFFFF888000002000),
+        record(4, 1, 30, 0xFFFF888000001000),
+    ]
+    (path,) = parse_trace(HEADER + section(rows)).sections
+
+    assert task_switches(path) == [
+        TaskSwitch(10, 1, 0xFFFF888000001000, "kworker/1:2"),
+        TaskSwitch(20, 0, 0xFFFF888000002000, ""),
+        TaskSwitch(30, 1, 0xFFFF888000001000, "kworker/1:2"),
+    ]

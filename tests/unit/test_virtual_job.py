@@ -84,3 +84,17 @@ def test_a_pattern_stands_for_what_the_board_has_read() -> None:
         "/sys/cpu1/max": b"2",
         "/sys/none": Missing(),
     }
+
+
+def test_symbols_of_modules_that_the_load_inserts_are_kept_while_it_runs() -> None:
+    job = job_of(
+        RUN, BOARD, load_argv=("mine",), facts=[], seed=3, own_modules=True
+    ).script.splitlines()
+
+    known = next(i for i, line in enumerate(job) if "modules-before" in line)
+    begins = next(i for i, line in enumerate(job) if "load --log" in line)
+    kept = next(i for i, line in enumerate(job) if "/out/module-symbols" in line)
+    ends = job.index("kill $load 2>/dev/null")
+
+    assert known < begins < kept < ends
+    assert not any("modules-before" in line for line in script("mine"))

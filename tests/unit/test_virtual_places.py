@@ -86,3 +86,17 @@ def test_a_flag_that_was_not_read_in_the_source_is_not_guessed(release: str) -> 
 def test_sections_without_the_symbols_are_refused() -> None:
     with pytest.raises(UsageError, match="lack one of __schedule, do_idle"):
         section_places("x86_64", release="6.12", symbols=NO_SYMBOLS)
+
+
+def test_where_a_cpu_has_switched_and_the_first_task_are_told_if_both_are_known() -> (
+    None
+):
+    switch = "ffffffff81000000 t finish_task_switch.isra.0\n"
+    first = "ffffffff82000000 D init_task\n"
+
+    both = places_of("riscv64", config="", symbols=parse_symbols(switch + first))
+    one = places_of("riscv64", config="", symbols=parse_symbols(switch))
+
+    assert both["switched"] == str(0xFFFFFFFF81000000)
+    assert both["first-task"] == str(0xFFFFFFFF82000000)
+    assert one.keys() == {"task", "preempt"}

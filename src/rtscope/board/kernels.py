@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rtscope.board import cpio, elf
+from rtscope.board import aptroot, cpio, elf
 from rtscope.board.cache import Part
 from rtscope.board.catalogue import read_table, tuples
 from rtscope.errors import BoardError, UsageError
@@ -39,6 +39,7 @@ class KernelRow:
     arch: str
     package: str = ""
     modules: tuple[str, ...] = ()
+    suite: str = aptroot.SUITE
     recipe: Recipe | None = None
     """How it is built, of a kernel that is not packaged."""
 

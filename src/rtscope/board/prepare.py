@@ -1,13 +1,14 @@
 """
 Everything that a board needs to boot, built into the cache if it is not there.
 
-Five parts: QEMU, our plugin for it, user space, the agent and the kernel.
+Five parts: QEMU, our plugin for it, user space, the agent and the kernel; a sixth has
+the files that a campaign brings.
 """
 
 import contextlib
 import hashlib
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -19,6 +20,7 @@ from rtscope.board import (
     ownqemu,
     qemu,
     sourcekernel,
+    userfiles,
     userland,
 )
 from rtscope.board.cache import NotBuiltError, Part, build_part, locked
@@ -62,13 +64,16 @@ def prepare(
     *,
     workshop: Workshop,
     own_qemu: Path | None = None,
+    files: Sequence[Path] = (),
 ) -> Prepared:
     """
     Return what boots a kernel (a name, or the path of an image) on a board.
 
     Raises UsageError for names that are wrong and BoardError for what cannot be had.
     """
-    return prepare_all(board, [kernel], workshop=workshop, own_qemu=own_qemu)[0]
+    return prepare_all(
+        board, [kernel], workshop=workshop, own_qemu=own_qemu, files=files
+    )[0]
 
 
 def prepare_all(
@@ -77,15 +82,21 @@ def prepare_all(
     *,
     workshop: Workshop,
     own_qemu: Path | None = None,
+    files: Sequence[Path] = (),
 ) -> list[Prepared]:
-    """Return the same for several kernels of one board."""
+    """
+    Return the same for several kernels of one board.
+
+    It has `files` below /files, by their names; UsageError for one that cannot be read.
+    """
     arch = get_arch(board.arch)
     wanted = [(name, _row_of(name, board.arch)) for name in kernel_list]
     own = ownqemu.own_qemu(own_qemu, board) if own_qemu else None
     for name, row in wanted:
         if row is None:
             read_image(Path(name), board.arch)
-    common, made = _parts(workshop, arch, wanted, needs_qemu=own is None)
+    contents = userfiles.read_files(files)
+    common, made = _parts(workshop, arch, wanted, contents, needs_qemu=own is None)
     return [
         assemble(board, Path(name).name, parts=(*common, part), own=own)
         for name, part in zip(kernel_list, made, strict=True)
@@ -96,6 +107,7 @@ def _parts(
     shop: Workshop,
     arch: Arch,
     wanted: Sequence[tuple[str, KernelRow | None]],
+    files: Mapping[str, bytes],
     *,
     needs_qemu: bool,
 ) -> tuple[tuple[Part, ...], list[Part]]:
@@ -108,7 +120,8 @@ def _parts(
             _kernel_part(shop, row) if row else _file_part(shop, Path(name), arch)
             for name, row in wanted
         ]
-        return (*machine, *user), made
+        brought = (userfiles.files_part(shop, files),) if files else ()
+        return (*machine, *user, *brought), made
 
     if not shop.upgrade:
         # What is there never changes: nobody waits for who builds something else.
@@ -142,9 +155,19 @@ def assemble(
             kinds["userland"].file(userland.ARCHIVE),
             kinds["agent"].file(AGENT_ARCHIVE),
             *((found.modules,) if found.modules else ()),
+            *(
+                (kinds[userfiles.KIND].file(userfiles.ARCHIVE),)
+                if userfiles.KIND in kinds
+                else ()
+            ),
         ),
         parts=tuple(parts),
     )
+
+
+def has_files(prepared: Prepared) -> bool:
+    """Tell whether a board gets files of its campaign's."""
+    return any(part.name.split("-")[0] == userfiles.KIND for part in prepared.parts)
 
 
 def write_initrd(path: Path, prepared: Prepared, job: initrd.Job) -> str:
@@ -268,6 +291,7 @@ def _kernel_part(shop: Workshop, row: KernelRow) -> Part:
             arch=get_arch(row.arch).debian,
             root=root,
             dependencies=False,
+            suite=row.suite,
         ),
         # What stands for base and fragments keeps the keys of parts that are built.
         recipe=[kernels.RECIPE, list(row.modules), "", _digest(b"")],

@@ -98,6 +98,9 @@ BOARDS_ONLY = {
         "no two runs of a real machine have the same result; compare them with "
         "rtscope compare"
     ),
+    ("campaign", "files"): (
+        "a real machine has its files: write their paths into the command"
+    ),
     ("target", "qemu"): "a real machine needs none",
     ("target", "locked"): "a real machine has the packages that it has",
 }

@@ -89,6 +89,7 @@ def with_places(campaign: Campaign, base: Path) -> Campaign:
             str((base / name).absolute()) if "/" in name else name
             for name in campaign.kernels
         ),
+        files=tuple(str((base / path).absolute()) for path in campaign.files),
         qemu=place(campaign.qemu),
         locked=place(campaign.locked),
     )

@@ -218,6 +218,14 @@ _CAMPAIGN = (
         duration_text,
     ),
     Key("command", "command", _command, "the custom load, word by word", list),
+    Key(
+        "files",
+        "files",
+        values.many(_path),
+        "files that a virtual board has below /files: what the custom load runs or "
+        "inserts",
+        list,
+    ),
 )
 _TARGET = (
     Key("address", "target", _target, "local, ssh:HOST or virtual:BOARD"),

@@ -102,6 +102,8 @@ class Campaign:
     """SCHED_DEADLINE: the run time reserved per interval; None means half of it."""
     command: tuple[str, ...] = ()
     """The custom load."""
+    files: tuple[str, ...] = ()
+    """Paths of files that a virtual board gets below /files, for the custom load."""
     governor: str | None = None
     """The CPU frequency governor to set for the campaign; None leaves it alone."""
     hold_cpu_awake: bool = False

@@ -27,6 +27,7 @@ from rtscope.campaign import (
     load_campaign,
     to_dict,
     with_options,
+    with_places,
 )
 from rtscope.cli.console import stderr_console, stdout_console
 from rtscope.errors import UsageError
@@ -140,9 +141,16 @@ def export(
     if kernel is not None:
         asked = with_options(asked, kernel=_kernels(kernel, board))
     names = kernels_by_label(asked.kernels or board.kernels)
-    made = prepare_all(board, list(names.values()), workshop=_workshop())
+    made = prepare_all(
+        board,
+        list(names.values()),
+        workshop=_workshop(),
+        files=[Path(file) for file in asked.files],
+    )
     prepared = dict(zip(names, made, strict=True))
-    files = {CAMPAIGN: json_text.dumps(to_dict(asked), sort_keys=True).encode()}
+    # The files are in the bundle, and where they lay is of this machine only.
+    document = to_dict(replace(asked, files=()))
+    files = {CAMPAIGN: json_text.dumps(document, sort_keys=True).encode()}
     digest = export_bundle(to, prepared, files=files, rtscope=__version__)
     sys.stdout.write(f"{digest}  {to}\n")
     return 0
@@ -171,7 +179,7 @@ def _campaign(path: Path | None, board: Board) -> Campaign:
     asked = (
         from_dict(read_campaign(path).get("campaign"), source=str(path / CAMPAIGN))
         if path.is_dir()
-        else load_campaign(path)
+        else with_places(load_campaign(path), path.parent)
     )
     if asked.target not in ("local", target):
         raise UsageError(f"{path}: measures {asked.target}, not {target}")

@@ -46,6 +46,11 @@ def check(bundle: Bundle, campaign: Campaign) -> None:
         raise UsageError(
             f"the bundle has the board {bundle.board.name}: leave --target out"
         )
-    for option, value in (("--qemu", campaign.qemu), ("--locked", campaign.locked)):
-        if value is not None:
+    given = {
+        "--qemu": campaign.qemu,
+        "--locked": campaign.locked,
+        "--files": campaign.files,
+    }
+    for option, value in given.items():
+        if value:
             raise UsageError(f"{option}: a bundle brings its parts; leave it out")

@@ -111,8 +111,7 @@ def run(
         str | None, typer.Option(help="Your own, for a virtual board: its path.")
     ] = None,
     locked: Annotated[
-        str | None,
-        typer.Option(help="Use exactly the packages of this lock file, or fail."),
+        str | None, typer.Option(help="Only the packages of this lock file.")
     ] = None,
     governor: Annotated[
         str | None, typer.Option(help="CPU frequency governor, put back afterwards.")
@@ -136,6 +135,10 @@ def run(
     ] = None,
     command: Annotated[
         str | None, typer.Option(help="The custom load, as one quoted line.")
+    ] = None,
+    files: Annotated[
+        str | None,
+        typer.Option(help="That a virtual board has below /files, for --command."),
     ] = None,
     worst: Annotated[
         int | None, typer.Option(help="Worst wake-ups to keep per CPU.")
@@ -198,6 +201,7 @@ def run(
         "tuned": words.listed(tuned),
         "storage_dir": storage_dir,
         "command": words.command_words(command),
+        "files": words.listed(files),
         "worst": worst,
         "record": record,
         "explain": explain,

@@ -25,6 +25,8 @@ _KERNEL_HALF = np.uint64(1 << 63)
 # Where QEMU's virt machine for RISC-V has OpenSBI; the kernel begins at 2 MiB.
 _RISCV_FIRMWARE = (np.uint64(0x8000_0000), np.uint64(0x8020_0000))
 MAX_DEPTH = 256
+# Where the kernel lets a new thread begin: no call, though at the begin of a function.
+_FIRST_OF_A_THREAD = "ret_from_"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,7 +109,7 @@ def _is_in(frame: Frame | None, called: Frame) -> bool:
 
 def _entered(frame: Frame | None, name: str, *, is_start: bool) -> Frame:
     """Return the frame after a block of `name`, which a call or a return led to."""
-    if frame is None or role_of(frame.name) is Role.SWITCH:
+    if frame is None or _has_switched(frame, name, is_start=is_start):
         # Behind the switch lies another thread's stack, of which nothing is known.
         return Frame(name, None, 1)
     if is_start or name == FIRMWARE:
@@ -120,26 +122,29 @@ def _entered(frame: Frame | None, name: str, *, is_start: bool) -> Frame:
     return Frame(name, None, 1)
 
 
-def common_frame(runs: list[Run]) -> Frame | None:
-    """Return the innermost call that all runs happened in; None if there is none."""
-    if not runs:
-        return None
-    shared: list[Frame] | None = None
+def _has_switched(frame: Frame, name: str, *, is_start: bool) -> bool:
+    """Tell a new thread's first block from what the switch itself calls."""
+    if role_of(frame.name) is not Role.SWITCH:
+        return False
+    return not is_start or name.startswith(_FIRST_OF_A_THREAD)
+
+
+def main_frame(runs: Sequence[Run], *, share: float) -> Frame | None:
+    """
+    Return the innermost call in which at least this share was executed.
+
+    More than a half, or it may be one of several; None if there is no such call.
+    """
+    spent: dict[Frame, int] = {}
     for run in runs:
-        chain = list(run.frame.chain())[::-1]
-        if shared is None:
-            shared = chain
-            continue
-        same = 0
-        for ours, theirs in zip(shared, chain, strict=False):
-            if ours is not theirs:
-                break
-            same += 1
-        shared = shared[:same]
-    return shared[-1] if shared else None
+        for frame in run.frame.chain():
+            spent[frame] = spent.get(frame, 0) + run.own
+    least = share * sum(run.own for run in runs)
+    inside = [frame for frame, own in spent.items() if own >= least]
+    return max(inside, key=lambda frame: frame.depth, default=None)
 
 
-def spent_in(runs: list[Run]) -> list[tuple[str, int]]:
+def spent_in(runs: Sequence[Run]) -> list[tuple[str, int]]:
     """Return own instructions by function, most first."""
     spent: dict[str, int] = {}
     for run in runs:

@@ -8,7 +8,7 @@ others late, only never as late.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rtscope.explain.model import INHERENT, Cause, Explanation, Stretch
+from rtscope.explain.model import INHERENT, RIVALS, Cause, Explanation, Stretch
 from rtscope.units import format_us
 
 _TOLD = 3
@@ -25,8 +25,6 @@ _NAMED = frozenset(
     }
 )
 """The name of these is no function."""
-_OF_A_LOCK = 2
-"""A lock's function says little without who called it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +86,8 @@ def named_cause(stretch: Stretch) -> tuple[Cause, str]:
     """Return what a stretch is counted under."""
     if stretch.cause in INHERENT:
         return stretch.cause, ""  # where it is differs, and says nothing
-    if stretch.cause is Cause.LOCK and len(stretch.callers) > 1:
-        return stretch.cause, " < ".join(stretch.callers[:_OF_A_LOCK])
+    if stretch.cause in RIVALS and stretch.task:
+        return stretch.cause, stretch.task
     return stretch.cause, stretch.name
 
 

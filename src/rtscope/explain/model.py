@@ -102,9 +102,11 @@ class Stretch:
     inside: tuple[tuple[str, int], ...] = ()
     """Functions executed in it, and their own ns; most first."""
     callers: tuple[str, ...] = ()
-    """The function all of it happened in and who called it, innermost first."""
+    """The function nearly all of it happened in and who called it, innermost first."""
     meanwhile: tuple["Meanwhile", ...] = ()
     """What the other CPUs did; told where this one waited for them."""
+    task: str = ""
+    """The task that the CPU ran; empty if it is not known, or was the measured one."""
 
     @property
     def duration_ns(self) -> int:
@@ -167,18 +169,18 @@ class Explanation:
         """
         if not self.stretches:
             return None
-        longest = max(self.stretches, key=lambda s: s.duration_ns)
+        longest = max(self.stretches, key=_blameable_ns)
         spent: dict[tuple[Cause, str], int] = {}
         for s in self.stretches:
             if s.cause not in INHERENT:
                 # Interrupts cut what goes on behind them: pieces of one are one.
                 key = (s.cause, s.name)
-                spent[key] = spent.get(key, 0) + s.duration_ns
-        if not spent or 4 * max(spent.values()) < longest.duration_ns:
+                spent[key] = spent.get(key, 0) + _blameable_ns(s)
+        if not spent or 4 * max(spent.values()) < _blameable_ns(longest):
             return longest
         blame = max(spent, key=lambda key: spent[key])
         pieces = [s for s in self.stretches if (s.cause, s.name) == blame]
-        return max(pieces, key=lambda s: s.duration_ns)
+        return max(pieces, key=_blameable_ns)
 
     @property
     def sums(self) -> tuple[tuple[Stretch, int], ...]:
@@ -198,6 +200,23 @@ INHERENT = frozenset(
 )
 
 
+RIVALS = frozenset(
+    {Cause.OTHER_TASK, Cause.ORDINARY, Cause.THROTTLED, Cause.FAIR_SERVER}
+)
+"""Causes that are another task: what matters is which, not where it was."""
+
+
+_WAITS = frozenset({Cause.LOCK, Cause.PAGE_FAULT, Cause.UNKNOWN})
+"""Causes in which a CPU may do nothing, and is late by that."""
+
+
+def _blameable_ns(stretch: Stretch) -> int:
+    """Return what a stretch is blamed by: no turns of other CPUs."""
+    if stretch.own_ns is None or stretch.cause in _WAITS:
+        return stretch.duration_ns
+    return stretch.own_ns
+
+
 def joined(stretches: Sequence[Stretch]) -> tuple[Stretch, ...]:
     """Join neighbours of the same part, cause and name."""
     result: list[Stretch] = []
@@ -211,7 +230,7 @@ def joined(stretches: Sequence[Stretch]) -> tuple[Stretch, ...]:
 
 
 def _same(a: Stretch, b: Stretch) -> bool:
-    return (a.part, a.cause, a.name) == (b.part, b.cause, b.name) and (
+    return (a.part, a.cause, a.name, a.task) == (b.part, b.cause, b.name, b.task) and (
         a.end_ns == b.begin_ns
     )
 
@@ -234,4 +253,5 @@ def _sum(a: Stretch, b: Stretch) -> Stretch:
         inside,
         a.callers or b.callers,
         (*a.meanwhile, *b.meanwhile),
+        a.task,
     )

@@ -28,6 +28,16 @@ class Role(Enum):
     """Runs the timers that expire in hard interrupt context."""
     SOFT_TIMER = auto()
     """Runs the others: those of threads that are not real-time, on PREEMPT_RT."""
+    UNTHROTTLE = auto()
+    """Gives the real-time threads of a CPU their time for the next period."""
+    ENQUEUE = auto()
+    """Puts a real-time thread among those that want to run."""
+    ENQUEUE_FAIR = auto()
+    """The same for a thread that is not real-time."""
+    RESCHEDULE = auto()
+    """Says that the running thread has to give way."""
+    FAIR_SERVER = auto()
+    """Chooses an ordinary thread before all real-time ones, since Linux 6.8."""
     WAKE = auto()
     """A sleeping thread's timer has expired."""
     LOCK = auto()
@@ -60,6 +70,11 @@ _NAMES: Mapping[Role, str] = {
     """,
     Role.TIMER: "hrtimer_interrupt",
     Role.SOFT_TIMER: "hrtimer_run_softirq",
+    Role.UNTHROTTLE: "sched_rt_period_timer do_sched_rt_period_timer",
+    Role.ENQUEUE: "enqueue_task_rt enqueue_task_dl",
+    Role.ENQUEUE_FAIR: "enqueue_task_fair",
+    Role.RESCHEDULE: "resched_curr __resched_curr",
+    Role.FAIR_SERVER: "fair_server_pick_task fair_server_pick",
     Role.WAKE: "hrtimer_wakeup",
     Role.LOCK: """
         native_queued_spin_lock_slowpath queued_spin_lock_slowpath
@@ -67,7 +82,10 @@ _NAMES: Mapping[Role, str] = {
         _raw_spin_lock _raw_spin_lock_irqsave _raw_spin_lock_irq
         _raw_spin_lock_bh
     """,
-    Role.FAULT: "do_page_fault do_mem_abort exc_page_fault asm_exc_page_fault",
+    Role.FAULT: """
+        do_page_fault do_mem_abort exc_page_fault asm_exc_page_fault
+        do_user_addr_fault handle_mm_fault __handle_mm_fault
+    """,
     Role.SYSCALL: "do_trap_ecall_u entry_SYSCALL_64 do_syscall_64 el0_svc",
     Role.DISPATCH: """
         handle_riscv_irq riscv_intc_irq handle_arch_irq call_on_irq_stack
@@ -84,6 +102,14 @@ _NAMES: Mapping[Role, str] = {
         __radix_tree_lookup ret_from_exception riscv_intc_irq_eoi
         riscv_v_context_nesting_start riscv_v_context_nesting_end
         enter_from_kernel_mode exit_to_kernel_mode
+        error_entry error_return sync_regs __irq_exit_rcu
+        __flush_smp_call_function_queue
+        flush_smp_call_function_queue generic_smp_call_function_single_interrupt
+        generic_smp_call_function_interrupt csd_do_func irq_work_run
+        irq_work_run_list irq_work_single
+        tasklet_action tasklet_hi_action tasklet_action_common
+        run_timer_softirq run_timer_base __run_timer_base __run_timers
+        expire_timers call_timer_fn
     """,
 }
 _ROLES: Mapping[str, Role] = {
@@ -108,7 +134,7 @@ def role_of(name: str) -> Role:
         return _ROLES[word]
     if word.startswith("asm_sysvec_"):
         return Role.INTERRUPT
-    if word.startswith("sysvec_"):
+    if word.startswith(("sysvec_", "__sysvec_")):
         return Role.DISPATCH
     return Role.OTHER
 

@@ -5,15 +5,16 @@ The path has every block that was executed from well before the expiry until the
 so that nothing is sampled, and nothing guessed but what names of functions mean.
 """
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
 
-from rtscope.explain.calls import FIRMWARE, Run, common_frame, runs_of, spent_in
+from rtscope.explain.calls import FIRMWARE, Run, main_frame, runs_of, spent_in
+from rtscope.explain.masking import Flags, Masked, masked_by
 from rtscope.explain.model import (
+    RIVALS,
     Cause,
     Confidence,
     Explanation,
@@ -23,51 +24,32 @@ from rtscope.explain.model import (
     joined,
 )
 from rtscope.explain.names import Role, plain, role_of
+from rtscope.explain.naming import (
+    ASLEEP,
+    callback_of,
+    called,
+    called_in,
+    is_any,
+    name_of,
+)
+from rtscope.explain.rivals import Rivals, rivals_of
+from rtscope.explain.tasks import Tasks, tasks_of
 from rtscope.explain.way import THREAD, Context, Way, contexts_of, find_way
 from rtscope.symbols import SymbolTable
 from rtscope.trace import Kind, Section
 
 NAMES_KEPT = 5
-CHAIN_SHOWN = 6
+A_HALF = 0.5
+OF_A_TASK = RIVALS | {
+    *(Cause.INTERRUPTS_OFF, Cause.PREEMPTION_OFF, Cause.LOCK, Cause.DELIVERY),
+}
+"""Causes whose code is a task's own: it says who called."""
 CONTENDED_INSTRUCTIONS = 100
 """More than any of the lock functions takes if the lock is free."""
-_ENTRY = frozenset({Role.INTERRUPT, Role.TRAP})
-_SOFTIRQ = frozenset({Role.SOFTIRQ})
-_HANDLING = frozenset({Role.OTHER, Role.TIMER, Role.SOFT_TIMER})
 DELIVERED_BETWEEN_TURNS = (
     "interrupts were on: a virtual board looks at its timers between the turns of its "
     "CPUs, so up to two turns of this are an artefact"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Masked:
-    """Interrupts were off: from when, until when, by whom."""
-
-    since: int
-    """Instruction count; of the begin of the path, if they were off there."""
-    off: Run | None
-    """Who switched them off; None if that was before the path."""
-    until: int | None
-    on: Run | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Flags:
-    """Changes of the CPU's interrupt flag, in order."""
-
-    at: Sequence[int]
-    on: Sequence[bool]
-
-    def off_in(self, begin: int, end: int) -> int:
-        """Return how many instructions of the board passed with interrupts off."""
-        first = max(0, bisect_right(self.at, begin) - 1)
-        edges = [*self.at[first:], end]
-        return sum(
-            max(0, min(until, end) - max(since, begin))
-            for since, until, on in zip(edges, edges[1:], self.on[first:], strict=False)
-            if not on and since < end
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +59,13 @@ class _Scene:
     runs: Sequence[Run]
     contexts: Sequence[Context]
     way: Way
+    rivals: Rivals
+    tasks: Tasks
     expiry: int
     shift: int
-    masked: "_Masked | None"
+    masked: Masked | None
     """Interrupts that were off at the expiry."""
-    flags: "_Flags"
+    flags: Flags
     section: Section
     symbols: SymbolTable
     arch: str
@@ -100,16 +84,19 @@ def explain_path(
     runs = runs_of(section, symbols, arch=arch, cpu=section.cpu)
     expiry = section.last - (section.latency_ns >> shift)
     contexts = contexts_of(runs)
-    way = find_way(runs, contexts, expiry)
+    tasks = tasks_of(section, runs)
+    way = find_way(runs, contexts, expiry, tasks=tasks)
     mine = (section.kinds == Kind.INTERRUPTS) & (section.cpus == section.cpu)
-    flags = _Flags(section.at[mine].tolist(), (section.values[mine] != 0).tolist())
+    flags = Flags(section.at[mine].tolist(), (section.values[mine] != 0).tolist())
     scene = _Scene(
         runs=runs,
         contexts=contexts,
         way=way,
+        rivals=rivals_of(runs, way, symbols.names),
+        tasks=tasks,
         expiry=expiry,
         shift=shift,
-        masked=_masked_by(flags, runs, expiry),
+        masked=masked_by(flags, runs, expiry),
         flags=flags,
         section=section,
         symbols=symbols,
@@ -138,6 +125,16 @@ def _notes(section: Section, scene: _Scene) -> Iterator[str]:
         )
     elif scene.way.woken is None:
         yield "the callback that wakes a sleeping thread was not seen on this CPU"
+    elif scene.way.woken < scene.way.first:
+        yield (
+            "the thread was woken a little before the expiry, by the count of "
+            "instructions, which runs ahead of the time"
+        )
+    if not scene.tasks.known and scene.rivals.goes_on:
+        yield (
+            "which task ran is not known: the kernel's symbols were not, when this was "
+            "recorded; rtscope board trace --again records it"
+        )
     if scene.way.late_timer:
         yield (
             "the timer expired in a softirq: the thread was not real-time when it "
@@ -146,10 +143,24 @@ def _notes(section: Section, scene: _Scene) -> Iterator[str]:
 
 
 def _unrecorded(scene: _Scene) -> Iterator[Stretch]:
-    if scene.runs and scene.runs[0].begin > scene.expiry:
-        yield Stretch(
-            Part.A, 0, scene.ns(scene.runs[0].begin), Cause.UNKNOWN, "not recorded"
-        )
+    """Tell of the time before the first thing that the CPU is known to have done."""
+    if not scene.runs or scene.runs[0].begin <= scene.expiry:
+        return
+    end_ns = scene.ns(scene.runs[0].begin)
+    if scene.section.cut or scene.section.first > scene.expiry:
+        yield Stretch(Part.A, 0, end_ns, Cause.UNKNOWN, "not recorded")
+        return
+    # The path begins longer before the expiry than the others' turns take.
+    yield Stretch(
+        Part.A,
+        0,
+        end_ns,
+        Cause.IDLE_EXIT,
+        ASLEEP,
+        own_ns=0,
+        evidence=("this CPU slept, and the turn was another CPU's",),
+        confidence=Confidence.INFERRED,
+    )
 
 
 def _stretches(scene: _Scene) -> Iterator[Stretch]:
@@ -172,8 +183,10 @@ def _kind(scene: _Scene, i: int) -> tuple[Part, Cause, Context]:
     """Return part and cause of a run, and the interrupt it belongs to."""
     part, cause = _part_and_cause(scene, i)
     context = scene.contexts[i]
-    # On the way back the scheduler's last steps and the thread's own are one.
-    return part, cause, THREAD if cause is Cause.RETURN else context
+    # On the way back the scheduler's last steps and the thread's own are one, and so
+    # are a fault and the sleep in it.
+    is_one = cause in (Cause.RETURN, Cause.PAGE_FAULT)
+    return part, cause, THREAD if is_one else context
 
 
 def _part_and_cause(scene: _Scene, i: int) -> tuple[Part, Cause]:
@@ -183,22 +196,25 @@ def _part_and_cause(scene: _Scene, i: int) -> tuple[Part, Cause]:
         return part, Cause.LOCK
     if context.role is Role.INTERRUPT:
         return part, _interrupt_cause(scene, i)
-    if context.role is Role.SOFTIRQ:
+    if context.role is Role.SOFTIRQ and not _is_late(scene, i):
         return part, Cause.SOFTIRQ
     if part is Part.A:
-        return part, _delay_cause(scene, run)
-    if part is Part.C:
-        is_idle = _is_any(run, Role.IDLE)
-        return part, Cause.IDLE_EXIT if is_idle else Cause.PREEMPTION_OFF
-    if part is Part.D:
-        scheduling = context.role is Role.SCHEDULE
-        return part, Cause.SCHEDULER if scheduling else Cause.OTHER_TASK
-    return part, Cause.PAGE_FAULT if _is_any(run, Role.FAULT) else Cause.RETURN
+        return part, _delay_cause(scene, i)
+    if part is Part.E:
+        return part, _late_cause(scene, i)
+    if context.role is Role.SCHEDULE:
+        return part, Cause.SCHEDULER
+    if part is Part.D or scene.rivals.goes_on:
+        return part, scene.rivals.cause(i)
+    is_idle = is_any(run, Role.IDLE)
+    return part, Cause.IDLE_EXIT if is_idle else Cause.PREEMPTION_OFF
 
 
 def _part(scene: _Scene, i: int) -> Part:
     way, role = scene.way, scene.contexts[i].role
-    if way.entered is None or i < way.entered:
+    # If nothing woke the thread here, all is before the interrupt but its own end.
+    entered = way.switched if way.entered is None else way.entered
+    if entered is None or i < entered:
         return Part.A
     if role is Role.INTERRUPT:
         return Part.B
@@ -215,28 +231,27 @@ def _interrupt_cause(scene: _Scene, i: int) -> Cause:
     if Role.TIMER not in roles:
         ours = scene.contexts[i].frame is scene.contexts[way.entered].frame
         return Cause.TIMER_INTERRUPT if ours else Cause.OTHER_INTERRUPT
-    callback = _callback(scene.runs[i])
+    callback = callback_of(scene.runs[i])
     if callback is None or role_of(callback) is Role.WAKE:
         return Cause.TIMER_INTERRUPT
     return Cause.TIMER_CALLBACK
 
 
-def _callback(run: Run) -> str | None:
-    """Return the timer's function in which a run is; None outside of all."""
-    inner = None
-    for frame in run.frame.chain():
-        if plain(frame.name) == "__hrtimer_run_queues":
-            return inner if inner and not _is_of_timers(inner) else None
-        inner = frame.name
-    return None
+def _delay_cause(scene: _Scene, i: int) -> Cause:
+    run = scene.runs[i]
+    if _is_late(scene, i):
+        return Cause.LATE_TIMER
+    cause = _waiting_cause(scene, run)
+    if cause in (Cause.IDLE_EXIT, Cause.DELIVERY) and scene.rivals.is_ordinary:
+        return Cause.TIMER_SLACK
+    if cause is Cause.DELIVERY and scene.way.woken is None:
+        # Whether and when the interrupt came is not known: something else ran.
+        return Cause.OTHER_TASK if scene.way.switched is not None else cause
+    return cause
 
 
-def _is_of_timers(name: str) -> bool:
-    return name.startswith(("_raw_spin", "timerqueue_", "rb_", "__remove_hrtimer"))
-
-
-def _delay_cause(scene: _Scene, run: Run) -> Cause:
-    if _is_any(run, Role.IDLE):
+def _waiting_cause(scene: _Scene, run: Run) -> Cause:
+    if is_any(run, Role.IDLE):
         return Cause.IDLE_EXIT
     begin = max(run.begin, scene.expiry)
     if 2 * scene.flags.off_in(begin, run.end) >= max(1, run.end - begin):
@@ -244,8 +259,24 @@ def _delay_cause(scene: _Scene, run: Run) -> Cause:
     return Cause.DELIVERY
 
 
-def _is_any(run: Run, role: Role) -> bool:
-    return any(role_of(frame.name) is role for frame in run.frame.chain())
+def _late_cause(scene: _Scene, i: int) -> Cause:
+    """Return the cause of what came after the first switch to the thread."""
+    run = scene.runs[i]
+    if not scene.tasks.known or scene.tasks.is_measured(run):
+        return Cause.PAGE_FAULT if is_any(run, Role.FAULT) else Cause.RETURN
+    left = (
+        before
+        for before in reversed(scene.runs[:i])
+        if role_of(before.frame.name) is Role.SWITCH and scene.tasks.is_measured(before)
+    )
+    slept_in = next(left, run)
+    return Cause.PAGE_FAULT if is_any(slept_in, Role.FAULT) else Cause.OTHER_TASK
+
+
+def _is_late(scene: _Scene, i: int) -> bool:
+    """Tell whether the thread's timer had been left to a softirq by then."""
+    expired = scene.way.expired
+    return expired is not None and i > expired and _part(scene, i) is Part.A
 
 
 def _is_contended(run: Run) -> bool:
@@ -257,7 +288,7 @@ def _stretch(
 ) -> Stretch:
     own = sum(run.own for run in runs)
     spent = [(plain(name), n << scene.shift) for name, n in spent_in(runs)]
-    name, chain = _name(cause, context, runs)
+    name, chain = name_of(cause, context, runs)
     meanwhile = tuple(_meanwhile(scene, runs)) if cause is Cause.LOCK else ()
     return Stretch(
         part,
@@ -271,31 +302,24 @@ def _stretch(
         tuple(spent[:NAMES_KEPT]),
         tuple(chain),
         meanwhile,
+        _task(scene, cause, runs),
     )
 
 
-def _name(cause: Cause, context: Context, runs: list[Run]) -> tuple[str, Sequence[str]]:
-    """Return the name of a stretch, and the calls that all of it happened in."""
-    if cause in (Cause.EARLIER_INTERRUPT, Cause.OTHER_INTERRUPT):
-        return _handler(runs, _ENTRY), ()
-    if cause is Cause.TIMER_CALLBACK:
-        return plain(_callback(runs[0]) or ""), ()
-    if cause is Cause.TIMER_INTERRUPT:
-        return "hrtimer_interrupt", ()
-    if cause is Cause.SCHEDULER and context.frame is not None:
-        return plain(context.frame.name), ()
-    frame = common_frame(runs)
-    chain = [plain(f.name) for f in frame.chain()] if frame else []
-    if cause is Cause.SOFTIRQ and (not chain or role_of(chain[0]) is Role.SOFTIRQ):
-        chain.insert(0, _handler(runs, _SOFTIRQ))
-    return (chain[0] if chain else plain(spent_in(runs)[0][0])), chain
+def _task(scene: _Scene, cause: Cause, runs: Sequence[Run]) -> str:
+    """Name the task in whose time a stretch was, if it was not the measured one."""
+    if cause not in OF_A_TASK:
+        return ""
+    longest = max(runs, key=lambda run: run.own)
+    task = scene.tasks.at(longest)
+    return "" if task is None or scene.tasks.is_measured(longest) else task.name
 
 
 def _evidence(
     scene: _Scene, cause: Cause, chain: Sequence[str], runs: list[Run]
 ) -> Iterator[str]:
     if len(chain) > 1:
-        yield _called(chain)
+        yield called(chain)
     if cause is Cause.INTERRUPTS_OFF:
         yield from _masked_evidence(scene)
     if cause is Cause.DELIVERY:
@@ -317,40 +341,19 @@ def _meanwhile(scene: _Scene, runs: list[Run]) -> Iterator[Meanwhile]:
             )
         theirs = scene.others[cpu]
         inside = [run for run in theirs if run.end > begin and run.begin < end]
-        spent = spent_in(inside)
-        total = sum(own for _, own in spent)
+        total = sum(run.own for run in inside)
         if total:
-            name, own = spent[0]
+            name, own = _mostly(inside)
             yield Meanwhile(cpu, plain(name), own / total, total << scene.shift)
 
 
-def _called(chain: Sequence[str]) -> str:
-    shown = " < ".join(chain[:CHAIN_SHOWN])
-    return f"callers: {shown}{' < …' if len(chain) > CHAIN_SHOWN else ''}"
-
-
-def _handler(runs: list[Run], entry: frozenset[Role]) -> str:
-    """Name an interrupt by its handler: where most went, behind the entry code."""
-    spent: dict[str, int] = {}
-    for run in runs:
-        name = _handled_in(run, entry)
-        if name is not None:
-            spent[name] = spent.get(name, 0) + run.own
-    if not spent:
-        return plain(runs[0].frame.name)
-    return max(spent, key=lambda name: spent[name])
-
-
-def _handled_in(run: Run, entry: frozenset[Role]) -> str | None:
-    """Return the function that the innermost entry led to."""
-    found = None
-    for frame in run.frame.chain():
-        role = role_of(frame.name)
-        if role in entry:
-            return found
-        if role in _HANDLING:
-            found = plain(frame.name)
-    return None
+def _mostly(runs: Sequence[Run]) -> tuple[str, int]:
+    """Return the innermost call that took more than half, or else the function."""
+    frame = main_frame(runs, share=A_HALF)
+    if frame is None:
+        return spent_in(runs)[0]
+    own = sum(run.own for run in runs if frame in run.frame.chain())
+    return frame.name, own
 
 
 def _masked_evidence(scene: _Scene) -> Iterator[str]:
@@ -361,28 +364,8 @@ def _masked_evidence(scene: _Scene) -> Iterator[str]:
     if masked.off is None:
         yield f"interrupts off since more than {ago} ns before the expiry"
     else:
-        where = _called([plain(f.name) for f in masked.off.frame.chain()])
+        where = called_in(masked.off.frame)
         yield f"interrupts off since {ago} ns before the expiry ({where})"
     if masked.on is not None and masked.until is not None:
-        where = _called([plain(f.name) for f in masked.on.frame.chain()])
+        where = called_in(masked.on.frame)
         yield f"on again {scene.ns(masked.until)} ns after it ({where})"
-
-
-def _masked_by(flags: _Flags, runs: Sequence[Run], expiry: int) -> _Masked | None:
-    """Return who had switched interrupts off at the expiry; None if they were on."""
-    before = bisect_right(flags.at, expiry) - 1
-    if before < 0 or flags.on[before] or not runs:
-        return None
-    begins = [run.begin for run in runs]
-
-    def run_before(count: int) -> Run:
-        # A change is told at the block behind the one that made it.
-        return runs[max(0, bisect_left(begins, count) - 1)]
-
-    until = flags.at[before + 1] if before + 1 < len(flags.at) else None
-    return _Masked(
-        since=flags.at[before],
-        off=run_before(flags.at[before]) if before > 0 else None,
-        until=until,
-        on=None if until is None else run_before(until),
-    )

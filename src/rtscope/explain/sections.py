@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from rtscope.explain.bound import Arrivals, Bound, Longest, Section, compose
-from rtscope.explain.calls import common_frame, runs_of, spent_in
+from rtscope.explain.calls import main_frame, runs_of, spent_in
 from rtscope.explain.names import plain
 from rtscope.symbols import SymbolTable
 from rtscope.trace import Kind, SectionKind, Trace, held_by
@@ -62,7 +62,7 @@ def _longest(section: Recorded, trace: Trace, symbols: SymbolTable) -> Longest:
         for run in runs_of(section, symbols, arch=trace.arch, cpu=section.cpu)
         if run.end > held.begin and run.begin < held.end
     ]
-    frame = common_frame(runs)
+    frame = main_frame(runs, share=1.0)
     callers = tuple(plain(f.name) for f in frame.chain())[:CHAIN_KEPT] if frame else ()
     most = plain(spent_in(runs)[0][0]) if runs else ""
     return Longest(

@@ -11,6 +11,10 @@ from dataclasses import dataclass
 
 from rtscope.explain.calls import Frame, Run
 from rtscope.explain.names import Role, role_of
+from rtscope.explain.tasks import Tasks
+
+AHEAD = 64
+"""The count of instructions runs ahead by less than one in so many."""
 
 _INNERMOST = frozenset(
     {Role.INTERRUPT, Role.SOFTIRQ, Role.SCHEDULE, Role.PREEMPT, Role.SWITCH}
@@ -53,6 +57,8 @@ class Way:
     """The callback that woke it."""
     late_timer: bool
     """The timer expired in a softirq, so the thread was not real-time."""
+    expired: int | None
+    """Then: the last run of the interrupt that left the timer to the softirq."""
     scheduled: int | None
     """Where the first call of the scheduler begins that switched, after that."""
     switched: int | None
@@ -66,11 +72,16 @@ def contexts_of(runs: Sequence[Run]) -> list[Context]:
     return [_context(run.frame, marks, known) for run in runs]
 
 
-def find_way(runs: Sequence[Run], contexts: Sequence[Context], expiry: int) -> Way:
+def find_way(
+    runs: Sequence[Run], contexts: Sequence[Context], expiry: int, *, tasks: Tasks
+) -> Way:
     """Find the marks, from the expiry (an instruction count) to the end."""
     first = next((i for i, run in enumerate(runs) if run.end > expiry), len(runs))
-    switch = _last(runs, first, Role.SWITCH)
-    woken = _waking(runs, first, before=switch)
+    woken = _waking(runs, first, before=_last(runs, first, Role.SWITCH))
+    if woken is None:
+        woken = _waking_before(runs, first, expiry)
+    arrival = tasks.arrival(expiry if woken is None else runs[woken].begin)
+    switch = _last(runs, first, Role.SWITCH, before=arrival)
     late = woken is not None and _is_inside(runs[woken].frame, Role.SOFT_TIMER)
     entered = None
     if woken is not None:
@@ -83,6 +94,7 @@ def find_way(runs: Sequence[Run], contexts: Sequence[Context], expiry: int) -> W
         entered=entered,
         woken=woken,
         late_timer=late,
+        expired=_left_to_softirq(runs, first, entered or 0) if late else None,
         scheduled=scheduled,
         switched=None if switch is None else switch + 1,
     )
@@ -140,12 +152,16 @@ def _outermost_call(
     return above if above.role is Role.SCHEDULE else found
 
 
-def _last(runs: Sequence[Run], first: int, role: Role) -> int | None:
+def _last(
+    runs: Sequence[Run], first: int, role: Role, *, before: int | None = None
+) -> int | None:
+    """Return the last run of a role, that began before an instruction count."""
     return next(
         (
             i
             for i in range(len(runs) - 1, first - 1, -1)
             if role_of(runs[i].frame.name) is role
+            and (before is None or runs[i].begin < before)
         ),
         None,
     )
@@ -157,6 +173,35 @@ def _waking(runs: Sequence[Run], first: int, *, before: int | None) -> int | Non
         (i for i in range(first, end) if role_of(runs[i].frame.name) is Role.WAKE),
         None,
     )
+
+
+def _waking_before(runs: Sequence[Run], first: int, expiry: int) -> int | None:
+    """
+    Return what woke the thread, if the count puts that before the expiry.
+
+    The count of instructions runs ahead of the time (format/plugin.md), and so of a
+    long delay the expiry that is counted back from its end lies behind the true one.
+    """
+    late = runs[-1].end - expiry if runs else 0
+    found: int | None = None
+    for i in range(first - 1, -1, -1):
+        role = role_of(runs[i].frame.name)
+        if found is not None and runs[found].frame not in runs[i].frame.chain():
+            break
+        if role is Role.SWITCH or runs[i].end < expiry - late // AHEAD:
+            break
+        if role is Role.WAKE:
+            found = i  # at last the first of them: what it called lies behind
+    return found
+
+
+def _left_to_softirq(runs: Sequence[Run], first: int, before: int) -> int | None:
+    inside = [i for i in range(first, before) if _is_inside(runs[i].frame, Role.TIMER)]
+    if not inside:
+        return None
+    begin = inside[0]
+    frame = next(f for f in runs[begin].frame.chain() if role_of(f.name) is Role.TIMER)
+    return max(i for i in inside if frame in runs[i].frame.chain())
 
 
 def _is_inside(frame: Frame, role: Role) -> bool:

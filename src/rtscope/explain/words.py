@@ -34,11 +34,12 @@ _CLAUSES: Mapping[Cause, str] = {
     Cause.PREEMPTION_OFF: "preemption was off in {where}",
     Cause.LOCK: "it waited for a lock in {where}",
     Cause.SCHEDULER: "it was in the scheduler",
-    Cause.OTHER_TASK: "another task ran in {where}",
-    Cause.ORDINARY: "another task ran in {where}, for the thread is not real-time",
-    Cause.THROTTLED: "real-time threads were throttled, and another task ran in "
+    Cause.OTHER_TASK: "another task{task} ran in {where}",
+    Cause.ORDINARY: "another task{task} ran in {where}, for the thread is not "
+    "real-time",
+    Cause.THROTTLED: "real-time threads were throttled, and another task{task} ran in "
     "{where}",
-    Cause.FAIR_SERVER: "the fair server let another task run in {where}",
+    Cause.FAIR_SERVER: "the fair server let another task{task} run in {where}",
     Cause.TIMER_SLACK: "the timer of a thread that is not real-time might wait while "
     "it was in {where}",
     Cause.STOPPED: "the thread itself was stopped ({where})",
@@ -125,7 +126,13 @@ def where(stretch: Stretch) -> str:
 
 def evidence(stretch: Stretch) -> tuple[str, ...]:
     """Return all that shows the cause of a stretch, a line for each."""
-    return (*stretch.evidence, *_meanwhile_lines(stretch), *_inside_lines(stretch))
+    task = (f"the task was {stretch.task}",) if stretch.task else ()
+    return (
+        *stretch.evidence,
+        *task,
+        *_meanwhile_lines(stretch),
+        *_inside_lines(stretch),
+    )
 
 
 def doubts(explanation: Explanation) -> tuple[str, ...]:
@@ -156,7 +163,8 @@ def _clause(stretch: Stretch) -> str:
     known = stretch.cause is not Cause.UNKNOWN
     if known and stretch.confidence is Confidence.GUESSED:
         clause = f"probably {clause}"
-    return clause.format(where=where(stretch))
+    task = f", {stretch.task}," if stretch.task else ""
+    return clause.format(where=where(stretch), task=task)
 
 
 def _first_waiting(main: Sequence[Stretch]) -> Stretch | None:

@@ -216,6 +216,7 @@ def _stretch(stretch: Stretch) -> dict[str, Any]:
         "own_ns": stretch.own_ns,
         "cause": stretch.cause.value,
         "name": printable(stretch.name),
+        "task": printable(stretch.task),
         "confidence": stretch.confidence.value,
         "callers": [printable(name) for name in stretch.callers],
         "inside": [[printable(name), ns] for name, ns in stretch.inside],

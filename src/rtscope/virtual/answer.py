@@ -17,6 +17,7 @@ from rtscope.record import RunRecord
 from rtscope.target.agentreader import content_of
 from rtscope.virtual.boot import Booted
 from rtscope.virtual.inputs import Asked, inputs_of
+from rtscope.virtual.job import MODULE_SYMBOLS
 from rtscope.virtual.reason import oom_kills
 from rtscope.virtual.symbols import module_addresses
 
@@ -153,9 +154,16 @@ def _virtual(asked: Asked, prepared: Prepared, booted: Booted) -> dict[str, Any]
         "plugin_digest": booted.plugin_digest,
         "disk": booted.files.get("disk", b"").decode("ascii", "replace").strip(),
         "modules": module_addresses(booted.files.get("modules", b"")),
+        **_module_symbols(booted),
         "counts": dict(booted.counts),
         "leaves_out": list(board.leaves_out),
     }
+
+
+def _module_symbols(booted: Booted) -> dict[str, str]:
+    """Return the symbols of modules that the load has inserted; no others know them."""
+    text = booted.files.get(MODULE_SYMBOLS, b"").decode("ascii", "replace")
+    return {"module_symbols": text} if text else {}
 
 
 def _caveats(record: RunRecord) -> Iterator[Caveat]:

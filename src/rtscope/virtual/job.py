@@ -22,6 +22,14 @@ PHASE_STEP_NS = 37_013
 MEMORY_GROUPS = "echo +memory >/sys/fs/cgroup/cgroup.subtree_control"
 """A kernel without them refuses, and then the load's guard says why it cannot run."""
 
+MODULE_SYMBOLS = "module-symbols"
+_MODULES_BEFORE = "cut -d' ' -f1 /proc/modules >/tmp/modules-before"
+_SYMBOLS_OF_NEW_MODULES = (
+    "cut -d' ' -f1 /proc/modules | grep -vxFf /tmp/modules-before | "
+    "sed 's/.*/[&]/' >/tmp/modules-new; "
+    f"grep -Ff /tmp/modules-new /proc/kallsyms >/out/{MODULE_SYMBOLS}"
+)
+
 FACT_BATCH = 100
 """Paths per call: a command line has an end."""
 
@@ -44,11 +52,13 @@ def job_of(
     facts: Sequence[str],
     seed: int,
     memory_limit_bytes: int | None = None,
+    own_modules: bool = False,
 ) -> Job:
     """
     Return the job of a run; `facts` are the paths that are read before and after.
 
-    With `memory_limit_bytes` the load runs in a memory cgroup of its own.
+    With `memory_limit_bytes` the load runs in a memory cgroup of its own. With
+    `own_modules` it may insert modules of its own, whose symbols are then kept.
     """
     phase = ("--phase-ns", str(phase_ns(run, seed)))
     before, after = (
@@ -61,6 +71,8 @@ def job_of(
     settle_ns = campaign.settling_ns
     lines = [f"sleep {settle_ns / 1e9:g}"] if settle_ns else []
     lines += before
+    if own_modules:
+        lines.append(_MODULES_BEFORE)
     if load_argv:
         limit: tuple[str, ...] = ()
         if memory_limit_bytes:
@@ -79,6 +91,8 @@ def job_of(
         f"{agent_line(*measure_args(run, campaign), *phase)} >/out/measure.jsonl",
         "status=$?",
     ]
+    if own_modules:
+        lines.append(_SYMBOLS_OF_NEW_MODULES)  # while the load still has them inserted
     if load_argv:
         lines += ["kill $load 2>/dev/null", "wait $load"]
     # Where modules lie is needed to name what the plugin saw of them.

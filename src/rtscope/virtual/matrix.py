@@ -1,5 +1,6 @@
 """All runs of a plan on a virtual board, as many at once as there is room for."""
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -8,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rtscope import runaudit
+from rtscope.board.cache import cache_dir
 from rtscope.board.prepare import Prepared
 from rtscope.errors import BoardError, ContractError
 from rtscope.execute import Event, RunBegins, RunEnds
@@ -20,6 +22,7 @@ from rtscope.virtual.inputs import Asked
 from rtscope.virtual.patience import Patience, Progress
 from rtscope.virtual.ready import Ready, job_for
 from rtscope.virtual.stream import FILE, pack
+from rtscope.virtual.symbols import kernel_places
 
 LOOK_S = 0.5
 
@@ -106,12 +109,12 @@ def _measure(asked: Asked, prepared: Prepared, desk: _Desk) -> RunRecord:
     try:
         booted = boot(
             prepared,
-            job_for(asked),
+            job_for(asked, prepared),
             seed=asked.seed,
             patience=Patience(run.duration_ns, warmup_ns),
             stopped=desk.halt.is_set,
             hear=hear,
-            record=ToRecord(asked.campaign.worst) if asked.campaign.record else None,
+            record=_to_record(asked, prepared),
         )
     except BoardError as error:
         raise BoardError(f"{run.id}: {error}") from error
@@ -124,6 +127,13 @@ def _measure(asked: Asked, prepared: Prepared, desk: _Desk) -> RunRecord:
     if audited.document is not None:
         desk.store.attach(run.id, runaudit.FILE, audited.document)
     return record_of(asked, prepared, booted, trace=trace, audited=audited.caveats)
+
+
+def _to_record(asked: Asked, prepared: Prepared) -> ToRecord | None:
+    if not asked.campaign.record:
+        return None
+    places = kernel_places(prepared, cache=cache_dir(os.environ))
+    return ToRecord(asked.campaign.worst, places=places)
 
 
 def _keep_stream(raw: bytes | None, asked: Asked, store: ResultDir) -> dict[str, Any]:

@@ -7,6 +7,9 @@ Where a kernel keeps its current task and its preemption count, for the plugin. 
   CONFIG_ARM64_SW_TTBR0_PAN, the saved ttbr0.
 * x86-64: variables of each CPU, reached by gs: `pcpu_hot` (6.2 to 6.14: task, then
   count), before and after that `current_task` and `__preempt_count`.
+
+A CPU runs another task from `finish_task_switch` on; the name of the first task, which
+is known, tells where in `init_task` and all others the name lies.
 """
 
 import re
@@ -23,6 +26,15 @@ _LONG = 8
 
 def places_of(arch: str, *, config: str, symbols: SymbolTable) -> dict[str, str]:
     """Return places as in `plugin/options.h`; none for what is not known."""
+    places = _of_arch(arch, config=config, symbols=symbols)
+    switched = symbols.address_of("finish_task_switch")
+    first = symbols.values.get("init_task")
+    if "task" in places and switched is not None and first is not None:
+        places |= {"switched": str(switched), "first-task": str(first)}
+    return places
+
+
+def _of_arch(arch: str, *, config: str, symbols: SymbolTable) -> dict[str, str]:
     match arch:
         case "riscv64":
             return {"task": "tp", "preempt": f"tp@{_LONG}:4"}

@@ -16,7 +16,7 @@ from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import Board, get_board
 from rtscope.board.initrd import Job
 from rtscope.board.packages import read_lock
-from rtscope.board.prepare import Prepared, prepare_all
+from rtscope.board.prepare import Prepared, has_files, prepare_all
 from rtscope.board.workshop import Workshop
 from rtscope.campaign import Campaign, kernels_by_label
 from rtscope.errors import UsageError
@@ -114,6 +114,7 @@ def _made(
         [paths.get(label, label) for label in labels],
         workshop=shop,
         own_qemu=Path(campaign.qemu) if campaign.qemu else None,
+        files=[Path(path) for path in campaign.files],
     )
     return dict(zip(labels, made, strict=True))
 
@@ -155,7 +156,7 @@ def asked_of(
     )
 
 
-def job_for(asked: Asked) -> Job:
+def job_for(asked: Asked, prepared: Prepared) -> Job:
     """Return what the board does in a run."""
     return job_of(
         asked.run,
@@ -164,6 +165,7 @@ def job_for(asked: Asked) -> Job:
         facts=facts.paths(),
         seed=asked.seed,
         memory_limit_bytes=asked.load.memory_limit_bytes,
+        own_modules=has_files(prepared),
     )
 
 

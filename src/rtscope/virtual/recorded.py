@@ -7,8 +7,8 @@ from pathlib import Path
 from rtscope.errors import RtscopeError, UsageError
 from rtscope.record import RunRecord
 from rtscope.resultdir import RECORD, ResultDir, read_record
-from rtscope.symbols import NO_SYMBOLS, SymbolTable
-from rtscope.trace import Section, Trace, with_windows
+from rtscope.symbols import NO_SYMBOLS, SymbolTable, merged, parse_symbols
+from rtscope.trace import Kind, Section, Trace, with_windows
 from rtscope.virtual.replay import prepared_again, virtual_of
 from rtscope.virtual.stream import AGAIN, BOUND, note_of, read_stream
 from rtscope.virtual.symbols import find_symbols, read_symbols
@@ -93,7 +93,7 @@ def paths_of(recorded: Recorded) -> tuple[Trace, tuple[Section, ...]]:
             raise
         first = read_stream(again, sha256=None)
     worst = with_windows(first)
-    if not again.is_file() or not any(s.cut or s.left_out for s in worst):
+    if not again.is_file() or not any(map(_lacks, worst)):
         return first, worst
     fuller = {
         _wakeup(section): section
@@ -101,6 +101,11 @@ def paths_of(recorded: Recorded) -> tuple[Trace, tuple[Section, ...]]:
         if not (section.cut or section.left_out)
     }
     return first, tuple(fuller.get(_wakeup(section), section) for section in worst)
+
+
+def _lacks(section: Section) -> bool:
+    """Tell whether a second pass may know more of a path."""
+    return section.cut or section.left_out or not (section.kinds == Kind.TASK).any()
 
 
 def _wakeup(section: Section) -> tuple[int, int, int, int]:
@@ -128,13 +133,14 @@ def symbols_of(
     """
     virtual = virtual_of(recorded.record)
     digest, modules = str(virtual["kernel_digest"]), virtual.get("modules", {})
+    own = parse_symbols(str(virtual.get("module_symbols", "")))
     found = find_symbols(cache, digest, modules=modules)
     if found is not None:
-        return found
+        return merged(found, own)
     try:
         prepared = prepared_again(recorded.record, cache=cache)
         read_symbols(prepared, cache=cache, say=say)
     except RtscopeError as error:
         say(f"addresses instead of names: {error}")
-        return NO_SYMBOLS
-    return find_symbols(cache, digest, modules=modules) or NO_SYMBOLS
+        return own
+    return merged(find_symbols(cache, digest, modules=modules) or NO_SYMBOLS, own)

@@ -21,9 +21,9 @@ from rtscope.symbols import SymbolTable
 from rtscope.trace import Section, SectionKind, Trace, parse_trace
 from rtscope.virtual.boot import Booted, ToRecord, boot
 from rtscope.virtual.patience import Patience
-from rtscope.virtual.places import PLACES, places_of, section_places
+from rtscope.virtual.places import PLACES, section_places
 from rtscope.virtual.ready import asked_of, job_for
-from rtscope.virtual.symbols import find_symbols, parts_by_digest
+from rtscope.virtual.symbols import kernel_places, parts_by_digest
 
 MAX_WINDOW_INSTRUCTIONS = 20_000_000
 """Of all windows together: 40 ms of virtual time, at most some 300 MB of records."""
@@ -99,8 +99,8 @@ def record_again(
     asked = asked_of(record.run, campaign, prepared.board, record.command)
     if sections:  # which a plugin of then may not know; the result is compared below
         prepared = replace(prepared, plugin=plugin_of_ours())
-    places = _places(prepared, cache) if windows or sections else {}
-    if sections and len(places) < len(PLACES):
+    places = kernel_places(prepared, cache=cache)
+    if sections and any(name not in places for name in PLACES):
         raise UsageError(
             f"{record.run.id}: no sections of this kernel: it is not known where it "
             "keeps its task and its preemption count"
@@ -108,7 +108,7 @@ def record_again(
     warmup_ns = campaign.settling_ns + campaign.warmup_ns
     booted = boot(
         prepared,
-        job_for(asked),
+        job_for(asked, prepared),
         seed=asked.seed,
         patience=Patience(record.run.duration_ns, warmup_ns),
         stopped=stopped,
@@ -135,15 +135,6 @@ def _sections(
         release=str(release.value) if release else "",
         symbols=symbols,
     )
-
-
-def _places(prepared: Prepared, cache: Path) -> dict[str, str]:
-    config = prepared.kernel.config
-    symbols = find_symbols(cache, prepared.kernel.digest, modules={})
-    if symbols is None:
-        return {}
-    text = config.read_text("utf-8", "replace") if config else ""
-    return places_of(prepared.board.arch, config=text, symbols=symbols)
 
 
 def _refuse_another(record: RunRecord, booted: Booted) -> None:

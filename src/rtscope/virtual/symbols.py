@@ -19,6 +19,7 @@ from rtscope.errors import BoardError
 from rtscope.symbols import MAX_SYMBOLS_BYTES, SymbolTable, parse_symbols
 from rtscope.virtual.boot import boot
 from rtscope.virtual.patience import Patience
+from rtscope.virtual.places import places_of
 
 RECIPE = 1
 """Counts up when what is kept changes."""
@@ -46,6 +47,20 @@ def find_symbols(
             return parse_symbols(part.file(SYMBOLS).read_text("ascii", "replace"))
     found = find_part(cache, _name(kernel_digest), part_key(_inputs(kernel_digest)))
     return _of_part(found, modules) if found else None
+
+
+def kernel_places(prepared: Prepared, *, cache: Path) -> dict[str, str]:
+    """
+    Return where the kernel keeps what the plugin tells of it, by the plugin's options.
+
+    Nothing for a packaged kernel whose symbols were not read yet.
+    """
+    symbols = find_symbols(cache, prepared.kernel.digest, modules={})
+    if symbols is None:
+        return {}
+    config = prepared.kernel.config
+    text = config.read_text("utf-8", "replace") if config else ""
+    return places_of(prepared.board.arch, config=text, symbols=symbols)
 
 
 def read_symbols(

@@ -1,0 +1,1 @@
+"""What makes wake-ups late on purpose: a kernel module, a program, their build."""

@@ -1,0 +1,140 @@
+"""
+The module `culprits` for a packaged kernel, and the program `rival`.
+
+The module is built by kbuild against the kernel's own headers, which are fetched as the
+boards' packages are, and kept in the cache by the digest of sources and packages: once
+35 MB of packages for two kernels, and some 5 s of CPU time for each.
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rtscope import process
+from rtscope.board import aptroot
+from rtscope.board.cache import cache_dir, locked
+from rtscope.board.catalogue import get_board
+from rtscope.board.kernels import get_kernel_row
+from rtscope.board.packages import Package
+from rtscope.board.prepare import prepare_all
+from rtscope.board.workshop import Workshop, cached_lock, part_of_packages
+from rtscope.target.agentfile import agent_file
+from rtscope.virtual.symbols import find_symbols, read_symbols
+
+HERE = Path(__file__).parent
+SOURCES = ("Kbuild", "culprits.c")
+MODULE = "culprits.ko"
+PATIENCE_S = 120.0
+
+# The programs of kbuild are of the same release as the kernel, and need its C library.
+LIBRARIES = ("libc6", "libelf1t64", "zlib1g", "libzstd1")
+LIBS = "usr/lib/x86_64-linux-gnu"
+PROGRAMS = {
+    "scripts/basic/fixdep": "fixdep",
+    "scripts/mod/modpost": "modpost.real-lsb-64",
+    "tools/objtool/objtool": "objtool.real-x86",
+}
+# What newer compilers than this machine's may have been found able to do.
+NOT_HERE = ("CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT=", "CONFIG_DEBUG_INFO_BTF_MODULES=")
+
+
+def build_rival(into: Path) -> Path:
+    """Compile the program for any x86-64 board."""
+    made = into / "rival"
+    _run("gcc", "-static", "-O2", "-o", str(made), str(HERE / "rival.c"))
+    return made
+
+
+def know_kernel(kernel: str) -> Workshop:
+    """Have a packaged kernel of the board pc in the cache, with its symbols."""
+    shop = Workshop(
+        cache=cache_dir(os.environ), agent=agent_file, say=lambda _text: None
+    )
+    (prepared,) = prepare_all(get_board("pc"), [kernel], workshop=shop)
+    if find_symbols(shop.cache, prepared.kernel.digest, modules={}) is None:
+        # Without them the names of tasks would not be recorded.
+        read_symbols(prepared, cache=shop.cache, say=shop.say)
+    return shop
+
+
+def build_module(kernel: str, into: Path) -> Path:
+    """Return the module for a packaged kernel of the board pc, named after it."""
+    shop = know_kernel(kernel)
+    row = get_kernel_row(kernel, "x86_64")
+    image = cached_lock(shop.cache).parts[f"kernel-{kernel}-x86_64"][0]
+    release = image.name.removeprefix("linux-image-").removesuffix("-unsigned")
+
+    def resolve(root: Path) -> tuple[Package, ...]:
+        found = aptroot.resolve(
+            [f"linux-headers-{release}"],
+            arch="amd64",
+            root=root,
+            dependencies=True,
+            suite=row.suite,
+        )
+        kernels_own = ("linux-headers-", "linux-kbuild-")
+        return tuple(
+            package
+            for package in found
+            if package.name.startswith(kernels_own) or package.name in LIBRARIES
+        )
+
+    sources = {name: (HERE / name).read_bytes() for name in SOURCES}
+    digests = {n: hashlib.sha256(text).hexdigest() for n, text in sources.items()}
+
+    def build(work: Path, root: Path) -> Mapping[str, Any]:
+        headers = root / "usr/src" / f"linux-headers-{release}"
+        _run_anywhere(root)
+        _make_relative(headers, root)
+        tree = root / "module"
+        tree.mkdir()
+        for name, text in sources.items():
+            (tree / name).write_bytes(text)
+        _run("make", "-C", str(headers), f"M={tree}", "CC=gcc", *NOT_HERE, "modules")
+        _run("objcopy", "--strip-debug", str(tree / MODULE), str(work / MODULE))
+        return {"release": release}
+
+    with locked(shop.cache, say=shop.say):
+        part = part_of_packages(
+            shop,
+            f"culprits-{release.replace('+', '-')}",
+            resolve,
+            recipe=digests,
+            build=build,
+        )
+    named = into / f"{release}.ko"
+    shutil.copy(part.file(MODULE), named)
+    return named
+
+
+def _run_anywhere(root: Path) -> None:
+    """Let kbuild's programs run where the C library is older than theirs."""
+    (kbuild,) = (root / "usr/lib").glob("linux-kbuild-*")
+    loader = root / LIBS / "ld-linux-x86-64.so.2"
+    if not loader.exists():
+        loader = root / "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"
+    libs = f"{root / LIBS}:{loader.parent}"
+    for place, real in PROGRAMS.items():
+        path = kbuild / place
+        target = path.with_name(real)
+        if target == path:
+            target = path.with_name(f"{path.name}.packaged")
+            path.rename(target)
+        path.write_text(
+            f'#!/bin/sh\nexec {loader} --library-path {libs} {target} "$@"\n'
+        )
+        path.chmod(0o755)
+
+
+def _make_relative(headers: Path, root: Path) -> None:
+    """The headers' Makefile includes that of all flavours by its installed path."""
+    makefile = headers / "Makefile"
+    makefile.write_text(makefile.read_text().replace("/usr/src", f"{root}/usr/src"))
+
+
+def _run(*argv: str) -> None:
+    done = process.run(argv, timeout_s=PATIENCE_S)
+    assert done.status == 0, f"{argv}: {done.stderr[-2000:]}"

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+/*
+ * rival - what a program can do to a measuring thread, as the load of a virtual board.
+ *
+ *   rival hog POLICY PRIORITY CPU BUSY_US EVERY_US TIMES
+ *   rival demote NAME          threads of processes of this name become SCHED_OTHER
+ *   rival dirty NAME CPU TIMES write-protects their memory again and again
+ *
+ * hog uses up time in a function of its own; dirty asks the kernel to track writes
+ * (clear_refs), as tools that copy a running process do.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static void refuse(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static long long now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+static void sleep_us(long us)
+{
+	const struct timespec t = { us / 1000000, us % 1000000 * 1000 };
+
+	nanosleep(&t, NULL);
+}
+
+static void stay_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		refuse("affinity");
+}
+
+static int policy_of(const char *name)
+{
+	return strcmp(name, "fifo") ? SCHED_OTHER : SCHED_FIFO;
+}
+
+static void hog(char **argv)
+{
+	const struct sched_param param = { .sched_priority = atoi(argv[1]) };
+	const long busy_us = atol(argv[3]), every_us = atol(argv[4]);
+
+	stay_on(atoi(argv[2]));
+	if (sched_setscheduler(0, policy_of(argv[0]), &param))
+		refuse("policy");
+	for (int times = atoi(argv[5]); times; times--) {
+		const long long end = now_ns() + busy_us * 1000LL;
+
+		while (now_ns() < end)
+			;
+		sleep_us(every_us - busy_us);
+	}
+}
+
+static int is_called(const char *pid, const char *name)
+{
+	char path[64], comm[32] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%.16s/comm", pid);
+	file = fopen(path, "r");
+	if (!file)
+		return 0;
+	if (fgets(comm, sizeof(comm), file))
+		comm[strcspn(comm, "\n")] = '\0';
+	fclose(file);
+	return strcmp(comm, name) == 0;
+}
+
+/* Calls `act` with the number of each process of this name. */
+static void each(const char *name, void (*act)(const char *pid))
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+
+	while (proc && (entry = readdir(proc)))
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+		    is_called(entry->d_name, name))
+			act(entry->d_name);
+	if (proc)
+		closedir(proc);
+}
+
+static void demote(const char *pid)
+{
+	const struct sched_param none = { 0 };
+	struct dirent *entry;
+	char path[64];
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%.16s/task", pid);
+	tasks = opendir(path);
+	while (tasks && (entry = readdir(tasks)))
+		if (entry->d_name[0] != '.')
+			sched_setscheduler(atoi(entry->d_name), SCHED_OTHER, &none);
+	if (tasks)
+		closedir(tasks);
+}
+
+static void dirty(const char *pid)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%.16s/clear_refs", pid);
+	fd = open(path, O_WRONLY);
+	if (fd < 0 || write(fd, "4", 1) != 1)
+		refuse(path);
+	close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 8 && strcmp(argv[1], "hog") == 0) {
+		hog(argv + 2);
+	} else if (argc == 3 && strcmp(argv[1], "demote") == 0) {
+		each(argv[2], demote);
+	} else if (argc == 5 && strcmp(argv[1], "dirty") == 0) {
+		stay_on(atoi(argv[3]));
+		for (int times = atoi(argv[4]); times; times--)
+			each(argv[2], dirty);
+	} else {
+		fprintf(stderr, "usage: rival hog|demote|dirty ...\n");
+		return 2;
+	}
+	return 0;
+}

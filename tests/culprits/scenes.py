@@ -1,0 +1,162 @@
+"""
+What is planted on a board, and how it is measured and explained: a scene for each boot.
+
+The same for the tests and for the table in the documentation.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+BOTH = ("debian-6.12", "debian-6.12-rt")
+LATE_NS = 150_000
+"""Later than anything else that these boards do while culprits are planted."""
+
+DONE_NS = 400_000_000
+"""By then all is planted; later there are the kernel's own culprits (vmstat_update)."""
+
+_BOARD = ("--target", "virtual:pc", "--load", "custom", "--cpus", "1")
+_SHORT = ("--duration", "1s", "--warmup", "200ms", "--worst", "64")
+
+PLANTED_US = {
+    "irqs_off": 300,
+    "preempt_off": 400,
+    "lock": 500,
+    "interrupt": 350,
+    "timer": 450,
+    "softirq": 600,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A load, and how it is measured."""
+
+    script: str
+    options: tuple[str, ...]
+    kernels: tuple[str, ...] = BOTH
+    settled: bool = False
+    """Only after the kernel has done what it puts off until after its boot."""
+    status: int = 0
+    """Of `rtscope run`: 3 where the culprit makes the measurement invalid."""
+
+    def campaign(self, files: Sequence[Path], out: Path) -> tuple[str, ...]:
+        """Return what follows `rtscope run` to measure it."""
+        return (
+            *_BOARD,
+            *_SHORT,
+            *("--settle", "10s" if self.settled else "0s"),
+            *("--kernel", ",".join(self.kernels)),
+            *("--files", ",".join(map(str, files))),
+            *("--command", f"sh -c '{self.script}exec sleep 100'"),
+            *self.options,
+            *("--out", str(out)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Blamed:
+    """A wake-up, and what its explanation blames."""
+
+    at_ns: int
+    """Since the first wake-up was due."""
+    latency_ns: int
+    cause: str
+    name: str
+    task: str
+    share: float
+    residual_ns: int
+    sum_ns: int
+
+
+def planted(us: Mapping[str, int], kernels: tuple[str, ...] = BOTH) -> Scene:
+    """Insert the module with these culprits, in us by their names."""
+    parameters = " ".join(f"{name}_us={length}" for name, length in us.items())
+    return Scene(
+        f"insmod /files/$(uname -r).ko first_ms=300 {parameters}; ",
+        ("--interval", "100us"),
+        kernels,
+    )
+
+
+RIVALS = Scene(
+    # 3 ms in each 60 ms instead of 50 ms in each second, so that little is recorded.
+    "mount -t debugfs d /sys/kernel/debug; "
+    "cd /sys/kernel/debug/sched/fair_server/cpu1; "
+    "echo 60000000 >period; echo 3000000 >runtime; "
+    "sleep 0.3; "
+    "/files/rival hog fifo 90 1 600 20000 2; sleep 0.02; "
+    "/files/rival hog other 0 1 200000 200000 1 & sleep 0.02; "
+    "/files/rival hog fifo 10 1 100000 100000 1; ",
+    ("--interval", "200us", "--priority", "50"),
+)
+"""A program of higher priority, then one of lower: ordinary ones starve behind it."""
+
+DEMOTED = Scene(
+    "sleep 0.3; /files/rival hog other 0 1 300000 300000 1 & sleep 0.1; "
+    "/files/rival demote rtscope-agent; ",
+    ("--interval", "200us", "--priority", "50"),
+    status=3,
+)
+"""The measuring threads become SCHED_OTHER beside another that is busy."""
+
+FAULTS = Scene(
+    # What watches the load is not to be the worst on the measured CPU.
+    "taskset -p 1 $PPID; taskset 1 /files/rival dirty rtscope-agent 0 600; ",
+    ("--interval", "200us"),
+    settled=True,
+)
+"""The memory of the agent is write-protected again and again."""
+
+THROTTLED = Scene(
+    "cd /proc/sys/kernel; "
+    "echo 19000 >sched_rt_runtime_us; echo 20000 >sched_rt_period_us; "
+    "sleep 0.3; /files/rival hog other 0 1 100000 100000 1 & sleep 0.02; "
+    "/files/rival hog fifo 10 1 60000 60000 1; ",
+    ("--interval", "200us", "--priority", "50"),
+    ("debian-6.1",),
+    status=3,
+)
+"""Real-time threads use up the 95 % of the time that they may have."""
+
+
+def blamed_by_kernel(documents: str, interval_ns: int) -> dict[str, list[Blamed]]:
+    """Return what `rtscope explain --json` blames, in the order of time."""
+    return {
+        document["kernel"]: list(_blamed(document, interval_ns))
+        for document in json.loads(documents)
+    }
+
+
+def late(blamed: Sequence[Blamed]) -> list[Blamed]:
+    """Return what was late while culprits were planted."""
+    return [b for b in blamed if b.latency_ns > LATE_NS and b.at_ns < DONE_NS]
+
+
+def in_order(blamed: Sequence[Blamed]) -> list[tuple[str, str]]:
+    """Return causes and names of what was late, each once if several follow."""
+    found = [(told(one.cause), one.name) for one in late(blamed)]
+    return [key for key, _ in groupby(found)]
+
+
+def told(cause: str) -> str:
+    """Whether a handler began before the timer was due or after it is chance."""
+    return "another interrupt" if cause == "an earlier interrupt" else cause
+
+
+def _blamed(document: dict[str, Any], interval_ns: int) -> Iterator[Blamed]:
+    for wakeup in sorted(document["wakeups"], key=lambda w: w["sequence"]):
+        culprit = wakeup["stretches"][wakeup["culprit"]]
+        yield Blamed(
+            wakeup["sequence"] * interval_ns,
+            wakeup["latency_ns"],
+            culprit["cause"],
+            culprit["name"].removesuffix(" [culprits]"),
+            culprit["task"],
+            wakeup["attributed_share"],
+            wakeup["residual_ns"],
+            sum(s["end_ns"] - s["begin_ns"] for s in wakeup["stretches"]),
+        )

@@ -1,0 +1,151 @@
+"""
+Culprits that are planted on a virtual board, and what explanations say of them.
+
+Each is planted at a time of its own; the wake-ups that it made late must be explained
+by it, in that order, and by nothing else.
+"""
+
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+from rig import Done, rtscope
+
+from culprits.build import build_module, build_rival, know_kernel
+from culprits.scenes import (
+    BOTH,
+    DEMOTED,
+    FAULTS,
+    PLANTED_US,
+    RIVALS,
+    THROTTLED,
+    Blamed,
+    Scene,
+    blamed_by_kernel,
+    in_order,
+    late,
+    planted,
+)
+from rtscope.resultdir import open_records
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.long,
+    pytest.mark.skipif(
+        shutil.which("apt-get") is None, reason="needs apt to fetch QEMU and kernels"
+    ),
+]
+
+PATIENCE_S = 900.0
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Modules for both kernels, and the program."""
+    into = tmp_path_factory.mktemp("files")
+    made = [build_module(kernel, into) for kernel in BOTH]
+    return [*made, build_rival(into)]
+
+
+def finished(*words: str | Path, status: int = 0) -> Done:
+    with rtscope(*words) as program:
+        done = program.finish(PATIENCE_S)
+    assert done.status == status, done.stderr
+    return done
+
+
+def explained(
+    scene: Scene, files: Sequence[Path], out: Path
+) -> dict[str, list[Blamed]]:
+    """Measure, explain, and return what was blamed by kernel: all of it whole."""
+    finished("run", *scene.campaign(files, out), status=scene.status)
+    (interval_ns,) = {record.run.interval_ns for record in open_records(out)}
+    documents = finished("explain", out, "--json").stdout.decode()
+    found = blamed_by_kernel(documents, interval_ns)
+    assert set(found) == set(scene.kernels)
+    for one in (one for blamed in found.values() for one in blamed):
+        assert one.share >= 0.95, one
+        assert one.sum_ns + one.residual_ns == one.latency_ns
+    return found
+
+
+def worst(blamed: Sequence[Blamed]) -> Blamed:
+    return max(blamed, key=lambda one: one.latency_ns)
+
+
+def test_what_a_module_does_to_the_measured_cpu_is_named(
+    files: list[Path], tmp_path: Path
+) -> None:
+    found = explained(planted(PLANTED_US), files, tmp_path / "out")
+
+    everywhere = [
+        ("interrupts off", "culprit_irqs_off"),
+        ("preemption off", "culprit_preempt_off"),
+        ("waiting for a lock", "culprit_waits_for_lock"),
+        ("another interrupt", "culprit_interrupt"),
+        ("another timer's callback", "culprit_timer"),
+    ]
+    plain, rt = (in_order(found[kernel]) for kernel in BOTH)
+    assert plain == [*everywhere, ("a softirq", "culprit_softirq")]
+    # There the burst runs in a thread, and the measured one preempts it.
+    assert rt == everywhere
+
+
+def test_a_rival_of_higher_priority_and_the_fair_server_are_told_apart(
+    files: list[Path], tmp_path: Path
+) -> None:
+    found = explained(RIVALS, files, tmp_path / "out")
+
+    for blamed in found.values():
+        causes = [cause for cause, _ in groupby(one.cause for one in late(blamed))]
+        assert causes == ["another task", "the fair server"]
+        assert {one.task for one in late(blamed)} == {"rival"}
+
+
+def test_a_thread_that_silently_became_an_ordinary_one_is_found_out(
+    files: list[Path], tmp_path: Path
+) -> None:
+    found = explained(DEMOTED, files, tmp_path / "out")
+
+    for blamed in found.values():
+        one = worst(blamed)
+        assert (one.cause, one.task) == ("the thread is not real-time", "rival")
+
+
+def test_a_page_fault_of_the_measured_thread_is_named(
+    files: list[Path], tmp_path: Path
+) -> None:
+    found = explained(FAULTS, files, tmp_path / "out")
+
+    for blamed in found.values():
+        counted = Counter(one.cause for one in blamed)
+        assert worst(blamed).cause == "a page fault", counted
+        assert counted.most_common(1)[0][0] == "a page fault"
+
+
+def test_real_time_throttling_is_named_on_a_kernel_that_has_it(tmp_path: Path) -> None:
+    (kernel,) = THROTTLED.kernels
+    know_kernel(kernel)
+
+    found = explained(THROTTLED, [build_rival(tmp_path)], tmp_path / "out")
+
+    one = worst(found[kernel])
+    assert (one.cause, one.task) == ("real-time throttling", "rival")
+
+
+def test_nothing_else_is_blamed_and_recording_changes_no_result(
+    files: list[Path], tmp_path: Path
+) -> None:
+    (kernel,) = kernels = BOTH[1:]
+    scene = planted({"irqs_off": 300}, kernels=kernels)
+    recorded, plain = tmp_path / "recorded", tmp_path / "plain"
+
+    found = explained(scene, files, recorded)
+    finished("run", *scene.campaign(files, plain), "--no-record")
+
+    assert in_order(found[kernel]) == [("interrupts off", "culprit_irqs_off")]
+    digests = [open_records(out)[0].result_digest for out in (recorded, plain)]
+    assert digests[0] == digests[1]

@@ -1,0 +1,52 @@
+"""Files for a virtual board: a part by their contents, or refused with a reason."""
+
+from pathlib import Path
+
+import pytest
+
+from rtscope.board import cpio
+from rtscope.board.cache import locked
+from rtscope.board.userfiles import ARCHIVE, files_part, read_files
+from rtscope.board.workshop import Workshop
+from rtscope.errors import UsageError
+
+
+def test_files_are_known_by_their_names_and_make_one_archive(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "mine.ko").write_bytes(b"module")
+    shop = Workshop(cache=tmp_path / "cache", agent=Path)
+
+    files = read_files([tmp_path / "a" / "mine.ko"])
+    with locked(shop.cache, say=lambda _text: None):
+        part = files_part(shop, files)
+        other = files_part(shop, {"mine.ko": b"another"})
+
+    assert files == {"mine.ko": b"module"}
+    assert part.file(ARCHIVE).read_bytes() == cpio.pack(
+        {"files/mine.ko": cpio.File(b"module", runs=True)}
+    )
+    assert part.digest != other.digest
+
+
+def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
+    paths = [tmp_path / folder / "mine.ko" for folder in ("a", "b")]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_bytes(b"")
+
+    with pytest.raises(UsageError, match=r"another file is called mine\.ko too"):
+        read_files(paths)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"cannot read .*gone, a file for the board"):
+        read_files([tmp_path / "gone"])
+
+
+def test_files_that_would_fill_the_boards_memory_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "huge"
+    with path.open("wb") as file:
+        file.truncate((64 << 20) + 1)
+
+    with pytest.raises(UsageError, match="more than 64 MiB"):
+        read_files([path])
