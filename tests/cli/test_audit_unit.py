@@ -105,7 +105,7 @@ def test_a_unit_that_was_not_started_is_said_to_be_so(
     ("words", "why"),
     [
         (("--unit", "nope", "--root", "."), "no such unit"),
-        (("--unit", "x.timer"), "units that start processes end in"),
+        (("--unit", "x.timer", "--root", "."), "units that start processes end in"),
         (("--unit", "x", "--config", "c"), "--unit and --config"),
         (("--unit", "x", "--apply", "safe"), "--apply and --unit"),
     ],

@@ -15,6 +15,7 @@ NAMES = (
     *("__switch_to", "free_pages", "zap", "_raw_spin_lock", "handle_softirqs"),
     *("do_nanosleep", "do_page_fault", "do_idle", "usb_irq", "handle_irq_event"),
     *("hrtimer_run_softirq", "run_ksoftirqd"),
+    *("flush_smp_call_function_queue", "remote_call"),
 )
 TABLE = symbols(*NAMES)
 
@@ -257,6 +258,22 @@ def test_leaving_idle() -> None:
     culprit = found.culprit
     assert culprit is not None
     assert (culprit.part, culprit.cause) == (Part.A, Cause.IDLE_EXIT)
+
+
+def test_a_call_that_an_idle_cpu_finds_by_itself_is_an_interrupt_of_another() -> None:
+    found = explained(
+        [(10, "do_idle"), (5, "flush_smp_call_function_queue"), (5, "remote_call")],
+        [
+            (300, "remote_call+"),
+            (5, "flush_smp_call_function_queue+"),
+            *((10, "do_idle+"), *TIMER, *PREEMPT, *THREAD),
+        ],
+        ((0, 0),),
+    )
+
+    culprit = found.culprit
+    assert culprit is not None
+    assert (culprit.cause, culprit.name) == (Cause.EARLIER_INTERRUPT, "remote_call")
 
 
 def test_a_timer_in_a_softirq_says_that_the_thread_was_not_real_time() -> None:

@@ -16,7 +16,8 @@ NEARLY_ALL = 0.9
 """Of a stretch: executed in the call that it is named after, and what that called."""
 CHAIN_SHOWN = 6
 ASLEEP = "(asleep)"
-_ENTRY = frozenset({Role.INTERRUPT, Role.TRAP})
+# An idle CPU finds the calls of others by itself, without an interrupt.
+_ENTRY = frozenset({Role.INTERRUPT, Role.TRAP, Role.IDLE})
 _SOFTIRQ = frozenset({Role.SOFTIRQ})
 _OF_TIMERS = (
     *("_raw_spin", "timerqueue_", "rb_", "__remove_hrtimer"),

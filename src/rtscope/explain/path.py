@@ -44,6 +44,10 @@ OF_A_TASK = RIVALS | {
     *(Cause.INTERRUPTS_OFF, Cause.PREEMPTION_OFF, Cause.LOCK, Cause.DELIVERY),
 }
 """Causes whose code is a task's own: it says who called."""
+CALLED_FROM_IDLE = frozenset(
+    {"flush_smp_call_function_queue", "__flush_smp_call_function_queue"}
+)
+"""What looks for the calls of other CPUs without an interrupt."""
 CONTENDED_INSTRUCTIONS = 100
 """More than any of the lock functions takes if the lock is free."""
 DELIVERED_BETWEEN_TURNS = (
@@ -206,6 +210,8 @@ def _part_and_cause(scene: _Scene, i: int) -> tuple[Part, Cause]:
         return part, Cause.SCHEDULER
     if part is Part.D or scene.rivals.goes_on:
         return part, scene.rivals.cause(i)
+    if _is_call_while_idle(run):
+        return part, Cause.OTHER_INTERRUPT
     is_idle = is_any(run, Role.IDLE)
     return part, Cause.IDLE_EXIT if is_idle else Cause.PREEMPTION_OFF
 
@@ -251,12 +257,25 @@ def _delay_cause(scene: _Scene, i: int) -> Cause:
 
 
 def _waiting_cause(scene: _Scene, run: Run) -> Cause:
+    if _is_call_while_idle(run):
+        return Cause.EARLIER_INTERRUPT
     if is_any(run, Role.IDLE):
         return Cause.IDLE_EXIT
     begin = max(run.begin, scene.expiry)
     if 2 * scene.flags.off_in(begin, run.end) >= max(1, run.end - begin):
         return Cause.INTERRUPTS_OFF
     return Cause.DELIVERY
+
+
+def _is_call_while_idle(run: Run) -> bool:
+    """
+    Tell whether an idle CPU did what another one asked it to by an interrupt.
+
+    An idle CPU that watches for work is not interrupted: it finds the calls itself.
+    """
+    return is_any(run, Role.IDLE) and any(
+        plain(frame.name) in CALLED_FROM_IDLE for frame in run.frame.chain()
+    )
 
 
 def _late_cause(scene: _Scene, i: int) -> Cause:
