@@ -78,11 +78,12 @@ os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
 spin(2.3)
 os.wait()
 """
-# Timers of the same instant: their callbacks run in one interrupt after another.
+# Timers of the same instant: their callbacks run in one interrupt after another. No
+# more than have room in the kernel's buffer while a busy machine lets nobody read it.
 STORM = f"""{NAMED}
 libc = ctypes.CDLL(None, use_errno=True)
 _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-number = min(20000, most) - 100
+number = min(6000, most) - 100
 resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 class Spec(ctypes.Structure):
     _fields_ = [(n, ctypes.c_long) for n in ("every_s", "every_ns", "s", "ns")]
@@ -106,7 +107,9 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One run, while one culprit after the other is planted."""
     out = tmp_path_factory.mktemp("culprits") / "r"
     options = ("--duration", f"{SECONDS}s", "--interval", "1ms", "--out", out)
-    words = ("run", "--explain", "--load", "idle", "--priority", "50", *options)
+    # So many are kept that the noise of a virtual machine leaves room for all planted.
+    wanted = ("--priority", "50", "--worst", "64")
+    words = ("run", "--explain", "--load", "idle", *wanted, *options)
     with ExitStack() as stack:
         hog, storm, starving = (
             stack.enter_context(ready(program)) for program in (HOG, STORM, STARVING)
@@ -130,7 +133,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def wakeups(result: Path) -> Wakeups:
     """The worst wake-ups of that run, explained."""
-    with rtscope("explain", result, "--json") as explain:
+    with rtscope("explain", result, "--worst", "128", "--json") as explain:
         done = explain.finish()
         assert done.status == 0, done.stderr
     (run,) = json.loads(done.stdout)
