@@ -83,7 +83,7 @@ os.wait()
 STORM = f"""{NAMED}
 libc = ctypes.CDLL(None, use_errno=True)
 _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-number = min(6000, most) - 100
+number = min(12000, most) - 100
 resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 class Spec(ctypes.Structure):
     _fields_ = [(n, ctypes.c_long) for n in ("every_s", "every_ns", "s", "ns")]
