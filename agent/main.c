@@ -16,6 +16,7 @@
  * Exit status: 0 done, 2 usage, 3 no valid measurement.
  */
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,16 +38,14 @@
 static int keep(struct options *o, struct emit *out)
 {
 	const struct timespec pause = { .tv_nsec = 50000000 };
-	int64_t now_ns;
+	/* a word of the host, or its end, is heard at once: it waits for ours */
+	struct pollfd in = { .fd = o->tether.watch ? STDIN_FILENO : -1,
+			     .events = POLLIN };
 
 	emit_begin(out, "keep");
 	emit_end(out);
-	while (tether_check(&o->tether, now_ns = clock_now_ns()) == TETHER_HOLDS) {
-		struct timespec until =
-			ns_timespec(now_ns + tether_period_ns(&o->tether));
-
-		clock_sleep_until(&until);
-	}
+	while (tether_check(&o->tether, clock_now_ns()) == TETHER_HOLDS)
+		poll(&in, 1, (int)(tether_period_ns(&o->tether) / 1000000));
 	/* a load that is just ending may still make a file: again, until none is left */
 	for (int tries = 0; tries < REMOVE_TRIES && tree_remove(o->operand[0]); tries++)
 		nanosleep(&pause, NULL);
