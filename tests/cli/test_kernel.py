@@ -58,6 +58,39 @@ def test_build_prints_the_digest_and_package_writes_both_files(
     assert (here / f"linux-image-6.1_6.1+rtscope.{digest[:8]}_amd64.deb").exists()
 
 
+def test_a_built_kernel_is_verified_by_its_recipe(rtscope: Rtscope, here: Path) -> None:
+    make_recipe(here, RT)
+    rtscope("kernel", "build", "./my.toml")
+
+    said = rtscope("kernel", "verify", "./my.toml", "--json", "--fail-on", "fatal")
+
+    rows = {row["id"]: row for row in json.loads(said.out)["checks"]}
+    assert rows["preempt_rt"]["outcome"] == "pass"
+
+
+def test_a_recipe_without_rt_is_verified_as_an_ordinary_kernel(
+    rtscope: Rtscope, here: Path
+) -> None:
+    make_recipe(here, "CONFIG_EXPERT=y\nCONFIG_PREEMPT=y\n")
+    rtscope("kernel", "build", "./my.toml")
+
+    said = rtscope("kernel", "verify", "./my.toml", "--json", "--fail-on", "fatal")
+
+    ids = {row["id"] for row in json.loads(said.out)["checks"]}
+    assert "preempt_rt" not in ids
+
+
+def test_what_is_not_built_cannot_be_verified(rtscope: Rtscope, here: Path) -> None:
+    make_recipe(here, RT)
+
+    of_recipe = rtscope("kernel", "verify", "./my.toml")
+    against = rtscope("kernel", "verify", "--against", "pc-6.12-rt")
+
+    assert (of_recipe.status, against.status) == (2, 2)
+    assert "my is not built: rtscope kernel build ./my.toml" in of_recipe.err
+    assert "rtscope kernel build pc-6.12-rt" in against.err
+
+
 def test_twins_that_differ_in_preemption_only_are_told_by_the_exit_status(
     rtscope: Rtscope, here: Path
 ) -> None:

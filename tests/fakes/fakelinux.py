@@ -115,6 +115,7 @@ END {
 
 COMPILE = """\
 if [ -e slow ]; then sleep 600; fi
+if [ -e fat ]; then head -c 8000000 /dev/zero >"$1/fat.o" || exit 1; fi
 if grep -q '^#error' init/main.c; then
 \techo "init/main.c:2:2: error: #error not finished" >&2
 \techo "make: *** [Makefile:9: all] Error 1" >&2

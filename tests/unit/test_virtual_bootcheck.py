@@ -90,6 +90,13 @@ def test_warnings_of_no_known_kind_are_no_complaints() -> None:
     assert list(complaints("<4>a warning\n<6>BUGS are not looked for here\n")) == []
 
 
+def test_what_a_booting_kernel_only_tells_is_no_complaint() -> None:
+    said = "clocksource: Switched to clocksource riscv_clocksource"
+
+    assert list(complaints(f"<6>{said}\n")) == []
+    assert len(list(complaints(f"<4>{said}\n"))) == 1
+
+
 def test_no_log_at_all_is_a_problem() -> None:
     assert (
         "sent no kernel log" in outcome_of(BUILT, [Booted(_record(), "")]).problems[0]

@@ -30,7 +30,7 @@ from rtscope.virtual.ready import Ready, get_ready
 SHOWN = 10
 """Messages of a kernel that are printed; --json has all."""
 
-DIGITS = 16
+DIGITS = 12
 
 
 def check(
@@ -145,8 +145,8 @@ def _print(outcomes: Sequence[Outcome]) -> None:
     table.add_column("kernel", no_wrap=True)
     table.add_column("release", no_wrap=True)
     for load in loads:
-        table.add_column(load, justify="right")
-    table.add_column("kernel log")
+        table.add_column(load, justify="right", no_wrap=True)
+    table.add_column("log", no_wrap=True)
     table.add_column("kernel_digest", no_wrap=True)
     for one in outcomes:
         complaints = len(one.messages)
@@ -154,7 +154,7 @@ def _print(outcomes: Sequence[Outcome]) -> None:
             printable(one.kernel.name),
             one.kernel.release,
             *(format_us(one.worst_ns.get(load)) for load in loads),
-            "[green]clean[/]" if not complaints else f"[red]{complaints} complaints[/]",
+            "[green]clean[/]" if not complaints else f"[red]{complaints} lines[/]",
             one.kernel.digest[:DIGITS],
         )
     with stdout_console() as console:

@@ -1,6 +1,7 @@
 """Prove that a kernel is what was asked for."""
 
-from dataclasses import replace
+import os
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -10,11 +11,15 @@ import typer
 from rtscope.audit.examine import examine, scene_of, scene_of_config, verifying
 from rtscope.audit.model import Check, CheckKind, Severity
 from rtscope.audit.scene import Expected, Scene
+from rtscope.board.cache import all_parts, cache_dir
+from rtscope.board.kernels import CONFIG, IMAGE
+from rtscope.board.sourcekernel import is_of
 from rtscope.cli.console import put, stdout_console
 from rtscope.errors import TargetError, UsageError
 from rtscope.filereader import FileReader
 from rtscope.kernel.config import KernelConfig, parse_config
 from rtscope.kernel.image import KernelImage, read_image
+from rtscope.kernel.recipe import find_recipe, recipe_names
 from rtscope.reading import MAX_FILE_BYTES
 from rtscope.report.checks import print_checks, render_checks_json
 
@@ -31,6 +36,10 @@ class FailOn(StrEnum):
 
 
 def verify(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="A recipe whose kernel is built, or the path of one."),
+    ] = None,
     *,
     target: Annotated[
         str | None, typer.Option(help="A running machine: local, or ssh:HOST.")
@@ -45,8 +54,10 @@ def verify(
         Path | None, typer.Option(help="A kernel image that was built with IKCONFIG.")
     ] = None,
     against: Annotated[
-        Path | None,
-        typer.Option(help="The image, or configuration, that it is meant to be."),
+        str | None,
+        typer.Option(
+            help="What it is meant to be: an image, a configuration, or a recipe."
+        ),
     ] = None,
     ordinary: Annotated[
         bool, typer.Option("--ordinary", help="It is not meant to be PREEMPT_RT.")
@@ -63,12 +74,22 @@ def verify(
     Without an option, the kernel of this machine. The exit status is 1 if one fails.
     """
     refuse_two(target=target, root=root, config=config, image=image)
+    if name is not None:
+        if any((target, root, config, image)):
+            raise UsageError(
+                f"{name} is a recipe: leave out --target, --root, --config "
+                "and --image, or name the recipe with --against"
+            )
+        built = built_files(name)
+        config = built.config
+        # As it was asked for: a recipe without `rt` is not meant to be PREEMPT_RT.
+        ordinary = ordinary or not read_config(config).is_on("PREEMPT_RT")
     kinds = [k for k in verifying() if not (ordinary and k.id == "preempt_rt")]
     if against is None:
         kinds = [kind for kind in kinds if kind.judge != "same_kernel"]
     scene, what = _scene(kinds, target=target, root=root, config=config, image=image)
     if against is not None:
-        scene = replace(scene, expected=expected_of(against))
+        scene = replace(scene, expected=expected_of(meant(against)))
     checks = examine(scene, kinds)
     if json:
         put(render_checks_json(checks, of=what, kernel=scene.kernel))
@@ -81,6 +102,32 @@ def verify(
 def fails(check: Check, least: FailOn) -> bool:
     """Whether a check counts for the exit status."""
     return check.failed and check.severity >= Severity[least.name]
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltFiles:
+    """What the cache has of a kernel that was built."""
+
+    image: Path
+    config: Path
+
+
+def built_files(name: str) -> BuiltFiles:
+    """Return the image and configuration of a recipe's kernel; UsageError if none."""
+    recipe = find_recipe(name)
+    parts = all_parts(cache_dir(os.environ))
+    part = next((part for part in parts if is_of(part, recipe)), None)
+    if part is None:
+        raise UsageError(f"{recipe.name} is not built: rtscope kernel build {name}")
+    return BuiltFiles(part.file(IMAGE), part.file(CONFIG))
+
+
+def meant(text: str) -> Path:
+    """Return the file that a kernel is compared with: that of a recipe, or a path."""
+    path = Path(text)
+    if path.exists() or text not in recipe_names():
+        return path
+    return built_files(text).image
 
 
 def expected_of(path: Path) -> Expected:

@@ -19,6 +19,9 @@ NOT_LOADED = ("load_died", "load_stalled", "stopped_early")
 
 CONFIG_IN_GUEST = "/proc/config.gz"
 
+_WARNING = 4
+"""While a kernel boots, what it only tells is no complaint: a clock that is chosen."""
+
 # Without CONFIG_PRINTK_TIME there is no time in front.
 _LINE = re.compile(r"<(\d{1,4})>(?:\[ *(\d{1,9})\.(\d{6})\] ?)?(.*)")
 _SEVERITY = 8
@@ -82,7 +85,8 @@ def complaints(
     log: str, watched: Sequence[KernelMessage] = ()
 ) -> Iterator[KernelMessage]:
     """Yield those messages of a kernel log that are errors, or known as doubts."""
-    for message in (*messages_of(log), *watched):
+    said = [m for m in messages_of(log) if m.level <= _WARNING]
+    for message in (*said, *watched):
         if kind_of_message(message) is not None:
             yield message
 
