@@ -10,7 +10,7 @@ PYTEST := $(PY) -m pytest -q
 # -n 2: a test run must not be slower on a machine of two CPUs than on one.
 FAST_TESTS := tests/unit tests/cli tests/golden tests/plugin tests/test_layers.py
 SCRIPTS    := setup/packages setup/environment setup/run .ci/run
-C_FILES    := $(wildcard agent/*.[ch] agent/tests/*.[ch] plugin/*.[ch] bench/guest/*.c)
+C_FILES    := $(wildcard agent/*.[ch] agent/tests/*.[ch] plugin/*.[ch] plugin/tests/*.c bench/guest/*.c)
 
 help:                 ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1 \t/p' Makefile | expand -t 12

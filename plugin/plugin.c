@@ -12,6 +12,7 @@
 #include "arch.h"
 #include "blocks.h"
 #include "cpus.h"
+#include "mainloop.h"
 #include "options.h"
 #include "progress.h"
 #include "qemu.h"
@@ -49,6 +50,7 @@ static void at_cpu(qemu_plugin_id_t id, unsigned int index)
 
 	(void)id;
 	cpus_add(index);
+	mainloop_at_cpu();
 	if (plugin.latency)
 		return;
 	plugin.latency = registers_find(plugin.arch->latency);
@@ -224,6 +226,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
 			info->target_name);
 		return -1;
 	}
+	mainloop_init();
 	cpus_init(plugin.options.slice);
 	if (plugin.options.out && recorder_init(&plugin.options)) {
 		fprintf(stderr, "rtscope-plugin: no memory for the ring\n");

@@ -94,4 +94,13 @@ int64_t qemu_clock_get_ns(int clock);
 extern __thread void *current_cpu __attribute__((tls_model("initial-exec")));
 void cpu_exit(void *cpu);
 
+/* Likewise: how a thread takes the lock that all of QEMU's state is under, and how one
+ * waits for a condition; made to be replaced, by QEMU's own profiler of them. */
+typedef void (*qemu_lock_fn)(void *lock, const char *file, int line);
+typedef void (*qemu_wait_fn)(void *condition, void *lock, const char *file, int line);
+extern qemu_lock_fn bql_mutex_lock_func;
+extern qemu_wait_fn qemu_cond_wait_func;
+bool qemu_in_vcpu_thread(void);
+int qemu_shutdown_requested_get(void);
+
 #endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "mainloop.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <time.h>
+
+#include "qemu.h"
+
+/* The end of the board does not wait for its CPUs: they may spin for ever. */
+#define LOOK_FOR_END_NS 20000000
+
+static struct {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t cpus_began_to_wait;
+	bool has_cpus;
+	bool cpus_wait;
+	qemu_lock_fn take_lock;
+	qemu_wait_fn wait;
+} loop = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.cpus_began_to_wait = PTHREAD_COND_INITIALIZER,
+};
+
+static void say_cpus_wait(bool they_do)
+{
+	pthread_mutex_lock(&loop.lock);
+	loop.cpus_wait = they_do;
+	pthread_cond_signal(&loop.cpus_began_to_wait);
+	pthread_mutex_unlock(&loop.lock);
+}
+
+static struct timespec soon(void)
+{
+	struct timespec at;
+
+	clock_gettime(CLOCK_REALTIME, &at);
+	at.tv_nsec += LOOK_FOR_END_NS;
+	at.tv_sec += at.tv_nsec / 1000000000;
+	at.tv_nsec %= 1000000000;
+	return at;
+}
+
+static void stand_still_while_cpus_execute(void)
+{
+	pthread_mutex_lock(&loop.lock);
+	while (loop.has_cpus && !loop.cpus_wait && !qemu_shutdown_requested_get()) {
+		struct timespec at = soon();
+
+		pthread_cond_timedwait(&loop.cpus_began_to_wait, &loop.lock, &at);
+	}
+	pthread_mutex_unlock(&loop.lock);
+}
+
+static void take_lock(void *big_lock, const char *file, int line)
+{
+	if (pthread_equal(pthread_self(), loop.thread))
+		stand_still_while_cpus_execute();
+	loop.take_lock(big_lock, file, line);
+}
+
+static void wait(void *condition, void *big_lock, const char *file, int line)
+{
+	bool cpus = qemu_in_vcpu_thread();
+
+	if (cpus)
+		say_cpus_wait(true);
+	loop.wait(condition, big_lock, file, line);
+	if (cpus)
+		say_cpus_wait(false);
+}
+
+void mainloop_init(void)
+{
+	loop.thread = pthread_self();
+	loop.take_lock = bql_mutex_lock_func;
+	loop.wait = qemu_cond_wait_func;
+	bql_mutex_lock_func = take_lock;
+	qemu_cond_wait_func = wait;
+}
+
+void mainloop_at_cpu(void)
+{
+	pthread_mutex_lock(&loop.lock);
+	loop.has_cpus = true;
+	pthread_mutex_unlock(&loop.lock);
+}

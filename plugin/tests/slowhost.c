@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * slowhost - loaded before QEMU, makes its threads late as a busy host does, at other
+ * moments in every run: after they have waited, before they take a lock, and before the
+ * CPUs' thread leaves an instruction early, as it does when a CPU begins to wait.
+ */
+#include <dlfcn.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <time.h>
+
+#define LATE_AFTER_POLL_NS  60000
+#define LATE_AFTER_WAIT_NS  20000
+#define LATE_BEFORE_LOCK_NS 1000
+#define LATE_BEFORE_JUMP_NS 20000
+#define ONE_IN              256
+#define TIMES_AS_LATE       20
+
+static uint64_t clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Up to so many ns, and now and then far more. */
+static void be_late(uint64_t most_ns)
+{
+	static __thread uint64_t random;
+	uint64_t began_ns = clock_ns(), late_ns;
+
+	if (!random)
+		random = began_ns << 7 | 1;
+	random ^= random << 13;
+	random ^= random >> 7;
+	random ^= random << 17;
+	late_ns = random % most_ns;
+	if ((random >> 40) % ONE_IN == 0)
+		late_ns *= TIMES_AS_LATE;
+	while (clock_ns() - began_ns < late_ns)
+		;
+}
+
+#define THEIR(function) ((__typeof__(&(function)))dlsym(RTLD_NEXT, #function))
+
+int ppoll(struct pollfd *files, nfds_t count, const struct timespec *timeout,
+	  const sigset_t *signals)
+{
+	int ready = THEIR(ppoll)(files, count, timeout, signals);
+
+	be_late(LATE_AFTER_POLL_NS);
+	return ready;
+}
+
+int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
+{
+	int error = THEIR(pthread_cond_wait)(condition, mutex);
+
+	be_late(LATE_AFTER_WAIT_NS);
+	return error;
+}
+
+int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	be_late(LATE_BEFORE_LOCK_NS);
+	return THEIR(pthread_mutex_lock)(mutex);
+}
+
+/* Fortified as QEMU is, it does not call siglongjmp() by that name. */
+void __longjmp_chk(struct __jmp_buf_tag *to, int value)
+{
+	be_late(LATE_BEFORE_JUMP_NS);
+	THEIR(siglongjmp)(to, value);
+	__builtin_unreachable();
+}

@@ -1,0 +1,68 @@
+"""A virtual board gives the same results however the host schedules QEMU's threads."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bare import NO_QEMU, ROOT, Board, build, find_qemu
+
+CPUS = 4
+TURN = 1250
+
+
+@pytest.fixture(scope="module")
+def slow_host(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build what makes QEMU's threads late, each time at other moments."""
+    cache = str(ROOT / "plugin/build/zig-cache")
+    library = tmp_path_factory.mktemp("slow") / "slowhost.so"
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "ziglang", "cc"),
+            *("-target", "x86_64-linux-gnu.2.31", "-D_GNU_SOURCE", "-O2"),
+            *("-shared", "-fPIC", str(ROOT / "plugin/tests/slowhost.c")),
+            *("-o", str(library)),
+        ],
+        env={
+            **os.environ,
+            "ZIG_LOCAL_CACHE_DIR": cache,
+            "ZIG_GLOBAL_CACHE_DIR": cache,
+        },
+        check=True,
+    )
+    return library
+
+
+def slowed(qemu: Sequence[str], by: Path) -> Sequence[str]:
+    """Return how QEMU is started with a library that is loaded before it."""
+    words = [f"LD_PRELOAD={by}"]
+    if qemu[0] == "env":  # it clears the environment
+        return [*qemu[:2], *words, *qemu[2:]]
+    return ["env", *words, *qemu]
+
+
+def counted(qemu: Sequence[str], guest: Path, work: Path) -> Mapping[str, Any]:
+    """Return all that was counted, and the sums that the guest has marked."""
+    board = Board(qemu, work)
+    paths = work / "paths"
+    summary = board.count(guest, cpus=CPUS, slice=TURN, out=paths, shift=1)
+    return {**summary, "paths": paths.read_bytes()}
+
+
+def test_timers_come_at_the_same_instruction_on_a_slow_host(
+    tmp_path: Path, slow_host: Path
+) -> None:
+    qemu = find_qemu()
+    if qemu is None:
+        pytest.skip(NO_QEMU)
+    subprocess.run(["make", "-s", "-C", str(ROOT / "plugin"), "WERROR=1"], check=True)
+    guest = build(tmp_path, "timers.S", CPUS=CPUS, ROUNDS=500)
+
+    expected = counted(qemu, guest, tmp_path)
+
+    assert expected["marks"] == CPUS
+    for _ in range(2):
+        assert counted(slowed(qemu, slow_host), guest, tmp_path) == expected
