@@ -18,6 +18,7 @@ from rtscope.kernel.recipe import (
 
 ASKED_FOR = {
     "jh7110-6.1-rt",
+    "jh7110-6.1-rt-debug",
     "jh7110-6.1-rt-nolazy",
     "jh7110-6.1",
     "jh7110-6.12-rt",
@@ -32,7 +33,12 @@ ASKED_FOR = {
 
 
 # Mainline 6.1 knows neither clocks nor pins of the JH-7110.
-VIRTUAL_ALONE = {"jh7110-6.1-rt", "jh7110-6.1-rt-nolazy", "jh7110-6.1"}
+VIRTUAL_ALONE = {
+    "jh7110-6.1-rt",
+    "jh7110-6.1-rt-debug",
+    "jh7110-6.1-rt-nolazy",
+    "jh7110-6.1",
+}
 
 
 def test_every_recipe_is_there_in_each_size_that_the_source_allows() -> None:

@@ -92,6 +92,8 @@ def test_the_five_loads_of_the_source_documents_come_first() -> None:
         ("storage", "--dir"),
         ("network", "--sock"),
         ("timers", "--timer"),
+        ("switch", "--switch"),
+        ("pipe", "--pipe"),
         ("oom", "--bigheap"),
     ],
 )
