@@ -191,8 +191,12 @@ def make_recipe(folder: Path, wanted: str, *, patches: str = "") -> Path:
 def make_programs(folder: Path) -> str:
     """Write the programs that a build needs; return the PATH with them first."""
     folder.mkdir()
-    for name in ("x86_64-linux-gnu-gcc", "gcc", "flex", "bison", "bc"):
+    said = dict.fromkeys(
+        ("x86_64-linux-gnu-gcc", "gcc", "flex", "bison", "bc"), "fake 12.2.0"
+    )
+    # By perl tuxmake starts 200 programs that describe the machine; we read none of it.
+    for name, words in {**said, "perl": "{}"}.items():
         program = folder / name
-        program.write_text("#!/bin/sh\necho 'fake 12.2.0'\n")
+        program.write_text(f"#!/bin/sh\necho '{words}'\n")
         program.chmod(0o755)
     return f"{folder}:{os.environ['PATH']}"

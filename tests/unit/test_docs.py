@@ -101,6 +101,7 @@ def test_the_reference_has_no_page_that_nobody_writes() -> None:
     assert found == set(generated()) | BY_HAND
 
 
+@cache
 def verbs() -> Mapping[str, Any]:
     group: Any = typer.main.get_command(make_app())
     found: dict[str, Any] = {}
@@ -181,12 +182,16 @@ def test_each_caveat_that_the_code_raises_is_in_the_catalogue() -> None:
     assert {kind.caveat for kind in klog.table()} <= set(caveats.catalogue())
 
 
+@cache
+def the_code() -> str:
+    return "".join(path.read_text("utf-8") for path in SRC.rglob("*.py"))
+
+
 @pytest.mark.parametrize("caveat", caveats.catalogue())
 def test_a_caveat_of_the_catalogue_is_raised_somewhere(caveat: str) -> None:
-    code = [path.read_text("utf-8") for path in SRC.rglob("*.py")]
     by_kernel = any(kind.caveat == caveat for kind in klog.table())
 
-    assert by_kernel or any(f'"{caveat}"' in text for text in code)
+    assert by_kernel or f'"{caveat}"' in the_code()
 
 
 # --- the contract ----------------------------------------------------------------
