@@ -5,9 +5,12 @@
 PYTHON ?= python3
 PY     := .venv/bin/python
 NATIVE := $(patsubst armv8l,armv7l,$(shell uname -m))
+FOREIGN := $(filter-out $(NATIVE),x86_64 aarch64 armv7l riscv64)
 PYTEST := $(PY) -m pytest -q
 
-# -n 2: a test run must not be slower on a machine of two CPUs than on one.
+# Hundreds of tests start a Python, which without its bytecode compiles all it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 FAST_TESTS := tests/unit tests/cli tests/golden tests/plugin tests/test_layers.py
 SCRIPTS    := setup/packages setup/environment setup/run .ci/run
 C_FILES    := $(wildcard agent/*.[ch] agent/tests/*.[ch] plugin/*.[ch] plugin/tests/*.c bench/guest/*.c)
@@ -22,19 +25,16 @@ run: agent-native     ## measure this machine, then two kernels on a virtual boa
 run-local: agent-native ## measure this machine alone, for about two minutes
 	@.venv/bin/rtscope run $(ARGS)
 
-check: style types    ## all that a commit has to pass, without measuring: under a minute
-	$(PYTEST) -n 2 -m "not system" $(FAST_TESTS)
-	@$(MAKE) -s -C plugin WERROR=1
-	@$(MAKE) -s -C agent check WERROR=1
-	@$(MAKE) -s -C agent check WERROR=1 SAN=address,undefined
-	@$(MAKE) -s -C agent check WERROR=1 SAN=thread
+# -j4 on any machine: the agent's tests wait more than they compute.
+AT_ONCE := --no-print-directory -j4 --output-sync=target
+
+check: style          ## all that a commit has to pass, without measuring: under a minute
+	@$(MAKE) $(AT_ONCE) fast-tests types agent-tests agent-tests-address agent-tests-thread
 
 test: packages-test   ## every test but test-long: all architectures, real agent, loads, sshd
 	@$(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory agent WERROR=1
-	@$(MAKE) -s -C agent reproducible WERROR=1
-	@for arch in $(filter-out $(NATIVE),x86_64 aarch64 armv7l riscv64); do \
-		$(MAKE) -s -C agent check ARCH=$$arch || exit 1; done
+	@$(MAKE) $(AT_ONCE) agent-twice $(FOREIGN:%=agent-tests-on-%)
 	$(PYTEST) -m "system and not long" tests/system
 
 test-long: packages-test agent plugin ## what takes minutes to prove on virtual boards; after make test
@@ -78,6 +78,30 @@ agent-native: .venv/.stamp-run
 	@$(MAKE) --no-print-directory -C agent
 	@$(MAKE) --no-print-directory -C plugin
 
+# The longest first. Make's own settings are not for those that the tests start, and
+# tests of one module mostly run in one process, which makes what they share once.
+fast-tests: .venv/.stamp-dev plugin-native
+	MAKEFLAGS= $(PYTEST) -n $(shell nproc) --maxprocesses 8 --dist worksteal \
+		-m "not system" $(FAST_TESTS)
+
+plugin-native: .venv/.stamp-dev
+	@$(MAKE) -s -C plugin WERROR=1
+
+agent-tests:
+	@$(MAKE) -s -C agent check WERROR=1
+
+agent-tests-address:
+	@$(MAKE) -s -C agent check WERROR=1 SAN=address,undefined
+
+agent-tests-thread:
+	@$(MAKE) -s -C agent check WERROR=1 SAN=thread
+
+agent-tests-on-%:
+	@$(MAKE) -s -C agent check ARCH=$*
+
+agent-twice:
+	@$(MAKE) -s -C agent reproducible WERROR=1
+
 packages-%:
 	@setup/packages $*
 
@@ -98,4 +122,5 @@ endif
 	@PYTHON='$(PYTHON)' setup/environment dev
 
 .PHONY: help run run-local check test test-long fmt bench golden docs agent plugin clean style types \
-	agent-native FORCE
+	agent-native plugin-native fast-tests agent-tests agent-tests-address \
+	agent-tests-thread agent-twice FORCE
