@@ -141,6 +141,7 @@ def _thread(
 ) -> ThreadResult:
     """As `fakes.measurements.thread`, for a million samples none of which skips."""
     values = np.minimum(values, interval_ns - 1, out=values)
+    assert len(values) * interval_ns**2 < 2**63  # of the sum of squares
     shift = np.maximum(
         np.frexp(values.astype(float))[1].astype(np.int64) - 1 - HIST_SUB_BITS, 0
     )
@@ -154,7 +155,7 @@ def _thread(
         min_ns=int(values.min()),
         max_ns=int(values.max()),
         sum_ns=int(values.sum()),
-        sum_sq_ns2=int((values.astype(object) ** 2).sum()),
+        sum_sq_ns2=int((values * values).sum()),
         histogram=tuple(zip(lows.tolist(), counts.tolist(), strict=True)),
         worst=tuple(
             Wakeup(cpu, int(i) + 1, due, due + int(values[i]))
