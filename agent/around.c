@@ -6,6 +6,7 @@
 
 #include "clock.h"
 #include "sampler.h"
+#include "wakeupline.h"
 
 #define ROUND_NS (100 * INT64_C(1000000))
 
@@ -139,13 +140,7 @@ void around_stop(struct around *a)
 static void emit_kept(const struct around_kept *k, struct emit *e)
 {
 	emit_open(e, NULL, '{');
-	if (k->cpu < 0)
-		emit_null(e, "cpu");
-	else
-		emit_int(e, "cpu", k->cpu);
-	emit_int(e, "seq", (int64_t)k->wakeup.seq);
-	emit_int(e, "expiry_ns", k->wakeup.expiry_ns);
-	emit_int(e, "wake_ns", k->wakeup.wake_ns);
+	wakeupline_emit(e, k->cpu, &k->wakeup);
 	emit_int(e, "from_ns", k->from->begin_ns);
 	emit_int(e, "to_ns", k->to->end_ns);
 	emit_bool(e, "cut", k->cut);

@@ -8,16 +8,9 @@
 #include "slurp.h"
 #include "tracereport.h"
 #include "version.h"
+#include "wakeupline.h"
 
 #define TICK_PATIENCE_MS 200
-
-static void emit_cpu(struct emit *e, int cpu)
-{
-	if (cpu < 0)
-		emit_null(e, "cpu");
-	else
-		emit_int(e, "cpu", cpu);
-}
 
 static void emit_list(struct emit *e, const char *key, const struct cpulist *set)
 {
@@ -65,14 +58,6 @@ void result_emit_hello(const struct run *run, struct emit *out)
 	emit_end(out);
 }
 
-static void emit_wakeup(struct emit *e, int cpu, const struct wakeup *w)
-{
-	emit_cpu(e, cpu);
-	emit_int(e, "seq", (int64_t)w->seq);
-	emit_int(e, "expiry_ns", w->expiry_ns);
-	emit_int(e, "wake_ns", w->wake_ns);
-}
-
 static void emit_records(struct run *run, struct emit *out)
 {
 	struct wakeup w;
@@ -82,7 +67,7 @@ static void emit_records(struct run *run, struct emit *out)
 			continue;
 		emit_begin(out, "worst");
 		emit_open(out, "wakeup", '{');
-		emit_wakeup(out, run->sampler[i].cpu, &w);
+		wakeupline_emit(out, run->sampler[i].cpu, &w);
 		emit_close(out, '}');
 		emit_end(out);
 	}
@@ -104,7 +89,7 @@ void result_emit_tick(struct run *run, struct emit *out, int64_t t_ns)
 		struct progress *p = &run->sampler[i].progress;
 
 		emit_open(out, NULL, '{');
-		emit_cpu(out, run->sampler[i].cpu);
+		wakeupline_emit_cpu(out, run->sampler[i].cpu);
 		emit_int(out, "samples",
 			 (int64_t)atomic_load_explicit(&p->samples,
 						       memory_order_relaxed));
@@ -177,7 +162,7 @@ static void emit_usage(struct emit *e, const struct usage *u)
 static void emit_thread(struct emit *e, const struct sampler *s)
 {
 	emit_open(e, NULL, '{');
-	emit_cpu(e, s->cpu);
+	wakeupline_emit_cpu(e, s->cpu);
 	emit_int(e, "tid", s->tid);
 	emit_text(e, "policy", policy_name(s->got_policy.kind));
 	emit_int(e, "priority", s->got_policy.priority);
@@ -195,7 +180,7 @@ static void emit_thread(struct emit *e, const struct sampler *s)
 	emit_open(e, "worst", '[');
 	for (unsigned int i = 0; i < s->worst.count; i++) {
 		emit_open(e, NULL, '{');
-		emit_wakeup(e, s->cpu, &s->worst.entry[i]);
+		wakeupline_emit(e, s->cpu, &s->worst.entry[i]);
 		emit_close(e, '}');
 	}
 	emit_close(e, ']');

@@ -9,6 +9,7 @@
 
 #include "counters.h"
 #include "tracesymbols.h"
+#include "wakeupline.h"
 
 #define PAGES_PER_LINE 64
 
@@ -197,13 +198,7 @@ static void emit_cpu(const struct tracer *t, struct emit *out, unsigned int i)
 static void emit_kept(const struct trace_kept *k, struct emit *out)
 {
 	emit_open(out, NULL, '{');
-	if (k->cpu < 0)
-		emit_null(out, "cpu");
-	else
-		emit_int(out, "cpu", k->cpu);
-	emit_int(out, "seq", (int64_t)k->wakeup.seq);
-	emit_int(out, "expiry_ns", k->wakeup.expiry_ns);
-	emit_int(out, "wake_ns", k->wakeup.wake_ns);
+	wakeupline_emit(out, k->cpu, &k->wakeup);
 	emit_int(out, "from_ns", k->from_ns > 0 ? k->from_ns : 0);
 	emit_int(out, "to_ns", k->to_ns);
 	emit_int(out, "pages", k->pages);
