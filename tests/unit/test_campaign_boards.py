@@ -1,0 +1,142 @@
+"""What only virtual boards have in a campaign: seeds, kernels and their places."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakes.measurements import SECOND_NS
+from fakes.refusals import refused, refused_option
+from rtscope.campaign import (
+    Campaign,
+    from_dict,
+    kernels_by_label,
+    with_options,
+    with_places,
+)
+
+
+@pytest.mark.parametrize(
+    ("written", "seeds"),
+    [
+        (3, (1, 2, 3)),
+        ("3", (1, 2, 3)),
+        ("1,5, 9", (1, 5, 9)),
+        ([5], (5,)),
+        ([0, 2**63 - 1], (0, 2**63 - 1)),
+    ],
+)
+def test_seeds_are_a_count_or_a_list(written: object, seeds: tuple[int, ...]) -> None:
+    document = {
+        "target": {"address": "virtual:pc"},
+        "campaign": {"seeds": written},
+    }
+
+    assert from_dict(document, source="x").run_seeds == seeds
+
+
+@pytest.mark.parametrize(
+    "written", [0, 1001, "0", "1,x", "1,1", [], [-1], True, "", "²"]
+)
+def test_other_seeds_are_refused(written: object) -> None:
+    document = {
+        "target": {"address": "virtual:pc"},
+        "campaign": {"seeds": written},
+    }
+
+    assert refused(document).startswith("my.toml: [campaign] seeds: ")
+
+
+def test_a_virtual_board_has_a_seed_and_settles_even_if_nothing_is_said() -> None:
+    board = Campaign(target="virtual:pc")
+
+    assert (board.board, board.run_seeds) == ("pc", (1,))
+    assert (board.settling_ns, Campaign().settling_ns) == (10 * SECOND_NS, 0)
+    assert replace(board, settle_ns=0).settling_ns == 0
+    assert replace(board, seed=4).run_seeds == (4,)
+    assert Campaign().run_seeds == (None,)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"seed": 3}, "--seed: for virtual boards only: nothing chooses what a real"),
+        ({"seeds": "3"}, "--seeds: for virtual boards only: nothing chooses what a"),
+        ({"qemu": "/q"}, "--qemu: for virtual boards only: a real machine needs none"),
+        ({"locked": "l"}, "--locked: for virtual boards only: a real machine has the"),
+        (
+            {"require_identical": True, "repetitions": 2},
+            "--require-identical: for virtual boards only: no two runs of a real",
+        ),
+        (
+            {"require_identical": True, "target": "virtual:pc"},
+            "--require-identical: a run that is done once has nothing to be",
+        ),
+        (
+            {"seed": 3, "seeds": "3", "target": "virtual:pc"},
+            "--seeds: seed is there too; write one of them",
+        ),
+    ],
+)
+def test_what_only_boards_have_is_refused_elsewhere_with_the_reason(
+    given: dict[str, object], message: str
+) -> None:
+    assert refused_option(**given).startswith(message)
+
+
+def test_an_option_displaces_the_files_seed_and_what_only_its_board_had() -> None:
+    board = Campaign(target="virtual:pc", seed=3, qemu="/q", locked="/l")
+
+    assert with_options(board, seeds="2").run_seeds == (1, 2)
+    assert with_options(with_options(board, seeds="2"), seed=7).run_seeds == (7,)
+    assert with_options(board, target="local") == Campaign()
+
+
+def test_paths_of_a_campaign_are_those_of_its_own_place() -> None:
+    campaign = Campaign(
+        target="virtual:pc",
+        kernels=("debian-6.12", "./bzImage", "/boot/vmlinuz"),
+        qemu="bin/qemu",
+        locked="lock.json",
+    )
+
+    placed = with_places(campaign, Path("/lab"))
+
+    assert placed.kernels == ("debian-6.12", "/lab/bzImage", "/boot/vmlinuz")
+    assert (placed.qemu, placed.locked) == ("/lab/bin/qemu", "/lab/lock.json")
+    assert with_places(placed, Path("/other")) == placed
+
+
+@pytest.mark.parametrize(
+    ("kernels", "labels"),
+    [
+        (["debian-6.12", "./bzImage"], ["debian-6.12", "bzImage"]),
+        (["/a/bzImage", "/b/bzImage"], ["a/bzImage", "b/bzImage"]),
+        (
+            ["/rt/arch/x86/boot/bzImage", "/std/arch/x86/boot/bzImage"],
+            ["rt/bzImage", "std/bzImage"],
+        ),
+        (["debian-6.12", "/k/debian-6.12"], ["debian-6.12", "k/debian-6.12"]),
+        (["/a/b/I", "/a/c/I", "/d/c/I"], ["/a/b/I", "/a/c/I", "/d/c/I"]),
+        (["/I", "/a/I"], ["/I", "a/I"]),
+    ],
+)
+def test_images_are_called_by_their_files_and_told_apart_by_a_directory(
+    kernels: list[str], labels: list[str]
+) -> None:
+    assert kernels_by_label(kernels) == dict(zip(labels, kernels, strict=True))
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map(
+            lambda parts: "/" + "/".join(parts)
+        ),
+        unique=True,
+        max_size=8,
+    )
+)
+def test_no_two_kernels_are_called_the_same(paths: list[str]) -> None:
+    assert sorted(kernels_by_label(paths).values()) == sorted(paths)

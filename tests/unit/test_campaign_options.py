@@ -1,0 +1,105 @@
+"""Options of the command line in the place of a campaign's values."""
+
+from dataclasses import replace
+
+import pytest
+
+from fakes.measurements import SECOND_NS
+from fakes.refusals import refused_option
+from rtscope.campaign import (
+    Campaign,
+    RunTable,
+    default_campaign,
+    with_options,
+)
+
+
+def test_no_option_leaves_the_campaign_alone() -> None:
+    campaign = default_campaign()
+
+    assert with_options(campaign, load=None, seed=None) is campaign
+
+
+def test_an_option_takes_the_place_of_the_files_value_in_every_run() -> None:
+    campaign = Campaign(
+        name="x", runs=(RunTable(loads=("idle",)), RunTable(loads=("cpu",)))
+    )
+
+    changed = with_options(campaign, duration="5s", target="ssh:vf2", kernel="a,b")
+
+    assert changed == replace(
+        campaign,
+        target="ssh:vf2",
+        kernels=("a", "b"),
+        runs=tuple(
+            replace(run, durations_ns=(5 * SECOND_NS,)) for run in campaign.runs
+        ),
+    )
+
+
+def test_runs_that_an_option_makes_equal_are_run_once() -> None:
+    campaign = Campaign(runs=(RunTable(loads=("idle",)), RunTable(loads=("cpu",))))
+
+    assert with_options(campaign, load="os").runs == (RunTable(loads=("os",)),)
+
+
+def test_options_take_lists_and_words() -> None:
+    campaign = with_options(
+        default_campaign(),
+        load=["idle", "custom"],
+        command="sh -c 'sleep 1'",
+        policy="rr",
+        priority=[10, 20],
+        cpus="1-2",
+        hold_cpu_awake=True,
+        settle="0",
+    )
+
+    assert campaign.command == ("sh", "-c", "sleep 1")
+    assert campaign.runs[0].policies == (("rr", 10), ("rr", 20))
+    assert campaign.runs[0].cpus == (1, 2)
+    assert campaign.hold_cpu_awake
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"duration": "200"}, "--duration: 200: no unit; write 200us"),
+        ({"target": "ssh:-x"}, "--target: 'ssh:-x': write local"),
+        ({"kernel": "A"}, "--kernel: 'A': write for example"),
+        ({"rt_throttling": "on"}, "--rt-throttling: no such setting"),
+        ({"claim": "1/1h"}, "--claim: a claim is about misses of a deadline"),
+        ({"load": "custom"}, "--command: the custom load needs one"),
+        ({"policy": "idle", "priority": 3}, "--priority: policy idle has none"),
+        ({"policy": "deadline", "cpus": "0"}, "--cpus: the kernel lets no thread"),
+        ({"duration": "1s", "interval": "1s"}, "--duration: 1s has no room"),
+    ],
+)
+def test_a_wrong_option_is_refused_by_its_name(
+    given: dict[str, object], message: str
+) -> None:
+    assert refused_option(**given).startswith(message)
+
+
+def test_an_option_displaces_what_only_made_sense_with_the_files_value() -> None:
+    campaign = Campaign(
+        runs=(
+            RunTable(
+                loads=("custom",), policy_names=("fifo", "deadline"), priorities=(80,)
+            ),
+        ),
+        command=("ls",),
+        deadline_runtime_ns=50_000,
+    )
+
+    changed = with_options(campaign, load="cpu", policy="other")
+
+    assert changed == Campaign(
+        runs=(RunTable(loads=("cpu",), policy_names=("other",)),)
+    )
+
+
+def test_an_option_keeps_the_files_priority_where_it_still_applies() -> None:
+    campaign = Campaign(runs=(RunTable(priorities=(80,)),))
+
+    assert with_options(campaign, policy="rr").runs[0].policies == (("rr", 80),)
