@@ -33,11 +33,18 @@ def finished(*words: str | Path, env: Mapping[str, str] | None = None) -> Done:
     return done
 
 
+@pytest.fixture(scope="module")
+def with_it(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One recorded run, which both tests compare another with."""
+    out = tmp_path_factory.mktemp("recorded") / "with"
+    finished(*RUN, *SHORT, "--out", out)
+    return out
+
+
 def test_recording_changes_no_result_and_a_second_pass_tells_more(
-    tmp_path: Path,
+    with_it: Path, tmp_path: Path
 ) -> None:
-    with_it, without = tmp_path / "with", tmp_path / "without"
-    finished(*RUN, *SHORT, "--out", with_it)
+    without = tmp_path / "without"
     finished(*RUN, *SHORT, "--no-record", "--out", without)
 
     (recorded,), (plain,) = open_records(with_it), open_records(without)
@@ -61,11 +68,10 @@ def test_recording_changes_no_result_and_a_second_pass_tells_more(
 
 
 def test_a_bundle_alone_gives_the_same_result_with_an_empty_cache(
-    tmp_path: Path,
+    with_it: Path, tmp_path: Path
 ) -> None:
-    here, there, bundle = tmp_path / "here", tmp_path / "there", tmp_path / "b.tar"
-    finished(*RUN, *SHORT, "--out", here)
-    finished("board", "export", "jh7110", "--campaign", here, "--to", bundle)
+    there, bundle = tmp_path / "there", tmp_path / "b.tar"
+    finished("board", "export", "jh7110", "--campaign", with_it, "--to", bundle)
     # Neither apt nor a compiler: nothing can be fetched or built.
     bare = tmp_path / "bin"
     bare.mkdir()
@@ -74,6 +80,6 @@ def test_a_bundle_alone_gives_the_same_result_with_an_empty_cache(
 
     finished("run", "--bundle", bundle, "--out", there, env=env)
 
-    (one,), (two,) = open_records(here), open_records(there)
+    (one,), (two,) = open_records(with_it), open_records(there)
     assert two.result_digest == one.result_digest
     assert two.extra["virtual"]["parts"] == one.extra["virtual"]["parts"]

@@ -14,7 +14,7 @@ from rtscope.explain.scheduling import lost_stretch
 from rtscope.explain.spans import Doing, Span, callbacks_together
 from rtscope.explain.stacks import stack_under
 from rtscope.explain.threadway import Machine
-from rtscope.explain.waiting import last_events
+from rtscope.explain.waiting import last_events, stretch_of
 from rtscope.ftrace.events import Event, Flag
 
 _MASKED = "_raw_spin_unlock_irq", "local_irq_enable", "arch_local_irq"
@@ -48,32 +48,12 @@ def late_stretches(spans: Sequence[Span], late: Late) -> Iterator[Stretch]:
             yield _in_task(span, late)
 
 
-def _stretch(
-    span: Span,
-    late: Late,
-    cause: Cause,
-    name: str,
-    *,
-    confidence: Confidence = Confidence.SEEN,
-    evidence: tuple[str, ...] = (),
-) -> Stretch:
-    return Stretch(
-        Part.A,
-        span.begin_ns - late.expiry_ns,
-        span.end_ns - late.expiry_ns,
-        cause,
-        name,
-        evidence=evidence,
-        confidence=confidence,
-    )
-
-
 def _in_interrupt(span: Span, late: Late) -> Stretch:
     outer = span.interrupt
     if outer is None:
         return _in_task(span, late)
     name = span.name if span.name == outer.name else f"{outer.name}: {span.name}"
-    return _stretch(span, late, Cause.EARLIER_INTERRUPT, name)
+    return stretch_of(span, late, Part.A, Cause.EARLIER_INTERRUPT, name)
 
 
 def _in_idle(span: Span, late: Late) -> Stretch:
@@ -84,9 +64,10 @@ def _in_idle(span: Span, late: Late) -> Stretch:
         evidence.append(
             "in a guest the host has to run the CPU again first: both look the same"
         )
-    return _stretch(
+    return stretch_of(
         span,
         late,
+        Part.A,
         Cause.IDLE_EXIT,
         span.name,
         confidence=Confidence.INFERRED,
@@ -98,15 +79,18 @@ def _in_task(span: Span, late: Late) -> Stretch:
     masked = _switched_off_by(span, late)
     if masked is not None:
         name, why = masked
-        return _stretch(span, late, Cause.INTERRUPTS_OFF, name, evidence=(why,))
+        return stretch_of(
+            span, late, Part.A, Cause.INTERRUPTS_OFF, name, evidence=(why,)
+        )
     stack = stack_under(late.events, span.end_ns)
     if stack is not None:
         return _by_stack(span, late, stack)
     enabled = _enabled_at(span, late)
     if enabled is not None:
-        return _stretch(
+        return stretch_of(
             span,
             late,
+            Part.A,
             Cause.HARDWARE,
             f"while {span.task.label} ran",
             confidence=Confidence.INFERRED,
@@ -149,9 +133,10 @@ def _who(off: Event, on: Event | None, late: Late) -> tuple[str, str]:
 
 def _by_stack(span: Span, late: Late, stack: Sequence[str]) -> Stretch:
     if not stack:
-        return _stretch(
+        return stretch_of(
             span,
             late,
+            Part.A,
             Cause.HARDWARE,
             f"while {span.task.label} ran in user space",
             confidence=Confidence.INFERRED,
@@ -170,9 +155,10 @@ def _by_stack(span: Span, late: Late, stack: Sequence[str]) -> Stretch:
     if late.machine.guest:
         evidence.append("in a guest the host may have made that longer than it was")
     return replace(
-        _stretch(
+        stretch_of(
             span,
             late,
+            Part.A,
             Cause.INTERRUPTS_OFF,
             holders[0],
             confidence=Confidence.INFERRED,
@@ -218,17 +204,19 @@ def _undecided(span: Span, late: Late, stack: Sequence[str] = ()) -> Stretch:
             if late.machine.guest
             else why
         )
-        return _stretch(
+        return stretch_of(
             span,
             late,
+            Part.A,
             Cause.HARDWARE,
             f"while {span.task.label} ran",
             confidence=Confidence.GUESSED,
             evidence=(*evidence, f"guessed: {told}"),
         )
-    return _stretch(
+    return stretch_of(
         span,
         late,
+        Part.A,
         Cause.UNKNOWN,
         f"interrupts off in {span.task.label}, or "
         + ("the hypervisor" if late.machine.guest else "hardware"),

@@ -7,6 +7,7 @@ Priorities are those of events: -1 deadline, 0 (FIFO 99) to 98 (FIFO 1) real-tim
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from rtscope.explain.model import Cause, Confidence, Part, Stretch
 from rtscope.explain.spans import Span
@@ -61,9 +62,17 @@ def priority_words(priority: int | None) -> str:
     return f"not real-time, nice {priority - 120}"
 
 
+class Expired(Protocol):
+    """Something that is told from the expiry of a timer on."""
+
+    @property
+    def expiry_ns(self) -> int:
+        """When the timer was due."""
+
+
 def stretch_of(
     span: Span,
-    waiting: Waiting,
+    expired: Expired,
     part: Part,
     cause: Cause,
     name: str,
@@ -74,8 +83,8 @@ def stretch_of(
     """Return the stretch of a span, its times since the expiry."""
     return Stretch(
         part,
-        span.begin_ns - waiting.expiry_ns,
-        span.end_ns - waiting.expiry_ns,
+        span.begin_ns - expired.expiry_ns,
+        span.end_ns - expired.expiry_ns,
         cause,
         name,
         evidence=evidence,
