@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from rtscope.explain.from_events import explain_events
-from rtscope.explain.model import Explanation
+from rtscope.explain.model import Cause, Explanation
 from rtscope.explain.threadway import Machine, State, Wakeup
 from rtscope.ftrace.events import Event, Flag, Loss, Window
 
@@ -195,3 +195,13 @@ def explained(
         wakeup,
         machine=machine or Machine(guest=False, preemptible=True, release=(6, 12)),
     )
+
+
+def of(explanation: Explanation, cause: Cause) -> int:
+    """Return how long a cause is told for, in ns."""
+    return sum(s.duration_ns for s in explanation.stretches if s.cause is cause)
+
+
+def ran(at_ns: int, *, after: tuple[int, str, int] = LOADING) -> Event:
+    """The thread gets the CPU."""
+    return switch(at_ns, after, thread())
