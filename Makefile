@@ -35,7 +35,7 @@ test: packages-test   ## every test but test-long: all architectures, real agent
 	@$(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory agent WERROR=1
 	@$(MAKE) $(AT_ONCE) agent-twice $(FOREIGN:%=agent-tests-on-%)
-	$(PYTEST) -m "system and not long" tests/system
+	$(PYTEST) -n 2 -m "system and not long" tests/system
 
 test-long: packages-test agent plugin ## what takes minutes to prove on virtual boards; after make test
 	$(PYTEST) -m "system and long" tests/system

@@ -12,6 +12,33 @@ from pathlib import Path
 import pytest
 from rig import JOURNAL_DIR, RT_RUNTIME, native_agent
 
+BESIDE = frozenset(
+    {
+        "test_board_boot",
+        "test_kernel_build",
+        "test_recording",
+        "test_thread_list_boards",
+        "test_virtual_failures",
+        "test_virtual_run",
+    }
+)
+"""Files that neither measure nor change this machine, however busy it is."""
+
+
+def group_of(nodeid: str) -> str:
+    """Return what one process of xdist runs: all tests of this machine, or the rest."""
+    return "beside" if Path(nodeid.partition("::")[0]).stem in BESIDE else "here"
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Let `-n 2` never run two tests of this machine at once."""
+    from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+
+    scheduler = LoadScopeScheduling(config, log)
+    # Marks would say it too, but xdist 3.8 does not see them with pytest 9.2.
+    scheduler._split_scope = group_of
+    return scheduler
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _the_agent_is_built() -> None:
