@@ -40,6 +40,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     return scheduler
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _those_beside_give_way(request: pytest.FixtureRequest) -> None:
+    """Some tests of this machine are about an end that comes within two seconds."""
+    if "PYTEST_XDIST_WORKER" in os.environ and group_of(request.node.nodeid) != "here":
+        os.setpriority(os.PRIO_PROCESS, 0, 10)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _the_agent_is_built() -> None:
     native_agent()
