@@ -26,7 +26,7 @@ run-local: agent-native ## measure this machine alone, for about two minutes
 	@.venv/bin/rtscope run $(ARGS)
 
 # -j4 on any machine: the agent's tests wait more than they compute.
-AT_ONCE := --no-print-directory -j4 --output-sync=target
+AT_ONCE := --no-print-directory -j4 --output-sync=line
 
 check: style          ## all that a commit has to pass, without measuring: under a minute
 	@$(MAKE) $(AT_ONCE) fast-tests types agent-tests agent-tests-address agent-tests-thread
