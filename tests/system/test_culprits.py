@@ -94,11 +94,6 @@ def test_what_a_module_does_to_the_measured_cpu_is_named(
     assert rt == everywhere
 
 
-@pytest.mark.xfail(
-    strict=False,
-    reason="with debian-6.12-rt some recordings tell the fair server's turn as that of "
-    "another task",
-)
 def test_a_rival_of_higher_priority_and_the_fair_server_are_told_apart(
     files: list[Path], tmp_path: Path
 ) -> None:

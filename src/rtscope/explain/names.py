@@ -38,6 +38,10 @@ class Role(Enum):
     """Says that the running thread has to give way."""
     FAIR_SERVER = auto()
     """Chooses an ordinary thread before all real-time ones, since Linux 6.8."""
+    PICK_REALTIME = auto()
+    """Chooses among the real-time threads."""
+    PICK_FAIR = auto()
+    """The same among those that are not real-time."""
     WAKE = auto()
     """A sleeping thread's timer has expired."""
     LOCK = auto()
@@ -75,6 +79,8 @@ _NAMES: Mapping[Role, str] = {
     Role.ENQUEUE_FAIR: "enqueue_task_fair",
     Role.RESCHEDULE: "resched_curr __resched_curr",
     Role.FAIR_SERVER: "fair_server_pick_task fair_server_pick",
+    Role.PICK_REALTIME: "pick_task_rt pick_next_task_rt _pick_next_task_rt",
+    Role.PICK_FAIR: "pick_task_fair pick_next_task_fair __pick_next_task_fair",
     Role.WAKE: "hrtimer_wakeup",
     Role.LOCK: """
         native_queued_spin_lock_slowpath queued_spin_lock_slowpath

@@ -32,7 +32,7 @@ from rtscope.explain.naming import (
     is_any,
     name_of,
 )
-from rtscope.explain.rivals import Rivals, rivals_of
+from rtscope.explain.rivals import Rivals, rivals_of, sleeps_in_fault
 from rtscope.explain.tasks import Tasks, tasks_of
 from rtscope.explain.way import THREAD, Context, Way, contexts_of, find_way
 from rtscope.symbols import SymbolTable
@@ -288,8 +288,8 @@ def _late_cause(scene: _Scene, i: int) -> Cause:
         for before in reversed(scene.runs[:i])
         if role_of(before.frame.name) is Role.SWITCH and scene.tasks.is_measured(before)
     )
-    slept_in = next(left, run)
-    return Cause.PAGE_FAULT if is_any(slept_in, Role.FAULT) else Cause.OTHER_TASK
+    left_in = next(left, run)
+    return Cause.PAGE_FAULT if sleeps_in_fault(left_in) else scene.rivals.cause(i)
 
 
 def _is_late(scene: _Scene, i: int) -> bool:
@@ -316,7 +316,7 @@ def _stretch(
         cause,
         name,
         own << scene.shift,
-        tuple(_evidence(scene, cause, chain, runs)),
+        tuple(_evidence(scene, (part, cause), chain, runs)),
         Confidence.INFERRED if cause is Cause.DELIVERY else Confidence.SEEN,
         tuple(spent[:NAMES_KEPT]),
         tuple(chain),
@@ -335,14 +335,17 @@ def _task(scene: _Scene, cause: Cause, runs: Sequence[Run]) -> str:
 
 
 def _evidence(
-    scene: _Scene, cause: Cause, chain: Sequence[str], runs: list[Run]
+    scene: _Scene, kind: tuple[Part, Cause], chain: Sequence[str], runs: list[Run]
 ) -> Iterator[str]:
+    part, cause = kind
     if len(chain) > 1:
         yield called(chain)
     if cause is Cause.INTERRUPTS_OFF:
         yield from _masked_evidence(scene)
     if cause is Cause.DELIVERY:
         yield DELIVERED_BETWEEN_TURNS
+    if part is Part.E and cause in RIVALS:
+        yield "the thread had been switched to already, and had to leave again"
     if any(run.frame.name == FIRMWARE for run in runs):
         yield "the firmware ran (a call of SBI)"
 

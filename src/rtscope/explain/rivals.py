@@ -5,53 +5,113 @@ What the kernel executed tells: which queue it put the thread into, whether it t
 running one to give way, and what chose the next.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rtscope.explain.calls import USER, Run
+from rtscope.explain.calls import USER, Frame, Run
 from rtscope.explain.model import Cause
 from rtscope.explain.names import Role, role_of
 from rtscope.explain.way import Way
 
 _SAYS_SO = "resched_curr"
+_CHOOSERS = frozenset({Role.FAIR_SERVER, Role.PICK_REALTIME, Role.PICK_FAIR})
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A call of the scheduler that was to choose what runs next."""
+
+    at: int
+    """The run in which it began, or in which it asked its last chooser."""
+    chooser: Role
+    """What it asked last, and so what chose; OTHER if none of those known here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rivals:
-    """What ran between the wake-up of the thread and the switch to it."""
+    """What ran between the wake-up of the thread and its own code."""
 
     is_ordinary: bool
     """The thread was queued as one that is not real-time."""
     goes_on: bool
     """The running thread was not to give way, or another was chosen before ours."""
-    served: int | None
-    """The run in which the fair server first chose; None if it did not."""
-    throttled: int | None
-    """The run in which real-time threads got time again; None: they had it."""
+    decisions: Sequence[Decision]
+    unthrottled: Sequence[int]
+    """The runs in which real-time threads got time again."""
 
     def cause(self, i: int) -> Cause:
         """Return why a run of another thread was before ours."""
         if self.is_ordinary:
             return Cause.ORDINARY
-        if self.throttled is not None and i <= self.throttled:
+        before = [one for one in self.decisions if one.at <= i]
+        chooser = before[-1].chooser if before else None
+        if self._is_throttled(i, chooser):
             return Cause.THROTTLED
-        if self.served is not None and i >= self.served:
+        if chooser is Role.FAIR_SERVER:
             return Cause.FAIR_SERVER
         return Cause.OTHER_TASK
+
+    def _is_throttled(self, i: int, chooser: Role | None) -> bool:
+        """
+        Tell whether a run was before real-time threads got time again.
+
+        Not if a real-time task was chosen, or ran on from before the wake-up until an
+        ordinary one was chosen: then those threads had their time up to there.
+        """
+        again = next((at for at in self.unthrottled if at >= i), None)
+        if again is None or chooser is Role.PICK_REALTIME:
+            return False
+        return chooser is not None or all(one.at > again for one in self.decisions)
 
 
 def rivals_of(runs: Sequence[Run], way: Way, names: Sequence[str | None]) -> Rivals:
     """Find what tells; `names` are those of all functions that the kernel has."""
     if way.switched is None:
-        return Rivals(False, False, None, None)
+        return Rivals(False, False, (), ())
     begin = way.first if way.woken is None else way.woken
-    end = way.switched
-    scheduled = end if way.scheduled is None else way.scheduled
+    scheduled = way.switched if way.scheduled is None else way.scheduled
     return Rivals(
-        is_ordinary=_is_ordinary(runs[begin:end]),
+        is_ordinary=_is_ordinary(runs[begin : way.switched]),
         goes_on=_goes_on(runs[begin:scheduled], names),
-        served=_first(runs, begin, end, Role.FAIR_SERVER),
-        throttled=_unthrottled(runs, begin, end),
+        decisions=_decisions(runs, begin),
+        unthrottled=tuple(_unthrottled(runs, begin)),
+    )
+
+
+def sleeps_in_fault(left: Run) -> bool:
+    """Tell of the run in which a thread left its CPU whether it waits for a page."""
+    for frame in left.frame.chain():
+        role = role_of(frame.name)
+        if role in (Role.PREEMPT, Role.INTERRUPT):
+            return False
+        if role is Role.FAULT:
+            return True
+    return False
+
+
+def _decisions(runs: Sequence[Run], begin: int) -> Sequence[Decision]:
+    """
+    Find every call of the scheduler, and what it asked last.
+
+    It asks class by class until one has a task. Of calls that it returns to behind a
+    switch nothing is known, their callers neither: they chose long before.
+    """
+    found: list[Decision] = []
+    calls: set[Frame] = set()
+    for i in range(begin, len(runs)):
+        frame = runs[i].frame
+        role = role_of(frame.name)
+        if role is Role.SCHEDULE and frame not in calls and frame.caller is not None:
+            calls.add(frame)
+            found.append(Decision(i, Role.OTHER))
+        elif role in _CHOOSERS and found and not _asked_by_server(frame):
+            found[-1] = Decision(i, role)
+    return tuple(found)
+
+
+def _asked_by_server(frame: Frame) -> bool:
+    return role_of(frame.name) is not Role.FAIR_SERVER and any(
+        role_of(caller.name) is Role.FAIR_SERVER for caller in frame.chain()
     )
 
 
@@ -84,16 +144,9 @@ def _goes_on(runs: Sequence[Run], names: Sequence[str | None]) -> bool:
     return not said and _SAYS_SO in names
 
 
-def _unthrottled(runs: Sequence[Run], begin: int, end: int) -> int | None:
-    for i in range(end - 1, begin - 1, -1):
+def _unthrottled(runs: Sequence[Run], begin: int) -> Iterator[int]:
+    for i in range(begin, len(runs)):
         if role_of(runs[i].frame.name) is Role.RESCHEDULE and any(
             role_of(frame.name) is Role.UNTHROTTLE for frame in runs[i].frame.chain()
         ):
-            return i
-    return None
-
-
-def _first(runs: Sequence[Run], begin: int, end: int, role: Role) -> int | None:
-    return next(
-        (i for i in range(begin, end) if role_of(runs[i].frame.name) is role), None
-    )
+            yield i

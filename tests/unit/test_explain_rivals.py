@@ -1,0 +1,144 @@
+"""Another thread ran before the measured one: why is told by what the scheduler did."""
+
+from fakes.paths import Step, section, symbols
+from rtscope.explain.model import Cause, Explanation, Part
+from rtscope.explain.path import explain_path
+
+TABLE = symbols(
+    *("handle_exception", "do_irq", "hrtimer_interrupt", "__hrtimer_run_queues"),
+    *("hrtimer_wakeup", "preempt_schedule_irq", "__schedule", "__switch_to"),
+    *("finish_task_switch", "do_nanosleep", "do_page_fault", "dl_task_timer"),
+    *("resched_curr", "enqueue_task_rt", "pick_task_rt", "pick_next_task_fair"),
+    *("fair_server_pick_task", "pick_task_fair", "sched_rt_period_timer"),
+)
+ENTRY: list[Step] = [
+    *((10, "handle_exception"), (10, "do_irq"), (20, "hrtimer_interrupt")),
+    (10, "__hrtimer_run_queues"),
+]
+EXIT: list[Step] = [
+    *((5, "__hrtimer_run_queues+"), (5, "hrtimer_interrupt+"), (5, "do_irq+")),
+]
+AWAKE: list[Step] = [
+    *((30, "hrtimer_wakeup"), (9, "enqueue_task_rt"), (9, "resched_curr")),
+    *((5, "enqueue_task_rt+"), (5, "hrtimer_wakeup+")),
+]
+WOKEN = [*ENTRY, *AWAKE, *EXIT]
+NOT_TOLD = [*ENTRY, *(step for step in AWAKE if "resched" not in step[1]), *EXIT]
+"""The interrupt that wakes the thread, and does not have the running one give way."""
+
+SERVED: list[Step] = [(10, "fair_server_pick_task"), (10, "pick_task_fair")]
+ORDINARY: list[Step] = [(10, "pick_next_task_fair")]
+REALTIME: list[Step] = [(10, "pick_task_rt")]
+AGAIN: list[Step] = [
+    *ENTRY,
+    *((10, "sched_rt_period_timer"), (10, "resched_curr")),
+    *EXIT,
+]
+"""Real-time threads get time again."""
+
+THREAD: list[Step] = [(15, "do_nanosleep+"), (5, "user")]
+
+
+def switch(*chosen: Step) -> list[Step]:
+    return [
+        *((10, "preempt_schedule_irq"), (10, "__schedule"), *chosen),
+        *((10, "__schedule+"), (20, "__switch_to"), (10, "__schedule+")),
+    ]
+
+
+def explained(
+    after: list[Step], *, tasks: tuple[tuple[int, str], ...] = ()
+) -> Explanation:
+    """Explain a wake-up that was due when these steps began; tasks since then."""
+    found = section(
+        [(50, "user"), *after],
+        TABLE,
+        late=length(after),
+        tasks=[(0, "hog"), *((50 + at, name) for at, name in tasks)],
+    )
+    explanation = explain_path(found, TABLE, arch="riscv64", shift=0)
+    assert explanation.residual_ns == 0
+    return explanation
+
+
+def length(steps: list[Step]) -> int:
+    return sum(step[0] for step in steps)
+
+
+def causes_of(found: Explanation) -> list[tuple[Cause, int]]:
+    """What another task's program did, by cause."""
+    return [
+        (s.cause, s.duration_ns) for s in found.stretches if s.name == "(user space)"
+    ]
+
+
+def test_the_fair_server_preempts_a_thread_that_was_already_switched_to() -> None:
+    first = [*WOKEN, *switch(*REALTIME)]
+    turn: list[Step] = [
+        *((9, "finish_task_switch"), *ENTRY, (10, "dl_task_timer"), *EXIT),
+        *switch(*SERVED),
+        (900, "user"),
+    ]
+    back: list[Step] = [*ENTRY, *EXIT, *switch(*REALTIME), (9, "finish_task_switch+")]
+    ours, other = length(first) - 10, length([*first, *turn]) - 910
+    again = length([*first, *turn, *back]) - 19
+
+    found = explained(
+        [*first, *turn, *back, *THREAD],
+        tasks=((ours, "rtscope"), (other, "hog"), (again, "rtscope")),
+    )
+
+    culprit = found.culprit
+    assert culprit is not None
+    assert (culprit.part, culprit.cause) == (Part.E, Cause.FAIR_SERVER)
+    assert (culprit.name, culprit.task) == ("(user space)", "hog")
+    assert culprit.evidence[-1] == (
+        "the thread had been switched to already, and had to leave again"
+    )
+
+
+def test_a_real_time_task_after_the_fair_servers_turn_is_no_part_of_it() -> None:
+    served: list[Step] = [*switch(*SERVED), (300, "user"), *ENTRY, *EXIT]
+    urgent: list[Step] = [*switch(*REALTIME), (900, "user"), *ENTRY, *EXIT]
+
+    found = explained([*WOKEN, *served, *urgent, *switch(*REALTIME), *THREAD])
+
+    assert causes_of(found)[:2] == [(Cause.FAIR_SERVER, 300), (Cause.OTHER_TASK, 900)]
+
+
+def test_a_fair_server_that_finds_no_task_lets_the_next_class_choose() -> None:
+    asked: list[Step] = [*SERVED, (5, "__schedule+"), *REALTIME]
+
+    found = explained(
+        [*WOKEN, *switch(*asked), (900, "user"), *switch(*REALTIME), *THREAD]
+    )
+
+    assert causes_of(found)[0] == (Cause.OTHER_TASK, 900)
+
+
+def test_what_ran_until_real_time_threads_were_throttled_was_not_throttling() -> None:
+    urgent: list[Step] = [(700, "user"), *ENTRY, *EXIT]
+    throttled: list[Step] = [*switch(*ORDINARY), (300, "user"), *AGAIN]
+
+    found = explained([*NOT_TOLD, *urgent, *throttled, *switch(*REALTIME), *THREAD])
+
+    assert causes_of(found)[:2] == [(Cause.OTHER_TASK, 700), (Cause.THROTTLED, 300)]
+
+
+def test_a_rival_that_preempts_a_page_fault_is_no_part_of_it() -> None:
+    first = [*WOKEN, *switch(*REALTIME)]
+    fault: list[Step] = [
+        *((5, "user"), (10, "handle_exception"), (50, "do_page_fault")),
+        *(*ENTRY, (10, "dl_task_timer"), *EXIT, *switch(*SERVED), (900, "user")),
+    ]
+    back: list[Step] = [*switch(*REALTIME), (20, "do_page_fault+")]
+    ours, other = length(first) - 10, length([*first, *fault]) - 910
+    again = length([*first, *fault, *back]) - 30
+
+    found = explained(
+        [*first, *fault, *back, *THREAD],
+        tasks=((ours, "rtscope"), (other, "hog"), (again, "rtscope")),
+    )
+
+    assert found.culprit is not None
+    assert (found.culprit.cause, found.culprit.task) == (Cause.FAIR_SERVER, "hog")
