@@ -56,6 +56,7 @@ EXPLAINED_IN: Mapping[str, str] = {
     "knobs_changed": "changing-the-machine.md",
     "governor": "changing-the-machine.md#frequency",
     "audit_failed": "../how-to/audit-a-machine.md#beside-every-measurement",
+    "file_not_kept": "../how-to/go-on-after-an-interruption.md",
     "audit_missing": "../how-to/audit-a-machine.md#beside-every-measurement",
     "frequency_varied": "changing-the-machine.md#frequency",
     "load_died": "load-proof.md",

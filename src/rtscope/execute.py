@@ -6,6 +6,7 @@ saved. What --tuned asks for is set before the first run and put back after the 
 Records are yielded as they are done, so an interrupted campaign keeps what it has.
 """
 
+import contextlib
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -15,10 +16,10 @@ from datetime import UTC, datetime
 from rtscope import facts, room, runaudit
 from rtscope.assemble import Facts, LoadSeen, Measured, assemble
 from rtscope.campaign import Campaign, untraced_ns
-from rtscope.caveats import Caveat
+from rtscope.caveats import Caveat, gravest_first, make
 from rtscope.contract import Line
 from rtscope.cpulist import format_cpulist
-from rtscope.errors import MeasurementError, TargetError
+from rtscope.errors import MeasurementError, RecordError, TargetError
 from rtscope.loads import LoadCommand, Need, get_load, make_command
 from rtscope.measureargs import measure_args, untraced_args
 from rtscope.observe import Observation, Request, observe
@@ -132,17 +133,46 @@ def _runs(work: _Work, plan: Plan, store: ResultDir) -> Iterator[RunRecord]:
         )
         record, seen = _measure(work, run, audited.caveats)
         interrupted = seen.interrupted
-        if trace := trace_of(seen.trace, record.result):
-            store.attach(run.id, TRACE, trace)
-        else:
-            store.detach(run.id, TRACE)
-        store.save(record, interrupted=interrupted)
-        if audited.document is not None:  # after the record: that is what counts
-            store.attach(run.id, runaudit.FILE, audited.document)
+        beside = {
+            TRACE: trace_of(seen.trace, record.result),
+            runaudit.FILE: audited.document,
+        }
+        record = _keep(store, record, beside, interrupted=interrupted)
         work.say(RunEnds(record))
         yield record
         if interrupted:
             raise KeyboardInterrupt
+
+
+def _keep(
+    store: ResultDir,
+    record: RunRecord,
+    beside: Mapping[str, bytes | None],
+    *,
+    interrupted: bool,
+) -> RunRecord:
+    """
+    Save a record, then the files beside it; what of these cannot be is a caveat.
+
+    A full disk may have room for the record alone, and that is what counts.
+    """
+    for name in beside:  # an earlier try's is never taken for this run's
+        store.detach(record.run.id, name)
+    store.save(record, interrupted=interrupted)
+    lost = []
+    for name, content in beside.items():
+        try:
+            if content:
+                store.attach(record.run.id, name, content)
+        except RecordError as error:
+            why = getattr(error.__cause__, "strerror", None) or error
+            lost.append(make("file_not_kept", f"{name}: {why}"))
+    if not lost:
+        return record
+    told = replace(record, caveats=gravest_first((*record.caveats, *lost)))
+    with contextlib.suppress(RecordError):  # the one that is saved lacks only this
+        store.save(told, interrupted=interrupted)
+    return told
 
 
 def _some(

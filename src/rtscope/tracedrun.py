@@ -38,7 +38,13 @@ def why_untraced(record: RunRecord) -> str:
         again = "measure again with rtscope run --explain"
         return f"{TRACE} is not beside the record; {again}"
     if tracing.on:
-        return f"{TRACE} was beside the record, and is gone"
+        lost = (c.detail for c in record.caveats if c.id == "file_not_kept")
+        why = next((one for one in lost if one.startswith(TRACE)), None)
+        return (
+            f"{TRACE} was beside the record, and is gone"
+            if why is None
+            else f"{why}, when it was to be written beside the record"
+        )
     return f"{tracing.refused}; {tracing.remedy}"
 
 

@@ -1,6 +1,8 @@
 """A campaign does what its plan says, in this order, and keeps what it has measured."""
 
+import errno
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +13,7 @@ import pytest
 
 from fakes import targets, traces
 from fakes.targets import target
+from rtscope import resultdir
 from rtscope.campaign import Campaign, RunTable
 from rtscope.contract import (
     AgentError,
@@ -40,6 +43,7 @@ from rtscope.runtuning import checks_for
 from rtscope.stats.lint import all_caveats
 from rtscope.target.fake import FakeStream, FakeTarget, Script
 from rtscope.tracecost import untraced_runs
+from rtscope.tracedrun import why_untraced
 
 
 @dataclass(slots=True)
@@ -171,6 +175,58 @@ def test_the_trace_of_an_earlier_try_is_not_taken_for_that_of_the_run(
     list(told.run())
 
     assert not trace.exists()
+
+
+def full_but_for(*names: str) -> Callable[[Path, bytes], None]:
+    """Return what writes files of these names, and finds the disk full for others."""
+
+    def write(path: Path, content: bytes) -> None:
+        if path.name not in names:
+            full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            raise RecordError(f"cannot write {path}: {full.strerror}") from full
+        path.write_bytes(content)
+
+    return write
+
+
+def test_a_disk_that_is_full_for_the_trace_does_not_lose_the_record(
+    story: StoryOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = story("idle", on=traced_target(pages=True), explain=True)
+    trace = told.store.attach("001-idle", "worst.trace.dat", b"of an earlier try")
+    write = full_but_for("record.json", "audit.json")
+    monkeypatch.setattr(resultdir, "write_atomically", write)
+    (kept,) = told.run()
+
+    lost = [one.detail for one in kept.caveats if one.id == "file_not_kept"]
+    assert lost == ["worst.trace.dat: No space left on device"]
+    assert told.target.log[-1] == "saved record.json"
+    assert not trace.exists()
+    assert told.store.records()[0].caveats == kept.caveats
+    assert why_untraced(kept) == (
+        "worst.trace.dat: No space left on device, when it was to be written beside "
+        "the record"
+    )
+
+
+def test_a_record_that_cannot_be_saved_a_second_time_is_still_there(
+    story: StoryOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = story("idle", on=traced_target(pages=True), explain=True)
+    room = ["record.json"]
+
+    def write(path: Path, content: bytes) -> None:
+        full_but_for(*room)(path, content)
+        room.clear()
+
+    monkeypatch.setattr(resultdir, "write_atomically", write)
+    (kept,) = told.run()
+
+    lost = [one.detail for one in kept.caveats if one.id == "file_not_kept"]
+    assert [one.split(":")[0] for one in lost] == ["audit.json", "worst.trace.dat"]
+    (saved,) = told.store.records()
+    assert saved.result == kept.result
+    assert "file_not_kept" not in ids(saved)
 
 
 def test_what_tracing_cost_is_in_the_record_and_told(story: StoryOf) -> None:

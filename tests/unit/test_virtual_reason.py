@@ -73,6 +73,14 @@ def test_a_killed_qemu_tells_the_memory_of_board_and_host() -> None:
     )
 
 
+def test_a_plugin_that_does_not_know_what_it_is_asked_is_of_another_rtscope() -> None:
+    said = "rtscope-plugin: bad argument: switched=1\nqemu: Could not load plugin p.so"
+    told = reason(replace(LEFT, status=1, stderr=said))
+
+    assert "the plugin of these parts is of another rtscope" in told
+    assert "--no-record" in told
+
+
 def test_a_full_disk_comes_before_what_follows_from_it() -> None:
     told = reason(replace(LEFT, status=1, stderr="broken", folder_free_bytes=0))
 

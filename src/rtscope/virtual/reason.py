@@ -58,6 +58,12 @@ _QEMU = (
         "leaving --qemu out",
     ),
     (
+        r"rtscope-plugin: bad argument",
+        "the plugin of these parts is of another rtscope, and does not know what it is "
+        "to record: measure with the rtscope that made the bundle or lock, or without "
+        "paths, by --no-record",
+    ),
+    (
         r"Could not load plugin|undefined symbol|TCG plugin required|requires.*plugin",
         "QEMU refused the plugin that bounds the turns (it needs QEMU 10.0 with "
         "plugins): use the QEMU that rtscope fetches",

@@ -93,12 +93,12 @@ def record_again(
     that cannot be, BoardError if the inputs are gone or gave another result.
     """
     _check(windows)
-    prepared = prepared_again(record, cache=cache)
+    # The plugin of then may not know what is asked of it now; whether ours takes the
+    # CPUs' turns as it did is told by the result, which is compared below.
+    prepared = replace(prepared_again(record, cache=cache), plugin=plugin_of_ours())
     sections = {} if symbols is None else _sections(record, prepared, symbols)
     campaign = from_dict(record.campaign, source=record.run.id)
     asked = asked_of(record.run, campaign, prepared.board, record.command)
-    if sections:  # which a plugin of then may not know; the result is compared below
-        prepared = replace(prepared, plugin=plugin_of_ours())
     places = kernel_places(prepared, cache=cache)
     if sections and any(name not in places for name in PLACES):
         raise UsageError(
@@ -145,10 +145,14 @@ def _refuse_another(record: RunRecord, booted: Booted) -> None:
     if results and result_digest(results[-1].threads) == record.result_digest:
         return
     why = "its digest is another"
-    if booted.initrd_digest != virtual_of(record)["initrd_digest"]:
+    virtual = virtual_of(record)
+    version = f"use the version that wrote the record ({record.rtscope})"
+    if booted.initrd_digest != virtual["initrd_digest"]:
+        why = f"this rtscope gives the board another job; {version}"
+    elif booted.plugin_digest != virtual["plugin_digest"]:
         why = (
-            f"this rtscope gives the board another job than {record.rtscope} did; "
-            "use the version that wrote the record"
+            "the plugin of this rtscope is another than the one that measured, and may "
+            f"take the CPUs' turns in another way; {version}"
         )
     raise MeasurementError(
         f"{record.run.id}: the second pass was not the same run: {why}"

@@ -1,0 +1,98 @@
+"""A second pass is the same run with today's plugin, or refused with the reason."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fakes.measurements import on_board, record, thread
+from rtscope.board.catalogue import get_board
+from rtscope.board.kernels import Kernel
+from rtscope.board.prepare import Prepared
+from rtscope.board.qemu import Qemu
+from rtscope.campaign import Campaign, to_dict
+from rtscope.contract import AgentResult, parse_line, result_digest
+from rtscope.errors import MeasurementError
+from rtscope.record import RunRecord
+from rtscope.virtual import replay
+from rtscope.virtual.boot import Booted
+from rtscope.virtual.replay import Again, record_again
+
+FORMAT = Path(__file__).parents[2] / "format"
+STREAM = (FORMAT / "plugin-v1/riscv64.trace").read_bytes()
+ANSWER = (FORMAT / "v1/x86_64.jsonl").read_bytes()
+PREPARED = Prepared(
+    get_board("pc"),
+    Qemu((), version="1", digest=""),
+    plugin=Path("/cache/plugin-of-then.so"),
+    kernel=Kernel("debian-6.12-rt", Path("/cache/kernel"), "a" * 64),
+    archives=(),
+    parts=(),
+)
+INITRD_THEN = "b" * 64
+
+Pass = Callable[..., Again]
+
+
+@pytest.fixture
+def then() -> RunRecord:
+    """The run whose result the board answers again, measured with another plugin."""
+    results = [parse_line(line) for line in ANSWER.splitlines()]
+    (result,) = [line for line in results if isinstance(line, AgentResult)]
+    kept = on_board(record([thread([9_000])], load="idle"))
+    return replace(
+        kept,
+        campaign=to_dict(Campaign(target="virtual:pc")),
+        result_digest=result_digest(result.threads),
+    )
+
+
+@pytest.fixture
+def second_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pass:
+    ours = tmp_path / "plugin-of-today.so"
+    ours.write_bytes(b"a plugin")
+    booted = Booted(
+        files={"measure.jsonl": ANSWER},
+        counts={},
+        initrd_digest=INITRD_THEN,
+        plugin_digest=hashlib.sha256(ours.read_bytes()).hexdigest(),
+        host_seconds=1.0,
+        stream=STREAM,
+    )
+
+    def boot(prepared: Prepared, *_: object, **__: object) -> Booted:
+        assert prepared.plugin == ours
+        return booted
+
+    monkeypatch.setattr(replay, "prepared_again", lambda *_, **__: PREPARED)
+    monkeypatch.setattr(replay, "plugin_of_ours", lambda: ours)
+    monkeypatch.setattr(replay, "kernel_places", lambda *_, **__: {"switched": "1"})
+    monkeypatch.setattr(replay, "boot", boot)
+    return lambda kept: record_again(kept, windows=(), cache=tmp_path)
+
+
+def test_a_second_pass_takes_todays_plugin_for_that_of_then(
+    then: RunRecord, second_pass: Pass
+) -> None:
+    assert second_pass(then).raw == STREAM
+
+
+def test_a_plugin_that_takes_turns_in_another_way_is_told_as_the_reason(
+    then: RunRecord, second_pass: Pass
+) -> None:
+    kept = replace(then, result_digest="0" * 64)
+
+    with pytest.raises(MeasurementError, match="not the same run: the plugin of this"):
+        second_pass(kept)
+
+
+def test_another_job_of_the_board_is_told_before_another_plugin(
+    then: RunRecord, second_pass: Pass
+) -> None:
+    virtual = {**then.extra["virtual"], "initrd_digest": "0" * 64}
+    kept = replace(then, result_digest="0" * 64, extra={"virtual": virtual})
+
+    with pytest.raises(MeasurementError, match="gives the board another job"):
+        second_pass(kept)
