@@ -10,6 +10,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ MODULE = "culprits.ko"
 PATIENCE_S = 120.0
 
 # The programs of kbuild are of the same release as the kernel, and need its C library.
-LIBRARIES = ("libc6", "libelf1t64", "zlib1g", "libzstd1")
+RUN_HERE = ("linux-kbuild-", "libc6", "libelf1t64", "zlib1g", "libzstd1")
 LIBS = "usr/lib/x86_64-linux-gnu"
 PROGRAMS = {
     "scripts/basic/fixdep": "fixdep",
@@ -41,46 +42,78 @@ PROGRAMS = {
 NOT_HERE = ("CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT=", "CONFIG_DEBUG_INFO_BTF_MODULES=")
 
 
-def build_rival(into: Path) -> Path:
-    """Compile the program for any x86-64 board."""
+@dataclass(frozen=True, slots=True)
+class Kbuild:
+    """How a module for another machine is built here."""
+
+    debian: str
+    """Debian's name of the architecture."""
+    prefix: str = ""
+    """Of the compiler's programs."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What to tell make."""
+        if not self.prefix:
+            return ("CC=gcc",)
+        cross = f"CROSS_COMPILE={self.prefix}"
+        return (f"ARCH={self.debian}", cross, f"CC={self.prefix}gcc")
+
+
+KBUILD = {
+    "x86_64": Kbuild("amd64"),
+    "aarch64": Kbuild("arm64", "aarch64-linux-gnu-"),
+    "riscv64": Kbuild("riscv64", "riscv64-linux-gnu-"),
+}
+
+
+def build_rival(into: Path, *, arch: str = "x86_64") -> Path:
+    """Compile the program for any board of an architecture."""
     made = into / "rival"
-    _run("gcc", "-static", "-O2", "-o", str(made), str(HERE / "rival.c"))
+    compiler = f"{KBUILD[arch].prefix}gcc"
+    _run(compiler, "-static", "-O2", "-o", str(made), str(HERE / "rival.c"))
     return made
 
 
-def know_kernel(kernel: str) -> Workshop:
-    """Have a packaged kernel of the board pc in the cache, with its symbols."""
+def know_kernel(kernel: str, *, board: str = "pc") -> Workshop:
+    """Have a packaged kernel of a board in the cache, with its symbols."""
     shop = Workshop(
         cache=cache_dir(os.environ), agent=agent_file, say=lambda _text: None
     )
-    (prepared,) = prepare_all(get_board("pc"), [kernel], workshop=shop)
+    (prepared,) = prepare_all(get_board(board), [kernel], workshop=shop)
     if find_symbols(shop.cache, prepared.kernel.digest, modules={}) is None:
         # Without them the names of tasks would not be recorded.
         read_symbols(prepared, cache=shop.cache, say=shop.say)
     return shop
 
 
-def build_module(kernel: str, into: Path) -> Path:
-    """Return the module for a packaged kernel of the board pc, named after it."""
-    shop = know_kernel(kernel)
-    row = get_kernel_row(kernel, "x86_64")
-    image = cached_lock(shop.cache).parts[f"kernel-{kernel}-x86_64"][0]
+def build_module(kernel: str, into: Path, *, board: str = "pc") -> Path:
+    """Return the module for a packaged kernel of a board, named after it."""
+    shop = know_kernel(kernel, board=board)
+    arch = get_board(board).arch
+    row = get_kernel_row(kernel, arch)
+    kbuild = KBUILD[arch]
+    image = cached_lock(shop.cache).parts[f"kernel-{kernel}-{arch}"][0]
     release = image.name.removeprefix("linux-image-").removesuffix("-unsigned")
 
     def resolve(root: Path) -> tuple[Package, ...]:
-        found = aptroot.resolve(
-            [f"linux-headers-{release}"],
-            arch="amd64",
-            root=root,
-            dependencies=True,
-            suite=row.suite,
-        )
-        kernels_own = ("linux-headers-", "linux-kbuild-")
-        return tuple(
+        found = [
             package
-            for package in found
-            if package.name.startswith(kernels_own) or package.name in LIBRARIES
-        )
+            for names, debian in (
+                ([f"linux-headers-{release}"], kbuild.debian),
+                ([f"linux-kbuild-{release.split('-')[0]}"], "amd64"),
+            )
+            for package in aptroot.resolve(
+                names,
+                arch=debian,
+                root=root / debian,
+                dependencies=True,
+                suite=row.suite,
+            )
+            if package.name.startswith("linux-headers-")
+            or (package.name.startswith(RUN_HERE) and debian == "amd64")
+        ]
+        return tuple(dict.fromkeys(found))
 
     sources = {name: (HERE / name).read_bytes() for name in SOURCES}
     digests = {n: hashlib.sha256(text).hexdigest() for n, text in sources.items()}
@@ -93,8 +126,10 @@ def build_module(kernel: str, into: Path) -> Path:
         tree.mkdir()
         for name, text in sources.items():
             (tree / name).write_bytes(text)
-        _run("make", "-C", str(headers), f"M={tree}", "CC=gcc", *NOT_HERE, "modules")
-        _run("objcopy", "--strip-debug", str(tree / MODULE), str(work / MODULE))
+        words = (*kbuild.words, *NOT_HERE, "modules")
+        _run("make", "-C", str(headers), f"M={tree}", *words)
+        strip = f"{kbuild.prefix}objcopy"
+        _run(strip, "--strip-debug", str(tree / MODULE), str(work / MODULE))
         return {"release": release}
 
     with locked(shop.cache, say=shop.say):

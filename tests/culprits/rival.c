@@ -4,10 +4,11 @@
  *
  *   rival hog POLICY PRIORITY CPU BUSY_US EVERY_US TIMES
  *   rival demote NAME          threads of processes of this name become SCHED_OTHER
- *   rival dirty NAME CPU TIMES write-protects their memory again and again
+ *   rival refs WHAT NAME CPU TIMES
  *
- * hog uses up time in a function of its own; dirty asks the kernel to track writes
- * (clear_refs), as tools that copy a running process do.
+ * hog uses up time; refs asks the kernel again and again to forget what was accessed
+ * (clear_refs: 1), as tools do that estimate working sets, or to track writes (4), as
+ * tools do that copy a running process.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -55,19 +57,32 @@ static int policy_of(const char *name)
 	return strcmp(name, "fifo") ? SCHED_OTHER : SCHED_FIFO;
 }
 
+/* The system call itself: musl's function does nothing. */
+static long set_policy(int pid, int policy, int priority)
+{
+	const struct sched_param param = { .sched_priority = priority };
+
+	return syscall(SYS_sched_setscheduler, pid, policy, &param);
+}
+
+/* Long blocks, so that a board has little to record. */
+static void spend_a_microsecond(void)
+{
+	__asm__ volatile(".rept 500\n\tnop\n\t.endr");
+}
+
 static void hog(char **argv)
 {
-	const struct sched_param param = { .sched_priority = atoi(argv[1]) };
 	const long busy_us = atol(argv[3]), every_us = atol(argv[4]);
 
 	stay_on(atoi(argv[2]));
-	if (sched_setscheduler(0, policy_of(argv[0]), &param))
+	if (set_policy(0, policy_of(argv[0]), atoi(argv[1])))
 		refuse("policy");
 	for (int times = atoi(argv[5]); times; times--) {
 		const long long end = now_ns() + busy_us * 1000LL;
 
 		while (now_ns() < end)
-			;
+			spend_a_microsecond();
 		sleep_us(every_us - busy_us);
 	}
 }
@@ -87,8 +102,9 @@ static int is_called(const char *pid, const char *name)
 	return strcmp(comm, name) == 0;
 }
 
-/* Calls `act` with the number of each process of this name. */
-static void each(const char *name, void (*act)(const char *pid))
+/* Calls `act` with the number of each process of this name, and with `what`. */
+static void each(const char *name, void (*act)(const char *pid, const char *what),
+		 const char *what)
 {
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
@@ -96,35 +112,35 @@ static void each(const char *name, void (*act)(const char *pid))
 	while (proc && (entry = readdir(proc)))
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
 		    is_called(entry->d_name, name))
-			act(entry->d_name);
+			act(entry->d_name, what);
 	if (proc)
 		closedir(proc);
 }
 
-static void demote(const char *pid)
+static void demote(const char *pid, const char *unused)
 {
-	const struct sched_param none = { 0 };
 	struct dirent *entry;
 	char path[64];
 	DIR *tasks;
 
+	(void)unused;
 	snprintf(path, sizeof(path), "/proc/%.16s/task", pid);
 	tasks = opendir(path);
 	while (tasks && (entry = readdir(tasks)))
 		if (entry->d_name[0] != '.')
-			sched_setscheduler(atoi(entry->d_name), SCHED_OTHER, &none);
+			set_policy(atoi(entry->d_name), SCHED_OTHER, 0);
 	if (tasks)
 		closedir(tasks);
 }
 
-static void dirty(const char *pid)
+static void clear_refs(const char *pid, const char *what)
 {
 	char path[64];
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%.16s/clear_refs", pid);
 	fd = open(path, O_WRONLY);
-	if (fd < 0 || write(fd, "4", 1) != 1)
+	if (fd < 0 || write(fd, what, 1) != 1)
 		refuse(path);
 	close(fd);
 }
@@ -134,13 +150,13 @@ int main(int argc, char **argv)
 	if (argc == 8 && strcmp(argv[1], "hog") == 0) {
 		hog(argv + 2);
 	} else if (argc == 3 && strcmp(argv[1], "demote") == 0) {
-		each(argv[2], demote);
-	} else if (argc == 5 && strcmp(argv[1], "dirty") == 0) {
-		stay_on(atoi(argv[3]));
-		for (int times = atoi(argv[4]); times; times--)
-			each(argv[2], dirty);
+		each(argv[2], demote, NULL);
+	} else if (argc == 6 && strcmp(argv[1], "refs") == 0) {
+		stay_on(atoi(argv[4]));
+		for (int times = atoi(argv[5]); times; times--)
+			each(argv[3], clear_refs, argv[2]);
 	} else {
-		fprintf(stderr, "usage: rival hog|demote|dirty ...\n");
+		fprintf(stderr, "usage: rival hog|demote|refs ...\n");
 		return 2;
 	}
 	return 0;

@@ -105,7 +105,7 @@ DEMOTED = Scene(
 
 FAULTS = Scene(
     # What watches the load is not to be the worst on the measured CPU.
-    "taskset -p 1 $PPID; taskset 1 /files/rival dirty rtscope-agent 0 600; ",
+    "taskset -p 1 $PPID; taskset 1 /files/rival refs 4 rtscope-agent 0 600; ",
     ("--interval", "200us"),
     settled=True,
 )

@@ -5,6 +5,7 @@ The path has every block that was executed from well before the expiry until the
 so that nothing is sampled, and nothing guessed but what names of functions mean.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -65,6 +66,8 @@ class _Scene:
     way: Way
     rivals: Rivals
     tasks: Tasks
+    departures: Sequence[int]
+    """The runs in which the measured thread left the CPU."""
     expiry: int
     shift: int
     masked: Masked | None
@@ -98,6 +101,7 @@ def explain_path(
         way=way,
         rivals=rivals_of(runs, way, symbols.names),
         tasks=tasks,
+        departures=tasks.departures(runs),
         expiry=expiry,
         shift=shift,
         masked=masked_by(flags, runs, expiry),
@@ -283,12 +287,8 @@ def _late_cause(scene: _Scene, i: int) -> Cause:
     run = scene.runs[i]
     if not scene.tasks.known or scene.tasks.is_measured(run):
         return Cause.PAGE_FAULT if is_any(run, Role.FAULT) else Cause.RETURN
-    left = (
-        before
-        for before in reversed(scene.runs[:i])
-        if role_of(before.frame.name) is Role.SWITCH and scene.tasks.is_measured(before)
-    )
-    left_in = next(left, run)
+    before = bisect_left(scene.departures, i) - 1
+    left_in = scene.runs[scene.departures[before]] if before >= 0 else run
     return Cause.PAGE_FAULT if sleeps_in_fault(left_in) else scene.rivals.cause(i)
 
 

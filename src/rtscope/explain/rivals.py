@@ -5,6 +5,7 @@ What the kernel executed tells: which queue it put the thread into, whether it t
 running one to give way, and what chose the next.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -43,8 +44,8 @@ class Rivals:
         """Return why a run of another thread was before ours."""
         if self.is_ordinary:
             return Cause.ORDINARY
-        before = [one for one in self.decisions if one.at <= i]
-        chooser = before[-1].chooser if before else None
+        before = bisect_right(self.decisions, i, key=lambda one: one.at)
+        chooser = self.decisions[before - 1].chooser if before else None
         if self._is_throttled(i, chooser):
             return Cause.THROTTLED
         if chooser is Role.FAIR_SERVER:
@@ -58,10 +59,11 @@ class Rivals:
         Not if a real-time task was chosen, or ran on from before the wake-up until an
         ordinary one was chosen: then those threads had their time up to there.
         """
-        again = next((at for at in self.unthrottled if at >= i), None)
-        if again is None or chooser is Role.PICK_REALTIME:
+        after = bisect_left(self.unthrottled, i)
+        if after == len(self.unthrottled) or chooser is Role.PICK_REALTIME:
             return False
-        return chooser is not None or all(one.at > again for one in self.decisions)
+        first = self.decisions[0].at if self.decisions else None
+        return chooser is not None or first is None or first > self.unthrottled[after]
 
 
 def rivals_of(runs: Sequence[Run], way: Way, names: Sequence[str | None]) -> Rivals:

@@ -27,14 +27,21 @@ class Tasks:
 
     def at(self, run: Run) -> TaskSwitch | None:
         """Return the task of a run."""
-        begins = [switch.at for switch in self.switches]
-        before = bisect_right(begins, run.begin) - 1
+        before = bisect_right(self.switches, run.begin, key=lambda one: one.at) - 1
         return self.switches[before] if before >= 0 else None
 
     def is_measured(self, run: Run) -> bool:
         """Tell whether the thread that is measured did it; False if unknown."""
         task = self.at(run)
         return task is not None and task.task == self.switches[-1].task
+
+    def departures(self, runs: Sequence[Run]) -> Sequence[int]:
+        """Return in which of the runs the measured thread left the CPU, in order."""
+        return tuple(
+            i
+            for i, run in enumerate(runs)
+            if role_of(run.frame.name) is Role.SWITCH and self.is_measured(run)
+        )
 
     def arrival(self, after: int) -> int | None:
         """Return when the CPU first switched to the measured thread, after a count."""
