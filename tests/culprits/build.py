@@ -9,6 +9,7 @@ boards' packages are, and kept in the cache by the digest of sources and package
 import hashlib
 import os
 import shutil
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,15 +64,21 @@ class Kbuild:
 KBUILD = {
     "x86_64": Kbuild("amd64"),
     "aarch64": Kbuild("arm64", "aarch64-linux-gnu-"),
-    "riscv64": Kbuild("riscv64", "riscv64-linux-gnu-"),
 }
 
 
 def build_rival(into: Path, *, arch: str = "x86_64") -> Path:
     """Compile the program for any board of an architecture."""
     made = into / "rival"
-    compiler = f"{KBUILD[arch].prefix}gcc"
-    _run(compiler, "-static", "-O2", "-o", str(made), str(HERE / "rival.c"))
+    if arch == "x86_64":
+        compiler: tuple[str, ...] = ("gcc",)
+    else:
+        # Its C library for others is built once, in the tree, as for the agent.
+        cache = HERE.parents[1] / "agent/build/zig-cache"
+        places = (f"ZIG_{of}_CACHE_DIR={cache}" for of in ("LOCAL", "GLOBAL"))
+        zig = (sys.executable, "-m", "ziglang", "cc", "-target", f"{arch}-linux-musl")
+        compiler = ("env", *places, *zig)
+    _run(*compiler, "-static", "-O2", "-o", str(made), str(HERE / "rival.c"))
     return made
 
 

@@ -3,6 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from rtscope.explain.calls import Run
 
@@ -29,11 +30,13 @@ class Flags:
     def off_in(self, begin: int, end: int) -> int:
         """Return how many instructions of the board passed with interrupts off."""
         first = max(0, bisect_right(self.at, begin) - 1)
-        edges = [*self.at[first:], end]
+        last = bisect_left(self.at, end)
+        edges = [*self.at[first:last], end]
+        states = self.on[first:last]
         return sum(
-            max(0, min(until, end) - max(since, begin))
-            for since, until, on in zip(edges, edges[1:], self.on[first:], strict=False)
-            if not on and since < end
+            max(0, until - max(since, begin))
+            for (since, until), on in zip(pairwise(edges), states, strict=True)
+            if not on
         )
 
 
