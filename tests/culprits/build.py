@@ -73,11 +73,11 @@ def build_rival(into: Path, *, arch: str = "x86_64") -> Path:
     if arch == "x86_64":
         compiler: tuple[str, ...] = ("gcc",)
     else:
-        # Its C library for others is built once, in the tree, as for the agent.
+        # With the agent's options its C library is already there, from the agent.
         cache = HERE.parents[1] / "agent/build/zig-cache"
         places = (f"ZIG_{of}_CACHE_DIR={cache}" for of in ("LOCAL", "GLOBAL"))
         zig = (sys.executable, "-m", "ziglang", "cc", "-target", f"{arch}-linux-musl")
-        compiler = ("env", *places, *zig)
+        compiler = ("env", *places, *zig, "-g0", "-s")
     _run(*compiler, "-static", "-O2", "-o", str(made), str(HERE / "rival.c"))
     return made
 

@@ -6,7 +6,7 @@ The same for the tests and for the table in the documentation.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,11 @@ LATE_NS = 150_000
 DONE_NS = 400_000_000
 """By then all is planted; later there are the kernel's own culprits (vmstat_update)."""
 
-_BOARD = ("--target", "virtual:pc", "--load", "custom", "--cpus", "1")
-_SHORT = ("--duration", "1s", "--warmup", "200ms", "--worst", "64")
+BOARDS_OWN = ("jh7110-6.12", "jh7110-6.12-rt")
+"""Kernels of ours for the virtual jh7110: without modules, and without debugfs."""
+
+_MEASURED = ("--load", "custom", "--cpus", "1", "--warmup", "200ms", "--worst", "64")
+_MIDDLE = ("--interval", "200us", "--priority", "50")
 
 PLANTED_US = {
     "irqs_off": 300,
@@ -38,6 +41,8 @@ class Scene:
     script: str
     options: tuple[str, ...]
     kernels: tuple[str, ...] = BOTH
+    board: str = "pc"
+    seconds: int = 1
     settled: bool = False
     """Only after the kernel has done what it puts off until after its boot."""
     status: int = 0
@@ -46,8 +51,8 @@ class Scene:
     def campaign(self, files: Sequence[Path], out: Path) -> tuple[str, ...]:
         """Return what follows `rtscope run` to measure it."""
         return (
-            *_BOARD,
-            *_SHORT,
+            *("--target", f"virtual:{self.board}", "--duration", f"{self.seconds}s"),
+            *_MEASURED,
             *("--settle", "10s" if self.settled else "0s"),
             *("--kernel", ",".join(self.kernels)),
             *("--files", ",".join(map(str, files))),
@@ -91,14 +96,14 @@ RIVALS = Scene(
     "/files/rival hog fifo 90 1 600 20000 2; sleep 0.02; "
     "/files/rival hog other 0 1 200000 200000 1 & sleep 0.02; "
     "/files/rival hog fifo 10 1 100000 100000 1; ",
-    ("--interval", "200us", "--priority", "50"),
+    _MIDDLE,
 )
 """A program of higher priority, then one of lower: ordinary ones starve behind it."""
 
 DEMOTED = Scene(
     "sleep 0.3; /files/rival hog other 0 1 300000 300000 1 & sleep 0.1; "
     "/files/rival demote rtscope-agent; ",
-    ("--interval", "200us", "--priority", "50"),
+    _MIDDLE,
     status=3,
 )
 """The measuring threads become SCHED_OTHER beside another that is busy."""
@@ -116,11 +121,25 @@ THROTTLED = Scene(
     "echo 19000 >sched_rt_runtime_us; echo 20000 >sched_rt_period_us; "
     "sleep 0.3; /files/rival hog other 0 1 100000 100000 1 & sleep 0.02; "
     "/files/rival hog fifo 10 1 60000 60000 1; ",
-    ("--interval", "200us", "--priority", "50"),
-    ("debian-6.1",),
+    _MIDDLE,
+    ("debian-6.1", "debian-6.1-rt"),
     status=3,
 )
 """Real-time threads use up the 95 % of the time that they may have."""
+
+
+STARVED = Scene(
+    "sleep 0.3; /files/rival hog fifo 90 1 600 20000 2; sleep 0.02; "
+    "/files/rival hog other 0 1 1300000 1300000 1 & sleep 0.02; "
+    "/files/rival hog fifo 10 1 1200000 1200000 1; ",
+    _MIDDLE,
+    BOARDS_OWN,
+    board="jh7110",
+    seconds=2,
+)
+"""As RIVALS, with the fair server as it is by default: 50 ms in each second."""
+
+DEMOTED_THERE = replace(DEMOTED, kernels=BOARDS_OWN, board="jh7110")
 
 
 def blamed_by_kernel(documents: str, interval_ns: int) -> dict[str, list[Blamed]]:

@@ -43,6 +43,7 @@ NAMES_KEPT = 5
 A_HALF = 0.5
 OF_A_TASK = RIVALS | {
     *(Cause.INTERRUPTS_OFF, Cause.PREEMPTION_OFF, Cause.LOCK, Cause.DELIVERY),
+    Cause.LATE_TIMER,
 }
 """Causes whose code is a task's own: it says who called."""
 CALLED_FROM_IDLE = frozenset(

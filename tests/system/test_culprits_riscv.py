@@ -1,0 +1,56 @@
+"""
+Culprits from user space on the virtual jh7110, whose kernels have no modules.
+
+The fair server is as every kernel has it: 50 ms in each second.
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from culprits.build import build_rival
+from culprits.measure import explained, worst
+from culprits.scenes import BOARDS_OWN, DEMOTED_THERE, LATE_NS, STARVED
+from rtscope.board.cache import all_parts, cache_dir
+
+PARTS = {f"kernel-{kernel}-riscv64" for kernel in BOARDS_OWN}
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.long,
+    pytest.mark.skipif(
+        shutil.which("apt-get") is None, reason="needs apt to fetch QEMU and kernels"
+    ),
+    pytest.mark.skipif(
+        not {part.name for part in all_parts(cache_dir(os.environ))} >= PARTS,
+        reason="its kernels take minutes to compile: rtscope board build jh7110",
+    ),
+]
+
+
+def test_a_rival_and_the_fair_server_of_50_ms_are_told_apart(tmp_path: Path) -> None:
+    rival = build_rival(tmp_path, arch="riscv64")
+
+    found = explained(STARVED, [rival], tmp_path / "out")
+
+    for blamed in found.values():
+        causes = [(b.cause, b.task) for b in blamed if b.latency_ns > LATE_NS]
+        assert causes[-1] == ("the fair server", "rival")
+        assert set(causes[:-1]) == {("another task", "rival")}
+        assert worst(blamed).latency_ns >= 50_000_000
+
+
+def test_a_thread_that_became_an_ordinary_one_is_found_out(tmp_path: Path) -> None:
+    rival = build_rival(tmp_path, arch="riscv64")
+
+    found = explained(DEMOTED_THERE, [rival], tmp_path / "out")
+
+    for blamed in found.values():
+        one = worst(blamed)
+        # Its timer is left to a softirq too, on PREEMPT_RT: that waits for the rival.
+        assert (one.cause, one.task) in (
+            ("the thread is not real-time", "rival"),
+            ("a timer that expires in a softirq", "rival"),
+        )
