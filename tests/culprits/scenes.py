@@ -139,6 +139,7 @@ STARVED = Scene(
 )
 """As RIVALS, with the fair server as it is by default: 50 ms in each second."""
 
+PLANTED_THERE = replace(planted(PLANTED_US, kernels=BOTH[1:]), board="rpi3")
 DEMOTED_THERE = replace(DEMOTED, kernels=BOARDS_OWN, board="jh7110")
 
 

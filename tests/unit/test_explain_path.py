@@ -16,6 +16,7 @@ NAMES = (
     *("do_nanosleep", "do_page_fault", "do_idle", "usb_irq", "handle_irq_event"),
     *("hrtimer_run_softirq", "run_ksoftirqd"),
     *("flush_smp_call_function_queue", "remote_call"),
+    *("el1h_64_irq", "generic_handle_domain_irq", "ipi_handler"),
 )
 TABLE = symbols(*NAMES)
 
@@ -126,6 +127,25 @@ def test_an_earlier_interrupt_is_named_by_its_handler() -> None:
     assert culprit is not None
     assert (culprit.part, culprit.cause) == (Part.A, Cause.EARLIER_INTERRUPT)
     assert culprit.name == "usb_irq"
+
+
+def test_an_interrupt_that_one_entry_brings_with_ours_is_another() -> None:
+    before: list[Step] = [
+        *((10, "el1h_64_irq"), (5, "generic_handle_domain_irq"), (5, "ipi_handler")),
+        *((900, "remote_call"), (5, "generic_handle_domain_irq+"), (5, "el1h_64_irq+")),
+    ]
+    ours: list[Step] = [
+        *((5, "generic_handle_domain_irq"), (20, "hrtimer_interrupt")),
+        *((10, "__hrtimer_run_queues"), (30, "hrtimer_wakeup")),
+        *((5, "generic_handle_domain_irq+"), (5, "el1h_64_irq+")),
+    ]
+
+    found = explained([(50, "zap")], [*before, *ours, *PREEMPT, *THREAD])
+
+    culprit = found.culprit
+    assert culprit is not None
+    assert (culprit.part, culprit.cause) == (Part.B, Cause.OTHER_INTERRUPT)
+    assert culprit.name == "remote_call"
 
 
 def test_another_timers_callback_is_told_from_ours() -> None:

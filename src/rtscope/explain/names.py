@@ -103,7 +103,7 @@ _NAMES: Mapping[Role, str] = {
         gic_handle_irq __gic_handle_irq_from_irqson el1h_64_irq_handler
         el0t_64_irq_handler __el0_irq_handler_common irq_enter_rcu irq_exit_rcu
         irq_enter irq_exit irqentry_enter irqentry_exit plic_handle_irq
-        __irq_resolve_mapping sbi_ipi_handle ipi_mux_process handle_IPI
+        __irq_resolve_mapping sbi_ipi_handle ipi_mux_process handle_IPI do_handle_IPI
         ipi_handler __rcu_read_lock __rcu_read_unlock radix_tree_lookup
         __radix_tree_lookup ret_from_exception riscv_intc_irq_eoi
         riscv_v_context_nesting_start riscv_v_context_nesting_end

@@ -12,6 +12,10 @@ from rtscope.explain.model import Cause
 from rtscope.explain.names import Role, plain, role_of
 from rtscope.explain.way import Context
 
+CALLED_FROM_IDLE = frozenset(
+    {"flush_smp_call_function_queue", "__flush_smp_call_function_queue"}
+)
+"""What looks for the calls of other CPUs without an interrupt."""
 NEARLY_ALL = 0.9
 """Of a stretch: executed in the call that it is named after, and what that called."""
 CHAIN_SHOWN = 6
@@ -55,6 +59,17 @@ def name_of(
 def is_any(run: Run, role: Role) -> bool:
     """Tell whether a run is in a call of this role."""
     return any(role_of(frame.name) is role for frame in run.frame.chain())
+
+
+def is_call_while_idle(run: Run) -> bool:
+    """
+    Tell whether an idle CPU did what another one asked it to by an interrupt.
+
+    An idle CPU that watches for work is not interrupted: it finds the calls itself.
+    """
+    return is_any(run, Role.IDLE) and any(
+        plain(frame.name) in CALLED_FROM_IDLE for frame in run.frame.chain()
+    )
 
 
 def callback_of(run: Run) -> str | None:

@@ -31,11 +31,19 @@ from rtscope.explain.naming import (
     called,
     called_in,
     is_any,
+    is_call_while_idle,
     name_of,
 )
 from rtscope.explain.rivals import Rivals, rivals_of, sleeps_in_fault
 from rtscope.explain.tasks import Tasks, tasks_of
-from rtscope.explain.way import THREAD, Context, Way, contexts_of, find_way
+from rtscope.explain.way import (
+    THREAD,
+    Context,
+    Way,
+    contexts_of,
+    find_way,
+    is_one_delivery,
+)
 from rtscope.symbols import SymbolTable
 from rtscope.trace import Kind, Section
 
@@ -46,10 +54,6 @@ OF_A_TASK = RIVALS | {
     Cause.LATE_TIMER,
 }
 """Causes whose code is a task's own: it says who called."""
-CALLED_FROM_IDLE = frozenset(
-    {"flush_smp_call_function_queue", "__flush_smp_call_function_queue"}
-)
-"""What looks for the calls of other CPUs without an interrupt."""
 CONTENDED_INSTRUCTIONS = 100
 """More than any of the lock functions takes if the lock is free."""
 DELIVERED_BETWEEN_TURNS = (
@@ -215,7 +219,7 @@ def _part_and_cause(scene: _Scene, i: int) -> tuple[Part, Cause]:
         return part, Cause.SCHEDULER
     if part is Part.D or scene.rivals.goes_on:
         return part, scene.rivals.cause(i)
-    if _is_call_while_idle(run):
+    if is_call_while_idle(run):
         return part, Cause.OTHER_INTERRUPT
     is_idle = is_any(run, Role.IDLE)
     return part, Cause.IDLE_EXIT if is_idle else Cause.PREEMPTION_OFF
@@ -241,6 +245,8 @@ def _interrupt_cause(scene: _Scene, i: int) -> Cause:
     roles = [role_of(frame.name) for frame in chain]
     if Role.TIMER not in roles:
         ours = scene.contexts[i].frame is scene.contexts[way.entered].frame
+        if way.woken is not None:
+            ours = ours and is_one_delivery(scene.runs[i], scene.runs[way.woken])
         return Cause.TIMER_INTERRUPT if ours else Cause.OTHER_INTERRUPT
     callback = callback_of(scene.runs[i])
     if callback is None or role_of(callback) is Role.WAKE:
@@ -262,7 +268,7 @@ def _delay_cause(scene: _Scene, i: int) -> Cause:
 
 
 def _waiting_cause(scene: _Scene, run: Run) -> Cause:
-    if _is_call_while_idle(run):
+    if is_call_while_idle(run):
         return Cause.EARLIER_INTERRUPT
     if is_any(run, Role.IDLE):
         return Cause.IDLE_EXIT
@@ -270,17 +276,6 @@ def _waiting_cause(scene: _Scene, run: Run) -> Cause:
     if 2 * scene.flags.off_in(begin, run.end) >= max(1, run.end - begin):
         return Cause.INTERRUPTS_OFF
     return Cause.DELIVERY
-
-
-def _is_call_while_idle(run: Run) -> bool:
-    """
-    Tell whether an idle CPU did what another one asked it to by an interrupt.
-
-    An idle CPU that watches for work is not interrupted: it finds the calls itself.
-    """
-    return is_any(run, Role.IDLE) and any(
-        plain(frame.name) in CALLED_FROM_IDLE for frame in run.frame.chain()
-    )
 
 
 def _late_cause(scene: _Scene, i: int) -> Cause:

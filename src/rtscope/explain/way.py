@@ -19,6 +19,7 @@ AHEAD = 64
 _INNERMOST = frozenset(
     {Role.INTERRUPT, Role.SOFTIRQ, Role.SCHEDULE, Role.PREEMPT, Role.SWITCH}
 )
+_DELIVERS = "generic_handle_domain_irq"
 _SCHEDULING = frozenset({Role.SCHEDULE, Role.PREEMPT, Role.SWITCH})
 
 
@@ -70,6 +71,17 @@ def contexts_of(runs: Sequence[Run]) -> list[Context]:
     marks = _Marks(_interrupting_traps(runs), _idle_preemptions(runs))
     known: dict[Frame, Context] = {}
     return [_context(run.frame, marks, known) for run in runs]
+
+
+def is_one_delivery(run: Run, other: Run) -> bool:
+    """Tell whether two runs in one entry, as ARM's, are not of two interrupts."""
+    mine, theirs = _delivery_of(run), _delivery_of(other)
+    return mine is None or theirs is None or mine is theirs
+
+
+def _delivery_of(run: Run) -> Frame | None:
+    """Return the call that led to the interrupt's handler, where there is such."""
+    return next((f for f in run.frame.chain() if f.name == _DELIVERS), None)
 
 
 def find_way(

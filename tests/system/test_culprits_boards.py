@@ -1,7 +1,8 @@
 """
-Culprits from user space on the virtual jh7110, whose kernels have no modules.
+Culprits on boards of other architectures: rpi3 (arm64) and jh7110 (riscv64).
 
-The fair server is as every kernel has it: 50 ms in each second.
+The kernels of the jh7110 have no modules: there they come from user space, and the
+fair server is as every kernel has it, 50 ms in each second.
 """
 
 import os
@@ -10,9 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from culprits.build import build_rival
+from culprits.build import KBUILD, build_module, build_rival
 from culprits.measure import explained, worst
-from culprits.scenes import BOARDS_OWN, DEMOTED_THERE, LATE_NS, STARVED
+from culprits.scenes import (
+    BOARDS_OWN,
+    DEMOTED_THERE,
+    LATE_NS,
+    PLANTED_THERE,
+    STARVED,
+    in_order,
+)
 from rtscope.board.cache import all_parts, cache_dir
 
 PARTS = {f"kernel-{kernel}-riscv64" for kernel in BOARDS_OWN}
@@ -23,13 +31,33 @@ pytestmark = [
     pytest.mark.skipif(
         shutil.which("apt-get") is None, reason="needs apt to fetch QEMU and kernels"
     ),
-    pytest.mark.skipif(
-        not {part.name for part in all_parts(cache_dir(os.environ))} >= PARTS,
-        reason="its kernels take minutes to compile: rtscope board build jh7110",
-    ),
 ]
+needs_kernels = pytest.mark.skipif(
+    not {part.name for part in all_parts(cache_dir(os.environ))} >= PARTS,
+    reason="its kernels take minutes to compile: rtscope board build jh7110",
+)
 
 
+@pytest.mark.skipif(
+    shutil.which(f"{KBUILD['aarch64'].prefix}gcc") is None,
+    reason="needs a compiler for arm64, for the module",
+)
+def test_what_a_module_does_to_a_cpu_of_arm64_is_named(tmp_path: Path) -> None:
+    (kernel,) = PLANTED_THERE.kernels
+    module = build_module(kernel, tmp_path, board="rpi3")
+
+    found = explained(PLANTED_THERE, [module], tmp_path / "out")
+
+    assert in_order(found[kernel]) == [
+        ("interrupts off", "culprit_irqs_off"),
+        ("preemption off", "culprit_preempt_off"),
+        ("waiting for a lock", "culprit_waits_for_lock"),
+        ("another interrupt", "culprit_interrupt"),
+        ("another timer's callback", "culprit_timer"),
+    ]
+
+
+@needs_kernels
 def test_a_rival_and_the_fair_server_of_50_ms_are_told_apart(tmp_path: Path) -> None:
     rival = build_rival(tmp_path, arch="riscv64")
 
@@ -42,6 +70,7 @@ def test_a_rival_and_the_fair_server_of_50_ms_are_told_apart(tmp_path: Path) -> 
         assert worst(blamed).latency_ns >= 50_000_000
 
 
+@needs_kernels
 def test_a_thread_that_became_an_ordinary_one_is_found_out(tmp_path: Path) -> None:
     rival = build_rival(tmp_path, arch="riscv64")
 
