@@ -49,7 +49,12 @@ def list_kernels(*, json: Json = False) -> int:
         "kernel_digest",
     ):
         right = title in {"built in", "CPU time", "image"}
-        table.add_column(title, justify="right" if right else "left", no_wrap=True)
+        table.add_column(
+            title,
+            justify="right" if right else "left",
+            no_wrap=title != "kernel_digest",  # which gives way where room is short
+            overflow="ellipsis",
+        )
     for row in rows:
         table.add_row(*_cells(row))
     with stdout_console() as console:

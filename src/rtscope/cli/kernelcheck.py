@@ -143,11 +143,12 @@ def _print(outcomes: Sequence[Outcome]) -> None:
     table = Table(box=None, pad_edge=False, caption_justify="left")
     table.caption = "Latest wake-ups in virtual µs: what was seen in a short run."
     table.add_column("kernel", no_wrap=True)
-    table.add_column("release", no_wrap=True)
+    # Where room is short, these two give way: a figure that is cut would be another one.
+    table.add_column("release", overflow="ellipsis")
     for load in loads:
         table.add_column(load, justify="right", no_wrap=True)
     table.add_column("log", no_wrap=True)
-    table.add_column("kernel_digest", no_wrap=True)
+    table.add_column("kernel_digest", overflow="ellipsis")
     for one in outcomes:
         complaints = len(one.messages)
         table.add_row(

@@ -1,0 +1,34 @@
+"""What `rtscope kernel check` prints of its outcomes."""
+
+import pytest
+
+from rtscope.cli import kernelcheck
+from rtscope.virtual.bootcheck import Built, Outcome
+
+WORST_US = {
+    "idle": "1,404",
+    "cpu": "11,606",
+    "os": "6,143",
+    "memory": "7,329",
+    "storage": "4,709",
+}
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+def test_where_room_is_short_names_give_way_and_figures_do_not(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    name = "jh7110-6.1-rt-debug"
+    kernel = Built(name, "6.1.176-rt64", "4a338a7c80b46186", "c0", preempt_rt=True)
+    worst = {load: int(us.replace(",", "")) * 1000 for load, us in WORST_US.items()}
+
+    kernelcheck._print([Outcome(kernel, worst, (), ())])
+
+    heading, row, *_ = capsys.readouterr().out.splitlines()
+    assert len(row) <= columns
+    assert name in row
+    assert [word for word in row.split() if word[0].isdigit() and "," in word] == [
+        *WORST_US.values()
+    ]
+    assert all(load in heading for load in WORST_US)
