@@ -23,7 +23,7 @@ def test_where_room_is_short_names_give_way_and_figures_do_not(
     kernel = Built(name, "6.1.176-rt64", "4a338a7c80b46186", "c0", preempt_rt=True)
     worst = {load: int(us.replace(",", "")) * 1000 for load, us in WORST_US.items()}
 
-    kernelcheck._print([Outcome(kernel, worst, (), ())])
+    kernelcheck.print_outcomes([Outcome(kernel, worst, (), ())])
 
     heading, row, *_ = capsys.readouterr().out.splitlines()
     assert len(row) <= columns

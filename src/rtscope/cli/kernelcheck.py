@@ -83,7 +83,7 @@ def check(
         rows = [asdict(one) | {"good": one.good} for one in outcomes]
         put(json_text.dumps(rows, indent=2) + "\n")
     else:
-        _print(outcomes)
+        print_outcomes(outcomes)
     return int(not all(one.good for one in outcomes))
 
 
@@ -138,12 +138,13 @@ def _built(kernel: Kernel) -> Built:
     )
 
 
-def _print(outcomes: Sequence[Outcome]) -> None:
+def print_outcomes(outcomes: Sequence[Outcome]) -> None:
+    """Print a row for each kernel, then what is wrong with it."""
     loads = list(dict.fromkeys(load for one in outcomes for load in one.worst_ns))
     table = Table(box=None, pad_edge=False, caption_justify="left")
     table.caption = "Latest wake-ups in virtual µs: what was seen in a short run."
     table.add_column("kernel", no_wrap=True)
-    # Where room is short, these two give way: a figure that is cut would be another one.
+    # Where room is short these two give way: a figure that is cut is another figure.
     table.add_column("release", overflow="ellipsis")
     for load in loads:
         table.add_column(load, justify="right", no_wrap=True)
