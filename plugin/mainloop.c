@@ -20,7 +20,6 @@ static struct {
 	qemu_wait_fn wait;
 } loop = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
-	.cpus_began_to_wait = PTHREAD_COND_INITIALIZER,
 };
 
 static void say_cpus_wait(bool they_do)
@@ -35,7 +34,7 @@ static struct timespec soon(void)
 {
 	struct timespec at;
 
-	clock_gettime(CLOCK_REALTIME, &at);
+	clock_gettime(CLOCK_MONOTONIC, &at);
 	at.tv_nsec += LOOK_FOR_END_NS;
 	at.tv_sec += at.tv_nsec / 1000000000;
 	at.tv_nsec %= 1000000000;
@@ -53,11 +52,30 @@ static void stand_still_while_cpus_execute(void)
 	pthread_mutex_unlock(&loop.lock);
 }
 
+/* With the big lock, under which alone the CPUs begin and end to wait. */
+static bool may_go_on(void)
+{
+	bool may;
+
+	pthread_mutex_lock(&loop.lock);
+	may = !loop.has_cpus || loop.cpus_wait || qemu_shutdown_requested_get();
+	pthread_mutex_unlock(&loop.lock);
+	return may;
+}
+
+/* Between the look and the lock the CPUs may have begun again: looked at once more. */
 static void take_lock(void *big_lock, const char *file, int line)
 {
-	if (pthread_equal(pthread_self(), loop.thread))
-		stand_still_while_cpus_execute();
-	loop.take_lock(big_lock, file, line);
+	bool of_loop = pthread_equal(pthread_self(), loop.thread);
+
+	for (;;) {
+		if (of_loop)
+			stand_still_while_cpus_execute();
+		loop.take_lock(big_lock, file, line);
+		if (!of_loop || may_go_on())
+			return;
+		qemu_mutex_unlock_impl(big_lock, file, line);
+	}
 }
 
 static void wait(void *condition, void *big_lock, const char *file, int line)
@@ -73,6 +91,12 @@ static void wait(void *condition, void *big_lock, const char *file, int line)
 
 void mainloop_init(void)
 {
+	pthread_condattr_t steady;
+
+	pthread_condattr_init(&steady);
+	pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
+	pthread_cond_init(&loop.cpus_began_to_wait, &steady);
+	pthread_condattr_destroy(&steady);
 	loop.thread = pthread_self();
 	loop.take_lock = bql_mutex_lock_func;
 	loop.wait = qemu_cond_wait_func;

@@ -100,6 +100,7 @@ typedef void (*qemu_lock_fn)(void *lock, const char *file, int line);
 typedef void (*qemu_wait_fn)(void *condition, void *lock, const char *file, int line);
 extern qemu_lock_fn bql_mutex_lock_func;
 extern qemu_wait_fn qemu_cond_wait_func;
+void qemu_mutex_unlock_impl(void *lock, const char *file, int line);
 bool qemu_in_vcpu_thread(void);
 int qemu_shutdown_requested_get(void);
 
