@@ -6,7 +6,6 @@ saved. What --tuned asks for is set before the first run and put back after the 
 Records are yielded as they are done, so an interrupted campaign keeps what it has.
 """
 
-import contextlib
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -152,27 +151,25 @@ def _keep(
     interrupted: bool,
 ) -> RunRecord:
     """
-    Save a record, then the files beside it; what of these cannot be is a caveat.
+    Save a record and the files beside it; what of these cannot be kept is a caveat.
 
-    A full disk may have room for the record alone, and that is what counts.
+    The record comes last: where it is, the run counts as done. What could not be
+    written has left no room taken, so that a full disk may still hold the record.
     """
-    for name in beside:  # an earlier try's is never taken for this run's
-        store.detach(record.run.id, name)
-    store.save(record, interrupted=interrupted)
     lost = []
     for name, content in beside.items():
         try:
+            # An earlier try's is never taken for this run's.
+            store.detach(record.run.id, name)
             if content:
                 store.attach(record.run.id, name, content)
         except RecordError as error:
             why = getattr(error.__cause__, "strerror", None) or error
             lost.append(make("file_not_kept", f"{name}: {why}"))
-    if not lost:
-        return record
-    told = replace(record, caveats=gravest_first((*record.caveats, *lost)))
-    with contextlib.suppress(RecordError):  # the one that is saved lacks only this
-        store.save(told, interrupted=interrupted)
-    return told
+    if lost:
+        record = replace(record, caveats=gravest_first((*record.caveats, *lost)))
+    store.save(record, interrupted=interrupted)
+    return record
 
 
 def _some(

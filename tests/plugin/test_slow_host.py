@@ -37,7 +37,7 @@ def slow_host(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def slowed(qemu: Sequence[str], by: Path, *, said: Path) -> Sequence[str]:
-    """Return how QEMU is started with a library that is loaded before it, and says so."""
+    """Return how QEMU starts with a library that is loaded before, and says so."""
     words = [f"LD_PRELOAD={by}", f"SLOWHOST={said}"]
     if qemu[0] == "env":  # it clears the environment
         return [*qemu[:2], *words, *qemu[2:]]

@@ -209,24 +209,35 @@ def test_a_disk_that_is_full_for_the_trace_does_not_lose_the_record(
     )
 
 
-def test_a_record_that_cannot_be_saved_a_second_time_is_still_there(
+def test_a_disk_with_room_for_the_record_alone_keeps_it_with_what_is_missing(
     story: StoryOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = story("idle", on=traced_target(pages=True), explain=True)
-    room = ["record.json"]
-
-    def write(path: Path, content: bytes) -> None:
-        full_but_for(*room)(path, content)
-        room.clear()
-
-    monkeypatch.setattr(resultdir, "write_atomically", write)
+    monkeypatch.setattr(resultdir, "write_atomically", full_but_for("record.json"))
     (kept,) = told.run()
 
     lost = [one.detail for one in kept.caveats if one.id == "file_not_kept"]
     assert [one.split(":")[0] for one in lost] == ["audit.json", "worst.trace.dat"]
     (saved,) = told.store.records()
     assert saved.result == kept.result
-    assert "file_not_kept" not in ids(saved)
+    assert saved.caveats == kept.caveats
+
+
+def test_a_run_counts_as_done_only_when_its_trace_is_there(
+    story: StoryOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = story("idle", on=traced_target(pages=True), explain=True)
+    written: list[str] = []
+
+    def write(path: Path, content: bytes) -> None:
+        written.append(path.name)
+        path.write_bytes(content)
+
+    monkeypatch.setattr(resultdir, "write_atomically", write)
+    list(told.run())
+
+    assert sorted(written[:-1]) == ["audit.json", "worst.trace.dat"]
+    assert written[-1] == "record.json"
 
 
 def test_what_tracing_cost_is_in_the_record_and_told(story: StoryOf) -> None:

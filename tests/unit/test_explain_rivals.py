@@ -2,7 +2,9 @@
 
 from fakes.paths import Step, section, symbols
 from rtscope.explain.model import Cause, Explanation, Part
+from rtscope.explain.names import Role
 from rtscope.explain.path import explain_path
+from rtscope.explain.rivals import Decision, Rivals
 
 TABLE = symbols(
     *("handle_exception", "do_irq", "hrtimer_interrupt", "__hrtimer_run_queues"),
@@ -142,3 +144,17 @@ def test_a_rival_that_preempts_a_page_fault_is_no_part_of_it() -> None:
 
     assert found.culprit is not None
     assert (found.culprit.cause, found.culprit.task) == (Cause.FAIR_SERVER, "hog")
+
+
+def test_what_a_class_without_a_known_chooser_ran_is_not_put_down_to_throttling() -> (
+    None
+):
+    rivals = Rivals(
+        is_ordinary=False,
+        goes_on=False,
+        decisions=(Decision(2, Role.OTHER), Decision(6, Role.PICK_FAIR)),
+        unthrottled=(8,),
+    )
+
+    assert rivals.cause(3) is Cause.OTHER_TASK
+    assert rivals.cause(7) is Cause.THROTTLED

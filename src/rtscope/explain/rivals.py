@@ -56,14 +56,16 @@ class Rivals:
         """
         Tell whether a run was before real-time threads got time again.
 
-        Not if a real-time task was chosen, or ran on from before the wake-up until an
-        ordinary one was chosen: then those threads had their time up to there.
+        Not if a real-time task was chosen, or one of a class that is not known here, or
+        one ran on from before the wake-up until an ordinary one was chosen: then those
+        threads had their time up to there.
         """
         after = bisect_left(self.unthrottled, i)
-        if after == len(self.unthrottled) or chooser is Role.PICK_REALTIME:
+        if after == len(self.unthrottled):
             return False
-        first = self.decisions[0].at if self.decisions else None
-        return chooser is not None or first is None or first > self.unthrottled[after]
+        if chooser is not None:
+            return chooser in {Role.PICK_FAIR, Role.FAIR_SERVER}
+        return not self.decisions or self.decisions[0].at > self.unthrottled[after]
 
 
 def rivals_of(runs: Sequence[Run], way: Way, names: Sequence[str | None]) -> Rivals:
