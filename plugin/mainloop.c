@@ -41,26 +41,21 @@ static struct timespec soon(void)
 	return at;
 }
 
+/* With loop.lock or the big lock: who changes what this looks at has both. */
+static bool may_go_on(void)
+{
+	return !loop.has_cpus || loop.cpus_wait || qemu_shutdown_requested_get();
+}
+
 static void stand_still_while_cpus_execute(void)
 {
 	pthread_mutex_lock(&loop.lock);
-	while (loop.has_cpus && !loop.cpus_wait && !qemu_shutdown_requested_get()) {
+	while (!may_go_on()) {
 		struct timespec at = soon();
 
 		pthread_cond_timedwait(&loop.cpus_began_to_wait, &loop.lock, &at);
 	}
 	pthread_mutex_unlock(&loop.lock);
-}
-
-/* With the big lock, under which alone the CPUs begin and end to wait. */
-static bool may_go_on(void)
-{
-	bool may;
-
-	pthread_mutex_lock(&loop.lock);
-	may = !loop.has_cpus || loop.cpus_wait || qemu_shutdown_requested_get();
-	pthread_mutex_unlock(&loop.lock);
-	return may;
 }
 
 /* Between the look and the lock the CPUs may have begun again: looked at once more. */
