@@ -42,7 +42,8 @@ def _say_no(e: Evidence) -> tuple[str, str]:
         f"({about}{_counted(e.episodes, 'episode', 'episodes')}, worst "
         f"{format_us(e.worst_ns)} us): at least {format_number(low)} and at "
         f"most {format_number(high)} episodes per hour (each limit 95 %)",
-        "find what delayed the worst wake-ups: the record has the time of each",
+        "rtscope explain says what delayed the worst wake-ups, of a machine if it was "
+        "measured with rtscope run --explain",
     )
 
 
