@@ -5,71 +5,33 @@ On a terminal: the board that runs now, how far each is in its own time, and how
 it may take still. Elsewhere: a line for each run that is done.
 """
 
-from types import TracebackType
-from typing import Self
-
 from rich.console import Console, Group
-from rich.live import Live
-from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from rtscope.cli.redrawn import Redrawn
 from rtscope.execute import Event, RunBegins, RunEnds
 from rtscope.plan import Plan
 from rtscope.record import Run
 from rtscope.report.escape import printable
-from rtscope.units import format_duration, format_us
+from rtscope.units import NS_PER_S, format_duration, format_us
 from rtscope.virtual.matrix import BoardProgress, Boots
 
-REFRESH_PER_S = 2
-
-NS_PER_S = 1_000_000_000
 ENOUGH_NS = NS_PER_S // 5
 """Of measured virtual time, before its speed is taken for that of the rest."""
 
 
-class BoardView:
+class BoardView(Redrawn):
     """Draws what `execute_on_board` says. A context manager; call it with events."""
 
     def __init__(self, console: Console, plan: Plan) -> None:
-        self._console = console
+        super().__init__(console, left="{task.fields[left]}")
         self._runs = {run.id: run for run in plan.runs}
         self._boots = Boots({})
         self._at_once = 1
         self._host_s: list[float] = []
         self._head = ""
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=None),
-            TextColumn("{task.fields[left]}"),
-            console=console,
-            expand=True,
-        )
         self._task = self._bar.add_task("preparing", total=len(plan.runs), left="")
-        self._live = Live(
-            console=console,
-            get_renderable=self._picture,
-            refresh_per_second=REFRESH_PER_S,
-            transient=True,
-        )
-
-    def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._console.is_terminal:
-            self._live.stop()
-
-    def talk(self, text: str) -> None:
-        """Print a line, above the picture if there is one."""
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def __call__(self, event: Event | Boots) -> None:
         """Take note of an event."""

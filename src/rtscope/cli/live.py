@@ -6,15 +6,13 @@ a line for each run. Standard output is the result's alone.
 """
 
 import time
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console, Group
-from rich.live import Live
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
+from rtscope.cli.redrawn import Redrawn
 from rtscope.contract import KernelMessage, LoadTick, Tick
 from rtscope.execute import Event, Heard, RunBegins, RunEnds, Settling, TunedNow
 from rtscope.plan import Plan
@@ -24,27 +22,19 @@ from rtscope.report.words import virtual_word
 from rtscope.runtuning import Tuned
 from rtscope.units import format_duration, format_us
 
-REFRESH_PER_S = 2
 MAX_CPUS_SHOWN = 16
 
 # What a run takes besides its own time: start, facts, and ending the load.
 OVERHEAD_NS = 2_000_000_000
 
 
-class LiveView:
+class LiveView(Redrawn):
     """Draws what `execute` says. A context manager; call it with each event."""
 
     def __init__(self, console: Console, plan: Plan) -> None:
-        self._console = console
+        super().__init__(console, left="{task.fields[left]} left")
         self._left_ns = plan.total_ns + OVERHEAD_NS * len(plan.runs)
         self._plan = plan
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=None),
-            TextColumn("{task.fields[left]} left"),
-            console=console,
-            expand=True,
-        )
         total = max(1, self._left_ns)
         self._task = self._bar.add_task("starting", total=total, left="")
         self._total_ns = total
@@ -54,26 +44,6 @@ class LiveView:
         self._tick: Tick | None = None
         self._note = ""
         self._since = time.monotonic()
-        self._live = Live(
-            console=console,
-            get_renderable=self._picture,
-            refresh_per_second=REFRESH_PER_S,
-            transient=True,
-        )
-
-    def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._console.is_terminal:
-            self._live.stop()
 
     def __call__(self, event: Event) -> None:
         """Take note of an event."""
@@ -97,7 +67,7 @@ class LiveView:
 
     def _say(self, text: str) -> None:
         if not self._console.is_terminal:
-            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+            self.talk(text)
 
     def _begin(self, event: RunBegins) -> None:
         self._run = event.run

@@ -26,9 +26,7 @@ from rtscope.stats.exposure import supported_interval_ns
 from rtscope.stats.lint import HOG_SHARE
 from rtscope.stats.repeats import caveats_among, contradictions
 from rtscope.stats.summary import Summary
-from rtscope.units import format_us
-
-NS_PER_S = 1_000_000_000
+from rtscope.units import NS_PER_S, format_us
 
 
 @dataclass(frozen=True, slots=True)

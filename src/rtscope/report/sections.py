@@ -8,7 +8,7 @@ from rtscope.contract import CounterDelta, ThreadResult
 from rtscope.errors import MeasurementError
 from rtscope.record import LoadRecord, RunRecord
 from rtscope.report.escape import printable
-from rtscope.report.findings import NS_PER_S, kernel_thread_share, worst_run
+from rtscope.report.findings import kernel_thread_share, worst_run
 from rtscope.report.rows import Cell, Row
 from rtscope.report.series import (
     Chart,
@@ -28,6 +28,7 @@ from rtscope.report.words import (
 )
 from rtscope.stats.distribution import ccdf, distribution_of, with_skipped
 from rtscope.stats.summary import Summary, summarize
+from rtscope.units import NS_PER_S
 
 WORST_SHOWN = 6
 COUNTERS_SHOWN = 8
