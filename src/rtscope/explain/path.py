@@ -10,16 +10,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-import numpy as np
-
-from rtscope.explain.calls import FIRMWARE, Run, main_frame, runs_of, spent_in
+from rtscope.explain.calls import FIRMWARE, Run, runs_of, spent_in
 from rtscope.explain.masking import Flags, Masked, masked_by
+from rtscope.explain.meanwhile import OtherCpus, other_cpus
 from rtscope.explain.model import (
     RIVALS,
     Cause,
     Confidence,
     Explanation,
-    Meanwhile,
     Part,
     Stretch,
     joined,
@@ -48,7 +46,6 @@ from rtscope.symbols import SymbolTable
 from rtscope.trace import Kind, Section
 
 NAMES_KEPT = 5
-A_HALF = 0.5
 OF_A_TASK = RIVALS | {
     *(Cause.INTERRUPTS_OFF, Cause.PREEMPTION_OFF, Cause.LOCK, Cause.DELIVERY),
     Cause.LATE_TIMER,
@@ -79,10 +76,7 @@ class _Scene:
     """Interrupts that were off at the expiry."""
     flags: Flags
     section: Section
-    symbols: SymbolTable
-    arch: str
-    others: dict[int, list[Run]]
-    """What the other CPUs did; filled when it is first asked for."""
+    others: OtherCpus
 
     def ns(self, count: int) -> int:
         """Return virtual time since the expiry of an instruction count."""
@@ -112,9 +106,7 @@ def explain_path(
         masked=masked_by(flags, runs, expiry),
         flags=flags,
         section=section,
-        symbols=symbols,
-        arch=arch,
-        others={},
+        others=other_cpus(section, symbols, arch=arch, shift=shift),
     )
     stretches = [*_unrecorded(scene), *_stretches(scene)]
     return Explanation(
@@ -304,7 +296,8 @@ def _stretch(
     own = sum(run.own for run in runs)
     spent = [(plain(name), n << scene.shift) for name, n in spent_in(runs)]
     name, chain = name_of(cause, context, runs)
-    meanwhile = tuple(_meanwhile(scene, runs)) if cause is Cause.LOCK else ()
+    others = scene.others.between(runs[0].begin, runs[-1].end)
+    meanwhile = tuple(others) if cause is Cause.LOCK else ()
     return Stretch(
         part,
         scene.ns(runs[0].begin),
@@ -344,34 +337,6 @@ def _evidence(
         yield "the thread had been switched to already, and had to leave again"
     if any(run.frame.name == FIRMWARE for run in runs):
         yield "the firmware ran (a call of SBI)"
-
-
-def _meanwhile(scene: _Scene, runs: list[Run]) -> Iterator[Meanwhile]:
-    """Tell what the other CPUs did: one of them holds the lock."""
-    begin, end = runs[0].begin, runs[-1].end
-    others = np.unique(scene.section.cpus[scene.section.kinds == Kind.BLOCK])
-    for cpu in others.tolist():
-        if cpu == scene.section.cpu:
-            continue
-        if cpu not in scene.others:
-            scene.others[cpu] = runs_of(
-                scene.section, scene.symbols, arch=scene.arch, cpu=cpu
-            )
-        theirs = scene.others[cpu]
-        inside = [run for run in theirs if run.end > begin and run.begin < end]
-        total = sum(run.own for run in inside)
-        if total:
-            name, own = _mostly(inside)
-            yield Meanwhile(cpu, plain(name), own / total, total << scene.shift)
-
-
-def _mostly(runs: Sequence[Run]) -> tuple[str, int]:
-    """Return the innermost call that took more than half, or else the function."""
-    frame = main_frame(runs, share=A_HALF)
-    if frame is None:
-        return spent_in(runs)[0]
-    own = sum(run.own for run in runs if frame in run.frame.chain())
-    return frame.name, own
 
 
 def _masked_evidence(scene: _Scene) -> Iterator[str]:
