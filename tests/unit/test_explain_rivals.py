@@ -99,6 +99,29 @@ def test_the_fair_server_preempts_a_thread_that_was_already_switched_to() -> Non
     )
 
 
+def test_the_switch_to_another_task_and_back_is_the_schedulers_time() -> None:
+    first = [*WOKEN, *switch(*REALTIME)]
+    turn: list[Step] = [*switch(*SERVED), (900, "user")]
+    back = switch(*REALTIME)
+    ours, other = length(first) - 10, length([*first, *turn]) - 910
+    again = length([*first, *turn, *back]) - 10
+
+    found = explained(
+        [*first, *turn, *back, *THREAD],
+        tasks=((ours, "rtscope"), (other, "hog"), (again, "rtscope")),
+    )
+
+    at_e = [(s.cause, s.duration_ns, s.task) for s in found.stretches]
+    assert at_e[-5:] == [
+        # Its own way out: it calls the scheduler, and leaves in __switch_to.
+        (Cause.RETURN, 10 + 10 + 10 + 20 + 10 + 20, ""),
+        (Cause.SCHEDULER, 10, ""),
+        (Cause.FAIR_SERVER, 900, "hog"),
+        (Cause.SCHEDULER, 10 + 10 + 10 + 10 + 20, ""),
+        (Cause.RETURN, 10 + 15 + 5, ""),
+    ]
+
+
 def test_a_real_time_task_after_the_fair_servers_turn_is_no_part_of_it() -> None:
     served: list[Step] = [*switch(*SERVED), (300, "user"), *ENTRY, *EXIT]
     urgent: list[Step] = [*switch(*REALTIME), (900, "user"), *ENTRY, *EXIT]

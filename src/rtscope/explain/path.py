@@ -277,7 +277,11 @@ def _late_cause(scene: _Scene, i: int) -> Cause:
         return Cause.PAGE_FAULT if is_any(run, Role.FAULT) else Cause.RETURN
     before = bisect_left(scene.departures, i) - 1
     left_in = scene.runs[scene.departures[before]] if before >= 0 else run
-    return Cause.PAGE_FAULT if sleeps_in_fault(left_in) else scene.rivals.cause(i)
+    if sleeps_in_fault(left_in):
+        return Cause.PAGE_FAULT
+    if scene.contexts[i].role is Role.SCHEDULE:
+        return Cause.SCHEDULER
+    return scene.rivals.cause(i)
 
 
 def _is_late(scene: _Scene, i: int) -> bool:
