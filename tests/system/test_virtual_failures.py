@@ -1,6 +1,7 @@
 """A board that fails is told with its reason, soon, and leaves nothing behind."""
 
 import os
+import shlex
 import shutil
 import signal
 import tempfile
@@ -16,9 +17,10 @@ from rtscope.board import cpio
 from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import get_board
 from rtscope.board.initrd import Job
+from rtscope.board.ownqemu import own_qemu
 from rtscope.board.prepare import Prepared, prepare
 from rtscope.board.workshop import Workshop
-from rtscope.errors import BoardError
+from rtscope.errors import BoardError, UsageError
 from rtscope.target.agentfile import agent_file
 from rtscope.virtual.boot import boot
 from rtscope.virtual.patience import NS_PER_S, Patience
@@ -176,6 +178,25 @@ def test_a_qemu_that_dies_or_hangs_is_told(
     impatient = replace(SHORT, still_s=1.0)
 
     assert words in reason_of(with_qemu(board, script), patience=impatient)
+
+
+def test_an_own_qemu_must_have_what_the_plugin_replaces(
+    board: Prepared, tmp_path: Path
+) -> None:
+    program = tmp_path / "qemu"
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(board.qemu.prefix)} "$@"\n')
+    program.chmod(0o755)
+    needy = tmp_path / "plugin,of another.so"
+    known = b"bql_mutex_lock_func\0"
+    needy.write_bytes(
+        board.plugin.read_bytes().replace(known, known.replace(b"func", b"gone"))
+    )
+
+    found = own_qemu(program, board.board, plugin=board.plugin)
+    with pytest.raises(UsageError, match="does not export bql_mutex_lock_gone, which"):
+        own_qemu(program, board.board, plugin=needy)
+
+    assert found.version.startswith("10.")
 
 
 @pytest.mark.usefixtures("root")

@@ -9,6 +9,7 @@ from rtscope.board.catalogue import get_board
 from rtscope.board.ownqemu import own_qemu
 from rtscope.errors import UsageError
 
+PLUGIN = Path("/plugins/rtscope-plugin.so")
 HELP = "-plugin [file=]<file>[,<argname>=<argvalue>]"
 
 
@@ -18,8 +19,9 @@ def fake(
     version: tuple[int, int, int] = (10, 0, 2),
     arch: str = "x86_64",
     options: str = HELP,
+    refusal: str | None = None,
 ) -> Path:
-    """Write a program that answers as QEMU does."""
+    """Write a program that answers as QEMU does, and may refuse the plugin."""
     major, minor, micro = version
     greeting: dict[str, object] = {
         "QMP": {
@@ -38,19 +40,24 @@ def fake(
         f'if [ "$1" = -help ]; then printf "usage\\n%s\\n" "{options}"; exit; fi\n'
         f"cat <<'END'\n{answers}\nEND\n"
     )
+    if refusal is not None:
+        path.write_text(
+            path.read_text()
+            + f'case "$*" in *-plugin*) printf "%s" "{refusal}" >&2; exit 1; esac\n'
+        )
     path.chmod(0o755)
     return path
 
 
 def refused(path: Path) -> str:
     with pytest.raises(UsageError) as caught:
-        own_qemu(path, get_board("pc"))
+        own_qemu(path, get_board("pc"), plugin=PLUGIN)
     return str(caught.value).removeprefix(f"--qemu {path}: ")
 
 
 def test_a_qemu_that_can_is_known_by_its_version_and_digest(tmp_path: Path) -> None:
     path = fake(tmp_path)
-    found = own_qemu(path, get_board("pc"))
+    found = own_qemu(path, get_board("pc"), plugin=PLUGIN)
 
     assert (found.prefix, found.version) == ((str(path),), "10.0.2 (mine)")
     assert len(found.digest) == 64
@@ -82,3 +89,31 @@ def test_a_qemu_that_cannot_boot_the_board_is_refused_with_what_to_do(
     said = refused(fake(tmp_path, options="-no-plugins here"))
     assert said.startswith("it was built without plugins, and nothing else bounds")
     assert "--enable-plugins" in said
+
+
+def test_a_qemu_that_does_not_export_what_the_plugin_replaces_is_refused(
+    tmp_path: Path,
+) -> None:
+    said = refused(
+        fake(
+            tmp_path,
+            refusal=f"qemu: Could not load plugin {PLUGIN}: {PLUGIN}: undefined "
+            "symbol: bql_mutex_lock_func",
+        )
+    )
+    assert said.startswith("it does not export bql_mutex_lock_func, which the plugin")
+    assert said.endswith(
+        "build it with --enable-plugins --enable-modules, or leave --qemu out for the "
+        "pinned one"
+    )
+
+
+def test_another_refusal_of_the_plugin_is_told_in_qemus_words(tmp_path: Path) -> None:
+    said = refused(fake(tmp_path, refusal="warning: x\nqemu: API version 4, not 3"))
+    assert said == (
+        "it refuses the plugin that bounds the CPUs' turns: qemu: API version 4, not "
+        "3; leave --qemu out for the pinned one"
+    )
+
+    said = refused(fake(tmp_path, refusal=""))
+    assert "turns: exit status 1; leave --qemu out" in said

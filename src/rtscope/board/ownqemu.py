@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 from rtscope import process
 from rtscope.board.catalogue import Board, get_arch
-from rtscope.board.qemu import Qemu
+from rtscope.board.qemu import Qemu, turns_by_plugin
 from rtscope.errors import TargetError, UsageError
 
 OLDEST = (10, 0)
@@ -20,6 +21,11 @@ PATIENCE_S = 30.0
 _QUESTIONS = b"".join(
     json.dumps({"execute": name}).encode() + b"\n"
     for name in ("qmp_capabilities", "query-target", "quit")
+)
+
+_WITHOUT_MACHINE = (
+    *("-nodefaults", "-no-user-config", "-display", "none"),
+    *("-M", "none", "-S", "-qmp", "stdio"),
 )
 
 
@@ -36,9 +42,9 @@ class Told:
     """Whether it takes plugins."""
 
 
-def own_qemu(program: Path, board: Board) -> Qemu:
+def own_qemu(program: Path, board: Board, *, plugin: Path) -> Qemu:
     """
-    Return the user's own QEMU for a board.
+    Return the user's own QEMU for a board, once it has taken the plugin.
 
     Its results hold for it alone: the digest is of the program, not of the libraries
     that it loads. Raises UsageError with what is missing and what to do.
@@ -58,7 +64,8 @@ def own_qemu(program: Path, board: Board) -> Qemu:
             f"--qemu {program}: no QEMU that emulates a whole machine; name the "
             f"program {need}"
         )
-    if reason := _unfit(told, board, need=need):
+    reason = _unfit(told, board, need=need) or _refusal(prefix, board, plugin)
+    if reason:
         raise UsageError(f"--qemu {program}: {reason}")
     return Qemu(prefix, version=told.version, digest=digest)
 
@@ -85,10 +92,33 @@ def _unfit(told: Told, board: Board, *, need: str) -> str:
     return ""
 
 
+def _refusal(prefix: Sequence[str], board: Board, plugin: Path) -> str:
+    """Return why a QEMU does not take the plugin, and what to do; empty if it does."""
+    words = (*prefix, *_WITHOUT_MACHINE, *turns_by_plugin(plugin, board))
+    try:
+        done = process.run(words, timeout_s=PATIENCE_S, stdin=_QUESTIONS)
+    except TargetError as error:
+        return f"does not start with the plugin that bounds the CPUs' turns: {error}"
+    if done.status == 0:
+        return ""
+    if missing := re.search(r"undefined symbol: (\w+)", done.stderr):
+        # QEMU's plugins/meson.build: only modules make it export more than that.
+        return (
+            f"it does not export {missing[1]}, which the plugin that bounds the CPUs' "
+            "turns needs: without modules QEMU exports no more than its interface for "
+            "plugins; build it with --enable-plugins --enable-modules, or leave --qemu "
+            "out for the pinned one"
+        )
+    said = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.status}"]
+    return (
+        f"it refuses the plugin that bounds the CPUs' turns: {said[0]}; leave --qemu "
+        "out for the pinned one"
+    )
+
+
 def _ask(prefix: Sequence[str]) -> Told | None:
     """Start it without a machine and ask; None if it does not answer as QEMU does."""
-    argv = (*prefix, "-nodefaults", "-no-user-config", "-display", "none")
-    words = (*argv, "-M", "none", "-S", "-qmp", "stdio")
+    words = (*prefix, *_WITHOUT_MACHINE)
     done = process.run(words, timeout_s=PATIENCE_S, stdin=_QUESTIONS)
     answers = list(_answers(done.stdout))
     try:

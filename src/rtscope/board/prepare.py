@@ -91,7 +91,9 @@ def prepare_all(
     """
     arch = get_arch(board.arch)
     wanted = [(name, _row_of(name, board.arch)) for name in kernel_list]
-    own = ownqemu.own_qemu(own_qemu, board) if own_qemu else None
+    own = (
+        ownqemu.own_qemu(own_qemu, board, plugin=plugin_of_ours()) if own_qemu else None
+    )
     for name, row in wanted:
         if row is None:
             read_image(Path(name), board.arch)
