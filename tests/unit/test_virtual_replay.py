@@ -1,4 +1,4 @@
-"""A second pass is the same run with today's plugin, or refused with the reason."""
+"""A second pass is the same run, or refused with the reason."""
 
 import hashlib
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from rtscope.campaign import Campaign, to_dict
 from rtscope.contract import AgentResult, parse_line, result_digest
 from rtscope.errors import MeasurementError
 from rtscope.record import RunRecord
-from rtscope.virtual import replay
+from rtscope.virtual import pluginthen, replay
 from rtscope.virtual.boot import Booted
 from rtscope.virtual.replay import Again, record_again
 
@@ -50,7 +50,15 @@ def then() -> RunRecord:
 
 
 @pytest.fixture
-def second_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pass:
+def said() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def second_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str]
+) -> Pass:
+    """A pass with today's plugin: that of then is gone."""
     ours = tmp_path / "plugin-of-today.so"
     ours.write_bytes(b"a plugin")
     booted = Booted(
@@ -66,17 +74,19 @@ def second_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pass:
         assert prepared.plugin == ours
         return booted
 
-    monkeypatch.setattr(replay, "prepared_again", lambda *_, **__: PREPARED)
-    monkeypatch.setattr(replay, "plugin_of_ours", lambda: ours)
+    prepared = replace(PREPARED, plugin=ours)
+    monkeypatch.setattr(replay, "prepared_again", lambda *_, **__: prepared)
+    monkeypatch.setattr(pluginthen, "plugin_of_ours", lambda: ours)
     monkeypatch.setattr(replay, "kernel_places", lambda *_, **__: {"switched": "1"})
     monkeypatch.setattr(replay, "boot", boot)
-    return lambda kept: record_again(kept, windows=(), cache=tmp_path)
+    return lambda kept: record_again(kept, windows=(), cache=tmp_path, say=said.append)
 
 
-def test_a_second_pass_takes_todays_plugin_for_that_of_then(
-    then: RunRecord, second_pass: Pass
+def test_a_second_pass_with_another_plugin_that_gives_the_same_result_is_kept(
+    then: RunRecord, second_pass: Pass, said: list[str]
 ) -> None:
     assert second_pass(then).raw == STREAM
+    assert said[0].startswith("001-idle: with today's plugin (")
 
 
 def test_a_plugin_that_takes_turns_in_another_way_is_told_as_the_reason(

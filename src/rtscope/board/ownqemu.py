@@ -10,23 +10,12 @@ from typing import Any
 
 from rtscope import process
 from rtscope.board.catalogue import Board, get_arch
+from rtscope.board.pluginfit import PATIENCE_S, WITHOUT_MACHINE, questions, refusal
 from rtscope.board.qemu import Qemu, turns_by_plugin
 from rtscope.errors import TargetError, UsageError
 
 OLDEST = (10, 0)
 """The plugin looks into QEMU (plugin/qemu.h), and was never tried with an older one."""
-
-PATIENCE_S = 30.0
-
-_QUESTIONS = b"".join(
-    json.dumps({"execute": name}).encode() + b"\n"
-    for name in ("qmp_capabilities", "query-target", "quit")
-)
-
-_WITHOUT_MACHINE = (
-    *("-nodefaults", "-no-user-config", "-display", "none"),
-    *("-M", "none", "-S", "-qmp", "stdio"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +53,7 @@ def own_qemu(program: Path, board: Board, *, plugin: Path) -> Qemu:
             f"--qemu {program}: no QEMU that emulates a whole machine; name the "
             f"program {need}"
         )
-    reason = _unfit(told, board, need=need) or _refusal(prefix, board, plugin)
+    reason = _unfit(told, board, need=need) or _why_no_plugin(prefix, board, plugin)
     if reason:
         raise UsageError(f"--qemu {program}: {reason}")
     return Qemu(prefix, version=told.version, digest=digest)
@@ -92,16 +81,15 @@ def _unfit(told: Told, board: Board, *, need: str) -> str:
     return ""
 
 
-def _refusal(prefix: Sequence[str], board: Board, plugin: Path) -> str:
+def _why_no_plugin(prefix: Sequence[str], board: Board, plugin: Path) -> str:
     """Return why a QEMU does not take the plugin, and what to do; empty if it does."""
-    words = (*prefix, *_WITHOUT_MACHINE, *turns_by_plugin(plugin, board))
     try:
-        done = process.run(words, timeout_s=PATIENCE_S, stdin=_QUESTIONS)
+        said = refusal(prefix, turns_by_plugin(plugin, board))
     except TargetError as error:
         return f"does not start with the plugin that bounds the CPUs' turns: {error}"
-    if done.status == 0:
+    if not said:
         return ""
-    if missing := re.search(r"undefined symbol: (\w+)", done.stderr):
+    if missing := re.search(r"undefined symbol: (\w+)", said):
         # QEMU's plugins/meson.build: only modules make it export more than that.
         return (
             f"it does not export {missing[1]}, which the plugin that bounds the CPUs' "
@@ -109,17 +97,16 @@ def _refusal(prefix: Sequence[str], board: Board, plugin: Path) -> str:
             "plugins; build it with --enable-plugins --enable-modules, or leave --qemu "
             "out for the pinned one"
         )
-    said = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.status}"]
     return (
-        f"it refuses the plugin that bounds the CPUs' turns: {said[0]}; leave --qemu "
-        "out for the pinned one"
+        "it refuses the plugin that bounds the CPUs' turns: "
+        f"{said.splitlines()[-1]}; leave --qemu out for the pinned one"
     )
 
 
 def _ask(prefix: Sequence[str]) -> Told | None:
     """Start it without a machine and ask; None if it does not answer as QEMU does."""
-    words = (*prefix, *_WITHOUT_MACHINE)
-    done = process.run(words, timeout_s=PATIENCE_S, stdin=_QUESTIONS)
+    words = (*prefix, *WITHOUT_MACHINE)
+    done = process.run(words, timeout_s=PATIENCE_S, stdin=questions("query-target"))
     answers = list(_answers(done.stdout))
     try:
         version = next(a["QMP"] for a in answers if "QMP" in a)["version"]

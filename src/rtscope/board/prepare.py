@@ -136,22 +136,29 @@ def _parts(
 
 
 def assemble(
-    board: Board, kernel: str, *, parts: Sequence[Part], own: Qemu | None = None
+    board: Board,
+    kernel: str,
+    *,
+    parts: Sequence[Part],
+    own: Qemu | None = None,
+    plugin: Path | None = None,
 ) -> Prepared:
     """
     Return what boots a kernel from just these parts: one of each kind.
 
-    Raises BoardError if a kind is missing.
+    An own QEMU and another plugin take the places of those parts. Raises BoardError if
+    a kind is missing.
     """
     kinds = {part.name.split("-")[0]: part for part in parts}
     needed = {"qemu", "plugin", "userland", "agent", "kernel"}
-    if missing := needed - ({"qemu"} if own else set()) - kinds.keys():
+    instead = {kind for kind, it in (("qemu", own), ("plugin", plugin)) if it}
+    if missing := needed - instead - kinds.keys():
         raise BoardError(f"{board.name} lacks parts: {', '.join(sorted(missing))}")
     found = kernels.kernel_of_part(kinds["kernel"], kernel)
     return Prepared(
         board=board,
         qemu=own or qemu.packed_qemu(kinds["qemu"]),
-        plugin=kinds["plugin"].file(PLUGIN),
+        plugin=plugin or kinds["plugin"].file(PLUGIN),
         kernel=found,
         archives=(
             kinds["userland"].file(userland.ARCHIVE),

@@ -109,12 +109,18 @@ def with_plugin(
     board: Board,
     *,
     summary: Path,
-    progress: Path,
+    progress: Path | None,
     recording: Recording | None,
 ) -> tuple[str, ...]:
-    """Return the options by which the plugin bounds turns, tells and records."""
+    """
+    Return the options by which the plugin bounds turns, tells and records.
+
+    With `progress` it ends QEMU where the standard input does: rtscope is gone then.
+    """
     option, turns = turns_by_plugin(plugin, board)
-    words = [turns, f"summary={escaped(summary)}", f"progress={escaped(progress)}"]
+    words = [turns, f"summary={escaped(summary)}"]
+    if progress is not None:
+        words.append(f"progress={escaped(progress)}")
     if recording is not None:
         words += [
             f"out={escaped(recording.out)}",

@@ -83,6 +83,6 @@ def _record(one: Recorded, *, say: Say) -> None:
         )
     symbols = symbols_of(one, cache=cache, say=say)
     say(f"{name}: booting again, for the longest sections")
-    done = record_again(one.record, windows=(), cache=cache, symbols=symbols)
+    done = record_again(one.record, windows=(), cache=cache, say=say, symbols=symbols)
     path = section_stream_of(one)
     write_atomically(path, pack(done.raw, name=path.name)[0])

@@ -107,7 +107,7 @@ def _second_pass(
         try:
             sections = stream_of(chosen).sections
         except UsageError:  # recorded without: one more pass tells where they are
-            first = record_again(chosen.record, windows=(), cache=cache)
+            first = record_again(chosen.record, windows=(), cache=cache, say=say)
             sections = first.trace.sections
         windows = windows_around(sections, worst)
     if not windows:
@@ -116,7 +116,7 @@ def _second_pass(
             "with --window FIRST:LAST"
         )
     say(f"booting again, recording {len(windows)} windows")
-    done = record_again(chosen.record, windows=windows, cache=cache)
+    done = record_again(chosen.record, windows=windows, cache=cache, say=say)
     for name in done.untold:
         say(f"{name}: not known where this kernel keeps it, so not recorded")
     path = second_stream_of(chosen)

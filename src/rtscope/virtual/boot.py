@@ -72,7 +72,7 @@ def boot(
     BoardError with the reason and the end of the console if it hangs, panics or sends
     nothing.
     """
-    with _folder() as name:
+    with board_folder() as name:
         folder = Path(name)
         digest = _write(folder / "initrd", prepared, job)
         summary, stream = folder / "summary.json", folder / "stream"
@@ -97,7 +97,8 @@ def boot(
         )
 
 
-def _folder() -> tempfile.TemporaryDirectory[str]:
+def board_folder() -> tempfile.TemporaryDirectory[str]:
+    """Return a place for what a boot writes; BoardError if there is none."""
     try:
         return tempfile.TemporaryDirectory(prefix="rtscope-board-")
     except OSError as error:
@@ -117,16 +118,18 @@ def _write(path: Path, prepared: Prepared, job: Job) -> str:
         ) from error
 
 
+def recording_in(folder: Path, record: ToRecord) -> Recording:
+    """Return what the plugin is to record, into a folder."""
+    return Recording(
+        out=folder / "stream",
+        worst=record.worst,
+        windows=record.windows,
+        places=record.places,
+        sections=record.sections,
+    )
+
+
 def _boot(prepared: Prepared, folder: Path, seed: int, record: ToRecord | None) -> Boot:
-    recording = None
-    if record is not None:
-        recording = Recording(
-            out=folder / "stream",
-            worst=record.worst,
-            windows=record.windows,
-            places=record.places,
-            sections=record.sections,
-        )
     return Boot(
         kernel=prepared.kernel.image,
         initrd=folder / "initrd",
@@ -138,7 +141,7 @@ def _boot(prepared: Prepared, folder: Path, seed: int, record: ToRecord | None) 
             prepared.board,
             summary=folder / "summary.json",
             progress=folder / "progress",
-            recording=recording,
+            recording=None if record is None else recording_in(folder, record),
         ),
     )
 

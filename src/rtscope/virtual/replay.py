@@ -1,13 +1,14 @@
 """
 A second pass of a recorded run: the same inputs, so the same run, recording more.
 
-The parts are found by their digests in the record, never built anew; a pass whose
-result is not that of the record is refused: its paths would be those of another run.
+The parts are found by their digests in the record, never built anew; only the plugin
+may be another. A pass whose result is not that of the record is refused: its paths
+would be those of another run.
 """
 
 import itertools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from rtscope.trace import Section, SectionKind, Trace, parse_trace
 from rtscope.virtual.boot import Booted, ToRecord, boot
 from rtscope.virtual.patience import Patience
 from rtscope.virtual.places import PLACES, section_places
+from rtscope.virtual.pluginthen import find_plugin, with_able_plugin
 from rtscope.virtual.ready import asked_of, job_for
 from rtscope.virtual.symbols import kernel_places, parts_by_digest
 
@@ -44,11 +46,21 @@ class Again:
 
 
 def prepared_again(record: RunRecord, *, cache: Path) -> Prepared:
-    """Return what booted then; BoardError if a part of it is gone."""
+    """
+    Return what booted then, with this rtscope's plugin if the one of then is gone.
+
+    Raises BoardError if another part of it is.
+    """
     virtual = virtual_of(record)
     board = get_board(str(virtual["board"]))
-    parts = parts_by_digest(cache, virtual["parts"])
-    return assemble(board, str(virtual["kernel"]), parts=parts)
+    measured = find_plugin(str(virtual["plugin_digest"]), cache=cache)
+    rest = {n: d for n, d in virtual["parts"].items() if n.split("-")[0] != "plugin"}
+    return assemble(
+        board,
+        str(virtual["kernel"]),
+        parts=parts_by_digest(cache, rest),
+        plugin=measured or plugin_of_ours(),
+    )
 
 
 def virtual_of(record: RunRecord) -> dict[str, Any]:
@@ -82,6 +94,7 @@ def record_again(
     *,
     windows: Sequence[Window],
     cache: Path,
+    say: Callable[[str], None],
     symbols: SymbolTable | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Again:
@@ -89,35 +102,34 @@ def record_again(
     Boot once more with the inputs of a record, and record these windows too.
 
     Windows are instruction counts, first and last. With `symbols` the longest sections
-    and all interrupts are recorded as well. Raises UsageError for windows and sections
-    that cannot be, BoardError if the inputs are gone or gave another result.
+    and all interrupts are recorded as well. `say` is told which plugin boots, unless
+    this rtscope's measured. Raises UsageError for windows and sections that cannot be,
+    BoardError if the inputs are gone, MeasurementError if they gave another result.
     """
     _check(windows)
-    # The plugin of then may not know what is asked of it now; whether ours takes the
-    # CPUs' turns as it did is told by the result, which is compared below.
-    prepared = replace(prepared_again(record, cache=cache), plugin=plugin_of_ours())
-    sections = {} if symbols is None else _sections(record, prepared, symbols)
+    prepared = prepared_again(record, cache=cache)
     campaign = from_dict(record.campaign, source=record.run.id)
     asked = asked_of(record.run, campaign, prepared.board, record.command)
     places = kernel_places(prepared, cache=cache)
-    if sections and any(name not in places for name in PLACES):
-        raise UsageError(
-            f"{record.run.id}: no sections of this kernel: it is not known where it "
-            "keeps its task and its preemption count"
-        )
-    warmup_ns = campaign.settling_ns + campaign.warmup_ns
+    sections = {} if symbols is None else _sections(record, prepared, symbols, places)
+    to_record = ToRecord(
+        campaign.worst, windows=tuple(windows), places=places, sections=sections
+    )
+    prepared = with_able_plugin(
+        prepared,
+        to_record,
+        then=str(virtual_of(record)["plugin_digest"]),
+        say=lambda text: say(f"{record.run.id}: {text}"),
+    )
     booted = boot(
         prepared,
         job_for(asked, prepared),
         seed=asked.seed,
-        patience=Patience(record.run.duration_ns, warmup_ns),
-        stopped=stopped,
-        record=ToRecord(
-            campaign.worst,
-            windows=tuple(windows),
-            places=places,
-            sections=sections,
+        patience=Patience(
+            record.run.duration_ns, campaign.settling_ns + campaign.warmup_ns
         ),
+        stopped=stopped,
+        record=to_record,
     )
     _refuse_another(record, booted)
     if booted.stream is None:
@@ -127,14 +139,23 @@ def record_again(
 
 
 def _sections(
-    record: RunRecord, prepared: Prepared, symbols: SymbolTable
+    record: RunRecord,
+    prepared: Prepared,
+    symbols: SymbolTable,
+    places: Mapping[str, str],
 ) -> dict[str, int]:
     release = record.facts_before.get("kernel_release")
-    return section_places(
+    sections = section_places(
         prepared.board.arch,
         release=str(release.value) if release else "",
         symbols=symbols,
     )
+    if sections and any(name not in places for name in PLACES):
+        raise UsageError(
+            f"{record.run.id}: no sections of this kernel: it is not known where it "
+            "keeps its task and its preemption count"
+        )
+    return sections
 
 
 def _refuse_another(record: RunRecord, booted: Booted) -> None:
