@@ -14,11 +14,12 @@ from datetime import UTC, datetime
 
 from rtscope import facts, room, runaudit
 from rtscope.assemble import Facts, LoadSeen, Measured, assemble
+from rtscope.besiderecord import lay_beside, with_lost
 from rtscope.campaign import Campaign, untraced_ns
-from rtscope.caveats import Caveat, gravest_first, make
+from rtscope.caveats import Caveat
 from rtscope.contract import Line
 from rtscope.cpulist import format_cpulist
-from rtscope.errors import MeasurementError, RecordError, TargetError
+from rtscope.errors import MeasurementError, TargetError
 from rtscope.loads import LoadCommand, Need, get_load, make_command
 from rtscope.measureargs import measure_args, untraced_args
 from rtscope.observe import Observation, Request, observe
@@ -136,40 +137,12 @@ def _runs(work: _Work, plan: Plan, store: ResultDir) -> Iterator[RunRecord]:
             TRACE: trace_of(seen.trace, record.result),
             runaudit.FILE: audited.document,
         }
-        record = _keep(store, record, beside, interrupted=interrupted)
+        record = with_lost(record, lay_beside(store, run.id, beside))
+        store.save(record, interrupted=interrupted)
         work.say(RunEnds(record))
         yield record
         if interrupted:
             raise KeyboardInterrupt
-
-
-def _keep(
-    store: ResultDir,
-    record: RunRecord,
-    beside: Mapping[str, bytes | None],
-    *,
-    interrupted: bool,
-) -> RunRecord:
-    """
-    Save a record and the files beside it; what of these cannot be kept is a caveat.
-
-    The record comes last: where it is, the run counts as done. What could not be
-    written has left no room taken, so that a full disk may still hold the record.
-    """
-    lost = []
-    for name, content in beside.items():
-        try:
-            # An earlier try's is never taken for this run's.
-            store.detach(record.run.id, name)
-            if content:
-                store.attach(record.run.id, name, content)
-        except RecordError as error:
-            why = getattr(error.__cause__, "strerror", None) or error
-            lost.append(make("file_not_kept", f"{name}: {why}"))
-    if lost:
-        record = replace(record, caveats=gravest_first((*record.caveats, *lost)))
-    store.save(record, interrupted=interrupted)
-    return record
 
 
 def _some(

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rtscope.aroundwords import around_words
+from rtscope.besiderecord import why_lost
 from rtscope.explain.find import AFTER_NS, BEFORE_NS, window_around
 from rtscope.explain.from_events import explain_events
 from rtscope.explain.model import Explanation
@@ -38,12 +39,11 @@ def why_untraced(record: RunRecord) -> str:
         again = "measure again with rtscope run --explain"
         return f"{TRACE} is not beside the record; {again}"
     if tracing.on:
-        lost = (c.detail for c in record.caveats if c.id == "file_not_kept")
-        why = next((one for one in lost if one.startswith(TRACE)), None)
+        why = why_lost(record, TRACE)
         return (
-            f"{TRACE} was beside the record, and is gone"
-            if why is None
-            else f"{why}, when it was to be written beside the record"
+            f"{TRACE}: {why}, when it was to be written beside the record"
+            if why
+            else f"{TRACE} was beside the record, and is gone"
         )
     return f"{tracing.refused}; {tracing.remedy}"
 

@@ -1,8 +1,6 @@
 """A campaign does what its plan says, in this order, and keeps what it has measured."""
 
-import errno
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +10,7 @@ from typing import Any
 import pytest
 
 from fakes import targets, traces
+from fakes.fulldisk import full_but_for
 from fakes.targets import target
 from rtscope import resultdir
 from rtscope.campaign import Campaign, RunTable
@@ -175,18 +174,6 @@ def test_the_trace_of_an_earlier_try_is_not_taken_for_that_of_the_run(
     list(told.run())
 
     assert not trace.exists()
-
-
-def full_but_for(*names: str) -> Callable[[Path, bytes], None]:
-    """Return what writes files of these names, and finds the disk full for others."""
-
-    def write(path: Path, content: bytes) -> None:
-        if path.name not in names:
-            full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            raise RecordError(f"cannot write {path}: {full.strerror}") from full
-        path.write_bytes(content)
-
-    return write
 
 
 def test_a_disk_that_is_full_for_the_trace_does_not_lose_the_record(

@@ -7,9 +7,16 @@ import pytest
 
 from fakes.measurements import record as make_record
 from fakes.measurements import thread
+from rtscope.besiderecord import with_lost
 from rtscope.caveats import make
 from rtscope.record import FactValue, RunRecord
-from rtscope.virtual.bootcheck import Booted, Built, complaints, outcome_of
+from rtscope.virtual.bootcheck import (
+    KERNEL_LOG,
+    Booted,
+    Built,
+    complaints,
+    outcome_of,
+)
 
 CONFIG = "c" * 64
 BUILT = Built("my", "6.12.1-rt", "d" * 64, CONFIG, preempt_rt=True)
@@ -98,9 +105,17 @@ def test_what_a_booting_kernel_only_tells_is_no_complaint() -> None:
 
 
 def test_no_log_at_all_is_a_problem() -> None:
-    assert (
-        "sent no kernel log" in outcome_of(BUILT, [Booted(_record(), "")]).problems[0]
-    )
+    (problem,) = outcome_of(BUILT, [Booted(_record(), "")]).problems
+
+    assert problem.endswith(": it sent no kernel log")
+
+
+def test_a_log_that_a_full_disk_lost_is_not_one_that_the_board_did_not_send() -> None:
+    record = with_lost(_record(), {KERNEL_LOG: "No space left on device"})
+
+    (problem,) = outcome_of(BUILT, [Booted(record, "")]).problems
+
+    assert problem.endswith(": kernel.log was not kept: No space left on device")
 
 
 @pytest.mark.parametrize("caveat", ["load_died", "clocksource_changed"])

@@ -23,8 +23,8 @@ from rtscope.plan import make_plan
 from rtscope.report.escape import printable
 from rtscope.resultdir import ResultDir, create, refuse_used
 from rtscope.units import format_us
-from rtscope.virtual.bootcheck import Booted, Built, Outcome, outcome_of
-from rtscope.virtual.matrix import KERNEL_LOG, execute_on_board
+from rtscope.virtual.bootcheck import KERNEL_LOG, Booted, Built, Outcome, outcome_of
+from rtscope.virtual.matrix import execute_on_board
 from rtscope.virtual.ready import Ready, get_ready
 
 SHOWN = 10

@@ -9,10 +9,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from rtscope.besiderecord import why_lost
 from rtscope.caveats import Effect, kind_of
 from rtscope.contract import KernelMessage
 from rtscope.klog import kind_of as kind_of_message
 from rtscope.record import FactValue, RunRecord
+
+KERNEL_LOG = "kernel.log"
+"""Beside a record: all that the board's kernel said, with the level of each line."""
 
 NOT_LOADED = ("load_died", "load_stalled", "stopped_early")
 """Caveats of a run that did not go to its end under its load."""
@@ -119,7 +123,9 @@ def _problems(kernel: Built, boot: Booted) -> Iterator[str]:
     if config is not None and not config.source.startswith(CONFIG_IN_GUEST):
         yield f"its configuration could not be read from inside ({config.source})"
     if not any(messages_of(boot.log)):
-        yield f"{run.id}: the board sent no kernel log"
+        lost = why_lost(boot.record, KERNEL_LOG)
+        why = f"{KERNEL_LOG} was not kept: {lost}" if lost else "it sent no kernel log"
+        yield f"{run.id}: {why}"
     for caveat in boot.record.caveats:
         if kind_of(caveat).effect is Effect.INVALID or caveat.id in NOT_LOADED:
             yield f"{run.id}: {caveat.id}: {caveat.detail}"

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rtscope import runaudit
+from rtscope.besiderecord import lay_beside, with_lost
 from rtscope.board.cache import cache_dir
 from rtscope.board.prepare import Prepared
 from rtscope.errors import BoardError, ContractError
@@ -18,6 +19,7 @@ from rtscope.resultdir import ResultDir
 from rtscope.virtual.answer import record_of
 from rtscope.virtual.audit import audit_board
 from rtscope.virtual.boot import ToRecord, boot
+from rtscope.virtual.bootcheck import KERNEL_LOG
 from rtscope.virtual.inputs import Asked
 from rtscope.virtual.patience import Patience, Progress
 from rtscope.virtual.ready import Ready, job_for
@@ -25,9 +27,6 @@ from rtscope.virtual.stream import FILE, pack
 from rtscope.virtual.symbols import kernel_places
 
 LOOK_S = 0.5
-
-KERNEL_LOG = "kernel.log"
-"""Beside a record: all that the board's kernel said, with the level of each line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +119,18 @@ def _measure(asked: Asked, prepared: Prepared, desk: _Desk) -> RunRecord:
         raise BoardError(f"{run.id}: {error}") from error
     finally:
         desk.running.pop(run.id, None)
-    if KERNEL_LOG in booted.files:
-        desk.store.attach(run.id, KERNEL_LOG, booted.files[KERNEL_LOG])
-    trace = _keep_stream(booted.stream, asked, desk.store)
+    stream, trace = _packed(booted.stream, asked)
     audited = audit_board(prepared)
-    if audited.document is not None:
-        desk.store.attach(run.id, runaudit.FILE, audited.document)
-    return record_of(asked, prepared, booted, trace=trace, audited=audited.caveats)
+    beside = {
+        KERNEL_LOG: booted.files.get(KERNEL_LOG),
+        FILE: stream,
+        runaudit.FILE: audited.document,
+    }
+    lost = lay_beside(desk.store, run.id, beside)
+    if FILE in lost:
+        trace = {"why": f"{FILE} could not be written: {lost[FILE]}"}
+    record = record_of(asked, prepared, booted, trace=trace, audited=audited.caveats)
+    return with_lost(record, lost)
 
 
 def _to_record(asked: Asked, prepared: Prepared) -> ToRecord | None:
@@ -136,15 +140,14 @@ def _to_record(asked: Asked, prepared: Prepared) -> ToRecord | None:
     return ToRecord(asked.campaign.worst, places=places)
 
 
-def _keep_stream(raw: bytes | None, asked: Asked, store: ResultDir) -> dict[str, Any]:
-    """Lay the stream beside the record to come; return what the record says of it."""
+def _packed(raw: bytes | None, asked: Asked) -> tuple[bytes | None, dict[str, Any]]:
+    """Return the stream as it is to lie beside the record, and what that says of it."""
     if not asked.campaign.record:
-        return {"why": "--no-record"}
+        return None, {"why": "--no-record"}
     if raw is None:
-        return {"why": "the plugin wrote no stream"}
+        return None, {"why": "the plugin wrote no stream"}
     try:
         content, note = pack(raw, name=FILE)
     except ContractError as error:
-        return {"why": str(error)}
-    store.attach(asked.run.id, FILE, content)
-    return asdict(note)
+        return None, {"why": str(error)}
+    return content, asdict(note)
