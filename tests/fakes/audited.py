@@ -9,8 +9,10 @@ import gzip
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from fakes.trees import CPU, Files
-from rtscope.audit.model import Profile
+from fakes.trees import CPU, Files, reader_of
+from rtscope.audit.catalogue import catalogue
+from rtscope.audit.examine import examine, scene_of
+from rtscope.audit.model import Check, Profile
 from rtscope.audit.scene import Observed, Trial
 from rtscope.reading import Content, Denied
 
@@ -134,6 +136,20 @@ class Case:
     profile: Profile = Profile.CONTROL
     release: str = "6.12.1"
     arch: str = "x86_64"
+
+
+def judged(name: str, case: Case) -> Check:
+    """Return what one check says of a machine."""
+    kinds = [catalogue()[name]]
+    here = {RELEASE: case.release, ARCH: case.arch}
+    scene = scene_of(
+        reader_of({**here, **case.files}, also=case.also),
+        kinds,
+        profile=case.profile,
+        cpus=case.cpus,
+        observed=case.observed,
+    )
+    return examine(scene, kinds)[0]
 
 
 MACHINE = Case()
