@@ -1,49 +1,25 @@
-"""Facts of whole machines, exactly; what cannot be read is never given a value."""
+"""Facts of whole machines, exactly, in as few round trips as can be."""
 
 from pathlib import Path
 
 import pytest
 
+from fakes.gathered import fact, values
 from fakes.trees import (
-    CLOCK,
-    CONTAINER,
     CPU,
     DEBIAN_RT,
     DEBIAN_RT_RELEASE,
     GUEST,
     VISIONFIVE,
-    Files,
     reader_of,
     write_tree,
 )
-from rtscope.caveats import Caveat
-from rtscope.facts import (
-    PARSERS,
-    catalogue,
-    caveats_from,
-    gather,
-    memory_available_bytes,
-)
+from rtscope.facts import PARSERS, catalogue, gather, memory_available_bytes
 from rtscope.facts.scheduling import FAIR_SERVER, GROUPS_THROTTLE
 from rtscope.filereader import FileReader
-from rtscope.reading import Denied
 from rtscope.record import FactValue
 
 RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
-
-
-def values(files: Files, *names: str) -> list[object]:
-    facts = gather(reader_of(files))
-    return [facts[name].value for name in names]
-
-
-def fact(files: Files, name: str) -> FactValue:
-    return gather(reader_of(files))[name]
-
-
-def caveats(files: Files, *, cpus: tuple[int, ...] = (0, 1)) -> dict[str, str]:
-    facts = gather(reader_of(files))
-    return {c.id: c.detail for c in caveats_from(facts, facts, cpus=cpus)}
 
 
 def test_the_starfive_board(tmp_path: Path) -> None:
@@ -150,86 +126,6 @@ def test_a_guest_without_cpufreq() -> None:
     assert facts["rt_group_sched"].value is True
 
 
-def test_a_container() -> None:
-    facts = gather(reader_of(CONTAINER))
-
-    assert facts["container"] == FactValue(True, "/.dockerenv")
-    assert facts["container_kind"].value == "docker"
-    assert facts["irqbalance"].why == "the host's processes are not visible"
-    assert facts["guest"].why == "no CPU flag, DMI or device tree tells"
-    assert facts["preempt_rt"].value is False
-
-
-@pytest.mark.parametrize(
-    ("files", "container", "kind"),
-    [
-        ({"/run/systemd/container": "lxc\n"}, True, "lxc"),
-        ({"/proc/1/environ": b"A=b\0container=oci\0"}, True, "oci"),
-        ({"/proc/1/cgroup": "4:cpu:/docker/0a1b\n"}, True, "docker"),
-        ({"/proc/1/cgroup": "0::/kubepods.slice/pod1\n"}, True, "kubepods"),
-        ({"/run/.containerenv": b""}, True, "podman"),
-        ({"/proc/1/cgroup": "0::/init.scope\n"}, None, None),
-        ({"/proc/2/comm": "kthreadd\n", "/proc/1/cgroup": "0::/\n"}, False, "none"),
-        ({"/proc/2/comm": "kthreadd\n", "/.dockerenv": b""}, None, None),
-        ({}, None, None),
-    ],
-)
-def test_containers_are_known_by_what_their_managers_leave(
-    files: Files, container: bool | None, kind: str | None
-) -> None:
-    assert values(files, "container", "container_kind") == [container, kind]
-
-
-def test_a_mark_beside_the_hosts_own_threads_is_contradictory() -> None:
-    assert fact(GUEST, "container").why == (
-        "contradictory: /.dockerenv is there, yet so are the kernel's threads: an "
-        "image booted as a machine, or a container that shares the host's processes"
-    )
-
-
-X86 = "flags\t\t: fpu tsc\n"
-X86_GUEST = "flags\t\t: fpu hypervisor\n"
-TREE = "/proc/device-tree"
-DMI = "/sys/class/dmi/id"
-
-
-@pytest.mark.parametrize(
-    ("files", "guest", "hypervisor"),
-    [
-        # DMI of a whole computer in a cloud names the cloud: the CPU knows better.
-        ({"/proc/cpuinfo": X86, f"{DMI}/sys_vendor": "Amazon EC2"}, False, "none"),
-        (
-            {"/proc/cpuinfo": X86_GUEST, f"{DMI}/sys_vendor": "Amazon EC2"},
-            True,
-            "Amazon EC2",
-        ),
-        ({"/proc/cpuinfo": X86_GUEST, f"{DMI}/sys_vendor": "QEMU"}, True, "QEMU"),
-        ({"/proc/cpuinfo": X86_GUEST}, True, None),
-        ({"/proc/cpuinfo": X86, "/sys/hypervisor/type": "xen\n"}, True, "xen"),
-        ({f"{TREE}/model": b"linux,dummy-virt\0"}, True, "unnamed"),
-        ({f"{TREE}/compatible": b"riscv-virtio,qemu\0"}, True, "QEMU"),
-        ({f"{TREE}/hypervisor/compatible": b"linux,kvm\0"}, True, "KVM"),
-        ({f"{TREE}/hypervisor/compatible": b"xen,xen-4.1\0xen,xen\0"}, True, "Xen"),
-        ({f"{TREE}/fw-cfg@9020000/compatible": b"qemu,fw-cfg-mmio\0"}, True, "QEMU"),
-        ({f"{TREE}/model": b"Raspberry Pi 4 Model B\0"}, False, "none"),
-        (
-            {
-                f"{DMI}/sys_vendor": "Amazon EC2",
-                f"{DMI}/product_name": "c7g.metal",
-            },
-            False,
-            "none",
-        ),
-        ({f"{DMI}/sys_vendor": "Ampere"}, False, "none"),
-        ({}, None, None),
-    ],
-)
-def test_guests_are_known_by_what_only_a_hypervisor_shows(
-    files: Files, guest: bool | None, hypervisor: str | None
-) -> None:
-    assert values(files, "guest", "hypervisor") == [guest, hypervisor]
-
-
 @pytest.mark.parametrize(
     ("release", "runtime", "config", "throttling"),
     [
@@ -276,91 +172,6 @@ def test_rt_groups_follow_the_build_and_then_the_boot(
     files = {"/proc/config.gz": config, "/proc/cmdline": cmdline}
 
     assert fact(files, "rt_group_sched").value is value
-
-
-def governors(*each: str) -> dict[str, str]:
-    return {
-        f"{CPU}/cpu{cpu}/cpufreq/scaling_governor": governor
-        for cpu, governor in enumerate(each)
-    }
-
-
-@pytest.mark.parametrize(
-    ("online", "each", "value"),
-    [
-        ("0-1", ("schedutil", "schedutil"), "schedutil"),
-        ("0-1", ("schedutil", "performance"), ("0=schedutil", "1=performance")),
-        ("0-3", ("performance",), ("0=performance",)),
-        (None, ("performance",), ("0=performance",)),
-    ],
-)
-def test_a_governor_read_on_some_cpus_does_not_pass_for_all(
-    online: str | None, each: tuple[str, ...], value: object
-) -> None:
-    there = {f"{CPU}/online": online} if online else {}
-
-    assert fact({**governors(*each), **there}, "governor").value == value
-
-
-def test_refused_files_say_so_and_give_no_value() -> None:
-    pattern = f"{CPU}/cpu[0-9]*/cpufreq/scaling_governor"
-    refused = {
-        "/proc/meminfo": Denied("Permission denied"),
-        f"{CPU}/cpu0/cpufreq/scaling_governor": Denied("Input/output error"),
-        f"{CLOCK}/current_clocksource": Denied("Operation not permitted"),
-        "/proc/[0-9]*/comm": Denied("Permission denied"),
-    }
-
-    facts = gather(reader_of({}, also=refused))
-
-    assert facts["memory_total_kb"] == FactValue(
-        None, "/proc/meminfo", "/proc/meminfo: Permission denied"
-    )
-    assert facts["governor"] == FactValue(
-        None, pattern, f"{CPU}/cpu0/cpufreq/scaling_governor: Input/output error"
-    )
-    assert facts["clocksource"].why.endswith("clocksource: Operation not permitted")
-    assert facts["irqbalance"].value is None
-
-
-def test_a_refused_directory_is_a_refusal_of_its_facts() -> None:
-    pattern = f"{CPU}/cpu[0-9]*/cpufreq/scaling_governor"
-    facts = gather(reader_of({}, also={pattern: Denied("Permission denied")}))
-
-    assert facts["governor"].why == f"{pattern}: Permission denied"
-
-
-@pytest.mark.parametrize(
-    ("name", "path"),
-    [
-        ("rt_runtime_us", RUNTIME),
-        ("uptime_s", "/proc/uptime"),
-        ("smt_active", f"{CPU}/smt/active"),
-        ("load_average", "/proc/loadavg"),
-        ("memory_total_kb", "/proc/meminfo"),
-        ("transparent_hugepages", "/sys/kernel/mm/transparent_hugepage/enabled"),
-        ("timebase_frequency_hz", "/proc/device-tree/cpus/timebase-frequency"),
-        ("distribution", "/etc/os-release"),
-        ("cpu_model", "/proc/cpuinfo"),
-    ],
-)
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe?", b"PRETTY_NAME='open"])
-def test_nonsense_gives_no_value_but_a_reason(
-    name: str, path: str, content: bytes
-) -> None:
-    got = fact({path: content}, name)
-
-    assert got.value is None
-    assert got.why.endswith("says nothing that is understood")
-
-
-def test_a_machine_that_shows_nothing_has_no_fact_but_reasons() -> None:
-    facts = gather(reader_of({}))
-    told = {name for name, f in facts.items() if f.value is not None}
-
-    assert told == {"preempt_rt_how", "preemption_model_how"}
-    assert all(f.why for name, f in facts.items() if name not in told)
-    assert tuple(facts) == tuple(catalogue())
 
 
 def test_arm_cpus_are_named_by_their_numbers_each_kind_once() -> None:
@@ -414,70 +225,3 @@ def test_this_machine_can_be_read() -> None:
 def test_memory_is_given_in_bytes_and_unknown_stays_unknown() -> None:
     assert memory_available_bytes(gather(reader_of(VISIONFIVE))) == 7_801_234 * 1024
     assert memory_available_bytes({}) is None
-
-
-def test_a_tuned_board_raises_one_doubt() -> None:
-    assert caveats(VISIONFIVE, cpus=(0, 1, 2, 3)) == {
-        "rt_throttling": (
-            "950000 us of each 1000000 us; /proc/sys/kernel/sched_rt_runtime_us: "
-            "before Linux 6.12 FIFO and RR threads are throttled"
-        ),
-    }
-
-
-def test_doubts_are_about_the_measured_cpus_only() -> None:
-    swap = {"swap_active": "420 kB used before, 420 kB after"}
-
-    assert caveats(DEBIAN_RT, cpus=(2, 3)) == swap
-    assert caveats(DEBIAN_RT, cpus=(1, 2)) == {"governor": "CPU 1: powersave", **swap}
-
-
-def test_a_guest_raises_its_doubts() -> None:
-    assert caveats(GUEST) == {
-        "guest": "KVM: /proc/cpuinfo has the flag 'hypervisor'",
-        "not_realtime_kernel": (
-            "uname -v says PREEMPT_DYNAMIC; CONFIG_PREEMPT_RT is not set in "
-            "/proc/config.gz; preemption model: none"
-        ),
-        "rt_throttling": (
-            f"950000 us of each 1000000 us; /proc/config.gz: {GROUPS_THROTTLE}"
-        ),
-    }
-
-
-def test_a_container_raises_its_doubt() -> None:
-    assert caveats(CONTAINER)["container"] == "docker: /.dockerenv"
-
-
-def test_an_unknown_kernel_is_a_doubt_of_its_own() -> None:
-    assert caveats({"/sys/kernel/realtime": "1\n"}) == {
-        "kernel_unknown": ("only /sys/kernel/realtime says so, which is not enough"),
-    }
-
-
-def test_what_changed_during_the_run_is_a_doubt() -> None:
-    before = gather(reader_of(DEBIAN_RT))
-    changes = {
-        f"{CPU}/online": "0-1,3\n",
-        f"{CLOCK}/current_clocksource": "hpet\n",
-        f"{CPU}/cpu3/cpufreq/scaling_governor": "powersave\n",
-    }
-    after = gather(reader_of({**DEBIAN_RT, **changes}))
-
-    raised = caveats_from(before, after, cpus=(2, 3))
-
-    assert raised == (
-        Caveat("governor", "CPU 3: powersave"),
-        Caveat("swap_active", "420 kB used before, 420 kB after"),
-        Caveat("clocksource_changed", "from tsc to hpet"),
-        Caveat("cpu_offline", "CPU 2"),
-    )
-
-
-def test_a_clock_source_that_could_not_be_read_did_not_change() -> None:
-    before = gather(reader_of(DEBIAN_RT))
-    after = gather(reader_of({}))
-
-    raised = {caveat.id for caveat in caveats_from(before, after, cpus=(2, 3))}
-
-    assert raised == {"swap_active"}

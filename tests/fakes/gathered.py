@@ -1,0 +1,16 @@
+"""Facts that are gathered from trees of files."""
+
+from fakes.trees import Files, reader_of
+from rtscope.facts import gather
+from rtscope.record import FactValue
+
+
+def values(files: Files, *names: str) -> list[object]:
+    """Return what some facts are."""
+    facts = gather(reader_of(files))
+    return [facts[name].value for name in names]
+
+
+def fact(files: Files, name: str) -> FactValue:
+    """Return one of them, with its source or why it is unknown."""
+    return gather(reader_of(files))[name]
