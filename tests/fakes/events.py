@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from rtscope.explain.from_events import explain_events
-from rtscope.explain.model import Cause, Explanation
+from rtscope.explain.model import Cause, Explanation, Part
 from rtscope.explain.threadway import Machine, State, Wakeup
 from rtscope.ftrace.events import Event, Flag, Loss, Window
 
@@ -20,6 +20,9 @@ KNOWN = frozenset(
         *("hrtimer_expire_entry", "cpu_idle", "softirq_entry", "irq_handler_entry"),
     }
 )
+
+Told = tuple[Part, int, int, Cause, str]
+"""Of a stretch: part, begin since the expiry, duration, cause and name."""
 
 
 def event(
@@ -200,6 +203,14 @@ def explained(
 def of(explanation: Explanation, cause: Cause) -> int:
     """Return how long a cause is told for, in ns."""
     return sum(s.duration_ns for s in explanation.stretches if s.cause is cause)
+
+
+def told(explanation: Explanation) -> list[Told]:
+    """Return the stretches in order."""
+    return [
+        (s.part, s.begin_ns, s.duration_ns, s.cause, s.name)
+        for s in explanation.stretches
+    ]
 
 
 def ran(at_ns: int, *, after: tuple[int, str, int] = LOADING) -> Event:
