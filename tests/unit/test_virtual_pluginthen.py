@@ -16,6 +16,7 @@ from rtscope.board.kernels import IMAGE, Kernel
 from rtscope.board.prepare import AGENT_ARCHIVE, PLUGIN, Prepared
 from rtscope.board.qemu import Qemu
 from rtscope.errors import BoardError
+from rtscope.record import RunRecord
 from rtscope.virtual import pluginthen, replay
 from rtscope.virtual.boot import ToRecord
 from rtscope.virtual.pluginthen import find_plugin, with_able_plugin
@@ -36,6 +37,18 @@ def ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for user in (pluginthen, replay):
         monkeypatch.setattr(user, "plugin_of_ours", lambda: path)
     return path
+
+
+def kept_with(parts: Mapping[str, Part]) -> RunRecord:
+    """Return the record of a run that these parts booted."""
+    kept = on_board(record([thread([9_000])]))
+    virtual = {
+        **kept.extra["virtual"],
+        "kernel": "k",
+        "parts": {name: part.digest for name, part in parts.items()},
+        "plugin_digest": digest(THEN),
+    }
+    return replace(kept, extra={"virtual": virtual})
 
 
 @pytest.fixture
@@ -87,14 +100,7 @@ def test_the_plugin_that_measured_is_found_by_its_digest(
 def test_what_booted_then_boots_again_and_todays_plugin_if_only_that_is_gone(
     tmp_path: Path, parts: Mapping[str, Part], ours: Path
 ) -> None:
-    kept = on_board(record([thread([9_000])]))
-    virtual = {
-        **kept.extra["virtual"],
-        "kernel": "k",
-        "parts": {name: part.digest for name, part in parts.items()},
-        "plugin_digest": digest(THEN),
-    }
-    kept = replace(kept, extra={"virtual": virtual})
+    kept = kept_with(parts)
     plugin = parts["plugin-x86_64"]
 
     assert prepared_again(kept, cache=tmp_path).plugin == plugin.file(PLUGIN)
@@ -105,6 +111,15 @@ def test_what_booted_then_boots_again_and_todays_plugin_if_only_that_is_gone(
     parts["agent-x86_64"].path.rename(tmp_path / "gone too")
     with pytest.raises(BoardError, match="agent-x86_64: not in "):
         prepared_again(kept, cache=tmp_path)
+
+
+def test_what_booted_in_a_qemu_of_ones_own_does_not_boot_again(
+    tmp_path: Path, parts: Mapping[str, Part]
+) -> None:
+    rest = {name: part for name, part in parts.items() if "qemu" not in name}
+
+    with pytest.raises(BoardError, match="001-idle: cannot be booted again: it was"):
+        prepared_again(kept_with(rest), cache=tmp_path)
 
 
 def test_todays_plugin_is_not_worth_a_word_if_it_measured(

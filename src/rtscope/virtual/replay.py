@@ -49,9 +49,14 @@ def prepared_again(record: RunRecord, *, cache: Path) -> Prepared:
     """
     Return what booted then, with this rtscope's plugin if the one of then is gone.
 
-    Raises BoardError if another part of it is.
+    Raises BoardError if another part of it is, or QEMU was the user's own.
     """
     virtual = virtual_of(record)
+    if not any(name.startswith("qemu-") for name in virtual["parts"]):
+        raise BoardError(
+            f"{record.run.id}: cannot be booted again: it was measured with a QEMU of "
+            "one's own, which is not kept; measure without --qemu what is to be"
+        )
     board = get_board(str(virtual["board"]))
     measured = find_plugin(str(virtual["plugin_digest"]), cache=cache)
     rest = {n: d for n, d in virtual["parts"].items() if n.split("-")[0] != "plugin"}
