@@ -40,6 +40,7 @@ class FakeBoard:
                 SimpleNamespace(
                     kernel=SimpleNamespace(digest=self._inputs(one)["kernel"]),
                     qemu=SimpleNamespace(digest=self._inputs(one)["qemu"]),
+                    plugin_digest=self._inputs(one)["plugin"],
                 ),
             )
             for one in plan.runs
@@ -166,16 +167,17 @@ def test_what_is_left_of_the_seeds_is_run_on_resuming(
     assert [one.id for one in board.plan.runs] == ["002-idle-s2"]
 
 
-def test_going_on_with_another_kernel_is_refused(
-    rtscope: Rtscope, board: FakeBoard, here: Path
+@pytest.mark.parametrize("name", ["kernel", "qemu", "plugin"])
+def test_going_on_with_other_parts_is_refused(
+    rtscope: Rtscope, board: FakeBoard, here: Path, name: str
 ) -> None:
     rtscope(*RUN, "--seeds", "2", "--out", "out")
     (here / "out/runs/002-idle-s2/record.json").unlink()
-    board.inputs = {"kernel": "other"}
+    board.inputs = {name: "other"}
     said = rtscope("run", "--resume", "out")
 
     assert said.status == 2
-    assert "001-idle-s1 was measured with another kernel than there is now" in said.err
+    assert f"001-idle-s1 was measured with another {name} than there is" in said.err
     assert ids(open_records(here / "out")) == ["001-idle-s1"]
 
 

@@ -57,6 +57,11 @@ class Prepared:
     parts: tuple[Part, ...]
     """What it was made from; without those that are the user's own files."""
 
+    @property
+    def plugin_digest(self) -> str:
+        """The SHA-256 of the plugin."""
+        return hashlib.sha256(self.plugin.read_bytes()).hexdigest()
+
 
 def prepare(
     board: Board,

@@ -1,6 +1,5 @@
 """One boot of a virtual board: QEMU from start to end, and why it failed."""
 
-import hashlib
 import json
 import os
 import shutil
@@ -91,7 +90,7 @@ def boot(
             files=files,
             counts=json.loads(summary.read_text()) if summary.exists() else {},
             initrd_digest=digest,
-            plugin_digest=hashlib.sha256(prepared.plugin.read_bytes()).hexdigest(),
+            plugin_digest=prepared.plugin_digest,
             host_seconds=round(time.monotonic() - began, 3),
             stream=stream.read_bytes() if stream.exists() else None,
         )

@@ -5,7 +5,6 @@ Another may take the CPUs' turns in another way, and then it is not the same run
 whenever it is not this rtscope's that measured, which one boots is said.
 """
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -36,8 +35,8 @@ def with_able_plugin(
     `then` is the SHA-256 of the one that measured; `prepared` has it, or this rtscope's
     if it is gone. Raises BoardError if that is not built.
     """
-    has, ours = _digest(prepared.plugin), plugin_of_ours()
-    now = _digest(ours)
+    has, todays_own = prepared.plugin_digest, replace(prepared, plugin=plugin_of_ours())
+    now = todays_own.plugin_digest
     if then == has == now:
         return prepared
     measured, todays = f"that which measured ({then[:DIGITS]})", f"({now[:DIGITS]})"
@@ -49,7 +48,7 @@ def with_able_plugin(
         f"with today's plugin {todays}: {measured} {why}; whether it is the same run "
         "its result shows"
     )
-    return replace(prepared, plugin=ours)
+    return todays_own
 
 
 def _takes(prepared: Prepared, record: ToRecord) -> bool:
@@ -63,7 +62,3 @@ def _takes(prepared: Prepared, record: ToRecord) -> bool:
             recording=recording_in(Path(name), record),
         )
         return not refusal(prepared.qemu.prefix, options)
-
-
-def _digest(plugin: Path) -> str:
-    return hashlib.sha256(plugin.read_bytes()).hexdigest()

@@ -120,14 +120,16 @@ def _made(
 
 
 def refuse_other_inputs(ready: Ready, records: Iterable[RunRecord]) -> None:
-    """Raise UsageError if a campaign would go on with another kernel or QEMU."""
+    """Raise UsageError if a campaign would go on with other parts."""
     now: dict[tuple[str, str | None], str] = {}
     for asked, prepared in ready.runs:
         now["kernel", asked.run.kernel] = prepared.kernel.digest
         now["qemu", None] = prepared.qemu.digest
+        now["plugin", None] = prepared.plugin_digest
     for record in records:
         inputs: Mapping[str, object] = record.extra.get("virtual", {}).get("inputs", {})
-        for name, label in (("kernel", record.run.kernel), ("qemu", None)):
+        labels = {"kernel": record.run.kernel, "qemu": None, "plugin": None}
+        for name, label in labels.items():
             then, digest = inputs.get(name), now.get((name, label))
             if digest is not None and then is not None and then != digest:
                 raise UsageError(
