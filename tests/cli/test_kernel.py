@@ -44,6 +44,18 @@ def test_show_says_what_a_kernel_is_made_of(rtscope: Rtscope) -> None:
     assert "debian/patches-rt, riscv-6.1-rt" in said.out
 
 
+def test_a_built_kernel_is_verified_by_its_name_and_shown_by_it(
+    rtscope: Rtscope, here: Path, tmp_path: Path
+) -> None:
+    make_recipe(here, RT)
+    rtscope("kernel", "build", "./my.toml")
+
+    said = rtscope("kernel", "verify", "./my.toml")
+
+    assert said.out.startswith("./my.toml: ")
+    assert f"{tmp_path}/rtscope/parts" not in said.out
+
+
 def test_build_prints_the_digest_and_package_writes_both_files(
     rtscope: Rtscope, here: Path
 ) -> None:

@@ -8,7 +8,13 @@ import pytest
 from fakes.commandline import Rtscope
 
 HEAD = "# Automatically generated file; DO NOT EDIT.\n"
-RT = HEAD + "CONFIG_PREEMPT_RT=y\nCONFIG_HIGH_RES_TIMERS=y\nCONFIG_HZ_PERIODIC=y\n"
+RT = HEAD + "".join(
+    f"CONFIG_{name}=y\n"
+    for name in (
+        *("EXPERT", "ARCH_SUPPORTS_RT", "PREEMPT_RT", "PREEMPTION", "PREEMPT_COUNT"),
+        *("PREEMPT_RCU", "HIGH_RES_TIMERS", "HZ_PERIODIC"),
+    )
+)
 
 
 @pytest.fixture
@@ -46,11 +52,22 @@ def test_fail_on_leaves_lesser_faults_out(rtscope: Rtscope, config: Path) -> Non
 def test_an_ordinary_kernel_is_only_judged_as_one(
     rtscope: Rtscope, config: Path
 ) -> None:
-    config.write_text(config.read_text().replace("PREEMPT_RT", "PREEMPT"))
+    config.write_text(config.read_text().replace("_PREEMPT_RT", "_PREEMPT"))
 
     asked = ("kernel", "verify", "--config", config)
     assert rtscope(*asked).status == 1
     assert rtscope(*asked, "--ordinary").status == 0
+
+
+def test_preempt_rt_that_kbuild_would_drop_is_no_pass(
+    rtscope: Rtscope, config: Path
+) -> None:
+    config.write_text(config.read_text().replace("CONFIG_EXPERT=y\n", ""))
+
+    said = rtscope("kernel", "verify", "--config", config)
+
+    assert said.status == 1
+    assert "FAIL fatal  what PREEMPT_RT needs: EXPERT=n" in said.out
 
 
 def test_json_has_stable_ids_and_the_evidence(rtscope: Rtscope, config: Path) -> None:

@@ -32,7 +32,9 @@ HEAD = (
 GOOD = HEAD + "\n".join(
     f"CONFIG_{name}"
     for name in (
-        *("PREEMPT_RT=y", "PREEMPT_LAZY=y", "HIGH_RES_TIMERS=y", "HZ=1000"),
+        *("EXPERT=y", "ARCH_SUPPORTS_RT=y", "PREEMPT_RT=y", "PREEMPT_LAZY=y"),
+        *("PREEMPTION=y", "PREEMPT_COUNT=y", "PREEMPT_RCU=y"),
+        *("HIGH_RES_TIMERS=y", "HZ=1000"),
         *("HZ_PERIODIC=y", "CPU_FREQ=y", "CPU_FREQ_DEFAULT_GOV_PERFORMANCE=y"),
     )
 )
@@ -65,6 +67,9 @@ CONFIG_HZ_PERIODIC=y
 # CONFIG_HZ_300 is not set
 CONFIG_HZ_1000=y
 CONFIG_HZ=1000
+CONFIG_CPU_IDLE_GOV_LADDER=y
+# CONFIG_CPU_IDLE_GOV_MENU is not set
+# CONFIG_CPU_IDLE_GOV_TEO is not set
 CONFIG_CPU_FREQ_GOV_ATTR_SET=y
 CONFIG_CPU_FREQ_GOV_COMMON=y
 CONFIG_CPU_FREQ_DEFAULT_GOV_PERFORMANCE=y
@@ -167,12 +172,29 @@ def test_without_what_an_option_needs_a_check_does_not_apply() -> None:
     assert found["default_governor"].outcome is Outcome.NOT_APPLICABLE
 
 
+@pytest.mark.parametrize(
+    ("change", "fails"),
+    [
+        (("CONFIG_EXPERT=y", "# CONFIG_EXPERT is not set"), "preempt_rt_base"),
+        (("CONFIG_PREEMPTION=y", ""), "preempt_rt_family"),
+    ],
+)
+def test_preempt_rt_that_was_written_in_by_hand_does_not_pass(
+    change: tuple[str, str], fails: str
+) -> None:
+    found = of_config(GOOD.replace(*change))
+
+    assert {c.kind.id for c in found.values() if c.failed} == {fails}
+    assert found[fails].severity is Severity.FATAL
+
+
 def test_starfives_own_listing() -> None:
     kinds = verifying()
     found = outcomes(scene_of(reader_of(STARFIVE), kinds))
 
     passes = {name for name, c in found.items() if c.outcome is Outcome.PASS}
     assert {"preempt_rt", "preempt_lazy", "tick_rate", "tick_mode"} <= passes
+    assert {"preempt_rt_family", "idle_governor"} <= passes
     assert "scaling_governor" in passes
     assert {c.kind.id for c in found.values() if c.failed} == {
         "preempt_debugging",

@@ -80,14 +80,19 @@ def verify(
                 f"{name} is a recipe: leave out --target, --root, --config "
                 "and --image, or name the recipe with --against"
             )
-        built = built_files(name)
-        config = built.config
+        config = built_files(name).config
         # As it was asked for: a recipe without `rt` is not meant to be PREEMPT_RT.
         ordinary = ordinary or not read_config(config).is_on("PREEMPT_RT")
     kinds = [k for k in verifying() if not (ordinary and k.id == "preempt_rt")]
     if against is None:
         kinds = [kind for kind in kinds if kind.judge != "same_kernel"]
-    scene, what = _scene(kinds, target=target, root=root, config=config, image=image)
+    if name is not None and config is not None:
+        # By its name: where the cache has it is of no interest.
+        scene, what = scene_of_config(read_config(config, called=name)), name
+    else:
+        scene, what = _scene(
+            kinds, target=target, root=root, config=config, image=image
+        )
     if against is not None:
         scene = replace(scene, expected=expected_of(meant(against)))
     checks = examine(scene, kinds)
@@ -148,12 +153,16 @@ def expected_of(path: Path) -> Expected:
     )
 
 
-def read_config(path: Path) -> KernelConfig:
-    """Read a configuration, plain or in gzip; UsageError if it is none."""
+def read_config(path: Path, *, called: str | None = None) -> KernelConfig:
+    """
+    Read a configuration, plain or in gzip; UsageError if it is none.
+
+    `called` is what stands in the evidence instead of the path.
+    """
     try:
         with path.open("rb") as file:
             content = file.read(MAX_FILE_BYTES)
-        return parse_config(content, source=str(path))
+        return parse_config(content, source=called or str(path))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
     except TargetError as error:
