@@ -91,6 +91,27 @@ def test_a_recipe_of_the_user_is_named_by_its_path(tmp_path: Path) -> None:
     assert fragment_text(recipe, "./wanted.config") == "CONFIG_SMP=y\n"
 
 
+def test_the_board_size_of_a_users_recipe_is_named_as_ours_are(tmp_path: Path) -> None:
+    recipe = make_recipe(tmp_path, "CONFIG_SMP=y\n")
+
+    board = find_recipe(str(recipe.with_name("my-board.toml")))
+    assert (board.name, board.size) == ("my-board", "board")
+
+    recipe.with_name("my-board.toml").write_text(RECIPE.replace("for tests", "alone"))
+    alone = find_recipe(str(recipe.with_name("my-board.toml")))
+    assert (alone.title, alone.size) == ("A kernel alone", "virtual")
+
+
+@pytest.mark.parametrize("name", ["My_Kernel", "my+rt", "-x", "_x"])
+def test_a_file_whose_name_no_kernel_can_have_is_refused(
+    tmp_path: Path, name: str
+) -> None:
+    recipe = make_recipe(tmp_path, "CONFIG_SMP=y\n")
+
+    with pytest.raises(UsageError, match="name of the file is the kernel's name"):
+        find_recipe(str(recipe.rename(recipe.with_name(f"{name}.toml"))))
+
+
 def test_the_digest_of_a_configuration_follows_what_is_asked_for_alone(
     tmp_path: Path,
 ) -> None:
@@ -108,7 +129,12 @@ def test_the_digest_of_a_configuration_follows_what_is_asked_for_alone(
     ("old", "new", "said"),
     [
         ('arch = "x86_64"', 'arch = "z80"', "arch: one of"),
-        ('title = "A kernel for tests"', "titel = 1", "title|titel"),
+        ('title = "A kernel for tests"', "titel = 1", "'titel'; did you mean 'title'"),
+        ('base = "allnoconfig"', "bases = 1", r"size\.virtual\.bases'; did you mean"),
+        ('directory = "linux"', 'directory = "a"\nsuite = "sid"', "has no suite"),
+        ('directory = "linux"', f'git = "a"\nsha256 = "{"a" * 64}"', "has no sha256"),
+        ('directory = "linux"', 'directory = "a"\nref = "v6.1"', "has no ref"),
+        ('directory = "linux"', 'package = "*"', "is a pattern"),
         ('directory = "linux"', "", "exactly one of .* not none"),
         ('directory = "linux"', 'git = "a"\ndirectory = "b"', "git and directory"),
         ('directory = "linux"', 'tarball = "a.tar"', "needs its sha256"),

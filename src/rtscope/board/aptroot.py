@@ -183,7 +183,14 @@ def fetch_file(url: str, sha256: str, downloads: Path) -> Path:
         part = file.with_suffix(".part")
         part.unlink(missing_ok=True)
         argv = [HELPER, "download-file", url, str(part), f"SHA256:{sha256}"]
-        _run(argv, patience_s=FETCH_PATIENCE_S)
+        try:
+            _run(argv, patience_s=FETCH_PATIENCE_S)
+        except BoardError as error:
+            part.unlink(missing_ok=True)
+            # apt warns before it, and says how the program was called.
+            said = re.search(r"E: Failed to fetch \S+ +(.*?)(?: E: |$)", str(error))
+            why = said[1] if said else error
+            raise BoardError(f"cannot fetch {url}: {why}") from error
         part.replace(file)
     return file
 

@@ -5,9 +5,10 @@ A source comes from Debian's archive, from a file, an address, a git repository 
 directory of the user's. The user's own is copied and stays as it is.
 """
 
+import re
 import shutil
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from hashlib import file_digest
 from importlib import resources
 from pathlib import Path
@@ -18,7 +19,13 @@ from rtscope.board import aptroot
 from rtscope.board.packages import Package, as_rows
 from rtscope.board.workshop import DOWNLOADS, Workshop, cached_lock, packages_of
 from rtscope.errors import KernelError, UsageError
-from rtscope.kernel.recipe import Recipe, get_arch, get_recipe, recipe_names
+from rtscope.kernel.recipe import (
+    Recipe,
+    Source,
+    get_arch,
+    get_recipe,
+    recipe_names,
+)
 from rtscope.kernel.series import Series, read_series
 from rtscope.kernel.tree import copy_tree, kernel_version, tree_digest
 
@@ -53,7 +60,16 @@ def find_origin(shop: Workshop, recipe: Recipe) -> Origin:
         "git": _git,
         "directory": _directory,
     }
-    return kinds[recipe.source.kind](shop, recipe)
+    origin = kinds[recipe.source.kind](shop, recipe)
+
+    def unpack(work: Path) -> None:
+        origin.unpack(work)
+        _check_tree(recipe, work / "source")
+
+    if recipe.source.version is None or recipe.source.source_package:
+        return Origin(origin.inputs, unpack)
+    # What was built before is not checked: it must not be found with another version.
+    return Origin({**origin.inputs, "wanted": recipe.source.version}, unpack)
 
 
 def series_of(recipe: Recipe, work: Path) -> list[Series]:
@@ -74,10 +90,12 @@ def series_digests(recipe: Recipe) -> dict[str, str]:
 
 
 def wanted_version(recipe: Recipe) -> str | None:
-    """Return the version that the recipe's patches are for, if it says one."""
+    """Return the version that the source must have, if the recipe says one."""
     version = recipe.source.version
-    # Debian's own revision is no part of the kernel's version.
-    return version.rpartition("-")[0] if version else None
+    if version and recipe.source.source_package:
+        # Debian's own revision is no part of the kernel's version.
+        return version.rpartition("-")[0]
+    return version
 
 
 def _series_paths(recipe: Recipe) -> list[tuple[str, Path]]:
@@ -92,10 +110,13 @@ def _series_paths(recipe: Recipe) -> list[tuple[str, Path]]:
 
 def _packaged(shop: Workshop, recipe: Recipe) -> Origin:
     source = recipe.source
+    known = cached_lock(shop.cache).parts.get(part_name(recipe), ())
+    # The recipe may have been changed since its packages were resolved.
+    resolving = shop if _are_of(known, source) else replace(shop, upgrade=True)
 
     def resolve(root: Path) -> tuple[Package, ...]:
-        if (known := _of_a_twin(shop, recipe)) and not shop.upgrade:
-            return known
+        if (twins := _of_a_twin(shop, recipe)) and not shop.upgrade:
+            return twins
         if source.source_package:
             return aptroot.resolve_source(
                 source.source_package,
@@ -112,7 +133,7 @@ def _packaged(shop: Workshop, recipe: Recipe) -> Origin:
             suite=source.suite,
         )
 
-    packages = packages_of(shop, part_name(recipe), resolve)
+    packages = packages_of(resolving, part_name(recipe), resolve)
 
     def unpack(work: Path) -> None:
         files = aptroot.fetch(packages, shop.cache / DOWNLOADS, say=shop.say)
@@ -123,13 +144,26 @@ def _packaged(shop: Workshop, recipe: Recipe) -> Origin:
     return Origin({"packages": as_rows(packages)}, unpack)
 
 
+def _are_of(packages: Sequence[Package], source: Source) -> bool:
+    """Whether these are packages that a recipe with this source names."""
+    if source.source_package:
+        named = (source.source_package, source.version)
+        return all((one.name, one.version) == named for one in packages)
+    return all(re.fullmatch(source.package, one.name) for one in packages)
+
+
 def _of_a_twin(shop: Workshop, recipe: Recipe) -> tuple[Package, ...] | None:
     """Return the packages of a recipe with the same source: twins must not differ."""
     known = cached_lock(shop.cache).parts
     for name in recipe_names():
         other = get_recipe(name)
-        if other.source == recipe.source and part_name(other) in known:
-            return tuple(known[part_name(other)])
+        packages = known.get(part_name(other))
+        if (
+            packages
+            and other.source == recipe.source
+            and _are_of(packages, other.source)
+        ):
+            return tuple(packages)
     return None
 
 
@@ -163,7 +197,6 @@ def _tarball(shop: Workshop, recipe: Recipe) -> Origin:
             _check_digest(file, sha256)
         (work / "source").mkdir()
         _untar(file, work / "source")
-        kernel_version(work / "source")
 
     return Origin({"tarball": sha256}, unpack)
 
@@ -176,12 +209,11 @@ def _git(shop: Workshop, recipe: Recipe) -> Origin:
 
     def unpack(work: Path) -> None:
         tree = work / "source"
-        shop.say(f"fetching {ref} of {address}")
+        shop.say(f"fetching {ref} of {address}: commit {commit}")
         _run(["git", "init", "--quiet", str(tree)])
         _run(["git", "-C", str(tree), "fetch", "--depth", "1", repository, commit])
         _run(["git", "-C", str(tree), "checkout", "--quiet", "FETCH_HEAD"])
         shutil.rmtree(tree / ".git")
-        kernel_version(tree)
 
     return Origin({"commit": commit}, unpack)
 
@@ -191,6 +223,11 @@ def _directory(shop: Workshop, recipe: Recipe) -> Origin:
     shop.say(f"reading {directory}")
     version = kernel_version(directory)
     digest = tree_digest(directory)
+    if recipe.source.sha256 not in (None, digest):
+        raise KernelError(
+            f"{directory}: the SHA-256 over its files is {digest}, and the recipe says "
+            f"{recipe.source.sha256}: it was changed"
+        )
 
     def unpack(work: Path) -> None:
         shop.say(f"copying {directory}")
@@ -206,11 +243,35 @@ def _directory(shop: Workshop, recipe: Recipe) -> Origin:
 def _commit(repository: str, ref: str) -> str:
     if len(ref) == _COMMIT_LENGTH and set(ref) <= set("0123456789abcdef"):
         return ref
-    listed = _run(["git", "ls-remote", repository, ref, f"{ref}^{{}}"]).split()
-    if not listed:
-        raise UsageError(f"{repository}: has no branch or tag {ref!r}")
-    # Of a tag that is an object of its own the commit comes last, as TAG^{}.
-    return listed[-2]
+    # The pattern has the server send less; it matches the ends of names, too.
+    listed = _run(["git", "ls-remote", repository, ref, f"{ref}^{{}}"])
+    rows = (row.split() for row in listed.splitlines())
+    commits = {name: commit for commit, name in rows}
+    # Whole names only, in the order of gitrevisions(7): in a clone refs/remotes/origin/
+    # HEAD ends like HEAD and is an older one. A tag may be an object: then ^{} has it.
+    for name in (ref, f"refs/{ref}", f"refs/tags/{ref}", f"refs/heads/{ref}"):
+        if name in commits:
+            return commits.get(f"{name}^{{}}", commits[name])
+    raise UsageError(
+        f"{repository}: has no branch or tag {ref!r} (a commit is named by all of its "
+        f"{_COMMIT_LENGTH} digits)"
+    )
+
+
+def _check_tree(recipe: Recipe, tree: Path) -> None:
+    """Raise KernelError if what was unpacked is no kernel's source, or another's."""
+    source = str(getattr(recipe.source, recipe.source.kind))
+    try:
+        found = kernel_version(tree)
+    except UsageError as error:
+        # Where it was unpacked to is gone when this is read.
+        raise KernelError(
+            f"{source}: no source of a kernel (no Makefile and Kconfig at its top)"
+        ) from error
+    if wanted_version(recipe) not in (None, found):
+        raise KernelError(
+            f"{source}: is Linux {found}, and the recipe says {wanted_version(recipe)}"
+        )
 
 
 def _check_digest(file: Path, sha256: str) -> None:

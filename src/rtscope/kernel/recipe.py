@@ -8,9 +8,10 @@ would put on the board itself, called NAME-board.
 
 import difflib
 import hashlib
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -51,11 +52,11 @@ class Source:
     suite: Word = "trixie"
     """Debian's release that a package is of."""
     version: Word | None = None
-    """Of a source package: exactly this one. Patches are checked against it."""
+    """Of a source package: exactly this one. Of others: what Linux it must be."""
     sha256: Digest | None = None
-    """Of a tarball."""
+    """Of a tarball, or over the files of a directory that must stay as it is."""
     ref: Word = "HEAD"
-    """Of a repository: a branch, a tag or a commit."""
+    """Of a repository: a branch, a tag, or a commit, which is the only one to stay."""
 
     @property
     def kind(self) -> str:
@@ -158,17 +159,17 @@ def find_recipe(text: str, *, size: str | None = None) -> Recipe:
     """
     Return the recipe of a name, or of a file if the text is a path to a .toml.
 
-    Of a file with both sizes it is the virtual one, if `size` does not say otherwise.
+    Of a file with both sizes it is the virtual one, if `size` does not say otherwise;
+    the other one is called as ours are: ./NAME-board.toml, of the file ./NAME.toml.
     """
     if not text.endswith(".toml"):
         found = get_recipe(text)
         return found if size in (None, found.size) else get_recipe(f"{text}-{size}")
     path = Path(text)
-    try:
-        content = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}: {error}") from error
-    sizes = parse_recipe(path.stem, content, folder=path.resolve().parent)
+    if size is None and path.stem.endswith("-board") and not path.exists():
+        of_both = path.with_name(f"{path.stem.removesuffix('-board')}.toml")
+        path, size = (of_both, "board") if of_both.exists() else (path, None)
+    sizes = parse_recipe(path.stem, _read(path), folder=path.resolve().parent)
     if size is not None and size not in sizes:
         raise UsageError(f"{path}: has no [size.{size}]")
     return sizes[size] if size else next(iter(sizes.values()))
@@ -184,9 +185,7 @@ def parse_recipe(
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{source}: {error}") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"{source}: {key}: {first['msg']}") from error
+        raise UsageError(f"{source}: {_first_mistake(error)}") from error
     _check(source, name, file)
     common = Recipe(
         name=name,
@@ -263,6 +262,21 @@ def get_arch(name: str) -> Arch:
 _FILE = TypeAdapter(RecipeFile)
 
 
+def _first_mistake(error: ValidationError) -> str:
+    """Say what is wrong; a key that is not known first: the missing one is often it."""
+    found = sorted(
+        error.errors(), key=lambda one: one["type"] != "unexpected_keyword_argument"
+    )
+    *above, key = (str(part) for part in found[0]["loc"])
+    if found[0]["type"] != "unexpected_keyword_argument":
+        return f"{'.'.join([*above, key])}: {found[0]['msg']}"
+    table = {"source": Source, "size": Size}.get(above[0] if above else "", RecipeFile)
+    known = [one.name for one in fields(table)]
+    near = difflib.get_close_matches(key[:64], known, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else f" (keys: {', '.join(known)})"
+    return f"no such key: {'.'.join([*above, key])!r}{hint}"
+
+
 def _check(source: str, name: str, file: RecipeFile) -> None:
     if file.arch not in _arches():
         raise UsageError(f"{source}: arch: one of {', '.join(_arches())}")
@@ -280,17 +294,39 @@ def _check(source: str, name: str, file: RecipeFile) -> None:
         raise UsageError(f"{source}: source: a tarball needs its sha256")
     if file.source.source_package and not file.source.version:
         raise UsageError(f"{source}: source: a source_package needs its version")
-    _NAME.validate_python(name)
+    for key, of in _KEYS_OF.items():
+        if kinds[0] not in of and getattr(file.source, key) != getattr(_NOTHING, key):
+            raise UsageError(f"{source}: source: a {kinds[0]} has no {key}")
+    try:
+        re.compile(file.source.package)
+    except re.error as error:
+        raise UsageError(
+            f"{source}: source: package is a pattern (regular expression): {error}"
+        ) from error
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{source}: the name of the file is the kernel's name: small letters, "
+            "digits, '.', '-' and '_', and a letter or digit first"
+        )
 
 
-_NAME = TypeAdapter(Name)
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_KEYS_OF = {
+    "suite": ("package", "source_package"),
+    "sha256": ("tarball", "directory"),
+    "ref": ("git",),
+}
+"""Which sources have a key: one that means nothing would look like a pin."""
+_NOTHING = Source()
 
 
 def _read(path: Path) -> str:
     try:
         return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}: {error}") from error
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"cannot read {path}: not text (UTF-8)") from error
 
 
 def _folder(name: str) -> Traversable:
