@@ -1,11 +1,16 @@
 """From a recipe to a built part: a tree that builds in no time, and what goes wrong."""
 
+import errno
 import hashlib
 import io
+import os
 import subprocess
 import tarfile
 from collections.abc import Sequence
+from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -13,8 +18,8 @@ from fakes.fakelinux import make_programs, make_recipe
 from rtscope.board.cache import all_parts, locked
 from rtscope.board.sourcekernel import configured, kernel_part
 from rtscope.board.workshop import Workshop
-from rtscope.errors import KernelError
-from rtscope.kernel import build
+from rtscope.errors import KernelError, UsageError
+from rtscope.kernel import build, package
 from rtscope.kernel.build import first_error
 from rtscope.kernel.package import BuiltKernel, deb_name, write_deb, write_tar
 from rtscope.kernel.recipe import Recipe, find_recipe
@@ -144,6 +149,40 @@ def test_a_missing_compiler_is_told_with_the_package_that_has_it(
         build.check_machine(recipe, where=tmp_path)
 
 
+def test_a_configuration_is_not_tried_without_a_compiler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop, recipe = _shop(tmp_path), _recipe(tmp_path / "a")
+    monkeypatch.setenv("PATH", "")
+
+    with (
+        locked(shop.cache, say=shop.say),
+        pytest.raises(KernelError, match="must be installed"),
+    ):
+        configured(shop, recipe)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (('board = "pc"', 'board = "pcx"'), "no such board: 'pcx'; did you mean 'pc'"),
+        (
+            ('board = "pc"', 'board = "jh7110"'),
+            "for x86_64 does not boot on .* riscv64",
+        ),
+    ],
+)
+def test_a_kernel_that_cannot_boot_on_its_board_is_not_built(
+    tmp_path: Path, change: tuple[str, str], said: str
+) -> None:
+    recipe = make_recipe(tmp_path, RT)
+    recipe.write_text(recipe.read_text().replace(*change))
+
+    for do in (kernel_part, configured):
+        with pytest.raises(UsageError, match=said):
+            do(_shop(tmp_path), find_recipe(str(recipe)))
+
+
 def test_a_full_disk_is_told_before_anything_is_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,6 +209,10 @@ def test_a_full_disk_is_told_before_anything_is_built(
             "ld: x.o: undefined reference to `f'",
         ),
         ("make[2]: *** [a.o] Error 1\n", "make[2]: *** [a.o] Error 1"),
+        (
+            "W: no offline builds (socat not found)\nmake: *** No rule to make 'x'.\n",
+            "make: *** No rule to make 'x'.",
+        ),
         ("all is well\n", ""),
     ],
 )
@@ -217,6 +260,47 @@ def test_two_archives_of_a_kernel_are_the_same_and_name_the_digest_of_each_file(
         assert f"{image}  boot/vmlinuz-6.12.1\n" in sums.read().decode()
     assert names == sorted(names)
     assert "usr/lib/modules/6.12.1/a.ko" in names
+
+
+def test_a_package_that_cannot_be_written_is_told_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = _kernel(tmp_path / "a")
+    to = tmp_path / "to"
+    to.mkdir()
+
+    def full(_files: object, out: IO[bytes]) -> None:
+        out.write(b"some")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(package, "_write_tar", full)
+    monkeypatch.setattr(
+        package, "_write_control", lambda *_a, **_k: full({}, BytesIO())
+    )
+
+    for write, file in ((write_tar, to / "k.tar.gz"), (write_deb, to / "k.deb")):
+        with pytest.raises(KernelError, match=rf"{file}: No space left on device"):
+            write(kernel, file)
+    assert list(to.iterdir()) == []
+
+
+def test_a_package_has_a_name_that_debian_allows_and_scripts_of_its_release(
+    tmp_path: Path,
+) -> None:
+    kernel = replace(_kernel(tmp_path / "a"), release="6.12.1-My_Board")
+    file = tmp_path / deb_name(kernel)
+    write_deb(kernel, file)
+    subprocess.run(["dpkg-deb", "-e", file, tmp_path / "control"], check=True)
+
+    control = (tmp_path / "control/control").read_text()
+    assert "Package: linux-image-6.12.1-my-board\n" in control
+    assert "Depends: kmod\n" in control
+    assert "\ndepmod 6.12.1-My_Board\n" in (tmp_path / "control/postinst").read_text()
+    # What depmod wrote must not keep a folder of a kernel that is gone.
+    removed = (tmp_path / "control/postrm").read_text()
+    assert "rm -f /lib/modules/6.12.1-My_Board/modules.*\n" in removed
+    for script in ("postinst", "postrm"):
+        subprocess.run(["sh", "-n", tmp_path / "control" / script], check=True)
 
 
 def test_a_debian_package_says_what_it_is_and_is_the_same_twice(tmp_path: Path) -> None:

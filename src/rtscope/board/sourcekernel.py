@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rtscope.board.cache import Part, build_part, find_part, part_key
+from rtscope.board.catalogue import get_board
 from rtscope.board.kernels import CONFIG, IMAGE, SYMBOLS
 from rtscope.board.kernelsource import (
     Origin,
@@ -26,6 +27,7 @@ from rtscope.board.kernelsource import (
     wanted_version,
 )
 from rtscope.board.workshop import Notes, Workshop, pinned
+from rtscope.errors import UsageError
 from rtscope.kernel import build, package
 from rtscope.kernel.kconfig import Symbol, read_kconfig
 from rtscope.kernel.recipe import (
@@ -68,6 +70,7 @@ def kernel_part(shop: Workshop, recipe: Recipe) -> Part:
     Takes minutes on all CPUs, at low priority; the caller holds the lock of the cache.
     Raises KernelError with the first error, and where all that was said is kept.
     """
+    check_board(recipe)
     name = part_name(recipe)
     if name in shop.pins:
         return pinned(shop, name)
@@ -86,6 +89,16 @@ def kernel_part(shop: Workshop, recipe: Recipe) -> Part:
     )
 
 
+def check_board(recipe: Recipe) -> None:
+    """Raise UsageError, before hours go into it, if it cannot boot on its board."""
+    arch = get_board(recipe.board).arch
+    if arch != recipe.arch:
+        raise UsageError(
+            f"{recipe.name}: a kernel for {recipe.arch} does not boot on the board "
+            f"{recipe.board}, which is {arch}: change arch or board in the recipe"
+        )
+
+
 def built_kernel(shop: Workshop, recipe: Recipe) -> Part | None:
     """Return the part with a recipe's kernel if it is built already."""
     origin = find_origin(shop, recipe)
@@ -94,6 +107,7 @@ def built_kernel(shop: Workshop, recipe: Recipe) -> Part | None:
 
 def configured(shop: Workshop, recipe: Recipe) -> Configured:
     """Return a recipe's configuration: the built kernel's, or made without building."""
+    check_board(recipe)
     part = built_kernel(shop, recipe) or _config_part(shop, recipe)
     names = json.loads(part.file(KCONFIG).read_text())
     return Configured(part.file(CONFIG).read_text(), names)
@@ -118,6 +132,7 @@ def _config_part(shop: Workshop, recipe: Recipe) -> Part:
 
     def make(work: Path) -> Notes:
         place = _place(shop, recipe, work)
+        build.check_programs(recipe)
         _configure(shop, recipe, origin, place)
         _clear(work)
         return {"compiler": "", "release": None}
@@ -152,7 +167,7 @@ def _made_from(recipe: Recipe) -> list[object]:
 def _build(shop: Workshop, recipe: Recipe, origin: Origin, work: Path) -> Notes:
     began, cpu_before = time.monotonic(), _children_cpu_s()
     place = _place(shop, recipe, work)
-    compiler = build.check_machine(recipe, where=work)
+    compiler = build.check_machine(recipe, where=shop.cache)
     version = _configure(shop, recipe, origin, place)
     build.compile_kernel(recipe, place)
     release = build.release_of(place)

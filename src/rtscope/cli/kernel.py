@@ -65,6 +65,7 @@ def list_kernels(*, json: Json = False) -> int:
 def show(name: Name, *, json: Json = False) -> int:
     """Show a recipe: source, patches, configuration."""
     recipe = find_recipe(name)
+    sourcekernel.check_board(recipe)
     if json:
         _print_json(asdict(recipe) | {"folder": str(recipe.folder or "")})
         return 0

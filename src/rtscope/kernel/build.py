@@ -41,7 +41,10 @@ _COMPILED = re.compile(r"^\s+(?:CC|AS|LD)(?: \[M\])?\s+(\S+\.o)\s*$")
 _ERRORS = (
     re.compile(r"^(\S+?:\d+:(?:\d+:)? (?:fatal )?error: .*)$", re.M),
     re.compile(
-        r"^(.*(?:No space left on device|undefined reference to|not found).*)$", re.M
+        # tuxmake begins what is no error with I: and W:, of whatever it did not find.
+        r"^(?![IW]: )(.*(?:No space left on device|undefined reference to"
+        r"|not found).*)$",
+        re.M,
     ),
     re.compile(r"^(\*\*\* .*|.*: error: .*|(?:E|ERROR): .*)$", re.M),
     re.compile(r"^(make\S*: \*\*\* .*)$", re.M),
@@ -77,6 +80,18 @@ def missing_programs(arch: Arch) -> tuple[str, ...]:
 
 def check_machine(recipe: Recipe, *, where: Path) -> str:
     """Return the compiler's version; KernelError says what is missing here."""
+    check_programs(recipe)
+    free, needed = shutil.disk_usage(where).free, FREE_BYTES[recipe.size]
+    if free < needed:
+        raise KernelError(
+            f"{where}: {free / 1e9:.1f} GB free, and building {recipe.name} takes "
+            f"{needed / 1e9:.1f}: make room, or set XDG_CACHE_HOME to another disk"
+        )
+    return _first_line([f"{get_arch(recipe.arch).cross}gcc", "--version"])
+
+
+def check_programs(recipe: Recipe) -> None:
+    """Raise KernelError if this machine lacks what building or configuring needs."""
     arch = get_arch(recipe.arch)
     missing = missing_programs(arch)
     if missing:
@@ -86,13 +101,6 @@ def check_machine(recipe: Recipe, *, where: Path) -> str:
             f"Ubuntu: apt install {' '.join(packages)} make flex bison bc git), or "
             "import a bundle that has this kernel: rtscope board import FILE"
         )
-    free, needed = shutil.disk_usage(where).free, FREE_BYTES[recipe.size]
-    if free < needed:
-        raise KernelError(
-            f"{where}: {free / 1e9:.1f} GB free, and building {recipe.name} takes "
-            f"{needed / 1e9:.1f}: make room, or set XDG_CACHE_HOME to another disk"
-        )
-    return _first_line([f"{arch.cross}gcc", "--version"])
 
 
 def configure(recipe: Recipe, place: Workplace) -> str:

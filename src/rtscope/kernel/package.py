@@ -12,6 +12,7 @@ import shutil
 import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -29,18 +30,26 @@ _SCRIPT = """\
 # As a kernel of the distribution does: tell whoever wants to know (initramfs-tools,
 # boot loaders), by the hooks that are there.
 set -e
-{depmod}if [ -d /etc/kernel/{stage}.d ]; then
+{first}if [ -d /etc/kernel/{stage}.d ]; then
 	DEB_MAINT_PARAMS="$*" run-parts --report --exit-on-error --arg={release} \\
 		--arg=/boot/vmlinuz-{release} /etc/kernel/{stage}.d
 fi
 """
 
+# What depmod wrote is of no package; an upgrade writes it anew.
+_FORGET = """\
+if [ "$1" = remove ]; then
+	rm -f /lib/modules/{release}/modules.*
+	rmdir --ignore-fail-on-non-empty /lib/modules/{release} 2>/dev/null || :
+fi
+"""
+
 _CONTROL = """\
-Package: linux-image-{release}
+Package: {package}
 Version: {version}
 Architecture: {arch}
 Maintainer: rtscope <root@localhost>
-Installed-Size: {size_kib}
+{depends}Installed-Size: {size_kib}
 Section: kernel
 Priority: optional
 Description: {title}
@@ -89,21 +98,23 @@ def write_tar(kernel: BuiltKernel, path: Path) -> None:
         f"{hashlib.sha256(content).hexdigest()}  {name}\n"
         for name, content in sorted(files.items())
     )
-    new = path.with_name(f"{path.name}.new")
     with (
+        _written(path) as new,
         new.open("wb") as out,
         gzip.GzipFile("", "wb", fileobj=out, mtime=EPOCH) as zipped,
     ):
         _write_tar({**files, SUMS: sums.encode()}, zipped)
-    new.replace(path)
 
 
 def write_deb(kernel: BuiltKernel, path: Path) -> None:
     """Write a Debian package; KernelError if dpkg-deb is missing or refuses."""
     if shutil.which("dpkg-deb") is None:
         raise KernelError("a .deb is made by dpkg-deb: install it (apt install dpkg)")
-    with tempfile.TemporaryDirectory(prefix="rtscope-deb-", dir=path.parent) as name:
-        root = Path(name) / "root"
+    with (
+        _written(path) as new,
+        tempfile.TemporaryDirectory(prefix="rtscope-deb-", dir=path.parent) as name,
+    ):
+        root = Path(name)
         size = 0
         for file, content in _files(kernel).items():
             target = root / file
@@ -114,25 +125,35 @@ def write_deb(kernel: BuiltKernel, path: Path) -> None:
         _write_control(kernel, root / "DEBIAN", size_kib=-(-size // 1024))
         for folder in (root, *(p for p in root.rglob("*") if p.is_dir())):
             folder.chmod(0o755)
-        new = Path(name) / "new.deb"
-        argv = (
-            "dpkg-deb",
-            "--root-owner-group",
-            "-Zxz",
-            "--build",
-            str(root),
-            str(new),
-        )
+        options = ("--root-owner-group", "-Zxz", "--build", str(root), str(new))
         env = ("env", f"SOURCE_DATE_EPOCH={EPOCH}", "LC_ALL=C")
-        done = process.run([*env, *argv], timeout_s=PATIENCE_S)
+        done = process.run([*env, "dpkg-deb", *options], timeout_s=PATIENCE_S)
         if done.status != 0:
             raise KernelError(f"dpkg-deb: {done.stderr.strip()[-400:]}")
-        new.replace(path)
 
 
 def deb_name(kernel: BuiltKernel) -> str:
     """Return what Debian calls the file of a package."""
-    return f"linux-image-{kernel.release}_{_version(kernel)}_{kernel.arch}.deb"
+    return f"{_package_name(kernel)}_{_version(kernel)}_{kernel.arch}.deb"
+
+
+def _package_name(kernel: BuiltKernel) -> str:
+    """Return a name that Debian allows, whatever local version the kernel has."""
+    allowed = re.sub(r"[^a-z0-9+.-]", "-", kernel.release.lower())
+    return f"linux-image-{allowed}"
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[Path]:
+    """Give the name of a new file that gets its place when all of it is there."""
+    new = path.with_name(f"{path.name}.new")
+    try:
+        yield new
+        new.replace(path)
+    except OSError as error:
+        raise KernelError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        new.unlink(missing_ok=True)
 
 
 def _version(kernel: BuiltKernel) -> str:
@@ -144,22 +165,26 @@ def _version(kernel: BuiltKernel) -> str:
 def _write_control(kernel: BuiltKernel, folder: Path, *, size_kib: int) -> None:
     folder.mkdir()
     text = _CONTROL.format(
-        release=kernel.release,
+        package=_package_name(kernel),
         version=_version(kernel),
         arch=kernel.arch,
+        depends="Depends: kmod\n" if kernel.modules else "",
         size_kib=size_kib,
         title=kernel.title,
         name=kernel.name,
         digest=kernel.digest,
     )
     (folder / "control").write_text(text)
-    depmod = f"depmod {kernel.release}\n" if kernel.modules else ""
-    for stage in ("postinst", "postrm"):
+    release = kernel.release
+    first = {"postinst": "", "postrm": ""}
+    if kernel.modules:
+        first = {"postinst": f"depmod {release}\n", "postrm": _FORGET}
+    for stage, text in first.items():
         script = folder / stage
-        once = depmod if stage == "postinst" else ""
-        script.write_text(
-            _SCRIPT.format(depmod=once, stage=stage, release=kernel.release)
+        words = _SCRIPT.format(
+            first=text.format(release=release), stage=stage, release=release
         )
+        script.write_text(words)
         script.chmod(0o755)
 
 
