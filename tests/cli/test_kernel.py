@@ -56,6 +56,17 @@ def test_a_built_kernel_is_verified_by_its_name_and_shown_by_it(
     assert f"{tmp_path}/rtscope/parts" not in said.out
 
 
+def test_what_a_users_fragment_switches_off_and_is_not_there_is_told(
+    rtscope: Rtscope, here: Path
+) -> None:
+    make_recipe(here, f"{RT}# CONFIG_SPM is not set\n")
+
+    said = rtscope("kernel", "config", "./my.toml")
+
+    assert said.status == 0
+    assert "./wanted.config: this source has no SPM to be off" in said.err
+
+
 def test_build_prints_the_digest_and_package_writes_both_files(
     rtscope: Rtscope, here: Path
 ) -> None:

@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 from fakes.fakelinux import make_tree
-from rtscope.errors import KernelError
+from rtscope.errors import KernelError, UsageError
 from rtscope.kernel.kconfig import Symbol, near_names, read_kconfig, unmet
 from rtscope.kernel.resolved import (
     asked_of,
     compare_configs,
     differences,
     refuse,
+    unknown_and_off,
     values_of,
 )
 
@@ -120,6 +121,34 @@ def test_a_later_fragment_overrides_an_earlier_one() -> None:
     asked = asked_of({"a": "CONFIG_X=y\n", "b": "# CONFIG_X is not set\n"})
 
     assert [(one.name, one.value, one.fragment) for one in asked] == [("X", "n", "b")]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("PREEMPT_RT=y", "CONFIG_PREEMPT_RT = y", "CONFIG_PREEMPT_RT", " CONFIG_X=y"),
+        *("#CONFIG_X is not set", "# CONFIG_X is not set.", "# X is not set"),
+    ],
+)
+def test_a_line_that_kbuild_would_pass_over_is_refused_with_its_number(
+    line: str,
+) -> None:
+    text = f"# what follows is not set by chance\nCONFIG_EXPERT=y\n\n{line}\n"
+
+    with pytest.raises(UsageError, match=r"^\./mine\.config, line 4: .* sets nothing"):
+        asked_of({"./mine.config": text})
+
+
+def test_what_is_to_be_off_and_does_not_exist_gets_the_names_like_it(
+    symbols: Mapping[str, Symbol],
+) -> None:
+    asked = asked_of({"f": "# CONFIG_PREEMTION is not set\n# CONFIG_SMP is not set\n"})
+
+    found = unknown_and_off(asked, symbols)
+
+    assert {one.name: near[0] for one, near in found.items()} == {
+        "PREEMTION": "PREEMPTION"
+    }
 
 
 def test_a_refusal_lists_every_symbol_with_its_fragment(

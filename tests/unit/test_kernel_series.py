@@ -1,12 +1,18 @@
 """Series of patches: all or nothing, and why one does not apply."""
 
+import lzma
 from pathlib import Path
 
 import pytest
 
 from fakes.fakelinux import make_tree
 from rtscope.errors import KernelError, UsageError
-from rtscope.kernel.series import apply_series, read_series, try_series
+from rtscope.kernel.series import (
+    apply_series,
+    other_version,
+    read_series,
+    try_series,
+)
 
 GOOD = """\
 From 1234 Mon Sep 17 00:00:00 2001
@@ -141,13 +147,55 @@ def test_a_patch_that_leads_out_of_the_tree_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("", "names no patch"), ("gone.patch\n", "cannot read the patch")],
+    [
+        ("", "names no patch"),
+        ("gone.patch\n", "cannot read the patch"),
+        ("a.patch -R\n", "a.patch: the option '-R' is not known"),
+        ("a.patch.xz\n", r"a.patch.xz: is packed: unpack it first \(xz -d\)"),
+    ],
 )
 def test_a_series_that_is_none_is_refused(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "series").write_text(text)
+    (tmp_path / "a.patch.xz").write_bytes(lzma.compress(GOOD.encode()))
 
     with pytest.raises(UsageError, match=said):
         read_series(tmp_path)
+
+
+def test_a_series_that_is_not_there_says_what_can_be_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no series of patches 'x': .*riscv-6\.1-rt"):
+        read_series(tmp_path / "gone", name="x")
+    with pytest.raises(UsageError, match=r"^x: a folder of patches needs a file 'ser"):
+        read_series(tmp_path, name="x")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"hello\n", "there is no patch in this file"),
+        (b"", "there is no patch in this file"),
+        (SECOND.replace("\n", "\r\n").encode(), r"line ends of DOS"),
+    ],
+)
+def test_a_file_that_is_no_patch_of_this_tree_is_told_why(
+    tmp_path: Path, content: bytes, reason: str
+) -> None:
+    tree = make_tree(tmp_path / "linux")
+    (tmp_path / "a.patch").write_bytes(content)
+
+    rejected = try_series(read_series(tmp_path / "a.patch"), tree)
+
+    assert rejected is not None
+    assert reason in rejected.reason
+
+
+def test_a_series_that_applies_to_another_version_than_its_own_says_so(
+    tmp_path: Path,
+) -> None:
+    series = read_series(_series(tmp_path / "s", GOOD, base="6.12.9"))
+
+    assert other_version(series, "6.12.1") == "made for Linux 6.12.9, this is 6.12.1"
+    assert other_version(series, "6.12.9") == ""
 
 
 def test_the_digest_follows_order_and_content(tmp_path: Path) -> None:

@@ -36,8 +36,15 @@ from rtscope.kernel.recipe import (
     fragment_text,
     get_arch,
 )
-from rtscope.kernel.resolved import asked_of, differences, refuse, values_of
-from rtscope.kernel.series import Series, apply_series
+from rtscope.kernel.resolved import (
+    Asked,
+    asked_of,
+    differences,
+    refuse,
+    unknown_and_off,
+    values_of,
+)
+from rtscope.kernel.series import Series, apply_series, other_version
 from rtscope.kernel.tree import kernel_version
 
 RECIPE = 3
@@ -204,16 +211,34 @@ def _configure(
     work = place.root
     origin.unpack(work)
     for series in series_of(recipe, work):
-        shop.say(f"applying {len(series.patches)} patches of {series.name}")
+        made_for = other_version(series, kernel_version(place.source))
+        shop.say(
+            f"applying {len(series.patches)} patches of {series.name}"
+            f"{made_for and f', {made_for}'}"
+        )
         apply_series(series, place.source, wanted=wanted_version(recipe))
     text = build.configure(recipe, place)
     symbols = read_kconfig(place.source, srcarch=get_arch(recipe.arch).srcarch)
     fragments = {name: fragment_text(recipe, name) for name in recipe.fragments}
-    found = differences(asked_of(fragments), values_of(text, source=CONFIG), symbols)
-    refuse(found, recipe=recipe.name)
+    asked = asked_of(fragments)
+    refuse(
+        differences(asked, values_of(text, source=CONFIG), symbols), recipe=recipe.name
+    )
+    _tell_unknown(shop, asked, symbols)
     (work / CONFIG).write_text(text)
     (work / KCONFIG).write_text(_names_json(symbols))
     return kernel_version(place.source)
+
+
+def _tell_unknown(
+    shop: Workshop, asked: Sequence[Asked], symbols: Mapping[str, Symbol]
+) -> None:
+    """Tell what a user's fragment switches off and is not there: often a slip."""
+    for one, near in unknown_and_off(asked, symbols).items():
+        # Ours are for several versions, of which some have a symbol and some not.
+        if "/" in one.fragment:
+            like = f" (there is {', '.join(near)})" if near else ""
+            shop.say(f"{one.fragment}: this source has no {one.name} to be off{like}")
 
 
 def _names_json(symbols: Mapping[str, Symbol]) -> str:

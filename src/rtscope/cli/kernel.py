@@ -21,7 +21,8 @@ from rtscope.errors import UsageError
 from rtscope.kernel import package as pack
 from rtscope.kernel.recipe import Recipe, find_recipe, get_arch, recipe_names
 from rtscope.kernel.resolved import compare_configs
-from rtscope.kernel.series import states, try_series
+from rtscope.kernel.series import Series, other_version, states, try_series
+from rtscope.kernel.tree import kernel_version
 from rtscope.target.agentfile import agent_file
 from rtscope.units import format_duration, format_size
 
@@ -106,7 +107,10 @@ def patches(name: Name) -> int:
                 try_series(series, tree, wanted=wanted, keep=True) if tried else None
             )
             stopped = stopped or rejected is not None
-            sys.stdout.write(f"{series.name}: {len(series.patches)} patches\n")
+            made_for = other_version(series, kernel_version(tree))
+            sys.stdout.write(
+                f"{series.name}: {_patches(series)}{made_for and f', {made_for}'}\n"
+            )
             for patch, state in zip(
                 series.patches, states(series, rejected, tried=tried), strict=True
             ):
@@ -114,6 +118,11 @@ def patches(name: Name) -> int:
                     f"    {patch.name}: {state}\n        {patch.subject}\n"
                 )
     return 1 if stopped else 0
+
+
+def _patches(series: Series) -> str:
+    count = len(series.patches)
+    return f"{count} patch{'es' if count > 1 else ''}"
 
 
 def config(

@@ -5,10 +5,11 @@ kbuild drops in silence what its rules do not allow: a kernel that was to be PRE
 is then built without it. Here every difference stops the build, with the reason.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from rtscope.errors import KernelError
+from rtscope.errors import KernelError, UsageError
 from rtscope.kernel.config import parse_config
 from rtscope.kernel.kconfig import Symbol, near_names, unmet
 
@@ -60,6 +61,10 @@ PREEMPTION = (
     "PREEMPT_DYNAMIC",
 )
 
+_SETTING = re.compile(r"CONFIG_\w+=.*|# CONFIG_\w+ is not set")
+# What was meant to be one, and would be a comment.
+_NEARLY_OFF = re.compile(r"#+\s*(?:CONFIG_)?[A-Z0-9_]+\s+is\s+not\s+set\W*", re.I)
+
 # Not settings, but what kbuild found when it read them.
 _ENVIRONMENT = ("CC_VERSION_TEXT", "LOCALVERSION", "BUILD_SALT")
 
@@ -68,10 +73,12 @@ def asked_of(fragments: Mapping[str, str]) -> tuple[Asked, ...]:
     """
     Return what fragments (text by name) ask for; the last one counts for a symbol.
 
-    Raises KernelError for a fragment that has no settings.
+    Raises UsageError for a line that kbuild would pass over, TargetError for a fragment
+    that has no settings.
     """
     wanted: dict[str, Asked] = {}
     for fragment, text in fragments.items():
+        _check_lines(fragment, text)
         for name, value in values_of(text, source=fragment, keep_n=True).items():
             wanted[name] = Asked(name, value, fragment)
     return tuple(wanted.values())
@@ -96,6 +103,17 @@ def differences(
         for one in asked
         if values.get(one.name, "n") != one.value
     ]
+
+
+def unknown_and_off(
+    asked: Iterable[Asked], symbols: Mapping[str, Symbol]
+) -> dict[Asked, list[str]]:
+    """Return what was asked to be off and does not exist, with the names like it."""
+    return {
+        one: near_names(one.name, symbols)
+        for one in asked
+        if one.value == "n" and one.name not in symbols
+    }
 
 
 def refuse(found: list[Difference], *, recipe: str) -> None:
@@ -142,6 +160,17 @@ def compare_configs(
         follows={n: v for n, v in changed.items() if n in found - set(preemption)},
         other={n: v for n, v in changed.items() if n not in found},
     )
+
+
+def _check_lines(fragment: str, text: str) -> None:
+    for number, line in enumerate(text.splitlines(), start=1):
+        bare = line.strip()
+        is_meant = not bare.startswith("#") or _NEARLY_OFF.fullmatch(bare)
+        if bare and is_meant and not _SETTING.fullmatch(line.rstrip()):
+            raise UsageError(
+                f"{fragment}, line {number}: {bare[:80]!r} sets nothing: write "
+                "CONFIG_NAME=value or '# CONFIG_NAME is not set'"
+            )
 
 
 def _reason(

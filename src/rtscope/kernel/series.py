@@ -20,6 +20,8 @@ from rtscope.kernel.tree import kernel_version, move_files
 
 PATIENCE_S = 600.0
 
+_PACKED = {".xz": "xz -d", ".gz": "gzip -d", ".bz2": "bzip2 -d", ".zst": "zstd -d"}
+
 _BASE = re.compile(r"^#\s*base:\s*(\S+)", re.M)
 _SUBJECT = re.compile(r"^Subject: (?:\[[^\]]*\] *)?(.*(?:\n[ \t].*)*)", re.M)
 _FILES = re.compile(r"^(?:---|\+\+\+|rename (?:from|to)) (\S+)", re.M)
@@ -89,22 +91,43 @@ def read_series(path: Path, *, name: str | None = None) -> Series:
     name = name or path.name
     if path.is_file():
         return Series(name, None, (_read_patch(path, strip=1),))
-    try:
-        text = (path / "series").read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"{name}: not a series of patches: cannot read {path / 'series'}: {error}"
-        ) from error
+    text = _series_text(path, name)
     base = _BASE.search(text)
     patches = []
     for line in text.splitlines():
-        words = line.partition("#")[0].split()
-        if words:
-            strip = next((int(w[2:]) for w in words[1:] if re.match(r"-p\d$", w)), 1)
-            patches.append(_read_patch(path / words[0], strip=strip))
+        file, *options = line.partition("#")[0].split() or [""]
+        if file:
+            strip = _strip(options, where=f"{name}: {file}")
+            patches.append(_read_patch(path / file, strip=strip))
     if not patches:
-        raise UsageError(f"{path / 'series'}: names no patch")
+        raise UsageError(f"{name}: its file series names no patch")
     return Series(name, base[1] if base else None, tuple(patches))
+
+
+def _series_text(path: Path, name: str) -> str:
+    if not path.exists():
+        raise UsageError(
+            f"no series of patches {name!r}: neither one of ours (riscv-6.1-rt), nor a "
+            "folder or a patch by its path (./NAME), nor debian/FOLDER of a "
+            "source_package"
+        )
+    try:
+        return (path / "series").read_text("utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"{name}: a folder of patches needs a file 'series' with their names, one "
+            f"in each line: {error.strerror or error}"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{name}: its file series is no text (UTF-8)") from error
+
+
+def _strip(options: list[str], *, where: str) -> int:
+    """Read what quilt allows behind a patch's name; -pN alone means something here."""
+    others = [word for word in options if not re.fullmatch(r"-p\d", word)]
+    if others:
+        raise UsageError(f"{where}: the option {others[0]!r} is not known, only -pN is")
+    return int(options[-1][2:]) if options else 1
 
 
 def apply_series(series: Series, tree: Path, *, wanted: str | None = None) -> None:
@@ -140,6 +163,13 @@ def try_series(
     return None
 
 
+def other_version(series: Series, found: str) -> str:
+    """Say for which version a series was made, if it is not the one found."""
+    if series.base in (None, found):
+        return ""
+    return f"made for Linux {series.base}, this is {found}"
+
+
 def states(
     series: Series, rejected: Rejected | None, *, tried: bool
 ) -> tuple[str, ...]:
@@ -173,6 +203,8 @@ def _read_patch(path: Path, *, strip: int) -> Patch:
         text = path.read_text("utf-8", "surrogateescape")
     except OSError as error:
         raise UsageError(f"cannot read the patch {path}: {error.strerror}") from error
+    if path.suffix in _PACKED:
+        raise UsageError(f"{path}: is packed: unpack it first ({_PACKED[path.suffix]})")
     subject = _SUBJECT.search(text)
     words = " ".join(subject[1].split()) if subject else path.stem
     return Patch(path, words, strip)
@@ -219,10 +251,14 @@ def _apply(patch: Patch, scratch: Path, *options: str) -> str | None:
 
 def _explain(patch: Patch, scratch: Path, said: str, *, base: str) -> Rejected:
     failed = _FAILED.search(said)
+    if not patch.touches():
+        return Rejected(patch, patch.name, None, "there is no patch in this file")
     if failed:
         file = failed[1]
         hunk = _hunk_at(patch, file, line=int(failed[2]))
         reason = base or "what it changes there reads otherwise in this tree"
+        if b"\r\n" in patch.path.read_bytes():
+            reason += "; the patch has the line ends of DOS (\\r\\n)"
     else:
         error = _ERROR.search(said)
         words = error[1] if error else said.strip()[:200]
