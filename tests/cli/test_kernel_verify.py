@@ -93,13 +93,31 @@ def test_against_another_configuration_fails(rtscope: Rtscope, config: Path) -> 
     assert "another configuration than other" in said.out
 
 
+def test_what_cannot_be_told_is_no_proof(
+    rtscope: Rtscope, config: Path, here: Path
+) -> None:
+    empty = here / "empty"
+    empty.mkdir()
+    note = here / "note"
+    note.write_text("Linux version 6.12.107 (a@b) (gcc) #1 SMP PREEMPT_RT\n")
+
+    nothing = rtscope("kernel", "verify", "--root", empty)
+    other = rtscope("kernel", "verify", "--config", config, "--against", note)
+
+    assert (nothing.status, other.status) == (3, 3)
+    assert "not proven: PREEMPT_RT: " in nothing.err
+    assert "not proven: running kernel: neither note nor the machine" in other.err
+    assert rtscope("kernel", "verify", "--root", empty, "--ordinary").status == 0
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
         (("--config", "none"), "No such file"),
         (("--image", "empty"), "no kernel image"),
         (("--config", "empty"), "not a kernel configuration"),
-        (("--against", "none"), "No such file"),
+        (("--against", "none"), "no such file, and no recipe"),
+        (("--against", "./none"), "No such file"),
         (("--target", "virtual:pc"), "local or ssh:HOST"),
         (("--target", "local", "--config", "empty"), "do not go together"),
         (("--root", "none"), "no such directory"),

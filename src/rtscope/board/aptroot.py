@@ -99,9 +99,9 @@ def resolve_source(
         there = ", ".join(re.findall(r"^Version: (.*)$", shown, re.M))
         raise BoardError(
             f"{suite} has no source package {name} {version} (it has {there or 'none'})"
-            ": a distribution keeps its newest packages only. Write one that it has into "
-            "the recipe, or import a bundle that has this kernel: rtscope board import "
-            "FILE"
+            ": a distribution keeps its newest packages only. Write one that it has "
+            "into the recipe, or import a bundle that has this kernel: "
+            "rtscope board import FILE"
         ) from error
     return parse_printed(printed, source_version=version)
 

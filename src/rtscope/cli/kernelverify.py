@@ -1,6 +1,7 @@
 """Prove that a kernel is what was asked for."""
 
 import os
+import sys
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Annotated
 import typer
 
 from rtscope.audit.examine import examine, scene_of, scene_of_config, verifying
-from rtscope.audit.model import Check, CheckKind, Severity
+from rtscope.audit.model import Check, CheckKind, Outcome, Severity
 from rtscope.audit.scene import Expected, Scene
 from rtscope.board.cache import all_parts, cache_dir
 from rtscope.board.kernels import CONFIG, IMAGE
@@ -23,7 +24,8 @@ from rtscope.kernel.recipe import find_recipe, recipe_names
 from rtscope.reading import MAX_FILE_BYTES
 from rtscope.report.checks import print_checks, render_checks_json
 
-Of = Annotated[Path | None, typer.Option()]
+ASKED_FOR = ("preempt_rt", "running_kernel")
+"""The checks that are the question itself; the others are about how good it is."""
 
 
 class FailOn(StrEnum):
@@ -71,7 +73,8 @@ def verify(
 ) -> int:
     """Prove that a kernel is what was asked for: running, or before it is installed.
 
-    Without an option, the kernel of this machine. The exit status is 1 if one fails.
+    Without an option, the kernel of this machine. The exit status is 1 if one fails,
+    and 3 if it cannot be told whether it is PREEMPT_RT, or the one it is meant to be.
     """
     refuse_two(target=target, root=root, config=config, image=image)
     if name is not None:
@@ -94,19 +97,30 @@ def verify(
             kinds, target=target, root=root, config=config, image=image
         )
     if against is not None:
-        scene = replace(scene, expected=expected_of(meant(against)))
+        scene = replace(scene, expected=expected_of(against))
     checks = examine(scene, kinds)
     if json:
         put(render_checks_json(checks, of=what, kernel=scene.kernel))
     else:
         with stdout_console() as console:
             print_checks(checks, console, of=what, kernel=scene.kernel)
-    return int(any(fails(check, fail_on) for check in checks))
+    if any(fails(check, fail_on) for check in checks):
+        return 1
+    return _unproven(checks)
 
 
 def fails(check: Check, least: FailOn) -> bool:
     """Whether a check counts for the exit status."""
     return check.failed and check.severity >= Severity[least.name]
+
+
+def _unproven(checks: list[Check]) -> int:
+    """Return the status of what was asked for and cannot be told: that is no proof."""
+    asked = [check for check in checks if check.kind.id in ASKED_FOR]
+    unknown = [check for check in asked if check.outcome is Outcome.UNKNOWN]
+    for check in unknown:
+        print(f"rtscope: not proven: {check.kind.title}: {check.says}", file=sys.stderr)
+    return TargetError.exit_status if unknown else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +141,16 @@ def built_files(name: str) -> BuiltFiles:
     return BuiltFiles(part.file(IMAGE), part.file(CONFIG))
 
 
-def meant(text: str) -> Path:
-    """Return the file that a kernel is compared with: that of a recipe, or a path."""
-    path = Path(text)
-    if path.exists() or text not in recipe_names():
-        return path
-    return built_files(text).image
-
-
-def expected_of(path: Path) -> Expected:
-    """Return what an image, or else a configuration, tells of a kernel."""
+def expected_of(text: str) -> Expected:
+    """Return what an image, else a configuration, or a recipe's kernel is known by."""
+    path, called = Path(text), Path(text).name
+    if text.endswith(".toml") or (not path.exists() and text in recipe_names()):
+        path, called = built_files(text).image, text
+    elif not path.exists() and "/" not in text:
+        raise UsageError(
+            f"--against {text}: no such file, and no recipe: give an image, a "
+            "configuration, or a recipe (rtscope kernel list shows them)"
+        )
     try:
         image = read_image(path)
     except UsageError as not_an_image:
@@ -144,9 +158,9 @@ def expected_of(path: Path) -> Expected:
             config = read_config(path)
         except UsageError:
             raise not_an_image from None
-        return Expected(path.name, config_digest=config.digest)
+        return Expected(called, config_digest=config.digest)
     return Expected(
-        path.name,
+        called,
         banner=image.banner,
         build_id=image.build_id,
         config_digest=image.config.digest if image.config else None,
