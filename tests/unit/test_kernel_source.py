@@ -1,6 +1,7 @@
 """Sources of a recipe: an archive, a repository, and what can be wrong with each."""
 
 import hashlib
+import os
 import re
 import subprocess
 from collections.abc import Sequence
@@ -8,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from fakes.fakelinux import make_programs, make_recipe
+from fakes.fakelinux import make_programs, make_recipe, make_tree
 from rtscope.board import aptroot
 from rtscope.board.cache import all_parts, locked
 from rtscope.board.kernelsource import find_origin
 from rtscope.board.packages import Package
-from rtscope.board.sourcekernel import kernel_part
+from rtscope.board.sourcekernel import kernel_part, newest_of
 from rtscope.board.workshop import Workshop
 from rtscope.errors import KernelError, RtscopeError, UsageError
 from rtscope.kernel.recipe import find_recipe
+from rtscope.kernel.tree import tree_digest
 
 RT = "CONFIG_EXPERT=y\nCONFIG_PREEMPT_RT=y\n"
 
@@ -183,6 +185,32 @@ def test_a_directory_can_be_pinned_too(tmp_path: Path) -> None:
     recipe.write_text(recipe.read_text().replace("0" * 64, now))
 
     assert len(_digest(tmp_path / "cache", recipe)) == 64
+
+
+def test_of_two_kernels_of_a_recipe_the_one_that_was_built_last_counts(
+    tmp_path: Path,
+) -> None:
+    recipe = make_recipe(_made(tmp_path / "a"), RT)
+    cache = tmp_path / "cache"
+    _digest(cache, recipe)
+    (tmp_path / "a/linux/init/main.c").write_text("int a;\n")
+    _digest(cache, recipe)
+    one, two = all_parts(cache)
+
+    for old, new in ((one, two), (two, one)):
+        os.utime(old.path, (1, 1))
+        os.utime(new.path, (2, 2))
+        found = newest_of(all_parts(cache), find_recipe(str(recipe)))
+        assert found is not None
+        assert found.path == new.path
+
+
+def test_a_worktree_is_the_same_source_wherever_it_is(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        make_tree(tmp_path / name)
+        (tmp_path / name / ".git").write_text(f"gitdir: /{name}\n")
+
+    assert tree_digest(tmp_path / "a") == tree_digest(tmp_path / "b")
 
 
 def test_a_recipe_that_names_another_package_now_is_not_built_from_the_old_one(

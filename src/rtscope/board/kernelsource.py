@@ -222,7 +222,10 @@ def _directory(shop: Workshop, recipe: Recipe) -> Origin:
     directory = recipe.path(recipe.source.directory or "")
     shop.say(f"reading {directory}")
     version = kernel_version(directory)
-    digest = tree_digest(directory)
+    try:
+        digest = tree_digest(directory)
+    except OSError as error:
+        raise UsageError(f"cannot read {error.filename}: {error.strerror}") from error
     if recipe.source.sha256 not in (None, digest):
         raise KernelError(
             f"{directory}: the SHA-256 over its files is {digest}, and the recipe says "

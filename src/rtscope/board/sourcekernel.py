@@ -152,6 +152,12 @@ def _config_part(shop: Workshop, recipe: Recipe) -> Part:
     )
 
 
+def newest_of(parts: Sequence[Part], recipe: Recipe) -> Part | None:
+    """Return the kernel of a recipe as it is now that was built, or imported, last."""
+    built = [part for part in parts if is_of(part, recipe)]
+    return max(built, key=lambda part: part.path.stat().st_mtime_ns, default=None)
+
+
 def is_of(part: Part, recipe: Recipe) -> bool:
     """Whether a part is the kernel of a recipe as it is now, of whatever source."""
     inputs = part.manifest["inputs"]

@@ -222,7 +222,7 @@ def _built(part: Part, recipe: Recipe) -> pack.BuiltKernel:
 
 
 def _row(recipe: Recipe, parts: Sequence[Part]) -> dict[str, Any]:
-    part = next((p for p in parts if sourcekernel.is_of(p, recipe)), None)
+    part = sourcekernel.newest_of(parts, recipe)
     notes = part.manifest["notes"] if part else {}
     image = part.manifest["files"][IMAGE] if part else {}
     return {

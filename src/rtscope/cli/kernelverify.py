@@ -14,7 +14,7 @@ from rtscope.audit.model import Check, CheckKind, Outcome, Severity
 from rtscope.audit.scene import Expected, Scene
 from rtscope.board.cache import all_parts, cache_dir
 from rtscope.board.kernels import CONFIG, IMAGE
-from rtscope.board.sourcekernel import is_of
+from rtscope.board.sourcekernel import newest_of
 from rtscope.cli.console import put, stdout_console
 from rtscope.errors import TargetError, UsageError
 from rtscope.filereader import FileReader
@@ -134,8 +134,7 @@ class BuiltFiles:
 def built_files(name: str) -> BuiltFiles:
     """Return the image and configuration of a recipe's kernel; UsageError if none."""
     recipe = find_recipe(name)
-    parts = all_parts(cache_dir(os.environ))
-    part = next((part for part in parts if is_of(part, recipe)), None)
+    part = newest_of(all_parts(cache_dir(os.environ)), recipe)
     if part is None:
         raise UsageError(f"{recipe.name} is not built: rtscope kernel build {name}")
     return BuiltFiles(part.file(IMAGE), part.file(CONFIG))

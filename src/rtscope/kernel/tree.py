@@ -47,7 +47,8 @@ def tree_digest(tree: Path) -> str:
     digest = hashlib.sha256()
     for folder, folders, files in os.walk(tree):
         folders[:] = sorted(set(folders) - set(_LEFT_OUT))
-        for name in sorted(files):
+        # Of a worktree .git is a file.
+        for name in sorted(set(files) - set(_LEFT_OUT)):
             path = Path(folder) / name
             digest.update(f"{path.relative_to(tree)}\0".encode())
             digest.update(_content_digest(path))
