@@ -91,6 +91,35 @@ def test_preempt_rt_without_expert_stops_the_build_and_names_what_is_missing(
     assert all_parts(tmp_path / "cache") == []
 
 
+def test_preempt_rt_of_a_users_whole_configuration_is_not_lost_in_silence(
+    tmp_path: Path,
+) -> None:
+    recipe = make_recipe(tmp_path, "CONFIG_SMP=y\n")
+    recipe.write_text(recipe.read_text().replace('"allnoconfig"', '"./whole"', 1))
+    (tmp_path / "whole").write_text("CONFIG_PREEMPT_RT=y\nCONFIG_NO_SUCH_THING=y\n")
+
+    with pytest.raises(
+        KernelError, match=r"PREEMPT_RT=y \(of \./whole\) became n: needs EXPERT"
+    ):
+        _build(_shop(tmp_path), find_recipe(str(recipe)))
+
+
+def test_what_a_users_whole_configuration_loses_is_counted_and_no_error(
+    tmp_path: Path,
+) -> None:
+    recipe = make_recipe(tmp_path, RT)
+    recipe.write_text(recipe.read_text().replace('"allnoconfig"', '"./whole"', 1))
+    (tmp_path / "whole").write_text("CONFIG_SMP=y\nCONFIG_NO_SUCH_THING=y\n")
+    said: list[str] = []
+    shop = Workshop(cache=tmp_path / "cache", agent=Path, say=said.append)
+
+    assert len(_build(shop, find_recipe(str(recipe)))) == 64
+    assert (
+        "./whole: 1 of its 2 settings are off in this kernel, because the source or a "
+        "fragment has it so: NO_SUCH_THING"
+    ) in said
+
+
 def test_a_symbol_that_does_not_exist_gets_the_near_ones(tmp_path: Path) -> None:
     recipe = _recipe(tmp_path / "a", f"{RT}CONFIG_NO_SUCH_THING=y\n")
 

@@ -32,14 +32,17 @@ from rtscope.kernel import build, package
 from rtscope.kernel.kconfig import Symbol, read_kconfig
 from rtscope.kernel.recipe import (
     Recipe,
+    base_text,
     configuration_digest,
     fragment_text,
     get_arch,
 )
 from rtscope.kernel.resolved import (
     Asked,
+    asked_by_base,
     asked_of,
     differences,
+    lost,
     refuse,
     unknown_and_off,
     values_of,
@@ -226,14 +229,26 @@ def _configure(
     text = build.configure(recipe, place)
     symbols = read_kconfig(place.source, srcarch=get_arch(recipe.arch).srcarch)
     fragments = {name: fragment_text(recipe, name) for name in recipe.fragments}
-    asked = asked_of(fragments)
-    refuse(
-        differences(asked, values_of(text, source=CONFIG), symbols), recipe=recipe.name
-    )
+    asked, values = list(asked_of(fragments)), values_of(text, source=CONFIG)
+    if base := base_text(recipe):
+        asked += asked_by_base(recipe.base, base, asked)
+        _tell_lost(shop, recipe.base, values_of(base, source=recipe.base), values)
+    refuse(differences(asked, values, symbols), recipe=recipe.name)
     _tell_unknown(shop, asked, symbols)
     (work / CONFIG).write_text(text)
     (work / KCONFIG).write_text(_names_json(symbols))
     return kernel_version(place.source)
+
+
+def _tell_lost(
+    shop: Workshop, name: str, base: Mapping[str, str], values: Mapping[str, str]
+) -> None:
+    if gone := lost(base, values):
+        some = ", ".join(gone[:5]) + (", ..." if len(gone) > 5 else "")
+        shop.say(
+            f"{name}: {len(gone)} of its {len(base)} settings are off in this kernel, "
+            f"because the source or a fragment has it so: {some}"
+        )
 
 
 def _tell_unknown(

@@ -234,12 +234,17 @@ def base_file(recipe: Recipe) -> Path | None:
     return recipe.path(recipe.base)
 
 
+def base_text(recipe: Recipe) -> str:
+    """Return the text of the user's configuration; empty if the recipe has none."""
+    base = base_file(recipe)
+    return _read(base) if base else ""
+
+
 def configuration_digest(recipe: Recipe) -> str:
     """Return one digest over the base and what the fragments ask for, however told."""
-    base = base_file(recipe)
     fragments = {name: fragment_text(recipe, name) for name in recipe.fragments}
     asked = sorted(f"{one.name}={one.value}" for one in asked_of(fragments))
-    parts = [recipe.base, _read(base) if base else "", *asked]
+    parts = [recipe.base, base_text(recipe), *asked]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

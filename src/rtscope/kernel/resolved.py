@@ -84,6 +84,23 @@ def asked_of(fragments: Mapping[str, str]) -> tuple[Asked, ...]:
     return tuple(wanted.values())
 
 
+def asked_by_base(base: str, text: str, asked: Iterable[Asked]) -> list[Asked]:
+    """
+    Return what a user's whole configuration asks of preemption, if no fragment does.
+
+    The rest of it is no demand: it may be that of another version.
+    """
+    if any(one.name in PREEMPTION for one in asked):
+        return []
+    values = values_of(text, source=base)
+    return [Asked(name, values[name], base) for name in PREEMPTION if name in values]
+
+
+def lost(base: Mapping[str, str], values: Mapping[str, str]) -> list[str]:
+    """Return what is on in a configuration and off in what became of it."""
+    return sorted(set(base) - set(values))
+
+
 def values_of(text: str, *, source: str, keep_n: bool = False) -> dict[str, str]:
     """Return the values of a configuration, by names without CONFIG_."""
     options = parse_config(text.encode(), source=source).options
