@@ -13,12 +13,15 @@ REALTIME = [name for name in recipe_names(size="board") if "-rt-" in name]
 # The drivers of a PC's frequency select a second governor.
 ALLOWED = {"pc": {"other_governors"}}
 # What the defconfig of RISC-V switches on, and what only patches of old kernels bring.
+# What no fragment asks for: kbuild has it with PREEMPT_RT, or refuses PREEMPT_RT.
+FOLLOWS = ("ARCH_SUPPORTS_RT", "PREEMPTION", "PREEMPT_COUNT", "PREEMPT_RCU")
 OF_DEFCONFIG = {"RT_GROUP_SCHED", "DEBUG_SPINLOCK", "DEBUG_RT_MUTEXES", "DEBUG_PLIST"}
 
 
 def config_of(name: str) -> KernelConfig:
     recipe = get_recipe(name)
     texts = [fragment_text(recipe, fragment) for fragment in recipe.fragments]
+    texts += [f"CONFIG_{name}=y" for name in FOLLOWS]
     asked = parse_config("\n".join(texts).encode(), source=name)
     return replace(asked, whole=True)
 
