@@ -12,9 +12,9 @@ from rtscope.kernel.recipe import fragment_text, get_recipe, recipe_names
 REALTIME = [name for name in recipe_names(size="board") if "-rt-" in name]
 # The drivers of a PC's frequency select a second governor.
 ALLOWED = {"pc": {"other_governors"}}
-# What the defconfig of RISC-V switches on, and what only patches of old kernels bring.
 # What no fragment asks for: kbuild has it with PREEMPT_RT, or refuses PREEMPT_RT.
 FOLLOWS = ("ARCH_SUPPORTS_RT", "PREEMPTION", "PREEMPT_COUNT", "PREEMPT_RCU")
+# What the defconfig of RISC-V switches on, and what only patches of old kernels bring.
 OF_DEFCONFIG = {"RT_GROUP_SCHED", "DEBUG_SPINLOCK", "DEBUG_RT_MUTEXES", "DEBUG_PLIST"}
 
 
