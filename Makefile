@@ -12,7 +12,7 @@ PYTEST := $(PY) -m pytest -q
 unexport PYTHONDONTWRITEBYTECODE
 
 FAST_TESTS := tests/unit tests/cli tests/golden tests/plugin tests/test_layers.py
-SCRIPTS    := setup/packages setup/environment setup/run .ci/run
+SCRIPTS    := setup/packages setup/environment setup/run setup/test-board .ci/run
 C_FILES    := $(wildcard agent/*.[ch] agent/tests/*.[ch] plugin/*.[ch] plugin/tests/*.c bench/guest/*.c)
 
 help:                 ## list the targets
@@ -31,9 +31,12 @@ AT_ONCE := --no-print-directory -j4 --output-sync=line
 check: style          ## all that a commit has to pass, without measuring: under a minute
 	@$(MAKE) $(AT_ONCE) fast-tests types agent-tests agent-tests-address agent-tests-thread
 
-test: packages-test   ## every test but test-long: all architectures, real agent, loads, sshd
+# The board first: tests of the plugin are skipped without its QEMU, and a kernel that
+# a test would have to wait for is compiled here, with all CPUs.
+test: packages-test style ## every test but test-long: all architectures, real agent, loads, sshd
+	@$(MAKE) --no-print-directory agent plugin WERROR=1
+	@setup/test-board
 	@$(MAKE) --no-print-directory check
-	@$(MAKE) --no-print-directory agent WERROR=1
 	@$(MAKE) $(AT_ONCE) agent-twice $(FOREIGN:%=agent-tests-on-%)
 	$(PYTEST) -n 2 -m "system and not long" tests/system
 

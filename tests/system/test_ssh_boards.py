@@ -1,6 +1,7 @@
 """Boards as they are: login shells, full or hardened disks, users, missing tools."""
 
 import os
+import pwd
 import shutil
 import socket
 from collections.abc import Iterator, Sequence
@@ -173,7 +174,8 @@ def test_a_full_disk_is_passed_over_and_nothing_stays_on_it(
 def test_a_board_with_no_place_for_the_agent_is_refused_with_each_reason(
     scratch: Path, root: None
 ) -> None:
-    places = [Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"), Path.home()]
+    home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+    places = [Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"), home]
     mounts = [line for place in places for line in hardened(place)]
     with (
         board(scratch / "ssh", mounts=mounts) as there,
