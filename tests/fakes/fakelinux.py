@@ -14,6 +14,9 @@ VERSION = 6
 PATCHLEVEL = {patchlevel}
 SUBLEVEL = 1
 EXTRAVERSION =
+RUSTC = rustc
+PAHOLE = pahole
+export RUSTC PAHOLE
 
 all: unbuilt
 \t@printf '  CC      init/main.o\\n'
@@ -99,8 +102,11 @@ config SMP
 \tbool "Many CPUs"
 """
 
-# The value that is written last counts; what the rules do not allow is dropped.
+# The value that is written last counts; what the rules do not allow is dropped. What is
+# found on the machine is noted, as the real one does.
 RESOLVE = """\
+echo "CONFIG_RUSTC_VERSION=$($RUSTC --version 2>/dev/null || echo 0)" >>"$1"
+echo "CONFIG_PAHOLE_VERSION=$($PAHOLE --version 2>/dev/null || echo 0)" >>"$1"
 awk -F= '/^CONFIG_/ { v[$1] = $2 } /^# CONFIG_.* is not set/ { delete v[$2]; \\
 \tsplit($0, w, " "); delete v[w[2]] }
 END {

@@ -57,6 +57,17 @@ def test_the_same_recipe_gives_the_same_kernel_wherever_it_is_built(
     assert len(all_parts(tmp_path / "one")) == 1
 
 
+def test_what_else_a_machine_has_makes_no_other_kernel(tmp_path: Path) -> None:
+    one = _build(_shop(tmp_path, cache="one"), _recipe(tmp_path / "a"))
+    for name in ("rustc", "pahole"):
+        program = tmp_path / "bin" / name
+        program.write_text("#!/bin/sh\necho 109500\n")
+        program.chmod(0o755)
+    two = _build(_shop(tmp_path, cache="two"), _recipe(tmp_path / "b"))
+
+    assert one == two
+
+
 def test_a_built_kernel_is_found_again_and_the_users_tree_is_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

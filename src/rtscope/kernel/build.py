@@ -26,6 +26,16 @@ from rtscope.kernel.recipe import (
     get_arch,
 )
 
+# What kbuild looks for on the machine, and notes in the configuration, which is in the
+# image: whether it is there must not make another kernel. None of ours needs them.
+_NOT_SOUGHT = (
+    "RUSTC=/nonexistent/rustc",
+    "BINDGEN=/nonexistent/bindgen",
+    "PAHOLE=/nonexistent/pahole",
+    # CC_CAN_LINK: programs of the kernel's tree, with the C library for its CPU.
+    "USERLDFLAGS=-nostdlib",
+)
+
 EPOCH = 1767225600
 """2026-01-01: when every kernel was built, for all who ask it."""
 
@@ -155,6 +165,7 @@ def _tuxmake(
         *(word for setting in _same_bytes(place) for word in ("-e", setting)),
         *options,
         f"CROSS_COMPILE={arch.cross}",
+        *_NOT_SOUGHT,
         *goals,
     ]
     status = _follow(argv, place)
