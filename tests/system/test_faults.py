@@ -84,7 +84,7 @@ def test_a_load_killed_in_mid_run_is_told_and_caps_the_verdict(tmp_path: Path) -
 
 def test_a_load_that_was_stopped_is_told(tmp_path: Path) -> None:
     out = tmp_path / "results"
-    # Whatever passes before it is stopped, more than the three seconds asked for remain.
+    # Whatever passes before it is stopped, more than three seconds remain.
     with rtscope(*campaign(out, "--load", "cpu", seconds=8)) as run:
         until(lambda: bool(agents_of(run.pid, "measure")), what="it measures")
         time.sleep(0.5)
