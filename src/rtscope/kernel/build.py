@@ -32,8 +32,6 @@ _NOT_SOUGHT = (
     "RUSTC=/nonexistent/rustc",
     "BINDGEN=/nonexistent/bindgen",
     "PAHOLE=/nonexistent/pahole",
-    # CC_CAN_LINK: programs of the kernel's tree, with the C library for its CPU.
-    "USERLDFLAGS=-nostdlib",
 )
 
 EPOCH = 1767225600
