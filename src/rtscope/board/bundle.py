@@ -36,6 +36,7 @@ from rtscope.board.packages import Package
 from rtscope.board.prepare import Prepared, assemble
 from rtscope.board.workshop import cached_lock, remember
 from rtscope.errors import BoardError, UsageError
+from rtscope.newfile import new_file
 
 SCHEMA = 1
 CONTENTS = "bundle.json"
@@ -86,22 +87,16 @@ def export_bundle(
     for part in parts.values():
         verify(part)
     contents = {**_contents(prepared, parts, files), "rtscope": rtscope}
-    new = path.with_name(f"{path.name}.new")
-    try:
-        with _archive_to(new, compress=path.suffix == ".gz") as archive:
-            _add(archive, CONTENTS, json.dumps(contents, sort_keys=True).encode())
-            for name in sorted(files):
-                _add(archive, f"files/{name}", files[name])
-            for _, part in sorted(parts.items()):
-                for file in sorted([MANIFEST, *part.manifest["files"]]):
-                    _add_file(
-                        archive, f"parts/{part.path.name}/{file}", part.file(file)
-                    )
-        new.replace(path)
-    except OSError as error:
-        raise BoardError(f"cannot write {path}: {error.strerror}") from error
-    finally:
-        new.unlink(missing_ok=True)
+    with (
+        new_file(path, BoardError) as new,
+        _archive_to(new, compress=path.suffix == ".gz") as archive,
+    ):
+        _add(archive, CONTENTS, json.dumps(contents, sort_keys=True).encode())
+        for name in sorted(files):
+            _add(archive, f"files/{name}", files[name])
+        for _, part in sorted(parts.items()):
+            for file in sorted([MANIFEST, *part.manifest["files"]]):
+                _add_file(archive, f"parts/{part.path.name}/{file}", part.file(file))
     return part_key(contents)
 
 

@@ -12,7 +12,6 @@ import shutil
 import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import IO
 from rtscope import process
 from rtscope.errors import KernelError
 from rtscope.kernel.build import EPOCH
+from rtscope.newfile import new_file
 
 PATIENCE_S = 1800.0
 SUMS = "SHA256SUMS"
@@ -99,7 +99,7 @@ def write_tar(kernel: BuiltKernel, path: Path) -> None:
         for name, content in sorted(files.items())
     )
     with (
-        _written(path) as new,
+        new_file(path, KernelError) as new,
         new.open("wb") as out,
         gzip.GzipFile("", "wb", fileobj=out, mtime=EPOCH) as zipped,
     ):
@@ -111,7 +111,7 @@ def write_deb(kernel: BuiltKernel, path: Path) -> None:
     if shutil.which("dpkg-deb") is None:
         raise KernelError("a .deb is made by dpkg-deb: install it (apt install dpkg)")
     with (
-        _written(path) as new,
+        new_file(path, KernelError) as new,
         tempfile.TemporaryDirectory(prefix="rtscope-deb-", dir=path.parent) as name,
     ):
         root = Path(name)
@@ -141,19 +141,6 @@ def _package_name(kernel: BuiltKernel) -> str:
     """Return a name that Debian allows, whatever local version the kernel has."""
     allowed = re.sub(r"[^a-z0-9+.-]", "-", kernel.release.lower())
     return f"linux-image-{allowed}"
-
-
-@contextmanager
-def _written(path: Path) -> Iterator[Path]:
-    """Give the name of a new file that gets its place when all of it is there."""
-    new = path.with_name(f"{path.name}.new")
-    try:
-        yield new
-        new.replace(path)
-    except OSError as error:
-        raise KernelError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        new.unlink(missing_ok=True)
 
 
 def _version(kernel: BuiltKernel) -> str:
