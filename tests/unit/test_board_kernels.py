@@ -14,7 +14,7 @@ REALTIME = [name for name in recipe_names(size="board") if "-rt-" in name]
 ALLOWED = {"pc": {"other_governors"}}
 # What no fragment asks for: kbuild has it with PREEMPT_RT, or refuses PREEMPT_RT.
 FOLLOWS = ("ARCH_SUPPORTS_RT", "PREEMPTION", "PREEMPT_COUNT", "PREEMPT_RCU")
-# What the defconfig of RISC-V switches on, and what only patches of old kernels bring.
+# What the defconfig of RISC-V switches on.
 OF_DEFCONFIG = {"RT_GROUP_SCHED", "DEBUG_SPINLOCK", "DEBUG_RT_MUTEXES", "DEBUG_PLIST"}
 
 

@@ -66,10 +66,11 @@ def find_origin(shop: Workshop, recipe: Recipe) -> Origin:
         origin.unpack(work)
         _check_tree(recipe, work / "source")
 
-    if recipe.source.version is None or recipe.source.source_package:
-        return Origin(origin.inputs, unpack)
-    # What was built before is not checked: it must not be found with another version.
-    return Origin({**origin.inputs, "wanted": recipe.source.version}, unpack)
+    wanted = {}
+    if recipe.source.version and not recipe.source.source_package:
+        # A kernel that is built is not checked: another version must not find it.
+        wanted["wanted"] = recipe.source.version
+    return Origin({**origin.inputs, **wanted}, unpack)
 
 
 def series_of(recipe: Recipe, work: Path) -> list[Series]:

@@ -77,21 +77,22 @@ def verify(
     and 3 if it cannot be told whether it is PREEMPT_RT, or the one it is meant to be.
     """
     refuse_two(target=target, root=root, config=config, image=image)
+    built = None
     if name is not None:
         if any((target, root, config, image)):
             raise UsageError(
                 f"{name} is a recipe: leave out --target, --root, --config "
                 "and --image, or name the recipe with --against"
             )
-        config = built_files(name).config
+        # By its name: where the cache has it is of no interest.
+        built = read_config(built_files(name).config, called=name)
         # As it was asked for: a recipe without `rt` is not meant to be PREEMPT_RT.
-        ordinary = ordinary or not read_config(config).is_on("PREEMPT_RT")
+        ordinary = ordinary or not built.is_on("PREEMPT_RT")
     kinds = [k for k in verifying() if not (ordinary and k.id == "preempt_rt")]
     if against is None:
         kinds = [kind for kind in kinds if kind.judge != "same_kernel"]
-    if name is not None and config is not None:
-        # By its name: where the cache has it is of no interest.
-        scene, what = scene_of_config(read_config(config, called=name)), name
+    if built is not None:
+        scene, what = scene_of_config(built), built.source
     else:
         scene, what = _scene(
             kinds, target=target, root=root, config=config, image=image

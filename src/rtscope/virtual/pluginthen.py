@@ -14,8 +14,7 @@ from rtscope.board.pluginfit import refusal
 from rtscope.board.prepare import PLUGIN, Prepared, plugin_of_ours
 from rtscope.board.qemu import with_plugin
 from rtscope.virtual.boot import ToRecord, board_folder, recording_in
-
-DIGITS = 12
+from rtscope.virtual.ready import DIGITS
 
 
 def find_plugin(digest: str, *, cache: Path) -> Path | None:
