@@ -2,13 +2,13 @@
 /*
  * rival - what a program can do to a measuring thread, as the load of a virtual board.
  *
- *   rival hog POLICY PRIORITY CPU BUSY_US EVERY_US TIMES
+ *   rival hog fifo|other PRIORITY CPU BUSY_US EVERY_US TIMES
  *   rival demote NAME          threads of processes of this name become SCHED_OTHER
  *   rival refs WHAT NAME CPU TIMES
  *
- * hog uses up time; refs asks the kernel again and again to forget what was accessed
- * (clear_refs: 1), as tools do that estimate working sets, or to track writes (4), as
- * tools do that copy a running process.
+ * hog uses up time; the priority of an ordinary one is its nice value. refs asks the
+ * kernel again and again to forget what was accessed (clear_refs: 1), as tools do that
+ * estimate working sets, or to track writes (4), as tools do that copy a running process.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -52,11 +53,6 @@ static void stay_on(int cpu)
 		refuse("affinity");
 }
 
-static int policy_of(const char *name)
-{
-	return strcmp(name, "fifo") ? SCHED_OTHER : SCHED_FIFO;
-}
-
 /* The system call itself: musl's function does nothing. */
 static long set_policy(int pid, int policy, int priority)
 {
@@ -76,10 +72,12 @@ static void spend_time(void)
 static void hog(char **argv)
 {
 	const long busy_us = atol(argv[3]), every_us = atol(argv[4]);
+	const int priority = atoi(argv[1]);
 
 	stay_on(atoi(argv[2]));
-	if (set_policy(0, policy_of(argv[0]), atoi(argv[1])))
-		refuse("policy");
+	if (strcmp(argv[0], "fifo") == 0 ? set_policy(0, SCHED_FIFO, priority)
+					 : setpriority(PRIO_PROCESS, 0, priority))
+		refuse("priority");
 	for (int times = atoi(argv[5]); times; times--) {
 		const long long end = now_ns() + busy_us * 1000LL;
 

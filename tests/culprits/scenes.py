@@ -101,12 +101,15 @@ RIVALS = Scene(
 """A program of higher priority, then one of lower: ordinary ones starve behind it."""
 
 DEMOTED = Scene(
-    "sleep 0.3; /files/rival hog other 0 1 300000 300000 1 & sleep 0.1; "
+    "sleep 0.3; /files/rival hog other -20 1 300000 300000 1 & sleep 0.1; "
     "/files/rival demote rtscope-agent; ",
     _MIDDLE,
     status=3,
 )
-"""The measuring threads become SCHED_OTHER beside another that is busy."""
+"""The measuring threads become SCHED_OTHER beside another that is busy, and preferred.
+
+With equal weights one that mostly sleeps may never have to wait.
+"""
 
 FAULTS = Scene(
     # What watches the load is not to be the worst on the measured CPU.

@@ -141,6 +141,14 @@ def test_a_fair_server_that_finds_no_task_lets_the_next_class_choose() -> None:
     assert causes_of(found)[0] == (Cause.OTHER_TASK, 900)
 
 
+def test_who_lets_an_ordinary_task_go_first_is_no_longer_real_time() -> None:
+    turn: list[Step] = [*switch(*ORDINARY), (900, "user"), *ENTRY, *EXIT]
+
+    found = explained([*WOKEN, *turn, *switch(*REALTIME), *THREAD])
+
+    assert causes_of(found)[0] == (Cause.ORDINARY, 900)
+
+
 def test_what_ran_until_real_time_threads_were_throttled_was_not_throttling() -> None:
     urgent: list[Step] = [(700, "user"), *ENTRY, *EXIT]
     throttled: list[Step] = [*switch(*ORDINARY), (300, "user"), *AGAIN]

@@ -44,6 +44,8 @@ class Role(Enum):
     """The same among those that are not real-time."""
     WAKE = auto()
     """A sleeping thread's timer has expired."""
+    SLEEP = auto()
+    """Lets a thread sleep until a timer expires."""
     LOCK = auto()
     FAULT = auto()
     SYSCALL = auto()
@@ -82,6 +84,7 @@ _NAMES: Mapping[Role, str] = {
     Role.PICK_REALTIME: "pick_task_rt pick_next_task_rt _pick_next_task_rt",
     Role.PICK_FAIR: "pick_task_fair pick_next_task_fair __pick_next_task_fair",
     Role.WAKE: "hrtimer_wakeup",
+    Role.SLEEP: "do_nanosleep",
     Role.LOCK: """
         native_queued_spin_lock_slowpath queued_spin_lock_slowpath
         queued_read_lock_slowpath queued_write_lock_slowpath osq_lock

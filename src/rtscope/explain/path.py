@@ -33,6 +33,7 @@ from rtscope.explain.naming import (
     name_of,
 )
 from rtscope.explain.rivals import Rivals, rivals_of, sleeps_in_fault
+from rtscope.explain.standstill import standstill_end
 from rtscope.explain.tasks import Tasks, tasks_of
 from rtscope.explain.way import (
     THREAD,
@@ -71,6 +72,9 @@ class _Scene:
     departures: Sequence[int]
     """The runs in which the measured thread left the CPU."""
     expiry: int
+    """By the count of instructions; or where the board woke, if it slept then."""
+    slept_ns: int
+    """How long the whole board slept after the true expiry."""
     shift: int
     masked: Masked | None
     """Interrupts that were off at the expiry."""
@@ -80,7 +84,7 @@ class _Scene:
 
     def ns(self, count: int) -> int:
         """Return virtual time since the expiry of an instruction count."""
-        return (count - self.expiry) << self.shift
+        return self.slept_ns + ((count - self.expiry) << self.shift)
 
 
 def explain_path(
@@ -91,6 +95,8 @@ def explain_path(
     expiry = section.last - (section.latency_ns >> shift)
     contexts = contexts_of(runs)
     tasks = tasks_of(section, runs)
+    woke = standstill_end(runs, contexts, expiry, tasks=tasks)
+    expiry = expiry if woke is None else woke
     way = find_way(runs, contexts, expiry, tasks=tasks)
     mine = (section.kinds == Kind.INTERRUPTS) & (section.cpus == section.cpu)
     flags = Flags(section.at[mine].tolist(), (section.values[mine] != 0).tolist())
@@ -102,13 +108,16 @@ def explain_path(
         tasks=tasks,
         departures=tasks.departures(runs),
         expiry=expiry,
+        slept_ns=0
+        if woke is None
+        else section.latency_ns - ((section.last - woke) << shift),
         shift=shift,
         masked=masked_by(flags, runs, expiry),
         flags=flags,
         section=section,
         others=other_cpus(section, symbols, arch=arch, shift=shift),
     )
-    stretches = [*_unrecorded(scene), *_stretches(scene)]
+    stretches = [*_standstill(scene), *_unrecorded(scene), *_stretches(scene)]
     return Explanation(
         section.cpu,
         section.sequence,
@@ -145,6 +154,21 @@ def _notes(section: Section, scene: _Scene) -> Iterator[str]:
             "the timer expired in a softirq: the thread was not real-time when it "
             "went to sleep"
         )
+
+
+def _standstill(scene: _Scene) -> Iterator[Stretch]:
+    if not scene.slept_ns:
+        return
+    ordinary = scene.rivals.is_ordinary or scene.way.late_timer
+    yield Stretch(
+        Part.A,
+        0,
+        scene.slept_ns,
+        Cause.TIMER_SLACK if ordinary else Cause.UNKNOWN,
+        ASLEEP,
+        evidence=("no CPU of the board executed anything: all slept",),
+        confidence=Confidence.INFERRED,
+    )
 
 
 def _unrecorded(scene: _Scene) -> Iterator[Stretch]:

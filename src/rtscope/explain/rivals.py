@@ -50,7 +50,8 @@ class Rivals:
             return Cause.THROTTLED
         if chooser is Role.FAIR_SERVER:
             return Cause.FAIR_SERVER
-        return Cause.OTHER_TASK
+        # Real-time ones are asked first: it became an ordinary one after it was woken.
+        return Cause.ORDINARY if chooser is Role.PICK_FAIR else Cause.OTHER_TASK
 
     def _is_throttled(self, i: int, chooser: Role | None) -> bool:
         """

@@ -97,7 +97,7 @@ def find_way(
     late = woken is not None and _is_inside(runs[woken].frame, Role.SOFT_TIMER)
     entered = None
     if woken is not None:
-        entered = _begin_of(runs, contexts, woken)
+        entered = first_of(contexts, runs, woken)
     scheduled = None
     if switch is not None:
         scheduled = _first_switching(runs, contexts, after=woken or first)
@@ -110,6 +110,18 @@ def find_way(
         scheduled=scheduled,
         switched=None if switch is None else switch + 1,
     )
+
+
+def first_of(contexts: Sequence[Context], runs: Sequence[Run], inside: int) -> int:
+    """Return the first run of the context that a run belongs to."""
+    frame = contexts[inside].frame
+    begin = inside
+    for i in range(inside, -1, -1):
+        if contexts[i].frame is frame:
+            begin = i
+        elif frame is None or frame not in runs[i].frame.chain():
+            break
+    return begin
 
 
 def _interrupting_traps(runs: Sequence[Run]) -> set[Frame]:
@@ -220,18 +232,6 @@ def _is_inside(frame: Frame, role: Role) -> bool:
     return any(role_of(caller.name) is role for caller in frame.chain())
 
 
-def _begin_of(runs: Sequence[Run], contexts: Sequence[Context], inside: int) -> int:
-    """Return the first run of the context that a run belongs to."""
-    frame = contexts[inside].frame
-    begin = inside
-    for i in range(inside, -1, -1):
-        if contexts[i].frame is frame:
-            begin = i
-        elif frame is None or frame not in runs[i].frame.chain():
-            break
-    return begin
-
-
 def _first_switching(
     runs: Sequence[Run], contexts: Sequence[Context], *, after: int
 ) -> int | None:
@@ -243,4 +243,4 @@ def _first_switching(
         ),
         None,
     )
-    return None if switch is None else max(after, _begin_of(runs, contexts, switch))
+    return None if switch is None else max(after, first_of(contexts, runs, switch))
