@@ -27,16 +27,17 @@ run-local: agent-native ## measure this machine alone, for about two minutes
 
 # -j4 on any machine: the agent's tests wait more than they compute.
 AT_ONCE := --no-print-directory -j4 --output-sync=line
+CHECKS  := fast-tests types agent-tests agent-tests-address agent-tests-thread
 
 check: style          ## all that a commit has to pass, without measuring: under a minute
-	@$(MAKE) $(AT_ONCE) fast-tests types agent-tests agent-tests-address agent-tests-thread
+	@$(MAKE) $(AT_ONCE) $(CHECKS)
 
 # The board first: tests of the plugin are skipped without its QEMU, and a kernel that
 # a test would have to wait for is compiled here, with all CPUs.
 test: packages-test style ## every test but test-long: all architectures, real agent, loads, sshd
 	@$(MAKE) --no-print-directory agent plugin WERROR=1
 	@setup/test-board
-	@$(MAKE) --no-print-directory check
+	@$(MAKE) $(AT_ONCE) $(CHECKS)
 	@$(MAKE) $(AT_ONCE) agent-twice $(FOREIGN:%=agent-tests-on-%)
 	$(PYTEST) -n 2 -m "system and not long" tests/system
 
