@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from fakes.audited import CASES, Case, judged
+from fakes.auditcases import CASES
+from fakes.audited import Case, judged
 from fakes.trees import CPU
 from rtscope.audit.cpus import listed, masked
 from rtscope.audit.model import Outcome, Profile, Severity

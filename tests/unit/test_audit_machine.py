@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fakes.audited import CASES, Case, judged
+from fakes.auditcases import CASES
+from fakes.audited import Case, judged
 from fakes.trees import GUEST, reader_of
 from rtscope.audit.catalogue import catalogue
 from rtscope.audit.examine import UNIT, auditing, examine, scene_of

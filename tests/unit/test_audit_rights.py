@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from fakes.audited import CASES, Case, judged, limits
+from fakes.auditcases import CASES
+from fakes.audited import Case, judged, limits
 from rtscope.audit.model import Outcome
 from rtscope.audit.scene import Observed, Trial
 from rtscope.reading import Denied

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fakes.audited import ARCH, CASES, RELEASE, Case
+from fakes.auditcases import CASES
+from fakes.audited import ARCH, RELEASE, Case
 from fakes.trees import CPU, Files, reader_of
 from rtscope.audit.catalogue import catalogue
 from rtscope.audit.examine import examine, scene_of
