@@ -107,6 +107,10 @@ config SMP
 RESOLVE = """\
 echo "CONFIG_RUSTC_VERSION=$($RUSTC --version 2>/dev/null || echo 0)" >>"$1"
 echo "CONFIG_PAHOLE_VERSION=$($PAHOLE --version 2>/dev/null || echo 0)" >>"$1"
+case $USERCFLAGS in
+*-nostdinc*) ;;
+*) command -v libc >/dev/null && echo CONFIG_CC_CAN_LINK=y >>"$1" ;;
+esac
 awk -F= '/^CONFIG_/ { v[$1] = $2 } /^# CONFIG_.* is not set/ { delete v[$2]; \\
 \tsplit($0, w, " "); delete v[w[2]] }
 END {

@@ -50,7 +50,7 @@ from rtscope.kernel.resolved import (
 from rtscope.kernel.series import Series, apply_series, other_version
 from rtscope.kernel.tree import kernel_version
 
-RECIPE = 4
+RECIPE = 5
 """Counts up when the way a kernel is built changes."""
 
 KCONFIG = "kconfig.json"

@@ -32,6 +32,8 @@ _NOT_SOUGHT = (
     "RUSTC=/nonexistent/rustc",
     "BINDGEN=/nonexistent/bindgen",
     "PAHOLE=/nonexistent/pahole",
+    # Without header files no program for the target can be compiled, C library or not.
+    "USERCFLAGS=-nostdinc",
 )
 
 EPOCH = 1767225600
