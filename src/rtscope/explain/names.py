@@ -46,6 +46,8 @@ class Role(Enum):
     """A sleeping thread's timer has expired."""
     SLEEP = auto()
     """Lets a thread sleep until a timer expires."""
+    OVERDUE = auto()
+    """Has a timer expire at once that was due when it was armed."""
     LOCK = auto()
     FAULT = auto()
     SYSCALL = auto()
@@ -85,6 +87,8 @@ _NAMES: Mapping[Role, str] = {
     Role.PICK_FAIR: "pick_task_fair pick_next_task_fair __pick_next_task_fair",
     Role.WAKE: "hrtimer_wakeup",
     Role.SLEEP: "do_nanosleep",
+    # Linux 7 does not let a thread sleep for such a timer at all.
+    Role.OVERDUE: "clockevents_program_min_delta",
     Role.LOCK: """
         native_queued_spin_lock_slowpath queued_spin_lock_slowpath
         queued_read_lock_slowpath queued_write_lock_slowpath osq_lock

@@ -159,14 +159,18 @@ def _notes(section: Section, scene: _Scene) -> Iterator[str]:
 def _standstill(scene: _Scene) -> Iterator[Stretch]:
     if not scene.slept_ns:
         return
-    ordinary = scene.rivals.is_ordinary or scene.way.late_timer
+    left = max(i for i in scene.departures if scene.runs[i].begin < scene.expiry)
+    executed_ns = (scene.expiry - scene.runs[left].end) << scene.shift
     yield Stretch(
         Part.A,
         0,
         scene.slept_ns,
-        Cause.TIMER_SLACK if ordinary else Cause.UNKNOWN,
+        Cause.TIMER_SLACK,
         ASLEEP,
-        evidence=("no CPU of the board executed anything: all slept",),
+        evidence=(
+            f"the board executed {executed_ns} ns since the thread went to sleep: for "
+            "the rest of this all its CPUs slept",
+        ),
         confidence=Confidence.INFERRED,
     )
 

@@ -76,7 +76,7 @@ def rivals_of(runs: Sequence[Run], way: Way, names: Sequence[str | None]) -> Riv
     begin = way.first if way.woken is None else way.woken
     scheduled = way.switched if way.scheduled is None else way.scheduled
     return Rivals(
-        is_ordinary=_is_ordinary(runs[begin : way.switched]),
+        is_ordinary=is_ordinary(runs[begin : way.switched]),
         goes_on=_goes_on(runs[begin:scheduled], names),
         decisions=_decisions(runs, begin),
         unthrottled=tuple(_unthrottled(runs, begin)),
@@ -120,7 +120,8 @@ def _asked_by_server(frame: Frame) -> bool:
     )
 
 
-def _is_ordinary(runs: Sequence[Run]) -> bool:
+def is_ordinary(runs: Sequence[Run]) -> bool:
+    """Tell from what was executed since a wake-up whether it was not real-time."""
     queued = {
         role
         for run in runs

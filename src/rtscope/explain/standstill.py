@@ -5,15 +5,23 @@ A path counts instructions, and a board that sleeps executes none. The timer of 
 that is real-time ends such a sleep when it is due. That of another may wait for its
 slack, 50 us as a rule: by then the count back from the mark has gone that far past the
 true expiry, into what the thread did before.
+
+The same count has a thread that was still busy when its timer was due, and armed it
+then: there nothing slept.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
-from rtscope.explain.calls import Run
-from rtscope.explain.names import Role
+from rtscope.explain.calls import Frame, Run
+from rtscope.explain.names import Role, plain, role_of
 from rtscope.explain.naming import is_any
+from rtscope.explain.rivals import is_ordinary
 from rtscope.explain.tasks import Tasks
 from rtscope.explain.way import Context, find_way, first_of
+
+_ENDS_WAITING = "tick_nohz_idle_exit"
+_OF_THE_SCHEDULER = frozenset({Role.SWITCH, Role.SCHEDULE})
 
 
 def standstill_end(
@@ -23,19 +31,79 @@ def standstill_end(
     Return where the board began to execute again, as a count of instructions.
 
     None if the CPU did not sleep between the expiry as counted and the wake-up: only a
-    thread that went to sleep behind that, on a CPU that became idle, tells of it.
+    thread that is not real-time, went to sleep behind that, with a timer that was not
+    due yet, on a CPU that became idle, tells of it.
     """
-    slept = [
-        i
-        for i in tasks.departures(runs)
-        if runs[i].begin >= expiry and is_any(runs[i], Role.SLEEP)
-    ]
-    if not slept:
+    left = next(
+        (
+            i
+            for i in reversed(tasks.departures(runs))
+            if runs[i].begin >= expiry and _goes_to_sleep(runs[i])
+        ),
+        None,
+    )
+    if left is None or _was_overdue(runs, left):
         return None
-    way = find_way(runs, contexts, runs[slept[-1]].end, tasks=tasks)
-    came = way.entered if way.expired is None else first_of(contexts, runs, way.expired)
-    if came is None or not any(
-        is_any(run, Role.IDLE) for run in runs[slept[-1] : came]
-    ):
+    came = _ended_idle(runs, left, before=tasks.arrival(runs[left].end))
+    if came is None:
         return None
-    return runs[came].begin
+    begin = runs[first_of(contexts, runs, came)].begin
+    way = find_way(runs, contexts, begin, tasks=tasks)
+    if way.woken is None:
+        return None
+    queued = is_ordinary(runs[way.woken : way.switched])
+    return begin if way.late_timer or queued else None
+
+
+def _goes_to_sleep(left: Run) -> bool:
+    """
+    Tell of the run in which a thread left its CPU whether it waits for its timer.
+
+    On PREEMPT_RT it may have to wait for a lock there too, when that has expired.
+    """
+    for frame in left.frame.chain():
+        role = role_of(frame.name)
+        if role not in _OF_THE_SCHEDULER and not frame.name.startswith("schedule"):
+            return role is Role.SLEEP
+    return False
+
+
+def _was_overdue(runs: Sequence[Run], left: int) -> bool:
+    """Tell whether the timer was due before the thread left the CPU to wait for it."""
+    sleeps = next(
+        frame for frame in runs[left].frame.chain() if role_of(frame.name) is Role.SLEEP
+    )
+    for i in range(left, -1, -1):
+        if sleeps not in runs[i].frame.chain():
+            return False
+        if is_any(runs[i], Role.OVERDUE):
+            return True
+    return False
+
+
+def _ended_idle(runs: Sequence[Run], left: int, *, before: int | None) -> int | None:
+    """
+    Return the timer's interrupt that ended the idle time before an arrival.
+
+    It is the first since the CPU last began to wait: after it there is a thread to run.
+    """
+    end = len(runs) if before is None else bisect_left(runs, before, key=_begin)
+    known: set[Frame] = set()
+    waits = left
+    for i in range(left, end):
+        frame = runs[i].frame
+        if frame not in known and role_of(frame.name) is Role.IDLE:
+            known.add(frame)
+            waits = waits if plain(frame.name) == _ENDS_WAITING else i
+    return next(
+        (
+            i
+            for i in range(waits, end)
+            if role_of(runs[i].frame.name) is Role.TIMER and is_any(runs[i], Role.IDLE)
+        ),
+        None,
+    )
+
+
+def _begin(run: Run) -> int:
+    return run.begin
