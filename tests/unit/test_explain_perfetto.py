@@ -126,6 +126,47 @@ def test_tracks_have_names_and_belong_to_their_wake_up() -> None:
     ]
 
 
+def test_what_a_board_did_before_it_slept_ends_where_the_timer_was_due() -> None:
+    table = symbols(
+        *("do_nanosleep", "__schedule", "__switch_to", "do_idle", "schedule_idle"),
+        *("do_irq", "hrtimer_interrupt", "hrtimer_wakeup", "enqueue_task_fair"),
+    )
+    steps: list[Step] = [
+        *((900, "user"), (20, "do_nanosleep"), (10, "__schedule"), (10, "__switch_to")),
+        *((60, "do_idle+"), (10, "do_irq"), (20, "hrtimer_interrupt")),
+        *((10, "hrtimer_wakeup"), (10, "enqueue_task_fair"), (10, "schedule_idle")),
+        *((10, "__schedule"), (10, "__switch_to"), (20, "do_nanosleep+")),
+    ]
+    found = section(
+        steps,
+        table,
+        late=300,
+        tasks=[(0, "rtscope"), (940, "swapper/0"), (1080, "rtscope")],
+    )
+    explanation = explain_path(found, table, arch="riscv64", shift=0)
+
+    data = perfetto_trace([Recording("", found, explanation, table, "riscv64", 0)])
+
+    due, woke, end = 800, 1000, 1100
+    asleep = "timer slack: (asleep)"
+    assert (due, woke, asleep) in slices(data, 2)
+    assert slices(data, 3) == [
+        (0, due, "(user space)"),
+        (760, due, "do_nanosleep"),
+        (780, due, "__schedule"),
+        (790, due, "__switch_to"),
+        (due, 1080, "do_idle"),
+        (woke, 1080, "do_irq"),
+        (1010, 1080, "hrtimer_interrupt"),
+        (1030, 1080, "hrtimer_wakeup"),
+        (1040, 1080, "enqueue_task_fair"),
+        (1050, 1080, "schedule_idle"),
+        (1060, 1080, "__schedule"),
+        (1070, 1080, "__switch_to"),
+        (1080, end, "do_nanosleep"),
+    ]
+
+
 def test_parts_cover_the_latency_from_the_expiry_on() -> None:
     found = slices(perfetto_trace([recording()]), 2)
 

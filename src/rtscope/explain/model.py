@@ -138,6 +138,8 @@ class Explanation:
     """In order; they do not overlap."""
     notes: tuple[str, ...] = field(default=())
     """What limits the explanation: a path that begins too late, lost events."""
+    slept_ns: int = 0
+    """Of the first stretch: the whole board slept, so that no instruction counts it."""
 
     def part_ns(self, part: Part) -> int:
         """Return the time of a part."""

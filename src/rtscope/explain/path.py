@@ -124,6 +124,7 @@ def explain_path(
         section.latency_ns,
         joined(stretches),
         tuple(_notes(section, scene)),
+        scene.slept_ns - _awake_ns(scene),
     )
 
 
@@ -159,8 +160,6 @@ def _notes(section: Section, scene: _Scene) -> Iterator[str]:
 def _standstill(scene: _Scene) -> Iterator[Stretch]:
     if not scene.slept_ns:
         return
-    left = max(i for i in scene.departures if scene.runs[i].begin < scene.expiry)
-    executed_ns = (scene.expiry - scene.runs[left].end) << scene.shift
     yield Stretch(
         Part.A,
         0,
@@ -168,11 +167,19 @@ def _standstill(scene: _Scene) -> Iterator[Stretch]:
         Cause.TIMER_SLACK,
         ASLEEP,
         evidence=(
-            f"the board executed {executed_ns} ns since the thread went to sleep: for "
-            "the rest of this all its CPUs slept",
+            f"the board executed {_awake_ns(scene)} ns since the thread went to sleep: "
+            "for the rest of this all its CPUs slept",
         ),
         confidence=Confidence.INFERRED,
     )
+
+
+def _awake_ns(scene: _Scene) -> int:
+    """Return what the board executed while the thread slept, until it woke for it."""
+    if not scene.slept_ns:
+        return 0
+    left = max(i for i in scene.departures if scene.runs[i].begin < scene.expiry)
+    return (scene.expiry - scene.runs[left].end) << scene.shift
 
 
 def _unrecorded(scene: _Scene) -> Iterator[Stretch]:

@@ -1,7 +1,8 @@
 """
 Explained wake-ups as a trace for Perfetto: parts, and the calls of every CPU. Pure.
 
-Timestamps are the board's virtual time.
+Timestamps are the board's virtual time. Where the whole board slept although the timer
+was due, what it did before is set back by that, so that the two do not overlap.
 """
 
 from collections.abc import Iterable, Iterator
@@ -38,19 +39,27 @@ def perfetto_trace(recordings: Iterable[Recording]) -> bytes:
         cpus = np.unique(recording.section.cpus).tolist()
         packets += tracks(recording.title, uuid, [f"CPU {cpu}" for cpu in cpus])
         explanation = recording.explanation
-        due = (recording.section.last << recording.shift) - explanation.latency_ns
-        packets += parts(explanation, due, track=uuid + 1)
+        packets += parts(explanation, _due_ns(recording), track=uuid + 1)
         for at, cpu in enumerate(cpus):
             packets += _calls(recording, cpu, track=uuid + 2 + at)
         uuid += 2 + len(cpus)
     return whole(packets)
 
 
+def _due_ns(recording: Recording) -> int:
+    end_ns = recording.section.last << recording.shift
+    return end_ns - recording.explanation.latency_ns
+
+
 def _calls(recording: Recording, cpu: int, *, track: int) -> Iterator[bytes]:
     runs = runs_of(recording.section, recording.symbols, arch=recording.arch, cpu=cpu)
+    slept_ns = recording.explanation.slept_ns
+    slept = recording.explanation.stretches[0].end_ns if slept_ns else 0
+    woke_ns = _due_ns(recording) + slept
     open_calls: list[Frame] = []
     for run in runs:
         now = run.begin << recording.shift
+        now -= slept_ns if now < woke_ns else 0
         chain = list(run.frame.chain())[::-1]
         same = _same(open_calls, chain)
         for _ in open_calls[same:]:

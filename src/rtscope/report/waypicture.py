@@ -2,7 +2,7 @@
 The way of a wake-up as a picture: one bar from the expiry to the thread's own code.
 
 Colours are the parts; the filled height of a stretch is the share of it in which this
-CPU executed, the pale rest were turns of the board's other CPUs.
+CPU executed, the pale rest were turns of the board's other CPUs, or it slept.
 """
 
 from collections.abc import Iterator
@@ -62,11 +62,14 @@ def _x(ns: int, latency_ns: int) -> float:
 
 
 def _bars(explanation: Explanation) -> Iterator[str]:
+    # Events never tell it; a path does, but for what slept or was not recorded.
+    is_counted = any(stretch.own_ns is not None for stretch in explanation.stretches)
     for number, stretch in enumerate(explanation.stretches, 1):
         left = _x(stretch.begin_ns, explanation.latency_ns)
         width = _x(stretch.end_ns, explanation.latency_ns) - left
         fill = _variable(colour_of(stretch))
-        own_ns = stretch.duration_ns if stretch.own_ns is None else stretch.own_ns
+        unknown_ns = 0 if is_counted else stretch.duration_ns
+        own_ns = unknown_ns if stretch.own_ns is None else stretch.own_ns
         height = _BAR_HEIGHT * min(1.0, own_ns / stretch.duration_ns)
         yield _rect(left, _BAR_TOP, width, _BAR_HEIGHT, f'{fill} opacity="{_PALE}"')
         yield _rect(left, _BAR_TOP + _BAR_HEIGHT - height, width, height, fill)
