@@ -12,6 +12,8 @@ TABLE = symbols(
     *("finish_task_switch", "do_nanosleep", "do_page_fault", "dl_task_timer"),
     *("resched_curr", "enqueue_task_rt", "pick_task_rt", "pick_next_task_fair"),
     *("fair_server_pick_task", "pick_task_fair", "sched_rt_period_timer"),
+    *("enqueue_task_fair", "rt_spin_lock", "schedule_rtlock", "schedule"),
+    *("exit_to_user_mode_loop", "do_idle"),
 )
 ENTRY: list[Step] = [
     *((10, "handle_exception"), (10, "do_irq"), (20, "hrtimer_interrupt")),
@@ -149,6 +151,74 @@ def test_who_lets_an_ordinary_task_go_first_is_no_longer_real_time() -> None:
     assert causes_of(found)[0] == (Cause.ORDINARY, 900)
 
 
+def test_an_ordinary_task_chosen_before_the_thread_was_woken_accuses_nobody() -> None:
+    another = [
+        *((step[0], step[1].replace("_rt", "_fair")) for step in WOKEN),
+        *switch(*ORDINARY),
+    ]
+    turn: list[Step] = [(900, "user"), *WOKEN]
+
+    found = explained([*another, *turn, *switch(*REALTIME), *THREAD])
+
+    assert causes_of(found)[0] == (Cause.OTHER_TASK, 900)
+
+
+def left_and_back(leaves: list[Step]) -> Explanation:
+    """The thread was switched to and left so; then an ordinary task was chosen."""
+    first = [*WOKEN, *switch(*REALTIME), (9, "do_nanosleep+")]
+    away: list[Step] = [
+        *(*leaves, (10, "__schedule"), *ORDINARY, (10, "__schedule+")),
+        *((20, "__switch_to"), (10, "__schedule+"), (900, "user")),
+    ]
+    back = [*switch(*REALTIME), leaves[-1]]
+    ours, other = length(first) - 19, length([*first, *away]) - 910
+    again = length([*first, *away, *back]) - leaves[-1][0] - 10
+    return explained(
+        [*first, *away, *back, *THREAD],
+        tasks=((ours, "rtscope"), (other, "hog"), (again, "rtscope")),
+    )
+
+
+def test_a_real_time_thread_that_waits_for_a_lock_lets_an_ordinary_task_run() -> None:
+    found = left_and_back([(10, "rt_spin_lock"), (10, "schedule_rtlock")])
+
+    assert causes_of(found)[0] == (Cause.OTHER_TASK, 900)
+
+
+def test_a_thread_that_an_ordinary_task_displaced_is_no_longer_real_time() -> None:
+    found = left_and_back([(10, "exit_to_user_mode_loop"), (10, "schedule")])
+
+    assert causes_of(found)[0] == (Cause.ORDINARY, 900)
+
+
+def test_a_thread_that_an_ordinary_task_preempted_is_no_longer_real_time() -> None:
+    found = left_and_back([(10, "preempt_schedule_irq")])
+
+    assert causes_of(found)[0] == (Cause.ORDINARY, 900)
+
+
+def on_another_cpu(steps: list[Step]) -> list[Step]:
+    return [(step[0], step[1], 1) for step in steps]
+
+
+def test_throttling_may_end_by_the_timer_of_another_cpu() -> None:
+    throttled: list[Step] = [*switch(*ORDINARY), (300, "user"), *on_another_cpu(AGAIN)]
+
+    found = explained([*WOKEN, *throttled, *ENTRY, *EXIT, *switch(*REALTIME), *THREAD])
+
+    cause, duration_ns = causes_of(found)[0]
+    assert (cause, duration_ns) == (Cause.THROTTLED, 300 + length(AGAIN))
+
+
+def test_a_timer_of_another_cpu_that_lets_none_go_on_ended_no_throttling() -> None:
+    nothing = [step for step in AGAIN if step[1] != "resched_curr"]
+    turn: list[Step] = [*switch(*ORDINARY), (300, "user"), *on_another_cpu(nothing)]
+
+    found = explained([*WOKEN, *turn, *ENTRY, *EXIT, *switch(*REALTIME), *THREAD])
+
+    assert causes_of(found)[0][0] is Cause.ORDINARY
+
+
 def test_what_ran_until_real_time_threads_were_throttled_was_not_throttling() -> None:
     urgent: list[Step] = [(700, "user"), *ENTRY, *EXIT]
     throttled: list[Step] = [*switch(*ORDINARY), (300, "user"), *AGAIN]
@@ -185,6 +255,7 @@ def test_what_a_class_without_a_known_chooser_ran_is_not_put_down_to_throttling(
         goes_on=False,
         decisions=(Decision(2, Role.OTHER), Decision(6, Role.PICK_FAIR)),
         unthrottled=(8,),
+        queued=1,
     )
 
     assert rivals.cause(3) is Cause.OTHER_TASK

@@ -38,6 +38,15 @@ class OtherCpus:
                 share = own / total
                 yield Meanwhile(cpu, plain(name), share, total << self.shift)
 
+    def calling(self, function: str) -> Sequence[Run]:
+        """Return the runs of all those that called a function; without one, nothing."""
+        if function not in self.symbols.names:
+            return ()
+        begin = self.symbols.starts[self.symbols.names.index(function)]
+        called = (self.section.kinds == Kind.BLOCK) & (self.section.values == begin)
+        cpus = set(np.unique(self.section.cpus[called]).tolist())
+        return [r for cpu in self.cpus if cpu in cpus for r in self._runs_of(cpu)]
+
     def _runs_of(self, cpu: int) -> list[Run]:
         if cpu not in self._runs:
             self._runs[cpu] = runs_of(

@@ -32,7 +32,7 @@ from rtscope.explain.naming import (
     is_call_while_idle,
     name_of,
 )
-from rtscope.explain.rivals import Rivals, rivals_of, sleeps_in_fault
+from rtscope.explain.rivals import PERIOD, Rivals, rivals_of, sleeps_in_fault
 from rtscope.explain.standstill import standstill_end
 from rtscope.explain.tasks import Tasks, tasks_of
 from rtscope.explain.way import (
@@ -100,11 +100,12 @@ def explain_path(
     way = find_way(runs, contexts, expiry, tasks=tasks)
     mine = (section.kinds == Kind.INTERRUPTS) & (section.cpus == section.cpu)
     flags = Flags(section.at[mine].tolist(), (section.values[mine] != 0).tolist())
+    others = other_cpus(section, symbols, arch=arch, shift=shift)
     scene = _Scene(
         runs=runs,
         contexts=contexts,
         way=way,
-        rivals=rivals_of(runs, way, symbols.names),
+        rivals=rivals_of(runs, way, symbols.names, elsewhere=others.calling(PERIOD)),
         tasks=tasks,
         departures=tasks.departures(runs),
         expiry=expiry,
@@ -115,7 +116,7 @@ def explain_path(
         masked=masked_by(flags, runs, expiry),
         flags=flags,
         section=section,
-        others=other_cpus(section, symbols, arch=arch, shift=shift),
+        others=others,
     )
     stretches = [*_standstill(scene), *_unrecorded(scene), *_stretches(scene)]
     return Explanation(
@@ -311,12 +312,12 @@ def _late_cause(scene: _Scene, i: int) -> Cause:
     if not scene.tasks.known or scene.tasks.is_measured(run):
         return Cause.PAGE_FAULT if is_any(run, Role.FAULT) else Cause.RETURN
     before = bisect_left(scene.departures, i) - 1
-    left_in = scene.runs[scene.departures[before]] if before >= 0 else run
-    if sleeps_in_fault(left_in):
+    left = scene.runs[scene.departures[before]] if before >= 0 else None
+    if left is not None and sleeps_in_fault(left):
         return Cause.PAGE_FAULT
     if scene.contexts[i].role is Role.SCHEDULE:
         return Cause.SCHEDULER
-    return scene.rivals.cause(i)
+    return scene.rivals.cause(i, left=left)
 
 
 def _is_late(scene: _Scene, i: int) -> bool:

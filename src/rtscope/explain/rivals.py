@@ -6,7 +6,7 @@ running one to give way, and what chose the next.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rtscope.explain.calls import USER, Frame, Run
@@ -14,7 +14,11 @@ from rtscope.explain.model import Cause
 from rtscope.explain.names import Role, role_of
 from rtscope.explain.way import Way
 
+PERIOD = "sched_rt_period_timer"
+"""The timer that gives real-time threads their time, until Linux 6.11."""
 _SAYS_SO = "resched_curr"
+_ENTRIES = frozenset({Role.INTERRUPT, Role.TRAP, Role.SYSCALL, Role.DISPATCH})
+_TO_PROGRAMS = ("exit_to_user_mode", "do_notify_resume", "work_resched")
 _CHOOSERS = frozenset({Role.FAIR_SERVER, Role.PICK_REALTIME, Role.PICK_FAIR})
 
 
@@ -39,9 +43,15 @@ class Rivals:
     decisions: Sequence[Decision]
     unthrottled: Sequence[int]
     """The runs in which real-time threads got time again."""
+    queued: int | None
+    """The last in which one was queued when its timer woke it; None if that was not."""
 
-    def cause(self, i: int) -> Cause:
-        """Return why a run of another thread was before ours."""
+    def cause(self, i: int, *, left: Run | None = None) -> Cause:
+        """
+        Return why a run of another thread was before ours.
+
+        `left` is where ours left the CPU before that, if it had been switched to.
+        """
         if self.is_ordinary:
             return Cause.ORDINARY
         before = bisect_right(self.decisions, i, key=lambda one: one.at)
@@ -50,8 +60,13 @@ class Rivals:
             return Cause.THROTTLED
         if chooser is Role.FAIR_SERVER:
             return Cause.FAIR_SERVER
-        # Real-time ones are asked first: it became an ordinary one after it was woken.
-        return Cause.ORDINARY if chooser is Role.PICK_FAIR else Cause.OTHER_TASK
+        if chooser is not Role.PICK_FAIR or (left is not None and not gives_way(left)):
+            return Cause.OTHER_TASK
+        # Real-time ones are asked first: it became an ordinary one while it was awake.
+        was_awake = (
+            self.queued is not None and self.queued < self.decisions[before - 1].at
+        )
+        return Cause.ORDINARY if was_awake else Cause.OTHER_TASK
 
     def _is_throttled(self, i: int, chooser: Role | None) -> bool:
         """
@@ -69,17 +84,29 @@ class Rivals:
         return not self.decisions or self.decisions[0].at > self.unthrottled[after]
 
 
-def rivals_of(runs: Sequence[Run], way: Way, names: Sequence[str | None]) -> Rivals:
-    """Find what tells; `names` are those of all functions that the kernel has."""
+def rivals_of(
+    runs: Sequence[Run],
+    way: Way,
+    names: Sequence[str | None],
+    *,
+    elsewhere: Sequence[Run] = (),
+) -> Rivals:
+    """
+    Find what tells; `names` are those of all functions that the kernel has.
+
+    One timer gives the real-time threads of all CPUs their time: `elsewhere` is what
+    others did when it expired there.
+    """
     if way.switched is None:
-        return Rivals(False, False, (), ())
+        return Rivals(False, False, (), (), None)
     begin = way.first if way.woken is None else way.woken
     scheduled = way.switched if way.scheduled is None else way.scheduled
     return Rivals(
         is_ordinary=is_ordinary(runs[begin : way.switched]),
         goes_on=_goes_on(runs[begin:scheduled], names),
         decisions=_decisions(runs, begin),
-        unthrottled=tuple(_unthrottled(runs, begin)),
+        unthrottled=_unthrottled(runs, begin, elsewhere),
+        queued=_queued(runs, begin, way.switched),
     )
 
 
@@ -91,6 +118,21 @@ def sleeps_in_fault(left: Run) -> bool:
             return False
         if role is Role.FAULT:
             return True
+    return False
+
+
+def gives_way(left: Run) -> bool:
+    """
+    Tell of the run in which a thread left its CPU whether it would have gone on.
+
+    It has to leave where the kernel preempts it, and on its way to its program.
+    """
+    for frame in left.frame.chain():
+        role = role_of(frame.name)
+        if role is Role.PREEMPT or role in _ENTRIES:
+            return True
+        if role is Role.OTHER and not frame.name.startswith("schedule"):
+            return any(way in frame.name for way in _TO_PROGRAMS)
     return False
 
 
@@ -150,9 +192,27 @@ def _goes_on(runs: Sequence[Run], names: Sequence[str | None]) -> bool:
     return not said and _SAYS_SO in names
 
 
-def _unthrottled(runs: Sequence[Run], begin: int) -> Iterator[int]:
-    for i in range(begin, len(runs)):
-        if role_of(runs[i].frame.name) is Role.RESCHEDULE and any(
-            role_of(frame.name) is Role.UNTHROTTLE for frame in runs[i].frame.chain()
-        ):
-            yield i
+def _queued(runs: Sequence[Run], begin: int, end: int) -> int | None:
+    return next(
+        (
+            i
+            for i in range(end - 1, begin - 1, -1)
+            if role_of(runs[i].frame.name) is Role.ENQUEUE and _is_waking(runs[i])
+        ),
+        None,
+    )
+
+
+def _unthrottled(
+    runs: Sequence[Run], begin: int, elsewhere: Sequence[Run]
+) -> Sequence[int]:
+    here = {i for i in range(begin, len(runs)) if _unthrottles(runs[i])}
+    there = [run.begin for run in elsewhere if _unthrottles(run)]
+    at = {bisect_right(runs, begin, key=lambda run: run.end) for begin in there}
+    return sorted(here | {i for i in at if begin <= i < len(runs)})
+
+
+def _unthrottles(run: Run) -> bool:
+    return role_of(run.frame.name) is Role.RESCHEDULE and any(
+        role_of(frame.name) is Role.UNTHROTTLE for frame in run.frame.chain()
+    )
