@@ -101,6 +101,17 @@ def test_an_ordinary_thread_that_armed_an_overdue_timer_did_not_sleep_until_then
     assert found.stretches[0].name == "(user space)"
 
 
+def test_a_thread_that_armed_an_overdue_timer_is_said_to_have_been_late_itself() -> (
+    None
+):
+    late = length(REALTIME) + 700
+
+    assert explained(IDLE, REALTIME, late=late).notes == ()
+    assert explained(IDLE, REALTIME, late=late, left=OVERDUE).notes == (
+        "the thread armed its timer when that was due already: it was late itself",
+    )
+
+
 def test_what_the_board_executed_while_the_thread_slept_is_told() -> None:
     elsewhere: list[Step] = [(200, "user", 1), (50, "do_idle+")]
 

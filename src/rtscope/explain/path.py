@@ -33,7 +33,7 @@ from rtscope.explain.naming import (
     name_of,
 )
 from rtscope.explain.rivals import PERIOD, Rivals, rivals_of, sleeps_in_fault
-from rtscope.explain.standstill import standstill_end
+from rtscope.explain.standstill import armed_overdue, standstill_end
 from rtscope.explain.tasks import Tasks, tasks_of
 from rtscope.explain.way import (
     THREAD,
@@ -146,6 +146,8 @@ def _notes(section: Section, scene: _Scene) -> Iterator[str]:
             "the thread was woken a little before the expiry, by the count of "
             "instructions, which runs ahead of the time"
         )
+    if armed_overdue(scene.runs[scene.way.first : scene.way.woken], scene.tasks):
+        yield "the thread armed its timer when that was due already: it was late itself"
     if not scene.tasks.known and scene.rivals.goes_on:
         yield (
             "which task ran is not known: the kernel's symbols were not, when this was "

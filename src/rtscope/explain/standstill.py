@@ -55,6 +55,16 @@ def standstill_end(
     return begin if way.late_timer or queued else None
 
 
+def armed_overdue(runs: Sequence[Run], tasks: Tasks) -> bool:
+    """Tell whether the thread armed its timer in these runs after that was due."""
+    return any(
+        role_of(run.frame.name) is Role.OVERDUE
+        and is_any(run, Role.SLEEP)
+        and tasks.is_measured(run)
+        for run in runs
+    )
+
+
 def _goes_to_sleep(left: Run) -> bool:
     """
     Tell of the run in which a thread left its CPU whether it waits for its timer.
@@ -70,15 +80,12 @@ def _goes_to_sleep(left: Run) -> bool:
 
 def _was_overdue(runs: Sequence[Run], left: int) -> bool:
     """Tell whether the timer was due before the thread left the CPU to wait for it."""
-    sleeps = next(
-        frame for frame in runs[left].frame.chain() if role_of(frame.name) is Role.SLEEP
+    chain = runs[left].frame.chain()
+    sleeps = next(frame for frame in chain if role_of(frame.name) is Role.SLEEP)
+    return any(
+        role_of(run.frame.name) is Role.OVERDUE and sleeps in run.frame.chain()
+        for run in runs[:left]
     )
-    for i in range(left, -1, -1):
-        if sleeps not in runs[i].frame.chain():
-            return False
-        if is_any(runs[i], Role.OVERDUE):
-            return True
-    return False
 
 
 def _ended_idle(runs: Sequence[Run], left: int, *, before: int | None) -> int | None:
