@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import lzma
+import random
 import struct
 from pathlib import Path
 
@@ -334,8 +335,13 @@ def zboot(payload: bytes) -> bytes:
         bzimage(lzma.compress(PLAIN)),
         zboot(gzip.compress(PLAIN)),
         gzip.compress(zboot(gzip.compress(PLAIN))),
+        zstandard.ZstdCompressor().compress(PLAIN),
+        lzma.compress(PLAIN),
     ],
-    ids=["plain", "gzip", "bzImage zstd", "bzImage xz", "zboot", "zboot in gzip"],
+    ids=[
+        *("plain", "gzip", "bzImage zstd", "bzImage xz", "zboot", "zboot in gzip"),
+        *("zstd", "xz"),
+    ],
 )
 def test_an_image_tells_banner_build_id_and_configuration(content: bytes) -> None:
     image = parse_image(content, source="Image")
@@ -349,6 +355,62 @@ def test_an_image_tells_banner_build_id_and_configuration(content: bytes) -> Non
 def test_a_file_that_is_no_image_is_refused() -> None:
     with pytest.raises(UsageError, match="no kernel image"):
         parse_image(b"hello", source="x")
+
+
+def elf(rest: bytes) -> bytes:
+    """Make a vmlinux whose table of sections stands at its end."""
+    head = bytearray(b"\x7fELF".ljust(0x40, b"\0"))
+    struct.pack_into("<Q", head, 0x28, len(head) + len(rest))
+    struct.pack_into("<HH", head, 0x3A, 64, 1)
+    return bytes(head) + rest + bytes(64)
+
+
+def efi(rest: bytes) -> bytes:
+    """Make an Image with an EFI stub, which has one section."""
+    head = bytearray(b"MZ".ljust(0x100, b"\0"))
+    struct.pack_into("<I", head, 0x3C, 0x40)
+    head[0x40:0x44] = b"PE\0\0"
+    struct.pack_into("<H", head, 0x46, 1)
+    struct.pack_into("<II", head, 0x40 + 24 + 16, len(rest), len(head))
+    return bytes(head) + rest
+
+
+# Its end is behind all that is looked for: what is cut off is missed by nobody.
+LONG = PLAIN + random.Random(1).randbytes(5000)
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        gzip.compress(LONG),
+        zstandard.ZstdCompressor().compress(LONG),
+        lzma.compress(LONG),
+        bzimage(gzip.compress(LONG)),
+        zboot(gzip.compress(LONG)),
+        elf(LONG),
+        efi(LONG),
+    ],
+    ids=["gzip", "zstd", "xz", "bzImage", "zboot", "vmlinux", "EFI stub"],
+)
+def test_an_image_that_is_cut_short_is_not_judged_by_what_is_left(whole: bytes) -> None:
+    assert parse_image(whole, source="Image").banner == BANNER
+
+    with pytest.raises(UsageError, match=r"^Image: (damaged: )?cut short"):
+        parse_image(whole[:-2000], source="Image")
+
+
+def test_an_image_that_rtscope_cannot_unpack_is_called_so() -> None:
+    with pytest.raises(UsageError, match=r"does not know \(02214c18\)"):
+        parse_image(b"\x02\x21\x4c\x18 packed", source="Image.lz4")
+
+
+def test_an_image_without_an_end_is_not_read_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rtscope.kernel.image.MAX_IMAGE_BYTES", 1 << 16)
+
+    with pytest.raises(UsageError, match="more than 65536 bytes"):
+        read_image(Path("/dev/zero"))
 
 
 def test_a_directory_is_refused(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """
 What a kernel's image tells of itself: its banner, its build ID, its configuration.
 
-An image is a vmlinux, an Image, a bzImage, an EFI zboot image or one of these in gzip.
+An image is a vmlinux, an Image, a bzImage, an EFI zboot image or one of these packed.
 A configuration is in it if it was built with CONFIG_IKCONFIG.
 """
 
@@ -21,6 +21,9 @@ from rtscope.kernel.config import KernelConfig, parse_config
 
 MAX_IMAGE_BYTES = 256 << 20
 MAX_PLAIN_BYTES = 1 << 30
+
+_PIECE = 1 << 20
+_CUT_SHORT = "cut short"
 
 _BANNER = re.compile(rb"Linux version [0-9][ -~]{1,500}\n")
 _IKCONFIG = re.compile(rb"IKCFG_ST(\x1f\x8b.{1,4194304}?)IKCFG_ED", re.DOTALL)
@@ -44,18 +47,27 @@ class KernelImage:
 def read_image(path: Path) -> KernelImage:
     """Read an image; UsageError if it is none, or is packed in a way not known."""
     try:
-        size = path.stat().st_size
-        if size > MAX_IMAGE_BYTES:
-            raise UsageError(f"{path}: {size} bytes are too many for a kernel image")
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            # Of a pipe or a device no size is known before.
+            content = file.read(MAX_IMAGE_BYTES + 1)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
+    if len(content) > MAX_IMAGE_BYTES:
+        raise UsageError(
+            f"{path}: more than {MAX_IMAGE_BYTES} bytes, too many for a kernel image; "
+            "of a vmlinux with debugging information take the Image, or --config FILE"
+        )
     return parse_image(content, source=str(path))
 
 
 def parse_image(content: bytes, *, source: str) -> KernelImage:
     """Read an image from memory; see `read_image`."""
     plain = _plain(content, source=source)
+    if len(plain) < (whole := _whole_bytes(plain)):
+        raise UsageError(
+            f"{source}: cut short: its header tells of {whole} bytes, and it has "
+            f"{len(plain)}; copy it again"
+        )
     banner = _BANNER.search(plain)
     if banner is None:
         raise UsageError(
@@ -91,19 +103,11 @@ def _config(plain: bytes, *, source: str) -> KernelConfig | None:
 def _plain(content: bytes, *, source: str) -> bytes:
     """Unpack an image, also one that is packed twice (zboot in gzip)."""
     for _ in range(3):
-        packed = _payload(content)
-        if packed is None:
-            return content
-        unpack = next(
-            (u for magic, u in _PACKERS.items() if packed[: len(magic)] == magic), None
-        )
-        if unpack is None:
-            raise UsageError(
-                f"{source}: packed in a way that rtscope does not know "
-                f"({packed[:4].hex()}); give it the vmlinux, or --config FILE"
-            )
         try:
-            content = unpack(packed)
+            packed = _payload(content)
+            if packed is None:
+                return content
+            content = _unpacker(packed, source=source)(packed)
         except (
             zlib.error,
             lzma.LZMAError,
@@ -115,38 +119,92 @@ def _plain(content: bytes, *, source: str) -> bytes:
     return content
 
 
+def _unpacker(packed: bytes, *, source: str) -> Callable[[bytes], bytes]:
+    for magic, unpack in _PACKERS.items():
+        if packed[: len(magic)] == magic:
+            return unpack
+    raise UsageError(
+        f"{source}: packed in a way that rtscope does not know "
+        f"({packed[:4].hex()}); give it the vmlinux, or --config FILE"
+    )
+
+
+def _whole_bytes(plain: bytes) -> int:
+    """Return how long an image is at least, as its header tells; 0 if it does not."""
+    try:
+        if plain[:4] == b"\x7fELF":
+            # elf(5): e_shoff, e_shentsize, e_shnum; 64 bits, little-endian.
+            (at,) = struct.unpack_from("<Q", plain, 0x28)
+            size, count = struct.unpack_from("<HH", plain, 0x3A)
+            return int(at + size * count)
+        (pe,) = struct.unpack_from("<I", plain, 0x3C)
+        if plain[:2] != b"MZ" or plain[pe : pe + 4] != b"PE\0\0":
+            return 0
+        # The EFI stub's header (PE/COFF): SizeOfRawData, PointerToRawData of sections.
+        (count,) = struct.unpack_from("<H", plain, pe + 6)
+        (optional,) = struct.unpack_from("<H", plain, pe + 20)
+        table = pe + 24 + optional
+        rows = [
+            struct.unpack_from("<II", plain, table + 40 * number + 16)
+            for number in range(count)
+        ]
+        return max((int(size + begin) for size, begin in rows), default=0)
+    except struct.error:
+        return 0
+
+
 def _payload(content: bytes) -> bytes | None:
     """Return the packed kernel in an image; None if it lies there plainly."""
-    if content[:2] == b"\x1f\x8b":
+    if any(content[: len(magic)] == magic for magic in (*_PACKERS, *_NOT_UNPACKED)):
         return content
     if content[0x202:0x206] == b"HdrS" and len(content) > 0x250:
         # Documentation/arch/x86/boot.rst: setup_sects, payload_offset, payload_length
         sectors = content[0x1F1] or 4
         offset, length = struct.unpack_from("<II", content, 0x248)
         begin = (sectors + 1) * 512 + offset
-        return content[begin : begin + length]
+        return _within(content, begin, length)
     if content[:2] == b"MZ" and content[4:8] == b"zimg":
         # drivers/firmware/efi/libstub/zboot-header.S
         offset, length = struct.unpack_from("<II", content, 8)
-        return content[offset : offset + length]
+        return _within(content, offset, length)
     return None
 
 
+def _within(content: bytes, begin: int, length: int) -> bytes:
+    if begin + length > len(content):
+        raise EOFError(_CUT_SHORT)
+    return content[begin : begin + length]
+
+
 def _gunzip(packed: bytes) -> bytes:
-    return zlib.decompressobj(wbits=31).decompress(packed, MAX_PLAIN_BYTES)
+    unzipper = zlib.decompressobj(wbits=31)
+    return _ended(unzipper.decompress(packed, MAX_PLAIN_BYTES), unzipper.eof)
 
 
 def _unxz(packed: bytes) -> bytes:
-    return lzma.LZMADecompressor().decompress(packed, MAX_PLAIN_BYTES)
+    unpacker = lzma.LZMADecompressor()
+    return _ended(unpacker.decompress(packed, MAX_PLAIN_BYTES), unpacker.eof)
 
 
 def _unzstd(packed: bytes) -> bytes:
-    reader = zstandard.ZstdDecompressor().stream_reader(packed)
-    return reader.read(MAX_PLAIN_BYTES)
+    unpacker = zstandard.ZstdDecompressor().decompressobj()
+    plain = bytearray()
+    for at in range(0, len(packed), _PIECE):
+        plain += unpacker.decompress(packed[at : at + _PIECE])
+        if unpacker.eof or len(plain) > MAX_PLAIN_BYTES:
+            break
+    return _ended(bytes(plain), unpacker.eof)
 
 
 def _unbzip2(packed: bytes) -> bytes:
-    return bz2.BZ2Decompressor().decompress(packed, MAX_PLAIN_BYTES)
+    unpacker = bz2.BZ2Decompressor()
+    return _ended(unpacker.decompress(packed, MAX_PLAIN_BYTES), unpacker.eof)
+
+
+def _ended(plain: bytes, at_end: bool) -> bytes:
+    if not at_end:
+        raise EOFError(f"{_CUT_SHORT}, or more than {MAX_PLAIN_BYTES} bytes unpacked")
+    return plain
 
 
 _PACKERS: Mapping[bytes, Callable[[bytes], bytes]] = {
@@ -156,3 +214,5 @@ _PACKERS: Mapping[bytes, Callable[[bytes], bytes]] = {
     b"\x28\xb5\x2f\xfd": _unzstd,
     b"BZh": _unbzip2,
 }
+_NOT_UNPACKED = (b"\x02\x21\x4c\x18", b"\x04\x22\x4d\x18", b"\x89LZO")
+"""Image.lz4, in its old format and today's, and Image.lzo."""
