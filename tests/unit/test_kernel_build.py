@@ -232,6 +232,25 @@ def test_a_full_disk_is_told_before_anything_is_built(
         _build(_shop(tmp_path), _recipe(tmp_path / "a"))
 
 
+def test_a_disk_that_is_full_is_told_where_no_program_of_the_build_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = _recipe(tmp_path / "a")
+    (tmp_path / "a/linux/scripts/compile.sh").write_text("exit 1\n")
+    monkeypatch.setattr(build, "FULL_BYTES", 1 << 60)
+
+    with pytest.raises(KernelError, match=r"Error 1.*; the disk of .* is full \("):
+        _build(_shop(tmp_path), recipe)
+
+
+def test_a_compiler_that_does_not_work_is_told(tmp_path: Path) -> None:
+    gcc = tmp_path / "bin/x86_64-linux-gnu-gcc"
+    gcc.write_text("#!/bin/sh\necho no such licence >&2\nexit 3\n")
+
+    with pytest.raises(KernelError, match=r"gcc --version failed: no such licence"):
+        _build(_shop(tmp_path), _recipe(tmp_path / "a"))
+
+
 @pytest.mark.parametrize(
     ("log", "error"),
     [

@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -41,6 +42,10 @@ EPOCH = 1767225600
 
 FREE_BYTES = {"virtual": 3 << 30, "board": 6 << 30}
 """What a build takes on the disk: the source 1.6 GB, the objects 0.5 to 3 GB."""
+
+FULL_BYTES = 64 << 20
+"""With less than this left, a build has failed for want of room, whatever it says: what
+a compiler said of it is lost when ccache cannot write that down."""
 
 END_PATIENCE_S = 10.0
 SAY_EVERY_S = 30.0
@@ -172,9 +177,21 @@ def _tuxmake(
     if status != 0:
         log = place.log.read_text("utf-8", "replace")
         raise KernelError(
-            f"building {recipe.name} failed: {first_error(log) or f'status {status}'} "
-            f"(all of it: {place.log})"
+            f"building {recipe.name} failed: {first_error(log) or f'status {status}'}"
+            f"{_full_disk(place)} (all of it: {place.log})"
         )
+
+
+def _full_disk(place: Workplace) -> str:
+    """Say which disk a build has filled, if one is full now."""
+    for folder in (place.root, Path(tempfile.gettempdir())):
+        free = shutil.disk_usage(folder).free
+        if free < FULL_BYTES:
+            return (
+                f"; the disk of {folder} is full ({free / 1e6:.0f} MB free): make room "
+                "and build again"
+            )
+    return ""
 
 
 def _environment(place: Workplace) -> list[str]:
@@ -251,4 +268,11 @@ def _first_line(argv: Sequence[str]) -> str:
         done = process.run(argv, timeout_s=60)
     except TargetError as error:
         raise KernelError(str(error)) from error
-    return done.stdout.decode("utf-8", "replace").splitlines()[0]
+    lines = done.stdout.decode("utf-8", "replace").splitlines()
+    if done.status != 0 or not lines:
+        words = " ".join(done.stderr.split())[-200:]
+        raise KernelError(
+            f"{' '.join(argv)} failed: {words or f'status {done.status}'}: the "
+            "compiler that is found first in PATH does not work"
+        )
+    return lines[0]
