@@ -1,7 +1,7 @@
 """A file that has its name only when all of it is there."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rtscope.errors import MeasurementError
@@ -21,4 +21,5 @@ def new_file(path: Path, error: type[MeasurementError]) -> Iterator[Path]:
     except OSError as cause:
         raise error(f"cannot write {path}: {cause.strerror or cause}") from cause
     finally:
-        new.unlink(missing_ok=True)
+        with suppress(OSError):
+            new.unlink(missing_ok=True)

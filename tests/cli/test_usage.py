@@ -1,5 +1,7 @@
 """What is typed wrong is told in one clear message, and nothing is done."""
 
+import contextlib
+import errno
 import json
 import os
 import re
@@ -233,6 +235,45 @@ def test_who_stops_reading_has_seen_enough(measured: ResultDir) -> None:
         )
 
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_result_that_cannot_be_written_is_told(measured: ResultDir) -> None:
+    argv = [sys.executable, "-m", "rtscope", "report", str(measured.path)]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            argv,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=30,
+            check=False,
+            # With it Python writes even what is empty, and /dev/full refuses that.
+            env={k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"},
+        )
+
+    told = b"rtscope: cannot write to standard output: No space left on device\n"
+    assert (done.returncode, done.stderr) == (3, told)
+
+
+@pytest.mark.parametrize(
+    ("error", "traceback"), [(errno.ENOSPC, False), (errno.ENOENT, True)]
+)
+def test_a_full_disk_is_no_bug_and_what_nobody_thought_of_is_one(
+    rtscope: Rtscope, monkeypatch: pytest.MonkeyPatch, error: int, traceback: bool
+) -> None:
+    def fail(_environ: object) -> Path:
+        raise OSError(error, os.strerror(error), "/there")
+
+    monkeypatch.setattr("rtscope.cli.kernel.cache_dir", fail)
+    expected = (
+        pytest.raises(FileNotFoundError) if traceback else contextlib.nullcontext()
+    )
+
+    with expected:
+        said = rtscope("kernel", "list")
+        assert (said.status, said.err) == (
+            3,
+            "rtscope: /there: No space left on device\n",
+        )
 
 
 def test_a_terminal_that_knows_only_ascii_gets_what_it_can_show(

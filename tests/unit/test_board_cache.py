@@ -94,6 +94,17 @@ def test_what_a_killed_builder_left_is_cleared_away(tmp_path: Path) -> None:
     assert not left.exists()
 
 
+def test_a_cache_that_belongs_to_another_is_told(tmp_path: Path) -> None:
+    # Even root cannot open a directory for writing.
+    (tmp_path / "lock").mkdir()
+
+    with (
+        pytest.raises(BoardError, match=r"cannot write .*lock: .*XDG_CACHE_HOME"),
+        locked(tmp_path, say=silent),
+    ):
+        pass
+
+
 def test_a_second_builder_says_that_it_waits(tmp_path: Path) -> None:
     said: list[str] = []
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from rtscope.errors import BoardError
 
@@ -66,7 +66,7 @@ def cache_dir(environ: Mapping[str, str]) -> Path:
 def locked(cache: Path, *, say: Callable[[str], None]) -> Iterator[None]:
     """Keep other builders out of the cache; clear away what a killed one has left."""
     _make(cache / "parts")
-    with (cache / "lock").open("w") as file:
+    with _lock_file(cache) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -210,6 +210,16 @@ def _row(path: Path) -> dict[str, Any]:
         "size": path.stat().st_size,
         "runs": bool(mode & 0o100),
     }
+
+
+def _lock_file(cache: Path) -> IO[str]:
+    try:
+        return (cache / "lock").open("w")
+    except OSError as error:
+        raise BoardError(
+            f"cannot write {cache / 'lock'}: {error.strerror}: the cache must belong "
+            "to who builds in it; XDG_CACHE_HOME names another place for it"
+        ) from error
 
 
 def _make(folder: Path) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from rich.console import Console
 
+from rtscope.errors import RecordError
+
 
 @contextlib.contextmanager
 def stdout_console() -> Iterator[Console]:
@@ -18,13 +20,21 @@ def stdout_console() -> Iterator[Console]:
 
 
 def put(text: str) -> None:
-    """Print a result; who stops reading it (`head`) has seen enough, and no error."""
+    """
+    Print a result; who stops reading it (`head`) has seen enough, and no error.
+
+    Raises RecordError if it cannot be written: the disk that it goes to is full.
+    """
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
         # Python flushes once more at its end, and would complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise RecordError(
+                f"cannot write to standard output: {error.strerror}"
+            ) from error
 
 
 def stderr_console() -> Console:

@@ -16,7 +16,7 @@ from rtscope.board.cache import Part, all_parts, cache_dir, locked
 from rtscope.board.kernels import CONFIG, IMAGE, SYMBOLS
 from rtscope.board.kernelsource import wanted_version
 from rtscope.board.workshop import Workshop
-from rtscope.cli.console import stdout_console
+from rtscope.cli.console import put, stdout_console
 from rtscope.errors import UsageError
 from rtscope.kernel import package as pack
 from rtscope.kernel.recipe import Recipe, find_recipe, get_arch, recipe_names
@@ -76,7 +76,7 @@ def show(name: Name, *, json: Json = False) -> int:
         filter(None, (source.kind, str(getattr(source, source.kind)), *pins))
     )
     suite = f" of {source.suite}" if "package" in source.kind else ""
-    sys.stdout.write(
+    put(
         f"{recipe.name}: {recipe.title}\n"
         f"board     {recipe.board} ({recipe.arch}), size {recipe.size}\n"
         f"source    {where}{suite}\n"
@@ -93,7 +93,7 @@ def patches(name: Name) -> int:
     """
     recipe = find_recipe(name)
     if not recipe.patches:
-        sys.stdout.write(f"{recipe.name}: no patches\n")
+        put(f"{recipe.name}: no patches\n")
         return 0
     shop, stopped = _shop(), False
     with (
@@ -108,15 +108,11 @@ def patches(name: Name) -> int:
             )
             stopped = stopped or rejected is not None
             made_for = other_version(series, kernel_version(tree))
-            sys.stdout.write(
-                f"{series.name}: {_patches(series)}{made_for and f', {made_for}'}\n"
-            )
+            put(f"{series.name}: {_patches(series)}{made_for and f', {made_for}'}\n")
             for patch, state in zip(
                 series.patches, states(series, rejected, tried=tried), strict=True
             ):
-                sys.stdout.write(
-                    f"    {patch.name}: {state}\n        {patch.subject}\n"
-                )
+                put(f"    {patch.name}: {state}\n        {patch.subject}\n")
     return 1 if stopped else 0
 
 
@@ -142,7 +138,7 @@ def config(
         one = sourcekernel.configured(shop, find_recipe(name))
         two = sourcekernel.configured(shop, find_recipe(diff)) if diff else None
     if two is None:
-        sys.stdout.write(one.text)
+        put(one.text)
         return 0
     names = {
         n: [*one.names.get(n, ()), *two.names.get(n, ())]
@@ -154,11 +150,9 @@ def config(
         ("follows from it", found.follows),
         ("differs besides", found.other),
     ):
-        sys.stdout.write(f"{title}:{'' if part else ' nothing'}\n")
+        put(f"{title}:{'' if part else ' nothing'}\n")
         for symbol, (left, right) in part.items():
-            sys.stdout.write(
-                f"    {symbol:<28} {left or 'empty'} -> {right or 'empty'}\n"
-            )
+            put(f"    {symbol:<28} {left or 'empty'} -> {right or 'empty'}\n")
     return 1 if found.other else 0
 
 
@@ -170,9 +164,7 @@ def build(names: Names) -> int:
         for recipe in recipes:
             part = sourcekernel.kernel_part(shop, recipe)
             digest = part.manifest["files"][IMAGE]["sha256"]
-            sys.stdout.write(
-                f"{digest}  {recipe.name} {part.manifest['notes']['release']}\n"
-            )
+            put(f"{digest}  {recipe.name} {part.manifest['notes']['release']}\n")
     return 0
 
 
@@ -197,7 +189,7 @@ def package(
         pack.write_tar(kernel, files[0])
         pack.write_deb(kernel, files[1])
     for file in files:
-        sys.stdout.write(f"{format_size(file.stat().st_size):>10}  {file}\n")
+        put(f"{format_size(file.stat().st_size):>10}  {file}\n")
     return 0
 
 
@@ -263,4 +255,4 @@ def _say(text: str) -> None:
 
 
 def _print_json(value: object) -> None:
-    sys.stdout.write(json_text.dumps(value, indent=2) + "\n")
+    put(json_text.dumps(value, indent=2) + "\n")

@@ -1,6 +1,5 @@
 """Boot kernels that were built, load them, and say whether they stay quiet."""
 
-import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -163,12 +162,8 @@ def print_outcomes(outcomes: Sequence[Outcome]) -> None:
         console.print(table)
     for one in outcomes:
         for problem in one.problems:
-            sys.stdout.write(f"{one.kernel.name}: {printable(problem)}\n")
+            put(f"{one.kernel.name}: {printable(problem)}\n")
         for message in one.messages[:SHOWN]:
-            sys.stdout.write(
-                f"{one.kernel.name}: the kernel said: {printable(message.text)}\n"
-            )
+            put(f"{one.kernel.name}: the kernel said: {printable(message.text)}\n")
         if len(one.messages) > SHOWN:
-            sys.stdout.write(
-                f"{one.kernel.name}: {len(one.messages) - SHOWN} more: --json\n"
-            )
+            put(f"{one.kernel.name}: {len(one.messages) - SHOWN} more: --json\n")

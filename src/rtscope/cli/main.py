@@ -5,6 +5,7 @@ The `rtscope` command: choose the verb, run it, turn errors into an exit status.
 4 a claim not shown, 130 interrupted.
 """
 
+import errno
 import functools
 import importlib
 import io
@@ -17,11 +18,14 @@ from typing import NoReturn
 import typer
 
 from rtscope import __version__
-from rtscope.errors import RtscopeError
+from rtscope.errors import MeasurementError, RtscopeError
 
 INTERRUPTED = 130
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+# A disk that is full, or that nobody may write to, is no bug of ours.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 Verb = Callable[..., int]
 
@@ -36,6 +40,12 @@ def _exits(verb: Verb) -> Callable[..., None]:
         except RtscopeError as error:
             print(f"rtscope: {error}", file=sys.stderr)
             status = error.exit_status
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                raise
+            where = error.filename or "a file that was to be written"
+            print(f"rtscope: {where}: {error.strerror}", file=sys.stderr)
+            status = MeasurementError.exit_status
         except KeyboardInterrupt:
             print("rtscope: interrupted", file=sys.stderr)
             status = INTERRUPTED
