@@ -70,6 +70,44 @@ def test_what_a_users_fragment_switches_off_and_is_not_there_is_told(
     assert "./wanted.config: this source has no SPM to be off" in said.err
 
 
+def test_what_a_later_fragment_takes_back_is_told(rtscope: Rtscope, here: Path) -> None:
+    recipe = make_recipe(here, f"{RT}CONFIG_SMP=y\n")
+    (here / "later.config").write_text("# CONFIG_PREEMPT_RT is not set\n")
+    text = recipe.read_text().replace('"./wanted.config"', '"rt", "./wanted.config"')
+    recipe.write_text(
+        text.replace('wanted.config"', 'wanted.config", "./later.config"')
+    )
+
+    said = rtscope("kernel", "config", "./my.toml")
+
+    assert said.status == 0
+    assert "CONFIG_PREEMPT_RT" not in said.out
+    told = [line for line in said.err.splitlines() if "counts" in line]
+    assert told == [
+        "rtscope: ./later.config has PREEMPT_RT=n, and ./wanted.config asked for y: "
+        "the later one counts"
+    ]
+
+
+def test_two_preemption_models_of_ours_are_told_and_what_boards_change_is_not(
+    rtscope: Rtscope, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = make_recipe(here, RT)
+    ours = {
+        "rt": "CONFIG_SMP=y\nCONFIG_EXPERT=y\nCONFIG_PREEMPT_RT=y\n",
+        "preempt": "# CONFIG_SMP is not set\n# CONFIG_PREEMPT_RT is not set\n",
+    }
+    monkeypatch.setattr("rtscope.kernel.recipe.our_fragment", ours.__getitem__)
+    recipe.write_text(
+        recipe.read_text().replace('"./wanted.config"', '"rt", "preempt"')
+    )
+
+    said = rtscope("kernel", "config", "./my.toml")
+
+    assert "preempt has PREEMPT_RT=n, and rt asked for y" in said.err
+    assert "SMP" not in said.err
+
+
 def test_build_prints_the_digest_and_package_writes_both_files(
     rtscope: Rtscope, here: Path
 ) -> None:

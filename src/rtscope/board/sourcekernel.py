@@ -38,11 +38,13 @@ from rtscope.kernel.recipe import (
     get_arch,
 )
 from rtscope.kernel.resolved import (
+    PREEMPTION,
     Asked,
     asked_by_base,
     asked_of,
     differences,
     lost,
+    overridden,
     refuse,
     unknown_and_off,
     values_of,
@@ -230,6 +232,7 @@ def _configure(
     symbols = read_kconfig(place.source, srcarch=get_arch(recipe.arch).srcarch)
     fragments = {name: fragment_text(recipe, name) for name in recipe.fragments}
     asked, values = list(asked_of(fragments)), values_of(text, source=CONFIG)
+    _tell_overridden(shop, fragments)
     if base := base_text(recipe):
         asked += asked_by_base(recipe.base, base, asked)
         _tell_lost(shop, recipe.base, values_of(base, source=recipe.base), values)
@@ -249,6 +252,18 @@ def _tell_lost(
             f"{name}: {len(gone)} of its {len(base)} settings are off in this kernel, "
             f"because the source or a fragment has it so: {some}"
         )
+
+
+def _tell_overridden(shop: Workshop, fragments: Mapping[str, str]) -> None:
+    """Tell where a user's fragments, or two preemption models, contradict."""
+    for before, later in overridden(fragments):
+        # Ours build on each other: what a board needs is not what all boards need.
+        users = "/" in before.fragment + later.fragment
+        if users or later.name in PREEMPTION:
+            shop.say(
+                f"{later.fragment} has {later.name}={later.value}, and "
+                f"{before.fragment} asked for {before.value}: the later one counts"
+            )
 
 
 def _tell_unknown(

@@ -84,6 +84,20 @@ def asked_of(fragments: Mapping[str, str]) -> tuple[Asked, ...]:
     return tuple(wanted.values())
 
 
+def overridden(fragments: Mapping[str, str]) -> list[tuple[Asked, Asked]]:
+    """Return what one fragment asks and a later one asks otherwise, as such pairs."""
+    wanted: dict[str, Asked] = {}
+    found = []
+    for fragment, text in fragments.items():
+        for name, value in values_of(text, source=fragment, keep_n=True).items():
+            later = Asked(name, value, fragment)
+            before = wanted.get(name, later)
+            if before.value != value:
+                found.append((before, later))
+            wanted[name] = later
+    return found
+
+
 def asked_by_base(base: str, text: str, asked: Iterable[Asked]) -> list[Asked]:
     """
     Return what a user's whole configuration asks of preemption, if no fragment does.
