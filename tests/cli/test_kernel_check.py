@@ -14,6 +14,20 @@ WORST_US = {
 }
 
 
+def test_a_kernel_that_does_not_boot_has_no_clean_log_and_its_end_line_by_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    dead = Built("dead", "6.12.1", "d0", "c0", preempt_rt=True)
+    problem = "001-idle: it panics; the end of its console:\n  Kernel panic - not"
+
+    kernelcheck.print_outcomes([Outcome(dead, {}, (), (problem,))])
+
+    out = capsys.readouterr().out
+    assert "clean" not in out
+    assert "dead: 001-idle: it panics; the end of its console:\n" in out
+    assert "dead:   Kernel panic - not\n" in out
+
+
 @pytest.mark.parametrize("columns", [80, 200])
 def test_where_room_is_short_names_give_way_and_figures_do_not(
     columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -47,6 +47,13 @@ def test_a_kernel_that_runs_as_built_and_is_quiet_is_good() -> None:
     assert set(outcome.worst_ns) == {_record().run.load}
 
 
+def test_a_kernel_that_did_not_come_through_is_not_good() -> None:
+    outcome = outcome_of(BUILT, [], failures=["001-idle: it panics"])
+
+    assert not outcome.good
+    assert outcome.problems == ("001-idle: it panics",)
+
+
 @pytest.mark.parametrize(
     ("name", "fact", "said"),
     [

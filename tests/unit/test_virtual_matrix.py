@@ -15,13 +15,14 @@ from rtscope.board.kernels import Kernel
 from rtscope.board.prepare import Prepared
 from rtscope.board.qemu import Qemu
 from rtscope.campaign import Campaign
-from rtscope.errors import RecordError, UsageError
+from rtscope.errors import BoardError, RecordError, UsageError
 from rtscope.execute import RunEnds
 from rtscope.record import RunRecord
 from rtscope.resultdir import ResultDir, create
 from rtscope.runaudit import Audited
 from rtscope.virtual import matrix
 from rtscope.virtual.boot import Booted
+from rtscope.virtual.inputs import Asked
 from rtscope.virtual.matrix import execute_on_board
 from rtscope.virtual.ready import Ready, asked_of
 from rtscope.virtual.recorded import Recorded, stream_of
@@ -31,6 +32,15 @@ BOARD = get_board("pc")
 CAMPAIGN = Campaign(target="virtual:pc")
 RUN = "001-idle"
 FILES = {"audit.json", "kernel.log", "worst.trace.gz"}
+
+PREPARED = Prepared(
+    BOARD,
+    Qemu((), version="1", digest=""),
+    plugin=Path("/plugin.so"),
+    kernel=Kernel("debian-6.12-rt", Path("/kernel"), "a" * 64),
+    archives=(),
+    parts=(),
+)
 
 Measure = Callable[..., RunRecord]
 
@@ -46,14 +56,7 @@ def measure(
 ) -> Measure:
     """Measure once, on a board that answers at once; return what was yielded."""
     made = on_board(record([thread([9_000])]))
-    prepared = Prepared(
-        BOARD,
-        Qemu((), version="1", digest=""),
-        plugin=Path("/plugin.so"),
-        kernel=Kernel("debian-6.12-rt", Path("/kernel"), "a" * 64),
-        archives=(),
-        parts=(),
-    )
+    prepared = PREPARED
     booted = Booted(
         files={"kernel.log": b"<6>booted\n"},
         counts={},
@@ -87,6 +90,34 @@ def measure(
         return kept
 
     return run
+
+
+def test_a_board_that_fails_ends_the_others_unless_somebody_takes_that(
+    store: ResultDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = on_board(record([thread([9_000])]))
+    last = replace(made, run=replace(made.run, id="002-cpu", load="cpu"))
+    runs = [asked_of(one.run, CAMPAIGN, BOARD, ()) for one in (made, last)]
+    ready = Ready(tuple((asked, PREPARED) for asked in runs))
+
+    def measure(asked: Asked, *_: object) -> RunRecord:
+        if asked.run.id == made.run.id:
+            raise BoardError("it panics")
+        return last
+
+    def say(_event: object) -> None:
+        pass
+
+    monkeypatch.setattr(matrix, "_measure", measure)
+    failures: list[tuple[str, str]] = []
+
+    def failed(run: str, error: BoardError) -> None:
+        failures.append((run, str(error)))
+
+    assert list(execute_on_board(ready, store, say=say, failed=failed)) == [last]
+    assert failures == [(made.run.id, "it panics")]
+    with pytest.raises(BoardError, match="it panics"):
+        list(execute_on_board(ready, store, say=say))
 
 
 def beside(store: ResultDir) -> set[str]:

@@ -1,7 +1,7 @@
 """Boot kernels that were built, load them, and say whether they stay quiet."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -16,6 +16,7 @@ from rtscope.campaign import default_campaign, to_dict, with_options, with_place
 from rtscope.cli import words
 from rtscope.cli.boardview import BoardView
 from rtscope.cli.console import put, stderr_console, stdout_console
+from rtscope.errors import BoardError
 from rtscope.kernel.config import parse_config
 from rtscope.kernel.recipe import find_recipe
 from rtscope.plan import make_plan
@@ -56,8 +57,8 @@ def check(
 ) -> int:
     """Boot built kernels on their virtual boards, under each load, and watch their log.
 
-    A kernel is built if it is not. Exit status 1 if one is not what was built, or
-    complains: from its first line to its last.
+    A kernel is built if it is not. Exit status 1 if one does not come through, is not
+    what was built, or complains: from its first line to its last.
     """
     boards = {name: find_recipe(name).board for name in names}
     asked = {
@@ -105,13 +106,20 @@ def _check_on(
     store = create(
         folder, to_dict(campaign), command=words.typed_words(), rtscope=__version__
     )
+    failures: dict[str, str] = {}
+
+    def failed(run: str, error: BoardError) -> None:
+        failures[run] = str(error)
+
     with BoardView(stderr_console(), plan) as view:
-        for _ in execute_on_board(ready, store, say=view):
+        for _ in execute_on_board(ready, store, say=view, failed=failed):
             pass
-    return _outcomes(ready, store)
+    return _outcomes(ready, store, failures)
 
 
-def _outcomes(ready: Ready, store: ResultDir) -> list[Outcome]:
+def _outcomes(
+    ready: Ready, store: ResultDir, failures: Mapping[str, str]
+) -> list[Outcome]:
     kernels = {asked.run.id: prepared.kernel for asked, prepared in ready.runs}
     boots: dict[str, list[Booted]] = {}
     for record in store.records():
@@ -119,7 +127,15 @@ def _outcomes(ready: Ready, store: ResultDir) -> list[Outcome]:
         text = log.read_text("utf-8", "replace") if log.exists() else ""
         boots.setdefault(kernels[record.run.id].digest, []).append(Booted(record, text))
     return [
-        outcome_of(_built(kernel), boots.get(kernel.digest, []))
+        outcome_of(
+            _built(kernel),
+            boots.get(kernel.digest, []),
+            failures=[
+                why
+                for run, why in failures.items()
+                if kernels[run].digest == kernel.digest
+            ],
+        )
         for kernel in {one.digest: one for one in kernels.values()}.values()
     ]
 
@@ -137,6 +153,12 @@ def _built(kernel: Kernel) -> Built:
     )
 
 
+def _log_cell(one: Outcome) -> str:
+    if one.messages:
+        return f"[red]{len(one.messages)} lines[/]"
+    return "[green]clean[/]" if one.worst_ns else "[red]none[/]"
+
+
 def print_outcomes(outcomes: Sequence[Outcome]) -> None:
     """Print a row for each kernel, then what is wrong with it."""
     loads = list(dict.fromkeys(load for one in outcomes for load in one.worst_ns))
@@ -150,19 +172,20 @@ def print_outcomes(outcomes: Sequence[Outcome]) -> None:
     table.add_column("log", no_wrap=True)
     table.add_column("kernel_digest", overflow="ellipsis")
     for one in outcomes:
-        complaints = len(one.messages)
         table.add_row(
             printable(one.kernel.name),
             one.kernel.release,
             *(format_us(one.worst_ns.get(load)) for load in loads),
-            "[green]clean[/]" if not complaints else f"[red]{complaints} lines[/]",
+            _log_cell(one),
             one.kernel.digest[:DIGITS],
         )
     with stdout_console() as console:
         console.print(table)
     for one in outcomes:
         for problem in one.problems:
-            put(f"{one.kernel.name}: {printable(problem)}\n")
+            # What ended a boot has the end of its console behind it.
+            for line in problem.splitlines():
+                put(f"{one.kernel.name}: {printable(line)}\n")
         for message in one.messages[:SHOWN]:
             put(f"{one.kernel.name}: the kernel said: {printable(message.text)}\n")
         if len(one.messages) > SHOWN:

@@ -69,8 +69,14 @@ class Outcome:
         return not self.problems and not self.messages
 
 
-def outcome_of(kernel: Built, boots: Sequence[Booted]) -> Outcome:
-    """Judge a kernel by its boots, one or more for each load."""
+def outcome_of(
+    kernel: Built, boots: Sequence[Booted], *, failures: Sequence[str] = ()
+) -> Outcome:
+    """
+    Judge a kernel by its boots, one or more for each load.
+
+    `failures` is what became of those that ended without a measurement.
+    """
     worst: dict[str, int] = {}
     for boot in boots:
         load = boot.record.run.load
@@ -82,6 +88,7 @@ def outcome_of(kernel: Built, boots: Sequence[Booted]) -> Outcome:
         for message in complaints(boot.log, boot.record.kernel_log)
     }
     problems = dict.fromkeys(p for boot in boots for p in _problems(kernel, boot))
+    problems |= dict.fromkeys(failures)
     return Outcome(kernel, worst, tuple(said.values()), tuple(problems))
 
 

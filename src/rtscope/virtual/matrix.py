@@ -56,12 +56,17 @@ class _Desk:
 
 
 def execute_on_board(
-    ready: Ready, store: ResultDir, *, say: Callable[[Event | Boots], None]
+    ready: Ready,
+    store: ResultDir,
+    *,
+    say: Callable[[Event | Boots], None],
+    failed: Callable[[str, BoardError], None] | None = None,
 ) -> Iterator[RunRecord]:
     """
     Boot the board once for each run; save and yield the records as they are done.
 
-    Raises BoardError if a board does not measure.
+    Raises BoardError if a board does not measure, which ends the others too; unless
+    `failed` takes it, with the identity of its run.
     """
     desk = _Desk(store)
     with ThreadPoolExecutor(max_workers=ready.at_once) as pool:
@@ -71,9 +76,13 @@ def execute_on_board(
         }
         try:
             for future in _as_done(waiting, desk, say):
+                number, error = waiting[future], future.exception()
+                if failed is not None and isinstance(error, BoardError):
+                    failed(ready.runs[number - 1][0].run.id, error)
+                    continue
                 record = future.result()
                 store.save(record)
-                say(RunBegins(waiting[future], len(waiting), record.run))
+                say(RunBegins(number, len(waiting), record.run))
                 say(RunEnds(record))
                 yield record
         finally:
