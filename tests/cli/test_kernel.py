@@ -7,6 +7,10 @@ import pytest
 
 from fakes.commandline import Rtscope
 from fakes.fakelinux import make_programs, make_recipe
+from rtscope.board import sourcekernel
+from rtscope.board.cache import Part
+from rtscope.board.workshop import Workshop
+from rtscope.errors import KernelError
 
 RT = "CONFIG_EXPERT=y\nCONFIG_PREEMPT_RT=y\n"
 PATCH = """\
@@ -188,6 +192,20 @@ def test_patches_shows_where_a_series_stops_and_that_is_status_1(
     assert "good.patch: applies" in said.out
     assert "bad.patch: REJECTED: init/main.c, hunk 1" in said.out
     assert said.out.count("not tried") == 1
+
+
+@pytest.mark.parametrize(("option", "upgrade"), [([], False), (["--upgrade"], True)])
+def test_a_kernel_can_be_built_of_what_the_archive_has_now(
+    rtscope: Rtscope, monkeypatch: pytest.MonkeyPatch, option: list[str], upgrade: bool
+) -> None:
+    def part(shop: Workshop, _recipe: object) -> Part:
+        raise KernelError(f"upgrade is {shop.upgrade}")
+
+    monkeypatch.setattr(sourcekernel, "kernel_part", part)
+
+    said = rtscope("kernel", "build", "jh7110-6.12-rt", *option)
+
+    assert said.err == f"rtscope: upgrade is {upgrade}\n"
 
 
 def test_a_reject_stops_the_build(rtscope: Rtscope, here: Path) -> None:

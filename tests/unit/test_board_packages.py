@@ -163,8 +163,33 @@ def test_a_package_that_the_archive_no_longer_has_is_named(
 
     monkeypatch.setattr(process, "run", refuse)
 
-    with pytest.raises(BoardError, match=r"no longer has gone 1\.0 .*board import"):
+    with pytest.raises(
+        BoardError, match=r"no longer has gone 1\.0 .*board import.* --upgrade"
+    ):
         fetch(packages, tmp_path, say=lambda _text: None)
+
+
+def test_a_pattern_without_a_match_is_told_with_the_packages_like_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = "linux-source-6.12 linux-source-7.4 linux-source-7.10 linux-source"
+
+    def apt(argv: Sequence[str], *, timeout_s: float) -> process.Completed:
+        assert timeout_s > 0
+        names = there if argv[-1] == "linux-source-" else ""
+        return process.Completed(0, names.encode(), "")
+
+    monkeypatch.setattr(process, "run", apt)
+    monkeypatch.setattr(aptroot, "KEYRING", tmp_path)
+
+    with pytest.raises(
+        BoardError,
+        match=r"like linux-source-7\\.3 "
+        r"\(it has linux-source-6\.12, linux-source-7\.4, linux-source-7\.10\)",
+    ):
+        aptroot.resolve(
+            [r"linux-source-7\.3"], arch="amd64", root=tmp_path, dependencies=False
+        )
 
 
 def test_a_package_that_was_fetched_is_not_fetched_again(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ MIRROR = "http://deb.debian.org/debian"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 HELPER = "/usr/lib/apt/apt-helper"
 
+MAX_NAMED = 8
+
 UPDATE_PATIENCE_S = 600.0
 FETCH_PATIENCE_S = 3600.0
 UNPACK_PATIENCE_S = 600.0
@@ -212,8 +214,8 @@ def _fetch_all(wanted: Sequence[tuple[Package, Path]]) -> None:
         raise BoardError(
             f"the archive no longer has {gone[0].name} {gone[0].version} for "
             f"{gone[0].arch}: a distribution keeps its newest packages only. Import a "
-            "bundle that has it (rtscope board import FILE), or build without "
-            "--locked, with what the archive has now"
+            "bundle that has it (rtscope board import FILE), or build with --upgrade "
+            "and without --locked, from what the archive has now"
         ) from error
     for _, file in wanted:
         file.with_suffix(".part").replace(file)
@@ -263,7 +265,15 @@ def _newest(config: Path, pattern: str, *, suite: str) -> str:
     names = _apt(config, "apt-cache", "pkgnames", prefix).split()
     matches = [name for name in names if re.fullmatch(pattern, name)]
     if not matches:
-        raise BoardError(f"{suite} has no package like {pattern}")
+        stem = prefix.rstrip("0123456789")
+        like = _apt(config, "apt-cache", "pkgnames", stem).split() if stem else []
+        alike = [name for name in like if name[len(stem) :][:1].isdigit()]
+        there = ", ".join(sorted(alike, key=_numbers)[-MAX_NAMED:])
+        raise BoardError(
+            f"{suite} has no package like {pattern} (it has {there or 'none'}): a "
+            "distribution keeps its newest packages only. Name one that it has, or "
+            "import a bundle that has this one: rtscope board import FILE"
+        )
     return max(matches, key=_numbers)
 
 

@@ -4,7 +4,7 @@ import json as json_text
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -156,9 +156,18 @@ def config(
     return 1 if found.other else 0
 
 
-def build(names: Names) -> int:
+def build(
+    names: Names,
+    *,
+    upgrade: Annotated[
+        bool,
+        typer.Option(
+            "--upgrade", help="Take the source that the archive has now, if newer."
+        ),
+    ] = False,
+) -> int:
     """Build kernels that are not built yet; each stays in the cache."""
-    shop = _shop()
+    shop = replace(_shop(), upgrade=upgrade)
     recipes = [find_recipe(name) for name in names]
     with locked(shop.cache, say=shop.say):
         for recipe in recipes:
