@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -192,6 +193,62 @@ def test_patches_shows_where_a_series_stops_and_that_is_status_1(
     assert "good.patch: applies" in said.out
     assert "bad.patch: REJECTED: init/main.c, hunk 1" in said.out
     assert said.out.count("not tried") == 1
+
+
+def test_results_are_had_as_json(rtscope: Rtscope, here: Path) -> None:
+    (here / "good.patch").write_text(PATCH)
+    make_recipe(here, RT, patches='"./good.patch"')
+
+    def asked(*words: str) -> Any:
+        return json.loads(rtscope("kernel", *words, "--json").out)
+
+    (built,) = asked("build", "./my.toml")
+    (series,) = asked("patches", "./my.toml")
+    packed = asked("package", "./my.toml")
+
+    assert (built["name"], built["release"], len(built["kernel_digest"])) == (
+        *("my", "6.1"),
+        64,
+    )
+    assert series["patches"] == [
+        {"name": "good.patch", "subject": "init: Return one", "state": "applies"}
+    ]
+    assert [Path(one["path"]).stat().st_size for one in packed] == [
+        one["bytes"] for one in packed
+    ]
+    assert asked("config", "./my.toml")["PREEMPT_RT"] == "y"
+    differ = asked("config", "./my.toml", "--diff", "./my-board.toml")
+    assert differ == {
+        "preemption": {},
+        "follows": {},
+        "other": {"MODULES": ["n", "y"]},
+    }
+
+
+def test_a_slip_in_what_is_compared_with_is_told_before_any_work(
+    rtscope: Rtscope, here: Path
+) -> None:
+    make_recipe(here, RT)
+
+    said = rtscope("kernel", "config", "./my.toml", "--diff", "./mine.toml")
+
+    assert (said.status, said.err) == (
+        2,
+        "rtscope: cannot read mine.toml: No such file or directory\n",
+    )
+
+
+def test_a_kernel_for_the_virtual_board_is_not_packed_for_a_real_one_in_silence(
+    rtscope: Rtscope, here: Path
+) -> None:
+    make_recipe(here, RT)
+
+    virtual = rtscope("kernel", "package", "./my.toml")
+    board = rtscope("kernel", "package", "./my-board.toml")
+
+    assert "made for the virtual board" in virtual.err
+    assert "rtscope kernel package ./my-board.toml" in virtual.err
+    assert "made for the virtual board" not in board.err
 
 
 @pytest.mark.parametrize(("option", "upgrade"), [([], False), (["--upgrade"], True)])

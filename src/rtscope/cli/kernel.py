@@ -86,16 +86,19 @@ def show(name: Name, *, json: Json = False) -> int:
     return 0
 
 
-def patches(name: Name) -> int:
+def patches(name: Name, *, json: Json = False) -> int:
     """Show a recipe's series of patches, and whether they apply to its source.
 
     Nothing is changed. Exit status 1 if one does not apply.
     """
     recipe = find_recipe(name)
+    shop, rows, stopped = _shop(), list[dict[str, Any]](), False
     if not recipe.patches:
-        put(f"{recipe.name}: no patches\n")
+        if json:
+            _print_json(rows)
+        else:
+            put(f"{recipe.name}: no patches\n")
         return 0
-    shop, stopped = _shop(), False
     with (
         locked(shop.cache, say=shop.say),
         sourcekernel.unpatched_source(shop, recipe) as (tree, all_series),
@@ -107,18 +110,34 @@ def patches(name: Name) -> int:
                 try_series(series, tree, wanted=wanted, keep=True) if tried else None
             )
             stopped = stopped or rejected is not None
-            made_for = other_version(series, kernel_version(tree))
-            put(f"{series.name}: {_patches(series)}{made_for and f', {made_for}'}\n")
-            for patch, state in zip(
-                series.patches, states(series, rejected, tried=tried), strict=True
-            ):
-                put(f"    {patch.name}: {state}\n        {patch.subject}\n")
+            row = _series_row(series, states(series, rejected, tried=tried))
+            rows.append(row | {"doubt": other_version(series, kernel_version(tree))})
+            if not json:
+                _print_series(rows[-1])
+    if json:
+        _print_json(rows)
     return 1 if stopped else 0
 
 
-def _patches(series: Series) -> str:
-    count = len(series.patches)
-    return f"{count} patch{'es' if count > 1 else ''}"
+def _series_row(series: Series, found: Sequence[str]) -> dict[str, Any]:
+    return {
+        "series": series.name,
+        "base": series.base,
+        "patches": [
+            {"name": patch.name, "subject": patch.subject, "state": state}
+            for patch, state in zip(series.patches, found, strict=True)
+        ],
+    }
+
+
+def _print_series(row: Mapping[str, Any]) -> None:
+    count, doubt = len(row["patches"]), row["doubt"]
+    put(
+        f"{row['series']}: {count} patch{'es' if count > 1 else ''}"
+        f"{doubt and f', {doubt}'}\n"
+    )
+    for patch in row["patches"]:
+        put(f"    {patch['name']}: {patch['state']}\n        {patch['subject']}\n")
 
 
 def config(
@@ -127,6 +146,7 @@ def config(
     diff: Annotated[
         str | None, typer.Option(help="Another recipe: show where the two differ.")
     ] = None,
+    json: Json = False,
 ) -> int:
     """Show a configuration as kbuild resolves it, or how two of them differ.
 
@@ -134,17 +154,30 @@ def config(
     and what follows from it by the kernel's own rules.
     """
     shop = _shop()
+    # Both first: a slip in the second is not told after minutes of the first.
+    recipes = [find_recipe(text) for text in (name, diff) if text is not None]
     with locked(shop.cache, say=shop.say):
-        one = sourcekernel.configured(shop, find_recipe(name))
-        two = sourcekernel.configured(shop, find_recipe(diff)) if diff else None
-    if two is None:
-        put(one.text)
-        return 0
+        found = [sourcekernel.configured(shop, recipe) for recipe in recipes]
+    if diff is not None:
+        return _print_diff(*found, json=json)
+    if json:
+        _print_json(found[0].values())
+    else:
+        put(found[0].text)
+    return 0
+
+
+def _print_diff(
+    one: sourcekernel.Configured, two: sourcekernel.Configured, *, json: bool
+) -> int:
     names = {
         n: [*one.names.get(n, ()), *two.names.get(n, ())]
         for n in {*one.names, *two.names}
     }
     found = compare_configs(one.values(), two.values(), names)
+    if json:
+        _print_json(asdict(found))
+        return 1 if found.other else 0
     for title, part in (
         ("the preemption setting", found.preemption),
         ("follows from it", found.follows),
@@ -165,15 +198,19 @@ def build(
             "--upgrade", help="Take the source that the archive has now, if newer."
         ),
     ] = False,
+    json: Json = False,
 ) -> int:
     """Build kernels that are not built yet; each stays in the cache."""
     shop = replace(_shop(), upgrade=upgrade)
-    recipes = [find_recipe(name) for name in names]
+    recipes, rows = [find_recipe(name) for name in names], []
     with locked(shop.cache, say=shop.say):
         for recipe in recipes:
-            part = sourcekernel.kernel_part(shop, recipe)
-            digest = part.manifest["files"][IMAGE]["sha256"]
-            put(f"{digest}  {recipe.name} {part.manifest['notes']['release']}\n")
+            row = _row_of(recipe, sourcekernel.kernel_part(shop, recipe))
+            rows.append(row)
+            if not json:
+                put(f"{row['kernel_digest']}  {recipe.name} {row['release']}\n")
+    if json:
+        _print_json(rows)
     return 0
 
 
@@ -183,11 +220,18 @@ def package(
     to: Annotated[
         Path, typer.Option(help="The folder for the archive and the package.")
     ] = Path(),
+    json: Json = False,
 ) -> int:
     """Pack a kernel for its board: an archive, and a Debian package."""
     if not to.is_dir():
         raise UsageError(f"{to}: no such folder")
     shop, recipe = _shop(), find_recipe(name)
+    if recipe.size == "virtual":
+        _say(
+            f"{recipe.name} is made for the virtual board: it has neither modules nor "
+            "device trees, and few drivers; for the board itself there is the size "
+            f"board{_board_size_of(name)}"
+        )
     with locked(shop.cache, say=shop.say):
         part = sourcekernel.kernel_part(shop, recipe)
         kernel = _built(part, recipe)
@@ -197,6 +241,11 @@ def package(
         ]
         pack.write_tar(kernel, files[0])
         pack.write_deb(kernel, files[1])
+    if json:
+        _print_json(
+            [{"path": str(file), "bytes": file.stat().st_size} for file in files]
+        )
+        return 0
     for file in files:
         put(f"{format_size(file.stat().st_size):>10}  {file}\n")
     return 0
@@ -222,8 +271,21 @@ def _built(part: Part, recipe: Recipe) -> pack.BuiltKernel:
     )
 
 
+def _board_size_of(name: str) -> str:
+    """Say what the same recipe is called in the size `board`, if it has that."""
+    try:
+        find_recipe(name, size="board")
+    except UsageError:
+        return ", which this recipe does not have"
+    stem = name.removesuffix(".toml")
+    return f": rtscope kernel package {stem}-board{name.removeprefix(stem)}"
+
+
 def _row(recipe: Recipe, parts: Sequence[Part]) -> dict[str, Any]:
-    part = sourcekernel.newest_of(parts, recipe)
+    return _row_of(recipe, sourcekernel.newest_of(parts, recipe))
+
+
+def _row_of(recipe: Recipe, part: Part | None) -> dict[str, Any]:
     notes = part.manifest["notes"] if part else {}
     image = part.manifest["files"][IMAGE] if part else {}
     return {
