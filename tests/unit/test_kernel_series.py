@@ -175,6 +175,10 @@ def test_a_series_that_is_not_there_says_what_can_be_named(tmp_path: Path) -> No
         (b"hello\n", "there is no patch in this file"),
         (b"", "there is no patch in this file"),
         (SECOND.replace("\n", "\r\n").encode(), r"line ends of DOS"),
+        (
+            GOOD.replace(" {\n", "", 1).encode(),
+            "corrupt patch at line 12: a hunk has not the lines that it says",
+        ),
     ],
 )
 def test_a_file_that_is_no_patch_of_this_tree_is_told_why(
@@ -187,6 +191,21 @@ def test_a_file_that_is_no_patch_of_this_tree_is_told_why(
 
     assert rejected is not None
     assert reason in rejected.reason
+
+
+def test_a_patch_may_change_a_mode_or_bring_an_empty_file(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path / "linux")
+    patch = (
+        "diff --git a/scripts/compile.sh b/scripts/compile.sh\n"
+        "old mode 100644\nnew mode 100755\n"
+        "diff --git a/init/empty b/init/empty\n"
+        "new file mode 100644\nindex 0000000..e69de29\n"
+    )
+
+    apply_series(read_series(_series(tmp_path / "s", patch)), tree)
+
+    assert (tree / "scripts/compile.sh").stat().st_mode & 0o111
+    assert (tree / "init/empty").read_bytes() == b""
 
 
 def test_a_series_that_applies_to_another_version_than_its_own_says_so(

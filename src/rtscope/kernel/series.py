@@ -25,6 +25,8 @@ _PACKED = {".xz": "xz -d", ".gz": "gzip -d", ".bz2": "bzip2 -d", ".zst": "zstd -
 _BASE = re.compile(r"^#\s*base:\s*(\S+)", re.M)
 _SUBJECT = re.compile(r"^Subject: (?:\[[^\]]*\] *)?(.*(?:\n[ \t].*)*)", re.M)
 _FILES = re.compile(r"^(?:---|\+\+\+|rename (?:from|to)) (\S+)", re.M)
+# All that is said of a file of which only the mode changes, or that is empty or binary.
+_GIT_FILES = re.compile(r"^diff --git (\S+) (\S+)$", re.M)
 _HUNK = re.compile(r"^@@ -(\d+)")
 _FAILED = re.compile(r"^error: patch failed: (.+):(\d+)$", re.M)
 _ERROR = re.compile(r"^error: (.*)$", re.M)
@@ -211,7 +213,8 @@ def _read_patch(path: Path, *, strip: int) -> Patch:
 
 
 def _touched(text: str, strip: int) -> Iterator[str]:
-    for name in _FILES.findall(text):
+    in_git = (name for pair in _GIT_FILES.findall(text) for name in pair)
+    for name in (*_FILES.findall(text), *in_git):
         # Names of renames have no a/ or b/ in front.
         parts = name.split("/")
         if name == "/dev/null":
@@ -265,6 +268,8 @@ def _explain(patch: Patch, scratch: Path, said: str, *, base: str) -> Rejected:
         file, _, rest = words.partition(": ")
         hunk = None
         reason = rest or words
+        if words.startswith("corrupt patch"):
+            file, reason = patch.name, f"{words}: a hunk has not the lines that it says"
         if "No such file" in reason:
             reason = "this tree has no such file"
         reason = f"{reason}; {base}" if base else reason
