@@ -141,6 +141,13 @@ def test_the_digest_of_a_configuration_follows_what_is_asked_for_alone(
         ('directory = "linux"', 'source_package = "linux"', "needs its version"),
         ("[size.board]", "[size.huge]", r"\[size.virtual\], \[size.board\]"),
         ("[source]", "[source", "my.toml"),
+        (
+            '"./wanted.config"]',
+            '"./wanted.config"]\npatches = "./s"',
+            "a list is wanted",
+        ),
+        ('"A kernel for tests"', r'"A\nDepends: evil"', "title: .* match pattern"),
+        ('"A kernel for tests"', r'"\u001b[31mred"', "title: .* match pattern"),
     ],
 )
 def test_a_mistake_in_a_recipe_is_named(old: str, new: str, said: str) -> None:

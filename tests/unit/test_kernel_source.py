@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -104,6 +105,18 @@ def test_another_commit_is_another_kernel_and_a_commit_can_be_named(
 
     assert _digest(cache, newest) != _digest(cache, pinned)
     assert len(all_parts(cache)) == 2
+
+
+def test_a_program_that_a_source_needs_and_is_not_there_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = _with_source(tmp_path / "a", 'git = "https://there/linux"')
+    (tmp_path / "few").mkdir()
+    (tmp_path / "few/env").symlink_to(shutil.which("env") or "")
+    monkeypatch.setenv("PATH", str(tmp_path / "few"))
+
+    with pytest.raises(KernelError, match=r"^git is needed .*: apt install git$"):
+        _digest(tmp_path / "cache", recipe)
 
 
 @pytest.mark.parametrize(

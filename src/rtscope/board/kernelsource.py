@@ -32,6 +32,9 @@ from rtscope.kernel.tree import copy_tree, kernel_version, tree_digest
 UNPACK_PATIENCE_S = 1800.0
 GIT_PATIENCE_S = 3600.0
 
+NOT_FOUND = 127
+"""The exit status of env(1) for a program that is not there."""
+
 _COMMIT_LENGTH = 40
 _BUILT_IN_PLACE = (".config", "include/config")
 
@@ -305,6 +308,10 @@ def _untar(archive: Path, into: Path) -> None:
 
 def _run(argv: list[str], *, patience_s: float = GIT_PATIENCE_S) -> str:
     done = process.run(["env", "LC_ALL=C", *argv], timeout_s=patience_s)
+    if done.status == NOT_FOUND:
+        raise KernelError(
+            f"{argv[0]} is needed and not installed: apt install {argv[0]}"
+        )
     if done.status != 0:
         words = " ".join(done.stderr.split())[-400:]
         raise KernelError(f"{' '.join(argv)[:160]}: {words or done.status}")

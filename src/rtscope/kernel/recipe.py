@@ -28,7 +28,8 @@ SIZES = ("virtual", "board")
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.+-]{0,63}$")]
 Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9._+~/:@%=-]{1,500}$")]
-Prose = Annotated[str, Field(min_length=1, max_length=200)]
+# It stands in a package's description, where a second line would be another field.
+Prose = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f-\x9f]{1,200}$")]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 _STRICT = ConfigDict(extra="forbid")
@@ -273,6 +274,8 @@ def _first_mistake(error: ValidationError) -> str:
         error.errors(), key=lambda one: one["type"] != "unexpected_keyword_argument"
     )
     *above, key = (str(part) for part in found[0]["loc"])
+    if found[0]["type"] == "tuple_type":
+        return f'{".".join([*above, key])}: a list is wanted: ["one", "two"]'
     if found[0]["type"] != "unexpected_keyword_argument":
         return f"{'.'.join([*above, key])}: {found[0]['msg']}"
     table = {"source": Source, "size": Size}.get(above[0] if above else "", RecipeFile)
