@@ -79,6 +79,13 @@ def test_an_unknown_recipe_gets_the_nearest_name() -> None:
         find_recipe("jh7110-6.12-tr")
 
 
+def test_a_kernel_of_the_distribution_is_no_recipe_and_no_slip() -> None:
+    with pytest.raises(
+        UsageError, match=r"debian-6\.12-rt': Debian's .* are not built"
+    ):
+        find_recipe("debian-6.12-rt")
+
+
 def test_a_size_is_chosen_by_name() -> None:
     assert find_recipe("pc-6.12", size="board").name == "pc-6.12-board"
     assert find_recipe("pc-6.12-board").size == "board"

@@ -146,6 +146,12 @@ def recipe_names(*, size: str | None = None) -> tuple[str, ...]:
 def get_recipe(name: str) -> Recipe:
     """Return one of our recipes; UsageError names the nearest if there is none."""
     recipe = _ours().get(name)
+    if recipe is None and name.startswith("debian-"):
+        raise UsageError(
+            f"no recipe {name[:64]!r}: Debian's kernels are taken as they are, and are "
+            "not built (rtscope run --kernel measures one; rtscope kernel verify "
+            "--image, --config or --target looks at one)"
+        )
     if recipe is None:
         near = difflib.get_close_matches(name[:64], recipe_names(), n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
