@@ -1,6 +1,7 @@
 """`rtscope kernel`, as typed: on a tree that builds in no time."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,23 @@ def test_build_prints_the_digest_and_package_writes_both_files(
     assert (built.status, len(digest), packed.status) == (0, 64, 0)
     assert (here / "my-6.1.tar.gz").exists()
     assert (here / f"linux-image-6.1_6.1+rtscope.{digest[:8]}_amd64.deb").exists()
+
+
+def test_the_archive_that_is_written_is_named_where_no_debian_package_can_be(
+    rtscope: Rtscope, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_recipe(here, RT)
+    rtscope("kernel", "build", "./my.toml")
+    find = shutil.which
+    monkeypatch.setattr(
+        shutil, "which", lambda name: None if name == "dpkg-deb" else find(name)
+    )
+
+    said = rtscope("kernel", "package", "./my.toml")
+
+    assert said.status == 3
+    assert "dpkg-deb: install it (apt install dpkg); the archive is there" in said.err
+    assert (here / "my-6.1.tar.gz").exists()
 
 
 def test_a_built_kernel_is_verified_by_its_recipe(rtscope: Rtscope, here: Path) -> None:

@@ -17,7 +17,7 @@ from rtscope.board.kernels import CONFIG, IMAGE, SYMBOLS
 from rtscope.board.kernelsource import wanted_version
 from rtscope.board.workshop import Workshop
 from rtscope.cli.console import put, stdout_console
-from rtscope.errors import UsageError
+from rtscope.errors import KernelError, UsageError
 from rtscope.kernel import package as pack
 from rtscope.kernel.recipe import Recipe, find_recipe, get_arch, recipe_names
 from rtscope.kernel.resolved import compare_configs
@@ -240,7 +240,10 @@ def package(
             to / pack.deb_name(kernel),
         ]
         pack.write_tar(kernel, files[0])
-        pack.write_deb(kernel, files[1])
+        try:
+            pack.write_deb(kernel, files[1])
+        except KernelError as error:
+            raise KernelError(f"{error}; the archive is there: {files[0]}") from error
     if json:
         _print_json(
             [{"path": str(file), "bytes": file.stat().st_size} for file in files]
