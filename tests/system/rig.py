@@ -16,8 +16,11 @@ from pathlib import Path
 from typing import Self
 
 from fakes.measurements import record
+from rtscope.board.cache import all_parts, cache_dir
+from rtscope.board.sourcekernel import newest_of
 from rtscope.caveats import Effect, kind_of
 from rtscope.contract import AgentError, AgentResult, Line, ThreadResult, parse_line
+from rtscope.kernel.recipe import get_recipe
 from rtscope.record import RunRecord
 from rtscope.resultdir import open_records
 from rtscope.stats.lint import all_caveats
@@ -41,6 +44,12 @@ OF_THE_MACHINE = frozenset({"clocksource_changed", "cpu_throttled", "rt_throttle
 def native_agent() -> Path:
     """Return the agent for this machine; TargetError says how to build it."""
     return agent_file(os.uname().machine)
+
+
+def are_built(*kernels: str) -> bool:
+    """Tell whether these kernels are in the cache as their recipes are now."""
+    parts = all_parts(cache_dir(os.environ))
+    return all(newest_of(parts, get_recipe(kernel)) for kernel in kernels)
 
 
 def until(true: Callable[[], bool], *, what: str, within_s: float = PATIENCE_S) -> None:

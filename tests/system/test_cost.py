@@ -4,15 +4,12 @@ What measuring costs, counted exactly on a virtual board: guest instructions.
 The comparison with cyclictest is `make bench`: it needs one more package.
 """
 
-import os
 import shutil
 
 import pytest
+from rig import are_built
 
-from rtscope.board.cache import all_parts, cache_dir
 from virtual_cost import AGENT_TO_BARE, costs, prepare_board
-
-KERNEL = "kernel-jh7110-6.12-rt-riscv64"
 
 pytestmark = [
     pytest.mark.system,
@@ -21,7 +18,7 @@ pytestmark = [
         shutil.which("apt-get") is None, reason="needs apt to fetch QEMU and kernels"
     ),
     pytest.mark.skipif(
-        all(part.name != KERNEL for part in all_parts(cache_dir(os.environ))),
+        not are_built("jh7110-6.12-rt"),
         reason="its kernel takes minutes to compile: rtscope board build jh7110",
     ),
 ]

@@ -5,11 +5,11 @@ The kernels of the jh7110 have no modules: there they come from user space, and 
 fair server is as every kernel has it, 50 ms in each second.
 """
 
-import os
 import shutil
 from pathlib import Path
 
 import pytest
+from rig import are_built
 
 from culprits.build import KBUILD, build_module, build_rival
 from culprits.measure import explained, worst
@@ -21,9 +21,6 @@ from culprits.scenes import (
     STARVED,
     in_order,
 )
-from rtscope.board.cache import all_parts, cache_dir
-
-PARTS = {f"kernel-{kernel}-riscv64" for kernel in BOARDS_OWN}
 
 pytestmark = [
     pytest.mark.system,
@@ -33,7 +30,7 @@ pytestmark = [
     ),
 ]
 needs_kernels = pytest.mark.skipif(
-    not {part.name for part in all_parts(cache_dir(os.environ))} >= PARTS,
+    not are_built(*BOARDS_OWN),
     reason="its kernels take minutes to compile: rtscope board build jh7110",
 )
 
