@@ -1,11 +1,13 @@
 """The checks of a kernel: every one good, bad, and where it must say unknown."""
 
+import bz2
 import contextlib
 import gzip
 import lzma
 import random
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -18,6 +20,7 @@ from rtscope.audit.examine import examine, scene_of, scene_of_config, verifying
 from rtscope.audit.model import Check, CheckKind, Outcome, Profile, Severity
 from rtscope.audit.scene import Expected, Scene
 from rtscope.errors import UsageError
+from rtscope.kernel import image
 from rtscope.kernel.config import parse_config
 from rtscope.kernel.image import (
     GNU_BUILD_ID,
@@ -424,3 +427,13 @@ def test_damage_never_gives_anything_but_a_clear_error(junk: bytes, at: int) -> 
         damaged = whole[:at] + junk + whole[at + len(junk) :]
         with contextlib.suppress(UsageError):
             parse_image(damaged, source="x")
+
+
+@pytest.mark.parametrize("module", [gzip, lzma, bz2, zstandard])
+def test_an_image_that_unpacks_to_more_than_is_sensible_is_refused(
+    module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(image, "MAX_PLAIN_BYTES", 1 << 20)
+
+    with pytest.raises(UsageError, match="bytes unpacked"):
+        parse_image(module.compress(bytes(8 << 20)), source="Image")
