@@ -14,6 +14,8 @@ def new_file(path: Path, error: type[MeasurementError]) -> Iterator[Path]:
 
     Raises `error` with the reason if it cannot be written; nothing half stays.
     """
+    if path.exists() and not path.is_file():  # as root it would replace /dev/null
+        raise error(f"cannot write {path}: not a regular file")
     new = path.with_name(f"{path.name}.new")
     try:
         yield new
