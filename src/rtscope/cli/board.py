@@ -29,7 +29,7 @@ from rtscope.campaign import (
     with_options,
     with_places,
 )
-from rtscope.cli.console import stderr_console, stdout_console
+from rtscope.cli.console import put, put_json, stderr_console, stdout_console
 from rtscope.errors import UsageError
 from rtscope.record import write_atomically
 from rtscope.resultdir import read_campaign
@@ -47,7 +47,7 @@ def list_boards(*, json: Json = False) -> int:
     """List the virtual boards, and what their parts take in the cache."""
     boards = [get_board(name) for name in board_names()]
     if json:
-        _print_json([asdict(board) for board in boards])
+        put_json([asdict(board) for board in boards])
         return 0
     table = Table(box=None, pad_edge=False)
     for title in ("board", "models", "CPUs", "MIPS", "turn", "kernels"):
@@ -77,7 +77,7 @@ def show(
     """Show a board: its machine, its time, what it models and what it leaves out."""
     board = get_board(name)
     if json:
-        _print_json(asdict(board))
+        put_json(asdict(board))
         return 0
     lines = [
         f"{board.name}: {board.title}",
@@ -88,7 +88,7 @@ def show(
         *_listed("models", board.models),
         *_listed("lacks", board.leaves_out),
     ]
-    sys.stdout.write("\n".join(lines) + "\n")
+    put("\n".join(lines) + "\n")
     return 0
 
 
@@ -152,7 +152,7 @@ def export(
     document = to_dict(replace(asked, files=()))
     files = {CAMPAIGN: json_text.dumps(document, sort_keys=True).encode()}
     digest = export_bundle(to, prepared, files=files, rtscope=__version__)
-    sys.stdout.write(f"{digest}  {to}\n")
+    put(f"{digest}  {to}\n")
     return 0
 
 
@@ -165,9 +165,7 @@ def import_(
     rtscope run --bundle FILE imports it and measures.
     """
     bundle = import_bundle(file, cache=_workshop().cache, say=_say)
-    sys.stdout.write(
-        f"{bundle.digest}  {bundle.board.name} with {', '.join(bundle.kernels)}\n"
-    )
+    put(f"{bundle.digest}  {bundle.board.name} with {', '.join(bundle.kernels)}\n")
     return 0
 
 
@@ -210,9 +208,7 @@ def _kernels(option: str | None, board: Board) -> list[str]:
 def _print_prepared(prepared: Prepared) -> None:
     board, kernel = prepared.board, prepared.kernel
     release = kernel.release or "an image of yours"
-    sys.stdout.write(
-        f"{board.name}: {kernel.name} ({release}), QEMU {prepared.qemu.version}\n"
-    )
+    put(f"{board.name}: {kernel.name} ({release}), QEMU {prepared.qemu.version}\n")
 
 
 def _print_cache(console: Console) -> None:
@@ -222,10 +218,6 @@ def _print_cache(console: Console) -> None:
     console.print(f"{len(parts)} parts, {format_size(total)}, in {cache}", markup=False)
     for part in parts:
         console.print(f"{format_size(part.size_bytes):>10}  {part.name}", markup=False)
-
-
-def _print_json(value: object) -> None:
-    sys.stdout.write(json_text.dumps(value, indent=2) + "\n")
 
 
 def _turn(board: Board) -> str:

@@ -1,6 +1,7 @@
 """Consoles: standard output for results, standard error for talk."""
 
 import contextlib
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -35,6 +36,11 @@ def put(text: str) -> None:
             raise RecordError(
                 f"cannot write to standard output: {error.strerror}"
             ) from error
+
+
+def put_json(value: object) -> None:
+    """Print a result as JSON; see `put`."""
+    put(json.dumps(value, indent=2) + "\n")
 
 
 def stderr_console() -> Console:

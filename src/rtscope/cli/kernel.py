@@ -1,6 +1,5 @@
 """Kernels: recipes, their patches and configuration, building and packing."""
 
-import json as json_text
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ from rtscope.board.cache import Part, all_parts, cache_dir, locked
 from rtscope.board.kernels import CONFIG, IMAGE, SYMBOLS
 from rtscope.board.kernelsource import wanted_version
 from rtscope.board.workshop import Workshop
-from rtscope.cli.console import put, stdout_console
+from rtscope.cli.console import put, put_json, stdout_console
 from rtscope.errors import KernelError, UsageError
 from rtscope.kernel import package as pack
 from rtscope.kernel.recipe import Recipe, find_recipe, get_arch, recipe_names
@@ -38,7 +37,7 @@ def list_kernels(*, json: Json = False) -> int:
     parts = all_parts(_shop().cache)
     rows = [_row(find_recipe(name), parts) for name in recipe_names()]
     if json:
-        _print_json(rows)
+        put_json(rows)
         return 0
     table = Table(box=None, pad_edge=False)
     for title in (
@@ -68,7 +67,7 @@ def show(name: Name, *, json: Json = False) -> int:
     recipe = find_recipe(name)
     sourcekernel.check_board(recipe)
     if json:
-        _print_json(asdict(recipe) | {"folder": str(recipe.folder or "")})
+        put_json(asdict(recipe) | {"folder": str(recipe.folder or "")})
         return 0
     source = recipe.source
     pins = (source.version, source.sha256, source.ref if source.git else None)
@@ -95,7 +94,7 @@ def patches(name: Name, *, json: Json = False) -> int:
     shop, rows, stopped = _shop(), list[dict[str, Any]](), False
     if not recipe.patches:
         if json:
-            _print_json(rows)
+            put_json(rows)
         else:
             put(f"{recipe.name}: no patches\n")
         return 0
@@ -110,16 +109,17 @@ def patches(name: Name, *, json: Json = False) -> int:
                 try_series(series, tree, wanted=wanted, keep=True) if tried else None
             )
             stopped = stopped or rejected is not None
-            row = _series_row(series, states(series, rejected, tried=tried))
-            rows.append(row | {"doubt": other_version(series, kernel_version(tree))})
+            doubt = other_version(series, kernel_version(tree))
+            found = states(series, rejected, tried=tried)
+            rows.append(_series_row(series, found, doubt=doubt))
             if not json:
                 _print_series(rows[-1])
     if json:
-        _print_json(rows)
+        put_json(rows)
     return 1 if stopped else 0
 
 
-def _series_row(series: Series, found: Sequence[str]) -> dict[str, Any]:
+def _series_row(series: Series, found: Sequence[str], *, doubt: str) -> dict[str, Any]:
     return {
         "series": series.name,
         "base": series.base,
@@ -127,6 +127,7 @@ def _series_row(series: Series, found: Sequence[str]) -> dict[str, Any]:
             {"name": patch.name, "subject": patch.subject, "state": state}
             for patch, state in zip(series.patches, found, strict=True)
         ],
+        "doubt": doubt,
     }
 
 
@@ -161,7 +162,7 @@ def config(
     if diff is not None:
         return _print_diff(*found, json=json)
     if json:
-        _print_json(found[0].values())
+        put_json(found[0].values())
     else:
         put(found[0].text)
     return 0
@@ -176,7 +177,7 @@ def _print_diff(
     }
     found = compare_configs(one.values(), two.values(), names)
     if json:
-        _print_json(asdict(found))
+        put_json(asdict(found))
         return 1 if found.other else 0
     for title, part in (
         ("the preemption setting", found.preemption),
@@ -210,7 +211,7 @@ def build(
             if not json:
                 put(f"{row['kernel_digest']}  {recipe.name} {row['release']}\n")
     if json:
-        _print_json(rows)
+        put_json(rows)
     return 0
 
 
@@ -245,9 +246,7 @@ def package(
         except KernelError as error:
             raise KernelError(f"{error}; the archive is there: {files[0]}") from error
     if json:
-        _print_json(
-            [{"path": str(file), "bytes": file.stat().st_size} for file in files]
-        )
+        put_json([{"path": str(file), "bytes": file.stat().st_size} for file in files])
         return 0
     for file in files:
         put(f"{format_size(file.stat().st_size):>10}  {file}\n")
@@ -326,7 +325,3 @@ def _shop() -> Workshop:
 
 def _say(text: str) -> None:
     print(f"rtscope: {text}", file=sys.stderr)
-
-
-def _print_json(value: object) -> None:
-    put(json_text.dumps(value, indent=2) + "\n")

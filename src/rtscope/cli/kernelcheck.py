@@ -15,7 +15,7 @@ from rtscope.board.kernels import Kernel
 from rtscope.campaign import default_campaign, to_dict, with_options, with_places
 from rtscope.cli import words
 from rtscope.cli.boardview import BoardView
-from rtscope.cli.console import put, stderr_console, stdout_console
+from rtscope.cli.console import put, put_json, stderr_console, stdout_console
 from rtscope.errors import BoardError
 from rtscope.kernel.config import parse_config
 from rtscope.kernel.recipe import find_recipe
@@ -78,10 +78,8 @@ def check(
             kernels = [name for name, its in boards.items() if its == board]
             outcomes += _check_on(board, kernels, folder / board, asked)
     if json:
-        import json as json_text
-
         rows = [asdict(one) | {"good": one.good} for one in outcomes]
-        put(json_text.dumps(rows, indent=2) + "\n")
+        put_json(rows)
     else:
         print_outcomes(outcomes)
     return int(not all(one.good for one in outcomes))
