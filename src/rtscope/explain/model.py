@@ -141,6 +141,11 @@ class Explanation:
     slept_ns: int = 0
     """Of the first stretch: the whole board slept, so that no instruction counts it."""
 
+    @property
+    def is_counted(self) -> bool:
+        """Whether instructions were counted: along a path they are, not by events."""
+        return any(stretch.own_ns is not None for stretch in self.stretches)
+
     def part_ns(self, part: Part) -> int:
         """Return the time of a part."""
         return sum(s.duration_ns for s in self.stretches if s.part is part)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from rtscope.explain.calls import USER, Frame, Run
 from rtscope.explain.model import Cause
 from rtscope.explain.names import Role, role_of
+from rtscope.explain.naming import is_any
 from rtscope.explain.way import Way
 
 PERIOD = "sched_rt_period_timer"
@@ -174,7 +175,7 @@ def is_ordinary(runs: Sequence[Run]) -> bool:
 
 
 def _is_waking(run: Run) -> bool:
-    return any(role_of(frame.name) is Role.WAKE for frame in run.frame.chain())
+    return is_any(run, Role.WAKE)
 
 
 def _goes_on(runs: Sequence[Run], names: Sequence[str | None]) -> bool:
@@ -213,6 +214,4 @@ def _unthrottled(
 
 
 def _unthrottles(run: Run) -> bool:
-    return role_of(run.frame.name) is Role.RESCHEDULE and any(
-        role_of(frame.name) is Role.UNTHROTTLE for frame in run.frame.chain()
-    )
+    return role_of(run.frame.name) is Role.RESCHEDULE and is_any(run, Role.UNTHROTTLE)

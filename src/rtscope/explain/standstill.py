@@ -47,7 +47,7 @@ def standstill_end(
     came = _ended_idle(runs, left, before=tasks.arrival(runs[left].end))
     if came is None:
         return None
-    begin = runs[first_of(contexts, runs, came)].begin
+    begin = runs[first_of(runs, contexts, came)].begin
     way = find_way(runs, contexts, begin, tasks=tasks)
     if way.woken is None:
         return None

@@ -97,7 +97,7 @@ def find_way(
     late = woken is not None and _is_inside(runs[woken].frame, Role.SOFT_TIMER)
     entered = None
     if woken is not None:
-        entered = first_of(contexts, runs, woken)
+        entered = first_of(runs, contexts, woken)
     scheduled = None
     if switch is not None:
         scheduled = _first_switching(runs, contexts, after=woken or first)
@@ -112,7 +112,7 @@ def find_way(
     )
 
 
-def first_of(contexts: Sequence[Context], runs: Sequence[Run], inside: int) -> int:
+def first_of(runs: Sequence[Run], contexts: Sequence[Context], inside: int) -> int:
     """Return the first run of the context that a run belongs to."""
     frame = contexts[inside].frame
     begin = inside
@@ -243,4 +243,4 @@ def _first_switching(
         ),
         None,
     )
-    return None if switch is None else max(after, first_of(contexts, runs, switch))
+    return None if switch is None else max(after, first_of(runs, contexts, switch))

@@ -82,7 +82,7 @@ def sentence(explanation: Explanation, *, virtual: str = "") -> str:
     )
     if not main:
         return f"{head}, and nothing is known of why."
-    if all(stretch.own_ns is None for stretch in explanation.stretches):
+    if not explanation.is_counted:
         return f"{head}: {_in_pieces(explanation)}."
     told = [_told(stretch, first=stretch is _first_waiting(main)) for stretch in main]
     rest = explanation.latency_ns - sum(s.duration_ns for s in main)

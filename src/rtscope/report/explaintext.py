@@ -155,7 +155,7 @@ def _stretches(explanation: Explanation, *, width: int) -> Text:
         rows.append(("", format_us(ns), "", "", f"{number} of less than 1 % each"))
         styles.append("dim")
     titles: tuple[str, ...] = ("from", "µs", "executing", "")
-    if all(stretch.own_ns is None for stretch in explanation.stretches):
+    if not explanation.is_counted:
         titles = ("from", "µs", "")  # events do not tell what was executed
         rows = [(row[0], row[1], *row[3:]) for row in rows]
     return _figures(titles, rows, styles, width=width)

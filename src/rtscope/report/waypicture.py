@@ -62,13 +62,12 @@ def _x(ns: int, latency_ns: int) -> float:
 
 
 def _bars(explanation: Explanation) -> Iterator[str]:
-    # Events never tell it; a path does, but for what slept or was not recorded.
-    is_counted = any(stretch.own_ns is not None for stretch in explanation.stretches)
     for number, stretch in enumerate(explanation.stretches, 1):
         left = _x(stretch.begin_ns, explanation.latency_ns)
         width = _x(stretch.end_ns, explanation.latency_ns) - left
         fill = _variable(colour_of(stretch))
-        unknown_ns = 0 if is_counted else stretch.duration_ns
+        # On a path it is known but of what slept, or was not recorded.
+        unknown_ns = 0 if explanation.is_counted else stretch.duration_ns
         own_ns = unknown_ns if stretch.own_ns is None else stretch.own_ns
         height = _BAR_HEIGHT * min(1.0, own_ns / stretch.duration_ns)
         yield _rect(left, _BAR_TOP, width, _BAR_HEIGHT, f'{fill} opacity="{_PALE}"')
