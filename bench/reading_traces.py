@@ -15,10 +15,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from rtscope.explain.choose import Asked, choose
-from rtscope.explain.find import window_around
-from rtscope.explain.from_events import explain_events
-from rtscope.explain.threadway import Machine
+from rtscope.explain.events.explain import explain_events
+from rtscope.explain.events.select import Asked, choose
+from rtscope.explain.events.threadstates import Machine
+from rtscope.explain.events.window import window_around
 from rtscope.ftrace.events import Trace
 from rtscope.ftrace.open import open_trace
 

@@ -12,16 +12,16 @@ import resource
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from rtscope.board.buildcontext import Workshop
 from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import Board, get_board
 from rtscope.board.initrd import Job
 from rtscope.board.prepare import prepare
-from rtscope.board.workshop import Workshop
 from rtscope.contract import AgentResult, parse_line
 from rtscope.loads import get_load
 from rtscope.target.agentfile import agent_file
 from rtscope.virtual.boot import boot
-from rtscope.virtual.patience import Patience
+from rtscope.virtual.timeout import Patience
 
 TURNS_US = (1, 2, 5, 10, 20, 50, 20_000)
 INTERVAL_NS = 1_000_000

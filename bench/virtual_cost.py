@@ -23,15 +23,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rtscope.board import aptroot, cpio, elf
+from rtscope.board.buildcontext import Workshop
 from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import Arch, get_arch, get_board
 from rtscope.board.initrd import Job
 from rtscope.board.prepare import Prepared, prepare
-from rtscope.board.workshop import Workshop
 from rtscope.contract import AgentResult, parse_line
 from rtscope.target.agentfile import agent_file
 from rtscope.virtual.boot import Booted, boot
-from rtscope.virtual.patience import Patience
+from rtscope.virtual.timeout import Patience
 
 ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "build" / "bench"

@@ -13,17 +13,17 @@ from pathlib import Path
 
 from kernelpages import kernels_page
 from prose import cell, sentences, whole
-from rtscope import caveats, klog
 from rtscope.audit.catalogue import catalogue as check_catalogue
 from rtscope.audit.model import CheckKind
-from rtscope.audit.remedies import FUNCTIONS
+from rtscope.caveats import catalogue, kernellog
 from rtscope.cli import main as cli
-from rtscope.facts.table import catalogue as fact_catalogue
 from rtscope.loads.catalogue import Need, get_load, load_names
+from rtscope.machine.catalogue import catalogue as fact_catalogue
 from rtscope.published import get_published, published_names
-from rtscope.report import csvfile, jsonfile
-from rtscope.report.definitions import definitions
+from rtscope.report.formats import csvfile, jsonfile
+from rtscope.report.model.definitions import definitions
 from rtscope.report.words import NOTHING, as_published
+from rtscope.tuning.remedies import FUNCTIONS
 from typedpages import campaign_page, commands_page
 
 ROOT = Path(__file__).parent.parent
@@ -156,13 +156,13 @@ def pages() -> Mapping[str, str]:
         "campaign.md": (campaign_page(), "src/rtscope/campaign/keys.py"),
         "loads.md": (_loads(), "src/rtscope/loads/loads.toml"),
         "checks.md": (_checks(), "src/rtscope/audit/checks/"),
-        "facts.md": (_facts(), "src/rtscope/facts/facts.toml"),
-        "caveats.md": (_caveats(), "src/rtscope/caveats.toml"),
-        "kernel-log.md": (_kernel_log(), "src/rtscope/klog.toml"),
+        "facts.md": (_facts(), "src/rtscope/machine/facts.toml"),
+        "caveats.md": (_caveats(), "src/rtscope/caveats/caveats.toml"),
+        "kernel-log.md": (_kernel_log(), "src/rtscope/caveats/kernellog.toml"),
         "report.md": (_report(), "src/rtscope/report/definitions.toml"),
         "published.md": (_published(), "src/rtscope/published/tables/"),
         "kernels.md": (kernels_page(), "src/rtscope/kernel/"),
-        "record.md": (_record(), "src/rtscope/record.py"),
+        "record.md": (_record(), "src/rtscope/record/model.py"),
         "exit-status.md": (_exit_status(), "src/rtscope/cli/main.py"),
     }
     return {
@@ -262,7 +262,7 @@ def _caveats() -> Iterator[str]:
     yield "* **invalid**: the figures are no evidence; the only verdict is INVALID."
     yield "* **cap**: a deadline that was held is at most NOT SHOWN; NO stays NO."
     yield "* **note**: for the reader; no effect on a verdict."
-    for kind in caveats.catalogue().values():
+    for kind in catalogue.catalogue().values():
         yield from ("", f"## `{kind.id}`", "", f"Effect: **{kind.effect}**.", "")
         yield sentences(whole(kind.says))
         yield f"What to do: {kind.remedy}."
@@ -297,10 +297,10 @@ def _kernel_log() -> Iterator[str]:
     yield ""
     yield "The kernel's log is watched through every run."
     yield "The first pattern that is found in a message counts."
-    other = klog.OTHER_ERROR.caveat
+    other = kernellog.OTHER_ERROR.caveat
     yield f"With none, it counts as `{other}` if the kernel called it an error."
     yield "Silence proves little: the kernel prints several of these once per boot."
-    for kind in klog.table():
+    for kind in kernellog.table():
         yield from ("", f"## {kind.title}", "")
         yield f"Caveat: [`{kind.caveat}`](caveats.md#{kind.caveat})."
         yield from ("", f"    {kind.pattern.pattern}")
@@ -323,8 +323,9 @@ def _report() -> Iterator[str]:
 def _record() -> Iterator[str]:
     yield RECORD_HEAD
     for file, classes in (
-        ("record.py", ("RunRecord", "Run", "FactValue", "LoadRecord")),
-        ("caveats.py", ("Caveat",)),
+        ("record/model.py", ("RunRecord", "Run", "LoadRecord")),
+        ("machine/catalogue.py", ("FactValue",)),
+        ("caveats/catalogue.py", ("Caveat",)),
     ):
         for node in ast.parse((SRC / file).read_text("utf-8")).body:
             if isinstance(node, ast.ClassDef) and node.name in classes:

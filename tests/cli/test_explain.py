@@ -12,13 +12,13 @@ from fakes.measurements import on_board, record, thread
 from rtscope.cli import explainbound
 from rtscope.cli import explainruns as explain
 from rtscope.errors import UsageError
-from rtscope.explained import EXPLAINED
-from rtscope.record import RunRecord
-from rtscope.resultdir import RECORD, ResultDir, read_record
-from rtscope.symbols import parse_symbols
-from rtscope.trace import parse_trace
+from rtscope.exectrace.file import AGAIN, BOUND, FILE, pack
+from rtscope.exectrace.format import parse_trace
+from rtscope.exectrace.symbols import parse_symbols
+from rtscope.record.explanation import EXPLAINED
+from rtscope.record.model import RunRecord
+from rtscope.record.resultdir import RECORD, ResultDir, read_record
 from rtscope.virtual.replay import Again
-from rtscope.virtual.stream import AGAIN, BOUND, FILE, pack
 
 RAW = (Path(__file__).parents[2] / "format/plugin-v1/riscv64.trace").read_bytes()
 HEADER_BYTES = 48

@@ -11,9 +11,9 @@ from fakes.measurements import SECOND_NS, record, thread
 from fakes.tracefiles import Page, Record, dat_file, switch_payload, waking_payload
 from fakes.traces import tracing
 from rtscope.contract import Wakeup
-from rtscope.explained import EXPLAINED
-from rtscope.resultdir import ResultDir
-from rtscope.tracedrun import TRACE
+from rtscope.explain.events.run import TRACE
+from rtscope.record.explanation import EXPLAINED
+from rtscope.record.resultdir import ResultDir
 
 DUE = 1_000 * SECOND_NS
 TID = 1000

@@ -10,8 +10,8 @@ import pytest
 from fakes.commandline import Rtscope
 from fakes.fakelinux import make_programs, make_recipe
 from rtscope.board import sourcekernel
+from rtscope.board.buildcontext import Workshop
 from rtscope.board.cache import Part
-from rtscope.board.workshop import Workshop
 from rtscope.errors import KernelError
 
 RT = "CONFIG_EXPERT=y\nCONFIG_PREEMPT_RT=y\n"

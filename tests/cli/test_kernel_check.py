@@ -3,7 +3,7 @@
 import pytest
 
 from rtscope.cli import kernelcheck
-from rtscope.virtual.bootcheck import Built, Outcome
+from rtscope.virtual.smoketest import Built, Outcome
 
 WORST_US = {
     "idle": "1,404",

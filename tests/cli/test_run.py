@@ -8,7 +8,7 @@ import pytest
 from fakes import targets
 from fakes.commandline import Rtscope
 from rtscope.contract import AgentError, Tick
-from rtscope.resultdir import create, open_records, read_campaign
+from rtscope.record.resultdir import create, open_records, read_campaign
 from rtscope.target.fake import FakeTarget
 
 CUSTOM = {

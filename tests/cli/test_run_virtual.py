@@ -13,11 +13,11 @@ from fakes.commandline import Rtscope
 from fakes.measurements import record, thread
 from rtscope.cli import run
 from rtscope.contract import result_digest
-from rtscope.execute import RunEnds
-from rtscope.plan import Plan
-from rtscope.record import RunRecord
-from rtscope.resultdir import ResultDir, open_records
-from rtscope.virtual import matrix
+from rtscope.measure.execute import RunEnds
+from rtscope.measure.plan import Plan
+from rtscope.record.model import RunRecord
+from rtscope.record.resultdir import ResultDir, open_records
+from rtscope.virtual import execute
 
 RUN = ("run", "--target", "virtual:pc", "--load", "idle", "--interval", "1ms")
 GATE = (*RUN, "--kernel", "debian-6.12", "--repeat", "2", "--require-identical")
@@ -76,7 +76,7 @@ def board(monkeypatch: pytest.MonkeyPatch) -> FakeBoard:
     """A board in place of those that boot."""
     made = FakeBoard()
     monkeypatch.setattr(run, "get_ready", made.get_ready)
-    monkeypatch.setattr(matrix, "execute_on_board", made.execute)
+    monkeypatch.setattr(execute, "execute_on_board", made.execute)
     return made
 
 

@@ -17,8 +17,8 @@ from fakes.commandline import Rtscope
 from fakes.measurements import record, thread
 from rtscope import __version__
 from rtscope.campaign import default_campaign, to_dict
-from rtscope.caveats import make
-from rtscope.resultdir import ResultDir, create
+from rtscope.caveats.catalogue import make
+from rtscope.record.resultdir import ResultDir, create
 
 
 @pytest.fixture

@@ -17,12 +17,12 @@ from typing import Any
 
 from rtscope import process
 from rtscope.board import aptroot
+from rtscope.board.buildcontext import Workshop, cached_lock, part_of_packages
 from rtscope.board.cache import cache_dir, locked
 from rtscope.board.catalogue import get_board
 from rtscope.board.kernels import get_kernel_row
 from rtscope.board.packages import Package
 from rtscope.board.prepare import prepare_all
-from rtscope.board.workshop import Workshop, cached_lock, part_of_packages
 from rtscope.target.agentfile import agent_file
 from rtscope.virtual.symbols import find_symbols, read_symbols
 

@@ -31,7 +31,7 @@ from culprits.scenes import (
     planted,
     told,
 )
-from rtscope.resultdir import open_records
+from rtscope.record.resultdir import open_records
 
 HEAD = """\
 | kernel | latency | blamed | attributed |

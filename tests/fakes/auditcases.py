@@ -31,7 +31,7 @@ from fakes.audited import (
 from fakes.trees import CPU, Files
 from rtscope.audit.model import Profile
 from rtscope.audit.scene import Observed, Trial
-from rtscope.reading import Denied
+from rtscope.machine.reader import Denied
 
 VERSION = "/proc/sys/kernel/version"
 POLICY = f"{CPU}/cpufreq/policy0"

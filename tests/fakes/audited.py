@@ -8,7 +8,7 @@ from rtscope.audit.catalogue import catalogue
 from rtscope.audit.examine import examine, scene_of
 from rtscope.audit.model import Check, Profile
 from rtscope.audit.scene import Observed
-from rtscope.reading import Content
+from rtscope.machine.reader import Content
 
 RELEASE = "/proc/sys/kernel/osrelease"
 ARCH = "/proc/sys/kernel/arch"

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fakes.measurements import SECOND_NS, machine, record, thread
-from rtscope.caveats import Caveat
+from rtscope.caveats.catalogue import Caveat
 from rtscope.contract import (
     HIST_SUB_BITS,
     CounterDelta,
@@ -25,7 +25,7 @@ from rtscope.contract import (
     TickCpu,
     Wakeup,
 )
-from rtscope.record import LoadRecord, RunRecord
+from rtscope.record.model import LoadRecord, RunRecord
 
 LOADS = ("idle", "cpu", "os", "memory", "storage")
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from rtscope.explain.from_events import explain_events
+from rtscope.explain.events.explain import explain_events
+from rtscope.explain.events.threadstates import Machine, State, Wakeup
 from rtscope.explain.model import Cause, Explanation, Part
-from rtscope.explain.threadway import Machine, State, Wakeup
 from rtscope.ftrace.events import Event, Flag, Loss, Window
 
 DUE = 1_000_000

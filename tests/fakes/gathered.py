@@ -1,8 +1,8 @@
 """Facts that are gathered from trees of files."""
 
 from fakes.trees import Files, reader_of
-from rtscope.facts import gather
-from rtscope.record import FactValue
+from rtscope.machine.catalogue import FactValue
+from rtscope.machine.facts import gather
 
 
 def values(files: Files, *names: str) -> list[object]:

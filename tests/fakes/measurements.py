@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from rtscope import __version__
-from rtscope.caveats import Caveat
+from rtscope.caveats.catalogue import Caveat
 from rtscope.contract import (
     HIST_MAX_BITS,
     AgentResult,
@@ -27,7 +27,8 @@ from rtscope.contract import (
     bucket_width_ns,
     result_digest,
 )
-from rtscope.record import FactValue, LoadRecord, Run, RunRecord
+from rtscope.machine.catalogue import FactValue
+from rtscope.record.model import LoadRecord, Run, RunRecord
 
 SECOND_NS = 1_000_000_000
 

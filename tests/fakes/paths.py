@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rtscope.symbols import SymbolTable
-from rtscope.trace import Kind, Section, SectionKind
+from rtscope.exectrace.format import Kind, Section, SectionKind
+from rtscope.exectrace.symbols import SymbolTable
 
 TEXT = 0xFFFF_FFFF_8000_0000
 SIZE = 0x1000

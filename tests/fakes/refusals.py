@@ -4,11 +4,7 @@ from typing import Any
 
 import pytest
 
-from rtscope.campaign import (
-    default_campaign,
-    from_dict,
-    with_options,
-)
+from rtscope.campaign import default_campaign, from_dict, with_options
 from rtscope.errors import UsageError
 
 

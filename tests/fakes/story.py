@@ -7,7 +7,7 @@ from pathlib import Path
 from fakes.targets import target
 from rtscope.campaign import Campaign, RunTable
 from rtscope.contract import Line
-from rtscope.execute import (
+from rtscope.measure.execute import (
     Event,
     Heard,
     RunBegins,
@@ -16,9 +16,9 @@ from rtscope.execute import (
     TunedNow,
     execute,
 )
-from rtscope.plan import make_plan
-from rtscope.record import RunRecord
-from rtscope.resultdir import ResultDir, create
+from rtscope.measure.plan import make_plan
+from rtscope.record.model import RunRecord
+from rtscope.record.resultdir import ResultDir, create
 from rtscope.stats.lint import all_caveats
 from rtscope.target.fake import FakeTarget
 

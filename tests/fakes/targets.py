@@ -17,7 +17,7 @@ from rtscope.contract import (
     TickCpu,
     Tracing,
 )
-from rtscope.reading import Content, Reader
+from rtscope.machine.reader import Content, Reader
 from rtscope.target.fake import FakeTarget, Script
 
 STRESS_NG = "stress-ng, version 0.15.06 (gcc 12.2.0)"

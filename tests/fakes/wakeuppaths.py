@@ -1,8 +1,8 @@
 """The steps of a wake-up on a virtual board, and what paths made of them explain."""
 
 from fakes.paths import Step, section, symbols
+from rtscope.explain.instructions.explain import explain_path
 from rtscope.explain.model import Explanation, Part
-from rtscope.explain.path import explain_path
 
 NAMES = (
     *("handle_exception", "do_irq", "hrtimer_interrupt", "__hrtimer_run_queues"),

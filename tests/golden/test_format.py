@@ -8,7 +8,7 @@ import pytest
 
 from rtscope.contract import AgentResult, Hello, Line, dump_line, parse_line
 from rtscope.contract import result_digest as digest_of
-from rtscope.record import RunRecord, record_from_json, record_to_json
+from rtscope.record.model import RunRecord, record_from_json, record_to_json
 from rtscope.stats.integrity import check_thread
 
 FORMAT = Path(__file__).parent.parent.parent / "format"

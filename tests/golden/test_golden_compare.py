@@ -8,17 +8,21 @@ import pytest
 
 from fakes.boards import campaign
 from fakes.measurements import on_board
+from rtscope.machine.catalogue import FactValue
 from rtscope.published import get_published
-from rtscope.record import FactValue, RunRecord
-from rtscope.report.beside import set_beside
-from rtscope.report.besideforms import render_beside_json, render_beside_markdown
-from rtscope.report.besidetext import render_beside
-from rtscope.report.comparetext import render_comparison
-from rtscope.report.comparison import build_comparison
-from rtscope.report.jsonfile import render_comparison_json
-from rtscope.report.model import build_model
-from rtscope.report.pairmarkdown import render_comparison_markdown
-from rtscope.report.text import render_text
+from rtscope.record.model import RunRecord
+from rtscope.report.formats.comparetext import render_comparison
+from rtscope.report.formats.jsonfile import render_comparison_json
+from rtscope.report.formats.pairmarkdown import render_comparison_markdown
+from rtscope.report.formats.publishedforms import (
+    render_beside_json,
+    render_beside_markdown,
+)
+from rtscope.report.formats.publishedtext import render_beside
+from rtscope.report.formats.text import render_text
+from rtscope.report.model.build import build_model
+from rtscope.report.model.comparison import build_comparison
+from rtscope.report.model.published import set_beside
 
 EXPECTED = Path(__file__).parent / "compare"
 

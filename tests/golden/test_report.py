@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.record import record_from_json
-from rtscope.report.csvfile import render_csv
-from rtscope.report.jsonfile import render_json
-from rtscope.report.markdown import render_markdown
-from rtscope.report.model import Model, build_model
-from rtscope.report.text import render_text
+from rtscope.record.model import record_from_json
+from rtscope.report.formats.csvfile import render_csv
+from rtscope.report.formats.jsonfile import render_json
+from rtscope.report.formats.markdown import render_markdown
+from rtscope.report.formats.text import render_text
+from rtscope.report.model.build import Model, build_model
 from rtscope.stats.verdict import Claim
 
 RECORD = Path(__file__).parent.parent.parent / "format" / "v1" / "record.json"

@@ -9,9 +9,9 @@ from rich.console import Console
 
 from fakes.measurements import record, thread
 from rtscope.cli.tracelist import print_head, print_path
-from rtscope.steps import path_of
-from rtscope.symbols import NO_SYMBOLS, SymbolTable, parse_symbols
-from rtscope.trace import parse_trace
+from rtscope.exectrace.format import parse_trace
+from rtscope.exectrace.listing import path_of
+from rtscope.exectrace.symbols import NO_SYMBOLS, SymbolTable, parse_symbols
 
 ROOT = Path(__file__).parents[2]
 LISTS = Path(__file__).parent / "trace"

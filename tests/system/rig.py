@@ -18,11 +18,11 @@ from typing import Self
 from fakes.measurements import record
 from rtscope.board.cache import all_parts, cache_dir
 from rtscope.board.sourcekernel import newest_of
-from rtscope.caveats import Effect, kind_of
+from rtscope.caveats.catalogue import Effect, kind_of
 from rtscope.contract import AgentError, AgentResult, Line, ThreadResult, parse_line
 from rtscope.kernel.recipe import get_recipe
-from rtscope.record import RunRecord
-from rtscope.resultdir import open_records
+from rtscope.record.model import RunRecord
+from rtscope.record.resultdir import open_records
 from rtscope.stats.lint import all_caveats
 from rtscope.target.agentfile import agent_file
 

@@ -18,12 +18,12 @@ from rig import rtscope
 
 from rtscope.audit.examine import auditing, examine, paths, scene_of
 from rtscope.audit.model import Check, Outcome
+from rtscope.board.buildcontext import Workshop
 from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import get_board
 from rtscope.board.prepare import prepare
-from rtscope.board.workshop import Workshop
 from rtscope.target.agentfile import agent_file
-from rtscope.virtual.lookin import look_in, with_words
+from rtscope.virtual.inspect import look_in, with_words
 
 pytestmark = [
     pytest.mark.system,

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from rtscope import process
+from rtscope.board.buildcontext import Workshop
 from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import get_board
 from rtscope.board.initrd import Job
 from rtscope.board.prepare import Prepared, prepare, write_initrd
 from rtscope.board.qemu import Boot, command_line
 from rtscope.board.results import read_results
-from rtscope.board.workshop import Workshop
 from rtscope.contract import AgentResult, parse_line, result_digest
 from rtscope.target.agentfile import agent_file
 

@@ -26,7 +26,7 @@ from rig import (
     workers_of,
 )
 
-from rtscope.record import RunRecord
+from rtscope.record.model import RunRecord
 
 pytestmark = [pytest.mark.system]
 

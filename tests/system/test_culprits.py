@@ -25,7 +25,7 @@ from culprits.scenes import (
     late,
     planted,
 )
-from rtscope.resultdir import open_records
+from rtscope.record.resultdir import open_records
 
 pytestmark = [
     pytest.mark.system,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rig import Done, rtscope
 
-from rtscope.resultdir import open_records
+from rtscope.record.resultdir import open_records
 
 pytestmark = [
     pytest.mark.system,

@@ -13,7 +13,7 @@ from rig import CPUS, records_in, rtscope
 from fakes.sshd import SSHD, board, make_key
 from rtscope.contract import AgentError, AgentResult, Line
 from rtscope.errors import TargetError
-from rtscope.reading import read, text_of
+from rtscope.machine.reader import read, text_of
 from rtscope.target.ssh import SshTarget
 from rtscope.target.stream import collect
 

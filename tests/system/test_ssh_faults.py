@@ -26,7 +26,7 @@ from rig import (
 )
 
 from fakes.sshd import SSHD, Board, board
-from rtscope.resultdir import open_records
+from rtscope.record.resultdir import open_records
 
 pytestmark = [
     pytest.mark.system,

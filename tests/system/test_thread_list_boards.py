@@ -10,21 +10,21 @@ import shutil
 
 import pytest
 
+from rtscope.board.buildcontext import Workshop
 from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import get_board
 from rtscope.board.initrd import Job
 from rtscope.board.prepare import prepare
-from rtscope.board.workshop import Workshop
 from rtscope.contract import parse_line
 from rtscope.target.agentfile import agent_file
 from rtscope.tasks.listing import make_listing
 from rtscope.tasks.model import Kind, Listing
 from rtscope.tasks.surroundings import PATHS, read_surroundings
-from rtscope.virtual.answer import files_of
+from rtscope.virtual.assemble import files_of
 from rtscope.virtual.boot import boot
-from rtscope.virtual.job import agent_line
-from rtscope.virtual.lookin import with_words
-from rtscope.virtual.patience import Patience
+from rtscope.virtual.inspect import with_words
+from rtscope.virtual.script import agent_line
+from rtscope.virtual.timeout import Patience
 
 pytestmark = [
     pytest.mark.system,

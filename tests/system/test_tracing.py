@@ -39,10 +39,10 @@ from rtscope.contract import (
     TracePages,
     Tracing,
 )
-from rtscope.resultdir import open_records
+from rtscope.ftrace.writer import TraceParts, trace_of
+from rtscope.record.resultdir import open_records
 from rtscope.stats.lint import all_caveats
 from rtscope.stats.tracing import trace_cost
-from rtscope.tracedat import TraceParts, trace_of
 
 MOUNT = ("mount", "-t", "tracefs", "nodev")
 

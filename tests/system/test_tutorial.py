@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.resultdir import open_records
+from rtscope.record.resultdir import open_records
 
 pytestmark = pytest.mark.system
 

@@ -10,7 +10,7 @@ import pytest
 from rtscope.audit.examine import auditing_a_unit, examine, scene_of
 from rtscope.audit.model import Outcome
 from rtscope.audit.unitsearch import load_unit
-from rtscope.filereader import FileReader
+from rtscope.machine.filetree import FileReader
 
 ANALYZE = shutil.which("systemd-analyze")
 

@@ -14,16 +14,16 @@ from rig import PATIENCE_S, alive, arguments_of, children_of, rtscope, until
 
 from rtscope import process
 from rtscope.board import cpio
+from rtscope.board.buildcontext import Workshop
 from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import get_board
 from rtscope.board.initrd import Job
 from rtscope.board.ownqemu import own_qemu
 from rtscope.board.prepare import Prepared, prepare
-from rtscope.board.workshop import Workshop
 from rtscope.errors import BoardError, UsageError
 from rtscope.target.agentfile import agent_file
 from rtscope.virtual.boot import boot
-from rtscope.virtual.patience import NS_PER_S, Patience
+from rtscope.virtual.timeout import NS_PER_S, Patience
 
 pytestmark = [
     pytest.mark.system,

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from rig import Done, arguments_of, children_of, rtscope, until
 
+from rtscope.board.buildcontext import Workshop
 from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import get_board
 from rtscope.board.initrd import Job
 from rtscope.board.prepare import prepare
-from rtscope.board.workshop import Workshop
-from rtscope.resultdir import open_records
+from rtscope.record.resultdir import open_records
 from rtscope.stats.lint import all_caveats
 from rtscope.target.agentfile import agent_file
 from rtscope.virtual.boot import boot
-from rtscope.virtual.patience import Patience
+from rtscope.virtual.timeout import Patience
 
 pytestmark = [
     pytest.mark.system,

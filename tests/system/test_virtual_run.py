@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from rig import Done, rtscope
 
-from rtscope.resultdir import open_records
+from rtscope.record.resultdir import open_records
 from rtscope.stats.lint import all_caveats
 
 pytestmark = [

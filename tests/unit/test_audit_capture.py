@@ -19,7 +19,7 @@ from rtscope.audit.examine import auditing, examine, scene_of
 from rtscope.audit.redact import GONE, Redacted, redact_text
 from rtscope.audit.scene import Scene, Trial
 from rtscope.errors import UsageError
-from rtscope.reading import Denied, Missing
+from rtscope.machine.reader import Denied, Missing
 
 DEBUG = "/sys/kernel/debug/sched/fair_server/cpu*/runtime"
 

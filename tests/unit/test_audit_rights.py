@@ -9,7 +9,7 @@ from fakes.auditcases import CASES
 from fakes.audited import Case, judged, limits
 from rtscope.audit.model import Outcome
 from rtscope.audit.scene import Observed, Trial
-from rtscope.reading import Denied
+from rtscope.machine.reader import Denied
 
 
 def test_lockdown_is_named_where_it_hides_the_fair_server() -> None:

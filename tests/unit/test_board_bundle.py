@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from rtscope.board.buildcontext import cached_lock
 from rtscope.board.bundle import export_bundle, import_bundle
 from rtscope.board.cache import all_parts, build_part, locked
 from rtscope.board.catalogue import get_board
 from rtscope.board.kernels import kernel_of_part
 from rtscope.board.prepare import Prepared
 from rtscope.board.qemu import Qemu
-from rtscope.board.workshop import cached_lock
 from rtscope.errors import BoardError, UsageError
 
 PACKAGE = {

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from rtscope.board import cpio
+from rtscope.board.buildcontext import Workshop
 from rtscope.board.cache import locked
 from rtscope.board.userfiles import ARCHIVE, files_part, read_files
-from rtscope.board.workshop import Workshop
 from rtscope.errors import UsageError
 
 

@@ -6,12 +6,7 @@ import pytest
 
 from fakes.measurements import SECOND_NS
 from fakes.refusals import refused_option
-from rtscope.campaign import (
-    Campaign,
-    RunTable,
-    default_campaign,
-    with_options,
-)
+from rtscope.campaign import Campaign, RunTable, default_campaign, with_options
 
 
 def test_no_option_leaves_the_campaign_alone() -> None:

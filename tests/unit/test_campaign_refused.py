@@ -5,11 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakes.refusals import refused
-from rtscope.campaign import (
-    TABLES,
-    from_dict,
-    to_dict,
-)
+from rtscope.campaign import TABLES, from_dict, to_dict
 from rtscope.errors import UsageError
 
 

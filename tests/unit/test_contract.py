@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from fakes import targets, threads, traces
 from fakes.measurements import record, thread
 from rtscope import contract
-from rtscope.caveats import Effect, kind_of
+from rtscope.caveats.catalogue import Effect, kind_of
 from rtscope.contract import (
     AgentError,
     AgentResult,

@@ -15,14 +15,15 @@ from typing import Any
 import pytest
 import typer
 
-from rtscope import caveats, contract, klog
+from rtscope import contract
 from rtscope.campaign import TABLES, load_campaign
+from rtscope.caveats import catalogue, kernellog
 from rtscope.cli.main import make_app
-from rtscope.facts.table import catalogue as fact_catalogue
 from rtscope.kernel.recipe import fragment_names, recipe_names
 from rtscope.loads import load_names
+from rtscope.machine.catalogue import catalogue as fact_catalogue
 from rtscope.published import published_names
-from rtscope.report.definitions import definitions
+from rtscope.report.model.definitions import definitions
 from rtscope.tasks.marks import KINDS
 
 ROOT = Path(__file__).parent.parent.parent
@@ -122,14 +123,14 @@ def verbs() -> Mapping[str, Any]:
         ("campaign.md", [key for keys in TABLES.values() for key in keys]),
         ("loads.md", list(load_names())),
         ("facts.md", list(fact_catalogue())),
-        ("caveats.md", list(caveats.catalogue())),
+        ("caveats.md", list(catalogue.catalogue())),
         ("published.md", list(published_names())),
         (
             "kernels.md",
             [n.replace(".", "") for n in recipe_names(size="virtual")]
             + list(fragment_names()),
         ),
-        ("kernel-log.md", [kind.title.replace(" ", "-") for kind in klog.table()]),
+        ("kernel-log.md", [kind.title.replace(" ", "-") for kind in kernellog.table()]),
         (
             "report.md",
             [re.sub(r"[^\w\- ]", "", d.name).replace(" ", "-") for d in definitions()],
@@ -161,7 +162,7 @@ def test_each_option_of_a_verb_is_in_the_reference() -> None:
 def calls_of_make() -> Iterator[tuple[str, str]]:
     for path in sorted(SRC.rglob("*.py")):
         text = path.read_text("utf-8")
-        if "rtscope.caveats import" not in text:
+        if "rtscope.caveats.catalogue import" not in text:
             continue
         for node in ast.walk(ast.parse(text)):
             if (
@@ -178,8 +179,8 @@ def test_each_caveat_that_the_code_raises_is_in_the_catalogue() -> None:
     raised = list(calls_of_make())
 
     assert len(raised) > 20
-    assert [one for one in raised if one[1] not in caveats.catalogue()] == []
-    assert {kind.caveat for kind in klog.table()} <= set(caveats.catalogue())
+    assert [one for one in raised if one[1] not in catalogue.catalogue()] == []
+    assert {kind.caveat for kind in kernellog.table()} <= set(catalogue.catalogue())
 
 
 @cache
@@ -187,9 +188,9 @@ def the_code() -> str:
     return "".join(path.read_text("utf-8") for path in SRC.rglob("*.py"))
 
 
-@pytest.mark.parametrize("caveat", caveats.catalogue())
+@pytest.mark.parametrize("caveat", catalogue.catalogue())
 def test_a_caveat_of_the_catalogue_is_raised_somewhere(caveat: str) -> None:
-    by_kernel = any(kind.caveat == caveat for kind in klog.table())
+    by_kernel = any(kind.caveat == caveat for kind in kernellog.table())
 
     assert by_kernel or f'"{caveat}"' in the_code()
 
@@ -323,7 +324,7 @@ def test_tables_on_the_page_about_additions_have_the_keys_of_real_ones() -> None
         if text.lstrip().startswith("[")
     )
     real_load = tomllib.loads((SRC / "loads/loads.toml").read_text("utf-8"))["cpu"]
-    real_fact = tomllib.loads((SRC / "facts/facts.toml").read_text("utf-8"))["boost"]
+    real_fact = tomllib.loads((SRC / "machine/facts.toml").read_text("utf-8"))["boost"]
 
     assert set(load) == set(real_load)
     assert set(fact) == set(real_fact)

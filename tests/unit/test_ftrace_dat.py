@@ -20,10 +20,10 @@ from fakes.tracefiles import (
     waking_payload,
 )
 from rtscope.errors import RecordError
-from rtscope.explain.choose import Asked, NoWakeup, choose
-from rtscope.explain.find import window_around
-from rtscope.explain.from_events import explain_events
-from rtscope.explain.threadway import Machine
+from rtscope.explain.events.explain import explain_events
+from rtscope.explain.events.select import Asked, NoWakeup, choose
+from rtscope.explain.events.threadstates import Machine
+from rtscope.explain.events.window import window_around
 from rtscope.ftrace.dat import DatTrace, dat_trace
 from rtscope.ftrace.events import Event, Flag, window_of
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtscope.errors import RecordError
-from rtscope.explain.choose import Asked, choose
-from rtscope.explain.find import window_around
-from rtscope.explain.from_events import explain_events
+from rtscope.explain.events.explain import explain_events
+from rtscope.explain.events.select import Asked, choose
+from rtscope.explain.events.threadstates import Machine
+from rtscope.explain.events.window import window_around
 from rtscope.explain.model import Cause
-from rtscope.explain.threadway import Machine
 from rtscope.ftrace.events import Event, Flag
 from rtscope.ftrace.text import TextTrace, text_trace
 

@@ -15,9 +15,9 @@ from typing import IO
 import pytest
 
 from fakes.fakelinux import make_programs, make_recipe
+from rtscope.board.buildcontext import Workshop
 from rtscope.board.cache import all_parts, locked
 from rtscope.board.sourcekernel import configured, kernel_part
-from rtscope.board.workshop import Workshop
 from rtscope.errors import KernelError, UsageError
 from rtscope.kernel import build, package
 from rtscope.kernel.build import first_error

@@ -7,12 +7,7 @@ import pytest
 
 from fakes.fakelinux import make_tree
 from rtscope.errors import KernelError, UsageError
-from rtscope.kernel.series import (
-    apply_series,
-    other_version,
-    read_series,
-    try_series,
-)
+from rtscope.kernel.series import apply_series, other_version, read_series, try_series
 
 GOOD = """\
 From 1234 Mon Sep 17 00:00:00 2001

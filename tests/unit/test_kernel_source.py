@@ -12,11 +12,11 @@ import pytest
 
 from fakes.fakelinux import make_programs, make_recipe, make_tree
 from rtscope.board import aptroot
+from rtscope.board.buildcontext import Workshop
 from rtscope.board.cache import all_parts, locked
 from rtscope.board.kernelsource import find_origin
 from rtscope.board.packages import Package
 from rtscope.board.sourcekernel import kernel_part, newest_of
-from rtscope.board.workshop import Workshop
 from rtscope.errors import KernelError, RtscopeError, UsageError
 from rtscope.kernel.recipe import find_recipe
 from rtscope.kernel.tree import tree_digest

@@ -5,17 +5,17 @@ import json
 import pytest
 
 from fakes.measurements import machine, record, thread, ticks_of
-from rtscope.caveats import Caveat, Effect
+from rtscope.caveats.catalogue import Caveat, Effect
 from rtscope.contract import KernelThread, LoadEnd, LoadTick
 from rtscope.errors import UsageError
-from rtscope.record import LoadRecord, RunRecord
-from rtscope.report.csvfile import render_csv
-from rtscope.report.html import render_html
-from rtscope.report.jsonfile import render_json
-from rtscope.report.markdown import render_markdown
-from rtscope.report.model import build_model
-from rtscope.report.sections import alive_sentence
-from rtscope.report.text import render_text
+from rtscope.record.model import LoadRecord, RunRecord
+from rtscope.report.formats.csvfile import render_csv
+from rtscope.report.formats.html import render_html
+from rtscope.report.formats.jsonfile import render_json
+from rtscope.report.formats.markdown import render_markdown
+from rtscope.report.formats.text import render_text
+from rtscope.report.model.build import build_model
+from rtscope.report.model.sections import alive_sentence
 from rtscope.stats.verdict import Claim
 
 

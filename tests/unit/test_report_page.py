@@ -7,14 +7,14 @@ import pytest
 
 from fakes.boards import campaign
 from fakes.measurements import record, thread, ticks_of
-from rtscope.record import RunRecord
-from rtscope.report.charts import png_of, svg_of, write_charts
-from rtscope.report.comparepage import render_comparison_page
-from rtscope.report.comparetext import render_comparison
-from rtscope.report.comparison import build_comparison
-from rtscope.report.html import render_html
-from rtscope.report.model import build_model
-from rtscope.report.series import Chart, Group, Mark
+from rtscope.record.model import RunRecord
+from rtscope.report.charts.charts import png_of, svg_of, write_charts
+from rtscope.report.formats.comparepage import render_comparison_page
+from rtscope.report.formats.comparetext import render_comparison
+from rtscope.report.formats.html import render_html
+from rtscope.report.model.build import build_model
+from rtscope.report.model.comparison import build_comparison
+from rtscope.report.model.series import Chart, Group, Mark
 
 HOSTILE = "<img src=x onerror=alert(1)>\x1b[2J{{7*7}}\"'&]]>"
 

@@ -9,25 +9,25 @@ import pytest
 from fakes.measurements import on_board, record, thread
 from rtscope.errors import UsageError
 from rtscope.published import Kind, get_published
-from rtscope.record import RunRecord
-from rtscope.report.beside import Beside, set_beside
-from rtscope.report.besideforms import (
+from rtscope.record.model import RunRecord
+from rtscope.report.charts.charts import svg_of
+from rtscope.report.formats.comparepage import render_comparison_page
+from rtscope.report.formats.comparetext import render_comparison
+from rtscope.report.formats.html import render_html
+from rtscope.report.formats.markdown import render_markdown
+from rtscope.report.formats.pairmarkdown import render_comparison_markdown
+from rtscope.report.formats.publishedforms import (
     render_beside_json,
     render_beside_markdown,
     render_beside_page,
 )
-from rtscope.report.besidetext import render_beside
-from rtscope.report.charts import svg_of
-from rtscope.report.comparepage import render_comparison_page
-from rtscope.report.comparetext import render_comparison
-from rtscope.report.comparison import build_comparison, split_by_kernel
-from rtscope.report.html import render_html
-from rtscope.report.markdown import render_markdown
-from rtscope.report.model import build_model
-from rtscope.report.pairmarkdown import render_comparison_markdown
-from rtscope.report.series import Overlay
-from rtscope.report.sidebyside import SideBySide, side_by_side
-from rtscope.report.text import render_text
+from rtscope.report.formats.publishedtext import render_beside
+from rtscope.report.formats.text import render_text
+from rtscope.report.model.build import build_model
+from rtscope.report.model.comparison import build_comparison, split_by_kernel
+from rtscope.report.model.published import Beside, set_beside
+from rtscope.report.model.series import Overlay
+from rtscope.report.model.sidebyside import SideBySide, side_by_side
 
 US = 1_000
 HOSTILE = "<img src=x onerror=alert(1)>\x1b[2J|"

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.measurements import thread
-from rtscope.report.tail import OTHERS, Blamed, Tail, sentence_of_tail, tail_of
-from rtscope.report.tailpicture import tail_picture
+from rtscope.report.charts.tailbars import tail_picture
+from rtscope.report.model.tail import OTHERS, Blamed, Tail, sentence_of_tail, tail_of
 
 US = 1_000
 

@@ -10,9 +10,9 @@ from scipy.stats import permutation_test
 
 from fakes.measurements import SECOND_NS, record, thread
 from fakes.traces import tracing
-from rtscope.caveats import make
+from rtscope.caveats.catalogue import make
 from rtscope.errors import UsageError
-from rtscope.record import RunRecord
+from rtscope.record.model import RunRecord
 from rtscope.stats.compare import Comparison, Pair, compare
 from rtscope.stats.outcome import Word
 from rtscope.stats.permutation import (

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakes.measurements import record, thread
-from rtscope.record import RunRecord
+from rtscope.record.model import RunRecord
 from rtscope.stats.excess import excess
 
 US, MS = 1_000, 1_000_000

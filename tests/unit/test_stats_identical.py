@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from fakes.measurements import record, thread
-from rtscope.record import RunRecord
+from rtscope.record.model import RunRecord
 from rtscope.stats.identical import INPUTS, against, among
 
 

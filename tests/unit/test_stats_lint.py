@@ -6,14 +6,10 @@ from dataclasses import replace
 import pytest
 
 from fakes.measurements import GOOD_CLOCK, SECOND_NS, record, thread, ticks_of
-from rtscope.caveats import make
-from rtscope.contract import (
-    CpuTime,
-    KernelThread,
-    ThreadResult,
-    Wakeup,
-)
-from rtscope.record import FactValue, RunRecord
+from rtscope.caveats.catalogue import make
+from rtscope.contract import CpuTime, KernelThread, ThreadResult, Wakeup
+from rtscope.machine.catalogue import FactValue
+from rtscope.record.model import RunRecord
 from rtscope.stats.lint import all_caveats, clock_coarse, lint
 
 US = 1_000

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from fakes.measurements import on_board, record, thread
 from rtscope.errors import UsageError
-from rtscope.record import RunRecord
-from rtscope.report.model import build_model
+from rtscope.record.model import RunRecord
+from rtscope.report.model.build import build_model
 from rtscope.stats.compare import compare
 from rtscope.stats.outcome import Word
 from rtscope.stats.repeats import caveats_among, contradictions, distinct, inputs_of

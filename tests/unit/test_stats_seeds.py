@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from fakes.measurements import record, thread
-from rtscope.record import RunRecord
-from rtscope.report.jsonfile import render_json
-from rtscope.report.markdown import render_markdown
-from rtscope.report.model import build_model
-from rtscope.report.text import render_text
+from rtscope.record.model import RunRecord
+from rtscope.report.formats.jsonfile import render_json
+from rtscope.report.formats.markdown import render_markdown
+from rtscope.report.formats.text import render_text
+from rtscope.report.model.build import build_model
 from rtscope.stats.seeds import OverSeeds, over_seeds
 
 

@@ -10,12 +10,7 @@ from hypothesis import strategies as st
 
 from fakes.measurements import thread
 from rtscope.errors import MeasurementError
-from rtscope.stats.summary import (
-    Percentile,
-    population_stdev,
-    resolvable,
-    summarize,
-)
+from rtscope.stats.summary import Percentile, population_stdev, resolvable, summarize
 
 LATENCIES = st.lists(st.integers(0, 2**36), min_size=1, max_size=60)
 

@@ -8,10 +8,10 @@ from fakes import traces
 from fakes.measurements import record, thread
 from rtscope.contract import Tracing
 from rtscope.errors import RecordError
-from rtscope.record import RunRecord
+from rtscope.record.model import RunRecord
+from rtscope.record.untraced import UNTRACED, untraced_as_dict, untraced_runs
 from rtscope.stats.lint import lint
 from rtscope.stats.tracing import trace_cost
-from rtscope.tracecost import UNTRACED, untraced_as_dict, untraced_runs
 
 
 def traced(tracing: Tracing, *, untraced: bool = True) -> RunRecord:

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from fakes.measurements import GOOD_CLOCK, SECOND_NS, record, thread
-from rtscope.caveats import Caveat, make
+from rtscope.caveats.catalogue import Caveat, make
 from rtscope.errors import MeasurementError
-from rtscope.record import RunRecord
+from rtscope.record.model import RunRecord
 from rtscope.stats.verdict import Claim, Finding, Judgement, Verdict, judge
 
 US = 1_000

@@ -12,7 +12,7 @@ from fakes.trees import reader_of
 from rtscope.contract import AgentError, dump_line, parse_line
 from rtscope.contract.tasks import TaskLine
 from rtscope.errors import ContractError, TargetError
-from rtscope.report.tasks import summary, task_row
+from rtscope.report.formats.tasks import summary, task_row
 from rtscope.tasks.choice import Choice, Order, chosen
 from rtscope.tasks.listing import irq_of, make_listing
 from rtscope.tasks.model import Irq, Kind, Listing, effective_words

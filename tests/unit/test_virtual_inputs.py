@@ -7,7 +7,7 @@ import pytest
 
 from rtscope.board.catalogue import Board, get_board
 from rtscope.campaign import Campaign
-from rtscope.record import Run
+from rtscope.record.model import Run
 from rtscope.virtual.inputs import Inputs, board_digest, campaign_digest
 
 BOARD = get_board("pc")

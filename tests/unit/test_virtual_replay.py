@@ -15,8 +15,8 @@ from rtscope.board.qemu import Qemu
 from rtscope.campaign import Campaign, to_dict
 from rtscope.contract import AgentResult, parse_line, result_digest
 from rtscope.errors import MeasurementError
-from rtscope.record import RunRecord
-from rtscope.virtual import pluginthen, replay
+from rtscope.record.model import RunRecord
+from rtscope.virtual import replay, selectplugin
 from rtscope.virtual.boot import Booted
 from rtscope.virtual.replay import Again, record_again
 
@@ -76,7 +76,7 @@ def second_pass(
 
     prepared = replace(PREPARED, plugin=ours)
     monkeypatch.setattr(replay, "prepared_again", lambda *_, **__: prepared)
-    monkeypatch.setattr(pluginthen, "plugin_of_ours", lambda: ours)
+    monkeypatch.setattr(selectplugin, "plugin_of_ours", lambda: ours)
     monkeypatch.setattr(replay, "kernel_places", lambda *_, **__: {"switched": "1"})
     monkeypatch.setattr(replay, "boot", boot)
     return lambda kept: record_again(kept, windows=(), cache=tmp_path, say=said.append)

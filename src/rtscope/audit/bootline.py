@@ -2,16 +2,9 @@
 
 import re
 
-from rtscope.audit.model import (
-    Answer,
-    CheckKind,
-    Evidence,
-    failed,
-    passed,
-    unknown,
-)
+from rtscope.audit.model import Answer, CheckKind, Evidence, failed, passed, unknown
 from rtscope.audit.scene import Scene
-from rtscope.kernel.identity import CMDLINE
+from rtscope.machine.kernelidentity import CMDLINE
 
 LOG = "kernel log"
 _UNKNOWN = re.compile(r'Unknown kernel command line parameters "([^"\n]*)"')

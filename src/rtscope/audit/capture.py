@@ -21,8 +21,8 @@ from typing import IO, Any, cast
 from rtscope.audit.redact import Redacted, redact_files, redact_text
 from rtscope.audit.scene import Observed, Scene, Trial
 from rtscope.errors import UsageError
-from rtscope.filereader import FileReader
-from rtscope.reading import MAX_FILE_BYTES, Content, Denied, Missing, fits
+from rtscope.machine.filetree import FileReader
+from rtscope.machine.reader import MAX_FILE_BYTES, Content, Denied, Missing, fits
 
 NOTES_NAME = "rtscope-capture.json"
 SCHEMA = 1

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rtscope.audit.model import Check, Outcome
-from rtscope.kernel.identity import KernelIdentity
+from rtscope.machine.kernelidentity import KernelIdentity
 
 
 def checks_document(

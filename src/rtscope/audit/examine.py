@@ -18,10 +18,10 @@ from rtscope.audit.model import (
     worst_first,
 )
 from rtscope.audit.scene import Expected, Observed, Scene
-from rtscope.kernel import identity
-from rtscope.kernel.config import KernelConfig
-from rtscope.kernel.identity import KernelIdentity, is_release_since
-from rtscope.reading import Content, Reader
+from rtscope.machine import kernelidentity
+from rtscope.machine.kernelconfig import KernelConfig
+from rtscope.machine.kernelidentity import KernelIdentity, is_release_since
+from rtscope.machine.reader import Content, Reader
 
 ARCH = "/proc/sys/kernel/arch"
 """As `uname -m` says it; since Linux 6.1."""
@@ -37,7 +37,7 @@ def paths(kinds: Iterable[CheckKind]) -> list[str]:
     """Return what checks read, each once."""
     wanted = [path for kind in kinds for path in kind.paths]
     return list(
-        dict.fromkeys([*identity.PATHS, NOTES, ARCH, CPUINFO, *CPU_SETS, *wanted])
+        dict.fromkeys([*kernelidentity.PATHS, NOTES, ARCH, CPUINFO, *CPU_SETS, *wanted])
     )
 
 
@@ -54,7 +54,7 @@ def scene_of(
     observed = observed or Observed()
     files = reader.read_many(paths(kinds))
     log = observed.kernel_log or ""
-    kernel = identity.identify(reader, files=files, kernel_log=log)
+    kernel = kernelidentity.identify(reader, files=files, kernel_log=log)
     if kernel.config and kernel.config.source not in files:
         # For a capture, which must hold all that was judged.
         files = {**files, **reader.read_many([kernel.config.source])}
@@ -77,8 +77,10 @@ def scene_of_config(
     expected: Expected | None = None,
 ) -> Scene:
     """Return what a configuration, or an image with its banner, tells alone."""
-    kernel = identity.identify_config(config, banner=banner)
-    files: dict[str, Content] = {identity.BANNER: banner.encode()} if banner else {}
+    kernel = kernelidentity.identify_config(config, banner=banner)
+    files: dict[str, Content] = {}
+    if banner:
+        files[kernelidentity.BANNER] = banner.encode()
     return Scene(
         files,
         kernel,

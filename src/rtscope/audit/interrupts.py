@@ -3,14 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 
-from rtscope.audit.cpus import (
-    ISOLATED,
-    NOT_SET_APART,
-    Cpus,
-    listed,
-    masked,
-    set_apart,
-)
+from rtscope.audit.cpus import ISOLATED, NOT_SET_APART, Cpus, listed, masked, set_apart
 from rtscope.audit.model import (
     Answer,
     CheckKind,

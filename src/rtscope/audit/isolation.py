@@ -27,7 +27,7 @@ from rtscope.audit.model import (
 )
 from rtscope.audit.scene import Scene
 from rtscope.cpulist import format_cpulist
-from rtscope.kernel.identity import CMDLINE, boot_values
+from rtscope.machine.kernelidentity import CMDLINE, boot_values
 
 _ALLOWED = re.compile(r"^Cpus_allowed_list:\s*(\S+)", re.MULTILINE)
 _FLAGS = re.compile(r"^(?:[a-z_]+,)+")

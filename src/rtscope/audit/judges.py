@@ -19,9 +19,9 @@ from rtscope.audit.model import (
     unknown,
 )
 from rtscope.audit.scene import Scene
-from rtscope.kernel.config import KernelConfig
-from rtscope.kernel.identity import BANNER
 from rtscope.kernel.image import build_id_in
+from rtscope.machine.kernelconfig import KernelConfig
+from rtscope.machine.kernelidentity import BANNER
 
 Judge = Callable[[CheckKind, Scene], Answer]
 

@@ -4,16 +4,9 @@ import errno
 import re
 
 from rtscope.audit.judges import absent
-from rtscope.audit.model import (
-    Answer,
-    CheckKind,
-    Evidence,
-    failed,
-    passed,
-    unknown,
-)
+from rtscope.audit.model import Answer, CheckKind, Evidence, failed, passed, unknown
 from rtscope.audit.scene import Scene
-from rtscope.kernel.identity import CMDLINE, boot_values
+from rtscope.machine.kernelidentity import CMDLINE, boot_values
 
 LIMITS = "/proc/self/limits"
 STATUS = "/proc/self/status"

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from rtscope.audit.model import Evidence, Profile
 from rtscope.audit.unitfile import Unit
-from rtscope.kernel.config import KernelConfig
-from rtscope.kernel.identity import KernelIdentity
-from rtscope.reading import Content, Denied, Missing, fits, text_of
+from rtscope.machine.kernelconfig import KernelConfig
+from rtscope.machine.kernelidentity import KernelIdentity
+from rtscope.machine.reader import Content, Denied, Missing, fits, text_of
 
 _LITERAL = re.compile(r"[^*?\[]*")
 

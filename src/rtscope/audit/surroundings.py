@@ -5,17 +5,10 @@ import re
 from rtscope.audit.cpus import cpu_of, listed, set_apart
 from rtscope.audit.interrupts import NOT_WATCHED
 from rtscope.audit.judges import LOCKDOWN, absent
-from rtscope.audit.model import (
-    Answer,
-    CheckKind,
-    Evidence,
-    failed,
-    passed,
-    unknown,
-)
+from rtscope.audit.model import Answer, CheckKind, Evidence, failed, passed, unknown
 from rtscope.audit.scene import Scene
 from rtscope.cpulist import format_cpulist
-from rtscope.reading import Denied
+from rtscope.machine.reader import Denied
 
 STAT = "/proc/stat"
 STEAL = 7

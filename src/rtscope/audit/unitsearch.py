@@ -11,8 +11,8 @@ from pathlib import Path
 
 from rtscope.audit.unitfile import SECTIONS, Unit, merge
 from rtscope.errors import UsageError
-from rtscope.filereader import FileReader
-from rtscope.reading import Content, Denied, Reader, text_of
+from rtscope.machine.filetree import FileReader
+from rtscope.machine.reader import Content, Denied, Reader, text_of
 
 SEARCH_PATH = (
     "/etc/systemd/system.control",

@@ -18,7 +18,7 @@ from rtscope.audit.interrupts import INTERRUPTS
 from rtscope.audit.power import CURRENT
 from rtscope.audit.scene import Observed, Trial
 from rtscope.audit.surroundings import STAT
-from rtscope.reading import Content, Reader, text_of
+from rtscope.machine.reader import Content, Reader, text_of
 
 WATCHED = (INTERRUPTS, STAT, CURRENT)
 KMSG = "/dev/kmsg"

@@ -21,6 +21,7 @@ from typing import IO, Any
 
 from pydantic import TypeAdapter
 
+from rtscope.board.buildcontext import cached_lock, remember
 from rtscope.board.cache import (
     MANIFEST,
     NAME,
@@ -34,9 +35,8 @@ from rtscope.board.cache import (
 from rtscope.board.catalogue import Board
 from rtscope.board.packages import Package
 from rtscope.board.prepare import Prepared, assemble
-from rtscope.board.workshop import cached_lock, remember
 from rtscope.errors import BoardError, UsageError
-from rtscope.newfile import new_file
+from rtscope.files import new_file
 
 SCHEMA = 1
 CONTENTS = "bundle.json"

@@ -16,16 +16,10 @@ from typing import Any
 
 from rtscope import process
 from rtscope.board import aptroot
+from rtscope.board.buildcontext import DOWNLOADS, Workshop, cached_lock, packages_of
 from rtscope.board.packages import Package, as_rows
-from rtscope.board.workshop import DOWNLOADS, Workshop, cached_lock, packages_of
 from rtscope.errors import KernelError, UsageError
-from rtscope.kernel.recipe import (
-    Recipe,
-    Source,
-    get_arch,
-    get_recipe,
-    recipe_names,
-)
+from rtscope.kernel.recipe import Recipe, Source, get_arch, get_recipe, recipe_names
 from rtscope.kernel.series import Series, read_series
 from rtscope.kernel.tree import copy_tree, kernel_version, tree_digest
 

@@ -23,19 +23,19 @@ from rtscope.board import (
     userfiles,
     userland,
 )
-from rtscope.board.cache import NotBuiltError, Part, build_part, locked
-from rtscope.board.catalogue import Arch, Board, get_arch
-from rtscope.board.image import read_image
-from rtscope.board.kernels import Kernel, KernelRow
-from rtscope.board.packages import Package
-from rtscope.board.qemu import Qemu
-from rtscope.board.workshop import (
+from rtscope.board.buildcontext import (
     DOWNLOADS,
     Notes,
     Workshop,
     part_of_packages,
     pinned,
 )
+from rtscope.board.cache import NotBuiltError, Part, build_part, locked
+from rtscope.board.catalogue import Arch, Board, get_arch
+from rtscope.board.image import read_image
+from rtscope.board.kernels import Kernel, KernelRow
+from rtscope.board.packages import Package
+from rtscope.board.qemu import Qemu
 from rtscope.errors import BoardError
 from rtscope.kernel.recipe import find_recipe
 

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from rtscope.board.buildcontext import Notes, Workshop, pinned
 from rtscope.board.cache import Part, build_part, find_part, part_key
 from rtscope.board.catalogue import get_board
 from rtscope.board.kernels import CONFIG, IMAGE, SYMBOLS
@@ -26,7 +27,6 @@ from rtscope.board.kernelsource import (
     series_of,
     wanted_version,
 )
-from rtscope.board.workshop import Notes, Workshop, pinned
 from rtscope.errors import UsageError
 from rtscope.kernel import build, package
 from rtscope.kernel.kconfig import Symbol, read_kconfig

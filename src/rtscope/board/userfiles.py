@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rtscope.board import cpio
+from rtscope.board.buildcontext import Notes, Workshop
 from rtscope.board.cache import Part, build_part
-from rtscope.board.workshop import Notes, Workshop
 from rtscope.errors import UsageError
 
 KIND = "files"

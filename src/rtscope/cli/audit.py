@@ -20,9 +20,9 @@ from rtscope.cli.insideboard import VIRTUAL, BoardBoot, look_inside, refuse_boot
 from rtscope.cli.kernelverify import FailOn, fails, read_config, refuse_two
 from rtscope.cpulist import parse_cpulist
 from rtscope.errors import UsageError
-from rtscope.filereader import FileReader
-from rtscope.reading import Reader
-from rtscope.report.checks import print_checks, render_checks_json
+from rtscope.machine.filetree import FileReader
+from rtscope.machine.reader import Reader
+from rtscope.report.formats.checks import print_checks, render_checks_json
 
 if TYPE_CHECKING:
     from rtscope.audit.capture import Captured
@@ -259,7 +259,7 @@ def _captured(root: Path) -> Iterator["Captured"]:
 
 def _write_capture(scene: Scene, path: Path) -> None:
     from rtscope.audit import capture as capturing
-    from rtscope.record import write_atomically
+    from rtscope.record.model import write_atomically
 
     content, redacted, count = capturing.archive(scene)
     write_atomically(path, content)

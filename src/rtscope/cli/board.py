@@ -12,13 +12,13 @@ from rich.console import Console
 from rich.table import Table
 
 from rtscope import __version__
+from rtscope.board.buildcontext import Workshop, cached_lock
 from rtscope.board.bundle import CAMPAIGN, export_bundle, import_bundle
 from rtscope.board.cache import all_parts, cache_dir
 from rtscope.board.catalogue import Board, board_names, get_board
 from rtscope.board.kernels import kernel_names
 from rtscope.board.packages import lock_text, read_lock
 from rtscope.board.prepare import Prepared, prepare_all
-from rtscope.board.workshop import Workshop, cached_lock
 from rtscope.campaign import (
     Campaign,
     default_campaign,
@@ -31,8 +31,8 @@ from rtscope.campaign import (
 )
 from rtscope.cli.console import put, put_json, stderr_console, stdout_console
 from rtscope.errors import UsageError
-from rtscope.record import write_atomically
-from rtscope.resultdir import read_campaign
+from rtscope.record.model import write_atomically
+from rtscope.record.resultdir import read_campaign
 from rtscope.target.agentfile import agent_file
 from rtscope.units import format_duration, format_size
 

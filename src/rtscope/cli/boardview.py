@@ -10,12 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from rtscope.cli.redrawn import Redrawn
-from rtscope.execute import Event, RunBegins, RunEnds
-from rtscope.plan import Plan
-from rtscope.record import Run
+from rtscope.measure.execute import Event, RunBegins, RunEnds
+from rtscope.measure.plan import Plan
+from rtscope.record.model import Run
 from rtscope.report.escape import printable
 from rtscope.units import NS_PER_S, format_duration, format_us
-from rtscope.virtual.matrix import BoardProgress, Boots
+from rtscope.virtual.execute import BoardProgress, Boots
 
 ENOUGH_NS = NS_PER_S // 5
 """Of measured virtual time, before its speed is taken for that of the rest."""

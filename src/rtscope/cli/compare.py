@@ -9,24 +9,24 @@ import typer
 from rtscope.cli.console import put, stdout_console
 from rtscope.errors import UsageError
 from rtscope.published import get_published
-from rtscope.record import RunRecord, write_atomically
-from rtscope.report.beside import Beside, set_beside
-from rtscope.report.besideforms import (
+from rtscope.record.model import RunRecord, write_atomically
+from rtscope.record.resultdir import open_records
+from rtscope.report.formats.comparepage import render_comparison_page
+from rtscope.report.formats.comparetext import print_comparison
+from rtscope.report.formats.jsonfile import render_comparison_json
+from rtscope.report.formats.pairmarkdown import render_comparison_markdown
+from rtscope.report.formats.publishedforms import (
     render_beside_json,
     render_beside_markdown,
     render_beside_page,
 )
-from rtscope.report.besidetext import print_beside
-from rtscope.report.comparepage import render_comparison_page
-from rtscope.report.comparetext import print_comparison
-from rtscope.report.comparison import (
+from rtscope.report.formats.publishedtext import print_beside
+from rtscope.report.model.comparison import (
     Comparison,
     build_comparison,
     split_by_kernel,
 )
-from rtscope.report.jsonfile import render_comparison_json
-from rtscope.report.pairmarkdown import render_comparison_markdown
-from rtscope.resultdir import open_records
+from rtscope.report.model.published import Beside, set_beside
 from rtscope.units import parse_duration
 
 INVALID = 3

@@ -9,10 +9,10 @@ import typer
 from rtscope.cli.console import put, stderr_console, stdout_console
 from rtscope.cli.explainruns import Explained, Said, explained_file, explained_runs
 from rtscope.errors import UsageError
-from rtscope.record import write_atomically
-from rtscope.report.explainpage import render_explanations
-from rtscope.report.explaintext import print_explanations
-from rtscope.report.explanations import run_as_dict
+from rtscope.record.model import write_atomically
+from rtscope.report.formats.explainpage import render_explanations
+from rtscope.report.formats.explaintext import print_explanations
+from rtscope.report.model.explanations import run_as_dict
 
 
 def explain(

@@ -7,15 +7,15 @@ import numpy as np
 
 from rtscope.board.cache import cache_dir
 from rtscope.errors import UsageError
+from rtscope.exectrace.file import pack, read_stream
 from rtscope.explain.bound import Bound
-from rtscope.explain.eventsections import bounds_of_events, why_no_sections
-from rtscope.explain.sections import bounds_of
-from rtscope.explain.threadway import Wakeup
+from rtscope.explain.events.sections import bounds_of_events, why_no_sections
+from rtscope.explain.events.threadstates import Wakeup
+from rtscope.explain.instructions.sections import bounds_of
 from rtscope.ftrace.events import Event, Trace
-from rtscope.record import write_atomically
-from rtscope.virtual.recorded import Recorded, section_stream_of, symbols_of
+from rtscope.record.model import write_atomically
+from rtscope.virtual.recordings import Recorded, section_stream_of, symbols_of
 from rtscope.virtual.replay import record_again
-from rtscope.virtual.stream import pack, read_stream
 
 AT_ONCE = 100_000
 """Events that are decoded together: a whole trace may not fit into memory."""

@@ -12,37 +12,32 @@ from rich.console import Console
 from rtscope.board.cache import cache_dir
 from rtscope.cli.explainbound import bounds_of_run, bounds_of_trace, record_sections
 from rtscope.errors import RecordError, UsageError
-from rtscope.explain.choose import Asked, NoWakeup, choose
-from rtscope.explain.find import window_around
-from rtscope.explain.from_events import explain_events
-from rtscope.explain.model import Explanation
-from rtscope.explain.path import explain_path
-from rtscope.explain.perfetto import Recording, perfetto_trace
-from rtscope.explain.perfettoevents import ExplainedWindow, perfetto_of_events
-from rtscope.explain.threadway import Machine
-from rtscope.explained import EXPLAINED
-from rtscope.ftrace.open import open_trace
-from rtscope.record import write_atomically
-from rtscope.report.explanations import (
-    ExplainedRun,
-    explained_run,
-    explained_trace,
-    run_as_dict,
-)
-from rtscope.trace import Section, Trace
-from rtscope.tracedrun import (
+from rtscope.exectrace.format import Section, Trace
+from rtscope.explain.events.explain import explain_events
+from rtscope.explain.events.perfetto import ExplainedWindow, perfetto_of_events
+from rtscope.explain.events.run import (
     TRACE,
     counted_wakeups,
     explained_windows,
     has_trace,
     why_untraced,
 )
-from rtscope.virtual.recorded import (
-    Recorded,
-    every_run,
-    paths_of,
-    symbols_of,
+from rtscope.explain.events.select import Asked, NoWakeup, choose
+from rtscope.explain.events.threadstates import Machine
+from rtscope.explain.events.window import window_around
+from rtscope.explain.instructions.explain import explain_path
+from rtscope.explain.instructions.perfetto import Recording, perfetto_trace
+from rtscope.explain.model import Explanation
+from rtscope.ftrace.open import open_trace
+from rtscope.record.explanation import EXPLAINED
+from rtscope.record.model import write_atomically
+from rtscope.report.model.explanations import (
+    ExplainedRun,
+    explained_run,
+    explained_trace,
+    run_as_dict,
 )
+from rtscope.virtual.recordings import Recorded, every_run, paths_of, symbols_of
 
 _SECONDS = re.compile(r"([0-9]{1,10})(?:\.([0-9]{1,9}))?")
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from rtscope.cli.console import put
 from rtscope.errors import UsageError
-from rtscope.record import RunRecord
+from rtscope.record.model import RunRecord
 from rtscope.report.escape import printable
 from rtscope.stats.identical import Compared, against, among
 

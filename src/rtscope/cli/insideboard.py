@@ -8,7 +8,7 @@ from rtscope.audit.scene import Observed
 from rtscope.errors import UsageError
 
 if TYPE_CHECKING:
-    from rtscope.reading import Reader
+    from rtscope.machine.reader import Reader
 
 VIRTUAL = "virtual:"
 
@@ -40,13 +40,13 @@ def look_inside(
     # Emulator, packages and plugin: no other audit needs them.
     import os
 
+    from rtscope.board.buildcontext import Workshop
     from rtscope.board.cache import cache_dir
     from rtscope.board.catalogue import get_board
     from rtscope.board.prepare import prepare
-    from rtscope.board.workshop import Workshop
     from rtscope.cli.console import stderr_console
     from rtscope.target.agentfile import agent_file
-    from rtscope.virtual.lookin import look_in, with_words
+    from rtscope.virtual.inspect import look_in, with_words
 
     talk = stderr_console()
     board = with_words(get_board(target.removeprefix(VIRTUAL)), asked.append or "")

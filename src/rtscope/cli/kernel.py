@@ -11,10 +11,10 @@ import typer
 from rich.table import Table
 
 from rtscope.board import sourcekernel
+from rtscope.board.buildcontext import Workshop
 from rtscope.board.cache import Part, all_parts, cache_dir, locked
 from rtscope.board.kernels import CONFIG, IMAGE, SYMBOLS
 from rtscope.board.kernelsource import wanted_version
-from rtscope.board.workshop import Workshop
 from rtscope.cli.console import put, put_json, stdout_console
 from rtscope.errors import KernelError, UsageError
 from rtscope.kernel import package as pack

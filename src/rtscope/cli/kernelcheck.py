@@ -17,15 +17,15 @@ from rtscope.cli import words
 from rtscope.cli.boardview import BoardView
 from rtscope.cli.console import put, put_json, stderr_console, stdout_console
 from rtscope.errors import BoardError
-from rtscope.kernel.config import parse_config
 from rtscope.kernel.recipe import find_recipe
-from rtscope.plan import make_plan
+from rtscope.machine.kernelconfig import parse_config
+from rtscope.measure.plan import make_plan
+from rtscope.record.resultdir import ResultDir, create, refuse_used
 from rtscope.report.escape import printable
-from rtscope.resultdir import ResultDir, create, refuse_used
 from rtscope.units import format_us
-from rtscope.virtual.bootcheck import KERNEL_LOG, Booted, Built, Outcome, outcome_of
-from rtscope.virtual.matrix import execute_on_board
-from rtscope.virtual.ready import Ready, get_ready
+from rtscope.virtual.execute import execute_on_board
+from rtscope.virtual.prepare import Ready, get_ready
+from rtscope.virtual.smoketest import KERNEL_LOG, Booted, Built, Outcome, outcome_of
 
 SHOWN = 10
 """Messages of a kernel that are printed; --json has all."""

@@ -17,12 +17,12 @@ from rtscope.board.kernels import CONFIG, IMAGE
 from rtscope.board.sourcekernel import newest_of
 from rtscope.cli.console import put, stdout_console
 from rtscope.errors import TargetError, UsageError
-from rtscope.filereader import FileReader
-from rtscope.kernel.config import KernelConfig, parse_config
 from rtscope.kernel.image import KernelImage, read_image
 from rtscope.kernel.recipe import find_recipe, recipe_names
-from rtscope.reading import MAX_FILE_BYTES
-from rtscope.report.checks import print_checks, render_checks_json
+from rtscope.machine.filetree import FileReader
+from rtscope.machine.kernelconfig import KernelConfig, parse_config
+from rtscope.machine.reader import MAX_FILE_BYTES
+from rtscope.report.formats.checks import print_checks, render_checks_json
 
 ASKED_FOR = ("preempt_rt", "running_kernel")
 """The checks that are the question itself; the others are about how good it is."""

@@ -14,12 +14,12 @@ from rich.text import Text
 
 from rtscope.cli.redrawn import Redrawn
 from rtscope.contract import KernelMessage, LoadTick, Tick
-from rtscope.execute import Event, Heard, RunBegins, RunEnds, Settling, TunedNow
-from rtscope.plan import Plan
-from rtscope.record import Run
+from rtscope.measure.execute import Event, Heard, RunBegins, RunEnds, Settling, TunedNow
+from rtscope.measure.plan import Plan
+from rtscope.record.model import Run
 from rtscope.report.escape import printable
 from rtscope.report.words import virtual_word
-from rtscope.runtuning import Tuned
+from rtscope.tuning.campaign import Tuned
 from rtscope.units import format_duration, format_us
 
 MAX_CPUS_SHOWN = 16

@@ -6,11 +6,11 @@ from pathlib import Path
 from rtscope.board.catalogue import get_board
 from rtscope.campaign import Campaign
 from rtscope.errors import UsageError
-from rtscope.resultdir import ResultDir
-from rtscope.runtuning import checks_for
+from rtscope.record.resultdir import ResultDir
 from rtscope.target import Target
 from rtscope.target.local import LocalTarget
 from rtscope.target.ssh import SshTarget
+from rtscope.tuning.campaign import checks_for
 
 
 def check_target(campaign: Campaign, jobs: int | None) -> None:

@@ -4,13 +4,13 @@ from enum import StrEnum
 from pathlib import Path
 
 from rtscope.cli.console import put, stdout_console
-from rtscope.record import write_atomically
-from rtscope.report.csvfile import render_csv
-from rtscope.report.html import render_html
-from rtscope.report.jsonfile import render_json
-from rtscope.report.markdown import render_markdown
-from rtscope.report.model import Model
-from rtscope.report.text import print_text
+from rtscope.record.model import write_atomically
+from rtscope.report.formats.csvfile import render_csv
+from rtscope.report.formats.html import render_html
+from rtscope.report.formats.jsonfile import render_json
+from rtscope.report.formats.markdown import render_markdown
+from rtscope.report.formats.text import print_text
+from rtscope.report.model.build import Model
 
 
 class Format(StrEnum):

@@ -7,7 +7,7 @@ import typer
 
 from rtscope.cli import verdict
 from rtscope.cli.output import Format, print_report, write_page
-from rtscope.resultdir import open_records
+from rtscope.record.resultdir import open_records
 
 
 def report(
@@ -42,7 +42,7 @@ def report(
     if html is not None:
         write_page(model, html)
     if charts is not None:
-        from rtscope.report.charts import write_charts
+        from rtscope.report.charts.charts import write_charts
 
         charts.mkdir(parents=True, exist_ok=True)
         write_charts(model.charts, charts)

@@ -28,17 +28,17 @@ from rtscope.cli.live import LiveView
 from rtscope.cli.machine import check_target, open_target
 from rtscope.cli.output import Format, print_report, write_page
 from rtscope.errors import RecordError, RtscopeError, UsageError
-from rtscope.execute import execute
-from rtscope.plan import Plan, make_plan, remaining
-from rtscope.record import RunRecord
-from rtscope.resultdir import (
+from rtscope.measure.execute import execute
+from rtscope.measure.plan import Plan, make_plan, remaining
+from rtscope.record.model import RunRecord
+from rtscope.record.resultdir import (
     ResultDir,
     create,
     open_records,
     read_campaign,
     refuse_used,
 )
-from rtscope.virtual.ready import Ready, get_ready, refuse_other_inputs
+from rtscope.virtual.prepare import Ready, get_ready, refuse_other_inputs
 
 PAGE = "report.html"
 
@@ -346,7 +346,7 @@ def _measure(work: _Work, form: Format) -> int:
 def _run_all(work: _Work) -> None:
     campaign, plan, store = work.campaign, work.plan, work.store
     if work.ready is not None:
-        from rtscope.virtual.matrix import execute_on_board
+        from rtscope.virtual.execute import execute_on_board
 
         with BoardView(stderr_console(), plan) as view:
             for _ in execute_on_board(work.ready, store, say=view):

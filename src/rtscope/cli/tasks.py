@@ -9,7 +9,7 @@ import typer
 
 from rtscope.cli.console import put, stdout_console
 from rtscope.errors import TargetError, UsageError
-from rtscope.report.tasks import print_tasks, render_tasks_json
+from rtscope.report.formats.tasks import print_tasks, render_tasks_json
 from rtscope.target import Target
 from rtscope.target.local import LocalTarget
 from rtscope.target.ssh import SshTarget

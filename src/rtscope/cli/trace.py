@@ -13,10 +13,11 @@ from rtscope.board.cache import cache_dir
 from rtscope.cli.console import put, stderr_console, stdout_console
 from rtscope.cli.tracelist import as_dict, print_head, print_path
 from rtscope.errors import UsageError
-from rtscope.record import write_atomically
-from rtscope.steps import path_of
-from rtscope.trace import Section, SectionKind, Trace, with_windows
-from rtscope.virtual.recorded import (
+from rtscope.exectrace.file import pack
+from rtscope.exectrace.format import Section, SectionKind, Trace, with_windows
+from rtscope.exectrace.listing import path_of
+from rtscope.record.model import write_atomically
+from rtscope.virtual.recordings import (
     Recorded,
     open_recorded,
     second_stream_of,
@@ -24,7 +25,6 @@ from rtscope.virtual.recorded import (
     symbols_of,
 )
 from rtscope.virtual.replay import Window, record_again, windows_around
-from rtscope.virtual.stream import pack
 
 Say = Callable[[str], None]
 

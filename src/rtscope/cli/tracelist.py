@@ -5,10 +5,10 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from rtscope.record import RunRecord
+from rtscope.exectrace.format import Kind, SectionKind, Trace
+from rtscope.exectrace.listing import Path, Step
+from rtscope.record.model import RunRecord
 from rtscope.report.escape import printable
-from rtscope.steps import Path, Step
-from rtscope.trace import Kind, SectionKind, Trace
 from rtscope.units import format_duration, format_us
 
 TOP = 5

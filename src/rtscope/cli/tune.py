@@ -3,18 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rtscope import tuning
 from rtscope.audit.catalogue import catalogue
 from rtscope.audit.cpus import refuse_absent
 from rtscope.audit.examine import examine, scene_of
 from rtscope.audit.model import Check, CheckKind, Profile
-from rtscope.audit.remedies import Plan, chosen, plan, undone_by, with_settings
 from rtscope.audit.scene import Observed, Scene
 from rtscope.cli.console import put, stderr_console, stdout_console
 from rtscope.cli.machine import opened
 from rtscope.errors import UsageError
-from rtscope.reading import Reader
-from rtscope.report.tuning import (
+from rtscope.machine.reader import Reader
+from rtscope.report.formats.tuning import (
     print_plan,
     print_tuning,
     render_json,
@@ -22,6 +20,8 @@ from rtscope.report.tuning import (
     restored_lines,
     tuning_document,
 )
+from rtscope.tuning import hold
+from rtscope.tuning.remedies import Plan, chosen, plan, undone_by, with_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def apply(target: str | None, asked: Tune) -> int:
             if asked.json:
                 put(render_json(tuning_document(planned, None)))
             return int(bool(planned.impossible))
-        done = tuning.apply(machine, planned.wishes)
+        done = hold.apply(machine, planned.wishes)
         touched = {wish.check for wish in planned.wishes}
         again = [kind for kind in kinds if kind.id in touched]
         _, after = _look(machine.reader, again, asked)
@@ -64,7 +64,7 @@ def apply(target: str | None, asked: Tune) -> int:
 def restore(target: str | None, *, json: bool) -> int:
     """Put everything back that was applied; 0 if nothing is left changed."""
     with opened(target, may_ask=True) as machine:
-        back, refused = tuning.restore(machine)
+        back, refused = hold.restore(machine)
     if json:
         put(render_json(restored_document(back, refused)))
         return int(bool(refused))

@@ -14,10 +14,10 @@ from rtscope.cli.console import put, stdout_console
 from rtscope.cli.kernelverify import FailOn, fails
 from rtscope.cli.machine import opened
 from rtscope.cli.tasks import look
-from rtscope.filereader import FileReader
-from rtscope.reading import Reader, read, text_of
-from rtscope.report.checks import print_checks, render_checks_json
+from rtscope.machine.filetree import FileReader
+from rtscope.machine.reader import Reader, read, text_of
 from rtscope.report.escape import printable
+from rtscope.report.formats.checks import print_checks, render_checks_json
 from rtscope.target import Target
 
 FIRST_PROCESS = "/proc/1/comm"

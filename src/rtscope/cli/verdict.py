@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rtscope.campaign import Campaign, from_dict
-from rtscope.caveats import Effect
+from rtscope.caveats.catalogue import Effect
 from rtscope.cli.console import stderr_console
 from rtscope.errors import MeasurementError, UsageError
-from rtscope.explained import find_explained
-from rtscope.record import RunRecord
-from rtscope.report.model import Model, build_model
+from rtscope.record.explanation import find_explained
+from rtscope.record.model import RunRecord
+from rtscope.report.model.build import Model, build_model
 from rtscope.stats.verdict import Claim
 from rtscope.units import parse_claim, parse_duration
 

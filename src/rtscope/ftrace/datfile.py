@@ -11,12 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rtscope.errors import RecordError
-from rtscope.ftrace.formats import (
-    Format,
-    PageLayout,
-    parse_format,
-    parse_header_page,
-)
+from rtscope.ftrace.formats import Format, PageLayout, parse_format, parse_header_page
 
 MAGIC = b"\x17\x08\x44tracing"
 MAX_FORMATS = 20_000

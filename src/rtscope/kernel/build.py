@@ -19,13 +19,7 @@ from pathlib import Path
 
 from rtscope import process
 from rtscope.errors import KernelError, TargetError
-from rtscope.kernel.recipe import (
-    Arch,
-    Recipe,
-    base_file,
-    fragment_text,
-    get_arch,
-)
+from rtscope.kernel.recipe import Arch, Recipe, base_file, fragment_text, get_arch
 
 # What kbuild looks for on the machine, and notes in the configuration, which is in the
 # image: whether it is there must not make another kernel. None of ours needs them.

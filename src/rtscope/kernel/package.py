@@ -19,8 +19,8 @@ from typing import IO
 
 from rtscope import process
 from rtscope.errors import KernelError
+from rtscope.files import new_file
 from rtscope.kernel.build import EPOCH
-from rtscope.newfile import new_file
 
 PATIENCE_S = 1800.0
 SUMS = "SHA256SUMS"

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from rtscope.errors import KernelError, UsageError
-from rtscope.kernel.config import parse_config
 from rtscope.kernel.kconfig import Symbol, near_names, unmet
+from rtscope.machine.kernelconfig import parse_config
 
 MAX_NAMED = 8
 _PREFIX = "CONFIG_"

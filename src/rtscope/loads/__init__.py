@@ -6,12 +6,7 @@ and an argument vector goes out.
 """
 
 from rtscope.loads.catalogue import Load, Need, get_load, load_names
-from rtscope.loads.command import (
-    LoadCommand,
-    MemoryRoom,
-    StorageRoom,
-    make_command,
-)
+from rtscope.loads.command import LoadCommand, MemoryRoom, StorageRoom, make_command
 from rtscope.loads.throughput import throughput_of
 
 __all__ = [

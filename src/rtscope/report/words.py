@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Iterable, Sequence
 
-from rtscope.record import RunRecord
+from rtscope.record.model import RunRecord
 from rtscope.report.escape import printable
 from rtscope.stats.summary import Summary
 from rtscope.units import NS_PER_US, format_duration, format_us

@@ -24,25 +24,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from rtscope.caveats import Caveat, Effect, kind_of
+from rtscope.caveats.catalogue import Caveat, Effect, kind_of
 from rtscope.errors import UsageError
-from rtscope.record import RunRecord
+from rtscope.record.model import RunRecord
 from rtscope.stats.lint import clock_coarse
 from rtscope.stats.misses import misses_of
 from rtscope.stats.outcome import Outcome, Word
-from rtscope.stats.permutation import (
-    holm,
-    is_exact,
-    labellings,
-    one_sided,
-    smallest_p,
-)
-from rtscope.stats.repeats import (
-    caveats_among,
-    contradictions,
-    distinct,
-    is_virtual,
-)
+from rtscope.stats.permutation import holm, is_exact, labellings, one_sided, smallest_p
+from rtscope.stats.repeats import caveats_among, contradictions, distinct, is_virtual
 from rtscope.stats.summary import observed_ns, summarize
 from rtscope.stats.tracing import was_traced
 from rtscope.units import format_duration

@@ -13,12 +13,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from rtscope.contract import (
-    HIST_MAX_BITS,
-    HIST_SUB_BITS,
-    ThreadResult,
-    bucket_width_ns,
-)
+from rtscope.contract import HIST_MAX_BITS, HIST_SUB_BITS, ThreadResult, bucket_width_ns
 from rtscope.stats.summary import BEYOND_LOW_NS, buckets_of
 
 Counts = npt.NDArray[np.int64]

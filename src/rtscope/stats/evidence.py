@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from rtscope.caveats import Caveat, Effect, gravest_first, kind_of
-from rtscope.record import RunRecord
+from rtscope.caveats.catalogue import Caveat, Effect, gravest_first, kind_of
+from rtscope.record.model import RunRecord
 from rtscope.stats.exposure import needed_exposure_ns
 from rtscope.stats.lint import clock_coarse
 from rtscope.stats.misses import Misses, misses_of

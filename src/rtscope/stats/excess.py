@@ -13,7 +13,7 @@ Episodes are taken to be independent; samples are not.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rtscope.record import RunRecord
+from rtscope.record.model import RunRecord
 from rtscope.stats.exposure import lower_limit, supported_interval_ns
 from rtscope.stats.misses import GAP_INTERVALS, GAP_NS, decluster, late_samples
 from rtscope.stats.repeats import distinct

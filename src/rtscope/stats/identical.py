@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from rtscope.record import RunRecord
+from rtscope.record.model import RunRecord
 
 INPUTS = ("kernel", "initrd", "qemu", "plugin", "board", "campaign", "seed")
 """As in a record's `extra.virtual.inputs`."""

@@ -9,7 +9,7 @@ arithmetic is in integers.
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from rtscope.caveats import Caveat, make
+from rtscope.caveats.catalogue import Caveat, make
 from rtscope.contract import ThreadResult, bucket_width_ns, is_bucket_low
 from rtscope.stats.summary import BEYOND_LOW_NS
 from rtscope.units import format_us

@@ -8,11 +8,12 @@ the record's own caveats already.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from rtscope.caveats import Caveat, gravest_first, make
+from rtscope.caveats.catalogue import Caveat, gravest_first, make
 from rtscope.contract import AgentResult, ThreadResult, Tick
 from rtscope.cpulist import format_cpulist, parse_cpulist
 from rtscope.errors import UsageError
-from rtscope.record import FactValue, Run, RunRecord
+from rtscope.machine.catalogue import FactValue
+from rtscope.record.model import Run, RunRecord
 from rtscope.stats.integrity import check_thread, name_of
 from rtscope.stats.summary import observed_ns
 from rtscope.stats.tracing import check_tracing

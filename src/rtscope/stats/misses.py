@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rtscope.contract import ThreadResult, Tick, Wakeup, bucket_width_ns
-from rtscope.record import RunRecord
+from rtscope.record.model import RunRecord
 from rtscope.stats.summary import BEYOND_LOW_NS
 
 GAP_INTERVALS = 10

@@ -8,8 +8,8 @@ reached the board that should not: then none of those results may be used.
 
 from collections.abc import Sequence
 
-from rtscope.caveats import Caveat, gravest_first, make
-from rtscope.record import RunRecord
+from rtscope.caveats.catalogue import Caveat, gravest_first, make
+from rtscope.record.model import RunRecord
 from rtscope.stats.lint import all_caveats
 
 INPUTS = (

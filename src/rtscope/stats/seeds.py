@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from rtscope.record import RunRecord
+from rtscope.record.model import RunRecord
 from rtscope.stats.summary import observed_ns
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rtscope.caveats import Caveat, make
+from rtscope.caveats.catalogue import Caveat, make
 from rtscope.contract import ThreadResult, Tracing
-from rtscope.record import RunRecord
+from rtscope.record.model import RunRecord
+from rtscope.record.untraced import untraced_runs
 from rtscope.stats.summary import Percentile, observed_ns, summarize
-from rtscope.tracecost import untraced_runs
 from rtscope.units import format_duration, format_us
 
 PERCENTILES = (50, 99.9)

@@ -9,9 +9,9 @@ a run are watched together, and the claim is about the machine.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rtscope.caveats import Caveat
+from rtscope.caveats.catalogue import Caveat
 from rtscope.errors import MeasurementError
-from rtscope.record import RunRecord
+from rtscope.record.model import RunRecord
 from rtscope.stats.evidence import Claim, Evidence, Verdict, gather
 from rtscope.stats.exposure import rate_limits_per_hour, supported_interval_ns
 from rtscope.stats.wording import put_in_words

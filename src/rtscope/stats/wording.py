@@ -5,7 +5,7 @@ The verdict in words: one plain sentence with its figures, and what to do next.
 import math
 from collections.abc import Callable, Mapping
 
-from rtscope.caveats import kind_of
+from rtscope.caveats.catalogue import kind_of
 from rtscope.stats.evidence import Evidence, Verdict
 from rtscope.stats.exposure import rate_limits_per_hour, supported_interval_ns
 from rtscope.units import NS_PER_MIN, format_duration, format_number, format_us

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from rtscope.contract import Line
-from rtscope.reading import Reader
+from rtscope.machine.reader import Reader
 
 
 class Stream(Protocol):

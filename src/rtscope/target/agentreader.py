@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from rtscope.contract import AgentError, FileLine, Line
 from rtscope.errors import ContractError, TargetError
-from rtscope.reading import MAX_FILE_BYTES, Content, Denied, Missing, fits
+from rtscope.machine.reader import MAX_FILE_BYTES, Content, Denied, Missing, fits
 
 RunAgent = Callable[[Sequence[str]], Iterable[Line]]
 """Runs the agent to its end with these arguments and gives its lines."""

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from rtscope.contract import Line
-from rtscope.filereader import FileReader
-from rtscope.reading import Reader
+from rtscope.machine.filetree import FileReader
+from rtscope.machine.reader import Reader
 
 Script = Sequence[Sequence[Line]]
 """What a fake agent says: at each look, one batch of lines; then it has ended."""

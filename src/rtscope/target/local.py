@@ -11,8 +11,8 @@ from typing import Self
 
 from rtscope import process
 from rtscope.errors import TargetError
-from rtscope.filereader import FileReader
-from rtscope.reading import Reader
+from rtscope.machine.filetree import FileReader
+from rtscope.machine.reader import Reader
 from rtscope.target.agentfile import agent_file
 from rtscope.target.stream import PipeStream
 

@@ -2,7 +2,7 @@
 
 import shlex
 
-from rtscope.reading import Reader, text_of
+from rtscope.machine.reader import Reader, text_of
 
 _OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")
 

@@ -22,7 +22,7 @@ from typing import Self
 from rtscope import process
 from rtscope.contract import AgentError, Line
 from rtscope.errors import MeasurementError, TargetError, UsageError
-from rtscope.reading import Reader
+from rtscope.machine.reader import Reader
 from rtscope.target import sshwords
 from rtscope.target.agentfile import agent_file
 from rtscope.target.agentreader import AgentReader

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from rtscope.cpulist import parse_cpulist
 from rtscope.errors import UsageError
-from rtscope.reading import Content, Reader, text_of
+from rtscope.machine.reader import Content, Reader, text_of
 from rtscope.tasks.model import Surroundings
 
 ISOLATED_AT_BOOT = "/sys/devices/system/cpu/isolated"

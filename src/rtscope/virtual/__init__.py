@@ -1,14 +1,19 @@
 """
 Campaigns on virtual boards: each run is one boot, whose result is exact.
 
-    ready.py   what the runs need, checked and fetched before the first
-    inputs.py  all that a result depends on, by digest
-    job.py     what the board does, as a script (pure)
-    boot.py    one boot: QEMU from start to end, and why it failed
-    answer.py  from the files that the board sends to a record
-    matrix.py  all runs of a plan, as many at once as the host has CPUs
-    stream.py   the recorded paths as they lie beside a record
-    symbols.py  names for addresses; places.py: where a kernel keeps its task
-    recorded.py a record with its paths and symbols
-    replay.py   the same run again, recording more
+    prepare.py       what the runs need, checked and fetched before the first
+    inputs.py        all that a result depends on, by digest
+    script.py        what the board does, as a script (pure)
+    boot.py          one boot: QEMU from start to end
+    diagnosis.py     why a boot failed
+    timeout.py       how long a boot may take
+    capacity.py      how many boots fit into this machine at once
+    assemble.py      from the files that the board sends to a record
+    execute.py       all runs of a plan
+    symbols.py       names for addresses
+    kernellayout.py  where a kernel keeps its current task
+    recordings.py    a record with its paths and symbols
+    replay.py        the same run again, recording more
+    inspect.py       what an audit sees inside a board
+    smoketest.py     whether a kernel runs as it was built
 """

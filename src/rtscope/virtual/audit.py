@@ -3,8 +3,8 @@
 from rtscope.audit.examine import scene_of_config
 from rtscope.board.prepare import Prepared
 from rtscope.errors import TargetError
-from rtscope.kernel.config import parse_config
-from rtscope.runaudit import Audited, audited, failed_audit, run_checks
+from rtscope.machine.kernelconfig import parse_config
+from rtscope.measure.audit import Audited, audited, failed_audit, run_checks
 
 
 def audit_board(prepared: Prepared) -> Audited:

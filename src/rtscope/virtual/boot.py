@@ -16,10 +16,10 @@ from rtscope.board.prepare import Prepared, write_initrd
 from rtscope.board.qemu import Boot, Recording, command_line, with_plugin
 from rtscope.board.results import read_results
 from rtscope.errors import BoardError
-from rtscope.filereader import FileReader
-from rtscope.virtual.hostroom import available_bytes
-from rtscope.virtual.patience import Patience, Progress, read_progress, watch
-from rtscope.virtual.reason import Evidence, reason
+from rtscope.machine.filetree import FileReader
+from rtscope.virtual.capacity import available_bytes
+from rtscope.virtual.diagnosis import Evidence, reason
+from rtscope.virtual.timeout import Patience, Progress, read_progress, watch
 
 LOOK_S = 0.1
 

@@ -16,8 +16,8 @@ from rtscope.board.prepare import Prepared
 from rtscope.board.qemu import Boot, Qemu, command_line, turns_by_plugin
 from rtscope.campaign import Campaign
 from rtscope.loads import LoadCommand
-from rtscope.measureargs import measure_args
-from rtscope.record import Run
+from rtscope.measure.agentargs import measure_args
+from rtscope.record.model import Run
 from rtscope.virtual.boot import Booted
 
 _NO_QEMU = Qemu((), version="", digest="")

@@ -17,15 +17,15 @@ from rtscope.board.prepare import Prepared, assemble, plugin_of_ours
 from rtscope.campaign import from_dict
 from rtscope.contract import AgentResult, parse_line, result_digest
 from rtscope.errors import BoardError, MeasurementError, UsageError
-from rtscope.record import RunRecord
-from rtscope.symbols import SymbolTable
-from rtscope.trace import Section, SectionKind, Trace, parse_trace
+from rtscope.exectrace.format import Section, SectionKind, Trace, parse_trace
+from rtscope.exectrace.symbols import SymbolTable
+from rtscope.record.model import RunRecord
 from rtscope.virtual.boot import Booted, ToRecord, boot
-from rtscope.virtual.patience import Patience
-from rtscope.virtual.places import PLACES, section_places
-from rtscope.virtual.pluginthen import find_plugin, with_able_plugin
-from rtscope.virtual.ready import asked_of, job_for
+from rtscope.virtual.kernellayout import PLACES, section_places
+from rtscope.virtual.prepare import asked_of, job_for
+from rtscope.virtual.selectplugin import find_plugin, with_able_plugin
 from rtscope.virtual.symbols import kernel_places, parts_by_digest
+from rtscope.virtual.timeout import Patience
 
 MAX_WINDOW_INSTRUCTIONS = 20_000_000
 """Of all windows together: 40 ms of virtual time, at most some 300 MB of records."""

@@ -16,10 +16,10 @@ from rtscope.board.initrd import Job
 from rtscope.board.kernels import IMAGE, SYMBOLS
 from rtscope.board.prepare import Prepared
 from rtscope.errors import BoardError
-from rtscope.symbols import MAX_SYMBOLS_BYTES, SymbolTable, parse_symbols
+from rtscope.exectrace.symbols import MAX_SYMBOLS_BYTES, SymbolTable, parse_symbols
 from rtscope.virtual.boot import boot
-from rtscope.virtual.patience import Patience
-from rtscope.virtual.places import places_of
+from rtscope.virtual.kernellayout import places_of
+from rtscope.virtual.timeout import Patience
 
 RECIPE = 1
 """Counts up when what is kept changes."""

@@ -1,0 +1,1 @@
+"""Doubts about a run: the closed list, and what raises them."""

@@ -1,0 +1,93 @@
+"""Which caveats the facts about a machine raise for a run on it."""
+
+from collections.abc import Iterator, Mapping
+
+from rtscope.caveats.catalogue import Caveat, make
+from rtscope.cpulist import format_cpulist
+from rtscope.machine.catalogue import FactValue
+from rtscope.machine.parsers import cpus_in, value_of_cpus
+
+Facts = Mapping[str, FactValue]
+
+_NOT_READ = FactValue(value=None, source="", why="not read")
+
+
+def caveats_from(
+    before: Facts, after: Facts, *, cpus: tuple[int, ...]
+) -> tuple[Caveat, ...]:
+    """
+    Return the doubts that follow from the facts around a run on these CPUs.
+
+    An unknown fact raises no doubt but the one about the kernel: that nothing is known
+    of the frequency, say, is in the facts themselves.
+    """
+    return (
+        *_surroundings(before),
+        *_kernel(before),
+        *_settings(before, after, cpus=cpus),
+        *_changes(before, after, cpus=cpus),
+    )
+
+
+def _surroundings(facts: Facts) -> Iterator[Caveat]:
+    guest = _fact(facts, "guest")
+    if guest.value is True:
+        name = _fact(facts, "hypervisor").value or "a hypervisor without name"
+        yield make("guest", f"{name}: {guest.source}")
+    container = _fact(facts, "container")
+    if container.value is True:
+        kind = _fact(facts, "container_kind").value or "unknown kind"
+        yield make("container", f"{kind}: {container.source}")
+
+
+def _kernel(facts: Facts) -> Iterator[Caveat]:
+    realtime = _fact(facts, "preempt_rt")
+    if realtime.value is None:
+        yield make("kernel_unknown", realtime.why)
+    elif realtime.value is False:
+        model = _fact(facts, "preemption_model").value or "unknown"
+        yield make(
+            "not_realtime_kernel", f"{realtime.source}; preemption model: {model}"
+        )
+
+
+def _settings(
+    before: Facts, after: Facts, *, cpus: tuple[int, ...]
+) -> Iterator[Caveat]:
+    cpus_with: dict[str, set[int]] = {}
+    for facts in (before, after):
+        for cpu, governor in value_of_cpus(_fact(facts, "governor"), cpus).items():
+            cpus_with.setdefault(governor, set()).add(cpu)
+    cpus_with.pop("performance", None)
+    if cpus_with:
+        detail = "; ".join(
+            f"CPU {format_cpulist(where)}: {governor}"
+            for governor, where in sorted(cpus_with.items())
+        )
+        yield make("governor", detail)
+
+    throttling = _fact(before, "rt_throttling")
+    if throttling.value is True:
+        runtime = _fact(before, "rt_runtime_us").value
+        period = _fact(before, "rt_period_us").value
+        share = f"{runtime} us of each {period} us"
+        yield make("rt_throttling", f"{share}; {throttling.source}")
+
+    used = [_fact(facts, "swap_used_kb").value for facts in (before, after)]
+    if any(isinstance(kb, int) and kb > 0 for kb in used):
+        yield make("swap_active", f"{used[0]} kB used before, {used[1]} kB after")
+
+
+def _changes(before: Facts, after: Facts, *, cpus: tuple[int, ...]) -> Iterator[Caveat]:
+    first, last = _fact(before, "clocksource").value, _fact(after, "clocksource").value
+    if first is not None and last is not None and first != last:
+        yield make("clocksource_changed", f"from {first} to {last}")
+
+    online = cpus_in(_fact(after, "cpus_online").value)
+    gone = set(cpus) - online if online else set()
+    if gone:
+        yield make("cpu_offline", f"CPU {format_cpulist(gone)}")
+
+
+def _fact(facts: Facts, name: str) -> FactValue:
+    return facts.get(name, _NOT_READ)

@@ -1,0 +1,146 @@
+"""
+The worst wake-ups of a run on a real machine, explained from the trace it kept.
+
+The agent says when each of them was due and when its thread ran; the trace of the
+kernel that lies beside the record has the events around them.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from rtscope.explain.events.counterdeltas import around_words
+from rtscope.explain.events.explain import explain_events
+from rtscope.explain.events.perfetto import ExplainedWindow
+from rtscope.explain.events.threadstates import Machine, Wakeup
+from rtscope.explain.events.window import AFTER_NS, BEFORE_NS, window_around
+from rtscope.explain.model import Explanation
+from rtscope.ftrace.events import Trace, Window, window_of
+from rtscope.record.attachments import why_lost
+from rtscope.record.model import RunRecord
+
+TRACE = "worst.trace.dat"
+"""Lies beside the record of a run that was measured with --explain."""
+MOST = 16
+"""As many wake-ups as the agent keeps the events of."""
+_PREEMPTIBLE = {
+    "PREEMPT_RT": True,
+    "full": True,
+    "lazy": True,  # a real-time thread preempts at once
+    "voluntary": False,
+    "none": False,
+}
+
+
+def why_untraced(record: RunRecord) -> str:
+    """Say why no events were kept, and what to do."""
+    tracing = record.result.tracing
+    if tracing is None:
+        again = "measure again with rtscope run --explain"
+        return f"{TRACE} is not beside the record; {again}"
+    if tracing.on:
+        why = why_lost(record, TRACE)
+        return (
+            f"{TRACE}: {why}, when it was to be written beside the record"
+            if why
+            else f"{TRACE} was beside the record, and is gone"
+        )
+    return f"{tracing.refused}; {tracing.remedy}"
+
+
+def counted_wakeups(record: RunRecord) -> list[Explanation]:
+    """
+    Return the worst wake-ups around which counters were kept instead of events.
+
+    No cause is claimed: what the counters grew by is told as notes.
+    """
+    tracing = record.result.tracing
+    if tracing is None:
+        return []
+    return [
+        Explanation(
+            cpu=around.cpu or 0,
+            sequence=around.seq,
+            latency_ns=around.wake_ns - around.expiry_ns,
+            stretches=(),
+            notes=tuple(around_words(around)),
+        )
+        for around in tracing.around
+    ]
+
+
+def has_trace(directory: Path) -> bool:
+    """Tell whether the events of a run were kept."""
+    return (directory / TRACE).is_file()
+
+
+def explained_windows(record: RunRecord, trace: Trace) -> list[ExplainedWindow]:
+    """
+    Explain the worst wake-ups of a run, the worst first.
+
+    Those whose events were not kept have an explanation without stretches.
+    """
+    machine = machine_of(record)
+    return [
+        _explained(record, trace, wakeup, machine, number)
+        for number, wakeup in enumerate(worst_wakeups(record), 1)
+    ]
+
+
+def worst_wakeups(record: RunRecord) -> list[Wakeup]:
+    """Return the worst wake-ups of all measuring threads, the worst first."""
+    found = [
+        Wakeup(
+            pid=thread.tid,
+            comm=f"rtscope/{worst.cpu}",
+            cpu=worst.cpu,
+            expiry_ns=worst.expiry_ns,
+            wake_ns=worst.wake_ns,
+            sequence=worst.seq,
+        )
+        for thread in record.result.threads
+        for worst in thread.worst
+    ]
+    found.sort(key=lambda one: (-one.latency_ns, one.expiry_ns))
+    return found[:MOST]
+
+
+def machine_of(record: RunRecord) -> Machine:
+    """Return what the facts of a record tell that events do not."""
+    facts = record.facts_before
+    guest = facts["guest"].value if "guest" in facts else None
+    model = facts["preemption_model"].value if "preemption_model" in facts else None
+    release = facts["kernel_release"].value if "kernel_release" in facts else None
+    numbers = re.match(r"([0-9]{1,4})\.([0-9]{1,4})", str(release))
+    return Machine(
+        guest=guest if isinstance(guest, bool) else None,
+        preemptible=_PREEMPTIBLE.get(str(model)),
+        release=(int(numbers[1]), int(numbers[2])) if numbers else None,
+    )
+
+
+def _explained(
+    record: RunRecord, trace: Trace, wakeup: Wakeup, machine: Machine, number: int
+) -> ExplainedWindow:
+    title = f"{record.run.id}, worst wake-up {number}"
+    near = window_of(trace, wakeup.expiry_ns - BEFORE_NS, wakeup.wake_ns + AFTER_NS)
+    if not any(_touches(near, wakeup.pid)):
+        nothing = Explanation(
+            cpu=wakeup.cpu or 0,
+            sequence=wakeup.sequence,
+            latency_ns=wakeup.latency_ns,
+            stretches=(),
+            notes=("no event of its thread is in the trace",),
+        )
+        return ExplainedWindow(title, near, wakeup, nothing)
+    window, wakeup = window_around(trace, wakeup)
+    explanation = explain_events(window, wakeup, machine=machine)
+    return ExplainedWindow(title, window, wakeup, explanation)
+
+
+def _touches(window: Window, pid: int) -> Iterator[bool]:
+    for event in window.events:
+        yield event.pid == pid or pid in (
+            event.number("pid", -1),
+            event.number("next_pid", -1),
+        )

@@ -1,0 +1,106 @@
+"""
+The longest sections that a virtual board's second pass recorded, by name. Pure.
+
+The plugin tells them apart while the board runs (`plugin/sections.h` says how): here
+they get the names of functions, and the bound is composed of them.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from rtscope.exectrace.format import Kind, SectionKind, Trace, held_by
+from rtscope.exectrace.format import Section as Recorded
+from rtscope.exectrace.symbols import SymbolTable
+from rtscope.explain.bound import Arrivals, Bound, Longest, Section, compose
+from rtscope.explain.instructions.calls import main_frame, runs_of, spent_in
+from rtscope.explain.instructions.functions import plain
+
+_KINDS = (Section.POID, Section.PAIE, Section.PSD, Section.ST, Section.BACK)
+"""In the order of `plugin/longest.h`, which counts from 1."""
+
+CHAIN_KEPT = 8
+_CUT = "its begin was not recorded: the ring was too short"
+_LEFT_OUT = "its path was not recorded: no memory"
+
+# scause without its top bit: The RISC-V Instruction Set Manual, volume II, 4.1.8.
+_RISCV_CAUSES = {
+    1: "interrupts of other CPUs",
+    5: "the timer's interrupt",
+    9: "interrupts of devices",
+}
+
+
+def bounds_of(trace: Trace, symbols: SymbolTable) -> tuple[Bound, ...]:
+    """Return the bound of each measured CPU, in their order; times in virtual ns."""
+    longest = [s for s in trace.sections if s.kind is SectionKind.LONGEST]
+    interrupts = [s for s in trace.sections if s.kind is SectionKind.INTERRUPTS]
+    turns = trace.cpus * trace.slice if trace.cpus > 1 else 0
+    return tuple(
+        compose(
+            one.cpu,
+            [_longest(s, trace, symbols) for s in longest if s.cpu == one.cpu],
+            arrivals=_arrivals(one, trace, symbols),
+            turns_ns=turns << trace.shift,
+            lost=_lost(one),
+        )
+        for one in interrupts
+    )
+
+
+def _lost(interrupts: Recorded) -> Sequence[str]:
+    return ("interrupts: there were too many",) if interrupts.left_out else ()
+
+
+def _longest(section: Recorded, trace: Trace, symbols: SymbolTable) -> Longest:
+    held = held_by(section, trace.shift)
+    kind = _KINDS[held.kind - 1]
+    if section.left_out:
+        return Longest(kind, held.net_ns, note=_LEFT_OUT)
+    runs = [
+        run
+        for run in runs_of(section, symbols, arch=trace.arch, cpu=section.cpu)
+        if run.end > held.begin and run.begin < held.end
+    ]
+    frame = main_frame(runs, share=1.0)
+    callers = tuple(plain(f.name) for f in frame.chain())[:CHAIN_KEPT] if frame else ()
+    most = plain(spent_in(runs)[0][0]) if runs else ""
+    return Longest(
+        kind,
+        held.net_ns,
+        name=callers[0] if callers else most,
+        callers=callers,
+        own_ns=sum(run.own for run in runs) << trace.shift,
+        most_in=most,
+        note=_CUT if section.first > held.begin else "",
+    )
+
+
+def _arrivals(
+    section: Recorded, trace: Trace, symbols: SymbolTable
+) -> dict[str, Arrivals]:
+    """Return the interrupts by their names, in the order of these."""
+    is_begin = section.kinds == Kind.INTERRUPT
+    begins_ns = section.at[is_begin] << trace.shift
+    lengths = section.values[section.kinds == Kind.DURATION].astype(np.int64)
+    durations_ns = lengths << trace.shift
+    vectors, which = np.unique(section.values[is_begin], return_inverse=True)
+    names = np.array(list(_vector_names(vectors.tolist(), trace.arch, symbols)))
+    found = {}
+    for name in sorted(set(names.tolist())):
+        mine = names[which] == name
+        found[name] = Arrivals(begins_ns[mine], durations_ns[mine])
+    return found
+
+
+def _vector_names(
+    vectors: Sequence[int], arch: str, symbols: SymbolTable
+) -> Iterator[str]:
+    if arch == "riscv64":
+        for cause in vectors:
+            number = cause & 0xFF
+            yield _RISCV_CAUSES.get(number, f"interrupts of cause {number}")
+        return
+    named = symbols.names_of(np.array(vectors, np.uint64))
+    for address, name in zip(vectors, named, strict=True):
+        yield plain(name).removeprefix("asm_") if name else f"{address:#x}"

@@ -1,0 +1,1 @@
+"""A campaign's way on a machine: plan, execute, observe, assemble."""

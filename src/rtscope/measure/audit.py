@@ -1,0 +1,91 @@
+"""
+The audit beside a measurement: `audit.json`, and what of it is a doubt.
+
+It is made before the measurement begins, reads and waits for nothing, and whatever
+goes wrong with it is a caveat and no end of the measurement.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from rtscope import __version__
+from rtscope.audit.document import checks_document
+from rtscope.audit.examine import auditing, examine, scene_of
+from rtscope.audit.model import Check, CheckKind, Severity
+from rtscope.audit.scene import Observed, Scene
+from rtscope.audit.watch import look_here
+from rtscope.caveats.catalogue import Caveat, make
+from rtscope.machine.reader import Reader
+
+FILE = "audit.json"
+SCHEMA = 1
+
+LEFT_OUT = "rights"
+"""A group: the agent measures with rights of its own, and tells if it lacks one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """What an audit leaves."""
+
+    document: bytes | None
+    """For FILE; None if there was no audit."""
+    caveats: tuple[Caveat, ...]
+
+
+def run_checks(*, config_only: bool = False) -> list[CheckKind]:
+    """Return the checks that are made before a run."""
+    kinds = auditing(config_only=config_only)
+    return [kind for kind in kinds if kind.group != LEFT_OUT]
+
+
+def audit_before(
+    reader: Reader, *, of: str, cpus: tuple[int, ...] | None, here: bool
+) -> Audited:
+    """
+    Audit a machine for a run on some of its CPUs; None: those that are isolated.
+
+    `here` says that it is this machine, whose kernel log and clock can be looked at.
+    """
+    try:
+        seen = look_here(Observed(), trial=False) if here else Observed()
+        kinds = run_checks()
+        scene = scene_of(reader, kinds, cpus=cpus, observed=seen)
+        return audited(scene, kinds, of=of)
+    except Exception as error:
+        return failed_audit(error)
+
+
+def audited(scene: Scene, kinds: Iterable[CheckKind], *, of: str) -> Audited:
+    """Judge what was read of a machine, or of a virtual board in its own way."""
+    checks = examine(scene, kinds, observed_first=True)
+    document = {
+        "schema": SCHEMA,
+        "rtscope": __version__,
+        "profile": scene.profile.value,
+        "cpus": None if scene.cpus is None else list(scene.cpus),
+        **checks_document(checks, of=of, kernel=scene.kernel),
+    }
+    content = json.dumps(document, indent=1).encode() + b"\n"
+    return Audited(content, tuple(_caveats(checks)))
+
+
+def failed_audit(error: Exception) -> Audited:
+    """Say why there is no audit."""
+    why = str(error) or type(error).__name__
+    return Audited(None, (make("audit_missing", why),))
+
+
+def _caveats(checks: Iterable[Check]) -> Iterator[Caveat]:
+    """Raise one doubt for all grave failures; the lesser ones are in the document."""
+    grave: dict[Severity, list[str]] = {}
+    for check in checks:
+        if check.failed and check.severity >= Severity.HIGH:
+            grave.setdefault(check.severity, []).append(check.kind.id)
+    if grave:
+        parts = [
+            f"{severity.name.lower()}: {', '.join(names)}"
+            for severity, names in sorted(grave.items(), reverse=True)
+        ]
+        yield make("audit_failed", "; ".join(parts))

@@ -1,0 +1,245 @@
+"""
+One measurement under one load: start both agents, collect their lines, end both.
+
+The order is the contract: load, warm-up, measurement, load off. Where tracing is to be
+priced, the same is measured without it before and after, under the same load. Whatever
+happens in between (an error, Ctrl-C, a lost link), all agents are gone when `observe`
+returns or raises.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from rtscope.contract import (
+    AgentError,
+    AgentResult,
+    Hello,
+    KernelMessage,
+    Line,
+    LoadEnd,
+    LoadHello,
+    LoadTick,
+    Tick,
+    TraceFile,
+    TracePages,
+    WorstSoFar,
+)
+from rtscope.errors import MeasurementError, TargetError
+from rtscope.ftrace.writer import TraceParts
+from rtscope.target import Stream, Target
+from rtscope.target.stream import wait_any
+
+START_PATIENCE_S = 30.0
+"""For the agent's first line: sudo or a slow board."""
+
+SILENCE_S = 25.0
+"""The agent speaks every second, and gives up on a starved thread after 15."""
+
+STOP_PATIENCE_S = 40.0
+"""Storage workers remove thousands of directories first; then the guard kills."""
+NS_PER_S = 1_000_000_000
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to start."""
+
+    measure_args: tuple[str, ...]
+    measure_privileged: bool
+    load_args: tuple[str, ...]
+    """Empty: no load."""
+    load_privileged: bool
+    warmup_ns: int
+    untraced_args: tuple[str, ...] = ()
+    """Measured before and after, to tell what tracing costs; empty: not at all."""
+
+
+@dataclass(slots=True)
+class Observation:
+    """What both agents said."""
+
+    hello: Hello | None = None
+    result: AgentResult | None = None
+    ticks: list[Tick] = field(default_factory=list)
+    kernel_log: list[KernelMessage] = field(default_factory=list)
+    load_ticks: list[LoadTick] = field(default_factory=list)
+    load_end: LoadEnd | None = None
+    load_ended_early: bool = False
+    """The load was gone before the measurement was."""
+    interrupted: bool = False
+    trace: TraceParts = field(default_factory=TraceParts)
+    untraced: list[AgentResult] = field(default_factory=list)
+    """Without tracing: before and after."""
+
+    def take(self, line: Line) -> None:
+        """File a line; raise MeasurementError for one that says it cannot go on."""
+        match line:
+            case Hello():
+                self.hello = line
+            case AgentResult():
+                self.result = line
+            case Tick():
+                self.ticks.append(line)
+            case KernelMessage():
+                self.kernel_log.append(line)
+            case LoadTick():
+                self.load_ticks.append(line)
+            case LoadEnd():
+                self.load_end = line
+            case TraceFile():
+                self.trace.take_file(line)
+            case TracePages():
+                self.trace.take_pages(line)
+            case AgentError():
+                raise MeasurementError(_told(line))
+            case _:
+                pass
+
+
+def observe(
+    target: Target,
+    request: Request,
+    *,
+    hear: Callable[[Line], None],
+    clock: Clock = time.monotonic,
+) -> Observation:
+    """
+    Measure once. `hear` gets every line as it comes, for a live view.
+
+    On KeyboardInterrupt the agents are ended in good order, and what was measured is
+    returned with `interrupted` set. Raises MeasurementError or TargetError when there
+    is no result.
+    """
+    seen = Observation()
+    load: Stream | None = None
+    meters: list[Stream] = []
+    pump = _Pump(seen, hear, clock)
+
+    def measure(args: tuple[str, ...], into: Observation) -> AgentResult:
+        meters.append(target.start_agent(args, privileged=request.measure_privileged))
+        return pump.until_measured(meters[-1], load, into=into)
+
+    try:
+        if request.load_args:
+            load = target.start_agent(
+                request.load_args, privileged=request.load_privileged
+            )
+            pump.until_load_runs(load, request.warmup_ns / NS_PER_S)
+        if request.untraced_args:
+            seen.untraced.append(measure(request.untraced_args, Observation()))
+            if seen.interrupted:  # what was to be measured has not begun
+                raise KeyboardInterrupt
+        measure(request.measure_args, seen)
+        if request.untraced_args and not seen.interrupted:
+            seen.untraced.append(measure(request.untraced_args, Observation()))
+        if load is not None:
+            pump.stop(load)
+    finally:
+        for stream in (*meters, load):
+            if stream is not None:
+                stream.kill()
+    return seen
+
+
+class _Pump:
+    """Moves lines from the agents into the observation, with a limit to every wait."""
+
+    def __init__(
+        self, seen: Observation, hear: Callable[[Line], None], clock: Clock
+    ) -> None:
+        self._seen = seen
+        self._hear = hear
+        self._clock = clock
+
+    def _take(self, stream: Stream, into: Observation | None = None) -> list[Line]:
+        lines = stream.take_lines()
+        for line in lines:
+            (into or self._seen).take(line)
+        if into is not None and into is not self._seen:
+            return lines
+        # Last, because the view takes its time, in which Ctrl-C may come.
+        for line in lines:
+            if isinstance(line, Tick | WorstSoFar | LoadTick | KernelMessage):
+                self._hear(line)
+        return lines
+
+    def until_load_runs(self, load: Stream, warmup_s: float) -> None:
+        runs_since = None
+        started = self._clock()
+        while runs_since is None or self._clock() - runs_since < warmup_s:
+            wait_any([load], timeout_s=0.1)
+            if any(isinstance(line, LoadHello) for line in self._take(load)):
+                runs_since = self._clock()
+            if load.ended:
+                raise MeasurementError(
+                    "the load ended before the measurement began"
+                    + (_end(self._seen) or _last_words(load))
+                )
+            if runs_since is None and self._clock() - started > START_PATIENCE_S:
+                raise TargetError(
+                    f"the load did not start within {START_PATIENCE_S:.0f} s"
+                )
+
+    def until_measured(
+        self, meter: Stream, load: Stream | None, *, into: Observation
+    ) -> AgentResult:
+        others: Sequence[Stream] = [] if load is None else [load]
+        heard = self._clock()
+        while not meter.ended:
+            try:
+                wait_any([meter, *others], timeout_s=1.0)
+                if self._take(meter, into):
+                    heard = self._clock()
+                for other in others:
+                    self._take(other)
+                    self._seen.load_ended_early |= other.ended
+            except KeyboardInterrupt:
+                if self._seen.interrupted:
+                    raise
+                self._seen.interrupted = True
+                meter.ask_stop()
+            patience_s = SILENCE_S if into.hello else START_PATIENCE_S
+            if self._clock() - heard > patience_s:
+                raise TargetError(
+                    f"no sign of life from the agent for {patience_s:.0f} s"
+                )
+        self._take(meter, into)
+        if into.result is None:
+            raise TargetError("the agent ended without a result" + _last_words(meter))
+        if load is not None and self._seen.load_end is not None:
+            self._seen.load_ended_early = True
+        return into.result
+
+    def stop(self, load: Stream) -> None:
+        asked = self._clock()
+        try:
+            if not load.ended:
+                load.ask_stop()
+            while not load.ended and self._clock() - asked < STOP_PATIENCE_S:
+                wait_any([load], timeout_s=0.5)
+                self._take(load)
+            self._take(load)
+        except KeyboardInterrupt:
+            # What was measured is complete and must not be lost with the load's end.
+            self._seen.interrupted = True
+
+
+def _told(error: AgentError) -> str:
+    return error.message + (f"; {error.remedy}" if error.remedy else "")
+
+
+def _end(seen: Observation) -> str:
+    end = seen.load_end
+    if end is None:
+        return ""
+    if end.signal is not None:
+        return f" (signal {end.signal})"
+    return f" (exit status {end.status})"
+
+
+def _last_words(stream: Stream) -> str:
+    words = stream.last_words().splitlines()
+    return f": {words[-1]}" if words else ""

@@ -1,0 +1,167 @@
+"""
+From a campaign to the runs to do, in order. Pure: the same campaign, the same plan.
+
+Interleaved order goes through everything once before repeating (A B A B), so that
+what drifts, such as temperature, hits all alike; the price is a change of kernel for
+each repetition.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from rtscope.campaign import (
+    Campaign,
+    RunTable,
+    duration_text,
+    kernels_by_label,
+    untraced_ns,
+)
+from rtscope.cpulist import format_cpulist
+from rtscope.record.model import Run
+
+MAX_CPUS_CHARACTERS = 30
+"""A longer CPU list does not fit into a run's name."""
+
+MAX_KERNEL_CHARACTERS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be run, first to last."""
+
+    runs: tuple[Run, ...]
+    settle_ns: int
+    """Before the first run, or on a virtual board before each: see `settles_each`."""
+    warmup_ns: int
+    traced: bool = False
+    """Whether each run is also measured without tracing, before and after it."""
+    settles_each: bool = False
+    """Whether each run has a boot of its own, and settles after it."""
+
+    def measuring_ns(self, run: Run) -> int:
+        """Return how long a run is measured, without tracing before and after too."""
+        around_ns = 2 * untraced_ns(run.duration_ns) if self.traced else 0
+        return run.duration_ns + around_ns
+
+    @property
+    def total_ns(self) -> int:
+        """The time of all runs, with settling and warm-up, without starting them."""
+        if not self.runs:
+            return 0
+        measured_ns = sum(self.measuring_ns(run) for run in self.runs)
+        times = len(self.runs) if self.settles_each else 1
+        settle_ns = self.settle_ns * times
+        return settle_ns + len(self.runs) * self.warmup_ns + measured_ns
+
+
+def make_plan(campaign: Campaign) -> Plan:
+    """Write out the product of every [[run]], in the campaign's order."""
+    runs = tuple(_ordered(campaign))
+    varies = _parts_that_vary(campaign, runs)
+    width = max(3, len(str(len(runs))))
+    return Plan(
+        runs=tuple(
+            replace(
+                run, id="-".join([f"{n:0{width}}", *(part(run) for part in varies)])
+            )
+            for n, run in enumerate(runs, 1)
+        ),
+        settle_ns=campaign.settling_ns,
+        warmup_ns=campaign.warmup_ns,
+        traced=campaign.traced,
+        settles_each=campaign.board is not None,
+    )
+
+
+def remaining(plan: Plan, done_ids: Collection[str]) -> Plan:
+    """Return the plan without the runs that are done, for --resume."""
+    done = frozenset(done_ids)
+    return replace(plan, runs=tuple(run for run in plan.runs if run.id not in done))
+
+
+def _ordered(campaign: Campaign) -> Iterator[Run]:
+    kernels = tuple(kernels_by_label(campaign.kernels)) or (None,)
+    seeds = campaign.run_seeds
+    if campaign.order == "blocked":
+        for kernel, table in product(kernels, campaign.runs):
+            for cell in _cells(campaign, table, kernel=kernel):
+                for seed, repetition in product(seeds, range(table.repetitions)):
+                    yield replace(cell, seed=seed, repetition=repetition + 1)
+        return
+    most = max(t.repetitions for t in campaign.runs)
+    for repetition, seed in product(range(most), seeds):
+        for kernel, table in product(kernels, campaign.runs):
+            if repetition < table.repetitions:
+                for cell in _cells(campaign, table, kernel=kernel):
+                    yield replace(cell, seed=seed, repetition=repetition + 1)
+
+
+def _cells(campaign: Campaign, table: RunTable, *, kernel: str | None) -> Iterator[Run]:
+    for load, (policy, priority), interval_ns, duration_ns in product(
+        table.loads, table.policies, table.intervals_ns, table.durations_ns
+    ):
+        reserved_ns = campaign.deadline_runtime_ns or interval_ns // 2
+        yield Run(
+            id="",
+            target=campaign.target,
+            kernel=kernel,
+            load=load,
+            repetition=1,
+            policy=policy,
+            priority=priority,
+            interval_ns=interval_ns,
+            duration_ns=duration_ns,
+            cpus=table.cpus,
+            deadline_runtime_ns=reserved_ns if policy == "deadline" else None,
+        )
+
+
+def _parts_that_vary(
+    campaign: Campaign, runs: Sequence[Run]
+) -> list[Callable[[Run], str]]:
+    """Return what goes into the name of a run: the load, and what tells runs apart."""
+    parts: list[Callable[[Run], str]] = [lambda run: run.load]
+    for part in (
+        _kernel_part,
+        _policy_part,
+        _interval_part,
+        _duration_part,
+        _cpus_part,
+        _seed_part,
+    ):
+        if len({part(run) for run in runs}) > 1:
+            parts.append(part)
+    if any(table.repetitions > 1 for table in campaign.runs):
+        parts.append(lambda run: f"r{run.repetition}")
+    return parts
+
+
+def _kernel_part(run: Run) -> str:
+    # Of the path of an image its end tells more, and a run's name is a directory's.
+    label = re.sub(r"[^a-z0-9._+-]+", "-", (run.kernel or "running").lower())
+    return label[-MAX_KERNEL_CHARACTERS:].strip("-.")
+
+
+def _seed_part(run: Run) -> str:
+    return f"s{run.seed}"
+
+
+def _policy_part(run: Run) -> str:
+    return f"{run.policy}{run.priority or ''}"
+
+
+def _interval_part(run: Run) -> str:
+    return duration_text(run.interval_ns)
+
+
+def _duration_part(run: Run) -> str:
+    return duration_text(run.duration_ns)
+
+
+def _cpus_part(run: Run) -> str:
+    if run.cpus is None:
+        return "allcpus"
+    cpus = format_cpulist(run.cpus).replace(",", "+")
+    return f"cpu{cpus}" if len(cpus) <= MAX_CPUS_CHARACTERS else f"{len(run.cpus)}cpus"

@@ -1,0 +1,198 @@
+"""
+What stands beside a record: `explain.json`, read back, and asked what it lacks.
+
+`rtscope explain` writes it, long after the record, which is never edited. It may come
+by mail with the record: it is read within limits, and only for the result that it
+names. The verdict HELD AND EXPLAINED takes its bound from here, and only if nothing is
+missing.
+"""
+
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from rtscope.errors import RecordError
+from rtscope.record.model import RunRecord
+
+EXPLAINED = "explain.json"
+"""Lies beside the record of each run that was explained."""
+
+SCHEMA = 1
+MAX_BYTES = 64 << 20
+ATTRIBUTED = 0.95
+"""Less of a wake-up with a cause is a caveat of its explanation."""
+
+Nanoseconds = Annotated[int, Field(ge=-(1 << 62), le=1 << 62)]
+Name = Annotated[str, Field(max_length=1024)]
+Sentence = Annotated[str, Field(max_length=16384)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A piece of a wake-up's way with one cause."""
+
+    cause: Name
+    name: Name
+    begin_ns: Nanoseconds
+    end_ns: Nanoseconds
+
+
+@dataclass(frozen=True, slots=True)
+class Wakeup:
+    """One of the worst wake-ups, explained."""
+
+    cpu: int
+    latency_ns: Nanoseconds
+    attributed_share: Share
+    sentence: Sentence
+    culprit: int | None
+    """Which of the stretches."""
+    stretches: tuple[Stretch, ...]
+    notes: tuple[Sentence, ...]
+    """What limits the explanation."""
+
+    @property
+    def blamed(self) -> Stretch | None:
+        """What took most of what need not be there."""
+        at = self.culprit
+        if at is None or not 0 <= at < len(self.stretches):
+            return None
+        return self.stretches[at]
+
+
+@dataclass(frozen=True, slots=True)
+class CpuBound:
+    """What the sections of one CPU could combine to; `explain.bound` says how."""
+
+    cpu: int
+    bound_ns: Nanoseconds | None
+    complete: bool
+    lost: tuple[Name, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """The explanation of one run."""
+
+    schema: int
+    result_digest: Digest
+    wakeups: tuple[Wakeup, ...]
+    bounds: tuple[CpuBound, ...] = ()
+    """None of a run whose sections were not recorded."""
+
+    @property
+    def worst(self) -> Wakeup | None:
+        """The latest of the wake-ups."""
+        return max(self.wakeups, key=lambda w: w.latency_ns, default=None)
+
+    @property
+    def worst_bound(self) -> CpuBound | None:
+        """The bound of the CPU that could be latest; None without bounds."""
+        endless = 1 << 62
+        return max(
+            self.bounds,
+            key=lambda b: endless if b.bound_ns is None else b.bound_ns,
+            default=None,
+        )
+
+
+_EXPLAINED = TypeAdapter(Explained)
+
+
+def find_explained(
+    paths: Sequence[Path], records: Sequence[RunRecord], *, say: Callable[[str], None]
+) -> dict[str, Explained]:
+    """
+    Return the explanations that lie below or beside `paths`, by the result's digest.
+
+    One that is damaged, or of no result in `records`, is left out, and said to be.
+    """
+    known = {record.result_digest for record in records}
+    found: dict[str, Explained] = {}
+    for path in paths:
+        for file in _files(path):
+            try:
+                one = read_explained(file)
+            except RecordError as error:
+                say(f"not shown: {error}")
+                continue
+            if one.result_digest not in known:
+                say(f"not shown: {file} explains another result than the record's")
+            elif one.bounds or one.result_digest not in found:
+                # Of exact repetitions, whose result is one, that which tells more.
+                found[one.result_digest] = one
+    return found
+
+
+def read_explained(path: Path) -> Explained:
+    """Read one explanation; RecordError if it is damaged or of another schema."""
+    try:
+        about = path.lstat()
+        if not stat.S_ISREG(about.st_mode) or about.st_size > MAX_BYTES:
+            raise RecordError(f"{path}: no explanation of ours: a link, or too large")
+        text = path.read_bytes()
+    except OSError as error:
+        raise RecordError(f"cannot read {path}: {error.strerror}") from error
+    try:
+        found = _EXPLAINED.validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise RecordError(f"{path}: damaged: {where}: {first['msg']}") from error
+    if found.schema != SCHEMA:
+        raise RecordError(
+            f"{path}: schema {found.schema} is not one that this rtscope reads "
+            f"({SCHEMA}); explain the record again"
+        )
+    return found
+
+
+def bounds_by_digest(
+    explained: Mapping[str, Explained], records: Sequence[RunRecord]
+) -> dict[str, int]:
+    """Return, by the result's digest, the bounds of runs that nothing is missing of."""
+    bounds = {}
+    for record in records:
+        one = explained.get(record.result_digest)
+        if one is not None and not any(missing(one, record)):
+            bounds[record.result_digest] = max(b.bound_ns or 0 for b in one.bounds)
+    return bounds
+
+
+def missing(explained: Explained, record: RunRecord) -> Iterator[str]:
+    """Yield what an explanation lacks to complete a verdict; nothing if it does."""
+    worst = explained.worst
+    observed_ns = max((t.max_ns or 0 for t in record.result.threads), default=0)
+    if worst is None or worst.latency_ns != observed_ns:
+        yield "the worst wake-up is not explained"
+    if any(not w.stretches for w in explained.wakeups):
+        yield "a path was not kept"
+    if any(w.notes or w.attributed_share < ATTRIBUTED for w in explained.wakeups):
+        yield "an explanation has a caveat"
+    if not explained.bounds:
+        yield "no sections were recorded"
+        return
+    bounds = {one.cpu: one for one in explained.bounds}
+    if not all(one.complete and one.bound_ns is not None for one in bounds.values()):
+        yield "of the sections or interrupts some were lost, or they have no bound"
+    for thread in record.result.threads:
+        if thread.cpu is None or thread.cpu not in bounds:
+            yield "a measured CPU has no bound"
+        elif (bounds[thread.cpu].bound_ns or 0) < (thread.max_ns or 0):
+            yield f"CPU {thread.cpu} was later than its sections allow"
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_file():
+        candidates = [path.parent / EXPLAINED]
+    elif (path / EXPLAINED).exists():
+        candidates = [path / EXPLAINED]
+    else:
+        candidates = sorted((path / "runs").glob(f"*/{EXPLAINED}"))
+    return [file for file in candidates if file.exists()]

@@ -1,0 +1,160 @@
+"""
+Records: what one run measured, complete enough to make any report again.
+
+    OUT/campaign.json         the resolved campaign, its plan, the command to repeat it
+    OUT/runs/ID/record.json   one run, written atomically when the run is over
+    OUT/runs/ID/load.log      what the load said, if it said anything
+
+A record is never edited. One may come by mail: everything read here is checked, no
+path in it is followed and no command in it is run.
+"""
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from rtscope.caveats.catalogue import Caveat
+from rtscope.contract import (
+    AgentResult,
+    Count,
+    Hello,
+    KernelMessage,
+    LoadEnd,
+    LoadTick,
+    Text,
+    Tick,
+)
+from rtscope.errors import RecordError
+from rtscope.machine.catalogue import FactValue
+
+SCHEMA = 1
+
+MAX_RECORD_BYTES = 256 * 1024 * 1024
+"""A 24 h run on 64 CPUs has some 80 MB of ticks; more is not a record of ours."""
+
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+RunId = Annotated[str, Field(pattern=r"^[0-9]{3,6}-[a-z0-9][a-z0-9._+-]{0,150}$")]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One cell of the matrix, as asked for."""
+
+    id: RunId
+    target: Text
+    kernel: Text | None
+    """The kernel asked for by name; None means the one that the target runs."""
+    load: Text
+    repetition: Annotated[int, Field(ge=1)]
+    policy: Text
+    priority: Count
+    interval_ns: Annotated[int, Field(gt=0)]
+    duration_ns: Annotated[int, Field(gt=0)]
+    cpus: tuple[int, ...] | None
+    """The CPUs to measure; None means all that the agent may use."""
+    deadline_runtime_ns: Count | None = None
+    """SCHED_DEADLINE only: the run time reserved in each interval."""
+    seed: Count | None = None
+    """Of a virtual board; None on a real machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRecord:
+    """What kept the machine busy, and the proof that it did."""
+
+    name: Text
+    argv: tuple[Text, ...]
+    """Empty for the idle load."""
+    version: Text | None
+    ticks: tuple[LoadTick, ...]
+    end: LoadEnd | None
+    throughput: Mapping[str, float]
+    """Operations per second of real time, by stressor (`bogo-ops` of stress-ng)."""
+    log_tail: Text = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """Everything known about one run."""
+
+    schema: Literal[1]
+    rtscope: Text
+    run: Run
+    command: tuple[Text, ...]
+    """What to type to repeat the campaign."""
+    campaign: Mapping[str, Any]
+    started: Text
+    """When the measurement began, ISO 8601, UTC, by the host's clock."""
+    host_seconds: Annotated[float, Field(ge=0)]
+    facts_before: Mapping[str, FactValue]
+    facts_after: Mapping[str, FactValue]
+    hello: Hello
+    ticks: tuple[Tick, ...]
+    result: AgentResult
+    load: LoadRecord
+    kernel_log: tuple[KernelMessage, ...]
+    caveats: tuple[Caveat, ...]
+    result_digest: Digest
+    kernel_digest: Text | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@cache
+def _adapter() -> TypeAdapter[RunRecord]:
+    return TypeAdapter(RunRecord)
+
+
+def record_from_json(text: bytes, *, name: str) -> RunRecord:
+    """Check and build a record; RecordError says what is wrong with `name`."""
+    try:
+        return _adapter().validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the file"
+        if where == "schema":
+            raise RecordError(
+                f"{name}: not a record of schema {SCHEMA}; it may be from a newer "
+                "rtscope: read it with that version"
+            ) from error
+        raise RecordError(f"{name}: damaged record: {where}: {first['msg']}") from error
+
+
+def record_to_json(record: RunRecord) -> bytes:
+    """Write a record out; `record_from_json` gives it back unchanged."""
+    return _adapter().dump_json(record) + b"\n"
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """
+    Replace a file as a whole, or leave what is there.
+
+    Raises RecordError with the reason (disk full, no permission) and no half file.
+    """
+    if path.exists() and not path.is_file():  # as root it would replace /dev/null
+        raise RecordError(f"cannot write {path}: not a regular file")
+    name = None
+    try:
+        with tempfile.NamedTemporaryFile(
+            dir=path.parent, prefix=f".{path.name}.", delete=False
+        ) as file:
+            name = file.name
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except OSError as error:
+        if name is not None:
+            with contextlib.suppress(OSError):
+                Path(name).unlink()
+        raise RecordError(
+            f"cannot write {path}: {error.strerror}; free some space or choose "
+            "another place with --out, then go on with rtscope run --resume"
+        ) from error

@@ -1,0 +1,213 @@
+"""
+The directory of a campaign: where its records lie, and which runs are done.
+
+    OUT/campaign.json              what was asked, and the command to repeat it
+    OUT/runs/ID/record.json        a run that was measured to its end
+    OUT/runs/ID/interrupted.json   one that was not; --resume measures it again
+    OUT/runs/ID/kernel.log         all that a virtual board's kernel said
+    OUT/runs/ID/audit.json         how the machine was set up when the run began
+    OUT/runs/ID/worst.trace.gz     a virtual board's recorded paths
+    OUT/runs/ID/worst.trace.dat    a machine's trace, for trace-cmd and KernelShark
+    OUT/runs/ID/bound.trace.gz     a second pass's longest sections and interrupts
+    OUT/runs/ID/explain.json       what rtscope explain made of them
+
+Every file is written as a whole or not at all. A directory may come by mail: nothing
+in it is followed out of it, and sizes are bounded before anything is read.
+"""
+
+import json
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rtscope.errors import RecordError, UsageError
+from rtscope.record.model import (
+    MAX_RECORD_BYTES,
+    RunRecord,
+    record_from_json,
+    record_to_json,
+    write_atomically,
+)
+
+SCHEMA = 1
+CAMPAIGN = "campaign.json"
+RECORD = "record.json"
+INTERRUPTED = "interrupted.json"
+MAX_CAMPAIGN_BYTES = 16 * 1024 * 1024
+MAX_RUNS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class ResultDir:
+    """A directory that holds one campaign."""
+
+    path: Path
+
+    def run_dir(self, run_id: str) -> Path:
+        """Return the directory of a run."""
+        return self.path / "runs" / run_id
+
+    def done_ids(self) -> frozenset[str]:
+        """Return the runs that need not be measured again."""
+        return frozenset(p.parent.name for p in self._files(RECORD))
+
+    def save(self, record: RunRecord, *, interrupted: bool = False) -> Path:
+        """Write a run's record; raise RecordError if it cannot be written."""
+        directory = self.run_dir(record.run.id)
+        _refuse_links(directory.parent, directory)
+        _make(directory)
+        path = directory / (INTERRUPTED if interrupted else RECORD)
+        write_atomically(path, record_to_json(record))
+        if not interrupted:
+            (directory / INTERRUPTED).unlink(missing_ok=True)
+        return path
+
+    def attach(self, run_id: str, name: str, content: bytes) -> Path:
+        """Write a file beside a run's record; what it names is written before it."""
+        directory = self.run_dir(run_id)
+        _refuse_links(directory.parent, directory)
+        _make(directory)
+        path = directory / name
+        write_atomically(path, content)
+        return path
+
+    def detach(self, run_id: str, name: str) -> None:
+        """
+        Remove a file that an earlier try of the run has left, if there is one.
+
+        Raises RecordError if it cannot be removed.
+        """
+        directory = self.run_dir(run_id)
+        _refuse_links(directory.parent, directory)
+        path = directory / name
+        if not path.exists():
+            return
+        try:
+            path.unlink()
+        except OSError as error:
+            raise RecordError(
+                f"cannot remove {path}, which an earlier try has left: "
+                f"{error.strerror}; remove it, then go on with rtscope run --resume"
+            ) from error
+
+    def records(self) -> list[RunRecord]:
+        """Return all records by run id; an interrupted run only if it has no other."""
+        done = self._files(RECORD)
+        have = {path.parent for path in done}
+        half = [path for path in self._files(INTERRUPTED) if path.parent not in have]
+        return [read_record(path) for path in sorted([*done, *half])]
+
+    def _files(self, name: str) -> list[Path]:
+        found = sorted((self.path / "runs").glob(f"*/{name}"))
+        if len(found) > MAX_RUNS:
+            raise RecordError(f"{self.path}: more than {MAX_RUNS} runs")
+        _refuse_links(self.path / "runs", *(path.parent for path in found))
+        return found
+
+
+def create(
+    path: Path, campaign: Mapping[str, Any], *, command: tuple[str, ...], rtscope: str
+) -> ResultDir:
+    """Make the directory of a new campaign; UsageError if there is one already."""
+    refuse_used(path)
+    _make(path / "runs")
+    document = {
+        "schema": SCHEMA,
+        "rtscope": rtscope,
+        "command": list(command),
+        "campaign": dict(campaign),
+    }
+    write_atomically(path / CAMPAIGN, json.dumps(document, indent=1).encode() + b"\n")
+    return ResultDir(path)
+
+
+def refuse_used(path: Path) -> None:
+    """Raise UsageError if a directory already holds a campaign."""
+    if (path / CAMPAIGN).exists():
+        raise UsageError(
+            f"{path} already holds a campaign; go on with it: rtscope run --resume "
+            f"{path}, or name another directory with --out"
+        )
+
+
+def read_campaign(path: Path) -> dict[str, Any]:
+    """
+    Return campaign.json as it was written.
+
+    Raises UsageError where there is none, RecordError for what is damaged.
+    """
+    if not os.path.lexists(path / CAMPAIGN):
+        raise UsageError(f"{path}: no campaign there: it has no {CAMPAIGN}")
+    document = _parse(_read(path / CAMPAIGN, MAX_CAMPAIGN_BYTES), path / CAMPAIGN)
+    if document.get("schema") != SCHEMA:
+        raise RecordError(
+            f"{path / CAMPAIGN}: schema {document.get('schema')!a} is not one that "
+            f"this rtscope reads ({SCHEMA}); use the version that wrote it"
+        )
+    return document
+
+
+def open_records(path: Path) -> list[RunRecord]:
+    """
+    Return the records of a campaign's directory, of one run's, or of one file.
+
+    Raises UsageError where nothing is, RecordError for what is damaged.
+    """
+    if path.is_file():
+        return [read_record(path)]
+    for name in (RECORD, INTERRUPTED):
+        if (path / name).is_file():
+            return [read_record(path / name)]
+    if not path.is_dir():
+        raise UsageError(f"{path}: no such file or directory")
+    records = ResultDir(path).records()
+    if not records:
+        raise UsageError(
+            f"{path}: no record in it; rtscope run writes records into runs/*/{RECORD}"
+        )
+    return records
+
+
+def read_record(path: Path) -> RunRecord:
+    """Read one record; raise RecordError if it is damaged or of another schema."""
+    return record_from_json(_read(path, MAX_RECORD_BYTES), name=str(path))
+
+
+def _read(path: Path, limit: int) -> bytes:
+    try:
+        about = path.lstat()
+        if not stat.S_ISREG(about.st_mode):
+            raise RecordError(f"{path}: not a regular file")
+        if about.st_size > limit:
+            raise RecordError(
+                f"{path}: {about.st_size} bytes are more than any record has"
+            )
+        return path.read_bytes()
+    except OSError as error:
+        raise RecordError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _parse(text: bytes, path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"{path}: damaged: {error}") from error
+    if not isinstance(document, dict):
+        raise RecordError(f"{path}: damaged: not an object")
+    return document
+
+
+def _refuse_links(*directories: Path) -> None:
+    for directory in directories:
+        if directory.is_symlink():
+            raise RecordError(f"{directory}: a link, which rtscope does not make")
+
+
+def _make(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RecordError(f"cannot make {directory}: {error.strerror}") from error

@@ -1,0 +1,1 @@
+"""Charts and bars as SVG and PNG."""

@@ -1,0 +1,375 @@
+"""
+Draw the charts: matplotlib figures from plain numbers, and how they leave as files.
+
+Figures are made without pyplot and without its state. Every colour is one of the
+named ones below, so that `svg.embed` can hand it over to the page. Latencies are
+drawn in microseconds.
+"""
+
+import io
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rtscope.record.model import write_atomically
+from rtscope.report.charts.axes import (
+    count_axis,
+    latency_axis,
+    line_key,
+    mark_deadline,
+    mark_key,
+    mark_maximum,
+    plain_log_ticks,
+    shade_unresolved,
+    share_axis,
+    title,
+)
+from rtscope.report.charts.overlay import draw_overlay
+from rtscope.report.charts.palette import (
+    FILL,
+    INK,
+    LIMIT,
+    PALETTE,
+    PAPER,
+    STYLE,
+    VARIABLES,
+    WIDTH_PT,
+)
+from rtscope.report.charts.svg import embed
+from rtscope.report.model.series import (
+    Chart,
+    CpuCurve,
+    Group,
+    Histogram,
+    Mark,
+    Overlay,
+    Tail,
+    Timeline,
+)
+from rtscope.units import NS_PER_US, format_us
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+PNG_DPI = 200
+
+
+def svg_of(chart: Chart) -> str:
+    """Draw a chart as an `<svg>` element, for a page or as a file of its own."""
+    return embed(
+        _rendered(chart, "svg").decode("utf-8"),
+        chart.name,
+        title=chart.title,
+        description=chart.description,
+        colours=VARIABLES,
+    )
+
+
+def png_of(chart: Chart) -> bytes:
+    """Draw a chart in the light palette, at 200 dots per inch."""
+    return _rendered(chart, "png")
+
+
+def write_charts(
+    charts: Iterable[Chart],
+    directory: Path,
+    *,
+    formats: Sequence[str] = ("svg", "png"),
+) -> tuple[Path, ...]:
+    """Write each chart as `NAME.svg` and `NAME.png`; RecordError if it cannot."""
+    written = []
+    for chart in charts:
+        for form in formats:
+            drawn = png_of(chart) if form == "png" else svg_of(chart).encode()
+            path = directory / f"{chart.name}.{form}"
+            write_atomically(path, drawn)
+            written.append(path)
+    return tuple(written)
+
+
+def _rendered(chart: Chart, form: str) -> bytes:
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(STYLE)
+        figure = _figure_of(chart)
+        out = io.BytesIO()
+        # The same bytes as from savefig, which draws each figure twice.
+        if form == "svg":
+            FigureCanvasSVG(figure).print_svg(out, metadata={"Date": None})
+        else:
+            figure.dpi = PNG_DPI
+            FigureCanvasAgg(figure).print_png(out, metadata={"Software": None})
+    return out.getvalue()
+
+
+def _figure_of(chart: Chart) -> "Figure":
+    if isinstance(chart.content, Histogram):
+        return _draw_histogram(chart, chart.content)
+    if isinstance(chart.content, Timeline):
+        return _draw_timeline(chart, chart.content)
+    if isinstance(chart.content, Overlay):
+        return draw_overlay(chart, chart.content, _new_figure(265))
+    tails = tuple(t for t in chart.content if isinstance(t, Tail))
+    if tails:
+        return _draw_tail(chart, tails)
+    groups = tuple(g for g in chart.content if isinstance(g, Group))
+    return _draw_comparison(chart, groups)
+
+
+def _new_figure(height_pt: float) -> "Figure":
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(WIDTH_PT / 72, height_pt / 72), layout="constrained")
+
+
+def _us(values_ns: Sequence[float]) -> list[float]:
+    return [value / NS_PER_US for value in values_ns]
+
+
+def _draw_histogram(chart: Chart, content: Histogram) -> "Figure":
+    figure = _new_figure(265)
+    ax = figure.subplots()
+    edges = _us(content.edges_ns)
+    # Half a sample: on a logarithmic axis a single one then still has a height.
+    floor = 0.5
+    ax.stairs(
+        [max(v, floor) for v in content.merged],
+        edges,
+        baseline=floor,
+        fill=True,
+        color=FILL,
+    )
+    if len(content.cpus) > 1:
+        for curve in content.cpus:
+            heights = [max(v, floor) for v in curve.values]
+            ax.stairs(
+                heights, edges, baseline=None, color=PALETTE[curve.colour], lw=0.8
+            )
+    ax.set_yscale("log")
+    ax.set_ylim(floor, max(content.merged) * 4)
+    latency_axis(
+        ax, edges[0], edges[-1], logarithmic=content.logarithmic, virtual=chart.virtual
+    )
+    count_axis(ax)
+    ax.set_ylabel("samples per bin")
+    mark_maximum(ax, content.max_ns)
+    mark_deadline(ax, chart.deadline_ns)
+    title(ax, chart.title, content.cpus)
+    return figure
+
+
+def _draw_tail(chart: Chart, tails: tuple[Tail, ...]) -> "Figure":
+    figure = _new_figure(265)
+    ax = figure.subplots()
+    observed, corrected = tails[0], tails[1:]
+    for tail in corrected:
+        ax.plot(
+            _us(tail.x_ns),
+            tail.probability,
+            drawstyle="steps-pre",
+            color=PALETTE[1],
+            lw=1.2,
+            ls=(0, (4, 2)),
+        )
+    ax.plot(
+        _us(observed.x_ns),
+        observed.probability,
+        drawstyle="steps-pre",
+        color=INK,
+        lw=1.3,
+    )
+    ax.set_yscale("log")
+    last = max(tail.x_ns[-1] for tail in tails) / NS_PER_US
+    first = max(observed.x_ns[0] / NS_PER_US, 1e-3)
+    latency_axis(
+        ax,
+        first * 0.9,
+        max(last, first * 1.5) * 1.15,
+        logarithmic=True,
+        virtual=chart.virtual,
+    )
+    ax.set_ylim(min(tail.probability[-1] for tail in tails) / 3, 1.6)
+    shade_unresolved(ax, chart.samples)
+    share_axis(ax)
+    ax.set_ylabel("wake-ups at least this late")
+    mark_deadline(ax, chart.deadline_ns)
+    title(ax, chart.title, ())
+    names = [("observed", INK, "-")]
+    names += [("with the skipped ones", PALETTE[1], "--") for _ in corrected]
+    line_key(ax, names)
+    return figure
+
+
+def _draw_timeline(chart: Chart, content: Timeline) -> "Figure":
+    from matplotlib.ticker import MaxNLocator
+
+    below = bool(content.ghz) or bool(content.celsius)
+    figure = _new_figure(345 if below else 265)
+    ratios = [3, 1.15] if below else [1]
+    axes = figure.subplots(
+        len(ratios), 1, sharex=True, squeeze=False, height_ratios=ratios
+    )
+    ax = axes[0][0]
+    for curve in content.cpus:
+        _dashes(ax, content, curve)
+    positive = [v for v in content.merged_ns if v > 0] or [1.0]
+    low, high = min(positive) / NS_PER_US, max(positive) / NS_PER_US
+    lows = [v for c in content.cpus for v in c.values if v > 0]
+    low = min([low, *_us(lows)])
+    if high > 8 * low:
+        ax.set_yscale("log")
+        ax.set_ylim(low / 1.6, high * 2.2)
+        plain_log_ticks(ax.yaxis, low, high)
+    else:
+        ax.set_ylim(0, high * 1.25)
+    ax.grid(axis="y")
+    step = "second" if content.step_s == 1 else f"{content.step_s} s"
+    ax.set_ylabel(f"maximum per {step} ({chart.virtual}µs)")
+    if content.skipped_s:
+        _mark_skipped(ax, content.skipped_s)
+    end = content.seconds[-1] + content.step_s
+    ax.set_xlim(0, end)
+    title(ax, chart.title, content.cpus)
+    if below:
+        _draw_hardware(axes[1][0], content)
+    axes[-1][0].xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
+    axes[-1][0].set_xlabel("time into the run (s)")
+    return figure
+
+
+def _dashes(ax: "Axes", content: Timeline, curve: CpuCurve) -> None:
+    """Draw each maximum as a dash over its own step: nothing between is implied."""
+    xs: list[float] = []
+    ys: list[float] = []
+    # So short a dash would vanish in print; a round end makes it a dot.
+    for start, value in zip(content.seconds, curve.values, strict=True):
+        if value > 0:
+            xs += [start, start + content.step_s, math.nan]
+            ys += [value / NS_PER_US] * 2 + [math.nan]
+    ax.plot(
+        xs,
+        ys,
+        color=PALETTE[curve.colour],
+        lw=1.6,
+        solid_capstyle="round",
+    )
+
+
+def _mark_skipped(ax: "Axes", seconds: Sequence[float]) -> None:
+    ax.plot(
+        seconds,
+        [0.985] * len(seconds),
+        transform=ax.get_xaxis_transform(),
+        ls="",
+        marker="v",
+        ms=4,
+        color=LIMIT,
+        clip_on=False,
+    )
+    ax.annotate(
+        "▾ skipped activations" if len(seconds) > 1 else "▾ skipped activation",
+        (1, 0.94),
+        xycoords="axes fraction",
+        ha="right",
+        va="top",
+        fontsize=8.5,
+        color=LIMIT,
+    )
+
+
+def _draw_hardware(ax: "Axes", content: Timeline) -> None:
+    middles = [s + content.step_s / 2 for s in content.seconds]
+    for curve in content.ghz:
+        ax.plot(middles, curve.values, color=PALETTE[curve.colour], lw=0.9)
+    if content.ghz:
+        ax.set_ylabel("GHz")
+        values = [v for c in content.ghz for v in c.values if not math.isnan(v)]
+        ax.set_ylim(0, max(values) * 1.15)
+    ax.grid(axis="y")
+    if not content.celsius:
+        return
+    twin = ax.twinx() if content.ghz else ax
+    if twin is not ax:
+        twin.spines["right"].set_visible(True)
+    twin.plot(middles, content.celsius, color=INK, lw=1.0, ls=(0, (1.5, 1.5)))
+    known = [v for v in content.celsius if not math.isnan(v)]
+    middle, half = (max(known) + min(known)) / 2, (max(known) - min(known)) / 2
+    half = max(5.0, half * 1.3)
+    twin.set_ylim(middle - half, middle + half)
+    twin.set_ylabel("°C (dotted)")
+
+
+def _draw_comparison(chart: Chart, groups: tuple[Group, ...]) -> "Figure":
+    rows = sum(len(group.marks) for group in groups)
+    several = any(len(group.marks) > 1 for group in groups)
+    figure = _new_figure(90 + 21 * rows + (18 * len(groups) if several else 0))
+    ax = figure.subplots()
+    at = 0.0
+    ticks: dict[float, str] = {}
+    for group in groups:
+        if several:
+            _heading(ax, at, group.label)
+            at += 0.85
+        for mark in group.marks:
+            _draw_mark(ax, at, mark)
+            ticks[at] = mark.label if several else group.label
+            at += 1
+    ax.set_ylim(at - 0.4, -0.7)
+    ax.set_yticks(list(ticks), list(ticks.values()))
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    marks = [mark for group in groups for mark in group.marks]
+    low = min(max(mark.min_ns, 1) for mark in marks) / NS_PER_US
+    high = max(low * 2, *(mark.max_ns / NS_PER_US for mark in marks))
+    # Room on the right for the number beside the furthest maximum.
+    latency_axis(
+        ax,
+        low / 1.3,
+        high * (high / low) ** 0.2,
+        logarithmic=True,
+        virtual=chart.virtual,
+    )
+    mark_deadline(ax, chart.deadline_ns)
+    title(ax, chart.title, ())
+    mark_key(ax, with_p999=any(mark.p999_ns is not None for mark in marks))
+    return figure
+
+
+def _heading(ax: "Axes", at: float, text: str) -> None:
+    ax.annotate(
+        text,
+        (0, at),
+        (2, 0),
+        xycoords=("axes fraction", "data"),
+        textcoords="offset points",
+        va="center",
+        fontweight="bold",
+    )
+
+
+def _draw_mark(ax: "Axes", at: float, mark: Mark) -> None:
+    colour = PALETTE[mark.colour % len(PALETTE)]
+    low, avg = max(mark.min_ns, 1) / NS_PER_US, mark.avg_ns / NS_PER_US
+    high = mark.max_ns / NS_PER_US
+    ax.plot([low, high], [at, at], color=colour, lw=1.1)
+    ax.plot([low], [at], ls="", marker="|", ms=6, color=colour)
+    ax.plot([avg], [at], ls="", marker="o", ms=5, mfc=PAPER, color=colour)
+    if mark.p999_ns is not None:
+        ax.plot([mark.p999_ns / NS_PER_US], [at], ls="", marker="|", ms=9, color=colour)
+    ax.plot([high], [at], ls="", marker="D", ms=5, color=colour)
+    ax.annotate(
+        format_us(mark.max_ns),
+        (high, at),
+        (7, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=9,
+        fontweight="bold",
+        bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 0.5},
+    )

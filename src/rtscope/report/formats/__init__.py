@@ -1,0 +1,1 @@
+"""Reports as text, Markdown, CSV, JSON and pages: no decisions, no arithmetic."""

@@ -1,0 +1,1 @@
+"""Settings of a machine: what would remedy a failed check, changed and put back."""

@@ -1,0 +1,180 @@
+"""From the files that a board has sent to a record, as on a real machine."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from rtscope.board.prepare import Prepared
+from rtscope.caveats.catalogue import Caveat, gravest_first, make
+from rtscope.contract import FileLine, LoadEnd, LoadTick, parse_line
+from rtscope.errors import BoardError
+from rtscope.loads import get_load
+from rtscope.machine import facts
+from rtscope.machine.reader import Content, Missing, fits
+from rtscope.measure.assemble import LoadSeen, Measured, assemble
+from rtscope.measure.observe import Observation
+from rtscope.record.model import RunRecord
+from rtscope.target.agentreader import content_of
+from rtscope.virtual.boot import Booted
+from rtscope.virtual.diagnosis import oom_kills
+from rtscope.virtual.inputs import Asked, inputs_of
+from rtscope.virtual.script import MODULE_SYMBOLS
+from rtscope.virtual.symbols import module_addresses
+
+
+@dataclass(frozen=True, slots=True)
+class FilesRead:
+    """A Reader over what the board's agent has read, and files known by other ways."""
+
+    files: Mapping[str, Content]
+
+    def read_many(self, paths: Sequence[str]) -> Mapping[str, Content]:
+        """Return what was read; what was not is missing."""
+        found: dict[str, Content] = {}
+        for path in paths:
+            matches: dict[str, Content] = {
+                name: content
+                for name, content in self.files.items()
+                if name != path
+                and fits(name, path)
+                and not isinstance(content, Missing)
+            }
+            found |= matches or {path: self.files.get(path, Missing())}
+        return found
+
+
+def record_of(
+    asked: Asked,
+    prepared: Prepared,
+    booted: Booted,
+    *,
+    trace: Mapping[str, Any],
+    audited: tuple[Caveat, ...] = (),
+) -> RunRecord:
+    """Build the record; BoardError or MeasurementError if the board did not measure."""
+    seen = _observed(booted)
+    if seen.hello is None or seen.result is None:
+        kernel_log = booted.files.get("kernel.log", b"").decode("utf-8", "replace")
+        log = booted.files.get("script.log", b"").decode("utf-8", "replace").strip()
+        why = oom_kills(kernel_log, prepared.board) or log[-500:] or "nothing was said"
+        raise BoardError(f"{asked.run.id}: the board measured nothing: {why}")
+    before, after = (
+        facts.gather(files_of(prepared, booted, name))
+        for name in ("facts-before.jsonl", "facts-after.jsonl")
+    )
+    measured = Measured(
+        run=asked.run,
+        campaign=asked.campaign,
+        command=asked.command,
+        started=asked.started,
+        host_seconds=booted.host_seconds,
+        facts_before=before,
+        facts_after=after,
+        seen=seen,
+        load=_load_seen(asked, prepared, booted),
+        cpus=(),
+        audited=audited,
+        kernel_digest=prepared.kernel.digest,
+        extra={"virtual": {**_virtual(asked, prepared, booted), "trace": dict(trace)}},
+    )
+    record = assemble(measured)
+    return replace(record, caveats=gravest_first(_caveats(record)))
+
+
+def _observed(booted: Booted) -> Observation:
+    seen = Observation()
+    for name in ("measure.jsonl", "load.jsonl"):
+        for line in booted.files.get(name, b"").splitlines():
+            match parse_line(line):
+                case LoadTick() as tick:
+                    seen.load_ticks.append(tick)
+                case LoadEnd() as end:
+                    seen.load_end = end
+                    # Only the script's end tells a load to stop.
+                    seen.load_ended_early = not end.asked
+                case other:
+                    seen.take(other)
+    return seen
+
+
+def files_of(prepared: Prepared, booted: Booted, name: str) -> FilesRead:
+    """Return the files that a board's agent has read, with the kernel package's own."""
+    files: dict[str, Content] = {}
+    for text in booted.files.get(name, b"").splitlines():
+        line = parse_line(text)
+        if isinstance(line, FileLine):
+            files[line.path] = content_of(line)
+    kernel = prepared.kernel
+    if kernel.config is not None and kernel.release is not None:
+        files[f"/boot/config-{kernel.release}"] = kernel.config.read_bytes()
+    return FilesRead(files)
+
+
+def _load_seen(asked: Asked, prepared: Prepared, booted: Booted) -> LoadSeen:
+    def text(name: str) -> str:
+        return booted.files.get(name, b"").decode("utf-8", "replace")
+
+    uses = get_load(asked.run.load).uses_stress_ng
+    return LoadSeen(
+        asked.load,
+        version=_package_version(prepared, "stress-ng") if uses else None,
+        metrics=text("load.yaml"),
+        log=text("load.log"),
+    )
+
+
+def _package_version(prepared: Prepared, name: str) -> str | None:
+    """Return the version of a package that the board's user space was made of."""
+    for part in prepared.parts:
+        for package in part.manifest["inputs"].get("packages", ()):
+            if package["name"] == name:
+                return f"{name} {package['version']}"
+    return None
+
+
+def _virtual(asked: Asked, prepared: Prepared, booted: Booted) -> dict[str, Any]:
+    """Everything that the result depends on, and what it cost."""
+    board = prepared.board
+    inputs = inputs_of(asked, prepared, booted)
+    return {
+        "board": board.name,
+        "cpus": board.cpus,
+        "mips": board.mips,
+        "turn_instructions": board.turn_instructions,
+        "seed": asked.seed,
+        "settle_ns": asked.campaign.settling_ns,
+        "inputs": asdict(inputs),
+        "inputs_digest": inputs.digest,
+        "kernel": prepared.kernel.name,
+        "kernel_digest": prepared.kernel.digest,
+        "initrd_digest": booted.initrd_digest,
+        "qemu": prepared.qemu.version,
+        "qemu_digest": prepared.qemu.digest,
+        "parts": {part.name: part.digest for part in prepared.parts},
+        "plugin_digest": booted.plugin_digest,
+        "disk": booted.files.get("disk", b"").decode("ascii", "replace").strip(),
+        "modules": module_addresses(booted.files.get("modules", b"")),
+        **_module_symbols(booted),
+        "counts": dict(booted.counts),
+        "leaves_out": list(board.leaves_out),
+    }
+
+
+def _module_symbols(booted: Booted) -> dict[str, str]:
+    """Return the symbols of modules that the load has inserted; no others know them."""
+    text = booted.files.get(MODULE_SYMBOLS, b"").decode("ascii", "replace")
+    return {"module_symbols": text} if text else {}
+
+
+def _caveats(record: RunRecord) -> Iterator[Caveat]:
+    virtual = record.extra["virtual"]
+    yield make(
+        "virtual_board",
+        f"{virtual['board']}: {virtual['cpus']} CPUs in turns of "
+        f"{virtual['turn_instructions']} instructions, {virtual['mips']:g} million "
+        f"instructions per virtual second together, seed {virtual['seed']}",
+    )
+    # That it is a guest is said better by virtual_board.
+    yield from (caveat for caveat in record.caveats if caveat.id != "guest")
+    if record.run.load == "storage" and virtual["disk"] != "ext4":
+        yield make("load_reduced", "files in tmpfs: this kernel has no disk in memory")

@@ -1,0 +1,144 @@
+"""
+What an audit sees inside a virtual board: its files, its log, and what was tried there.
+
+One boot: the board's own agent reads, watches and tries; the answers leave as results
+do, and are judged on this machine.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pydantic import ValidationError
+
+from rtscope.audit.agenttrial import TRIAL_ARGS, TRIAL_NS, tried
+from rtscope.audit.devices import latency_of
+from rtscope.audit.scene import Observed
+from rtscope.audit.watch import WATCHED
+from rtscope.board.catalogue import Board
+from rtscope.board.initrd import Job
+from rtscope.board.prepare import Prepared
+from rtscope.contract import parse_line
+from rtscope.errors import BoardError, UsageError
+from rtscope.machine.reader import text_of
+from rtscope.virtual.assemble import FilesRead, files_of
+from rtscope.virtual.boot import Booted, boot
+from rtscope.virtual.script import agent_line, batches
+from rtscope.virtual.timeout import Patience
+
+SEED = 1
+NS_PER_S = 1_000_000_000
+
+# Where tracing, the scheduler's servers and lockdown can be seen; a kernel without one
+# of them refuses, and what lies below is then missing.
+_MOUNTS = (
+    "mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null",
+    "mount -t securityfs securityfs /sys/kernel/security 2>/dev/null",
+)
+
+_LEVEL = re.compile(r"^<\d+>", re.MULTILINE)
+"""As busybox's dmesg writes it before each message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What came out of a board, for `audit.examine`."""
+
+    reader: FilesRead
+    observed: Observed
+    status: int
+    """Of the script."""
+
+
+def with_words(board: Board, words: str) -> Board:
+    """Return the board with more on its kernel's command line; UsageError."""
+    try:
+        return replace(board, append=(*board.append, *words.split()))
+    except ValidationError as error:
+        number = error.errors()[0]["loc"][-1]
+        word = (*board.append, *words.split())[int(number)]
+        raise UsageError(
+            f"--append: {word[:80]!r}: letters, digits and _.,:=+/@- only, 200 at most"
+        ) from error
+
+
+def look_in(
+    prepared: Prepared,
+    paths: Sequence[str],
+    *,
+    window_ns: int,
+    first: Sequence[str] = (),
+    stopped: Callable[[], bool] = lambda: False,
+) -> Inside:
+    """
+    Boot once, read `paths` (patterns as well), watch for `window_ns`, try a policy.
+
+    `first` are lines for the board's shell before all that. BoardError if the board
+    does not boot, or has not read what it was asked.
+    """
+    booted = boot(
+        prepared,
+        Job("\n".join(script_of(paths, window_ns, first)) + "\n"),
+        seed=SEED,
+        patience=Patience(TRIAL_NS, window_ns),
+        stopped=stopped,
+    )
+    status = booted.files.get("status", b"").decode("ascii", "replace").strip()
+    reader = files_of(prepared, booted, "files.jsonl")
+    if not status.isdecimal() or not reader.files:
+        said = booted.files.get("script.log", b"").decode("utf-8", "replace")
+        raise BoardError(
+            f"{prepared.board.name}: nothing was read inside: "
+            f"{said.strip()[-500:] or 'nothing was said'}"
+        )
+    return Inside(reader, _observed(prepared, booted, window_ns), int(status))
+
+
+def script_of(
+    paths: Sequence[str], window_ns: int, first: Sequence[str]
+) -> Sequence[str]:
+    """Return the lines of the board's shell: first these, then read, watch and try."""
+    watched = agent_line("read", "--", *WATCHED)
+    window = (
+        f"{watched} >/out/before.jsonl",
+        f"sleep {window_ns / NS_PER_S:g}",
+        f"{watched} >/out/after.jsonl",
+    )
+    return (
+        *_MOUNTS,
+        *first,
+        *(
+            f"{agent_line('read', '--', *batch)} >>/out/files.jsonl"
+            for batch in batches(paths)
+        ),
+        *(window if window_ns else ()),
+        "head -c 4 /dev/cpu_dma_latency >/out/dma_latency 2>/dev/null",
+        f"{agent_line(*TRIAL_ARGS)} >/out/measure.jsonl",
+        "true",
+    )
+
+
+def _observed(prepared: Prepared, booted: Booted, window_ns: int) -> Observed:
+    log = booted.files.get("kernel.log")
+    lines = booted.files.get("measure.jsonl", b"").splitlines()
+    latency_us = latency_of(booted.files.get("dma_latency", b""))
+    return Observed(
+        window_ns=window_ns,
+        before=_texts(prepared, booted, "before.jsonl"),
+        after=_texts(prepared, booted, "after.jsonl"),
+        kernel_log=None
+        if log is None
+        else _LEVEL.sub("", log.decode("utf-8", "replace")),
+        trial=tried(map(parse_line, lines)).trial,
+        dma_latency_us=latency_us,
+        why_no_dma_latency="the board's kernel has no /dev/cpu_dma_latency",
+    )
+
+
+def _texts(prepared: Prepared, booted: Booted, name: str) -> Mapping[str, str]:
+    files = files_of(prepared, booted, name).files
+    return {
+        path: text
+        for path in WATCHED
+        if (text := text_of(files.get(path, b""))) is not None and path in files
+    }

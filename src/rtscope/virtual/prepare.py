@@ -1,0 +1,188 @@
+"""
+What a campaign on a virtual board needs, checked and fetched before anything is run.
+
+Whatever can be refused is refused here, so that no result directory is made for it.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rtscope.board.buildcontext import Workshop
+from rtscope.board.bundle import Bundle, prepare_bundle
+from rtscope.board.cache import cache_dir
+from rtscope.board.catalogue import Board, get_board
+from rtscope.board.initrd import Job
+from rtscope.board.packages import read_lock
+from rtscope.board.prepare import Prepared, has_files, prepare_all
+from rtscope.campaign import Campaign, kernels_by_label
+from rtscope.errors import UsageError
+from rtscope.loads import LoadCommand, MemoryRoom, StorageRoom, get_load, make_command
+from rtscope.machine import facts
+from rtscope.machine.filetree import FileReader
+from rtscope.measure.plan import Plan
+from rtscope.record.model import Run, RunRecord
+from rtscope.target.agentfile import agent_file
+from rtscope.units import parse_size
+from rtscope.virtual.capacity import HostRoom, at_once, available_bytes
+from rtscope.virtual.inputs import Asked
+from rtscope.virtual.script import DISK, METRICS, SCRATCH, job_of
+
+DISK_BYTES = 128 << 20
+"""What a load may count on; the disk in memory is larger."""
+
+DIGITS = 12
+"""Of a digest, to tell two apart by eye."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """All runs of a plan, and what boots each."""
+
+    runs: tuple[tuple[Asked, Prepared], ...]
+    at_once: int = 1
+    """How many of them run at the same time."""
+
+
+def get_ready(
+    plan: Plan,
+    campaign: Campaign,
+    *,
+    command: tuple[str, ...],
+    talk: Callable[[str], None],
+    jobs: int | None = None,
+    bundle: Bundle | None = None,
+) -> Ready:
+    """
+    Return what runs the plan on its board; from a bundle's own board and parts alone.
+
+    At most `jobs` boards run at once; without it as many as there are CPUs, if they fit
+    into the free memory. Raises UsageError for what is wrong with the campaign or its
+    files, BoardError for what cannot be had.
+    """
+    if not plan.runs:
+        return Ready(())
+    board = bundle.board if bundle else get_board(campaign.board or "")
+    room = HostRoom(len(os.sched_getaffinity(0)), available_bytes(FileReader()))
+    bound = at_once(room, board, asked=jobs, runs=len(plan.runs))
+    asked = [asked_of(run, campaign, board, command) for run in plan.runs]
+    labels = list(dict.fromkeys(_label(run, board) for run in plan.runs))
+    prepared = (
+        _of_bundle(bundle, labels)
+        if bundle
+        else _made(campaign, board, labels, talk=talk)
+    )
+    if bound.said:
+        talk(bound.said)
+    runs = tuple((one, prepared[_label(one.run, board)]) for one in asked)
+    return Ready(runs, at_once=bound.boards)
+
+
+def _of_bundle(bundle: Bundle, labels: Sequence[str]) -> Mapping[str, Prepared]:
+    prepared = prepare_bundle(bundle, cache=cache_dir(os.environ))
+    if missing := [label for label in labels if label not in prepared]:
+        raise UsageError(
+            f"the bundle has no kernel {', '.join(missing)}, but {', '.join(prepared)}"
+        )
+    return prepared
+
+
+def _made(
+    campaign: Campaign,
+    board: Board,
+    labels: Sequence[str],
+    *,
+    talk: Callable[[str], None],
+) -> Mapping[str, Prepared]:
+    paths = kernels_by_label(campaign.kernels)
+    shop = Workshop(
+        cache=cache_dir(os.environ),
+        agent=agent_file,
+        lock=read_lock(Path(campaign.locked)) if campaign.locked else None,
+        say=talk,
+    )
+    made = prepare_all(
+        board,
+        [paths.get(label, label) for label in labels],
+        workshop=shop,
+        own_qemu=Path(campaign.qemu) if campaign.qemu else None,
+        files=[Path(path) for path in campaign.files],
+    )
+    return dict(zip(labels, made, strict=True))
+
+
+def refuse_other_inputs(ready: Ready, records: Iterable[RunRecord]) -> None:
+    """Raise UsageError if a campaign would go on with other parts."""
+    now: dict[tuple[str, str | None], str] = {}
+    for asked, prepared in ready.runs:
+        now["kernel", asked.run.kernel] = prepared.kernel.digest
+        now["qemu", None] = prepared.qemu.digest
+        now["plugin", None] = prepared.plugin_digest
+    for record in records:
+        inputs: Mapping[str, object] = record.extra.get("virtual", {}).get("inputs", {})
+        labels = {"kernel": record.run.kernel, "qemu": None, "plugin": None}
+        for name, label in labels.items():
+            then, digest = inputs.get(name), now.get((name, label))
+            if digest is not None and then is not None and then != digest:
+                raise UsageError(
+                    f"{record.run.id} was measured with another {name} than there is "
+                    f"now ({str(then)[:DIGITS]}, now {digest[:DIGITS]}); put "
+                    "the former back, or measure all of it again: rtscope run"
+                )
+
+
+def _label(run: Run, board: Board) -> str:
+    return run.kernel or board.kernels[0]
+
+
+def asked_of(
+    run: Run, campaign: Campaign, board: Board, command: tuple[str, ...]
+) -> Asked:
+    """Return what a run is asked to be, its load as a command for this board."""
+    seed = run.seed or 0
+    return Asked(
+        run=run,
+        campaign=campaign,
+        command=command,
+        load=_load(run, campaign, board),
+        seed=seed,
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def job_for(asked: Asked, prepared: Prepared) -> Job:
+    """Return what the board does in a run."""
+    return job_of(
+        asked.run,
+        asked.campaign,
+        load_argv=asked.load.argv,
+        facts=facts.paths(),
+        seed=asked.seed,
+        memory_limit_bytes=asked.load.memory_limit_bytes,
+        own_modules=has_files(prepared),
+    )
+
+
+def _load(run: Run, campaign: Campaign, board: Board) -> LoadCommand:
+    load = get_load(run.load)
+    cpus = run.cpus or tuple(range(board.cpus))
+    return make_command(
+        load,
+        workers=len(cpus),
+        cpus=",".join(map(str, cpus)) if len(cpus) < board.cpus else None,
+        scratch_dir=SCRATCH,
+        yaml_path=METRICS,
+        duration_s=int((run.duration_ns + campaign.warmup_ns) / 1e9) + 1,
+        memory=MemoryRoom(parse_size(board.memory)),
+        storage=StorageRoom(
+            directory=DISK,
+            file_systems=("ext4",),
+            free_bytes=DISK_BYTES,
+            free_inodes=None,
+            allow_in_memory=True,
+        ),
+        custom=campaign.command,
+        seed=run.seed,
+    )

@@ -1,0 +1,110 @@
+"""
+What a board does in one run, as a script for its shell. Pure.
+
+The order is that of a real machine: settling, facts, load on, warm-up, measurement,
+load off, facts. Everything that is said goes into files below /out, which come back
+whole.
+"""
+
+import shlex
+from collections.abc import Sequence
+
+from rtscope.board.initrd import Job
+from rtscope.campaign import Campaign
+from rtscope.measure.agentargs import measure_args
+from rtscope.record.model import Run
+
+DISK = "/disk"
+SCRATCH = f"{DISK}/rtscope-scratch"
+METRICS = "/out/load.yaml"
+PHASE_STEP_NS = 37_013
+
+MEMORY_GROUPS = "echo +memory >/sys/fs/cgroup/cgroup.subtree_control"
+"""A kernel without them refuses, and then the load's guard says why it cannot run."""
+
+MODULE_SYMBOLS = "module-symbols"
+_MODULES_BEFORE = "cut -d' ' -f1 /proc/modules >/tmp/modules-before"
+_SYMBOLS_OF_NEW_MODULES = (
+    "cut -d' ' -f1 /proc/modules | grep -vxFf /tmp/modules-before | "
+    "sed 's/.*/[&]/' >/tmp/modules-new; "
+    f"grep -Ff /tmp/modules-new /proc/kallsyms >/out/{MODULE_SYMBOLS}"
+)
+
+FACT_BATCH = 100
+"""Paths per call: a command line has an end."""
+
+
+def phase_ns(run: Run, seed: int) -> int:
+    """
+    Return by how much a seed shifts the grid of releases against the kernel's timers.
+
+    A prime number of microseconds and ns for each seed: one phase would sample one
+    trajectory again and again, and take it for the truth.
+    """
+    return seed * PHASE_STEP_NS % run.interval_ns
+
+
+def job_of(
+    run: Run,
+    campaign: Campaign,
+    *,
+    load_argv: Sequence[str],
+    facts: Sequence[str],
+    seed: int,
+    memory_limit_bytes: int | None = None,
+    own_modules: bool = False,
+) -> Job:
+    """
+    Return the job of a run; `facts` are the paths that are read before and after.
+
+    With `memory_limit_bytes` the load runs in a memory cgroup of its own. With
+    `own_modules` it may insert modules of its own, whose symbols are then kept.
+    """
+    phase = ("--phase-ns", str(phase_ns(run, seed)))
+    before, after = (
+        [
+            f"{agent_line('read', '--', *batch)} >>/out/{name}"
+            for batch in batches(facts)
+        ]
+        for name in ("facts-before.jsonl", "facts-after.jsonl")
+    )
+    settle_ns = campaign.settling_ns
+    lines = [f"sleep {settle_ns / 1e9:g}"] if settle_ns else []
+    lines += before
+    if own_modules:
+        lines.append(_MODULES_BEFORE)
+    if load_argv:
+        limit: tuple[str, ...] = ()
+        if memory_limit_bytes:
+            limit = ("--memory-limit", str(memory_limit_bytes))
+            lines.append(MEMORY_GROUPS)
+        guard = agent_line(
+            *("load", "--log", "/out/load.log", "--scratch", SCRATCH),
+            *limit,
+            *("--", *load_argv),
+        )
+        # In the background; told to end, it lets the load write its metrics.
+        lines += [f"{guard} </dev/null >/out/load.jsonl &", "load=$!"]
+    if campaign.warmup_ns:
+        lines.append(f"sleep {campaign.warmup_ns / 1e9:g}")
+    lines += [
+        f"{agent_line(*measure_args(run, campaign), *phase)} >/out/measure.jsonl",
+        "status=$?",
+    ]
+    if own_modules:
+        lines.append(_SYMBOLS_OF_NEW_MODULES)  # while the load still has them inserted
+    if load_argv:
+        lines += ["kill $load 2>/dev/null", "wait $load"]
+    # Where modules lie is needed to name what the plugin saw of them.
+    after.append("cat /proc/modules >/out/modules 2>/dev/null")
+    return Job("\n".join([*lines, *after, "exit $status"]) + "\n", disk=True)
+
+
+def agent_line(*args: str) -> str:
+    """Return the board's agent with these arguments, as a line of its shell."""
+    return shlex.join(["rtscope-agent", *args])
+
+
+def batches(paths: Sequence[str]) -> list[Sequence[str]]:
+    """Return paths as the board's agent is given them, so many a call."""
+    return [paths[i : i + FACT_BATCH] for i in range(0, len(paths), FACT_BATCH)]

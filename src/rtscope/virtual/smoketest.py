@@ -1,0 +1,145 @@
+"""
+Whether a kernel runs as it was built, and stays quiet while it does. Pure.
+
+What a kernel says while it boots is not in a record, which is of the measurement; here
+all of its log counts.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from rtscope.caveats.catalogue import Effect, kind_of
+from rtscope.caveats.kernellog import kind_of as kind_of_message
+from rtscope.contract import KernelMessage
+from rtscope.machine.catalogue import FactValue
+from rtscope.record.attachments import why_lost
+from rtscope.record.model import RunRecord
+
+KERNEL_LOG = "kernel.log"
+"""Beside a record: all that the board's kernel said, with the level of each line."""
+
+NOT_LOADED = ("load_died", "load_stalled", "stopped_early")
+"""Caveats of a run that did not go to its end under its load."""
+
+CONFIG_IN_GUEST = "/proc/config.gz"
+
+_WARNING = 4
+"""While a kernel boots, what it only tells is no complaint: a clock that is chosen."""
+
+# Without CONFIG_PRINTK_TIME there is no time in front.
+_LINE = re.compile(r"<(\d{1,4})>(?:\[ *(\d{1,9})\.(\d{6})\] ?)?(.*)")
+_SEVERITY = 8
+"""Of a priority in the log, the rest is who wrote it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What the kernel was built as."""
+
+    name: str
+    release: str
+    digest: str
+    config_digest: str
+    preempt_rt: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Booted:
+    """One boot of it."""
+
+    record: RunRecord
+    log: str
+    """All that the kernel said, as `dmesg -r` prints it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one kernel."""
+
+    kernel: Built
+    worst_ns: Mapping[str, int]
+    """The latest wake-up under each load, in virtual time."""
+    messages: tuple[KernelMessage, ...]
+    """What it complained of, each text once."""
+    problems: tuple[str, ...]
+
+    @property
+    def good(self) -> bool:
+        """Whether it runs as built and complained of nothing."""
+        return not self.problems and not self.messages
+
+
+def outcome_of(
+    kernel: Built, boots: Sequence[Booted], *, failures: Sequence[str] = ()
+) -> Outcome:
+    """
+    Judge a kernel by its boots, one or more for each load.
+
+    `failures` is what became of those that ended without a measurement.
+    """
+    worst: dict[str, int] = {}
+    for boot in boots:
+        load = boot.record.run.load
+        late = [thread.max_ns or 0 for thread in boot.record.result.threads]
+        worst[load] = max([worst.get(load, 0), *late])
+    said = {
+        message.text: message
+        for boot in boots
+        for message in complaints(boot.log, boot.record.kernel_log)
+    }
+    problems = dict.fromkeys(p for boot in boots for p in _problems(kernel, boot))
+    problems |= dict.fromkeys(failures)
+    return Outcome(kernel, worst, tuple(said.values()), tuple(problems))
+
+
+def complaints(
+    log: str, watched: Sequence[KernelMessage] = ()
+) -> Iterator[KernelMessage]:
+    """Yield those messages of a kernel log that are errors, or known as doubts."""
+    said = [m for m in messages_of(log) if m.level <= _WARNING]
+    for message in (*said, *watched):
+        if kind_of_message(message) is not None:
+            yield message
+
+
+def messages_of(log: str) -> Iterator[KernelMessage]:
+    """Yield the messages of a log in the raw form; lines without a mark belong on."""
+    for line in log.splitlines():
+        found = _LINE.match(line)
+        if found:
+            priority, seconds, micros, text = found.groups()
+            yield KernelMessage(
+                time_us=int(seconds or 0) * 1_000_000 + int(micros or 0),
+                level=int(priority) % _SEVERITY,
+                text=text,
+            )
+
+
+def _problems(kernel: Built, boot: Booted) -> Iterator[str]:
+    facts, run = boot.record.facts_before, boot.record.run
+    for name, wanted in (
+        ("kernel_release", kernel.release),
+        ("kernel_config_digest", kernel.config_digest),
+        ("preempt_rt", kernel.preempt_rt),
+    ):
+        fact = facts.get(name)
+        found = None if fact is None else fact.value
+        if found != wanted:
+            yield f"{name}: {_said(fact)} runs, and {wanted} was built"
+    config = facts.get("kernel_config_digest")
+    if config is not None and not config.source.startswith(CONFIG_IN_GUEST):
+        yield f"its configuration could not be read from inside ({config.source})"
+    if not any(messages_of(boot.log)):
+        lost = why_lost(boot.record, KERNEL_LOG)
+        why = f"{KERNEL_LOG} was not kept: {lost}" if lost else "it sent no kernel log"
+        yield f"{run.id}: {why}"
+    for caveat in boot.record.caveats:
+        if kind_of(caveat).effect is Effect.INVALID or caveat.id in NOT_LOADED:
+            yield f"{run.id}: {caveat.id}: {caveat.detail}"
+
+
+def _said(fact: FactValue | None) -> str:
+    if fact is None or fact.value is None:
+        return "nothing that can be told" + (f" ({fact.why})" if fact else "")
+    return str(fact.value)

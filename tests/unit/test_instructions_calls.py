@@ -1,0 +1,75 @@
+"""From executed blocks to calls: who called whom is known where it can be."""
+
+from fakes.paths import section, symbols
+from fakes.wakeuppaths import TABLE
+from rtscope.explain.instructions.calls import FIRMWARE, runs_of
+
+
+def test_callers_from_before_the_path_are_known_from_their_ends() -> None:
+    path = section(
+        [(10, "_raw_spin_lock+"), (10, "zap"), (10, "free_pages+"), (10, "user")],
+        TABLE,
+        late=5,
+    )
+
+    names = [
+        [frame.name for frame in run.frame.chain()]
+        for run in runs_of(path, TABLE, arch="riscv64", cpu=0)
+    ]
+
+    below = ["free_pages", "(user space)"]
+    assert names == [
+        ["_raw_spin_lock", *below],
+        ["zap", "_raw_spin_lock", *below],
+        below,
+        below[1:],
+    ]
+
+
+def test_a_thunk_is_part_of_the_function_that_jumps_through_it() -> None:
+    table = symbols("zap", "__x86_indirect_thunk_rax", "free_pages")
+    path = section(
+        [
+            (10, "zap"),
+            (3, "__x86_indirect_thunk_rax"),
+            (10, "free_pages"),
+            (2, "__x86_indirect_thunk_rax+"),
+            (10, "zap+"),
+        ],
+        table,
+        late=5,
+    )
+
+    found = runs_of(path, table, arch="x86_64", cpu=0)
+
+    assert [([f.name for f in r.frame.chain()], r.own) for r in found] == [
+        (["zap"], 13),
+        (["free_pages", "zap"], 12),
+        (["zap"], 10),
+    ]
+
+
+def test_what_comes_behind_a_switch_called_nothing_before_it() -> None:
+    path = section(
+        [(10, "zap+"), (10, "__schedule"), (10, "__switch_to"), (10, "free_pages+")],
+        TABLE,
+        late=5,
+    )
+
+    last = runs_of(path, TABLE, arch="riscv64", cpu=0)
+
+    assert [frame.name for frame in last[0].frame.chain()] == ["zap"]
+    assert [frame.name for frame in last[-1].frame.chain()] == ["free_pages"]
+
+
+def test_firmware_is_a_call_and_its_caller_goes_on_afterwards() -> None:
+    path = section([(10, "zap"), (10, "free_pages")], TABLE, late=5)
+    path.values[path.kinds == 1] = path.values[path.kinds == 1]
+
+    names = [
+        [frame.name for frame in run.frame.chain()]
+        for run in runs_of(path, TABLE, arch="riscv64", cpu=0)
+    ]
+
+    assert names == [["zap"], ["free_pages", "zap"]]
+    assert FIRMWARE not in names[0]

@@ -1,0 +1,222 @@
+"""A recorded path, taken apart: each kind of delay is found, and the sum closes."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakes.paths import Step, section
+from fakes.wakeuppaths import (
+    NAMES,
+    PREEMPT,
+    SWITCH,
+    TABLE,
+    THREAD,
+    TIMER,
+    among_rivals,
+    explained,
+)
+from rtscope.explain.instructions.explain import explain_path
+from rtscope.explain.model import Cause, Meanwhile, Part
+
+
+def test_the_shortest_way_has_interrupt_scheduler_and_return_only() -> None:
+    found = explained([(100, "user")], [*TIMER, *PREEMPT, *THREAD])
+
+    assert [(s.part, s.cause, s.duration_ns) for s in found.stretches] == [
+        (Part.B, Cause.TIMER_INTERRUPT, 95),
+        (Part.D, Cause.SCHEDULER, 70),
+        (Part.E, Cause.RETURN, 30),
+    ]
+    assert found.attributed_share == 1.0
+    assert found.culprit is not None
+    assert found.culprit.cause is Cause.TIMER_INTERRUPT
+
+
+def test_interrupts_off_are_blamed_on_the_function_and_its_callers() -> None:
+    masked: list[Step] = [(300, "free_pages+"), (100, "zap"), (200, "free_pages+")]
+    found = explained(
+        [(50, "zap"), (50, "free_pages")],
+        [*masked, *TIMER, *PREEMPT, *THREAD],
+        flags=((0, 1), (70, 0), (700, 1)),
+    )
+
+    culprit = found.culprit
+    assert culprit is not None
+    assert (culprit.part, culprit.cause) == (Part.A, Cause.INTERRUPTS_OFF)
+    assert (culprit.name, culprit.duration_ns) == ("free_pages", 600)
+    assert culprit.inside == (("free_pages", 500), ("zap", 100))
+    assert culprit.evidence[0] == "callers: free_pages < zap"
+    assert culprit.evidence[1].startswith("interrupts off since 30 ns before")
+
+
+def test_preemption_off_is_what_runs_on_between_interrupt_and_scheduler() -> None:
+    found = explained(
+        [(50, "zap"), (50, "free_pages")],
+        [*TIMER, (400, "free_pages+"), (5, "zap+"), *SWITCH, *THREAD],
+    )
+
+    culprit = found.culprit
+    assert culprit is not None
+    assert (culprit.part, culprit.cause) == (Part.C, Cause.PREEMPTION_OFF)
+    assert (culprit.name, culprit.duration_ns) == ("free_pages", 405)
+    assert culprit.callers == ("free_pages", "zap")
+
+
+def test_a_lock_that_another_cpu_holds() -> None:
+    waiting: list[Step] = [
+        (500, "_raw_spin_lock"),
+        (700, "free_pages", 1),
+        (500, "_raw_spin_lock+"),
+    ]
+    found = explained(
+        [(50, "zap")],
+        [*waiting, *TIMER, *PREEMPT, *THREAD],
+        flags=((0, 1), (20, 0)),
+    )
+
+    culprit = found.culprit
+    assert culprit is not None
+    assert (culprit.cause, culprit.name) == (Cause.LOCK, "zap")
+    assert culprit.callers[0] == "_raw_spin_lock"
+    assert (culprit.duration_ns, culprit.own_ns) == (1700, 1000)
+    assert culprit.meanwhile == (Meanwhile(1, "free_pages", 1.0, 700),)
+
+
+def test_interrupts_that_were_on_again_are_no_longer_blamed() -> None:
+    found = explained(
+        [(50, "zap"), (50, "free_pages")],
+        [(300, "free_pages+"), (200, "zap"), *TIMER, *PREEMPT, *THREAD],
+        flags=((0, 1), (70, 0), (400, 1)),
+    )
+
+    assert [(s.cause, s.name, s.duration_ns) for s in found.stretches[:2]] == [
+        (Cause.INTERRUPTS_OFF, "free_pages", 300),
+        (Cause.DELIVERY, "zap", 200),
+    ]
+    assert "up to two turns of this are an artefact" in found.stretches[1].evidence[-1]
+
+
+def test_a_page_fault_on_the_way_back() -> None:
+    found = explained(
+        [(50, "user")],
+        [
+            *TIMER,
+            *PREEMPT,
+            (5, "user"),
+            (10, "handle_exception"),
+            (700, "do_page_fault"),
+            *THREAD,
+        ],
+    )
+
+    culprit = found.culprit
+    assert culprit is not None
+    assert (culprit.part, culprit.cause) == (Part.E, Cause.PAGE_FAULT)
+
+
+def test_leaving_idle() -> None:
+    found = explained(
+        [(10, "do_idle")], [(300, "do_idle+"), *TIMER, *PREEMPT, *THREAD], ((0, 0),)
+    )
+
+    culprit = found.culprit
+    assert culprit is not None
+    assert (culprit.part, culprit.cause) == (Part.A, Cause.IDLE_EXIT)
+
+
+def test_what_was_before_the_path_is_unknown_and_lowers_the_share() -> None:
+    late = 1000 + 195
+    found = section([*TIMER, *PREEMPT, *THREAD], TABLE, late=late)
+
+    explanation = explain_path(found, TABLE, arch="riscv64", shift=0)
+
+    assert explanation.stretches[0].cause is Cause.UNKNOWN
+    assert explanation.attributed_share == 195 / late
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(1, 500),
+            st.sampled_from([*NAMES, *(f"{name}+" for name in NAMES), "user"]),
+            st.integers(0, 1),
+        ),
+        max_size=60,
+    ),
+    st.integers(0, 20_000),
+)
+def test_any_path_gives_an_explanation_whose_sum_closes(
+    steps: list[tuple[int, str, int]], late: int
+) -> None:
+    found = section(steps, TABLE, late=late)
+
+    explanation = explain_path(found, TABLE, arch="riscv64", shift=0)
+
+    covered = sum(s.duration_ns for s in explanation.stretches)
+    assert covered + explanation.residual_ns == late
+    assert 0 <= explanation.attributed_share <= 1
+    ends = [s.end_ns for s in explanation.stretches]
+    begins = [s.begin_ns for s in explanation.stretches]
+    assert begins[1:] == ends[:-1]
+    assert all(s.duration_ns > 0 for s in explanation.stretches)
+
+
+def test_what_the_switch_itself_calls_is_the_schedulers() -> None:
+    switch: list[Step] = [
+        *((40, "__schedule"), (20, "__switch_to"), (10, "native_load_tls")),
+        *((20, "__switch_to+"), (10, "__schedule+")),
+    ]
+
+    found = among_rivals([(50, "user")], [*TIMER, *switch, *THREAD])
+
+    assert [s.cause for s in found.stretches] == [
+        *(Cause.TIMER_INTERRUPT, Cause.SCHEDULER, Cause.RETURN),
+    ]
+
+
+def test_a_cpu_without_a_step_before_the_expiry_slept() -> None:
+    steps: list[Step] = [(200, "user", 1), (40, "zap", 1), *TIMER, *PREEMPT, *THREAD]
+
+    found = explain_path(section(steps, TABLE, late=235), TABLE, arch="x", shift=0)
+
+    first = found.stretches[0]
+    assert (first.cause, first.name) == (Cause.IDLE_EXIT, "(asleep)")
+    assert (first.duration_ns, first.own_ns) == (40, 0)
+    assert found.attributed_share == 1.0
+
+
+def test_a_page_fault_that_sleeps_lasts_until_the_thread_runs_again() -> None:
+    fault: list[Step] = [(5, "user"), (10, "handle_exception"), (50, "do_page_fault")]
+    asleep: list[Step] = [*SWITCH, (600, "user"), *SWITCH]
+    after = [*TIMER, *PREEMPT, *fault, *asleep, (20, "do_page_fault+"), *THREAD]
+    ours, other = 100 + 95 + 10 + 60, 100 + 95 + 80 + 65 + 60
+    again = other + 10 + 600 + 60
+    path = section(
+        [(100, "user"), *after],
+        TABLE,
+        late=sum(step[0] for step in after),
+        tasks=((0, "sh"), (ours, "rtscope"), (other, "sh"), (again, "rtscope")),
+    )
+
+    found = explain_path(path, TABLE, arch="riscv64", shift=0)
+
+    assert found.residual_ns == 0
+    culprit = found.culprit
+    assert culprit is not None
+    assert (culprit.part, culprit.cause) == (Part.E, Cause.PAGE_FAULT)
+    # From its handler, through the sleep in it, to the switch back to the thread.
+    assert culprit.duration_ns == 50 + 70 + 600 + 60
+    assert culprit.callers[0] == "do_page_fault"
+
+
+def test_a_thread_that_was_woken_just_before_the_counted_expiry_was_woken() -> None:
+    steps: list[Step] = [(50, "zap"), *TIMER, (9000, "zap+"), *SWITCH, *THREAD]
+
+    found = explain_path(section(steps, TABLE, late=9080), TABLE, arch="x", shift=0)
+
+    assert found.residual_ns == 0
+    assert found.culprit is not None
+    assert (found.culprit.part, found.culprit.cause) == (Part.C, Cause.PREEMPTION_OFF)
+    assert found.notes == (
+        "the thread was woken a little before the expiry, by the count of "
+        "instructions, which runs ahead of the time",
+    )

@@ -1,0 +1,88 @@
+"""What the other CPUs did during a wait for a lock: found without looking at all."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import overload
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fakes.paths import section, symbols
+from rtscope.explain.instructions.calls import Frame, Run
+from rtscope.explain.instructions.othercpus import other_cpus, overlapping
+from rtscope.explain.model import Meanwhile
+
+TABLE = symbols("zap", "free_pages")
+FRAME = Frame("zap", None, 1)
+
+
+def runs_at(begins: Sequence[int], *, last: int) -> list[Run]:
+    """Make runs that begin there; each ends where the next begins."""
+    ends = pairwise([*begins, last])
+    return [Run(FRAME, begin, end, end - begin) for begin, end in ends]
+
+
+class Counting(Sequence[Run]):
+    """Runs that count how often one of them was looked at."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self.runs = runs
+        self.looks = 0
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    @overload
+    def __getitem__(self, at: int) -> Run: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Run]: ...
+    def __getitem__(self, at: int | slice) -> Run | Sequence[Run]:
+        found = self.runs[at]
+        self.looks += 1 if isinstance(found, Run) else len(found)
+        return found
+
+
+@given(
+    st.lists(st.integers(0, 60), max_size=30).map(sorted),
+    st.integers(0, 70),
+    st.integers(0, 20),
+)
+def test_the_runs_between_two_counts_are_those_that_a_look_at_each_finds(
+    begins: list[int], begin: int, length: int
+) -> None:
+    runs = runs_at(begins, last=max([60, *begins]))
+    end = begin + length
+
+    by_each = [run for run in runs if run.end > begin and run.begin < end]
+
+    assert list(overlapping(runs, begin, end)) == by_each
+
+
+def test_each_of_many_waits_looks_at_few_of_the_runs() -> None:
+    runs = Counting(runs_at(range(0, 4000 * 20, 20), last=4000 * 20))
+
+    for begin in range(0, 4000 * 20, 20):
+        (found,) = overlapping(runs, begin + 5, begin + 15)
+        assert found.begin == begin
+
+    # Two searches among 4,000 take 13 looks at most each; a look at all takes 4,000.
+    assert runs.looks <= 4000 * (2 * 13 + 1)
+
+
+def test_only_cpus_that_executed_in_the_time_are_told_and_the_own_never() -> None:
+    path = section(
+        [
+            (50, "zap"),
+            (30, "free_pages", 2),
+            (10, "zap", 2),
+            (50, "zap+"),
+            (9, "zap", 1),
+        ],
+        TABLE,
+        late=100,
+    )
+    others = other_cpus(path, TABLE, arch="riscv64", shift=1)
+
+    assert others.cpus == (1, 2)
+    assert list(others.between(50, 90)) == [Meanwhile(2, "free_pages", 1.0, 80)]
+    assert list(others.between(0, 50)) == []

@@ -1,0 +1,239 @@
+"""What lies beside a record: read back, checked, and what it makes of a verdict."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fakes.measurements import on_board, record, thread
+from rtscope.errors import RecordError
+from rtscope.explain.bound import Bound, Longest, Section, arrivals_of, compose
+from rtscope.explain.model import Cause, Explanation, Part, Stretch
+from rtscope.record.explanation import (
+    EXPLAINED,
+    Explained,
+    bounds_by_digest,
+    find_explained,
+    missing,
+    read_explained,
+)
+from rtscope.record.model import RunRecord
+from rtscope.report.formats.html import render_html
+from rtscope.report.formats.jsonfile import render_json
+from rtscope.report.formats.markdown import render_markdown
+from rtscope.report.formats.text import render_text
+from rtscope.report.model.build import Model, build_model
+from rtscope.report.model.explanations import explained_run, run_as_dict
+
+US = 1_000
+WORST_NS = 90 * US
+Change = Callable[[dict[str, Any]], None]
+
+
+def run() -> RunRecord:
+    return record([thread([5 * US] * 3000 + [WORST_NS, 20 * US])], "memory")
+
+
+def explanation(latency_ns: int = WORST_NS) -> Explanation:
+    half = latency_ns // 2
+    stretches = (
+        Stretch(Part.A, 0, half, Cause.INTERRUPTS_OFF, "a_<b>&\x1b[1m"),
+        Stretch(Part.B, half, latency_ns, Cause.TIMER_INTERRUPT, "hrtimer_interrupt"),
+    )
+    return Explanation(0, 3000, latency_ns, stretches)
+
+
+def bound(ns: int, *, lost: Sequence[str] = ()) -> Bound:
+    longest = [
+        Longest(Section.POID, ns - 10 * US, "do_it"),
+        Longest(Section.PSD, 8 * US),
+    ]
+    ticks = arrivals_of([(0, 2 * US)])
+    return compose(0, longest, arrivals={"the tick": ticks}, lost=lost)
+
+
+def document(*bounds: Bound) -> dict[str, Any]:
+    return run_as_dict(explained_run(on_board(run()), [explanation()], bounds=bounds))
+
+
+def beside(place: Path, content: Mapping[str, Any]) -> Explained:
+    file = place / EXPLAINED
+    file.write_text(json.dumps(content))
+    return read_explained(file)
+
+
+def judged(place: Path, content: Mapping[str, Any], deadline_ns: int) -> Model:
+    one = beside(place, content)
+    return build_model(
+        [run()], deadline_ns=deadline_ns, explained={one.result_digest: one}
+    )
+
+
+def word(model: Model) -> str:
+    assert model.verdict is not None
+    return model.verdict.word
+
+
+def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+    one = beside(tmp_path, document(bound(150 * US)))
+
+    assert one.worst is not None
+    assert one.worst.blamed is not None
+    assert (one.worst.latency_ns, one.worst.blamed.cause) == (
+        WORST_NS,
+        "interrupts off",
+    )
+    assert one.worst_bound is not None
+    assert one.worst_bound.bound_ns == 150 * US
+    assert list(missing(one, run())) == []
+    assert bounds_by_digest({one.result_digest: one}, [run()]) == {
+        run().result_digest: 150 * US
+    }
+
+
+@pytest.mark.parametrize(
+    ("deadline_ns", "expected"),
+    [
+        (150 * US, "HELD AND EXPLAINED"),
+        (149 * US, "HELD IN TEST"),
+        (WORST_NS, "HELD IN TEST"),
+        (WORST_NS - 1, "NO"),
+    ],
+)
+def test_a_bound_beyond_the_deadline_explains_nothing(
+    tmp_path: Path, deadline_ns: int, expected: str
+) -> None:
+    assert word(judged(tmp_path, document(bound(150 * US)), deadline_ns)) == expected
+
+
+def without_trace(found: dict[str, Any]) -> None:
+    found["wakeups"][0].update(stretches=[], culprit=None, attributed_share=0.0)
+
+
+def with_a_caveat(found: dict[str, Any]) -> None:
+    found["wakeups"][0]["notes"] = ["the recorded path begins later than it should"]
+
+
+def half_explained(found: dict[str, Any]) -> None:
+    found["wakeups"][0]["attributed_share"] = 0.94
+
+
+def of_another_wakeup(found: dict[str, Any]) -> None:
+    found["wakeups"][0]["latency_ns"] = WORST_NS - 1
+
+
+def unexplained(found: dict[str, Any]) -> None:
+    found["wakeups"] = []
+
+
+def without_bound(found: dict[str, Any]) -> None:
+    found["bounds"] = []
+
+
+def of_another_cpu(found: dict[str, Any]) -> None:
+    found["bounds"][0]["cpu"] = 1
+
+
+def with_lost_events(found: dict[str, Any]) -> None:
+    found["bounds"][0].update(complete=False, lost=["20 events"])
+
+
+def without_end(found: dict[str, Any]) -> None:
+    found["bounds"][0]["bound_ns"] = None
+
+
+def outside(found: dict[str, Any]) -> None:
+    found["bounds"][0]["bound_ns"] = WORST_NS - 1
+
+
+@pytest.mark.parametrize(
+    ("change", "lacks"),
+    [
+        (without_trace, "a path was not kept"),
+        (with_a_caveat, "an explanation has a caveat"),
+        (half_explained, "an explanation has a caveat"),
+        (of_another_wakeup, "the worst wake-up is not explained"),
+        (unexplained, "the worst wake-up is not explained"),
+        (without_bound, "no sections were recorded"),
+        (of_another_cpu, "a measured CPU has no bound"),
+        (with_lost_events, "some were lost"),
+        (without_end, "they have no bound"),
+        (outside, "CPU 0 was later than its sections allow"),
+    ],
+)
+def test_an_explanation_that_lacks_something_completes_no_verdict(
+    tmp_path: Path, change: Change, lacks: str
+) -> None:
+    found = document(bound(150 * US))
+    change(found)
+    model = judged(tmp_path, found, 10_000 * US)
+
+    assert word(model) == "HELD IN TEST"
+    assert any(lacks in what for what in model.explained[0].missing)
+
+
+def test_without_an_explanation_there_is_none_in_the_verdict() -> None:
+    model = build_model([run()], deadline_ns=10_000 * US)
+    assert word(model) == "HELD IN TEST"
+    assert model.explained == ()
+
+
+def test_every_form_of_the_report_has_the_culprit_and_what_could_be(
+    tmp_path: Path,
+) -> None:
+    model = judged(tmp_path, document(bound(150 * US)), 200 * US)
+    blamed = "blamed on interrupts off in a"
+    could = "the sections seen could combine to 150 µs (no proof)"
+
+    for text in (
+        " ".join(render_text(model, width=400).split()),
+        render_markdown(model),
+        render_html(model),
+        render_json(model),
+    ):
+        assert blamed in text
+        assert could in text
+        assert "\x1b" not in text
+    assert "<b>" not in render_html(model)
+    (told,) = json.loads(render_json(model))["explained"]
+    assert (told["bound_ns"], told["observed_max_ns"]) == (150 * US, WORST_NS)
+    assert told["tail"]["not_recorded"] == 1
+
+
+def test_damaged_and_foreign_explanations_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / EXPLAINED
+    for text in ("", "[]", '{"schema": 1}', '{"schema": 1, "result_digest": "x"}'):
+        file.write_text(text)
+        with pytest.raises(RecordError, match="damaged"):
+            read_explained(file)
+    file.write_text(json.dumps({**document(), "schema": 2}))
+    with pytest.raises(RecordError, match="schema 2"):
+        read_explained(file)
+    file.unlink()
+    file.symlink_to("/dev/zero")
+    with pytest.raises(RecordError, match="a link"):
+        read_explained(file)
+
+
+def test_what_cannot_be_shown_is_said_and_the_rest_is_found(tmp_path: Path) -> None:
+    good, bad, foreign = (tmp_path / "runs" / name for name in ("1", "2", "3"))
+    for place in (good, bad, foreign):
+        place.mkdir(parents=True)
+    (good / EXPLAINED).write_text(json.dumps(document()))
+    (bad / EXPLAINED).write_text("no JSON")
+    other = {**document(), "result_digest": "f" * 64}
+    (foreign / EXPLAINED).write_text(json.dumps(other))
+    said: list[str] = []
+
+    found = find_explained([tmp_path], [run()], say=said.append)
+
+    assert list(found) == [run().result_digest]
+    assert len(said) == 2
+    assert "damaged" in said[0]
+    assert "another result" in said[1]
+    assert list(find_explained([good], [run()], say=said.append)) == list(found)
+    record_file = good / "record.json"
+    record_file.touch()
+    assert list(find_explained([record_file], [run()], say=said.append)) == list(found)

@@ -1,0 +1,285 @@
+"""What is to be written where, decided from what was read and nothing else."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fakes.auditcases import CASES
+from fakes.audited import ARCH, RELEASE, Case
+from fakes.trees import CPU, Files, reader_of
+from rtscope.audit.catalogue import catalogue
+from rtscope.audit.examine import examine, scene_of
+from rtscope.audit.model import Profile
+from rtscope.audit.scene import Scene
+from rtscope.errors import UsageError
+from rtscope.tuning.remedies import (
+    KNOB_STRIDE,
+    SAFE,
+    Plan,
+    chosen,
+    index_of,
+    marked,
+    plan,
+    tunable,
+    undone_by,
+    with_settings,
+)
+
+AGENT = Path(__file__).parent.parent.parent / "agent"
+HUGE = "/sys/kernel/mm/transparent_hugepage/enabled"
+TABLE = """\
+           CPU0       CPU1       CPU2       CPU3
+ 24:          5          0          0          0  IO-APIC   5-edge      eth0
+ 25:          5          0          0          0  IO-APIC   6-edge      eth1
+LOC:        900        900        900        900  Local timer interrupts
+"""
+FOUR = {f"{CPU}/online": "0-3\n"}
+
+
+def looked(name: str, case: Case) -> tuple[Scene, Plan]:
+    kinds = [catalogue()[name]]
+    reader = reader_of(
+        {RELEASE: case.release, ARCH: case.arch, **case.files}, also=case.also
+    )
+    scene = scene_of(
+        reader, kinds, profile=case.profile, cpus=case.cpus, observed=case.observed
+    )
+    checks = examine(scene, kinds)
+    scene = with_settings(scene, kinds, reader)
+    return scene, plan(scene, checks)
+
+
+def planned(name: str, files: Files, **case: object) -> Plan:
+    return looked(name, replace(Case({**FOUR, **files}), **case))[1]  # type: ignore[arg-type]
+
+
+def written(found: Plan) -> dict[str, str]:
+    return {wish.path: wish.value for wish in found.wishes}
+
+
+@pytest.mark.parametrize("kind", tunable(), ids=lambda kind: kind.id)
+def test_what_is_good_needs_nothing(kind: object) -> None:
+    name = kind.id  # type: ignore[attr-defined]
+    if name not in CASES:
+        pytest.skip("its cases are in test_audit_kernel.py")
+    _, found = looked(name, CASES[name].good)
+
+    assert not found.wishes
+    assert list(found.good) == [name]
+
+
+@pytest.mark.parametrize("kind", tunable(), ids=lambda kind: kind.id)
+def test_what_cannot_be_seen_is_not_changed(kind: object) -> None:
+    name = kind.id  # type: ignore[attr-defined]
+    if name not in CASES:
+        pytest.skip("its cases are in test_audit_kernel.py")
+    _, found = looked(name, CASES[name].unseen)
+
+    assert not found.wishes
+    assert found.impossible[name].startswith("it cannot be judged: ")
+
+
+def test_every_setting_is_a_knob_of_the_agent_with_the_same_file() -> None:
+    source = (AGENT / "knob.c").read_text("utf-8")
+    defines = {"CPU": CPU, "SYSCTL": "/proc/sys", "KNOB_DEBUGFS": "/sys/kernel/debug"}
+    rows = re.findall(r'\{ "(\w+)", (?:(\w+) )?"([^"]+)",\s*\w+ \}', source)
+    knobs = {name: defines.get(at, "") + path for name, at, path in rows}
+    settings = {s.knob: s.file for kind in tunable() for s in kind.apply}
+
+    assert {knob: knobs.get(knob) for knob in settings} == {
+        knob: file.replace("*", "#") for knob, file in settings.items()
+    }
+
+
+def test_an_index_is_counted_as_the_agent_counts_it() -> None:
+    header = (AGENT / "knob.h").read_text("utf-8")
+    state = f"{CPU}/cpu*/cpuidle/state*/disable"
+
+    assert f"#define KNOB_STRIDE {KNOB_STRIDE}\n" in header
+    assert index_of(state, f"{CPU}/cpu17/cpuidle/state3/disable") == 3 * 4096 + 17
+    assert index_of("/proc/irq/*/smp_affinity_list", "/proc/irq/9/smp_affinity_list")
+    assert index_of(HUGE, HUGE) == 0
+
+
+def test_the_marked_word_is_the_value() -> None:
+    assert marked("always [madvise] never") == "madvise"
+    assert marked("none voluntary (full)") == "full"
+    assert marked("950000") == "950000"
+
+
+def test_a_value_for_all_files_is_written_where_it_is_not_already() -> None:
+    found = planned("transparent_hugepages", {HUGE: "[always] madvise never\n"})
+
+    (wish,) = found.wishes
+    assert (wish.knob, wish.index, wish.path) == ("transparent_hugepage", 0, HUGE)
+    assert (wish.old, wish.value) == ("always", "madvise")
+
+
+def test_the_highest_frequency_becomes_the_lowest() -> None:
+    policy = f"{CPU}/cpufreq/policy"
+    files = {
+        f"{policy}0/scaling_min_freq": "400",
+        f"{policy}0/scaling_max_freq": "1500",
+        f"{policy}4/scaling_min_freq": "2000",
+        f"{policy}4/scaling_max_freq": "2000",
+    }
+
+    (wish,) = planned("fixed_frequency", files).wishes
+
+    assert (wish.index, wish.old, wish.value) == (0, "400", "1500")
+
+
+def test_of_two_switches_for_turbo_the_one_that_is_there_is_used() -> None:
+    assert written(planned("turbo", {f"{CPU}/cpufreq/boost": "1"})) == {
+        f"{CPU}/cpufreq/boost": "0"
+    }
+
+
+def test_only_slow_idle_states_of_the_cpus_set_apart_are_disabled() -> None:
+    files = {
+        f"{CPU}/cpu{cpu}/cpuidle/state{state}/{name}": text
+        for cpu in (0, 1)
+        for state, latency in ((0, "1"), (1, "200"))
+        for name, text in (("latency", latency), ("disable", "0"), ("name", "C"))
+    }
+
+    one = planned("idle_states", files, cpus=(1,))
+    every = planned("idle_states", files, cpus=None)
+
+    assert written(one) == {f"{CPU}/cpu1/cpuidle/state1/disable": "1"}
+    assert len(every.wishes) == 2
+
+
+def test_interrupts_leave_the_cpus_set_apart_and_keep_their_others() -> None:
+    irq = "/proc/irq"
+    files = {
+        "/proc/interrupts": TABLE,
+        f"{irq}/24/smp_affinity_list": "1-2",
+        f"{irq}/24/effective_affinity_list": "2",
+        f"{irq}/25/smp_affinity_list": "2-3",
+        f"{irq}/25/effective_affinity_list": "3",
+        f"{irq}/26/smp_affinity_list": "2",
+    }
+
+    found = planned("irq_affinity", files, cpus=(2, 3))
+
+    assert written(found) == {
+        f"{irq}/24/smp_affinity_list": "1",
+        f"{irq}/25/smp_affinity_list": "0-1",
+    }
+
+
+def test_an_interrupt_that_will_move_when_it_comes_next_is_not_directed_there() -> None:
+    files = {
+        "/proc/interrupts": TABLE,
+        "/proc/irq/24/smp_affinity_list": "0",
+        "/proc/irq/24/effective_affinity_list": "3",
+        "/proc/irq/25/smp_affinity_list": "0",
+    }
+
+    assert list(planned("irq_affinity", files, cpus=(3,)).good) == ["irq_affinity"]
+
+
+@pytest.mark.parametrize(
+    ("mask", "wanted"),
+    [
+        ("f", "3"),
+        ("0f", "03"),
+        ("00000000,0000000f", "00000000,00000003"),
+        ("0,ffffffff", "0,00000003"),
+    ],
+)
+def test_a_mask_is_written_as_the_kernel_shows_it(mask: str, wanted: str) -> None:
+    path = "/proc/irq/default_smp_affinity"
+
+    assert written(planned("default_irq_affinity", {path: mask}, cpus=(2, 3))) == {
+        path: wanted
+    }
+
+
+def test_a_mask_of_the_cpus_set_apart_alone_becomes_all_the_others() -> None:
+    path = "/sys/devices/virtual/workqueue/cpumask"
+
+    assert written(planned("workqueues", {path: "c"}, cpus=(2, 3))) == {path: "3"}
+
+
+def test_nothing_is_directed_elsewhere_where_there_is_no_elsewhere() -> None:
+    path = "/proc/irq/default_smp_affinity"
+    found = planned("default_irq_affinity", {path: "f"}, cpus=(0, 1, 2, 3))
+
+    assert found.impossible == {
+        "default_irq_affinity": "every CPU is set apart: none is left for the rest"
+    }
+
+
+def test_the_watchdog_keeps_off_some_cpus_or_is_turned_off() -> None:
+    kernel = "/proc/sys/kernel"
+    files = {f"{kernel}/watchdog": "1", f"{kernel}/watchdog_cpumask": "0-3"}
+
+    apart = planned("watchdog", files, cpus=(3,))
+    alone = planned("watchdog", files, cpus=None)
+
+    assert written(apart) == {f"{kernel}/watchdog_cpumask": "0-2"}
+    assert written(alone) == {f"{kernel}/watchdog": "0"}
+
+
+def test_the_fair_server_is_turned_off_on_the_cpus_set_apart_alone() -> None:
+    server = "/sys/kernel/debug/sched/fair_server"
+    files = {f"{server}/cpu{cpu}/runtime": "50000000" for cpu in range(4)}
+
+    found = planned("fair_server", files, cpus=(3,), profile=Profile.POLLING)
+
+    assert written(found) == {f"{server}/cpu3/runtime": "0"}
+
+
+def test_two_checks_that_want_the_same_file_write_it_once() -> None:
+    kinds = [catalogue()["rt_safety_net"]]
+    path = "/proc/sys/kernel/sched_rt_runtime_us"
+    reader = reader_of({RELEASE: "6.6.1", path: "-1"})
+    scene = with_settings(scene_of(reader, kinds), kinds, reader)
+    twice = examine(scene, kinds) * 2
+
+    assert len(plan(scene, twice).wishes) == 1
+
+
+def test_safe_means_what_costs_neither_safety_nor_memory() -> None:
+    names = {kind.id for kind in chosen([SAFE])}
+
+    assert "transparent_hugepages" in names
+    assert not names & {"rt_throttling", "fair_server", "watchdog", "ksm", "turbo"}
+
+
+def test_checks_are_applied_in_the_order_of_the_catalogue() -> None:
+    # The governor performance makes the kernel refuse other energy preferences.
+    named = chosen(["scaling_governor", "energy_preference"])
+
+    assert [kind.id for kind in named] == ["energy_preference", "scaling_governor"]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["smt"], "its remedy is no setting that can be put back"),
+        (["nonsense"], "is no check; these can be applied: .*turbo"),
+        ([], "name checks, or safe"),
+    ],
+)
+def test_what_cannot_be_applied_is_refused_by_name(words: list[str], why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        chosen(words)
+
+
+def test_a_service_that_would_undo_it_is_named() -> None:
+    files = {
+        "/proc/interrupts": TABLE,
+        "/proc/irq/24/smp_affinity_list": "3",
+        "/proc/irq/25/smp_affinity_list": "0",
+        "/proc/7/comm": "irqbalance\n",
+    }
+    scene, found = looked("irq_affinity", Case({**FOUR, **files}, cpus=(3,)))
+    scene = replace(scene, files={**scene.files, "/proc/7/comm": b"irqbalance\n"})
+
+    assert undone_by(scene, found.wishes) == "irqbalance"
+    assert undone_by(scene, ()) == ""

@@ -1,0 +1,46 @@
+"""What an audit has a virtual board do, and what it makes of the answer."""
+
+import pytest
+
+from rtscope.board.catalogue import get_board
+from rtscope.errors import UsageError
+from rtscope.virtual.inspect import script_of, with_words
+
+BOARD = get_board("pc")
+
+
+def test_a_board_reads_watches_and_tries_in_this_order() -> None:
+    lines = script_of(["/proc/version", "/proc/*/comm"], 500_000_000, ["echo hello"])
+
+    assert lines[2] == "echo hello"
+    assert (
+        lines[3]
+        == "rtscope-agent read -- /proc/version '/proc/*/comm' >>/out/files.jsonl"
+    )
+    assert [line.rpartition("/")[2] for line in lines[4:7]] == [
+        "before.jsonl",
+        "sleep 0.5",
+        "after.jsonl",
+    ]
+    assert lines[8].startswith("rtscope-agent measure --priority 80 ")
+
+
+def test_without_a_window_nothing_is_watched() -> None:
+    assert not [line for line in script_of(["/a"], 0, []) if "before" in line]
+
+
+def test_more_words_come_after_those_of_the_board() -> None:
+    board = with_words(BOARD, "isolcpus=managed_irq,domain,1  trace_event=sched:*"[:-2])
+
+    assert board.append == (
+        *BOARD.append,
+        "isolcpus=managed_irq,domain,1",
+        "trace_event=sched",
+    )
+    assert with_words(BOARD, "") == BOARD
+
+
+@pytest.mark.parametrize("words", ["a b;c", "-x", '"a b"', "x" * 201, "a\x1b"])
+def test_a_word_that_is_no_word_is_refused(words: str) -> None:
+    with pytest.raises(UsageError, match="--append: "):
+        with_words(BOARD, words)

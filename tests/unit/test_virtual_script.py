@@ -1,0 +1,100 @@
+"""The script that a virtual board runs, and what its answer is made of."""
+
+from dataclasses import replace
+
+from rtscope.campaign import Campaign
+from rtscope.machine.reader import Missing
+from rtscope.record.model import Run
+from rtscope.virtual.assemble import FilesRead
+from rtscope.virtual.script import job_of, phase_ns
+
+RUN = Run(
+    id="001-idle",
+    target="virtual:pc",
+    kernel="debian-6.12-rt",
+    load="idle",
+    repetition=1,
+    policy="fifo",
+    priority=99,
+    interval_ns=1_000_000,
+    duration_ns=2_000_000_000,
+    cpus=None,
+)
+
+
+BOARD = Campaign(target="virtual:pc")
+
+
+def script(*load: str, campaign: Campaign = BOARD) -> list[str]:
+    job = job_of(RUN, campaign, load_argv=load, facts=["/proc/version"], seed=3)
+    return job.script.splitlines()
+
+
+def test_facts_are_read_before_and_after_the_measurement() -> None:
+    assert script() == [
+        "sleep 10",
+        "rtscope-agent read -- /proc/version >>/out/facts-before.jsonl",
+        "sleep 1",
+        "rtscope-agent measure --policy fifo --priority 99 --interval-ns 1000000 "
+        "--duration-ns 2000000000 --worst 16 --phase-ns 111039 >/out/measure.jsonl",
+        "status=$?",
+        "rtscope-agent read -- /proc/version >>/out/facts-after.jsonl",
+        "cat /proc/modules >/out/modules 2>/dev/null",
+        "exit $status",
+    ]
+
+
+def test_the_load_runs_around_the_measurement_and_is_told_to_end() -> None:
+    lines = script("stress-ng", "--matrix", "2")
+    begins = next(i for i, line in enumerate(lines) if "load --log" in line)
+    measures = next(i for i, line in enumerate(lines) if " measure " in line)
+    ends = lines.index("kill $load 2>/dev/null")
+
+    assert lines[begins].endswith(
+        "-- stress-ng --matrix 2 </dev/null >/out/load.jsonl &"
+    )
+    assert begins < measures < ends
+    assert lines[ends + 1] == "wait $load"
+
+
+def test_a_board_settles_first_for_as_long_as_is_asked() -> None:
+    assert script(campaign=replace(BOARD, settle_ns=1_500_000_000))[0] == "sleep 1.5"
+    assert script(campaign=replace(BOARD, settle_ns=0))[0].startswith("rtscope-agent")
+
+
+def test_words_of_a_custom_load_arrive_as_they_are() -> None:
+    line = next(line for line in script("sh", "-c", "echo '$x'; y") if " load " in line)
+
+    assert "-- sh -c 'echo '\"'\"'$x'\"'\"'; y' <" in line
+
+
+def test_each_seed_has_a_phase_of_its_own_within_the_interval() -> None:
+    phases = [phase_ns(RUN, seed) for seed in range(64)]
+
+    assert len(set(phases)) == 64
+    assert all(0 <= phase < RUN.interval_ns for phase in phases)
+    assert phase_ns(replace(RUN, interval_ns=37_013), 5) == 0
+
+
+def test_a_pattern_stands_for_what_the_board_has_read() -> None:
+    reader = FilesRead({"/sys/cpu0/max": b"1", "/sys/cpu1/max": b"2"})
+
+    assert reader.read_many(["/sys/cpu*/max", "/sys/none"]) == {
+        "/sys/cpu0/max": b"1",
+        "/sys/cpu1/max": b"2",
+        "/sys/none": Missing(),
+    }
+
+
+def test_symbols_of_modules_that_the_load_inserts_are_kept_while_it_runs() -> None:
+    job = job_of(
+        RUN, BOARD, load_argv=("mine",), facts=[], seed=3, own_modules=True
+    ).script.splitlines()
+
+    known = next(i for i, line in enumerate(job) if "modules-before" in line)
+    begins = next(i for i, line in enumerate(job) if "load --log" in line)
+    kept = next(i for i, line in enumerate(job) if "/out/module-symbols" in line)
+    ends = job.index("kill $load 2>/dev/null")
+
+    assert known < begins < kept < ends
+    assert not any("modules-before" in line for line in script("mine"))
