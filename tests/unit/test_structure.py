@@ -1,0 +1,69 @@
+"""No file and no function grows too long; how lines are counted and walks measured."""
+
+import tomllib
+from pathlib import Path
+
+from structure import sizes
+from structure.walks import Call, Walk, walk_of
+
+ROOT = Path(__file__).parents[2]
+EXCEPTIONS = tomllib.loads((ROOT / "tests/structure/exceptions.toml").read_text())
+
+
+def allowed_now(found: dict[str, int], exceptions: dict[str, int]) -> None:
+    """Check that just the exceptions are too long, and none longer than it was."""
+    grown = {name: n for name, n in found.items() if n > exceptions.get(name, 0)}
+    gone = exceptions.keys() - found.keys()
+
+    assert not grown, "too long: find the two things that it does"
+    assert not gone, "no longer too long: delete it from exceptions.toml"
+
+
+def test_no_file_is_longer_than_500_lines() -> None:
+    assert sizes.checked_files(ROOT)
+    allowed_now(sizes.long_files(ROOT), EXCEPTIONS["files"])
+
+
+def test_no_function_is_longer_than_60_lines() -> None:
+    found = {one.name: one.lines for one in sizes.long_functions(ROOT)}
+
+    allowed_now(found, EXCEPTIONS["functions"])
+
+
+def test_comments_docstrings_and_blank_lines_are_no_code() -> None:
+    assert (
+        sizes.code_lines('"""What.\n\nIt is."""\n\n# why\nA = 1\n"""Of it."""\n') == 1
+    )
+    assert sizes.code_lines('A = """a\n\nb"""  # three lines, one of them blank\n') == 2
+    assert sizes.c_code_lines("/* a\n b */\n\nint a; // b\n/* c */ int d;\n") == 2
+    assert sizes.c_code_lines('char *a = "/*";\nint b; /* "\n*/ int c;\n') == 3
+
+
+def test_a_function_is_counted_from_behind_its_docstring(tmp_path: Path) -> None:
+    python, c = tmp_path / "a.py", tmp_path / "a.c"
+    python.write_text(
+        "class A:\n    def f(\n        self,\n    ) -> int:\n"
+        '        """Say\n\n        it."""\n        a = 1\n\n        return a\n'
+    )
+    c.write_text("static int f(int a,\n\t     int b)\n{\n\n\treturn a;\n}\n")
+
+    assert sizes.functions(tmp_path, [python, c]) == [
+        sizes.Function("a.py", "A.f", 3),
+        sizes.Function("a.c", "f", 2),
+    ]
+
+
+def test_a_reader_walks_each_pair_once_and_into_what_is_called_later() -> None:
+    f, g, h, again = ("a", "f"), ("b", "g"), ("b", "h"), ("a", "k")
+    calls = [
+        Call(0, None, f),
+        Call(1, f, g),
+        Call(1, f, again),
+        Call(1, f, g),
+        Call(2, g, h),
+        Call(1, f, h),
+    ]
+
+    # f in a; g and h, which g calls the second time, in b; k in a; h in b again
+    assert walk_of(calls) == Walk(calls=5, files=2, stays=4, back=4)
+    assert walk_of(calls).returns == 2
