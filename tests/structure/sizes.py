@@ -68,11 +68,7 @@ def _docstring_lines(tree: ast.Module) -> Iterator[int]:
 
 
 def _is_docstring(node: ast.AST) -> TypeGuard[ast.Expr]:
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
+    return isinstance(node, ast.Expr) and _is_text(node.value)
 
 
 def c_code_lines(text: str) -> int:
@@ -173,16 +169,18 @@ def loose_modules(root: Path) -> list[str]:
 def layer_parts(root: Path) -> int:
     """Count the parts of the architecture, as its test names them."""
     tree = ast.parse((root / "tests/test_layers.py").read_text())
-    given = {
-        target.id: node.value
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-    (edges,) = (value for name, value in given.items() if name == "EDGES")
-    (layers,) = (value for name, value in given.items() if name == "MAY_IMPORT")
-    return len({*ast.literal_eval(layers), *ast.literal_eval(edges)})
+    parts: set[str] = set()
+    for node in tree.body:
+        match node:
+            case ast.Assign([ast.Name("MAY_IMPORT")], ast.Dict(names)):
+                parts |= {str(one.value) for one in names if _is_text(one)}
+            case ast.Assign([ast.Name("EDGES")], ast.Set(names)):
+                parts |= {str(one.value) for one in names if _is_text(one)}
+    return len(parts)
+
+
+def _is_text(node: ast.AST | None) -> TypeGuard[ast.Constant]:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def arrows(root: Path) -> set[tuple[str, str]]:
