@@ -189,6 +189,17 @@ def test_a_missing_compiler_is_told_with_the_package_that_has_it(
         build.check_machine(recipe, where=tmp_path)
 
 
+def test_what_unpacks_the_source_is_told_before_the_source_is_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = _recipe(tmp_path / "a")
+    (tmp_path / "bin/xz").unlink(missing_ok=True)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+
+    with pytest.raises(KernelError, match=r"\bxz must be .*apt install .* xz-utils\)"):
+        build.check_machine(recipe, where=tmp_path)
+
+
 def test_a_configuration_is_not_tried_without_a_compiler(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,7 +44,7 @@ a compiler said of it is lost when ccache cannot write that down."""
 END_PATIENCE_S = 10.0
 SAY_EVERY_S = 30.0
 
-_PROGRAMS = ("make", "gcc", "flex", "bison", "bc", "git")
+_PROGRAMS = ("make", "gcc", "flex", "bison", "bc", "git", "xz")
 _COMPILED = re.compile(r"^\s+(?:CC|AS|LD)(?: \[M\])?\s+(\S+\.o)\s*$")
 # gcc, then the linker and other tools, then make itself, which only says where.
 _ERRORS = (
@@ -107,8 +107,9 @@ def check_programs(recipe: Recipe) -> None:
         packages = [arch.compiler, "gcc", "libc6-dev", *arch.host]
         raise KernelError(
             f"to build {recipe.name}, {', '.join(missing)} must be installed (Debian, "
-            f"Ubuntu: apt install {' '.join(packages)} make flex bison bc git), or "
-            "import a bundle that has this kernel: rtscope board import FILE"
+            f"Ubuntu: apt install {' '.join(packages)} make flex bison bc git "
+            "xz-utils), or import a bundle that has this kernel: rtscope board import "
+            "FILE"
         )
 
 
