@@ -180,11 +180,13 @@ def test_a_size_beyond_all_bounds_is_refused_before_it_is_written(
 ) -> None:
     huge = tarfile.TarInfo("files/huge")
     huge.size = 5 << 30
-    with tarfile.open(bundle, "w") as archive:
-        archive.addfile(huge)
+    # Its header only: addfile of Python 3.13 refuses to write one without the content.
+    bundle.write_bytes(huge.tobuf())
 
     with pytest.raises(BoardError, match="larger than any"):
         import_bundle(bundle, cache=tmp_path / "to", say=silent)
+
+    assert list((tmp_path / "to" / "parts").iterdir()) == []
 
 
 @pytest.mark.parametrize("ending", ["/bin/q", "/kernel", "/manifest.json", "c.toml"])
