@@ -265,7 +265,7 @@ def _explain(patch: Patch, scratch: Path, said: str, *, base: str) -> Rejected:
     else:
         error = _ERROR.search(said)
         words = error[1] if error else said.strip()[:200]
-        # git 2.55 names the file there, not the line alone; it is named beside it anyway.
+        # git 2.55 names the whole path, which is beside it anyway, and no "line".
         words = words.replace(f" at {patch.path.resolve()}:", " at line ")
         file, _, rest = words.partition(": ")
         hunk = None
