@@ -89,9 +89,17 @@ def test_other_inputs_may_give_other_results(other: RunRecord) -> None:
     assert contradictions([run(40), other]) == ()
 
 
-def test_another_qemu_is_another_input() -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("board", "cpus", "mips", "turn_instructions", "seed"),
+        *("kernel_digest", "initrd_digest", "qemu_digest", "plugin_digest"),
+    ],
+)
+def test_whatever_is_another_is_another_input(name: str) -> None:
     other = run(41)
-    virtual = {**other.extra["virtual"], "qemu_digest": "f" * 64}
+    virtual = {**other.extra["virtual"], name: "another"}
+    assert name in other.extra["virtual"]
     assert contradictions([run(40), replace(other, extra={"virtual": virtual})]) == ()
 
 

@@ -7,6 +7,7 @@ import pytest
 from fakes.measurements import GOOD_CLOCK, SECOND_NS, record, thread
 from rtscope.caveats.catalogue import Caveat, make
 from rtscope.errors import MeasurementError
+from rtscope.machine.catalogue import FactValue
 from rtscope.record.model import RunRecord
 from rtscope.stats.verdict import Claim, Finding, Judgement, Verdict, judge
 
@@ -25,13 +26,16 @@ def run_of(
     worst_ns: int = 95 * US,
     caveats: tuple[Caveat, ...] = (),
     kernel: str | None = None,
+    priority: int = 99,
 ) -> RunRecord:
     """Two CPUs, an activation every 10 s."""
     latencies = [20 * US] * (minutes * 6 - 1)
     interval_ns = 10 * SECOND_NS
     threads = [
-        thread([*latencies, worst_ns], interval_ns=interval_ns),
-        thread([*latencies, 30 * US], cpu=1, interval_ns=interval_ns),
+        thread([*latencies, worst_ns], interval_ns=interval_ns, priority=priority),
+        thread(
+            [*latencies, 30 * US], cpu=1, interval_ns=interval_ns, priority=priority
+        ),
     ]
     return record(threads, load=load, boot_id=boot_id, caveats=caveats, kernel=kernel)
 
@@ -110,6 +114,13 @@ def test_kernels_are_never_pooled() -> None:
     judgement = judged(*runs, claim=ONE_PER_HOUR)
     assert [f.kernel for f in judgement.findings] == ["debian-6.12", "debian-6.12-rt"]
     assert judgement.exit_status == 4
+
+
+def test_priorities_are_never_pooled() -> None:
+    runs = run_of(100, priority=99), run_of(100, priority=1)
+    judgement = judged(*runs, claim=ONE_PER_HOUR)
+    assert [f.runs for f in judgement.findings] == [1, 1]
+    assert judgement.verdict is Verdict.NOT_SHOWN
 
 
 def test_a_kernel_without_a_name_goes_by_its_release() -> None:
@@ -242,6 +253,16 @@ def test_min_boots_counts_different_boots(
 def test_runs_without_a_boot_id_may_be_of_one_boot() -> None:
     runs = [replace(run_of(10), facts_before={}) for _ in range(3)]
     assert only(judge(runs, deadline_ns=DEADLINE)).boots == 1
+
+
+def test_an_unknown_boot_id_is_no_boot_of_its_own() -> None:
+    run = run_of(10)
+    unread = {**run.facts_before, "boot_id": FactValue(None, "a test", why="denied")}
+    judgement = judge(
+        [run, replace(run, facts_before=unread)], deadline_ns=DEADLINE, min_boots=2
+    )
+    assert only(judgement).boots == 1
+    assert judgement.verdict is Verdict.NOT_SHOWN
 
 
 @pytest.mark.parametrize(
