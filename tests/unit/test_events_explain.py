@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from fakes.events import (
     ASKED,
     AWAKE,
@@ -115,6 +117,24 @@ def test_timer_slack_is_told_of_a_thread_that_was_not_real_time() -> None:
     )
 
     assert told(found)[0][:4] == (Part.A, 0, 50_000, Cause.TIMER_SLACK)
+
+
+@pytest.mark.parametrize(
+    ("slack_ns", "cause"), [(999, Cause.UNKNOWN), (1_000, Cause.TIMER_SLACK)]
+)
+def test_slack_of_less_than_a_microsecond_is_none(slack_ns: int, cause: Cause) -> None:
+    events = [*asleep(priority=NICE_0), *woken(51_000, priority=NICE_0)]
+    armed = {**events[0].fields, "expires": DUE + slack_ns}
+    found = explained(
+        [
+            replace(events[0], fields=armed),
+            *events[1:],
+            switch(57_000, LOADING, thread(NICE_0)),
+        ],
+        late_ns=58_000,
+    )
+
+    assert found.stretches[0].cause is cause
 
 
 def test_a_timer_that_expires_in_a_softirq_is_no_real_time_timer() -> None:

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from rtscope.explain.causes import causes_of, difference, differences, paragraph
 from rtscope.explain.model import Cause, Explanation, Meanwhile, Part, Stretch
 from rtscope.explain.words import doubts, evidence, sentence, where
@@ -49,6 +51,20 @@ def test_the_sentence_tells_the_longest_stretches_in_their_order() -> None:
         "__rmqueue_pcplist; the other 38.6 are the timer interrupt 22.4, the "
         "scheduler 16.2."
     )
+
+
+@pytest.mark.parametrize(
+    ("off_ns", "cause"), [(249, Cause.SCHEDULER), (250, Cause.INTERRUPTS_OFF)]
+)
+def test_what_belongs_to_every_wake_up_is_blamed_from_four_times_the_rest_on(
+    off_ns: int, cause: Cause
+) -> None:
+    off = stretch(Part.A, 0, off_ns, Cause.INTERRUPTS_OFF, "free_pages")
+    scheduler = stretch(Part.D, off_ns, off_ns + 1000, Cause.SCHEDULER, "__schedule")
+    found = Explanation(0, 1, off_ns + 1000, (off, scheduler)).culprit
+
+    assert found is not None
+    assert found.cause is cause
 
 
 def test_a_cpu_that_did_many_things_is_not_told_of_as_the_locks_holder() -> None:

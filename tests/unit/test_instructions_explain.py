@@ -1,5 +1,6 @@
 """A recorded path, taken apart: each kind of delay is found, and the sum closes."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ from fakes.wakeuppaths import (
     explained,
 )
 from rtscope.explain.instructions.explain import explain_path
+from rtscope.explain.instructions.irqsoff import Flags
 from rtscope.explain.model import Cause, Meanwhile, Part
 
 
@@ -93,6 +95,47 @@ def test_interrupts_that_were_on_again_are_no_longer_blamed() -> None:
         (Cause.DELIVERY, "zap", 200),
     ]
     assert "up to two turns of this are an artefact" in found.stretches[1].evidence[-1]
+
+
+@pytest.mark.parametrize(
+    ("instructions", "cause"), [(100, Cause.DELIVERY), (101, Cause.LOCK)]
+)
+def test_a_free_lock_takes_no_more_than_100_instructions(
+    instructions: int, cause: Cause
+) -> None:
+    lock: list[Step] = [(instructions, "_raw_spin_lock")]
+    found = explained([(50, "zap")], [*lock, *TIMER, *PREEMPT, *THREAD])
+
+    assert found.stretches[0].duration_ns == instructions
+    assert found.stretches[0].cause is cause
+
+
+@pytest.mark.parametrize(
+    ("on_again", "cause"), [(250, Cause.INTERRUPTS_OFF), (249, Cause.DELIVERY)]
+)
+def test_interrupts_are_blamed_that_were_off_for_half_of_the_time(
+    on_again: int, cause: Cause
+) -> None:
+    found = explained(
+        [(50, "zap"), (50, "free_pages")],
+        [(300, "free_pages+"), *TIMER, *PREEMPT, *THREAD],
+        flags=((0, 1), (70, 0), (on_again, 1)),
+    )
+
+    assert found.stretches[0].duration_ns == 300
+    assert found.stretches[0].cause is cause
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "off"),
+    [(0, 20, 0), (20, 70, 50), (30, 60, 30), (0, 100, 50), (65, 100, 5), (70, 90, 0)],
+)
+def test_interrupts_count_as_off_within_the_time_asked_for_only(
+    begin: int, end: int, off: int
+) -> None:
+    flags = Flags([0, 20, 70], [True, False, True])
+
+    assert flags.off_in(begin, end) == off
 
 
 def test_a_page_fault_on_the_way_back() -> None:
