@@ -18,7 +18,7 @@ from rtscope.audit.model import CheckKind
 from rtscope.caveats import catalogue, kernellog
 from rtscope.cli import main as cli
 from rtscope.loads.catalogue import Need, get_load, load_names
-from rtscope.machine.catalogue import catalogue as fact_catalogue
+from rtscope.machine.facts import catalogue as fact_catalogue
 from rtscope.published import get_published, published_names
 from rtscope.report.formats import csvfile, jsonfile
 from rtscope.report.model.definitions import definitions
@@ -324,7 +324,7 @@ def _record() -> Iterator[str]:
     yield RECORD_HEAD
     for file, classes in (
         ("record/model.py", ("RunRecord", "Run", "LoadRecord")),
-        ("machine/catalogue.py", ("FactValue",)),
+        ("machine/facts.py", ("FactValue",)),
         ("caveats/catalogue.py", ("Caveat",)),
     ):
         for node in ast.parse((SRC / file).read_text("utf-8")).body:

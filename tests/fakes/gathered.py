@@ -1,8 +1,7 @@
 """Facts that are gathered from trees of files."""
 
 from fakes.trees import Files, reader_of
-from rtscope.machine.catalogue import FactValue
-from rtscope.machine.facts import gather
+from rtscope.machine.facts import FactValue, gather
 
 
 def values(files: Files, *names: str) -> list[object]:

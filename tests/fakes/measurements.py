@@ -27,7 +27,7 @@ from rtscope.contract import (
     bucket_width_ns,
     result_digest,
 )
-from rtscope.machine.catalogue import FactValue
+from rtscope.machine.facts import FactValue
 from rtscope.record.model import LoadRecord, Run, RunRecord
 
 SECOND_NS = 1_000_000_000

@@ -8,7 +8,7 @@ import pytest
 
 from fakes.boards import campaign
 from fakes.measurements import on_board
-from rtscope.machine.catalogue import FactValue
+from rtscope.machine.facts import FactValue
 from rtscope.published import get_published
 from rtscope.record.model import RunRecord
 from rtscope.report.formats.comparetext import render_comparison

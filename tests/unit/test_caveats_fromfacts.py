@@ -12,8 +12,7 @@ from fakes.trees import (
 )
 from rtscope.caveats.catalogue import Caveat
 from rtscope.caveats.fromfacts import caveats_from
-from rtscope.machine.facts import gather
-from rtscope.machine.scheduling import GROUPS_THROTTLE
+from rtscope.machine.facts import GROUPS_THROTTLE, gather
 
 
 def caveats(files: Files, *, cpus: tuple[int, ...] = (0, 1)) -> dict[str, str]:

@@ -21,7 +21,7 @@ from rtscope.caveats import catalogue, kernellog
 from rtscope.cli.main import make_app
 from rtscope.kernel.recipe import fragment_names, recipe_names
 from rtscope.loads import load_names
-from rtscope.machine.catalogue import catalogue as fact_catalogue
+from rtscope.machine.facts import catalogue as fact_catalogue
 from rtscope.published import published_names
 from rtscope.report.model.definitions import definitions
 from rtscope.tasks.marks import KINDS

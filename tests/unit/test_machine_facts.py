@@ -14,10 +14,16 @@ from fakes.trees import (
     reader_of,
     write_tree,
 )
-from rtscope.machine.catalogue import FactValue
-from rtscope.machine.facts import PARSERS, catalogue, gather, memory_available_bytes
+from rtscope.machine.facts import (
+    FAIR_SERVER,
+    GROUPS_THROTTLE,
+    PARSERS,
+    FactValue,
+    catalogue,
+    gather,
+    memory_available_bytes,
+)
 from rtscope.machine.filetree import FileReader
-from rtscope.machine.scheduling import FAIR_SERVER, GROUPS_THROTTLE
 
 RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
 

@@ -4,8 +4,7 @@ import pytest
 
 from fakes.gathered import fact, values
 from fakes.trees import CONTAINER, GUEST, Files, reader_of
-from rtscope.machine.catalogue import FactValue
-from rtscope.machine.facts import gather
+from rtscope.machine.facts import FactValue, gather
 
 
 def test_a_container() -> None:

@@ -4,8 +4,7 @@ import pytest
 
 from fakes.gathered import fact
 from fakes.trees import CLOCK, CPU, reader_of
-from rtscope.machine.catalogue import FactValue
-from rtscope.machine.facts import catalogue, gather
+from rtscope.machine.facts import FactValue, catalogue, gather
 from rtscope.machine.reader import Denied
 
 RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"

@@ -8,7 +8,7 @@ import pytest
 from fakes.measurements import GOOD_CLOCK, SECOND_NS, record, thread, ticks_of
 from rtscope.caveats.catalogue import make
 from rtscope.contract import CpuTime, KernelThread, ThreadResult, Wakeup
-from rtscope.machine.catalogue import FactValue
+from rtscope.machine.facts import FactValue
 from rtscope.record.model import RunRecord
 from rtscope.stats.lint import all_caveats, clock_coarse, lint
 

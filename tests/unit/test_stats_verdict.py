@@ -7,7 +7,7 @@ import pytest
 from fakes.measurements import GOOD_CLOCK, SECOND_NS, record, thread
 from rtscope.caveats.catalogue import Caveat, make
 from rtscope.errors import MeasurementError
-from rtscope.machine.catalogue import FactValue
+from rtscope.machine.facts import FactValue
 from rtscope.record.model import RunRecord
 from rtscope.stats.verdict import Claim, Finding, Judgement, Verdict, judge
 

@@ -8,7 +8,7 @@ import pytest
 from fakes.measurements import record as make_record
 from fakes.measurements import thread
 from rtscope.caveats.catalogue import make
-from rtscope.machine.catalogue import FactValue
+from rtscope.machine.facts import FactValue
 from rtscope.record.attachments import with_lost
 from rtscope.record.model import RunRecord
 from rtscope.virtual.smoketest import KERNEL_LOG, Booted, Built, complaints, outcome_of

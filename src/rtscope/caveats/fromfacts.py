@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from rtscope.caveats.catalogue import Caveat, make
 from rtscope.cpulist import format_cpulist
-from rtscope.machine.catalogue import FactValue
-from rtscope.machine.parsers import cpus_in, value_of_cpus
+from rtscope.machine.facts import FactValue, cpus_in, value_of_cpus
 
 Facts = Mapping[str, FactValue]
 

@@ -17,7 +17,7 @@ from rtscope.caveats.fromfacts import caveats_from
 from rtscope.contract import result_digest
 from rtscope.errors import ContractError, TargetError
 from rtscope.loads import LoadCommand, get_load, throughput_of
-from rtscope.machine.catalogue import FactValue
+from rtscope.machine.facts import FactValue
 from rtscope.measure.agentargs import knobs
 from rtscope.measure.loadcheck import caveats_from_load
 from rtscope.measure.observe import Observation

@@ -6,8 +6,7 @@ from rtscope.contract import AgentError, DiskLine
 from rtscope.cpulist import parse_cpulist
 from rtscope.errors import TargetError
 from rtscope.loads import MemoryRoom, StorageRoom
-from rtscope.machine.catalogue import FactValue
-from rtscope.machine.facts import memory_available_bytes
+from rtscope.machine.facts import FactValue, memory_available_bytes
 from rtscope.machine.reader import read, text_of
 from rtscope.target import Target
 from rtscope.target.stream import collect

@@ -32,7 +32,7 @@ from rtscope.contract import (
     Tick,
 )
 from rtscope.errors import RecordError
-from rtscope.machine.catalogue import FactValue
+from rtscope.machine.facts import FactValue
 
 SCHEMA = 1
 

@@ -12,7 +12,7 @@ from rtscope.caveats.catalogue import Caveat, gravest_first, make
 from rtscope.contract import AgentResult, ThreadResult, Tick
 from rtscope.cpulist import format_cpulist, parse_cpulist
 from rtscope.errors import UsageError
-from rtscope.machine.catalogue import FactValue
+from rtscope.machine.facts import FactValue
 from rtscope.record.model import Run, RunRecord
 from rtscope.stats.integrity import check_thread, name_of
 from rtscope.stats.summary import observed_ns

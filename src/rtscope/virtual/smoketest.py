@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from rtscope.caveats.catalogue import Effect, kind_of
 from rtscope.caveats.kernellog import kind_of as kind_of_message
 from rtscope.contract import KernelMessage
-from rtscope.machine.catalogue import FactValue
+from rtscope.machine.facts import FactValue
 from rtscope.record.attachments import why_lost
 from rtscope.record.model import RunRecord
 

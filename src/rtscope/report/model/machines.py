@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rtscope.machine.catalogue import FactValue
+from rtscope.machine.facts import FactValue
 from rtscope.record.model import RunRecord
 from rtscope.report.escape import printable
 from rtscope.report.model.rows import kernel_of

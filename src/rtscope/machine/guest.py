@@ -1,0 +1,185 @@
+"""
+What the machine runs in: a virtual machine, a container, or nothing but itself.
+
+Signs are weighed, not counted. One that would be there in any case (DMI of a cloud's
+bare-metal computers names the cloud, too) or that can be left over (/.dockerenv of an
+image that was booted) decides nothing alone.
+"""
+
+import re
+from dataclasses import dataclass
+
+from rtscope.machine.snapshot import MachineSnapshot
+
+CPUINFO = "/proc/cpuinfo"
+XEN = "/sys/hypervisor/type"
+CLOCKSOURCES = "/sys/devices/system/clocksource/clocksource0/available_clocksource"
+DMI = "/sys/class/dmi/id"
+DEVICE_TREE = "/proc/device-tree"
+DMI_FIELDS = ("sys_vendor", "product_name", "bios_vendor")
+
+# As systemd's src/basic/virt.c reads them.
+_DMI_NAMES = {
+    "KVM": "KVM",
+    "OpenStack": "KVM",
+    "KubeVirt": "KVM",
+    "Amazon EC2": "Amazon EC2",
+    "Google Compute Engine": "Google Compute Engine",
+    "QEMU": "QEMU",
+    "VMware": "VMware",
+    "VMW": "VMware",
+    "innotek GmbH": "VirtualBox",
+    "VirtualBox": "VirtualBox",
+    "Xen": "Xen",
+    "Bochs": "Bochs",
+    "Parallels": "Parallels",
+    "BHYVE": "bhyve",
+    "Hyper-V": "Hyper-V",
+    "Virtual Machine": "Hyper-V",
+    "Apple Virtualization": "Apple Virtualization",
+}
+_CLOCK_NAMES = {"kvm-clock": "KVM", "hyperv_clocksource": "Hyper-V", "xen": "Xen"}
+_TREE_MODELS = ("linux,dummy-virt", "qemu", "riscv-virtio")
+_X86_FLAGS = re.compile(r"^flags\s*:(.*)$", re.MULTILINE)
+
+_CGROUP_NAMES = re.compile(r"[:/.-](docker|lxc|libpod|kubepods|machine-nspawn)\b")
+_MARKS = {"/run/.containerenv": "podman", "/.dockerenv": "docker"}
+KERNEL_THREADS = "/proc/2/comm"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """An answer, where its sign was seen, and what was seen there."""
+
+    value: bool | str | None
+    """None: it cannot be told, and `what` is the reason."""
+    what: str
+    where: str = ""
+
+    @property
+    def source(self) -> str:
+        """The sign in one phrase."""
+        return f"{self.where} {self.what}".strip()
+
+
+def guest(machine: MachineSnapshot) -> Finding:
+    """Say whether a hypervisor runs this machine; None if no sign can be read."""
+    if xen := machine.text(XEN):
+        return Finding(True, f"says {xen}", XEN)
+    flags = _X86_FLAGS.search(machine.text(CPUINFO) or "")
+    if flags:
+        # On x86 the CPU itself tells; DMI of a bare-metal cloud computer misleads.
+        there = "hypervisor" in flags[1].split()
+        says = "has" if there else "lacks"
+        return Finding(there, f"{says} the flag 'hypervisor'", CPUINFO)
+    if sign := _tree_sign(machine):
+        return sign
+    if named := _dmi_name(machine):
+        return Finding(not _is_bare_metal(machine), f"names {named}", DMI)
+    model = machine.text(f"{DEVICE_TREE}/model") or _dmi_text(machine)
+    if model:
+        says = f"calls the machine '{model}', no hypervisor"
+        return Finding(False, says, "the firmware")
+    return Finding(None, "no CPU flag, DMI or device tree tells")
+
+
+def hypervisor(machine: MachineSnapshot) -> Finding:
+    """Name the hypervisor: `none` if there is none, None if it does not tell."""
+    running = guest(machine)
+    if not running.value:
+        none = None if running.value is None else "none"
+        return Finding(none, running.what, running.where)
+    if xen := machine.text(XEN):
+        return Finding(xen, "", XEN)
+    if named := _dmi_name(machine):
+        return Finding(named, "", DMI)
+    if sign := _tree_sign(machine):
+        return Finding(_tree_name(sign), "", DEVICE_TREE)
+    clocks = machine.text(CLOCKSOURCES) or ""
+    for clock, name in _CLOCK_NAMES.items():
+        if clock in clocks:
+            return Finding(name, f"lists {clock}", CLOCKSOURCES)
+    return Finding(None, "the hypervisor does not give its name")
+
+
+def container(machine: MachineSnapshot) -> Finding:
+    """Say whether the files were read from inside a container."""
+    kind = container_kind(machine)
+    inside = None if kind.value is None else kind.value != "none"
+    return Finding(inside, kind.what, kind.where)
+
+
+def container_kind(machine: MachineSnapshot) -> Finding:
+    """Name the kind of container: `none` if it is none, None if it cannot be told."""
+    if said := _container_says(machine):
+        return said
+    marks = {path: kind for path, kind in _MARKS.items() if machine.exists(path)}
+    # The kernel's own threads are seen from the first process namespace only.
+    host = machine.text(KERNEL_THREADS) == "kthreadd"
+    if host and marks:
+        return Finding(
+            None,
+            f"contradictory: {', '.join(marks)} is there, yet so are the kernel's "
+            "threads: an image booted as a machine, or a container that shares the "
+            "host's processes",
+        )
+    if marks:
+        return Finding(list(marks.values())[-1], "", ", ".join(marks))
+    if host:
+        says = f"{KERNEL_THREADS} is kthreadd: the host's own processes"
+        return Finding("none", says)
+    return Finding(
+        None, "no sign of a container, but the kernel's threads are not visible"
+    )
+
+
+def _dmi_text(machine: MachineSnapshot) -> str:
+    return " ".join(
+        machine.text(f"{DMI}/{field}") or "" for field in DMI_FIELDS
+    ).strip()
+
+
+def _dmi_name(machine: MachineSnapshot) -> str:
+    text = _dmi_text(machine)
+    return next((name for sign, name in _DMI_NAMES.items() if sign in text), "")
+
+
+def _is_bare_metal(machine: MachineSnapshot) -> bool:
+    # Amazon's instance types of whole computers: c7g.metal, c7g.metal-48xl
+    return ".metal" in (machine.text(f"{DMI}/product_name") or "")
+
+
+def _tree_sign(machine: MachineSnapshot) -> Finding | None:
+    """Return which node of the device tree only a hypervisor makes."""
+    if node := machine.text(f"{DEVICE_TREE}/hypervisor/compatible"):
+        return Finding(True, f"says {_words(node)}", f"{DEVICE_TREE}/hypervisor")
+    for path in (f"{DEVICE_TREE}/model", f"{DEVICE_TREE}/compatible"):
+        says = machine.text(path) or ""
+        if any(model in says for model in _TREE_MODELS):
+            return Finding(True, f"says {_words(says)}", path)
+    if machine.matching(f"{DEVICE_TREE}/fw-cfg*/compatible"):
+        return Finding(True, "is there: QEMU", f"{DEVICE_TREE}/fw-cfg")
+    return None
+
+
+def _tree_name(sign: Finding) -> str:
+    names = {"kvm": "KVM", "xen": "Xen", "vmware": "VMware", "qemu": "QEMU"}
+    says = sign.source.lower()
+    return next((name for word, name in names.items() if word in says), "unnamed")
+
+
+def _words(strings: str) -> str:
+    """Write a device tree's list of strings, which NUL separates, on one line."""
+    return ", ".join(filter(None, strings.split("\0")))
+
+
+def _container_says(machine: MachineSnapshot) -> Finding | None:
+    """Return the kind where the container's own manager names itself."""
+    path = "/run/systemd/container"
+    if named := machine.text(path):
+        return Finding(named, "", path)
+    for variable in (machine.text("/proc/1/environ") or "").split("\0"):
+        if variable.startswith("container=") and variable != "container=":
+            return Finding(variable.partition("=")[2], "", "/proc/1/environ")
+    group = _CGROUP_NAMES.search(machine.text("/proc/1/cgroup") or "")
+    return Finding(group[1], "", "/proc/1/cgroup") if group else None
