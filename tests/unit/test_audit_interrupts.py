@@ -41,6 +41,17 @@ def test_interrupts_of_another_cpu_do_not_count() -> None:
     assert check.outcome is Outcome.PASS
 
 
+def test_a_cpu_that_is_offline_hides_nothing_of_the_others() -> None:
+    other = judged(
+        "observed_device_interrupts", Case(observed=seen(device=3), cpus=(1, 5))
+    )
+    offline = judged(
+        "observed_device_interrupts", Case(observed=seen(device=3), cpus=(5,))
+    )
+
+    assert (other.outcome, offline.outcome) == (Outcome.FAIL, Outcome.UNKNOWN)
+
+
 def test_an_interrupt_seen_is_named() -> None:
     check = judged("observed_device_interrupts", Case(observed=seen(device=3)))
 

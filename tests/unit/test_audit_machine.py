@@ -12,6 +12,7 @@ from fakes.trees import GUEST, reader_of
 from rtscope.audit.catalogue import catalogue
 from rtscope.audit.examine import UNIT, auditing, examine, scene_of
 from rtscope.audit.model import Outcome, Profile
+from rtscope.machine.reader import Denied
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -103,6 +104,20 @@ def test_what_the_machine_shows_counts_more_than_how_it_is_built() -> None:
 
     assert built["lockup_detectors"].outcome is Outcome.FAIL
     assert shown["lockup_detectors"].outcome is Outcome.NOT_APPLICABLE
+
+
+def test_how_it_is_built_counts_where_the_machine_does_not_show_it() -> None:
+    kinds = [catalogue()[name] for name in ("lockup_detectors", "watchdog")]
+    config = (
+        "# Automatically generated file; DO NOT EDIT.\nCONFIG_SOFTLOCKUP_DETECTOR=y\n"
+    )
+    denied = {"/proc/sys/kernel/watchdog": Denied("Permission denied")}
+    scene = scene_of(reader_of({"/proc/config.gz": config}, also=denied), kinds)
+
+    shown = {c.kind.id: c for c in examine(scene, kinds, observed_first=True)}
+
+    assert shown["watchdog"].outcome is Outcome.UNKNOWN
+    assert shown["lockup_detectors"].outcome is Outcome.FAIL
 
 
 def test_a_machine_of_the_emulator_is_no_hardware() -> None:

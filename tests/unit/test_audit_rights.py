@@ -16,6 +16,19 @@ def test_lockdown_is_named_where_it_hides_the_fair_server() -> None:
     assert "lockdown" in judged("fair_server", CASES["fair_server"].unseen).says
 
 
+def test_a_fair_server_of_which_a_part_is_refused_is_not_said_to_be_off() -> None:
+    folder = "/sys/kernel/debug/sched/fair_server"
+    refused = {f"{folder}/cpu1/runtime": Denied("Permission denied")}
+    off = Case({f"{folder}/cpu0/runtime": "0"}, also=refused, cpus=None)
+    on = replace(off, files={f"{folder}/cpu0/runtime": "50000000"})
+
+    check = judged("fair_server", off)
+    assert check.outcome is Outcome.UNKNOWN
+    assert check.says == "not all of it can be read"
+    assert [e.where for e in check.evidence] == list(refused)
+    assert judged("fair_server", on).outcome is Outcome.FAIL
+
+
 def test_a_group_that_does_not_share_out_cpu_time_needs_no_budget() -> None:
     bad = CASES["group_budget"].bad
     path = "/sys/fs/cgroup/user.slice/cgroup.controllers"
