@@ -194,6 +194,19 @@ def test_a_deadline_gives_a_verdict_and_without_one_there_is_none() -> None:
     assert verdict.loads[0].name == "memory"
 
 
+def test_an_advice_that_two_loads_share_is_given_once_behind_both() -> None:
+    held = build_model(two_loads(), deadline_ns=100_000).verdict
+    missed = build_model(two_loads(), deadline_ns=50_000).verdict
+
+    assert held is not None
+    assert missed is not None
+    assert len(held.loads) == len(missed.loads) == 2
+    first, second = (load.run_next for load in held.loads)
+    assert first == ""
+    assert "--claim" in second
+    assert all(load.run_next for load in missed.loads)
+
+
 def test_a_run_without_a_sample_is_no_measurement_and_not_a_zero() -> None:
     model = build_model([record([thread([], activations=5)], "idle")])
 

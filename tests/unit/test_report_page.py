@@ -1,5 +1,6 @@
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from fakes.boards import campaign
 from fakes.measurements import record, thread, ticks_of
+from rtscope.contract import KernelThread
 from rtscope.record.model import RunRecord
 from rtscope.report.charts.charts import png_of, svg_of, write_charts
 from rtscope.report.formats.comparepage import render_comparison_page
@@ -84,6 +86,21 @@ def test_findings_and_caveats_come_before_the_table(large_page: str) -> None:
         for text in ("Is every wake-up within", ">Findings<", ">Caveats<", "<table")
     ]
     assert places == sorted(places)
+
+
+def test_shares_below_a_tenth_have_a_digit_more() -> None:
+    (run,) = small_campaign()
+    busy = [
+        KernelThread(40 + i, f"kworker/{i}", "kernel", i, ms * 1_000_000)
+        for i, ms in enumerate((2_000, 1_900))
+    ]
+    machine = replace(run.result.machine, kernel_threads=tuple(busy))
+    page = render_html(
+        build_model([replace(run, result=replace(run.result, machine=machine))])
+    )
+
+    rows = [row for row in page.splitlines() if "kworker/" in row and "<td" in row]
+    assert [re.findall(r"[0-9.]+%", row) for row in rows] == [["10%"], ["9.5%"]]
 
 
 def test_hostile_text_acts_nowhere_in_the_page() -> None:

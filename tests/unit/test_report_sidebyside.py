@@ -105,6 +105,21 @@ def test_a_sentence_says_what_each_sample_supports_and_no_chance_of_the_exact() 
     assert real.endswith("two equal kernels would differ so with p = 1.0.")
 
 
+def of_zero(*, rt: bool) -> RunRecord:
+    """A run on a clock so coarse that no wake-up was late by it."""
+    kernel = "k-rt" if rt else "k"
+    return record([thread([0] * 100)], kernel=kernel, facts={"preempt_rt": rt})
+
+
+def test_a_maximum_of_zero_is_held_against_as_one_nanosecond() -> None:
+    both = pair_of([of_zero(rt=True), of_zero(rt=False)])
+    late = pair_of([of_zero(rt=True), run(66, rt=False, virtual=False)])
+    worse = pair_of([run(66, virtual=False), of_zero(rt=False)])
+    assert [pair.rows[0].ratio for pair in (both, late, worse)] == [
+        *(1, 66_000, 1 / 66_000),
+    ]
+
+
 def test_an_exact_repetition_changes_nothing_but_a_caveat() -> None:
     once, twice = build_model(matrix()), build_model([*matrix(), *matrix()])
     assert once.pair is not None
@@ -211,6 +226,11 @@ def test_figures_are_matched_by_load_and_preemption_model() -> None:
         "The same kernel has the higher maximum on both sides under memory; the sides "
         "do not point the same way under idle."
     )
+
+
+def test_a_maximum_of_zero_is_one_nanosecond_beside_a_published_one_too() -> None:
+    found = beside([of_zero(rt=True), run(66, rt=False, virtual=False)])
+    assert found.rows[0].ours.ratio == 66_000
 
 
 def test_what_keeps_the_two_apart_is_told() -> None:

@@ -130,6 +130,15 @@ def test_effects_are_the_hodges_lehmann_shift_and_the_ratio_of_medians() -> None
     assert pair.mean_shift_ns == pytest.approx((shifts[7] + shifts[8]) / 2)
 
 
+def test_maxima_of_zero_are_held_against_as_one_nanosecond() -> None:
+    zeros, ones = (
+        [run_of(max_ns, mean_ns=max_ns) for _ in range(4)] for max_ns in (0, 1)
+    )
+    for a, b in ((zeros, ones), (ones, zeros)):
+        pair = only(compare({"a": a, "b": b}))
+        assert (pair.max_ratio, pair.max_ratio_range) == (1, (1, 1))
+
+
 def test_runs_without_a_valid_measurement_are_left_out_by_name() -> None:
     a = runs_of([40, 41, 42, 43])
     bad = replace(a[0], caveats=(make("cpu_throttled"),))
