@@ -16,14 +16,14 @@ MAY_IMPORT = {
     "cpulist": {"errors"},
     "process": {"errors"},
     "files": {"errors"},
-    "contract": {"errors"},
+    "contract": {"errors", "files"},
     "loads": {"errors", "cpulist"},
     "published": {"errors", "units"},
-    "exectrace": {"errors"},
+    "exectrace": {"errors", "files"},
     "ftrace": {"errors", "contract"},
     "machine": {"errors", "contract", "cpulist"},
     "caveats": {"contract", "cpulist", "machine"},
-    "record": {"errors", "contract", "caveats", "machine"},
+    "record": {"errors", "files", "contract", "caveats", "machine"},
     "kernel": {"errors", "files", "process", "machine"},
     "board": {"errors", "files", "process", "units", "kernel"},
     "campaign": {"errors", "units", "cpulist", "loads"},
@@ -38,8 +38,8 @@ MAY_IMPORT = {
         *("errors", "units", "contract", "record", "caveats", "cpulist", "machine"),
     },
     "report": {
-        *("__init__", "errors", "units", "contract", "caveats", "record", "machine"),
-        *("stats", "explain", "published", "audit", "tuning", "tasks"),
+        *("__init__", "errors", "files", "units", "contract", "caveats", "record"),
+        *("machine", "stats", "explain", "published", "audit", "tuning", "tasks"),
     },
 }
 EDGES = {"measure", "virtual", "cli", "__main__"}

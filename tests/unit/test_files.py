@@ -1,12 +1,14 @@
-"""A file gets its name when all of it is there."""
+"""Files are written as a whole; those from elsewhere are read within limits."""
 
+import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from rtscope.errors import BoardError
-from rtscope.files import new_file
+from rtscope.errors import BoardError, RecordError
+from rtscope.files import new_file, read_bounded, write_atomically
 
 
 def test_a_file_is_replaced_when_the_new_one_is_whole(tmp_path: Path) -> None:
@@ -50,3 +52,76 @@ def test_what_is_no_file_is_not_replaced_by_one(tmp_path: Path) -> None:
         new.write_text("new")
 
     assert path.is_fifo()
+
+
+def names_in(directory: Path) -> list[str]:
+    return [path.name for path in directory.iterdir()]
+
+
+def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "record.json"
+    write_atomically(path, b"old")
+    write_atomically(path, b"new and longer")
+
+    assert path.read_bytes() == b"new and longer"
+    assert names_in(tmp_path) == ["record.json"]
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_disk_that_is_full_leaves_what_was_there(
+    call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    path = tmp_path / "record.json"
+    write_atomically(path, b"old")
+    monkeypatch.setattr(os if call == "fsync" else Path, call, full)
+
+    with pytest.raises(RecordError, match=r"No space left on device; free some space"):
+        write_atomically(path, b"new")
+
+    assert path.read_bytes() == b"old"
+    assert names_in(tmp_path) == ["record.json"]
+
+
+def test_a_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match="No such file or directory"):
+        write_atomically(tmp_path / "none" / "record.json", b"")
+
+
+def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    precious, link = tmp_path / "precious", tmp_path / "report.html"
+    precious.write_text("precious")
+    link.symlink_to(precious)
+
+    write_atomically(link, b"page")
+
+    assert precious.read_text() == "precious"
+    assert not link.is_symlink()
+
+
+def test_a_file_of_as_many_bytes_as_it_may_have_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "explain.json"
+    path.write_bytes(b"four")
+
+    assert read_bounded(path, limit=4, kind="explanation") == b"four"
+    with pytest.raises(RecordError, match="4 bytes are more than any explanation has"):
+        read_bounded(path, limit=3, kind="explanation")
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda p: p.symlink_to("x")])
+def test_what_is_no_file_is_not_read(
+    make: Callable[[Path], None], tmp_path: Path
+) -> None:
+    path = tmp_path / "explain.json"
+    make(path)
+
+    with pytest.raises(RecordError, match="not a regular file"):
+        read_bounded(path, limit=4, kind="explanation")
+
+
+def test_where_nothing_is_the_hint_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match=r"No such file or directory; record again"):
+        read_bounded(tmp_path / "no", limit=4, kind="stream", hint="; record again")

@@ -213,7 +213,7 @@ def test_damaged_and_foreign_explanations_are_refused(tmp_path: Path) -> None:
         read_explained(file)
     file.unlink()
     file.symlink_to("/dev/zero")
-    with pytest.raises(RecordError, match="a link"):
+    with pytest.raises(RecordError, match="not a regular file"):
         read_explained(file)
 
 

@@ -1,9 +1,6 @@
 """A record comes back unchanged, and what is no record of ours is refused."""
 
-import errno
 import json
-import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,12 +10,7 @@ from hypothesis import strategies as st
 from fakes.boards import campaign
 from fakes.measurements import record, thread
 from rtscope.errors import RecordError
-from rtscope.record.model import (
-    RunRecord,
-    record_from_json,
-    record_to_json,
-    write_atomically,
-)
+from rtscope.record.model import RunRecord, record_from_json, record_to_json
 
 GOOD = record([thread([5_000, 7_000, 2**34 + 1], interval_ns=10**9)])
 
@@ -139,64 +131,3 @@ def test_what_a_newer_version_adds_is_ignored() -> None:
     added = {**document(), "invented": {"later": [1]}}
 
     assert record_from_json(json.dumps(added).encode(), name="it") == GOOD
-
-
-# --- writing --------------------------------------------------------------------------
-
-
-def names_in(directory: Path) -> list[str]:
-    return [path.name for path in directory.iterdir()]
-
-
-def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
-    path = tmp_path / "record.json"
-    write_atomically(path, b"old")
-    write_atomically(path, b"new and longer")
-
-    assert path.read_bytes() == b"new and longer"
-    assert names_in(tmp_path) == ["record.json"]
-    assert path.stat().st_mode & 0o777 == 0o644
-
-
-@pytest.mark.parametrize("call", ["fsync", "replace"])
-def test_a_disk_that_is_full_leaves_what_was_there(
-    call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    path = tmp_path / "record.json"
-    write_atomically(path, b"old")
-    monkeypatch.setattr(os if call == "fsync" else Path, call, full)
-
-    with pytest.raises(RecordError, match=r"No space left on device; free some space"):
-        write_atomically(path, b"new")
-
-    assert path.read_bytes() == b"old"
-    assert names_in(tmp_path) == ["record.json"]
-
-
-def test_a_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match="No such file or directory"):
-        write_atomically(tmp_path / "none" / "record.json", b"")
-
-
-def test_what_is_no_file_is_left_alone(tmp_path: Path) -> None:
-    device = tmp_path / "null"
-    os.mkfifo(device)
-
-    with pytest.raises(RecordError, match="not a regular file"):
-        write_atomically(device, b"page")
-
-    assert device.is_fifo()
-
-
-def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
-    precious, link = tmp_path / "precious", tmp_path / "report.html"
-    precious.write_text("precious")
-    link.symlink_to(precious)
-
-    write_atomically(link, b"page")
-
-    assert precious.read_text() == "precious"
-    assert not link.is_symlink()

@@ -17,6 +17,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from rtscope.errors import UsageError
+from rtscope.files import first_mistake
 from rtscope.units import parse_size
 
 NO_TURNS = (
@@ -126,9 +127,7 @@ def parse_board(name: str, text: str) -> Board:
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{name}.toml: {error}") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"{name}.toml: {key}: {first['msg']}") from error
+        raise UsageError(f"{name}.toml: {first_mistake(error)}") from error
     if board.arch not in _arches():
         raise UsageError(f"{name}.toml: arch: one of {', '.join(_arches())}")
     if board.cpus > 1 and (board.turn_ns is None or board.turn_ns > LONGEST_TURN_NS):

@@ -16,6 +16,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from rtscope.errors import UsageError
+from rtscope.files import first_mistake
 
 SCHEMA = 1
 
@@ -69,9 +70,7 @@ def read_lock(path: Path) -> Lock:
     try:
         lock = _LOCK.validate_json(text)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"{path}: {where}: {first['msg']}") from error
+        raise UsageError(f"{path}: {first_mistake(error)}") from error
     for packages in lock.parts.values():
         for package in packages:
             if not _is_of(package):

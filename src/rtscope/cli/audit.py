@@ -259,7 +259,7 @@ def _captured(root: Path) -> Iterator["Captured"]:
 
 def _write_capture(scene: Scene, path: Path) -> None:
     from rtscope.audit import capture as capturing
-    from rtscope.record.model import write_atomically
+    from rtscope.files import write_atomically
 
     content, redacted, count = capturing.archive(scene)
     write_atomically(path, content)

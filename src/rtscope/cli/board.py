@@ -31,7 +31,7 @@ from rtscope.campaign import (
 )
 from rtscope.cli.console import put, put_json, stderr_console, stdout_console
 from rtscope.errors import UsageError
-from rtscope.record.model import write_atomically
+from rtscope.files import write_atomically
 from rtscope.record.resultdir import read_campaign
 from rtscope.target.agentfile import agent_file
 from rtscope.units import format_duration, format_size

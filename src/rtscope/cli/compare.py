@@ -8,8 +8,9 @@ import typer
 
 from rtscope.cli.console import put, stdout_console
 from rtscope.errors import UsageError
+from rtscope.files import write_atomically
 from rtscope.published import get_published
-from rtscope.record.model import RunRecord, write_atomically
+from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import open_records
 from rtscope.report.formats.comparepage import render_comparison_page
 from rtscope.report.formats.comparetext import print_comparison

@@ -9,7 +9,7 @@ import typer
 from rtscope.cli.console import put, stderr_console, stdout_console
 from rtscope.cli.explainruns import Explained, Said, explained_file, explained_runs
 from rtscope.errors import UsageError
-from rtscope.record.model import write_atomically
+from rtscope.files import write_atomically
 from rtscope.report.formats.explainpage import render_explanations
 from rtscope.report.formats.explaintext import print_explanations
 from rtscope.report.model.explanations import run_as_dict

@@ -12,8 +12,8 @@ from rtscope.explain.bound import Bound
 from rtscope.explain.events.sections import bounds_of_events, why_no_sections
 from rtscope.explain.events.threadstates import Wakeup
 from rtscope.explain.instructions.sections import bounds_of
+from rtscope.files import write_atomically
 from rtscope.ftrace.events import Event, Trace
-from rtscope.record.model import write_atomically
 from rtscope.virtual.recordings import Recorded, section_stream_of, symbols_of
 from rtscope.virtual.replay import record_again
 

@@ -28,9 +28,9 @@ from rtscope.explain.events.window import window_around
 from rtscope.explain.instructions.explain import explain_path
 from rtscope.explain.instructions.perfetto import Recording, perfetto_trace
 from rtscope.explain.model import Explanation
+from rtscope.files import write_atomically
 from rtscope.ftrace.open import open_trace
 from rtscope.record.explanation import EXPLAINED
-from rtscope.record.model import write_atomically
 from rtscope.report.model.explanations import (
     ExplainedRun,
     explained_run,

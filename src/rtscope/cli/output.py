@@ -4,7 +4,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from rtscope.cli.console import put, stdout_console
-from rtscope.record.model import write_atomically
+from rtscope.files import write_atomically
 from rtscope.report.formats.csvfile import render_csv
 from rtscope.report.formats.html import render_html
 from rtscope.report.formats.jsonfile import render_json

@@ -16,7 +16,7 @@ from rtscope.errors import UsageError
 from rtscope.exectrace.file import pack
 from rtscope.exectrace.format import Section, SectionKind, Trace, with_windows
 from rtscope.exectrace.listing import path_of
-from rtscope.record.model import write_atomically
+from rtscope.files import write_atomically
 from rtscope.virtual.recordings import (
     Recorded,
     open_recorded,

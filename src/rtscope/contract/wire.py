@@ -6,6 +6,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from rtscope.contract.lines import MAX_LINE_BYTES, Line
 from rtscope.errors import ContractError
+from rtscope.files import first_mistake
 
 
 @cache
@@ -20,11 +21,10 @@ def parse_line(line: bytes) -> Line:
     try:
         return _line_adapter().validate_json(line)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"]) or "line"
         raise ContractError(
-            f"the agent wrote a line that breaks its contract: {where}: "
-            f"{first['msg']} (in {line[:60].decode('utf-8', 'replace')!a})"
+            "the agent wrote a line that breaks its contract: "
+            f"{first_mistake(error, whole='line')} "
+            f"(in {line[:60].decode('utf-8', 'replace')!a})"
         ) from error
 
 

@@ -17,6 +17,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from rtscope.errors import ContractError, RecordError, UsageError
 from rtscope.exectrace.format import SectionKind, Trace, parse_trace
+from rtscope.files import first_mistake, read_bounded
 
 FILE = "worst.trace.gz"
 AGAIN = "again.trace.gz"
@@ -99,23 +100,21 @@ def note_of(virtual: Mapping[str, Any], *, name: str) -> StreamNote:
     try:
         return _NOTE.validate_python(found)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise RecordError(f"{name}: damaged record: trace: {first['msg']}") from error
+        mistake = first_mistake(error)
+        raise RecordError(f"{name}: damaged record: trace: {mistake}") from error
 
 
 def read_stream(path: Path, *, sha256: str | None) -> Trace:
     """
     Read a stream; RecordError if it is missing, damaged, or another than the record's.
     """
-    try:
-        if path.is_symlink() or path.stat().st_size > MAX_PACKED_BYTES:
-            raise RecordError(f"{path}: no stream of ours: a link, or too large")
-        content = path.read_bytes()
-    except OSError as error:
-        raise RecordError(
-            f"cannot read {path}: {error.strerror}; it lies beside the record: copy "
-            "the whole directory of the run, or record it again with --again"
-        ) from error
+    content = read_bounded(
+        path,
+        limit=MAX_PACKED_BYTES,
+        kind="stream",
+        hint="; it lies beside the record: copy the whole directory of the run, or "
+        "record it again with --again",
+    )
     if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
         raise RecordError(
             f"{path}: not the stream that the record names: its digest is another; "

@@ -7,7 +7,6 @@ names. The verdict HELD AND EXPLAINED takes its bound from here, and only if not
 missing.
 """
 
-import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Annotated
 from pydantic import Field, TypeAdapter, ValidationError
 
 from rtscope.errors import RecordError
+from rtscope.files import first_mistake, read_bounded
 from rtscope.record.model import RunRecord
 
 EXPLAINED = "explain.json"
@@ -132,19 +132,11 @@ def find_explained(
 
 def read_explained(path: Path) -> Explained:
     """Read one explanation; RecordError if it is damaged or of another schema."""
-    try:
-        about = path.lstat()
-        if not stat.S_ISREG(about.st_mode) or about.st_size > MAX_BYTES:
-            raise RecordError(f"{path}: no explanation of ours: a link, or too large")
-        text = path.read_bytes()
-    except OSError as error:
-        raise RecordError(f"cannot read {path}: {error.strerror}") from error
+    text = read_bounded(path, limit=MAX_BYTES, kind="explanation")
     try:
         found = _EXPLAINED.validate_json(text)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise RecordError(f"{path}: damaged: {where}: {first['msg']}") from error
+        raise RecordError(f"{path}: damaged: {first_mistake(error)}") from error
     if found.schema != SCHEMA:
         raise RecordError(
             f"{path}: schema {found.schema} is not one that this rtscope reads "

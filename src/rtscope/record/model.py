@@ -9,13 +9,9 @@ A record is never edited. One may come by mail: everything read here is checked,
 path in it is followed and no command in it is run.
 """
 
-import contextlib
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -32,6 +28,7 @@ from rtscope.contract import (
     Tick,
 )
 from rtscope.errors import RecordError
+from rtscope.files import first_mistake
 from rtscope.machine.facts import FactValue
 
 SCHEMA = 1
@@ -116,45 +113,15 @@ def record_from_json(text: bytes, *, name: str) -> RunRecord:
     try:
         return _adapter().validate_json(text)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the file"
-        if where == "schema":
+        mistake = first_mistake(error, whole="the file")
+        if mistake.startswith("schema: "):
             raise RecordError(
                 f"{name}: not a record of schema {SCHEMA}; it may be from a newer "
                 "rtscope: read it with that version"
             ) from error
-        raise RecordError(f"{name}: damaged record: {where}: {first['msg']}") from error
+        raise RecordError(f"{name}: damaged record: {mistake}") from error
 
 
 def record_to_json(record: RunRecord) -> bytes:
     """Write a record out; `record_from_json` gives it back unchanged."""
     return _adapter().dump_json(record) + b"\n"
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """
-    Replace a file as a whole, or leave what is there.
-
-    Raises RecordError with the reason (disk full, no permission) and no half file.
-    """
-    if path.exists() and not path.is_file():  # as root it would replace /dev/null
-        raise RecordError(f"cannot write {path}: not a regular file")
-    name = None
-    try:
-        with tempfile.NamedTemporaryFile(
-            dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as file:
-            name = file.name
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except OSError as error:
-        if name is not None:
-            with contextlib.suppress(OSError):
-                Path(name).unlink()
-        raise RecordError(
-            f"cannot write {path}: {error.strerror}; free some space or choose "
-            "another place with --out, then go on with rtscope run --resume"
-        ) from error

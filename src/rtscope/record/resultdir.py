@@ -17,19 +17,18 @@ in it is followed out of it, and sizes are bounded before anything is read.
 
 import json
 import os
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rtscope.errors import RecordError, UsageError
+from rtscope.files import read_bounded, write_atomically
 from rtscope.record.model import (
     MAX_RECORD_BYTES,
     RunRecord,
     record_from_json,
     record_to_json,
-    write_atomically,
 )
 
 SCHEMA = 1
@@ -141,7 +140,8 @@ def read_campaign(path: Path) -> dict[str, Any]:
     """
     if not os.path.lexists(path / CAMPAIGN):
         raise UsageError(f"{path}: no campaign there: it has no {CAMPAIGN}")
-    document = _parse(_read(path / CAMPAIGN, MAX_CAMPAIGN_BYTES), path / CAMPAIGN)
+    text = read_bounded(path / CAMPAIGN, limit=MAX_CAMPAIGN_BYTES, kind="record")
+    document = _parse(text, path / CAMPAIGN)
     if document.get("schema") != SCHEMA:
         raise RecordError(
             f"{path / CAMPAIGN}: schema {document.get('schema')!a} is not one that "
@@ -173,21 +173,9 @@ def open_records(path: Path) -> list[RunRecord]:
 
 def read_record(path: Path) -> RunRecord:
     """Read one record; raise RecordError if it is damaged or of another schema."""
-    return record_from_json(_read(path, MAX_RECORD_BYTES), name=str(path))
-
-
-def _read(path: Path, limit: int) -> bytes:
-    try:
-        about = path.lstat()
-        if not stat.S_ISREG(about.st_mode):
-            raise RecordError(f"{path}: not a regular file")
-        if about.st_size > limit:
-            raise RecordError(
-                f"{path}: {about.st_size} bytes are more than any record has"
-            )
-        return path.read_bytes()
-    except OSError as error:
-        raise RecordError(f"cannot read {path}: {error.strerror}") from error
+    return record_from_json(
+        read_bounded(path, limit=MAX_RECORD_BYTES, kind="record"), name=str(path)
+    )
 
 
 def _parse(text: bytes, path: Path) -> dict[str, Any]:

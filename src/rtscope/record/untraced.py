@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from rtscope.contract import AgentResult, ThreadResult
 from rtscope.errors import RecordError
+from rtscope.files import first_mistake
 from rtscope.record.model import RunRecord
 
 UNTRACED = "untraced"
@@ -44,7 +45,6 @@ def untraced_runs(record: RunRecord) -> Runs:
     try:
         return _adapter().validate_python(record.extra[UNTRACED])
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
         raise RecordError(
-            f"{record.run.id}: damaged record: extra.{UNTRACED}: {first['msg']}"
+            f"{record.run.id}: damaged record: extra.{UNTRACED}: {first_mistake(error)}"
         ) from error

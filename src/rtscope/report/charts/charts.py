@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rtscope.record.model import write_atomically
+from rtscope.files import write_atomically
 from rtscope.report.charts.axes import (
     count_axis,
     latency_axis,
