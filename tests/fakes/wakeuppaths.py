@@ -29,7 +29,7 @@ SWITCH: list[Step] = [(40, "__schedule"), (20, "__switch_to"), (10, "__schedule+
 PREEMPT: list[Step] = [(10, "preempt_schedule_irq"), *SWITCH]
 THREAD: list[Step] = [(15, "do_nanosleep+"), (5, "user")]
 
-RIVALS = symbols(
+COMPETING_TASKS = symbols(
     *NAMES,
     *("resched_curr", "enqueue_task_fair", "enqueue_task_rt"),
     *("fair_server_pick_task", "sched_rt_period_timer", "irq_exit_rcu"),
@@ -55,5 +55,5 @@ def explained(
 def among_rivals(before: list[Step], after: list[Step]) -> Explanation:
     """Explain one of a kernel that is known to say who has to give way."""
     late = sum(step[0] for step in after)
-    found = section([*before, *after], RIVALS, late=late)
-    return explain_path(found, RIVALS, arch="riscv64", shift=0)
+    found = section([*before, *after], COMPETING_TASKS, late=late)
+    return explain_path(found, COMPETING_TASKS, arch="riscv64", shift=0)

@@ -124,5 +124,5 @@ def test_a_thread_that_is_not_real_time_waits_for_its_turn() -> None:
     )
 
     assert found.culprit is not None
-    assert found.culprit.cause is Cause.ORDINARY
+    assert found.culprit.cause is Cause.NOT_REALTIME
     assert any("not real-time" in note for note in found.notes)

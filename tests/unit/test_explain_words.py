@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from rtscope.explain.causes import causes_of, difference, differences, paragraph
-from rtscope.explain.model import Cause, Explanation, Meanwhile, Part, Stretch
+from rtscope.explain.model import Cause, Explanation, OtherCpuActivity, Part, Stretch
 from rtscope.explain.words import doubts, evidence, sentence, where
 
 
@@ -17,9 +17,9 @@ LOCK = replace(
     stretch(Part.A, 0, 1_934_568, Cause.LOCK, "get_page"),
     own_ns=457_474,
     callers=("_raw_spin_lock_irqsave", "get_page", "handle_fault", "do_fault"),
-    meanwhile=(
-        Meanwhile(0, "memset", 0.12, 450_000),
-        Meanwhile(2, "__rmqueue_pcplist", 0.81, 520_000),
+    other_cpus=(
+        OtherCpuActivity(0, "memset", 0.12, 450_000),
+        OtherCpuActivity(2, "__rmqueue_pcplist", 0.81, 520_000),
     ),
 )
 MASKED = stretch(
@@ -68,7 +68,7 @@ def test_what_belongs_to_every_wake_up_is_blamed_from_four_times_the_rest_on(
 
 
 def test_a_cpu_that_did_many_things_is_not_told_of_as_the_locks_holder() -> None:
-    busy = replace(LOCK, meanwhile=(Meanwhile(0, "memset", 0.3, 450_000),))
+    busy = replace(LOCK, other_cpus=(OtherCpuActivity(0, "memset", 0.3, 450_000),))
     found = sentence(replace(LATE, stretches=(busy, MASKED, TIMER, SCHEDULER)))
 
     assert "meanwhile" not in found

@@ -16,8 +16,8 @@ from fakes.wakeuppaths import (
     explained,
 )
 from rtscope.explain.instructions.explain import explain_path
-from rtscope.explain.instructions.irqsoff import Flags
-from rtscope.explain.model import Cause, Meanwhile, Part
+from rtscope.explain.instructions.scheduling import IrqFlags
+from rtscope.explain.model import Cause, OtherCpuActivity, Part
 
 
 def test_the_shortest_way_has_interrupt_scheduler_and_return_only() -> None:
@@ -34,10 +34,10 @@ def test_the_shortest_way_has_interrupt_scheduler_and_return_only() -> None:
 
 
 def test_interrupts_off_are_blamed_on_the_function_and_its_callers() -> None:
-    masked: list[Step] = [(300, "free_pages+"), (100, "zap"), (200, "free_pages+")]
+    irqs_off: list[Step] = [(300, "free_pages+"), (100, "zap"), (200, "free_pages+")]
     found = explained(
         [(50, "zap"), (50, "free_pages")],
-        [*masked, *TIMER, *PREEMPT, *THREAD],
+        [*irqs_off, *TIMER, *PREEMPT, *THREAD],
         flags=((0, 1), (70, 0), (700, 1)),
     )
 
@@ -80,7 +80,7 @@ def test_a_lock_that_another_cpu_holds() -> None:
     assert (culprit.cause, culprit.name) == (Cause.LOCK, "zap")
     assert culprit.callers[0] == "_raw_spin_lock"
     assert (culprit.duration_ns, culprit.own_ns) == (1700, 1000)
-    assert culprit.meanwhile == (Meanwhile(1, "free_pages", 1.0, 700),)
+    assert culprit.other_cpus == (OtherCpuActivity(1, "free_pages", 1.0, 700),)
 
 
 def test_interrupts_that_were_on_again_are_no_longer_blamed() -> None:
@@ -133,7 +133,7 @@ def test_interrupts_are_blamed_that_were_off_for_half_of_the_time(
 def test_interrupts_count_as_off_within_the_time_asked_for_only(
     begin: int, end: int, off: int
 ) -> None:
-    flags = Flags([0, 20, 70], [True, False, True])
+    flags = IrqFlags([0, 20, 70], [True, False, True])
 
     assert flags.off_in(begin, end) == off
 

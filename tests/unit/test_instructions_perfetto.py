@@ -189,9 +189,9 @@ def of_events() -> bytes:
         event(103_000, "hrtimer_expire_exit", flags=IRQ),
         event(104_000, "local_timer_exit", flags=IRQ, vector=236),
     ]
-    way = [*asleep(), *woken(1_000), *storm, switch(200_000, LOADING, thread())]
+    milestones = [*asleep(), *woken(1_000), *storm, switch(200_000, LOADING, thread())]
     wakeup = Wakeup(THREAD, "rtscope/0", 0, DUE, DUE + 201_000, 1)
-    seen = window(way)
+    seen = window(milestones)
     found = explain_events(seen, wakeup, machine=Machine())
     return perfetto_of_events([ExplainedWindow("001-os, worst", seen, wakeup, found)])
 

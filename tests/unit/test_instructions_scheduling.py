@@ -1,9 +1,9 @@
 """Another thread ran before the measured one: why is told by what the scheduler did."""
 
 from fakes.paths import Step, section, symbols
+from rtscope.explain.instructions.calls import Role
 from rtscope.explain.instructions.explain import explain_path
-from rtscope.explain.instructions.functions import Role
-from rtscope.explain.instructions.scheduling import Decision, Rivals
+from rtscope.explain.instructions.scheduling import CompetingTasks, Decision
 from rtscope.explain.model import Cause, Explanation, Part
 
 TABLE = symbols(
@@ -148,7 +148,7 @@ def test_who_lets_an_ordinary_task_go_first_is_no_longer_real_time() -> None:
 
     found = explained([*WOKEN, *turn, *switch(*REALTIME), *THREAD])
 
-    assert causes_of(found)[0] == (Cause.ORDINARY, 900)
+    assert causes_of(found)[0] == (Cause.NOT_REALTIME, 900)
 
 
 def test_an_ordinary_task_chosen_before_the_thread_was_woken_accuses_nobody() -> None:
@@ -188,13 +188,13 @@ def test_a_real_time_thread_that_waits_for_a_lock_lets_an_ordinary_task_run() ->
 def test_a_thread_that_an_ordinary_task_displaced_is_no_longer_real_time() -> None:
     found = left_and_back([(10, "exit_to_user_mode_loop"), (10, "schedule")])
 
-    assert causes_of(found)[0] == (Cause.ORDINARY, 900)
+    assert causes_of(found)[0] == (Cause.NOT_REALTIME, 900)
 
 
 def test_a_thread_that_an_ordinary_task_preempted_is_no_longer_real_time() -> None:
     found = left_and_back([(10, "preempt_schedule_irq")])
 
-    assert causes_of(found)[0] == (Cause.ORDINARY, 900)
+    assert causes_of(found)[0] == (Cause.NOT_REALTIME, 900)
 
 
 def on_another_cpu(steps: list[Step]) -> list[Step]:
@@ -216,7 +216,7 @@ def test_a_timer_of_another_cpu_that_lets_none_go_on_ended_no_throttling() -> No
 
     found = explained([*WOKEN, *turn, *ENTRY, *EXIT, *switch(*REALTIME), *THREAD])
 
-    assert causes_of(found)[0][0] is Cause.ORDINARY
+    assert causes_of(found)[0][0] is Cause.NOT_REALTIME
 
 
 def test_what_ran_until_real_time_threads_were_throttled_was_not_throttling() -> None:
@@ -250,7 +250,7 @@ def test_a_rival_that_preempts_a_page_fault_is_no_part_of_it() -> None:
 def test_what_a_class_without_a_known_chooser_ran_is_not_put_down_to_throttling() -> (
     None
 ):
-    rivals = Rivals(
+    competing = CompetingTasks(
         is_ordinary=False,
         goes_on=False,
         decisions=(Decision(2, Role.OTHER), Decision(6, Role.PICK_FAIR)),
@@ -258,5 +258,5 @@ def test_what_a_class_without_a_known_chooser_ran_is_not_put_down_to_throttling(
         queued=1,
     )
 
-    assert rivals.cause(3) is Cause.OTHER_TASK
-    assert rivals.cause(7) is Cause.THROTTLED
+    assert competing.cause(3) is Cause.OTHER_TASK
+    assert competing.cause(7) is Cause.THROTTLED

@@ -48,12 +48,12 @@ def test_a_kernel_thread_that_was_not_told_to_give_way_has_a_higher_priority() -
     told = timer((9, "enqueue_task_rt"), (9, "resched_curr"))
     untold = timer((9, "enqueue_task_rt"))
 
-    masked = among_rivals([(50, "zap")], [*told, *busy, *SWITCH, *THREAD]).culprit
+    irqs_off = among_rivals([(50, "zap")], [*told, *busy, *SWITCH, *THREAD]).culprit
     rival = among_rivals([(50, "zap")], [*untold, *busy, *SWITCH, *THREAD]).culprit
 
-    assert masked is not None
+    assert irqs_off is not None
     assert rival is not None
-    assert (masked.cause, masked.name) == (Cause.PREEMPTION_OFF, "zap")
+    assert (irqs_off.cause, irqs_off.name) == (Cause.PREEMPTION_OFF, "zap")
     assert (rival.cause, rival.name) == (Cause.OTHER_TASK, "zap")
 
 
@@ -63,7 +63,7 @@ def test_a_thread_that_was_queued_as_an_ordinary_one_is_not_real_time() -> None:
     found = among_rivals([(50, "user")], [*woken, (900, "user"), *SWITCH, *THREAD])
 
     assert found.culprit is not None
-    assert found.culprit.cause is Cause.ORDINARY
+    assert found.culprit.cause is Cause.NOT_REALTIME
 
 
 def test_the_fair_server_is_told_from_a_task_of_higher_priority() -> None:

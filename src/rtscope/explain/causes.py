@@ -8,7 +8,7 @@ others late, only never as late.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rtscope.explain.model import INHERENT, RIVALS, Cause, Explanation, Stretch
+from rtscope.explain.model import COMPETING_TASKS, INHERENT, Cause, Explanation, Stretch
 from rtscope.units import format_us
 
 _TOLD = 3
@@ -17,7 +17,7 @@ _NAMED = frozenset(
         Cause.UNKNOWN,
         Cause.HARDWARE,
         Cause.STOPPED,
-        Cause.ORDINARY,
+        Cause.NOT_REALTIME,
         Cause.THROTTLED,
         Cause.FAIR_SERVER,
         Cause.OTHER_TASK,
@@ -86,7 +86,7 @@ def named_cause(stretch: Stretch) -> tuple[Cause, str]:
     """Return what a stretch is counted under."""
     if stretch.cause in INHERENT:
         return stretch.cause, ""  # where it is differs, and says nothing
-    if stretch.cause in RIVALS and stretch.task:
+    if stretch.cause in COMPETING_TASKS and stretch.task:
         return stretch.cause, stretch.task
     return stretch.cause, stretch.name
 

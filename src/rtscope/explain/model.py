@@ -53,7 +53,7 @@ class Cause(StrEnum):
     SCHEDULER = "the scheduler"
     OTHER_TASK = "another task"
     """Of a higher priority, or it would have given way."""
-    ORDINARY = "the thread is not real-time"
+    NOT_REALTIME = "the thread is not real-time"
     """Another task ran: only a real-time thread runs as soon as it is woken."""
     THROTTLED = "real-time throttling"
     """Real-time threads had used up their share of the time, until Linux 6.11."""
@@ -103,7 +103,7 @@ class Stretch:
     """Functions executed in it, and their own ns; most first."""
     callers: tuple[str, ...] = ()
     """The function nearly all of it happened in and who called it, innermost first."""
-    meanwhile: tuple["Meanwhile", ...] = ()
+    other_cpus: tuple["OtherCpuActivity", ...] = ()
     """What the other CPUs did; told where this one waited for them."""
     task: str = ""
     """The task that the CPU ran; empty if it is not known, or was the measured one."""
@@ -115,7 +115,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Meanwhile:
+class OtherCpuActivity:
     """What another CPU did most during a stretch."""
 
     cpu: int
@@ -207,8 +207,8 @@ INHERENT = frozenset(
 )
 
 
-RIVALS = frozenset(
-    {Cause.OTHER_TASK, Cause.ORDINARY, Cause.THROTTLED, Cause.FAIR_SERVER}
+COMPETING_TASKS = frozenset(
+    {Cause.OTHER_TASK, Cause.NOT_REALTIME, Cause.THROTTLED, Cause.FAIR_SERVER}
 )
 """Causes that are another task: what matters is which, not where it was."""
 
@@ -259,6 +259,6 @@ def _sum(a: Stretch, b: Stretch) -> Stretch:
         a.confidence,
         inside,
         a.callers or b.callers,
-        (*a.meanwhile, *b.meanwhile),
+        (*a.other_cpus, *b.other_cpus),
         a.task,
     )

@@ -35,7 +35,7 @@ _CLAUSES: Mapping[Cause, str] = {
     Cause.LOCK: "it waited for a lock in {where}",
     Cause.SCHEDULER: "it was in the scheduler",
     Cause.OTHER_TASK: "another task{task} ran in {where}",
-    Cause.ORDINARY: "another task{task} ran in {where}, for the thread is not "
+    Cause.NOT_REALTIME: "another task{task} ran in {where}, for the thread is not "
     "real-time",
     Cause.THROTTLED: "real-time threads were throttled, and another task{task} ran in "
     "{where}",
@@ -58,7 +58,7 @@ _FROM_EVENTS: Mapping[Cause, str] = {
     Cause.TIMER_CALLBACK: "other timers expired: {where}",
     Cause.SOFTIRQ: "the softirq {where} ran",
     Cause.OTHER_TASK: "another task ran: {where}",
-    Cause.ORDINARY: "another task ran, for the thread is not real-time: {where}",
+    Cause.NOT_REALTIME: "another task ran, for the thread is not real-time: {where}",
     Cause.THROTTLED: "real-time threads were throttled, and another task ran: {where}",
     Cause.FAIR_SERVER: "the fair server let another task run: {where}",
     Cause.TIMER_SLACK: "the timer of a thread that is not real-time might wait",
@@ -130,7 +130,7 @@ def evidence(stretch: Stretch) -> tuple[str, ...]:
     return (
         *stretch.evidence,
         *task,
-        *_meanwhile_lines(stretch),
+        *_other_cpu_lines(stretch),
         *_inside_lines(stretch),
     )
 
@@ -184,9 +184,9 @@ def _turns(stretch: Stretch, *, first: bool) -> Iterator[str]:
 
 
 def _busiest(stretch: Stretch) -> Iterator[str]:
-    if stretch.cause is not Cause.LOCK or not stretch.meanwhile:
+    if stretch.cause is not Cause.LOCK or not stretch.other_cpus:
         return
-    other = max(stretch.meanwhile, key=lambda m: m.share)
+    other = max(stretch.other_cpus, key=lambda m: m.share)
     if other.share >= TOLD_OF_ANOTHER:
         yield (
             f"meanwhile CPU {other.cpu} spent {100 * other.share:.0f} % of its own "
@@ -209,8 +209,8 @@ def _rest(explanation: Explanation, main: Sequence[Stretch], rest_ns: int) -> st
     return f"the other {format_us(rest_ns)} are {', '.join(parts)}{more}"
 
 
-def _meanwhile_lines(stretch: Stretch) -> Iterator[str]:
-    for other in stretch.meanwhile:
+def _other_cpu_lines(stretch: Stretch) -> Iterator[str]:
+    for other in stretch.other_cpus:
         yield (
             f"meanwhile CPU {other.cpu} executed {format_us(other.own_ns)} µs, "
             f"{100 * other.share:.0f} % of it in {other.name}"

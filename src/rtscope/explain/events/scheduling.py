@@ -122,7 +122,9 @@ def _in_task(span: Span, waiting: Waiting) -> Stretch:
             f"{task.numbered} ran: the thread is {priority_words(ours)}, and waits for "
             "its turn"
         )
-        return stretch_of(span, waiting, Part.D, Cause.ORDINARY, label, evidence=(why,))
+        return stretch_of(
+            span, waiting, Part.D, Cause.NOT_REALTIME, label, evidence=(why,)
+        )
     if ours is None or task.priority is None:
         return _unknown_priority(span, waiting)
     if task.priority <= ours:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from rtscope.explain.bound import Bound, Longest, Section, arrivals_of, compose
-from rtscope.explain.instructions.functions import plain
+from rtscope.explain.instructions.calls import plain
 
 NEEDED = ("irq_disable", "irq_enable", "preempt_disable", "preempt_enable")
 SWITCH = "sched_switch"

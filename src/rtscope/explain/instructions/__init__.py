@@ -1,16 +1,9 @@
 """
 From the instructions that a virtual board executed to an explanation.
 
-    calls.py       from executed blocks to calls, with the callers of each
-    functions.py   what the functions of a kernel tell, per architecture
-    milestones.py  the marks on the way: interrupt, callback, scheduler, switch
-    naming.py      what a stretch is called
-    irqsoff.py     when interrupts were off, and who switched them
-    tasks.py       which tasks the CPU ran
-    scheduling.py  why another task ran
-    idle.py        when the whole board slept
-    othercpus.py   what the other CPUs did meanwhile
-    explain.py     the explanation
+    calls.py       from executed blocks to calls, with the callers and role of each
+    milestones.py  tasks, interrupt, callback, scheduler, switch; when the board slept
+    scheduling.py  what kept the CPU: competing tasks, interrupts off, other CPUs
+    explain.py     the explanation, and what its segments are called
     sections.py    the longest sections of a board, by name
-    perfetto.py    parts and calls for Perfetto
 """

@@ -1,17 +1,70 @@
 """
-The marks on the way of a wake-up: interrupt, callback, scheduler, switch. Pure.
+The milestones of a wake-up: expiry, interrupt, callback, scheduler, switch. Pure.
 
 What a run belongs to is told by the innermost of its callers that means something: an
 interrupt that preempts calls the scheduler from inside, and from there on it is the
 scheduler's time.
+
+The path counts instructions, and a board that sleeps executes none: `idle_end` finds
+where it woke, if it slept although the thread's timer was due.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from rtscope.explain.instructions.calls import Frame, Run
-from rtscope.explain.instructions.functions import Role, role_of
-from rtscope.explain.instructions.tasks import Tasks
+from rtscope.exectrace.format import Section, TaskSwitch, task_switches
+from rtscope.explain.instructions.calls import Frame, Role, Run, plain, role_of
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """The tasks of one CPU, from when on each; empty if they were not told."""
+
+    switches: Sequence[TaskSwitch]
+    departures: Sequence[int] = ()
+    """The runs in which the measured thread left the CPU, in order."""
+
+    @property
+    def known(self) -> bool:
+        """Whether tasks were told at all."""
+        return bool(self.switches)
+
+    def at(self, run: Run) -> TaskSwitch | None:
+        """Return the task of a run."""
+        before = bisect_right(self.switches, run.begin, key=lambda one: one.at) - 1
+        return self.switches[before] if before >= 0 else None
+
+    def is_measured(self, run: Run) -> bool:
+        """Tell whether the thread that is measured did it; False if unknown."""
+        task = self.at(run)
+        return task is not None and task.task == self.switches[-1].task
+
+    def arrival(self, after: int) -> int | None:
+        """Return when the CPU first switched to the measured thread, after a count."""
+        measured = self.switches[-1].task if self.switches else None
+        return next(
+            (s.at for s in self.switches if s.task == measured and s.at > after), None
+        )
+
+
+def tasks_of(section: Section, runs: Sequence[Run]) -> Tasks:
+    """Return the tasks of the CPU that the section's wake-up was on, and its runs."""
+    leaving = [
+        i for i, run in enumerate(runs) if role_of(run.frame.name) is Role.SWITCH
+    ]
+    ends = [runs[i].end for i in leaving]
+    told = [one for one in task_switches(section) if one.cpu == section.cpu]
+    tasks = Tasks([replace(one, at=_switched(one.at, ends)) for one in told])
+    departures = tuple(i for i in leaving if tasks.is_measured(runs[i]))
+    return replace(tasks, departures=departures)
+
+
+def _switched(told: int, ends: Sequence[int]) -> int:
+    """A task is told a few instructions behind the switch to it."""
+    before = bisect_right(ends, told) - 1
+    return ends[before] if before >= 0 else told
+
 
 AHEAD = 64
 """The count of instructions runs ahead by less than one in so many."""
@@ -47,7 +100,7 @@ class _Marks:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Milestones:
     """Indices into the runs of the CPU; None for what was not seen."""
 
     first: int
@@ -84,9 +137,9 @@ def _delivery_of(run: Run) -> Frame | None:
     return next((f for f in run.frame.chain() if f.name == _DELIVERS), None)
 
 
-def find_way(
+def find_milestones(
     runs: Sequence[Run], contexts: Sequence[Context], expiry: int, *, tasks: Tasks
-) -> Way:
+) -> Milestones:
     """Find the marks, from the expiry (an instruction count) to the end."""
     first = next((i for i, run in enumerate(runs) if run.end > expiry), len(runs))
     woken = _waking(runs, first, before=_last(runs, first, Role.SWITCH))
@@ -94,14 +147,14 @@ def find_way(
         woken = _waking_before(runs, first, expiry)
     arrival = tasks.arrival(expiry if woken is None else runs[woken].begin)
     switch = _last(runs, first, Role.SWITCH, before=arrival)
-    late = woken is not None and _is_inside(runs[woken].frame, Role.SOFT_TIMER)
+    late = woken is not None and runs[woken].frame.is_in(Role.SOFT_TIMER)
     entered = None
     if woken is not None:
         entered = first_of(runs, contexts, woken)
     scheduled = None
     if switch is not None:
         scheduled = _first_switching(runs, contexts, after=woken or first)
-    return Way(
+    return Milestones(
         first=first,
         entered=entered,
         woken=woken,
@@ -220,16 +273,12 @@ def _waking_before(runs: Sequence[Run], first: int, expiry: int) -> int | None:
 
 
 def _left_to_softirq(runs: Sequence[Run], first: int, before: int) -> int | None:
-    inside = [i for i in range(first, before) if _is_inside(runs[i].frame, Role.TIMER)]
+    inside = [i for i in range(first, before) if runs[i].frame.is_in(Role.TIMER)]
     if not inside:
         return None
     begin = inside[0]
     frame = next(f for f in runs[begin].frame.chain() if role_of(f.name) is Role.TIMER)
     return max(i for i in inside if frame in runs[i].frame.chain())
-
-
-def _is_inside(frame: Frame, role: Role) -> bool:
-    return any(role_of(caller.name) is role for caller in frame.chain())
 
 
 def _first_switching(
@@ -244,3 +293,111 @@ def _first_switching(
         None,
     )
     return None if switch is None else max(after, first_of(runs, contexts, switch))
+
+
+_ENDS_WAITING = "tick_nohz_idle_exit"
+_OF_THE_SCHEDULER = frozenset({Role.SWITCH, Role.SCHEDULE})
+
+
+def idle_end(
+    runs: Sequence[Run], contexts: Sequence[Context], expiry: int, *, tasks: Tasks
+) -> int | None:
+    """
+    Return where the board began to execute again, as a count of instructions.
+
+    None if the CPU did not sleep between the expiry as counted and the wake-up: only a
+    thread that is not real-time, went to sleep behind that, with a timer that was not
+    due yet, on a CPU that became idle, tells of it.
+    """
+    left = next(
+        (
+            i
+            for i in reversed(tasks.departures)
+            if runs[i].begin >= expiry and _goes_to_sleep(runs[i])
+        ),
+        None,
+    )
+    if left is None or _was_overdue(runs, left):
+        return None
+    came = _ended_idle(runs, left, before=tasks.arrival(runs[left].end))
+    if came is None:
+        return None
+    begin = runs[first_of(runs, contexts, came)].begin
+    milestones = find_milestones(runs, contexts, begin, tasks=tasks)
+    if milestones.woken is None:
+        return None
+    queued = is_ordinary(runs[milestones.woken : milestones.switched])
+    return begin if milestones.late_timer or queued else None
+
+
+def armed_overdue(runs: Sequence[Run], tasks: Tasks) -> bool:
+    """Tell whether the thread armed its timer in these runs after that was due."""
+    return any(
+        role_of(run.frame.name) is Role.OVERDUE
+        and run.frame.is_in(Role.SLEEP)
+        and tasks.is_measured(run)
+        for run in runs
+    )
+
+
+def _goes_to_sleep(left: Run) -> bool:
+    """
+    Tell of the run in which a thread left its CPU whether it waits for its timer.
+
+    On PREEMPT_RT it may have to wait for a lock there too, when that has expired.
+    """
+    for frame in left.frame.chain():
+        role = role_of(frame.name)
+        if role not in _OF_THE_SCHEDULER and not frame.name.startswith("schedule"):
+            return role is Role.SLEEP
+    return False
+
+
+def _was_overdue(runs: Sequence[Run], left: int) -> bool:
+    """Tell whether the timer was due before the thread left the CPU to wait for it."""
+    chain = runs[left].frame.chain()
+    sleeps = next(frame for frame in chain if role_of(frame.name) is Role.SLEEP)
+    return any(
+        role_of(run.frame.name) is Role.OVERDUE and sleeps in run.frame.chain()
+        for run in runs[:left]
+    )
+
+
+def _ended_idle(runs: Sequence[Run], left: int, *, before: int | None) -> int | None:
+    """
+    Return the timer's interrupt that ended the idle time before an arrival.
+
+    It is the first since the CPU last began to wait: after it there is a thread to run.
+    """
+    end = (
+        len(runs)
+        if before is None
+        else bisect_left(runs, before, key=lambda run: run.begin)
+    )
+    known: set[Frame] = set()
+    waits = left
+    for i in range(left, end):
+        frame = runs[i].frame
+        if frame not in known and role_of(frame.name) is Role.IDLE:
+            known.add(frame)
+            waits = waits if plain(frame.name) == _ENDS_WAITING else i
+    return next(
+        (
+            i
+            for i in range(waits, end)
+            if role_of(runs[i].frame.name) is Role.TIMER
+            and runs[i].frame.is_in(Role.IDLE)
+        ),
+        None,
+    )
+
+
+def is_ordinary(runs: Sequence[Run]) -> bool:
+    """Tell from what was executed since a wake-up whether it was not real-time."""
+    queued = {
+        role
+        for run in runs
+        if (role := role_of(run.frame.name)) in (Role.ENQUEUE, Role.ENQUEUE_FAIR)
+        and run.frame.is_in(Role.WAKE)
+    }
+    return queued == {Role.ENQUEUE_FAIR}

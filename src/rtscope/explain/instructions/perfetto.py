@@ -12,8 +12,7 @@ import numpy as np
 
 from rtscope.exectrace.format import Section
 from rtscope.exectrace.symbols import SymbolTable
-from rtscope.explain.instructions.calls import Frame, runs_of
-from rtscope.explain.instructions.functions import plain
+from rtscope.explain.instructions.calls import Frame, plain, runs_of
 from rtscope.explain.model import Explanation
 from rtscope.explain.perfettofile import BEGIN, END, event, parts, tracks, whole
 

@@ -1,19 +1,33 @@
 """
-Why another thread ran although the measured one was awake. Pure.
+What kept a CPU from the thread: competing tasks, interrupts off, other CPUs. Pure.
 
-What the kernel executed tells: which queue it put the thread into, whether it told the
-running one to give way, and what chose the next.
+Why another task ran although the measured one was awake, the kernel's functions tell:
+which queue it put the thread into, whether it told the running one to give way, and
+what chose the next.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 
-from rtscope.explain.instructions.calls import USER, Frame, Run
-from rtscope.explain.instructions.functions import Role, role_of
-from rtscope.explain.instructions.milestones import Way
-from rtscope.explain.instructions.naming import is_any
-from rtscope.explain.model import Cause
+import numpy as np
+
+from rtscope.exectrace.format import Kind, Section
+from rtscope.exectrace.symbols import SymbolTable
+from rtscope.explain.instructions.calls import (
+    USER,
+    Frame,
+    Role,
+    Run,
+    main_frame,
+    plain,
+    role_of,
+    runs_of,
+    spent_in,
+)
+from rtscope.explain.instructions.milestones import Milestones, is_ordinary
+from rtscope.explain.model import Cause, OtherCpuActivity
 
 PERIOD = "sched_rt_period_timer"
 """The timer that gives real-time threads their time, until Linux 6.11."""
@@ -34,7 +48,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Rivals:
+class CompetingTasks:
     """What ran between the wake-up of the thread and its own code."""
 
     is_ordinary: bool
@@ -54,7 +68,7 @@ class Rivals:
         `left` is where ours left the CPU before that, if it had been switched to.
         """
         if self.is_ordinary:
-            return Cause.ORDINARY
+            return Cause.NOT_REALTIME
         before = bisect_right(self.decisions, i, key=lambda one: one.at)
         chooser = self.decisions[before - 1].chooser if before else None
         if self._is_throttled(i, chooser):
@@ -67,7 +81,7 @@ class Rivals:
         was_awake = (
             self.queued is not None and self.queued < self.decisions[before - 1].at
         )
-        return Cause.ORDINARY if was_awake else Cause.OTHER_TASK
+        return Cause.NOT_REALTIME if was_awake else Cause.OTHER_TASK
 
     def _is_throttled(self, i: int, chooser: Role | None) -> bool:
         """
@@ -85,29 +99,31 @@ class Rivals:
         return not self.decisions or self.decisions[0].at > self.unthrottled[after]
 
 
-def rivals_of(
+def competing_tasks(
     runs: Sequence[Run],
-    way: Way,
+    milestones: Milestones,
     names: Sequence[str | None],
     *,
     elsewhere: Sequence[Run] = (),
-) -> Rivals:
+) -> CompetingTasks:
     """
     Find what tells; `names` are those of all functions that the kernel has.
 
     One timer gives the real-time threads of all CPUs their time: `elsewhere` is what
     others did when it expired there.
     """
-    if way.switched is None:
-        return Rivals(False, False, (), (), None)
-    begin = way.first if way.woken is None else way.woken
-    scheduled = way.switched if way.scheduled is None else way.scheduled
-    return Rivals(
-        is_ordinary=is_ordinary(runs[begin : way.switched]),
+    if milestones.switched is None:
+        return CompetingTasks(False, False, (), (), None)
+    begin = milestones.first if milestones.woken is None else milestones.woken
+    scheduled = (
+        milestones.switched if milestones.scheduled is None else milestones.scheduled
+    )
+    return CompetingTasks(
+        is_ordinary=is_ordinary(runs[begin : milestones.switched]),
         goes_on=_goes_on(runs[begin:scheduled], names),
         decisions=_decisions(runs, begin),
         unthrottled=_unthrottled(runs, begin, elsewhere),
-        queued=_queued(runs, begin, way.switched),
+        queued=_queued(runs, begin, milestones.switched),
     )
 
 
@@ -133,7 +149,7 @@ def gives_way(left: Run) -> bool:
         if role is Role.PREEMPT or role in _ENTRIES:
             return True
         if role is Role.OTHER and not frame.name.startswith("schedule"):
-            return any(way in frame.name for way in _TO_PROGRAMS)
+            return any(milestones in frame.name for milestones in _TO_PROGRAMS)
     return False
 
 
@@ -163,21 +179,6 @@ def _asked_by_server(frame: Frame) -> bool:
     )
 
 
-def is_ordinary(runs: Sequence[Run]) -> bool:
-    """Tell from what was executed since a wake-up whether it was not real-time."""
-    queued = {
-        role
-        for run in runs
-        if (role := role_of(run.frame.name)) in (Role.ENQUEUE, Role.ENQUEUE_FAIR)
-        and _is_waking(run)
-    }
-    return queued == {Role.ENQUEUE_FAIR}
-
-
-def _is_waking(run: Run) -> bool:
-    return is_any(run, Role.WAKE)
-
-
 def _goes_on(runs: Sequence[Run], names: Sequence[str | None]) -> bool:
     """
     Tell whether what ran on after the interrupt need not give way.
@@ -188,7 +189,8 @@ def _goes_on(runs: Sequence[Run], names: Sequence[str | None]) -> bool:
     if any(run.frame.name == USER for run in runs):
         return True
     said = any(
-        role_of(run.frame.name) is Role.RESCHEDULE and _is_waking(run) for run in runs
+        role_of(run.frame.name) is Role.RESCHEDULE and run.frame.is_in(Role.WAKE)
+        for run in runs
     )
     return not said and _SAYS_SO in names
 
@@ -198,7 +200,8 @@ def _queued(runs: Sequence[Run], begin: int, end: int) -> int | None:
         (
             i
             for i in range(end - 1, begin - 1, -1)
-            if role_of(runs[i].frame.name) is Role.ENQUEUE and _is_waking(runs[i])
+            if role_of(runs[i].frame.name) is Role.ENQUEUE
+            and runs[i].frame.is_in(Role.WAKE)
         ),
         None,
     )
@@ -214,4 +217,133 @@ def _unthrottled(
 
 
 def _unthrottles(run: Run) -> bool:
-    return role_of(run.frame.name) is Role.RESCHEDULE and is_any(run, Role.UNTHROTTLE)
+    return role_of(run.frame.name) is Role.RESCHEDULE and run.frame.is_in(
+        Role.UNTHROTTLE
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class IrqsOff:
+    """Interrupts were off: from when, until when, by whom."""
+
+    since: int
+    """Instruction count; of the begin of the path, if they were off there."""
+    off: Run | None
+    """Who switched them off; None if that was before the path."""
+    until: int | None
+    on: Run | None
+
+
+@dataclass(frozen=True, slots=True)
+class IrqFlags:
+    """Changes of the CPU's interrupt flag, in order."""
+
+    at: Sequence[int]
+    on: Sequence[bool]
+
+    def off_in(self, begin: int, end: int) -> int:
+        """Return how many instructions of the board passed with interrupts off."""
+        first = max(0, bisect_right(self.at, begin) - 1)
+        last = bisect_left(self.at, end)
+        edges = [*self.at[first:last], end]
+        states = self.on[first:last]
+        return sum(
+            max(0, until - max(since, begin))
+            for (since, until), on in zip(pairwise(edges), states, strict=True)
+            if not on
+        )
+
+
+def irq_flags_of(section: Section) -> IrqFlags:
+    """Return what a section tells of the CPU that its wake-up was on."""
+    mine = (section.kinds == Kind.INTERRUPTS) & (section.cpus == section.cpu)
+    return IrqFlags(section.at[mine].tolist(), (section.values[mine] != 0).tolist())
+
+
+def irqs_off_at(flags: IrqFlags, runs: Sequence[Run], expiry: int) -> IrqsOff | None:
+    """Return who had switched interrupts off at the expiry; None if they were on."""
+    before = bisect_right(flags.at, expiry) - 1
+    if before < 0 or flags.on[before] or not runs:
+        return None
+    begins = [run.begin for run in runs]
+
+    def run_before(count: int) -> Run:
+        # A change is told at the block behind the one that made it.
+        return runs[max(0, bisect_left(begins, count) - 1)]
+
+    until = flags.at[before + 1] if before + 1 < len(flags.at) else None
+    return IrqsOff(
+        since=flags.at[before],
+        off=run_before(flags.at[before]) if before > 0 else None,
+        until=until,
+        on=None if until is None else run_before(until),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OtherCpus:
+    """All CPUs of a section but the one of its wake-up."""
+
+    cpus: tuple[int, ...]
+    section: Section
+    symbols: SymbolTable
+    arch: str
+    shift: int
+    """2^`shift` ns pass with each instruction."""
+    _runs: dict[int, list[Run]] = field(default_factory=dict)
+    """By CPU; filled when it is first asked for: few paths wait for a lock."""
+
+    def between(self, begin: int, end: int) -> Iterator[OtherCpuActivity]:
+        """Tell what each that ran between two instruction counts did most."""
+        for cpu in self.cpus:
+            inside = overlapping(self._runs_of(cpu), begin, end)
+            total = sum(run.own for run in inside)
+            if total:
+                name, own = _mostly(inside)
+                share = own / total
+                yield OtherCpuActivity(cpu, plain(name), share, total << self.shift)
+
+    def calling(self, function: str) -> Sequence[Run]:
+        """Return the runs of all those that called a function; without one, nothing."""
+        if function not in self.symbols.names:
+            return ()
+        begin = self.symbols.starts[self.symbols.names.index(function)]
+        called = (self.section.kinds == Kind.BLOCK) & (self.section.values == begin)
+        cpus = set(np.unique(self.section.cpus[called]).tolist())
+        return [r for cpu in self.cpus if cpu in cpus for r in self._runs_of(cpu)]
+
+    def _runs_of(self, cpu: int) -> list[Run]:
+        if cpu not in self._runs:
+            self._runs[cpu] = runs_of(
+                self.section, self.symbols, arch=self.arch, cpu=cpu
+            )
+        return self._runs[cpu]
+
+
+def other_cpus(
+    section: Section, symbols: SymbolTable, *, arch: str, shift: int
+) -> OtherCpus:
+    """Find which CPUs executed something besides that of the wake-up."""
+    there = np.unique(section.cpus[section.kinds == Kind.BLOCK]).tolist()
+    others = tuple(cpu for cpu in there if cpu != section.cpu)
+    return OtherCpus(others, section, symbols, arch, shift)
+
+
+def overlapping(runs: Sequence[Run], begin: int, end: int) -> Sequence[Run]:
+    """
+    Return the runs of one CPU that were partly between two instruction counts.
+
+    Each ends where the next begins, so both are in order: a path may wait for a lock
+    some 10,000 times, and looking at every run each time took minutes.
+    """
+    first = bisect_right(runs, begin, key=lambda run: run.end)
+    return runs[first : bisect_left(runs, end, lo=first, key=lambda run: run.begin)]
+
+
+def _mostly(runs: Sequence[Run]) -> tuple[str, int]:
+    """Return the innermost call that took more than half, or else the function."""
+    frame = main_frame(runs, share=0.5)
+    if frame is None:
+        return spent_in(runs)[0]
+    own = sum(run.own for run in runs if frame in run.frame.chain())
+    return frame.name, own

@@ -13,8 +13,7 @@ from rtscope.exectrace.format import Kind, SectionKind, Trace, held_by
 from rtscope.exectrace.format import Section as Recorded
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.bound import Arrivals, Bound, Longest, Section, compose
-from rtscope.explain.instructions.calls import main_frame, runs_of, spent_in
-from rtscope.explain.instructions.functions import plain
+from rtscope.explain.instructions.calls import main_frame, plain, runs_of, spent_in
 
 _KINDS = (Section.POID, Section.PAIE, Section.PSD, Section.ST, Section.BACK)
 """In the order of `plugin/longest.h`, which counts from 1."""
