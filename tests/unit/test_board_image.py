@@ -5,13 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.board.image import (
-    arch_of_image,
-    missing_bytes,
-    read_image,
-    refuse_unbootable,
-)
+from rtscope.board.image import bootable_image, refuse_unbootable
 from rtscope.errors import UsageError
+from rtscope.kernel.image import arch_of_image, missing_bytes
 
 
 def with_bytes(*parts: tuple[int, bytes]) -> bytes:
@@ -79,7 +75,7 @@ def test_an_image_of_the_boards_architecture_is_not_refused() -> None:
 
 def refused(path: Path) -> str:
     with pytest.raises(UsageError) as caught:
-        read_image(path, "x86_64")
+        bootable_image(path, "x86_64")
     return str(caught.value).removeprefix(f"--kernel {path}: ")
 
 
@@ -92,4 +88,10 @@ def test_what_is_no_image_is_refused_with_what_to_name(tmp_path: Path) -> None:
     assert refused(tmp_path / "none") == "no such file"
     assert refused(tmp_path) == "a directory; name the image in it (bzImage)"
     assert refused(text).startswith("no kernel image; for x86_64 name")
-    assert read_image(arm, "aarch64") == ARM64
+    assert bootable_image(arm, "aarch64") == ARM64
+
+
+def test_the_size_of_an_image_has_one_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rtscope.kernel.image.MAX_IMAGE_BYTES", 1 << 16)
+
+    assert "more than 65536 bytes" in refused(Path("/dev/zero"))

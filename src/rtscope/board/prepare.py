@@ -32,7 +32,7 @@ from rtscope.board.buildcontext import (
 )
 from rtscope.board.cache import NotBuiltError, Part, build_part, locked
 from rtscope.board.catalogue import Arch, Board, get_arch
-from rtscope.board.image import read_image
+from rtscope.board.image import bootable_image
 from rtscope.board.kernels import Kernel, KernelRow
 from rtscope.board.packages import Package
 from rtscope.board.qemu import Qemu
@@ -101,7 +101,7 @@ def prepare_all(
     )
     for name, row in wanted:
         if row is None:
-            read_image(Path(name), board.arch)
+            bootable_image(Path(name), board.arch)
     contents = userfiles.read_files(files)
     common, made = _parts(workshop, arch, wanted, contents, needs_qemu=own is None)
     return [
@@ -193,7 +193,7 @@ def write_initrd(path: Path, prepared: Prepared, job: initrd.Job) -> str:
 
 def _file_part(shop: Workshop, path: Path, arch: Arch) -> Part:
     """Keep the user's own kernel image, so that a bundle has it too."""
-    image = read_image(path, arch.name)
+    image = bootable_image(path, arch.name)
 
     def build(work: Path) -> Notes:
         (work / kernels.IMAGE).write_bytes(image)

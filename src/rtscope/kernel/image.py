@@ -1,5 +1,5 @@
 """
-What a kernel's image tells of itself: its banner, its build ID, its configuration.
+What a kernel's image tells of itself: architecture, banner, build ID, configuration.
 
 An image is a vmlinux, an Image, a bzImage, an EFI zboot image or one of these packed.
 A configuration is in it if it was built with CONFIG_IKCONFIG.
@@ -25,6 +25,16 @@ MAX_PLAIN_BYTES = 1 << 30
 # Zeros are packed 32,768 to 1 by zstd: what one piece gives stays small.
 _PIECE = 4 << 10
 _CUT_SHORT = "cut short"
+_HEAD_BYTES = 64 << 10
+
+_ELF = {62: "x86_64", 183: "aarch64", 243: "riscv64", 3: "i386", 40: "armv7l"}
+_PE = {
+    0x8664: "x86_64",
+    0xAA64: "aarch64",
+    0x5064: "riscv64",
+    0x14C: "i386",
+    0x1C2: "armv7l",
+}
 
 _BANNER = re.compile(rb"Linux version [0-9][ -~]{1,500}\n")
 _IKCONFIG = re.compile(rb"IKCFG_ST(\x1f\x8b.{1,4194304}?)IKCFG_ED", re.DOTALL)
@@ -45,8 +55,8 @@ class KernelImage:
     config: KernelConfig | None
 
 
-def read_image(path: Path) -> KernelImage:
-    """Read an image; UsageError if it is none, or is packed in a way not known."""
+def image_bytes(path: Path) -> bytes:
+    """Return the file of an image; UsageError if it cannot be one."""
     try:
         with path.open("rb") as file:
             # Of a pipe or a device no size is known before.
@@ -58,7 +68,12 @@ def read_image(path: Path) -> KernelImage:
             f"{path}: more than {MAX_IMAGE_BYTES} bytes, too many for a kernel image; "
             "of a vmlinux with debugging information take the Image, or --config FILE"
         )
-    return parse_image(content, source=str(path))
+    return content
+
+
+def read_image(path: Path) -> KernelImage:
+    """Read an image; UsageError if it is none, or is packed in a way not known."""
+    return parse_image(image_bytes(path), source=str(path))
 
 
 def parse_image(content: bytes, *, source: str) -> KernelImage:
@@ -81,6 +96,40 @@ def parse_image(content: bytes, *, source: str) -> KernelImage:
         build_id=build_id_in(plain),
         config=_config(plain, source=source),
     )
+
+
+def arch_of_image(image: bytes) -> str | None:
+    """
+    Return the architecture of a Linux kernel image, as `uname -m` says it.
+
+    None if it does not say: only what is certain is told. Magic numbers: the kernel's
+    Documentation/arch/{x86/boot,arm64/booting,riscv/boot-image-header}.rst; ELF and PE
+    by their machine field.
+    """
+    head = _head(image)
+    if head[:4] == b"\x7fELF":
+        return _ELF.get(_number(head, 18, 2))
+    if head[0x38:0x3C] == b"ARM\x64":
+        return "aarch64"
+    if head[0x38:0x3C] == b"RSC\x05":
+        return "riscv64"
+    if _is_bzimage(head):
+        # XLF_KERNEL_64; without it the kernel is a 32-bit one.
+        return "x86_64" if _number(head, 0x236, 2) & 1 else "i386"
+    if head[:2] == b"MZ":
+        at = _number(head, 0x3C, 4)
+        if head[at : at + 4] == b"PE\0\0":
+            return _PE.get(_number(head, at + 4, 2))
+    return None
+
+
+def missing_bytes(image: bytes) -> int:
+    """Return how much of a bzImage is cut off; 0 for other images."""
+    if not _is_bzimage(image):
+        return 0
+    # The boot sector, the setup, then syssize in 16 bytes.
+    whole = _setup_bytes(image) + _number(image, 0x1F4, 4) * 16
+    return max(0, whole - len(image))
 
 
 def build_id_in(content: bytes) -> str | None:
@@ -159,16 +208,37 @@ def _payload(content: bytes) -> bytes | None:
     if content.startswith((*_PACKERS, *_NOT_UNPACKED)):
         return content
     if content[0x202:0x206] == b"HdrS" and len(content) > 0x250:
-        # Documentation/arch/x86/boot.rst: setup_sects, payload_offset, payload_length
-        sectors = content[0x1F1] or 4
+        # Documentation/arch/x86/boot.rst: payload_offset, payload_length
         offset, length = struct.unpack_from("<II", content, 0x248)
-        begin = (sectors + 1) * 512 + offset
-        return _within(content, begin, length)
+        return _within(content, _setup_bytes(content) + offset, length)
     if content[:2] == b"MZ" and content[4:8] == b"zimg":
         # drivers/firmware/efi/libstub/zboot-header.S
         offset, length = struct.unpack_from("<II", content, 8)
         return _within(content, offset, length)
     return None
+
+
+def _is_bzimage(head: bytes) -> bool:
+    return head[0x1FE:0x200] == b"\x55\xaa" and head[0x202:0x206] == b"HdrS"
+
+
+def _setup_bytes(bzimage: bytes) -> int:
+    """Return where the kernel proper begins: setup_sects, of which 0 stands for 4."""
+    return ((bzimage[0x1F1] or 4) + 1) * 512
+
+
+def _number(content: bytes, at: int, size: int) -> int:
+    return int.from_bytes(content[at : at + size], "little")
+
+
+def _head(image: bytes) -> bytes:
+    """Return the first bytes of an image, unpacked if it is in gzip."""
+    if image[:2] != b"\x1f\x8b":
+        return image[:_HEAD_BYTES]
+    try:
+        return zlib.decompressobj(wbits=31).decompress(image, _HEAD_BYTES)
+    except zlib.error:
+        return b""
 
 
 def _within(content: bytes, begin: int, length: int) -> bytes:
