@@ -29,8 +29,8 @@ from fakes.audited import (
     zone,
 )
 from fakes.trees import CPU, Files
+from rtscope.audit.context import Observed, Trial
 from rtscope.audit.model import Profile
-from rtscope.audit.scene import Observed, Trial
 from rtscope.machine.reader import Denied
 
 VERSION = "/proc/sys/kernel/version"

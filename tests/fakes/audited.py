@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from fakes.trees import Files, reader_of
 from rtscope.audit.catalogue import catalogue
-from rtscope.audit.examine import examine, scene_of
+from rtscope.audit.context import Observed
+from rtscope.audit.examine import examine, read_context
 from rtscope.audit.model import Check, Profile
-from rtscope.audit.scene import Observed
 from rtscope.machine.reader import Content
 
 RELEASE = "/proc/sys/kernel/osrelease"
@@ -128,11 +128,11 @@ def judged(name: str, case: Case) -> Check:
     """Return what one check says of a machine."""
     kinds = [catalogue()[name]]
     here = {RELEASE: case.release, ARCH: case.arch}
-    scene = scene_of(
+    context = read_context(
         reader_of({**here, **case.files}, also=case.also),
         kinds,
         profile=case.profile,
         cpus=case.cpus,
         observed=case.observed,
     )
-    return examine(scene, kinds)[0]
+    return examine(context, kinds)[0]

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from rig import rtscope
 
-from rtscope.audit.examine import auditing, examine, paths, scene_of
+from rtscope.audit.examine import auditing, examine, paths, read_context
 from rtscope.audit.model import Check, Outcome
 from rtscope.board.buildcontext import Workshop
 from rtscope.board.cache import cache_dir
@@ -134,8 +134,10 @@ def locked() -> Mapping[str, Check]:
         window_ns=0,
         first=["echo 0 >/sys/devices/system/cpu/cpu1/online"],
     )
-    scene = scene_of(inside.reader, auditing(), cpus=(1,), observed=inside.observed)
-    return {check.kind.id: check for check in examine(scene, auditing())}
+    context = read_context(
+        inside.reader, auditing(), cpus=(1,), observed=inside.observed
+    )
+    return {check.kind.id: check for check in examine(context, auditing())}
 
 
 def test_preempt_full_is_not_called_real_time(locked: Mapping[str, Check]) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.audit.examine import auditing_a_unit, examine, scene_of
+from rtscope.audit.examine import auditing_a_unit, examine, read_context
 from rtscope.audit.model import Outcome
-from rtscope.audit.unitsearch import load_unit
+from rtscope.audit.unit import load_unit
 from rtscope.machine.filetree import FileReader
 
 ANALYZE = shutil.which("systemd-analyze")
@@ -57,9 +57,9 @@ def complaints(path: Path) -> str:
 
 def outcome_of(path: Path) -> Outcome:
     kinds = [kind for kind in auditing_a_unit() if kind.id == "unit_values"]
-    scene = scene_of(FileReader(), kinds)
+    context = read_context(FileReader(), kinds)
     unit = load_unit(str(path), FileReader())
-    return examine(replace(scene, unit=unit), kinds)[0].outcome
+    return examine(replace(context, unit=unit), kinds)[0].outcome
 
 
 @pytest.mark.parametrize("line", [GOOD, *BAD], ids=lambda text: text.partition("\n")[0])

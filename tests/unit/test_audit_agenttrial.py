@@ -3,8 +3,8 @@
 import pytest
 
 from fakes.measurements import record, thread
-from rtscope.audit.agenttrial import ASKED, Tried, tried
-from rtscope.audit.scene import Trial
+from rtscope.audit.context import Trial
+from rtscope.audit.observe import ASKED, Tried, tried
 from rtscope.contract import AgentError
 
 

@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 from fakes.audited import RELEASE, seen
 from fakes.trees import GUEST, reader_of
 from rtscope.audit import capture
-from rtscope.audit.examine import auditing, examine, scene_of
-from rtscope.audit.redact import GONE, Redacted, redact_text
-from rtscope.audit.scene import Scene, Trial
+from rtscope.audit.capture import GONE, Redacted, redact_text
+from rtscope.audit.context import AuditContext, Trial
+from rtscope.audit.examine import auditing, examine, read_context
 from rtscope.errors import UsageError
 from rtscope.machine.reader import Denied, Missing
 
 DEBUG = "/sys/kernel/debug/sched/fair_server/cpu*/runtime"
 
 
-def of_guest() -> Scene:
+def of_guest() -> AuditContext:
     observed = replace(
         seen(device=3),
         kernel_log="[    0.000000] Linux version 6.18.44\n",
@@ -33,7 +33,7 @@ def of_guest() -> Scene:
         clock_resolution_ns=1,
     )
     reader = reader_of(GUEST, also={DEBUG: Denied("Permission denied")})
-    return scene_of(reader, auditing(), cpus=(1,), observed=observed)
+    return read_context(reader, auditing(), cpus=(1,), observed=observed)
 
 
 def unpacked(content: bytes, place: Path) -> capture.Captured:
@@ -62,13 +62,13 @@ def member(name: str, size: int = 0, kind: bytes = tarfile.REGTYPE) -> tarfile.T
 
 
 def test_a_capture_is_judged_as_the_machine_was(tmp_path: Path) -> None:
-    scene = of_guest()
-    content, _, _ = capture.archive(scene)
+    context = of_guest()
+    content, _, _ = capture.archive(context)
 
     tree = unpacked(content, tmp_path)
-    again = scene_of(tree, auditing(), cpus=(1,), observed=tree.observed)
+    again = read_context(tree, auditing(), cpus=(1,), observed=tree.observed)
 
-    assert examine(again, auditing()) == examine(scene, auditing())
+    assert examine(again, auditing()) == examine(context, auditing())
 
 
 def test_what_was_refused_there_stays_refused(tmp_path: Path) -> None:
@@ -122,13 +122,13 @@ def test_what_harms_nobody_stays(text: str) -> None:
 
 def test_no_secret_of_the_command_line_is_in_the_archive(tmp_path: Path) -> None:
     files = {**GUEST, "/proc/cmdline": "quiet password=hunter2 isolcpus=1"}
-    scene = scene_of(reader_of(files), auditing())
-    scene = replace(
-        scene,
-        observed=replace(scene.observed, kernel_log="Command line: password=hunter2"),
+    context = read_context(reader_of(files), auditing())
+    context = replace(
+        context,
+        observed=replace(context.observed, kernel_log="Command line: password=hunter2"),
     )
 
-    content, tally, _ = capture.archive(scene)
+    content, tally, _ = capture.archive(context)
 
     tree = unpacked(content, tmp_path)
     everything = b"".join(
@@ -227,7 +227,7 @@ def test_damage_never_gives_anything_but_a_clear_error(
         tree = unpacked(WHOLE[:at] + junk + WHOLE[at + len(junk) :], place)
     except UsageError:
         return
-    examine(scene_of(tree, auditing(), observed=tree.observed), auditing())
+    examine(read_context(tree, auditing(), observed=tree.observed), auditing())
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)

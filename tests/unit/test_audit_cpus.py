@@ -7,9 +7,8 @@ import pytest
 from fakes.auditcases import CASES
 from fakes.audited import Case, judged
 from fakes.trees import CPU
-from rtscope.audit.cpus import listed, masked
+from rtscope.audit.context import Observed, listed, masked
 from rtscope.audit.model import Outcome, Profile, Severity
-from rtscope.audit.scene import Observed
 
 
 @pytest.mark.parametrize(

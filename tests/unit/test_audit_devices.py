@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.audit.devices import (
-    NOBODY_ASKS_US,
-    is_asked,
+from rtscope.audit.context import NOBODY_ASKS_US, is_asked
+from rtscope.audit.observe import (
     latency_of,
     read_dma_latency,
     smi_counts,

@@ -4,8 +4,8 @@ import pytest
 
 from fakes.audited import IRQ, KTHREADD, Case, judged, seen, thread, threads
 from fakes.trees import CPU
+from rtscope.audit.context import Observed
 from rtscope.audit.model import Outcome, Profile
-from rtscope.audit.scene import Observed
 
 
 @pytest.mark.parametrize(

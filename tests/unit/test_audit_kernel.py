@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from fakes.trees import reader_of
 from rtscope.audit.catalogue import catalogue, parse_row
-from rtscope.audit.examine import examine, scene_of, scene_of_config, verifying
+from rtscope.audit.context import AuditContext, Expected
+from rtscope.audit.examine import context_of_config, examine, read_context, verifying
 from rtscope.audit.model import Check, CheckKind, Outcome, Profile, Severity
-from rtscope.audit.scene import Expected, Scene
 from rtscope.errors import UsageError
 from rtscope.kernel import image
 from rtscope.kernel.image import GNU_BUILD_ID, build_id_in, parse_image, read_image
@@ -82,16 +82,16 @@ CONFIG_CPU_FREQ_GOV_SCHEDUTIL=y
 }
 
 
-def outcomes(scene: Scene) -> dict[str, Check]:
-    return {check.kind.id: check for check in examine(scene, verifying())}
+def outcomes(context: AuditContext) -> dict[str, Check]:
+    return {check.kind.id: check for check in examine(context, verifying())}
 
 
 def of_config(text: str) -> dict[str, Check]:
-    return outcomes(scene_of_config(parse_config(text.encode(), source="config")))
+    return outcomes(context_of_config(parse_config(text.encode(), source="config")))
 
 
 def config_kinds() -> list[CheckKind]:
-    return [k for k in catalogue().values() if k.judge == "config"]
+    return [k for k in catalogue().values() if k.function == "config"]
 
 
 def bad_option(kind: CheckKind) -> str:
@@ -119,7 +119,7 @@ def test_good_options_pass_their_check_and_are_shown(kind: CheckKind) -> None:
     text = "\n".join([HEAD, "CONFIG_SMP=y", *needs, *on, *values])
 
     check = examine(
-        scene_of_config(parse_config(text.encode(), source="config")), [kind]
+        context_of_config(parse_config(text.encode(), source="config")), [kind]
     )[0]
 
     assert check.outcome is Outcome.PASS
@@ -134,7 +134,7 @@ def test_a_bad_option_fails_its_check_and_is_shown(kind: CheckKind) -> None:
     text = "\n".join([HEAD, *needs, bad])
 
     check = examine(
-        scene_of_config(parse_config(text.encode(), source="config")), [kind]
+        context_of_config(parse_config(text.encode(), source="config")), [kind]
     )[0]
 
     assert check.outcome is Outcome.FAIL
@@ -145,14 +145,14 @@ def test_a_bad_option_fails_its_check_and_is_shown(kind: CheckKind) -> None:
 def test_an_extract_that_does_not_mention_an_option_leaves_it_unknown(
     kind: CheckKind,
 ) -> None:
-    scene = scene_of_config(parse_config(b"CONFIG_SOMETHING=y\n", source="config"))
+    context = context_of_config(parse_config(b"CONFIG_SOMETHING=y\n", source="config"))
 
-    assert examine(scene, [kind])[0].outcome is Outcome.UNKNOWN
+    assert examine(context, [kind])[0].outcome is Outcome.UNKNOWN
 
 
 @pytest.mark.parametrize("kind", verifying(), ids=lambda k: str(k.id))
 def test_a_machine_without_any_file_passes_nothing(kind: CheckKind) -> None:
-    check = examine(scene_of(reader_of({}), [kind]), [kind])[0]
+    check = examine(read_context(reader_of({}), [kind]), [kind])[0]
 
     assert check.outcome is not Outcome.PASS
     assert check.says
@@ -189,7 +189,7 @@ def test_preempt_rt_that_was_written_in_by_hand_does_not_pass(
 
 def test_starfives_own_listing() -> None:
     kinds = verifying()
-    found = outcomes(scene_of(reader_of(STARFIVE), kinds))
+    found = outcomes(read_context(reader_of(STARFIVE), kinds))
 
     passes = {name for name, c in found.items() if c.outcome is Outcome.PASS}
     assert {"preempt_rt", "preempt_lazy", "tick_rate", "tick_mode"} <= passes
@@ -209,7 +209,7 @@ def test_starfives_own_listing() -> None:
 def test_no_cpufreq_is_not_applicable_and_no_pass() -> None:
     kinds = [catalogue()["scaling_governor"]]
 
-    check = examine(scene_of(reader_of({}), kinds), kinds)[0]
+    check = examine(read_context(reader_of({}), kinds), kinds)[0]
 
     assert check.outcome is Outcome.NOT_APPLICABLE
 
@@ -219,7 +219,7 @@ def test_one_cpu_with_another_governor_fails() -> None:
     kinds = [catalogue()["scaling_governor"]]
     files = {path.format(0): "performance", path.format(2): "ondemand"}
 
-    check = examine(scene_of(reader_of(files), kinds), kinds)[0]
+    check = examine(read_context(reader_of(files), kinds), kinds)[0]
 
     assert check.outcome is Outcome.FAIL
     assert [(e.where, e.what) for e in check.evidence] == [(path.format(2), "ondemand")]
@@ -235,8 +235,8 @@ def test_preempt_full_is_not_called_real_time() -> None:
 def test_severity_follows_the_profile() -> None:
     kind = catalogue()["preempt_rt"]
 
-    assert kind.weighs(Profile.CONTROL) is Severity.FATAL
-    assert kind.weighs(Profile.AUDIO) is Severity.INFO
+    assert kind.severity_in(Profile.CONTROL) is Severity.FATAL
+    assert kind.severity_in(Profile.AUDIO) is Severity.INFO
 
 
 @pytest.mark.parametrize(
@@ -252,14 +252,14 @@ def test_a_check_is_gated_by_the_version(release: str, outcome: str) -> None:
         f"{HEAD.replace('6.12.107', release)}CONFIG_A=y\n".encode(), source="config"
     )
 
-    check = examine(scene_of_config(config), [parse_row("x", row, group="g")])[0]
+    check = examine(context_of_config(config), [parse_row("x", row, group="g")])[0]
 
     assert check.outcome.value == outcome
 
 
-def test_a_row_with_an_unknown_judge_is_refused() -> None:
-    with pytest.raises(ValueError, match="no judge 'nobody'"):
-        parse_row("x", {"judge": "nobody"}, group="g")
+def test_a_row_with_an_unknown_function_is_refused() -> None:
+    with pytest.raises(ValueError, match="no check function 'nobody'"):
+        parse_row("x", {"function": "nobody"}, group="g")
 
 
 # --- the running kernel against the one that was built ----------------------------
@@ -269,8 +269,8 @@ BUILD_ID = bytes(range(20))
 
 def running(files: dict[str, str | bytes], expected: Expected) -> Check:
     kinds = [catalogue()["running_kernel"]]
-    scene = scene_of(reader_of(files), kinds, expected=expected)
-    return examine(scene, kinds)[0]
+    context = read_context(reader_of(files), kinds, expected=expected)
+    return examine(context, kinds)[0]
 
 
 def test_the_same_build_id_is_the_same_kernel() -> None:

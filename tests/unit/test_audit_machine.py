@@ -10,7 +10,7 @@ from fakes.auditcases import CASES
 from fakes.audited import Case, judged
 from fakes.trees import GUEST, reader_of
 from rtscope.audit.catalogue import catalogue
-from rtscope.audit.examine import UNIT, auditing, examine, scene_of
+from rtscope.audit.examine import UNIT, auditing, examine, read_context
 from rtscope.audit.model import Outcome, Profile
 from rtscope.machine.reader import Denied
 
@@ -25,7 +25,7 @@ def test_every_check_of_a_machine_has_its_three_cases() -> None:
     wanted = {
         kind.id
         for kind in catalogue().values()
-        if kind.judge != "config" and kind.id != BY_IMAGE and kind.group != UNIT
+        if kind.function != "config" and kind.id != BY_IMAGE and kind.group != UNIT
     }
 
     assert set(CASES) == wanted
@@ -57,16 +57,16 @@ def test_what_cannot_be_seen_is_unknown_with_its_reason(name: str) -> None:
 
 @pytest.mark.parametrize("profile", Profile)
 def test_a_machine_without_any_file_passes_nothing(profile: Profile) -> None:
-    scene = scene_of(reader_of({}), auditing(), profile=profile)
+    context = read_context(reader_of({}), auditing(), profile=profile)
 
     assert not [
-        c.kind.id for c in examine(scene, auditing()) if c.outcome is Outcome.PASS
+        c.kind.id for c in examine(context, auditing()) if c.outcome is Outcome.PASS
     ]
 
 
 def test_a_guest_without_cpufreq_and_smt_files_is_not_called_good() -> None:
-    scene = scene_of(reader_of(GUEST), auditing())
-    found = {check.kind.id: check for check in examine(scene, auditing())}
+    context = read_context(reader_of(GUEST), auditing())
+    found = {check.kind.id: check for check in examine(context, auditing())}
 
     for name in ("scaling_governor", "fixed_frequency", "smt", "turbo"):
         assert found[name].outcome is Outcome.NOT_APPLICABLE, name
@@ -97,10 +97,10 @@ def test_what_the_machine_shows_counts_more_than_how_it_is_built() -> None:
         "CONFIG_SOFTLOCKUP_DETECTOR=y\n",
         "/proc/sys/kernel/watchdog": "0",
     }
-    scene = scene_of(reader_of(files), kinds)
+    context = read_context(reader_of(files), kinds)
 
-    built = {c.kind.id: c for c in examine(scene, kinds)}
-    shown = {c.kind.id: c for c in examine(scene, kinds, observed_first=True)}
+    built = {c.kind.id: c for c in examine(context, kinds)}
+    shown = {c.kind.id: c for c in examine(context, kinds, observed_first=True)}
 
     assert built["lockup_detectors"].outcome is Outcome.FAIL
     assert shown["lockup_detectors"].outcome is Outcome.NOT_APPLICABLE
@@ -112,9 +112,9 @@ def test_how_it_is_built_counts_where_the_machine_does_not_show_it() -> None:
         "# Automatically generated file; DO NOT EDIT.\nCONFIG_SOFTLOCKUP_DETECTOR=y\n"
     )
     denied = {"/proc/sys/kernel/watchdog": Denied("Permission denied")}
-    scene = scene_of(reader_of({"/proc/config.gz": config}, also=denied), kinds)
+    context = read_context(reader_of({"/proc/config.gz": config}, also=denied), kinds)
 
-    shown = {c.kind.id: c for c in examine(scene, kinds, observed_first=True)}
+    shown = {c.kind.id: c for c in examine(context, kinds, observed_first=True)}
 
     assert shown["watchdog"].outcome is Outcome.UNKNOWN
     assert shown["lockup_detectors"].outcome is Outcome.FAIL

@@ -7,8 +7,8 @@ import pytest
 
 from fakes.auditcases import CASES
 from fakes.audited import Case, judged, limits
+from rtscope.audit.context import Observed, Trial
 from rtscope.audit.model import Outcome
-from rtscope.audit.scene import Observed, Trial
 from rtscope.machine.reader import Denied
 
 

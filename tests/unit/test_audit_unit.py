@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from fakes.trees import CPU, Files, reader_of
 from rtscope.audit.catalogue import catalogue
-from rtscope.audit.examine import UNIT, auditing, auditing_a_unit, examine, scene_of
+from rtscope.audit.examine import UNIT, auditing, auditing_a_unit, examine, read_context
 from rtscope.audit.model import Check, Outcome
-from rtscope.audit.unitfile import Unit, UnitThread, merge, parse
-from rtscope.audit.unitsearch import load_unit, processes_of
+from rtscope.audit.unit import Unit, UnitThread, load_unit, merge, parse, processes_of
 from rtscope.errors import UsageError
 
 NAME = "loop.service"
@@ -46,9 +45,9 @@ def judged(name: str, case: Case) -> Check:
         **({} if case.no_config else {"/boot/config-6.12.1": case.config}),
         **({} if case.no_online else {f"{CPU}/online": "0-3"}),
     }
-    scene = scene_of(reader_of(files), kinds, cpus=case.cpus)
+    context = read_context(reader_of(files), kinds, cpus=case.cpus)
     given_unit = replace(unit(case.service), threads=case.threads)
-    return examine(replace(scene, unit=given_unit), kinds)[0]
+    return examine(replace(context, unit=given_unit), kinds)[0]
 
 
 def thread(policy: str, priority: int, *cpus: int) -> UnitThread:

@@ -4,9 +4,9 @@ import errno
 
 from fakes.audited import BOOTED, Case, judged
 from fakes.trees import reader_of
+from rtscope.audit.context import WATCHED, Observed
 from rtscope.audit.model import Outcome
-from rtscope.audit.scene import Observed
-from rtscope.audit.watch import WATCHED, read_kernel_log, try_realtime, watch
+from rtscope.audit.observe import read_kernel_log, try_realtime, watch
 
 
 def test_a_log_that_lost_its_beginning_proves_nothing() -> None:

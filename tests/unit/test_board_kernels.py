@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from rtscope.audit.examine import examine, scene_of_config, verifying
+from rtscope.audit.examine import context_of_config, examine, verifying
 from rtscope.audit.model import Severity
 from rtscope.kernel.recipe import fragment_text, get_recipe, recipe_names
 from rtscope.machine.kernelconfig import KernelConfig, parse_config
@@ -30,7 +30,7 @@ def config_of(name: str) -> KernelConfig:
 def test_a_realtime_kernel_for_a_board_fails_no_check_of_a_configuration(
     name: str,
 ) -> None:
-    checks = examine(scene_of_config(config_of(name)), verifying())
+    checks = examine(context_of_config(config_of(name)), verifying())
     failed = {c.kind.id for c in checks if c.failed and c.severity > Severity.INFO}
 
     assert failed == ALLOWED.get(name.split("-")[0], set())

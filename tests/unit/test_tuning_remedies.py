@@ -10,9 +10,9 @@ from fakes.auditcases import CASES
 from fakes.audited import ARCH, RELEASE, Case
 from fakes.trees import CPU, Files, reader_of
 from rtscope.audit.catalogue import catalogue
-from rtscope.audit.examine import examine, scene_of
+from rtscope.audit.context import AuditContext
+from rtscope.audit.examine import examine, read_context
 from rtscope.audit.model import Profile
-from rtscope.audit.scene import Scene
 from rtscope.errors import UsageError
 from rtscope.tuning.remedies import (
     KNOB_STRIDE,
@@ -38,17 +38,17 @@ LOC:        900        900        900        900  Local timer interrupts
 FOUR = {f"{CPU}/online": "0-3\n"}
 
 
-def looked(name: str, case: Case) -> tuple[Scene, Plan]:
+def looked(name: str, case: Case) -> tuple[AuditContext, Plan]:
     kinds = [catalogue()[name]]
     reader = reader_of(
         {RELEASE: case.release, ARCH: case.arch, **case.files}, also=case.also
     )
-    scene = scene_of(
+    context = read_context(
         reader, kinds, profile=case.profile, cpus=case.cpus, observed=case.observed
     )
-    checks = examine(scene, kinds)
-    scene = with_settings(scene, kinds, reader)
-    return scene, plan(scene, checks)
+    checks = examine(context, kinds)
+    context = with_settings(context, kinds, reader)
+    return context, plan(context, checks)
 
 
 def planned(name: str, files: Files, **case: object) -> Plan:
@@ -238,10 +238,10 @@ def test_two_checks_that_want_the_same_file_write_it_once() -> None:
     kinds = [catalogue()["rt_safety_net"]]
     path = "/proc/sys/kernel/sched_rt_runtime_us"
     reader = reader_of({RELEASE: "6.6.1", path: "-1"})
-    scene = with_settings(scene_of(reader, kinds), kinds, reader)
-    twice = examine(scene, kinds) * 2
+    context = with_settings(read_context(reader, kinds), kinds, reader)
+    twice = examine(context, kinds) * 2
 
-    assert len(plan(scene, twice).wishes) == 1
+    assert len(plan(context, twice).wishes) == 1
 
 
 def test_safe_means_what_costs_neither_safety_nor_memory() -> None:
@@ -278,8 +278,12 @@ def test_a_service_that_would_undo_it_is_named() -> None:
         "/proc/irq/25/smp_affinity_list": "0",
         "/proc/7/comm": "irqbalance\n",
     }
-    scene, found = looked("irq_affinity", Case({**FOUR, **files}, cpus=(3,)))
-    scene = replace(scene, files={**scene.files, "/proc/7/comm": b"irqbalance\n"})
+    context, found = looked("irq_affinity", Case({**FOUR, **files}, cpus=(3,)))
+    machine = replace(
+        context.machine,
+        files={**context.machine.files, "/proc/7/comm": b"irqbalance\n"},
+    )
+    context = replace(context, machine=machine)
 
-    assert undone_by(scene, found.wishes) == "irqbalance"
-    assert undone_by(scene, ()) == ""
+    assert undone_by(context, found.wishes) == "irqbalance"
+    assert undone_by(context, ()) == ""

@@ -1,5 +1,5 @@
 """
-What an audit read, as one archive, and such an archive as a machine again.
+What an audit read, as one archive without secrets, and such an archive as a machine.
 
 An archive may come by mail. It is unpacked by this module alone: regular files only,
 bounded in number and size, into a private directory; anything else refuses the whole
@@ -10,6 +10,7 @@ import gzip
 import io
 import json
 import os
+import re
 import tarfile
 import zlib
 from collections import Counter
@@ -18,11 +19,80 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
-from rtscope.audit.redact import Redacted, redact_files, redact_text
-from rtscope.audit.scene import Observed, Scene, Trial
+from rtscope.audit.context import AuditContext, Observed, Trial
 from rtscope.errors import UsageError
 from rtscope.machine.filetree import FileReader
 from rtscope.machine.reader import MAX_FILE_BYTES, Content, Denied, Missing, fits
+
+GONE = "REDACTED"
+
+_ADDRESS = re.compile(
+    r"(?<![0-9A-Fa-f:])(?:[0-9A-Fa-f]{2}[:-]){5,7}[0-9A-Fa-f]{2}(?![0-9A-Fa-f:])"
+)
+_SERIAL = re.compile(
+    r"(?im)(serial(?:[ _-]?(?:no|number|num))?\s*[:=][ \t]*[\"']?)([^\s\"',;]+)"
+)
+_SECRET = re.compile(
+    r"(?i)((?:^|(?<=[\s\"]))[\w.:-]*"
+    r"(?:pass(?:wd|word|phrase)?|secret|token|credential|psk|key|auth|nonce)"
+    r"[\w.-]*=)(\"[^\"]*\"|\S+)"
+)
+# For init, behind the lone --, an option and its value may be two words.
+_OPTION = re.compile(
+    r"(?i)(--[\w-]*(?:pass(?:wd|word|phrase)|secret|token|key)[\w-]*[ ]+)([^-\s]\S*)"
+)
+_LOGIN = re.compile(r"(://)[^/\s:@]+:[^/\s@]+@")
+
+# Words of the kernel's own that hold no secret although they look so.
+_HARMLESS = re.compile(r"(?i)(?:keymap|vconsole\.keymap|keyboard|bypass)[\w.-]*=$")
+
+
+@dataclass(slots=True)
+class Redacted:
+    """How much was taken out, by kind."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def count(self, kind: str, number: int) -> None:
+        """Add to a kind."""
+        if number:
+            self.counts[kind] = self.counts.get(kind, 0) + number
+
+
+def redact_text(text: str, tally: Redacted) -> str:
+    """Return text without hardware addresses, serial numbers, passwords and keys."""
+    text, addresses = _ADDRESS.subn(GONE, text)
+    text, serials = _SERIAL.subn(rf"\1{GONE}", text)
+    secrets = 0
+
+    def secret(found: re.Match[str]) -> str:
+        nonlocal secrets
+        if _HARMLESS.search(found[1]) or found[2] == GONE:
+            return found[0]
+        secrets += 1
+        return f"{found[1]}{GONE}"
+
+    text = _SECRET.sub(secret, text)
+    text, options = _OPTION.subn(rf"\1{GONE}", text)
+    text, logins = _LOGIN.subn(rf"\1{GONE}@", text)
+    tally.count("hardware addresses", addresses)
+    tally.count("serial numbers", serials)
+    tally.count("secrets", secrets + options + logins)
+    return text
+
+
+def redact_files(files: Mapping[str, bytes], tally: Redacted) -> Mapping[str, bytes]:
+    """Redact every file that is text; what is binary stays."""
+    kept: dict[str, bytes] = {}
+    for path, content in files.items():
+        try:
+            text = content.decode("utf-8")
+        except UnicodeDecodeError:
+            kept[path] = content
+            continue
+        kept[path] = redact_text(text, tally).encode()
+    return kept
+
 
 NOTES_NAME = "rtscope-capture.json"
 SCHEMA = 1
@@ -53,17 +123,19 @@ class Captured:
         return contents
 
 
-def archive(scene: Scene) -> tuple[bytes, Redacted, int]:
-    """Return what a scene was read from as a tar file, and what was taken out of it."""
+def archive(context: AuditContext) -> tuple[bytes, Redacted, int]:
+    """Return what was read as a tar file, and what was taken out of it."""
     tally = Redacted()
-    files = {p: c for p, c in scene.files.items() if isinstance(c, bytes)}
+    files = {p: c for p, c in context.machine.files.items() if isinstance(c, bytes)}
     kept = redact_files(files, tally)
     notes = {
         "schema": SCHEMA,
         "denied": {
-            p: c.reason for p, c in scene.files.items() if isinstance(c, Denied)
+            p: c.reason
+            for p, c in context.machine.files.items()
+            if isinstance(c, Denied)
         },
-        "observed": asdict(scene.observed),
+        "observed": asdict(context.observed),
     }
     # Strings of a JSON document one by one: its own quotes must stay.
     text = json.dumps(_redacted(notes, tally), indent=1)
@@ -215,18 +287,18 @@ def _words(document: Any) -> Mapping[str, str]:
     return document
 
 
-def taken(scene: Scene) -> Iterator[str]:
+def taken(context: AuditContext) -> Iterator[str]:
     """Say what an archive holds, a line for each place."""
     places = Counter(
         _place(path)
-        for path, content in scene.files.items()
+        for path, content in context.machine.files.items()
         if isinstance(content, bytes)
     )
     for place, count in sorted(places.items()):
         yield f"{place}: {count} file{'s' if count > 1 else ''}"
-    if scene.observed.kernel_log is not None:
+    if context.observed.kernel_log is not None:
         yield "the kernel log"
-    if scene.observed.window_ns:
+    if context.observed.window_ns:
         yield "the counters that were read twice"
 
 

@@ -7,20 +7,38 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from rtscope.audit.judgetable import JUDGES
+from rtscope.audit import (
+    cpuchecks,
+    interruptchecks,
+    kernelchecks,
+    machinechecks,
+    threadchecks,
+    unitchecks,
+)
+from rtscope.audit.context import CheckFunction
 from rtscope.audit.model import CheckKind, Profile, Setting, Severity
+
+FUNCTIONS: Mapping[str, CheckFunction] = {
+    function.__name__: function
+    for module in (
+        *(cpuchecks, interruptchecks, kernelchecks, machinechecks),
+        *(threadchecks, unitchecks),
+    )
+    for function in module.FUNCTIONS
+}
+"""Every check function by the name that the rows of `checks/*.toml` use."""
 
 _VERSION = re.compile(r"(\d+)\.(\d+)")
 
 _OWN_KEYS = frozenset(
     (
-        *("title", "severity", "severity_for", "expects", "why", "source", "judge"),
+        *("title", "severity", "severity_for", "expects", "why", "source", "function"),
         *("remedy", "lasting", "risk", "profiles", "archs", "since", "until"),
         *("paths", "verifies", "observed_by", "apply", "safe"),
     )
 )
 
-CONFIG_JUDGES = frozenset({"config", "preempt_rt", "preemption_model", "rt_groups"})
+CONFIG_FUNCTIONS = frozenset({"config", "preempt_rt", "preemption_model", "rt_groups"})
 
 
 @cache
@@ -41,9 +59,9 @@ def catalogue() -> Mapping[str, CheckKind]:
 
 def parse_row(name: str, row: Mapping[str, Any], *, group: str) -> CheckKind:
     """Make a check of a row; ValueError or KeyError for a row that is wrong."""
-    judge = row.get("judge", "config")
-    if judge not in JUDGES:
-        raise ValueError(f"{name}: there is no judge {judge!r}")
+    function = row.get("function", "config")
+    if function not in FUNCTIONS:
+        raise ValueError(f"{name}: there is no check function {function!r}")
     args = {key: value for key, value in row.items() if key not in _OWN_KEYS}
     return CheckKind(
         id=name,
@@ -57,7 +75,7 @@ def parse_row(name: str, row: Mapping[str, Any], *, group: str) -> CheckKind:
         expects=row["expects"],
         why=row["why"],
         source=row["source"],
-        judge=judge,
+        function=function,
         remedy=row["remedy"],
         lasting=row.get("lasting", ""),
         risk=row.get("risk", ""),
@@ -66,7 +84,7 @@ def parse_row(name: str, row: Mapping[str, Any], *, group: str) -> CheckKind:
         since=_version(row.get("since")),
         until=_version(row.get("until")),
         paths=tuple(row.get("paths", ())),
-        about_config=judge in CONFIG_JUDGES,
+        about_config=function in CONFIG_FUNCTIONS,
         verifies=bool(row.get("verifies", False)),
         observed_by=str(row.get("observed_by", "")),
         apply=tuple(Setting(**setting) for setting in row.get("apply", ())),

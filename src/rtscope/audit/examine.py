@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from rtscope.audit.catalogue import catalogue
-from rtscope.audit.cpus import CPU_SETS
-from rtscope.audit.judges import NOTES
-from rtscope.audit.judgetable import JUDGES
+from rtscope.audit.catalogue import FUNCTIONS, catalogue
+from rtscope.audit.context import CPU_SETS, AuditContext, Expected, Observed
+from rtscope.audit.kernelchecks import NOTES
 from rtscope.audit.model import (
     Answer,
     Check,
@@ -17,11 +16,11 @@ from rtscope.audit.model import (
     unknown,
     worst_first,
 )
-from rtscope.audit.scene import Expected, Observed, Scene
 from rtscope.machine import kernelidentity
 from rtscope.machine.kernelconfig import KernelConfig
 from rtscope.machine.kernelidentity import KernelIdentity, is_release_since
 from rtscope.machine.reader import Content, Reader
+from rtscope.machine.snapshot import MachineSnapshot
 
 ARCH = "/proc/sys/kernel/arch"
 """As `uname -m` says it; since Linux 6.1."""
@@ -41,7 +40,7 @@ def paths(kinds: Iterable[CheckKind]) -> list[str]:
     )
 
 
-def scene_of(
+def read_context(
     reader: Reader,
     kinds: Iterable[CheckKind],
     *,
@@ -49,7 +48,7 @@ def scene_of(
     cpus: tuple[int, ...] | None = None,
     expected: Expected | None = None,
     observed: Observed | None = None,
-) -> Scene:
+) -> AuditContext:
     """Read all that the checks need, in two round trips; raises TargetError."""
     observed = observed or Observed()
     files = reader.read_many(paths(kinds))
@@ -58,32 +57,30 @@ def scene_of(
     if kernel.config and kernel.config.source not in files:
         # For a capture, which must hold all that was judged.
         files = {**files, **reader.read_many([kernel.config.source])}
-    scene = Scene(
-        files,
-        kernel,
+    context = AuditContext(
+        MachineSnapshot(files, kernel),
         profile=profile,
         cpus=cpus,
         expected=expected,
         observed=observed,
     )
-    return replace(scene, arch=scene.text(ARCH) or _arch_by_files(files))
+    return replace(context, arch=context.text(ARCH) or _arch_by_files(files))
 
 
-def scene_of_config(
+def context_of_config(
     config: KernelConfig,
     *,
     profile: Profile = Profile.CONTROL,
     banner: str | None = None,
     expected: Expected | None = None,
-) -> Scene:
+) -> AuditContext:
     """Return what a configuration, or an image with its banner, tells alone."""
     kernel = kernelidentity.identify_config(config, banner=banner)
     files: dict[str, Content] = {}
     if banner:
         files[kernelidentity.BANNER] = banner.encode()
-    return Scene(
-        files,
-        kernel,
+    return AuditContext(
+        MachineSnapshot(files, kernel),
         profile=profile,
         arch=_arch_by_config(config),
         expected=expected,
@@ -92,14 +89,16 @@ def scene_of_config(
 
 
 def examine(
-    scene: Scene, kinds: Iterable[CheckKind], *, observed_first: bool = False
+    context: AuditContext, kinds: Iterable[CheckKind], *, observed_first: bool = False
 ) -> list[Check]:
     """
     Answer the checks that fit the profile, worst first.
 
     With `observed_first` what the machine shows decides over how its kernel is built.
     """
-    checks = [_answer(kind, scene) for kind in kinds if scene.profile in kind.profiles]
+    checks = [
+        _answer(kind, context) for kind in kinds if context.profile in kind.profiles
+    ]
     if observed_first:
         by_id = {check.kind.id: check for check in checks}
         checks = [_unless_observed(check, by_id) for check in checks]
@@ -111,7 +110,7 @@ def auditing(*, config_only: bool = False) -> list[CheckKind]:
     return [
         kind
         for kind in catalogue().values()
-        if kind.judge != "same_kernel"
+        if kind.function != "same_kernel"
         and kind.group != UNIT
         and (kind.about_config or not config_only)
     ]
@@ -138,22 +137,26 @@ def verifying() -> list[CheckKind]:
     return [kind for kind in catalogue().values() if kind.verifies]
 
 
-def _answer(kind: CheckKind, scene: Scene) -> Check:
-    answer = _gate(kind, scene) or JUDGES[kind.judge](kind, scene)
+def _answer(kind: CheckKind, context: AuditContext) -> Check:
+    answer = _gate(kind, context) or FUNCTIONS[kind.function](kind, context)
     return Check(
-        kind, kind.weighs(scene.profile), answer.outcome, answer.says, answer.evidence
+        kind,
+        kind.severity_in(context.profile),
+        answer.outcome,
+        answer.says,
+        answer.evidence,
     )
 
 
-def _gate(kind: CheckKind, scene: Scene) -> Answer | None:
+def _gate(kind: CheckKind, context: AuditContext) -> Answer | None:
     """Answer for a check that is not about this kernel or machine."""
-    if scene.alone and not kind.about_config and kind.judge != "same_kernel":
+    if context.alone and not kind.about_config and kind.function != "same_kernel":
         return unknown("only a running machine tells")
-    if kind.archs and scene.arch is None:
+    if kind.archs and context.arch is None:
         return unknown("the architecture is not known")
-    if kind.archs and scene.arch not in kind.archs:
-        return not_applicable(f"not on {scene.arch}")
-    return _gate_by_version(kind, scene.kernel)
+    if kind.archs and context.arch not in kind.archs:
+        return not_applicable(f"not on {context.arch}")
+    return _gate_by_version(kind, context.kernel)
 
 
 def _gate_by_version(kind: CheckKind, kernel: KernelIdentity) -> Answer | None:

@@ -1,9 +1,11 @@
-"""The words of an audit: what is checked, what came out, and the evidence."""
+"""The words of an audit: what is checked, what came out, the evidence, as JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import Any
+
+from rtscope.machine.kernelidentity import KernelIdentity
 
 
 class Outcome(StrEnum):
@@ -59,7 +61,7 @@ class Setting:
     """Its path; `*` stands for the number of a CPU, an interrupt, ..."""
     value: str = ""
     values: str = ""
-    """Instead of one value for all: a function of `audit/remedies.py`."""
+    """Instead of one value for all: a function of `tuning/remedies.py`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class CheckKind:
     expects: str
     why: str
     source: str
-    judge: str
+    function: str
     remedy: str
     """What to type now."""
     lasting: str
@@ -99,16 +101,16 @@ class CheckKind:
     observed_by: str = ""
     """The check of a running machine that decides instead, where it can tell."""
     args: Mapping[str, Any] = field(default_factory=dict)
-    """What the judge wants to know; each judge says which keys."""
+    """What the check function wants to know; each says which keys."""
 
-    def weighs(self, profile: Profile) -> Severity:
+    def severity_in(self, profile: Profile) -> Severity:
         """Return what a failure costs a machine of this profile."""
         return self.severity_for.get(profile, self.severity)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a judge found."""
+    """What a check function found."""
 
     outcome: Outcome
     says: str
@@ -156,3 +158,39 @@ def worst_first(checks: list[Check]) -> list[Check]:
     """Sort: failures first, the gravest first; then what is unknown, then the rest."""
     order = list(Outcome)
     return sorted(checks, key=lambda c: (order.index(c.outcome), -c.severity))
+
+
+def checks_document(
+    checks: Sequence[Check], *, of: str, kernel: KernelIdentity
+) -> dict[str, Any]:
+    """Return checks with stable ids, outcome, severity, evidence and remedy."""
+    return {
+        "of": of,
+        "kernel": {
+            "release": kernel.release,
+            "preempt_rt": kernel.preempt_rt,
+            "preemption_model": kernel.preemption_model,
+            "config_digest": kernel.config.digest if kernel.config else None,
+        },
+        "summary": {o.value: sum(c.outcome is o for c in checks) for o in Outcome},
+        "checks": [check_row(check) for check in checks],
+    }
+
+
+def check_row(check: Check) -> dict[str, object]:
+    """Return a check for a JSON document."""
+    kind = check.kind
+    return {
+        "id": kind.id,
+        "title": kind.title,
+        "outcome": check.outcome.value,
+        "severity": check.severity.name.lower(),
+        "says": check.says,
+        "expects": kind.expects,
+        "evidence": [{"where": e.where, "what": e.what} for e in check.evidence],
+        "why": kind.why,
+        "source": kind.source,
+        "remedy": kind.remedy,
+        "lasting": kind.lasting,
+        "risk": kind.risk,
+    }

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rtscope.audit.cpus import refuse_absent
-from rtscope.audit.examine import auditing, examine, scene_of, scene_of_config
+from rtscope.audit.context import AuditContext, Observed, refuse_absent
+from rtscope.audit.examine import auditing, context_of_config, examine, read_context
 from rtscope.audit.model import Profile
-from rtscope.audit.scene import Observed, Scene
-from rtscope.audit.watch import watch, watch_here
+from rtscope.audit.observe import watch, watch_here
 from rtscope.cli.console import put, stdout_console
 from rtscope.cli.insideboard import VIRTUAL, BoardBoot, look_inside, refuse_boot
 from rtscope.cli.kernelverify import FailOn, fails, read_config, refuse_two
@@ -128,20 +127,20 @@ def audit(
             root=root,
         )
     asked = _Asked(profile, parse_cpulist(cpus) if cpus else None, _window_ns(observe))
-    scene, what = _scene(
+    context, what = _context(
         asked, target=target, config=config, root=root, asked_boot=asked_boot
     )
-    refuse_absent(scene)
+    refuse_absent(context)
     checks = examine(
-        scene, auditing(config_only=config is not None), observed_first=True
+        context, auditing(config_only=config is not None), observed_first=True
     )
     if json:
-        put(render_checks_json(checks, of=what, kernel=scene.kernel))
+        put(render_checks_json(checks, of=what, kernel=context.kernel))
     else:
         with stdout_console() as console:
-            print_checks(checks, console, of=what, kernel=scene.kernel)
+            print_checks(checks, console, of=what, kernel=context.kernel)
     if capture is not None:
-        _write_capture(scene, capture)
+        _write_capture(context, capture)
     return int(any(fails(check, fail_on) for check in checks))
 
 
@@ -192,16 +191,16 @@ def _window_ns(seconds: float) -> int:
     return round(seconds * NS_PER_S)
 
 
-def _scene(
+def _context(
     asked: _Asked,
     *,
     target: str | None,
     config: Path | None,
     root: Path | None,
     asked_boot: BoardBoot,
-) -> tuple[Scene, str]:
+) -> tuple[AuditContext, str]:
     if config is not None:
-        found = scene_of_config(read_config(config), profile=asked.profile)
+        found = context_of_config(read_config(config), profile=asked.profile)
         return found, str(config)
     if root is not None:
         with _captured(root) as tree:
@@ -226,7 +225,7 @@ def _scene(
 
 def _with_trial(observed: Observed, board: "Target") -> Observed:
     """Have the board's agent try a real-time policy, with this user's own rights."""
-    from rtscope.audit.agenttrial import TRIAL_ARGS, tried
+    from rtscope.audit.observe import TRIAL_ARGS, tried
     from rtscope.target.stream import collect
 
     agent = board.start_agent(TRIAL_ARGS)
@@ -237,8 +236,8 @@ def _with_trial(observed: Observed, board: "Target") -> Observed:
     return replace(observed, trial=found.trial, clock_cost_ns=found.clock_cost_ns)
 
 
-def _read(reader: Reader, asked: _Asked, observed: Observed) -> Scene:
-    return scene_of(
+def _read(reader: Reader, asked: _Asked, observed: Observed) -> AuditContext:
+    return read_context(
         reader, auditing(), profile=asked.profile, cpus=asked.cpus, observed=observed
     )
 
@@ -257,15 +256,15 @@ def _captured(root: Path) -> Iterator["Captured"]:
         yield capturing.open_tree(Path(place))
 
 
-def _write_capture(scene: Scene, path: Path) -> None:
+def _write_capture(context: AuditContext, path: Path) -> None:
     from rtscope.audit import capture as capturing
     from rtscope.files import write_atomically
 
-    content, redacted, count = capturing.archive(scene)
+    content, redacted, count = capturing.archive(context)
     write_atomically(path, content)
     path.chmod(0o600)  # a kernel log is for its owner, as it is on the machine
     told = [f"rtscope: wrote {path}: {count} files"]
-    told += [f"  {line}" for line in capturing.taken(scene)]
+    told += [f"  {line}" for line in capturing.taken(context)]
     taken_out = [f"{number} {kind}" for kind, number in redacted.counts.items()]
     told.append(f"  redacted: {', '.join(taken_out) or 'nothing was found to redact'}")
     print("\n".join(told), file=sys.stderr)

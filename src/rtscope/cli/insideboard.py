@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rtscope.audit.context import Observed
 from rtscope.audit.examine import auditing, paths
-from rtscope.audit.scene import Observed
 from rtscope.errors import UsageError
 
 if TYPE_CHECKING:

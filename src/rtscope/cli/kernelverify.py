@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from rtscope.audit.examine import examine, scene_of, scene_of_config, verifying
+from rtscope.audit.context import AuditContext, Expected
+from rtscope.audit.examine import context_of_config, examine, read_context, verifying
 from rtscope.audit.model import Check, CheckKind, Outcome, Severity
-from rtscope.audit.scene import Expected, Scene
 from rtscope.board.cache import all_parts, cache_dir
 from rtscope.board.kernels import CONFIG, IMAGE
 from rtscope.board.sourcekernel import newest_of
@@ -90,21 +90,21 @@ def verify(
         ordinary = ordinary or not built.is_on("PREEMPT_RT")
     kinds = [k for k in verifying() if not (ordinary and k.id == "preempt_rt")]
     if against is None:
-        kinds = [kind for kind in kinds if kind.judge != "same_kernel"]
+        kinds = [kind for kind in kinds if kind.function != "same_kernel"]
     if built is not None:
-        scene, what = scene_of_config(built), built.source
+        context, what = context_of_config(built), built.source
     else:
-        scene, what = _scene(
+        context, what = _context(
             kinds, target=target, root=root, config=config, image=image
         )
     if against is not None:
-        scene = replace(scene, expected=expected_of(against))
-    checks = examine(scene, kinds)
+        context = replace(context, expected=expected_of(against))
+    checks = examine(context, kinds)
     if json:
-        put(render_checks_json(checks, of=what, kernel=scene.kernel))
+        put(render_checks_json(checks, of=what, kernel=context.kernel))
     else:
         with stdout_console() as console:
-            print_checks(checks, console, of=what, kernel=scene.kernel)
+            print_checks(checks, console, of=what, kernel=context.kernel)
     if any(fails(check, fail_on) for check in checks):
         return 1
     return _unproven(checks)
@@ -190,32 +190,32 @@ def refuse_two(**options: object) -> None:
         raise UsageError(f"{' and '.join(given)} do not go together: leave all but one")
 
 
-def _scene(
+def _context(
     kinds: list[CheckKind],
     *,
     target: str | None,
     root: Path | None,
     config: Path | None,
     image: Path | None,
-) -> tuple[Scene, str]:
+) -> tuple[AuditContext, str]:
     if config is not None:
-        return scene_of_config(read_config(config)), str(config)
+        return context_of_config(read_config(config)), str(config)
     if image is not None:
         found = read_image(image)
-        return scene_of_config(_config_in(found), banner=found.banner), str(image)
+        return context_of_config(_config_in(found), banner=found.banner), str(image)
     if root is not None:
         if not root.is_dir():
             raise UsageError(f"{root}: no such directory")
-        return scene_of(FileReader(root), kinds), str(root)
+        return read_context(FileReader(root), kinds), str(root)
     if target is not None and target.startswith("ssh:"):
         # With the contract, half of the time that a verb of this machine alone takes.
         from rtscope.target.ssh import SshTarget
 
         with SshTarget(target.removeprefix("ssh:")) as board:
-            return scene_of(board.reader, kinds), target
+            return read_context(board.reader, kinds), target
     if target not in (None, "local"):
         raise UsageError(f"--target {target}: a running machine is local or ssh:HOST")
-    return scene_of(FileReader(), kinds), "local"
+    return read_context(FileReader(), kinds), "local"
 
 
 def _config_in(image: KernelImage) -> KernelConfig:

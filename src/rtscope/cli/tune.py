@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rtscope.audit.catalogue import catalogue
-from rtscope.audit.cpus import refuse_absent
-from rtscope.audit.examine import examine, scene_of
+from rtscope.audit.context import AuditContext, Observed, refuse_absent
+from rtscope.audit.examine import examine, read_context
 from rtscope.audit.model import Check, CheckKind, Profile
-from rtscope.audit.scene import Observed, Scene
 from rtscope.cli.console import put, stderr_console, stdout_console
 from rtscope.cli.machine import opened
 from rtscope.errors import UsageError
@@ -40,10 +39,10 @@ def apply(target: str | None, asked: Tune) -> int:
     kinds = chosen(asked.checks)
     _refuse_other_profiles(asked, kinds)
     with opened(target, may_ask=True) as machine:
-        scene, checks = _look(machine.reader, kinds, asked)
-        planned = _asked_of(plan(scene, checks), asked)
+        context, checks = _look(machine.reader, kinds, asked)
+        planned = _asked_of(plan(context, checks), asked)
         if not asked.json:
-            _show(planned, scene)
+            _show(planned, context)
         if asked.dry_run or not planned.wishes:
             if asked.json:
                 put(render_json(tuning_document(planned, None)))
@@ -85,16 +84,16 @@ def restore(target: str | None, *, json: bool) -> int:
 
 def _look(
     reader: Reader, kinds: Sequence[CheckKind], asked: Tune
-) -> tuple[Scene, list[Check]]:
+) -> tuple[AuditContext, list[Check]]:
     """Read what the checks need and what their remedies would write."""
     wanted = [*kinds, catalogue()["irqbalance"]]
-    scene = scene_of(
+    context = read_context(
         reader, wanted, profile=asked.profile, cpus=asked.cpus, observed=Observed()
     )
-    refuse_absent(scene)
+    refuse_absent(context)
     order = {kind.id: place for place, kind in enumerate(kinds)}
-    checks = sorted(examine(scene, kinds), key=lambda check: order[check.kind.id])
-    return with_settings(scene, kinds, reader), checks
+    checks = sorted(examine(context, kinds), key=lambda check: order[check.kind.id])
+    return with_settings(context, kinds, reader), checks
 
 
 def _asked_of(planned: Plan, asked: Tune) -> Plan:
@@ -112,10 +111,10 @@ def _refuse_other_profiles(asked: Tune, kinds: Sequence[CheckKind]) -> None:
             )
 
 
-def _show(planned: Plan, scene: Scene) -> None:
+def _show(planned: Plan, context: AuditContext) -> None:
     with stdout_console() as console:
         print_plan(planned, console)
-    if service := undone_by(scene, planned.wishes):
+    if service := undone_by(context, planned.wishes):
         stderr_console().print(
             f"rtscope: {service} runs and will undo this within seconds; stop it "
             f"first: systemctl stop {service}"

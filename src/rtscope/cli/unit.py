@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rtscope.audit.cpus import refuse_absent
-from rtscope.audit.examine import auditing_a_unit, examine, scene_of
+from rtscope.audit.context import refuse_absent
+from rtscope.audit.examine import auditing_a_unit, examine, read_context
 from rtscope.audit.model import Profile
-from rtscope.audit.unitfile import Unit, UnitThread
-from rtscope.audit.unitsearch import load_unit, processes_of
+from rtscope.audit.unit import Unit, UnitThread, load_unit, processes_of
 from rtscope.cli.console import put, stdout_console
 from rtscope.cli.kernelverify import FailOn, fails
 from rtscope.cli.machine import opened
@@ -35,20 +34,20 @@ class Asked:
 
 
 def audit_unit(asked: Asked, *, target: str | None, root: Path | None) -> int:
-    """Judge a unit; 1 if a check fails that is as grave as `fail_on`."""
+    """Check a unit; 1 if a check fails that is as grave as `fail_on`."""
     with _machine(target, root) as (reader, machine):
         unit = load_unit(asked.unit, reader)
         unit = _with_threads(unit, reader, machine)
         kinds = auditing_a_unit()
-        scene = scene_of(reader, kinds, profile=asked.profile, cpus=asked.cpus)
-    refuse_absent(scene)
-    checks = examine(replace(scene, unit=unit), kinds)
+        context = read_context(reader, kinds, profile=asked.profile, cpus=asked.cpus)
+    refuse_absent(context)
+    checks = examine(replace(context, unit=unit), kinds)
     what = printable(f"{unit.name} ({', '.join(unit.files)})")
     if asked.json:
-        put(render_checks_json(checks, of=what, kernel=scene.kernel))
+        put(render_checks_json(checks, of=what, kernel=context.kernel))
     else:
         with stdout_console() as console:
-            print_checks(checks, console, of=what, kernel=scene.kernel)
+            print_checks(checks, console, of=what, kernel=context.kernel)
     return int(any(fails(check, asked.fail_on) for check in checks))
 
 

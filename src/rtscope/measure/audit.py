@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from rtscope import __version__
-from rtscope.audit.document import checks_document
-from rtscope.audit.examine import auditing, examine, scene_of
-from rtscope.audit.model import Check, CheckKind, Severity
-from rtscope.audit.scene import Observed, Scene
-from rtscope.audit.watch import look_here
+from rtscope.audit.context import AuditContext, Observed
+from rtscope.audit.examine import auditing, examine, read_context
+from rtscope.audit.model import Check, CheckKind, Severity, checks_document
+from rtscope.audit.observe import look_here
 from rtscope.caveats.catalogue import Caveat, make
 from rtscope.machine.reader import Reader
 
@@ -51,21 +50,21 @@ def audit_before(
     try:
         seen = look_here(Observed(), trial=False) if here else Observed()
         kinds = run_checks()
-        scene = scene_of(reader, kinds, cpus=cpus, observed=seen)
-        return audited(scene, kinds, of=of)
+        context = read_context(reader, kinds, cpus=cpus, observed=seen)
+        return audited(context, kinds, of=of)
     except Exception as error:
         return failed_audit(error)
 
 
-def audited(scene: Scene, kinds: Iterable[CheckKind], *, of: str) -> Audited:
-    """Judge what was read of a machine, or of a virtual board in its own way."""
-    checks = examine(scene, kinds, observed_first=True)
+def audited(context: AuditContext, kinds: Iterable[CheckKind], *, of: str) -> Audited:
+    """Check what was read of a machine, or of a virtual board in its own way."""
+    checks = examine(context, kinds, observed_first=True)
     document = {
         "schema": SCHEMA,
         "rtscope": __version__,
-        "profile": scene.profile.value,
-        "cpus": None if scene.cpus is None else list(scene.cpus),
-        **checks_document(checks, of=of, kernel=scene.kernel),
+        "profile": context.profile.value,
+        "cpus": None if context.cpus is None else list(context.cpus),
+        **checks_document(checks, of=of, kernel=context.kernel),
     }
     content = json.dumps(document, indent=1).encode() + b"\n"
     return Audited(content, tuple(_caveats(checks)))

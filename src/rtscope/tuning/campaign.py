@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rtscope.audit.catalogue import catalogue
-from rtscope.audit.examine import examine, scene_of
+from rtscope.audit.examine import examine, read_context
 from rtscope.audit.model import CheckKind, Profile
 from rtscope.campaign import Campaign
 from rtscope.errors import TargetError, UsageError
@@ -117,9 +117,9 @@ def tuned(
         yield Tuned()
         return
     wanted = [*kinds, catalogue()["irqbalance"]]
-    scene = scene_of(target.reader, wanted, profile=PROFILE, cpus=cpus)
-    checks = examine(scene, kinds)
-    planned = plan(with_settings(scene, kinds, target.reader), checks)
+    context = read_context(target.reader, wanted, profile=PROFILE, cpus=cpus)
+    checks = examine(context, kinds)
+    planned = plan(with_settings(context, kinds, target.reader), checks)
     _refuse_missing(target, campaign.tuned, planned.impossible)
     if not planned.wishes:
         yield Tuned(planned)
@@ -127,7 +127,7 @@ def tuned(
     with held(target, planned.wishes) as holding:
         refused = {r.wish.check: r.reason for r in holding.tuning.refused}
         _refuse_missing(target, campaign.tuned, refused)
-        service = undone_by(scene, planned.wishes)
+        service = undone_by(context, planned.wishes)
         yield Tuned(planned, holding.tuning, holding, service)
 
 

@@ -1,7 +1,7 @@
 """
 What to write where, so that checks that failed pass: decided here, done by the agent.
 
-Pure: from a scene to a list of wishes, one for each file. `rtscope audit --apply`,
+Pure: from a context to a list of wishes, one for each file. `rtscope audit --apply`,
 `--dry-run` and `rtscope run --tuned` show or send the same list.
 """
 
@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from rtscope.audit.catalogue import catalogue
-from rtscope.audit.cpus import (
+from rtscope.audit.context import (
+    INTERRUPTS,
     NOT_SET_APART,
+    AuditContext,
     Cpus,
     cpu_of,
     listed,
@@ -21,9 +23,8 @@ from rtscope.audit.cpus import (
     online,
     set_apart,
 )
-from rtscope.audit.interrupts import BALANCER, INTERRUPTS, counts_of, directed
+from rtscope.audit.interruptchecks import BALANCER, counts_of, directed
 from rtscope.audit.model import Check, CheckKind, Evidence, Outcome, Setting
-from rtscope.audit.scene import Scene
 from rtscope.cpulist import format_cpulist
 from rtscope.errors import UsageError
 from rtscope.machine.reader import Reader
@@ -93,14 +94,18 @@ def chosen(words: Sequence[str]) -> list[CheckKind]:
     return [k for k in known.values() if k.id in words or (SAFE in words and k.safe)]
 
 
-def with_settings(scene: Scene, kinds: Iterable[CheckKind], reader: Reader) -> Scene:
-    """Return the scene with the files that remedies would write; raises TargetError."""
+def with_settings(
+    context: AuditContext, kinds: Iterable[CheckKind], reader: Reader
+) -> AuditContext:
+    """Add the files that remedies would write; raises TargetError."""
     files = [setting.file for kind in kinds for setting in kind.apply]
-    return replace(scene, files={**scene.files, **reader.read_many(files)})
+    machine = context.machine
+    found = {**machine.files, **reader.read_many(files)}
+    return replace(context, machine=replace(machine, files=found))
 
 
-def plan(scene: Scene, checks: Iterable[Check]) -> Plan:
-    """Return what to write for these checks; the scene has their settings' files."""
+def plan(context: AuditContext, checks: Iterable[Check]) -> Plan:
+    """Return what to write for these checks; the context has their settings' files."""
     wishes: dict[tuple[str, int], Wish] = {}
     good, impossible = {}, {}
     for check in checks:
@@ -110,7 +115,7 @@ def plan(scene: Scene, checks: Iterable[Check]) -> Plan:
         elif not check.failed:
             good[kind.id] = f"{check.outcome.value}: {check.says}"
         else:
-            found = _wishes(kind, scene)
+            found = _wishes(kind, context)
             if isinstance(found, str):
                 impossible[kind.id] = found
             else:
@@ -118,11 +123,11 @@ def plan(scene: Scene, checks: Iterable[Check]) -> Plan:
     return Plan(tuple(wishes.values()), good, impossible)
 
 
-def _wishes(kind: CheckKind, scene: Scene) -> list[Wish] | str:
+def _wishes(kind: CheckKind, context: AuditContext) -> list[Wish] | str:
     """Return what the first setting that can be made takes; else why none can."""
     reasons = []
     for setting in kind.apply:
-        found = _values(setting, kind, scene)
+        found = _values(setting, kind, context)
         if isinstance(found, str):
             reasons.append(found)
             continue
@@ -132,7 +137,7 @@ def _wishes(kind: CheckKind, scene: Scene) -> list[Wish] | str:
                 knob=setting.knob,
                 index=index_of(setting.file, path),
                 path=path,
-                old=marked(scene.text(path) or ""),
+                old=marked(context.text(path) or ""),
                 value=value,
             )
             for path, value in found.items()
@@ -140,15 +145,15 @@ def _wishes(kind: CheckKind, scene: Scene) -> list[Wish] | str:
     return "; ".join(dict.fromkeys(reasons))
 
 
-def _values(setting: Setting, kind: CheckKind, scene: Scene) -> Values | str:
-    there = scene.matching(setting.file)
+def _values(setting: Setting, kind: CheckKind, context: AuditContext) -> Values | str:
+    there = context.matching(setting.file)
     if not there:
-        refused = scene.refusals(setting.file)
+        refused = context.refusals(setting.file)
         if refused:
             return f"{refused[0].where} {refused[0].what}{_lockdown(refused[0])}"
         return f"this machine has no {setting.file}"
     if setting.values:
-        return FUNCTIONS[setting.values](there, kind, scene)
+        return FUNCTIONS[setting.values](there, kind, context)
     wanted = setting.value
     return {path: wanted for path, text in there.items() if marked(text) != wanted}
 
@@ -172,21 +177,25 @@ def index_of(pattern: str, path: str) -> int:
     return sum(n * KNOB_STRIDE**place for place, n in enumerate(numbers))
 
 
-def highest_frequency(there: Values, _kind: CheckKind, scene: Scene) -> Values | str:
+def highest_frequency(
+    there: Values, _kind: CheckKind, context: AuditContext
+) -> Values | str:
     """The highest frequency of the same policy."""
     wanted = {
-        path: scene.text(path.replace("scaling_min_freq", "scaling_max_freq"))
+        path: context.text(path.replace("scaling_min_freq", "scaling_max_freq"))
         for path in there
     }
     return {p: text for p, text in wanted.items() if text and text != there[p]}
 
 
-def slow_idle_states(there: Values, kind: CheckKind, scene: Scene) -> Values | str:
+def slow_idle_states(
+    there: Values, kind: CheckKind, context: AuditContext
+) -> Values | str:
     """1, for the states that take too long to wake from."""
-    apart = set_apart(scene)
+    apart = set_apart(context)
     slow = {}
     for path, disabled in there.items():
-        latency = scene.text(path.replace("/disable", "/latency")) or ""
+        latency = context.text(path.replace("/disable", "/latency")) or ""
         if (
             disabled == "0"
             and latency.isdecimal()
@@ -197,9 +206,9 @@ def slow_idle_states(there: Values, kind: CheckKind, scene: Scene) -> Values | s
     return slow
 
 
-def _others(scene: Scene) -> tuple[Cpus, Cpus] | str:
+def _others(context: AuditContext) -> tuple[Cpus, Cpus] | str:
     """Return the CPUs that are set apart and the rest, or why there is no rest."""
-    apart, everywhere = set_apart(scene), online(scene)
+    apart, everywhere = set_apart(context), online(context)
     if apart is None or everywhere is None:
         return NOT_SET_APART
     if not everywhere - apart:
@@ -207,44 +216,50 @@ def _others(scene: Scene) -> tuple[Cpus, Cpus] | str:
     return apart, everywhere - apart
 
 
-def mask_of_others(there: Values, _kind: CheckKind, scene: Scene) -> Values | str:
+def mask_of_others(
+    there: Values, _kind: CheckKind, context: AuditContext
+) -> Values | str:
     """The mask that it has, without the CPUs that are set apart."""
-    return _without_apart(there, scene, read=masked, write=_mask_like)
+    return _without_apart(there, context, read=masked, write=_mask_like)
 
 
-def list_of_others(there: Values, _kind: CheckKind, scene: Scene) -> Values | str:
+def list_of_others(
+    there: Values, _kind: CheckKind, context: AuditContext
+) -> Values | str:
     """The list that it has, without the CPUs that are set apart."""
 
     def write(cpus: Cpus, _like: str) -> str:
         return format_cpulist(cpus)
 
-    return _without_apart(there, scene, read=listed, write=write)
+    return _without_apart(there, context, read=listed, write=write)
 
 
-def interrupts_elsewhere(there: Values, kind: CheckKind, scene: Scene) -> Values | str:
+def interrupts_elsewhere(
+    there: Values, kind: CheckKind, context: AuditContext
+) -> Values | str:
     """The list that it has, without the CPUs that are set apart."""
-    found = _others(scene)
+    found = _others(context)
     if isinstance(found, str):
         return found
-    used = [n for n in counts_of(scene.text(INTERRUPTS) or "") if n.isdecimal()]
+    used = [n for n in counts_of(context.text(INTERRUPTS) or "") if n.isdecimal()]
     wrong = {}
     for name in used:
-        _, now = directed(scene, name)
+        _, now = directed(context, name)
         path = f"/proc/irq/{name}/smp_affinity_list"
         if now and path in there and (listed(now) or Cpus()) & found[0]:
             wrong[path] = there[path]
-    return list_of_others(wrong, kind, scene)
+    return list_of_others(wrong, kind, context)
 
 
 def _without_apart(
     there: Values,
-    scene: Scene,
+    context: AuditContext,
     *,
     read: Callable[[str], Cpus | None],
     write: Callable[[Cpus, str], str],
 ) -> Values | str:
     """Leave what each file allows, but for the CPUs that are set apart."""
-    found = _others(scene)
+    found = _others(context)
     if isinstance(found, str):
         return found
     _, rest = found
@@ -265,15 +280,17 @@ def _mask_like(cpus: Cpus, like: str) -> str:
     return ",".join(reversed(groups))
 
 
-def zero_where_apart(there: Values, _kind: CheckKind, scene: Scene) -> Values | str:
+def zero_where_apart(
+    there: Values, _kind: CheckKind, context: AuditContext
+) -> Values | str:
     """0, for the CPUs that are set apart."""
-    apart = set_apart(scene)
+    apart = set_apart(context)
     if apart is None:
         return NOT_SET_APART
     return {p: "0" for p, text in there.items() if cpu_of(p) in apart and text != "0"}
 
 
-FUNCTIONS: Mapping[str, Callable[[Values, CheckKind, Scene], Values | str]] = {
+FUNCTIONS: Mapping[str, Callable[[Values, CheckKind, AuditContext], Values | str]] = {
     function.__name__: function
     for function in (
         *(highest_frequency, slow_idle_states, mask_of_others, list_of_others),
@@ -283,9 +300,9 @@ FUNCTIONS: Mapping[str, Callable[[Values, CheckKind, Scene], Values | str]] = {
 """What a setting's `values` names; the reference quotes the doc strings."""
 
 
-def undone_by(scene: Scene, wishes: Iterable[Wish]) -> str:
+def undone_by(context: AuditContext, wishes: Iterable[Wish]) -> str:
     """Name the running service that would undo what is written; empty if none would."""
     if not any(wish.knob == "irq_affinity" for wish in wishes):
         return ""
-    running = scene.matching("/proc/[0-9]*/comm").values()
+    running = context.matching("/proc/[0-9]*/comm").values()
     return BALANCER if BALANCER in running else ""

@@ -1,6 +1,6 @@
 """The audit beside a virtual board's record: what is known without asking the board."""
 
-from rtscope.audit.examine import scene_of_config
+from rtscope.audit.examine import context_of_config
 from rtscope.board.prepare import Prepared
 from rtscope.errors import TargetError
 from rtscope.machine.kernelconfig import parse_config
@@ -24,4 +24,4 @@ def audit_board(prepared: Prepared) -> Audited:
     except (TargetError, OSError) as error:
         return failed_audit(error)
     name = f"virtual:{prepared.board.name} with {kernel.name}"
-    return audited(scene_of_config(config), run_checks(config_only=True), of=name)
+    return audited(context_of_config(config), run_checks(config_only=True), of=name)

@@ -11,10 +11,8 @@ from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
 
-from rtscope.audit.agenttrial import TRIAL_ARGS, TRIAL_NS, tried
-from rtscope.audit.devices import latency_of
-from rtscope.audit.scene import Observed
-from rtscope.audit.watch import WATCHED
+from rtscope.audit.context import WATCHED, Observed
+from rtscope.audit.observe import TRIAL_ARGS, TRIAL_NS, latency_of, tried
 from rtscope.board.catalogue import Board
 from rtscope.board.initrd import Job
 from rtscope.board.prepare import Prepared

@@ -8,8 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from rtscope.audit.document import checks_document
-from rtscope.audit.model import Check, Outcome, Severity
+from rtscope.audit.model import Check, Outcome, Severity, checks_document
 from rtscope.machine.kernelidentity import KernelIdentity
 from rtscope.report.escape import printable
 

@@ -1,14 +1,15 @@
 """
-How a check is answered. A judge takes the row and the scene and gives an answer.
+Checks of the kernel: its configuration, its command line, its log, any file's value.
 
-The rows of `checks/*.toml` name one. Most checks are about the configuration or the
-value of a file and need the first two only.
+Most rows of `checks/*.toml` need no more than `config` and `value`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from rtscope.audit.context import AuditContext, absent
 from rtscope.audit.model import (
     Answer,
     CheckKind,
@@ -18,26 +19,23 @@ from rtscope.audit.model import (
     passed,
     unknown,
 )
-from rtscope.audit.scene import Scene
 from rtscope.kernel.image import build_id_in
 from rtscope.machine.kernelconfig import KernelConfig
-from rtscope.machine.kernelidentity import BANNER
-
-Judge = Callable[[CheckKind, Scene], Answer]
+from rtscope.machine.kernelidentity import BANNER, CMDLINE
 
 NAMES_SHOWN = 6
 
 
-def config(kind: CheckKind, scene: Scene) -> Answer:
+def config(kind: CheckKind, context: AuditContext) -> Answer:
     """
-    Judge by the kernel's configuration.
+    Check by the kernel's configuration.
 
     Keys: `on` (must be y), `off` (must not be set), `is` (option = value), `needs`
     (options without which the check means nothing).
     """
-    found = scene.config
+    found = context.config
     if found is None:
-        return unknown(f"no configuration: {scene.kernel.config_source}")
+        return unknown(f"no configuration: {context.kernel.config_source}")
     for name in kind.args.get("needs", ()):
         if _value(found, name) == "n":
             return not_applicable(f"{name} is not set")
@@ -52,9 +50,9 @@ def config(kind: CheckKind, scene: Scene) -> Answer:
     return passed(_listed(right), *_lines(found, right))
 
 
-def value(kind: CheckKind, scene: Scene) -> Answer:
+def value(kind: CheckKind, context: AuditContext) -> Answer:
     """
-    Judge by what files say: each that is there must have a good value.
+    Check by what files say: each that is there must have a good value.
 
     Keys: `good` (values, or patterns of the shell), `bad` (instead of `good`), `absent`
     (why it does not apply if there is no such file; without it that is unknown),
@@ -62,9 +60,9 @@ def value(kind: CheckKind, scene: Scene) -> Answer:
     the file away).
     """
     pattern = kind.paths[0]
-    refused, found = scene.refusals(pattern), scene.matching(pattern)
+    refused, found = context.refusals(pattern), context.matching(pattern)
     if not found and not refused:
-        return absent(kind, scene)
+        return absent(kind, context)
     wrong = {path: text for path, text in found.items() if not _is_good(kind, text)}
     if wrong:
         return failed(_values(wrong), *_seen(wrong))
@@ -73,54 +71,36 @@ def value(kind: CheckKind, scene: Scene) -> Answer:
     return passed(_values(found), *_seen(found))
 
 
-LOCKDOWN = "/sys/kernel/security/lockdown"
-
-
-def absent(kind: CheckKind, scene: Scene | None = None) -> Answer:
-    """Answer for a machine that has none of the files of a check."""
-    mode = (scene.text(LOCKDOWN) if scene else None) or ""
-    if f"[{kind.args.get('hidden_by')}]" in mode:
-        return unknown(
-            f"kernel lockdown takes it away: {kind.paths[0]}", Evidence(LOCKDOWN, mode)
-        )
-    why = str(kind.args.get("absent", ""))
-    if why:
-        return not_applicable(why)
-    maybe = kind.args.get("missing", "")
-    paths = ", ".join(path for path in kind.paths if path != LOCKDOWN)
-    return unknown(f"no such file: {paths}" + (f"; {maybe}" if maybe else ""))
-
-
-def preempt_rt(_kind: CheckKind, scene: Scene) -> Answer:
-    """Judge whether this is PREEMPT_RT, by all witnesses."""
-    kernel = scene.kernel
+def preempt_rt(_kind: CheckKind, context: AuditContext) -> Answer:
+    """Check whether this is PREEMPT_RT, by all witnesses."""
+    kernel = context.kernel
     if kernel.preempt_rt is None:
         return unknown(kernel.how)
-    evidence = _witnesses(scene)
+    evidence = _witnesses(context)
     return (passed if kernel.preempt_rt else failed)(kernel.how, *evidence)
 
 
-def preemption_model(_kind: CheckKind, scene: Scene) -> Answer:
-    """Judge how a kernel that is not PREEMPT_RT preempts."""
-    kernel = scene.kernel
+def preemption_model(_kind: CheckKind, context: AuditContext) -> Answer:
+    """Check how a kernel that is not PREEMPT_RT preempts."""
+    kernel = context.kernel
     if kernel.preempt_rt:
         return not_applicable("the kernel is PREEMPT_RT")
     if kernel.preemption_model is None:
         return unknown(kernel.model_how)
     says = f"{kernel.preemption_model}: {kernel.model_how}"
     good = kernel.preemption_model in ("full", "lazy")
-    return (passed if good else failed)(says, *_witnesses(scene))
+    return (passed if good else failed)(says, *_witnesses(context))
 
 
-def same_kernel(_kind: CheckKind, scene: Scene) -> Answer:
-    """Judge whether the running kernel is the one that was built."""
-    wanted = scene.expected
+def same_kernel(_kind: CheckKind, context: AuditContext) -> Answer:
+    """Check whether the running kernel is the one that was built."""
+    wanted = context.expected
     if wanted is None:
         return not_applicable("no kernel was named to compare it with")
-    config_found = scene.config.digest if scene.config else None
+    config_found = context.config.digest if context.config else None
     seen = {
-        "build ID": (wanted.build_id, _build_id(scene)),
-        "version": (wanted.banner, scene.text(BANNER)),
+        "build ID": (wanted.build_id, _build_id(context)),
+        "version": (wanted.banner, context.text(BANNER)),
         "configuration": (wanted.config_digest, config_found),
     }
     known = {name: pair for name, pair in seen.items() if None not in pair}
@@ -142,9 +122,9 @@ def same_kernel(_kind: CheckKind, scene: Scene) -> Answer:
 NOTES = "/sys/kernel/notes"
 
 
-def _build_id(scene: Scene) -> str | None:
-    notes = scene.content(NOTES)
-    return build_id_in(notes) if isinstance(notes, bytes) else None
+def _build_id(context: AuditContext) -> str | None:
+    notes = context.machine.raw(NOTES)
+    return build_id_in(notes) if notes is not None else None
 
 
 def _wanted(kind: CheckKind) -> Mapping[str, str]:
@@ -208,8 +188,8 @@ def _seen(found: Mapping[str, str]) -> list[Evidence]:
     return [Evidence(path, text[:200]) for path, text in found.items()]
 
 
-def _witnesses(scene: Scene) -> tuple[Evidence, ...]:
-    kernel = scene.kernel
+def _witnesses(context: AuditContext) -> tuple[Evidence, ...]:
+    kernel = context.kernel
     told = [Evidence("uname -v", kernel.version)] if kernel.version else []
     config_ = kernel.config
     if config_ is not None:
@@ -234,7 +214,66 @@ def _short(text: str | None) -> str:
     return (text or "")[:60]
 
 
-JUDGES: Mapping[str, Judge] = {
-    judge.__name__: judge
-    for judge in (config, value, preempt_rt, preemption_model, same_kernel)
-}
+LOG = "kernel log"
+_UNKNOWN = re.compile(r'Unknown kernel command line parameters "([^"\n]*)"')
+_FROM_BOOT = re.compile(r"^(?:\[ *0\.\d+\] )?Linux version ", re.MULTILINE)
+
+# From boot loaders and distributions, for others than the kernel; nokaslr is for what
+# unpacks an x86 kernel (arch/x86/boot/compressed/kaslr.c), which calls it unknown.
+_HARMLESS = ("BOOT_IMAGE=", "splash", "nokaslr")
+
+
+def parameters_absent(kind: CheckKind, context: AuditContext) -> Answer:
+    """Check that no word of `parameters`, `name`, `name=` or `name=value`, is there."""
+    cmdline = context.text(CMDLINE)
+    if cmdline is None:
+        return unknown(f"no {CMDLINE}", *context.refusals(CMDLINE))
+    words = cmdline.partition(" -- ")[0].split()
+    there = [w for w in words if any(_is(w, p) for p in kind.args["parameters"])]
+    if there:
+        return failed(", ".join(there), *(Evidence(CMDLINE, word) for word in there))
+    return passed("none of them", Evidence(CMDLINE, f"{len(words)} parameters"))
+
+
+def unknown_parameters(_kind: CheckKind, context: AuditContext) -> Answer:
+    """Check by the kernel's own word on parameters that it did not understand."""
+    log = context.observed.kernel_log
+    if log is None:
+        return unknown(context.observed.why_no_log)
+    found = _UNKNOWN.search(log)
+    if found is None:
+        if _FROM_BOOT.search(log):
+            return passed("the kernel knows all of them", Evidence(LOG, "from boot on"))
+        return unknown("the kernel log no longer reaches back to the boot")
+    words = [w for w in found[1].split() if not w.startswith(_HARMLESS)]
+    if words:
+        return failed(", ".join(words), Evidence(LOG, found[0][:400]))
+    return passed("the kernel knows all of them", Evidence(LOG, found[0][:400]))
+
+
+def log_without(kind: CheckKind, context: AuditContext) -> Answer:
+    """Check that no line of the kernel log has one of the `patterns`."""
+    log = context.observed.kernel_log
+    if log is None:
+        return unknown(context.observed.why_no_log)
+    pattern = re.compile("|".join(kind.args["patterns"]))
+    lines = [line for line in log.splitlines() if pattern.search(line)]
+    if lines:
+        count = "1 message" if len(lines) == 1 else f"{len(lines)} messages"
+        shown = [Evidence(LOG, line[:200]) for line in lines[:5]]
+        return failed(f"{count}: {lines[0][:160]}", *shown)
+    if _FROM_BOOT.search(log):
+        return passed("nothing of the kind since the boot", Evidence(LOG, "read"))
+    return unknown("nothing of the kind in a log that does not reach back to the boot")
+
+
+def _is(word: str, parameter: str) -> bool:
+    # The kernel takes a dash for an underscore (kernel-parameters.rst).
+    word = word.replace("-", "_")
+    return word.startswith(parameter) if parameter.endswith("=") else word == parameter
+
+
+FUNCTIONS = (
+    *(config, value, preempt_rt, preemption_model, same_kernel),
+    *(parameters_absent, unknown_parameters, log_without),
+)

@@ -2,32 +2,37 @@
 Look at a machine twice, and try on this one what no file tells.
 
 The window is the only wait of an audit. What is tried (a real-time policy in a child,
-the cost of the clock) is tried on the machine that rtscope runs on and nowhere else.
+the cost of the clock) is tried on the machine that rtscope runs on; on another one its
+agent tries. Opening /dev/cpu_dma_latency registers a request that bounds nothing
+(kernel/power/qos.c), and SMIs are counted in a register: neither is changed.
 """
 
 import contextlib
 import errno
 import itertools
 import os
+import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from rtscope.audit.devices import is_asked, read_dma_latency, smi_counts, who_holds
-from rtscope.audit.interrupts import INTERRUPTS
-from rtscope.audit.power import CURRENT
-from rtscope.audit.scene import Observed, Trial
-from rtscope.audit.surroundings import STAT
+from rtscope.audit.context import (
+    DMA_LATENCY,
+    NS_PER_S,
+    WATCHED,
+    Observed,
+    Trial,
+    is_asked,
+)
+from rtscope.contract import AgentError, AgentResult, Line
 from rtscope.machine.reader import Content, Reader, text_of
 
-WATCHED = (INTERRUPTS, STAT, CURRENT)
 KMSG = "/dev/kmsg"
 MAX_LOG_BYTES = 4 * 1024 * 1024
 TRIAL_PRIORITY = 80
 """What rtscope measures with if nothing else is said."""
 CLOCK_READINGS = 2001
-
-NS_PER_S = 1_000_000_000
 
 
 def watch(
@@ -135,3 +140,110 @@ def _clock_cost_ns() -> int:
 
 def _texts(files: Mapping[str, Content]) -> Mapping[str, str]:
     return {p: t for p, c in files.items() if (t := text_of(c)) is not None}
+
+
+DMA_LATENCY_BYTES = 4
+
+MSR_SMI_COUNT = 0x34
+"""arch/x86/include/asm/msr-index.h; of Intel's processors since Nehalem."""
+MSR_BYTES = 8
+
+
+def latency_of(content: bytes) -> int | None:
+    """Return what a reading of /dev/cpu_dma_latency says, in us; None if it is none."""
+    if len(content) != DMA_LATENCY_BYTES:
+        return None
+    return int.from_bytes(content, sys.byteorder, signed=True)
+
+
+def read_dma_latency(path: str = DMA_LATENCY) -> tuple[int | None, str]:
+    """Return the wake-up time that programs now ask for, in us, or None and why not."""
+    try:
+        latency_us = latency_of(_read_at(path, DMA_LATENCY_BYTES, 0))
+    except OSError as error:
+        return None, f"{path} cannot be read: {error.strerror}"
+    return latency_us, "" if latency_us is not None else f"{path} gave no number"
+
+
+def who_holds(path: str = DMA_LATENCY, proc: Path = Path("/proc")) -> Mapping[str, str]:
+    """Return who has a device open, as far as this user may see: descriptor to name."""
+    found: dict[str, str] = {}
+    for process in proc.iterdir():
+        if not process.name.isdecimal() or int(process.name) == os.getpid():
+            continue
+        try:
+            for descriptor in (process / "fd").iterdir():
+                if str(descriptor.readlink()) == path:
+                    name = (process / "comm").read_text("utf-8", "replace").strip()
+                    found[str(descriptor)] = name
+        except OSError:  # it ended, or is another user's
+            continue
+    return found
+
+
+def smi_counts(folder: Path = Path("/dev/cpu")) -> tuple[Mapping[str, int], str]:
+    """Return how many SMIs each CPU has seen since its reset, or none and why not."""
+    try:
+        cpus = sorted(int(p.name) for p in folder.iterdir() if p.name.isdecimal())
+    except FileNotFoundError:
+        cpus = []
+    except OSError as error:
+        return {}, f"{folder} cannot be read: {error.strerror}"
+    if not cpus:
+        return {}, f"{folder} has no registers: modprobe msr, as root"
+    counts: dict[str, int] = {}
+    for cpu in cpus:
+        path = str(folder / str(cpu) / "msr")
+        try:
+            content = _read_at(path, MSR_BYTES, MSR_SMI_COUNT)
+        except OSError as error:
+            return {}, f"{path} cannot be read: {error.strerror}; only root may"
+        counts[path] = int.from_bytes(content, "little")
+    return counts, ""
+
+
+def _read_at(path: str, size: int, offset: int) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        # The first device is no file with places in it, the second is nothing else.
+        return (
+            os.pread(descriptor, size, offset) if offset else os.read(descriptor, size)
+        )
+    finally:
+        os.close(descriptor)
+
+
+TRIAL_NS = 20_000_000
+"""Some wake-ups of the agent, which reads back the policy that it got."""
+
+ASKED = f"SCHED_FIFO {TRIAL_PRIORITY}, by the agent"
+
+TRIAL_ARGS = (
+    *("measure", "--priority", str(TRIAL_PRIORITY)),
+    *("--duration-ns", str(TRIAL_NS)),
+)
+
+_REFUSED = ("capability", "rlimit", "cgroup")
+"""Causes of the contract for which sched_setscheduler(2) says EPERM."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """How it went."""
+
+    trial: Trial | None
+    """None if the agent said nothing."""
+    clock_cost_ns: int | None
+    """Median of a reading of the clock; None if nothing was measured."""
+
+
+def tried(lines: Iterable[Line]) -> Tried:
+    """Return what an agent said that was started with TRIAL_ARGS."""
+    for line in lines:
+        if isinstance(line, AgentError):
+            error = errno.EPERM if line.cause in _REFUSED else errno.EIO
+            return Tried(Trial(ASKED, error, line.message), None)
+        if isinstance(line, AgentResult):
+            costs = [thread.clock_before.p50_ns for thread in line.threads]
+            return Tried(Trial(ASKED, None), max(costs, default=None))
+    return Tried(None, None)

@@ -1,5 +1,5 @@
 """
-Judges of a unit of systemd: does what it asks for fit together, and fit the machine?
+Checks of a unit of systemd: does what it asks for fit together, and fit the machine?
 
 A value that only systemd can expand (`%i`) is unknown; one that it would ignore is
 answered by one check, `unit_values`, and makes the others unknown.
@@ -8,8 +8,7 @@ answered by one check, `unit_values`, and makes the others unknown.
 from collections.abc import Callable, Iterator
 from functools import wraps
 
-from rtscope.audit.cpus import online, set_apart
-from rtscope.audit.judges import Judge
+from rtscope.audit.context import AuditContext, CheckFunction, online, set_apart
 from rtscope.audit.model import (
     Answer,
     CheckKind,
@@ -19,13 +18,14 @@ from rtscope.audit.model import (
     passed,
     unknown,
 )
-from rtscope.audit.rights import has_rt_groups
-from rtscope.audit.scene import Scene
-from rtscope.audit.unitfile import Assignment, Unit, UnitThread
-from rtscope.audit.unitvalues import (
+from rtscope.audit.threadchecks import has_rt_groups
+from rtscope.audit.unit import (
     IPC_LOCK,
     SYS_NICE,
+    Assignment,
     OddValueError,
+    Unit,
+    UnitThread,
     asks_for_realtime,
     boolean,
     contradicts_itself,
@@ -41,39 +41,39 @@ from rtscope.cpulist import format_cpulist
 
 NOT_REAL_TIME = "the unit asks for nothing real-time"
 
-OfUnit = Callable[[CheckKind, Scene, Unit], Answer]
+OfUnit = Callable[[CheckKind, AuditContext, Unit], Answer]
 
 
-def _of_unit(judge: OfUnit) -> Judge:
-    @wraps(judge)
-    def judged(kind: CheckKind, scene: Scene) -> Answer:
-        if scene.unit is None:
+def _of_unit(check: OfUnit) -> CheckFunction:
+    @wraps(check)
+    def checked(kind: CheckKind, context: AuditContext) -> Answer:
+        if context.unit is None:
             return not_applicable("no unit was named")
         try:
-            return judge(kind, scene, scene.unit)
+            return check(kind, context, context.unit)
         except OddValueError as odd:
             return unknown(str(odd), Evidence(odd.assignment.where, str(odd)))
 
-    return judged
+    return checked
 
 
-def _of_realtime_unit(judge: OfUnit) -> Judge:
-    @wraps(judge)
-    def judged(kind: CheckKind, scene: Scene, unit: Unit) -> Answer:
+def _of_realtime_unit(check: OfUnit) -> CheckFunction:
+    @wraps(check)
+    def checked(kind: CheckKind, context: AuditContext, unit: Unit) -> Answer:
         if not asks_for_realtime(unit):
             return not_applicable(NOT_REAL_TIME)
-        return judge(kind, scene, unit)
+        return check(kind, context, unit)
 
-    return _of_unit(judged)
+    return _of_unit(checked)
 
 
 def _seen(*assignments: Assignment | None) -> tuple[Evidence, ...]:
     return tuple(Evidence(a.where, f"{a.key}={a.value}") for a in assignments if a)
 
 
-def unit_values(_kind: CheckKind, scene: Scene) -> Answer:
-    """Judge whether systemd would take every line that says something on scheduling."""
-    unit = scene.unit
+def unit_values(_kind: CheckKind, context: AuditContext) -> Answer:
+    """Check whether systemd would take every line that says something on scheduling."""
+    unit = context.unit
     if unit is None:
         return not_applicable("no unit was named")
     odd = list(_odd_values(unit))
@@ -112,8 +112,8 @@ def _odd_values(unit: Unit) -> Iterator[OddValueError]:
 
 
 @_of_unit
-def unit_priority(_kind: CheckKind, _scene: Scene, unit: Unit) -> Answer:
-    """Judge whether policy and priority are both there, or neither."""
+def unit_priority(_kind: CheckKind, _context: AuditContext, unit: Unit) -> Answer:
+    """Check whether policy and priority are both there, or neither."""
     policy = policy_of(unit)
     evidence = _seen(policy.named, policy.priority_named)
     if policy.real_time and policy.priority_named is None:
@@ -131,8 +131,8 @@ _NONE = Assignment("", "CPUSchedulingPriority", "0", "")
 
 
 @_of_unit
-def unit_top_priority(kind: CheckKind, _scene: Scene, unit: Unit) -> Answer:
-    """Judge whether the priority leaves the `highest` to the kernel."""
+def unit_top_priority(kind: CheckKind, _context: AuditContext, unit: Unit) -> Answer:
+    """Check whether the priority leaves the `highest` to the kernel."""
     policy = policy_of(unit)
     if not policy.real_time:
         return not_applicable("the unit names no real-time policy")
@@ -142,8 +142,10 @@ def unit_top_priority(kind: CheckKind, _scene: Scene, unit: Unit) -> Answer:
 
 
 @_of_realtime_unit
-def unit_restricts_realtime(_kind: CheckKind, _scene: Scene, unit: Unit) -> Answer:
-    """Judge whether a real-time unit forbids real-time policies to itself."""
+def unit_restricts_realtime(
+    _kind: CheckKind, _context: AuditContext, unit: Unit
+) -> Answer:
+    """Check whether a real-time unit forbids real-time policies to itself."""
     restricts = unit.last("RestrictRealtime")
     if boolean(restricts):
         says = "it asks for real time, and forbids its threads to"
@@ -152,8 +154,8 @@ def unit_restricts_realtime(_kind: CheckKind, _scene: Scene, unit: Unit) -> Answ
 
 
 @_of_realtime_unit
-def unit_rtprio(_kind: CheckKind, _scene: Scene, unit: Unit) -> Answer:
-    """Judge whether its threads may ask for the priority that it starts with."""
+def unit_rtprio(_kind: CheckKind, _context: AuditContext, unit: Unit) -> Answer:
+    """Check whether its threads may ask for the priority that it starts with."""
     wanted = policy_of(unit).priority or 1
     allowed = rtprio_allowed(unit)
     evidence = (
@@ -168,8 +170,8 @@ def unit_rtprio(_kind: CheckKind, _scene: Scene, unit: Unit) -> Answer:
 
 
 @_of_unit
-def unit_capabilities(_kind: CheckKind, _scene: Scene, unit: Unit) -> Answer:
-    """Judge whether a capability is given and taken away at once."""
+def unit_capabilities(_kind: CheckKind, _context: AuditContext, unit: Unit) -> Answer:
+    """Check whether a capability is given and taken away at once."""
     both = [n for n in (SYS_NICE, IPC_LOCK) if contradicts_itself(unit, n)]
     evidence = _seen(*unit.all("AmbientCapabilities"))
     evidence += _seen(*unit.all("CapabilityBoundingSet"))
@@ -181,8 +183,8 @@ def unit_capabilities(_kind: CheckKind, _scene: Scene, unit: Unit) -> Answer:
 
 
 @_of_realtime_unit
-def unit_memlock(_kind: CheckKind, _scene: Scene, unit: Unit) -> Answer:
-    """Judge whether it may lock all of its memory."""
+def unit_memlock(_kind: CheckKind, _context: AuditContext, unit: Unit) -> Answer:
+    """Check whether it may lock all of its memory."""
     if has_capability(unit, IPC_LOCK):
         return passed(f"{IPC_LOCK} goes beyond every limit", *_files(unit))
     named = unit.last("LimitMEMLOCK")
@@ -196,8 +198,8 @@ def unit_memlock(_kind: CheckKind, _scene: Scene, unit: Unit) -> Answer:
 
 
 @_of_realtime_unit
-def unit_rttime(_kind: CheckKind, _scene: Scene, unit: Unit) -> Answer:
-    """Judge whether a thread that runs for long is killed."""
+def unit_rttime(_kind: CheckKind, _context: AuditContext, unit: Unit) -> Answer:
+    """Check whether a thread that runs for long is killed."""
     named = unit.last("LimitRTTIME")
     if named is None or named.value.partition(":")[0] == "infinity":
         return passed("no limit", *(_seen(named) or _files(unit)))
@@ -207,8 +209,8 @@ def unit_rttime(_kind: CheckKind, _scene: Scene, unit: Unit) -> Answer:
 
 
 @_of_realtime_unit
-def unit_nice(_kind: CheckKind, _scene: Scene, unit: Unit) -> Answer:
-    """Judge whether a nice value is given where it means nothing."""
+def unit_nice(_kind: CheckKind, _context: AuditContext, unit: Unit) -> Answer:
+    """Check whether a nice value is given where it means nothing."""
     policy, nice = policy_of(unit), unit.last("Nice")
     if nice is None or not policy.real_time:
         return not_applicable("no nice value beside a real-time policy")
@@ -217,8 +219,8 @@ def unit_nice(_kind: CheckKind, _scene: Scene, unit: Unit) -> Answer:
 
 
 @_of_realtime_unit
-def unit_reset_on_fork(_kind: CheckKind, _scene: Scene, unit: Unit) -> Answer:
-    """Judge whether the threads that it makes inherit its policy."""
+def unit_reset_on_fork(_kind: CheckKind, _context: AuditContext, unit: Unit) -> Answer:
+    """Check whether the threads that it makes inherit its policy."""
     named = unit.last("CPUSchedulingResetOnFork")
     if boolean(named):
         says = "threads and processes that it makes start as ordinary ones"
@@ -227,11 +229,11 @@ def unit_reset_on_fork(_kind: CheckKind, _scene: Scene, unit: Unit) -> Answer:
 
 
 @_of_unit
-def unit_affinity(_kind: CheckKind, scene: Scene, unit: Unit) -> Answer:
-    """Judge its CPUs against those that there are and those that are set apart."""
+def unit_affinity(_kind: CheckKind, context: AuditContext, unit: Unit) -> Answer:
+    """Check its CPUs against those that there are and those that are set apart."""
     wanted = cpus_of(unit, "CPUAffinity")
     evidence = _seen(*unit.all("CPUAffinity"))
-    there, apart = online(scene), set_apart(scene)
+    there, apart = online(context), set_apart(context)
     if wanted is None and (apart is None or not asks_for_realtime(unit)):
         return not_applicable("no CPUAffinity=, and no CPU is set apart")
     if wanted is None:
@@ -248,8 +250,8 @@ def unit_affinity(_kind: CheckKind, scene: Scene, unit: Unit) -> Answer:
 
 
 @_of_unit
-def unit_allowed_cpus(_kind: CheckKind, _scene: Scene, unit: Unit) -> Answer:
-    """Judge whether its affinity lies within what its control group allows."""
+def unit_allowed_cpus(_kind: CheckKind, _context: AuditContext, unit: Unit) -> Answer:
+    """Check whether its affinity lies within what its control group allows."""
     wanted, allowed = cpus_of(unit, "CPUAffinity"), cpus_of(unit, "AllowedCPUs")
     if wanted is None or allowed is None:
         return not_applicable("not both CPUAffinity= and AllowedCPUs= are there")
@@ -264,21 +266,23 @@ _CPU_CONTROLLER = ("CPUWeight", "StartupCPUWeight", "CPUQuota", "CPUShares")
 
 
 @_of_realtime_unit
-def unit_cpu_controller(_kind: CheckKind, scene: Scene, unit: Unit) -> Answer:
-    """Judge whether its control group can have real-time threads on this kernel."""
+def unit_cpu_controller(_kind: CheckKind, context: AuditContext, unit: Unit) -> Answer:
+    """Check whether its control group can have real-time threads on this kernel."""
     used = [a for key in _CPU_CONTROLLER if (a := unit.last(key))]
     if not used:
         return not_applicable("the unit does not use the CPU controller")
-    if scene.config is None:
-        return unknown(f"no configuration: {scene.kernel.config_source}", *_seen(*used))
-    if has_rt_groups(scene):
+    if context.config is None:
+        return unknown(
+            f"no configuration: {context.kernel.config_source}", *_seen(*used)
+        )
+    if has_rt_groups(context):
         return failed("this kernel has RT_GROUP_SCHED", *_seen(*used))
     return passed("this kernel has no RT_GROUP_SCHED, or it is off", *_seen(*used))
 
 
 @_of_unit
-def unit_quota(_kind: CheckKind, _scene: Scene, unit: Unit) -> Answer:
-    """Judge whether a share of CPU time is given where it means nothing."""
+def unit_quota(_kind: CheckKind, _context: AuditContext, unit: Unit) -> Answer:
+    """Check whether a share of CPU time is given where it means nothing."""
     policy = policy_of(unit)
     used = [a for key in _CPU_CONTROLLER if (a := unit.last(key))]
     if not policy.real_time or not used:
@@ -288,8 +292,8 @@ def unit_quota(_kind: CheckKind, _scene: Scene, unit: Unit) -> Answer:
 
 
 @_of_unit
-def unit_threads(_kind: CheckKind, _scene: Scene, unit: Unit) -> Answer:
-    """Judge what its threads really have against what the unit says."""
+def unit_threads(_kind: CheckKind, _context: AuditContext, unit: Unit) -> Answer:
+    """Check what its threads really have against what the unit says."""
     if unit.threads is None:
         return not_applicable(unit.why_no_threads)
     if not unit.threads:
@@ -318,7 +322,7 @@ def _files(unit: Unit) -> tuple[Evidence, ...]:
     return tuple(Evidence(file, "says nothing on it") for file in unit.files[:1])
 
 
-JUDGES = (
+FUNCTIONS = (
     *(unit_values, unit_priority, unit_top_priority, unit_restricts_realtime),
     *(unit_rtprio, unit_capabilities, unit_memlock, unit_rttime, unit_nice),
     *(unit_reset_on_fork, unit_affinity, unit_allowed_cpus, unit_cpu_controller),

@@ -1,9 +1,20 @@
-"""Judges of interrupts: where they may go, and where they were seen to go."""
+"""Checks of interrupts: where they may go, and where they were seen to go."""
 
 import re
 from collections.abc import Callable, Mapping
 
-from rtscope.audit.cpus import ISOLATED, NOT_SET_APART, Cpus, listed, masked, set_apart
+from rtscope.audit.context import (
+    INTERRUPTS,
+    ISOLATED,
+    NOT_SET_APART,
+    NOT_WATCHED,
+    NS_PER_S,
+    AuditContext,
+    Cpus,
+    listed,
+    masked,
+    set_apart,
+)
 from rtscope.audit.model import (
     Answer,
     CheckKind,
@@ -13,16 +24,12 @@ from rtscope.audit.model import (
     passed,
     unknown,
 )
-from rtscope.audit.scene import Scene
 from rtscope.cpulist import format_cpulist
 
-INTERRUPTS = "/proc/interrupts"
 BALANCER = "irqbalance"
 BALANCER_CONFIG = ("/etc/default/irqbalance", "/etc/sysconfig/irqbalance")
-NOT_WATCHED = "nothing was watched (--observe 0, or a tree captured without it)"
 
 NOHZ_FULL = "/sys/devices/system/cpu/nohz_full"
-NS_PER_S = 1_000_000_000
 
 # Interrupts that no mask directs: on RISC-V those of a hart's own controller; with the
 # GIC of ARM, numbers 16 to 31 (PPI); on older Raspberry Pis another controller.
@@ -57,20 +64,20 @@ def counts_of(text: str) -> Counts:
     return rows
 
 
-def irq_affinity(_kind: CheckKind, scene: Scene) -> Answer:
-    """Judge whether a device's interrupt is directed at a CPU that is set apart."""
-    apart = set_apart(scene)
+def irq_affinity(_kind: CheckKind, context: AuditContext) -> Answer:
+    """Check whether a device's interrupt is directed at a CPU that is set apart."""
+    apart = set_apart(context)
     if apart is None:
         return not_applicable(NOT_SET_APART)
-    table = scene.text(INTERRUPTS)
+    table = context.text(INTERRUPTS)
     if table is None:
-        return unknown(f"no {INTERRUPTS}", *scene.refusals(INTERRUPTS))
+        return unknown(f"no {INTERRUPTS}", *context.refusals(INTERRUPTS))
     # Without a handler an interrupt is in /proc/irq and never comes.
     labels = labels_of(table)
     used = [name for name in counts_of(table) if _is_device(name, labels[name])]
     wrong, seen, odd = {}, {}, []
     for name in used:
-        path, text = directed(scene, name)
+        path, text = directed(context, name)
         cpus = None if text is None else listed(text)
         if text is None or cpus is None:
             odd.append(Evidence(path, "cannot be read as a CPU list"))
@@ -89,7 +96,7 @@ def irq_affinity(_kind: CheckKind, scene: Scene) -> Answer:
     )
 
 
-def directed(scene: Scene, name: str) -> tuple[str, str | None]:
+def directed(context: AuditContext, name: str) -> tuple[str, str | None]:
     """
     Return the file that tells where an interrupt goes, and its CPU list.
 
@@ -98,7 +105,7 @@ def directed(scene: Scene, name: str) -> tuple[str, str | None]:
     """
     effective = f"/proc/irq/{name}/effective_affinity_list"
     allowed = f"/proc/irq/{name}/smp_affinity_list"
-    now, wanted = scene.text(effective), scene.text(allowed)
+    now, wanted = context.text(effective), context.text(allowed)
     if not now:
         return allowed, wanted
     cpus = listed(wanted) if wanted else None
@@ -106,17 +113,17 @@ def directed(scene: Scene, name: str) -> tuple[str, str | None]:
     return (allowed, wanted) if moves else (effective, now)
 
 
-def observed_interrupts(kind: CheckKind, scene: Scene) -> Answer:
+def observed_interrupts(kind: CheckKind, context: AuditContext) -> Answer:
     """
-    Judge what came on the CPUs that are set apart while they were watched.
+    Check what came on the CPUs that are set apart while they were watched.
 
     Keys: `rows`, the names of rows (`LOC`) or what stands at their end, or `devices`
     for every device; `a_second`, how many are still good on one CPU.
     """
-    apart = set_apart(scene)
+    apart = set_apart(context)
     if apart is None:
         return not_applicable(NOT_SET_APART)
-    seen = scene.observed
+    seen = context.observed
     if not seen.window_ns or INTERRUPTS not in seen.before:
         return unknown(NOT_WATCHED)
     after = counts_of(seen.after.get(INTERRUPTS, ""))
@@ -178,37 +185,37 @@ def _above(
     return sorted(many, key=lambda row: -row[1])
 
 
-def irqbalance(kind: CheckKind, scene: Scene) -> Answer:
-    """Judge whether irqbalance may move interrupts to CPUs that are set apart."""
-    names = scene.matching(kind.paths[0])
+def irqbalance(kind: CheckKind, context: AuditContext) -> Answer:
+    """Check whether irqbalance may move interrupts to CPUs that are set apart."""
+    names = context.matching(kind.paths[0])
     if not names:
-        return unknown("the processes cannot be seen", *scene.refusals(kind.paths[0]))
+        return unknown("the processes cannot be seen", *context.refusals(kind.paths[0]))
     running = [path for path, name in names.items() if name == BALANCER]
     if not running:
         return passed("it does not run", Evidence(kind.paths[0], f"{len(names)} read"))
     evidence = Evidence(running[0], BALANCER)
-    apart = set_apart(scene)
+    apart = set_apart(context)
     if apart is None:
         return failed("it runs, and moves interrupts every 10 s", evidence)
-    banned, told = _banned(scene)
+    banned, told = _banned(context)
     if apart <= banned:
         return passed("it runs and keeps off them", evidence, told)
     says = f"it runs, and may use CPU {format_cpulist(apart - banned)}"
     return failed(says, evidence, told)
 
 
-def _banned(scene: Scene) -> tuple[Cpus, Evidence]:
+def _banned(context: AuditContext) -> tuple[Cpus, Evidence]:
     """Return the CPUs that irqbalance leaves alone, and by what."""
     for path in BALANCER_CONFIG:
         for name, pattern, read in _BANS:
-            found = pattern.findall(scene.text(path) or "")
+            found = pattern.findall(context.text(path) or "")
             cpus = read(found[-1]) if found else None
             if cpus:
                 return cpus, Evidence(path, f"{name}={found[-1]}")
     # What it takes if nothing is named; of cpuset partitions it does not know.
-    texts = {path: scene.text(path) or "" for path in (ISOLATED, NOHZ_FULL)}
+    texts = {path: context.text(path) or "" for path in (ISOLATED, NOHZ_FULL)}
     cpus = frozenset().union(*(listed(text) or () for text in texts.values()))
     return cpus, Evidence(", ".join(texts), format_cpulist(cpus) or "none")
 
 
-JUDGES = (irq_affinity, observed_interrupts, irqbalance)
+FUNCTIONS = (irq_affinity, observed_interrupts, irqbalance)

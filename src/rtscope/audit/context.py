@@ -1,0 +1,238 @@
+"""What check functions get to see: a machine as it was read once, and for whom."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from rtscope.audit.model import (
+    Answer,
+    CheckKind,
+    Evidence,
+    Profile,
+    not_applicable,
+    unknown,
+)
+from rtscope.audit.unit import Unit
+from rtscope.cpulist import format_cpulist, parse_cpulist
+from rtscope.errors import UsageError
+from rtscope.machine.kernelconfig import KernelConfig
+from rtscope.machine.kernelidentity import KernelIdentity
+from rtscope.machine.snapshot import MachineSnapshot
+
+NS_PER_S = 1_000_000_000
+
+INTERRUPTS = "/proc/interrupts"
+STAT = "/proc/stat"
+FREQUENCIES = "/sys/devices/system/cpu/cpufreq/policy*/scaling_cur_freq"
+WATCHED = (INTERRUPTS, STAT, FREQUENCIES)
+"""The files that are read twice."""
+NOT_WATCHED = "nothing was watched (--observe 0, or a tree captured without it)"
+
+DMA_LATENCY = "/dev/cpu_dma_latency"
+NOBODY_ASKS_US = 2_000_000_000
+"""PM_QOS_CPU_LATENCY_DEFAULT_VALUE (include/linux/pm_qos.h)."""
+
+
+def is_asked(latency_us: int | None) -> bool:
+    """Whether some program asks for short wake-up times; not if that is unknown."""
+    return latency_us is not None and latency_us < NOBODY_ASKS_US
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The kernel that a machine is meant to run, as far as its image tells."""
+
+    name: str
+    """What the user called it."""
+    banner: str | None = None
+    """As /proc/version says it."""
+    build_id: str | None = None
+    """Hexadecimal; from the linker, over the whole kernel."""
+    config_digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What the kernel said when a child asked for a real-time policy."""
+
+    asked: str
+    error: int | None
+    """errno; None: it was granted."""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What was tried or watched, beside what the files say."""
+
+    window_ns: int = 0
+    """Between the two readings; 0: nothing was watched."""
+    before: Mapping[str, str] = field(default_factory=dict)
+    after: Mapping[str, str] = field(default_factory=dict)
+    """The files that were read twice, by path."""
+    kernel_log: str | None = None
+    """As `dmesg` prints it."""
+    why_no_log: str = "the kernel log was not read"
+    trial: Trial | None = None
+    clock_cost_ns: int | None = None
+    """Median of one reading of CLOCK_MONOTONIC, with what Python adds to it."""
+    clock_resolution_ns: int | None = None
+    dma_latency_us: int | None = None
+    """What /dev/cpu_dma_latency said: the wake-up time that programs ask for."""
+    dma_holders: Mapping[str, str] = field(default_factory=dict)
+    """Names of the processes that have it open, by descriptor, as far as seen."""
+    why_no_dma_latency: str = "it was not read: only on this machine or a board's own"
+    smi_before: Mapping[str, int] = field(default_factory=dict)
+    smi_after: Mapping[str, int] = field(default_factory=dict)
+    """System management interrupts since the reset of each CPU, by register file."""
+    why_no_smi: str = "the counters were not read: only on this machine"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditContext:
+    """What was read, and for whom it is judged."""
+
+    machine: MachineSnapshot
+    profile: Profile = Profile.CONTROL
+    cpus: tuple[int, ...] | None = None
+    """The CPUs that real-time threads run on; None: all of them."""
+    arch: str | None = None
+    """As `uname -m` says it; None if it is not known."""
+    expected: Expected | None = None
+    alone: bool = False
+    """There is a configuration and no machine."""
+    observed: Observed = field(default_factory=Observed)
+    """What was tried or watched."""
+    unit: Unit | None = None
+    """The unit of systemd that is judged."""
+
+    @property
+    def kernel(self) -> KernelIdentity:
+        """The kernel that runs, or the one that is looked at."""
+        return self.machine.kernel
+
+    @property
+    def config(self) -> KernelConfig | None:
+        """The kernel's configuration."""
+        return self.machine.kernel.config
+
+    def text(self, path: str) -> str | None:
+        """See `MachineSnapshot`."""
+        return self.machine.text(path)
+
+    def matching(self, pattern: str) -> Mapping[str, str]:
+        """See `MachineSnapshot`."""
+        return self.machine.matching(pattern)
+
+    def refusals(self, *patterns: str) -> tuple[Evidence, ...]:
+        """Return the files of patterns that are there and may not be read."""
+        return tuple(
+            Evidence(path, f"cannot be read: {reason}")
+            for pattern in patterns
+            for path, reason in self.machine.refusals(pattern).items()
+        )
+
+
+CheckFunction = Callable[[CheckKind, AuditContext], Answer]
+"""How a check is answered: from its row of `checks/*.toml`, and what was read."""
+
+LOCKDOWN = "/sys/kernel/security/lockdown"
+
+
+def absent(kind: CheckKind, context: AuditContext) -> Answer:
+    """Answer for a machine that has none of the files of a check."""
+    mode = context.text(LOCKDOWN) or ""
+    if f"[{kind.args.get('hidden_by')}]" in mode:
+        return unknown(
+            f"kernel lockdown takes it away: {kind.paths[0]}", Evidence(LOCKDOWN, mode)
+        )
+    why = str(kind.args.get("absent", ""))
+    if why:
+        return not_applicable(why)
+    maybe = kind.args.get("missing", "")
+    paths = ", ".join(path for path in kind.paths if path != LOCKDOWN)
+    return unknown(f"no such file: {paths}" + (f"; {maybe}" if maybe else ""))
+
+
+def not_read(kind: CheckKind, context: AuditContext, *paths: str) -> Answer:
+    """Answer for files that have no text: they were refused, or are not there."""
+    refused = context.refusals(*paths)
+    return unknown("it cannot be read", *refused) if refused else absent(kind, context)
+
+
+ONLINE = "/sys/devices/system/cpu/online"
+ISOLATED = "/sys/devices/system/cpu/isolated"
+PARTITIONS = "/sys/fs/cgroup/cpuset.cpus.isolated"
+"""CPUs of isolated cpuset partitions (cgroup-v2.rst)."""
+
+CPU_SETS = (ONLINE, ISOLATED, PARTITIONS)
+"""What says which CPUs there are and which are set apart."""
+
+NOT_SET_APART = "no CPU that is online is set apart; name them with --cpus"
+
+Cpus = frozenset[int]
+
+
+def listed(text: str) -> Cpus | None:
+    """Return the CPUs of the kernel's list; None if it is malformed."""
+    # sysfs prints "(null)" for a mask that was never allocated.
+    if text.strip() in ("", "(null)"):
+        return frozenset()
+    try:
+        return frozenset(parse_cpulist(text))
+    except UsageError:
+        return None
+
+
+def masked(text: str) -> Cpus | None:
+    """Return the CPUs of the kernel's mask, `ff,ffffffff`; None if it is malformed."""
+    try:
+        bits = int(text.strip().replace(",", ""), 16)
+    except ValueError:
+        return None
+    return frozenset(cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1)
+
+
+def online(context: AuditContext) -> Cpus | None:
+    """Return the CPUs that the kernel schedules on; None if it cannot be told."""
+    text = context.text(ONLINE)
+    return (listed(text) or None) if text is not None else None
+
+
+def isolated(context: AuditContext) -> Cpus:
+    """Return the CPUs that the load balancing leaves alone, as far as it is seen."""
+    texts = (context.text(path) for path in (ISOLATED, PARTITIONS))
+    return frozenset().union(*(listed(text) or () for text in texts if text))
+
+
+def named(context: AuditContext) -> Cpus:
+    """Return the CPUs that are meant for real-time threads, also those offline."""
+    return frozenset(context.cpus) if context.cpus is not None else isolated(context)
+
+
+def set_apart(context: AuditContext) -> Cpus | None:
+    """Return the CPUs for real-time threads: --cpus, else those that are isolated."""
+    there = online(context)
+    # On a CPU that is offline nothing runs; a check of its own tells of it.
+    cpus = named(context) if there is None else named(context) & there
+    return cpus or None
+
+
+def cpu_of(path: str) -> int | None:
+    """Return the number of the directory `cpuN` in a path."""
+    for part in path.split("/"):
+        if part.startswith("cpu") and part[3:].isdecimal():
+            return int(part[3:])
+    return None
+
+
+def refuse_absent(context: AuditContext) -> None:
+    """Raise UsageError if --cpus names one that is not online."""
+    there = online(context)
+    if context.cpus is None or there is None:
+        return
+    absent = set(context.cpus) - there
+    if absent:
+        raise UsageError(
+            f"--cpus: CPU {format_cpulist(absent)} is not online; this machine has "
+            f"{format_cpulist(there)}"
+        )
