@@ -168,6 +168,26 @@ static void the_end_of_the_grid_is_never_passed(void)
 	sampler_free(s, 1);
 }
 
+/* On a grid of 1 ns an activation is due at the very moment of every wake-up. How long it
+ * has to be for a few samples depends on the machine. */
+static void an_activation_that_is_due_at_the_wake_up_is_gone(void)
+{
+	bool checked = false;
+
+	for (int i = 0; i < 100 && !checked; i++) {
+		struct sampler *s = prepare_one(-1);
+
+		s->interval_ns = 1;
+		let_go(s, clock_now_ns() + 2 * INTERVAL_NS, INT64_C(50000) << i % 7);
+		join(s);
+		checked = samples(s) >= 2 && samples(s) <= WORST_MAX;
+		if (checked)
+			check_sums(s);
+		sampler_free(s, 1);
+	}
+	CHECK(checked);
+}
+
 /* Where long has 32 bits, the nanoseconds of such a step do not fit tv_nsec. */
 static void a_step_of_many_seconds_is_exact(void)
 {
@@ -188,6 +208,27 @@ static void a_step_of_many_seconds_is_exact(void)
 	CHECK(s->hist.early == 0); /* an overflow would wake at once */
 	check_sums(s);
 	sampler_free(s, 1);
+}
+
+/* Each sample gives up the CPU once. On a busy machine one may block once more, or come
+ * too late to sleep: most of the runs count. */
+static void the_sleep_behind_the_grid_is_no_switch_of_the_samples(void)
+{
+	const int runs = 5;
+	int as_many_as_samples = 0;
+
+	for (int i = 0; i < runs; i++) {
+		struct sampler *s = prepare_one(-1);
+
+		s->interval_ns = 10 * INTERVAL_NS;
+		let_go(s, clock_now_ns(), 2);
+		join(s);
+		CHECK(s->usage.voluntary_switches >= 0);
+		as_many_as_samples +=
+			s->usage.voluntary_switches <= (int64_t)samples(s);
+		sampler_free(s, 1);
+	}
+	CHECK(as_many_as_samples > runs / 2);
 }
 
 static void a_stop_ends_the_grid_where_it_got_to(void)
@@ -350,7 +391,9 @@ int main(void)
 	a_pinned_thread_is_where_it_should_be();
 	a_late_start_skips_what_is_gone();
 	the_end_of_the_grid_is_never_passed();
+	an_activation_that_is_due_at_the_wake_up_is_gone();
 	a_step_of_many_seconds_is_exact();
+	the_sleep_behind_the_grid_is_no_switch_of_the_samples();
 	a_stop_ends_the_grid_where_it_got_to();
 	a_stop_before_the_go_ends_the_thread();
 	a_signal_that_is_no_stop_is_counted_and_slept_over();
