@@ -2,8 +2,10 @@
 
 import pytest
 
+from fakes.audited import Case, judged
 from fakes.gathered import fact, values
-from fakes.trees import CONTAINER, GUEST, Files, reader_of
+from fakes.trees import CONTAINER, DEBIAN_RT, GUEST, VISIONFIVE, Files, reader_of
+from rtscope.audit.model import Outcome
 from rtscope.machine.facts import FactValue, gather
 
 
@@ -50,38 +52,90 @@ TREE = "/proc/device-tree"
 DMI = "/sys/class/dmi/id"
 
 
-@pytest.mark.parametrize(
-    ("files", "guest", "hypervisor"),
-    [
-        # DMI of a whole computer in a cloud names the cloud: the CPU knows better.
-        ({"/proc/cpuinfo": X86, f"{DMI}/sys_vendor": "Amazon EC2"}, False, "none"),
-        (
-            {"/proc/cpuinfo": X86_GUEST, f"{DMI}/sys_vendor": "Amazon EC2"},
-            True,
-            "Amazon EC2",
-        ),
-        ({"/proc/cpuinfo": X86_GUEST, f"{DMI}/sys_vendor": "QEMU"}, True, "QEMU"),
-        ({"/proc/cpuinfo": X86_GUEST}, True, None),
-        ({"/proc/cpuinfo": X86, "/sys/hypervisor/type": "xen\n"}, True, "xen"),
-        ({f"{TREE}/model": b"linux,dummy-virt\0"}, True, "unnamed"),
-        ({f"{TREE}/compatible": b"riscv-virtio,qemu\0"}, True, "QEMU"),
-        ({f"{TREE}/hypervisor/compatible": b"linux,kvm\0"}, True, "KVM"),
-        ({f"{TREE}/hypervisor/compatible": b"xen,xen-4.1\0xen,xen\0"}, True, "Xen"),
-        ({f"{TREE}/fw-cfg@9020000/compatible": b"qemu,fw-cfg-mmio\0"}, True, "QEMU"),
-        ({f"{TREE}/model": b"Raspberry Pi 4 Model B\0"}, False, "none"),
-        (
-            {
-                f"{DMI}/sys_vendor": "Amazon EC2",
-                f"{DMI}/product_name": "c7g.metal",
-            },
-            False,
-            "none",
-        ),
-        ({f"{DMI}/sys_vendor": "Ampere"}, False, "none"),
-        ({}, None, None),
-    ],
-)
+def dmi(vendor: str, product: str) -> Files:
+    return {f"{DMI}/sys_vendor": vendor, f"{DMI}/product_name": product}
+
+
+MACHINES: list[tuple[Files, bool | None, str | None]] = [
+    # DMI of a whole computer in a cloud names the cloud: the CPU knows better.
+    ({"/proc/cpuinfo": X86, f"{DMI}/sys_vendor": "Amazon EC2"}, False, "none"),
+    (
+        {"/proc/cpuinfo": X86_GUEST, f"{DMI}/sys_vendor": "Amazon EC2"},
+        True,
+        "Amazon EC2",
+    ),
+    ({"/proc/cpuinfo": X86_GUEST, f"{DMI}/sys_vendor": "QEMU"}, True, "QEMU"),
+    ({"/proc/cpuinfo": X86_GUEST}, True, None),
+    ({"/proc/cpuinfo": X86, "/sys/hypervisor/type": "xen\n"}, True, "xen"),
+    ({f"{TREE}/model": b"linux,dummy-virt\0"}, True, "unnamed"),
+    ({f"{TREE}/compatible": b"riscv-virtio,qemu\0"}, True, "QEMU"),
+    ({f"{TREE}/hypervisor/compatible": b"linux,kvm\0"}, True, "KVM"),
+    ({f"{TREE}/hypervisor/compatible": b"xen,xen-4.1\0xen,xen\0"}, True, "Xen"),
+    ({f"{TREE}/fw-cfg@9020000/compatible": b"qemu,fw-cfg-mmio\0"}, True, "QEMU"),
+    ({f"{TREE}/model": b"Raspberry Pi 4 Model B\0"}, False, "none"),
+    (
+        {
+            f"{DMI}/sys_vendor": "Amazon EC2",
+            f"{DMI}/product_name": "c7g.metal",
+        },
+        False,
+        "none",
+    ),
+    ({f"{DMI}/sys_vendor": "Ampere"}, False, "none"),
+    # Without a flag of the CPU: arm64 in clouds and on a Mac, Xen.
+    (dmi("Amazon EC2", "c7g.large"), True, "Amazon EC2"),
+    (dmi("Google", "Google Compute Engine"), True, "Google Compute Engine"),
+    (
+        dmi("Apple Inc.", "Apple Virtualization Generic Platform"),
+        True,
+        "Apple Virtualization",
+    ),
+    (
+        {
+            "/proc/cpuinfo": X86,
+            "/sys/hypervisor/type": "xen",
+            **dmi("Dell Inc.", "PowerEdge"),
+        },
+        True,
+        "xen",
+    ),
+    (
+        {
+            f"{TREE}/compatible": b"arm,foundation\0",
+            f"{TREE}/hypervisor/compatible": b"xen,xen\0",
+        },
+        True,
+        "Xen",
+    ),
+    ({f"{TREE}/compatible": b"riscv-virtio\0"}, True, "unnamed"),
+    (VISIONFIVE, False, "none"),
+    (DEBIAN_RT, False, "none"),
+    (GUEST, True, "KVM"),
+    (CONTAINER, None, None),
+    ({}, None, None),
+]
+
+
+@pytest.mark.parametrize(("files", "guest", "hypervisor"), MACHINES)
 def test_guests_are_known_by_what_only_a_hypervisor_shows(
     files: Files, guest: bool | None, hypervisor: str | None
 ) -> None:
     assert values(files, "guest", "hypervisor") == [guest, hypervisor]
+
+
+@pytest.mark.parametrize("files", [machine[0] for machine in MACHINES])
+@pytest.mark.parametrize("arch", ["x86_64", "aarch64", "riscv64"])
+def test_the_audit_and_the_facts_agree_on_guests(files: Files, arch: str) -> None:
+    guest = fact(files, "guest")
+    check = judged("bare_metal", Case(files, arch=arch))
+
+    assert (
+        check.outcome
+        is {
+            True: Outcome.FAIL,
+            False: Outcome.PASS,
+            None: Outcome.UNKNOWN,
+        }[guest.value]
+    )
+    told = [f"{sign.where} {sign.what}" for sign in check.evidence]
+    assert told == ([guest.source] if guest.value is not None else [])

@@ -25,7 +25,6 @@ from rtscope.audit.context import (
     online,
     set_apart,
 )
-from rtscope.audit.machinechecks import of_guest
 from rtscope.audit.model import (
     Answer,
     CheckKind,
@@ -36,6 +35,7 @@ from rtscope.audit.model import (
     unknown,
 )
 from rtscope.cpulist import format_cpulist
+from rtscope.machine.guest import guest
 from rtscope.machine.kernelidentity import CMDLINE, boot_values
 
 POLICIES = "/sys/devices/system/cpu/cpufreq/policy*"
@@ -188,7 +188,7 @@ def smt(kind: CheckKind, context: AuditContext) -> Answer:
         return failed("two CPUs share a core", evidence)
     if text != "0":
         return unknown("neither 0 nor 1", evidence)
-    if of_guest(context):
+    if guest(context.machine).value:
         says = "a guest does not see which of the host's CPUs share a core"
         return not_applicable(says, evidence)
     return passed("no two CPUs share a core", evidence)

@@ -17,6 +17,8 @@ from rtscope.audit.model import (
     worst_first,
 )
 from rtscope.machine import kernelidentity
+from rtscope.machine.facts import catalogue as catalogue_of_facts
+from rtscope.machine.guest import CPUINFO
 from rtscope.machine.kernelconfig import KernelConfig
 from rtscope.machine.kernelidentity import KernelIdentity, is_release_since
 from rtscope.machine.reader import Content, Reader
@@ -28,16 +30,13 @@ ARCH = "/proc/sys/kernel/arch"
 UNIT = "unit"
 """The group of checks that are about a unit of systemd, and not about the machine."""
 
-CPUINFO = "/proc/cpuinfo"
-"""It names the architecture where the kernel does not."""
-
 
 def paths(kinds: Iterable[CheckKind]) -> list[str]:
     """Return what checks read, each once."""
-    wanted = [path for kind in kinds for path in kind.paths]
-    return list(
-        dict.fromkeys([*kernelidentity.PATHS, NOTES, ARCH, CPUINFO, *CPU_SETS, *wanted])
-    )
+    # Several checks ask whether this is a guest, as the facts beside a record do.
+    wanted = [*catalogue_of_facts()["guest"].paths, NOTES, ARCH, *CPU_SETS]
+    wanted += [path for kind in kinds for path in kind.paths]
+    return list(dict.fromkeys([*kernelidentity.PATHS, *wanted]))
 
 
 def read_context(

@@ -27,48 +27,22 @@ from rtscope.audit.model import (
     unknown,
 )
 from rtscope.cpulist import format_cpulist
+from rtscope.machine.guest import CPUINFO, guest
 
 STEAL = 7
 """user nice system idle iowait irq softirq steal (proc_stat(5))"""
 
-CPUINFO = "/proc/cpuinfo"
-_NAMES = (
-    "/sys/class/dmi/id/sys_vendor",
-    "/sys/class/dmi/id/product_name",
-    "/proc/device-tree/compatible",
-)
-_EMULATED = re.compile(
-    r"\b(QEMU|KVM|VMware|VirtualBox|Virtual Machine|linux,dummy-virt|riscv-virtio)"
-)
 
-
-def of_guest(context: AuditContext) -> Evidence | None:
-    """Return what shows that this is a virtual machine; None if nothing does."""
-    if "hypervisor" in (context.text(CPUINFO) or "").split():
-        return Evidence(CPUINFO, "flags: hypervisor")
-    for path in _NAMES:
-        text = context.text(path) or ""
-        if _EMULATED.search(text):
-            return Evidence(path, text[:80])
-    return None
-
-
-def guest(kind: CheckKind, context: AuditContext) -> Answer:
-    """Check whether this is a virtual machine, by CPU flags and firmware."""
-    cpuinfo, *names = kind.paths
-    text = context.text(cpuinfo)
-    if evidence := of_guest(context):
+def bare_metal(_kind: CheckKind, context: AuditContext) -> Answer:
+    """Check whether this is a virtual machine, as the fact `guest` does."""
+    found = guest(context.machine)
+    evidence = Evidence(found.where, found.what)
+    if found.value is None:
+        return unknown("neither CPU flags nor firmware tell it")
+    if found.value:
         return failed("a guest", evidence)
-    if text and context.arch in ("x86_64", "i686"):
-        return passed("no hypervisor", Evidence(cpuinfo, "flags without hypervisor"))
-    seen = [name for name in names if context.text(name)]
-    if seen:
-        return passed("the hardware says its name", *(_seen(context, n) for n in seen))
-    return unknown("neither CPU flags nor firmware tell it")
-
-
-def _seen(context: AuditContext, path: str) -> Evidence:
-    return Evidence(path, (context.text(path) or "")[:80].replace("\0", " "))
+    by_cpu = found.where == CPUINFO
+    return passed("no hypervisor" if by_cpu else "the hardware says its name", evidence)
 
 
 def steal(_kind: CheckKind, context: AuditContext) -> Answer:
@@ -251,7 +225,7 @@ _LIMITS = ("passive", "hot", "critical")
 def smi_count(kind: CheckKind, context: AuditContext) -> Answer:
     """Check whether the firmware took the CPUs away while they were watched."""
     words = (context.text(kind.paths[0]) or "").split()
-    if of_guest(context):
+    if guest(context.machine).value:
         return not_applicable("a guest does not see those of the host")
     if words and "GenuineIntel" not in words:
         return not_applicable("only Intel's processors count them")
@@ -328,6 +302,6 @@ def _millidegrees(text: str | None) -> int | None:
 
 
 FUNCTIONS = (
-    *(guest, steal, swap, fair_server, watchdog, trace_instances, clock_cost),
+    *(bare_metal, steal, swap, fair_server, watchdog, trace_instances, clock_cost),
     *(undervoltage, isa_extension, lockdown, smi_count, temperature),
 )
