@@ -20,8 +20,7 @@ from rtscope.board.prepare import prepare
 from rtscope.contract import AgentResult, parse_line
 from rtscope.loads import get_load
 from rtscope.target.agentfile import agent_file
-from rtscope.virtual.boot import boot
-from rtscope.virtual.timeout import Patience
+from rtscope.virtual.boot import BootTimeout, boot
 
 TURNS_US = (1, 2, 5, 10, 20, 50, 20_000)
 INTERVAL_NS = 1_000_000
@@ -54,7 +53,7 @@ def script(load: str, *, cpus: int, seconds: float, seed: int) -> str:
 
 
 def measure(
-    board: Board, kernel: str, job: Job, *, seed: int, patience: Patience
+    board: Board, kernel: str, job: Job, *, seed: int, timeout: BootTimeout
 ) -> Row:
     """Boot once."""
     shop = Workshop(cache=cache_dir(os.environ), agent=agent_file)
@@ -63,7 +62,7 @@ def measure(
         prepare(board, kernel, workshop=shop),
         job,
         seed=seed,
-        patience=patience,
+        timeout=timeout,
         stopped=lambda: False,
     )
     host_s = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
@@ -85,11 +84,11 @@ def rows(
 ) -> Iterator[Row]:
     """Measure with one turn length after the other."""
     job = Job(script(args.load, cpus=board.cpus, seconds=args.seconds, seed=args.seed))
-    patience = Patience(int(args.seconds * 1e9), WARMUP_S * 10**9)
+    timeout = BootTimeout(int(args.seconds * 1e9), WARMUP_S * 10**9)
     for turn_us in turns_us:
         turn = turn_us * 1000 >> board.shift
         bounded = replace(board, turn_instructions=turn)
-        yield measure(bounded, args.kernel, job, seed=args.seed, patience=patience)
+        yield measure(bounded, args.kernel, job, seed=args.seed, timeout=timeout)
 
 
 def as_table_row(row: Row) -> str:

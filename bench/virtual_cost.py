@@ -30,8 +30,7 @@ from rtscope.board.initrd import Job
 from rtscope.board.prepare import Prepared, prepare
 from rtscope.contract import AgentResult, parse_line
 from rtscope.target.agentfile import agent_file
-from rtscope.virtual.boot import Booted, boot
-from rtscope.virtual.timeout import Patience
+from rtscope.virtual.boot import Booted, BootTimeout, boot
 
 ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "build" / "bench"
@@ -151,7 +150,7 @@ def run_once(prepared: Prepared, program: str, count: int) -> Booted:
         prepared,
         job,
         seed=1,
-        patience=Patience(count * 1_000_000, warmup_ns=SETTLE_S * 1_000_000_000),
+        timeout=BootTimeout(count * 1_000_000, warmup_ns=SETTLE_S * 1_000_000_000),
         stopped=lambda: False,
     )
     if booted.files["status"] != b"0\n":

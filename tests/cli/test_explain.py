@@ -18,7 +18,7 @@ from rtscope.exectrace.symbols import parse_symbols
 from rtscope.record.explanation import EXPLAINED
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import RECORD, ResultDir, read_record
-from rtscope.virtual.replay import Again
+from rtscope.virtual.replay import Replay
 
 RAW = (Path(__file__).parents[2] / "format/plugin-v1/riscv64.trace").read_bytes()
 HEADER_BYTES = 48
@@ -166,14 +166,14 @@ def second_passes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return which runs were booted again for their sections."""
     booted: list[str] = []
 
-    def again(record: RunRecord, **_: object) -> Again:
+    def again(record: RunRecord, **_: object) -> Replay:
         booted.append(record.run.id)
         if "memory" in record.run.id:
             raise UsageError("002-memory: no sections of this kernel")
         raw = with_sections(RAW)
-        return Again(raw, parse_trace(raw), ())
+        return Replay(raw, parse_trace(raw), ())
 
-    monkeypatch.setattr(explainbound, "record_again", again)
+    monkeypatch.setattr(explainbound, "replay_run", again)
     monkeypatch.setattr(explainbound, "symbols_of", lambda *_, **__: SYMBOLS)
     return booted
 

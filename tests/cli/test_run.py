@@ -132,12 +132,11 @@ def test_ctrl_c_saves_shows_and_can_be_resumed(
 ) -> None:
     calls = iter(range(1, 100))
 
-    def interrupt_once(view: object, event: object) -> None:
-        line = getattr(event, "line", None)
+    def interrupt_once(display: object, line: object) -> None:
         if isinstance(line, Tick) and next(calls) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("rtscope.cli.live.LiveView._hear", interrupt_once)
+    monkeypatch.setattr("rtscope.cli.progress.LiveDisplay._receive", interrupt_once)
     said = rtscope(*IDLE_AND_CPU, "--out", "out")
 
     assert said.status == 130

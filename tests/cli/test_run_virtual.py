@@ -1,8 +1,10 @@
 """`rtscope run` on a board that is not booted: what is refused, and the gate."""
 
+import contextlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,14 +12,14 @@ from typing import Any
 import pytest
 
 from fakes.commandline import Rtscope
-from fakes.measurements import record, thread
+from fakes.measurements import measured, record, thread
 from rtscope.cli import run
-from rtscope.contract import result_digest
-from rtscope.measure.execute import RunEnds
+from rtscope.measure.assemble import Measured
+from rtscope.measure.execute import OnEvent, PendingRuns
 from rtscope.measure.plan import Plan
-from rtscope.record.model import RunRecord
-from rtscope.record.resultdir import ResultDir, open_records
-from rtscope.virtual import execute
+from rtscope.record.model import Run, RunRecord
+from rtscope.record.resultdir import open_records
+from rtscope.virtual import runner
 
 RUN = ("run", "--target", "virtual:pc", "--load", "idle", "--interval", "1ms")
 GATE = (*RUN, "--kernel", "debian-6.12", "--repeat", "2", "--require-identical")
@@ -31,7 +33,7 @@ class FakeBoard:
         self.inputs: dict[str, Any] = {}
         self.plan: Plan | None = None
 
-    def get_ready(self, plan: Plan, campaign: Any, **_: Any) -> Any:
+    def prepare(self, plan: Plan, campaign: Any, **_: Any) -> Any:
         """Prepare nothing."""
         self.plan = plan
         runs = [
@@ -47,27 +49,29 @@ class FakeBoard:
         ]
         return SimpleNamespace(runs=runs)
 
-    def execute(self, ready: Any, store: ResultDir, **said: Any) -> Iterator[RunRecord]:
-        """Save a record for each run."""
-        for asked, _ in ready.runs:
-            latency_ns = self.results.pop(0) if self.results else 5_000
-            measured = self._record(asked.run, latency_ns)
-            store.save(measured)
-            said["say"](RunEnds(measured))
-            yield measured
+    def runner(self, prepared: Any) -> "FakeBoard":
+        """Measure by itself."""
+        return self
 
-    def _inputs(self, asked: Any) -> dict[str, Any]:
+    @contextlib.contextmanager
+    def start(self, plan: Plan, on_event: OnEvent) -> Iterator[PendingRuns]:
+        """Answer each run at once."""
+        yield ((run, partial(self._measure, run)) for run in plan.runs)
+
+    def _measure(self, run: Run) -> Measured:
+        latency_ns = self.results.pop(0) if self.results else 5_000
+        return measured(self._record(run, latency_ns))
+
+    def _inputs(self, run: Run) -> dict[str, Any]:
         names = ("kernel", "initrd", "qemu", "plugin", "board", "campaign")
-        return {**dict.fromkeys(names, "a"), "seed": asked.seed, **self.inputs}
+        return {**dict.fromkeys(names, "a"), "seed": run.seed, **self.inputs}
 
-    def _record(self, asked: Any, latency_ns: int) -> RunRecord:
+    def _record(self, run: Run, latency_ns: int) -> RunRecord:
         made = record([thread([latency_ns] * 9)])
         return replace(
             made,
-            run=asked,
-            campaign={},
-            result_digest=result_digest(made.result.threads),
-            extra={"virtual": {"inputs": self._inputs(asked)}},
+            run=run,
+            extra={"virtual": {"inputs": self._inputs(run)}},
         )
 
 
@@ -75,8 +79,8 @@ class FakeBoard:
 def board(monkeypatch: pytest.MonkeyPatch) -> FakeBoard:
     """A board in place of those that boot."""
     made = FakeBoard()
-    monkeypatch.setattr(run, "get_ready", made.get_ready)
-    monkeypatch.setattr(execute, "execute_on_board", made.execute)
+    monkeypatch.setattr(run, "prepare_campaign", made.prepare)
+    monkeypatch.setattr(runner, "BoardRunner", made.runner)
     return made
 
 

@@ -90,7 +90,7 @@ def know_kernel(kernel: str, *, board: str = "pc") -> Workshop:
     (prepared,) = prepare_all(get_board(board), [kernel], workshop=shop)
     if find_symbols(shop.cache, prepared.kernel.digest, modules={}) is None:
         # Without them the names of tasks would not be recorded.
-        read_symbols(prepared, cache=shop.cache, say=shop.say)
+        read_symbols(prepared, cache=shop.cache, log=shop.say)
     return shop
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from rtscope import __version__
+from rtscope.campaign import Campaign
 from rtscope.caveats.catalogue import Caveat
 from rtscope.contract import (
     HIST_MAX_BITS,
@@ -27,7 +28,10 @@ from rtscope.contract import (
     bucket_width_ns,
     result_digest,
 )
+from rtscope.loads import LoadCommand
 from rtscope.machine.facts import FactValue
+from rtscope.measure.assemble import LoadSeen, Measured
+from rtscope.measure.observe import Observation
 from rtscope.record.model import LoadRecord, Run, RunRecord
 
 SECOND_NS = 1_000_000_000
@@ -288,3 +292,26 @@ def on_board(
         "plugin_digest": "d" * 64,
     }
     return replace(given, run=run, extra={"virtual": virtual})
+
+
+def measured(
+    given: RunRecord, attachments: Mapping[str, bytes | None] | None = None
+) -> Measured:
+    """Return what a runner hands over of a run that becomes this record."""
+    seen = Observation(hello=given.hello, result=given.result, ticks=list(given.ticks))
+    return Measured(
+        run=given.run,
+        campaign=Campaign(),
+        command=given.command,
+        started=given.started,
+        host_seconds=given.host_seconds,
+        facts_before=given.facts_before,
+        facts_after=given.facts_after,
+        seen=seen,
+        load=LoadSeen(LoadCommand((), None, ()), None, metrics="", log=""),
+        cpus=(),
+        attachments=attachments or {},
+        caveats=given.caveats,
+        kernel_digest=given.kernel_digest,
+        extra=given.extra,
+    )

@@ -9,13 +9,14 @@ from rtscope.campaign import Campaign, RunTable
 from rtscope.contract import Line
 from rtscope.measure.execute import (
     Event,
-    Heard,
-    RunBegins,
-    RunEnds,
+    LineReceived,
+    RunFinished,
+    RunStarted,
+    SettingsChanged,
     Settling,
-    TunedNow,
     execute,
 )
+from rtscope.measure.machine import MachineRunner
 from rtscope.measure.plan import make_plan
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import ResultDir, create
@@ -40,16 +41,16 @@ class Story:
         match event:
             case Settling():
                 self.target.log.append("settle")
-            case TunedNow():
+            case SettingsChanged():
                 self.target.log.append(f"tuned {' '.join(event.tuned.changed)}")
-            case RunBegins():
+            case RunStarted():
                 self.target.log.append(f"begin {event.run.id}")
-            case RunEnds():
+            case RunFinished():
                 there = {p.name for p in self.run_dir(event.record).iterdir()}
                 self.target.log.append(
                     f"saved {' '.join(sorted(there - {'audit.json'}))}"
                 )
-            case Heard():
+            case LineReceived():
                 self.hear(event.line)
 
     def run_dir(self, record: RunRecord) -> Path:
@@ -58,14 +59,9 @@ class Story:
 
     def run(self) -> Iterator[RunRecord]:
         """Execute."""
-        return execute(
-            make_plan(self.campaign),
-            self.campaign,
-            self.target,
-            self.store,
-            command=("rtscope", "run"),
-            say=self.tell,
-        )
+        runner = MachineRunner(self.target, self.campaign, ("rtscope", "run"))
+        plan = make_plan(self.campaign)
+        return execute(plan, runner, self.store, on_event=self.tell)
 
 
 StoryOf = Callable[..., Story]

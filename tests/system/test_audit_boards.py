@@ -23,7 +23,7 @@ from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import get_board
 from rtscope.board.prepare import prepare
 from rtscope.target.agentfile import agent_file
-from rtscope.virtual.inspect import look_in, with_words
+from rtscope.virtual.inspect import inspect_guest, with_append
 
 pytestmark = [
     pytest.mark.system,
@@ -127,8 +127,8 @@ def test_a_riscv_board_is_what_its_recipe_and_command_line_made_it() -> None:
 @pytest.fixture(scope="module")
 def locked() -> Mapping[str, Check]:
     """An ordinary kernel, locked down, from which a CPU was taken away."""
-    board = with_words(get_board("pc"), LOCKED)
-    inside = look_in(
+    board = with_append(get_board("pc"), LOCKED)
+    inside = inspect_guest(
         prepare(board, "debian-6.12", workshop=SHOP),
         paths(auditing()),
         window_ns=0,

@@ -21,10 +21,9 @@ from rtscope.tasks.listing import make_listing
 from rtscope.tasks.model import Kind, Listing
 from rtscope.tasks.surroundings import PATHS, read_surroundings
 from rtscope.virtual.assemble import files_of
-from rtscope.virtual.boot import boot
-from rtscope.virtual.inspect import with_words
+from rtscope.virtual.boot import BootTimeout, boot
+from rtscope.virtual.inspect import with_append
 from rtscope.virtual.script import agent_line
-from rtscope.virtual.timeout import Patience
 
 pytestmark = [
     pytest.mark.system,
@@ -47,14 +46,14 @@ sleep 0.1
 
 @pytest.fixture(scope="module")
 def listing() -> Listing:
-    board = with_words(get_board("jh7110"), "isolcpus=2-3")
+    board = with_append(get_board("jh7110"), "isolcpus=2-3")
     shop = Workshop(cache=cache_dir(os.environ), agent=agent_file)
     prepared = prepare(board, "jh7110-6.12-rt", workshop=shop)
     booted = boot(
         prepared,
         Job(SCRIPT),
         seed=1,
-        patience=Patience(100_000_000),
+        timeout=BootTimeout(100_000_000),
         stopped=lambda: False,
     )
     lines = [parse_line(line) for line in booted.files["tasks.jsonl"].splitlines()]

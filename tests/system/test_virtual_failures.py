@@ -22,8 +22,8 @@ from rtscope.board.ownqemu import own_qemu
 from rtscope.board.prepare import Prepared, prepare
 from rtscope.errors import BoardError, UsageError
 from rtscope.target.agentfile import agent_file
-from rtscope.virtual.boot import boot
-from rtscope.virtual.timeout import NS_PER_S, Patience
+from rtscope.units import NS_PER_S
+from rtscope.virtual.boot import BootTimeout, boot
 
 pytestmark = [
     pytest.mark.system,
@@ -36,7 +36,7 @@ MEASURE = (
     "rtscope-agent measure --duration-ns 100000000 --worst 1 >/out/measure.jsonl\n"
 )
 
-SHORT = Patience(duration_ns=NS_PER_S // 10, boot_ns=2 * NS_PER_S, still_s=5.0)
+SHORT = BootTimeout(duration_ns=NS_PER_S // 10, boot_ns=2 * NS_PER_S, still_s=5.0)
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +53,10 @@ def private_tmp(private_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def reason_of(
-    prepared: Prepared, script: str = MEASURE, patience: Patience = SHORT
+    prepared: Prepared, script: str = MEASURE, timeout: BootTimeout = SHORT
 ) -> str:
     with pytest.raises(BoardError) as failed:
-        boot(prepared, Job(script), seed=1, patience=patience, stopped=lambda: False)
+        boot(prepared, Job(script), seed=1, timeout=timeout, stopped=lambda: False)
     return str(failed.value)
 
 
@@ -177,7 +177,7 @@ def test_a_qemu_that_dies_or_hangs_is_told(
 ) -> None:
     impatient = replace(SHORT, still_s=1.0)
 
-    assert words in reason_of(with_qemu(board, script), patience=impatient)
+    assert words in reason_of(with_qemu(board, script), timeout=impatient)
 
 
 def test_an_own_qemu_must_have_what_the_plugin_replaces(

@@ -17,8 +17,7 @@ from rtscope.board.prepare import prepare
 from rtscope.record.resultdir import open_records
 from rtscope.stats.lint import all_caveats
 from rtscope.target.agentfile import agent_file
-from rtscope.virtual.boot import boot
-from rtscope.virtual.timeout import Patience
+from rtscope.virtual.boot import BootTimeout, boot
 
 pytestmark = [
     pytest.mark.system,
@@ -86,7 +85,7 @@ def test_the_guest_finds_nothing_of_the_host() -> None:
         prepared,
         Job(LOOK),
         seed=1,
-        patience=Patience(20_000_000),
+        timeout=BootTimeout(20_000_000),
         stopped=lambda: False,
     ).files
 

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from rtscope.errors import ContractError, UsageError
 from rtscope.loads import (
+    FreeStorage,
     LoadCommand,
-    MemoryRoom,
-    StorageRoom,
     get_load,
     load_names,
     make_command,
@@ -20,7 +19,7 @@ from rtscope.loads import (
 
 MIB = 1 << 20
 GIB = 1 << 30
-DISK = StorageRoom("/var/tmp/x", ("ext4",), 100 * GIB, 10_000_000)
+DISK = FreeStorage("/var/tmp/x", ("ext4",), 100 * GIB, 10_000_000)
 
 # Written by stress-ng 0.15.06 when interrupted after 3 s; shortened.
 METRICS = """\
@@ -55,7 +54,7 @@ def command(
     workers: int = 4,
     cpus: str | None = None,
     available: int = 8 * GIB,
-    storage: StorageRoom | None = DISK,
+    storage: FreeStorage | None = DISK,
     custom: tuple[str, ...] = (),
     duration_s: int = 20,
     seed: int | None = None,
@@ -67,7 +66,7 @@ def command(
         scratch_dir="/var/tmp/x/scratch",
         yaml_path="/run/metrics.yaml",
         duration_s=duration_s,
-        memory=MemoryRoom(available),
+        memory_bytes=available,
         storage=storage,
         custom=custom,
         seed=seed,
@@ -238,7 +237,7 @@ def test_the_storage_load_takes_its_default_when_there_is_room() -> None:
 def test_the_storage_load_never_takes_more_than_half_of_the_blocks_or_inodes(
     free_bytes: int, free_inodes: int | None, dirs: str | None
 ) -> None:
-    room = StorageRoom("/data", ("ext4",), free_bytes, free_inodes)
+    room = FreeStorage("/data", ("ext4",), free_bytes, free_inodes)
 
     made = command("storage", storage=room)
 
@@ -247,7 +246,7 @@ def test_the_storage_load_never_takes_more_than_half_of_the_blocks_or_inodes(
 
 
 def test_a_full_disk_is_no_storage_load() -> None:
-    room = StorageRoom("/data", ("ext4",), 100 * GIB, 511)
+    room = FreeStorage("/data", ("ext4",), 100 * GIB, 511)
 
     with pytest.raises(UsageError, match="511 more directories and 4 workers need 512"):
         command("storage", storage=room)
@@ -264,7 +263,7 @@ def test_the_storage_load_needs_a_directory() -> None:
 def test_a_directory_in_memory_is_refused_as_storage(
     file_systems: tuple[str, ...],
 ) -> None:
-    room = StorageRoom("/data", file_systems, GIB, None)
+    room = FreeStorage("/data", file_systems, GIB, None)
 
     with pytest.raises(
         UsageError, match=r"/data lies in memory .* write --storage-dir"
@@ -273,7 +272,7 @@ def test_a_directory_in_memory_is_refused_as_storage(
 
 
 def test_a_directory_in_memory_is_taken_where_that_is_allowed() -> None:
-    room = StorageRoom("/data", ("tmpfs",), GIB, None, allow_in_memory=True)
+    room = FreeStorage("/data", ("tmpfs",), GIB, None, allow_in_memory=True)
 
     assert command("storage", storage=room).argv[1] == "--dir"
 

@@ -10,10 +10,10 @@ from fakes import targets, traces
 from fakes.targets import loading, measuring, target
 from rtscope.contract import AgentError, Line, LoadEnd, Tick
 from rtscope.errors import MeasurementError, TargetError
-from rtscope.measure.observe import Observation, Request, observe
+from rtscope.measure.observe import AgentCommands, Observation, observe
 from rtscope.target.fake import FakeStream, FakeTarget, Script
 
-UNDER_LOAD = Request(
+UNDER_LOAD = AgentCommands(
     measure_args=("measure",),
     measure_privileged=True,
     load_args=("load", "--", "stress-ng"),
@@ -34,9 +34,9 @@ def ticking(*, step_s: float = 0.5) -> Callable[[], float]:
 
 
 def seen_on(
-    on: FakeTarget, *, request: Request = UNDER_LOAD, step_s: float = 0.5
+    on: FakeTarget, *, request: AgentCommands = UNDER_LOAD, step_s: float = 0.5
 ) -> Observation:
-    return observe(on, request, hear=lambda line: None, clock=ticking(step_s=step_s))
+    return observe(on, request, on_line=lambda line: None, clock=ticking(step_s=step_s))
 
 
 ENDED = LoadEnd(status=7, signal=None, asked=False, killed=0, oom_kills=None, cpu_ns=0)
@@ -88,14 +88,16 @@ def test_ctrl_c_before_the_run_that_counts_leaves_nothing_to_keep() -> None:
         return float(look)
 
     with pytest.raises(KeyboardInterrupt):
-        observe(on, replace(PRICED, load_args=()), hear=lambda line: None, clock=clock)
+        observe(
+            on, replace(PRICED, load_args=()), on_line=lambda line: None, clock=clock
+        )
 
     assert on.log == ["root measure --less", "stop measure", "kill measure"]
 
 
 def test_only_the_run_that_counts_is_shown() -> None:
     heard: list[Line] = []
-    observe(target(), PRICED, hear=heard.append, clock=ticking())
+    observe(target(), PRICED, on_line=heard.append, clock=ticking())
 
     assert sum(isinstance(line, Tick) for line in heard) == 6
 
@@ -127,7 +129,7 @@ def test_the_load_is_warm_before_the_agent_starts() -> None:
             return super().start_agent(args, privileged=privileged)
 
     on = Told({"load": loading(), "measure": measuring()})
-    observe(on, UNDER_LOAD, hear=lambda line: None, clock=clock)
+    observe(on, UNDER_LOAD, on_line=lambda line: None, clock=clock)
 
     load, meter = started
     assert (meter - load) * 0.1 >= 2
@@ -221,7 +223,7 @@ def interrupting(times: int) -> Callable[[Line], None]:
 
 def test_ctrl_c_asks_the_agent_for_what_it_has() -> None:
     on = target()
-    seen = observe(on, UNDER_LOAD, hear=interrupting(1), clock=ticking())
+    seen = observe(on, UNDER_LOAD, on_line=interrupting(1), clock=ticking())
 
     assert seen.interrupted
     assert seen.result == targets.result(stopped="signal")
@@ -232,7 +234,7 @@ def test_a_second_ctrl_c_ends_it_at_once() -> None:
     on = target(on_stop={"measure": measuring()})
 
     with pytest.raises(KeyboardInterrupt):
-        observe(on, UNDER_LOAD, hear=interrupting(2), clock=ticking())
+        observe(on, UNDER_LOAD, on_line=interrupting(2), clock=ticking())
 
     assert on.log[-2:] == ["kill measure", "kill load"]
 
@@ -244,7 +246,7 @@ def test_whatever_goes_wrong_both_agents_are_ended() -> None:
 
     on = target()
     with pytest.raises(ZeroDivisionError):
-        observe(on, UNDER_LOAD, hear=hear, clock=ticking())
+        observe(on, UNDER_LOAD, on_line=hear, clock=ticking())
 
     assert on.log[-2:] == ["kill measure", "kill load"]
 

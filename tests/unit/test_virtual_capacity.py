@@ -8,7 +8,7 @@ from rtscope.board.catalogue import get_board
 from rtscope.errors import BoardError
 from rtscope.machine.reader import Content
 from rtscope.virtual.assemble import FilesRead
-from rtscope.virtual.capacity import MIB, AtOnce, HostRoom, at_once, available_bytes
+from rtscope.virtual.capacity import MIB, Capacity, free_memory_bytes, host_capacity
 
 BOARD = get_board("pc")
 EACH_BYTES = 1536 * MIB
@@ -16,25 +16,30 @@ MEMINFO = {"/proc/meminfo": b"MemTotal: 9 kB\nMemAvailable:    8388608 kB\n"}
 
 
 def free(files: Mapping[str, Content]) -> int | None:
-    return available_bytes(FilesRead(files))
+    return free_memory_bytes(FilesRead(files))
 
 
 @pytest.mark.parametrize(
-    ("cpus", "asked", "runs", "boards"),
+    ("cpus", "jobs", "runs", "boards"),
     [(8, None, 20, 8), (8, None, 3, 3), (8, 2, 20, 2), (2, 6, 20, 6), (8, 6, 1, 1)],
 )
 def test_as_many_boards_as_cpus_or_as_asked_but_no_more_than_runs(
-    cpus: int, asked: int | None, runs: int, boards: int
+    cpus: int, jobs: int | None, runs: int, boards: int
 ) -> None:
-    for room in (HostRoom(cpus, 8 * EACH_BYTES), HostRoom(cpus, None)):
-        assert at_once(room, BOARD, asked=asked, runs=runs) == AtOnce(boards)
+    for free_bytes in (8 * EACH_BYTES, None):
+        found = host_capacity(
+            BOARD, cpus=cpus, free_bytes=free_bytes, jobs=jobs, runs=runs
+        )
+        assert found == Capacity(boards)
 
 
 def test_fewer_boards_for_want_of_memory_are_said() -> None:
-    bound = at_once(HostRoom(8, 3 * EACH_BYTES + 1), BOARD, asked=None, runs=20)
+    found = host_capacity(
+        BOARD, cpus=8, free_bytes=3 * EACH_BYTES + 1, jobs=None, runs=20
+    )
 
-    assert bound.boards == 3
-    assert bound.said == (
+    assert found.boards == 3
+    assert found.message == (
         "3 of 8 boards at once: each takes up to 1536 MiB, and 4608 MiB are free on "
         "this machine"
     )
@@ -42,7 +47,7 @@ def test_fewer_boards_for_want_of_memory_are_said() -> None:
 
 def test_a_board_that_does_not_fit_is_refused_before_it_starts() -> None:
     with pytest.raises(BoardError, match=r"up to 1536 MiB \(1G and QEMU\), and 1535"):
-        at_once(HostRoom(8, EACH_BYTES - 1), BOARD, asked=None, runs=1)
+        host_capacity(BOARD, cpus=8, free_bytes=EACH_BYTES - 1, jobs=None, runs=1)
 
 
 def test_free_memory_is_that_of_the_machine_without_cgroups() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from rtscope.board.catalogue import get_board
-from rtscope.virtual.diagnosis import MIB, Evidence, oom_kills, reason
+from rtscope.virtual.diagnosis import MIB, Evidence, diagnose, oom_kills
 
 BOARD = get_board("jh7110")
 LEFT = Evidence(
@@ -44,7 +44,7 @@ LEFT = Evidence(
     ],
 )
 def test_the_kernels_last_words_are_the_reason(line: str, words: str) -> None:
-    told = reason(replace(LEFT, console=("early", line, "Call Trace:")))
+    told = diagnose(replace(LEFT, console=("early", line, "Call Trace:")))
 
     assert words in told
     assert line in told
@@ -54,35 +54,35 @@ def test_a_panic_is_shown_from_what_led_to_it() -> None:
     trace = [f"[<{n}>] function" for n in range(40)]
     console = ("a", "b", "Oops", "Kernel panic - not syncing: bad", *trace)
 
-    assert "  Oops\n  Kernel panic - not syncing: bad\n  [<0>]" in reason(
+    assert "  Oops\n  Kernel panic - not syncing: bad\n  [<0>]" in diagnose(
         replace(LEFT, console=console)
     )
 
 
 def test_a_kernel_that_said_nothing_after_the_firmware_is_told_so() -> None:
     firmware = ("OpenSBI v1.6", "Boot HART MEDELEG           : 0xf4b509")
-    told = reason(replace(LEFT, console=firmware, given_up="it has stopped"))
+    told = diagnose(replace(LEFT, console=firmware, given_up="it has stopped"))
 
     assert told.startswith("jh7110: it has stopped; its kernel has said nothing")
     assert "one for riscv64 with the console ttyS0 built in" in told
 
 
 def test_a_killed_qemu_tells_the_memory_of_board_and_host() -> None:
-    assert "the board has 1G besides QEMU, this machine 300 MiB free" in reason(
+    assert "the board has 1G besides QEMU, this machine 300 MiB free" in diagnose(
         replace(LEFT, status=-9)
     )
 
 
 def test_a_plugin_that_does_not_know_what_it_is_asked_is_of_another_rtscope() -> None:
     said = "rtscope-plugin: bad argument: switched=1\nqemu: Could not load plugin p.so"
-    told = reason(replace(LEFT, status=1, stderr=said))
+    told = diagnose(replace(LEFT, status=1, stderr=said))
 
     assert "the plugin of these parts is of another rtscope" in told
     assert "--no-record" in told
 
 
 def test_a_full_disk_comes_before_what_follows_from_it() -> None:
-    told = reason(replace(LEFT, status=1, stderr="broken", folder_free_bytes=0))
+    told = diagnose(replace(LEFT, status=1, stderr="broken", folder_free_bytes=0))
 
     assert told.startswith("jh7110: no space left in /tmp")
 

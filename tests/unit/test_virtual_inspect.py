@@ -4,7 +4,7 @@ import pytest
 
 from rtscope.board.catalogue import get_board
 from rtscope.errors import UsageError
-from rtscope.virtual.inspect import script_of, with_words
+from rtscope.virtual.inspect import script_of, with_append
 
 BOARD = get_board("pc")
 
@@ -30,17 +30,19 @@ def test_without_a_window_nothing_is_watched() -> None:
 
 
 def test_more_words_come_after_those_of_the_board() -> None:
-    board = with_words(BOARD, "isolcpus=managed_irq,domain,1  trace_event=sched:*"[:-2])
+    board = with_append(
+        BOARD, "isolcpus=managed_irq,domain,1  trace_event=sched:*"[:-2]
+    )
 
     assert board.append == (
         *BOARD.append,
         "isolcpus=managed_irq,domain,1",
         "trace_event=sched",
     )
-    assert with_words(BOARD, "") == BOARD
+    assert with_append(BOARD, "") == BOARD
 
 
 @pytest.mark.parametrize("words", ["a b;c", "-x", '"a b"', "x" * 201, "a\x1b"])
 def test_a_word_that_is_no_word_is_refused(words: str) -> None:
     with pytest.raises(UsageError, match="--append: "):
-        with_words(BOARD, words)
+        with_append(BOARD, words)

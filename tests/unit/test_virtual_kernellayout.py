@@ -4,11 +4,11 @@ import pytest
 
 from rtscope.errors import UsageError
 from rtscope.exectrace.symbols import NO_SYMBOLS, parse_symbols
-from rtscope.virtual.kernellayout import places_of, section_places
+from rtscope.virtual.kernellayout import kernel_layout, section_options
 
 
 def test_riscv_has_the_task_in_tp() -> None:
-    assert places_of("riscv64", config="", symbols=NO_SYMBOLS) == {
+    assert kernel_layout("riscv64", config="", symbols=NO_SYMBOLS) == {
         "task": "tp",
         "preempt": "tp@8:4",
     }
@@ -24,14 +24,14 @@ def test_riscv_has_the_task_in_tp() -> None:
 def test_arm64_has_the_count_behind_what_its_configuration_puts_first(
     config: str, offset: int
 ) -> None:
-    assert places_of("aarch64", config=config, symbols=NO_SYMBOLS) == {
+    assert kernel_layout("aarch64", config=config, symbols=NO_SYMBOLS) == {
         "task": "SP_EL0",
         "preempt": f"SP_EL0@{offset}:4",
     }
 
 
 def test_arm64_without_its_configuration_is_not_guessed() -> None:
-    assert places_of("aarch64", config="", symbols=NO_SYMBOLS) == {}
+    assert kernel_layout("aarch64", config="", symbols=NO_SYMBOLS) == {}
 
 
 @pytest.mark.parametrize(
@@ -45,13 +45,13 @@ def test_arm64_without_its_configuration_is_not_guessed() -> None:
     ],
 )
 def test_x86_has_variables_of_each_cpu(text: str, places: tuple[str, str]) -> None:
-    found = places_of("x86_64", config="", symbols=parse_symbols(text))
+    found = kernel_layout("x86_64", config="", symbols=parse_symbols(text))
 
     assert (found["task"], found["preempt"]) == places
 
 
 def test_x86_without_these_variables_is_not_guessed() -> None:
-    assert places_of("x86_64", config="", symbols=NO_SYMBOLS) == {}
+    assert kernel_layout("x86_64", config="", symbols=NO_SYMBOLS) == {}
 
 
 FOUR = parse_symbols(
@@ -74,18 +74,18 @@ ADDRESSES = {"schedule": 0x10, "idle": 0x20, "sleep": 0x30, "exit": 0x40}
 def test_sections_are_told_by_four_functions_and_a_flag(
     arch: str, release: str, due: dict[str, int]
 ) -> None:
-    assert section_places(arch, release=release, symbols=FOUR) == ADDRESSES | due
+    assert section_options(arch, release=release, symbols=FOUR) == ADDRESSES | due
 
 
 @pytest.mark.parametrize("release", ["6.13.0", "7.2", "5.15.1", "6.0", "", "rt"])
 def test_a_flag_that_was_not_read_in_the_source_is_not_guessed(release: str) -> None:
     with pytest.raises(UsageError, match=r"is known of 6\.1 to 6\.12"):
-        section_places("riscv64", release=release, symbols=FOUR)
+        section_options("riscv64", release=release, symbols=FOUR)
 
 
 def test_sections_without_the_symbols_are_refused() -> None:
     with pytest.raises(UsageError, match="lack one of __schedule, do_idle"):
-        section_places("x86_64", release="6.12", symbols=NO_SYMBOLS)
+        section_options("x86_64", release="6.12", symbols=NO_SYMBOLS)
 
 
 def test_where_a_cpu_has_switched_and_the_first_task_are_told_if_both_are_known() -> (
@@ -94,8 +94,8 @@ def test_where_a_cpu_has_switched_and_the_first_task_are_told_if_both_are_known(
     switch = "ffffffff81000000 t finish_task_switch.isra.0\n"
     first = "ffffffff82000000 D init_task\n"
 
-    both = places_of("riscv64", config="", symbols=parse_symbols(switch + first))
-    one = places_of("riscv64", config="", symbols=parse_symbols(switch))
+    both = kernel_layout("riscv64", config="", symbols=parse_symbols(switch + first))
+    one = kernel_layout("riscv64", config="", symbols=parse_symbols(switch))
 
     assert both["switched"] == str(0xFFFFFFFF81000000)
     assert both["first-task"] == str(0xFFFFFFFF82000000)

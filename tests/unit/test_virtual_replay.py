@@ -16,9 +16,9 @@ from rtscope.campaign import Campaign, to_dict
 from rtscope.contract import AgentResult, parse_line, result_digest
 from rtscope.errors import MeasurementError
 from rtscope.record.model import RunRecord
-from rtscope.virtual import replay, selectplugin
+from rtscope.virtual import replay
 from rtscope.virtual.boot import Booted
-from rtscope.virtual.replay import Again, record_again
+from rtscope.virtual.replay import Replay, replay_run
 
 FORMAT = Path(__file__).parents[2] / "format"
 STREAM = (FORMAT / "plugin-v1/riscv64.trace").read_bytes()
@@ -33,7 +33,7 @@ PREPARED = Prepared(
 )
 INITRD_THEN = "b" * 64
 
-Pass = Callable[..., Again]
+Pass = Callable[..., Replay]
 
 
 @pytest.fixture
@@ -75,11 +75,13 @@ def second_pass(
         return booted
 
     prepared = replace(PREPARED, plugin=ours)
-    monkeypatch.setattr(replay, "prepared_again", lambda *_, **__: prepared)
-    monkeypatch.setattr(selectplugin, "plugin_of_ours", lambda: ours)
-    monkeypatch.setattr(replay, "kernel_places", lambda *_, **__: {"switched": "1"})
+    monkeypatch.setattr(replay, "prepare_replay", lambda *_, **__: prepared)
+    monkeypatch.setattr(replay, "plugin_of_ours", lambda: ours)
+    monkeypatch.setattr(
+        replay, "find_kernel_layout", lambda *_, **__: {"switched": "1"}
+    )
     monkeypatch.setattr(replay, "boot", boot)
-    return lambda kept: record_again(kept, windows=(), cache=tmp_path, say=said.append)
+    return lambda kept: replay_run(kept, windows=(), cache=tmp_path, log=said.append)
 
 
 def test_a_second_pass_with_another_plugin_that_gives_the_same_result_is_kept(

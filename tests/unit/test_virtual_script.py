@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from rtscope.campaign import Campaign
+from rtscope.loads import LoadCommand
 from rtscope.machine.reader import Missing
 from rtscope.record.model import Run
 from rtscope.virtual.assemble import FilesRead
@@ -26,7 +27,8 @@ BOARD = Campaign(target="virtual:pc")
 
 
 def script(*load: str, campaign: Campaign = BOARD) -> list[str]:
-    job = job_of(RUN, campaign, load_argv=load, facts=["/proc/version"], seed=3)
+    command = LoadCommand(load, None, ())
+    job = job_of(RUN, campaign, command, facts=["/proc/version"], seed=3)
     return job.script.splitlines()
 
 
@@ -87,8 +89,9 @@ def test_a_pattern_stands_for_what_the_board_has_read() -> None:
 
 
 def test_symbols_of_modules_that_the_load_inserts_are_kept_while_it_runs() -> None:
+    mine = LoadCommand(("mine",), None, ())
     job = job_of(
-        RUN, BOARD, load_argv=("mine",), facts=[], seed=3, own_modules=True
+        RUN, BOARD, mine, facts=[], seed=3, own_modules=True
     ).script.splitlines()
 
     known = next(i for i, line in enumerate(job) if "modules-before" in line)

@@ -15,7 +15,7 @@ from rtscope.explain.instructions.sections import bounds_of
 from rtscope.files import write_atomically
 from rtscope.ftrace.events import Event, Trace
 from rtscope.virtual.recordings import Recorded, section_stream_of, symbols_of
-from rtscope.virtual.replay import record_again
+from rtscope.virtual.replay import replay_run
 
 AT_ONCE = 100_000
 """Events that are decoded together: a whole trace may not fit into memory."""
@@ -45,7 +45,7 @@ def bounds_of_run(one: Recorded, *, say: Say) -> Sequence[Bound]:
     path = section_stream_of(one)
     if "virtual" not in one.record.extra or not path.is_file():
         return ()
-    symbols = symbols_of(one, cache=cache_dir(os.environ), say=say)
+    symbols = symbols_of(one, cache=cache_dir(os.environ), log=say)
     return bounds_of(read_stream(path, sha256=None), symbols)
 
 
@@ -81,8 +81,8 @@ def _record(one: Recorded, *, say: Say) -> None:
             f"{name}: measured on {one.record.run.target}: only the run of a virtual "
             "board can be booted again for its longest sections"
         )
-    symbols = symbols_of(one, cache=cache, say=say)
+    symbols = symbols_of(one, cache=cache, log=say)
     say(f"{name}: booting again, for the longest sections")
-    done = record_again(one.record, windows=(), cache=cache, say=say, symbols=symbols)
+    done = replay_run(one.record, windows=(), cache=cache, log=say, symbols=symbols)
     path = section_stream_of(one)
     write_atomically(path, pack(done.raw, name=path.name)[0])

@@ -175,7 +175,7 @@ def _recordings(one: Recorded, *, say: Said) -> list[Recording]:
 def _explained_paths(
     one: Recorded, stream: Trace, paths: Sequence[Section], *, say: Said
 ) -> Iterator[Recording]:
-    symbols = symbols_of(one, cache=cache_dir(os.environ), say=say)
+    symbols = symbols_of(one, cache=cache_dir(os.environ), log=say)
     arch, shift = stream.arch, stream.shift
     for number, section in enumerate(paths, 1):
         yield Recording(

@@ -46,10 +46,10 @@ def look_inside(
     from rtscope.board.prepare import prepare
     from rtscope.cli.console import stderr_console
     from rtscope.target.agentfile import agent_file
-    from rtscope.virtual.inspect import look_in, with_words
+    from rtscope.virtual.inspect import inspect_guest, with_append
 
     talk = stderr_console()
-    board = with_words(get_board(target.removeprefix(VIRTUAL)), asked.append or "")
+    board = with_append(get_board(target.removeprefix(VIRTUAL)), asked.append or "")
     kernel = asked.kernel or board.kernels[0]
     shop = Workshop(
         cache=cache_dir(os.environ),
@@ -58,5 +58,5 @@ def look_inside(
     )
     prepared = prepare(board, kernel, workshop=shop)
     talk.print(f"booting {prepared.kernel.name} on {board.name}", markup=False)
-    inside = look_in(prepared, paths(auditing()), window_ns=window_ns)
-    return inside.reader, inside.observed
+    guest = inspect_guest(prepared, paths(auditing()), window_ns=window_ns)
+    return guest.reader, guest.observed

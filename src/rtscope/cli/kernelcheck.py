@@ -14,17 +14,18 @@ from rtscope import __version__
 from rtscope.board.kernels import Kernel
 from rtscope.campaign import default_campaign, to_dict, with_options, with_places
 from rtscope.cli import words
-from rtscope.cli.boardview import BoardView
 from rtscope.cli.console import put, put_json, stderr_console, stdout_console
+from rtscope.cli.progress import LiveDisplay
 from rtscope.errors import BoardError
 from rtscope.kernel.recipe import find_recipe
 from rtscope.machine.kernelconfig import parse_config
+from rtscope.measure.execute import execute
 from rtscope.measure.plan import make_plan
 from rtscope.record.resultdir import ResultDir, create, refuse_used
 from rtscope.report.escape import printable
 from rtscope.units import format_us
-from rtscope.virtual.execute import execute_on_board
-from rtscope.virtual.prepare import Ready, get_ready
+from rtscope.virtual.prepare import PreparedCampaign, prepare_campaign
+from rtscope.virtual.runner import BoardRunner
 from rtscope.virtual.smoketest import KERNEL_LOG, Booted, Built, Outcome, outcome_of
 
 SHOWN = 10
@@ -93,12 +94,12 @@ def _check_on(
     campaign = with_places(
         with_options(default_campaign(), record=False, **options), Path.cwd()
     )
-    plan, talk = make_plan(campaign), stderr_console()
-    ready = get_ready(
+    plan, console = make_plan(campaign), stderr_console()
+    prepared = prepare_campaign(
         plan,
         campaign,
         command=words.typed_words(),
-        talk=lambda text: talk.print(text, markup=False),
+        log=lambda text: console.print(text, markup=False),
     )
     folder.parent.mkdir(parents=True, exist_ok=True)
     store = create(
@@ -109,16 +110,17 @@ def _check_on(
     def failed(run: str, error: BoardError) -> None:
         failures[run] = str(error)
 
-    with BoardView(stderr_console(), plan) as view:
-        for _ in execute_on_board(ready, store, say=view, failed=failed):
+    runner = BoardRunner(prepared, failed=failed)
+    with LiveDisplay(stderr_console(), plan) as display:
+        for _ in execute(plan, runner, store, on_event=display):
             pass
-    return _outcomes(ready, store, failures)
+    return _outcomes(prepared, store, failures)
 
 
 def _outcomes(
-    ready: Ready, store: ResultDir, failures: Mapping[str, str]
+    campaign: PreparedCampaign, store: ResultDir, failures: Mapping[str, str]
 ) -> list[Outcome]:
-    kernels = {asked.run.id: prepared.kernel for asked, prepared in ready.runs}
+    kernels = {request.run.id: prepared.kernel for request, prepared in campaign.runs}
     boots: dict[str, list[Booted]] = {}
     for record in store.records():
         log = store.run_dir(record.run.id) / KERNEL_LOG

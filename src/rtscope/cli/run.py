@@ -3,6 +3,7 @@
 import contextlib
 import shlex
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -22,13 +23,13 @@ from rtscope.campaign import (
     with_places,
 )
 from rtscope.cli import bundled, gate, verdict, words
-from rtscope.cli.boardview import BoardView
 from rtscope.cli.console import stderr_console
-from rtscope.cli.live import LiveView
 from rtscope.cli.machine import check_target, open_target
 from rtscope.cli.output import Format, print_report, write_page
+from rtscope.cli.progress import LiveDisplay
 from rtscope.errors import RecordError, RtscopeError, UsageError
-from rtscope.measure.execute import execute
+from rtscope.measure.execute import Runner, execute
+from rtscope.measure.machine import MachineRunner
 from rtscope.measure.plan import Plan, make_plan, remaining
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import (
@@ -38,7 +39,11 @@ from rtscope.record.resultdir import (
     read_campaign,
     refuse_used,
 )
-from rtscope.virtual.prepare import Ready, get_ready, refuse_other_inputs
+from rtscope.virtual.prepare import (
+    PreparedCampaign,
+    prepare_campaign,
+    refuse_other_inputs,
+)
 
 PAGE = "report.html"
 
@@ -238,7 +243,7 @@ class _Work:
 
     campaign: Campaign
     plan: Plan
-    ready: Ready | None
+    prepared: PreparedCampaign | None
     """For a virtual board."""
     store: ResultDir
     typed: tuple[str, ...]
@@ -264,32 +269,32 @@ def _begin(
     where = out or Path(datetime.now().strftime("rtscope-%Y%m%d-%H%M%S"))
     refuse_used(where)
     plan = make_plan(campaign)
-    ready = _ready(plan, campaign, typed, bundle, jobs=jobs)
+    prepared = _prepare(plan, campaign, typed, bundle, jobs=jobs)
     store = create(where, to_dict(campaign), command=typed, rtscope=__version__)
-    return _Work(campaign, plan, ready, store, typed)
+    return _Work(campaign, plan, prepared, store, typed)
 
 
-def _ready(
+def _prepare(
     plan: Plan,
     campaign: Campaign,
     typed: tuple[str, ...],
     bundle: Bundle | None,
     *,
     jobs: int | None,
-) -> Ready | None:
+) -> PreparedCampaign | None:
     if bundle is not None:
         bundled.check(bundle, campaign)
     if campaign.board is None:
         return None
-    talk = stderr_console()
+    console = stderr_console()
     if campaign.explain:
-        talk.print(words.EXPLAINED_IN_ANY_CASE, markup=False, soft_wrap=True)
-    return get_ready(
+        console.print(words.EXPLAINED_IN_ANY_CASE, markup=False, soft_wrap=True)
+    return prepare_campaign(
         plan,
         campaign,
         command=typed,
         jobs=jobs,
-        talk=lambda text: talk.print(text, markup=False),
+        log=lambda text: console.print(text, markup=False),
         bundle=bundle,
     )
 
@@ -312,10 +317,10 @@ def _open(path: Path, bundle: Bundle | None, *, yes: bool, jobs: int | None) -> 
     store = ResultDir(path)
     check_target(campaign, jobs)
     plan = remaining(make_plan(campaign), store.done_ids())
-    ready = _ready(plan, campaign, typed, bundle, jobs=jobs)
-    if ready is not None:
-        refuse_other_inputs(ready, store.records())
-    return _Work(campaign, plan, ready, store, typed)
+    prepared = _prepare(plan, campaign, typed, bundle, jobs=jobs)
+    if prepared is not None:
+        refuse_other_inputs(prepared, store.records())
+    return _Work(campaign, plan, prepared, store, typed)
 
 
 def _ask(campaign: Campaign) -> None:
@@ -344,20 +349,24 @@ def _measure(work: _Work, form: Format) -> int:
 
 
 def _run_all(work: _Work) -> None:
-    campaign, plan, store = work.campaign, work.plan, work.store
-    if work.ready is not None:
-        from rtscope.virtual.execute import execute_on_board
-
-        with BoardView(stderr_console(), plan) as view:
-            for _ in execute_on_board(work.ready, store, say=view):
-                pass
-        return
     with (
-        open_target(campaign, store) as target,
-        LiveView(stderr_console(), plan) as view,
+        _runner(work) as runner,
+        LiveDisplay(stderr_console(), work.plan) as display,
     ):
-        for _ in execute(plan, campaign, target, store, command=work.typed, say=view):
+        for _ in execute(work.plan, runner, work.store, on_event=display):
             pass
+
+
+@contextlib.contextmanager
+def _runner(work: _Work) -> Iterator[Runner]:
+    if work.prepared is not None:
+        # What it takes to record and audit a board, no machine needs.
+        from rtscope.virtual.runner import BoardRunner
+
+        yield BoardRunner(work.prepared)
+        return
+    with open_target(work.campaign, work.store) as target:
+        yield MachineRunner(target, work.campaign, work.typed)
 
 
 def _show(campaign: Campaign, store: ResultDir, form: Format, *, so_far: bool) -> int:

@@ -24,7 +24,7 @@ from rtscope.virtual.recordings import (
     stream_of,
     symbols_of,
 )
-from rtscope.virtual.replay import Window, record_again, windows_around
+from rtscope.virtual.replay import Window, replay_run, windows_around
 
 Say = Callable[[str], None]
 
@@ -69,7 +69,7 @@ def trace(
     if asked and not again:
         raise UsageError("--window records in a second pass: add --again")
     only = _cpu(cpu)
-    symbols = symbols_of(chosen, cache=cache, say=say)
+    symbols = symbols_of(chosen, cache=cache, log=say)
     if again:
         found = _second_pass(chosen, asked, worst=worst, cache=cache, say=say)
     else:
@@ -107,7 +107,7 @@ def _second_pass(
         try:
             sections = stream_of(chosen).sections
         except UsageError:  # recorded without: one more pass tells where they are
-            first = record_again(chosen.record, windows=(), cache=cache, say=say)
+            first = replay_run(chosen.record, windows=(), cache=cache, log=say)
             sections = first.trace.sections
         windows = windows_around(sections, worst)
     if not windows:
@@ -116,8 +116,8 @@ def _second_pass(
             "with --window FIRST:LAST"
         )
     say(f"booting again, recording {len(windows)} windows")
-    done = record_again(chosen.record, windows=windows, cache=cache, say=say)
-    for name in done.untold:
+    done = replay_run(chosen.record, windows=windows, cache=cache, log=say)
+    for name in done.not_recorded:
         say(f"{name}: not known where this kernel keeps it, so not recorded")
     path = second_stream_of(chosen)
     content, _ = pack(done.raw, name=path.name)

@@ -6,15 +6,14 @@ and an argument vector goes out.
 """
 
 from rtscope.loads.catalogue import Load, Need, get_load, load_names
-from rtscope.loads.command import LoadCommand, MemoryRoom, StorageRoom, make_command
+from rtscope.loads.command import FreeStorage, LoadCommand, make_command
 from rtscope.loads.throughput import throughput_of
 
 __all__ = [
+    "FreeStorage",
     "Load",
     "LoadCommand",
-    "MemoryRoom",
     "Need",
-    "StorageRoom",
     "get_load",
     "load_names",
     "make_command",

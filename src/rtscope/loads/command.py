@@ -35,14 +35,7 @@ Reduction = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryRoom:
-    """How much memory is free; MemAvailable of /proc/meminfo, or a cgroup's if less."""
-
-    available_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class StorageRoom:
+class FreeStorage:
     """The directory named for the storage load, and what is free there."""
 
     directory: str
@@ -73,14 +66,15 @@ def make_command(
     scratch_dir: str,
     yaml_path: str,
     duration_s: int,
-    memory: MemoryRoom,
-    storage: StorageRoom | None,
+    memory_bytes: int,
+    storage: FreeStorage | None,
     custom: tuple[str, ...],
     seed: int | None = None,
 ) -> LoadCommand:
     """
     Return the command for one run: one worker per measured CPU.
 
+    `memory_bytes` are free: MemAvailable of /proc/meminfo, or a cgroup's if less.
     `cpus` (a CPU list) confines the workers to the measured CPUs; None lets them run
     anywhere. The command ends by itself some time after `duration_s`, in case nobody
     is left to end it. Another `seed` makes another sequence of work; None is the one
@@ -95,7 +89,9 @@ def make_command(
     if not load.uses_stress_ng:
         return LoadCommand((), None, ())
 
-    options, limit, caveats = _fit(load, workers, memory=memory, storage=storage)
+    options, limit, caveats = _fit(
+        load, workers, free_bytes=memory_bytes, storage=storage
+    )
     argv = (
         "stress-ng",
         *(part.format(workers=workers) for part in load.argv),
@@ -134,23 +130,23 @@ def _common_options(
 
 
 def _fit(
-    load: Load, workers: int, *, memory: MemoryRoom, storage: StorageRoom | None
+    load: Load, workers: int, *, free_bytes: int, storage: FreeStorage | None
 ) -> tuple[tuple[str, ...], int | None, tuple[Reduction, ...]]:
     if Need.MEMORY in load.needs:
-        return _fit_memory(load, workers, room=memory)
+        return _fit_memory(load, workers, free_bytes=free_bytes)
     if Need.STORAGE in load.needs:
-        return _fit_storage(load, workers, room=storage)
+        return _fit_storage(load, workers, free=storage)
     if Need.MEMORY_LIMIT in load.needs:
-        return _fit_memory_limit(load, workers, room=memory)
+        return _fit_memory_limit(load, workers, free_bytes=free_bytes)
     return (), None, ()
 
 
 def _fit_memory(
-    load: Load, workers: int, *, room: MemoryRoom
+    load: Load, workers: int, *, free_bytes: int
 ) -> tuple[tuple[str, ...], int | None, tuple[Reduction, ...]]:
     # stress-ng divides --vm-bytes among its workers (`vm_bytes /= num_instances` in
     # stress-vm.c; seen with 0.15.06), though its manual says "per vm worker".
-    half = room.available_bytes // 2
+    half = free_bytes // 2
     if half >= load.default_bytes:
         return (), None, ()
     least = min(load.default_bytes, workers * MIN_WORKER_BYTES)
@@ -166,28 +162,28 @@ def _fit_memory(
 
 
 def _fit_storage(
-    load: Load, workers: int, *, room: StorageRoom | None
+    load: Load, workers: int, *, free: FreeStorage | None
 ) -> tuple[tuple[str, ...], int | None, tuple[Reduction, ...]]:
-    if room is None:
+    if free is None:
         raise UsageError(
             f"{load.name}: no directory to work in; write --storage-dir DIR"
         )
-    in_memory = sorted(IN_MEMORY.intersection(room.file_systems))
-    if in_memory and not room.allow_in_memory:
+    in_memory = sorted(IN_MEMORY.intersection(free.file_systems))
+    if in_memory and not free.allow_in_memory:
         raise UsageError(
-            f"{load.name}: {room.directory} lies in memory ({in_memory[0]}), so no "
+            f"{load.name}: {free.directory} lies in memory ({in_memory[0]}), so no "
             "storage would be loaded; write --storage-dir with a directory on a disk"
         )
-    entries = room.free_bytes // BYTES_PER_ENTRY
-    if room.free_inodes is not None:
-        entries = min(entries, room.free_inodes)
+    entries = free.free_bytes // BYTES_PER_ENTRY
+    if free.free_inodes is not None:
+        entries = min(entries, free.free_inodes)
     per_worker = entries // 2 // workers
     if per_worker >= load.default_entries:
         return (), None, ()
     if per_worker < MIN_WORKER_ENTRIES:
         need = 2 * workers * MIN_WORKER_ENTRIES
         raise UsageError(
-            f"{load.name}: {room.directory} has room for {entries} more directories "
+            f"{load.name}: {free.directory} has room for {entries} more directories "
             f"and {workers} workers need {need}; free some space or inodes there, or "
             "write --storage-dir with another directory"
         )
@@ -196,10 +192,10 @@ def _fit_storage(
 
 
 def _fit_memory_limit(
-    load: Load, workers: int, *, room: MemoryRoom
+    load: Load, workers: int, *, free_bytes: int
 ) -> tuple[tuple[str, ...], int | None, tuple[Reduction, ...]]:
     usual = (256 + 64 * workers) * MIB
-    quarter = room.available_bytes // 4
+    quarter = free_bytes // 4
     if quarter >= usual:
         return (), usual, ()
     if quarter < MIN_OOM_BYTES:

@@ -1,1 +1,11 @@
-"""A campaign's way on a machine: plan, execute, observe, assemble."""
+"""
+A campaign's way: a plan, whose runs are executed on a runner and assembled to records.
+
+    plan.py      from a campaign to its runs (pure)
+    execute.py   each run of a plan, saved as it is done; what a runner is
+    machine.py   the runner for a machine; that for virtual boards is `virtual.runner`
+    audit.py     the audit beside each run
+    commands.py  what a run starts (pure)
+    observe.py   one measurement under one load
+    assemble.py  from what was seen to the record (pure)
+"""

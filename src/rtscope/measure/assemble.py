@@ -5,8 +5,9 @@ Pure: whoever ran it hands over what it said; every doubt that only a running ho
 see is raised here.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from rtscope import __version__
@@ -14,16 +15,23 @@ from rtscope.campaign import Campaign, to_dict
 from rtscope.caveats import kernellog
 from rtscope.caveats.catalogue import Caveat, gravest_first, make
 from rtscope.caveats.fromfacts import caveats_from
-from rtscope.contract import result_digest
+from rtscope.contract import LoadEnd, LoadTick, result_digest
 from rtscope.errors import ContractError, TargetError
-from rtscope.loads import LoadCommand, get_load, throughput_of
+from rtscope.loads import Load, LoadCommand, Need, get_load, throughput_of
 from rtscope.machine.facts import FactValue
-from rtscope.measure.agentargs import knobs
-from rtscope.measure.loadcheck import caveats_from_load
+from rtscope.measure.commands import knobs
 from rtscope.measure.observe import Observation
 from rtscope.record.model import LoadRecord, Run, RunRecord
 
 LOG_TAIL = 4000
+
+STALL_NS = 3_000_000_000
+"""CPU time is counted in ticks of 10 ms; three seconds without one is no work."""
+
+TICK_NS = 1_000_000_000
+
+INTERRUPTED = (130, 143)
+"""Exit status of a shell or program that SIGINT or SIGTERM ended: as we asked."""
 
 Facts = Mapping[str, FactValue]
 
@@ -56,8 +64,10 @@ class Measured:
     load: LoadSeen
     cpus: tuple[int, ...]
     """The CPUs to doubt if no thread was bound to one."""
-    audited: tuple[Caveat, ...] = ()
-    """What the audit before the run raised."""
+    attachments: Mapping[str, bytes | None]
+    """What is to lie beside the record; None: a file that this run does not have."""
+    caveats: tuple[Caveat, ...] = ()
+    """What its runner raised: of the audit, of a virtual board."""
     tuned: tuple[str, ...] = ()
     """Settings that were changed for the campaign, as KNOB=VALUE."""
     kernel_digest: str | None = None
@@ -97,7 +107,11 @@ def assemble(measured: Measured) -> RunRecord:
         kernel_digest=measured.kernel_digest,
         extra=measured.extra,
     )
-    return replace(record, caveats=gravest_first(_caveats(record, measured)))
+    caveats = {*measured.caveats, *_caveats(record, measured)}
+    if any(caveat.id == "virtual_board" for caveat in caveats):
+        # It says better that this is a guest.
+        caveats = {caveat for caveat in caveats if caveat.id != "guest"}
+    return replace(record, caveats=gravest_first(caveats))
 
 
 def _caveats(record: RunRecord, measured: Measured) -> Iterator[Caveat]:
@@ -108,7 +122,6 @@ def _caveats(record: RunRecord, measured: Measured) -> Iterator[Caveat]:
     yield from kernellog.caveats_from_log(record.kernel_log, load=record.run.load)
     command = measured.load.command
     yield from (make(name, detail) for name, detail in command.caveats)
-    yield from measured.audited
     if changed := (*knobs(measured.campaign), *measured.tuned):
         yield make("knobs_changed", ", ".join(changed))
     if command.argv:
@@ -126,3 +139,58 @@ def _throughput(metrics: str) -> Mapping[str, float]:
         return throughput_of(metrics) if metrics else {}
     except ContractError:
         return {}
+
+
+def caveats_from_load(
+    load: Load,
+    ticks: Sequence[LoadTick],
+    *,
+    end: LoadEnd | None,
+    ended_early: bool,
+    window_ns: tuple[int, int],
+) -> Iterator[Caveat]:
+    """
+    Yield the doubts about a load that was to run over the window (start, end).
+
+    A load that quietly died turns every latency below it into that of an idle machine;
+    so its CPU time has to grow from second to second while the samples are taken.
+    """
+    if ended_early:
+        yield make("load_died", _how(end))
+    elif end is None:
+        yield make("load_unproved", "its guard did not report its end")
+    elif end.status not in (0, None, *INTERRUPTED):
+        yield make("load_failed", _how(end))
+    if not ended_early:
+        yield from _progress(load, ticks, window_ns)
+    if Need.MEMORY_LIMIT in load.needs and end is not None and not end.oom_kills:
+        yield make("no_oom_kill")
+
+
+def _how(end: LoadEnd | None) -> str:
+    if end is None:
+        return ""
+    if end.signal is not None:
+        return f"ended by signal {end.signal}"
+    return f"exit status {end.status}"
+
+
+def _progress(
+    load: Load, ticks: Sequence[LoadTick], window_ns: tuple[int, int]
+) -> Iterator[Caveat]:
+    start_ns, end_ns = window_ns
+    inside = [t for t in ticks if start_ns - TICK_NS <= t.t_ns <= end_ns + TICK_NS]
+    if len(inside) < 2:
+        yield make("load_unproved", f"only {len(inside)} reports during the run")
+        return
+    longest_ns = 0
+    since_ns = inside[0].t_ns
+    for before, after in pairwise(inside):
+        if after.cpu_ns > before.cpu_ns:
+            longest_ns = max(longest_ns, before.t_ns - since_ns)
+            since_ns = after.t_ns
+    longest_ns = max(longest_ns, inside[-1].t_ns - since_ns)
+    if longest_ns >= min(STALL_NS, inside[-1].t_ns - inside[0].t_ns):
+        # A command of the user's may have its work done elsewhere, over the network.
+        doubt = "load_stalled" if load.expects_progress else "load_unproved"
+        yield make(doubt, f"no CPU time for {longest_ns / 1e9:.0f} s")

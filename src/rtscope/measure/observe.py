@@ -30,13 +30,13 @@ from rtscope.ftrace.writer import TraceParts
 from rtscope.target import Stream, Target
 from rtscope.target.stream import wait_any
 
-START_PATIENCE_S = 30.0
+START_TIMEOUT_S = 30.0
 """For the agent's first line: sudo or a slow board."""
 
-SILENCE_S = 25.0
+SILENCE_TIMEOUT_S = 25.0
 """The agent speaks every second, and gives up on a starved thread after 15."""
 
-STOP_PATIENCE_S = 40.0
+STOP_TIMEOUT_S = 40.0
 """Storage workers remove thousands of directories first; then the guard kills."""
 NS_PER_S = 1_000_000_000
 
@@ -44,8 +44,8 @@ Clock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """What to start."""
+class AgentCommands:
+    """What the agent is started with, and how long its load warms up."""
 
     measure_args: tuple[str, ...]
     measure_privileged: bool
@@ -94,20 +94,20 @@ class Observation:
             case TracePages():
                 self.trace.take_pages(line)
             case AgentError():
-                raise MeasurementError(_told(line))
+                raise MeasurementError(_message(line))
             case _:
                 pass
 
 
 def observe(
     target: Target,
-    request: Request,
+    commands: AgentCommands,
     *,
-    hear: Callable[[Line], None],
+    on_line: Callable[[Line], None],
     clock: Clock = time.monotonic,
 ) -> Observation:
     """
-    Measure once. `hear` gets every line as it comes, for a live view.
+    Measure once. `on_line` gets every line as it comes, for a live view.
 
     On KeyboardInterrupt the agents are ended in good order, and what was measured is
     returned with `interrupted` set. Raises MeasurementError or TargetError when there
@@ -116,25 +116,25 @@ def observe(
     seen = Observation()
     load: Stream | None = None
     meters: list[Stream] = []
-    pump = _Pump(seen, hear, clock)
+    pump = _Pump(seen, on_line, clock)
 
     def measure(args: tuple[str, ...], into: Observation) -> AgentResult:
-        meters.append(target.start_agent(args, privileged=request.measure_privileged))
+        meters.append(target.start_agent(args, privileged=commands.measure_privileged))
         return pump.until_measured(meters[-1], load, into=into)
 
     try:
-        if request.load_args:
+        if commands.load_args:
             load = target.start_agent(
-                request.load_args, privileged=request.load_privileged
+                commands.load_args, privileged=commands.load_privileged
             )
-            pump.until_load_runs(load, request.warmup_ns / NS_PER_S)
-        if request.untraced_args:
-            seen.untraced.append(measure(request.untraced_args, Observation()))
+            pump.until_load_runs(load, commands.warmup_ns / NS_PER_S)
+        if commands.untraced_args:
+            seen.untraced.append(measure(commands.untraced_args, Observation()))
             if seen.interrupted:  # what was to be measured has not begun
                 raise KeyboardInterrupt
-        measure(request.measure_args, seen)
-        if request.untraced_args and not seen.interrupted:
-            seen.untraced.append(measure(request.untraced_args, Observation()))
+        measure(commands.measure_args, seen)
+        if commands.untraced_args and not seen.interrupted:
+            seen.untraced.append(measure(commands.untraced_args, Observation()))
         if load is not None:
             pump.stop(load)
     finally:
@@ -148,10 +148,10 @@ class _Pump:
     """Moves lines from the agents into the observation, with a limit to every wait."""
 
     def __init__(
-        self, seen: Observation, hear: Callable[[Line], None], clock: Clock
+        self, seen: Observation, on_line: Callable[[Line], None], clock: Clock
     ) -> None:
         self._seen = seen
-        self._hear = hear
+        self._on_line = on_line
         self._clock = clock
 
     def _take(self, stream: Stream, into: Observation | None = None) -> list[Line]:
@@ -163,7 +163,7 @@ class _Pump:
         # Last, because the view takes its time, in which Ctrl-C may come.
         for line in lines:
             if isinstance(line, Tick | WorstSoFar | LoadTick | KernelMessage):
-                self._hear(line)
+                self._on_line(line)
         return lines
 
     def until_load_runs(self, load: Stream, warmup_s: float) -> None:
@@ -176,23 +176,23 @@ class _Pump:
             if load.ended:
                 raise MeasurementError(
                     "the load ended before the measurement began"
-                    + (_end(self._seen) or _last_words(load))
+                    + (_end(self._seen) or _last_stderr(load))
                 )
-            if runs_since is None and self._clock() - started > START_PATIENCE_S:
+            if runs_since is None and self._clock() - started > START_TIMEOUT_S:
                 raise TargetError(
-                    f"the load did not start within {START_PATIENCE_S:.0f} s"
+                    f"the load did not start within {START_TIMEOUT_S:.0f} s"
                 )
 
     def until_measured(
         self, meter: Stream, load: Stream | None, *, into: Observation
     ) -> AgentResult:
         others: Sequence[Stream] = [] if load is None else [load]
-        heard = self._clock()
+        last_line = self._clock()
         while not meter.ended:
             try:
                 wait_any([meter, *others], timeout_s=1.0)
                 if self._take(meter, into):
-                    heard = self._clock()
+                    last_line = self._clock()
                 for other in others:
                     self._take(other)
                     self._seen.load_ended_early |= other.ended
@@ -201,14 +201,14 @@ class _Pump:
                     raise
                 self._seen.interrupted = True
                 meter.ask_stop()
-            patience_s = SILENCE_S if into.hello else START_PATIENCE_S
-            if self._clock() - heard > patience_s:
+            timeout_s = SILENCE_TIMEOUT_S if into.hello else START_TIMEOUT_S
+            if self._clock() - last_line > timeout_s:
                 raise TargetError(
-                    f"no sign of life from the agent for {patience_s:.0f} s"
+                    f"no sign of life from the agent for {timeout_s:.0f} s"
                 )
         self._take(meter, into)
         if into.result is None:
-            raise TargetError("the agent ended without a result" + _last_words(meter))
+            raise TargetError("the agent ended without a result" + _last_stderr(meter))
         if load is not None and self._seen.load_end is not None:
             self._seen.load_ended_early = True
         return into.result
@@ -218,7 +218,7 @@ class _Pump:
         try:
             if not load.ended:
                 load.ask_stop()
-            while not load.ended and self._clock() - asked < STOP_PATIENCE_S:
+            while not load.ended and self._clock() - asked < STOP_TIMEOUT_S:
                 wait_any([load], timeout_s=0.5)
                 self._take(load)
             self._take(load)
@@ -227,7 +227,7 @@ class _Pump:
             self._seen.interrupted = True
 
 
-def _told(error: AgentError) -> str:
+def _message(error: AgentError) -> str:
     return error.message + (f"; {error.remedy}" if error.remedy else "")
 
 
@@ -240,6 +240,6 @@ def _end(seen: Observation) -> str:
     return f" (exit status {end.status})"
 
 
-def _last_words(stream: Stream) -> str:
+def _last_stderr(stream: Stream) -> str:
     words = stream.last_words().splitlines()
     return f": {words[-1]}" if words else ""

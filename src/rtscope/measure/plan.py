@@ -33,11 +33,11 @@ class Plan:
 
     runs: tuple[Run, ...]
     settle_ns: int
-    """Before the first run, or on a virtual board before each: see `settles_each`."""
+    """Before the first run, or on a virtual board before each: see `boots_each`."""
     warmup_ns: int
     traced: bool = False
     """Whether each run is also measured without tracing, before and after it."""
-    settles_each: bool = False
+    boots_each: bool = False
     """Whether each run has a boot of its own, and settles after it."""
 
     def measuring_ns(self, run: Run) -> int:
@@ -51,7 +51,7 @@ class Plan:
         if not self.runs:
             return 0
         measured_ns = sum(self.measuring_ns(run) for run in self.runs)
-        times = len(self.runs) if self.settles_each else 1
+        times = len(self.runs) if self.boots_each else 1
         settle_ns = self.settle_ns * times
         return settle_ns + len(self.runs) * self.warmup_ns + measured_ns
 
@@ -71,7 +71,7 @@ def make_plan(campaign: Campaign) -> Plan:
         settle_ns=campaign.settling_ns,
         warmup_ns=campaign.warmup_ns,
         traced=campaign.traced,
-        settles_each=campaign.board is not None,
+        boots_each=campaign.board is not None,
     )
 
 

@@ -2,16 +2,15 @@
 Campaigns on virtual boards: each run is one boot, whose result is exact.
 
     prepare.py       what the runs need, checked and fetched before the first
-    inputs.py        all that a result depends on, by digest
-    script.py        what the board does, as a script (pure)
-    boot.py          one boot: QEMU from start to end
-    diagnosis.py     why a boot failed
-    timeout.py       how long a boot may take
     capacity.py      how many boots fit into this machine at once
-    assemble.py      from the files that the board sends to a record
-    execute.py       all runs of a plan
-    symbols.py       names for addresses
+    runner.py        all runs of a plan, for `measure.execute`
+    script.py        what the board does, as a script (pure)
+    boot.py          one boot: QEMU from start to end, and how long it may take
+    diagnosis.py     why a boot failed
+    inputs.py        all that a result depends on, by digest
+    assemble.py      from the files that the board sends to what was measured
     kernellayout.py  where a kernel keeps its current task
+    symbols.py       names for addresses
     recordings.py    a record with its paths and symbols
     replay.py        the same run again, recording more
     inspect.py       what an audit sees inside a board

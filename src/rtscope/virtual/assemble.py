@@ -1,23 +1,22 @@
-"""From the files that a board has sent to a record, as on a real machine."""
+"""From the files that a board has sent to what was measured, as on a real machine."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rtscope.board.prepare import Prepared
-from rtscope.caveats.catalogue import Caveat, gravest_first, make
+from rtscope.caveats.catalogue import Caveat, make
 from rtscope.contract import FileLine, LoadEnd, LoadTick, parse_line
 from rtscope.errors import BoardError
 from rtscope.loads import get_load
 from rtscope.machine import facts
 from rtscope.machine.reader import Content, Missing, fits
-from rtscope.measure.assemble import LoadSeen, Measured, assemble
+from rtscope.measure.assemble import LoadSeen, Measured
 from rtscope.measure.observe import Observation
-from rtscope.record.model import RunRecord
 from rtscope.target.agentreader import content_of
 from rtscope.virtual.boot import Booted
 from rtscope.virtual.diagnosis import oom_kills
-from rtscope.virtual.inputs import Asked, inputs_of
+from rtscope.virtual.inputs import RunRequest, inputs_of
 from rtscope.virtual.script import MODULE_SYMBOLS
 from rtscope.virtual.symbols import module_addresses
 
@@ -43,42 +42,43 @@ class FilesRead:
         return found
 
 
-def record_of(
-    asked: Asked,
+def measured_on_board(
+    request: RunRequest,
     prepared: Prepared,
     booted: Booted,
     *,
     trace: Mapping[str, Any],
+    attachments: Mapping[str, bytes | None],
     audited: tuple[Caveat, ...] = (),
-) -> RunRecord:
-    """Build the record; BoardError or MeasurementError if the board did not measure."""
+) -> Measured:
+    """Read a board's files; BoardError or MeasurementError if it did not measure."""
     seen = _observed(booted)
     if seen.hello is None or seen.result is None:
-        kernel_log = booted.files.get("kernel.log", b"").decode("utf-8", "replace")
-        log = booted.files.get("script.log", b"").decode("utf-8", "replace").strip()
+        kernel_log = _text(booted, "kernel.log")
+        log = _text(booted, "script.log").strip()
         why = oom_kills(kernel_log, prepared.board) or log[-500:] or "nothing was said"
-        raise BoardError(f"{asked.run.id}: the board measured nothing: {why}")
+        raise BoardError(f"{request.run.id}: the board measured nothing: {why}")
     before, after = (
         facts.gather(files_of(prepared, booted, name))
         for name in ("facts-before.jsonl", "facts-after.jsonl")
     )
-    measured = Measured(
-        run=asked.run,
-        campaign=asked.campaign,
-        command=asked.command,
-        started=asked.started,
+    virtual = {**_virtual(request, prepared, booted), "trace": dict(trace)}
+    return Measured(
+        run=request.run,
+        campaign=request.campaign,
+        command=request.command,
+        started=request.started,
         host_seconds=booted.host_seconds,
         facts_before=before,
         facts_after=after,
         seen=seen,
-        load=_load_seen(asked, prepared, booted),
+        load=_load_seen(request, prepared, booted),
         cpus=(),
-        audited=audited,
+        attachments=attachments,
+        caveats=(*audited, *_caveats(request, virtual)),
         kernel_digest=prepared.kernel.digest,
-        extra={"virtual": {**_virtual(asked, prepared, booted), "trace": dict(trace)}},
+        extra={"virtual": virtual},
     )
-    record = assemble(measured)
-    return replace(record, caveats=gravest_first(_caveats(record)))
 
 
 def _observed(booted: Booted) -> Observation:
@@ -110,16 +110,13 @@ def files_of(prepared: Prepared, booted: Booted, name: str) -> FilesRead:
     return FilesRead(files)
 
 
-def _load_seen(asked: Asked, prepared: Prepared, booted: Booted) -> LoadSeen:
-    def text(name: str) -> str:
-        return booted.files.get(name, b"").decode("utf-8", "replace")
-
-    uses = get_load(asked.run.load).uses_stress_ng
+def _load_seen(request: RunRequest, prepared: Prepared, booted: Booted) -> LoadSeen:
+    uses = get_load(request.run.load).uses_stress_ng
     return LoadSeen(
-        asked.load,
+        request.load,
         version=_package_version(prepared, "stress-ng") if uses else None,
-        metrics=text("load.yaml"),
-        log=text("load.log"),
+        metrics=_text(booted, "load.yaml"),
+        log=_text(booted, "load.log"),
     )
 
 
@@ -132,17 +129,17 @@ def _package_version(prepared: Prepared, name: str) -> str | None:
     return None
 
 
-def _virtual(asked: Asked, prepared: Prepared, booted: Booted) -> dict[str, Any]:
+def _virtual(request: RunRequest, prepared: Prepared, booted: Booted) -> dict[str, Any]:
     """Everything that the result depends on, and what it cost."""
     board = prepared.board
-    inputs = inputs_of(asked, prepared, booted)
+    inputs = inputs_of(request, prepared, booted)
     return {
         "board": board.name,
         "cpus": board.cpus,
         "mips": board.mips,
         "turn_instructions": board.turn_instructions,
-        "seed": asked.seed,
-        "settle_ns": asked.campaign.settling_ns,
+        "seed": request.seed,
+        "settle_ns": request.campaign.settling_ns,
         "inputs": asdict(inputs),
         "inputs_digest": inputs.digest,
         "kernel": prepared.kernel.name,
@@ -166,15 +163,16 @@ def _module_symbols(booted: Booted) -> dict[str, str]:
     return {"module_symbols": text} if text else {}
 
 
-def _caveats(record: RunRecord) -> Iterator[Caveat]:
-    virtual = record.extra["virtual"]
+def _caveats(request: RunRequest, virtual: Mapping[str, Any]) -> Iterator[Caveat]:
     yield make(
         "virtual_board",
         f"{virtual['board']}: {virtual['cpus']} CPUs in turns of "
         f"{virtual['turn_instructions']} instructions, {virtual['mips']:g} million "
         f"instructions per virtual second together, seed {virtual['seed']}",
     )
-    # That it is a guest is said better by virtual_board.
-    yield from (caveat for caveat in record.caveats if caveat.id != "guest")
-    if record.run.load == "storage" and virtual["disk"] != "ext4":
+    if request.run.load == "storage" and virtual["disk"] != "ext4":
         yield make("load_reduced", "files in tmpfs: this kernel has no disk in memory")
+
+
+def _text(booted: Booted, name: str) -> str:
+    return booted.files.get(name, b"").decode("utf-8", "replace")

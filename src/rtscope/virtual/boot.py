@@ -1,7 +1,15 @@
-"""One boot of a virtual board: QEMU from start to end, and why it failed."""
+"""
+One boot of a virtual board: QEMU from start to end, and why it failed.
+
+A board is waited for as long as it gets on, however slow this machine is: judged by the
+board's own time, which a busy host slows down but does not use up. It is given up if
+that time stands still, or if it has passed and the measurement has not begun, or not
+ended.
+"""
 
 import json
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -17,13 +25,57 @@ from rtscope.board.qemu import Boot, Recording, command_line, with_plugin
 from rtscope.board.results import read_results
 from rtscope.errors import BoardError
 from rtscope.machine.filetree import FileReader
-from rtscope.virtual.capacity import available_bytes
-from rtscope.virtual.diagnosis import Evidence, reason
-from rtscope.virtual.timeout import Patience, Progress, read_progress, watch
+from rtscope.units import NS_PER_S
+from rtscope.virtual.capacity import free_memory_bytes
+from rtscope.virtual.diagnosis import Evidence, diagnose
 
-LOOK_S = 0.1
+POLL_S = 0.1
 
 STDERR_BYTES = 4000
+
+BOOT_NS = 30 * NS_PER_S
+"""Virtual time until the measurement begins, warm-up apart: boots take 1 to 6 s."""
+
+END_NS = 90 * NS_PER_S
+"""From the end of the measurement: a load has 13 s to end, storage cleans up."""
+
+STILL_S = 120.0
+"""A quantum takes microseconds of virtual time; a host so busy has stopped."""
+
+LAST_S = 3600.0
+LAST_PER_VIRTUAL_S = 1200.0
+"""The last limit, in host time: a hundred times what a board takes on a free CPU."""
+
+LONGEST_LOOK_S = 1.0
+"""More between two looks is time in which this process itself was stopped."""
+
+_LINE = re.compile(rb"([0-9]{20}) ([0-9]{20})\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a board is, as the plugin tells it; see plugin/progress.h."""
+
+    virtual_ns: int
+    measuring_since_ns: int | None
+    """Virtual time when the measurement was seen to run; None before."""
+
+
+@dataclass(frozen=True, slots=True)
+class BootTimeout:
+    """The limits of one boot."""
+
+    duration_ns: int
+    """Of the measurement."""
+    warmup_ns: int = 0
+    boot_ns: int = BOOT_NS
+    still_s: float = STILL_S
+
+    @property
+    def last_s(self) -> float:
+        """Host time after which any board is given up."""
+        virtual_ns = self.duration_ns + self.warmup_ns
+        return LAST_S + LAST_PER_VIRTUAL_S * virtual_ns / NS_PER_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +86,7 @@ class ToRecord:
     """How many of the worst wake-ups of all CPUs."""
     windows: tuple[tuple[int, int], ...] = ()
     """Instruction counts, first and last, ascending: everything between them."""
-    places: Mapping[str, str] = field(default_factory=dict)
+    layout: Mapping[str, str] = field(default_factory=dict)
     sections: Mapping[str, int] = field(default_factory=dict)
     """What the longest sections are told by; without, they are not recorded."""
 
@@ -59,17 +111,17 @@ def boot(
     job: Job,
     *,
     seed: int,
-    patience: Patience,
+    timeout: BootTimeout,
     stopped: Callable[[], bool],
-    hear: Callable[[Progress], None] = lambda _progress: None,
+    on_progress: Callable[[Progress], None] = lambda _progress: None,
     record: ToRecord | None = None,
 ) -> Booted:
     """
     Boot once and return what the board sent.
 
-    `stopped` is asked all the time, and ends it; `hear` is told how far it is. Raises
-    BoardError with the reason and the end of the console if it hangs, panics or sends
-    nothing.
+    `stopped` is asked all the time, and ends it; `on_progress` gets how far it is.
+    Raises BoardError with the reason and the end of the console if it hangs, panics or
+    sends nothing.
     """
     with board_folder() as name:
         folder = Path(name)
@@ -79,12 +131,14 @@ def boot(
             prepared.qemu, prepared.board, _boot(prepared, folder, seed, record)
         )
         began = time.monotonic()
-        ended = _run(argv, folder, patience=patience, stopped=stopped, hear=hear)
+        ended = _run(
+            argv, folder, timeout=timeout, stopped=stopped, on_progress=on_progress
+        )
         try:
             files = read_results(folder / "results")
         except (BoardError, OSError) as missing:
             raise BoardError(
-                reason(_evidence(prepared, folder, ended, missing))
+                diagnose(_evidence(prepared, folder, ended, missing))
             ) from missing
         return Booted(
             files=files,
@@ -123,7 +177,7 @@ def recording_in(folder: Path, record: ToRecord) -> Recording:
         out=folder / "stream",
         worst=record.worst,
         windows=record.windows,
-        places=record.places,
+        places=record.layout,
         sections=record.sections,
     )
 
@@ -159,27 +213,27 @@ def _run(
     argv: tuple[str, ...],
     folder: Path,
     *,
-    patience: Patience,
+    timeout: BootTimeout,
     stopped: Callable[[], bool],
-    hear: Callable[[Progress], None],
+    on_progress: Callable[[Progress], None],
 ) -> _Ended:
     """Run QEMU to its end, or until it is not worth waiting for."""
     with (folder / "stderr").open("w+b") as stderr:
         # Its standard input is a pipe that ends with this process, and so QEMU does.
         qemu = process.start(argv, stderr=stderr)
-        watched = watch(patience, time.monotonic())
+        watchdog = Watchdog(timeout, time.monotonic())
         given_up = ""
         try:
             while qemu.poll() is None and not given_up:
                 progress = _progress(folder)
                 if progress is not None:
-                    hear(progress)
+                    on_progress(progress)
                 given_up = (
                     "interrupted"
                     if stopped()
-                    else watched.look(time.monotonic(), progress)
+                    else watchdog.look(time.monotonic(), progress)
                 )
-                time.sleep(LOOK_S)
+                time.sleep(POLL_S)
             status = qemu.poll()
         finally:
             qemu.kill()
@@ -209,7 +263,7 @@ def _evidence(
         stderr=ended.stderr,
         console=_console(folder),
         missing=str(missing),
-        host_available_bytes=available_bytes(FileReader()),
+        host_available_bytes=free_memory_bytes(FileReader()),
         folder=str(folder.parent),
         folder_free_bytes=shutil.disk_usage(folder).free,
     )
@@ -224,3 +278,66 @@ def _console(folder: Path) -> list[str]:
         for line in text.splitlines()
     )
     return [line for line in lines if line]
+
+
+@dataclass(slots=True)
+class Watchdog:
+    """Looks at a board every now and then; its state is when the board last got on."""
+
+    timeout: BootTimeout
+    began_s: float
+    _looked_s: float = field(init=False)
+    _still_s: float = 0.0
+    _virtual_ns: int = -1
+
+    def __post_init__(self) -> None:
+        """Begin to watch a board that has just been started."""
+        self._looked_s = self.began_s
+
+    def look(self, now_s: float, progress: Progress | None) -> str:
+        """Return why the board is given up; empty while it is not."""
+        virtual_ns = -1 if progress is None else progress.virtual_ns
+        passed_s = min(now_s - self._looked_s, LONGEST_LOOK_S)
+        self._still_s = 0.0 if virtual_ns > self._virtual_ns else self._still_s
+        self._still_s += passed_s
+        self._looked_s, self._virtual_ns = now_s, virtual_ns
+        if self._still_s > self.timeout.still_s:
+            return _still(progress, self.timeout.still_s)
+        if now_s - self.began_s > self.timeout.last_s:
+            return f"it has not ended within {self.timeout.last_s:.0f} s of host time"
+        return _overdue(progress, self.timeout) if progress else ""
+
+
+def read_progress(content: bytes) -> Progress | None:
+    """Read the plugin's line; None while there is none."""
+    found = _LINE.fullmatch(content)
+    if found is None:
+        return None
+    return Progress(int(found[1]), int(found[2]) or None)
+
+
+def _still(progress: Progress | None, still_s: float) -> str:
+    if progress is None:
+        return f"QEMU did not begin to run it within {still_s:.0f} s"
+    return (
+        f"its time stands still at {progress.virtual_ns / NS_PER_S:.3f} s: nothing has "
+        f"run for {still_s:.0f} s of host time, and no timer is set"
+    )
+
+
+def _overdue(progress: Progress, timeout: BootTimeout) -> str:
+    if progress.measuring_since_ns is None:
+        limit_ns = timeout.boot_ns + timeout.warmup_ns
+        if progress.virtual_ns <= limit_ns:
+            return ""
+        return (
+            f"it has run for {limit_ns / NS_PER_S:g} s of its own time and has not "
+            "begun to measure"
+        )
+    measured_ns = progress.virtual_ns - progress.measuring_since_ns
+    if measured_ns <= timeout.duration_ns + END_NS:
+        return ""
+    return (
+        f"it has not ended {END_NS / NS_PER_S:g} s of its own time after the "
+        f"{timeout.duration_ns / NS_PER_S:g} s of the measurement"
+    )

@@ -17,56 +17,49 @@ _UNLIMITED_BYTES = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
-class HostRoom:
-    """What this machine has for boards."""
-
-    cpus: int
-    available_bytes: int | None
-    """None if it is not known: then it is no bound."""
-
-
-@dataclass(frozen=True, slots=True)
-class AtOnce:
+class Capacity:
     """How many boards run at once, and what to say about it."""
 
     boards: int
-    said: str = ""
+    message: str = ""
 
 
-def at_once(room: HostRoom, board: Board, *, asked: int | None, runs: int) -> AtOnce:
+def host_capacity(
+    board: Board, *, cpus: int, free_bytes: int | None, jobs: int | None, runs: int
+) -> Capacity:
     """
     Return how many boots of a campaign run at once.
 
-    As many as there are CPUs, for each QEMU is one thread; `asked` takes their place.
-    Raises BoardError if not even one fits into the free memory.
+    As many as there are CPUs, for each QEMU is one thread; `jobs` takes their place.
+    Without `free_bytes`, memory is no bound. Raises BoardError if not even one fits.
     """
-    wanted = max(1, min(room.cpus if asked is None else asked, runs))
-    if room.available_bytes is None:
-        return AtOnce(wanted)
+    wanted = max(1, min(cpus if jobs is None else jobs, runs))
+    if free_bytes is None:
+        return Capacity(wanted)
     each_bytes = board.memory_bytes + QEMU_BYTES
-    fit = room.available_bytes // each_bytes
-    free = f"{room.available_bytes // MIB} MiB are free on this machine"
+    fit = free_bytes // each_bytes
+    free = f"{free_bytes // MIB} MiB are free on this machine"
     if fit < 1:
         raise BoardError(
             f"{board.name}: one board takes up to {each_bytes // MIB} MiB "
             f"({board.memory} and QEMU), and {free}; free some memory"
         )
     if fit >= wanted:
-        return AtOnce(wanted)
-    return AtOnce(
+        return Capacity(wanted)
+    return Capacity(
         fit,
         f"{fit} of {wanted} boards at once: each takes up to {each_bytes // MIB} MiB, "
         f"and {free}",
     )
 
 
-def available_bytes(reader: Reader) -> int | None:
+def free_memory_bytes(reader: Reader) -> int | None:
     """Return the memory that is free for us: of the machine, or of our cgroups if less.
 
     Page cache in a cgroup counts as used there, so this is rather too little.
     """
-    rooms = [_meminfo_bytes(reader), *_cgroup_rooms(reader)]
-    return min((room for room in rooms if room is not None), default=None)
+    free = [_meminfo_bytes(reader), *_cgroup_bytes(reader)]
+    return min((one for one in free if one is not None), default=None)
 
 
 def _meminfo_bytes(reader: Reader) -> int | None:
@@ -76,8 +69,8 @@ def _meminfo_bytes(reader: Reader) -> int | None:
     return None
 
 
-def _cgroup_rooms(reader: Reader) -> list[int | None]:
-    rooms: list[int | None] = []
+def _cgroup_bytes(reader: Reader) -> list[int | None]:
+    free: list[int | None] = []
     for line in (text_of(read(reader, "/proc/self/cgroup")) or "").splitlines():
         number, controllers, path = line.split(":", 2)
         if number == "0":
@@ -89,11 +82,11 @@ def _cgroup_rooms(reader: Reader) -> list[int | None]:
             continue
         folder = PurePosixPath(path)
         # Each limit above ours holds too; in a container "/" is its own.
-        rooms += [_room_of(reader, files, str(p)) for p in (folder, *folder.parents)]
-    return rooms
+        free += [_free_below(reader, files, str(p)) for p in (folder, *folder.parents)]
+    return free
 
 
-def _room_of(reader: Reader, files: tuple[str, str, str], folder: str) -> int | None:
+def _free_below(reader: Reader, files: tuple[str, str, str], folder: str) -> int | None:
     mount, limit_file, used_file = files
     base = f"{mount}{folder}".rstrip("/")
     limit, used = (

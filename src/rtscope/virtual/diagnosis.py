@@ -105,7 +105,7 @@ _CONSOLE = (
 )
 
 
-def reason(left: Evidence) -> str:
+def diagnose(left: Evidence) -> str:
     """Return why a board gave no results, with the end of its console."""
     return f"{left.board.name}: {_cause(left)}{_console_tail(left.console)}"
 
@@ -146,16 +146,15 @@ def _of_qemu(left: Evidence) -> str:
         )
     if left.status < 0:
         name = signal.Signals(-left.status).name
-        return f"QEMU died by the signal {name}{_last_words(left)}"
+        return f"QEMU died by the signal {name}{_stderr_tail(left)}"
     for pattern, words in _QEMU:
         if re.search(pattern, left.stderr):
-            return _filled(words, left.board, host=host_memory(left)) + _last_words(
-                left
-            )
-    return f"QEMU failed (exit status {left.status}){_last_words(left)}"
+            words = _filled(words, left.board, host=host_memory(left))
+            return words + _stderr_tail(left)
+    return f"QEMU failed (exit status {left.status}){_stderr_tail(left)}"
 
 
-def _last_words(left: Evidence) -> str:
+def _stderr_tail(left: Evidence) -> str:
     lines = left.stderr.strip().splitlines()
     return f"; it said: {lines[-1][:300]}" if lines else "; it said nothing"
 

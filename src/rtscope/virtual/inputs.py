@@ -16,7 +16,7 @@ from rtscope.board.prepare import Prepared
 from rtscope.board.qemu import Boot, Qemu, command_line, turns_by_plugin
 from rtscope.campaign import Campaign
 from rtscope.loads import LoadCommand
-from rtscope.measure.agentargs import measure_args
+from rtscope.measure.commands import measure_args
 from rtscope.record.model import Run
 from rtscope.virtual.boot import Booted
 
@@ -24,8 +24,8 @@ _NO_QEMU = Qemu((), version="", digest="")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a run was asked to be."""
+class RunRequest:
+    """What a run is asked to be."""
 
     run: Run
     campaign: Campaign
@@ -56,7 +56,7 @@ class Inputs:
         return _digest(asdict(self))
 
 
-def inputs_of(asked: Asked, prepared: Prepared, booted: Booted) -> Inputs:
+def inputs_of(request: RunRequest, prepared: Prepared, booted: Booted) -> Inputs:
     """Return the inputs of a run that has booted."""
     return Inputs(
         kernel=prepared.kernel.digest,
@@ -64,8 +64,8 @@ def inputs_of(asked: Asked, prepared: Prepared, booted: Booted) -> Inputs:
         qemu=prepared.qemu.digest,
         plugin=booted.plugin_digest,
         board=board_digest(prepared.board),
-        campaign=campaign_digest(asked.run, asked.campaign),
-        seed=asked.seed,
+        campaign=campaign_digest(request.run, request.campaign),
+        seed=request.seed,
     )
 
 

@@ -19,13 +19,12 @@ from rtscope.board.prepare import Prepared
 from rtscope.contract import parse_line
 from rtscope.errors import BoardError, UsageError
 from rtscope.machine.reader import text_of
+from rtscope.units import NS_PER_S
 from rtscope.virtual.assemble import FilesRead, files_of
-from rtscope.virtual.boot import Booted, boot
+from rtscope.virtual.boot import Booted, BootTimeout, boot
 from rtscope.virtual.script import agent_line, batches
-from rtscope.virtual.timeout import Patience
 
 SEED = 1
-NS_PER_S = 1_000_000_000
 
 # Where tracing, the scheduler's servers and lockdown can be seen; a kernel without one
 # of them refuses, and what lies below is then missing.
@@ -39,8 +38,8 @@ _LEVEL = re.compile(r"^<\d+>", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
-    """What came out of a board, for `audit.examine`."""
+class GuestSnapshot:
+    """What was read and tried inside a board, for `audit.examine`."""
 
     reader: FilesRead
     observed: Observed
@@ -48,7 +47,7 @@ class Inside:
     """Of the script."""
 
 
-def with_words(board: Board, words: str) -> Board:
+def with_append(board: Board, words: str) -> Board:
     """Return the board with more on its kernel's command line; UsageError."""
     try:
         return replace(board, append=(*board.append, *words.split()))
@@ -60,14 +59,14 @@ def with_words(board: Board, words: str) -> Board:
         ) from error
 
 
-def look_in(
+def inspect_guest(
     prepared: Prepared,
     paths: Sequence[str],
     *,
     window_ns: int,
     first: Sequence[str] = (),
     stopped: Callable[[], bool] = lambda: False,
-) -> Inside:
+) -> GuestSnapshot:
     """
     Boot once, read `paths` (patterns as well), watch for `window_ns`, try a policy.
 
@@ -78,18 +77,18 @@ def look_in(
         prepared,
         Job("\n".join(script_of(paths, window_ns, first)) + "\n"),
         seed=SEED,
-        patience=Patience(TRIAL_NS, window_ns),
+        timeout=BootTimeout(TRIAL_NS, window_ns),
         stopped=stopped,
     )
     status = booted.files.get("status", b"").decode("ascii", "replace").strip()
     reader = files_of(prepared, booted, "files.jsonl")
     if not status.isdecimal() or not reader.files:
-        said = booted.files.get("script.log", b"").decode("utf-8", "replace")
+        log = booted.files.get("script.log", b"").decode("utf-8", "replace")
         raise BoardError(
             f"{prepared.board.name}: nothing was read inside: "
-            f"{said.strip()[-500:] or 'nothing was said'}"
+            f"{log.strip()[-500:] or 'nothing was said'}"
         )
-    return Inside(reader, _observed(prepared, booted, window_ns), int(status))
+    return GuestSnapshot(reader, _observed(prepared, booted, window_ns), int(status))
 
 
 def script_of(

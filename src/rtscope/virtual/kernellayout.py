@@ -18,20 +18,20 @@ from collections.abc import Mapping
 from rtscope.errors import UsageError
 from rtscope.exectrace.symbols import SymbolTable
 
-PLACES = ("task", "preempt")
+FIELDS = ("task", "preempt")
 
 _SAVED_TTBR0 = "CONFIG_ARM64_SW_TTBR0_PAN=y"
 _LONG = 8
 
 
-def places_of(arch: str, *, config: str, symbols: SymbolTable) -> dict[str, str]:
-    """Return places as in `plugin/options.h`; none for what is not known."""
-    places = _of_arch(arch, config=config, symbols=symbols)
+def kernel_layout(arch: str, *, config: str, symbols: SymbolTable) -> dict[str, str]:
+    """Return the layout as in `plugin/options.h`; nothing for what is not known."""
+    layout = _of_arch(arch, config=config, symbols=symbols)
     switched = symbols.address_of("finish_task_switch")
     first = symbols.values.get("init_task")
-    if "task" in places and switched is not None and first is not None:
-        places |= {"switched": str(switched), "first-task": str(first)}
-    return places
+    if "task" in layout and switched is not None and first is not None:
+        layout |= {"switched": str(switched), "first-task": str(first)}
+    return layout
 
 
 def _of_arch(arch: str, *, config: str, symbols: SymbolTable) -> dict[str, str]:
@@ -60,7 +60,7 @@ _DUE: Mapping[str, int] = {"riscv64": 3, "aarch64": 1}
 _DUE_KNOWN = ((6, 1), (6, 12))
 
 
-def section_places(arch: str, *, release: str, symbols: SymbolTable) -> dict[str, int]:
+def section_options(arch: str, *, release: str, symbols: SymbolTable) -> dict[str, int]:
     """
     Return what the longest sections are told by, as in `plugin/options.h`.
 

@@ -19,15 +19,16 @@ from rtscope.board.packages import read_lock
 from rtscope.board.prepare import Prepared, has_files, prepare_all
 from rtscope.campaign import Campaign, kernels_by_label
 from rtscope.errors import UsageError
-from rtscope.loads import LoadCommand, MemoryRoom, StorageRoom, get_load, make_command
+from rtscope.loads import FreeStorage, LoadCommand
 from rtscope.machine import facts
 from rtscope.machine.filetree import FileReader
+from rtscope.measure.commands import load_command
 from rtscope.measure.plan import Plan
 from rtscope.record.model import Run, RunRecord
 from rtscope.target.agentfile import agent_file
 from rtscope.units import parse_size
-from rtscope.virtual.capacity import HostRoom, at_once, available_bytes
-from rtscope.virtual.inputs import Asked
+from rtscope.virtual.capacity import free_memory_bytes, host_capacity
+from rtscope.virtual.inputs import RunRequest
 from rtscope.virtual.script import DISK, METRICS, SCRATCH, job_of
 
 DISK_BYTES = 128 << 20
@@ -38,23 +39,23 @@ DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class PreparedCampaign:
     """All runs of a plan, and what boots each."""
 
-    runs: tuple[tuple[Asked, Prepared], ...]
+    runs: tuple[tuple[RunRequest, Prepared], ...]
     at_once: int = 1
     """How many of them run at the same time."""
 
 
-def get_ready(
+def prepare_campaign(
     plan: Plan,
     campaign: Campaign,
     *,
     command: tuple[str, ...],
-    talk: Callable[[str], None],
+    log: Callable[[str], None],
     jobs: int | None = None,
     bundle: Bundle | None = None,
-) -> Ready:
+) -> PreparedCampaign:
     """
     Return what runs the plan on its board; from a bundle's own board and parts alone.
 
@@ -63,21 +64,26 @@ def get_ready(
     files, BoardError for what cannot be had.
     """
     if not plan.runs:
-        return Ready(())
+        return PreparedCampaign(())
     board = bundle.board if bundle else get_board(campaign.board or "")
-    room = HostRoom(len(os.sched_getaffinity(0)), available_bytes(FileReader()))
-    bound = at_once(room, board, asked=jobs, runs=len(plan.runs))
-    asked = [asked_of(run, campaign, board, command) for run in plan.runs]
+    capacity = host_capacity(
+        board,
+        cpus=len(os.sched_getaffinity(0)),
+        free_bytes=free_memory_bytes(FileReader()),
+        jobs=jobs,
+        runs=len(plan.runs),
+    )
+    requests = [request_for(run, campaign, board, command) for run in plan.runs]
     labels = list(dict.fromkeys(_label(run, board) for run in plan.runs))
     prepared = (
         _of_bundle(bundle, labels)
         if bundle
-        else _made(campaign, board, labels, talk=talk)
+        else _made(campaign, board, labels, log=log)
     )
-    if bound.said:
-        talk(bound.said)
-    runs = tuple((one, prepared[_label(one.run, board)]) for one in asked)
-    return Ready(runs, at_once=bound.boards)
+    if capacity.message:
+        log(capacity.message)
+    runs = tuple((one, prepared[_label(one.run, board)]) for one in requests)
+    return PreparedCampaign(runs, at_once=capacity.boards)
 
 
 def _of_bundle(bundle: Bundle, labels: Sequence[str]) -> Mapping[str, Prepared]:
@@ -94,14 +100,14 @@ def _made(
     board: Board,
     labels: Sequence[str],
     *,
-    talk: Callable[[str], None],
+    log: Callable[[str], None],
 ) -> Mapping[str, Prepared]:
     paths = kernels_by_label(campaign.kernels)
     shop = Workshop(
         cache=cache_dir(os.environ),
         agent=agent_file,
         lock=read_lock(Path(campaign.locked)) if campaign.locked else None,
-        say=talk,
+        say=log,
     )
     made = prepare_all(
         board,
@@ -113,11 +119,13 @@ def _made(
     return dict(zip(labels, made, strict=True))
 
 
-def refuse_other_inputs(ready: Ready, records: Iterable[RunRecord]) -> None:
+def refuse_other_inputs(
+    campaign: PreparedCampaign, records: Iterable[RunRecord]
+) -> None:
     """Raise UsageError if a campaign would go on with other parts."""
     now: dict[tuple[str, str | None], str] = {}
-    for asked, prepared in ready.runs:
-        now["kernel", asked.run.kernel] = prepared.kernel.digest
+    for request, prepared in campaign.runs:
+        now["kernel", request.run.kernel] = prepared.kernel.digest
         now["qemu", None] = prepared.qemu.digest
         now["plugin", None] = prepared.plugin_digest
     for record in records:
@@ -137,52 +145,47 @@ def _label(run: Run, board: Board) -> str:
     return run.kernel or board.kernels[0]
 
 
-def asked_of(
+def request_for(
     run: Run, campaign: Campaign, board: Board, command: tuple[str, ...]
-) -> Asked:
+) -> RunRequest:
     """Return what a run is asked to be, its load as a command for this board."""
-    seed = run.seed or 0
-    return Asked(
+    return RunRequest(
         run=run,
         campaign=campaign,
         command=command,
         load=_load(run, campaign, board),
-        seed=seed,
+        seed=run.seed or 0,
         started=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 
 
-def job_for(asked: Asked, prepared: Prepared) -> Job:
+def job_for(request: RunRequest, prepared: Prepared) -> Job:
     """Return what the board does in a run."""
     return job_of(
-        asked.run,
-        asked.campaign,
-        load_argv=asked.load.argv,
+        request.run,
+        request.campaign,
+        request.load,
         facts=facts.paths(),
-        seed=asked.seed,
-        memory_limit_bytes=asked.load.memory_limit_bytes,
+        seed=request.seed,
         own_modules=has_files(prepared),
     )
 
 
 def _load(run: Run, campaign: Campaign, board: Board) -> LoadCommand:
-    load = get_load(run.load)
     cpus = run.cpus or tuple(range(board.cpus))
-    return make_command(
-        load,
+    return load_command(
+        run,
+        campaign,
         workers=len(cpus),
         cpus=",".join(map(str, cpus)) if len(cpus) < board.cpus else None,
         scratch_dir=SCRATCH,
         yaml_path=METRICS,
-        duration_s=int((run.duration_ns + campaign.warmup_ns) / 1e9) + 1,
-        memory=MemoryRoom(parse_size(board.memory)),
-        storage=StorageRoom(
+        memory_bytes=parse_size(board.memory),
+        storage=FreeStorage(
             directory=DISK,
             file_systems=("ext4",),
             free_bytes=DISK_BYTES,
             free_inodes=None,
             allow_in_memory=True,
         ),
-        custom=campaign.command,
-        seed=run.seed,
     )

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rtscope.errors import RtscopeError, UsageError
-from rtscope.exectrace.file import AGAIN, BOUND, note_of, read_stream
+from rtscope.exectrace.file import AGAIN, BOUND, FILE, note_of, read_stream
 from rtscope.exectrace.format import Kind, Section, Trace, with_windows
 from rtscope.exectrace.symbols import NO_SYMBOLS, SymbolTable, merged, parse_symbols
+from rtscope.record.attachments import why_lost
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import RECORD, ResultDir, read_record
-from rtscope.virtual.replay import prepared_again, virtual_of
+from rtscope.virtual.replay import prepare_replay, virtual_of
 from rtscope.virtual.symbols import find_symbols, read_symbols
 
 
@@ -73,8 +74,10 @@ def _files(path: Path) -> list[Path]:
 
 def stream_of(recorded: Recorded) -> Trace:
     """Return the paths that the run itself recorded; see `note_of`, `read_stream`."""
-    name = recorded.record.run.id
-    note = note_of(virtual_of(recorded.record), name=name)
+    record, virtual = recorded.record, virtual_of(recorded.record)
+    if why := why_lost(record, FILE):
+        virtual = virtual | {"trace": {"why": f"{FILE} could not be written: {why}"}}
+    note = note_of(virtual, name=record.run.id)
     return read_stream(recorded.directory / note.file, sha256=note.sha256)
 
 
@@ -124,7 +127,7 @@ def section_stream_of(recorded: Recorded) -> Path:
 
 
 def symbols_of(
-    recorded: Recorded, *, cache: Path, say: Callable[[str], None]
+    recorded: Recorded, *, cache: Path, log: Callable[[str], None]
 ) -> SymbolTable:
     """
     Return the symbols of the kernel; if they cannot be had, say why and return none.
@@ -138,9 +141,9 @@ def symbols_of(
     if found is not None:
         return merged(found, own)
     try:
-        prepared = prepared_again(recorded.record, cache=cache)
-        read_symbols(prepared, cache=cache, say=say)
+        prepared = prepare_replay(recorded.record, cache=cache)
+        read_symbols(prepared, cache=cache, log=log)
     except RtscopeError as error:
-        say(f"addresses instead of names: {error}")
+        log(f"addresses instead of names: {error}")
         return own
     return merged(find_symbols(cache, digest, modules=modules) or NO_SYMBOLS, own)

@@ -8,24 +8,32 @@ would be those of another run.
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from rtscope.board.cache import all_parts
 from rtscope.board.catalogue import get_board
-from rtscope.board.prepare import Prepared, assemble, plugin_of_ours
+from rtscope.board.pluginfit import refusal
+from rtscope.board.prepare import PLUGIN, Prepared, assemble, plugin_of_ours
+from rtscope.board.qemu import with_plugin
 from rtscope.campaign import from_dict
 from rtscope.contract import AgentResult, parse_line, result_digest
 from rtscope.errors import BoardError, MeasurementError, UsageError
 from rtscope.exectrace.format import Section, SectionKind, Trace, parse_trace
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.record.model import RunRecord
-from rtscope.virtual.boot import Booted, ToRecord, boot
-from rtscope.virtual.kernellayout import PLACES, section_places
-from rtscope.virtual.prepare import asked_of, job_for
-from rtscope.virtual.selectplugin import find_plugin, with_able_plugin
-from rtscope.virtual.symbols import kernel_places, parts_by_digest
-from rtscope.virtual.timeout import Patience
+from rtscope.virtual.boot import (
+    Booted,
+    BootTimeout,
+    ToRecord,
+    board_folder,
+    boot,
+    recording_in,
+)
+from rtscope.virtual.kernellayout import FIELDS, section_options
+from rtscope.virtual.prepare import DIGITS, job_for, request_for
+from rtscope.virtual.symbols import find_kernel_layout, parts_by_digest
 
 MAX_WINDOW_INSTRUCTIONS = 20_000_000
 """Of all windows together: 40 ms of virtual time, at most some 300 MB of records."""
@@ -36,16 +44,16 @@ Window = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Again:
+class Replay:
     """What a second pass recorded."""
 
     raw: bytes
     trace: Trace
-    untold: tuple[str, ...]
-    """What windows do not tell, because it is not known where this kernel keeps it."""
+    not_recorded: tuple[str, ...]
+    """Missing in windows: it is not known where this kernel keeps it."""
 
 
-def prepared_again(record: RunRecord, *, cache: Path) -> Prepared:
+def prepare_replay(record: RunRecord, *, cache: Path) -> Prepared:
     """
     Return what booted then, with this rtscope's plugin if the one of then is gone.
 
@@ -94,43 +102,43 @@ def windows_around(sections: Sequence[Section], count: int) -> tuple[Window, ...
     return tuple(chosen)
 
 
-def record_again(
+def replay_run(
     record: RunRecord,
     *,
     windows: Sequence[Window],
     cache: Path,
-    say: Callable[[str], None],
+    log: Callable[[str], None],
     symbols: SymbolTable | None = None,
     stopped: Callable[[], bool] = lambda: False,
-) -> Again:
+) -> Replay:
     """
     Boot once more with the inputs of a record, and record these windows too.
 
     Windows are instruction counts, first and last. With `symbols` the longest sections
-    and all interrupts are recorded as well. `say` is told which plugin boots, unless
+    and all interrupts are recorded as well. `log` gets which plugin boots, unless
     this rtscope's measured. Raises UsageError for windows and sections that cannot be,
     BoardError if the inputs are gone, MeasurementError if they gave another result.
     """
     _check(windows)
-    prepared = prepared_again(record, cache=cache)
+    prepared = prepare_replay(record, cache=cache)
     campaign = from_dict(record.campaign, source=record.run.id)
-    asked = asked_of(record.run, campaign, prepared.board, record.command)
-    places = kernel_places(prepared, cache=cache)
-    sections = {} if symbols is None else _sections(record, prepared, symbols, places)
+    request = request_for(record.run, campaign, prepared.board, record.command)
+    layout = find_kernel_layout(prepared, cache=cache)
+    sections = {} if symbols is None else _sections(record, prepared, symbols, layout)
     to_record = ToRecord(
-        campaign.worst, windows=tuple(windows), places=places, sections=sections
+        campaign.worst, windows=tuple(windows), layout=layout, sections=sections
     )
-    prepared = with_able_plugin(
+    prepared = select_plugin(
         prepared,
         to_record,
-        then=str(virtual_of(record)["plugin_digest"]),
-        say=lambda text: say(f"{record.run.id}: {text}"),
+        measured_digest=str(virtual_of(record)["plugin_digest"]),
+        log=lambda text: log(f"{record.run.id}: {text}"),
     )
     booted = boot(
         prepared,
-        job_for(asked, prepared),
-        seed=asked.seed,
-        patience=Patience(
+        job_for(request, prepared),
+        seed=request.seed,
+        timeout=BootTimeout(
             record.run.duration_ns, campaign.settling_ns + campaign.warmup_ns
         ),
         stopped=stopped,
@@ -139,23 +147,23 @@ def record_again(
     _refuse_another(record, booted)
     if booted.stream is None:
         raise BoardError(f"{record.run.id}: the plugin wrote no stream")
-    untold = tuple(name for name in PLACES if name not in places)
-    return Again(booted.stream, parse_trace(booted.stream), untold if windows else ())
+    unknown = tuple(name for name in FIELDS if windows and name not in layout)
+    return Replay(booted.stream, parse_trace(booted.stream), unknown)
 
 
 def _sections(
     record: RunRecord,
     prepared: Prepared,
     symbols: SymbolTable,
-    places: Mapping[str, str],
+    layout: Mapping[str, str],
 ) -> dict[str, int]:
     release = record.facts_before.get("kernel_release")
-    sections = section_places(
+    sections = section_options(
         prepared.board.arch,
         release=str(release.value) if release else "",
         symbols=symbols,
     )
-    if sections and any(name not in places for name in PLACES):
+    if sections and any(name not in layout for name in FIELDS):
         raise UsageError(
             f"{record.run.id}: no sections of this kernel: it is not known where it "
             "keeps its task and its preemption count"
@@ -215,3 +223,54 @@ def _merge(windows: Sequence[Window]) -> list[Window]:
         else:
             merged.append((first, last))
     return merged
+
+
+def find_plugin(digest: str, *, cache: Path) -> Path | None:
+    """Return the plugin of this SHA-256 that the cache keeps; None if it is gone."""
+    for part in all_parts(cache):
+        if part.manifest["files"].get(PLUGIN, {}).get("sha256") == digest:
+            return part.file(PLUGIN)
+    return None
+
+
+def select_plugin(
+    prepared: Prepared,
+    record: ToRecord,
+    *,
+    measured_digest: str,
+    log: Callable[[str], None],
+) -> Prepared:
+    """
+    Return what boots with a plugin that can record this; log which, if it matters.
+
+    That which measured, by its SHA-256, if `prepared` has it and it can record this;
+    else this rtscope's, which may take the CPUs' turns in another way. Raises
+    BoardError if that is not built.
+    """
+    todays = replace(prepared, plugin=plugin_of_ours())
+    has_measured = prepared.plugin_digest == measured_digest
+    if has_measured and todays.plugin_digest == measured_digest:
+        return prepared
+    measured_id, todays_id = measured_digest[:DIGITS], todays.plugin_digest[:DIGITS]
+    if has_measured and _accepts(prepared, record):
+        log(f"with the plugin that measured ({measured_id}), not today's ({todays_id})")
+        return prepared
+    why = "cannot record this" if has_measured else "is not in the cache any more"
+    log(
+        f"with today's plugin ({todays_id}): that which measured ({measured_id}) "
+        f"{why}; whether it is the same run its result shows"
+    )
+    return todays
+
+
+def _accepts(prepared: Prepared, record: ToRecord) -> bool:
+    """Tell whether a plugin knows all that is asked of it."""
+    with board_folder() as name:
+        options = with_plugin(
+            prepared.plugin,
+            prepared.board,
+            summary=Path(name) / "summary.json",
+            progress=None,
+            recording=recording_in(Path(name), record),
+        )
+        return not refusal(prepared.qemu.prefix, options)

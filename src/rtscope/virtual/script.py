@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 from rtscope.board.initrd import Job
 from rtscope.campaign import Campaign
-from rtscope.measure.agentargs import measure_args
+from rtscope.loads import LoadCommand
+from rtscope.measure.commands import load_args, measure_args
 from rtscope.record.model import Run
 
 DISK = "/disk"
@@ -47,18 +48,16 @@ def phase_ns(run: Run, seed: int) -> int:
 def job_of(
     run: Run,
     campaign: Campaign,
+    load: LoadCommand,
     *,
-    load_argv: Sequence[str],
     facts: Sequence[str],
     seed: int,
-    memory_limit_bytes: int | None = None,
     own_modules: bool = False,
 ) -> Job:
     """
     Return the job of a run; `facts` are the paths that are read before and after.
 
-    With `memory_limit_bytes` the load runs in a memory cgroup of its own. With
-    `own_modules` it may insert modules of its own, whose symbols are then kept.
+    With `own_modules` the load may insert modules, whose symbols are then kept.
     """
     phase = ("--phase-ns", str(phase_ns(run, seed)))
     before, after = (
@@ -73,16 +72,10 @@ def job_of(
     lines += before
     if own_modules:
         lines.append(_MODULES_BEFORE)
-    if load_argv:
-        limit: tuple[str, ...] = ()
-        if memory_limit_bytes:
-            limit = ("--memory-limit", str(memory_limit_bytes))
+    if load.argv:
+        if load.memory_limit_bytes:
             lines.append(MEMORY_GROUPS)
-        guard = agent_line(
-            *("load", "--log", "/out/load.log", "--scratch", SCRATCH),
-            *limit,
-            *("--", *load_argv),
-        )
+        guard = agent_line(*load_args(load, log="/out/load.log", scratch_dir=SCRATCH))
         # In the background; told to end, it lets the load write its metrics.
         lines += [f"{guard} </dev/null >/out/load.jsonl &", "load=$!"]
     if campaign.warmup_ns:
@@ -93,7 +86,7 @@ def job_of(
     ]
     if own_modules:
         lines.append(_SYMBOLS_OF_NEW_MODULES)  # while the load still has them inserted
-    if load_argv:
+    if load.argv:
         lines += ["kill $load 2>/dev/null", "wait $load"]
     # Where modules lie is needed to name what the plugin saw of them.
     after.append("cat /proc/modules >/out/modules 2>/dev/null")

@@ -17,9 +17,8 @@ from rtscope.board.kernels import IMAGE, SYMBOLS
 from rtscope.board.prepare import Prepared
 from rtscope.errors import BoardError
 from rtscope.exectrace.symbols import MAX_SYMBOLS_BYTES, SymbolTable, parse_symbols
-from rtscope.virtual.boot import boot
-from rtscope.virtual.kernellayout import places_of
-from rtscope.virtual.timeout import Patience
+from rtscope.virtual.boot import BootTimeout, boot
+from rtscope.virtual.kernellayout import kernel_layout
 
 RECIPE = 1
 """Counts up when what is kept changes."""
@@ -49,7 +48,7 @@ def find_symbols(
     return _of_part(found, modules) if found else None
 
 
-def kernel_places(prepared: Prepared, *, cache: Path) -> dict[str, str]:
+def find_kernel_layout(prepared: Prepared, *, cache: Path) -> dict[str, str]:
     """
     Return where the kernel keeps what the plugin tells of it, by the plugin's options.
 
@@ -60,11 +59,11 @@ def kernel_places(prepared: Prepared, *, cache: Path) -> dict[str, str]:
         return {}
     config = prepared.kernel.config
     text = config.read_text("utf-8", "replace") if config else ""
-    return places_of(prepared.board.arch, config=text, symbols=symbols)
+    return kernel_layout(prepared.board.arch, config=text, symbols=symbols)
 
 
 def read_symbols(
-    prepared: Prepared, *, cache: Path, say: Callable[[str], None]
+    prepared: Prepared, *, cache: Path, log: Callable[[str], None]
 ) -> None:
     """
     Boot once and keep what the kernel tells of itself.
@@ -74,12 +73,12 @@ def read_symbols(
     digest = prepared.kernel.digest
 
     def build(work: Path) -> Mapping[str, Any]:
-        say(f"reading the symbols of {prepared.kernel.name}: one boot, once")
+        log(f"reading the symbols of {prepared.kernel.name}: one boot, once")
         booted = boot(
             prepared,
             Job(_SCRIPT, disk=True),
             seed=1,
-            patience=Patience(duration_ns=0, boot_ns=_BOOT_NS),
+            timeout=BootTimeout(duration_ns=0, boot_ns=_BOOT_NS),
             stopped=lambda: False,
         )
         text = booted.files.get("kallsyms", b"")
@@ -93,7 +92,7 @@ def read_symbols(
         (work / MODULES).write_bytes(booted.files.get(MODULES, b""))
         return {"kernel": prepared.kernel.name, "release": prepared.kernel.release}
 
-    with locked(cache, say=say):
+    with locked(cache, say=log):
         build_part(cache, _name(digest), inputs=_inputs(digest), build=build)
 
 

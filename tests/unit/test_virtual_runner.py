@@ -8,24 +8,26 @@ from typing import Any
 import pytest
 
 from fakes.fulldisk import full_but_for
-from fakes.measurements import on_board, record, thread
+from fakes.measurements import measured, on_board, record, thread
 from rtscope.board.catalogue import get_board
 from rtscope.board.kernels import Kernel
 from rtscope.board.prepare import Prepared
 from rtscope.board.qemu import Qemu
 from rtscope.campaign import Campaign
 from rtscope.errors import BoardError, RecordError, UsageError
+from rtscope.measure.assemble import Measured
 from rtscope.measure.audit import Audited
-from rtscope.measure.execute import RunEnds
+from rtscope.measure.execute import Event, RunFinished, execute
+from rtscope.measure.plan import Plan
 from rtscope.record import resultdir
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import ResultDir, create
-from rtscope.virtual import execute
+from rtscope.virtual import runner
 from rtscope.virtual.boot import Booted
-from rtscope.virtual.execute import execute_on_board
-from rtscope.virtual.inputs import Asked
-from rtscope.virtual.prepare import Ready, asked_of
+from rtscope.virtual.inputs import RunRequest
+from rtscope.virtual.prepare import PreparedCampaign, request_for
 from rtscope.virtual.recordings import Recorded, stream_of
+from rtscope.virtual.runner import BoardRunner
 
 STREAM = (Path(__file__).parents[2] / "format/plugin-v1/riscv64.trace").read_bytes()
 BOARD = get_board("pc")
@@ -56,7 +58,6 @@ def measure(
 ) -> Measure:
     """Measure once, on a board that answers at once; return what was yielded."""
     made = on_board(record([thread([9_000])]))
-    prepared = PREPARED
     booted = Booted(
         files={"kernel.log": b"<6>booted\n"},
         counts={},
@@ -66,30 +67,49 @@ def measure(
         stream=STREAM,
     )
 
-    def record_of(*_: object, trace: dict[str, Any], **__: object) -> RunRecord:
+    def measured_on_board(
+        *_: object,
+        trace: dict[str, Any],
+        attachments: dict[str, bytes | None],
+        **__: object,
+    ) -> Measured:
         virtual = {**made.extra["virtual"], "trace": trace}
-        return replace(made, extra={"virtual": virtual})
+        return measured(replace(made, extra={"virtual": virtual}), attachments)
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(execute, "boot", lambda *_, **__: booted)
-    monkeypatch.setattr(execute, "audit_board", lambda _: Audited(b"{}", ()))
-    monkeypatch.setattr(execute, "record_of", record_of)
+    monkeypatch.setattr(runner, "boot", lambda *_, **__: booted)
+    monkeypatch.setattr(runner, "_audit", lambda _: Audited(b"{}", ()))
+    monkeypatch.setattr(runner, "measured_on_board", measured_on_board)
 
     def run(**settings: object) -> RunRecord:
         campaign = replace(CAMPAIGN, **settings)  # type: ignore[arg-type]
-        asked = asked_of(made.run, campaign, BOARD, ("rtscope",))
-        ended: list[RunRecord] = []
+        request = request_for(made.run, campaign, BOARD, ("rtscope",))
+        told: list[str] = []
 
-        def say(event: object) -> None:
-            if isinstance(event, RunEnds):
-                ended.append(event.record)
+        def on_event(event: Event) -> None:
+            told.append(type(event).__name__)
+            if isinstance(event, RunFinished):
+                assert store.records() == [event.record]
 
-        ready = Ready(((asked, prepared),))
-        (kept,) = execute_on_board(ready, store, say=say)
-        assert ended == store.records() == [kept]
+        boards = BoardRunner(PreparedCampaign(((request, PREPARED),)))
+        (kept,) = execute(plan_of(made), boards, store, on_event=on_event)
+        assert [name for name in told if name != "BoardsProgress"] == [
+            "RunStarted",
+            "RunFinished",
+        ]
+        assert store.records() == [kept]
         return kept
 
     return run
+
+
+def plan_of(*records: RunRecord) -> Plan:
+    runs = tuple(one.run for one in records)
+    return Plan(runs, settle_ns=0, warmup_ns=0, boots_each=True)
+
+
+def nobody_listens(_event: Event) -> None:
+    pass
 
 
 def test_a_board_that_fails_ends_the_others_unless_somebody_takes_that(
@@ -97,27 +117,27 @@ def test_a_board_that_fails_ends_the_others_unless_somebody_takes_that(
 ) -> None:
     made = on_board(record([thread([9_000])]))
     last = replace(made, run=replace(made.run, id="002-cpu", load="cpu"))
-    runs = [asked_of(one.run, CAMPAIGN, BOARD, ()) for one in (made, last)]
-    ready = Ready(tuple((asked, PREPARED) for asked in runs))
+    runs = [request_for(one.run, CAMPAIGN, BOARD, ()) for one in (made, last)]
+    prepared = PreparedCampaign(tuple((request, PREPARED) for request in runs))
+    plan = plan_of(made, last)
 
-    def measure(asked: Asked, *_: object) -> RunRecord:
-        if asked.run.id == made.run.id:
+    def measure(request: RunRequest, *_: object) -> Measured:
+        if request.run.id == made.run.id:
             raise BoardError("it panics")
-        return last
+        return measured(last)
 
-    def say(_event: object) -> None:
-        pass
-
-    monkeypatch.setattr(execute, "_measure", measure)
+    monkeypatch.setattr(runner, "_measure", measure)
     failures: list[tuple[str, str]] = []
 
     def failed(run: str, error: BoardError) -> None:
         failures.append((run, str(error)))
 
-    assert list(execute_on_board(ready, store, say=say, failed=failed)) == [last]
+    tolerant = BoardRunner(prepared, failed=failed)
+    (kept,) = execute(plan, tolerant, store, on_event=nobody_listens)
+    assert kept.run == last.run
     assert failures == [(made.run.id, "it panics")]
     with pytest.raises(BoardError, match="it panics"):
-        list(execute_on_board(ready, store, say=say))
+        list(execute(plan, BoardRunner(prepared), store, on_event=nobody_listens))
 
 
 def beside(store: ResultDir) -> set[str]:

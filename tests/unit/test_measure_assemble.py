@@ -6,7 +6,7 @@ import pytest
 
 from rtscope.contract import LoadEnd, LoadTick
 from rtscope.loads import get_load
-from rtscope.measure.loadcheck import caveats_from_load
+from rtscope.measure.assemble import caveats_from_load
 
 S = 1_000_000_000
 ASKED = LoadEnd(

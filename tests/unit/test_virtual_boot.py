@@ -2,17 +2,17 @@
 
 import pytest
 
-from rtscope.virtual.timeout import (
+from rtscope.units import NS_PER_S
+from rtscope.virtual.boot import (
     BOOT_NS,
     END_NS,
-    NS_PER_S,
-    Patience,
+    BootTimeout,
     Progress,
+    Watchdog,
     read_progress,
-    watch,
 )
 
-PATIENCE = Patience(duration_ns=10 * NS_PER_S, warmup_ns=NS_PER_S)
+TIMEOUT = BootTimeout(duration_ns=10 * NS_PER_S, warmup_ns=NS_PER_S)
 
 
 def booting(virtual_ns: int) -> Progress:
@@ -34,64 +34,64 @@ def test_what_is_no_line_yet_is_no_progress(content: bytes) -> None:
 
 
 def test_a_slow_host_is_waited_for_as_long_as_the_board_gets_on() -> None:
-    watched = watch(PATIENCE, 0.0)
+    watchdog = Watchdog(TIMEOUT, 0.0)
 
     for second in range(1, 3000):
-        assert watched.look(float(second), booting(second)) == ""
+        assert watchdog.look(float(second), booting(second)) == ""
 
 
 def test_a_board_whose_time_stands_still_is_given_up() -> None:
-    watched = watch(PATIENCE, 0.0)
-    said = [watched.look(float(second), booting(5)) for second in range(1, 123)]
+    watchdog = Watchdog(TIMEOUT, 0.0)
+    said = [watchdog.look(float(second), booting(5)) for second in range(1, 123)]
 
     assert said[:120] == [""] * 120
     assert "its time stands still at 0.000 s" in said[-1]
 
 
 def test_a_board_that_goes_on_after_a_pause_has_all_its_time_again() -> None:
-    watched = watch(PATIENCE, 0.0)
+    watchdog = Watchdog(TIMEOUT, 0.0)
     for second in range(1, 100):
-        watched.look(float(second), booting(5))
-    watched.look(100.0, booting(6))
+        watchdog.look(float(second), booting(5))
+    watchdog.look(100.0, booting(6))
 
-    assert all(watched.look(100.0 + s, booting(6)) == "" for s in range(1, 119))
+    assert all(watchdog.look(100.0 + s, booting(6)) == "" for s in range(1, 119))
 
 
 def test_time_in_which_we_were_stopped_ourselves_does_not_count() -> None:
-    watched = watch(PATIENCE, 0.0)
-    watched.look(1.0, booting(5))
+    watchdog = Watchdog(TIMEOUT, 0.0)
+    watchdog.look(1.0, booting(5))
 
-    assert watched.look(1000.0, booting(5)) == ""
+    assert watchdog.look(1000.0, booting(5)) == ""
 
 
 def test_a_qemu_that_never_runs_the_board_is_given_up() -> None:
-    watched = watch(PATIENCE, 0.0)
-    said = [watched.look(float(second), None) for second in range(1, 123)]
+    watchdog = Watchdog(TIMEOUT, 0.0)
+    said = [watchdog.look(float(second), None) for second in range(1, 123)]
 
     assert said[-1] == "QEMU did not begin to run it within 120 s"
 
 
 def test_a_boot_has_a_limit_in_the_time_of_the_board() -> None:
-    limit_ns = BOOT_NS + PATIENCE.warmup_ns
-    watched = watch(PATIENCE, 0.0)
+    limit_ns = BOOT_NS + TIMEOUT.warmup_ns
+    watchdog = Watchdog(TIMEOUT, 0.0)
 
-    assert watched.look(1.0, booting(limit_ns)) == ""
-    assert "31 s of its own time and has not begun to measure" in watched.look(
+    assert watchdog.look(1.0, booting(limit_ns)) == ""
+    assert "31 s of its own time and has not begun to measure" in watchdog.look(
         1.1, booting(limit_ns + 1)
     )
 
 
 def test_so_has_the_end_after_the_measurement() -> None:
-    limit_ns = PATIENCE.duration_ns + END_NS
-    watched = watch(PATIENCE, 0.0)
+    limit_ns = TIMEOUT.duration_ns + END_NS
+    watchdog = Watchdog(TIMEOUT, 0.0)
 
-    assert watched.look(1.0, measuring(limit_ns)) == ""
-    assert "after the 10 s of the measurement" in watched.look(
+    assert watchdog.look(1.0, measuring(limit_ns)) == ""
+    assert "after the 10 s of the measurement" in watchdog.look(
         1.1, measuring(limit_ns + 1)
     )
 
 
 def test_even_a_board_that_gets_on_has_a_last_limit() -> None:
-    watched = watch(PATIENCE, 0.0)
+    watchdog = Watchdog(TIMEOUT, 0.0)
 
-    assert "within 16800 s of host time" in watched.look(16801.0, booting(1))
+    assert "within 16800 s of host time" in watchdog.look(16801.0, booting(1))

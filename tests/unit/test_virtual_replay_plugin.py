@@ -17,10 +17,9 @@ from rtscope.board.prepare import AGENT_ARCHIVE, PLUGIN, Prepared
 from rtscope.board.qemu import Qemu
 from rtscope.errors import BoardError
 from rtscope.record.model import RunRecord
-from rtscope.virtual import replay, selectplugin
+from rtscope.virtual import replay
 from rtscope.virtual.boot import ToRecord
-from rtscope.virtual.replay import prepared_again
-from rtscope.virtual.selectplugin import find_plugin, with_able_plugin
+from rtscope.virtual.replay import find_plugin, prepare_replay, select_plugin
 
 THEN, TODAY = b"the plugin of then", b"the plugin of today"
 ASKED = ToRecord(worst=3, sections={"schedule": 1})
@@ -34,8 +33,7 @@ def digest(content: bytes) -> str:
 def ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "today.so"
     path.write_bytes(TODAY)
-    for user in (selectplugin, replay):
-        monkeypatch.setattr(user, "plugin_of_ours", lambda: path)
+    monkeypatch.setattr(replay, "plugin_of_ours", lambda: path)
     return path
 
 
@@ -103,14 +101,14 @@ def test_what_booted_then_boots_again_and_todays_plugin_if_only_that_is_gone(
     kept = kept_with(parts)
     plugin = parts["plugin-x86_64"]
 
-    assert prepared_again(kept, cache=tmp_path).plugin == plugin.file(PLUGIN)
+    assert prepare_replay(kept, cache=tmp_path).plugin == plugin.file(PLUGIN)
 
     plugin.path.rename(tmp_path / "gone")
-    assert prepared_again(kept, cache=tmp_path).plugin == ours
+    assert prepare_replay(kept, cache=tmp_path).plugin == ours
 
     parts["agent-x86_64"].path.rename(tmp_path / "gone too")
     with pytest.raises(BoardError, match="agent-x86_64: not in "):
-        prepared_again(kept, cache=tmp_path)
+        prepare_replay(kept, cache=tmp_path)
 
 
 def test_what_booted_in_a_qemu_of_ones_own_does_not_boot_again(
@@ -119,7 +117,7 @@ def test_what_booted_in_a_qemu_of_ones_own_does_not_boot_again(
     rest = {name: part for name, part in parts.items() if "qemu" not in name}
 
     with pytest.raises(BoardError, match="001-idle: cannot be booted again: it was"):
-        prepared_again(kept_with(rest), cache=tmp_path)
+        prepare_replay(kept_with(rest), cache=tmp_path)
 
 
 def test_todays_plugin_is_not_worth_a_word_if_it_measured(
@@ -128,7 +126,9 @@ def test_todays_plugin_is_not_worth_a_word_if_it_measured(
     said: list[str] = []
     prepared = on(tmp_path, ours, refuses="plugin")
 
-    found = with_able_plugin(prepared, ASKED, then=digest(TODAY), say=said.append)
+    found = select_plugin(
+        prepared, ASKED, measured_digest=digest(TODAY), log=said.append
+    )
 
     assert (found, said) == (prepared, [])
 
@@ -140,7 +140,9 @@ def test_the_plugin_that_measured_is_taken_before_todays_and_that_is_said(
     said: list[str] = []
     prepared = on(tmp_path, parts["plugin-x86_64"].file(PLUGIN), refuses="progress=")
 
-    found = with_able_plugin(prepared, ASKED, then=digest(THEN), say=said.append)
+    found = select_plugin(
+        prepared, ASKED, measured_digest=digest(THEN), log=said.append
+    )
 
     assert found == prepared
     assert said == [
@@ -155,7 +157,9 @@ def test_a_plugin_that_does_not_know_what_is_asked_of_it_gives_way_to_todays(
     said: list[str] = []
     prepared = on(tmp_path, parts["plugin-x86_64"].file(PLUGIN), refuses="schedule=1")
 
-    found = with_able_plugin(prepared, ASKED, then=digest(THEN), say=said.append)
+    found = select_plugin(
+        prepared, ASKED, measured_digest=digest(THEN), log=said.append
+    )
 
     assert found == replace(prepared, plugin=ours)
     assert said == [
@@ -171,7 +175,9 @@ def test_that_the_plugin_that_measured_is_gone_is_said(
     said: list[str] = []
     prepared = on(tmp_path, ours)
 
-    found = with_able_plugin(prepared, ASKED, then=digest(THEN), say=said.append)
+    found = select_plugin(
+        prepared, ASKED, measured_digest=digest(THEN), log=said.append
+    )
 
     assert found == prepared
     assert "is not in the cache any more; whether it is the same" in said[0]

@@ -1,9 +1,10 @@
-"""What the agent is told to measure, from a run and its campaign. Pure."""
+"""What a run starts: the agent's arguments, and the command of its load. Pure."""
 
 from dataclasses import replace
 
 from rtscope.campaign import Campaign, untraced_ns
 from rtscope.cpulist import format_cpulist
+from rtscope.loads import FreeStorage, LoadCommand, get_load, make_command
 from rtscope.record.model import Run
 
 
@@ -41,4 +42,49 @@ def measure_args(run: Run, campaign: Campaign) -> tuple[str, ...]:
         *(("--cpus", format_cpulist(run.cpus)) if run.cpus else ()),
         *(("--hold-cpu-awake",) if campaign.hold_cpu_awake else ()),
         *(part for knob in knobs(campaign) for part in ("--set", knob)),
+    )
+
+
+def load_command(
+    run: Run,
+    campaign: Campaign,
+    *,
+    workers: int,
+    cpus: str | None,
+    scratch_dir: str,
+    yaml_path: str,
+    memory_bytes: int,
+    storage: FreeStorage | None,
+) -> LoadCommand:
+    """Return a run's load, long enough for all that is measured; see `make_command`."""
+    around_ns = 2 * untraced_ns(run.duration_ns) if campaign.traced else 0
+    loaded_ns = run.duration_ns + around_ns + campaign.warmup_ns
+    return make_command(
+        get_load(run.load),
+        workers=workers,
+        cpus=cpus,
+        scratch_dir=scratch_dir,
+        yaml_path=yaml_path,
+        duration_s=int(loaded_ns / 1e9) + 1,
+        memory_bytes=memory_bytes,
+        storage=storage,
+        custom=campaign.command,
+        seed=run.seed,
+    )
+
+
+def load_args(
+    command: LoadCommand,
+    *,
+    log: str,
+    scratch_dir: str,
+    user: tuple[int, int] | None = None,
+) -> tuple[str, ...]:
+    """Return what has the agent guard the load; as `user`, where it needs root."""
+    limit = command.memory_limit_bytes
+    return (
+        *("load", "--log", log, "--scratch", scratch_dir),
+        *(("--memory-limit", str(limit)) if limit else ()),
+        *(("--user", f"{user[0]}:{user[1]}") if limit and user else ()),
+        *("--", *command.argv),
     )

@@ -1,0 +1,281 @@
+"""
+The progress of a campaign, on standard error.
+
+On a terminal: where the campaign is, the time left, and below it each CPU's maximum of
+a machine, or each virtual board that runs now, with its own time. Elsewhere: a line for
+each run. Standard output is the result's alone.
+"""
+
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from rtscope.contract import KernelMessage, Line, Tick
+from rtscope.measure.execute import (
+    BoardProgress,
+    BoardsProgress,
+    Event,
+    LineReceived,
+    RunFinished,
+    RunStarted,
+    SettingsChanged,
+    Settling,
+)
+from rtscope.measure.plan import Plan
+from rtscope.record.model import Run
+from rtscope.report.escape import printable
+from rtscope.tuning.campaign import Tuned
+from rtscope.units import NS_PER_S, format_duration, format_us
+
+REFRESH_PER_S = 2
+
+MAX_CPUS_SHOWN = 16
+
+OVERHEAD_NS = 2 * NS_PER_S
+"""Of a run on a machine besides its own time: start, facts, and ending the load."""
+
+ENOUGH_NS = NS_PER_S // 5
+"""Of measured virtual time, before its speed is taken for that of the rest."""
+
+
+class LiveDisplay:
+    """Draws the events of `execute`. A context manager; call it with each event."""
+
+    def __init__(self, console: Console, plan: Plan) -> None:
+        self._console = console
+        self._plan = plan
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            TextColumn("{task.fields[left]}"),
+            console=console,
+            expand=True,
+        )
+        self._task = self._bar.add_task("", left="")
+        self._live: Live | None = None
+        self._head = ""
+        self._since = time.monotonic()
+        self._run: Run | None = None
+        self._maxima: dict[int | None, int] = {}
+        self._tick: Tick | None = None
+        self._note = ""
+        self._boards: Mapping[str, BoardProgress] = {}
+        self._at_once = 1
+        self._done: list[tuple[Run, float]] = []
+        """Runs with their seconds of host time."""
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._live = Live(
+                console=self._console,
+                get_renderable=self._picture,
+                refresh_per_second=REFRESH_PER_S,
+                transient=True,
+            )
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def __call__(self, event: Event) -> None:
+        """Take note of an event."""
+        match event:
+            case Settling():
+                self._head = "letting the machine settle"
+                self._since = time.monotonic()
+                self._log(f"{self._head} for {_span(event.duration_ns)}")
+            case SettingsChanged():
+                text = f"rtscope: {_settings_text(event.tuned)}"
+                self._console.print(text, markup=False, soft_wrap=True)
+            case RunStarted():
+                self._start(event)
+            case LineReceived():
+                self._receive(event.line)
+            case BoardsProgress():
+                self._boards = event.boards
+                self._at_once = max(self._at_once, len(event.boards))
+            case RunFinished():
+                self._finish(event)
+
+    def _log(self, text: str) -> None:
+        """Print a line where nothing is redrawn."""
+        if not self._console.is_terminal:
+            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def _start(self, event: RunStarted) -> None:
+        number = f"{event.number} of {event.of}"
+        if self._plan.boots_each:  # it is over already, beside others
+            self._head = f"{number}: {_name(event.run)}"
+            return
+        self._head = f"{number}: {printable(event.run.load)}"
+        self._run, self._since = event.run, time.monotonic()
+        self._maxima, self._tick, self._note = {}, None, ""
+        self._log(f"{self._head}, {_span(event.run.duration_ns)}")
+
+    def _receive(self, line: Line) -> None:
+        match line:
+            case Tick():
+                self._tick = line
+                for cpu in line.cpus:
+                    highest_ns = self._maxima.get(cpu.cpu, 0)
+                    self._maxima[cpu.cpu] = max(cpu.max_ns, highest_ns)
+            case KernelMessage() if line.level <= 4:
+                self._note = f"kernel: {printable(line.text, limit=100)}"
+
+    def _finish(self, event: RunFinished) -> None:
+        record = event.record
+        self._done.append((record.run, record.host_seconds or 0.0))
+        self._run = None
+        worst = max(
+            (t.max_ns for t in record.result.threads if t.max_ns is not None),
+            default=None,
+        )
+        head = f"{self._head}:" if self._plan.boots_each else " "
+        self._log(f"{head} maximum {format_us(worst)} us")
+
+    def _picture(self) -> Group:
+        parts: list[RenderableType] = [self._bar]
+        if self._plan.boots_each:
+            self._update_bar_of_boards()
+            if self._boards:
+                parts.append(self._table_of_boards())
+        else:
+            self._update_bar_of_machine()
+            if self._tick is not None:
+                parts.append(self._table_of_cpus(self._tick))
+            if self._note:
+                parts.append(Text(self._note, style="yellow"))
+        return Group(*parts)
+
+    def _update_bar_of_machine(self) -> None:
+        """Go by time: a run on a machine takes as long as was asked."""
+        total_ns = self._plan.total_ns + OVERHEAD_NS * len(self._plan.runs)
+        left_ns = total_ns - sum(self._budget_ns(run) for run, _ in self._done)
+        if self._run is not None:
+            spent_ns = (time.monotonic() - self._since) * NS_PER_S
+            left_ns -= min(int(spent_ns), self._budget_ns(self._run))
+        left_ns = max(0, left_ns)
+        self._bar.update(
+            self._task,
+            total=max(1, total_ns),
+            completed=total_ns - left_ns,
+            description=self._head,
+            left=f"{_span(left_ns) if left_ns >= NS_PER_S else '0 s'} left",
+        )
+
+    def _budget_ns(self, run: Run) -> int:
+        return self._plan.measuring_ns(run) + self._plan.warmup_ns + OVERHEAD_NS
+
+    def _update_bar_of_boards(self) -> None:
+        """Go by runs: how fast a board is on this machine shows in those done."""
+        runs = {run.id: run for run in self._plan.runs}
+        done, of = len(self._done), len(runs)
+        parts = (_part_done(one, runs[name]) for name, one in self._boards.items())
+        started = self._boards or done
+        self._bar.update(
+            self._task,
+            total=of,
+            completed=done + sum(parts),
+            description=f"{done} of {of} runs done" if started else "preparing",
+            left=self._left_of_boards(),
+        )
+
+    def _left_of_boards(self) -> str:
+        if not self._done:
+            return ""
+        mean_s = sum(host_s for _, host_s in self._done) / len(self._done)
+        waiting = len(self._plan.runs) - len(self._done) - len(self._boards)
+        rest_s = [max(0.0, mean_s - one.host_s) for one in self._boards.values()]
+        left_s = (sum(rest_s) + mean_s * waiting) / self._at_once
+        return f"about {_span(max(left_s, *rest_s, 1.0) * NS_PER_S)} left"
+
+    def _table_of_cpus(self, tick: Tick) -> Table:
+        table = Table(box=None, pad_edge=False, header_style="dim")
+        for heading in ("CPU", "maximum, us", "last second, us", "samples", "skipped"):
+            table.add_column(heading, justify="right")
+        worst_first = sorted(
+            tick.cpus, key=lambda cpu: self._maxima.get(cpu.cpu, 0), reverse=True
+        )
+        for cpu in worst_first[:MAX_CPUS_SHOWN]:
+            table.add_row(
+                "any" if cpu.cpu is None else str(cpu.cpu),
+                format_us(self._maxima.get(cpu.cpu, 0)),
+                format_us(cpu.max_ns),
+                f"{cpu.samples:,}",
+                Text(f"{cpu.skipped:,}", style="yellow" if cpu.skipped else ""),
+            )
+        if len(tick.cpus) > MAX_CPUS_SHOWN:
+            table.caption = f"the {MAX_CPUS_SHOWN} worst of {len(tick.cpus)} CPUs"
+        return table
+
+    def _table_of_boards(self) -> Table:
+        runs = {run.id: run for run in self._plan.runs}
+        table = Table(box=None, pad_edge=False, header_style="dim", expand=False)
+        for heading in ("run", "now"):
+            table.add_column(heading, no_wrap=True)
+        for heading in ("virtual s", "host s", "left"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        for name in sorted(self._boards):
+            table.add_row(*_board_row(self._boards[name], runs[name]))
+        return table
+
+
+def _board_row(board: BoardProgress, run: Run) -> tuple[Text, str, str, str, str]:
+    phase, virtual, left = "starting", "", ""
+    measured_ns = board.measured_ns
+    if measured_ns is not None:
+        phase = "measuring" if measured_ns < run.duration_ns else "ending"
+        shown_ns = min(measured_ns, run.duration_ns)
+        virtual = f"{shown_ns / NS_PER_S:.1f} of {run.duration_ns / NS_PER_S:g}"
+        left = _left_of_board(board, measured_ns, run)
+    elif board.virtual_ns is not None:
+        phase, virtual = "booting", f"{board.virtual_ns / NS_PER_S:.1f}"
+    return Text(_name(run)), phase, virtual, f"{board.host_s:.0f}", left
+
+
+def _left_of_board(board: BoardProgress, measured_ns: int, run: Run) -> str:
+    """Estimate from the mean speed so far; nothing while too little is measured."""
+    if not board.virtual_ns or not ENOUGH_NS <= measured_ns < run.duration_ns:
+        return ""
+    host_s_per_ns = board.host_s / board.virtual_ns
+    return _span((run.duration_ns - measured_ns) * host_s_per_ns * NS_PER_S)
+
+
+def _part_done(board: BoardProgress, run: Run) -> float:
+    return min(1.0, (board.measured_ns or 0) / run.duration_ns)
+
+
+def _name(run: Run) -> str:
+    words = [run.load, *([run.kernel] if run.kernel else [])]
+    if run.repetition > 1:
+        words.append(f"repetition {run.repetition}")
+    return printable(", ".join(words), limit=48)
+
+
+def _span(duration_ns: float) -> str:
+    return format_duration(max(1, round(duration_ns / NS_PER_S)) * NS_PER_S)
+
+
+def _settings_text(tuned: Tuned) -> str:
+    """Say in a line what --tuned changed, and what it could not."""
+    changed = ", ".join(tuned.changed) or "nothing had to be changed"
+    reasons = {r.wish.check: r.reason for r in tuned.tuning.refused}
+    failed = {**tuned.plan.impossible, **reasons}
+    text = "".join(f"; not {name}: {why}" for name, why in failed.items())
+    if tuned.undone_by:
+        text += f"; {tuned.undone_by} runs and will undo some of it: stop it first"
+    return printable(f"for the measurement, put back after it: {changed}{text}")

@@ -1,0 +1,281 @@
+"""
+A machine, this one or one over SSH, as a runner: the only module that changes one.
+
+Per run, in this order: audit, facts, load on, measurement, load off, facts. What
+--tuned asks for is set before the first run and put back after the last.
+"""
+
+import contextlib
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+
+from rtscope.campaign import Campaign
+from rtscope.contract import AgentError, DiskLine
+from rtscope.cpulist import format_cpulist, parse_cpulist
+from rtscope.errors import MeasurementError, TargetError
+from rtscope.ftrace.writer import NAME as TRACE
+from rtscope.ftrace.writer import trace_of
+from rtscope.loads import FreeStorage, LoadCommand, Need, get_load
+from rtscope.machine import facts
+from rtscope.machine.reader import read, text_of
+from rtscope.measure import audit
+from rtscope.measure.assemble import Facts, LoadSeen, Measured
+from rtscope.measure.commands import (
+    load_args,
+    load_command,
+    measure_args,
+    untraced_args,
+)
+from rtscope.measure.execute import (
+    LineReceived,
+    OnEvent,
+    PendingRuns,
+    SettingsChanged,
+    Settling,
+)
+from rtscope.measure.observe import AgentCommands, observe
+from rtscope.measure.plan import Plan
+from rtscope.record.model import Run
+from rtscope.record.untraced import UNTRACED, untraced_as_dict
+from rtscope.target import Target
+from rtscope.target.packages import how_to_install
+from rtscope.target.stream import collect
+from rtscope.tuning.campaign import Tuned, tuned
+
+DISK_TIMEOUT_S = 30.0
+
+# linux/magic.h; the storage load wants to know only what is no disk.
+_FILE_SYSTEMS = {
+    0x01021994: "tmpfs",
+    0x858458F6: "ramfs",
+    0x794C7630: "overlay",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MachineRunner:
+    """Measures the runs of a campaign on a machine, one after the other."""
+
+    target: Target
+    campaign: Campaign
+    command: tuple[str, ...]
+    """What to type to repeat the campaign."""
+
+    @contextlib.contextmanager
+    def start(self, plan: Plan, on_event: OnEvent) -> Iterator[PendingRuns]:
+        """Change settings for the campaign and let the machine settle; see `Runner`."""
+        cpus = usable_cpus(self.target)
+        versions = _load_programs(plan, self.target)
+        measured = _all_measured(plan, cpus)
+        with tuned(self.target, self.campaign, cpus=measured) as settings:
+            if self.campaign.tuned:
+                on_event(SettingsChanged(settings))
+            if plan.settle_ns:
+                on_event(Settling(plan.settle_ns))
+                time.sleep(plan.settle_ns / 1e9)
+            shared = _Shared(
+                self.target,
+                self.campaign,
+                self.command,
+                cpus=cpus,
+                versions=versions,
+                tuned=settings,
+                on_event=on_event,
+            )
+            yield ((run, partial(_measure, shared, run)) for run in plan.runs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What all runs of a campaign share."""
+
+    target: Target
+    campaign: Campaign
+    command: tuple[str, ...]
+    cpus: tuple[int, ...]
+    versions: Mapping[str, str]
+    tuned: Tuned
+    on_event: OnEvent
+
+
+def usable_cpus(target: Target) -> tuple[int, ...]:
+    """Return the CPUs that a program on the target may use; TargetError if unknown."""
+    status = text_of(read(target.reader, "/proc/self/status")) or ""
+    for line in status.splitlines():
+        if line.startswith("Cpus_allowed_list:"):
+            allowed = parse_cpulist(line.split(":", 1)[1].strip())
+            online = text_of(read(target.reader, "/sys/devices/system/cpu/online"))
+            if not online:
+                return allowed
+            there = frozenset(parse_cpulist(online))
+            return tuple(cpu for cpu in allowed if cpu in there)
+    raise TargetError(f"{target.name}: /proc/self/status does not name its CPUs")
+
+
+def _load_programs(plan: Plan, target: Target) -> Mapping[str, str]:
+    """Return the versions of what the loads need; TargetError names what is missing."""
+    loads = [get_load(name) for name in dict.fromkeys(run.load for run in plan.runs)]
+    needy = [load.name for load in loads if load.uses_stress_ng]
+    if not needy:
+        return {}
+    version = target.program_version("stress-ng")
+    if version is None:
+        raise TargetError(
+            f"{target.name}: stress-ng is not installed there, and the loads "
+            f"{', '.join(needy)} need it; install it: "
+            f"{how_to_install(target.reader, 'stress-ng')}; or measure without: "
+            "--load idle"
+        )
+    return {"stress-ng": version}
+
+
+def _all_measured(plan: Plan, usable: tuple[int, ...]) -> tuple[int, ...] | None:
+    every: set[int] = set()
+    for run in plan.runs:
+        every |= set(usable if run.cpus is None else run.cpus)
+    return _some(tuple(sorted(every)), usable)
+
+
+def _some(
+    cpus: tuple[int, ...] | None, usable: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """Return the CPUs that are measured, if others are left for the rest."""
+    return None if cpus is None or set(usable) <= set(cpus) else cpus
+
+
+def _measure(shared: _Shared, run: Run) -> Measured:
+    target, campaign = shared.target, shared.campaign
+    audited = audit.audit_before(
+        target.reader,
+        of=target.name,
+        cpus=_some(run.cpus, shared.cpus),
+        here=target.name == "local",
+    )
+    began = time.monotonic()
+    before = facts.gather(target.reader)
+    loading = _prepare_load(shared, run, before)
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    try:
+        seen = observe(
+            target,
+            AgentCommands(
+                measure_args=measure_args(run, campaign),
+                measure_privileged=True,
+                load_args=loading.args,
+                load_privileged=loading.command.memory_limit_bytes is not None,
+                warmup_ns=campaign.warmup_ns,
+                untraced_args=untraced_args(run, campaign),
+            ),
+            on_line=lambda line: shared.on_event(LineReceived(line)),
+        )
+    except MeasurementError as error:
+        last = _last_line_of_load(target, loading)
+        raise type(error)(f"{target.name}, {run.id}: {error}{last}") from error
+    after = facts.gather(target.reader)
+    shared.tuned.check()
+    held = {"tuned": shared.tuned.document()} if campaign.tuned else {}
+    untraced = {UNTRACED: untraced_as_dict(seen.untraced)} if seen.untraced else {}
+    return Measured(
+        run=run,
+        campaign=campaign,
+        command=shared.command,
+        started=started,
+        host_seconds=round(time.monotonic() - began, 3),
+        facts_before=before,
+        facts_after=after,
+        seen=seen,
+        load=_load_seen(shared, loading),
+        cpus=shared.cpus,
+        caveats=audited.caveats,
+        tuned=shared.tuned.changed,
+        attachments={
+            TRACE: trace_of(seen.trace, seen.result) if seen.result else None,
+            audit.FILE: audited.document,
+        },
+        extra={**held, **untraced},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Loading:
+    """How the load of one run is started."""
+
+    command: LoadCommand
+    args: tuple[str, ...]
+    """For the agent; empty for idle."""
+    log_path: str
+    yaml_path: str
+
+
+def _prepare_load(shared: _Shared, run: Run, before: Facts) -> _Loading:
+    target = shared.target
+    token = secrets.token_hex(4)
+    log_path = target.work_path(f"load-{token}.log")
+    yaml_path = target.work_path(f"load-{token}.yaml")
+    storage, scratch = None, target.work_path(f"rtscope-scratch-{token}")
+    if Need.STORAGE in get_load(run.load).needs:
+        directory = shared.campaign.storage_dir or target.default_storage_dir
+        storage = _free_storage(target, directory)
+        scratch = f"{directory.rstrip('/')}/rtscope-scratch-{token}"
+    cpus = run.cpus or shared.cpus
+    command = load_command(
+        run,
+        shared.campaign,
+        workers=len(cpus),
+        cpus=format_cpulist(cpus) if cpus != shared.cpus else None,
+        scratch_dir=scratch,
+        yaml_path=yaml_path,
+        # Where it is not known how much memory is free, there is none.
+        memory_bytes=facts.memory_available_bytes(before) or 0,
+        storage=storage,
+    )
+    args: tuple[str, ...] = ()
+    if command.argv:
+        user = target.load_user()
+        args = load_args(command, log=log_path, scratch_dir=scratch, user=user)
+    return _Loading(command, args, log_path, yaml_path)
+
+
+def _free_storage(target: Target, directory: str) -> FreeStorage:
+    """Look at a directory of the target; TargetError if it is not there."""
+    stream = target.start_agent(["disk", "--", directory])
+    for line in collect(stream, timeout_s=DISK_TIMEOUT_S):
+        if isinstance(line, AgentError):
+            raise TargetError(f"{target.name}: {line.message}; {line.remedy}")
+        if isinstance(line, DiskLine):
+            return FreeStorage(
+                directory=directory,
+                file_systems=(_FILE_SYSTEMS.get(line.fs_magic, "disk"),),
+                free_bytes=line.free_bytes,
+                free_inodes=line.free_inodes or None,
+            )
+    raise TargetError(f"{target.name}: the agent does not say how full {directory} is")
+
+
+def _load_seen(shared: _Shared, loading: _Loading) -> LoadSeen:
+    if not loading.args:
+        return LoadSeen(loading.command, None, metrics="", log="")
+    return LoadSeen(
+        loading.command,
+        version=shared.versions.get("stress-ng"),
+        metrics=text_of(read(shared.target.reader, loading.yaml_path)) or "",
+        log=_load_log(shared.target, loading),
+    )
+
+
+def _last_line_of_load(target: Target, loading: _Loading) -> str:
+    try:
+        lines = _load_log(target, loading).splitlines()
+    except MeasurementError:  # the connection is lost too: the first cause counts
+        return ""
+    return f"; the load's last words: {lines[-1][:300]}" if lines else ""
+
+
+def _load_log(target: Target, loading: _Loading) -> str:
+    if not loading.args:
+        return ""
+    return text_of(read(target.reader, loading.log_path)) or ""

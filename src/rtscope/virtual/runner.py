@@ -1,0 +1,165 @@
+"""Virtual boards as a runner: each run is one boot, as many at once as fit."""
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from rtscope.audit.examine import context_of_config
+from rtscope.board.cache import cache_dir
+from rtscope.board.prepare import Prepared
+from rtscope.errors import BoardError, ContractError, TargetError
+from rtscope.exectrace.file import FILE, pack
+from rtscope.machine.kernelconfig import parse_config
+from rtscope.measure import audit
+from rtscope.measure.assemble import Measured
+from rtscope.measure.execute import BoardProgress, BoardsProgress, OnEvent, PendingRuns
+from rtscope.measure.plan import Plan
+from rtscope.record.model import Run
+from rtscope.virtual.assemble import measured_on_board
+from rtscope.virtual.boot import BootTimeout, Progress, ToRecord, boot
+from rtscope.virtual.inputs import RunRequest
+from rtscope.virtual.prepare import PreparedCampaign, job_for
+from rtscope.virtual.smoketest import KERNEL_LOG
+from rtscope.virtual.symbols import find_kernel_layout
+
+POLL_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRunner:
+    """Boots a board once for each run that was prepared."""
+
+    prepared: PreparedCampaign
+    failed: Callable[[str, BoardError], None] | None = None
+    """Takes the failure of a run, by its id; without it, that ends the others too."""
+
+    @contextlib.contextmanager
+    def start(self, plan: Plan, on_event: OnEvent) -> Iterator[PendingRuns]:
+        """Boot as many boards as fit, and give each run when it is over."""
+        boots = _Boots()
+        with ThreadPoolExecutor(max_workers=self.prepared.at_once) as pool:
+            for request, board in self.prepared.runs:
+                future = pool.submit(_measure, request, board, boots)
+                boots.futures[future] = request.run
+            try:
+                yield self._finished(boots, on_event)
+            finally:
+                boots.halt.set()
+                for future in boots.futures:
+                    future.cancel()
+
+    def _finished(self, boots: "_Boots", on_event: OnEvent) -> PendingRuns:
+        """Yield what is done, of several failures last; tell how far the rest is."""
+        while boots.futures:
+            done, _ = wait(boots.futures, timeout=POLL_S, return_when=FIRST_COMPLETED)
+            # What was measured beside a failure is kept.
+            for future in sorted(done, key=lambda one: one.exception() is not None):
+                run, error = boots.futures.pop(future), future.exception()
+                if self.failed is not None and isinstance(error, BoardError):
+                    self.failed(run.id, error)
+                else:
+                    yield run, future.result
+            on_event(BoardsProgress(dict(boots.progress)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Boots:
+    """What the boots of a campaign share with the one that waits for them."""
+
+    futures: dict[Future[Measured], Run] = field(default_factory=dict)
+    """Those whose results have not been asked for."""
+    progress: dict[str, BoardProgress] = field(default_factory=dict)
+    """Of those that run now."""
+    halt: threading.Event = field(default_factory=threading.Event)
+
+
+def _measure(request: RunRequest, prepared: Prepared, boots: _Boots) -> Measured:
+    run, campaign = request.run, request.campaign
+    began = time.monotonic()
+
+    def on_progress(progress: Progress) -> None:
+        host_s = time.monotonic() - began
+        boots.progress[run.id] = BoardProgress(
+            host_s, progress.virtual_ns, progress.measuring_since_ns
+        )
+
+    boots.progress[run.id] = BoardProgress(host_s=0)
+    try:
+        booted = boot(
+            prepared,
+            job_for(request, prepared),
+            seed=request.seed,
+            timeout=BootTimeout(
+                run.duration_ns, campaign.settling_ns + campaign.warmup_ns
+            ),
+            stopped=boots.halt.is_set,
+            on_progress=on_progress,
+            record=_to_record(request, prepared),
+        )
+    except BoardError as error:
+        raise BoardError(f"{run.id}: {error}") from error
+    finally:
+        boots.progress.pop(run.id, None)
+    stream, trace = _packed(booted.stream, request)
+    audited = _audit(prepared)
+    attachments = {
+        KERNEL_LOG: booted.files.get(KERNEL_LOG),
+        FILE: stream,
+        audit.FILE: audited.document,
+    }
+    return measured_on_board(
+        request,
+        prepared,
+        booted,
+        trace=trace,
+        attachments=attachments,
+        audited=audited.caveats,
+    )
+
+
+def _to_record(request: RunRequest, prepared: Prepared) -> ToRecord | None:
+    if not request.campaign.record:
+        return None
+    layout = find_kernel_layout(prepared, cache=cache_dir(os.environ))
+    return ToRecord(request.campaign.worst, layout=layout)
+
+
+def _packed(
+    raw: bytes | None, request: RunRequest
+) -> tuple[bytes | None, dict[str, Any]]:
+    """Return the stream as it is to lie beside the record, and what that says of it."""
+    if not request.campaign.record:
+        return None, {"why": "--no-record"}
+    if raw is None:
+        return None, {"why": "the plugin wrote no stream"}
+    try:
+        content, note = pack(raw, name=FILE)
+    except ContractError as error:
+        return None, {"why": str(error)}
+    return content, asdict(note)
+
+
+def _audit(prepared: Prepared) -> audit.Audited:
+    """
+    Audit the kernel of a board by its configuration.
+
+    To read inside would cost a boot, or instructions that the measurement would see;
+    `rtscope audit --target virtual:BOARD` spends the boot.
+    """
+    kernel = prepared.kernel
+    if kernel.config is None:
+        return audit.failed_audit(
+            TargetError(f"{kernel.name} is an image without its configuration")
+        )
+    try:
+        config = parse_config(kernel.config.read_bytes(), source=kernel.config.name)
+    except (TargetError, OSError) as error:
+        return audit.failed_audit(error)
+    kinds = audit.run_checks(config_only=True)
+    name = f"virtual:{prepared.board.name} with {kernel.name}"
+    return audit.audited(context_of_config(config), kinds, of=name)
