@@ -123,19 +123,15 @@ def test_guests_are_known_by_what_only_a_hypervisor_shows(
     assert values(files, "guest", "hypervisor") == [guest, hypervisor]
 
 
+OUTCOMES = {"True": Outcome.FAIL, "False": Outcome.PASS, "None": Outcome.UNKNOWN}
+
+
 @pytest.mark.parametrize("files", [machine[0] for machine in MACHINES])
 @pytest.mark.parametrize("arch", ["x86_64", "aarch64", "riscv64"])
 def test_the_audit_and_the_facts_agree_on_guests(files: Files, arch: str) -> None:
     guest = fact(files, "guest")
     check = judged("bare_metal", Case(files, arch=arch))
 
-    assert (
-        check.outcome
-        is {
-            True: Outcome.FAIL,
-            False: Outcome.PASS,
-            None: Outcome.UNKNOWN,
-        }[guest.value]
-    )
+    assert check.outcome is OUTCOMES[str(guest.value)]
     told = [f"{sign.where} {sign.what}" for sign in check.evidence]
     assert told == ([guest.source] if guest.value is not None else [])
