@@ -1,5 +1,8 @@
 """A campaign does what its plan says, in this order, and keeps what it has measured."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
 import pytest
 
 from fakes import targets
@@ -7,6 +10,7 @@ from fakes.story import StoryOf, brief, ids
 from fakes.targets import target
 from rtscope.contract import AgentResult, Line, LoadEnd, Tick
 from rtscope.errors import TargetError
+from rtscope.machine.reader import Content, Reader
 from rtscope.target.fake import Script
 
 
@@ -131,6 +135,29 @@ def test_a_load_that_dies_is_in_the_record(story: StoryOf) -> None:
     assert ("load_died", "ended by signal 9") in [
         (c.id, c.detail) for c in kept.caveats
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class LogReader:
+    """Reads the log of any load, and all else of a machine."""
+
+    machine: Reader
+    log: bytes
+
+    def read_many(self, paths: Sequence[str]) -> Mapping[str, Content]:
+        found = self.machine.read_many(paths)
+        logs = dict.fromkeys(
+            [path for path in paths if path.endswith(".log")], self.log
+        )
+        return {**found, **logs}
+
+
+def test_of_a_long_log_of_the_load_the_end_is_kept(story: StoryOf) -> None:
+    on = target()
+    on.reader = LogReader(on.reader, b"first" + b"." * 10_000 + b"last")
+    (kept,) = story("cpu", on=on).run()
+
+    assert kept.load.log_tail == "." * 3_996 + "last"
 
 
 def test_a_load_that_does_nothing_is_in_the_record(story: StoryOf) -> None:
