@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from fakes.commandline import Rtscope
-from fakes.measurements import measured, record, thread
+from fakes.measurements import measured, on_board, record, thread
 from rtscope.cli import run
 from rtscope.measure.assemble import Measured
 from rtscope.measure.execute import OnEvent, PendingRuns
 from rtscope.measure.plan import Plan
 from rtscope.record.model import Run, RunRecord
 from rtscope.record.resultdir import open_records
+from rtscope.record.virtual import InputDigests
 from rtscope.virtual import runner
 
 RUN = ("run", "--target", "virtual:pc", "--load", "idle", "--interval", "1ms")
@@ -67,12 +68,17 @@ class FakeBoard:
         return {**dict.fromkeys(names, "a"), "seed": run.seed, **self.inputs}
 
     def _record(self, run: Run, latency_ns: int) -> RunRecord:
-        made = record([thread([latency_ns] * 9)])
-        return replace(
-            made,
-            run=run,
-            extra={"virtual": {"inputs": self._inputs(run)}},
+        inputs = InputDigests(**self._inputs(run))
+        made = on_board(
+            record([thread([latency_ns] * 9)]),
+            seed=inputs.seed,
+            kernel_digest=inputs.kernel,
+            initrd_digest=inputs.initrd,
+            qemu_digest=inputs.qemu,
+            plugin_digest=inputs.plugin,
+            inputs=inputs,
         )
+        return replace(made, run=run)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ What these functions have no argument for is changed with `dataclasses.replace`.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from rtscope import __version__
 from rtscope.campaign import Campaign
@@ -33,6 +34,7 @@ from rtscope.machine.facts import FactValue
 from rtscope.measure.assemble import LoadSeen, Measured
 from rtscope.measure.observe import Observation
 from rtscope.record.model import LoadRecord, Run, RunRecord
+from rtscope.record.virtual import VirtualRun, extra_of
 
 SECOND_NS = 1_000_000_000
 
@@ -274,24 +276,24 @@ def record(
 
 
 def on_board(
-    given: RunRecord, *, seed: int = 1, kernel_digest: str = "a" * 64
+    given: RunRecord, *, seed: int = 1, kernel_digest: str = "a" * 64, **others: Any
 ) -> RunRecord:
     """Return the record as one of a virtual board, whose inputs these are."""
     name = given.run.kernel or "debian-6.12-rt"
     run = replace(given.run, target="virtual:pc", kernel=name)
-    virtual = {
-        "board": "pc",
-        "cpus": 2,
-        "mips": 500.0,
-        "turn_instructions": 2500,
-        "seed": seed,
-        "kernel": name,
-        "kernel_digest": kernel_digest,
-        "initrd_digest": "b" * 64,
-        "qemu_digest": "c" * 64,
-        "plugin_digest": "d" * 64,
-    }
-    return replace(given, run=run, extra={"virtual": virtual})
+    virtual = VirtualRun(
+        board="pc",
+        cpus=2,
+        mips=500.0,
+        turn_instructions=2500,
+        seed=seed,
+        kernel=name,
+        kernel_digest=kernel_digest,
+        initrd_digest="b" * 64,
+        qemu_digest="c" * 64,
+        plugin_digest="d" * 64,
+    )
+    return replace(given, run=run, extra=extra_of(replace(virtual, **others)))
 
 
 def measured(

@@ -1,13 +1,12 @@
 """The listing of a recorded path, to the character."""
 
 import io
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from fakes.measurements import record, thread
+from fakes.measurements import on_board, record, thread
 from rtscope.cli.tracelist import print_head, print_path
 from rtscope.exectrace.format import parse_trace
 from rtscope.exectrace.listing import path_of
@@ -22,8 +21,7 @@ SYMBOLS = parse_symbols("80000000 T start\n80000040 T round\n800000a0 T trap\n")
 
 def listing(symbols: SymbolTable, *, limit: int) -> str:
     trace = parse_trace((ROOT / "format/plugin-v1/riscv64.trace").read_bytes())
-    kept = record([thread([1_000])])
-    kept = replace(kept, extra={"virtual": {"board": "bare", "kernel": "guest"}})
+    kept = on_board(record([thread([1_000])]), board="bare", kernel="guest")
     console = Console(file=io.StringIO(), width=100, highlight=False)
     with console.capture() as captured:
         print_head(console, kept, trace)

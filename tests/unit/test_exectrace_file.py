@@ -19,7 +19,7 @@ def test_a_stream_comes_back_and_the_note_tells_what_is_in_it(tmp_path: Path) ->
 
     assert (note.paths, note.cut, note.left_out, note.complete) == (2, 1, 0, False)
     assert (note.bytes, note.unpacked_bytes) == (len(content), len(RAW))
-    assert note_of({"trace": asdict(note)}, name="r") == note
+    assert note_of(asdict(note), name="r") == note
     assert len(read_stream(path, sha256=note.sha256).sections) == 3
     assert pack(RAW, name="w.trace.gz")[0] == content
 
@@ -72,9 +72,11 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("trace", [None, {"why": "--no-record"}])
-def test_a_record_without_a_stream_says_how_to_get_one(trace: object) -> None:
+def test_a_record_without_a_stream_says_how_to_get_one(
+    trace: dict[str, str] | None,
+) -> None:
     with pytest.raises(UsageError, match="--again"):
-        note_of({"trace": trace}, name="001-idle")
+        note_of(trace, name="001-idle")
 
 
 @pytest.mark.parametrize("name", ["../x", "/etc/passwd", "a/b", ".hidden"])
@@ -82,4 +84,4 @@ def test_a_name_in_a_record_is_no_path(name: str) -> None:
     note = asdict(pack(RAW, name="w")[1]) | {"file": name}
 
     with pytest.raises(RecordError, match="damaged record"):
-        note_of({"trace": note}, name="r")
+        note_of(note, name="r")

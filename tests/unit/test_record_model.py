@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.boards import campaign
-from fakes.measurements import record, thread
+from fakes.measurements import on_board, record, thread
 from rtscope.errors import RecordError
 from rtscope.record.model import RunRecord, record_from_json, record_to_json
 
@@ -131,3 +131,13 @@ def test_what_a_newer_version_adds_is_ignored() -> None:
     added = {**document(), "invented": {"later": [1]}}
 
     assert record_from_json(json.dumps(added).encode(), name="it") == GOOD
+
+
+def test_a_virtual_run_comes_back_unchanged_and_a_damaged_one_is_refused() -> None:
+    kept = on_board(GOOD, modules={"virtio": "0x1"}, module_symbols="1 T f\n")
+    assert kept.virtual == record_from_json(record_to_json(kept), name="it").virtual
+    assert GOOD.virtual is None
+
+    damaged = json.loads(record_to_json(kept))
+    damaged["extra"]["virtual"]["mips"] = "many"
+    assert refused(damaged).startswith("r.json: damaged record: extra.virtual: mips:")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fakes.measurements import machine, record, thread, ticks_of
+from fakes.measurements import machine, on_board, record, thread, ticks_of
 from rtscope.caveats.catalogue import Caveat, Effect
 from rtscope.contract import KernelThread, LoadEnd, LoadTick
 from rtscope.errors import UsageError
@@ -327,7 +327,7 @@ def test_a_hostile_record_reaches_no_form_of_the_report_unescaped() -> None:
 
 def test_a_virtual_time_never_passes_for_that_of_a_board() -> None:
     real = record([thread([5_000, 7_000])])
-    virtual = dataclasses.replace(real, extra={"virtual": {"board": "pc"}})
+    virtual = on_board(real)
 
     assert build_model([real]).headline.maximum == "7.00 µs"
     assert build_model([virtual]).headline.maximum == "7.00 virtual µs"

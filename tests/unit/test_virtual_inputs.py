@@ -8,7 +8,8 @@ import pytest
 from rtscope.board.catalogue import Board, get_board
 from rtscope.campaign import Campaign
 from rtscope.record.model import Run
-from rtscope.virtual.inputs import Inputs, board_digest, campaign_digest
+from rtscope.record.virtual import InputDigests
+from rtscope.virtual.inputs import board_digest, campaign_digest
 
 BOARD = get_board("pc")
 
@@ -26,7 +27,7 @@ RUN = Run(
     seed=1,
 )
 
-INPUTS = Inputs(
+INPUTS = InputDigests(
     kernel="k", initrd="i", qemu="q", plugin="p", board="b", campaign="c", seed=1
 )
 
@@ -99,7 +100,7 @@ def test_neither_number_nor_repetition_nor_other_runs_are() -> None:
     assert campaign_digest(again, larger) == campaign_digest(RUN, campaign)
 
 
-@pytest.mark.parametrize("name", Inputs.__slots__)
+@pytest.mark.parametrize("name", InputDigests.__slots__)
 def test_every_input_is_in_the_digest_of_all(name: str) -> None:
     value: Any = 2 if name == "seed" else "other"
     other = replace(INPUTS, **{name: value})

@@ -43,7 +43,7 @@ def record_sections(chosen: Sequence[Recorded], *, say: Say) -> None:
 def bounds_of_run(one: Recorded, *, say: Say) -> Sequence[Bound]:
     """Return what a run's sections could combine to; nothing if it has none."""
     path = section_stream_of(one)
-    if "virtual" not in one.record.extra or not path.is_file():
+    if one.record.virtual is None or not path.is_file():
         return ()
     symbols = symbols_of(one, cache=cache_dir(os.environ), log=say)
     return bounds_of(read_stream(path, sha256=None), symbols)
@@ -76,7 +76,7 @@ def _events_of(trace: Trace, cpu: int) -> Iterator[Event]:
 
 def _record(one: Recorded, *, say: Say) -> None:
     name, cache = one.record.run.id, cache_dir(os.environ)
-    if "virtual" not in one.record.extra:
+    if one.record.virtual is None:
         raise UsageError(
             f"{name}: measured on {one.record.run.target}: only the run of a virtual "
             "board can be booted again for its longest sections"

@@ -90,7 +90,7 @@ def explained_runs(
     windows: list[ExplainedWindow] = []
     for one in chosen:
         try:
-            if "virtual" in one.record.extra:
+            if one.record.virtual:
                 recordings = _recordings(one, say=say)
                 paths += recordings[:worst]
                 explanations = [r.explanation for r in recordings]

@@ -7,7 +7,7 @@ from rtscope.cli.console import put
 from rtscope.errors import UsageError
 from rtscope.record.model import RunRecord
 from rtscope.report.escape import printable
-from rtscope.stats.identical import Compared, against, among
+from rtscope.stats.determinism import Compared, against, among
 
 FAILED = 1
 
@@ -17,7 +17,7 @@ DIGITS = 12
 
 def check_stored(stored: Sequence[RunRecord], *, where: str) -> None:
     """Refuse a record that nothing can be identical with, before anything is run."""
-    if any("virtual" not in record.extra for record in stored):
+    if any(record.virtual is None for record in stored):
         raise UsageError(
             f"--identical-to {where}: measured on a real machine, of which no two "
             "runs are alike; compare them with rtscope compare"

@@ -26,10 +26,11 @@ _STYLES = {
 
 def print_head(console: Console, record: RunRecord, trace: Trace) -> None:
     """Print which run it is, and what an instruction means there."""
-    virtual = record.extra["virtual"]
+    virtual = record.virtual
+    assert virtual is not None
     console.print(
-        f"{record.run.id} on virtual board {printable(str(virtual['board']))}, kernel "
-        f"{printable(str(virtual['kernel']))}: {trace.cpus} CPUs in turns of "
+        f"{record.run.id} on virtual board {printable(virtual.board)}, kernel "
+        f"{printable(virtual.kernel)}: {trace.cpus} CPUs in turns of "
         f"{trace.slice} instructions, {1 << trace.shift} ns of virtual time each",
         markup=False,
         width=WIDTH,

@@ -84,15 +84,14 @@ def pack(raw: bytes, *, name: str) -> tuple[bytes, StreamNote]:
     return content, note
 
 
-def note_of(virtual: Mapping[str, Any], *, name: str) -> StreamNote:
+def note_of(found: Mapping[str, Any] | None, *, name: str) -> StreamNote:
     """
     Return what a record says of its stream.
 
     Raises UsageError if none was recorded, RecordError if the record is damaged.
     """
-    found = virtual.get("trace")
-    if not isinstance(found, Mapping) or "why" in found:
-        why = found.get("why") if isinstance(found, Mapping) else None
+    if found is None or "why" in found:
+        why = found and found["why"]
         raise UsageError(
             f"{name}: no paths were recorded ({why or 'recorded without them'}); "
             "record them in a second pass with --again"

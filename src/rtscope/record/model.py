@@ -30,6 +30,7 @@ from rtscope.contract import (
 from rtscope.errors import RecordError
 from rtscope.files import first_mistake
 from rtscope.machine.facts import FactValue
+from rtscope.record.virtual import VirtualRun, virtual_run
 
 SCHEMA = 1
 
@@ -102,6 +103,17 @@ class RunRecord:
     kernel_digest: Text | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def max_ns(self) -> int | None:
+        """The latest wake-up of all threads; None without a sample."""
+        highs = (thread.max_ns for thread in self.result.threads)
+        return max((ns for ns in highs if ns is not None), default=None)
+
+    @property
+    def virtual(self) -> VirtualRun | None:
+        """What booted, None if a machine was measured; RecordError if damaged."""
+        return virtual_run(self.extra, name=self.run.id)
+
 
 @cache
 def _adapter() -> TypeAdapter[RunRecord]:
@@ -111,7 +123,7 @@ def _adapter() -> TypeAdapter[RunRecord]:
 def record_from_json(text: bytes, *, name: str) -> RunRecord:
     """Check and build a record; RecordError says what is wrong with `name`."""
     try:
-        return _adapter().validate_json(text)
+        record = _adapter().validate_json(text)
     except ValidationError as error:
         mistake = first_mistake(error, whole="the file")
         if mistake.startswith("schema: "):
@@ -120,6 +132,8 @@ def record_from_json(text: bytes, *, name: str) -> RunRecord:
                 "rtscope: read it with that version"
             ) from error
         raise RecordError(f"{name}: damaged record: {mistake}") from error
+    virtual_run(record.extra, name=name)
+    return record
 
 
 def record_to_json(record: RunRecord) -> bytes:

@@ -22,7 +22,7 @@ def us(ns: float | None, virtual: str = "") -> str:
 
 def virtual_word(records: Iterable[RunRecord]) -> str:
     """Return what comes before a unit: a virtual time must not pass for a board's."""
-    return "virtual " if any("virtual" in r.extra for r in records) else ""
+    return "virtual " if any(r.virtual for r in records) else ""
 
 
 def duration(ns: float) -> str:

@@ -27,11 +27,11 @@ from statistics import median
 from rtscope.caveats.catalogue import Caveat, Effect, kind_of
 from rtscope.errors import UsageError
 from rtscope.record.model import RunRecord
+from rtscope.stats.determinism import caveats_among, contradictions, distinct
 from rtscope.stats.lint import clock_coarse
 from rtscope.stats.misses import misses_of
 from rtscope.stats.outcome import Outcome, Word
 from rtscope.stats.permutation import holm, is_exact, labellings, one_sided, smallest_p
-from rtscope.stats.repeats import caveats_among, contradictions, distinct, is_virtual
 from rtscope.stats.summary import observed_ns, summarize
 from rtscope.stats.tracing import was_traced
 from rtscope.units import format_duration
@@ -178,7 +178,7 @@ def _require_comparable(groups: Mapping[str, Sequence[RunRecord]]) -> str:
     loads = sorted({r.run.load for r in records})
     if len(loads) > 1:
         raise UsageError(f"runs under different loads ({', '.join(loads)}): one a time")
-    if len({is_virtual(r) for r in records}) > 1:
+    if len({r.virtual is None for r in records}) > 1:
         raise UsageError(
             "a virtual board's time and a machine's do not compare: one counts "
             "instructions, the other microseconds"
@@ -216,7 +216,7 @@ def _group(
         runs=tuple(_figures(r, deadline_ns) for r in counted),
         left_out=tuple(left_out),
         repeats=len(valid) - len(counted),
-        virtual=all(is_virtual(r) for r in records),
+        virtual=all(r.virtual for r in records),
     )
 
 

@@ -8,10 +8,10 @@ from enum import StrEnum
 
 from rtscope.caveats.catalogue import Caveat, Effect, gravest_first, kind_of
 from rtscope.record.model import RunRecord
+from rtscope.stats.determinism import caveats_among, distinct
 from rtscope.stats.exposure import needed_exposure_ns
 from rtscope.stats.lint import clock_coarse
 from rtscope.stats.misses import Misses, misses_of
-from rtscope.stats.repeats import caveats_among, distinct
 from rtscope.stats.summary import observed_ns
 from rtscope.units import format_duration
 

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rtscope.record.model import RunRecord
+from rtscope.stats.determinism import distinct
 from rtscope.stats.exposure import lower_limit, supported_interval_ns
 from rtscope.stats.misses import GAP_INTERVALS, GAP_NS, decluster, late_samples
-from rtscope.stats.repeats import distinct
 from rtscope.stats.summary import observed_ns
 
 

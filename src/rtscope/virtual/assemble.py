@@ -1,7 +1,7 @@
 """From the files that a board has sent to what was measured, as on a real machine."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from rtscope.board.prepare import Prepared
@@ -13,6 +13,7 @@ from rtscope.machine import facts
 from rtscope.machine.reader import Content, Missing, fits
 from rtscope.measure.assemble import LoadSeen, Measured
 from rtscope.measure.observe import Observation
+from rtscope.record.virtual import VirtualRun, extra_of
 from rtscope.target.agentreader import content_of
 from rtscope.virtual.boot import Booted
 from rtscope.virtual.diagnosis import oom_kills
@@ -62,7 +63,7 @@ def measured_on_board(
         facts.gather(files_of(prepared, booted, name))
         for name in ("facts-before.jsonl", "facts-after.jsonl")
     )
-    virtual = {**_virtual(request, prepared, booted), "trace": dict(trace)}
+    virtual = _virtual(request, prepared, booted, trace)
     return Measured(
         run=request.run,
         campaign=request.campaign,
@@ -77,7 +78,7 @@ def measured_on_board(
         attachments=attachments,
         caveats=(*audited, *_caveats(request, virtual)),
         kernel_digest=prepared.kernel.digest,
-        extra={"virtual": virtual},
+        extra=extra_of(virtual),
     )
 
 
@@ -129,48 +130,48 @@ def _package_version(prepared: Prepared, name: str) -> str | None:
     return None
 
 
-def _virtual(request: RunRequest, prepared: Prepared, booted: Booted) -> dict[str, Any]:
-    """Everything that the result depends on, and what it cost."""
+def _virtual(
+    request: RunRequest, prepared: Prepared, booted: Booted, trace: Mapping[str, Any]
+) -> VirtualRun:
     board = prepared.board
     inputs = inputs_of(request, prepared, booted)
-    return {
-        "board": board.name,
-        "cpus": board.cpus,
-        "mips": board.mips,
-        "turn_instructions": board.turn_instructions,
-        "seed": request.seed,
-        "settle_ns": request.campaign.settling_ns,
-        "inputs": asdict(inputs),
-        "inputs_digest": inputs.digest,
-        "kernel": prepared.kernel.name,
-        "kernel_digest": prepared.kernel.digest,
-        "initrd_digest": booted.initrd_digest,
-        "qemu": prepared.qemu.version,
-        "qemu_digest": prepared.qemu.digest,
-        "parts": {part.name: part.digest for part in prepared.parts},
-        "plugin_digest": booted.plugin_digest,
-        "disk": booted.files.get("disk", b"").decode("ascii", "replace").strip(),
-        "modules": module_addresses(booted.files.get("modules", b"")),
-        **_module_symbols(booted),
-        "counts": dict(booted.counts),
-        "leaves_out": list(board.leaves_out),
-    }
+
+    def text(name: str) -> str:
+        return booted.files.get(name, b"").decode("ascii", "replace")
+
+    return VirtualRun(
+        board=board.name,
+        cpus=board.cpus,
+        mips=board.mips,
+        turn_instructions=board.turn_instructions,
+        seed=request.seed,
+        settle_ns=request.campaign.settling_ns,
+        inputs=inputs,
+        inputs_digest=inputs.digest,
+        kernel=prepared.kernel.name,
+        kernel_digest=prepared.kernel.digest,
+        initrd_digest=booted.initrd_digest,
+        qemu=prepared.qemu.version,
+        qemu_digest=prepared.qemu.digest,
+        parts={part.name: part.digest for part in prepared.parts},
+        plugin_digest=booted.plugin_digest,
+        disk=text("disk").strip(),
+        modules=module_addresses(booted.files.get("modules", b"")),
+        module_symbols=text(MODULE_SYMBOLS),
+        counts=booted.counts,
+        leaves_out=board.leaves_out,
+        trace=trace,
+    )
 
 
-def _module_symbols(booted: Booted) -> dict[str, str]:
-    """Return the symbols of modules that the load has inserted; no others know them."""
-    text = booted.files.get(MODULE_SYMBOLS, b"").decode("ascii", "replace")
-    return {"module_symbols": text} if text else {}
-
-
-def _caveats(request: RunRequest, virtual: Mapping[str, Any]) -> Iterator[Caveat]:
+def _caveats(request: RunRequest, virtual: VirtualRun) -> Iterator[Caveat]:
     yield make(
         "virtual_board",
-        f"{virtual['board']}: {virtual['cpus']} CPUs in turns of "
-        f"{virtual['turn_instructions']} instructions, {virtual['mips']:g} million "
-        f"instructions per virtual second together, seed {virtual['seed']}",
+        f"{virtual.board}: {virtual.cpus} CPUs in turns of "
+        f"{virtual.turn_instructions} instructions, {virtual.mips:g} million "
+        f"instructions per virtual second together, seed {virtual.seed}",
     )
-    if request.run.load == "storage" and virtual["disk"] != "ext4":
+    if request.run.load == "storage" and virtual.disk != "ext4":
         yield make("load_reduced", "files in tmpfs: this kernel has no disk in memory")
 
 

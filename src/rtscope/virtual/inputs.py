@@ -6,9 +6,7 @@ decides a result must be in here, and nothing that does not: neither paths, nor 
 nor the number of the run, nor whether the board was recorded.
 """
 
-import hashlib
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from rtscope.board.catalogue import Board
@@ -18,6 +16,7 @@ from rtscope.campaign import Campaign
 from rtscope.loads import LoadCommand
 from rtscope.measure.commands import measure_args
 from rtscope.record.model import Run
+from rtscope.record.virtual import InputDigests, sha256_of_json
 from rtscope.virtual.boot import Booted
 
 _NO_QEMU = Qemu((), version="", digest="")
@@ -35,30 +34,9 @@ class RunRequest:
     started: str
 
 
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """SHA-256 of each input; the seed as it is."""
-
-    kernel: str
-    initrd: str
-    """User space, agent, modules and the job, which follows from campaign and seed."""
-    qemu: str
-    plugin: str
-    board: str
-    """All of QEMU's command line but files and seed: machine, time, turns."""
-    campaign: str
-    """What of the campaign concerns this run."""
-    seed: int
-
-    @property
-    def digest(self) -> str:
-        """One digest over all of them."""
-        return _digest(asdict(self))
-
-
-def inputs_of(request: RunRequest, prepared: Prepared, booted: Booted) -> Inputs:
+def inputs_of(request: RunRequest, prepared: Prepared, booted: Booted) -> InputDigests:
     """Return the inputs of a run that has booted."""
-    return Inputs(
+    return InputDigests(
         kernel=prepared.kernel.digest,
         initrd=booted.initrd_digest,
         qemu=prepared.qemu.digest,
@@ -79,12 +57,12 @@ def board_digest(board: Board) -> str:
         seed=0,
         turns=turns_by_plugin(Path("plugin"), board),
     )
-    return _digest(command_line(_NO_QEMU, board, boot))
+    return sha256_of_json(command_line(_NO_QEMU, board, boot))
 
 
 def campaign_digest(run: Run, campaign: Campaign) -> str:
     """Return the digest of what was asked: load, measurement, times around it."""
-    return _digest(
+    return sha256_of_json(
         {
             "load": run.load,
             "command": campaign.command if run.load == "custom" else (),
@@ -93,8 +71,3 @@ def campaign_digest(run: Run, campaign: Campaign) -> str:
             "warmup_ns": campaign.warmup_ns,
         }
     )
-
-
-def _digest(value: object) -> str:
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()

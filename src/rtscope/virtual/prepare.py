@@ -129,14 +129,18 @@ def refuse_other_inputs(
         now["qemu", None] = prepared.qemu.digest
         now["plugin", None] = prepared.plugin_digest
     for record in records:
-        inputs: Mapping[str, object] = record.extra.get("virtual", {}).get("inputs", {})
-        labels = {"kernel": record.run.kernel, "qemu": None, "plugin": None}
-        for name, label in labels.items():
-            then, digest = inputs.get(name), now.get((name, label))
-            if digest is not None and then is not None and then != digest:
+        if (virtual := record.virtual) is None or (inputs := virtual.inputs) is None:
+            continue
+        for name, label, then in (
+            ("kernel", record.run.kernel, inputs.kernel),
+            ("qemu", None, inputs.qemu),
+            ("plugin", None, inputs.plugin),
+        ):
+            digest = now.get((name, label))
+            if digest is not None and then != digest:
                 raise UsageError(
                     f"{record.run.id} was measured with another {name} than there is "
-                    f"now ({str(then)[:DIGITS]}, now {digest[:DIGITS]}); put "
+                    f"now ({then[:DIGITS]}, now {digest[:DIGITS]}); put "
                     "the former back, or measure all of it again: rtscope run"
                 )
 

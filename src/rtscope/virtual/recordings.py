@@ -25,7 +25,7 @@ class Recorded:
     @property
     def max_ns(self) -> int:
         """The latest wake-up."""
-        return max((t.max_ns or 0 for t in self.record.result.threads), default=0)
+        return self.record.max_ns or 0
 
 
 def open_recorded(path: Path, run_id: str | None = None) -> Recorded:
@@ -55,7 +55,7 @@ def every_run(path: Path, run_id: str | None = None) -> list[Recorded]:
 
 
 def _virtual(found: list[Recorded]) -> list[Recorded]:
-    virtual = [one for one in found if "virtual" in one.record.extra]
+    virtual = [one for one in found if one.record.virtual]
     if not virtual:
         virtual_of(found[0].record)  # says why
     return virtual
@@ -74,10 +74,10 @@ def _files(path: Path) -> list[Path]:
 
 def stream_of(recorded: Recorded) -> Trace:
     """Return the paths that the run itself recorded; see `note_of`, `read_stream`."""
-    record, virtual = recorded.record, virtual_of(recorded.record)
+    record, trace = recorded.record, virtual_of(recorded.record).trace
     if why := why_lost(record, FILE):
-        virtual = virtual | {"trace": {"why": f"{FILE} could not be written: {why}"}}
-    note = note_of(virtual, name=record.run.id)
+        trace = {"why": f"{FILE} could not be written: {why}"}
+    note = note_of(trace, name=record.run.id)
     return read_stream(recorded.directory / note.file, sha256=note.sha256)
 
 
@@ -135,8 +135,8 @@ def symbols_of(
     A packaged kernel is booted once for them.
     """
     virtual = virtual_of(recorded.record)
-    digest, modules = str(virtual["kernel_digest"]), virtual.get("modules", {})
-    own = parse_symbols(str(virtual.get("module_symbols", "")))
+    digest, modules = virtual.kernel_digest, virtual.modules
+    own = parse_symbols(virtual.module_symbols)
     found = find_symbols(cache, digest, modules=modules)
     if found is not None:
         return merged(found, own)

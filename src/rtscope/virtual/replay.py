@@ -10,7 +10,6 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from rtscope.board.cache import all_parts
 from rtscope.board.catalogue import get_board
@@ -23,6 +22,7 @@ from rtscope.errors import BoardError, MeasurementError, UsageError
 from rtscope.exectrace.format import Section, SectionKind, Trace, parse_trace
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.record.model import RunRecord
+from rtscope.record.virtual import VirtualRun
 from rtscope.virtual.boot import (
     Booted,
     BootTimeout,
@@ -60,26 +60,26 @@ def prepare_replay(record: RunRecord, *, cache: Path) -> Prepared:
     Raises BoardError if another part of it is, or QEMU was the user's own.
     """
     virtual = virtual_of(record)
-    if not any(name.startswith("qemu-") for name in virtual["parts"]):
+    if not any(name.startswith("qemu-") for name in virtual.parts):
         raise BoardError(
             f"{record.run.id}: cannot be booted again: it was measured with a QEMU of "
             "one's own, which is not kept; measure without --qemu what is to be"
         )
-    board = get_board(str(virtual["board"]))
-    measured = find_plugin(str(virtual["plugin_digest"]), cache=cache)
-    rest = {n: d for n, d in virtual["parts"].items() if n.split("-")[0] != "plugin"}
+    board = get_board(virtual.board)
+    measured = find_plugin(virtual.plugin_digest, cache=cache)
+    rest = {n: d for n, d in virtual.parts.items() if n.split("-")[0] != "plugin"}
     return assemble(
         board,
-        str(virtual["kernel"]),
+        virtual.kernel,
         parts=parts_by_digest(cache, rest),
         plugin=measured or plugin_of_ours(),
     )
 
 
-def virtual_of(record: RunRecord) -> dict[str, Any]:
+def virtual_of(record: RunRecord) -> VirtualRun:
     """Return what a record says of its virtual board; UsageError if it has none."""
-    virtual = record.extra.get("virtual")
-    if not isinstance(virtual, dict):
+    virtual = record.virtual
+    if virtual is None:
         raise UsageError(
             f"{record.run.id}: measured on {record.run.target}: only a virtual board "
             "records what it executed"
@@ -131,7 +131,7 @@ def replay_run(
     prepared = select_plugin(
         prepared,
         to_record,
-        measured_digest=str(virtual_of(record)["plugin_digest"]),
+        measured_digest=virtual_of(record).plugin_digest,
         log=lambda text: log(f"{record.run.id}: {text}"),
     )
     booted = boot(
@@ -181,9 +181,9 @@ def _refuse_another(record: RunRecord, booted: Booted) -> None:
     why = "its digest is another"
     virtual = virtual_of(record)
     version = f"use the version that wrote the record ({record.rtscope})"
-    if booted.initrd_digest != virtual["initrd_digest"]:
+    if booted.initrd_digest != virtual.initrd_digest:
         why = f"this rtscope gives the board another job; {version}"
-    elif booted.plugin_digest != virtual["plugin_digest"]:
+    elif booted.plugin_digest != virtual.plugin_digest:
         why = (
             "the plugin of this rtscope is another than the one that measured, and may "
             f"take the CPUs' turns in another way; {version}"

@@ -7,7 +7,7 @@ from rtscope.caveats.catalogue import Caveat, Effect, gravest_first, kind_of
 from rtscope.record.model import RunRecord
 from rtscope.report.escape import printable
 from rtscope.report.words import micro, virtual_word
-from rtscope.stats.repeats import caveats_among
+from rtscope.stats.determinism import caveats_among
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,13 +33,11 @@ def differences(records: Sequence[RunRecord], table: Published) -> tuple[str, ..
 
 
 def _virtual(records: Sequence[RunRecord]) -> Iterator[str]:
-    boards = {
-        printable(str(v["board"])): v for r in records if (v := r.extra.get("virtual"))
-    }
+    boards = {printable(v.board): v for r in records if (v := r.virtual)}
     for name, v in boards.items():
         yield (
             f"Ours is the virtual board {name}: instructions counted at "
-            f"{v['mips']:g} million a virtual second, no caches, buses or firmware. "
+            f"{v.mips:g} million a virtual second, no caches, buses or firmware. "
             "Its virtual µs are no µs of the published machine: set the ratios beside "
             "each other, not the figures."
         )

@@ -66,14 +66,14 @@ def explained_run(
 ) -> ExplainedRun:
     """Set the explanations of a run, and its bounds, beside what it measured."""
     threads = record.result.threads
-    virtual = record.extra.get("virtual")
+    virtual = record.virtual
     release = record.facts_before.get("kernel_release")
-    kernel = virtual["kernel"] if virtual else release.value if release else None
+    kernel = virtual.kernel if virtual else release.value if release else None
     return ExplainedRun(
         run_id=printable(record.run.id),
         load=printable(record.run.load),
         kernel=printable(str(record.run.kernel or kernel or "an unknown kernel")),
-        board=printable(str(virtual["board"] if virtual else record.run.target)),
+        board=printable(virtual.board if virtual else record.run.target),
         result_digest=record.result_digest,
         explanations=tuple(explanations),
         virtual=virtual is not None,

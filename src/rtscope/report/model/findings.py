@@ -22,9 +22,9 @@ from rtscope.report.words import (
     us,
     virtual_word,
 )
+from rtscope.stats.determinism import caveats_among, contradictions
 from rtscope.stats.exposure import supported_interval_ns
 from rtscope.stats.lint import HOG_SHARE
-from rtscope.stats.repeats import caveats_among, contradictions
 from rtscope.stats.summary import Summary
 from rtscope.units import NS_PER_S, format_us
 

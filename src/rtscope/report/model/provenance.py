@@ -1,6 +1,5 @@
 """Which measurements a report was made from."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rtscope.record.model import RunRecord
@@ -23,14 +22,10 @@ class Provenance:
     seed: int | None
 
 
-def _inputs_digest(record: RunRecord) -> str | None:
-    virtual = record.extra.get("virtual")
-    digest = virtual.get("inputs_digest") if isinstance(virtual, Mapping) else None
-    return printable(digest) if isinstance(digest, str) else None
-
-
 def provenance_of(record: RunRecord) -> Provenance:
     """Name a record and what made it."""
+    virtual = record.virtual
+    digest = virtual and virtual.inputs_digest
     return Provenance(
         run=printable(record.run.id),
         started=printable(record.started),
@@ -38,6 +33,6 @@ def provenance_of(record: RunRecord) -> Provenance:
         agent=printable(record.hello.agent),
         result_digest=record.result_digest,
         kernel_digest=printable(record.kernel_digest or ""),
-        inputs_digest=_inputs_digest(record),
+        inputs_digest=printable(digest) if digest else None,
         seed=record.run.seed,
     )

@@ -14,7 +14,7 @@ from rtscope.errors import MeasurementError
 from rtscope.record.model import RunRecord
 from rtscope.report.escape import printable
 from rtscope.report.words import duration
-from rtscope.stats.repeats import caveats_among, distinct
+from rtscope.stats.determinism import caveats_among, distinct
 from rtscope.stats.summary import Summary, observed_ns, summarize
 
 STANDARD_LOADS = ("idle", "cpu", "os", "memory", "storage")

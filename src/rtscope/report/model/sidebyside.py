@@ -30,9 +30,9 @@ from rtscope.report.words import (
     us,
     virtual_word,
 )
+from rtscope.stats.determinism import distinct
 from rtscope.stats.distribution import ccdf, distribution_of
 from rtscope.stats.excess import excess, max_of
-from rtscope.stats.repeats import distinct
 from rtscope.units import format_number
 
 ABOUT_EQUAL = 1.1

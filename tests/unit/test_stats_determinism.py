@@ -1,6 +1,7 @@
 """Exact repetitions count once; equal inputs with different results are a failure."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -9,10 +10,18 @@ from hypothesis import strategies as st
 from fakes.measurements import on_board, record, thread
 from rtscope.errors import UsageError
 from rtscope.record.model import RunRecord
+from rtscope.record.virtual import InputDigests
 from rtscope.report.model.build import build_model
 from rtscope.stats.compare import compare
+from rtscope.stats.determinism import (
+    against,
+    among,
+    caveats_among,
+    contradictions,
+    distinct,
+    inputs_of,
+)
 from rtscope.stats.outcome import Word
-from rtscope.stats.repeats import caveats_among, contradictions, distinct, inputs_of
 from rtscope.stats.verdict import Claim, judge
 
 SECOND_NS = 1_000_000_000
@@ -90,17 +99,25 @@ def test_other_inputs_may_give_other_results(other: RunRecord) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("label", "other"),
     [
-        *("board", "cpus", "mips", "turn_instructions", "seed"),
-        *("kernel_digest", "initrd_digest", "qemu_digest", "plugin_digest"),
+        ("kernel", {"kernel_digest": "f" * 64}),
+        ("initrd", {"initrd_digest": "f" * 64}),
+        ("qemu", {"qemu_digest": "f" * 64}),
+        ("plugin", {"plugin_digest": "f" * 64}),
+        ("board", {"board": "vf2"}),
+        ("board", {"cpus": 4}),
+        ("board", {"mips": 250.0}),
+        ("board", {"turn_instructions": 5000}),
+        ("seed", {"seed": 2}),
     ],
 )
-def test_whatever_is_another_is_another_input(name: str) -> None:
-    other = run(41)
-    virtual = {**other.extra["virtual"], name: "another"}
-    assert name in other.extra["virtual"]
-    assert contradictions([run(40), replace(other, extra={"virtual": virtual})]) == ()
+def test_whatever_is_another_is_another_input(
+    label: str, other: dict[str, Any]
+) -> None:
+    runs = [run(40), on_board(run(41), **{"kernel_digest": KERNEL["rt"], **other})]
+    assert contradictions(runs) == ()
+    assert among(runs)[0].differing == (label,)
 
 
 # --- comparing ---------------------------------------------------------------------
@@ -152,3 +169,112 @@ def test_virtual_time_is_not_compared_with_a_machines() -> None:
     real = record([thread([5_000] * 100)], "os")
     with pytest.raises(UsageError, match="do not compare"):
         compare({"board": [run(40)], "machine": [real]})
+
+
+# --- the gate ------------------------------------------------------------------------
+
+
+def cell(
+    run_id: str,
+    *,
+    result: str = "a",
+    load: str = "idle",
+    board: str = "a",
+    **other: Any,
+) -> RunRecord:
+    made = record([thread([5_000])], load, kernel="k")
+    seed = other.get("seed", 1)
+    digests = InputDigests(
+        kernel="a",
+        initrd="b",
+        qemu="c",
+        plugin="d",
+        board=board,
+        campaign="e",
+        seed=seed,
+    )
+    made = on_board(made, **{"inputs": digests, **other})
+    made = replace(made, result_digest=result * 64)
+    return replace(made, run=replace(made.run, id=run_id, seed=seed))
+
+
+def test_equal_inputs_and_results_are_identical() -> None:
+    (found,) = among([cell("001-idle"), cell("002-idle")])
+
+    assert found.identical
+    assert found.name == "idle, k, seed 1"
+    assert found.runs == ("001-idle", "002-idle")
+
+
+def test_each_run_is_held_against_its_own_repetitions_only() -> None:
+    found = among(
+        [
+            cell("001-idle"),
+            cell("002-cpu", load="cpu", result="b"),
+            cell("003-idle"),
+            cell("004-cpu", load="cpu", result="c"),
+        ]
+    )
+
+    assert [(one.name, one.identical) for one in found] == [
+        ("idle, k, seed 1", True),
+        ("cpu, k, seed 1", False),
+    ]
+
+
+def test_a_run_that_was_done_once_is_not_shown_to_be_identical() -> None:
+    (found,) = among([cell("001-idle")])
+
+    assert not found.identical
+
+
+def test_the_inputs_that_differ_are_named() -> None:
+    (found,) = against(
+        [cell("001-idle", result="b", kernel_digest="new", initrd_digest="new")],
+        [cell("001-idle")],
+    )
+
+    assert not found.same_result
+    assert found.differing == ("kernel", "initrd")
+    assert found.runs == ("stored 001-idle", "001-idle")
+
+
+def test_a_run_of_another_seed_is_held_against_the_only_one_that_there_is() -> None:
+    other = cell("001-idle", result="b", seed=2)
+    (found,) = against([other], [cell("001-idle")])
+
+    assert not found.same_result
+    assert found.differing == ("seed",)
+    assert len(against([other], [cell("001-idle"), cell("002-idle")])[0].results) == 3
+    assert len(against([other, cell("002-idle")], [cell("001-idle")])[0].results) == 1
+
+
+def test_an_equal_result_of_other_inputs_is_not_identical() -> None:
+    (found,) = against([cell("001-idle", qemu_digest="new")], [cell("001-idle")])
+
+    assert found.same_result
+    assert not found.identical
+
+
+def test_what_the_stored_record_lacks_is_not_identical_to_it() -> None:
+    found = against(
+        [cell("001-idle"), cell("002-cpu", load="cpu")],
+        [cell("007-idle"), cell("008-os", load="os")],
+    )
+
+    assert [one.identical for one in found] == [True, False]
+
+
+def test_a_record_that_does_not_know_its_inputs_proves_nothing() -> None:
+    (found,) = against([cell("001-idle")], [cell("001-idle", inputs=None)])
+
+    assert found.same_result
+    assert not found.known
+    assert not found.identical
+
+
+def test_both_name_the_same_input_where_only_qemus_command_line_differs() -> None:
+    runs = [cell("001-idle"), cell("002-idle", result="b", board="new")]
+
+    assert [one.differing for one in among(runs)] == [("board",)]
+    assert contradictions(runs) == ()

@@ -1,0 +1,128 @@
+"""
+A run of a virtual board: what booted, and all that its result depends on.
+
+The board's results follow from its inputs: runs with equal inputs are the same run,
+and must have the same result on every host. `VirtualRun.inputs_by_label` is the only
+list of them.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from rtscope.contract import Count, Text
+from rtscope.errors import RecordError
+from rtscope.files import first_mistake
+
+VIRTUAL = "virtual"
+"""Key of a record's `extra`."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputDigests:
+    """SHA-256 of each input; the seed as it is."""
+
+    kernel: Text
+    initrd: Text
+    """User space, agent, modules and the job, which follows from campaign and seed."""
+    qemu: Text
+    plugin: Text
+    board: Text
+    """All of QEMU's command line but files and seed: machine, time, turns."""
+    campaign: Text
+    """What of the campaign concerns this run."""
+    seed: Count
+
+    @property
+    def digest(self) -> str:
+        """One digest over all of them."""
+        return sha256_of_json(asdict(self))
+
+
+@dataclass(frozen=True, slots=True)
+class VirtualRun:
+    """Everything that the result of a virtual board depends on, and what it cost."""
+
+    board: Text
+    cpus: Count
+    mips: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    """Million instructions per virtual second, of all CPUs together."""
+    turn_instructions: Count | None
+    seed: Count
+    kernel: Text
+    kernel_digest: Text
+    initrd_digest: Text
+    qemu_digest: Text
+    plugin_digest: Text
+    qemu: Text = ""
+    """Its version."""
+    settle_ns: Count = 0
+    inputs: InputDigests | None = None
+    """None in a record of an older rtscope."""
+    inputs_digest: Text | None = None
+    parts: Mapping[str, Text] = field(default_factory=dict)
+    """Digests by name: what to boot it with again."""
+    disk: Text = ""
+    """File system of the disk in memory."""
+    modules: Mapping[str, Text] = field(default_factory=dict)
+    """Addresses by name, as in /proc/modules."""
+    module_symbols: str = ""
+    """Of modules that the load has inserted; no others know them."""
+    counts: Mapping[str, Any] = field(default_factory=dict)
+    """What the plugin has counted."""
+    leaves_out: tuple[Text, ...] = ()
+    trace: Mapping[str, Any] | None = None
+    """The file of recorded paths, or why there is none."""
+
+    @property
+    def inputs_by_label(self) -> Mapping[str, object]:
+        """All that must be equal in two runs to be the same run."""
+        known = self.inputs
+        return {
+            "kernel": self.kernel_digest,
+            "initrd": self.initrd_digest,
+            "qemu": self.qemu_digest,
+            "plugin": self.plugin_digest,
+            "board": (
+                *(self.board, self.cpus, self.mips, self.turn_instructions),
+                known and known.board,
+            ),
+            "campaign": known and known.campaign,
+            "seed": self.seed,
+        }
+
+
+def sha256_of_json(value: object) -> str:
+    """Return the digest of a value's JSON, which is one however it was made."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@cache
+def _adapter() -> TypeAdapter[VirtualRun]:
+    return TypeAdapter(VirtualRun)
+
+
+def virtual_run(extra: Mapping[str, Any], *, name: str) -> VirtualRun | None:
+    """Return a record's virtual run, None of a machine; RecordError if damaged."""
+    if VIRTUAL not in extra:
+        return None
+    try:
+        return _adapter().validate_python(extra[VIRTUAL])
+    except ValidationError as error:
+        mistake = f"extra.{VIRTUAL}: {first_mistake(error)}"
+        raise RecordError(f"{name}: damaged record: {mistake}") from error
+
+
+def extra_of(virtual: VirtualRun) -> dict[str, Any]:
+    """Write a virtual run for a record's `extra`: `virtual_run` undone."""
+    written = _adapter().dump_python(virtual, mode="json")
+    assert isinstance(written, dict)
+    if not virtual.module_symbols:
+        del written["module_symbols"]
+    return {VIRTUAL: written}

@@ -1,0 +1,175 @@
+"""
+Virtual runs that should be the same: exact repetitions, and the gate for them.
+
+A virtual board's result follows from its inputs. So equal results count once, however
+often they were measured (`distinct`), and equal inputs with different results mean that
+something reached the board that should not: then none of those results may be used
+(`contradictions`).
+
+The gate holds runs against each other (`among`), or against those of a stored record
+(`against`). What differs is named: the result, and each input.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from rtscope.caveats.catalogue import Caveat, gravest_first, make
+from rtscope.record.model import RunRecord
+from rtscope.stats.lint import all_caveats
+
+Inputs = Mapping[str, object]
+
+
+def inputs_of(record: RunRecord) -> Inputs | None:
+    """Return what decides a virtual result; None for a machine, which nothing does."""
+    virtual = record.virtual
+    if virtual is None:
+        return None
+    return {"load": record.run.load, **virtual.inputs_by_label}
+
+
+def distinct(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
+    """Return the records, each virtual result once, in the same order."""
+    seen: set[str] = set()
+    kept = []
+    for record in records:
+        if record.virtual is not None:
+            if record.result_digest in seen:
+                continue
+            seen.add(record.result_digest)
+        kept.append(record)
+    return tuple(kept)
+
+
+def contradictions(
+    records: Sequence[RunRecord],
+) -> tuple[tuple[RunRecord, ...], ...]:
+    """Return the groups of records that have equal inputs and different results."""
+    groups = (tuple(records[at] for at in same) for same in _by_inputs(records))
+    return tuple(same for same in groups if len({r.result_digest for r in same}) > 1)
+
+
+def caveats_among(records: Sequence[RunRecord]) -> tuple[tuple[Caveat, ...], ...]:
+    """
+    Return the caveats of each record, with what only shows beside the others.
+
+    That is a contradiction (invalid), and that it repeats another result exactly.
+    """
+    raised = [list(all_caveats(record)) for record in records]
+    for same in _by_inputs(records):
+        load, results = (
+            records[same[0]].run.load,
+            [records[at].result_digest for at in same],
+        )
+        different = len(set(results))
+        for at, result in zip(same, results, strict=True):
+            if different > 1:
+                detail = f"{load}: {len(same)} runs, {different} different results"
+                raised[at].append(make("not_deterministic", detail))
+            if (alike := results.count(result)) > 1:
+                detail = f"{load}: {alike} runs with the same digest"
+                raised[at].append(make("identical_repeats", detail))
+    return tuple(map(gravest_first, raised))
+
+
+def _by_inputs(records: Sequence[RunRecord]) -> Iterable[Sequence[int]]:
+    """Return where records of virtual boards are, those with equal inputs together."""
+    by_inputs: dict[tuple[object, ...], list[int]] = {}
+    for at, record in enumerate(records):
+        if inputs := inputs_of(record):
+            by_inputs.setdefault(tuple(inputs.values()), []).append(at)
+    return by_inputs.values()
+
+
+Key = tuple[object, ...]
+"""What a run was asked to be; the seed is the last."""
+
+Cells = dict[Key, list[RunRecord]]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The runs of one cell of the matrix, which should be identical."""
+
+    name: str
+    runs: tuple[str, ...]
+    """What each run is called; those of the stored record come first."""
+    results: tuple[str, ...]
+    """The digest of the result of each run."""
+    differing: tuple[str, ...]
+    """Inputs that were not the same in all of them."""
+    known: bool
+    """Whether all of them recorded their inputs."""
+
+    @property
+    def same_result(self) -> bool:
+        """Whether there are results to compare, and all are equal."""
+        return len(self.results) > 1 and len(set(self.results)) == 1
+
+    @property
+    def identical(self) -> bool:
+        """Whether inputs and results were equal."""
+        return self.same_result and self.known and not self.differing
+
+
+def among(records: Sequence[RunRecord]) -> tuple[Compared, ...]:
+    """Hold the repetitions of each run against each other."""
+    return tuple(_compared(runs) for runs in _cells(records).values())
+
+
+def against(
+    records: Sequence[RunRecord], stored: Sequence[RunRecord]
+) -> tuple[Compared, ...]:
+    """
+    Hold each run against its like in a stored record, and its repetitions.
+
+    Where nothing but the seed tells them apart, and there is one on each side, they are
+    each other's like: then the seed is the input that differs.
+    """
+    ours, theirs = _cells(records), _cells(stored)
+    return tuple(
+        _compared(runs, theirs.get(key) or _but_for_the_seed(key, ours, theirs))
+        for key, runs in ours.items()
+    )
+
+
+def _but_for_the_seed(key: Key, ours: Cells, theirs: Cells) -> Sequence[RunRecord]:
+    like = [runs for other, runs in theirs.items() if other[:-1] == key[:-1]]
+    mine = [other for other in ours if other[:-1] == key[:-1]]
+    return like[0] if len(like) == len(mine) == 1 else ()
+
+
+def _cells(records: Iterable[RunRecord]) -> Cells:
+    cells: Cells = {}
+    for record in records:
+        run = record.run
+        key = (
+            *(run.load, run.kernel, run.policy, run.priority, run.interval_ns),
+            *(run.duration_ns, run.cpus, run.deadline_runtime_ns, run.seed),
+        )
+        cells.setdefault(key, []).append(record)
+    return cells
+
+
+def _compared(
+    records: Sequence[RunRecord], stored: Sequence[RunRecord] = ()
+) -> Compared:
+    first = records[0].run
+    seed = None if first.seed is None else f"seed {first.seed}"
+    all_runs = (*stored, *records)
+    boards = [record.virtual for record in all_runs]
+    inputs = [found for record in all_runs if (found := inputs_of(record))]
+    return Compared(
+        name=", ".join(part for part in (first.load, first.kernel, seed) if part),
+        runs=(
+            *(f"stored {record.run.id}" for record in stored),
+            *(record.run.id for record in records),
+        ),
+        results=tuple(record.result_digest for record in all_runs),
+        differing=tuple(
+            name
+            for name in (inputs[0] if inputs else ())
+            if len({row[name] for row in inputs}) > 1
+        ),
+        known=all(board is not None and board.inputs is not None for board in boards),
+    )
