@@ -12,9 +12,10 @@ from rtscope.board.prepare import Prepared
 from rtscope.board.qemu import Qemu
 from rtscope.campaign import Campaign
 from rtscope.contract import FileLine, dump_line
-from rtscope.virtual.assemble import record_of
+from rtscope.measure.assemble import assemble
+from rtscope.virtual.assemble import measured_on_board
 from rtscope.virtual.boot import Booted
-from rtscope.virtual.prepare import asked_of
+from rtscope.virtual.prepare import request_for
 
 MEASURED = (Path(__file__).parents[2] / "format/v1/x86_64.jsonl").read_bytes()
 BOARD = get_board("pc")
@@ -58,11 +59,10 @@ def test_a_board_is_said_to_be_a_board_and_not_to_be_a_guest_too() -> None:
         host_seconds=1.0,
     )
 
-    kept = record_of(
-        asked_of(run, Campaign(target="virtual:pc"), BOARD, ("rtscope",)),
-        PREPARED,
-        booted,
-        trace={},
+    campaign = Campaign(target="virtual:pc")
+    request = request_for(run, campaign, BOARD, ("rtscope",))
+    kept = assemble(
+        measured_on_board(request, PREPARED, booted, trace={}, attachments={})
     )
 
     raised = [caveat.id for caveat in kept.caveats]
