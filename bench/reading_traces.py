@@ -16,9 +16,8 @@ import time
 from pathlib import Path
 
 from rtscope.explain.events.explain import explain_events
-from rtscope.explain.events.select import Asked, choose
-from rtscope.explain.events.threadstates import Machine
-from rtscope.explain.events.window import window_around
+from rtscope.explain.events.threadstates import MachineTraits
+from rtscope.explain.events.window import WakeupSelector, choose, window_around
 from rtscope.ftrace.events import Trace
 from rtscope.ftrace.open import open_trace
 
@@ -100,9 +99,9 @@ def write_text(path: Path, events: int) -> None:
 
 def explain(trace: Trace) -> int:
     """Find and explain the worst wake-up; return its latency in ns."""
-    chosen = choose(trace, Asked())
+    chosen = choose(trace, WakeupSelector())
     window, wakeup = window_around(trace, chosen.wakeup)
-    return explain_events(window, wakeup, machine=Machine()).latency_ns
+    return explain_events(window, wakeup, machine=MachineTraits()).latency_ns
 
 
 def timed(path: Path) -> tuple[int, float, float, int]:

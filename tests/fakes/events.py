@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from rtscope.explain.events.explain import explain_events
-from rtscope.explain.events.threadstates import Machine, State, Wakeup
+from rtscope.explain.events.threadstates import MachineTraits, State, TracedWakeup
 from rtscope.explain.model import Cause, Explanation, Part
 from rtscope.ftrace.events import Event, Flag, Loss, Window
 
@@ -180,11 +180,11 @@ def explained(
     late_ns: int,
     losses: Sequence[Loss] = (),
     known: frozenset[str] = KNOWN,
-    machine: Machine | None = None,
+    machine: MachineTraits | None = None,
     state: State = State.SLEEPING,
 ) -> Explanation:
     """Explain a wake-up of the thread on CPU 0 that was so late."""
-    wakeup = Wakeup(
+    wakeup = TracedWakeup(
         pid=THREAD,
         comm="rtscope/0",
         cpu=0,
@@ -196,7 +196,8 @@ def explained(
     return explain_events(
         window(events, losses=losses, known=known),
         wakeup,
-        machine=machine or Machine(guest=False, preemptible=True, release=(6, 12)),
+        machine=machine
+        or MachineTraits(guest=False, preemptible=True, release=(6, 12)),
     )
 
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from fakes.events import IRQ, KNOWN, asleep, event, explained, of, ran, woken
-from rtscope.explain.events.threadstates import Machine
+from rtscope.explain.events.threadstates import MachineTraits
 from rtscope.explain.model import Cause, Confidence, Part
 from rtscope.explain.words import doubts, sentence
 from rtscope.ftrace.events import Flag
 
-BARE = Machine(guest=False, preemptible=True, release=(6, 12))
-GUEST = Machine(guest=True, preemptible=True, release=(6, 12))
+BARE = MachineTraits(guest=False, preemptible=True, release=(6, 12))
+GUEST = MachineTraits(guest=True, preemptible=True, release=(6, 12))
 
 
 def test_preemption_that_was_off_when_the_interrupt_came_is_seen() -> None:
@@ -102,7 +102,7 @@ def test_a_stack_that_switches_interrupts_on_names_who_had_them_off() -> None:
     ],
 )
 def test_a_late_interrupt_without_any_event_is_at_most_a_guess(
-    machine: Machine, depth: int, cause: Cause
+    machine: MachineTraits, depth: int, cause: Cause
 ) -> None:
     found = explained(
         [*asleep(), *woken(300_000, depth=depth), ran(307_000)],
@@ -120,7 +120,7 @@ def test_a_late_interrupt_without_any_event_is_at_most_a_guess(
     ("machine", "cause"), [(GUEST, Cause.HARDWARE), (BARE, Cause.UNKNOWN)]
 )
 def test_a_pause_inside_the_timers_interrupt_is_not_the_interrupts_own(
-    machine: Machine, cause: Cause
+    machine: MachineTraits, cause: Cause
 ) -> None:
     late = [replace(e, at_ns=e.at_ns + 900_000) for e in woken(1_000)[3:]]
     found = explained(

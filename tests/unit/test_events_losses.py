@@ -21,7 +21,7 @@ from fakes.events import (
     thread,
     woken,
 )
-from rtscope.explain.events.threadstates import Machine, State
+from rtscope.explain.events.threadstates import MachineTraits, State
 from rtscope.explain.model import Cause
 from rtscope.explain.words import sentence
 from rtscope.ftrace.events import Event, Flag, Loss
@@ -177,7 +177,7 @@ def test_the_sum_closes_whatever_the_events(
         late_ns=late_ns,
         losses=losses,
         state=state,
-        machine=Machine(guest=guest),
+        machine=MachineTraits(guest=guest),
     )
 
     edges = [0, *(s.end_ns for s in found.stretches)]

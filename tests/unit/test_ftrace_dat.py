@@ -21,9 +21,13 @@ from fakes.tracefiles import (
 )
 from rtscope.errors import RecordError
 from rtscope.explain.events.explain import explain_events
-from rtscope.explain.events.select import Asked, NoWakeup, choose
-from rtscope.explain.events.threadstates import Machine
-from rtscope.explain.events.window import window_around
+from rtscope.explain.events.threadstates import MachineTraits
+from rtscope.explain.events.window import (
+    NoWakeup,
+    WakeupSelector,
+    choose,
+    window_around,
+)
 from rtscope.ftrace.dat import DatTrace, dat_trace
 from rtscope.ftrace.events import Event, Flag, window_of
 
@@ -197,12 +201,12 @@ def test_timerlat_and_cyclictest_say_themselves_how_late_they_were() -> None:
         Record(1_000, timerlat_payload(1, 1, 40_000, pid=50)),
         Record(1_000, timerlat_payload(2, 1, 70_000, pid=50)),
     ]
-    found = choose(opened(dat_file([[Page(10**6, lines)]])), Asked())
+    found = choose(opened(dat_file([[Page(10**6, lines)]])), WakeupSelector())
     assert (found.wakeup.pid, found.wakeup.latency_ns) == (50, 70_000)
 
     mark = mark_payload(b"hit latency threshold (312 > 300)", pid=77)
     page = Page(10**6, [Record(1, WAKE), Record(5, TO_THREAD), Record(9, mark)])
-    found = choose(opened(dat_file([[page]])), Asked())
+    found = choose(opened(dat_file([[page]])), WakeupSelector())
     assert (found.wakeup.pid, found.wakeup.latency_ns) == (77, 312_000)
 
 
@@ -210,12 +214,12 @@ def test_without_marks_it_is_the_longest_wait_of_a_real_time_thread() -> None:
     slow = [Record(5_000, WAKE), Record(80_000, TO_THREAD), Record(1_000, TO_LOAD)]
     trace = opened(dat_file([[cycles(0, 4), Page(10**6, slow), cycles(10**7, 4)]]))
 
-    found = choose(trace, Asked())
+    found = choose(trace, WakeupSelector())
     assert (found.wakeup.expiry_ns, found.wakeup.latency_ns) == (1_005_000, 80_000)
     assert not found.wakeup.programmed
-    named = choose(trace, Asked(thread="rtscope/0", at_ns=10**7 + 91_000))
+    named = choose(trace, WakeupSelector(thread="rtscope/0", at_ns=10**7 + 91_000))
     assert (named.wakeup.expiry_ns, named.wakeup.latency_ns) == (10**7 + 90_000, 5_000)
-    for asked in (Asked(thread="nobody"), Asked(at_ns=10**12)):
+    for asked in (WakeupSelector(thread="nobody"), WakeupSelector(at_ns=10**12)):
         with pytest.raises(NoWakeup):
             choose(trace, asked)
 
@@ -232,11 +236,11 @@ def use(content: bytes) -> None:
         trace = opened(content)
         for rows in trace.rows:
             assert (np.diff(rows.at_ns) >= 0).all()
-        chosen = choose(trace, Asked())
+        chosen = choose(trace, WakeupSelector())
     except (RecordError, NoWakeup):
         return
     window, wakeup = window_around(trace, chosen.wakeup)
-    found = explain_events(window, wakeup, machine=Machine())
+    found = explain_events(window, wakeup, machine=MachineTraits())
     assert found.residual_ns == 0
 
 

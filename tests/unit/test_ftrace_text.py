@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from rtscope.errors import RecordError
 from rtscope.explain.events.explain import explain_events
-from rtscope.explain.events.select import Asked, choose
-from rtscope.explain.events.threadstates import Machine
-from rtscope.explain.events.window import window_around
+from rtscope.explain.events.threadstates import MachineTraits
+from rtscope.explain.events.window import WakeupSelector, choose, window_around
 from rtscope.explain.model import Cause
 from rtscope.ftrace.events import Event, Flag
 from rtscope.ftrace.text import TextTrace, text_trace
@@ -209,9 +208,9 @@ prev_pid=200 prev_prio=19 prev_state=S ==> next_comm=rtscope/0 next_pid=77 next_
 
 def test_a_wake_up_of_a_text_is_found_and_explained() -> None:
     trace = opened(TEXT)
-    chosen = choose(trace, Asked())
+    chosen = choose(trace, WakeupSelector())
     window, wakeup = window_around(trace, chosen.wakeup)
-    found = explain_events(window, wakeup, machine=Machine())
+    found = explain_events(window, wakeup, machine=MachineTraits())
 
     assert chosen.how == "the latest wake-up of a real-time thread"
     assert found.latency_ns == 4_004_000
@@ -269,9 +268,9 @@ def test_the_expiry_of_the_timer_is_found_on_any_clock(
     ahead_us: int, late_us: int
 ) -> None:
     trace = opened(with_timer(clock_ahead_us=ahead_us))
-    chosen = choose(trace, Asked())
+    chosen = choose(trace, WakeupSelector())
     window, wakeup = window_around(trace, chosen.wakeup)
-    found = explain_events(window, wakeup, machine=Machine())
+    found = explain_events(window, wakeup, machine=MachineTraits())
 
     assert wakeup.programmed
     assert found.latency_ns == 1000 * late_us
@@ -288,7 +287,7 @@ def test_a_thread_that_another_wakes_has_no_timer_that_was_due() -> None:
     )
     trace = opened(with_timer(clock_ahead_us=0) + woken_by_load)
 
-    named = choose(trace, Asked(thread="migration/0"))
+    named = choose(trace, WakeupSelector(thread="migration/0"))
     assert not named.wakeup.programmed
     assert named.wakeup.latency_ns == 3_000_000
-    assert choose(trace, Asked()).wakeup.comm == "rtscope/0"
+    assert choose(trace, WakeupSelector()).wakeup.comm == "rtscope/0"

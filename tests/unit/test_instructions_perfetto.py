@@ -19,10 +19,14 @@ from fakes.events import (
 )
 from fakes.paths import Step, section, symbols
 from rtscope.explain.events.explain import explain_events
-from rtscope.explain.events.perfetto import ExplainedWindow, perfetto_of_events
-from rtscope.explain.events.threadstates import Machine, Wakeup
+from rtscope.explain.events.threadstates import MachineTraits, TracedWakeup
 from rtscope.explain.instructions.explain import explain_path
-from rtscope.explain.instructions.perfetto import Recording, perfetto_trace
+from rtscope.explain.perfetto import (
+    ExplainedWindow,
+    Recording,
+    perfetto_of_events,
+    perfetto_trace,
+)
 
 TABLE = symbols("zap", "free_pages", "do_irq", "hrtimer_interrupt")
 STEPS: list[Step] = [
@@ -190,9 +194,9 @@ def of_events() -> bytes:
         event(104_000, "local_timer_exit", flags=IRQ, vector=236),
     ]
     milestones = [*asleep(), *woken(1_000), *storm, switch(200_000, LOADING, thread())]
-    wakeup = Wakeup(THREAD, "rtscope/0", 0, DUE, DUE + 201_000, 1)
+    wakeup = TracedWakeup(THREAD, "rtscope/0", 0, DUE, DUE + 201_000, 1)
     seen = window(milestones)
-    found = explain_events(seen, wakeup, machine=Machine())
+    found = explain_events(seen, wakeup, machine=MachineTraits())
     return perfetto_of_events([ExplainedWindow("001-os, worst", seen, wakeup, found)])
 
 

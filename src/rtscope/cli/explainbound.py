@@ -10,7 +10,7 @@ from rtscope.errors import UsageError
 from rtscope.exectrace.file import pack, read_stream
 from rtscope.explain.bound import Bound
 from rtscope.explain.events.sections import bounds_of_events, why_no_sections
-from rtscope.explain.events.threadstates import Wakeup
+from rtscope.explain.events.threadstates import TracedWakeup
 from rtscope.explain.instructions.sections import bounds_of
 from rtscope.files import write_atomically
 from rtscope.ftrace.events import Event, Trace
@@ -49,7 +49,7 @@ def bounds_of_run(one: Recorded, *, say: Say) -> Sequence[Bound]:
     return bounds_of(read_stream(path, sha256=None), symbols)
 
 
-def bounds_of_trace(trace: Trace, wakeup: Wakeup) -> Sequence[Bound]:
+def bounds_of_trace(trace: Trace, wakeup: TracedWakeup) -> Sequence[Bound]:
     """
     Return what the sections of a whole trace could combine to on a wake-up's CPU.
 

@@ -14,7 +14,6 @@ from rtscope.cli.explainbound import bounds_of_run, bounds_of_trace, record_sect
 from rtscope.errors import RecordError, UsageError
 from rtscope.exectrace.format import Section, Trace
 from rtscope.explain.events.explain import explain_events
-from rtscope.explain.events.perfetto import ExplainedWindow, perfetto_of_events
 from rtscope.explain.events.run import (
     TRACE,
     counted_wakeups,
@@ -22,12 +21,21 @@ from rtscope.explain.events.run import (
     has_trace,
     why_untraced,
 )
-from rtscope.explain.events.select import Asked, NoWakeup, choose
-from rtscope.explain.events.threadstates import Machine
-from rtscope.explain.events.window import window_around
+from rtscope.explain.events.threadstates import MachineTraits
+from rtscope.explain.events.window import (
+    NoWakeup,
+    WakeupSelector,
+    choose,
+    window_around,
+)
 from rtscope.explain.instructions.explain import explain_path
-from rtscope.explain.instructions.perfetto import Recording, perfetto_trace
 from rtscope.explain.model import Explanation
+from rtscope.explain.perfetto import (
+    ExplainedWindow,
+    Recording,
+    perfetto_of_events,
+    perfetto_trace,
+)
 from rtscope.files import write_atomically
 from rtscope.ftrace.open import open_trace
 from rtscope.record.explanation import EXPLAINED
@@ -124,7 +132,7 @@ def explained_file(
 
     With `bound` the sections of the whole trace are added up for its CPU.
     """
-    asked = Asked(thread, None if at is None else _trace_time(at))
+    asked = WakeupSelector(thread, None if at is None else _trace_time(at))
     trace = open_trace(path)
     try:
         chosen = choose(trace, asked)
@@ -136,7 +144,7 @@ def explained_file(
         f"{wakeup.expiry_ns / 1e9:.9f}"
     )
     window, wakeup = window_around(trace, wakeup)
-    explanation = explain_events(window, wakeup, machine=Machine())
+    explanation = explain_events(window, wakeup, machine=MachineTraits())
     shown = ExplainedWindow(path.name, window, wakeup, explanation)
     bounds = bounds_of_trace(trace, chosen.wakeup) if bound else ()
     run = explained_trace(path.name, [explanation], bounds=bounds)

@@ -7,5 +7,5 @@ Who made a wake-up late, for how long, with evidence: a sum that closes.
     words.py         an explanation as a sentence, and its doubts
     causes.py        causes over the worst wake-ups of a run, and of two kernels
     bound.py         what the longest sections could combine to
-    perfettofile.py  messages of a trace for Perfetto
+    perfetto.py      explained wake-ups as a trace for Perfetto
 """

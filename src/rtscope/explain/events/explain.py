@@ -1,234 +1,332 @@
 """
 From the events around a wake-up to an explanation. Pure.
 
-The thread's own way (asleep, stopped, ready, running) is cut at its changes; each piece
-is explained by what the CPU did that mattered then. Where events were lost, or are not
-recorded on this machine, the piece stays without a cause, and says so.
+Each interval in which the thread was asleep, stopped, ready or running is explained by
+what the CPU did that mattered then. Where events were lost, or are not recorded on this
+machine, the interval stays without a cause, and says so.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from rtscope.explain.events.context import Scene, notes, priority_of
-from rtscope.explain.events.gaps import pauses_apart
-from rtscope.explain.events.irqdelay import Late, late_stretches
-from rtscope.explain.events.scheduling import waiting_stretches
-from rtscope.explain.events.spans import Doing, Frame, Span
-from rtscope.explain.events.stacks import stack_under
-from rtscope.explain.events.threadstates import Leg, Machine, State, Wakeup, legs_of
-from rtscope.explain.events.waiting import Waiting
+from rtscope.explain.events.irqdelay import (
+    IrqDelay,
+    event_gaps_apart,
+    irq_delay_segments,
+)
+from rtscope.explain.events.scheduling import (
+    MAX_RT_PRIO,
+    Timed,
+    Waiting,
+    priority_words,
+    segment_of,
+    waiting_segments,
+)
+from rtscope.explain.events.spans import (
+    UNNAMED,
+    Doing,
+    Frame,
+    Span,
+    callbacks_together,
+    spans_of,
+    stack_under,
+)
+from rtscope.explain.events.threadstates import (
+    MachineTraits,
+    State,
+    StateInterval,
+    TracedWakeup,
+    priority_of,
+    thread_states,
+)
 from rtscope.explain.model import Cause, Confidence, Explanation, Part, Stretch, joined
-from rtscope.ftrace.events import Event, Window
+from rtscope.ftrace.events import Event, Flag, Window
 
 _SLACK_NS = 1000
+"""A real-time thread has none, and 1 ns can be asked."""
+_NEEDED = ("sched_switch", "sched_waking")
 
 
-def explain_events(window: Window, wakeup: Wakeup, *, machine: Machine) -> Explanation:
+@dataclass(frozen=True, slots=True)
+class ExplainContext:
+    """All that a stretch is judged by; `spans` is filled when it is asked for."""
+
+    window: Window
+    wakeup: TracedWakeup
+    machine: MachineTraits
+    spans: dict[int, tuple[Span, ...]]
+    intervals: tuple[StateInterval, ...]
+    woken: Event | None
+    """What ended the sleep that the timer was armed for."""
+    priority: int | None
+    """Of the thread, as events tell it."""
+
+    def spans_between(self, cpu: int, begin_ns: int, end_ns: int) -> list[Span]:
+        """Return what a CPU did in a time."""
+        return [
+            span.clipped(begin_ns, end_ns)
+            for span in self._spans_of(cpu)
+            if span.end_ns > begin_ns and span.begin_ns < end_ns
+        ]
+
+    def events_of(self, cpu: int) -> list[Event]:
+        """Return the events of a CPU."""
+        return [event for event in self.window.events if event.cpu == cpu]
+
+    def frames_at(self, event: Event) -> tuple[Frame, ...]:
+        """Return what the event's CPU was in when it was written."""
+        spans = self._spans_of(event.cpu)
+        begins = [span.begin_ns for span in spans]
+        at = max(0, bisect_left(begins, event.at_ns) - 1)
+        here = [s for s in spans[at : at + 2] if s.begin_ns <= event.at_ns]
+        inside = [s for s in here if s.frames]
+        found = inside[-1].frames if inside else ()
+        in_interrupt = any(frame.doing is Doing.INTERRUPT for frame in found)
+        if event.flags is not None and event.flags & Flag.HARDIRQ and not in_interrupt:
+            return (*found, Frame(Doing.INTERRUPT, UNNAMED, event.at_ns))
+        return found
+
+    def depth_at(self, cpu: int, entered_ns: int | None) -> int | None:
+        """Return how often preemption was off where an interrupt came."""
+        return next(
+            (e.preempt_depth for e in self.events_of(cpu) if e.at_ns == entered_ns),
+            None,
+        )
+
+    @property
+    def has_interrupts(self) -> bool:
+        """Whether entries of interrupts were recorded at all."""
+        return any(name.endswith("_entry") for name in self.window.known)
+
+    @property
+    def cpu(self) -> int:
+        """The CPU it was measured on, or else the last one the thread was on."""
+        known = [
+            self.wakeup.cpu,
+            *(interval.cpu for interval in reversed(self.intervals)),
+        ]
+        return next((cpu for cpu in known if cpu is not None), 0)
+
+    def _spans_of(self, cpu: int) -> tuple[Span, ...]:
+        if cpu not in self.spans:
+            self.spans[cpu] = spans_of(self.window, cpu)
+        return self.spans[cpu]
+
+
+def notes(context: ExplainContext) -> Iterator[str]:
+    """Say what limits an explanation from these events."""
+    priority = context.priority
+    if priority is not None and priority >= MAX_RT_PRIO:
+        yield (
+            f"the thread is not real-time ({priority_words(priority)}): every thread "
+            "may make it wait"
+        )
+    missing = [name for name in _NEEDED if name not in context.window.known]
+    if missing:
+        yield f"the trace has no {' and no '.join(missing)} events"
+    if not context.has_interrupts:
+        yield (
+            "the trace has no entries of interrupts: where they begin is known only "
+            "from the first event inside"
+        )
+    if not context.wakeup.programmed:
+        yield (
+            "when the timer was due is not known: the way begins where the thread "
+            "was woken"
+        )
+    if context.wakeup.to_the_switch:
+        yield "the way ends at the switch to the thread: no mark tells of its own code"
+    if context.window.resolution_ns > 1:
+        yield (
+            f"the trace's times are whole {context.window.resolution_ns} ns: shorter "
+            "stretches cannot be told apart"
+        )
+    moved = {
+        interval.cpu
+        for interval in context.intervals
+        if interval.state is State.RUNNABLE
+    }
+    cpus = sorted(cpu for cpu in moved if cpu is not None)
+    if len(cpus) > 1:
+        yield f"the thread waited on CPUs {', '.join(map(str, cpus))}: it was moved"
+
+
+def explain_events(
+    window: Window, wakeup: TracedWakeup, *, machine: MachineTraits
+) -> Explanation:
     """Explain a wake-up from the events around it."""
-    legs = legs_of(window, wakeup)
-    woken = next(
-        (
-            leg.end
-            for leg in legs
-            if leg.state in (State.SLEEPING, State.STOPPED) and leg.end is not None
-        ),
-        None,
+    intervals = thread_states(window, wakeup)
+    ended = (
+        one.end for one in intervals if one.state in (State.SLEEPING, State.STOPPED)
     )
-    scene = Scene(
-        window, wakeup, machine, {}, legs, woken, priority_of(window, wakeup.pid)
-    )
-    stretches = [stretch for leg in legs for stretch in _of_leg(scene, leg)]
-    apart = pauses_apart(
-        stretches,
-        scene.events_of(scene.cpu),
-        due_ns=wakeup.expiry_ns,
-        machine=machine,
-    )
+    woken = next((event for event in ended if event is not None), None)
+    priority = priority_of(window, wakeup.pid)
+    context = ExplainContext(window, wakeup, machine, {}, intervals, woken, priority)
+    segments = [s for interval in intervals for s in _of_interval(context, interval)]
+    events = context.events_of(context.cpu)
+    due_ns = wakeup.expiry_ns
+    apart = event_gaps_apart(segments, events, due_ns=due_ns, machine=machine)
     return Explanation(
-        cpu=scene.cpu,
+        cpu=context.cpu,
         sequence=wakeup.sequence,
         latency_ns=wakeup.latency_ns,
         stretches=joined(list(apart)),
-        notes=tuple(notes(scene)),
+        notes=tuple(notes(context)),
     )
 
 
-def _of_leg(scene: Scene, leg: Leg) -> Iterator[Stretch]:
-    if leg.state is State.SLEEPING:
-        yield from _asleep(scene, leg)
-    elif leg.state is State.RUNNABLE:
-        yield from _ready(scene, leg)
-    elif leg.state is State.RUNNING:
-        yield from _running(scene, leg)
-    elif leg.state is State.STOPPED:
-        yield _stopped(scene, leg)
-    elif leg.state is State.BLOCKED:
-        yield _blocked(scene, leg)
+def _of_interval(context: ExplainContext, interval: StateInterval) -> Iterator[Stretch]:
+    if interval.state is State.SLEEPING:
+        yield from _asleep(context, interval)
+    elif interval.state is State.RUNNABLE:
+        yield from _ready(context, interval)
+    elif interval.state is State.RUNNING:
+        yield from _running(context, interval)
+    elif interval.state is State.STOPPED:
+        yield _stopped(context, interval)
+    elif interval.state is State.BLOCKED:
+        yield _blocked(context, interval)
     else:
-        yield _plain(
-            scene, leg, Part.A, Cause.UNKNOWN, "no event of the thread in the trace"
-        )
+        yield _unknown(context, interval, Part.A, "no event of the thread in the trace")
 
 
-def _plain(
-    scene: Scene,
-    leg: Leg,
-    part: Part,
-    cause: Cause,
-    name: str,
-    *,
-    evidence: tuple[str, ...] = (),
-    confidence: Confidence = Confidence.SEEN,
-) -> Stretch:
-    due = scene.wakeup.expiry_ns
-    if cause is Cause.UNKNOWN:
-        confidence = Confidence.GUESSED
-    return Stretch(
-        part,
-        leg.begin_ns - due,
-        leg.end_ns - due,
-        cause,
-        name,
-        evidence=evidence,
-        confidence=confidence,
-    )
+def _unknown(context: ExplainContext, timed: Timed, part: Part, name: str) -> Stretch:
+    return segment_of(timed, context.wakeup, part, Cause.UNKNOWN, name)
 
 
-def _stopped(scene: Scene, leg: Leg) -> Stretch:
+def _stopped(context: ExplainContext, interval: StateInterval) -> Stretch:
     evidence = ["it was switched out in state T"]
-    if leg.end is not None:
-        evidence.append(f"woken again by {_waker(leg.end)}")
-    part = Part.A if scene.woken is leg.end else Part.D
-    return _plain(
-        scene,
-        leg,
-        part,
-        Cause.STOPPED,
-        "SIGSTOP, or a debugger",
-        evidence=tuple(evidence),
+    if interval.end is not None:
+        evidence.append(f"woken again by {_waker(interval.end)}")
+    part = Part.A if context.woken is interval.end else Part.D
+    name = "SIGSTOP, or a debugger"
+    return segment_of(interval, context.wakeup, part, Cause.STOPPED, name, *evidence)
+
+
+def _blocked(context: ExplainContext, interval: StateInterval) -> Stretch:
+    wakeup = context.wakeup
+    faults = [
+        e
+        for e in context.window.events
+        if _is_fault(e, wakeup) and wakeup.expiry_ns <= e.at_ns <= interval.begin_ns
+    ]
+    if not faults:
+        name = "it waited in the kernel (state D)"
+        return _unknown(context, interval, Part.E, name)
+    why = f"{faults[-1].name}, and then it waited in state D"
+    cause, sure = Cause.PAGE_FAULT, Confidence.INFERRED
+    return segment_of(
+        interval, wakeup, Part.E, cause, wakeup.comm, why, confidence=sure
     )
 
 
-def _blocked(scene: Scene, leg: Leg) -> Stretch:
-    faults = _faults_before(scene, leg.begin_ns)
-    if faults:
-        return _plain(
-            scene,
-            leg,
-            Part.E,
-            Cause.PAGE_FAULT,
-            scene.wakeup.comm,
-            evidence=(f"{faults[-1].name}, and then it waited in state D",),
-            confidence=Confidence.INFERRED,
-        )
-    return _plain(
-        scene, leg, Part.E, Cause.UNKNOWN, "it waited in the kernel (state D)"
-    )
+def _is_fault(event: Event, wakeup: TracedWakeup) -> bool:
+    return event.name.startswith("page_fault_") and event.pid == wakeup.pid
 
 
-def _asleep(scene: Scene, leg: Leg) -> Iterator[Stretch]:
+def _asleep(context: ExplainContext, interval: StateInterval) -> Iterator[Stretch]:
     """Explain a sleep from the expiry to what woke the thread."""
-    if leg.end is None:
-        yield _plain(scene, leg, Part.A, Cause.UNKNOWN, "nothing seen that woke it")
+    if interval.end is None:
+        yield _unknown(context, interval, Part.A, "nothing seen that woke it")
         return
-    if leg.end is not scene.woken:
-        yield _plain(
-            scene, leg, Part.E, Cause.UNKNOWN, "it slept again before its own code"
-        )
+    if interval.end is not context.woken:
+        name = "it slept again before its own code"
+        yield _unknown(context, interval, Part.E, name)
         return
-    frames = scene.frames_at(leg.end)
+    frames = context.frames_at(interval.end)
     interrupt = next((f for f in frames if f.doing is Doing.INTERRUPT), None)
     softirq = next((f for f in frames if f.doing is Doing.SOFTIRQ), None)
     if interrupt is not None:
         callback = next((f for f in frames if f.doing is Doing.CALLBACK), None)
-        yield from _by_interrupt(scene, leg, interrupt, callback)
+        yield from _by_interrupt(context, interval, interrupt, callback)
     elif softirq is not None:
-        yield from _by_softirq(scene, leg, f"softirq {softirq.name}")
-    elif _is_timer_thread(leg.end):
-        yield from _by_softirq(scene, leg, leg.end.comm)
-    elif leg.end.flags is None and not scene.has_interrupts:
+        yield from _by_softirq(context, interval, f"softirq {softirq.name}")
+    elif _is_timer_thread(interval.end):
+        yield from _by_softirq(context, interval, interval.end.comm)
+    elif interval.end.flags is None and not context.has_interrupts:
         name = "the trace tells of no interrupts, and so not what woke it"
-        yield _plain(scene, leg, Part.A, Cause.UNKNOWN, name)
+        yield _unknown(context, interval, Part.A, name)
     else:
-        name = f"it was woken by {_waker(leg.end)}, not by a timer"
-        yield _plain(scene, leg, Part.A, Cause.UNKNOWN, name)
+        name = f"it was woken by {_waker(interval.end)}, not by a timer"
+        yield _unknown(context, interval, Part.A, name)
 
 
 def _by_interrupt(
-    scene: Scene, leg: Leg, interrupt: Frame, callback: Frame | None
+    context: ExplainContext,
+    interval: StateInterval,
+    interrupt: Frame,
+    callback: Frame | None,
 ) -> Iterator[Stretch]:
     """Explain the time before the interrupt, then that in it until it woke."""
-    assert leg.end is not None
-    cpu, due = leg.end.cpu, scene.wakeup.expiry_ns
-    entered = interrupt.entered_ns
-    entered = leg.begin_ns if entered is None else max(leg.begin_ns, entered)
-    slack_end = min(entered, _slack_end(scene, leg))
-    if slack_end - leg.begin_ns < _SLACK_NS:
-        slack_end = leg.begin_ns  # a real-time thread has none, and 1 ns can be asked
-    if slack_end > leg.begin_ns:
-        yield _plain(
-            scene,
-            replace(leg, end_ns=slack_end),
+    assert interval.end is not None
+    cpu, wakeup, begin = interval.end.cpu, context.wakeup, interval.begin_ns
+    entered = (
+        begin if interrupt.entered_ns is None else max(begin, interrupt.entered_ns)
+    )
+    slack_end = min(entered, _slack_end(context, interval))
+    if slack_end - begin >= _SLACK_NS:
+        yield segment_of(
+            replace(interval, end_ns=slack_end),
+            wakeup,
             Part.A,
             Cause.TIMER_SLACK,
             "it may expire later than asked",
-            evidence=(
-                "hrtimer_start: expires is later than softexpires, for the thread was "
-                "not real-time when it went to sleep",
-            ),
+            "hrtimer_start: expires is later than softexpires, for the thread was not "
+            "real-time when it went to sleep",
         )
-    late = Late(
-        expiry_ns=due,
-        cpu=cpu,
-        events=scene.events_of(cpu),
-        known=scene.window.known,
-        machine=scene.machine,
-        depth=scene.depth_at(cpu, interrupt.entered_ns),
+        begin = slack_end
+    delay = IrqDelay(
+        expiry_ns=wakeup.expiry_ns,
+        events=context.events_of(cpu),
+        known=context.window.known,
+        machine=context.machine,
+        depth=context.depth_at(cpu, interrupt.entered_ns),
     )
-    begin = max(leg.begin_ns, slack_end)
-    yield from late_stretches(scene.spans_between(cpu, begin, entered), late)
-    own = scene.spans_between(cpu, entered, leg.end_ns)
-    waiting = _waiting(scene, leg, cpu, (interrupt, callback))
-    yield from waiting_stretches(own, waiting)
+    spans = callbacks_together(context.spans_between(cpu, begin, entered))
+    yield from irq_delay_segments(spans, delay)
+    inside = interrupt, callback
+    yield from _waited(context, interval, inside, cpu=cpu, from_ns=entered)
 
 
-def _by_softirq(scene: Scene, leg: Leg, name: str) -> Iterator[Stretch]:
-    yield _plain(
-        scene,
-        leg,
-        Part.A,
-        Cause.LATE_TIMER,
-        name,
-        evidence=(
-            "the timer expired in a softirq: the thread was not real-time when it "
-            "went to sleep",
-        ),
+def _by_softirq(
+    context: ExplainContext, interval: StateInterval, name: str
+) -> Iterator[Stretch]:
+    why = (
+        "the timer expired in a softirq: the thread was not real-time when it went to "
+        "sleep"
     )
+    yield segment_of(interval, context.wakeup, Part.A, Cause.LATE_TIMER, name, why)
 
 
-def _ready(scene: Scene, leg: Leg) -> Iterator[Stretch]:
+def _ready(context: ExplainContext, interval: StateInterval) -> Iterator[Stretch]:
     """Explain why a thread that could run did not."""
-    if leg.cpu is None:
-        yield _plain(scene, leg, Part.D, Cause.UNKNOWN, "nobody knows on which CPU")
+    cpu = interval.cpu
+    if cpu is None:
+        yield _unknown(context, interval, Part.D, "nobody knows on which CPU")
         return
     frames: tuple[Frame, ...] = ()
-    if leg.began is not None and leg.began.cpu == leg.cpu:
-        frames = scene.frames_at(leg.began)
+    if interval.began is not None and interval.began.cpu == cpu:
+        frames = context.frames_at(interval.began)
     interrupt = next((f for f in frames if f.doing is Doing.INTERRUPT), None)
     callback = next((f for f in reversed(frames) if f.doing is Doing.CALLBACK), None)
-    spans = scene.spans_between(leg.cpu, leg.begin_ns, leg.end_ns)
-    waiting = _waiting(scene, leg, leg.cpu, (interrupt, callback))
-    yield from waiting_stretches(spans, waiting)
+    inside = interrupt, callback
+    yield from _waited(context, interval, inside, cpu=cpu, from_ns=interval.begin_ns)
 
 
-def _waiting(
-    scene: Scene, leg: Leg, cpu: int, inside: tuple[Frame | None, Frame | None]
-) -> Waiting:
-    """Return what judges a wait; `inside` are the interrupt and callback it woke in."""
+def _waited(
+    context: ExplainContext,
+    interval: StateInterval,
+    inside: tuple[Frame | None, Frame | None],
+    *,
+    cpu: int,
+    from_ns: int,
+) -> Iterator[Stretch]:
+    """Explain a wait; `inside` are the interrupt and callback that it woke in."""
     interrupt, callback = inside
-    events = scene.events_of(cpu)
-    since, queued = leg.begin_ns, leg.begin_ns
-    if leg.began is not None and leg.began.name == "sched_switch":
+    events = context.events_of(cpu)
+    since = interval.begin_ns
+    if interval.began is not None and interval.began.name == "sched_switch":
         queued = since - 1  # it was preempted: that switch is the scheduler's choice
     else:
         queued = next(
@@ -236,104 +334,81 @@ def _waiting(
                 e.at_ns
                 for e in events
                 if e.name == "sched_wakeup"
-                and e.number("pid", -1) == scene.wakeup.pid
-                and since <= e.at_ns <= leg.end_ns
+                and e.number("pid", -1) == context.wakeup.pid
+                and since <= e.at_ns <= interval.end_ns
             ),
             since,
         )
-    return Waiting(
-        expiry_ns=scene.wakeup.expiry_ns,
-        cpu=cpu,
-        pid=scene.wakeup.pid,
-        priority=scene.priority,
+    interrupted_ns = None if interrupt is None else interrupt.entered_ns
+    stack, interrupted_pid = None, -1
+    if interrupted_ns is not None:
+        stack = stack_under(events, interrupted_ns)
+        found = (e.pid for e in events if e.at_ns == interrupted_ns)
+        interrupted_pid = next(found, -1)
+    waiting = Waiting(
+        expiry_ns=context.wakeup.expiry_ns,
+        priority=context.priority,
         since_ns=since,
         queued_ns=queued,
         events=events,
-        own_interrupt_ns=None if interrupt is None else interrupt.entered_ns,
+        own_interrupt_ns=interrupted_ns,
         own_callback_ns=None if callback is None else callback.entered_ns,
-        stack=_stack(events, interrupt) or (),
-        interrupted_pid=_interrupted(events, interrupt),
-        machine=scene.machine,
+        stack=stack or (),
+        interrupted_pid=interrupted_pid,
+        machine=context.machine,
     )
+    spans = callbacks_together(
+        context.spans_between(cpu, from_ns, interval.end_ns),
+        own_ns=waiting.own_callback_ns,
+    )
+    yield from waiting_segments(spans, waiting)
 
 
-def _stack(events: Sequence[Event], interrupt: Frame | None) -> list[str] | None:
-    if interrupt is None or interrupt.entered_ns is None:
-        return None
-    return stack_under(events, interrupt.entered_ns)
-
-
-def _interrupted(events: Sequence[Event], interrupt: Frame | None) -> int:
-    if interrupt is None or interrupt.entered_ns is None:
-        return -1
-    return next((e.pid for e in events if e.at_ns == interrupt.entered_ns), -1)
-
-
-def _running(scene: Scene, leg: Leg) -> Iterator[Stretch]:
+def _running(context: ExplainContext, interval: StateInterval) -> Iterator[Stretch]:
     """Explain the way back: interrupts and page faults may still come."""
-    before = leg.end is not None and leg is scene.legs[0]
-    if before or leg.cpu is None:
-        name = f"{scene.wakeup.comm} itself ran, and was not yet asleep"
+    wakeup, cpu = context.wakeup, interval.cpu
+    before = interval.end is not None and interval is context.intervals[0]
+    if before or cpu is None:
+        name = f"{wakeup.comm} itself ran, and was not yet asleep"
         part = Part.A if before else Part.E
-        yield _plain(scene, leg, part, Cause.RETURN, name)
+        yield segment_of(interval, wakeup, part, Cause.RETURN, name)
         return
-    due = scene.wakeup.expiry_ns
     faults = [
         e
-        for e in scene.events_of(leg.cpu)
-        if e.name.startswith("page_fault_")
-        and e.pid == scene.wakeup.pid
-        and leg.begin_ns <= e.at_ns < leg.end_ns
+        for e in context.events_of(cpu)
+        if _is_fault(e, wakeup) and interval.begin_ns <= e.at_ns < interval.end_ns
     ]
-    for span in scene.spans_between(leg.cpu, leg.begin_ns, leg.end_ns):
-        begin, end = span.begin_ns - due, span.end_ns - due
+    for span in context.spans_between(cpu, interval.begin_ns, interval.end_ns):
         if span.doing in (Doing.INTERRUPT, Doing.CALLBACK):
-            yield Stretch(Part.B, begin, end, Cause.OTHER_INTERRUPT, span.name)
+            yield segment_of(span, wakeup, Part.B, Cause.OTHER_INTERRUPT, span.name)
         elif span.doing is Doing.SOFTIRQ:
-            yield Stretch(Part.E, begin, end, Cause.SOFTIRQ, span.name)
+            yield segment_of(span, wakeup, Part.E, Cause.SOFTIRQ, span.name)
         elif span.doing is Doing.LOST:
-            yield _plain(
-                scene,
-                replace(leg, begin_ns=span.begin_ns, end_ns=span.end_ns),
-                Part.E,
-                Cause.UNKNOWN,
-                "events were lost, or the trace ends",
-            )
+            name = "events were lost, or the trace ends"
+            yield _unknown(context, span, Part.E, name)
         else:
-            yield from _own_code(scene, span, faults)
+            yield from _own_code(wakeup, span, faults)
 
 
-def _own_code(scene: Scene, span: Span, faults: Sequence[Event]) -> Iterator[Stretch]:
-    due, comm = scene.wakeup.expiry_ns, scene.wakeup.comm
-    first = next((e.at_ns for e in faults if e.at_ns < span.end_ns), None)
-    begin = span.begin_ns
-    if first is not None:
-        at = max(begin, first)
-        if at > begin:
-            yield Stretch(Part.E, begin - due, at - due, Cause.RETURN, comm)
-        inside = [e for e in faults if e.at_ns < span.end_ns]
-        yield Stretch(
-            Part.E,
-            at - due,
-            span.end_ns - due,
-            Cause.PAGE_FAULT,
-            comm,
-            evidence=tuple(
-                f"{e.name} at +{(e.at_ns - due) / 1000:,.3f} us, address "
-                f"{_hexadecimal(e)}"
-                for e in inside[:4]
-            ),
-            confidence=Confidence.INFERRED,
-        )
+def _own_code(
+    wakeup: TracedWakeup, span: Span, faults: Sequence[Event]
+) -> Iterator[Stretch]:
+    comm, sure = wakeup.comm, Confidence.INFERRED
+    inside = [e for e in faults if e.at_ns < span.end_ns]
+    if not inside:
+        yield segment_of(span, wakeup, Part.E, Cause.RETURN, comm, confidence=sure)
         return
-    yield Stretch(
-        Part.E,
-        begin - due,
-        span.end_ns - due,
-        Cause.RETURN,
-        comm,
-        confidence=Confidence.INFERRED,
+    at_ns = max(span.begin_ns, inside[0].at_ns)
+    if at_ns > span.begin_ns:
+        own = replace(span, end_ns=at_ns)
+        yield segment_of(own, wakeup, Part.E, Cause.RETURN, comm)
+    evidence = (
+        f"{e.name} at +{(e.at_ns - wakeup.expiry_ns) / 1000:,.3f} us, address "
+        f"{_hexadecimal(e)}"
+        for e in inside[:4]
     )
+    rest, cause = replace(span, begin_ns=at_ns), Cause.PAGE_FAULT
+    yield segment_of(rest, wakeup, Part.E, cause, comm, *evidence, confidence=sure)
 
 
 def _hexadecimal(event: Event) -> str:
@@ -341,29 +416,19 @@ def _hexadecimal(event: Event) -> str:
     return f"{value:#x}" if isinstance(value, int) else value
 
 
-def _slack_end(scene: Scene, leg: Leg) -> int:
+def _slack_end(context: ExplainContext, interval: StateInterval) -> int:
     """Return when the timer had to expire: later than asked for by its slack."""
-    for event in reversed(scene.window.events):
+    for event in reversed(context.window.events):
         if (
             event.name == "hrtimer_start"
-            and event.pid == scene.wakeup.pid
-            and event.at_ns <= leg.begin_ns
+            and event.pid == context.wakeup.pid
+            and event.at_ns <= interval.begin_ns
         ):
             soft, hard = event.number("softexpires"), event.number("expires")
-            if abs(soft - scene.wakeup.expiry_ns) <= scene.window.resolution_ns:
-                return leg.begin_ns + max(0, hard - soft)
-            return leg.begin_ns
-    return leg.begin_ns
-
-
-def _faults_before(scene: Scene, at_ns: int) -> list[Event]:
-    return [
-        e
-        for e in scene.window.events
-        if e.name.startswith("page_fault_")
-        and e.pid == scene.wakeup.pid
-        and scene.wakeup.expiry_ns <= e.at_ns <= at_ns
-    ]
+            if abs(soft - context.wakeup.expiry_ns) <= context.window.resolution_ns:
+                return interval.begin_ns + max(0, hard - soft)
+            return interval.begin_ns
+    return interval.begin_ns
 
 
 def _is_timer_thread(event: Event) -> bool:

@@ -1,118 +1,124 @@
 """
-Why the timer's interrupt came late: what its CPU did after the expiry. Pure.
+Why the timer's interrupt came late, and times without any event. Pure.
 
 On a kernel without events for interrupts going off and on, a task that runs on says
 little: interrupts off, a hypervisor and the hardware look the same. Only what excludes
 two of them names the third.
+
+The timer's interrupt, the switch and the way back are short, and have events. Where
+none comes for long, something else has the CPU: a hypervisor or hardware, or a lock is
+waited for. That is cut out, so that what belongs to every wake-up is not blamed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from rtscope.explain.events.scheduling import lost_stretch
-from rtscope.explain.events.spans import Doing, Span, callbacks_together
-from rtscope.explain.events.stacks import stack_under
-from rtscope.explain.events.threadstates import Machine
-from rtscope.explain.events.waiting import last_events, stretch_of
+from rtscope.explain.events.scheduling import (
+    STRAIGHT_NS,
+    last_of,
+    lost_segment,
+    segment_of,
+)
+from rtscope.explain.events.spans import Doing, Span, stack_under
+from rtscope.explain.events.threadstates import MachineTraits
 from rtscope.explain.model import Cause, Confidence, Part, Stretch
 from rtscope.ftrace.events import Event, Flag
 
-_MASKED = "_raw_spin_unlock_irq", "local_irq_enable", "arch_local_irq"
+_STRAIGHT = frozenset({Cause.TIMER_INTERRUPT, Cause.SCHEDULER, Cause.RETURN})
+_UNMASKING = "_raw_spin_unlock_irq", "local_irq_enable", "arch_local_irq"
 
 
 @dataclass(frozen=True, slots=True)
-class Late:
+class IrqDelay:
     """The time from the expiry to the interrupt."""
 
     expiry_ns: int
-    cpu: int
     events: Sequence[Event]
     """Of this CPU."""
     known: frozenset[str]
     """Names of the events that were recorded anywhere."""
-    machine: Machine
+    machine: MachineTraits
     depth: int | None
     """How often preemption was switched off where the interrupt came."""
 
 
-def late_stretches(spans: Sequence[Span], late: Late) -> Iterator[Stretch]:
+def irq_delay_segments(spans: Sequence[Span], delay: IrqDelay) -> Iterator[Stretch]:
     """Return a cause for each span before the timer's interrupt."""
-    for span in callbacks_together(spans):
+    for span in spans:
         if span.doing is Doing.LOST:
-            yield lost_stretch(span, late.expiry_ns, Part.A)
+            yield lost_segment(span, delay, Part.A)
         elif span.doing in (Doing.INTERRUPT, Doing.CALLBACK):
-            yield _in_interrupt(span, late)
+            yield _in_interrupt(span, delay)
         elif span.doing is Doing.IDLE:
-            yield _in_idle(span, late)
+            yield _in_idle(span, delay)
         else:
-            yield _in_task(span, late)
+            yield _in_task(span, delay)
 
 
-def _in_interrupt(span: Span, late: Late) -> Stretch:
+def _in_interrupt(span: Span, delay: IrqDelay) -> Stretch:
     outer = span.interrupt
     if outer is None:
-        return _in_task(span, late)
+        return _in_task(span, delay)
     name = span.name if span.name == outer.name else f"{outer.name}: {span.name}"
-    return stretch_of(span, late, Part.A, Cause.EARLIER_INTERRUPT, name)
+    return segment_of(span, delay, Part.A, Cause.EARLIER_INTERRUPT, name)
 
 
-def _in_idle(span: Span, late: Late) -> Stretch:
+def _in_idle(span: Span, delay: IrqDelay) -> Stretch:
     evidence = [f"the CPU was in {span.name} when the timer was due"]
     if span.name == "idle":
         evidence.append("how deep is not known: there is no cpu_idle event")
-    if late.machine.guest:
+    if delay.machine.guest:
         evidence.append(
             "in a guest the host has to run the CPU again first: both look the same"
         )
-    return stretch_of(
-        span,
-        late,
-        Part.A,
-        Cause.IDLE_EXIT,
-        span.name,
-        confidence=Confidence.INFERRED,
-        evidence=tuple(evidence),
+    sure = Confidence.INFERRED
+    return segment_of(
+        span, delay, Part.A, Cause.IDLE_EXIT, span.name, *evidence, confidence=sure
     )
 
 
-def _in_task(span: Span, late: Late) -> Stretch:
-    masked = _switched_off_by(span, late)
-    if masked is not None:
-        name, why = masked
-        return stretch_of(
-            span, late, Part.A, Cause.INTERRUPTS_OFF, name, evidence=(why,)
-        )
-    stack = stack_under(late.events, span.end_ns)
+def _in_task(span: Span, delay: IrqDelay) -> Stretch:
+    irqs_off = _switched_off_by(span, delay)
+    if irqs_off is not None:
+        return segment_of(span, delay, Part.A, Cause.INTERRUPTS_OFF, *irqs_off)
+    stack = stack_under(delay.events, span.end_ns)
     if stack is not None:
-        return _by_stack(span, late, stack)
-    enabled = _enabled_at(span, late)
+        return _by_stack(span, delay, stack)
+    enabled = _enabled_at(span, delay)
     if enabled is not None:
-        return stretch_of(
-            span,
-            late,
-            Part.A,
-            Cause.HARDWARE,
-            f"while {span.task.label} ran",
-            confidence=Confidence.INFERRED,
-            evidence=(enabled, *_last_of(span, late)),
-        )
-    return _undecided(span, late)
+        evidence = enabled, *last_of(span, delay.events)
+        return _hardware(span, delay, *evidence, confidence=Confidence.INFERRED)
+    return _undecided(span, delay)
 
 
-def _switched_off_by(span: Span, late: Late) -> tuple[str, str] | None:
+def _hardware(
+    span: Span,
+    delay: IrqDelay,
+    *evidence: str,
+    confidence: Confidence,
+    where: str = "",
+) -> Stretch:
+    name = f"while {span.task.label} ran{where}"
+    return segment_of(
+        span, delay, Part.A, Cause.HARDWARE, name, *evidence, confidence=confidence
+    )
+
+
+def _switched_off_by(span: Span, delay: IrqDelay) -> tuple[str, str] | None:
     """Return who had interrupts off for at least half of the span, by events."""
     off: Event | None = None
-    for event in late.events:
+    for event in delay.events:
         if event.at_ns > span.end_ns:
             break
         if event.name == "irq_disable":
             off = event if off is None else off
         elif event.name == "irq_enable":
             if off is not None and _covers(off.at_ns, event.at_ns, span):
-                return _who(off, event, late)
+                return _who(off, event, delay)
             off = None
     if off is not None and _covers(off.at_ns, span.end_ns, span):
-        return _who(off, None, late)
+        return _who(off, None, delay)
     return None
 
 
@@ -121,111 +127,138 @@ def _covers(begin_ns: int, end_ns: int, span: Span) -> bool:
     return 2 * common >= span.end_ns - span.begin_ns
 
 
-def _who(off: Event, on: Event | None, late: Late) -> tuple[str, str]:
+def _who(off: Event, on: Event | None, delay: IrqDelay) -> tuple[str, str]:
     name = off.text("caller") or "an unknown function"
-    since = (off.at_ns - late.expiry_ns) / 1000
+    since = (off.at_ns - delay.expiry_ns) / 1000
     told = f"irq_disable by {name} at {since:+,.3f} us"
     if on is not None:
-        until = (on.at_ns - late.expiry_ns) / 1000
+        until = (on.at_ns - delay.expiry_ns) / 1000
         told += f", irq_enable by {on.text('caller')} at {until:+,.3f} us"
     return name, told
 
 
-def _by_stack(span: Span, late: Late, stack: Sequence[str]) -> Stretch:
+def _by_stack(span: Span, delay: IrqDelay, stack: Sequence[str]) -> Stretch:
+    sure = Confidence.INFERRED
     if not stack:
-        return stretch_of(
-            span,
-            late,
-            Part.A,
-            Cause.HARDWARE,
-            f"while {span.task.label} ran in user space",
-            confidence=Confidence.INFERRED,
-            evidence=(
-                "the interrupt came from user space, where interrupts are always on",
-            ),
-        )
-    if not stack[0].startswith(_MASKED):
-        return _undecided(span, late, stack)
+        why = "the interrupt came from user space, where interrupts are always on"
+        return _hardware(span, delay, why, confidence=sure, where=" in user space")
+    if not stack[0].startswith(_UNMASKING):
+        return _undecided(span, delay, stack)
     # The one who unlocks had them off; who calls it tells what for.
     holders = stack[1:] or stack
     evidence = [
         f"the interrupt came when {stack[0]} switched interrupts on again, in "
         f"{span.task.numbered}"
     ]
-    if late.machine.guest:
+    if delay.machine.guest:
         evidence.append("in a guest the host may have made that longer than it was")
-    return replace(
-        stretch_of(
-            span,
-            late,
-            Part.A,
-            Cause.INTERRUPTS_OFF,
-            holders[0],
-            confidence=Confidence.INFERRED,
-            evidence=tuple(evidence),
-        ),
-        callers=tuple(holders),
+    found = segment_of(
+        span,
+        delay,
+        Part.A,
+        Cause.INTERRUPTS_OFF,
+        holders[0],
+        *evidence,
+        confidence=sure,
     )
+    return replace(found, callers=tuple(holders))
 
 
-def _enabled_at(span: Span, late: Late) -> str | None:
+def _enabled_at(span: Span, delay: IrqDelay) -> str | None:
     """Say if an event near the end of the span shows that interrupts were on."""
-    for event in reversed(late.events):
+    for event in reversed(delay.events):
         if not span.begin_ns < event.at_ns < span.end_ns or event.flags is None:
             continue
         if event.flags & (Flag.IRQS_OFF | Flag.HARDIRQ):
             continue
         if 2 * (event.at_ns - span.begin_ns) >= span.end_ns - span.begin_ns:
-            at = (event.at_ns - late.expiry_ns) / 1000
+            at = (event.at_ns - delay.expiry_ns) / 1000
             return f"interrupts were on at {at:+,.3f} us ({event.name}), and none came"
     return None
 
 
-def _undecided(span: Span, late: Late, stack: Sequence[str] = ()) -> Stretch:
-    evidence = [*_last_of(span, late)]
+def _undecided(span: Span, delay: IrqDelay, stack: Sequence[str] = ()) -> Stretch:
+    evidence = [*last_of(span, delay.events)]
     if stack:
         evidence.append(f"the interrupt found {' < '.join(stack[:4])}")
-    inside = [e for e in late.events if span.begin_ns < e.at_ns < span.end_ns]
+    inside = [e for e in delay.events if span.begin_ns < e.at_ns < span.end_ns]
     if not inside:
         evidence.append("no event on this CPU in that time")
     why = "no events tell of interrupts going off and on (preemptirq)"
-    if "irq_disable" in late.known:
+    if "irq_disable" in delay.known:
         why = "irq_disable events show none that lasted"
     # Most code that has interrupts off holds a lock, and with it preemption off.
-    critical = bool(late.depth) and "irq_disable" not in late.known
+    critical = bool(delay.depth) and "irq_disable" not in delay.known
     if critical:
         evidence.append(
             f"{span.task.numbered} had preemption off when the interrupt came (depth "
-            f"{late.depth})"
+            f"{delay.depth})"
         )
-    if (late.machine.guest or "irq_disable" in late.known) and not critical:
+    if (delay.machine.guest or "irq_disable" in delay.known) and not critical:
         told = (
             f"{why}; this is a guest: the host can take a CPU away at any time"
-            if late.machine.guest
+            if delay.machine.guest
             else why
         )
-        return stretch_of(
-            span,
-            late,
-            Part.A,
-            Cause.HARDWARE,
-            f"while {span.task.label} ran",
-            confidence=Confidence.GUESSED,
-            evidence=(*evidence, f"guessed: {told}"),
-        )
-    return stretch_of(
-        span,
-        late,
-        Part.A,
-        Cause.UNKNOWN,
-        f"interrupts off in {span.task.label}, or "
-        + ("the hypervisor" if late.machine.guest else "hardware"),
+        guess = f"guessed: {told}"
+        return _hardware(span, delay, *evidence, guess, confidence=Confidence.GUESSED)
+    other = "the hypervisor" if delay.machine.guest else "hardware"
+    name = f"interrupts off in {span.task.label}, or {other}"
+    return segment_of(span, delay, Part.A, Cause.UNKNOWN, name, *evidence, why)
+
+
+def event_gaps_apart(
+    stretches: Iterable[Stretch],
+    events: Sequence[Event],
+    *,
+    due_ns: int,
+    machine: MachineTraits,
+) -> Iterator[Stretch]:
+    """Cut long times without an event out; `events` are those of the CPU, in order."""
+    for stretch in stretches:
+        if stretch.cause not in _STRAIGHT or stretch.duration_ns <= STRAIGHT_NS:
+            yield stretch
+            continue
+        begin, end = stretch.begin_ns, stretch.end_ns
+        inside = [
+            (event.at_ns - due_ns, event.name)
+            for event in events
+            if begin <= event.at_ns - due_ns <= end
+        ]
+        marks = [(begin, "its begin"), *inside, (end, "its end")]
+        yield from _pieces(stretch, marks, machine)
+
+
+def _pieces(
+    stretch: Stretch, marks: Sequence[tuple[int, str]], machine: MachineTraits
+) -> Iterator[Stretch]:
+    at = stretch.begin_ns
+    for (since, first), (until, second) in pairwise(marks):
+        if until - since <= STRAIGHT_NS:
+            continue
+        if since > at:
+            yield replace(stretch, begin_ns=at, end_ns=since)
+        yield _gap(stretch, since, until, machine, f"from {first} to {second}")
+        at = until
+    if at < stretch.end_ns:
+        yield replace(stretch, begin_ns=at)
+
+
+def _gap(
+    stretch: Stretch, begin_ns: int, end_ns: int, machine: MachineTraits, between: str
+) -> Stretch:
+    evidence = [f"{(end_ns - begin_ns) / 1000:,.3f} us without an event, {between}"]
+    if machine.guest:
+        cause, name = Cause.HARDWARE, f"during {stretch.cause}"
+        evidence.append("guessed: this is a guest: the host can take a CPU away")
+    else:
+        cause, name = Cause.UNKNOWN, f"a lock or hardware, during {stretch.cause}"
+    return replace(
+        stretch,
+        begin_ns=begin_ns,
+        end_ns=end_ns,
+        cause=cause,
+        name=name,
+        evidence=tuple(evidence),
         confidence=Confidence.GUESSED,
-        evidence=(*evidence, why),
     )
-
-
-def _last_of(span: Span, late: Late) -> Iterator[str]:
-    names = last_events(late.events, span.begin_ns, span.task.pid)
-    if names:
-        yield f"last events of {span.task.numbered}: {names}"

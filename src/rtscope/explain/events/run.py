@@ -11,10 +11,10 @@ from pathlib import Path
 
 from rtscope.explain.events.counterdeltas import around_words
 from rtscope.explain.events.explain import explain_events
-from rtscope.explain.events.perfetto import ExplainedWindow
-from rtscope.explain.events.threadstates import Machine, Wakeup
+from rtscope.explain.events.threadstates import MachineTraits, TracedWakeup
 from rtscope.explain.events.window import AFTER_NS, BEFORE_NS, window_around
 from rtscope.explain.model import Explanation
+from rtscope.explain.perfetto import ExplainedWindow
 from rtscope.ftrace.events import Trace, Window, window_of
 from rtscope.record.attachments import why_lost
 from rtscope.record.model import RunRecord
@@ -87,10 +87,10 @@ def explained_windows(record: RunRecord, trace: Trace) -> list[ExplainedWindow]:
     ]
 
 
-def worst_wakeups(record: RunRecord) -> list[Wakeup]:
+def worst_wakeups(record: RunRecord) -> list[TracedWakeup]:
     """Return the worst wake-ups of all measuring threads, the worst first."""
     found = [
-        Wakeup(
+        TracedWakeup(
             pid=thread.tid,
             comm=f"rtscope/{worst.cpu}",
             cpu=worst.cpu,
@@ -105,14 +105,14 @@ def worst_wakeups(record: RunRecord) -> list[Wakeup]:
     return found[:MOST]
 
 
-def machine_of(record: RunRecord) -> Machine:
+def machine_of(record: RunRecord) -> MachineTraits:
     """Return what the facts of a record tell that events do not."""
     facts = record.facts_before
     guest = facts["guest"].value if "guest" in facts else None
     model = facts["preemption_model"].value if "preemption_model" in facts else None
     release = facts["kernel_release"].value if "kernel_release" in facts else None
     numbers = re.match(r"([0-9]{1,4})\.([0-9]{1,4})", str(release))
-    return Machine(
+    return MachineTraits(
         guest=guest if isinstance(guest, bool) else None,
         preemptible=_PREEMPTIBLE.get(str(model)),
         release=(int(numbers[1]), int(numbers[2])) if numbers else None,
@@ -120,7 +120,11 @@ def machine_of(record: RunRecord) -> Machine:
 
 
 def _explained(
-    record: RunRecord, trace: Trace, wakeup: Wakeup, machine: Machine, number: int
+    record: RunRecord,
+    trace: Trace,
+    wakeup: TracedWakeup,
+    machine: MachineTraits,
+    number: int,
 ) -> ExplainedWindow:
     title = f"{record.run.id}, worst wake-up {number}"
     near = window_of(trace, wakeup.expiry_ns - BEFORE_NS, wakeup.wake_ns + AFTER_NS)

@@ -3,99 +3,158 @@ Why a thread that was ready did not run: what the CPU it waited for did. Pure.
 
 What interrupts and softirqs took is theirs. Of tasks, a more urgent one may run; a less
 urgent one runs only where it could not be preempted, or because the scheduler chose it.
+
+Priorities are those of events: -1 deadline, 0 (FIFO 99) to 98 (FIFO 1) real-time, from
+100 on not real-time. Lower is more urgent.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
-from rtscope.explain.events.preemption import not_preempted
-from rtscope.explain.events.spans import Doing, Span, callbacks_together
-from rtscope.explain.events.waiting import (
-    NOT_REALTIME,
-    Waiting,
-    priority_words,
-    stretch_of,
-)
+from rtscope.explain.events.spans import Doing, Span, is_entry
+from rtscope.explain.events.threadstates import MachineTraits
 from rtscope.explain.model import Cause, Confidence, Part, Stretch
-from rtscope.ftrace.events import Flag
+from rtscope.ftrace.events import Event, Flag
 
+MAX_RT_PRIO = 100
+STRAIGHT_NS = 50_000
+"""From an interrupt's end to the switch no CPU that runs Linux takes so long, if
+nothing is in the way: 1 to 20 us are usual."""
+_SHOWN = 3
+"""Last events of a task that are told."""
+_FUNCTIONS = 6
 _PERIOD_END_NS = 1_000_000
 """What ends throttling expires just before the thread runs."""
+_RECENT_NS = 10_000_000
+"""No interrupt that is told of by the wake-up it ends in began earlier."""
 
 
-def waiting_stretches(spans: Sequence[Span], waiting: Waiting) -> Iterator[Stretch]:
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A time in which the thread was ready, and its CPU did something else."""
+
+    expiry_ns: int
+    priority: int | None
+    """Of the thread."""
+    since_ns: int
+    """When it became ready."""
+    queued_ns: int
+    """When it was in the CPU's queue: from then on the scheduler knew of it."""
+    events: Sequence[Event]
+    """Of this CPU."""
+    own_interrupt_ns: int | None
+    """When the interrupt began that woke it."""
+    own_callback_ns: int | None
+    """When the callback began that woke it."""
+    stack: Sequence[str]
+    """The functions that this interrupt found, innermost first; may be empty."""
+    interrupted_pid: int
+    """The task it found; -1 if there was no interrupt."""
+    machine: MachineTraits
+
+
+def priority_words(priority: int | None) -> str:
+    """Write a priority of events as people set it."""
+    if priority is None:
+        return "of unknown priority"
+    if priority < 0:
+        return "SCHED_DEADLINE"
+    if priority < MAX_RT_PRIO:
+        return f"real-time, priority {99 - priority}"
+    return f"not real-time, nice {priority - 120}"
+
+
+class Expired(Protocol):
+    """Something that is told from the expiry of a timer on."""
+
+    @property
+    def expiry_ns(self) -> int:
+        """When the timer was due."""
+
+
+class Timed(Protocol):
+    """Something that took its time."""
+
+    @property
+    def begin_ns(self) -> int:
+        """When it began."""
+
+    @property
+    def end_ns(self) -> int:
+        """When it ended."""
+
+
+def segment_of(
+    timed: Timed,
+    expired: Expired,
+    part: Part,
+    cause: Cause,
+    name: str,
+    *evidence: str,
+    confidence: Confidence = Confidence.SEEN,
+) -> Stretch:
+    """Return a segment, its times since the expiry; an unknown cause is a guess."""
+    return Stretch(
+        part,
+        timed.begin_ns - expired.expiry_ns,
+        timed.end_ns - expired.expiry_ns,
+        cause,
+        name,
+        evidence=evidence,
+        confidence=Confidence.GUESSED if cause is Cause.UNKNOWN else confidence,
+    )
+
+
+def last_of(span: Span, events: Sequence[Event]) -> Iterator[str]:
+    """Tell the last events of a span's task: `sys_enter, kmem_cache_alloc`."""
+    pid, before_ns = span.task.pid, span.begin_ns
+    names = [e.name for e in events if e.pid == pid and e.at_ns <= before_ns]
+    if names:
+        yield f"last events of {span.task.numbered}: {', '.join(names[-_SHOWN:])}"
+
+
+def waiting_segments(spans: Sequence[Span], waiting: Waiting) -> Iterator[Stretch]:
     """Return a cause for each span."""
-    for span in _own_apart(spans, waiting):
+    for span in spans:
         if span.doing is Doing.LOST:
-            yield lost_stretch(span, waiting.expiry_ns, Part.D)
+            yield lost_segment(span, waiting, Part.D)
         elif span.doing in (Doing.INTERRUPT, Doing.CALLBACK):
             yield _in_interrupt(span, waiting)
         elif span.doing is Doing.SOFTIRQ:
-            yield stretch_of(span, waiting, Part.C, Cause.SOFTIRQ, span.name)
+            yield segment_of(span, waiting, Part.C, Cause.SOFTIRQ, span.name)
         elif span.doing is Doing.IDLE:
             yield _in_idle(span, waiting)
         else:
             yield _in_task(span, waiting)
 
 
-def _own_apart(spans: Sequence[Span], waiting: Waiting) -> Iterator[Span]:
-    """Join callbacks of other timers, and leave the thread's own as it is."""
-    others: list[Span] = []
-    for span in spans:
-        if span.doing is Doing.CALLBACK and _is_own(span, waiting):
-            yield from callbacks_together(others)
-            yield span
-            others = []
-        else:
-            others.append(span)
-    yield from callbacks_together(others)
-
-
-def _is_own(span: Span, waiting: Waiting) -> bool:
-    entered = span.frames[-1].entered_ns
-    return entered is not None and entered == waiting.own_callback_ns
-
-
-def lost_stretch(span: Span, expiry_ns: int, part: Part) -> Stretch:
-    """Return a stretch of which nothing is known."""
+def lost_segment(span: Span, expired: Expired, part: Part) -> Stretch:
+    """Return a segment of which nothing is known."""
     loss = span.loss
     if loss is None:
         name = "the trace has no events of that time"
     else:
         number = "" if loss.count is None else f"{loss.count} "
         name = f"{number}events are missing: {loss.reason}"
-    return Stretch(
-        part,
-        span.begin_ns - expiry_ns,
-        span.end_ns - expiry_ns,
-        Cause.UNKNOWN,
-        name,
-        confidence=Confidence.GUESSED,
-    )
+    return segment_of(span, expired, part, Cause.UNKNOWN, name)
 
 
 def _in_interrupt(span: Span, waiting: Waiting) -> Stretch:
     outer = span.interrupt
-    ours = (
-        outer is not None
-        and outer.entered_ns is not None
-        and outer.entered_ns == waiting.own_interrupt_ns
-    )
     if span.doing is Doing.CALLBACK:
         if outer is None:  # a timer's callback in a softirq
             softirq = f"{span.frames[0].name}: {span.name}"
-            return stretch_of(span, waiting, Part.C, Cause.SOFTIRQ, softirq)
-        if _is_own(span, waiting):
-            return stretch_of(span, waiting, Part.B, Cause.TIMER_INTERRUPT, outer.name)
-        return stretch_of(
-            span,
-            waiting,
-            Part.B,
-            Cause.TIMER_CALLBACK,
-            span.name,
-            evidence=(f"{span.count} expired one after another",),
-        )
+            return segment_of(span, waiting, Part.C, Cause.SOFTIRQ, softirq)
+        if span.is_callback(waiting.own_callback_ns):
+            return segment_of(span, waiting, Part.B, Cause.TIMER_INTERRUPT, outer.name)
+        expired = f"{span.count} expired one after another"
+        cause = Cause.TIMER_CALLBACK
+        return segment_of(span, waiting, Part.B, cause, span.name, expired)
+    entered = None if outer is None else outer.entered_ns
+    ours = entered is not None and entered == waiting.own_interrupt_ns
     cause = Cause.TIMER_INTERRUPT if ours else Cause.OTHER_INTERRUPT
-    return stretch_of(span, waiting, Part.B, cause, span.name)
+    return segment_of(span, waiting, Part.B, cause, span.name)
 
 
 def _in_idle(span: Span, waiting: Waiting) -> Stretch:
@@ -103,66 +162,45 @@ def _in_idle(span: Span, waiting: Waiting) -> Stretch:
     if chosen is not None:
         return _throttled(span, waiting, "the idle task", chosen)
     if span.name != "idle" and waiting.own_interrupt_ns is None:
-        return stretch_of(span, waiting, Part.D, Cause.IDLE_EXIT, span.name)
-    return stretch_of(
-        span,
-        waiting,
-        Part.D,
-        Cause.SCHEDULER,
-        "from idle to the thread",
-        confidence=Confidence.INFERRED,
+        return segment_of(span, waiting, Part.D, Cause.IDLE_EXIT, span.name)
+    return _in_scheduler(span, waiting, "from idle to the thread")
+
+
+def _in_scheduler(span: Span, waiting: Waiting, name: str) -> Stretch:
+    return segment_of(
+        span, waiting, Part.D, Cause.SCHEDULER, name, confidence=Confidence.INFERRED
     )
 
 
 def _in_task(span: Span, waiting: Waiting) -> Stretch:
     task, ours = span.task, waiting.priority
     label = f"{task.label} ({priority_words(task.priority)})"
-    if ours is not None and ours >= NOT_REALTIME:
+    if ours is not None and ours >= MAX_RT_PRIO:
         why = (
             f"{task.numbered} ran: the thread is {priority_words(ours)}, and waits for "
             "its turn"
         )
-        return stretch_of(
-            span, waiting, Part.D, Cause.NOT_REALTIME, label, evidence=(why,)
-        )
+        return segment_of(span, waiting, Part.D, Cause.NOT_REALTIME, label, why)
     if ours is None or task.priority is None:
-        return _unknown_priority(span, waiting)
+        name = f"{task.label} ran, and the trace does not tell its priority"
+        return segment_of(span, waiting, Part.D, Cause.UNKNOWN, name)
     if task.priority <= ours:
         why = (
             f"{task.numbered} is {priority_words(task.priority)}; the thread "
             f"{priority_words(ours)}"
         )
-        return stretch_of(
-            span, waiting, Part.D, Cause.OTHER_TASK, label, evidence=(why,)
-        )
+        return segment_of(span, waiting, Part.D, Cause.OTHER_TASK, label, why)
     chosen = _switched_to(span, waiting) or _passed_over(span, waiting)
     if chosen is not None:
         return _throttled(span, waiting, label, chosen)
-    return not_preempted(span, waiting, label)
-
-
-def _unknown_priority(span: Span, waiting: Waiting) -> Stretch:
-    return stretch_of(
-        span,
-        waiting,
-        Part.D,
-        Cause.UNKNOWN,
-        f"{span.task.label} ran, and the trace does not tell its priority",
-        confidence=Confidence.GUESSED,
-    )
+    return _not_preempted(span, waiting, label)
 
 
 def _throttled(span: Span, waiting: Waiting, label: str, why: str) -> Stretch:
-    cause, what, confidence = _which_limit(span, waiting)
+    cause, limit, sure = _which_limit(span, waiting)
     ready = f"the thread was ready ({priority_words(waiting.priority)}), and {why}"
-    return stretch_of(
-        span,
-        waiting,
-        Part.D,
-        cause,
-        label,
-        confidence=confidence,
-        evidence=(ready, what),
+    return segment_of(
+        span, waiting, Part.D, cause, label, ready, limit, confidence=sure
     )
 
 
@@ -228,3 +266,137 @@ def _passed_over(span: Span, waiting: Waiting) -> str | None:
                 "the scheduler let a less urgent task go on"
             )
     return None
+
+
+def _not_preempted(span: Span, waiting: Waiting, label: str) -> Stretch:
+    """Explain why a less urgent task was not preempted."""
+    found = tuple(_found_in(span, waiting))
+    last = tuple(last_of(span, waiting.events))
+    off = _switched_off_by(span, waiting)
+    if off is not None:
+        confidence, why = off
+        return _preemption_off(span, waiting, label, why, *found, confidence=confidence)
+    asked = [
+        e
+        for e in waiting.events
+        if span.begin_ns < e.at_ns < span.end_ns
+        and e.pid == span.task.pid
+        and e.flags is not None
+        and e.flags & Flag.NEED_RESCHED
+    ]
+    if span.end_ns - span.begin_ns <= STRAIGHT_NS:
+        return _in_scheduler(span, waiting, f"from {span.task.label} to the thread")
+    if asked:
+        why = (
+            f"need_resched was set, and {span.task.numbered} went on "
+            f"({', '.join(dict.fromkeys(e.name for e in asked[-_SHOWN:]))})"
+        )
+        return _preemption_off(span, waiting, label, why, *found, *last)
+    asked_before = _went_on_after(span, waiting)
+    if asked_before is not None:
+        return _preemption_off(span, waiting, label, asked_before, *found)
+    if waiting.machine.preemptible is False:
+        why = "this kernel does not preempt its own code: a system call goes on"
+        if not waiting.machine.guest:
+            return _preemption_off(span, waiting, label, why, *found, *last)
+        guess = "guessed: in a guest, the hypervisor would look the same"
+        evidence, sure = (why, guess, *found, *last), Confidence.GUESSED
+        return _preemption_off(span, waiting, label, *evidence, confidence=sure)
+    name = f"preemption off in {span.task.label}, or the hypervisor or hardware"
+    why = "no event of that time tells which"
+    return segment_of(span, waiting, Part.C, Cause.UNKNOWN, name, why, *last)
+
+
+def _preemption_off(
+    span: Span,
+    waiting: Waiting,
+    label: str,
+    *evidence: str,
+    confidence: Confidence = Confidence.INFERRED,
+) -> Stretch:
+    cause = Cause.PREEMPTION_OFF
+    return segment_of(
+        span, waiting, Part.C, cause, label, *evidence, confidence=confidence
+    )
+
+
+def _switched_off_by(span: Span, waiting: Waiting) -> tuple[Confidence, str] | None:
+    """Return what shows that preemption was off, and how surely.
+
+    Interrupts tell how often it was switched off in the task that they came to.
+    """
+    label = span.task.numbered
+    off = _toggled_off(span, waiting)
+    if off is not None:
+        return Confidence.SEEN, f"preempt_disable by {off}, in {label}"
+    entries = [
+        event
+        for event in waiting.events
+        if is_entry(event) and event.pid == span.task.pid and event.preempt_depth
+    ]
+    last = [e for e in entries if waiting.since_ns - _RECENT_NS <= e.at_ns]
+    before = [e for e in last if e.at_ns <= span.begin_ns]
+    after = next((e for e in last if e.at_ns == span.end_ns), None)
+    latest = _latest_entry(span, waiting)
+    if after is not None:
+        return Confidence.SEEN, _depth_told(after, label, waiting)
+    if before and latest is before[-1]:
+        return Confidence.SEEN, _depth_told(before[-1], label, waiting)
+    return None
+
+
+def _latest_entry(span: Span, waiting: Waiting) -> Event | None:
+    """Return the last interrupt that came before the span."""
+    found = None
+    for event in waiting.events:
+        if event.at_ns > span.begin_ns:
+            break
+        if is_entry(event):
+            found = event
+    return found
+
+
+def _depth_told(event: Event, label: str, waiting: Waiting) -> str:
+    at = (event.at_ns - waiting.expiry_ns) / 1000
+    return (
+        f"{label} had preemption off when {event.name.removesuffix('_entry')} "
+        f"interrupted it at {at:+,.3f} us (depth {event.preempt_depth})"
+    )
+
+
+def _toggled_off(span: Span, waiting: Waiting) -> str | None:
+    """Return who switched preemption off, by events of that kind."""
+    off: Event | None = None
+    for event in waiting.events:
+        if event.at_ns >= span.end_ns:
+            break
+        if event.name == "preempt_disable":
+            off = event
+        elif event.name == "preempt_enable" and event.at_ns <= span.begin_ns:
+            off = None
+    return off.text("caller") or "an unknown function" if off is not None else None
+
+
+def _went_on_after(span: Span, waiting: Waiting) -> str | None:
+    """Say if an interrupt found need_resched set, and its end did not preempt.
+
+    At the end of an interrupt the scheduler is called at once, if it may be: what has
+    the CPU after that has preemption off, whatever a hypervisor does.
+    """
+    latest = _latest_entry(span, waiting)
+    if latest is None or latest.at_ns <= waiting.queued_ns:
+        return None
+    if latest.flags is None or not latest.flags & Flag.NEED_RESCHED:
+        return None
+    at = (latest.at_ns - waiting.expiry_ns) / 1000
+    return (
+        f"need_resched was set when {latest.name.removesuffix('_entry')} came at "
+        f"{at:+,.3f} us, and {span.task.numbered} went on after it"
+    )
+
+
+def _found_in(span: Span, waiting: Waiting) -> Iterator[str]:
+    """Tell where the timer's interrupt found the task, if a stack was recorded."""
+    if waiting.stack and span.task.pid == waiting.interrupted_pid:
+        chain = " < ".join(waiting.stack[:_FUNCTIONS])
+        yield f"the timer's interrupt found it in {chain}"

@@ -6,7 +6,8 @@ tell (an interrupt whose entry is no event, a trace that begins inside one) is t
 from the flags that every event carries.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -104,6 +105,14 @@ class Span:
         """The outermost interrupt that it is in."""
         return next((f for f in self.frames if f.doing is Doing.INTERRUPT), None)
 
+    def is_callback(self, entered_ns: int | None) -> bool:
+        """Tell whether it is the callback that an event says was entered then."""
+        return (
+            self.doing is Doing.CALLBACK
+            and entered_ns is not None
+            and self.frames[-1].entered_ns == entered_ns
+        )
+
     def clipped(self, begin_ns: int, end_ns: int) -> "Span":
         """Return what of it lies in a time."""
         return replace(
@@ -170,17 +179,21 @@ def tasks_of(window: Window) -> Mapping[int, Task]:
     return found
 
 
-def callbacks_together(spans: Sequence[Span]) -> list[Span]:
+def callbacks_together(
+    spans: Sequence[Span], *, own_ns: int | None = None
+) -> list[Span]:
     """
     Make one span of the callbacks of timers with the same function, one after another.
 
-    What the interrupt does between two of them is done for the next one.
+    What the interrupt does between two of them is done for the next one. The callback
+    that was entered at `own_ns` stays as it is.
     """
     together: list[Span] = []
     for at, span in enumerate(spans):
         following = spans[at + 1] if at + 1 < len(spans) else None
         last = together[-1] if together else None
-        if last is None or last.doing is not Doing.CALLBACK:
+        ours = any(s is not None and s.is_callback(own_ns) for s in (last, span))
+        if last is None or ours or last.doing is not Doing.CALLBACK:
             together.append(span)
         elif _same_callback(last, span):
             count = last.count + span.count
@@ -189,6 +202,7 @@ def callbacks_together(spans: Sequence[Span]) -> list[Span]:
             following is not None
             and span.frames == last.frames[:-1]
             and _same_callback(last, following)
+            and not following.is_callback(own_ns)
         ):
             together[-1] = replace(last, end_ns=span.end_ns)
         else:
@@ -394,3 +408,36 @@ def _same(a: Span, b: Span) -> bool:
         b.frames,
         b.loss,
     )
+
+
+_ENTRY_FRAME = re.compile(
+    r"asm_(sysvec|common_interrupt|spurious)|el[01]\w*_(irq|interrupt)|__irq_(svc|usr)"
+    r"|handle_exception$|ret_from_exception$|do_irq$"
+)
+"""The functions that x86, arm64, 32-bit ARM and RISC-V enter an interrupt by."""
+
+
+def stack_under(events: Iterable[Event], entered_ns: int) -> list[str] | None:
+    """
+    Return the functions that an interrupt found, innermost first; [] in user space.
+
+    None if no stack was recorded in the interrupt that was entered then. `events` are
+    those of one CPU.
+    """
+    for event in events:
+        if event.at_ns < entered_ns:
+            continue
+        if event.name == "kernel_stack":
+            return _below_the_interrupt(event.text("stack").split(" < "))
+        if is_exit(event):
+            return None
+    return None
+
+
+def _below_the_interrupt(functions: Sequence[str]) -> list[str] | None:
+    entered = [bool(_ENTRY_FRAME.match(name)) for name in functions]
+    if True not in entered:
+        return None
+    first = entered.index(True)
+    after = entered.index(False, first) if False in entered[first:] else len(entered)
+    return [name for name in functions[after:] if name]

@@ -25,7 +25,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class MachineTraits:
     """What the events of a machine do not tell of it; None where nobody knows."""
 
     guest: bool | None = None
@@ -37,7 +37,7 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class Wakeup:
+class TracedWakeup:
     """The wake-up that is to be explained."""
 
     pid: int
@@ -64,7 +64,7 @@ class Wakeup:
 
 
 @dataclass(frozen=True, slots=True)
-class Leg:
+class StateInterval:
     """The thread was in one state from `begin_ns` to `end_ns`."""
 
     state: State
@@ -77,21 +77,33 @@ class Leg:
     began: Event | None = None
 
 
-def legs_of(window: Window, wakeup: Wakeup) -> tuple[Leg, ...]:
+def thread_states(window: Window, wakeup: TracedWakeup) -> tuple[StateInterval, ...]:
     """Return what the thread did from the expiry to its own code, without gaps."""
-    legs = list(_all_legs(window, wakeup))
+    intervals = list(_all_states(window, wakeup))
     return tuple(
-        Leg(
-            leg.state,
-            max(leg.begin_ns, wakeup.expiry_ns),
-            min(leg.end_ns, wakeup.wake_ns),
-            leg.cpu,
-            leg.end if leg.end_ns <= wakeup.wake_ns else None,
-            leg.began,
+        StateInterval(
+            interval.state,
+            max(interval.begin_ns, wakeup.expiry_ns),
+            min(interval.end_ns, wakeup.wake_ns),
+            interval.cpu,
+            interval.end if interval.end_ns <= wakeup.wake_ns else None,
+            interval.began,
         )
-        for leg in legs
-        if leg.end_ns > wakeup.expiry_ns and leg.begin_ns < wakeup.wake_ns
+        for interval in intervals
+        if interval.end_ns > wakeup.expiry_ns and interval.begin_ns < wakeup.wake_ns
     )
+
+
+def priority_of(window: Window, pid: int) -> int | None:
+    """Return a thread's priority as events tell it; None if none does."""
+    for event in window.events:
+        if event.name == "sched_switch":
+            for side in ("next", "prev"):
+                if event.number(f"{side}_pid", -1) == pid:
+                    return event.number(f"{side}_prio")
+        elif event.number("pid", -1) == pid and "prio" in event.fields:
+            return event.number("prio")
+    return None
 
 
 def sleep_state(switch_state: str) -> State:
@@ -104,7 +116,7 @@ def sleep_state(switch_state: str) -> State:
     return State.BLOCKED if "D" in letters else State.SLEEPING
 
 
-def _all_legs(window: Window, wakeup: Wakeup) -> Iterator[Leg]:
+def _all_states(window: Window, wakeup: TracedWakeup) -> Iterator[StateInterval]:
     state, cpu, since = wakeup.asleep, wakeup.cpu, window.begin_ns
     began: Event | None = None
     for event in window.events:
@@ -118,11 +130,11 @@ def _all_legs(window: Window, wakeup: Wakeup) -> Iterator[Leg]:
         switched = event.name == "sched_switch"
         if event.at_ns > since:
             where = event.cpu if switched or cpu is None else cpu
-            yield Leg(state, since, event.at_ns, where, event, began)
+            yield StateInterval(state, since, event.at_ns, where, event, began)
         state, cpu, since, began = after, at_cpu, event.at_ns, event
     end = max(window.end_ns, wakeup.wake_ns)
     if end > since:
-        yield Leg(state, since, end, cpu, None, began)
+        yield StateInterval(state, since, end, cpu, None, began)
 
 
 def _change(event: Event, pid: int, state: State) -> tuple[State, State, int] | None:

@@ -1,19 +1,24 @@
 """
-Which wake-ups a trace holds, and the events that explain one. Pure.
+Which wake-up of a trace is explained, and the events around it. Pure.
 
 The whole trace is looked at as columns of numbers; only the events around the wake-up
-that is chosen are decoded.
+that is chosen are decoded. Where no record tells which, marks of measuring programs
+say how late they were: timerlat's own lines, and those of cyclictest --tracemark. Else
+it is the latest wake-up of a real-time thread: from the expiry that its timer was
+started with, where the trace has that, to the switch to it.
 """
 
+import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rtscope.explain.events.threadstates import State, Wakeup, sleep_state
-from rtscope.ftrace.events import Rows, Trace, Window, rows_named, window_of
+from rtscope.explain.events.scheduling import MAX_RT_PRIO
+from rtscope.explain.events.threadstates import State, TracedWakeup, sleep_state
+from rtscope.ftrace.events import Event, Rows, Trace, Window, rows_named, window_of
 
 BEFORE_NS = 1_000_000
 """What ran before the expiry, and the begin of a long interrupt, lie in this time."""
@@ -36,7 +41,7 @@ class Wait(IntEnum):
     WAKER_CPU = 5
 
 
-def window_around(trace: Trace, wakeup: Wakeup) -> tuple[Window, Wakeup]:
+def window_around(trace: Trace, wakeup: TracedWakeup) -> tuple[Window, TracedWakeup]:
     """Decode the events that matter to a wake-up; tell what its thread did before."""
     begin = wakeup.expiry_ns - BEFORE_NS
     window = window_of(trace, begin, wakeup.wake_ns + AFTER_NS)
@@ -71,7 +76,7 @@ def waits(trace: Trace) -> NDArray[np.int64]:
     if len(woken) == 0 or len(ran) == 0:
         return np.empty((0, len(Wait)), np.int64)
     # Both by thread and then by time, so that a wait is two neighbours.
-    whole = np.concatenate([_marked(woken, 0), _marked(ran, 1)])
+    whole = np.concatenate([_with_mark(woken, 0), _with_mark(ran, 1)])
     whole = whole[np.lexsort((whole[:, 0], whole[:, 2]))]
     first, second = whole[:-1], whole[1:]
     pairs = (first[:, 2] == second[:, 2]) & (first[:, 4] == 0) & (second[:, 4] == 1)
@@ -88,7 +93,7 @@ def waits(trace: Trace) -> NDArray[np.int64]:
     return table[table[:, Wait.PID] > 0]
 
 
-def _marked(table: NDArray[np.int64], mark: int) -> NDArray[np.int64]:
+def _with_mark(table: NDArray[np.int64], mark: int) -> NDArray[np.int64]:
     return np.column_stack([table, np.full(len(table), mark, np.int64)])
 
 
@@ -142,3 +147,216 @@ def _last_change(
         else:
             best = int(rows.at_ns[hits[-1]]), state
     return best
+
+
+TIMERLAT_THREADS = ("1", "2", "thread", "user", "user ret")
+_HIT = re.compile(r"hit latency threshold \((\d{1,10}) > \d{1,10}\)")
+_SAME_CALLBACK_NS = 20_000
+"""Where no event tells the end of a callback: it wakes its thread at once."""
+_SAME_CLOCK_NS = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class WakeupSelector:
+    """What a user said of the wake-up; None for what they did not."""
+
+    thread: str | None = None
+    """Its name or number."""
+    at_ns: int | None = None
+    """A time of the trace's clock in which it waited."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The wake-up, and how it was found."""
+
+    wakeup: TracedWakeup
+    how: str
+
+
+class NoWakeup(Exception):
+    """The trace has no such wake-up; the text says what it has."""
+
+
+def choose(trace: Trace, asked: WakeupSelector) -> Chosen:
+    """Return the wake-up to explain; raise NoWakeup if there is none."""
+    if asked.at_ns is None:
+        marks = [*_timerlat(trace), *_cyclictest(trace)]
+        marks = [mark for mark in marks if _is_named(mark.wakeup, asked.thread)]
+        if marks:
+            return max(marks, key=lambda mark: mark.wakeup.latency_ns)
+    return _of_waits(trace, asked)
+
+
+def _is_named(wakeup: TracedWakeup, thread: str | None) -> bool:
+    return thread is None or thread in (wakeup.comm, str(wakeup.pid))
+
+
+def _timerlat(trace: Trace) -> Iterator[Chosen]:
+    """Return the worst line of each CPU that timerlat's thread wrote."""
+    for rows in trace.rows:
+        chosen = rows_named(trace, rows, "timerlat")
+        if len(chosen) == 0:
+            continue
+        late = trace.numbers(rows, chosen, "timer_latency")
+        for at in np.argsort(-late, kind="stable")[:64].tolist():
+            event = trace.events(rows, chosen[at : at + 1])[0]
+            if event.text("context") in TIMERLAT_THREADS:
+                wakeup = _marked(event, int(late[at]))
+                yield Chosen(wakeup, "the worst that timerlat tells")
+                break
+
+
+def _cyclictest(trace: Trace) -> Iterator[Chosen]:
+    for rows in trace.rows:
+        for event in trace.events(rows, rows_named(trace, rows, "print")):
+            hit = _HIT.search(event.text("buf"))
+            if hit is not None:
+                wakeup = _marked(event, 1000 * int(hit[1]))
+                yield Chosen(wakeup, "the mark of cyclictest --tracemark")
+
+
+def _marked(event: Event, latency_ns: int) -> TracedWakeup:
+    return TracedWakeup(
+        pid=event.pid,
+        comm=event.comm,
+        cpu=event.cpu,
+        expiry_ns=event.at_ns - latency_ns,
+        wake_ns=event.at_ns,
+    )
+
+
+def _of_waits(trace: Trace, asked: WakeupSelector) -> Chosen:
+    table = waits(trace)
+    if len(table) == 0:
+        raise NoWakeup(
+            "no thread is woken and runs after it in this trace: it needs the events "
+            "sched_waking (or sched_wakeup) and sched_switch"
+        )
+    names = _names(trace)
+    if asked.thread is not None:
+        pids = [pid for pid, comm in names.items() if _is(asked.thread, pid, comm)]
+        if asked.thread.isdigit():
+            pids.append(int(asked.thread))
+        table = table[np.isin(table[:, Wait.PID], np.array(pids, np.int64))]
+        if len(table) == 0:
+            raise NoWakeup(f"no thread {asked.thread} wakes up in this trace")
+        realtime = table[:, Wait.PRIORITY] < MAX_RT_PRIO
+        if realtime.any() and asked.at_ns is None:
+            table = table[realtime]  # what it did before it became real-time is no test
+    else:
+        realtime = table[:, Wait.PRIORITY] < MAX_RT_PRIO
+        if not realtime.any():
+            raise NoWakeup(
+                "no real-time thread wakes up in this trace; name one with --thread"
+            )
+        table = table[realtime]
+    due = _expiries(trace, table)
+    timed = due >= 0
+    if asked.thread is None and asked.at_ns is None and timed.any():
+        # Threads of the kernel that others wake are real-time, too, and not meant.
+        table, due = table[timed], due[timed]
+    begins = np.where(due >= 0, due, table[:, Wait.WOKEN])
+    at = _picked(table, begins, asked.at_ns)
+    row = table[at].tolist()
+    wakeup = TracedWakeup(
+        pid=row[Wait.PID],
+        comm=names.get(row[Wait.PID], ""),
+        cpu=row[Wait.CPU],
+        expiry_ns=int(begins[at]),
+        wake_ns=row[Wait.RAN],
+        programmed=bool(due[at] >= 0),
+        to_the_switch=True,
+    )
+    what = "the latest wake-up" if asked.at_ns is None else "the wake-up at that time"
+    of = asked.thread or "a real-time thread"
+    return Chosen(wakeup, f"{what} of {of}")
+
+
+def _is(thread: str, pid: int, comm: str) -> bool:
+    return thread in (comm, str(pid))
+
+
+def _picked(
+    table: NDArray[np.int64], begins: NDArray[np.int64], at_ns: int | None
+) -> int:
+    ends = table[:, Wait.RAN]
+    if at_ns is None:
+        return int(np.argmax(ends - begins))
+    away = np.maximum(np.maximum(begins - at_ns, at_ns - ends), 0)
+    nearest = int(np.argmin(away))
+    if away[nearest] > 1_000_000_000:
+        first, last = int(begins.min()), int(ends.max())
+        raise NoWakeup(
+            f"no such wake-up within 1 s of {at_ns / 1e9:.6f}; the first is at "
+            f"{first / 1e9:.6f}, the last at {last / 1e9:.6f}"
+        )
+    return nearest
+
+
+def _names(trace: Trace) -> dict[int, str]:
+    """Return the names of all threads that are woken."""
+    found: dict[int, str] = {}
+    for name in ("sched_waking", "sched_wakeup"):
+        for rows in trace.rows:
+            chosen = rows_named(trace, rows, name)
+            if len(chosen) == 0:
+                continue
+            _, first = np.unique(trace.numbers(rows, chosen, "pid"), return_index=True)
+            for event in trace.events(rows, chosen[first]):
+                found.setdefault(event.number("pid"), event.text("comm"))
+    return found
+
+
+def _expiries(trace: Trace, table: NDArray[np.int64]) -> NDArray[np.int64]:
+    """
+    Return when the timer of each wake-up was to expire, on the trace's clock; or -1.
+
+    A callback that wakes a thread belongs to the timer that was started before with
+    the same address. How late it is, `now` and `expires` tell, whatever their clock.
+    """
+    callbacks = _callbacks(trace)
+    ends = column_table(trace, "hrtimer_expire_exit", ("hrtimer", "hrtimer"))
+    due = np.full(len(table), -1, np.int64)
+    for cpu in np.unique(table[:, Wait.WAKER_CPU]).tolist():
+        mine = callbacks[callbacks[:, 1] == cpu]
+        rows = np.flatnonzero(table[:, Wait.WAKER_CPU] == cpu)
+        if len(mine) == 0:
+            continue
+        woken = table[rows, Wait.WOKEN]
+        at = np.searchsorted(mine[:, 0], woken, "right") - 1
+        entered = mine[np.maximum(at, 0), 0]
+        inside = (at >= 0) & _inside(woken, entered, ends[ends[:, 1] == cpu, 0])
+        expiry = mine[np.maximum(at, 0), 2]
+        due[rows] = np.where(inside & (expiry <= woken), expiry, -1)
+    return due
+
+
+def _inside(
+    woken: NDArray[np.int64], entered: NDArray[np.int64], ends: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Tell which threads were woken before the callback that was entered had ended."""
+    if len(ends) == 0:
+        return woken - entered <= _SAME_CALLBACK_NS
+    last = np.searchsorted(ends, woken, "left") - 1
+    return (last < 0) | (ends[np.maximum(last, 0)] < entered)
+
+
+def _callbacks(trace: Trace) -> NDArray[np.int64]:
+    """Return begin, CPU and expiry of the callbacks whose start was recorded."""
+    started = column_table(trace, "hrtimer_start", ("hrtimer", "softexpires"))
+    entered = column_table(trace, "hrtimer_expire_entry", ("hrtimer", "now"))
+    if len(started) == 0 or len(entered) == 0:
+        return np.empty((0, 3), np.int64)
+    mark = np.concatenate([np.zeros(len(started)), np.ones(len(entered))])
+    both = np.concatenate([started, entered])
+    order = np.lexsort((both[:, 0], both[:, 2]))
+    both, mark = both[order], mark[order]
+    pairs = (both[:-1, 2] == both[1:, 2]) & (mark[:-1] == 0) & (mark[1:] == 1)
+    start, entry = both[:-1][pairs], both[1:][pairs]
+    late = np.maximum(entry[:, 3] - start[:, 3], 0)
+    # On the measuring clock the expiry is exact; else as late as the callback began.
+    same = np.abs(entry[:, 0] - entry[:, 3]) <= _SAME_CLOCK_NS
+    expiry = np.where(same, start[:, 3], entry[:, 0] - late)
+    table = np.column_stack([entry[:, 0], entry[:, 1], expiry])
+    return table[np.argsort(table[:, 0], kind="stable")]
