@@ -156,6 +156,7 @@ def explain_events(
     window: Window, wakeup: TracedWakeup, *, machine: MachineTraits
 ) -> Explanation:
     """Explain a wake-up from the events around it."""
+    due_ns, latency_ns = wakeup.expiry_ns, wakeup.latency_ns
     intervals = thread_states(window, wakeup)
     ended = (
         one.end for one in intervals if one.state in (State.SLEEPING, State.STOPPED)
@@ -165,12 +166,11 @@ def explain_events(
     context = ExplainContext(window, wakeup, machine, {}, intervals, woken, priority)
     segments = [s for interval in intervals for s in _of_interval(context, interval)]
     events = context.events_of(context.cpu)
-    due_ns = wakeup.expiry_ns
     apart = event_gaps_apart(segments, events, due_ns=due_ns, machine=machine)
     return Explanation(
         cpu=context.cpu,
         sequence=wakeup.sequence,
-        latency_ns=wakeup.latency_ns,
+        latency_ns=latency_ns,
         stretches=joined(list(apart)),
         notes=tuple(notes(context)),
     )
@@ -324,6 +324,10 @@ def _waited(
 ) -> Iterator[Stretch]:
     """Explain a wait; `inside` are the interrupt and callback that it woke in."""
     interrupt, callback = inside
+    callback_ns = None if callback is None else callback.entered_ns
+    spans = callbacks_together(
+        context.spans_between(cpu, from_ns, interval.end_ns), own_ns=callback_ns
+    )
     events = context.events_of(cpu)
     since = interval.begin_ns
     if interval.began is not None and interval.began.name == "sched_switch":
@@ -352,14 +356,10 @@ def _waited(
         queued_ns=queued,
         events=events,
         own_interrupt_ns=interrupted_ns,
-        own_callback_ns=None if callback is None else callback.entered_ns,
+        own_callback_ns=callback_ns,
         stack=stack or (),
         interrupted_pid=interrupted_pid,
         machine=context.machine,
-    )
-    spans = callbacks_together(
-        context.spans_between(cpu, from_ns, interval.end_ns),
-        own_ns=waiting.own_callback_ns,
     )
     yield from waiting_segments(spans, waiting)
 

@@ -174,19 +174,20 @@ def _in_scheduler(span: Span, waiting: Waiting, name: str) -> Stretch:
 
 def _in_task(span: Span, waiting: Waiting) -> Stretch:
     task, ours = span.task, waiting.priority
-    label = f"{task.label} ({priority_words(task.priority)})"
+    title, numbered = task.label, task.numbered
+    label = f"{title} ({priority_words(task.priority)})"
     if ours is not None and ours >= MAX_RT_PRIO:
         why = (
-            f"{task.numbered} ran: the thread is {priority_words(ours)}, and waits for "
+            f"{numbered} ran: the thread is {priority_words(ours)}, and waits for "
             "its turn"
         )
         return segment_of(span, waiting, Part.D, Cause.NOT_REALTIME, label, why)
     if ours is None or task.priority is None:
-        name = f"{task.label} ran, and the trace does not tell its priority"
+        name = f"{title} ran, and the trace does not tell its priority"
         return segment_of(span, waiting, Part.D, Cause.UNKNOWN, name)
     if task.priority <= ours:
         why = (
-            f"{task.numbered} is {priority_words(task.priority)}; the thread "
+            f"{numbered} is {priority_words(task.priority)}; the thread "
             f"{priority_words(ours)}"
         )
         return segment_of(span, waiting, Part.D, Cause.OTHER_TASK, label, why)

@@ -54,6 +54,7 @@ from rtscope.explain.model import (
     Cause,
     Confidence,
     Explanation,
+    OtherCpuActivity,
     Part,
     Stretch,
     joined,
@@ -363,10 +364,11 @@ def _stretch(
     path: _WakeupPath, part: Part, cause: Cause, context: Context, runs: list[Run]
 ) -> Stretch:
     own = sum(run.own for run in runs)
-    spent = [(plain(name), n << path.shift) for name, n in spent_in(runs)]
     name, chain = name_of(cause, context, runs)
-    others = path.others.between(runs[0].begin, runs[-1].end)
-    others_did = tuple(others) if cause is Cause.LOCK else ()
+    spent = [(plain(name), n << path.shift) for name, n in spent_in(runs)]
+    others_did: tuple[OtherCpuActivity, ...] = ()
+    if cause is Cause.LOCK:
+        others_did = tuple(path.others.between(runs[0].begin, runs[-1].end))
     return Stretch(
         part,
         path.ns(runs[0].begin),
