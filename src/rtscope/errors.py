@@ -14,6 +14,9 @@ Status 1 is no error: it says "measured, and the limit was exceeded". Whatever i
 not a RtscopeError is a bug of ours and keeps its traceback.
 """
 
+import difflib
+from collections.abc import Collection, Mapping
+
 
 class RtscopeError(Exception):
     """The base class; `cli.main` prints it as one message without a traceback."""
@@ -49,3 +52,25 @@ class BoardError(MeasurementError):
 
 class KernelError(MeasurementError):
     """A kernel cannot be patched, configured, built or packed as was asked."""
+
+
+def shown(value: object) -> str:
+    """Write a refused value for a message: short and on one line, whatever it is."""
+    if isinstance(value, str):
+        return repr(value if len(value) <= 40 else value[:40] + "…")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value) if value.bit_length() <= 64 else "a huge number"
+    if isinstance(value, list | tuple):
+        return "a list"
+    if isinstance(value, Mapping):
+        return "a table"
+    return "nothing" if value is None else repr(value)[:40]
+
+
+def no_such(kind: str, found: object, known: Collection[str]) -> str:
+    """Return the message for a name that is not known, with the nearest that is."""
+    near = difflib.get_close_matches(str(found)[:64], known, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"no such {kind}: {shown(found)}{hint} (there are: {', '.join(known)})"

@@ -149,7 +149,7 @@ def test_an_unknown_load_is_refused_with_the_nearest_name() -> None:
 
 
 def test_an_unknown_load_like_no_other_lists_all() -> None:
-    with pytest.raises(UsageError, match="no such load: 'q' \\(loads: idle, cpu, os"):
+    with pytest.raises(UsageError, match=r"load: 'q' \(there are: idle, cpu, os"):
         get_load("q")
 
 

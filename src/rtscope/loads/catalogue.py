@@ -1,6 +1,5 @@
 """The rows of `loads.toml`, typed."""
 
-import difflib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from enum import StrEnum
 from functools import cache
 from importlib import resources
 
-from rtscope.errors import UsageError
+from rtscope.errors import UsageError, no_such
 
 
 class Need(StrEnum):
@@ -48,11 +47,7 @@ def get_load(name: str) -> Load:
     """Return a load; UsageError names the nearest one if there is none of this name."""
     load = _catalogue().get(name)
     if load is None:
-        near = difflib.get_close_matches(name[:64], load_names(), n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise UsageError(
-            f"no such load: {name[:64]!r}{hint} (loads: {', '.join(load_names())})"
-        )
+        raise UsageError(no_such("load", name, load_names()))
     return load
 
 
