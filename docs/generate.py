@@ -153,7 +153,7 @@ def pages() -> Mapping[str, str]:
     """Return the text of every generated page by its file name."""
     made = {
         "commands.md": (commands_page(), "src/rtscope/cli/"),
-        "campaign.md": (campaign_page(), "src/rtscope/campaign/keys.py"),
+        "campaign.md": (campaign_page(), "src/rtscope/campaign/model.py"),
         "loads.md": (_loads(), "src/rtscope/loads/loads.toml"),
         "checks.md": (_checks(), "src/rtscope/audit/checks/"),
         "facts.md": (_facts(), "src/rtscope/machine/facts.toml"),

@@ -1,18 +1,18 @@
 """The pages about what is typed: the commands, and the campaign file."""
 
-from collections.abc import Iterator
+import ast
+from collections.abc import Iterator, Mapping
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import typer
 
-from prose import cell, sentences, whole
-from rtscope.campaign import TABLES, Key, default_campaign
+from prose import cell, sentences
+from rtscope.campaign import model
+from rtscope.campaign.file import bounds, element, key_schemas, to_dict
+from rtscope.campaign.options import option_of
 from rtscope.cli import main as cli
-from rtscope.errors import UsageError
-
-# Options that are called otherwise than the key they stand for.
-OPTION_OF_KEY = {"address": "target", "names": "kernel"}
 
 
 def commands_page() -> Iterator[str]:
@@ -70,30 +70,77 @@ def campaign_page() -> Iterator[str]:
     yield "Every key may be left out; an option of the command line goes before it."
     yield "`[[run]]` may be there several times: each is the product of its lists."
     yield "Examples are in [examples/](../../examples)."
-    defaults = default_campaign()
-    for table, keys in TABLES.items():
-        head = "[[run]]" if table == "run" else f"[{table}]"
-        yield from ("", f"## {head}")
-        values = defaults.runs[0] if table == "run" else defaults
-        for key in keys.values():
-            yield from ("", f"### `{key.name}`", "", whole(key.says), "")
-            yield from _key(key, getattr(values, key.field))
+    defaults = to_dict(model.Campaign())
+    defaults["run"] = defaults["run"][0]
+    helps = _helps()
+    known = _options_of_run()
+    last = ""
+    for key, schema in key_schemas().items():
+        table, _, name = key.partition(".")
+        if table != last:
+            yield from ("", "## [[run]]" if table == "run" else f"## [{table}]")
+            last = table
+        yield from ("", f"### `{name}`", "", helps[key], "")
+        written = name in defaults[table] and _toml(defaults[table][name])
+        option = f"--{option_of(key)}".replace("_", "-")
+        yield f"* Value: {_value(key, schema)}."
+        yield f"* Default: {f'`{written}`' if written else 'not set'}."
+        yield f"* Option: {f'`{option}`' if option in known else 'none'}."
 
 
-def _key(key: Key, default: Any) -> Iterator[str]:
-    nothing = default is None or default == ()
-    written = "" if nothing else _toml(key.write(default))
-    option = OPTION_OF_KEY.get(key.name, key.name).replace("_", "-")
+def _options_of_run() -> frozenset[str]:
     group: Any = typer.main.get_command(cli.make_app())
-    known = {name for p in group.commands["run"].params for name in p.opts}
-    yield f"* Default: {f'`{written}`' if written else 'not set'}."
-    yield f"* Option: {f'`--{option}`' if f'--{option}' in known else 'none'}."
-    if isinstance(default, tuple) and key.name not in ("command", "cpus"):
-        yield "* One value, or a list of them: each is measured."
-    try:
-        key.read("?", key.name)
-    except UsageError as error:
-        yield f"* The answer to a wrong value: `{error}`"
+    params = group.commands["run"].params
+    return frozenset(name for param in params for name in param.opts)
+
+
+def _helps() -> Mapping[str, str]:
+    """Return the first paragraph below each field of the model, by its key."""
+    tree = ast.parse(Path(model.__file__).read_text("utf-8"))
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    helps: dict[str, str] = {}
+    for node in classes:
+        for field, below in zip(node.body, node.body[1:], strict=False):
+            match field, below:
+                case (
+                    ast.AnnAssign(annotation=annotation),
+                    ast.Expr(value=ast.Constant(value=str(text))),
+                ):
+                    alias = _alias(annotation)
+                    key = alias if "." in alias else f"run.{alias}"
+                    helps[key] = sentences(text.strip().split("\n\n")[0])
+    return helps
+
+
+def _alias(annotation: ast.expr) -> str:
+    (alias,) = (
+        keyword.value.value
+        for keyword in ast.walk(annotation)
+        if isinstance(keyword, ast.keyword)
+        and keyword.arg == "alias"
+        and isinstance(keyword.value, ast.Constant)
+    )
+    return str(alias)
+
+
+def _value(key: str, schema: Mapping[str, Any]) -> str:
+    """Write in plain English what a key may hold."""
+    if key == "campaign.command":
+        return "the words of the command, as a list or as one text"
+    one = element(schema)
+    plural = ", or a list of them"
+    return f"{_one_value(one)}{plural if schema.get('type') == 'array' else ''}"
+
+
+def _one_value(schema: Mapping[str, Any]) -> str:
+    example = f", for example `{schema['examples'][0]}`" if "examples" in schema else ""
+    if "enum" in schema:
+        return f"one of {', '.join(f'`{word}`' for word in schema['enum'])}"
+    if schema["type"] == "integer":
+        return f"a whole number, {bounds(schema)}"
+    if schema["type"] == "boolean":
+        return "`true` or `false`"
+    return f"{schema.get('format', 'a text')}{example}"
 
 
 def _toml(value: object) -> str:

@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "record": {"errors", "files", "contract", "caveats", "machine"},
     "kernel": {"errors", "files", "process", "machine"},
     "board": {"errors", "files", "process", "units", "kernel"},
-    "campaign": {"errors", "units", "cpulist", "loads"},
+    "campaign": {"errors", "units", "cpulist", "loads", "target"},
     "target": {"errors", "process", "contract", "machine"},
     "tasks": {"errors", "contract", "cpulist", "machine"},
     "audit": {"errors", "contract", "cpulist", "machine", "kernel"},

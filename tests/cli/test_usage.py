@@ -16,7 +16,8 @@ from fakes.boards import campaign
 from fakes.commandline import Rtscope
 from fakes.measurements import record, thread
 from rtscope import __version__
-from rtscope.campaign import default_campaign, to_dict
+from rtscope.campaign.file import to_dict
+from rtscope.campaign.model import Campaign
 from rtscope.caveats.catalogue import make
 from rtscope.record.resultdir import ResultDir, create
 
@@ -25,7 +26,7 @@ from rtscope.record.resultdir import ResultDir, create
 def measured(here: Path) -> ResultDir:
     """A campaign of two loads."""
     store = create(here / "out", {}, command=("rtscope", "run"), rtscope="0")
-    asked = to_dict(default_campaign())
+    asked = to_dict(Campaign())
     for kept in campaign(loads=("idle", "memory"), cpus=2, seconds=3):
         store.save(replace(kept, campaign=asked, caveats=(make("guest"),)))
     return store
@@ -114,7 +115,7 @@ def test_a_quote_that_is_not_closed_is_told(rtscope: Rtscope, here: Path) -> Non
     said = rtscope("run", "--load", "custom", "--command", "sh -c 'x")
 
     assert said.status == 2
-    assert "--command: No closing quotation" in said.err
+    assert '--command: "sh -c \'x": a quote is not closed' in said.err
     assert list(here.iterdir()) == []
 
 

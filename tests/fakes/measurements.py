@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from rtscope import __version__
-from rtscope.campaign import Campaign
+from rtscope.campaign.model import Campaign
 from rtscope.caveats.catalogue import Caveat
 from rtscope.contract import (
     HIST_MAX_BITS,

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from rtscope.campaign import default_campaign, from_dict, with_options
+from rtscope.campaign.file import from_dict
+from rtscope.campaign.model import Campaign
+from rtscope.campaign.options import Options, with_options
 from rtscope.errors import UsageError
 
 
@@ -14,7 +16,7 @@ def refused(document: Any) -> str:
     return str(caught.value)
 
 
-def refused_option(**given: object) -> str:
+def refused_option(**given: Any) -> str:
     with pytest.raises(UsageError) as caught:
-        with_options(default_campaign(), **given)
+        with_options(Campaign(), Options(**given))
     return str(caught.value)

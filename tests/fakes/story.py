@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fakes.targets import target
-from rtscope.campaign import Campaign, RunTable
+from rtscope.campaign.model import Campaign, RunTable
 from rtscope.contract import Line
 from rtscope.measure.execute import (
     Event,

@@ -4,18 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fakes.measurements import SECOND_NS
 from fakes.refusals import refused, refused_option
-from rtscope.campaign import (
-    Campaign,
-    from_dict,
-    kernels_by_label,
-    with_options,
-    with_places,
-)
+from rtscope.campaign.file import from_dict, with_places
+from rtscope.campaign.model import Campaign
+from rtscope.campaign.options import Options, with_options
 
 
 @pytest.mark.parametrize(
@@ -89,9 +83,11 @@ def test_what_only_boards_have_is_refused_elsewhere_with_the_reason(
 def test_an_option_displaces_the_files_seed_and_what_only_its_board_had() -> None:
     board = Campaign(target="virtual:pc", seed=3, qemu="/q", locked="/l")
 
-    assert with_options(board, seeds="2").run_seeds == (1, 2)
-    assert with_options(with_options(board, seeds="2"), seed=7).run_seeds == (7,)
-    assert with_options(board, target="local") == Campaign()
+    assert with_options(board, Options(seeds="2")).run_seeds == (1, 2)
+    assert with_options(
+        with_options(board, Options(seeds="2")), Options(seed=7)
+    ).run_seeds == (7,)
+    assert with_options(board, Options(target="local")) == Campaign()
 
 
 def test_paths_of_a_campaign_are_those_of_its_own_place() -> None:
@@ -107,36 +103,3 @@ def test_paths_of_a_campaign_are_those_of_its_own_place() -> None:
     assert placed.kernels == ("debian-6.12", "/lab/bzImage", "/boot/vmlinuz")
     assert (placed.qemu, placed.locked) == ("/lab/bin/qemu", "/lab/lock.json")
     assert with_places(placed, Path("/other")) == placed
-
-
-@pytest.mark.parametrize(
-    ("kernels", "labels"),
-    [
-        (["debian-6.12", "./bzImage"], ["debian-6.12", "bzImage"]),
-        (["/a/bzImage", "/b/bzImage"], ["a/bzImage", "b/bzImage"]),
-        (
-            ["/rt/arch/x86/boot/bzImage", "/std/arch/x86/boot/bzImage"],
-            ["rt/bzImage", "std/bzImage"],
-        ),
-        (["debian-6.12", "/k/debian-6.12"], ["debian-6.12", "k/debian-6.12"]),
-        (["/a/b/I", "/a/c/I", "/d/c/I"], ["/a/b/I", "/a/c/I", "/d/c/I"]),
-        (["/I", "/a/I"], ["/I", "a/I"]),
-    ],
-)
-def test_images_are_called_by_their_files_and_told_apart_by_a_directory(
-    kernels: list[str], labels: list[str]
-) -> None:
-    assert kernels_by_label(kernels) == dict(zip(labels, kernels, strict=True))
-
-
-@given(
-    st.lists(
-        st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map(
-            lambda parts: "/" + "/".join(parts)
-        ),
-        unique=True,
-        max_size=8,
-    )
-)
-def test_no_two_kernels_are_called_the_same(paths: list[str]) -> None:
-    assert sorted(kernels_by_label(paths).values()) == sorted(paths)

@@ -1,18 +1,20 @@
 """Options of the command line in the place of a campaign's values."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
 from fakes.measurements import SECOND_NS
 from fakes.refusals import refused_option
-from rtscope.campaign import Campaign, RunTable, default_campaign, with_options
+from rtscope.campaign.file import key_schemas
+from rtscope.campaign.model import Campaign, RunTable
+from rtscope.campaign.options import Options, option_of, with_options
 
 
 def test_no_option_leaves_the_campaign_alone() -> None:
-    campaign = default_campaign()
+    campaign = Campaign()
 
-    assert with_options(campaign, load=None, seed=None) is campaign
+    assert with_options(campaign, Options()) is campaign
 
 
 def test_an_option_takes_the_place_of_the_files_value_in_every_run() -> None:
@@ -20,7 +22,9 @@ def test_an_option_takes_the_place_of_the_files_value_in_every_run() -> None:
         name="x", runs=(RunTable(loads=("idle",)), RunTable(loads=("cpu",)))
     )
 
-    changed = with_options(campaign, duration="5s", target="ssh:vf2", kernel="a,b")
+    changed = with_options(
+        campaign, Options(duration="5s", target="ssh:vf2", kernel="a,b")
+    )
 
     assert changed == replace(
         campaign,
@@ -35,19 +39,21 @@ def test_an_option_takes_the_place_of_the_files_value_in_every_run() -> None:
 def test_runs_that_an_option_makes_equal_are_run_once() -> None:
     campaign = Campaign(runs=(RunTable(loads=("idle",)), RunTable(loads=("cpu",))))
 
-    assert with_options(campaign, load="os").runs == (RunTable(loads=("os",)),)
+    assert with_options(campaign, Options(load="os")).runs == (RunTable(loads=("os",)),)
 
 
 def test_options_take_lists_and_words() -> None:
     campaign = with_options(
-        default_campaign(),
-        load=["idle", "custom"],
-        command="sh -c 'sleep 1'",
-        policy="rr",
-        priority=[10, 20],
-        cpus="1-2",
-        hold_cpu_awake=True,
-        settle="0",
+        Campaign(),
+        Options(
+            load="idle, custom",
+            command="sh -c 'sleep 1'",
+            policy="rr",
+            priority="10,20",
+            cpus="1-2",
+            hold_cpu_awake=True,
+            settle="0",
+        ),
     )
 
     assert campaign.command == ("sh", "-c", "sleep 1")
@@ -65,7 +71,7 @@ def test_options_take_lists_and_words() -> None:
         ({"rt_throttling": "on"}, "--rt-throttling: no such setting"),
         ({"claim": "1/1h"}, "--claim: a claim is about misses of a deadline"),
         ({"load": "custom"}, "--command: the custom load needs one"),
-        ({"policy": "idle", "priority": 3}, "--priority: policy idle has none"),
+        ({"policy": "idle", "priority": "3"}, "--priority: policy idle has none"),
         ({"policy": "deadline", "cpus": "0"}, "--cpus: the kernel lets no thread"),
         ({"duration": "1s", "interval": "1s"}, "--duration: 1s has no room"),
     ],
@@ -87,7 +93,7 @@ def test_an_option_displaces_what_only_made_sense_with_the_files_value() -> None
         deadline_runtime_ns=50_000,
     )
 
-    changed = with_options(campaign, load="cpu", policy="other")
+    changed = with_options(campaign, Options(load="cpu", policy="other"))
 
     assert changed == Campaign(
         runs=(RunTable(loads=("cpu",), policy_names=("other",)),)
@@ -97,4 +103,14 @@ def test_an_option_displaces_what_only_made_sense_with_the_files_value() -> None
 def test_an_option_keeps_the_files_priority_where_it_still_applies() -> None:
     campaign = Campaign(runs=(RunTable(priorities=(80,)),))
 
-    assert with_options(campaign, policy="rr").runs[0].policies == (("rr", 80),)
+    assert with_options(campaign, Options(policy="rr")).runs[0].policies == (
+        ("rr", 80),
+    )
+
+
+def test_every_option_is_a_key_and_three_keys_have_no_option() -> None:
+    keys = {option_of(key) for key in key_schemas()}
+    options = {field.name for field in fields(Options)}
+
+    assert options < keys
+    assert keys - options == {"name", "order", "deadline_runtime"}

@@ -16,7 +16,7 @@ import pytest
 import typer
 
 from rtscope import contract
-from rtscope.campaign import TABLES, load_campaign
+from rtscope.campaign.file import key_schemas, load_campaign
 from rtscope.caveats import catalogue, kernellog
 from rtscope.cli.main import make_app
 from rtscope.kernel.recipe import fragment_names, recipe_names
@@ -120,7 +120,7 @@ def verbs() -> Mapping[str, Any]:
     ("page", "names"),
     [
         ("commands.md", [f"rtscope-{verb.replace(' ', '-')}" for verb in verbs()]),
-        ("campaign.md", [key for keys in TABLES.values() for key in keys]),
+        ("campaign.md", [key.partition(".")[2] for key in key_schemas()]),
         ("loads.md", list(load_names())),
         ("facts.md", list(fact_catalogue())),
         ("caveats.md", list(catalogue.catalogue())),

@@ -7,20 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from rtscope.campaign import Campaign, RunTable, default_campaign
-from rtscope.measure.plan import make_plan, remaining
+from rtscope.campaign.model import Campaign, RunTable
+from rtscope.campaign.values import Order
+from rtscope.measure.plan import kernels_by_label, make_plan, remaining
 from rtscope.record.model import Run, RunId
 
 S = 1_000_000_000
 
 
-def ids(*runs: RunTable, order: str = "interleaved", kernels: str = "") -> list[str]:
+def ids(*runs: RunTable, order: Order = "interleaved", kernels: str = "") -> list[str]:
     campaign = Campaign(runs=runs, order=order, kernels=tuple(kernels.split()))
     return [run.id for run in make_plan(campaign).runs]
 
 
 def test_the_default_plan_is_the_five_loads_once() -> None:
-    plan = make_plan(default_campaign())
+    plan = make_plan(Campaign())
 
     assert [run.id for run in plan.runs] == [
         "001-idle",
@@ -159,7 +160,7 @@ def test_a_virtual_board_is_not_traced_and_takes_no_longer() -> None:
 
 
 def test_what_remains_keeps_its_order_and_names() -> None:
-    plan = make_plan(default_campaign())
+    plan = make_plan(Campaign())
 
     rest = remaining(plan, ["001-idle", "003-os", "999-unknown"])
 
@@ -196,7 +197,7 @@ RUN_TABLES = st.builds(
     st.sampled_from([(), ("debian-6.12",), ("a", "b" * 61)]),
 )
 def test_any_plan_has_every_run_once_under_a_valid_name(
-    runs: list[RunTable], order: str, kernels: tuple[str, ...]
+    runs: list[RunTable], order: Order, kernels: tuple[str, ...]
 ) -> None:
     plan = make_plan(Campaign(runs=tuple(runs), order=order, kernels=kernels))
 
@@ -278,3 +279,36 @@ def test_any_image_has_a_run_that_a_record_takes(name: str) -> None:
     assert len(set(ids)) == 2
     for run_id in ids:
         TypeAdapter(RunId).validate_python(run_id)
+
+
+@pytest.mark.parametrize(
+    ("kernels", "labels"),
+    [
+        (["debian-6.12", "./bzImage"], ["debian-6.12", "bzImage"]),
+        (["/a/bzImage", "/b/bzImage"], ["a/bzImage", "b/bzImage"]),
+        (
+            ["/rt/arch/x86/boot/bzImage", "/std/arch/x86/boot/bzImage"],
+            ["rt/bzImage", "std/bzImage"],
+        ),
+        (["debian-6.12", "/k/debian-6.12"], ["debian-6.12", "k/debian-6.12"]),
+        (["/a/b/I", "/a/c/I", "/d/c/I"], ["/a/b/I", "/a/c/I", "/d/c/I"]),
+        (["/I", "/a/I"], ["/I", "a/I"]),
+    ],
+)
+def test_images_are_called_by_their_files_and_told_apart_by_a_directory(
+    kernels: list[str], labels: list[str]
+) -> None:
+    assert kernels_by_label(kernels) == dict(zip(labels, kernels, strict=True))
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map(
+            lambda parts: "/" + "/".join(parts)
+        ),
+        unique=True,
+        max_size=8,
+    )
+)
+def test_no_two_kernels_are_called_the_same(paths: list[str]) -> None:
+    assert sorted(kernels_by_label(paths).values()) == sorted(paths)

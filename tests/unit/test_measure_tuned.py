@@ -7,7 +7,7 @@ import pytest
 
 from fakes.story import TWO_CPUS, StoryOf, brief, detail, interrupt_after
 from fakes.targets import target
-from rtscope.campaign import Campaign, RunTable
+from rtscope.campaign.model import Campaign, RunTable
 from rtscope.contract import Applied, Line, Refused, Restored, Tuned
 from rtscope.errors import TargetError, UsageError
 from rtscope.target.fake import FakeTarget

@@ -10,7 +10,7 @@ from rtscope.board.catalogue import get_board
 from rtscope.board.kernels import Kernel
 from rtscope.board.prepare import Prepared
 from rtscope.board.qemu import Qemu
-from rtscope.campaign import Campaign
+from rtscope.campaign.model import Campaign
 from rtscope.contract import FileLine, dump_line
 from rtscope.measure.assemble import assemble
 from rtscope.virtual.assemble import measured_on_board

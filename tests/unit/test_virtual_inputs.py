@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rtscope.board.catalogue import Board, get_board
-from rtscope.campaign import Campaign
+from rtscope.campaign.model import Campaign
 from rtscope.record.model import Run
 from rtscope.record.virtual import InputDigests
 from rtscope.virtual.inputs import board_digest, campaign_digest

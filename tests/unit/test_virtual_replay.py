@@ -12,7 +12,8 @@ from rtscope.board.catalogue import get_board
 from rtscope.board.kernels import Kernel
 from rtscope.board.prepare import Prepared
 from rtscope.board.qemu import Qemu
-from rtscope.campaign import Campaign, to_dict
+from rtscope.campaign.file import to_dict
+from rtscope.campaign.model import Campaign
 from rtscope.contract import AgentResult, parse_line, result_digest
 from rtscope.errors import MeasurementError
 from rtscope.record.model import RunRecord

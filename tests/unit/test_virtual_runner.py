@@ -13,7 +13,7 @@ from rtscope.board.catalogue import get_board
 from rtscope.board.kernels import Kernel
 from rtscope.board.prepare import Prepared
 from rtscope.board.qemu import Qemu
-from rtscope.campaign import Campaign
+from rtscope.campaign.model import Campaign
 from rtscope.errors import BoardError, RecordError, UsageError
 from rtscope.measure.assemble import Measured
 from rtscope.measure.audit import Audited

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from rtscope.campaign import Campaign
+from rtscope.campaign.model import Campaign
 from rtscope.loads import LoadCommand
 from rtscope.machine.reader import Missing
 from rtscope.record.model import Run

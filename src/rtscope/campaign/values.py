@@ -1,157 +1,246 @@
 """
-Readers of values, whatever they are of: a text, a number, a duration, a list.
+How each kind of value is written in a campaign: pydantic types, with their refusals.
 
-A reader takes what was found (in TOML, in JSON or as an option) and where, and
-returns the value in rtscope's own units or raises UsageError with what to write.
+A refusal says what was found and what to write, wherever the value came from.
 """
 
-import difflib
 import re
-from collections.abc import Callable, Collection, Mapping
-from typing import Any
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from rtscope.errors import UsageError
-from rtscope.units import exact_duration, parse_duration
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
+from pydantic_core import CoreSchema, core_schema
+
+from rtscope.cpulist import format_cpulist, parse_cpulist
+from rtscope.errors import UsageError, shown
+from rtscope.loads import get_load
+from rtscope.target.address import parse_address
+from rtscope.units import (
+    MAX_DURATION_NS,
+    NS_PER_DAY,
+    NS_PER_H,
+    NS_PER_S,
+    NS_PER_US,
+    exact_duration,
+    parse_claim,
+    parse_duration,
+)
+
+MAX_SEED = 2**63 - 1
 
 MAX_ITEMS = 1000
 """Of one list; a matrix that large is a mistake."""
 
 MAX_TEXT = 4096
 
-Read = Callable[[object, str], Any]
 
+def _parser(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Let pydantic see the refusal of a parser."""
 
-def shown(value: object) -> str:
-    """Say what was found, short and on one line, whatever it is."""
-    if isinstance(value, str):
-        return repr(value if len(value) <= 40 else value[:40] + "…")
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value) if value.bit_length() <= 64 else "a huge number"
-    if isinstance(value, list | tuple):
-        return "a list"
-    if isinstance(value, Mapping):
-        return "a table"
-    return "nothing" if value is None else repr(value)[:40]
-
-
-def no_such(what: str, found: object, known: Collection[str]) -> str:
-    """Say that there is none, which was probably meant, and which there are."""
-    near = difflib.get_close_matches(str(found)[:64], known, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return f"no such {what}: {shown(found)}{hint} (there are: {', '.join(known)})"
-
-
-def read_text(value: object, where: str) -> str:
-    """Read a text that can be seen, of bounded length."""
-    if not isinstance(value, str):
-        raise UsageError(f"{where}: {shown(value)} is no text; write it in quotes")
-    if not 0 < len(value) <= MAX_TEXT:
-        raise UsageError(f"{where}: write 1 to {MAX_TEXT} characters")
-    if not value.isprintable():
-        raise UsageError(
-            f"{where}: {shown(value)} has control characters; write visible ones"
-        )
-    return value
-
-
-def matching(pattern: str, *, example: str) -> Read:
-    """Read a text that the pattern matches."""
-
-    def read(value: object, where: str) -> str:
-        text = read_text(value, where)
-        if not re.fullmatch(pattern, text):
-            raise UsageError(f"{where}: {shown(text)}: write for example {example}")
-        return text
-
-    return read
-
-
-def whole(low: int, high: int) -> Read:
-    """Read a whole number in a range."""
-
-    def read(value: object, where: str) -> int:
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise UsageError(
-                f"{where}: {shown(value)}: write a whole number, {low} to {high}"
-            )
-        if not low <= value <= high:
-            raise UsageError(f"{where}: {shown(value)}: write {low} to {high}")
-        return value
-
-    return read
-
-
-def flag(value: object, where: str) -> bool:
-    """Read true or false."""
-    if not isinstance(value, bool):
-        raise UsageError(f"{where}: {shown(value)}: write true or false")
-    return value
-
-
-def choice(what: str, *known: str) -> Read:
-    """Read one of the known words."""
-
-    def read(value: object, where: str) -> str:
-        text = read_text(value, where)
-        if text not in known:
-            raise UsageError(f"{where}: {no_such(what, text, known)}")
-        return text
-
-    return read
-
-
-def parsed(parse: Callable[[str], Any], *, example: str) -> Read:
-    """Read a text as `parse` does."""
-
-    def read(value: object, where: str) -> Any:
-        if not isinstance(value, str):
-            raise UsageError(
-                f'{where}: {shown(value)}: write a text such as "{example}"'
-            )
+    def parsed(text: str) -> Any:
         try:
-            return parse(value)
+            return parse(text)
         except UsageError as error:
-            raise UsageError(f"{where}: {error}") from error
+            raise ValueError(str(error)) from error
 
-    return read
-
-
-def duration(low_ns: int, high_ns: int, *, example: str) -> Read:
-    """Read a duration in a range, in ns."""
-    parse = parsed(parse_duration, example=example)
-
-    def read(value: object, where: str) -> int:
-        zero = isinstance(value, str) and value.strip() in ("0", "0s")
-        duration_ns: int = 0 if zero and low_ns == 0 else parse(value, where)
-        if not low_ns <= duration_ns <= high_ns:
-            raise UsageError(
-                f"{where}: {shown(value)}: write {exact_duration(low_ns)} to "
-                f"{exact_duration(high_ns)}"
-            )
-        return duration_ns
-
-    return read
+    return parsed
 
 
-def many(read_one: Read) -> Read:
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A value that is written as a text: its parser, its writer, and an example."""
+
+    parse: Callable[[str], Any]
+    write: Callable[[Any], str]
+    kind: str
+    example: str
+
+    def _read(self, value: object) -> Any:
+        if not isinstance(value, str):
+            raise ValueError(f'{shown(value)}: write a text such as "{self.example}"')
+        return _parser(self.parse)(value)
+
+    def __get_pydantic_core_schema__(
+        self, _source: object, _handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Have pydantic read and write the text."""
+        return core_schema.no_info_plain_validator_function(
+            self._read,
+            serialization=core_schema.plain_serializer_function_ser_schema(self.write),
+        )
+
+    def __get_pydantic_json_schema__(
+        self, _schema: CoreSchema, _handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Describe the text."""
+        return {"type": "string", "format": self.kind, "examples": [self.example]}
+
+
+def _parse_within(low_ns: int, high_ns: int, text: str) -> int:
+    zero = low_ns == 0 and text.strip() in ("0", "0s")
+    duration_ns = 0 if zero else parse_duration(text)
+    if not low_ns <= duration_ns <= high_ns:
+        raise UsageError(
+            f"{shown(text)}: write {exact_duration(low_ns)} to "
+            f"{exact_duration(high_ns)}"
+        )
+    return duration_ns
+
+
+def _duration(low_ns: int, high_ns: int, *, example: str) -> Written:
+    kind = f"a duration, {exact_duration(low_ns)} to {exact_duration(high_ns)}"
+    return Written(
+        partial(_parse_within, low_ns, high_ns), exact_duration, kind, example
+    )
+
+
+def _write_claim(claim: tuple[int, int]) -> str:
+    return f"{claim[0]}/{exact_duration(claim[1])}"
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError(f"{shown(text)} has control characters; write visible ones")
+    return text
+
+
+def _address(text: str) -> str:
+    parse_address(text)
+    return text
+
+
+def _path(text: str) -> str:
+    if text.startswith("-"):
+        raise ValueError(f"{shown(text)} begins with '-'; write ./{text}")
+    return text
+
+
+def _kernel(text: str) -> str:
+    if "/" in text:
+        return _path(text)
+    if not re.fullmatch("[a-z0-9][a-z0-9._+-]{0,60}", text):
+        raise ValueError(
+            f"{shown(text)}: write for example debian-6.12-rt, or the path of an image "
+            "with a slash, such as ./bzImage"
+        )
+    return text
+
+
+def _command(value: object) -> list[object]:
+    try:
+        words = shlex.split(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise ValueError(f"{shown(value)}: a quote is not closed") from error
+    if not isinstance(words, list | tuple) or not 0 < len(words) <= MAX_ITEMS:
+        raise ValueError(
+            f'{shown(value)}: write a command such as ["iperf3", "-c", "host"]'
+        )
+    for word in words:
+        if not isinstance(word, str) or "\0" in word or len(word) > MAX_TEXT:
+            raise ValueError(f"{shown(word)}: each word is a text in quotes")
+    if not words[0]:
+        raise ValueError("the first word is the program; write its name")
+    return list(words)
+
+
+def _number(value: object) -> object:
+    """Return the number that a text of digits is; everything else as it was."""
+    digits = isinstance(value, str) and re.fullmatch("[0-9]{1,19}", value.strip())
+    return int(str(value)) if digits else value
+
+
+def _counted(value: object) -> object:
+    """A count stands for the seeds from 1 on; a text with commas is a list."""
+    if isinstance(value, list | tuple) or (isinstance(value, str) and "," in value):
+        return value
+    count = _number(value)
+    if not isinstance(count, int) or isinstance(count, bool):
+        raise ValueError(f"{shown(value)}: write a whole number, 1 to {MAX_ITEMS}")
+    if not 0 < count <= MAX_ITEMS:
+        raise ValueError(f"{shown(count)}: write 1 to {MAX_ITEMS}")
+    return range(1, count + 1)
+
+
+def _many(value: object, read: ValidatorFunctionWrapHandler) -> Any:
     """A value, a list of values, or a text with commas; each value once."""
+    items: list[object]
+    if isinstance(value, str):
+        items = [part.strip() for part in value.split(",")]
+    else:
+        items = list(value) if isinstance(value, list | tuple | range) else [value]
+    values = read(items)
+    twice = [item for n, item in enumerate(items) if values[n] in values[:n]]
+    if twice:
+        raise ValueError(
+            f"{shown(twice[0])} is there twice; write it once, and repetitions for "
+            "more of it"
+        )
+    return values
 
-    def read(value: object, where: str) -> tuple[Any, ...]:
-        if isinstance(value, str):
-            items: list[object] = [part.strip() for part in value.split(",")]
-        else:
-            items = list(value) if isinstance(value, list | tuple) else [value]
-        if not 0 < len(items) <= MAX_ITEMS:
-            raise UsageError(f"{where}: write 1 to {MAX_ITEMS} values")
-        values = tuple(read_one(item, where) for item in items)
-        twice = [item for n, item in enumerate(items) if values[n] in values[:n]]
-        if twice:
-            raise UsageError(
-                f"{where}: {shown(twice[0])} is there twice; write it once, and "
-                "repetitions for more of it"
-            )
-        return values
 
-    return read
+Item = TypeVar("Item")
+Many = Annotated[
+    tuple[Item, ...], Field(min_length=1, max_length=MAX_ITEMS), WrapValidator(_many)
+]
+
+Text = Annotated[
+    str,
+    Field(strict=True, min_length=1, max_length=MAX_TEXT),
+    AfterValidator(_printable),
+]
+Flag = Annotated[bool, Field(strict=True)]
+Times = Annotated[int, Field(strict=True, ge=1, le=10_000)]
+Worst = Annotated[int, Field(strict=True, ge=1, le=64)]
+
+Settle = Annotated[int, _duration(0, NS_PER_DAY, example="3m")]
+Warmup = Annotated[int, _duration(0, NS_PER_H, example="1s")]
+Deadline = Annotated[int, _duration(1, MAX_DURATION_NS, example="200us")]
+DeadlineRuntime = Annotated[int, _duration(NS_PER_US, 10 * NS_PER_S, example="50us")]
+Duration = Annotated[int, _duration(NS_PER_S, MAX_DURATION_NS, example="10m")]
+Interval = Annotated[int, _duration(10 * NS_PER_US, 10 * NS_PER_S, example="200us")]
+Claim = Annotated[
+    tuple[int, int], Written(parse_claim, _write_claim, "misses per time", "1/1h")
+]
+CpuList = Annotated[
+    tuple[int, ...], Written(parse_cpulist, format_cpulist, "a list of CPUs", "0-3")
+]
+
+Seed = Annotated[int, Field(strict=True, ge=0, le=MAX_SEED), BeforeValidator(_number)]
+Seeds = Annotated[Many[Seed], BeforeValidator(_counted)]
+Priority = Annotated[int, Field(strict=True, ge=1, le=99), BeforeValidator(_number)]
+RealtimePolicy = Literal["fifo", "rr"]
+Policy = Annotated[
+    Literal[RealtimePolicy, "other", "batch", "idle", "deadline"], Field(title="policy")
+]
+Order = Annotated[Literal["interleaved", "blocked"], Field(title="order")]
+Throttling = Annotated[Literal["keep", "off"], Field(title="setting")]
+
+FilePath = Annotated[
+    Text, AfterValidator(_path), Field(json_schema_extra={"format": "a path"})
+]
+Kernel = Annotated[Text, AfterValidator(_kernel), Field(examples=["debian-6.12-rt"])]
+Load = Annotated[
+    Text,
+    AfterValidator(_parser(lambda name: get_load(name).name)),
+    Field(examples=["cpu"]),
+]
+Target = Annotated[
+    Text, AfterValidator(_parser(_address)), Field(examples=["ssh:board"])
+]
+Command = Annotated[tuple[str, ...], BeforeValidator(_command)]
+Governor = Annotated[Text, Field(pattern="^[a-z_]{1,32}$", examples=["performance"])]
+Remedy = Annotated[Text, Field(pattern="^[a-z0-9_]{1,64}$", examples=["safe"])]
+
+REALTIME_POLICIES = get_args(RealtimePolicy)
+"""The policies that have a priority."""

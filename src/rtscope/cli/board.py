@@ -19,19 +19,13 @@ from rtscope.board.catalogue import Board, board_names, get_board
 from rtscope.board.kernels import kernel_names
 from rtscope.board.packages import lock_text, read_lock
 from rtscope.board.prepare import Prepared, prepare_all
-from rtscope.campaign import (
-    Campaign,
-    default_campaign,
-    from_dict,
-    kernels_by_label,
-    load_campaign,
-    to_dict,
-    with_options,
-    with_places,
-)
+from rtscope.campaign.file import from_dict, load_campaign, to_dict, with_places
+from rtscope.campaign.model import Campaign
+from rtscope.campaign.options import Options, with_options
 from rtscope.cli.console import put, put_json, stderr_console, stdout_console
 from rtscope.errors import UsageError
 from rtscope.files import write_atomically
+from rtscope.measure.plan import kernels_by_label
 from rtscope.record.resultdir import read_campaign
 from rtscope.target.agentfile import agent_file
 from rtscope.units import format_duration, format_size
@@ -139,7 +133,7 @@ def export(
     board = get_board(name)
     asked = _campaign(campaign, board)
     if kernel is not None:
-        asked = with_options(asked, kernel=_kernels(kernel, board))
+        asked = with_options(asked, Options(kernel=",".join(_kernels(kernel, board))))
     names = kernels_by_label(asked.kernels or board.kernels)
     made = prepare_all(
         board,
@@ -173,7 +167,7 @@ def _campaign(path: Path | None, board: Board) -> Campaign:
     """Return the campaign of a bundle; UsageError if it is of another target."""
     target = f"virtual:{board.name}"
     if path is None:
-        return with_options(default_campaign(), target=target)
+        return Campaign(target=target)
     asked = (
         from_dict(read_campaign(path).get("campaign"), source=str(path / CAMPAIGN))
         if path.is_dir()
@@ -184,7 +178,7 @@ def _campaign(path: Path | None, board: Board) -> Campaign:
     if asked.qemu is not None:
         raise UsageError(f"{path}: a QEMU of one's own cannot be part of a bundle")
     # The bundle itself is the lock.
-    return replace(with_options(asked, target=target), locked=None)
+    return replace(with_options(asked, Options(target=target)), locked=None)
 
 
 def _workshop(*, locked: Path | None = None, upgrade: bool = False) -> Workshop:

@@ -7,7 +7,8 @@ from pathlib import Path
 from rtscope import __version__
 from rtscope.board.bundle import CAMPAIGN, Bundle, import_bundle
 from rtscope.board.cache import cache_dir
-from rtscope.campaign import Campaign, from_dict
+from rtscope.campaign.file import from_dict
+from rtscope.campaign.model import Campaign
 from rtscope.cli.console import stderr_console
 from rtscope.errors import UsageError
 

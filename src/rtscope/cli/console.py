@@ -46,3 +46,15 @@ def put_json(value: object) -> None:
 def stderr_console() -> Console:
     """Return the console for talk."""
     return Console(stderr=True, highlight=False)
+
+
+def typed_words() -> tuple[str, ...]:
+    """Return what the user typed, without the directory: a repetition needs another."""
+    words = iter(sys.argv[1:])
+    kept = []
+    for word in words:
+        if word == "--out":
+            next(words, None)
+        elif not word.startswith("--out="):
+            kept.append(word)
+    return ("rtscope", *kept)

@@ -5,16 +5,23 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from rtscope import __version__
 from rtscope.board.kernels import Kernel
-from rtscope.campaign import default_campaign, to_dict, with_options, with_places
-from rtscope.cli import words
-from rtscope.cli.console import put, put_json, stderr_console, stdout_console
+from rtscope.campaign.file import to_dict, with_places
+from rtscope.campaign.model import Campaign
+from rtscope.campaign.options import Options, with_options
+from rtscope.cli.console import (
+    put,
+    put_json,
+    stderr_console,
+    stdout_console,
+    typed_words,
+)
 from rtscope.cli.progress import LiveDisplay
 from rtscope.errors import BoardError
 from rtscope.kernel.recipe import find_recipe
@@ -62,12 +69,7 @@ def check(
     what was built, or complains: from its first line to its last.
     """
     boards = {name: find_recipe(name).board for name in names}
-    asked = {
-        "load": words.listed(load),
-        "duration": duration,
-        "interval": interval,
-        "settle": settle,
-    }
+    options = Options(load=load, duration=duration, interval=interval, settle=settle)
     if out is not None:
         refuse_used(out)
     with ExitStack() as stack:
@@ -77,7 +79,7 @@ def check(
         outcomes: list[Outcome] = []
         for board in dict.fromkeys(boards.values()):
             kernels = [name for name, its in boards.items() if its == board]
-            outcomes += _check_on(board, kernels, folder / board, asked)
+            outcomes += _check_on(board, kernels, folder / board, options)
     if json:
         rows = [asdict(one) | {"good": one.good} for one in outcomes]
         put_json(rows)
@@ -87,23 +89,21 @@ def check(
 
 
 def _check_on(
-    board: str, kernels: Sequence[str], folder: Path, asked: dict[str, Any]
+    board: str, kernels: Sequence[str], folder: Path, options: Options
 ) -> list[Outcome]:
     """Boot all kernels of one board."""
-    options = {"target": f"virtual:{board}", "kernel": tuple(kernels), **asked}
-    campaign = with_places(
-        with_options(default_campaign(), record=False, **options), Path.cwd()
-    )
+    boots = Campaign(target=f"virtual:{board}", kernels=tuple(kernels), record=False)
+    campaign = with_places(with_options(boots, options), Path.cwd())
     plan, console = make_plan(campaign), stderr_console()
     prepared = prepare_campaign(
         plan,
         campaign,
-        command=words.typed_words(),
+        command=typed_words(),
         log=lambda text: console.print(text, markup=False),
     )
     folder.parent.mkdir(parents=True, exist_ok=True)
     store = create(
-        folder, to_dict(campaign), command=words.typed_words(), rtscope=__version__
+        folder, to_dict(campaign), command=typed_words(), rtscope=__version__
     )
     failures: dict[str, str] = {}
 

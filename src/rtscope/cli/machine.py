@@ -4,7 +4,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from rtscope.board.catalogue import get_board
-from rtscope.campaign import Campaign
+from rtscope.campaign.model import Campaign
 from rtscope.errors import UsageError
 from rtscope.record.resultdir import ResultDir
 from rtscope.target import Target

@@ -8,12 +8,14 @@ The `rtscope` command: choose the verb, run it, turn errors into an exit status.
 import errno
 import functools
 import importlib
+import inspect
 import io
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn, get_type_hints
 
 import typer
 
@@ -126,8 +128,44 @@ def make_app(typed: Sequence[str] = ()) -> typer.Typer:
 
 def _load(place: str) -> Verb:
     module, _, function = place.partition(":")
-    verb: Verb = getattr(importlib.import_module(f"rtscope.cli.{module}"), function)
-    return verb
+    return _filling(getattr(importlib.import_module(f"rtscope.cli.{module}"), function))
+
+
+def _filling(verb: Verb) -> Verb:
+    """Return the verb with the fields of its dataclasses as its own options."""
+
+    @functools.wraps(verb)
+    def filled(**typed: object) -> int:
+        status: int = _filled(verb, typed)
+        return status
+
+    options = list(_options(verb))
+    filled.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    filled.__annotations__ = {option.name: option.annotation for option in options}
+    return filled
+
+
+def _options(function: Callable[..., object]) -> Iterator[inspect.Parameter]:
+    hints = get_type_hints(function, include_extras=True)
+    for parameter in inspect.signature(function).parameters.values():
+        kind = hints[parameter.name]
+        if is_dataclass(kind) and isinstance(kind, type):
+            yield from _options(kind)
+        else:
+            yield parameter.replace(annotation=kind, kind=parameter.KEYWORD_ONLY)
+
+
+def _filled(function: Callable[..., Any], typed: Mapping[str, object]) -> Any:
+    """Call the verb, or make a dataclass of its options."""
+    hints = get_type_hints(function)
+    return function(
+        **{
+            name: _filled(hints[name], typed)
+            if is_dataclass(hints[name])
+            else typed[name]
+            for name in inspect.signature(function).parameters
+        }
+    )
 
 
 def _version(

@@ -4,26 +4,21 @@ import contextlib
 import shlex
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from rtscope import __version__
 from rtscope.board.bundle import Bundle
-from rtscope.campaign import (
-    Campaign,
-    default_campaign,
-    from_dict,
-    load_campaign,
-    to_dict,
-    with_options,
-    with_places,
-)
-from rtscope.cli import bundled, gate, verdict, words
-from rtscope.cli.console import stderr_console
+from rtscope.board.kernels import kernel_names
+from rtscope.campaign.file import from_dict, load_campaign, to_dict, with_places
+from rtscope.campaign.model import Campaign
+from rtscope.campaign.options import Options, with_options
+from rtscope.cli import bundled, gate, verdict
+from rtscope.cli.console import stderr_console, typed_words
 from rtscope.cli.machine import check_target, open_target
 from rtscope.cli.output import Format, print_report, write_page
 from rtscope.cli.progress import LiveDisplay
@@ -47,194 +42,105 @@ from rtscope.virtual.prepare import (
 
 PAGE = "report.html"
 
+_EXPLAINED_IN_ANY_CASE = (
+    "rtscope: a virtual board records its worst wake-ups in any case: --explain "
+    "changes nothing there; see them with rtscope explain"
+)
 
-def run(
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """All that `rtscope run` can be given."""
+
     campaign_file: Annotated[
         Path | None, typer.Argument(help="A campaign; see examples/.")
-    ] = None,
-    *,
-    target: Annotated[
-        str | None, typer.Option(help="local, ssh:HOST or virtual:BOARD.")
-    ] = None,
-    kernel: Annotated[
-        str | None,
-        typer.Option(help="Of a virtual board: NAME,NAME, or images: ./bzImage."),
-    ] = None,
-    load: Annotated[
-        str | None, typer.Option(help="Loads: idle,cpu,os,memory,storage,...")
-    ] = None,
-    duration: Annotated[str | None, typer.Option(help="Of each run: 10m.")] = None,
-    interval: Annotated[
-        str | None, typer.Option(help="Between two wake-ups: 200us.")
-    ] = None,
-    policy: Annotated[
-        str | None, typer.Option(help="fifo, rr, other, batch, idle or deadline.")
-    ] = None,
-    priority: Annotated[str | None, typer.Option(help="1 to 99, fifo and rr.")] = None,
-    cpus: Annotated[
-        str | None, typer.Option(help="To measure: 2-3. Leave one out if you can.")
-    ] = None,
-    repetitions: Annotated[
-        int | None, typer.Option(help="Four or more, if you want to compare.")
-    ] = None,
+    ] = None
+    options: Options
     repeat: Annotated[
         int | None,
         typer.Option(help="Boots of each run, for --require-identical."),
-    ] = None,
-    require_identical: Annotated[
-        bool | None,
-        typer.Option(
-            "--require-identical",
-            help="Exit status 1 unless a virtual board gives the same each time.",
-        ),
-    ] = None,
+    ] = None
     identical_to: Annotated[
         Path | None,
         typer.Option(help="Exit status 1 unless all is as in this stored record."),
-    ] = None,
-    deadline: Annotated[
-        str | None, typer.Option(help="Asks for a verdict: 200us.")
-    ] = None,
-    claim: Annotated[
-        str | None, typer.Option(help="What is to be shown: 1/1h, with --deadline.")
-    ] = None,
-    min_boots: Annotated[
-        int | None, typer.Option(help="Boots that a claim needs.")
-    ] = None,
-    settle: Annotated[
-        str | None, typer.Option(help="Leave the machine alone first: 3m.")
-    ] = None,
-    warmup: Annotated[
-        str | None, typer.Option(help="Of a load before its samples count: 1s.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of a virtual board.")] = None,
-    seeds: Annotated[
-        str | None,
-        typer.Option(help="Everything with each: 8 for 1 to 8, or a list: 1,5,9."),
-    ] = None,
-    qemu: Annotated[
-        str | None, typer.Option(help="Your own, for a virtual board: its path.")
-    ] = None,
-    locked: Annotated[
-        str | None, typer.Option(help="Only the packages of this lock file.")
-    ] = None,
-    governor: Annotated[
-        str | None, typer.Option(help="CPU frequency governor, put back afterwards.")
-    ] = None,
-    hold_cpu_awake: Annotated[
-        bool | None,
-        typer.Option(
-            "--hold-cpu-awake",
-            help="Forbid idle states, if your application does so too.",
-        ),
-    ] = None,
-    rt_throttling: Annotated[
-        str | None, typer.Option(help="off: lift the limit, put back afterwards.")
-    ] = None,
-    tuned: Annotated[
-        str | None,
-        typer.Option(help="Hold what checks of the audit need: safe, or ID,ID."),
-    ] = None,
-    storage_dir: Annotated[
-        str | None, typer.Option(help="For the storage load: on a real disk.")
-    ] = None,
-    command: Annotated[
-        str | None, typer.Option(help="The custom load, as one quoted line.")
-    ] = None,
-    files: Annotated[
-        str | None,
-        typer.Option(help="That a virtual board has below /files, for --command."),
-    ] = None,
-    worst: Annotated[
-        int | None, typer.Option(help="Worst wake-ups to keep per CPU.")
-    ] = None,
+    ] = None
     jobs: Annotated[
         int | None,
         typer.Option(
             min=1, help="Virtual boards at once; fewer leave CPUs to your other work."
         ),
-    ] = None,
-    record: Annotated[
-        bool | None,
-        typer.Option(
-            "--record/--no-record",
-            help="The paths to the worst wake-ups of a virtual board; on by default.",
-        ),
-    ] = None,
-    explain: Annotated[
-        bool | None, typer.Option("--explain", help="Trace a machine's worst wake-ups.")
-    ] = None,
+    ] = None
     bundle: Annotated[
         Path | None,
         typer.Option(help="Run what rtscope board export wrote, from that alone."),
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="Directory for the results.")] = None,
+    ] = None
+    out: Annotated[Path | None, typer.Option(help="Directory for the results.")] = None
     resume: Annotated[
         Path | None, typer.Option(help="Go on with an interrupted campaign.")
-    ] = None,
+    ] = None
     yes: Annotated[
         bool, typer.Option("--yes", help="Answer yes: resume a custom command.")
-    ] = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print the result as JSON.")
-    ] = False,
-) -> int:
+    ] = False
+    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = (
+        False
+    )
+
+
+def run(request: RunRequest) -> int:
     """Measure a machine: without an argument this one, under the five loads."""
-    options: dict[str, Any] = {
-        "target": target,
-        "kernel": words.kernels(kernel),
-        "load": words.listed(load),
-        "duration": duration,
-        "interval": interval,
-        "policy": words.listed(policy),
-        "priority": words.numbers(priority),
-        "cpus": cpus,
-        "repetitions": words.times(repetitions, repeat, required=require_identical),
-        "require_identical": require_identical,
-        "deadline": deadline,
-        "claim": claim,
-        "min_boots": min_boots,
-        "settle": settle,
-        "warmup": warmup,
-        "seed": seed,
-        "seeds": seeds,
-        "qemu": qemu,
-        "locked": locked,
-        "governor": governor,
-        "hold_cpu_awake": hold_cpu_awake,
-        "rt_throttling": rt_throttling,
-        "tuned": words.listed(tuned),
-        "storage_dir": storage_dir,
-        "command": words.command_words(command),
-        "files": words.listed(files),
-        "worst": worst,
-        "record": record,
-        "explain": explain,
-    }
-    if resume is not None:
-        asked = [name for name, value in options.items() if value is not None]
-        if campaign_file is not None or out is not None or asked:
-            raise UsageError(
-                "--resume goes on with what was asked then: leave out "
-                + (
-                    f"--{asked[0].replace('_', '-')}"
-                    if asked
-                    else "the other arguments"
-                )
-            )
-        stored = _stored(identical_to)
-        from_bundle = bundled.imported(bundle)
-        work = _open(resume, from_bundle, yes=yes, jobs=jobs)
+    if request.resume is not None:
+        _refuse_more(request)
+    options = _options(request)
+    stored = _stored(request.identical_to)
+    bundle = bundled.imported(request.bundle)
+    if request.resume is not None:
+        work = _open(request.resume, bundle, request)
     else:
-        stored = _stored(identical_to)
-        from_bundle = bundled.imported(bundle)
-        written = _written(campaign_file, from_bundle, yes=yes)
-        campaign = with_places(with_options(written, **options), Path.cwd())
-        work = _begin(campaign, out, from_bundle, jobs=jobs)
-    status = _measure(work, Format.JSON if json else Format.TABLE)
+        written = _written(request, bundle)
+        campaign = with_places(with_options(written, options), Path.cwd())
+        work = _begin(campaign, bundle, request)
+    status = _measure(work, Format.JSON if request.json else Format.TABLE)
     if stored is None and not work.campaign.require_identical:
         return status
-    return gate.gate(work.store.records(), stored=stored, on_stdout=not json) or status
+    records = work.store.records()
+    return gate.gate(records, stored=stored, on_stdout=not request.json) or status
+
+
+def _refuse_more(request: RunRequest) -> None:
+    typed = next(iter(request.options.given), None)
+    if request.campaign_file is None and request.out is None and typed is None:
+        return
+    which = "the other arguments" if typed is None else f"--{typed.replace('_', '-')}"
+    raise UsageError(f"--resume goes on with what was asked then: leave out {which}")
+
+
+def _options(request: RunRequest) -> Options:
+    """Return the campaign's options; a kernel's file in this directory is a path."""
+    options = request.options
+    repetitions, repeat = options.repetitions, request.repeat
+    if repeat is not None:
+        if repetitions is not None:
+            raise UsageError(
+                "--repeat and --repetitions mean the same: write one of them"
+            )
+        if not options.require_identical:
+            raise UsageError(
+                "--repeat asks whether a virtual board does the same each time: add "
+                "--require-identical. For more runs of a real machine write "
+                "--repetitions, for more of what a virtual board may do --seeds"
+            )
+        repetitions = repeat
+    return replace(options, repetitions=repetitions, kernel=_kernels(options.kernel))
+
+
+def _kernels(text: str | None) -> str | None:
+    known = kernel_names()
+    return text and ",".join(
+        f"./{word}"
+        if "/" not in word and word not in known and Path(word).is_file()
+        else word
+        for word in map(str.strip, text.split(","))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,27 +155,25 @@ class _Work:
     typed: tuple[str, ...]
 
 
-def _written(file: Path | None, bundle: Bundle | None, *, yes: bool) -> Campaign:
+def _written(request: RunRequest, bundle: Bundle | None) -> Campaign:
     """Return the campaign before options: of a file, of a bundle, or the usual one."""
-    if file is not None:
+    if (file := request.campaign_file) is not None:
         return with_places(load_campaign(file), file.parent)
     if bundle is None:
-        return default_campaign()
+        return Campaign()
     campaign = bundled.campaign_of(bundle)
-    if campaign.command and not yes:
+    if campaign.command and not request.yes:
         _ask(campaign)
     return campaign
 
 
-def _begin(
-    campaign: Campaign, out: Path | None, bundle: Bundle | None, *, jobs: int | None
-) -> _Work:
-    typed = words.typed_words()
-    check_target(campaign, jobs)
-    where = out or Path(datetime.now().strftime("rtscope-%Y%m%d-%H%M%S"))
+def _begin(campaign: Campaign, bundle: Bundle | None, request: RunRequest) -> _Work:
+    typed = typed_words()
+    check_target(campaign, request.jobs)
+    where = request.out or Path(datetime.now().strftime("rtscope-%Y%m%d-%H%M%S"))
     refuse_used(where)
     plan = make_plan(campaign)
-    prepared = _prepare(plan, campaign, typed, bundle, jobs=jobs)
+    prepared = _prepare(plan, campaign, typed, bundle, jobs=request.jobs)
     store = create(where, to_dict(campaign), command=typed, rtscope=__version__)
     return _Work(campaign, plan, prepared, store, typed)
 
@@ -288,7 +192,7 @@ def _prepare(
         return None
     console = stderr_console()
     if campaign.explain:
-        console.print(words.EXPLAINED_IN_ANY_CASE, markup=False, soft_wrap=True)
+        console.print(_EXPLAINED_IN_ANY_CASE, markup=False, soft_wrap=True)
     return prepare_campaign(
         plan,
         campaign,
@@ -307,17 +211,17 @@ def _stored(path: Path | None) -> list[RunRecord] | None:
     return stored
 
 
-def _open(path: Path, bundle: Bundle | None, *, yes: bool, jobs: int | None) -> _Work:
+def _open(path: Path, bundle: Bundle | None, request: RunRequest) -> _Work:
     document = read_campaign(path)
     campaign = from_dict(document.get("campaign"), source=str(path / "campaign.json"))
-    if campaign.command and not yes:
+    if campaign.command and not request.yes:
         _ask(campaign)
     command = document.get("command")
     typed = tuple(map(str, command)) if isinstance(command, list) else ()
     store = ResultDir(path)
-    check_target(campaign, jobs)
+    check_target(campaign, request.jobs)
     plan = remaining(make_plan(campaign), store.done_ids())
-    prepared = _prepare(plan, campaign, typed, bundle, jobs=jobs)
+    prepared = _prepare(plan, campaign, typed, bundle, jobs=request.jobs)
     if prepared is not None:
         refuse_other_inputs(prepared, store.records())
     return _Work(campaign, plan, prepared, store, typed)

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtscope.campaign import Campaign, from_dict
+from rtscope.campaign.file import from_dict
+from rtscope.campaign.model import Campaign
 from rtscope.caveats.catalogue import Effect
 from rtscope.cli.console import stderr_console
 from rtscope.errors import MeasurementError, UsageError

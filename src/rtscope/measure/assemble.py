@@ -11,7 +11,8 @@ from itertools import pairwise
 from typing import Any
 
 from rtscope import __version__
-from rtscope.campaign import Campaign, to_dict
+from rtscope.campaign.file import to_dict
+from rtscope.campaign.model import Campaign
 from rtscope.caveats import kernellog
 from rtscope.caveats.catalogue import Caveat, gravest_first, make
 from rtscope.caveats.fromfacts import caveats_from

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from rtscope.campaign import Campaign, untraced_ns
+from rtscope.campaign.model import Campaign, untraced_ns
 from rtscope.cpulist import format_cpulist
 from rtscope.loads import FreeStorage, LoadCommand, get_load, make_command
 from rtscope.record.model import Run

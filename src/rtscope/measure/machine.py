@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from rtscope.campaign import Campaign
+from rtscope.campaign.model import Campaign
 from rtscope.contract import AgentError, DiskLine
 from rtscope.cpulist import format_cpulist, parse_cpulist
 from rtscope.errors import MeasurementError, TargetError

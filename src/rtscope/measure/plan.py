@@ -7,19 +7,16 @@ each repetition.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import product, zip_longest
+from pathlib import PurePath
 
-from rtscope.campaign import (
-    Campaign,
-    RunTable,
-    duration_text,
-    kernels_by_label,
-    untraced_ns,
-)
+from rtscope.campaign.model import Campaign, RunTable, untraced_ns
 from rtscope.cpulist import format_cpulist
 from rtscope.record.model import Run
+from rtscope.units import exact_duration
 
 MAX_CPUS_CHARACTERS = 30
 """A longer CPU list does not fit into a run's name."""
@@ -79,6 +76,41 @@ def remaining(plan: Plan, done_ids: Collection[str]) -> Plan:
     """Return the plan without the runs that are done, for --resume."""
     done = frozenset(done_ids)
     return replace(plan, runs=tuple(run for run in plan.runs if run.id not in done))
+
+
+def kernels_by_label(kernels: Sequence[str]) -> dict[str, str]:
+    """
+    Return the kernels by what they are called, in the order given.
+
+    Images whose files have the same name, or that of another kernel, are told apart by
+    the nearest directory that differs: `linux-rt/bzImage` and `linux/bzImage`; if no
+    single one does, by their whole paths.
+    """
+    plain = [PurePath(kernel).name for kernel in kernels]
+    times = Counter(plain)
+    clashing = [
+        kernel
+        for kernel, name in zip(kernels, plain, strict=True)
+        if times[name] > 1 and "/" in kernel
+    ]
+    labels = [
+        _told_apart(kernel, [k for k in clashing if PurePath(k).name == name])
+        if kernel in clashing
+        else name
+        for kernel, name in zip(kernels, plain, strict=True)
+    ]
+    return dict(zip(labels, kernels, strict=True))
+
+
+def _told_apart(kernel: str, alike: Sequence[str]) -> str:
+    """Return the label of one of several paths that end in the same name."""
+    *_, name = PurePath(kernel).parts
+    folders = [list(reversed(PurePath(path).parts[:-1])) for path in alike]
+    for level in zip_longest(*folders, fillvalue=""):
+        mine = level[alike.index(kernel)]
+        if len(set(level)) == len(level) and mine not in ("", "/"):
+            return f"{mine}/{name}"
+    return kernel
 
 
 def _ordered(campaign: Campaign) -> Iterator[Run]:
@@ -153,11 +185,11 @@ def _policy_part(run: Run) -> str:
 
 
 def _interval_part(run: Run) -> str:
-    return duration_text(run.interval_ns)
+    return exact_duration(run.interval_ns)
 
 
 def _duration_part(run: Run) -> str:
-    return duration_text(run.duration_ns)
+    return exact_duration(run.duration_ns)
 
 
 def _cpus_part(run: Run) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from rtscope.audit.catalogue import catalogue
 from rtscope.audit.examine import examine, read_context
 from rtscope.audit.model import CheckKind, Profile
-from rtscope.campaign import Campaign
+from rtscope.campaign.model import Campaign
 from rtscope.errors import TargetError, UsageError
 from rtscope.target import Target
 from rtscope.tuning.hold import Held, held

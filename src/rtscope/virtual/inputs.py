@@ -12,7 +12,7 @@ from pathlib import Path
 from rtscope.board.catalogue import Board
 from rtscope.board.prepare import Prepared
 from rtscope.board.qemu import Boot, Qemu, command_line, turns_by_plugin
-from rtscope.campaign import Campaign
+from rtscope.campaign.model import Campaign
 from rtscope.loads import LoadCommand
 from rtscope.measure.commands import measure_args
 from rtscope.record.model import Run

@@ -17,13 +17,13 @@ from rtscope.board.catalogue import Board, get_board
 from rtscope.board.initrd import Job
 from rtscope.board.packages import read_lock
 from rtscope.board.prepare import Prepared, has_files, prepare_all
-from rtscope.campaign import Campaign, kernels_by_label
+from rtscope.campaign.model import Campaign
 from rtscope.errors import UsageError
 from rtscope.loads import FreeStorage, LoadCommand
 from rtscope.machine import facts
 from rtscope.machine.filetree import FileReader
 from rtscope.measure.commands import load_command
-from rtscope.measure.plan import Plan
+from rtscope.measure.plan import Plan, kernels_by_label
 from rtscope.record.model import Run, RunRecord
 from rtscope.target.agentfile import agent_file
 from rtscope.units import parse_size

@@ -16,7 +16,7 @@ from rtscope.board.catalogue import get_board
 from rtscope.board.pluginfit import refusal
 from rtscope.board.prepare import PLUGIN, Prepared, assemble, plugin_of_ours
 from rtscope.board.qemu import with_plugin
-from rtscope.campaign import from_dict
+from rtscope.campaign.file import from_dict
 from rtscope.contract import AgentResult, parse_line, result_digest
 from rtscope.errors import BoardError, MeasurementError, UsageError
 from rtscope.exectrace.format import Section, SectionKind, Trace, parse_trace

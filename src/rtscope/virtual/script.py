@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Sequence
 
 from rtscope.board.initrd import Job
-from rtscope.campaign import Campaign
+from rtscope.campaign.model import Campaign
 from rtscope.loads import LoadCommand
 from rtscope.measure.commands import load_args, measure_args
 from rtscope.record.model import Run

@@ -1,0 +1,67 @@
+"""
+The address of what is measured: `local`, `ssh:HOST` or `virtual:BOARD`.
+
+The only place that takes an address apart, and that refuses one.
+"""
+
+import re
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rtscope.errors import UsageError, shown
+
+if TYPE_CHECKING:
+    from rtscope.target.local import LocalTarget
+    from rtscope.target.ssh import SshTarget
+
+MAX_HOST = 255
+
+# A name that begins with "-" would be an option to ssh.
+_HOST = re.compile(r"(?:[A-Za-z0-9_][\w.+-]*@)?[A-Za-z0-9_\[:][\w.:%\]-]*", re.ASCII)
+_BOARD = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """This machine, a host that ssh reaches, or a virtual board."""
+
+    host: str | None = None
+    """For ssh; None: not over ssh."""
+    board: str | None = None
+    """The name of a virtual board; None: a running machine."""
+
+
+def parse_address(text: str, *, running: bool = False) -> Address:
+    """Return the address; UsageError for another text, or if no `running` machine."""
+    kind, _, name = text.partition(":")
+    if text == "local":
+        return Address()
+    if kind == "ssh" and len(name) <= MAX_HOST and _HOST.fullmatch(name):
+        return Address(host=name)
+    if kind == "virtual" and not running and _BOARD.fullmatch(name):
+        return Address(board=name)
+    forms = "local or ssh:HOST" if running else "local, ssh:HOST or virtual:BOARD"
+    raise UsageError(
+        f"{shown(text)}: write {forms}; a host is a name or address as ssh takes it "
+        "and does not begin with '-'"
+    )
+
+
+def open_target(
+    address: Address, *, storage_dir: Path = Path("/var/tmp"), may_ask: bool = True
+) -> "AbstractContextManager[LocalTarget | SshTarget]":
+    """
+    Return a running machine, for a `with`; may ask: sudo for a password.
+
+    The storage load works below `storage_dir` on this machine.
+    """
+    # The contract, which both need, takes as long to load as a local audit to run.
+    from rtscope.target.local import LocalTarget
+    from rtscope.target.ssh import SshTarget
+
+    assert address.board is None, "a virtual board is booted, not opened"
+    if address.host is not None:
+        return SshTarget(address.host)
+    return LocalTarget(storage_dir=storage_dir, may_ask=may_ask)
