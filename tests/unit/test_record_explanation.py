@@ -15,9 +15,11 @@ from rtscope.record.explanation import (
     EXPLAINED,
     Explained,
     bounds_by_digest,
+    explained_as_dict,
     find_explained,
     missing,
     read_explained,
+    write_explained,
 )
 from rtscope.record.model import RunRecord
 from rtscope.report.formats.html import render_html
@@ -25,7 +27,7 @@ from rtscope.report.formats.jsonfile import render_json
 from rtscope.report.formats.markdown import render_markdown
 from rtscope.report.formats.text import render_text
 from rtscope.report.model.build import Model, build_model
-from rtscope.report.model.explanations import explained_run, run_as_dict
+from rtscope.report.model.explanations import document_of, explained_run
 
 US = 1_000
 WORST_NS = 90 * US
@@ -54,8 +56,12 @@ def bound(ns: int, *, lost: Sequence[str] = ()) -> Bound:
     return compose(0, longest, arrivals={"the tick": ticks}, lost=lost)
 
 
+def explained(*bounds: Bound) -> Explained:
+    return document_of(explained_run(on_board(run()), [explanation()], bounds=bounds))
+
+
 def document(*bounds: Bound) -> dict[str, Any]:
-    return run_as_dict(explained_run(on_board(run()), [explanation()], bounds=bounds))
+    return explained_as_dict(explained(*bounds))
 
 
 def beside(place: Path, content: Mapping[str, Any]) -> Explained:
@@ -77,6 +83,13 @@ def word(model: Model) -> str:
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+    file, written = tmp_path / EXPLAINED, explained(bound(150 * US, lost=["a lock"]))
+    write_explained(file, written)
+
+    assert read_explained(file) == written
+
+
+def test_an_explanation_that_is_complete_has_a_bound(tmp_path: Path) -> None:
     one = beside(tmp_path, document(bound(150 * US)))
 
     assert one.worst is not None

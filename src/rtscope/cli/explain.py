@@ -10,9 +10,10 @@ from rtscope.cli.console import put, stderr_console, stdout_console
 from rtscope.cli.explainruns import Explained, Said, explained_file, explained_runs
 from rtscope.errors import UsageError
 from rtscope.files import write_atomically
+from rtscope.record.explanation import explained_as_dict
 from rtscope.report.formats.explainpage import render_explanations
 from rtscope.report.formats.explaintext import print_explanations
-from rtscope.report.model.explanations import run_as_dict
+from rtscope.report.model.explanations import document_of
 
 
 def explain(
@@ -81,7 +82,7 @@ def explain(
         explained = explained_runs(record, run, worst=worst, bound=bound, say=said)
     _write(explained, worst=worst, html=html, perfetto=perfetto)
     if json:
-        documents = [run_as_dict(one) for one in explained.runs]
+        documents = [explained_as_dict(document_of(one)) for one in explained.runs]
         put(json_text.dumps(documents, indent=1) + "\n")
         return 0
     with stdout_console() as console:

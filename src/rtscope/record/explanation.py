@@ -1,21 +1,22 @@
 """
-What stands beside a record: `explain.json`, read back, and asked what it lacks.
+What stands beside a record: `explain.json`, written, read, and asked what it lacks.
 
 `rtscope explain` writes it, long after the record, which is never edited. It may come
 by mail with the record: it is read within limits, and only for the result that it
-names. The verdict HELD AND EXPLAINED takes its bound from here, and only if nothing is
-missing.
+names. Keys that a reader does not need may be missing. The verdict HELD AND EXPLAINED
+takes its bound from here, and only if nothing is missing.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 from rtscope.errors import RecordError
-from rtscope.files import first_mistake, read_bounded
+from rtscope.files import first_mistake, read_bounded, write_atomically
 from rtscope.record.model import RunRecord
 
 EXPLAINED = "explain.json"
@@ -33,24 +34,35 @@ Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """A piece of a wake-up's way with one cause."""
+    """A piece of a wake-up's way with one cause; times in ns since the expiry."""
 
-    cause: Name
-    name: Name
+    part: Name = ""
     begin_ns: Nanoseconds
     end_ns: Nanoseconds
+    own_ns: Nanoseconds | None = None
+    """Of it, time in which this CPU executed."""
+    cause: Name
+    name: Name
+    task: Name = ""
+    confidence: Name = ""
+    callers: tuple[Name, ...] = ()
+    inside: tuple[tuple[Name, Nanoseconds], ...] = ()
+    evidence: tuple[Sentence, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wakeup:
     """One of the worst wake-ups, explained."""
 
     cpu: int
+    sequence: int = -1
     latency_ns: Nanoseconds
     attributed_share: Share
     sentence: Sentence
+    parts: Mapping[Name, Nanoseconds] = field(default_factory=dict)
+    residual_ns: Nanoseconds = 0
     culprit: int | None
     """Which of the stretches."""
     stretches: tuple[Stretch, ...]
@@ -66,23 +78,94 @@ class Wakeup:
         return self.stretches[at]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CauseSum:
+    """A cause over all of the wake-ups."""
+
+    cause: Name
+    name: Name
+    wakeups: int
+    blamed: int
+    sum_ns: Nanoseconds
+    worst_ns: Nanoseconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TailCause:
+    """A cause over the tail of a run."""
+
+    cause: Name
+    wakeups: int
+    sum_ns: Nanoseconds
+    worst_ns: Nanoseconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tail:
+    """The latest wake-ups of all: of how many the cause is known."""
+
+    from_ns: Nanoseconds
+    wakeups: int
+    recorded: int
+    not_recorded: int
+    causes: tuple[TailCause, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LongestSection:
+    """The longest section of a kind that was seen."""
+
+    section: Name
+    duration_ns: Nanoseconds
+    own_ns: Nanoseconds | None
+    name: Name
+    callers: tuple[Name, ...]
+    most_in: Name
+    note: Sentence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interrupt:
+    """What one interrupt adds to a bound."""
+
+    vector: Name
+    arrivals: int
+    longest_ns: Nanoseconds
+    closest_ns: Nanoseconds | None
+    in_window_ns: Nanoseconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CpuBound:
     """What the sections of one CPU could combine to; `explain.bound` says how."""
 
     cpu: int
     bound_ns: Nanoseconds | None
+    observed_max_ns: Nanoseconds = 0
+    scheduling_ns: Nanoseconds = 0
+    turns_ns: Nanoseconds = 0
     complete: bool
     lost: tuple[Name, ...] = ()
+    sections: tuple[LongestSection, ...] = ()
+    interrupts: tuple[Interrupt, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
-    """The explanation of one run."""
+    """The explanation of one run, as `explain.json` has it."""
 
     schema: int
+    rtscope: Name = ""
+    run: Name = ""
+    load: Name = ""
+    kernel: Name = ""
+    board: Name | None = None
+    target: Name | None = None
+    """Of a machine, which has no board."""
     result_digest: Digest
     wakeups: tuple[Wakeup, ...]
+    causes: tuple[CauseSum, ...] = ()
+    tail: Tail | None = None
     bounds: tuple[CpuBound, ...] = ()
     """None of a run whose sections were not recorded."""
 
@@ -145,6 +228,20 @@ def read_explained(path: Path) -> Explained:
     return found
 
 
+def explained_as_dict(explained: Explained) -> dict[str, Any]:
+    """Write an explanation for JSON; `read_explained` gives it back."""
+    document = _EXPLAINED.dump_python(explained, mode="json")
+    assert isinstance(document, dict)
+    del document["board" if explained.board is None else "target"]
+    return document
+
+
+def write_explained(path: Path, explained: Explained) -> None:
+    """Write an explanation; RecordError if it cannot be written."""
+    text = json.dumps(explained_as_dict(explained), indent=1) + "\n"
+    write_atomically(path, text.encode())
+
+
 def bounds_by_digest(
     explained: Mapping[str, Explained], records: Sequence[RunRecord]
 ) -> dict[str, int]:
@@ -160,7 +257,7 @@ def bounds_by_digest(
 def missing(explained: Explained, record: RunRecord) -> Iterator[str]:
     """Yield what an explanation lacks to complete a verdict; nothing if it does."""
     worst = explained.worst
-    observed_ns = max((t.max_ns or 0 for t in record.result.threads), default=0)
+    observed_ns = record.max_ns or 0
     if worst is None or worst.latency_ns != observed_ns:
         yield "the worst wake-up is not explained"
     if any(not w.stretches for w in explained.wakeups):

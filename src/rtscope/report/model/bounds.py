@@ -1,7 +1,6 @@
 """What sections could combine to, for every form of a report: never as a proof."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from rtscope.explain.bound import (
     TITLES,
@@ -11,6 +10,7 @@ from rtscope.explain.bound import (
     Section,
     worst_of,
 )
+from rtscope.record.explanation import CpuBound, Interrupt, LongestSection
 from rtscope.report.escape import printable
 from rtscope.units import format_us
 
@@ -75,19 +75,19 @@ def bound_rows(bound: Bound) -> tuple[Row, ...]:
     return (*rows, *counted, *(turns if bound.turns_ns else []))
 
 
-def bound_as_dict(bound: Bound, *, observed_ns: int) -> dict[str, Any]:
-    """Return the bound of a CPU for JSON; times in ns."""
-    return {
-        "cpu": bound.cpu,
-        "bound_ns": bound.bound_ns,
-        "observed_max_ns": observed_ns,
-        "scheduling_ns": bound.scheduling_ns,
-        "turns_ns": bound.turns_ns,
-        "complete": bound.complete,
-        "lost": [printable(what) for what in bound.lost],
-        "sections": [_section(one) for one in bound.longest],
-        "interrupts": [_interrupt(one) for one in bound.interference],
-    }
+def bound_document(bound: Bound, *, observed_ns: int) -> CpuBound:
+    """Return the bound of a CPU for `explain.json`; times in ns."""
+    return CpuBound(
+        cpu=bound.cpu,
+        bound_ns=bound.bound_ns,
+        observed_max_ns=observed_ns,
+        scheduling_ns=bound.scheduling_ns,
+        turns_ns=bound.turns_ns,
+        complete=bound.complete,
+        lost=tuple(map(printable, bound.lost)),
+        sections=tuple(map(_section, bound.longest)),
+        interrupts=tuple(map(_interrupt, bound.interference)),
+    )
 
 
 def _section_row(one: Longest) -> Row:
@@ -113,23 +113,23 @@ def _interrupt_row(one: Interference) -> Row:
     )
 
 
-def _section(one: Longest) -> dict[str, Any]:
-    return {
-        "section": one.section.value,
-        "duration_ns": one.duration_ns,
-        "own_ns": one.own_ns,
-        "name": printable(one.name),
-        "callers": [printable(name) for name in one.callers],
-        "most_in": printable(one.most_in),
-        "note": one.note,
-    }
+def _section(one: Longest) -> LongestSection:
+    return LongestSection(
+        section=one.section.value,
+        duration_ns=one.duration_ns,
+        own_ns=one.own_ns,
+        name=printable(one.name),
+        callers=tuple(map(printable, one.callers)),
+        most_in=printable(one.most_in),
+        note=one.note,
+    )
 
 
-def _interrupt(one: Interference) -> dict[str, Any]:
-    return {
-        "vector": printable(one.vector),
-        "arrivals": one.arrivals,
-        "longest_ns": one.longest_ns,
-        "closest_ns": one.closest_ns,
-        "in_window_ns": one.in_window_ns,
-    }
+def _interrupt(one: Interference) -> Interrupt:
+    return Interrupt(
+        vector=printable(one.vector),
+        arrivals=one.arrivals,
+        longest_ns=one.longest_ns,
+        closest_ns=one.closest_ns,
+        in_window_ns=one.in_window_ns,
+    )

@@ -6,20 +6,19 @@ anybody's.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 from rtscope import __version__
 from rtscope.explain.bound import Bound
 from rtscope.explain.causes import Causes, CauseSum, causes_of
 from rtscope.explain.model import TITLES, Explanation, Part, Stretch
 from rtscope.explain.words import doubts, evidence, sentence, where
+from rtscope.record import explanation as document
 from rtscope.record.model import RunRecord
 from rtscope.report.escape import printable
-from rtscope.report.model.bounds import bound_as_dict
+from rtscope.report.model.bounds import bound_document
 from rtscope.report.model.tail import Blamed, Tail, tail_of
 
-SCHEMA = 1
 VIRTUAL = "virtual "
 
 
@@ -150,75 +149,75 @@ def parts_of(explanation: Explanation) -> tuple[tuple[str, str, int], ...]:
     return tuple((part.value, TITLES[part], explanation.part_ns(part)) for part in Part)
 
 
-def run_as_dict(run: ExplainedRun) -> dict[str, Any]:
+def document_of(run: ExplainedRun) -> document.Explained:
     """Return what `explain.json` says; times in ns, virtual ones of a board."""
-    return {
-        "schema": SCHEMA,
-        "rtscope": __version__,
-        "run": run.run_id,
-        "load": run.load,
-        "kernel": run.kernel,
-        "board" if run.virtual else "target": run.board,
-        "result_digest": run.result_digest,
-        "wakeups": [_wakeup(one, run.unit) for one in run.explanations],
-        "causes": [cause_as_dict(one) for one in run.causes.sums],
-        "tail": run.tail and _tail(run.tail),
-        "bounds": [
-            bound_as_dict(one, observed_ns=run.observed_ns.get(one.cpu, 0))
+    return document.Explained(
+        schema=document.SCHEMA,
+        rtscope=__version__,
+        run=run.run_id,
+        load=run.load,
+        kernel=run.kernel,
+        board=run.board if run.virtual else None,
+        target=None if run.virtual else run.board,
+        result_digest=run.result_digest,
+        wakeups=tuple(_wakeup(one, run.unit) for one in run.explanations),
+        causes=tuple(map(_cause, run.causes.sums)),
+        tail=None if run.tail is None else _tail(run.tail),
+        bounds=tuple(
+            bound_document(one, observed_ns=run.observed_ns.get(one.cpu, 0))
             for one in run.bounds
-        ],
-    }
+        ),
+    )
 
 
-def _tail(tail: Tail) -> dict[str, Any]:
-    return {
-        "from_ns": tail.from_ns,
-        "wakeups": tail.wakeups,
-        "recorded": tail.recorded,
-        "not_recorded": tail.unknown,
-        "causes": [asdict(one) for one in tail.causes],
-    }
+def _tail(tail: Tail) -> document.Tail:
+    return document.Tail(
+        from_ns=tail.from_ns,
+        wakeups=tail.wakeups,
+        recorded=tail.recorded,
+        not_recorded=tail.unknown,
+        causes=tail.causes,
+    )
 
 
-def cause_as_dict(one: CauseSum) -> dict[str, Any]:
-    """Return a cause over several wake-ups for JSON."""
-    return {
-        "cause": one.cause.value,
-        "name": printable(one.name),
-        "wakeups": one.wakeups,
-        "blamed": one.blamed,
-        "sum_ns": one.sum_ns,
-        "worst_ns": one.worst_ns,
-    }
+def _cause(one: CauseSum) -> document.CauseSum:
+    return document.CauseSum(
+        cause=one.cause.value,
+        name=printable(one.name),
+        wakeups=one.wakeups,
+        blamed=one.blamed,
+        sum_ns=one.sum_ns,
+        worst_ns=one.worst_ns,
+    )
 
 
-def _wakeup(explanation: Explanation, unit: str) -> dict[str, Any]:
+def _wakeup(explanation: Explanation, unit: str) -> document.Wakeup:
     culprit = explanation.culprit
-    return {
-        "cpu": explanation.cpu,
-        "sequence": explanation.sequence,
-        "latency_ns": explanation.latency_ns,
-        "attributed_share": round(explanation.attributed_share, 6),
-        "sentence": sentence_of(explanation, unit),
-        "parts": {letter: ns for letter, _, ns in parts_of(explanation)},
-        "residual_ns": explanation.residual_ns,
-        "culprit": None if culprit is None else explanation.stretches.index(culprit),
-        "stretches": [_stretch(one) for one in explanation.stretches],
-        "notes": list(doubts_of(explanation)),
-    }
+    return document.Wakeup(
+        cpu=explanation.cpu,
+        sequence=explanation.sequence,
+        latency_ns=explanation.latency_ns,
+        attributed_share=round(explanation.attributed_share, 6),
+        sentence=sentence_of(explanation, unit),
+        parts={letter: ns for letter, _, ns in parts_of(explanation)},
+        residual_ns=explanation.residual_ns,
+        culprit=None if culprit is None else explanation.stretches.index(culprit),
+        stretches=tuple(map(_stretch, explanation.stretches)),
+        notes=doubts_of(explanation),
+    )
 
 
-def _stretch(stretch: Stretch) -> dict[str, Any]:
-    return {
-        "part": stretch.part.value,
-        "begin_ns": stretch.begin_ns,
-        "end_ns": stretch.end_ns,
-        "own_ns": stretch.own_ns,
-        "cause": stretch.cause.value,
-        "name": printable(stretch.name),
-        "task": printable(stretch.task),
-        "confidence": stretch.confidence.value,
-        "callers": [printable(name) for name in stretch.callers],
-        "inside": [[printable(name), ns] for name, ns in stretch.inside],
-        "evidence": list(evidence_of(stretch)),
-    }
+def _stretch(stretch: Stretch) -> document.Stretch:
+    return document.Stretch(
+        part=stretch.part.value,
+        begin_ns=stretch.begin_ns,
+        end_ns=stretch.end_ns,
+        own_ns=stretch.own_ns,
+        cause=stretch.cause.value,
+        name=printable(stretch.name),
+        task=printable(stretch.task),
+        confidence=stretch.confidence.value,
+        callers=tuple(map(printable, stretch.callers)),
+        inside=tuple((printable(name), ns) for name, ns in stretch.inside),
+        evidence=evidence_of(stretch),
+    )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rtscope.contract import ThreadResult
+from rtscope.record.explanation import TailCause
 from rtscope.report.words import plural
 from rtscope.stats.distribution import Distribution, distribution_of
 from rtscope.units import format_us
@@ -32,17 +33,6 @@ class Blamed:
 
 
 @dataclass(frozen=True, slots=True)
-class CauseCount:
-    """A cause over the tail."""
-
-    cause: str
-    wakeups: int
-    sum_ns: int
-    """Of the latencies of these wake-ups."""
-    worst_ns: int
-
-
-@dataclass(frozen=True, slots=True)
 class Bin:
     """A range [low, high) of latencies."""
 
@@ -61,7 +51,7 @@ class Tail:
     """All wake-ups of the run."""
     from_ns: int
     wakeups: int
-    causes: tuple[CauseCount, ...]
+    causes: tuple[TailCause, ...]
     """Most first; the last may be all others."""
     bins: tuple[Bin, ...]
 
@@ -129,7 +119,7 @@ def _from(found: Distribution) -> int:
     return int(found.low_ns[::-1][max(0, inside - 1)])
 
 
-def _causes(inside: Sequence[Blamed]) -> tuple[CauseCount, ...]:
+def _causes(inside: Sequence[Blamed]) -> tuple[TailCause, ...]:
     by_cause: dict[str, list[int]] = {}
     for one in inside:
         by_cause.setdefault(one.cause, []).append(one.latency_ns)
@@ -139,7 +129,10 @@ def _causes(inside: Sequence[Blamed]) -> tuple[CauseCount, ...]:
     shown = rows if len(rows) <= CAUSES_SHOWN else rows[: CAUSES_SHOWN - 1]
     rest = [ns for _, latencies in rows[len(shown) :] for ns in latencies]
     listed = [*shown, *([(OTHERS, rest)] if rest else [])]
-    return tuple(CauseCount(c, len(ns), sum(ns), max(ns)) for c, ns in listed)
+    return tuple(
+        TailCause(cause=cause, wakeups=len(ns), sum_ns=sum(ns), worst_ns=max(ns))
+        for cause, ns in listed
+    )
 
 
 def _bins(
