@@ -67,17 +67,14 @@ def test_turns_are_as_long_as_the_board_says() -> None:
     words = with_plugin(
         Path("/t.so"),
         board,
-        summary=Path("/s"),
-        progress=Path("/p"),
-        recording=Recording(
-            Path("/a,b"), worst=3, windows=((5, 9),), places={"task": "tp"}
-        ),
+        folder=Path("/a,b"),
+        recording=Recording(worst=3, windows=((5, 9),), layout={"task": "tp"}),
     )
 
     assert words == (
         "-plugin",
-        "/t.so,slice=2500,summary=/s,progress=/p,out=/a,,b,shift=1,worst=3,"
-        "window=5:9,task=tp",
+        "/t.so,slice=2500,summary=/a,,b/summary.json,progress=/a,,b/progress,"
+        "out=/a,,b/stream,shift=1,worst=3,window=5:9,task=tp",
     )
 
 

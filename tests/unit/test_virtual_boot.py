@@ -2,12 +2,12 @@
 
 import pytest
 
+from rtscope.measure.execute import BoardProgress
 from rtscope.units import NS_PER_S
 from rtscope.virtual.boot import (
     BOOT_NS,
     END_NS,
     BootTimeout,
-    Progress,
     Watchdog,
     read_progress,
 )
@@ -15,83 +15,85 @@ from rtscope.virtual.boot import (
 TIMEOUT = BootTimeout(duration_ns=10 * NS_PER_S, warmup_ns=NS_PER_S)
 
 
-def booting(virtual_ns: int) -> Progress:
-    return Progress(virtual_ns, None)
+def booting(host_s: float, virtual_ns: int) -> BoardProgress:
+    return BoardProgress(host_s, virtual_ns)
 
 
-def measuring(measured_ns: int) -> Progress:
-    return Progress(NS_PER_S + measured_ns, NS_PER_S)
+def measuring(host_s: float, measured_ns: int) -> BoardProgress:
+    return BoardProgress(host_s, NS_PER_S + measured_ns, NS_PER_S)
 
 
 def test_the_plugins_line_is_read() -> None:
-    assert read_progress(b"%020d %020d\n" % (5, 0)) == Progress(5, None)
-    assert read_progress(b"%020d %020d\n" % (7, 6)) == Progress(7, 6)
+    one, two = b"%020d %020d\n" % (5, 0), b"%020d %020d\n" % (7, 6)
+
+    assert read_progress(one, host_s=1.0) == BoardProgress(1.0, 5)
+    assert read_progress(two, host_s=1.0) == BoardProgress(1.0, 7, 6)
 
 
 @pytest.mark.parametrize("content", [b"", b"%020d" % 5, b"5 6\n", b"x" * 42])
 def test_what_is_no_line_yet_is_no_progress(content: bytes) -> None:
-    assert read_progress(content) is None
+    assert read_progress(content, host_s=1.0) == BoardProgress(1.0)
 
 
 def test_a_slow_host_is_waited_for_as_long_as_the_board_gets_on() -> None:
-    watchdog = Watchdog(TIMEOUT, 0.0)
+    watchdog = Watchdog(TIMEOUT)
 
     for second in range(1, 3000):
-        assert watchdog.look(float(second), booting(second)) == ""
+        assert watchdog.look(booting(float(second), second)) == ""
 
 
 def test_a_board_whose_time_stands_still_is_given_up() -> None:
-    watchdog = Watchdog(TIMEOUT, 0.0)
-    said = [watchdog.look(float(second), booting(5)) for second in range(1, 123)]
+    watchdog = Watchdog(TIMEOUT)
+    said = [watchdog.look(booting(float(second), 5)) for second in range(1, 123)]
 
     assert said[:120] == [""] * 120
     assert "its time stands still at 0.000 s" in said[-1]
 
 
 def test_a_board_that_goes_on_after_a_pause_has_all_its_time_again() -> None:
-    watchdog = Watchdog(TIMEOUT, 0.0)
+    watchdog = Watchdog(TIMEOUT)
     for second in range(1, 100):
-        watchdog.look(float(second), booting(5))
-    watchdog.look(100.0, booting(6))
+        watchdog.look(booting(float(second), 5))
+    watchdog.look(booting(100.0, 6))
 
-    assert all(watchdog.look(100.0 + s, booting(6)) == "" for s in range(1, 119))
+    assert all(watchdog.look(booting(100.0 + s, 6)) == "" for s in range(1, 119))
 
 
 def test_time_in_which_we_were_stopped_ourselves_does_not_count() -> None:
-    watchdog = Watchdog(TIMEOUT, 0.0)
-    watchdog.look(1.0, booting(5))
+    watchdog = Watchdog(TIMEOUT)
+    watchdog.look(booting(1.0, 5))
 
-    assert watchdog.look(1000.0, booting(5)) == ""
+    assert watchdog.look(booting(1000.0, 5)) == ""
 
 
 def test_a_qemu_that_never_runs_the_board_is_given_up() -> None:
-    watchdog = Watchdog(TIMEOUT, 0.0)
-    said = [watchdog.look(float(second), None) for second in range(1, 123)]
+    watchdog = Watchdog(TIMEOUT)
+    said = [watchdog.look(BoardProgress(second)) for second in range(1, 123)]
 
     assert said[-1] == "QEMU did not begin to run it within 120 s"
 
 
 def test_a_boot_has_a_limit_in_the_time_of_the_board() -> None:
     limit_ns = BOOT_NS + TIMEOUT.warmup_ns
-    watchdog = Watchdog(TIMEOUT, 0.0)
+    watchdog = Watchdog(TIMEOUT)
 
-    assert watchdog.look(1.0, booting(limit_ns)) == ""
+    assert watchdog.look(booting(1.0, limit_ns)) == ""
     assert "31 s of its own time and has not begun to measure" in watchdog.look(
-        1.1, booting(limit_ns + 1)
+        booting(1.1, limit_ns + 1)
     )
 
 
 def test_so_has_the_end_after_the_measurement() -> None:
     limit_ns = TIMEOUT.duration_ns + END_NS
-    watchdog = Watchdog(TIMEOUT, 0.0)
+    watchdog = Watchdog(TIMEOUT)
 
-    assert watchdog.look(1.0, measuring(limit_ns)) == ""
+    assert watchdog.look(measuring(1.0, limit_ns)) == ""
     assert "after the 10 s of the measurement" in watchdog.look(
-        1.1, measuring(limit_ns + 1)
+        measuring(1.1, limit_ns + 1)
     )
 
 
 def test_even_a_board_that_gets_on_has_a_last_limit() -> None:
-    watchdog = Watchdog(TIMEOUT, 0.0)
+    watchdog = Watchdog(TIMEOUT)
 
-    assert "within 16800 s of host time" in watchdog.look(16801.0, booting(1))
+    assert "within 16800 s of host time" in watchdog.look(booting(16801.0, 1))

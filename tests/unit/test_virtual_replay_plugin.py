@@ -14,15 +14,14 @@ from rtscope.board.cache import Part, build_part, locked
 from rtscope.board.catalogue import get_board
 from rtscope.board.kernels import IMAGE, Kernel
 from rtscope.board.prepare import AGENT_ARCHIVE, PLUGIN, Prepared
-from rtscope.board.qemu import Qemu
+from rtscope.board.qemu import Qemu, Recording
 from rtscope.errors import BoardError
 from rtscope.record.model import RunRecord
 from rtscope.virtual import replay
-from rtscope.virtual.boot import ToRecord
 from rtscope.virtual.replay import find_plugin, prepare_replay, select_plugin
 
 THEN, TODAY = b"the plugin of then", b"the plugin of today"
-ASKED = ToRecord(worst=3, sections={"schedule": 1})
+ASKED = Recording(worst=3, sections={"schedule": 1})
 
 
 def digest(content: bytes) -> str:

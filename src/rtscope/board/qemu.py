@@ -20,6 +20,9 @@ from rtscope.errors import BoardError, TargetError, UsageError
 RECIPE = 1
 """Counts up when what is kept of the packages changes."""
 
+SUMMARY, PROGRESS, STREAM = "summary.json", "progress", "stream"
+"""What the plugin writes of a boot."""
+
 VERSION_PATIENCE_S = 30.0
 
 # What results depend on, were QEMU left to choose: with the host's memory it would size
@@ -48,17 +51,16 @@ class Qemu:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What the plugin writes of a boot: see `format/plugin.md`."""
+    """Which paths a boot records (`format/plugin.md`); the guest does the same."""
 
-    out: Path
     worst: int
     """How many of the worst wake-ups of all CPUs."""
     windows: tuple[tuple[int, int], ...] = ()
     """Instruction counts, first and last, ascending: everything between them."""
-    places: Mapping[str, str] = field(default_factory=dict)
+    layout: Mapping[str, str] = field(default_factory=dict)
     """Where this kernel keeps what windows tell of it; `plugin/options.h`."""
     sections: Mapping[str, int] = field(default_factory=dict)
-    """What the longest sections are told by, if they are to be; likewise."""
+    """By what the longest sections are known, if they are to be recorded; likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,26 +110,27 @@ def with_plugin(
     plugin: Path,
     board: Board,
     *,
-    summary: Path,
-    progress: Path | None,
+    folder: Path,
     recording: Recording | None,
+    progress: bool = True,
 ) -> tuple[str, ...]:
     """
-    Return the options by which the plugin bounds turns, tells and records.
+    Return the options by which the plugin bounds turns, and writes into a folder.
 
-    With `progress` it ends QEMU where the standard input does: rtscope is gone then.
+    That is SUMMARY, PROGRESS and STREAM. With `progress` it ends QEMU where the
+    standard input does: rtscope is gone then.
     """
     option, turns = turns_by_plugin(plugin, board)
-    words = [turns, f"summary={escaped(summary)}"]
-    if progress is not None:
-        words.append(f"progress={escaped(progress)}")
+    words = [turns, f"summary={escaped(folder / SUMMARY)}"]
+    if progress:
+        words.append(f"progress={escaped(folder / PROGRESS)}")
     if recording is not None:
         words += [
-            f"out={escaped(recording.out)}",
+            f"out={escaped(folder / STREAM)}",
             f"shift={board.shift}",
             f"worst={recording.worst}",
             *(f"window={first}:{last}" for first, last in recording.windows),
-            *(f"{name}={place}" for name, place in recording.places.items()),
+            *(f"{name}={place}" for name, place in recording.layout.items()),
             *(f"{name}={value}" for name, value in recording.sections.items()),
         ]
     return (option, ",".join(words))

@@ -14,17 +14,26 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rtscope import process
 from rtscope.board.initrd import Job
 from rtscope.board.prepare import Prepared, write_initrd
-from rtscope.board.qemu import Boot, Recording, command_line, with_plugin
+from rtscope.board.qemu import (
+    PROGRESS,
+    STREAM,
+    SUMMARY,
+    Boot,
+    Recording,
+    command_line,
+    with_plugin,
+)
 from rtscope.board.results import read_results
 from rtscope.errors import BoardError
 from rtscope.machine.filetree import FileReader
+from rtscope.measure.execute import BoardProgress
 from rtscope.units import NS_PER_S
 from rtscope.virtual.capacity import free_memory_bytes
 from rtscope.virtual.diagnosis import Evidence, diagnose
@@ -53,15 +62,6 @@ _LINE = re.compile(rb"([0-9]{20}) ([0-9]{20})\n")
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a board is, as the plugin tells it; see plugin/progress.h."""
-
-    virtual_ns: int
-    measuring_since_ns: int | None
-    """Virtual time when the measurement was seen to run; None before."""
-
-
-@dataclass(frozen=True, slots=True)
 class BootTimeout:
     """The limits of one boot."""
 
@@ -76,19 +76,6 @@ class BootTimeout:
         """Host time after which any board is given up."""
         virtual_ns = self.duration_ns + self.warmup_ns
         return LAST_S + LAST_PER_VIRTUAL_S * virtual_ns / NS_PER_S
-
-
-@dataclass(frozen=True, slots=True)
-class ToRecord:
-    """Which paths a boot records; what the guest does is the same with any of it."""
-
-    worst: int
-    """How many of the worst wake-ups of all CPUs."""
-    windows: tuple[tuple[int, int], ...] = ()
-    """Instruction counts, first and last, ascending: everything between them."""
-    layout: Mapping[str, str] = field(default_factory=dict)
-    sections: Mapping[str, int] = field(default_factory=dict)
-    """What the longest sections are told by; without, they are not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +100,8 @@ def boot(
     seed: int,
     timeout: BootTimeout,
     stopped: Callable[[], bool],
-    on_progress: Callable[[Progress], None] = lambda _progress: None,
-    record: ToRecord | None = None,
+    on_progress: Callable[[BoardProgress], None] = lambda _board: None,
+    recording: Recording | None = None,
 ) -> Booted:
     """
     Boot once and return what the board sent.
@@ -126,9 +113,9 @@ def boot(
     with board_folder() as name:
         folder = Path(name)
         digest = _write(folder / "initrd", prepared, job)
-        summary, stream = folder / "summary.json", folder / "stream"
+        summary, stream = folder / SUMMARY, folder / STREAM
         argv = command_line(
-            prepared.qemu, prepared.board, _boot(prepared, folder, seed, record)
+            prepared.qemu, prepared.board, _boot(prepared, folder, seed, recording)
         )
         began = time.monotonic()
         ended = _run(
@@ -171,18 +158,9 @@ def _write(path: Path, prepared: Prepared, job: Job) -> str:
         ) from error
 
 
-def recording_in(folder: Path, record: ToRecord) -> Recording:
-    """Return what the plugin is to record, into a folder."""
-    return Recording(
-        out=folder / "stream",
-        worst=record.worst,
-        windows=record.windows,
-        places=record.layout,
-        sections=record.sections,
-    )
-
-
-def _boot(prepared: Prepared, folder: Path, seed: int, record: ToRecord | None) -> Boot:
+def _boot(
+    prepared: Prepared, folder: Path, seed: int, recording: Recording | None
+) -> Boot:
     return Boot(
         kernel=prepared.kernel.image,
         initrd=folder / "initrd",
@@ -192,9 +170,8 @@ def _boot(prepared: Prepared, folder: Path, seed: int, record: ToRecord | None) 
         turns=with_plugin(
             prepared.plugin,
             prepared.board,
-            summary=folder / "summary.json",
-            progress=folder / "progress",
-            recording=None if record is None else recording_in(folder, record),
+            folder=folder,
+            recording=recording,
         ),
     )
 
@@ -215,24 +192,18 @@ def _run(
     *,
     timeout: BootTimeout,
     stopped: Callable[[], bool],
-    on_progress: Callable[[Progress], None],
+    on_progress: Callable[[BoardProgress], None],
 ) -> _Ended:
     """Run QEMU to its end, or until it is not worth waiting for."""
     with (folder / "stderr").open("w+b") as stderr:
         # Its standard input is a pipe that ends with this process, and so QEMU does.
         qemu = process.start(argv, stderr=stderr)
-        watchdog = Watchdog(timeout, time.monotonic())
-        given_up = ""
+        watchdog, began, given_up = Watchdog(timeout), time.monotonic(), ""
         try:
             while qemu.poll() is None and not given_up:
-                progress = _progress(folder)
-                if progress is not None:
-                    on_progress(progress)
-                given_up = (
-                    "interrupted"
-                    if stopped()
-                    else watchdog.look(time.monotonic(), progress)
-                )
+                progress = _progress(folder, host_s=time.monotonic() - began)
+                on_progress(progress)
+                given_up = "interrupted" if stopped() else watchdog.look(progress)
                 time.sleep(POLL_S)
             status = qemu.poll()
         finally:
@@ -246,11 +217,11 @@ def _run(
         return _Ended(status, given_up, stderr.read().decode("utf-8", "replace"))
 
 
-def _progress(folder: Path) -> Progress | None:
+def _progress(folder: Path, *, host_s: float) -> BoardProgress:
     try:
-        return read_progress((folder / "progress").read_bytes())
+        return read_progress((folder / PROGRESS).read_bytes(), host_s=host_s)
     except FileNotFoundError:
-        return None
+        return BoardProgress(host_s)
 
 
 def _evidence(
@@ -285,57 +256,51 @@ class Watchdog:
     """Looks at a board every now and then; its state is when the board last got on."""
 
     timeout: BootTimeout
-    began_s: float
-    _looked_s: float = field(init=False)
+    _looked_s: float = 0.0
     _still_s: float = 0.0
     _virtual_ns: int = -1
 
-    def __post_init__(self) -> None:
-        """Begin to watch a board that has just been started."""
-        self._looked_s = self.began_s
-
-    def look(self, now_s: float, progress: Progress | None) -> str:
+    def look(self, board: BoardProgress) -> str:
         """Return why the board is given up; empty while it is not."""
-        virtual_ns = -1 if progress is None else progress.virtual_ns
-        passed_s = min(now_s - self._looked_s, LONGEST_LOOK_S)
+        virtual_ns = -1 if board.virtual_ns is None else board.virtual_ns
+        passed_s = min(board.host_s - self._looked_s, LONGEST_LOOK_S)
         self._still_s = 0.0 if virtual_ns > self._virtual_ns else self._still_s
         self._still_s += passed_s
-        self._looked_s, self._virtual_ns = now_s, virtual_ns
+        self._looked_s, self._virtual_ns = board.host_s, virtual_ns
         if self._still_s > self.timeout.still_s:
-            return _still(progress, self.timeout.still_s)
-        if now_s - self.began_s > self.timeout.last_s:
+            return _still(board, self.timeout.still_s)
+        if board.host_s > self.timeout.last_s:
             return f"it has not ended within {self.timeout.last_s:.0f} s of host time"
-        return _overdue(progress, self.timeout) if progress else ""
+        return _overdue(board, self.timeout)
 
 
-def read_progress(content: bytes) -> Progress | None:
-    """Read the plugin's line; None while there is none."""
+def read_progress(content: bytes, *, host_s: float) -> BoardProgress:
+    """Read the plugin's line (plugin/progress.h), once there is one."""
     found = _LINE.fullmatch(content)
     if found is None:
-        return None
-    return Progress(int(found[1]), int(found[2]) or None)
+        return BoardProgress(host_s)
+    return BoardProgress(host_s, int(found[1]), int(found[2]) or None)
 
 
-def _still(progress: Progress | None, still_s: float) -> str:
-    if progress is None:
+def _still(board: BoardProgress, still_s: float) -> str:
+    if board.virtual_ns is None:
         return f"QEMU did not begin to run it within {still_s:.0f} s"
     return (
-        f"its time stands still at {progress.virtual_ns / NS_PER_S:.3f} s: nothing has "
+        f"its time stands still at {board.virtual_ns / NS_PER_S:.3f} s: nothing has "
         f"run for {still_s:.0f} s of host time, and no timer is set"
     )
 
 
-def _overdue(progress: Progress, timeout: BootTimeout) -> str:
-    if progress.measuring_since_ns is None:
-        limit_ns = timeout.boot_ns + timeout.warmup_ns
-        if progress.virtual_ns <= limit_ns:
+def _overdue(board: BoardProgress, timeout: BootTimeout) -> str:
+    begin_ns = timeout.boot_ns + timeout.warmup_ns
+    if board.measured_ns is None:
+        if (board.virtual_ns or 0) <= begin_ns:
             return ""
         return (
-            f"it has run for {limit_ns / NS_PER_S:g} s of its own time and has not "
+            f"it has run for {begin_ns / NS_PER_S:g} s of its own time and has not "
             "begun to measure"
         )
-    measured_ns = progress.virtual_ns - progress.measuring_since_ns
-    if measured_ns <= timeout.duration_ns + END_NS:
+    if board.measured_ns <= timeout.duration_ns + END_NS:
         return ""
     return (
         f"it has not ended {END_NS / NS_PER_S:g} s of its own time after the "

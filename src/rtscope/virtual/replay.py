@@ -15,7 +15,7 @@ from rtscope.board.cache import all_parts
 from rtscope.board.catalogue import get_board
 from rtscope.board.pluginfit import refusal
 from rtscope.board.prepare import PLUGIN, Prepared, assemble, plugin_of_ours
-from rtscope.board.qemu import with_plugin
+from rtscope.board.qemu import Recording, with_plugin
 from rtscope.campaign.file import from_dict
 from rtscope.contract import AgentResult, parse_line, result_digest
 from rtscope.errors import BoardError, MeasurementError, UsageError
@@ -26,10 +26,8 @@ from rtscope.record.virtual import VirtualRun
 from rtscope.virtual.boot import (
     Booted,
     BootTimeout,
-    ToRecord,
     board_folder,
     boot,
-    recording_in,
 )
 from rtscope.virtual.kernellayout import FIELDS, section_options
 from rtscope.virtual.prepare import DIGITS, job_for, request_for
@@ -125,12 +123,12 @@ def replay_run(
     request = request_for(record.run, campaign, prepared.board, record.command)
     layout = find_kernel_layout(prepared, cache=cache)
     sections = {} if symbols is None else _sections(record, prepared, symbols, layout)
-    to_record = ToRecord(
+    recording = Recording(
         campaign.worst, windows=tuple(windows), layout=layout, sections=sections
     )
     prepared = select_plugin(
         prepared,
-        to_record,
+        recording,
         measured_digest=virtual_of(record).plugin_digest,
         log=lambda text: log(f"{record.run.id}: {text}"),
     )
@@ -142,7 +140,7 @@ def replay_run(
             record.run.duration_ns, campaign.settling_ns + campaign.warmup_ns
         ),
         stopped=stopped,
-        record=to_record,
+        recording=recording,
     )
     _refuse_another(record, booted)
     if booted.stream is None:
@@ -235,7 +233,7 @@ def find_plugin(digest: str, *, cache: Path) -> Path | None:
 
 def select_plugin(
     prepared: Prepared,
-    record: ToRecord,
+    recording: Recording,
     *,
     measured_digest: str,
     log: Callable[[str], None],
@@ -252,7 +250,7 @@ def select_plugin(
     if has_measured and todays.plugin_digest == measured_digest:
         return prepared
     measured_id, todays_id = measured_digest[:DIGITS], todays.plugin_digest[:DIGITS]
-    if has_measured and _accepts(prepared, record):
+    if has_measured and _accepts(prepared, recording):
         log(f"with the plugin that measured ({measured_id}), not today's ({todays_id})")
         return prepared
     why = "cannot record this" if has_measured else "is not in the cache any more"
@@ -263,14 +261,14 @@ def select_plugin(
     return todays
 
 
-def _accepts(prepared: Prepared, record: ToRecord) -> bool:
+def _accepts(prepared: Prepared, recording: Recording) -> bool:
     """Tell whether a plugin knows all that is asked of it."""
     with board_folder() as name:
         options = with_plugin(
             prepared.plugin,
             prepared.board,
-            summary=Path(name) / "summary.json",
-            progress=None,
-            recording=recording_in(Path(name), record),
+            folder=Path(name),
+            recording=recording,
+            progress=False,
         )
         return not refusal(prepared.qemu.prefix, options)

@@ -1,17 +1,19 @@
 """Virtual boards as a runner: each run is one boot, as many at once as fit."""
 
 import contextlib
+import operator
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 from rtscope.audit.examine import context_of_config
 from rtscope.board.cache import cache_dir
 from rtscope.board.prepare import Prepared
+from rtscope.board.qemu import Recording
 from rtscope.errors import BoardError, ContractError, TargetError
 from rtscope.exectrace.file import FILE, pack
 from rtscope.machine.kernelconfig import parse_config
@@ -21,7 +23,7 @@ from rtscope.measure.execute import BoardProgress, BoardsProgress, OnEvent, Pend
 from rtscope.measure.plan import Plan
 from rtscope.record.model import Run
 from rtscope.virtual.assemble import measured_on_board
-from rtscope.virtual.boot import BootTimeout, Progress, ToRecord, boot
+from rtscope.virtual.boot import BootTimeout, boot
 from rtscope.virtual.inputs import RunRequest
 from rtscope.virtual.prepare import PreparedCampaign, job_for
 from rtscope.virtual.smoketest import KERNEL_LOG
@@ -80,14 +82,6 @@ class _Boots:
 
 def _measure(request: RunRequest, prepared: Prepared, boots: _Boots) -> Measured:
     run, campaign = request.run, request.campaign
-    began = time.monotonic()
-
-    def on_progress(progress: Progress) -> None:
-        host_s = time.monotonic() - began
-        boots.progress[run.id] = BoardProgress(
-            host_s, progress.virtual_ns, progress.measuring_since_ns
-        )
-
     boots.progress[run.id] = BoardProgress(host_s=0)
     try:
         booted = boot(
@@ -98,8 +92,8 @@ def _measure(request: RunRequest, prepared: Prepared, boots: _Boots) -> Measured
                 run.duration_ns, campaign.settling_ns + campaign.warmup_ns
             ),
             stopped=boots.halt.is_set,
-            on_progress=on_progress,
-            record=_to_record(request, prepared),
+            on_progress=partial(operator.setitem, boots.progress, run.id),
+            recording=_recording(request, prepared),
         )
     except BoardError as error:
         raise BoardError(f"{run.id}: {error}") from error
@@ -122,11 +116,11 @@ def _measure(request: RunRequest, prepared: Prepared, boots: _Boots) -> Measured
     )
 
 
-def _to_record(request: RunRequest, prepared: Prepared) -> ToRecord | None:
+def _recording(request: RunRequest, prepared: Prepared) -> Recording | None:
     if not request.campaign.record:
         return None
     layout = find_kernel_layout(prepared, cache=cache_dir(os.environ))
-    return ToRecord(request.campaign.worst, layout=layout)
+    return Recording(request.campaign.worst, layout=layout)
 
 
 def _packed(
