@@ -36,7 +36,13 @@ def kernel(name: str, *, rt: bool, seed: int = 1) -> list[RunRecord]:
         scale=1 if rt else 40,
         seed=seed,
     )
-    fact = {"preempt_rt": FactValue(rt, "a test")}
+    model = "PREEMPT_RT" if rt else "full"
+    fact = {
+        "preempt_rt": FactValue(
+            rt, f"uname -v says {'PREEMPT_RT' if rt else 'PREEMPT'}"
+        ),
+        "preemption_model": FactValue(model, "a test"),
+    }
     digest = ("a" if rt else "e") * 64
     return [
         on_board(

@@ -12,7 +12,7 @@ _NOT_READ = FactValue(value=None, source="", why="not read")
 
 
 def caveats_from(
-    before: Facts, after: Facts, *, cpus: tuple[int, ...]
+    before: Facts, after: Facts, *, cpus: tuple[int, ...], virtual: bool = False
 ) -> tuple[Caveat, ...]:
     """
     Return the doubts that follow from the facts around a run on these CPUs.
@@ -21,16 +21,17 @@ def caveats_from(
     of the frequency, say, is in the facts themselves.
     """
     return (
-        *_surroundings(before),
+        *_surroundings(before, virtual=virtual),
         *_kernel(before),
         *_settings(before, after, cpus=cpus),
         *_changes(before, after, cpus=cpus),
     )
 
 
-def _surroundings(facts: Facts) -> Iterator[Caveat]:
+def _surroundings(facts: Facts, *, virtual: bool) -> Iterator[Caveat]:
     guest = _fact(facts, "guest")
-    if guest.value is True:
+    # A virtual board is a guest whose time the host cannot touch: it says so itself.
+    if guest.value is True and not virtual:
         name = _fact(facts, "hypervisor").value or "a hypervisor without name"
         yield make("guest", f"{name}: {guest.source}")
     container = _fact(facts, "container")
@@ -40,7 +41,9 @@ def _surroundings(facts: Facts) -> Iterator[Caveat]:
 
 
 def _kernel(facts: Facts) -> Iterator[Caveat]:
-    realtime = _fact(facts, "preempt_rt")
+    realtime = facts.get("preempt_rt")
+    if realtime is None:
+        return
     if realtime.value is None:
         yield make("kernel_unknown", realtime.why)
     elif realtime.value is False:

@@ -1,18 +1,18 @@
 """
-Every doubt that can be read off a record itself.
+Every caveat that a record's samples and counters raise, and all that it has.
 
 A run is suspected in the same way whenever it is looked at, by whatever version wrote
 it. What only the running host could see (the load died, a setting was changed) is in
 the record's own caveats already.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rtscope.caveats.catalogue import Caveat, gravest_first, make
+from rtscope.caveats.fromfacts import caveats_from
 from rtscope.contract import AgentResult, ThreadResult, Tick
 from rtscope.cpulist import format_cpulist, parse_cpulist
 from rtscope.errors import UsageError
-from rtscope.machine.facts import FactValue
 from rtscope.record.model import Run, RunRecord
 from rtscope.stats.integrity import check_thread, name_of
 from rtscope.stats.summary import observed_ns
@@ -28,8 +28,8 @@ HOG_SHARE = 0.10
 
 
 def lint(record: RunRecord) -> tuple[Caveat, ...]:
-    """Return every doubt that follows from the record, gravest first."""
-    result, facts = record.result, record.facts_before
+    """Return every caveat that samples and counters raise, gravest first."""
+    result = record.result
     return gravest_first(
         caveat
         for found in (
@@ -43,8 +43,6 @@ def lint(record: RunRecord) -> tuple[Caveat, ...]:
             _machine(result),
             _hogs(result),
             _frequency(record.ticks, result.threads),
-            _kernel(facts, virtual=record.virtual is not None),
-            _changes(record),
             _link(record),
             check_tracing(record),
         )
@@ -54,13 +52,27 @@ def lint(record: RunRecord) -> tuple[Caveat, ...]:
 
 def all_caveats(record: RunRecord) -> tuple[Caveat, ...]:
     """
-    Return the record's own caveats and those of `lint`, gravest first.
+    Return the record's own caveats, those of `lint` and those of its facts.
 
-    Where both raise the same one, the host's stands: it knew more.
+    The gravest come first. Where several raise the same one, the host's stands: it
+    knew more.
     """
     raised = {caveat.id for caveat in record.caveats}
-    ours = (caveat for caveat in lint(record) if caveat.id not in raised)
-    return gravest_first((*record.caveats, *ours))
+    found = (*lint(record), *caveats_of_facts(record))
+    return gravest_first(
+        (*record.caveats, *(caveat for caveat in found if caveat.id not in raised))
+    )
+
+
+def caveats_of_facts(record: RunRecord) -> tuple[Caveat, ...]:
+    """Return the caveats that the machine's facts raise for the CPUs measured."""
+    pinned = tuple(t.cpu for t in record.result.threads if t.cpu is not None)
+    return caveats_from(
+        record.facts_before,
+        record.facts_after,
+        cpus=pinned or record.run.cpus or (),
+        virtual=record.virtual is not None,
+    )
 
 
 def clock_coarse(record: RunRecord, deadline_ns: int) -> tuple[Caveat, ...]:
@@ -246,41 +258,3 @@ def _link(record: RunRecord) -> Iterator[Caveat]:
     """A board that gets heartbeats is one at the end of a network."""
     if record.hello.options.get("heartbeat") is True:
         yield make("remote_link")
-
-
-def _kernel(facts: Mapping[str, FactValue], *, virtual: bool) -> Iterator[Caveat]:
-    # A virtual board is a guest whose time the host cannot touch: it says so itself.
-    if _value(facts, "guest") is True and not virtual:
-        yield make("guest")
-    if "preempt_rt" in facts:
-        if _value(facts, "preempt_rt") is None:
-            yield make("kernel_unknown", facts["preempt_rt"].why)
-        elif not _value(facts, "preempt_rt"):
-            yield make("not_realtime_kernel", _text(facts, "kernel_release"))
-    governor = _value(facts, "governor")
-    governors = governor if isinstance(governor, tuple) else (governor,)
-    if others := {str(g) for g in governors} - {"None", "performance"}:
-        yield make("governor", ", ".join(sorted(others)))
-
-
-def _changes(record: RunRecord) -> Iterator[Caveat]:
-    before, after = record.facts_before, record.facts_after
-    clocks = _text(before, "clocksource"), _text(after, "clocksource")
-    if all(clocks) and clocks[0] != clocks[1]:
-        yield make("clocksource_changed", f"from {clocks[0]} to {clocks[1]}")
-    try:
-        online = set(parse_cpulist(_text(after, "cpus_online")))
-    except UsageError:
-        return
-    pinned = {t.cpu for t in record.result.threads if t.cpu is not None}
-    if gone := pinned - online:
-        yield make("cpu_offline", f"CPUs {format_cpulist(gone)}")
-
-
-def _value(facts: Mapping[str, FactValue], name: str) -> object:
-    return facts[name].value if name in facts else None
-
-
-def _text(facts: Mapping[str, FactValue], name: str) -> str:
-    value = _value(facts, name)
-    return value if isinstance(value, str) else ""
