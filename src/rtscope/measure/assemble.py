@@ -108,17 +108,17 @@ def assemble(measured: Measured) -> RunRecord:
         kernel_digest=measured.kernel_digest,
         extra=measured.extra,
     )
-    caveats = {*measured.caveats, *_caveats(record, measured)}
-    if any(caveat.id == "virtual_board" for caveat in caveats):
-        # It says better that this is a guest.
-        caveats = {caveat for caveat in caveats if caveat.id != "guest"}
+    caveats = (*measured.caveats, *_caveats(record, measured))
     return replace(record, caveats=gravest_first(caveats))
 
 
 def _caveats(record: RunRecord, measured: Measured) -> Iterator[Caveat]:
     cpus = tuple(t.cpu for t in record.result.threads if t.cpu is not None)
     yield from caveats_from(
-        record.facts_before, record.facts_after, cpus=cpus or measured.cpus
+        record.facts_before,
+        record.facts_after,
+        cpus=cpus or measured.cpus,
+        virtual=record.virtual is not None,
     )
     yield from kernellog.caveats_from_log(record.kernel_log, load=record.run.load)
     command = measured.load.command
