@@ -13,6 +13,7 @@ from rtscope.caveats.catalogue import (
     kind_of,
     make,
 )
+from rtscope.record import resultdir
 
 SRC = Path(__file__).parents[2] / "src" / "rtscope"
 
@@ -75,3 +76,16 @@ def test_exact_repetitions_are_dropped_and_different_details_kept() -> None:
     one, other = Caveat("guest", "a"), Caveat("guest", "b")
 
     assert gravest_first([other, one, other]) == (one, other)
+
+
+def test_no_caveat_sends_the_reader_to_a_file_that_is_not_written() -> None:
+    files = re.findall(r"\bOUT/runs/ID/(\S+)", resultdir.__doc__ or "")
+    named = {
+        name
+        for kind in catalogue().values()
+        for name in re.findall(
+            r"\b[\w.-]+\.(?:json|log|gz|dat)\b", kind.says + kind.remedy
+        )
+    }
+
+    assert named <= {*files, "campaign.json"}

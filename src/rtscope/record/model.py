@@ -1,10 +1,6 @@
 """
 Records: what one run measured, complete enough to make any report again.
 
-    OUT/campaign.json         the resolved campaign, its plan, the command to repeat it
-    OUT/runs/ID/record.json   one run, written atomically when the run is over
-    OUT/runs/ID/load.log      what the load said, if it said anything
-
 A record is never edited. One may come by mail: everything read here is checked, no
 path in it is followed and no command in it is run.
 """
