@@ -9,6 +9,7 @@ to explanations are kept here.
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from inspect import getdoc
 from pathlib import Path
 
 from kernelpages import kernels_page
@@ -20,8 +21,8 @@ from rtscope.cli import main as cli
 from rtscope.loads.catalogue import Need, get_load, load_names
 from rtscope.machine.facts import catalogue as fact_catalogue
 from rtscope.published import get_published, published_names
-from rtscope.report.formats import csvfile, jsonfile
-from rtscope.report.model.definitions import definitions
+from rtscope.report.formats.data import csv_headings, render_csv, render_json
+from rtscope.report.tables import definitions
 from rtscope.report.words import NOTHING, as_published
 from rtscope.tuning.remedies import FUNCTIONS
 from typedpages import campaign_page, commands_page
@@ -159,7 +160,7 @@ def pages() -> Mapping[str, str]:
         "facts.md": (_facts(), "src/rtscope/machine/facts.toml"),
         "caveats.md": (_caveats(), "src/rtscope/caveats/caveats.toml"),
         "kernel-log.md": (_kernel_log(), "src/rtscope/caveats/kernellog.toml"),
-        "report.md": (_report(), "src/rtscope/report/definitions.toml"),
+        "report.md": (_report(), "src/rtscope/report/figures.toml"),
         "published.md": (_published(), "src/rtscope/published/tables/"),
         "kernels.md": (kernels_page(), "src/rtscope/kernel/"),
         "record.md": (_record(), "src/rtscope/record/model.py"),
@@ -315,9 +316,9 @@ def _report() -> Iterator[str]:
         yield f"Weakness: {sentences(definition.weakness)}"
         yield from ("", sentences(definition.meaning))
         yield from _explained(definition.key)
-    yield from ("", "## CSV", "", sentences(csvfile.__doc__ or ""), "")
-    yield from (f"    {','.join(csvfile.HEADINGS)}", "")
-    yield from ("## JSON", "", sentences(jsonfile.__doc__ or ""))
+    yield from ("", "## CSV", "", sentences(getdoc(render_csv) or ""), "")
+    yield from (f"    {','.join(csv_headings())}", "")
+    yield from ("## JSON", "", sentences(getdoc(render_json) or ""))
 
 
 def _record() -> Iterator[str]:

@@ -10,8 +10,8 @@ from fakes.measurements import on_board, record, thread
 from fakes.paths import Step, section, symbols
 from rtscope.explain.instructions.explain import explain_path
 from rtscope.explain.model import Explanation
-from rtscope.report.formats.explainpage import render_explanations
 from rtscope.report.formats.explaintext import print_explanations
+from rtscope.report.formats.html import render_explanations
 from rtscope.report.model.explanations import ExplainedRun, explained_run
 
 KEPT = Path(__file__).parent / "explain"

@@ -11,18 +11,12 @@ from fakes.measurements import on_board
 from rtscope.machine.facts import FactValue
 from rtscope.published import get_published
 from rtscope.record.model import RunRecord
-from rtscope.report.formats.comparetext import render_comparison
-from rtscope.report.formats.jsonfile import render_comparison_json
-from rtscope.report.formats.pairmarkdown import render_comparison_markdown
-from rtscope.report.formats.publishedforms import (
-    render_beside_json,
-    render_beside_markdown,
-)
-from rtscope.report.formats.publishedtext import render_beside
+from rtscope.report.formats.data import render_json
+from rtscope.report.formats.markdown import render_markdown
 from rtscope.report.formats.text import render_text
 from rtscope.report.model.build import build_model
 from rtscope.report.model.comparison import build_comparison
-from rtscope.report.model.published import set_beside
+from rtscope.report.model.published_comparison import compare_with_published
 
 EXPECTED = Path(__file__).parent / "compare"
 
@@ -65,17 +59,17 @@ def together() -> list[RunRecord]:
 FORMS: Mapping[str, Callable[[], str]] = {
     "report-80.txt": lambda: render_text(build_model(together())),
     "report-120.txt": lambda: render_text(build_model(together()), width=120),
-    "compare-80.txt": lambda: render_comparison(build_comparison(sets())),
-    "compare.md": lambda: render_comparison_markdown(build_comparison(sets())),
-    "compare.json": lambda: render_comparison_json(build_comparison(sets())),
+    "compare-80.txt": lambda: render_text(build_comparison(sets())),
+    "compare.md": lambda: render_markdown(build_comparison(sets())),
+    "compare.json": lambda: render_json(build_comparison(sets())),
     **{
         f"published.{form}": lambda render=render: render(  # type: ignore[misc]
-            set_beside(together(), get_published("starfive-visionfive2"))
+            compare_with_published(together(), get_published("starfive-visionfive2"))
         )
         for form, render in (
-            ("txt", render_beside),
-            ("md", render_beside_markdown),
-            ("json", render_beside_json),
+            ("txt", render_text),
+            ("md", render_markdown),
+            ("json", render_json),
         )
     },
 }

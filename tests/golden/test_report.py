@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from rtscope.record.model import record_from_json
-from rtscope.report.formats.csvfile import render_csv
-from rtscope.report.formats.jsonfile import render_json
+from rtscope.report.formats.data import render_csv, render_json
 from rtscope.report.formats.markdown import render_markdown
 from rtscope.report.formats.text import render_text
 from rtscope.report.model.build import Model, build_model

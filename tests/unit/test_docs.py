@@ -23,7 +23,7 @@ from rtscope.kernel.recipe import fragment_names, recipe_names
 from rtscope.loads import load_names
 from rtscope.machine.facts import catalogue as fact_catalogue
 from rtscope.published import published_names
-from rtscope.report.model.definitions import definitions
+from rtscope.report.tables import definitions
 from rtscope.tasks.marks import KINDS
 
 ROOT = Path(__file__).parent.parent.parent

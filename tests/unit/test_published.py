@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from rtscope.errors import UsageError
-from rtscope.published import Kind, Published, get_published, published_names
+from rtscope.published import KernelKind, Published, get_published, published_names
 from rtscope.stats.exposure import supported_interval_ns
 from rtscope.units import format_duration
 
@@ -23,7 +23,7 @@ def note(table: Published, note_id: str) -> str:
     return said
 
 
-def maxima(table: Published, kind: Kind) -> list[int]:
+def maxima(table: Published, kind: KernelKind) -> list[int]:
     return [f.max_ns // US for (_, k), f in table.rows.items() if k is kind]
 
 
@@ -59,14 +59,14 @@ def test_deviations_are_possible_with_the_samples_of_four_cpus(name: str) -> Non
 
 def test_what_was_not_published_is_none_and_never_zero() -> None:
     table = get_published("raspberry-pi-2018")
-    figures = table.rows["idle", Kind.RT]
+    figures = table.rows["idle", KernelKind.RT]
     assert (figures.min_ns, figures.stdev_ns) == (None, None)
     assert (figures.avg_ns, figures.max_ns) == (16_000, 147_000)
 
 
 def test_a_fraction_of_a_microsecond_is_exact() -> None:
     table = get_published("scheduler-talk-raspberry-pi-3bplus")
-    assert table.rows["stress", Kind.MAINLINE].avg_ns == 16_300
+    assert table.rows["stress", KernelKind.MAINLINE].avg_ns == 16_300
 
 
 @pytest.mark.parametrize("name", ["", "starfive", "STARFIVE-visionfive2", "../x"])
@@ -93,17 +93,17 @@ def test_ten_minutes_are_twelve_million_samples_and_not_one_point_two(
 @pytest.mark.parametrize("name", STARFIVE)
 def test_three_mainline_maxima_lie_beyond_the_histogram(name: str) -> None:
     table = get_published(name)
-    beyond = [us for us in maxima(table, Kind.MAINLINE) if us > 200]
+    beyond = [us for us in maxima(table, KernelKind.MAINLINE) if us > 200]
     assert (len(beyond), max(beyond)) == (3, 14_125)
-    assert max(maxima(table, Kind.RT)) < 200
+    assert max(maxima(table, KernelKind.RT)) < 200
     assert "three mainline maxima" in note(table, "histogram_end")
 
 
 def test_the_mainline_figures_of_both_boards_are_the_same() -> None:
     first, second = map(get_published, STARFIVE)
     same = {key for key, f in first.rows.items() if second.rows[key] == f}
-    mainline = {key for key in first.rows if key[1] is Kind.MAINLINE}
-    assert same == mainline | {("storage", Kind.RT)}
+    mainline = {key for key in first.rows if key[1] is KernelKind.MAINLINE}
+    assert same == mainline | {("storage", KernelKind.RT)}
     assert len(mainline) * 4 == 20
     for table in (first, second):
         assert "the 20 figures" in note(table, "same_twice")
@@ -117,7 +117,7 @@ def test_no_figure_of_preempt_rt_is_over_150_and_they_depend_on_the_load(
     name: str, low: int, high: int
 ) -> None:
     table = get_published(name)
-    found = maxima(table, Kind.RT)
+    found = maxima(table, KernelKind.RT)
     assert (min(found), max(found)) == (low, high)
     assert high < 150
     assert f"is {high} us" in note(table, "not_in_table")
@@ -161,7 +161,7 @@ BY_AVERAGE: Mapping[str, str] = {"raspberry-pi-2018": "idle", TALK[0]: "stress"}
 @pytest.mark.parametrize("name", BY_AVERAGE)
 def test_by_the_average_the_ordinary_kernel_is_better(name: str) -> None:
     table = get_published(name)
-    rt, plain = (table.rows[BY_AVERAGE[name], kind] for kind in Kind)
+    rt, plain = (table.rows[BY_AVERAGE[name], kind] for kind in KernelKind)
     assert (plain.avg_ns or 0) < (rt.avg_ns or 0)
     assert plain.max_ns > rt.max_ns
     figures = [f"{f:g}" for f in ((plain.avg_ns or 0) / US, (rt.avg_ns or 0) / US)]
@@ -170,4 +170,4 @@ def test_by_the_average_the_ordinary_kernel_is_better(name: str) -> None:
 
 
 def test_the_other_talk_table_has_no_preempt_rt() -> None:
-    assert set(get_published(TALK[1]).kernels) == {Kind.MAINLINE}
+    assert set(get_published(TALK[1]).kernels) == {KernelKind.MAINLINE}

@@ -22,8 +22,8 @@ from rtscope.record.explanation import (
     write_explained,
 )
 from rtscope.record.model import RunRecord
+from rtscope.report.formats.data import render_json
 from rtscope.report.formats.html import render_html
-from rtscope.report.formats.jsonfile import render_json
 from rtscope.report.formats.markdown import render_markdown
 from rtscope.report.formats.text import render_text
 from rtscope.report.model.build import Model, build_model

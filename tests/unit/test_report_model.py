@@ -9,9 +9,8 @@ from rtscope.caveats.catalogue import Caveat, Effect
 from rtscope.contract import KernelThread, LoadEnd, LoadTick
 from rtscope.errors import UsageError
 from rtscope.record.model import LoadRecord, RunRecord
-from rtscope.report.formats.csvfile import render_csv
+from rtscope.report.formats.data import render_csv, render_json
 from rtscope.report.formats.html import render_html
-from rtscope.report.formats.jsonfile import render_json
 from rtscope.report.formats.markdown import render_markdown
 from rtscope.report.formats.text import render_text
 from rtscope.report.model.build import build_model

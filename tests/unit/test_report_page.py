@@ -10,13 +10,12 @@ from fakes.boards import campaign
 from fakes.measurements import record, thread, ticks_of
 from rtscope.contract import KernelThread
 from rtscope.record.model import RunRecord
-from rtscope.report.charts.charts import png_of, svg_of, write_charts
-from rtscope.report.formats.comparepage import render_comparison_page
-from rtscope.report.formats.comparetext import render_comparison
+from rtscope.report.charts.drawings import png_of, svg_of, write_charts
 from rtscope.report.formats.html import render_html
+from rtscope.report.formats.text import render_text
 from rtscope.report.model.build import build_model
+from rtscope.report.model.charts import Chart, RangeGroup, RangeMark
 from rtscope.report.model.comparison import build_comparison
-from rtscope.report.model.series import Chart, Group, Mark
 
 HOSTILE = "<img src=x onerror=alert(1)>\x1b[2J{{7*7}}\"'&]]>"
 
@@ -126,8 +125,8 @@ def test_hostile_text_acts_nowhere_in_the_page() -> None:
 
 
 def a_chart(label: str = "6.12.43-rt") -> Chart:
-    marks = (Mark(label, 0, 2_000, 6_000, None, 95_000),)
-    return Chart("c", "Title", "Words", (Group("idle", (*marks, *marks)),))
+    marks = (RangeMark(label, 0, 2_000, 6_000, None, 95_000),)
+    return Chart("c", "Title", "Words", (RangeGroup("idle", (*marks, *marks)),))
 
 
 def test_text_in_a_chart_is_never_rounded_or_recoloured() -> None:
@@ -169,7 +168,7 @@ def test_a_single_latency_can_be_drawn() -> None:
 def test_too_few_runs_are_said_to_be_too_few() -> None:
     a, b, c = (campaign(loads=("idle",), cpus=1, seconds=2, seed=i) for i in range(3))
     comparison = build_comparison({"RPi RT": a, "RPi": b, HOSTILE: c})
-    text, page = render_comparison(comparison), render_comparison_page(comparison)
+    text, page = render_text(comparison), render_html(comparison)
 
     assert "TOO FEW RUNS to tell RPi from RPi RT: 1 v 1" in text
     assert "TOO FEW RUNS" in page
@@ -180,7 +179,7 @@ def test_too_few_runs_are_said_to_be_too_few() -> None:
 def test_runs_of_different_length_are_shown_and_not_compared() -> None:
     short = campaign(loads=("idle",), cpus=1, seconds=2)
     long = campaign(loads=("idle",), cpus=1, seconds=20)
-    text = render_comparison(build_comparison({"a": short, "b": long}))
+    text = render_text(build_comparison({"a": short, "b": long}))
 
     assert "NOT COMPARED" in text
 

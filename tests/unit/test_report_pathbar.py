@@ -3,13 +3,13 @@
 import re
 
 from rtscope.explain.model import Cause, Explanation, Part, Stretch
-from rtscope.report.charts.pathbar import way_picture
+from rtscope.report.charts.bars import path_bar
 
 
 def heights(*stretches: Stretch) -> list[float]:
     """Return the filled height of each stretch, as a share of the bar's."""
     latency_ns = stretches[-1].end_ns
-    picture = way_picture(
+    picture = path_bar(
         Explanation(0, 7, latency_ns, stretches), name="p", description=""
     )
     found = [

@@ -8,26 +8,26 @@ import pytest
 
 from fakes.measurements import on_board, record, thread
 from rtscope.errors import UsageError
-from rtscope.published import Kind, get_published
+from rtscope.published import KernelKind, get_published
 from rtscope.record.model import RunRecord
-from rtscope.report.charts.charts import svg_of
-from rtscope.report.formats.comparepage import render_comparison_page
-from rtscope.report.formats.comparetext import render_comparison
+from rtscope.report.charts.drawings import svg_of
+from rtscope.report.formats.data import render_json
 from rtscope.report.formats.html import render_html
 from rtscope.report.formats.markdown import render_markdown
-from rtscope.report.formats.pairmarkdown import render_comparison_markdown
-from rtscope.report.formats.publishedforms import (
-    render_beside_json,
-    render_beside_markdown,
-    render_beside_page,
-)
-from rtscope.report.formats.publishedtext import render_beside
 from rtscope.report.formats.text import render_text
 from rtscope.report.model.build import build_model
-from rtscope.report.model.comparison import build_comparison, split_by_kernel
-from rtscope.report.model.published import Beside, set_beside
-from rtscope.report.model.series import Overlay
-from rtscope.report.model.sidebyside import SideBySide, side_by_side
+from rtscope.report.model.charts import Overlay
+from rtscope.report.model.comparison import (
+    SideBySide,
+    build_comparison,
+    side_by_side,
+    split_by_kernel,
+)
+from rtscope.report.model.published_comparison import (
+    PublishedComparison,
+    compare_with_published,
+)
+from rtscope.report.model.rows import rows_of
 
 US = 1_000
 HOSTILE = "<img src=x onerror=alert(1)>\x1b[2J|"
@@ -136,7 +136,7 @@ def test_one_kernel_or_three_have_no_pair(kernels: tuple[str, ...]) -> None:
 
 
 def test_two_sides_without_a_common_load_are_no_pair() -> None:
-    sets = {"a": [run(40)], "b": [run(40, "memory", rt=False)]}
+    sets = {"a": rows_of([run(40)]), "b": rows_of([run(40, "memory", rt=False)])}
     assert side_by_side(sets) is None
 
 
@@ -158,8 +158,8 @@ def test_a_virtual_time_is_called_virtual_wherever_a_unit_stands() -> None:
     for said in (
         render_text(model),
         render_markdown(model),
-        render_comparison(comparison),
-        render_comparison_markdown(comparison),
+        render_text(comparison),
+        render_markdown(comparison),
     ):
         words = " ".join(said.split())
         assert words.count("µs") == words.count("virtual µs") > 0
@@ -167,9 +167,7 @@ def test_a_virtual_time_is_called_virtual_wherever_a_unit_stands() -> None:
 
 def test_pages_have_both_tables_and_their_drawings() -> None:
     report = render_html(build_model(matrix()))
-    comparison = render_comparison_page(
-        build_comparison({"a": matrix()[:2], "b": matrix()[2:]})
-    )
+    comparison = render_html(build_comparison({"a": matrix()[:2], "b": matrix()[2:]}))
     for page in (report, comparison):
         assert page.count('class="chart"') >= 4
         assert 'id="pair"' in page
@@ -187,7 +185,7 @@ def test_a_determinism_failure_comes_first_in_a_comparison() -> None:
     assert comparison.not_deterministic
     assert comparison.summary == "Determinism failure under idle."
     assert comparison.caveats[0].id == "not_deterministic"
-    assert "DETERMINISM FAILURE" in render_comparison(comparison)
+    assert "DETERMINISM FAILURE" in render_text(comparison)
 
 
 def test_a_result_with_two_kernels_is_two_sets_and_never_one() -> None:
@@ -198,7 +196,8 @@ def test_a_result_with_two_kernels_is_two_sets_and_never_one() -> None:
 
 
 def test_equal_results_are_called_the_same_and_not_about_equal() -> None:
-    pair = side_by_side({"a": matrix()[:1], "b": matrix()[:1]})
+    row = rows_of(matrix()[:1])
+    pair = side_by_side({"a": row, "b": row})
     assert pair is not None
     assert pair.rows[0].sentence.startswith("The same results to the last count")
 
@@ -206,18 +205,20 @@ def test_equal_results_are_called_the_same_and_not_about_equal() -> None:
 # --- a published table ------------------------------------------------------------
 
 
-def beside(records: list[RunRecord], name: str = "starfive-visionfive2") -> Beside:
-    return set_beside(records, get_published(name))
+def beside(
+    records: list[RunRecord], name: str = "starfive-visionfive2"
+) -> PublishedComparison:
+    return compare_with_published(records, get_published(name))
 
 
 def test_figures_are_matched_by_load_and_preemption_model() -> None:
     found = beside(matrix())
     assert [row.load for row in found.rows] == ["idle", "memory"]
     memory = found.rows[1]
-    assert memory.published.figures[Kind.MAINLINE].max_ns == 14_125 * US
+    assert memory.published.figures[KernelKind.MAINLINE].max_ns == 14_125 * US
     assert memory.published.ratio == 14_125 / 95
-    assert memory.ours.rows[Kind.RT].kernel == "k-rt"
-    assert memory.ours.ratio == 10
+    assert memory.measured.rows[KernelKind.RT].kernel == "k-rt"
+    assert memory.measured.ratio == 10
     assert memory.sentence == (
         "Published: mainline worse, 149 times. Ours: mainline worse, 10 times."
     )
@@ -230,7 +231,7 @@ def test_figures_are_matched_by_load_and_preemption_model() -> None:
 
 def test_a_maximum_of_zero_is_one_nanosecond_beside_a_published_one_too() -> None:
     found = beside([of_zero(rt=True), run(66, rt=False, virtual=False)])
-    assert found.rows[0].ours.ratio == 66_000
+    assert found.rows[0].measured.ratio == 66_000
 
 
 def test_what_keeps_the_two_apart_is_told() -> None:
@@ -259,7 +260,7 @@ def test_each_sample_says_what_it_supports_and_no_verdict() -> None:
 
 def test_one_kernel_kind_alone_is_set_beside_its_column_without_a_ratio() -> None:
     found = beside([run(40)])
-    assert found.rows[0].ours.ratio is None
+    assert found.rows[0].measured.ratio is None
     assert found.rows[0].sentence.endswith("Ours: only one kernel.")
     assert found.summary.startswith("Only one kernel kind")
 
@@ -269,9 +270,11 @@ def test_a_custom_load_is_matched_by_its_very_command() -> None:
     made = run(40, "custom", rt=False)
     argv = tuple(table.loads["stress"].split())
     made = replace_load(made, argv)
-    assert [row.load for row in set_beside([made], table).rows] == ["stress"]
+    assert [row.load for row in compare_with_published([made], table).rows] == [
+        "stress"
+    ]
     with pytest.raises(UsageError, match="no load in common: it has stress"):
-        set_beside([replace_load(made, argv[:-1])], table)
+        compare_with_published([replace_load(made, argv[:-1])], table)
 
 
 def replace_load(given: RunRecord, argv: tuple[str, ...]) -> RunRecord:
@@ -305,13 +308,13 @@ def test_an_unknown_preemption_model_is_no_column() -> None:
 
 def test_every_form_has_the_figures_as_published_and_the_notes() -> None:
     found = beside(matrix())
-    text, page = render_beside(found), render_beside_page(found)
-    for said in (text, page, render_beside_markdown(found)):
+    text, page = render_text(found), render_html(found)
+    for said in (text, page, render_markdown(found)):
         assert "14,125" in said
         assert "1.2 million" in said
         assert "virtual" in said
         assert "37.0" not in said
-    data = json.loads(render_beside_json(found))
+    data = json.loads(render_json(found))
     assert data["virtual"] is True
     assert data["loads"][1]["published"]["mainline"]["max_ns"] == 14_125_000
     assert data["loads"][1]["ours"]["rt"]["summary"]["max_ns"] == 95_000
@@ -322,7 +325,7 @@ def test_every_form_has_the_figures_as_published_and_the_notes() -> None:
 def test_hostile_names_do_no_harm_in_any_form() -> None:
     records = [run(40, kernel=HOSTILE), run(400, rt=False, kernel=f"{HOSTILE}2")]
     found = beside(records)
-    page = render_beside_page(found) + render_html(build_model(records))
+    page = render_html(found) + render_html(build_model(records))
 
     class Tags(HTMLParser):
         def handle_starttag(
@@ -331,4 +334,4 @@ def test_hostile_names_do_no_harm_in_any_form() -> None:
             assert tag not in {"img", "script"}
 
     Tags().feed(page)
-    assert "\x1b" not in render_beside(found) + render_beside_markdown(found) + page
+    assert "\x1b" not in render_text(found) + render_markdown(found) + page

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.measurements import thread
-from rtscope.report.charts.tailbars import tail_picture
+from rtscope.report.charts.bars import tail_bars
 from rtscope.report.model.tail import OTHERS, Blamed, Tail, sentence_of_tail, tail_of
 
 US = 1_000
@@ -68,9 +68,9 @@ def test_the_bins_hold_every_wakeup_of_the_tail(
 
 def test_the_picture_is_grey_where_nothing_is_known_and_escapes_causes() -> None:
     found = tail([1 * US] * 2998 + [7 * US, 9 * US], [Blamed(9 * US, "<b>&")])
-    picture = tail_picture(found, name="x", virtual="virtual ")
+    picture = tail_bars(found, name="x", virtual="virtual ")
     assert "not recorded: cause unknown: 1" in picture
     assert "&lt;b&gt;&amp;: 1" in picture
     assert picture.count("var(--c6,") == 2  # its bar, and its legend
     known = tail([1 * US] * 2999 + [9 * US], [Blamed(9 * US, "a")])
-    assert "var(--c6," not in tail_picture(known, name="x", virtual="")
+    assert "var(--c6," not in tail_bars(known, name="x", virtual="")

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from fakes.measurements import record, thread
 from rtscope.record.model import RunRecord
-from rtscope.report.formats.jsonfile import render_json
+from rtscope.report.formats.data import render_json
 from rtscope.report.formats.markdown import render_markdown
 from rtscope.report.formats.text import render_text
 from rtscope.report.model.build import build_model
@@ -54,7 +54,7 @@ def test_a_report_says_over_how_many_seeds_its_maxima_are() -> None:
     model = build_model([run(1, 5_000), run(2, 8_000), run(3, 6_000)])
 
     (line,) = model.seeds
-    assert line.row is model.rows[0]
+    assert line is model.rows[0]
     assert "(seed 2)" in model.headline.where
     assert "of load idle over 3 seeds without" in model.headline.support
     text = render_text(model)

@@ -12,22 +12,19 @@ from rtscope.files import write_atomically
 from rtscope.published import get_published
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import open_records
-from rtscope.report.formats.comparepage import render_comparison_page
-from rtscope.report.formats.comparetext import print_comparison
-from rtscope.report.formats.jsonfile import render_comparison_json
-from rtscope.report.formats.pairmarkdown import render_comparison_markdown
-from rtscope.report.formats.publishedforms import (
-    render_beside_json,
-    render_beside_markdown,
-    render_beside_page,
-)
-from rtscope.report.formats.publishedtext import print_beside
+from rtscope.report.formats.data import render_json
+from rtscope.report.formats.html import render_html
+from rtscope.report.formats.markdown import render_markdown
+from rtscope.report.formats.text import print_comparison, print_published
 from rtscope.report.model.comparison import (
-    Comparison,
+    ComparisonReport,
     build_comparison,
     split_by_kernel,
 )
-from rtscope.report.model.published import Beside, set_beside
+from rtscope.report.model.published_comparison import (
+    PublishedComparison,
+    compare_with_published,
+)
 from rtscope.units import parse_duration
 
 INVALID = 3
@@ -77,12 +74,14 @@ def compare(
                 "leave one of them out"
             )
         records = [one for runs in sets.values() for one in runs]
-        return _beside(set_beside(records, table), html, shape)
+        _write(compare_with_published(records, table), html, shape)
+        return 0
     comparison = build_comparison(
         split_by_kernel(sets),
         deadline_ns=parse_duration(deadline) if deadline else None,
     )
-    return _compared(comparison, html, shape)
+    _write(comparison, html, shape)
+    return INVALID if comparison.not_deterministic else 0
 
 
 def _sets(words: list[str]) -> dict[str, list[RunRecord]]:
@@ -96,32 +95,23 @@ def _sets(words: list[str]) -> dict[str, list[RunRecord]]:
     return sets
 
 
-def _compared(comparison: Comparison, html: Path | None, shape: Shape) -> int:
+def _write(
+    told: ComparisonReport | PublishedComparison, html: Path | None, shape: Shape
+) -> None:
     if html is not None:
-        write_atomically(html, render_comparison_page(comparison).encode())
+        write_atomically(html, render_html(told).encode())
+    page = str(html) if html else None
     match shape:
         case Shape.JSON:
-            put(render_comparison_json(comparison))
+            put(render_json(told))
         case Shape.MARKDOWN:
-            put(render_comparison_markdown(comparison))
+            put(render_markdown(told))
         case Shape.TABLE:
             with stdout_console() as console:
-                print_comparison(comparison, console, page=str(html) if html else None)
-    return INVALID if comparison.not_deterministic else 0
-
-
-def _beside(beside: Beside, html: Path | None, shape: Shape) -> int:
-    if html is not None:
-        write_atomically(html, render_beside_page(beside).encode())
-    match shape:
-        case Shape.JSON:
-            put(render_beside_json(beside))
-        case Shape.MARKDOWN:
-            put(render_beside_markdown(beside))
-        case Shape.TABLE:
-            with stdout_console() as console:
-                print_beside(beside, console, page=str(html) if html else None)
-    return 0
+                if isinstance(told, PublishedComparison):
+                    print_published(told, console, page=page)
+                else:
+                    print_comparison(told, console, page=page)
 
 
 def _labelled(word: str) -> tuple[str, Path, bool]:

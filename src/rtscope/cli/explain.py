@@ -11,8 +11,8 @@ from rtscope.cli.explainruns import Explained, Said, explained_file, explained_r
 from rtscope.errors import UsageError
 from rtscope.files import write_atomically
 from rtscope.record.explanation import explained_as_dict
-from rtscope.report.formats.explainpage import render_explanations
 from rtscope.report.formats.explaintext import print_explanations
+from rtscope.report.formats.html import render_explanations
 from rtscope.report.model.explanations import document_of
 
 

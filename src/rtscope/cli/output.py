@@ -5,9 +5,8 @@ from pathlib import Path
 
 from rtscope.cli.console import put, stdout_console
 from rtscope.files import write_atomically
-from rtscope.report.formats.csvfile import render_csv
+from rtscope.report.formats.data import render_csv, render_json
 from rtscope.report.formats.html import render_html
-from rtscope.report.formats.jsonfile import render_json
 from rtscope.report.formats.markdown import render_markdown
 from rtscope.report.formats.text import print_text
 from rtscope.report.model.build import Model

@@ -42,7 +42,7 @@ def report(
     if html is not None:
         write_page(model, html)
     if charts is not None:
-        from rtscope.report.charts.charts import write_charts
+        from rtscope.report.charts.drawings import write_charts
 
         charts.mkdir(parents=True, exist_ok=True)
         write_charts(model.charts, charts)

@@ -2,7 +2,7 @@
 
 from rtscope.published.catalogue import (
     Figures,
-    Kind,
+    KernelKind,
     Note,
     Published,
     PublishedKernel,
@@ -12,7 +12,7 @@ from rtscope.published.catalogue import (
 
 __all__ = [
     "Figures",
-    "Kind",
+    "KernelKind",
     "Note",
     "Published",
     "PublishedKernel",

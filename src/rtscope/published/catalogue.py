@@ -21,7 +21,7 @@ from rtscope.units import NS_PER_US, parse_duration
 _TABLES = "tables"
 
 
-class Kind(StrEnum):
+class KernelKind(StrEnum):
     """What a published kernel is matched by: the preemption model in a record."""
 
     RT = "rt"
@@ -79,10 +79,10 @@ class Published:
     claimed_samples: int | None
     """What the text says; None if it says nothing."""
     conditions: str
-    kernels: Mapping[Kind, PublishedKernel]
+    kernels: Mapping[KernelKind, PublishedKernel]
     loads: Mapping[str, str]
     """The command of each load; empty for none."""
-    rows: Mapping[tuple[str, Kind], Figures]
+    rows: Mapping[tuple[str, KernelKind], Figures]
     notes: tuple[Note, ...]
 
     @property
@@ -141,8 +141,10 @@ def _table(name: str, row: Mapping[str, Any]) -> Published:
         duration_ns=parse_duration(row["duration"]),
         histogram_end_ns=parse_duration(row["histogram_end"]),
         claimed_samples=row.get("claimed_samples"),
-        kernels={Kind(k): PublishedKernel(**v) for k, v in row["kernels"].items()},
-        rows={(r["load"], Kind(r["kernel"])): _figures(r) for r in row["rows"]},
+        kernels={
+            KernelKind(k): PublishedKernel(**v) for k, v in row["kernels"].items()
+        },
+        rows={(r["load"], KernelKind(r["kernel"])): _figures(r) for r in row["rows"]},
         notes=tuple(Note(**note) for note in row["notes"]),
     )
 

@@ -2,13 +2,18 @@
 Make foreign text harmless in each form that a report takes.
 
 Host names, command lines, task names, kernel messages and load names come from a
-machine or by mail. `printable` is applied once, when the model is built; each
-renderer then adds the escaping of its own form. HTML is escaped by the template
-engine (autoescape), rich by passing `Text`, never markup.
+machine or by mail. `all_printable` is applied once, to records before a model is built
+of them; each renderer then adds the escaping of its own form. HTML is escaped by the
+template engine (autoescape), rich by passing `Text`, never markup.
 """
 
+import dataclasses
 import re
 import unicodedata
+from collections.abc import Mapping
+from typing import Any, TypeVar, cast
+
+T = TypeVar("T")
 
 MAX_SHOWN = 2_000
 """Longer foreign text is cut in a report; the record keeps all of it."""
@@ -26,6 +31,25 @@ def printable(text: str, *, limit: int = MAX_SHOWN) -> str:
     """Write each hidden or terminal-controlling character as `\\x1b`, `\\u202e`…"""
     shown = "".join(_visible(character) for character in text[:limit])
     return shown + ("…" if len(text) > limit else "")
+
+
+def all_printable(value: T) -> T:
+    """Return a record, or anything else of plain values, with each text printable."""
+    made: Any = value
+    if type(made) is str:
+        made = printable(made)
+    elif isinstance(value, Mapping):
+        made = {all_printable(k): all_printable(v) for k, v in value.items()}
+    elif isinstance(value, tuple | list):
+        made = type(value)(map(all_printable, value))
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        changed = {
+            field.name: new
+            for field in dataclasses.fields(value)
+            if (new := all_printable(old := getattr(value, field.name))) is not old
+        }
+        made = dataclasses.replace(value, **changed) if changed else value
+    return cast("T", made)
 
 
 def for_markdown(text: str) -> str:

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from rtscope.record.model import RunRecord
 from rtscope.report.escape import printable
-from rtscope.stats.summary import Summary
 from rtscope.units import NS_PER_US, format_duration, format_us
 
 _US = re.compile(r"(?<=\d )us\b")
+
+ABOUT_EQUAL = 1.1
+"""Two runs of one kernel differ by more than a tenth: less is no difference."""
 
 NOTHING = "\N{EN DASH}"
 """Stands where there is no number to give."""
@@ -38,6 +40,11 @@ def micro(text: str, virtual: str = "") -> str:
 def times(ratio: float) -> str:
     """Write a ratio of 1 or more: `1.4 times`, `149 times`."""
     return f"{ratio:,.0f} times" if ratio >= 9.95 else f"{ratio:.1f} times"
+
+
+def about_equal(ratio: float) -> bool:
+    """Whether two maxima differ by no more than two runs of one kernel do."""
+    return 1 / ABOUT_EQUAL <= ratio <= ABOUT_EQUAL
 
 
 def as_published(ns: int | None) -> str:
@@ -86,9 +93,6 @@ def command_line(argv: Sequence[str]) -> str:
     return printable(shlex.join(argv))
 
 
-def percentile_ns(summary: Summary, pct: float) -> int | None:
-    """Return the highest latency of the bucket that holds a percentile."""
-    for percentile in summary.percentiles:
-        if percentile.pct == pct and percentile.high_ns is not None:
-            return percentile.high_ns - 1
-    return None
+def cut(text: str, limit: int) -> str:
+    """Shorten text that is a name among others."""
+    return text if len(text) <= limit else f"{text[:limit]}…"

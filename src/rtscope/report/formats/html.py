@@ -1,11 +1,11 @@
 """
-The report as one self-contained HTML page.
+Reports, comparisons and explanations as one self-contained HTML page each.
 
 No script, no network, no link to a file: it opens from disk, on a phone, in print,
 in the dark. Autoescape is on; the only markup let through is our own SVG and CSS.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -13,26 +13,42 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from rtscope import __version__
 from rtscope.caveats.catalogue import Effect
-from rtscope.report.charts.charts import svg_of
-from rtscope.report.charts.tailbars import tail_picture
-from rtscope.report.model import seedvariation
+from rtscope.explain.bound import worst_of
+from rtscope.explain.causes import differences, paragraph
+from rtscope.explain.words import share
+from rtscope.published import KernelKind
+from rtscope.report import tables
+from rtscope.report.charts.bars import colour_of, path_bar, tail_bars
+from rtscope.report.charts.drawings import svg_of
+from rtscope.report.escape import printable
+from rtscope.report.model.bounds import NO_PROOF, bound_rows, bound_sentence
 from rtscope.report.model.build import Model
-from rtscope.report.model.explained import ExplainedBeside
-from rtscope.report.model.sections import Section, throughput_words
-from rtscope.report.model.series import BINS_PER_DECADE, Chart, Histogram, Timeline
+from rtscope.report.model.charts import BINS_PER_DECADE, Chart, Histogram, Timeline
+from rtscope.report.model.comparison import ComparisonReport
+from rtscope.report.model.explanations import (
+    ExplainedRun,
+    doubts_of,
+    evidence_of,
+    merged_causes,
+    parts_of,
+    sentence_of,
+    unit_of,
+    where_of,
+)
+from rtscope.report.model.published_comparison import PublishedComparison
+from rtscope.report.model.sections import LoadSection
 from rtscope.report.model.tail import sentence_of_tail
 from rtscope.report.words import (
     NOTHING,
-    as_published,
     capital,
     count,
     duration,
-    percentile_ns,
+    enumeration,
     plural,
     ratio,
 )
-from rtscope.stats.summary import Summary
 from rtscope.units import format_us
 
 EFFECT_WORDS: Mapping[Effect, str] = {
@@ -41,39 +57,47 @@ EFFECT_WORDS: Mapping[Effect, str] = {
     Effect.NOTE: "NOTE",
 }
 
-COLUMNS = (
-    ("max", "max"),
-    ("samples", "samples"),
-    ("skipped", "skipped"),
-    ("caveats", "caveats"),
-    ("p99_9", "p99.9"),
-    ("p99_999", "p99.999"),
-    ("min", "min"),
-    ("avg", "avg"),
-    ("stdev", "stdev"),
-)
 
-
-def render_html(model: Model) -> str:
+def render_html(told: Model | ComparisonReport | PublishedComparison) -> str:
     """Return the page; the same model gives the same bytes."""
-    template = environment().get_template("page.html")
-    return template.render(
-        model=model,
-        css=style_sheet(),
-        columns=COLUMNS,
-        effects=EFFECT_WORDS,
-        nothing=NOTHING,
-        span=_span(model),
-        seeds_title=seedvariation.title_of(model.seeds),
-        seeds_headings=seedvariation.HEADINGS,
-        seeds_explained=seedvariation.EXPLAINED,
-        tail_picture=_tail_picture,
-        tail_sentence=_tail_sentence,
+    match told:
+        case Model():
+            return _page("page.html", model=told, span=_span(told))
+        case ComparisonReport():
+            return _page("compare.html", comparison=told)
+        case PublishedComparison():
+            return _page("published.html", comparison=told, kinds=tuple(KernelKind))
+
+
+def render_explanations(runs: Sequence[ExplainedRun], *, worst: int) -> str:
+    """Return the page with `worst` wake-ups of each run; same runs, same bytes."""
+    causes = merged_causes(runs)
+    boards = enumeration(list(dict.fromkeys(run.board for run in runs)))
+    places = enumeration(list(dict.fromkeys(run.place for run in runs)))
+    unit = unit_of(runs)
+    return _page(
+        "explain.html",
+        about=f"Virtual board {boards}; all times are virtual time."
+        if unit
+        else f"Measured on {places}.",
+        unit=unit,
+        runs=runs,
+        worst=worst,
+        causes=causes,
+        differences=[
+            printable(paragraph(one, virtual=unit)) for one in differences(causes)
+        ],
+        source="recorded paths" if unit else "recorded events",
+        made_by=f"rtscope {__version__}",
     )
 
 
+def _page(template: str, **told: Any) -> str:
+    return _environment().get_template(template).render(**told)
+
+
 @cache
-def environment() -> Environment:
+def _environment() -> Environment:
     """Return the template engine with the words of the report as its filters."""
     made = Environment(
         loader=PackageLoader("rtscope.report", "."),
@@ -82,32 +106,21 @@ def environment() -> Environment:
         keep_trailing_newline=True,
     )
     made.filters.update(_FILTERS)
+    made.globals.update(_GLOBALS)
+    made.globals["css"] = _style_sheet("page.css")
+    made.globals["explain_css"] = _style_sheet("explain.css")
     return made
 
 
-def style_sheet() -> Markup:
-    """Return the page's CSS; it is ours, and so is no foreign text."""
-    sheet = resources.files("rtscope.report").joinpath("page.css")
+def _style_sheet(name: str) -> Markup:
+    # It is ours, and so is no foreign text.
+    sheet = resources.files("rtscope.report").joinpath(name)
     return Markup(sheet.read_text("utf-8"))
 
 
-def _tail_picture(one: ExplainedBeside, name: str) -> Markup:
-    # All text in it is ours or escaped there.
-    assert one.tail is not None
-    return Markup(tail_picture(one.tail, name=name, virtual=one.virtual))
-
-
-def _tail_sentence(one: ExplainedBeside) -> str:
-    assert one.tail is not None
-    return sentence_of_tail(one.tail, virtual=one.virtual)
-
-
-def _svg(chart: Chart) -> Markup:
-    return Markup(svg_of(chart))
-
-
-def _percentile(summary: Summary, pct: float) -> str:
-    return format_us(percentile_ns(summary, pct))
+def _ours(draw: Callable[..., str]) -> Callable[..., Markup]:
+    """Let a drawing through: all text in it is ours, or escaped there."""
+    return lambda *args, **named: Markup(draw(*args, **named))
 
 
 def _percent(share: float) -> str:
@@ -118,7 +131,7 @@ def _seconds(ns: int) -> str:
     return f"{ns / 1e9:,.3f}"
 
 
-def _caption(chart: Chart, section: Section) -> str:
+def _caption(chart: Chart, section: LoadSection) -> str:
     if isinstance(chart.content, Histogram):
         bins = (
             f"Bins are {10 ** (1 / BINS_PER_DECADE) - 1:.1%} wide"
@@ -168,14 +181,32 @@ def _span(model: Model) -> str:
 _FILTERS: Mapping[str, Callable[..., Any]] = {
     "us": format_us,
     "ratio": ratio,
-    "published": as_published,
     "count": count,
     "duration": duration,
-    "percentile": _percentile,
     "percent": _percent,
     "seconds": _seconds,
     "capital": capital,
-    "svg": _svg,
+    "printable": printable,
     "caption": _caption,
-    "throughput": throughput_words,
+    "svg": _ours(svg_of),
+}
+
+_GLOBALS: Mapping[str, Any] = {
+    "effects": EFFECT_WORDS,
+    "nothing": NOTHING,
+    "tables": tables,
+    "tail_bars": _ours(tail_bars),
+    "tail_sentence": sentence_of_tail,
+    "path_bar": _ours(path_bar),
+    "colour": colour_of,
+    "sentence": sentence_of,
+    "doubts": doubts_of,
+    "evidence": evidence_of,
+    "where": where_of,
+    "parts": parts_of,
+    "share": share,
+    "bound_sentence": bound_sentence,
+    "bound_rows": bound_rows,
+    "worst_of": worst_of,
+    "no_proof": NO_PROOF,
 }

@@ -1,35 +1,45 @@
-"""The report as Markdown, for a wiki or a merge request: text and tables, no charts."""
+"""Reports and comparisons as Markdown, for a wiki or a merge request: no charts."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from rtscope.published import KernelKind
 from rtscope.report.escape import for_markdown as safe
-from rtscope.report.formats.pairmarkdown import pair_lines
-from rtscope.report.model import seedvariation
 from rtscope.report.model.build import Model
+from rtscope.report.model.comparison import (
+    ComparisonReport,
+    LoadComparison,
+    SideBySide,
+)
+from rtscope.report.model.published_comparison import PublishedComparison
 from rtscope.report.model.rows import Row
-from rtscope.report.words import NOTHING, capital, count, percentile_ns
+from rtscope.report.tables import (
+    SEEDS_EXPLAINED,
+    SEEDS_HEADINGS,
+    Figure,
+    columns,
+    compared,
+    measured_cells,
+    published_cells,
+    seeds_cells,
+    seeds_title,
+)
+from rtscope.report.words import NOTHING, capital, ratio
 from rtscope.units import format_us
 
-_HEADINGS = (
-    "max",
-    "samples",
-    "skipped",
-    "caveats",
-    "p99.9",
-    "p99.999",
-    "min",
-    "avg",
-    "stdev",
-    "bogo-ops/s",
-)
+
+def render_markdown(told: Model | ComparisonReport | PublishedComparison) -> str:
+    """Return it as CommonMark with tables, one sentence a line."""
+    match told:
+        case Model():
+            lines = _report(told)
+        case ComparisonReport():
+            lines = _comparison(told)
+        case PublishedComparison():
+            lines = _published_comparison(told)
+    return "\n".join(lines) + "\n"
 
 
-def render_markdown(model: Model) -> str:
-    """Return the report as CommonMark with tables, one sentence a line."""
-    return "\n".join(_lines(model)) + "\n"
-
-
-def _lines(model: Model) -> Iterator[str]:
+def _report(model: Model) -> Iterator[str]:
     yield f"# {safe(model.title)}"
     yield ""
     yield safe(model.subtitle)
@@ -47,8 +57,8 @@ def _lines(model: Model) -> Iterator[str]:
         yield safe(model.headline.support)
     yield ""
     if model.pair is not None:
-        yield from pair_lines(model.pair)
-    yield from _table(model)
+        yield from _pair(model.pair)
+    yield from _main_table(model)
     yield ""
     yield from _seeds(model)
     yield from _list("Findings", [safe(finding) for finding in model.findings])
@@ -71,16 +81,37 @@ def _lines(model: Model) -> Iterator[str]:
     yield safe(f"Made by {model.made_by}.")
 
 
-def _table(model: Model) -> Iterator[str]:
-    varied = bool(model.variant_kind)
-    names = ["load", *([model.variant_kind] if varied else []), *_HEADINGS]
-    yield f"| {' | '.join(names)} |"
-    left = 2 if varied else 1
-    yield "|" + " --- |" * left + " ---: |" * len(_HEADINGS)
-    for row in model.rows:
-        first = [safe(row.load), *([safe(row.variant)] if varied else [])]
-        yield f"| {' | '.join([*first, *_cells(row)])} |"
+def _table(
+    left: Sequence[str], right: Iterable[str], rows: Iterable[Sequence[str]]
+) -> Iterator[str]:
+    """Yield a table: names on the left, figures on the right."""
+    headings = [*left, *right]
+    yield f"| {' | '.join(headings)} |".replace("|  |", "| |")
+    yield "|" + " --- |" * len(left) + " ---: |" * (len(headings) - len(left))
+    yield from (f"| {' | '.join(cells)} |" for cells in rows)
     yield ""
+
+
+def _cell(figure: Figure, row: Row, *, zero: bool = False) -> str:
+    text = figure.text(row, zero=zero)
+    return f"**{text}**" if figure.strong and row.summary is not None else text
+
+
+def _main_table(model: Model) -> Iterator[str]:
+    varied = bool(model.variant_kind)
+    figures = columns("main")
+    yield from _table(
+        ["load", *([model.variant_kind] if varied else [])],
+        [one.heading for one in figures],
+        (
+            [
+                safe(row.load),
+                *([safe(row.variant)] if varied else []),
+                *(_cell(one, row, zero=True) for one in figures),
+            ]
+            for row in model.rows
+        ),
+    )
     yield f"Latencies in {model.virtual}µs, maximum first."
     yield f"{NOTHING} is not resolvable from so few samples, or not told by the load."
 
@@ -88,39 +119,12 @@ def _table(model: Model) -> Iterator[str]:
 def _seeds(model: Model) -> Iterator[str]:
     if not model.seeds:
         return
-    yield f"## {seedvariation.title_of(model.seeds)}"
+    yield f"## {seeds_title(model.seeds)}"
     yield ""
-    yield f"| load | {' | '.join(seedvariation.HEADINGS)} |"
-    yield "| --- |" + " ---: |" * len(seedvariation.HEADINGS)
-    for line in model.seeds:
-        over = line.over
-        maxima = (over.lowest_ns, over.median_ns, over.highest_ns)
-        cells = [*map(format_us, maxima), str(over.worst_seed)]
-        count = len(over.maxima_ns)
-        yield f"| {safe(line.row.name)} | {' | '.join(cells)} | {count} |"
+    cells = ((safe(row.name), *seeds_cells(row)) for row in model.seeds)
+    yield from _table(["load"], SEEDS_HEADINGS, cells)
+    yield SEEDS_EXPLAINED
     yield ""
-    yield seedvariation.EXPLAINED
-    yield ""
-
-
-def _cells(row: Row) -> list[str]:
-    rate = row.total_throughput
-    last = NOTHING if rate is None else count(rate)
-    summary = row.summary
-    if summary is None:
-        return [NOTHING, "0", NOTHING, str(row.caveats), *[NOTHING] * 5, last]
-    return [
-        f"**{format_us(summary.max_ns)}**",
-        f"{summary.samples:,}",
-        f"{summary.skipped:,}",
-        str(row.caveats),
-        format_us(percentile_ns(summary, 99.9)),
-        format_us(percentile_ns(summary, 99.999)),
-        format_us(summary.min_ns),
-        format_us(summary.mean_ns),
-        format_us(summary.stdev_ns),
-        last,
-    ]
 
 
 def _list(heading: str, items: Sequence[str]) -> Iterator[str]:
@@ -129,3 +133,127 @@ def _list(heading: str, items: Sequence[str]) -> Iterator[str]:
         yield ""
         yield from (f"* {item}" for item in items)
         yield ""
+
+
+# --- two sides, and comparisons ------------------------------------------------------
+
+
+def _pair(pair: SideBySide) -> Iterator[str]:
+    """Give the table, then for each load what its samples support."""
+    for mark, side in zip("AB", pair.sides, strict=True):
+        model = f", {side.model}" if side.model else ""
+        yield f"* {mark} = {safe(side.label)}{safe(model)}"
+    yield ""
+    figures = columns("pair")
+    names = [f"{mark} {one.heading}" for mark in "AB" for one in figures]
+    yield from _table(
+        ["load"],
+        [*names, *(f"{one.heading} B/A" for one in compared())],
+        (
+            [
+                safe(row.load),
+                *(_cell(one, side) for side in row.rows for one in figures),
+                *map(ratio, row.ratios.values()),
+            ]
+            for row in pair.rows
+        ),
+    )
+    yield f"Latencies in {pair.virtual}µs."
+    yield safe(pair.caution)
+    yield ""
+    for row in pair.rows:
+        yield f"* {safe(row.load)}: {safe(row.sentence)}"
+    yield ""
+
+
+def _comparison(comparison: ComparisonReport) -> Iterator[str]:
+    yield f"# {safe(comparison.title)}"
+    yield ""
+    yield f"**{safe(comparison.summary)}**"
+    yield ""
+    if comparison.pair is not None:
+        yield safe(comparison.pair.summary)
+        yield ""
+        yield from _pair(comparison.pair)
+    for load in comparison.loads:
+        yield from _load(load)
+    yield f"Latencies in {comparison.virtual}µs; the unit of comparison is the run."
+    yield ""
+    for caveat in comparison.caveats:
+        yield f"* **{caveat.effect.upper()}** {safe(caveat.says)}"
+    yield ""
+    yield safe(f"Made by {comparison.made_by}.")
+
+
+def _load(load: LoadComparison) -> Iterator[str]:
+    yield f"## {safe(load.load)}"
+    yield ""
+    first, *figures = columns("sets")
+    names = [first.heading, "median max", "runs", *(one.heading for one in figures)]
+    yield from _table(
+        ["set"],
+        names,
+        (
+            [
+                safe(side.label),
+                _cell(first, side.row),
+                format_us(side.median_max_ns),
+                str(side.row.runs),
+                *(_cell(one, side.row) for one in figures),
+            ]
+            for side in load.sides
+        ),
+    )
+    for outcome in load.outcomes:
+        yield f"* **{outcome.word}**{safe(outcome.rest)}"
+        yield from (f"  {safe(remark)}" for remark in outcome.remarks)
+    yield ""
+
+
+# --- a published table ----------------------------------------------------------------
+
+
+def _published_comparison(comparison: PublishedComparison) -> Iterator[str]:
+    yield f"# {safe(comparison.title)}"
+    yield ""
+    yield f"Published: {safe(comparison.table.source)}."
+    yield ""
+    yield safe(comparison.summary)
+    yield ""
+    marks = {KernelKind.RT: "RT", KernelKind.MAINLINE: "mainline"}
+    names = [f"{marks[k]} {one.heading}" for k in marks for one in columns("published")]
+    yield from _table(
+        ["load", ""],
+        [*names, "ratio"],
+        (
+            [load, whose, *(text for _, text in cells), ratio(quotient)]
+            for row in comparison.rows
+            for load, whose, cells, quotient in (
+                (
+                    safe(row.load),
+                    "published",
+                    published_cells(row.published),
+                    row.published.ratio,
+                ),
+                ("", "ours", measured_cells(row.measured), row.measured.ratio),
+            )
+        ),
+    )
+    unit = (
+        f"published in µs, ours in {comparison.virtual}µs"
+        if comparison.virtual
+        else "in µs"
+    )
+    yield f"Latencies {unit}; the ratio is of the maxima, mainline over PREEMPT_RT."
+    yield ""
+    for heading, items in (
+        ("Load by load", [f"{row.load}: {row.sentence}" for row in comparison.rows]),
+        ("What each sample supports", comparison.support),
+        ("What keeps the two apart", comparison.differences),
+        ("What does not add up in the published table", comparison.notes),
+        ("Published and not measured", comparison.not_measured),
+        ("Measured and not published", comparison.not_published),
+        ("Caveats", [f"{c.effect.upper()} {c.says}" for c in comparison.caveats]),
+    ):
+        yield from _list(heading, [safe(capital(item)) for item in items])
+    yield safe(f"Made by {comparison.made_by}.")

@@ -1,5 +1,7 @@
 """
-The report on a terminal: gravest first, plain on a pipe, readable at 60 columns.
+Reports and comparisons on a terminal: gravest first, plain on a pipe.
+
+A report is readable at 60 columns. Two sides have Table 5-1's shape, in 80 columns.
 
 Colours mean something or are not there: red for what is bad or invalid, yellow for
 what is open or capped, green for what held. NO_COLOR is honoured by rich itself. Text
@@ -14,13 +16,37 @@ from rich.table import Table
 from rich.text import Text
 
 from rtscope.caveats.catalogue import Effect
-from rtscope.report.formats.pairtext import pair_sentences, pair_table
-from rtscope.report.model import seedvariation
 from rtscope.report.model.build import Model
-from rtscope.report.model.caveats import MergedCaveat
-from rtscope.report.model.rows import Row
-from rtscope.report.model.verdicts import Tone, Verdict
-from rtscope.report.words import NOTHING, count, duration, percentile_ns, plural
+from rtscope.report.model.comparison import (
+    ComparisonReport,
+    LoadComparison,
+    SideBySide,
+)
+from rtscope.report.model.findings import Tone, VerdictInWords
+from rtscope.report.model.published_comparison import (
+    PublishedComparison,
+    PublishedRow,
+)
+from rtscope.report.model.rows import MergedCaveat, Row
+from rtscope.report.tables import (
+    SEEDS_EXPLAINED,
+    SEEDS_HEADINGS,
+    Figure,
+    columns,
+    compared,
+    measured_cells,
+    published_cells,
+    seeds_cells,
+    seeds_title,
+)
+from rtscope.report.words import (
+    NOTHING,
+    capital,
+    duration,
+    enumeration,
+    plural,
+    ratio,
+)
 from rtscope.units import format_us
 
 TONES: Mapping[Tone, str] = {"bad": "bold red", "open": "bold yellow", "good": "green"}
@@ -35,8 +61,8 @@ EFFECT_WORDS: Mapping[Effect, str] = {
     Effect.NOTE: "note",
 }
 
-ONE_TABLE_COLUMNS = 100
-"""Narrower terminals get two tables: first what counts, then the rest."""
+WIDE = 100
+"""Narrower terminals get two tables, first what counts, or one with fewer columns."""
 
 LONGEST_NAME = 12
 """A longer name of a variant gets a letter in the table, and a line below."""
@@ -44,27 +70,50 @@ LONGEST_NAME = 12
 
 def print_text(model: Model, console: Console, *, page: str | None = None) -> None:
     """Print the report; `page` is where the full one is."""
-    for part in _parts(model, console.width, page):
-        console.print(part, highlight=False, markup=False, emoji=False)
+    _print(_report(model, console.width, page), console)
 
 
-def render_text(model: Model, *, width: int = 80, page: str | None = None) -> str:
-    """Return the report as plain text, as a pipe gets it."""
-    return plain_text(_parts(model, width, page), width=width)
+def print_comparison(
+    comparison: ComparisonReport, console: Console, *, page: str | None = None
+) -> None:
+    """Print the comparison; `page` is where the one with charts is."""
+    _print(_comparison(comparison, console.width, page), console)
 
 
-def plain_text(parts: Iterable[RenderableType], *, width: int) -> str:
-    """Render parts without colour, and without spaces at the ends of lines."""
+def print_published(
+    comparison: PublishedComparison, console: Console, *, page: str | None = None
+) -> None:
+    """Print a published table beside ours; `page` is where the page is."""
+    _print(_published_comparison(comparison, page), console)
+
+
+def render_text(
+    told: Model | ComparisonReport | PublishedComparison,
+    *,
+    width: int = 80,
+    page: str | None = None,
+) -> str:
+    """Return as plain text what is printed, as a pipe gets it."""
     console = Console(
         width=width, no_color=True, force_terminal=False, color_system=None
     )
     with console.capture() as capture:
-        for part in parts:
-            console.print(part, highlight=False, markup=False, emoji=False)
+        match told:
+            case Model():
+                print_text(told, console, page=page)
+            case ComparisonReport():
+                print_comparison(told, console, page=page)
+            case PublishedComparison():
+                print_published(told, console, page=page)
     return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
 
 
-def _parts(model: Model, width: int, page: str | None) -> Iterator[RenderableType]:
+def _print(parts: Iterable[RenderableType], console: Console) -> None:
+    for part in parts:
+        console.print(part, highlight=False, markup=False, emoji=False)
+
+
+def _report(model: Model, width: int, page: str | None) -> Iterator[RenderableType]:
     yield Text(model.title, style="bold")
     yield Text(model.subtitle)
     yield ""
@@ -78,17 +127,17 @@ def _parts(model: Model, width: int, page: str | None) -> Iterator[RenderableTyp
     yield ""
     yield from _tables(model, width)
     if model.pair is not None:
-        yield from pair_sentences(model.pair)
+        yield from _pair_sentences(model.pair)
     yield from _seeds(model)
     yield from _findings(model)
-    yield from caveat_lines(model.caveats)
+    yield from _caveats(model.caveats)
     for command in model.commands:
         yield Text.assemble(("To repeat it: ", "bold"), command)
     if page is not None:
         yield Text.assemble(("Charts, details, definitions: ", "bold"), page)
 
 
-def _verdict(verdict: Verdict) -> Iterator[RenderableType]:
+def _verdict(verdict: VerdictInWords) -> Iterator[RenderableType]:
     yield Text(verdict.question)
     yield Text.assemble((verdict.word, TONES[verdict.tone]), f": {verdict.meaning}.")
     for load in verdict.loads:
@@ -103,23 +152,25 @@ def _verdict(verdict: Verdict) -> Iterator[RenderableType]:
 
 
 def _tables(model: Model, width: int) -> Iterator[RenderableType]:
-    if model.pair is not None:
-        yield from pair_table(model.pair, width=width)
     letters = _letters(model)
-    first = ("max", "samples", "skipped", "caveats", "p99.9", "p99.999")
-    second = ("min", "avg", "stdev", "bogo-ops/s")
-    wide = width >= ONE_TABLE_COLUMNS
-    if model.pair is not None:  # what the table above does not have
-        tables: tuple[tuple[str, ...], ...] = (
-            ("samples", "caveats", "p99.9", "p99.999", "stdev", "bogo-ops/s"),
-        )
+    main, narrow = columns("main"), columns("main", wide=False)
+    if model.pair is not None:
+        yield from _pair_table(model.pair, width=width)
+        there = columns("pair", wide=False)
+        tables: list[list[Figure]] = [[one for one in main if one not in there]]
+    elif width >= WIDE:
+        tables = [list(main)]
     else:
-        tables = ((*first, *second),) if wide else (first, second)
-    for columns in tables:
-        yield _table(_lettered(model.rows, letters), columns, letters)
+        tables = [list(narrow), [one for one in main if one not in narrow]]
+    for figures in tables:
+        yield _table(_lettered(model.rows, letters), figures, letters)
         yield ""
     notes = [f"Latencies in {model.virtual}µs."]
-    if any(_is_unresolved(row) for row in model.rows):
+    if any(
+        row.summary is not None and one.percentile and one.of(row) is None
+        for row in model.rows
+        for one in main
+    ):
         notes.append(f"{NOTHING} under p99.x: not resolvable, too few samples.")
     if any(row.runs > 1 for row in model.rows):
         runs = sorted({row.runs for row in model.rows})
@@ -138,26 +189,20 @@ def _seeds(model: Model) -> Iterator[RenderableType]:
     if not model.seeds:
         return
     letters = _letters(model)
-    yield Text(seedvariation.title_of(model.seeds), style="bold")
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    table.add_column("load", no_wrap=True)
-    if any(letters):
-        table.add_column("", no_wrap=True)
-    for name in seedvariation.HEADINGS:
-        table.add_column(name, justify="right")
-    for line in model.seeds:
-        over = line.over
+    yield Text(seeds_title(model.seeds), style="bold")
+    table = plain_table("load", *([""] if any(letters) else []), right=SEEDS_HEADINGS)
+    for row in model.seeds:
+        lowest, middle, highest, *rest = seeds_cells(row)
         table.add_row(
-            line.row.load,
-            *([letters[line.row.variant]] if any(letters) else []),
-            format_us(over.lowest_ns),
-            format_us(over.median_ns),
-            Text(format_us(over.highest_ns), style="bold"),
-            str(over.worst_seed),
-            str(len(over.maxima_ns)),
+            row.load,
+            *([letters[row.variant]] if any(letters) else []),
+            lowest,
+            middle,
+            Text(highest, style="bold"),
+            *rest,
         )
     yield table
-    yield Text(seedvariation.EXPLAINED, style="dim")
+    yield Text(SEEDS_EXPLAINED, style="dim")
     yield ""
 
 
@@ -179,50 +224,36 @@ def _lettered(rows: Sequence[Row], letters: Mapping[str, str]) -> Sequence[Row]:
 
 
 def _table(
-    rows: Sequence[Row], columns: Sequence[str], letters: Mapping[str, str]
+    rows: Sequence[Row], figures: Sequence[Figure], letters: Mapping[str, str]
 ) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    table.add_column("load", no_wrap=True)
-    if any(letters):
-        table.add_column("", no_wrap=True)
-    for name in columns:
-        table.add_column(name, justify="right", no_wrap=True)
+    left = [""] if any(letters) else []
+    table = plain_table("load", *left, right=[one.heading for one in figures])
     before = None
     for row in rows:
         cells = [Text(row.load if row.load != before else "")]
         if any(letters):
             cells.append(Text(letters[row.variant]))
         before = row.load
-        table.add_row(*cells, *(_cell(row, name) for name in columns))
+        table.add_row(*cells, *(_cell(one, row) for one in figures))
     return table
 
 
-def _cell(row: Row, column: str) -> Text:
-    if column == "caveats":
-        return Text(str(row.caveats))
-    if column == "bogo-ops/s":
-        rate = row.total_throughput
-        return Text(NOTHING if rate is None else count(rate))
-    if row.summary is None:
-        return Text(NOTHING)
-    if column == "skipped":
-        style = "red" if row.summary.skipped else ""
-        return Text(f"{row.summary.skipped:,}", style=style)
-    if column == "samples":
-        return Text(f"{row.summary.samples:,}")
-    if column.startswith("p"):
-        return Text(format_us(percentile_ns(row.summary, float(column[1:]))))
-    latencies = {
-        "max": row.summary.max_ns,
-        "min": row.summary.min_ns,
-        "avg": row.summary.mean_ns,
-        "stdev": row.summary.stdev_ns,
-    }
-    return Text(format_us(latencies[column]), style="bold" if column == "max" else "")
+def plain_table(
+    *left: str | Text, right: Iterable[str], gap: int = 2, wrap: bool = False
+) -> Table:
+    """Return an empty table without lines: names on the left, figures on the right."""
+    table = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="bold")
+    for heading in left:
+        table.add_column(heading, no_wrap=True)
+    for heading in right:
+        table.add_column(heading, justify="right", no_wrap=not wrap)
+    return table
 
 
-def _is_unresolved(row: Row) -> bool:
-    return row.summary is not None and percentile_ns(row.summary, 99.999) is None
+def _cell(figure: Figure, row: Row) -> Text:
+    strong = figure.strong and figure.of(row) is not None
+    style = "red" if figure.is_bad(row) else "bold" if strong else ""
+    return Text(figure.text(row), style=style)
 
 
 def _findings(model: Model) -> Iterator[RenderableType]:
@@ -233,7 +264,7 @@ def _findings(model: Model) -> Iterator[RenderableType]:
         yield ""
 
 
-def caveat_lines(caveats: Sequence[MergedCaveat]) -> Iterator[RenderableType]:
+def _caveats(caveats: Sequence[MergedCaveat]) -> Iterator[RenderableType]:
     """List the caveats, each with its remedy."""
     if not caveats:
         yield Text("No caveats.")
@@ -269,3 +300,165 @@ def _bullet(text: Text) -> RenderableType:
     table.add_column()
     table.add_row(Text("•"), text)
     return table
+
+
+# --- two sides, and comparisons ------------------------------------------------------
+
+
+def _pair_table(pair: SideBySide, *, width: int) -> Iterator[RenderableType]:
+    figures = columns("pair", wide=width >= WIDE)
+    for mark, side in zip("AB", pair.sides, strict=True):
+        model = f", {side.model}" if side.model else ""
+        yield Text.assemble((f"{mark} = {side.label}", "bold"), model)
+    names = [f"{mark} {one.heading}" for mark in "AB" for one in figures]
+    names += [f"{one.heading} B/A" for one in compared()]
+    gap = 2 if width >= WIDE else 1
+    table = plain_table("load", right=names, gap=gap, wrap=True)
+    for row in pair.rows:
+        cells = [_cell(one, side) for side in row.rows for one in figures]
+        cells += [Text(ratio(value), style="bold") for value in row.ratios.values()]
+        table.add_row(row.load, *cells)
+    yield table
+    yield Text(pair.caution, style="dim")
+    yield ""
+
+
+def _pair_sentences(pair: SideBySide) -> Iterator[RenderableType]:
+    yield Text("What the samples support", style="bold")
+    for row in pair.rows:
+        text = Text.assemble((f"{row.load}: ", "bold"), row.sentence)
+        yield Padding(text, (0, 0, 0, 2))
+    yield ""
+
+
+def _comparison(
+    comparison: ComparisonReport, width: int, page: str | None
+) -> Iterator[RenderableType]:
+    yield Text(comparison.title, style="bold")
+    yield Text(comparison.summary)
+    yield ""
+    if comparison.pair is not None:
+        yield from _pair_table(comparison.pair, width=width)
+        yield Text(comparison.pair.summary)
+        yield ""
+        yield from _pair_sentences(comparison.pair)
+    for load in comparison.loads:
+        if comparison.pair is None or any(side.row.runs > 1 for side in load.sides):
+            yield _sets_table(load)
+        else:  # its figures are in the table above
+            yield Text(load.load, style="bold")
+        for outcome in load.outcomes:
+            style = "bold" if outcome.different else "bold yellow"
+            yield Text.assemble((outcome.word, style), outcome.rest)
+            for remark in outcome.remarks:
+                yield Padding(Text(remark, style="dim"), (0, 0, 0, 2))
+        yield ""
+    yield Text(
+        f"Latencies in {comparison.virtual}µs. The unit of comparison is the run.",
+        style="dim",
+    )
+    yield ""
+    yield from _caveats(comparison.caveats)
+    if page is not None:
+        yield Text.assemble(("Charts, details, definitions: ", "bold"), page)
+
+
+def _sets_table(load: LoadComparison) -> Table:
+    first, *figures = columns("sets")
+    names = [first.heading, "median max", "runs", *(one.heading for one in figures)]
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table.add_column(Text(load.load), overflow="fold")
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=name != "median max")
+    for side in load.sides:
+        cells = [
+            first.text(side.row),
+            format_us(side.median_max_ns),
+            str(side.row.runs),
+        ]
+        cells += [one.text(side.row) for one in figures]
+        table.add_row(Text(side.label), *map(Text, cells))
+    return table
+
+
+# --- a published table ----------------------------------------------------------------
+
+
+def _published_comparison(
+    comparison: PublishedComparison, page: str | None
+) -> Iterator[RenderableType]:
+    yield Text(comparison.title, style="bold")
+    yield Text(f"Published: {comparison.table.source}.")
+    kernels = [f"{name} ({kind.value})" for kind, name in comparison.kernels.items()]
+    yield Text(f"Ours: {comparison.machine}, {enumeration(kernels)}.")
+    yield ""
+    yield Text(comparison.summary)
+    yield ""
+    yield _published_table(comparison.rows)
+    unit = (
+        f"published in µs, ours in {comparison.virtual}µs"
+        if comparison.virtual
+        else "in µs"
+    )
+    yield Text(
+        f"Latencies {unit}; {NOTHING} is not published or not measured. The ratio is "
+        "of the maxima, mainline over PREEMPT_RT.",
+        style="dim",
+    )
+    yield ""
+    for row in comparison.rows:
+        yield Text.assemble((f"{row.load}: ", "bold"), row.sentence)
+    yield from _left_out(comparison)
+    yield ""
+    yield from _list("What each sample supports", comparison.support)
+    yield from _list("What keeps the two apart", comparison.differences)
+    yield from _list("What does not add up in the published table", comparison.notes)
+    yield from _caveats(comparison.caveats)
+    if page is not None:
+        yield Text.assemble(("The page: ", "bold"), page)
+
+
+def _published_table(rows: Sequence[PublishedRow]) -> Table:
+    figures = columns("published")
+    names = [
+        f"{mark if one is figures[0] else ''}\n{one.heading}"
+        for mark in ("RT", "mainline")
+        for one in figures
+    ]
+    table = plain_table("\nload", "", right=[*names, "\nratio"], gap=1)
+    for row in rows:
+        for name, whose, cells, quotient in (
+            (
+                row.load,
+                "published",
+                published_cells(row.published),
+                row.published.ratio,
+            ),
+            ("", "ours", measured_cells(row.measured), row.measured.ratio),
+        ):
+            shown = [
+                Text(text, style="bold" if figure.strong and text != NOTHING else "")
+                for figure, text in cells
+            ]
+            table.add_row(name, whose, *shown, Text(ratio(quotient)))
+    return table
+
+
+def _left_out(comparison: PublishedComparison) -> Iterator[RenderableType]:
+    if comparison.not_measured:
+        yield Text(
+            f"Published and not measured: {enumeration(comparison.not_measured)}."
+        )
+    if comparison.not_published:
+        yield Text(
+            f"Measured and not published: {enumeration(comparison.not_published)}."
+        )
+
+
+def _list(heading: str, items: Sequence[str]) -> Iterator[RenderableType]:
+    if items:
+        yield Text(heading, style="bold")
+        for item in items:
+            said = item if item.endswith(".") else f"{item}."
+            yield Padding(Text(f"• {capital(said)}"), (0, 0, 0, 0))
+        yield ""

@@ -1,8 +1,8 @@
 """
 The model of a report: everything that a renderer prints is decided here and below.
 
-Pure: records in, frozen values out. Text that came from a machine has been through
-`escape.printable` when it is in the model. Times are ns; renderers only write them.
+Pure: records in, frozen values out. Text that came from a machine is made printable
+before anything is decided. Times are ns; renderers only write them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,19 +12,30 @@ from rtscope import __version__
 from rtscope.errors import UsageError
 from rtscope.record.explanation import Explained, bounds_by_digest
 from rtscope.record.model import RunRecord
-from rtscope.report.model.caveats import MergedCaveat, merged_caveats
-from rtscope.report.model.definitions import Definition, definitions
+from rtscope.report.escape import all_printable
+from rtscope.report.model.charts import Chart, cpu_colours, ranges_chart
+from rtscope.report.model.comparison import SideBySide, side_by_side
 from rtscope.report.model.explained import ExplainedBeside, explained_beside
-from rtscope.report.model.findings import Headline, findings_of, headline_of
-from rtscope.report.model.machines import Machine, machines_of
-from rtscope.report.model.provenance import Provenance, provenance_of
-from rtscope.report.model.rows import Cell, Row, cells_of, row_of, variant_kind
-from rtscope.report.model.sections import Section, section_of
-from rtscope.report.model.seedvariation import SeedRow, seed_rows
-from rtscope.report.model.series import Chart, Group, Mark, cpu_colours
-from rtscope.report.model.sidebyside import SideBySide, side_by_side
-from rtscope.report.model.verdicts import Verdict, verdict_of
-from rtscope.report.words import command_line, percentile_ns, virtual_word
+from rtscope.report.model.findings import (
+    Headline,
+    VerdictInWords,
+    findings_of,
+    headline_of,
+    verdict_of,
+)
+from rtscope.report.model.rows import (
+    MeasuredMachine,
+    MergedCaveat,
+    Provenance,
+    Row,
+    machines_of,
+    merged_caveats,
+    provenance_of,
+    rows_of,
+    variant_kind,
+)
+from rtscope.report.model.sections import LoadSection, section_of
+from rtscope.report.words import command_line, virtual_word
 from rtscope.stats.verdict import Claim
 
 
@@ -35,7 +46,7 @@ class Model:
     title: str
     subtitle: str
     headline: Headline
-    verdict: Verdict | None
+    verdict: VerdictInWords | None
     findings: tuple[str, ...]
     caveats: tuple[MergedCaveat, ...]
     variant_kind: str
@@ -44,19 +55,21 @@ class Model:
     pair: SideBySide | None
     """The two variants side by side, if there are two."""
     comparison: Chart | None
-    seeds: tuple[SeedRow, ...]
-    """How the maxima vary over the seeds of a virtual board."""
-    sections: tuple[Section, ...]
+    sections: tuple[LoadSection, ...]
     explained: tuple[ExplainedBeside, ...]
     """The runs whose explanation lies beside the record."""
-    machines: tuple[Machine, ...]
+    machines: tuple[MeasuredMachine, ...]
     commands: tuple[str, ...]
-    definitions: tuple[Definition, ...]
     provenance: tuple[Provenance, ...]
     deadline_ns: int | None
     made_by: str
     virtual: str
     """`virtual ` if a time in it is a virtual board's, to stand before units."""
+
+    @property
+    def seeds(self) -> tuple[Row, ...]:
+        """The rows that merge several seeds of a virtual board."""
+        return tuple(row for row in self.rows if row.seeds is not None)
 
     @property
     def charts(self) -> tuple[Chart, ...]:
@@ -83,19 +96,25 @@ def build_model(
     """
     if not records:
         raise UsageError("no run in this record: nothing to report")
-    cells = cells_of(records)
-    rows = tuple(row_of(cell) for cell in cells)
+    records, explained = all_printable((tuple(records), explained or {}))
+    rows = rows_of(records)
+    virtual = virtual_word(records)
     colours = cpu_colours([t for r in records for t in r.result.threads])
     machines = machines_of(records)
-    headline = headline_of(cells, rows)
-    pair = _pair(cells, deadline_ns)
-    beside = explained_beside(records, explained or {})
+    headline = headline_of(rows)
+    by_variant: dict[str, list[Row]] = {}
+    for row in rows:
+        by_variant.setdefault(row.variant, []).append(row)
+    pair = side_by_side(by_variant, deadline_ns=deadline_ns)
+    beside = explained_beside(records, explained)
     # With a verdict on top the maximum is the first finding; without, it is on top.
     found = () if deadline_ns is None else (f"{headline.maximum} {headline.where}",)
+    names = {machine.name for machine in machines}
+    several = sum(row.summary is not None for row in rows) > 1
     return Model(
         title=f"Wake-up latency of {machines[0].name}"
-        if len({m.name for m in machines}) == 1
-        else f"Wake-up latency of {len({m.name for m in machines})} machines",
+        if len(names) == 1
+        else f"Wake-up latency of {len(names)} machines",
         subtitle=_subtitle(records, machines),
         headline=headline,
         verdict=None
@@ -105,73 +124,40 @@ def build_model(
             deadline_ns=deadline_ns,
             claim=claim,
             min_boots=min_boots,
-            bounds_ns=bounds_by_digest(explained or {}, records),
+            bounds_ns=bounds_by_digest(explained, records),
         ),
         findings=(
             *found,
-            *findings_of(cells, rows, worse_where=pair.summary if pair else ""),
+            *findings_of(rows, worse_where=pair.summary if pair else ""),
             *(sentence for one in beside for sentence in one.sentences),
         ),
         explained=beside,
         caveats=merged_caveats(records),
-        variant_kind=variant_kind(records),
+        variant_kind=variant_kind(rows),
         rows=rows,
         pair=pair,
-        comparison=_comparison(rows, deadline_ns, virtual_word(records)),
-        seeds=seed_rows(cells, rows),
-        sections=tuple(
-            section_of(cell, row, colours=colours, deadline_ns=deadline_ns)
-            for cell, row in zip(cells, rows, strict=True)
-        ),
+        comparison=ranges_chart(
+            rows,
+            list(by_variant),
+            title="Loads compared",
+            of="load, on a logarithmic axis; the figures are those of the table",
+            deadline_ns=deadline_ns,
+            virtual=virtual,
+        )
+        if several
+        else None,
+        sections=tuple(section_of(r, colours, deadline_ns=deadline_ns) for r in rows),
         machines=machines,
         commands=tuple(dict.fromkeys(command_line(r.command) for r in records)),
-        definitions=definitions(),
         provenance=tuple(provenance_of(r) for r in records),
         deadline_ns=deadline_ns,
         made_by=f"rtscope {__version__}",
-        virtual=virtual_word(records),
+        virtual=virtual,
     )
 
 
-def _subtitle(records: Sequence[RunRecord], machines: Sequence[Machine]) -> str:
+def _subtitle(records: Sequence[RunRecord], machines: Sequence[MeasuredMachine]) -> str:
     first, last = (f(r.started for r in records)[:10] for f in (min, max))
     date = first if first == last else f"{first} to {last}"
     kernels = dict.fromkeys(f"Linux {m.kernel} ({m.preemption})" for m in machines)
     return " · ".join([*kernels, date])
-
-
-def _pair(cells: Sequence[Cell], deadline_ns: int | None) -> SideBySide | None:
-    variants: dict[str, list[RunRecord]] = {}
-    for cell in cells:
-        variants.setdefault(cell.variant, []).extend(cell.records)
-    return side_by_side(variants, deadline_ns=deadline_ns)
-
-
-def _comparison(
-    rows: Sequence[Row], deadline_ns: int | None, virtual: str
-) -> Chart | None:
-    variants = list(dict.fromkeys(row.variant for row in rows))
-    groups: dict[str, list[Mark]] = {}
-    for row in rows:
-        if row.summary is not None:
-            groups.setdefault(row.load, []).append(
-                Mark(
-                    label=row.variant,
-                    colour=variants.index(row.variant),
-                    min_ns=row.summary.min_ns,
-                    avg_ns=row.summary.mean_ns,
-                    p999_ns=percentile_ns(row.summary, 99.9),
-                    max_ns=row.summary.max_ns,
-                )
-            )
-    if sum(map(len, groups.values())) < 2:
-        return None
-    return Chart(
-        name="comparison",
-        title="Loads compared",
-        description="Minimum, average, 99.9th percentile and maximum of each load, "
-        "on a logarithmic axis; the figures are those of the table.",
-        content=tuple(Group(load, tuple(marks)) for load, marks in groups.items()),
-        deadline_ns=deadline_ns,
-        virtual=virtual,
-    )

@@ -1,7 +1,9 @@
 """
-The model of a comparison: two or more labelled sets of runs, one load at a time.
+Two sets of runs side by side, and a comparison of two or more, one load at a time.
 
-The unit is the run, never the sample: the sentences are those of `stats.compare`.
+Side by side, as in StarFive's Table 5-1: which side is worse, by how much, and what the
+samples support. No verdict: that is `stats.compare`'s, whose unit is the run, never the
+sample, and whose sentences a comparison has.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,29 +13,83 @@ from statistics import median
 from rtscope import __version__
 from rtscope.errors import RtscopeError, UsageError
 from rtscope.record.model import RunRecord
-from rtscope.report.escape import printable
-from rtscope.report.model.caveats import MergedCaveat, merged_caveats
-from rtscope.report.model.definitions import Definition, definitions
-from rtscope.report.model.machines import Machine, machines_of
-from rtscope.report.model.provenance import Provenance, provenance_of
-from rtscope.report.model.rows import STANDARD_LOADS, Row, kernel_of, merged_row
-from rtscope.report.model.series import Chart, Group, Mark
-from rtscope.report.model.sidebyside import SideBySide, side_by_side
+from rtscope.report.escape import all_printable
+from rtscope.report.model.charts import Chart, overlay_charts, ranges_chart
+from rtscope.report.model.rows import (
+    MeasuredMachine,
+    MergedCaveat,
+    Provenance,
+    Row,
+    in_order,
+    kernel_of,
+    machines_of,
+    merged_caveats,
+    merged_row,
+    provenance_of,
+)
+from rtscope.report.tables import compared
 from rtscope.report.words import (
+    about_equal,
     capital,
+    duration,
     enumeration,
-    percentile_ns,
     plural,
+    times,
+    us,
     virtual_word,
 )
-from rtscope.stats.compare import Comparison as Tests
-from rtscope.stats.compare import compare
+from rtscope.stats.compare import Comparison, compare
+from rtscope.stats.excess import excess, max_of
 from rtscope.stats.outcome import Word
 from rtscope.units import format_number
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class SideName:
+    """One of the two, as it is called in every table and drawing."""
+
+    label: str
+    model: str
+    """The preemption model: `PREEMPT_RT`, `not PREEMPT_RT`, or empty if unknown."""
+    colour: int
+
+
+@dataclass(frozen=True, slots=True)
+class PairRow:
+    """Both sides under one load."""
+
+    load: str
+    rows: tuple[Row, Row]
+    ratios: Mapping[str, float | None]
+    """By figure, the second side's over the first's; None if one has none."""
+    sentence: str
+    charts: tuple[Chart, ...]
+
+    @property
+    def ratio(self) -> float | None:
+        """That of the maxima."""
+        return self.ratios["max"]
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """The table, and what may be said about it."""
+
+    sides: tuple[SideName, SideName]
+    rows: tuple[PairRow, ...]
+    summary: str
+    caution: str
+    """What kind of sample this is."""
+    virtual: str
+
+    @property
+    def charts(self) -> tuple[Chart, ...]:
+        """The drawings of all loads."""
+        return tuple(chart for row in self.rows for chart in row.charts)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedSet:
     """One set of runs under one load."""
 
     label: str
@@ -43,7 +99,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SetOutcome:
     """One set against the first, in a sentence."""
 
     word: str
@@ -58,12 +114,12 @@ class LoadComparison:
     """All sets under one load."""
 
     load: str
-    sides: tuple[Side, ...]
-    outcomes: tuple[Outcome, ...]
+    sides: tuple[ComparedSet, ...]
+    outcomes: tuple[SetOutcome, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ComparisonReport:
     """A comparison, in the order in which it is read."""
 
     title: str
@@ -74,9 +130,8 @@ class Comparison:
     """Both sets side by side, if there are two."""
     chart: Chart | None
     caveats: tuple[MergedCaveat, ...]
-    machines: tuple[tuple[str, Machine], ...]
+    machines: tuple[tuple[str, MeasuredMachine], ...]
     """Label and machine."""
-    definitions: tuple[Definition, ...]
     provenance: tuple[Provenance, ...]
     deadline_ns: int | None
     made_by: str
@@ -87,6 +142,149 @@ class Comparison:
     def not_deterministic(self) -> bool:
         """Whether equal inputs of a virtual board gave different results."""
         return any(c.id == "not_deterministic" for c in self.caveats)
+
+
+def side_by_side(
+    rows_of: Mapping[str, Sequence[Row]], *, deadline_ns: int | None = None
+) -> SideBySide | None:
+    """
+    Set two labelled sets of rows side by side, PREEMPT_RT first.
+
+    None if there are not two, or they have no load in common.
+    """
+    if len(rows_of) != 2:
+        return None
+    names = [
+        SideName(label, _model_of(rows), colour)
+        for colour, (label, rows) in enumerate(rows_of.items())
+    ]
+    if names[1].model == "PREEMPT_RT" != names[0].model:
+        names.reverse()
+    sides = names[0], names[1]
+    first, second = ({row.load: row for row in rows_of[s.label]} for s in sides)
+    virtual = "".join({row.virtual for rows in rows_of.values() for row in rows})
+    rows = tuple(
+        _pair_row(sides, first[load], second[load], deadline_ns=deadline_ns)
+        for load in in_order(load for load in first if load in second)
+    )
+    if not rows:
+        return None
+    return SideBySide(
+        sides=sides,
+        rows=rows,
+        summary=_pair_summary(sides, rows),
+        caution=_caution(rows, virtual=virtual),
+        virtual=virtual,
+    )
+
+
+def _model_of(rows: Sequence[Row]) -> str:
+    """Name the preemption model that all these runs tell, or nothing."""
+    facts = [r.facts_before.get("preempt_rt") for row in rows for r in row.records]
+    values = {fact.value if fact else None for fact in facts}
+    if values == {True}:
+        return "PREEMPT_RT"
+    return "not PREEMPT_RT" if values == {False} else ""
+
+
+def _pair_row(
+    sides: tuple[SideName, SideName],
+    first: Row,
+    second: Row,
+    *,
+    deadline_ns: int | None,
+) -> PairRow:
+    ratios = {figure.key: figure.ratio(first, second) for figure in compared()}
+    colours = sides[0].colour, sides[1].colour
+    return PairRow(
+        load=first.load,
+        rows=(first, second),
+        ratios=ratios,
+        sentence=_pair_sentence(first, second, ratios["max"]),
+        charts=overlay_charts(first, second, colours, deadline_ns=deadline_ns),
+    )
+
+
+def _pair_sentence(first: Row, second: Row, ratio: float | None) -> str:
+    """Say who is worse and what the samples support about it."""
+    if ratio is None or first.summary is None or second.summary is None:
+        return "Nothing was measured on one side."
+    virtual = first.virtual or second.virtual
+    both = " and ".join(us(s.max_ns, virtual) for s in (first.summary, second.summary))
+    results = [{r.result_digest for r in row.records} for row in (first, second)]
+    if virtual and results[0] == results[1]:
+        return f"The same results to the last count; both maxima are {both}."
+    if about_equal(ratio):
+        again = "seeds" if virtual else "runs"
+        return f"About equal maxima, {both}: two {again} of one kernel differ as much."
+    bad, good = (second, first) if ratio > 1 else (first, second)
+    said = (
+        f"{bad.variant} is worse: its maximum is "
+        f"{times(max(ratio, 1 / ratio))} that of {good.variant}."
+    )
+    found = excess(bad.records, good.records)
+    if found is None:
+        return said
+    counted = plural(found.episodes, "episode")
+    of_time = " of virtual time" if virtual else ""
+    said += (
+        f" Later than {us(found.threshold_ns, virtual)}: {bad.variant} in "
+        f"{'' if found.exact else 'at least '}{counted} in "
+        f"{duration(found.worse_ns)}{of_time}, which supports at least one in "
+        f"{duration(found.at_least_every_ns)}; {good.variant} never in "
+        f"{duration(found.better_ns)}, which supports less than one in "
+        f"{duration(found.less_than_every_ns)} (each 95 %)."
+    )
+    if virtual:  # what follows exactly from its inputs has no chance in it
+        return said
+    chance = format_number(found.chance, 2)
+    p = f"= {chance}" if found.chance >= 1e-6 else "< 0.000001"
+    return (
+        f"{said} Were episodes independent, two equal kernels would differ so with "
+        f"p {p}."
+    )
+
+
+def _pair_summary(sides: tuple[SideName, SideName], rows: Sequence[PairRow]) -> str:
+    """Say who is worse where, in one sentence."""
+    worse: dict[str, list[str]] = {}
+    for row in rows:
+        if row.ratio is None:
+            continue
+        if about_equal(row.ratio):
+            worse.setdefault("", []).append(row.load)
+        else:
+            side = sides[1 if row.ratio > 1 else 0]
+            ratio = times(max(row.ratio, 1 / row.ratio))
+            worse.setdefault(side.label, []).append(f"{row.load} ({ratio})")
+    parts = [
+        f"{label} has the higher maximum under {enumeration(loads)}"
+        if label
+        else f"about equal under {enumeration(loads)}"
+        for label, loads in sorted(worse.items(), key=lambda item: item[0] == "")
+    ]
+    if not parts:
+        return "Nothing was measured under any load on both sides."
+    said = "; ".join(parts)
+    # A kernel's name keeps its small letter.
+    said = capital(said) if list(worse) == [""] else said
+    return f"{said} (maxima as seen, not a test)."
+
+
+def _caution(rows: Sequence[PairRow], *, virtual: str) -> str:
+    runs = {side.runs for row in rows for side in row.rows}
+    if virtual:
+        many = "one trajectory" if runs == {1} else "a few trajectories (seeds)"
+        return (
+            f"Virtual time: {many} of each kernel. The figures are exact for these "
+            "inputs and hold for no other seed; they are no microseconds of a board."
+        )
+    if runs == {1}:
+        return (
+            "One run of each: of two runs of one kernel, one has the larger maximum. "
+            "Kernels are told apart by repeated runs: rtscope compare."
+        )
+    return "Whether the difference is more than chance: rtscope compare."
 
 
 def split_by_kernel(
@@ -115,7 +313,7 @@ def split_by_kernel(
 
 def build_comparison(
     sets: Mapping[str, Sequence[RunRecord]], *, deadline_ns: int | None = None
-) -> Comparison:
+) -> ComparisonReport:
     """
     Compare sets of runs by label; the first is the one that others are held against.
 
@@ -123,21 +321,36 @@ def build_comparison(
     """
     if len(sets) < 2:
         raise UsageError("nothing to compare: name two records or more")
-    labelled = {printable(label): tuple(runs) for label, runs in sets.items()}
-    loads = _loads_of(labelled)
-    if not loads:
+    labelled = all_printable({label: tuple(runs) for label, runs in sets.items()})
+    by_load = _by_load(labelled)
+    if not by_load:
         raise UsageError("the records have no load in common: nothing to compare")
-    compared = tuple(_load(labelled, load, deadline_ns) for load in loads)
+    loads = tuple(
+        _load_comparison(load, runs, deadline_ns) for load, runs in by_load.items()
+    )
     records = [record for runs in labelled.values() for record in runs]
-    first = next(iter(labelled))
-    return Comparison(
+    rows = [side.row for load in loads for side in load.sides]
+    virtual = virtual_word(records)
+    return ComparisonReport(
         title=f"Wake-up latency of {enumeration(list(labelled))} compared",
-        subtitle=f"Held against {first}",
-        summary=_summary(compared),
-        loads=compared,
-        pair=side_by_side(labelled, deadline_ns=deadline_ns),
-        chart=_chart(
-            compared, list(labelled), deadline_ns, virtual=virtual_word(records)
+        subtitle=f"Held against {next(iter(labelled))}",
+        summary=_summary(loads),
+        loads=loads,
+        pair=side_by_side(
+            {
+                label: [row for row in rows if row.variant == label]
+                for label in labelled
+            },
+            deadline_ns=deadline_ns,
+        ),
+        chart=ranges_chart(
+            rows,
+            list(labelled),
+            title="Side by side",
+            of="set under each load, on a logarithmic axis; the figures are those of "
+            "the tables",
+            deadline_ns=deadline_ns,
+            virtual=virtual,
         ),
         caveats=merged_caveats(records),
         machines=tuple(
@@ -145,66 +358,56 @@ def build_comparison(
             for label, runs in labelled.items()
             for machine in machines_of(runs)
         ),
-        definitions=definitions(),
         provenance=tuple(provenance_of(r) for r in records),
         deadline_ns=deadline_ns,
         made_by=f"rtscope {__version__}",
-        virtual=virtual_word(records),
+        virtual=virtual,
     )
 
 
-def _loads_of(labelled: Mapping[str, Sequence[RunRecord]]) -> list[str]:
-    """Return the loads that two sets or more have, in the order of Table 5-1."""
-    seen: dict[str, int] = {}
-    for runs in labelled.values():
-        for load in dict.fromkeys(r.run.load for r in runs):
-            seen[load] = seen.get(load, 0) + 1
-    common = [load for load, sets in seen.items() if sets > 1]
-    standard = [load for load in STANDARD_LOADS if load in common]
-    return standard + [load for load in common if load not in standard]
+def _by_load(
+    labelled: Mapping[str, Sequence[RunRecord]],
+) -> dict[str, dict[str, list[RunRecord]]]:
+    """Return the runs by load and label, of loads that two sets or more have."""
+    found: dict[str, dict[str, list[RunRecord]]] = {}
+    for label, runs in labelled.items():
+        for record in runs:
+            found.setdefault(record.run.load, {}).setdefault(label, []).append(record)
+    return {load: found[load] for load in in_order(found) if len(found[load]) > 1}
 
 
-def _load(
-    labelled: Mapping[str, Sequence[RunRecord]], load: str, deadline_ns: int | None
+def _load_comparison(
+    load: str, sets: Mapping[str, Sequence[RunRecord]], deadline_ns: int | None
 ) -> LoadComparison:
-    sets = {
-        label: same
-        for label, runs in labelled.items()
-        if (same := tuple(r for r in runs if r.run.load == load))
-    }
     try:
         outcomes = _outcomes(compare(sets, deadline_ns=deadline_ns))
     except RtscopeError as error:
-        reason = capital(printable(str(error)))
-        outcomes = (Outcome("NOT COMPARED", False, f": {reason}.", ()),)
+        reason = capital(str(error))
+        outcomes = (SetOutcome("NOT COMPARED", False, f": {reason}.", ()),)
     return LoadComparison(
-        load=printable(load),
-        sides=tuple(_side(label, runs) for label, runs in sets.items()),
+        load=load,
+        sides=tuple(_compared_set(label, runs) for label, runs in sets.items()),
         outcomes=outcomes,
     )
 
 
-def _side(label: str, runs: tuple[RunRecord, ...]) -> Side:
-    maxima = [
-        max(highs)
-        for r in runs
-        if (highs := [t.max_ns for t in r.result.threads if t.max_ns is not None])
-    ]
-    return Side(
+def _compared_set(label: str, runs: Sequence[RunRecord]) -> ComparedSet:
+    maxima = [ns for r in runs if (ns := max_of([r])) is not None]
+    return ComparedSet(
         label=label,
         row=merged_row(runs, variant=label),
         median_max_ns=median(maxima) if maxima else None,
     )
 
 
-def _outcomes(tests: Tests) -> tuple[Outcome, ...]:
+def _outcomes(tests: Comparison) -> tuple[SetOutcome, ...]:
     left_out = [name for group in tests.groups for name in group.left_out]
     remarks = []
     repeats = sum(group.repeats for group in tests.groups)
     if repeats:
         remarks.append(f"{capital(plural(repeats, 'exact repetition'))} left out.")
     if left_out:
-        remarks.append(f"Left out, not valid: {printable(enumeration(left_out))}.")
+        remarks.append(f"Left out, not valid: {enumeration(left_out)}.")
     outcomes = []
     for pair in tests.pairs:
         said = list(remarks)
@@ -223,10 +426,10 @@ def _outcomes(tests: Tests) -> tuple[Outcome, ...]:
                 "work) looks the same as what changed between the sets."
             )
         outcomes.append(
-            Outcome(
+            SetOutcome(
                 word=pair.word.value,
                 different=pair.word is Word.DIFFERENT,
-                rest=_rest(pair.word.value, printable(pair.sentence)),
+                rest=_rest(pair.word.value, pair.sentence),
                 remarks=tuple(said),
             )
         )
@@ -246,39 +449,3 @@ def _summary(compared: Sequence[LoadComparison]) -> str:
         loads = list(dict.fromkeys(load for load, said in words if said == word))
         parts.append(f"{word.lower()} under {enumeration(loads)}")
     return f"{capital('; '.join(parts))}."
-
-
-def _chart(
-    compared: Sequence[LoadComparison],
-    labels: Sequence[str],
-    deadline_ns: int | None,
-    *,
-    virtual: str,
-) -> Chart | None:
-    groups = []
-    for load in compared:
-        marks = tuple(
-            Mark(
-                label=side.label,
-                colour=labels.index(side.label),
-                min_ns=side.row.summary.min_ns,
-                avg_ns=side.row.summary.mean_ns,
-                p999_ns=percentile_ns(side.row.summary, 99.9),
-                max_ns=side.row.summary.max_ns,
-            )
-            for side in load.sides
-            if side.row.summary is not None
-        )
-        if marks:
-            groups.append(Group(load.load, marks))
-    if not groups:
-        return None
-    return Chart(
-        name="comparison",
-        title="Side by side",
-        description="Minimum, average, 99.9th percentile and maximum of each set under "
-        "each load, on a logarithmic axis; the figures are those of the tables.",
-        content=tuple(groups),
-        deadline_ns=deadline_ns,
-        virtual=virtual,
-    )

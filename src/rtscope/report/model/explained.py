@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from rtscope.record.explanation import Explained, Wakeup, missing
 from rtscope.record.model import RunRecord
-from rtscope.report.escape import printable
 from rtscope.report.model.tail import Blamed, Tail, tail_of
 from rtscope.report.words import us, virtual_word
 
@@ -49,17 +48,17 @@ def _beside(record: RunRecord, one: Explained) -> ExplainedBeside:
     worst, bound = one.worst, one.worst_bound
     virtual = virtual_word([record])
     known = [
-        Blamed(w.latency_ns, printable(w.blamed.cause))
+        Blamed(w.latency_ns, w.blamed.cause)
         for w in one.wakeups
         if w.blamed is not None
     ]
     threads = record.result.threads
-    lacks = tuple(map(printable, dict.fromkeys(missing(one, record))))
+    lacks = tuple(dict.fromkeys(missing(one, record)))
     return ExplainedBeside(
-        run=printable(record.run.id),
-        load=printable(record.run.load),
+        run=record.run.id,
+        load=record.run.load,
         culprit=_culprit(worst),
-        sentence=printable(worst.sentence) if worst else "",
+        sentence=worst.sentence if worst else "",
         sentences=tuple(_sentences(record, one, lacks, virtual=virtual)),
         bound_ns=bound.bound_ns if bound else None,
         observed_ns=max((t.max_ns or 0 for t in threads), default=0),
@@ -74,13 +73,13 @@ def _culprit(worst: Wakeup | None) -> str:
     if blamed is None:
         return ""
     where = f" in {blamed.name}" if blamed.name else ""
-    return printable(f"{blamed.cause}{where}")
+    return f"{blamed.cause}{where}"
 
 
 def _sentences(
     record: RunRecord, one: Explained, lacks: Sequence[str], *, virtual: str
 ) -> Iterator[str]:
-    worst, name = one.worst, printable(record.run.id)
+    worst, name = one.worst, record.run.id
     blamed = worst.blamed if worst else None
     if worst is not None and blamed is not None:
         yield (

@@ -1,32 +1,50 @@
 """
-What the figures say in sentences, the worst first.
+What the figures say in sentences, the worst first, and the verdict on a deadline.
 
 Nothing here goes beyond what was measured: a ratio of two maxima is said as such, and
 that it is no test.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
-from rtscope.caveats.catalogue import Effect, gravest_first, kind_of
+from rtscope.caveats.catalogue import Effect
 from rtscope.contract import KernelThread
 from rtscope.record.model import RunRecord
-from rtscope.report.escape import printable
-from rtscope.report.model.rows import Cell, Row
+from rtscope.report.model.rows import Row
 from rtscope.report.words import (
+    capital,
     count,
     duration,
     enumeration,
+    micro,
     plural,
     times,
     us,
     virtual_word,
 )
-from rtscope.stats.determinism import caveats_among, contradictions
+from rtscope.stats.determinism import contradictions
 from rtscope.stats.exposure import supported_interval_ns
 from rtscope.stats.lint import HOG_SHARE
-from rtscope.stats.summary import Summary
+from rtscope.stats.verdict import Claim, Finding, Verdict, judge
 from rtscope.units import NS_PER_S, format_us
+
+Tone = Literal["bad", "open", "good"]
+
+MEANINGS: Mapping[Verdict, tuple[Tone, str]] = {
+    Verdict.INVALID: ("bad", "there is no valid measurement to judge"),
+    Verdict.NO: ("bad", "the deadline was missed"),
+    Verdict.NOT_SHOWN: ("open", "no miss was seen, and that is not enough"),
+    Verdict.HELD_IN_TEST: (
+        "good",
+        "no miss was seen, on this machine and in this test",
+    ),
+    Verdict.HELD_AND_EXPLAINED: (
+        "good",
+        "no miss was seen, and the sections seen could not combine to one",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,61 +58,99 @@ class Headline:
     """What the exposure supports, and that it supports no more."""
 
 
-def headline_of(cells: Sequence[Cell], rows: Sequence[Row]) -> Headline:
+@dataclass(frozen=True, slots=True)
+class LoadVerdict:
+    """The verdict on one load."""
+
+    name: str
+    word: str
+    tone: Tone
+    sentence: str
+    run_next: str
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictInWords:
+    """The verdict on all loads: that of the one that decides, and each by itself."""
+
+    word: str
+    tone: Tone
+    question: str
+    meaning: str
+    loads: tuple[LoadVerdict, ...]
+    exit_status: int
+
+
+def headline_of(rows: Sequence[Row]) -> Headline:
     """Say what the maximum is, where it happened, and what that supports."""
-    worst = _worst(rows)
-    if worst is None:
+    row = _worst(rows)
+    if row is None or row.summary is None:
         return Headline(
             maximum="no measurement",
             where="No thread woke up in time to be measured.",
             support="",
         )
-    row, summary = worst
-    cell = cells[rows.index(row)]
     return Headline(
-        maximum=f"{format_us(summary.max_ns)} {virtual_word(cell.records)}µs",
-        where=f"was the latest wake-up: {_place(cell)}.",
-        support=_support(cell, row, max_ns=summary.max_ns),
+        maximum=f"{format_us(row.summary.max_ns)} {row.virtual}µs",
+        where=f"was the latest wake-up: {_place(row)}.",
+        support=_support(row, max_ns=row.summary.max_ns),
     )
 
 
-def _support(cell: Cell, row: Row, *, max_ns: int) -> str:
-    gravest = _gravest(cell)
-    if gravest is Effect.INVALID:
+def _worst(rows: Sequence[Row]) -> Row | None:
+    measured = [row for row in rows if row.summary is not None]
+    return max(measured, key=_max_ns, default=None)
+
+
+def _max_ns(row: Row) -> int:
+    return row.summary.max_ns if row.summary else 0
+
+
+def _place(row: Row) -> str:
+    record = row.worst_run
+    thread = max(record.result.threads, key=lambda t: t.max_ns or 0)
+    place = f"load {row.load}"
+    if row.variant:
+        place += f", {row.variant}"
+    if thread.cpu is not None:
+        place += f", CPU {thread.cpu}"
+    if thread.worst:
+        into_run_ns = thread.worst[0].expiry_ns - record.result.start_ns
+        place += f", {max(into_run_ns, 0) / NS_PER_S:,.1f} s into the run"
+    if row.runs > 1:
+        several = len({r.run.seed for r in row.records}) > 1
+        run = f"seed {record.run.seed}" if several else ""
+        place += f" ({run or f'repetition {record.run.repetition}'})"
+    return place
+
+
+def _support(row: Row, *, max_ns: int) -> str:
+    if row.gravest is Effect.INVALID:
         return "It supports nothing: the run is not valid, see the caveats."
     supported = duration(supported_interval_ns(0, row.observed_ns))
-    virtual = virtual_word(cell.counted)
-    doubt = " At most: see the caveats." if gravest is Effect.CAP else ""
-    seeds = len({record.run.seed for record in cell.records})
+    doubt = " At most: see the caveats." if row.gravest is Effect.CAP else ""
+    seeds = len({record.run.seed for record in row.records})
     over = f" over {seeds} seeds" if seeds > 1 else ""
     return (
-        f"{duration(row.observed_ns)}{' (virtual time)' if virtual else ''} of load "
-        f"{row.name}{over} without a later one "
-        f"supports that a wake-up later than {us(max_ns, virtual)} comes less than "
+        f"{duration(row.observed_ns)}{' (virtual time)' if row.virtual else ''} of "
+        f"load {row.name}{over} without a later one "
+        f"supports that a wake-up later than {us(max_ns, row.virtual)} comes less than "
         f"once in {supported} "
         f"under this load (95 %), and no more than that.{doubt}"
     )
 
 
-def _gravest(cell: Cell) -> Effect | None:
-    among = caveats_among(cell.records)
-    raised = gravest_first(c for raised in among for c in raised)
-    return kind_of(raised[0]).effect if raised else None
-
-
-def findings_of(
-    cells: Sequence[Cell], rows: Sequence[Row], *, worse_where: str
-) -> tuple[str, ...]:
+def findings_of(rows: Sequence[Row], *, worse_where: str) -> tuple[str, ...]:
     """Return the findings, the worst first; `worse_where` compares two variants."""
     return tuple(
         sentence
         for found in (
-            _determinism(cells, rows),
-            _invalid(cells, rows),
+            _determinism(rows),
+            _invalid(rows),
             _skipped(rows),
             (worse_where,) if worse_where else (),
-            _worst_load(rows, virtual_word(r for c in cells for r in c.counted)),
-            _hogs(cells),
+            _worst_load(rows),
+            _hogs(rows),
             _unmeasured(rows),
             _throughput(rows),
         )
@@ -102,53 +158,8 @@ def findings_of(
     )
 
 
-def worst_run(cell: Cell) -> RunRecord:
-    """Return the run of a cell that holds its maximum."""
-    return max(
-        cell.counted,
-        key=lambda r: max((t.max_ns or 0 for t in r.result.threads), default=0),
-    )
-
-
-def kernel_thread_share(thread: KernelThread, record: RunRecord) -> float:
-    """Return the share of one CPU that a thread used during the run."""
-    return thread.cpu_time_ns / max(record.result.end_ns - record.result.start_ns, 1)
-
-
-def _worst(rows: Sequence[Row]) -> tuple[Row, Summary] | None:
-    measured = [(row, row.summary) for row in rows if row.summary is not None]
-    return max(measured, key=lambda pair: pair[1].max_ns, default=None)
-
-
-def _place(cell: Cell) -> str:
-    record = worst_run(cell)
-    thread = max(record.result.threads, key=lambda t: t.max_ns or 0)
-    place = f"load {cell.load}"
-    if cell.variant:
-        place += f", {cell.variant}"
-    if thread.cpu is not None:
-        place += f", CPU {thread.cpu}"
-    if thread.worst:
-        into_run_ns = thread.worst[0].expiry_ns - record.result.start_ns
-        place += f", {max(into_run_ns, 0) / NS_PER_S:,.1f} s into the run"
-    if len(cell.counted) > 1:
-        place += f" ({_which(cell, record)})"
-    return place
-
-
-def _which(cell: Cell, record: RunRecord) -> str:
-    """Tell the run from the others of its cell."""
-    if len({r.run.seed for r in cell.records}) > 1:
-        return f"seed {record.run.seed}"
-    return f"repetition {record.run.repetition}"
-
-
-def _determinism(cells: Sequence[Cell], rows: Sequence[Row]) -> Iterator[str]:
-    broken = [
-        row.name
-        for cell, row in zip(cells, rows, strict=True)
-        if contradictions(cell.records)
-    ]
+def _determinism(rows: Sequence[Row]) -> Iterator[str]:
+    broken = [row.name for row in rows if contradictions(row.records)]
     if broken:
         yield (
             f"DETERMINISM FAILURE: equal inputs gave different results under "
@@ -157,61 +168,52 @@ def _determinism(cells: Sequence[Cell], rows: Sequence[Row]) -> Iterator[str]:
         )
 
 
-def _invalid(cells: Sequence[Cell], rows: Sequence[Row]) -> Iterator[str]:
-    names = [
-        row.name
-        for cell, row in zip(cells, rows, strict=True)
-        if _gravest(cell) is Effect.INVALID
-    ]
+def _invalid(rows: Sequence[Row]) -> Iterator[str]:
+    names = [row.name for row in rows if row.gravest is Effect.INVALID]
     if names:
         yield f"The figures of {enumeration(names)} are not valid: see the caveats."
 
 
 def _skipped(rows: Sequence[Row]) -> Iterator[str]:
-    late = [row for row in rows if row.summary is not None and row.summary.skipped]
-    if not late:
-        return
-    total = sum(row.summary.skipped for row in late if row.summary is not None)
-    most = max(late, key=lambda row: row.summary.skipped if row.summary else 0)
-    where = f", most under {most.name}" if len(late) > 1 else f", under {most.name}"
-    yield (
-        f"{plural(total, 'activation')} did not take place, because a thread was a "
-        f"whole interval late{where}; averages and percentiles leave them out."
-    )
+    late = {r.name: r.summary.skipped for r in rows if r.summary and r.summary.skipped}
+    if late:
+        most = max(late, key=late.__getitem__)
+        where = f"{', most' if len(late) > 1 else ','} under {most}"
+        yield (
+            f"{plural(sum(late.values()), 'activation')} did not take place, because a "
+            f"thread was a whole interval late{where}; averages and percentiles leave "
+            "them out."
+        )
 
 
-def _worst_load(rows: Sequence[Row], virtual: str) -> Iterator[str]:
+def _worst_load(rows: Sequence[Row]) -> Iterator[str]:
+    virtual = "virtual " if any(row.virtual for row in rows) else ""
     for variant in dict.fromkeys(row.variant for row in rows):
         same = [row for row in rows if row.variant == variant]
         worst = _worst(same)
-        idle = next(
-            (r.summary for r in same if r.load == "idle" and r.summary is not None),
-            None,
-        )
+        idle = next((row for row in same if row.load == "idle" and row.summary), None)
         if worst is None or idle is None or len(same) < 2:
             continue
         on = f" on {variant}" if variant else ""
-        row, summary = worst
-        if row.load == "idle":
+        if worst.load == "idle":
             yield f"No load has a higher maximum than the idle machine{on}."
         else:
             yield (
-                f"The worst load{on} is {row.load}: its maximum is "
-                f"{times(summary.max_ns / max(idle.max_ns, 1))} that of the idle "
-                f"machine ({us(idle.max_ns, virtual)})."
+                f"The worst load{on} is {worst.load}: its maximum is "
+                f"{times(_max_ns(worst) / max(_max_ns(idle), 1))} that of the idle "
+                f"machine ({us(_max_ns(idle), virtual)})."
             )
 
 
-def _hogs(cells: Sequence[Cell]) -> Iterator[str]:
+def _hogs(rows: Sequence[Row]) -> Iterator[str]:
     shares: dict[str, list[tuple[float, int, str]]] = {}
-    for cell in cells:
-        for record in cell.counted:
+    for row in rows:
+        for record in row.counted:
             for thread in record.result.machine.kernel_threads:
                 share = kernel_thread_share(thread, record)
                 if thread.kind == "irq" and share > HOG_SHARE:
-                    shares.setdefault(printable(thread.name), []).append(
-                        (share, thread.cpu, cell.load)
-                    )
+                    found_of = shares.setdefault(thread.name, [])
+                    found_of.append((share, thread.cpu, row.load))
     for name, found in sorted(shares.items(), key=lambda item: -max(item[1])[0]):
         share, cpu, load = max(found)
         more = len({load for *_, load in found}) - 1
@@ -220,6 +222,11 @@ def _hogs(cells: Sequence[Cell]) -> Iterator[str]:
             f"Interrupt thread {name} used {share:.0%} of CPU {cpu} under {load}"
             f"{others if more else ''}: that CPU is not free for real-time work."
         )
+
+
+def kernel_thread_share(thread: KernelThread, record: RunRecord) -> float:
+    """Return the share of one CPU that a thread used during the run."""
+    return thread.cpu_time_ns / max(record.result.end_ns - record.result.start_ns, 1)
 
 
 def _unmeasured(rows: Sequence[Row]) -> Iterator[str]:
@@ -235,9 +242,9 @@ def _throughput(rows: Sequence[Row]) -> Iterator[str]:
     if len(variants) > 1:
         return
     told = [
-        f"{row.name} {count(row.total_throughput)}"
+        f"{row.name} {count(row.bogo_ops_per_s)}"
         for row in rows
-        if row.total_throughput is not None
+        if row.bogo_ops_per_s is not None
     ]
     if told:
         yield (
@@ -247,7 +254,7 @@ def _throughput(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _throughput_change(rows: Sequence[Row], variants: Sequence[str]) -> Iterator[str]:
-    rates = {(r.load, r.variant): r.total_throughput for r in rows}
+    rates = {(r.load, r.variant): r.bogo_ops_per_s for r in rows}
     changes = []
     for load in dict.fromkeys(row.load for row in rows):
         before, after = (rates.get((load, variant)) for variant in variants)
@@ -258,3 +265,72 @@ def _throughput_change(rows: Sequence[Row], variants: Sequence[str]) -> Iterator
             f"Throughput of {variants[1]} against {variants[0]}: "
             f"{enumeration(changes)}."
         )
+
+
+def verdict_of(
+    records: Sequence[RunRecord],
+    *,
+    deadline_ns: int,
+    claim: Claim | None,
+    min_boots: int,
+    bounds_ns: Mapping[str, int] | None = None,
+) -> VerdictInWords:
+    """Judge the records and put the verdict into words, the deciding load first."""
+    judged = judge(
+        records,
+        deadline_ns=deadline_ns,
+        claim=claim,
+        min_boots=min_boots,
+        bounds_ns=bounds_ns,
+    )
+    order = list(Verdict)
+    virtual = virtual_word(records)
+    question = f"Is every wake-up within {us(deadline_ns, virtual)}"
+    if claim is not None:
+        verb = "is" if claim.events == 1 else "are"
+        question += f", with fewer than {claim} that {verb} not"
+    return VerdictInWords(
+        word=judged.verdict.value,
+        tone=MEANINGS[judged.verdict][0],
+        question=f"{question}?",
+        meaning=MEANINGS[judged.verdict][1],
+        loads=_advice_once(
+            LoadVerdict(
+                name=_name(f, judged.findings),
+                word=f.verdict.value,
+                tone=MEANINGS[f.verdict][0],
+                sentence=_sentence(micro(f.sentence, virtual)),
+                run_next=_sentence(micro(f.run_next, virtual)),
+            )
+            for f in sorted(judged.findings, key=lambda f: order.index(f.verdict))
+        ),
+        exit_status=judged.exit_status,
+    )
+
+
+def _name(finding: Finding, findings: Sequence[Finding]) -> str:
+    """Name the load, and whatever else is not the same in all findings."""
+    parts = [finding.load]
+    for said in (
+        lambda f: f.target,
+        lambda f: f.kernel,
+        lambda f: f"{f.policy} every {duration(f.interval_ns)}",
+    ):
+        if len({said(f) for f in findings}) > 1:
+            parts.append(said(finding))
+    return " · ".join(parts)
+
+
+def _advice_once(loads: Iterable[LoadVerdict]) -> tuple[LoadVerdict, ...]:
+    """Leave an advice out where the next load has the same."""
+    listed = list(loads)
+    following = [load.run_next for load in listed[1:]] + [""]
+    return tuple(
+        replace(load, run_next="" if load.run_next == after else load.run_next)
+        for load, after in zip(listed, following, strict=True)
+    )
+
+
+def _sentence(sentence: str) -> str:
+    done = capital(sentence)
+    return f"{done}." if done and not done.endswith((".", "…")) else done

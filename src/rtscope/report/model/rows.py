@@ -1,51 +1,34 @@
 """
-The rows of the main table: one per load on one machine, kernel and setting.
+The rows of the main table, and what is said of all runs: their doubts, their machines.
 
-Repetitions of the same cell are merged; how many runs there were is said. An exact
-repetition of a virtual run is no further run: it counts once.
+A row is a load on one machine, kernel and setting. Its repetitions are merged; how many
+runs there were is said. An exact repetition of a virtual run is no further run: it
+counts once.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from rtscope.caveats.catalogue import Effect, gravest_first, kind_of
 from rtscope.contract import ThreadResult
 from rtscope.errors import MeasurementError
-from rtscope.record.model import RunRecord
-from rtscope.report.escape import printable
-from rtscope.report.words import duration
+from rtscope.machine.facts import FactValue
+from rtscope.record.model import Run, RunRecord
+from rtscope.report.words import duration, micro, plural, virtual_word
 from rtscope.stats.determinism import caveats_among, distinct
+from rtscope.stats.seeds import OverSeeds, over_seeds
 from rtscope.stats.summary import Summary, observed_ns, summarize
 
 STANDARD_LOADS = ("idle", "cpu", "os", "memory", "storage")
 """StarFive's five, in the order of their Table 5-1; others follow."""
 
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """The runs that one row is about; an exact repetition is in no figure of it."""
-
-    load: str
-    target: str
-    kernel: str
-    settings: str
-    variant: str
-    records: tuple[RunRecord, ...]
-
-    @property
-    def counted(self) -> tuple[RunRecord, ...]:
-        """The runs without exact repetitions."""
-        return distinct(self.records)
-
-    @property
-    def threads(self) -> tuple[ThreadResult, ...]:
-        """The measuring threads of the runs that count."""
-        return tuple(t for record in self.counted for t in record.result.threads)
+_MACHINE_NAMES = ("machine_model", "hostname", "cpu_model")
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the main table."""
+    """One line of the main table, and the runs that it is about."""
 
     anchor: str
     load: str
@@ -53,124 +36,172 @@ class Row:
     kernel: str
     settings: str
     variant: str
-    runs: int
-    """Runs merged, exact repetitions of a virtual run left out."""
-    repeats: int
-    """Exact repetitions that were left out."""
+    name: str
+    """The load, and what tells it from others of the same load."""
+    records: tuple[RunRecord, ...]
+    """All runs, exact repetitions of a virtual run with them."""
+    counted: tuple[RunRecord, ...]
+    """The runs without exact repetitions: only these are in a figure."""
+    threads: tuple[ThreadResult, ...]
+    """The measuring threads of the runs that count."""
+    worst_run: RunRecord
+    """The run that holds the maximum."""
     cpus: int
     observed_ns: int
     """Time the machine was watched, all runs of the row added up."""
     summary: Summary | None
     """None if no thread woke up: nothing was measured."""
     caveats: int
+    gravest: Effect | None
+    """The effect of the gravest caveat."""
     throughput: Mapping[str, float]
     """Mean over the runs, by stressor."""
+    bogo_ops_per_s: float | None
+    """Operations per second of all stressors; None if the load tells none."""
+    seeds: OverSeeds | None
+    """How the maximum varies over the seeds of a virtual board, if it has several."""
+    virtual: str
+    """`virtual ` if its times are a virtual board's, to stand before units."""
 
     @property
-    def name(self) -> str:
-        """The load, and what tells it from others of the same load."""
-        return f"{self.load} · {self.variant}" if self.variant else self.load
+    def runs(self) -> int:
+        """Runs merged, exact repetitions of a virtual run left out."""
+        return len(self.counted)
 
     @property
-    def total_throughput(self) -> float | None:
-        """Operations per second of all stressors; None if the load tells none."""
-        return sum(self.throughput.values()) if self.throughput else None
+    def repeats(self) -> int:
+        """Exact repetitions that were left out."""
+        return len(self.records) - len(self.counted)
 
 
-def kernel_of(record: RunRecord) -> str:
-    """Name the kernel: as asked for, else the release that runs."""
-    if record.run.kernel:
-        return printable(record.run.kernel)
-    release = record.facts_before.get("kernel_release")
-    if release is None or release.value is None:
-        return "unknown kernel"
-    return printable(str(release.value))
+@dataclass(frozen=True, slots=True)
+class MergedCaveat:
+    """One kind of doubt, with what each run had to say about it."""
+
+    id: str
+    effect: Effect
+    says: str
+    details: tuple[str, ...]
+    remedy: str
+    runs: tuple[str, ...]
+    everywhere: bool
+    """Whether every run of the report has it."""
 
 
-def settings_of(record: RunRecord) -> str:
-    """Name policy, priority and interval."""
-    run = record.run
-    priority = f" {run.priority}" if run.policy in ("fifo", "rr") else ""
-    return f"{printable(run.policy)}{priority} every {duration(run.interval_ns)}"
+@dataclass(frozen=True, slots=True)
+class FactRow:
+    """A fact: its value before the first run, and whether it stayed."""
+
+    name: str
+    value: str
+    """Empty if unknown; `why` then says why. A known empty one reads `none`."""
+    raw: str | int | float | bool | tuple[str, ...] | None
+    """The value itself, for programs."""
+    source: str
+    why: str
+    others: tuple[str, ...]
+    """Other values that it had before or after some run."""
 
 
-def cells_of(records: Sequence[RunRecord]) -> tuple[Cell, ...]:
-    """Group runs into cells: loads in the order of Table 5-1, variants as they come."""
+@dataclass(frozen=True, slots=True)
+class MeasuredMachine:
+    """One target with one kernel."""
+
+    name: str
+    target: str
+    kernel: str
+    preemption: str
+    hardware: str
+    facts: tuple[FactRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """One record: equal result digests mean the same measurement."""
+
+    run: str
+    started: str
+    rtscope: str
+    agent: str
+    result_digest: str
+    kernel_digest: str
+    """Empty if it was not recorded."""
+    inputs_digest: str | None
+    """Of all that the result of a virtual board depends on; None on a machine."""
+    seed: int | None
+
+
+def rows_of(records: Sequence[RunRecord]) -> tuple[Row, ...]:
+    """Merge runs into rows: loads in the order of Table 5-1, variants as they come."""
     keys = [
-        (
-            printable(r.run.load),
-            printable(r.run.target),
-            kernel_of(r),
-            settings_of(r),
-        )
-        for r in records
+        (r.run.load, r.run.target, kernel_of(r), settings_of(r.run)) for r in records
     ]
     varying = [i for i in (1, 2, 3) if len({key[i] for key in keys}) > 1]
     grouped: dict[tuple[str, str, str, str], list[RunRecord]] = {}
     for key, record in zip(keys, records, strict=True):
         grouped.setdefault(key, []).append(record)
-    loads = list(dict.fromkeys(key[0] for key in keys))
+    loads = in_order(key[0] for key in keys)
     variants = list(dict.fromkeys(key[1:] for key in keys))
-
-    def place(key: tuple[str, str, str, str]) -> tuple[int, int, int]:
-        standard = (
-            STANDARD_LOADS.index(key[0])
-            if key[0] in STANDARD_LOADS
-            else len(STANDARD_LOADS)
-        )
-        return standard, loads.index(key[0]), variants.index(key[1:])
-
     return tuple(
-        Cell(*key, variant=" · ".join(key[i] for i in varying), records=tuple(runs))
-        for key, runs in sorted(grouped.items(), key=lambda item: place(item[0]))
+        merged_row(runs, variant=" · ".join(key[i] for i in varying))
+        for key, runs in sorted(
+            grouped.items(),
+            key=lambda item: (loads.index(item[0][0]), variants.index(item[0][1:])),
+        )
     )
 
 
-def variant_kind(records: Sequence[RunRecord]) -> str:
+def in_order(loads: Iterable[str]) -> list[str]:
+    """Return each load once: those of Table 5-1 in its order, then others as given."""
+    given = dict.fromkeys(loads)
+    standard = [load for load in STANDARD_LOADS if load in given]
+    return standard + [load for load in given if load not in standard]
+
+
+def variant_kind(rows: Sequence[Row]) -> str:
     """Name what tells the rows of one load apart; empty if nothing does."""
     kinds = {
-        "target": {r.run.target for r in records},
-        "kernel": {kernel_of(r) for r in records},
-        "setting": {settings_of(r) for r in records},
+        "target": {row.target for row in rows},
+        "kernel": {row.kernel for row in rows},
+        "setting": {row.settings for row in rows},
     }
     return ", ".join(kind for kind, values in kinds.items() if len(values) > 1)
 
 
-def row_of(cell: Cell) -> Row:
-    """Merge the runs of a cell into its row."""
-    return merged_row(cell.records, variant=cell.variant)
-
-
 def merged_row(records: Sequence[RunRecord], *, variant: str) -> Row:
     """Merge runs of one load into a row; names are those of the first."""
-    among = caveats_among(records)
-    given, records = len(records), distinct(records)
-    threads = [t for r in records for t in r.result.threads]
-    try:
-        summary = summarize(threads)
-    except MeasurementError:
-        summary = None
-    stressors: dict[str, list[float]] = {}
-    for record in records:
+    raised = gravest_first(c for one in caveats_among(records) for c in one)
+    counted = distinct(records)
+    threads = tuple(t for r in counted for t in r.result.threads)
+    rates: dict[str, list[float]] = {}
+    for record in counted:
         for name, rate in record.load.throughput.items():
-            stressors.setdefault(printable(name), []).append(rate)
+            rates.setdefault(name, []).append(rate)
+    throughput = {name: sum(v) / len(v) for name, v in rates.items()}
     first = records[0]
-    load = printable(first.run.load)
+    load = first.run.load
     return Row(
         anchor=anchor_of(load, variant),
         load=load,
-        target=printable(first.run.target),
+        target=first.run.target,
         kernel=kernel_of(first),
-        settings=settings_of(first),
+        settings=settings_of(first.run),
         variant=variant,
-        runs=len(records),
-        repeats=given - len(records),
+        name=f"{load} · {variant}" if variant else load,
+        records=tuple(records),
+        counted=counted,
+        threads=threads,
+        worst_run=max(counted, key=highest_ns),
         cpus=len({t.cpu for t in threads} - {None})
-        or max(len(r.result.threads) for r in records),
-        observed_ns=sum(observed_ns(r.result.threads) for r in records),
-        summary=summary,
-        caveats=len({c.id for raised in among for c in raised}),
-        throughput={name: sum(v) / len(v) for name, v in stressors.items()},
+        or max(len(r.result.threads) for r in counted),
+        observed_ns=sum(observed_ns(r.result.threads) for r in counted),
+        summary=summary_of(threads),
+        caveats=len({c.id for c in raised}),
+        gravest=kind_of(raised[0]).effect if raised else None,
+        throughput=throughput,
+        bogo_ops_per_s=sum(throughput.values()) if throughput else None,
+        seeds=over_seeds(records),
+        virtual=virtual_word(records),
     )
 
 
@@ -178,3 +209,154 @@ def anchor_of(*names: str) -> str:
     """Make a fragment identifier that HTML, CSS and file names all accept."""
     slug = re.sub(r"[^a-z0-9]+", "-", "-".join(names).lower()).strip("-")
     return f"load-{slug[:80]}"
+
+
+def kernel_of(record: RunRecord) -> str:
+    """Name the kernel: as asked for, else the release that runs."""
+    if record.run.kernel:
+        return record.run.kernel
+    release = record.facts_before.get("kernel_release")
+    if release is None or release.value is None:
+        return "unknown kernel"
+    return str(release.value)
+
+
+def settings_of(run: Run) -> str:
+    """Name policy, priority and interval."""
+    priority = f" {run.priority}" if run.policy in ("fifo", "rr") else ""
+    return f"{run.policy}{priority} every {duration(run.interval_ns)}"
+
+
+def highest_ns(record: RunRecord) -> int:
+    """Return the maximum of a run; 0 if nothing was measured."""
+    return max((t.max_ns or 0 for t in record.result.threads), default=0)
+
+
+def summary_of(threads: Sequence[ThreadResult]) -> Summary | None:
+    """Summarize threads; None if none of them woke up."""
+    try:
+        return summarize(threads)
+    except MeasurementError:
+        return None
+
+
+def merged_caveats(records: Sequence[RunRecord]) -> tuple[MergedCaveat, ...]:
+    """Merge the caveats of records: their own, of their figures, of them together."""
+    among = caveats_among(records)
+    ordered = gravest_first(c for one in among for c in one)
+    merged = []
+    for caveat_id in dict.fromkeys(c.id for c in ordered):
+        raised = [
+            (number, record, c.detail)
+            for number, (record, one) in enumerate(zip(records, among, strict=True))
+            for c in one
+            if c.id == caveat_id
+        ]
+        details = {(text, virtual_word([record])) for _, record, text in raised if text}
+        kind = kind_of(next(c for c in ordered if c.id == caveat_id))
+        merged.append(
+            MergedCaveat(
+                id=caveat_id,
+                effect=kind.effect,
+                says=kind.says,
+                details=tuple(micro(*detail) for detail in sorted(details)),
+                remedy=kind.remedy,
+                runs=tuple(dict.fromkeys(record.run.id for _, record, _ in raised)),
+                everywhere=len({number for number, *_ in raised}) == len(records),
+            )
+        )
+    return tuple(merged)
+
+
+def machines_of(records: Sequence[RunRecord]) -> tuple[MeasuredMachine, ...]:
+    """Return each combination of target and kernel once, in the order of the runs."""
+    grouped: dict[tuple[str, str], list[RunRecord]] = {}
+    for record in records:
+        grouped.setdefault((record.run.target, kernel_of(record)), []).append(record)
+    return tuple(_machine(runs) for runs in grouped.values())
+
+
+def _machine(records: Sequence[RunRecord]) -> MeasuredMachine:
+    facts = records[0].facts_before
+    known = {name: _written(fact) for name, fact in facts.items() if fact.value}
+    target = records[0].run.target
+    if target.startswith("virtual:"):
+        named = [f"virtual board {target.removeprefix('virtual:')}"]
+    else:
+        named = [known[name] for name in _MACHINE_NAMES if known.get(name)]
+    fallback = "this machine" if target == "local" else target
+    cpus = {t.cpu for r in records for t in r.result.threads if t.cpu is not None}
+    hardware = [
+        text
+        for text in (known.get("cpu_model"), records[0].hello.arch)
+        if text and text not in named[:1]
+    ]
+    if cpus:
+        hardware.append(f"{plural(len(cpus), 'CPU')} measured")
+    return MeasuredMachine(
+        name=named[0] if named else fallback,
+        target=target,
+        kernel=kernel_of(records[0]),
+        preemption=_preemption(facts, known.get("preemption_model", "")),
+        hardware=", ".join(hardware),
+        facts=tuple(_fact_rows(records)),
+    )
+
+
+def _preemption(facts: Mapping[str, FactValue], model: str) -> str:
+    fact = facts.get("preempt_rt")
+    if fact is None or fact.value is None:
+        return "PREEMPT_RT or not: unknown"
+    if fact.value:
+        return "PREEMPT_RT"
+    return f"not PREEMPT_RT: {model}" if model else "not PREEMPT_RT"
+
+
+def _fact_rows(records: Sequence[RunRecord]) -> list[FactRow]:
+    rows = []
+    for name in dict.fromkeys(name for r in records for name in r.facts_before):
+        seen = [
+            facts[name]
+            for r in records
+            for facts in (r.facts_before, r.facts_after)
+            if name in facts
+        ]
+        values = list(dict.fromkeys(_written(fact) for fact in seen))
+        rows.append(
+            FactRow(
+                name=name,
+                value=values[0],
+                raw=seen[0].value,
+                source=seen[0].source,
+                why=seen[0].why,
+                others=tuple(value or "unknown" for value in values[1:]),
+            )
+        )
+    return rows
+
+
+def _written(fact: FactValue) -> str:
+    if fact.value is None:
+        return ""
+    if fact.value in ("", ()):
+        return "none"
+    if isinstance(fact.value, bool):
+        return "yes" if fact.value else "no"
+    if isinstance(fact.value, tuple):
+        return ", ".join(fact.value)
+    return str(fact.value)
+
+
+def provenance_of(record: RunRecord) -> Provenance:
+    """Name a record and what made it."""
+    virtual = record.virtual
+    return Provenance(
+        run=record.run.id,
+        started=record.started,
+        rtscope=record.rtscope,
+        agent=record.hello.agent,
+        result_digest=record.result_digest,
+        kernel_digest=record.kernel_digest or "",
+        inputs_digest=(virtual and virtual.inputs_digest) or None,
+        seed=record.run.seed,
+    )

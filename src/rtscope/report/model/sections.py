@@ -1,33 +1,16 @@
 """What a report says about one load: its charts, its CPUs, its worst, its proof."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from rtscope.contract import CounterDelta, ThreadResult
-from rtscope.errors import MeasurementError
 from rtscope.record.model import LoadRecord, RunRecord
-from rtscope.report.escape import printable
-from rtscope.report.model.findings import kernel_thread_share, worst_run
-from rtscope.report.model.rows import Cell, Row
-from rtscope.report.model.series import (
-    Chart,
-    cpu_label,
-    histogram_of,
-    thinned,
-    timeline_of,
-)
-from rtscope.report.words import (
-    command_line,
-    count,
-    duration,
-    enumeration,
-    plural,
-    us,
-    virtual_word,
-)
-from rtscope.stats.distribution import ccdf, distribution_of, with_skipped
-from rtscope.stats.summary import Summary, summarize
+from rtscope.report.model.charts import Chart, charts_of, cpu_label
+from rtscope.report.model.findings import kernel_thread_share
+from rtscope.report.model.rows import Row, summary_of
+from rtscope.report.words import command_line, cut, duration, enumeration, plural
+from rtscope.stats.summary import Summary
 from rtscope.units import NS_PER_S
 
 WORST_SHOWN = 6
@@ -83,7 +66,7 @@ class LogRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class LoadSection:
     """Everything about one load on one machine, kernel and setting."""
 
     row: Row
@@ -108,31 +91,27 @@ _LEVELS = ("emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"
 
 
 def section_of(
-    cell: Cell,
-    row: Row,
-    *,
-    colours: Mapping[int | None, int],
-    deadline_ns: int | None,
-) -> Section:
-    """Gather what there is to say about a cell; counters are of its worst run."""
-    record = worst_run(cell)
+    row: Row, colours: Mapping[int | None, int], *, deadline_ns: int | None
+) -> LoadSection:
+    """Gather what there is to say about a row; counters are of its worst run."""
+    record = row.worst_run
     machine = record.result.machine
-    log = [line for r in cell.counted for line in r.kernel_log]
-    return Section(
+    log = [line for r in row.counted for line in r.kernel_log]
+    return LoadSection(
         row=row,
-        charts=tuple(_charts(cell, row, record, colours, deadline_ns)),
-        shown_run=printable(record.run.id) if len(cell.counted) > 1 else "",
-        cpus=_cpu_rows(cell),
-        disturbed=_disturbed(cell),
-        worst=_worst_rows(cell),
+        charts=charts_of(row, colours, deadline_ns=deadline_ns),
+        shown_run=record.run.id if row.runs > 1 else "",
+        cpus=_cpu_rows(row.threads),
+        disturbed=_disturbed(row),
+        worst=_worst_rows(row),
         command=command_line(record.load.argv),
-        version=printable(record.load.version or ""),
+        version=record.load.version or "",
         alive=alive_sentence(record.load),
         interrupts=_counters(machine.interrupts, record),
         softirqs=_counters(machine.softirqs, record),
         kernel_threads=_thread_rows(record),
         kernel_log=tuple(
-            LogRow(_LEVELS[min(line.level, 7)], printable(line.text, limit=300))
+            LogRow(_LEVELS[min(line.level, 7)], cut(line.text, 300))
             for line in log[:LOG_SHOWN]
         ),
         kernel_log_left_out=max(0, len(log) - LOG_SHOWN),
@@ -162,83 +141,23 @@ def alive_sentence(load: LoadRecord) -> str:
     )
 
 
-def _charts(
-    cell: Cell,
-    row: Row,
-    record: RunRecord,
-    colours: Mapping[int | None, int],
-    deadline_ns: int | None,
-) -> Iterator[Chart]:
-    if row.summary is None:
-        return
-    histogram = histogram_of(cell.threads, colours)
-    virtual = virtual_word(cell.counted)
-    maximum, samples = (
-        us(row.summary.max_ns, virtual),
-        f"{row.summary.samples:,} samples",
-    )
-    if histogram is not None:
-        yield Chart(
-            name=f"{row.anchor}-histogram",
-            title=f"{row.name}: distribution",
-            description=f"Histogram of {samples} under {row.name}, counts on a "
-            f"logarithmic axis, each CPU as a line over all together; from "
-            f"{us(row.summary.min_ns, virtual)} to the maximum of {maximum}.",
-            content=histogram,
-            samples=row.summary.samples,
-            deadline_ns=deadline_ns,
-            virtual=virtual,
-        )
-    observed = distribution_of(cell.threads)
-    tails = [thinned(*(part.tolist() for part in ccdf(observed)))]
-    if row.summary.skipped:
-        corrected = with_skipped(cell.threads)
-        tails.append(thinned(*(part.tolist() for part in ccdf(corrected))))
-    yield Chart(
-        name=f"{row.anchor}-tail",
-        title=f"{row.name}: how rare is how late",
-        description=f"Share of wake-ups at least as late as each latency, both axes "
-        f"logarithmic, of {samples} under {row.name}; it ends at {maximum}.",
-        content=tuple(tails),
-        samples=row.summary.samples,
-        deadline_ns=deadline_ns,
-        virtual=virtual,
-    )
-    timeline = timeline_of(record.ticks, colours)
-    if timeline is not None and any(timeline.merged_ns):
-        yield Chart(
-            name=f"{row.anchor}-time",
-            title=f"{row.name}: latency over time",
-            description=f"The latest wake-up of each CPU in each step of "
-            f"{plural(timeline.step_s, 'second')} of run {printable(record.run.id)}, "
-            "and the clock frequency and temperature where known.",
-            content=timeline,
-            samples=row.summary.samples,
-            deadline_ns=deadline_ns,
-            virtual=virtual,
-        )
-
-
-def _cpu_rows(cell: Cell) -> tuple[CpuRow, ...]:
+def _cpu_rows(threads: Sequence[ThreadResult]) -> tuple[CpuRow, ...]:
     by_cpu: dict[int | None, list[ThreadResult]] = {}
-    for thread in cell.threads:
+    for thread in threads:
         by_cpu.setdefault(thread.cpu, []).append(thread)
     return tuple(
-        CpuRow(
-            cpu=cpu_label(cpu),
-            summary=_summary(threads),
-        )
-        for cpu, threads in sorted(
+        CpuRow(cpu_label(cpu), summary_of(same))
+        for cpu, same in sorted(
             by_cpu.items(), key=lambda item: -1 if item[0] is None else item[0]
         )
     )
 
 
-def _disturbed(cell: Cell) -> str:
-    switches = sum(t.involuntary_switches for t in cell.threads)
-    faults = sum(t.minor_faults + t.major_faults for t in cell.threads)
+def _disturbed(row: Row) -> str:
+    switches = sum(t.involuntary_switches for t in row.threads)
+    faults = sum(t.minor_faults + t.major_faults for t in row.threads)
     steal_ns = sum(
-        times.steal_ns for r in cell.counted for times in r.result.machine.cpu_times
+        times.steal_ns for r in row.counted for times in r.result.machine.cpu_times
     )
     told = [
         f"{plural(switches, 'time')} preempted" if switches else "",
@@ -249,22 +168,15 @@ def _disturbed(cell: Cell) -> str:
     return f"The measuring threads had: {happened}." if happened else ""
 
 
-def _summary(threads: Sequence[ThreadResult]) -> Summary | None:
-    try:
-        return summarize(threads)
-    except MeasurementError:
-        return None
-
-
-def _worst_rows(cell: Cell) -> tuple[WorstRow, ...]:
+def _worst_rows(row: Row) -> tuple[WorstRow, ...]:
     found = [
         WorstRow(
             into_run_ns=wakeup.expiry_ns - record.result.start_ns,
             cpu=cpu_label(wakeup.cpu),
             latency_ns=wakeup.latency_ns,
-            run=printable(record.run.id),
+            run=record.run.id,
         )
-        for record in cell.counted
+        for record in row.counted
         for thread in record.result.threads
         for wakeup in thread.worst[:WORST_SHOWN]
     ]
@@ -283,7 +195,7 @@ def _counters(
             name = f"{delta.id} {delta.name}" if delta.name else delta.id
             rows.append(
                 CounterRow(
-                    name=printable(name, limit=80),
+                    name=cut(name, 80),
                     total=total,
                     per_second=total / seconds,
                     busiest=str(busiest),
@@ -299,7 +211,7 @@ def _thread_rows(record: RunRecord) -> tuple[ThreadRow, ...]:
     )[:COUNTERS_SHOWN]
     return tuple(
         ThreadRow(
-            name=printable(t.name, limit=80),
+            name=cut(t.name, 80),
             kind="interrupt" if t.kind == "irq" else "kernel",
             cpu=str(t.cpu),
             share=kernel_thread_share(t, record),
@@ -307,8 +219,3 @@ def _thread_rows(record: RunRecord) -> tuple[ThreadRow, ...]:
         for t in threads
         if t.cpu_time_ns
     )
-
-
-def throughput_words(row: Row) -> str:
-    """List the operations per second of each stressor."""
-    return ", ".join(f"{name} {count(rate)}" for name, rate in row.throughput.items())

@@ -11,14 +11,21 @@ from dataclasses import dataclass
 
 from rtscope import __version__
 from rtscope.errors import UsageError
-from rtscope.published import Figures, Kind, Published
+from rtscope.published import Figures, KernelKind, Published
 from rtscope.record.model import RunRecord
-from rtscope.report.model.caveats import MergedCaveat, merged_caveats
-from rtscope.report.model.differences import differences
-from rtscope.report.model.machines import machines_of
-from rtscope.report.model.rows import Row, kernel_of, merged_row
-from rtscope.report.model.sidebyside import ABOUT_EQUAL
+from rtscope.report.escape import all_printable
+from rtscope.report.model.rows import (
+    MergedCaveat,
+    Row,
+    kernel_of,
+    machines_of,
+    merged_caveats,
+    merged_row,
+)
 from rtscope.report.words import (
+    about_equal,
+    capital,
+    command_line,
     count,
     duration,
     enumeration,
@@ -32,43 +39,43 @@ from rtscope.stats.exposure import supported_interval_ns
 
 
 @dataclass(frozen=True, slots=True)
-class Ours:
+class MeasuredSide:
     """Our side of one load: a row of each kernel kind that was measured."""
 
-    rows: Mapping[Kind, Row]
+    rows: Mapping[KernelKind, Row]
     ratio: float | None
     """Mainline maximum over that of PREEMPT_RT."""
 
 
 @dataclass(frozen=True, slots=True)
-class Theirs:
+class PublishedSide:
     """The published side of one load."""
 
-    figures: Mapping[Kind, Figures]
+    figures: Mapping[KernelKind, Figures]
     ratio: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class BesideRow:
+class PublishedRow:
     """One load on both sides."""
 
     load: str
-    published: Theirs
-    ours: Ours
+    published: PublishedSide
+    measured: MeasuredSide
     sentence: str
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class PublishedComparison:
     """A published table and ours, in the order in which they are read."""
 
     title: str
     table: Published
     machine: str
-    kernels: Mapping[Kind, str]
+    kernels: Mapping[KernelKind, str]
     """Ours, by name."""
     summary: str
-    rows: tuple[BesideRow, ...]
+    rows: tuple[PublishedRow, ...]
     not_measured: tuple[str, ...]
     """Loads of the table that we have not."""
     not_published: tuple[str, ...]
@@ -83,13 +90,16 @@ class Beside:
     made_by: str
 
 
-def set_beside(records: Sequence[RunRecord], table: Published) -> Beside:
+def compare_with_published(
+    records: Sequence[RunRecord], table: Published
+) -> PublishedComparison:
     """
     Set a published table beside records of ours.
 
     Raises UsageError if none of them has a load and a kernel kind of the table, or if
     two kernels of one kind are among them.
     """
+    records = all_printable(tuple(records))
     by_kind = _by_kind(records)
     loads = [load for load in table.loads if _ours(records, load, table)]
     if not loads or not set(by_kind) & set(table.kernels):
@@ -98,7 +108,7 @@ def set_beside(records: Sequence[RunRecord], table: Published) -> Beside:
     matched = {r.run.load for load in loads for r in _ours(records, load, table)}
     virtual = virtual_word(records)
     machine = enumeration(list(dict.fromkeys(m.name for m in machines_of(records))))
-    return Beside(
+    return PublishedComparison(
         title=f"{table.machine} as published, and {machine} as measured",
         table=table,
         machine=machine,
@@ -110,7 +120,7 @@ def set_beside(records: Sequence[RunRecord], table: Published) -> Beside:
             dict.fromkeys(r.run.load for r in records if r.run.load not in matched)
         ),
         support=tuple(_support(table, rows, virtual)),
-        differences=differences(records, table),
+        differences=tuple(_differences(records, table)),
         notes=tuple(micro(note.says) for note in table.notes),
         caveats=merged_caveats(records),
         virtual=virtual,
@@ -118,12 +128,12 @@ def set_beside(records: Sequence[RunRecord], table: Published) -> Beside:
     )
 
 
-def _by_kind(records: Sequence[RunRecord]) -> dict[Kind, list[RunRecord]]:
-    found: dict[Kind, list[RunRecord]] = {}
+def _by_kind(records: Sequence[RunRecord]) -> dict[KernelKind, list[RunRecord]]:
+    found: dict[KernelKind, list[RunRecord]] = {}
     for record in records:
         fact = record.facts_before.get("preempt_rt")
         if fact is not None and fact.value is not None:
-            kind = Kind.RT if fact.value else Kind.MAINLINE
+            kind = KernelKind.RT if fact.value else KernelKind.MAINLINE
             found.setdefault(kind, []).append(record)
     for kind, runs in found.items():
         names = list(dict.fromkeys((r.run.target, kernel_of(r)) for r in runs))
@@ -133,11 +143,11 @@ def _by_kind(records: Sequence[RunRecord]) -> dict[Kind, list[RunRecord]]:
                 f"({', '.join(f'{kernel} on {target}' for target, kernel in names)}): "
                 "name records of one"
             )
-    return dict(sorted(found.items(), key=lambda item: list(Kind).index(item[0])))
+    return dict(sorted(found.items(), key=lambda item: list(KernelKind).index(item[0])))
 
 
-def _model(kind: Kind) -> str:
-    return "PREEMPT_RT" if kind is Kind.RT else "mainline"
+def _model(kind: KernelKind) -> str:
+    return "PREEMPT_RT" if kind is KernelKind.RT else "mainline"
 
 
 def _ours(records: Sequence[RunRecord], load: str, table: Published) -> list[RunRecord]:
@@ -150,7 +160,7 @@ def _ours(records: Sequence[RunRecord], load: str, table: Published) -> list[Run
 
 def _nothing(
     records: Sequence[RunRecord],
-    by_kind: Mapping[Kind, Sequence[RunRecord]],
+    by_kind: Mapping[KernelKind, Sequence[RunRecord]],
     table: Published,
 ) -> str:
     if not by_kind:
@@ -175,26 +185,30 @@ def _nothing(
 
 
 def _row(
-    load: str, by_kind: Mapping[Kind, Sequence[RunRecord]], table: Published
-) -> BesideRow:
+    load: str, by_kind: Mapping[KernelKind, Sequence[RunRecord]], table: Published
+) -> PublishedRow:
     rows = {
         kind: merged_row(same, variant=_model(kind))
         for kind, runs in by_kind.items()
         if (same := _ours(runs, load, table))
     }
     figures = {kind: f for (name, kind), f in table.rows.items() if name == load}
-    published = Theirs(figures, _ratio({kind: f.max_ns for kind, f in figures.items()}))
-    ours = Ours(
+    published = PublishedSide(
+        figures, _ratio({kind: f.max_ns for kind, f in figures.items()})
+    )
+    measured = MeasuredSide(
         rows,
         _ratio({kind: r.summary.max_ns for kind, r in rows.items() if r.summary}),
     )
-    return BesideRow(load, published, ours, _sentence(published.ratio, ours.ratio))
+    return PublishedRow(
+        load, published, measured, _sentence(published.ratio, measured.ratio)
+    )
 
 
-def _ratio(maxima: Mapping[Kind, int]) -> float | None:
+def _ratio(maxima: Mapping[KernelKind, int]) -> float | None:
     if len(maxima) < 2:
         return None
-    return maxima[Kind.MAINLINE] / max(maxima[Kind.RT], 1)
+    return maxima[KernelKind.MAINLINE] / max(maxima[KernelKind.RT], 1)
 
 
 def _sentence(published: float | None, ours: float | None) -> str:
@@ -207,21 +221,21 @@ def _sentence(published: float | None, ours: float | None) -> str:
 
 
 def _worse(ratio: float) -> str:
-    if 1 / ABOUT_EQUAL <= ratio <= ABOUT_EQUAL:
+    if about_equal(ratio):
         return "about equal maxima"
-    worse = Kind.MAINLINE if ratio > 1 else Kind.RT
+    worse = KernelKind.MAINLINE if ratio > 1 else KernelKind.RT
     return f"{_model(worse)} worse, {times(max(ratio, 1 / ratio))}"
 
 
 def _side(ratio: float) -> int:
-    return 0 if 1 / ABOUT_EQUAL <= ratio <= ABOUT_EQUAL else 1 if ratio > 1 else -1
+    return 0 if about_equal(ratio) else 1 if ratio > 1 else -1
 
 
-def _summary(rows: Sequence[BesideRow]) -> str:
+def _summary(rows: Sequence[PublishedRow]) -> str:
     both = [
-        (row.load, _side(row.published.ratio), _side(row.ours.ratio))
+        (row.load, _side(row.published.ratio), _side(row.measured.ratio))
         for row in rows
-        if row.published.ratio is not None and row.ours.ratio is not None
+        if row.published.ratio is not None and row.measured.ratio is not None
     ]
     if not both:
         return (
@@ -238,12 +252,11 @@ def _summary(rows: Sequence[BesideRow]) -> str:
         )
     if other:
         parts.append(f"the sides do not point the same way under {enumeration(other)}")
-    text = "; ".join(parts)
-    return f"{text[:1].upper()}{text[1:]}."
+    return f"{capital('; '.join(parts))}."
 
 
 def _support(
-    table: Published, rows: Sequence[BesideRow], virtual: str
+    table: Published, rows: Sequence[PublishedRow], virtual: str
 ) -> Iterator[str]:
     cpus = table.cpus
     on = f" on each of {plural(cpus, 'CPU')}" if cpus else " on each CPU"
@@ -256,13 +269,13 @@ def _support(
         "(95 %). Of two runs of one kernel one has the larger maximum: the ratio of "
         "two single runs alone shows no difference of kernels."
     )
-    for kind in Kind:
-        mine = [row.ours.rows[kind] for row in rows if kind in row.ours.rows]
+    for kind in KernelKind:
+        mine = [row.measured.rows[kind] for row in rows if kind in row.measured.rows]
         if mine:
             yield _ours_supports(kind, mine, virtual)
 
 
-def _ours_supports(kind: Kind, rows: Sequence[Row], virtual: str) -> str:
+def _ours_supports(kind: KernelKind, rows: Sequence[Row], virtual: str) -> str:
     runs = enumeration(sorted({str(r.runs) for r in rows}))
     spans = sorted({r.observed_ns for r in rows})
     samples = [r.summary.samples for r in rows if r.summary]
@@ -276,4 +289,118 @@ def _ours_supports(kind: Kind, rows: Sequence[Row], virtual: str) -> str:
         f"loads, worst {us(worst, virtual)}. A later one than a load's maximum is "
         "supported to come less than once in "
         f"{duration(supported_interval_ns(0, spans[0]))} under that load (95 %)."
+    )
+
+
+# --- what keeps the two apart ---------------------------------------------------------
+
+_OURS_FROM = "--no-rand-seed"
+"""Options from here on are about where and how long a load runs."""
+
+
+def _differences(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
+    """Yield the differences of machine, kernel, load and way of measuring."""
+    for told in (
+        _virtual,
+        _machine,
+        _kernels,
+        _timing,
+        _cpus,
+        _policy,
+        _loads,
+        _instrument,
+    ):
+        yield from told(records, table)
+
+
+def _virtual(records: Sequence[RunRecord], _table: Published) -> Iterator[str]:
+    boards = {v.board: v for r in records if (v := r.virtual)}
+    for name, v in boards.items():
+        yield (
+            f"Ours is the virtual board {name}: instructions counted at "
+            f"{v.mips:g} million a virtual second, no caches, buses or firmware. "
+            "Its virtual µs are no µs of the published machine: set the ratios beside "
+            "each other, not the figures."
+        )
+
+
+def _machine(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
+    names = enumeration(list(dict.fromkeys(m.name for m in machines_of(records))))
+    yield f"Machine: {table.machine} there, {names} here."
+
+
+def _kernels(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
+    theirs = enumeration([f"{k.release} ({k.model})" for k in table.kernels.values()])
+    ours = enumeration(list(dict.fromkeys(kernel_of(r) for r in records)))
+    yield f"Kernels: {theirs} there, {ours} here."
+
+
+def _timing(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
+    intervals = list(dict.fromkeys(r.run.interval_ns for r in records))
+    if intervals != [table.interval_ns]:
+        here = enumeration([duration(ns) for ns in intervals])
+        yield f"Interval: {duration(table.interval_ns)} there, {here} here."
+    lengths = list(dict.fromkeys(r.run.duration_ns for r in records))
+    if lengths != [table.duration_ns]:
+        here = enumeration([duration(ns) for ns in lengths])
+        longer = "there" if table.duration_ns > max(lengths) else "where it is longer"
+        yield (
+            f"Duration of a run: {duration(table.duration_ns)} there, {here} here; a "
+            f"longer run has a larger maximum, so the one {longer} is at a "
+            "disadvantage."
+        )
+
+
+def _cpus(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
+    here = list(dict.fromkeys(len(r.result.threads) for r in records))
+    if table.cpus is None:
+        yield "The number of CPUs was not published."
+    elif here != [table.cpus]:
+        ours = enumeration([str(n) for n in here])
+        yield f"CPUs measured: {table.cpus} there, {ours} here."
+
+
+def _policy(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
+    here = list(dict.fromkeys((r.run.policy, r.run.priority) for r in records))
+    if here != [(table.policy, table.priority)]:
+        ours = enumeration([f"{p} {n}" for p, n in here])
+        yield f"Policy: {table.policy} {table.priority} there, {ours} here."
+
+
+def _loads(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
+    added: dict[str, list[str]] = {}
+    other = []
+    for load, command in table.loads.items():
+        ours = next((r.load.argv for r in records if r.run.load == load), ())
+        theirs = shlex.split(command)
+        mine = _told(ours)
+        if not theirs or not mine or mine == theirs:
+            continue
+        if mine[: len(theirs)] == theirs:
+            added.setdefault(command_line(mine[len(theirs) :]), []).append(load)
+        else:
+            other.append(f"{load}: {command} there, {command_line(mine)} here")
+    said = [
+        f"ours add {options} under {enumeration(loads)}"
+        for options, loads in added.items()
+    ]
+    if said or other:
+        yield f"Loads: {'; '.join([*said, *other])}."
+
+
+def _told(argv: Sequence[str]) -> list[str]:
+    """Return a load's command up to the options that every load of ours has."""
+    end = argv.index(_OURS_FROM) if _OURS_FROM in argv else len(argv)
+    return list(argv[:end])
+
+
+def _instrument(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
+    held = {r.result.dma_latency_held for r in records}
+    idle = "" if held == {True} else " and holds CPUs awake, which ours does not"
+    skipped = sum(t.skipped for r in records for t in r.result.threads)
+    counted = f" ({skipped:,})" if skipped else ""
+    yield (
+        f"Instrument: {table.tool} there{idle}; skipped activations are counted here"
+        f"{counted} and not there. Its histogram ends at "
+        f"{duration(table.histogram_end_ns)}, ours holds every latency."
     )

@@ -1,5 +1,5 @@
 """
-What the charts draw, as plain numbers: binned, thinned, and with nothing hidden.
+The charts: what they draw, as plain numbers, binned, thinned, with nothing hidden.
 
 Buckets are gathered into bins for drawing only. Every non-empty bucket lies in a
 non-empty bin, so the furthest wake-up stays visible; a maximum stays a maximum when
@@ -14,7 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from rtscope.contract import ThreadResult, Tick
-from rtscope.report.escape import printable
+from rtscope.report.model.rows import Row, anchor_of
+from rtscope.report.tables import percentile_ns
+from rtscope.report.words import cut, enumeration, plural, us
+from rtscope.stats.distribution import (
+    Distribution,
+    ccdf,
+    distribution_of,
+    with_skipped,
+)
 
 BINS_PER_DECADE = 50
 """One bin spans 4.7 %: finer than a line's width in a chart of two decades and more."""
@@ -54,7 +62,7 @@ class Histogram:
 
 
 @dataclass(frozen=True, slots=True)
-class Tail:
+class TailCurve:
     """P(latency ≥ x), as steps: the value holds up to its own x."""
 
     x_ns: tuple[float, ...]
@@ -78,7 +86,7 @@ class Timeline:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class RangeMark:
     """One row of a comparison: a load on one machine, kernel or setting."""
 
     label: str
@@ -90,11 +98,11 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class RangeGroup:
     """Rows that are compared with each other, under one heading."""
 
     label: str
-    marks: tuple[Mark, ...]
+    marks: tuple[RangeMark, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +113,7 @@ class Layer:
     colour: int
     counts: tuple[float, ...]
     """Per bin of the overlay."""
-    tail: Tail
+    tail: TailCurve
     samples: int
     max_ns: int
 
@@ -121,6 +129,11 @@ class Overlay:
     """Draw the tails instead of the counts."""
 
 
+Content = (
+    Histogram | tuple[TailCurve, ...] | Timeline | tuple[RangeGroup, ...] | Overlay
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Chart:
     """A drawing, not yet made: what to call it, what it shows in words, how tall."""
@@ -128,7 +141,7 @@ class Chart:
     name: str
     title: str
     description: str
-    content: Histogram | tuple[Tail, ...] | Timeline | tuple[Group, ...] | Overlay
+    content: Content
     samples: int = 0
     deadline_ns: int | None = None
     virtual: str = ""
@@ -148,6 +161,139 @@ def cpu_colours(threads: Sequence[ThreadResult]) -> Mapping[int | None, int]:
 def cpu_label(cpu: int | None) -> str:
     """Name a CPU; a SCHED_DEADLINE thread has none."""
     return "unpinned" if cpu is None else str(cpu)
+
+
+def charts_of(
+    row: Row, colours: Mapping[int | None, int], *, deadline_ns: int | None
+) -> tuple[Chart, ...]:
+    """Return the charts of a row: its distribution, its tail, its worst run's time."""
+    if row.summary is None:
+        return ()
+    samples, maximum = (
+        f"{row.summary.samples:,} samples",
+        us(row.summary.max_ns, row.virtual),
+    )
+    tails = [tail_curve(distribution_of(row.threads))]
+    if row.summary.skipped:
+        tails.append(tail_curve(with_skipped(row.threads)))
+    drawn: list[tuple[str, str, str, Content | None]] = [
+        (
+            "histogram",
+            "distribution",
+            f"Histogram of {samples} under {row.name}, counts on a logarithmic axis, "
+            "each CPU as a line over all together; from "
+            f"{us(row.summary.min_ns, row.virtual)} to the maximum of {maximum}.",
+            histogram_of(row.threads, colours),
+        ),
+        (
+            "tail",
+            "how rare is how late",
+            "Share of wake-ups at least as late as each latency, both axes "
+            f"logarithmic, of {samples} under {row.name}; it ends at {maximum}.",
+            tuple(tails),
+        ),
+    ]
+    timeline = timeline_of(row.worst_run.ticks, colours)
+    if timeline is not None and any(timeline.merged_ns):
+        step = plural(timeline.step_s, "second")
+        words = (
+            f"The latest wake-up of each CPU in each step of {step} of run "
+            f"{row.worst_run.run.id}, and the clock frequency and temperature where "
+            "known."
+        )
+        drawn.append(("time", "latency over time", words, timeline))
+    return tuple(
+        Chart(
+            name=f"{row.anchor}-{kind}",
+            title=f"{row.name}: {title}",
+            description=description,
+            content=content,
+            samples=row.summary.samples,
+            deadline_ns=deadline_ns,
+            virtual=row.virtual,
+        )
+        for kind, title, description, content in drawn
+        if content is not None
+    )
+
+
+def overlay_charts(
+    first: Row, second: Row, colours: tuple[int, int], *, deadline_ns: int | None
+) -> tuple[Chart, ...]:
+    """Return charts of two rows of a load, in the same bins; none without samples."""
+    if first.summary is None or second.summary is None:
+        return ()
+    lows = first.summary.min_ns, second.summary.min_ns
+    highs = first.summary.max_ns, second.summary.max_ns
+    edges, logarithmic = bin_edges(min(lows), max(highs))
+    layers = tuple(
+        Layer(
+            label=row.variant,
+            colour=colour,
+            counts=tuple(
+                np.sum([binned(t, edges) for t in row.threads], axis=0).tolist()
+            ),
+            tail=tail_curve(distribution_of(row.threads)),
+            samples=sum(t.samples for t in row.threads),
+            max_ns=max_ns,
+        )
+        for row, colour, max_ns in zip((first, second), colours, highs, strict=True)
+    )
+    virtual = first.virtual or second.virtual
+    ends = enumeration([f"{x.label} at {us(x.max_ns, virtual)}" for x in layers])
+    return tuple(
+        Chart(
+            name=f"{anchor_of('both', first.load)}-{kind}",
+            title=f"{first.load}: {words}",
+            description=f"{what} of {first.variant} and {second.variant} under "
+            f"{first.load}, both axes logarithmic where the span asks for it; "
+            f"the curves end at the maxima: {ends}.",
+            content=Overlay(
+                tuple(edges.tolist()), layers, logarithmic, tails=kind == "tails"
+            ),
+            samples=min(layer.samples for layer in layers),
+            deadline_ns=deadline_ns,
+            virtual=virtual,
+        )
+        for kind, words, what in (
+            ("counts", "both distributions", "Histograms"),
+            ("tails", "how rare is how late", "Shares of wake-ups at least so late"),
+        )
+    )
+
+
+def ranges_chart(
+    rows: Sequence[Row],
+    variants: Sequence[str],
+    *,
+    title: str,
+    of: str,
+    deadline_ns: int | None,
+    virtual: str,
+) -> Chart | None:
+    """Return the chart that compares rows, by load; None if nothing was measured."""
+    groups: dict[str, list[RangeMark]] = {}
+    for row in rows:
+        if row.summary is not None:
+            mark = RangeMark(
+                label=row.variant,
+                colour=variants.index(row.variant),
+                min_ns=row.summary.min_ns,
+                avg_ns=row.summary.mean_ns,
+                p999_ns=percentile_ns(row.summary, 99.9),
+                max_ns=row.summary.max_ns,
+            )
+            groups.setdefault(row.load, []).append(mark)
+    if not groups:
+        return None
+    return Chart(
+        name="comparison",
+        title=title,
+        description=f"Minimum, average, 99.9th percentile and maximum of each {of}.",
+        content=tuple(RangeGroup(load, tuple(marks)) for load, marks in groups.items()),
+        deadline_ns=deadline_ns,
+        virtual=virtual,
+    )
 
 
 def histogram_of(
@@ -210,7 +356,12 @@ def binned(thread: ThreadResult, edges: Floats) -> Floats:
     return np.asarray(binned, dtype=np.float64)
 
 
-def thinned(x_ns: Sequence[float], probability: Sequence[float]) -> Tail:
+def tail_curve(distribution: Distribution) -> TailCurve:
+    """Return how rare is how late."""
+    return thinned(*(part.tolist() for part in ccdf(distribution)))
+
+
+def thinned(x_ns: Sequence[float], probability: Sequence[float]) -> TailCurve:
     """
     Keep at most one step per bin of a logarithmic axis, and always the last one.
 
@@ -221,7 +372,7 @@ def thinned(x_ns: Sequence[float], probability: Sequence[float]) -> Tail:
     for x, p in zip(x_ns, probability, strict=True):
         if p > 0:
             kept[math.floor(math.log10(max(x, 1)) * 2 * BINS_PER_DECADE)] = (x, p)
-    return Tail(
+    return TailCurve(
         x_ns=tuple(x for x, _ in kept.values()),
         probability=tuple(p for _, p in kept.values()),
     )
@@ -318,4 +469,4 @@ def _hottest(
     for step, tick in zip(place, ticks, strict=True):
         if sensor in tick.temp_mc:
             values[step] = np.fmax(values[step], tick.temp_mc[sensor] / 1000)
-    return printable(sensor, limit=60), tuple(values.tolist())
+    return cut(sensor, 60), tuple(values.tolist())

@@ -14,6 +14,15 @@ from typing import TYPE_CHECKING
 
 from rtscope.files import write_atomically
 from rtscope.report.charts.axes import (
+    FILL,
+    INK,
+    LIMIT,
+    PALETTE,
+    PAPER,
+    SMALL_PT,
+    STYLE,
+    VARIABLES,
+    WIDTH_PT,
     count_axis,
     latency_axis,
     line_key,
@@ -25,26 +34,16 @@ from rtscope.report.charts.axes import (
     share_axis,
     title,
 )
-from rtscope.report.charts.overlay import draw_overlay
-from rtscope.report.charts.palette import (
-    FILL,
-    INK,
-    LIMIT,
-    PALETTE,
-    PAPER,
-    STYLE,
-    VARIABLES,
-    WIDTH_PT,
-)
 from rtscope.report.charts.svg import embed
-from rtscope.report.model.series import (
+from rtscope.report.model.charts import (
     Chart,
     CpuCurve,
-    Group,
     Histogram,
-    Mark,
+    Layer,
     Overlay,
-    Tail,
+    RangeGroup,
+    RangeMark,
+    TailCurve,
     Timeline,
 )
 from rtscope.units import NS_PER_US, format_us
@@ -54,6 +53,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PNG_DPI = 200
+
+STYLES: Sequence[object] = ("-", (0, (5, 1.6)))
+"""Told apart without colour too."""
+
+HEADROOM = 60
+"""How far above the highest count the axis ends, so that the labels have room."""
+
+LABEL_ROWS = (0.985, 0.905)
 
 
 def svg_of(chart: Chart) -> str:
@@ -114,11 +121,11 @@ def _figure_of(chart: Chart) -> "Figure":
     if isinstance(chart.content, Timeline):
         return _draw_timeline(chart, chart.content)
     if isinstance(chart.content, Overlay):
-        return draw_overlay(chart, chart.content, _new_figure(265))
-    tails = tuple(t for t in chart.content if isinstance(t, Tail))
+        return _draw_overlay(chart, chart.content)
+    tails = tuple(t for t in chart.content if isinstance(t, TailCurve))
     if tails:
         return _draw_tail(chart, tails)
-    groups = tuple(g for g in chart.content if isinstance(g, Group))
+    groups = tuple(g for g in chart.content if isinstance(g, RangeGroup))
     return _draw_comparison(chart, groups)
 
 
@@ -164,7 +171,7 @@ def _draw_histogram(chart: Chart, content: Histogram) -> "Figure":
     return figure
 
 
-def _draw_tail(chart: Chart, tails: tuple[Tail, ...]) -> "Figure":
+def _draw_tail(chart: Chart, tails: tuple[TailCurve, ...]) -> "Figure":
     figure = _new_figure(265)
     ax = figure.subplots()
     observed, corrected = tails[0], tails[1:]
@@ -278,7 +285,7 @@ def _mark_skipped(ax: "Axes", seconds: Sequence[float]) -> None:
         xycoords="axes fraction",
         ha="right",
         va="top",
-        fontsize=8.5,
+        fontsize=SMALL_PT,
         color=LIMIT,
     )
 
@@ -305,7 +312,7 @@ def _draw_hardware(ax: "Axes", content: Timeline) -> None:
     twin.set_ylabel("°C (dotted)")
 
 
-def _draw_comparison(chart: Chart, groups: tuple[Group, ...]) -> "Figure":
+def _draw_comparison(chart: Chart, groups: tuple[RangeGroup, ...]) -> "Figure":
     rows = sum(len(group.marks) for group in groups)
     several = any(len(group.marks) > 1 for group in groups)
     figure = _new_figure(90 + 21 * rows + (18 * len(groups) if several else 0))
@@ -353,7 +360,7 @@ def _heading(ax: "Axes", at: float, text: str) -> None:
     )
 
 
-def _draw_mark(ax: "Axes", at: float, mark: Mark) -> None:
+def _draw_mark(ax: "Axes", at: float, mark: RangeMark) -> None:
     colour = PALETTE[mark.colour % len(PALETTE)]
     low, avg = max(mark.min_ns, 1) / NS_PER_US, mark.avg_ns / NS_PER_US
     high = mark.max_ns / NS_PER_US
@@ -372,4 +379,95 @@ def _draw_mark(ax: "Axes", at: float, mark: Mark) -> None:
         fontsize=9,
         fontweight="bold",
         bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 0.5},
+    )
+
+
+def _draw_overlay(chart: Chart, content: Overlay) -> "Figure":
+    """Draw the counts per bin of each side, or its tail."""
+    figure = _new_figure(265)
+    ax = figure.subplots()
+    if content.tails:
+        _draw_tails(ax, content)
+    else:
+        _draw_counts(ax, content)
+    edges = content.edges_ns
+    latency_axis(
+        ax,
+        edges[0] / NS_PER_US,
+        edges[-1] / NS_PER_US,
+        logarithmic=content.logarithmic,
+        virtual=chart.virtual,
+    )
+    for place, layer in enumerate(content.layers):
+        _name_end(
+            ax, layer, place, start=edges[0], end=edges[-1], log=content.logarithmic
+        )
+    mark_deadline(ax, chart.deadline_ns)
+    title(ax, chart.title, ())
+    return figure
+
+
+def _draw_counts(ax: "Axes", content: Overlay) -> None:
+    # Half a sample: on a logarithmic axis a single one then still has a height.
+    floor = 0.5
+    edges = _us(content.edges_ns)
+    for place, layer in enumerate(content.layers):
+        heights = [max(count, floor) for count in layer.counts]
+        colour = PALETTE[layer.colour]
+        ax.stairs(heights, edges, baseline=floor, fill=True, color=colour, alpha=0.16)
+        ax.stairs(
+            heights,
+            edges,
+            baseline=None,
+            color=colour,
+            lw=1.2,
+            ls=STYLES[place % len(STYLES)],
+        )
+    ax.set_yscale("log")
+    ax.set_ylim(floor, max(max(layer.counts) for layer in content.layers) * HEADROOM)
+    count_axis(ax)
+    ax.set_ylabel("samples per bin")
+
+
+def _draw_tails(ax: "Axes", content: Overlay) -> None:
+    for place, layer in enumerate(content.layers):
+        ax.plot(
+            _us(layer.tail.x_ns),
+            layer.tail.probability,
+            drawstyle="steps-pre",
+            color=PALETTE[layer.colour],
+            lw=1.5,
+            ls=STYLES[place % len(STYLES)],
+        )
+    ax.set_yscale("log")
+    lowest = min(layer.tail.probability[-1] for layer in content.layers)
+    ax.set_ylim(lowest / 3, HEADROOM)
+    fewest = min(layer.samples for layer in content.layers)
+    shade_unresolved(ax, fewest)
+    share_axis(ax)
+    ax.set_ylabel("wake-ups at least this late")
+
+
+def _name_end(
+    ax: "Axes", layer: Layer, place: int, *, start: float, end: float, log: bool
+) -> None:
+    """Write name and maximum above the end of a curve, and a line down to it."""
+    at = layer.max_ns / NS_PER_US
+    middle = (start * end) ** 0.5 if log else (start + end) / 2
+    right = layer.max_ns > middle
+    row = LABEL_ROWS[place % len(LABEL_ROWS)]
+    colour = PALETTE[layer.colour]
+    ax.axvline(at, ymax=row, color=colour, lw=0.8, ls=(0, (1, 1.5)))
+    ax.annotate(
+        f"{layer.label}  max {format_us(layer.max_ns)}",
+        (at, row),
+        (-4 if right else 4, 0),
+        xycoords=("data", "axes fraction"),
+        textcoords="offset points",
+        ha="right" if right else "left",
+        va="top",
+        fontsize=SMALL_PT,
+        fontweight="bold",
+        color=colour,
+        bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 0.8},
     )
