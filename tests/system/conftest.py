@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -28,6 +29,11 @@ BESIDE = frozenset(
 def group_of(nodeid: str) -> str:
     """Return what one process of xdist runs: all tests of this machine, or the rest."""
     return "beside" if Path(nodeid.partition("::")[0]).stem in BESIDE else "here"
+
+
+def pytest_configure() -> None:
+    """Take Ctrl-C, which a shell has its jobs in the background ignore."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
