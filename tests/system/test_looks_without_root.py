@@ -13,7 +13,10 @@ from test_thread_list import scene
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("root")]
 
 
-REFUSED = "Permission denied|Operation not permitted|may not be read|no such file"
+REFUSED = (
+    "Permission denied|Operation not permitted|may not be read|no such file"
+    "|debugfs is not mounted"
+)
 
 
 def as_nobody(*words: str, scratch: Path) -> tuple[int, Any, str]:
