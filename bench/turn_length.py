@@ -19,7 +19,7 @@ from rtscope.board.initrd import Job
 from rtscope.board.prepare import prepare
 from rtscope.contract import AgentResult, parse_line
 from rtscope.loads import get_load
-from rtscope.target.agentfile import agent_file
+from rtscope.target import agent_file
 from rtscope.virtual.boot import BootTimeout, boot
 
 TURNS_US = (1, 2, 5, 10, 20, 50, 20_000)

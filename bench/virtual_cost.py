@@ -29,7 +29,7 @@ from rtscope.board.catalogue import Arch, get_arch, get_board
 from rtscope.board.initrd import Job
 from rtscope.board.prepare import Prepared, prepare
 from rtscope.contract import AgentResult, parse_line
-from rtscope.target.agentfile import agent_file
+from rtscope.target import agent_file
 from rtscope.virtual.boot import Booted, BootTimeout, boot
 
 ROOT = Path(__file__).parent.parent

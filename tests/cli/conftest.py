@@ -53,6 +53,6 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeTarget:
     """A machine on which all goes well, in place of this one."""
     target = targets.target()
     monkeypatch.setattr(
-        run, "open_target", lambda campaign, store: contextlib.nullcontext(target)
+        run, "open_target", lambda address, **_: contextlib.nullcontext(target)
     )
     return target

@@ -30,8 +30,8 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
         scripts = {verb: [list(lines)] for verb in ("apply", "restore")}
         target = targets.target(scripts, files=files)
         monkeypatch.setattr(
-            "rtscope.cli.tune.opened",
-            lambda name, may_ask: contextlib.nullcontext(target),
+            "rtscope.cli.tune.open_target",
+            lambda address, **_: contextlib.nullcontext(target),
         )
         return target
 

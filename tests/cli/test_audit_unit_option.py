@@ -32,8 +32,8 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     def made(files: dict[str, str], *lines: Line) -> None:
         target = targets.target({"tasks": [list(lines)]}, files=files)
         monkeypatch.setattr(
-            "rtscope.cli.unit.opened",
-            lambda name, may_ask: contextlib.nullcontext(target),
+            "rtscope.cli.unit.open_target",
+            lambda address, **_: contextlib.nullcontext(target),
         )
 
     return made

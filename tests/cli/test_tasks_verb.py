@@ -10,6 +10,7 @@ from fakes.commandline import Rtscope
 from fakes.threads import kernel, lines, listing, task
 from rtscope.cli import tasks
 from rtscope.contract import AgentError
+from rtscope.target.address import Address
 from rtscope.target.fake import FakeTarget, Script
 
 TASKS = (
@@ -27,7 +28,9 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> FakeTarget:
 
 def given(monkeypatch: pytest.MonkeyPatch, script: Script) -> FakeTarget:
     target = targets.target({"tasks": script})
-    monkeypatch.setattr(tasks, "_opened", lambda name: contextlib.nullcontext(target))
+    monkeypatch.setattr(
+        tasks, "open_target", lambda address, **_: contextlib.nullcontext(target)
+    )
     return target
 
 
@@ -82,7 +85,7 @@ def test_watching_looks_again_until_it_is_interrupted(
 ) -> None:
     looks = 0
 
-    def opened(name: str) -> contextlib.nullcontext[FakeTarget]:
+    def opened(address: Address, **_: bool) -> contextlib.nullcontext[FakeTarget]:
         return contextlib.nullcontext(targets.target({"tasks": THREADS}))
 
     def look(machine: FakeTarget, *, window_ns: int) -> object:
@@ -93,7 +96,7 @@ def test_watching_looks_again_until_it_is_interrupted(
         assert window_ns == 2_000_000_000
         return listing(*TASKS)
 
-    monkeypatch.setattr(tasks, "_opened", opened)
+    monkeypatch.setattr(tasks, "open_target", opened)
     monkeypatch.setattr(tasks, "look", look)
     said = rtscope("tasks", "--watch", "2s")
 

@@ -23,7 +23,7 @@ from rtscope.board.catalogue import get_board
 from rtscope.board.kernels import get_kernel_row
 from rtscope.board.packages import Package
 from rtscope.board.prepare import prepare_all
-from rtscope.target.agentfile import agent_file
+from rtscope.target import agent_file
 from rtscope.virtual.symbols import find_symbols, read_symbols
 
 HERE = Path(__file__).parent

@@ -24,7 +24,7 @@ from rtscope.kernel.recipe import get_recipe
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import open_records
 from rtscope.stats.lint import all_caveats
-from rtscope.target.agentfile import agent_file
+from rtscope.target import agent_file
 
 MS = 1_000_000
 SECOND_NS = 1_000 * MS

@@ -27,7 +27,7 @@ from rig import (
 from rtscope.contract import Hello
 from rtscope.cpulist import parse_cpulist
 from rtscope.errors import TargetError
-from rtscope.target.agentfile import agent_file
+from rtscope.target import agent_file
 
 pytestmark = pytest.mark.system
 

@@ -22,7 +22,7 @@ from rtscope.board.buildcontext import Workshop
 from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import get_board
 from rtscope.board.prepare import prepare
-from rtscope.target.agentfile import agent_file
+from rtscope.target import agent_file
 from rtscope.virtual.inspect import inspect_guest, with_append
 
 pytestmark = [

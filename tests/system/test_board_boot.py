@@ -21,7 +21,7 @@ from rtscope.board.prepare import Prepared, prepare, write_initrd
 from rtscope.board.qemu import Boot, command_line
 from rtscope.board.results import read_results
 from rtscope.contract import AgentResult, parse_line, result_digest
-from rtscope.target.agentfile import agent_file
+from rtscope.target import agent_file
 
 pytestmark = [
     pytest.mark.system,

@@ -16,7 +16,7 @@ from rtscope.board.catalogue import get_board
 from rtscope.board.initrd import Job
 from rtscope.board.prepare import prepare
 from rtscope.contract import parse_line
-from rtscope.target.agentfile import agent_file
+from rtscope.target import agent_file
 from rtscope.tasks.listing import make_listing
 from rtscope.tasks.model import Kind, Listing
 from rtscope.tasks.surroundings import PATHS, read_surroundings

@@ -21,7 +21,7 @@ from rtscope.board.initrd import Job
 from rtscope.board.ownqemu import own_qemu
 from rtscope.board.prepare import Prepared, prepare
 from rtscope.errors import BoardError, UsageError
-from rtscope.target.agentfile import agent_file
+from rtscope.target import agent_file
 from rtscope.units import NS_PER_S
 from rtscope.virtual.boot import BootTimeout, boot
 

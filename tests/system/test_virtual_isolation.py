@@ -16,7 +16,7 @@ from rtscope.board.initrd import Job
 from rtscope.board.prepare import prepare
 from rtscope.record.resultdir import open_records
 from rtscope.stats.lint import all_caveats
-from rtscope.target.agentfile import agent_file
+from rtscope.target import agent_file
 from rtscope.virtual.boot import BootTimeout, boot
 
 pytestmark = [

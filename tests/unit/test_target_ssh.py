@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 
 from rtscope.errors import TargetError, UsageError
 from rtscope.machine.reader import Content, Missing
-from rtscope.target.packages import how_to_install
-from rtscope.target.remoteshell import RemoteShell, exec_line
-from rtscope.target.ssh import SshTarget
-from rtscope.target.sshwords import why_refused
+from rtscope.measure.machine import how_to_install
+from rtscope.target.address import Address, address_of
+from rtscope.target.ssh import RemoteShell, exec_line, why_refused
 
 # --- the host -------------------------------------------------------------------------
 
@@ -20,15 +19,15 @@ from rtscope.target.sshwords import why_refused
     "host", ["", "-oProxyCommand=id", "-", "a b", "a\nb", "a\x1b[2J", "a\tb", "a\0b"]
 )
 def test_what_is_no_host_name_is_refused(host: str) -> None:
-    with pytest.raises(UsageError, match="write --target ssh:HOST"):
-        SshTarget(host)
+    with pytest.raises(UsageError, match=r"--target: .* write local or ssh:HOST"):
+        address_of(f"ssh:{host}")
 
 
 @pytest.mark.parametrize(
     "host", ["pi", "me@pi", "192.0.2.7", "ssh://me@pi:2222", "b-1"]
 )
 def test_what_ssh_takes_is_taken(host: str) -> None:
-    assert SshTarget(host).name == f"ssh:{host}"
+    assert address_of(f"ssh:{host}") == Address(host=host)
 
 
 # --- commands -------------------------------------------------------------------------

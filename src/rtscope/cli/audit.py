@@ -11,17 +11,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rtscope.audit.context import AuditContext, Observed, refuse_absent
-from rtscope.audit.examine import auditing, context_of_config, examine, read_context
+from rtscope.audit.examine import (
+    auditing,
+    context_of_config,
+    examine,
+    paths,
+    read_context,
+)
 from rtscope.audit.model import Profile
 from rtscope.audit.observe import watch, watch_here
-from rtscope.cli.console import put, stdout_console
-from rtscope.cli.insideboard import VIRTUAL, BoardBoot, look_inside, refuse_boot
+from rtscope.cli.console import put, stderr_console, stdout_console
 from rtscope.cli.kernelverify import FailOn, fails, read_config, refuse_two
 from rtscope.cpulist import parse_cpulist
 from rtscope.errors import UsageError
 from rtscope.machine.filetree import FileReader
 from rtscope.machine.reader import Reader
 from rtscope.report.formats.checks import print_checks, render_checks_json
+from rtscope.target.address import address_of, open_target
 
 if TYPE_CHECKING:
     from rtscope.audit.capture import Captured
@@ -34,11 +40,15 @@ NS_PER_S = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """For whom a machine is judged, and how long it is watched."""
+    """For whom a machine is judged, how long it is watched, how a board boots."""
 
     profile: Profile
     cpus: tuple[int, ...] | None
     window_ns: int
+    kernel: str | None
+    """Of a virtual board: a name or an image; None: the board's first."""
+    append: str | None
+    """More words for a virtual board's command line."""
 
 
 def audit(
@@ -110,8 +120,12 @@ def audit(
     refuse_two(target=target, config=config, root=root)
     refuse_two(capture=capture, config=config)
     refuse_two(capture=capture, root=root)
-    asked_boot = BoardBoot(kernel, append)
-    refuse_boot(asked_boot, target)
+    address = address_of(target, boards=True)
+    if address.board is None and (kernel, append) != (None, None):
+        raise UsageError(
+            "--kernel and --append say how a virtual board boots: add --target "
+            "virtual:BOARD"
+        )
     if restore or apply is not None or dry_run:
         refuse_two(apply=apply, restore=restore or None, unit=unit)
         refuse_two(apply=apply, config=config, root=root, capture=capture)
@@ -126,10 +140,11 @@ def audit(
             target=target,
             root=root,
         )
-    asked = _Asked(profile, parse_cpulist(cpus) if cpus else None, _window_ns(observe))
-    context, what = _context(
-        asked, target=target, config=config, root=root, asked_boot=asked_boot
+    window_ns = _window_ns(observe)
+    asked = _Asked(
+        profile, parse_cpulist(cpus) if cpus else None, window_ns, kernel, append
     )
+    context, what = _context(asked, target=target, config=config, root=root)
     refuse_absent(context)
     checks = examine(
         context, auditing(config_only=config is not None), observed_first=True
@@ -197,7 +212,6 @@ def _context(
     target: str | None,
     config: Path | None,
     root: Path | None,
-    asked_boot: BoardBoot,
 ) -> tuple[AuditContext, str]:
     if config is not None:
         found = context_of_config(read_config(config), profile=asked.profile)
@@ -205,22 +219,42 @@ def _context(
     if root is not None:
         with _captured(root) as tree:
             return _read(tree, asked, tree.observed), str(root)
-    if target is not None and target.startswith("ssh:"):
-        # With the contract, half of the time that a local audit takes.
-        from rtscope.target.ssh import SshTarget
-
-        with SshTarget(target.removeprefix("ssh:")) as board:
+    address, what = address_of(target, boards=True), target or "local"
+    if address.host is not None:
+        with open_target(address) as board:
             watched = _with_trial(watch(board.reader, asked.window_ns), board)
-            return _read(board.reader, asked, watched), target
-    if target is not None and target.startswith(VIRTUAL):
-        reader, watched = look_inside(target, asked_boot, window_ns=asked.window_ns)
-        return _read(reader, asked, watched), target
-    if target not in (None, "local"):
-        raise UsageError(
-            f"--target {target}: a running machine is local, ssh:HOST or virtual:BOARD"
-        )
+            return _read(board.reader, asked, watched), what
+    if address.board is not None:
+        reader, watched = _boot(address.board, asked)
+        return _read(reader, asked, watched), what
     here = FileReader()
-    return _read(here, asked, watch_here(here, asked.window_ns)), "local"
+    return _read(here, asked, watch_here(here, asked.window_ns)), what
+
+
+def _boot(name: str, asked: _Asked) -> tuple[Reader, Observed]:
+    """Boot a virtual board and read it from inside; UsageError, BoardError."""
+    # Emulator, packages and plugin: no other audit needs them.
+    import os
+
+    from rtscope.board.buildcontext import Workshop
+    from rtscope.board.cache import cache_dir
+    from rtscope.board.catalogue import get_board
+    from rtscope.board.prepare import prepare
+    from rtscope.target import agent_file
+    from rtscope.virtual.inspect import inspect_guest, with_append
+
+    talk = stderr_console()
+    board = with_append(get_board(name), asked.append or "")
+    kernel = asked.kernel or board.kernels[0]
+    shop = Workshop(
+        cache=cache_dir(os.environ),
+        agent=agent_file,
+        say=lambda text: talk.print(text, markup=False),
+    )
+    prepared = prepare(board, kernel, workshop=shop)
+    talk.print(f"booting {prepared.kernel.name} on {board.name}", markup=False)
+    guest = inspect_guest(prepared, paths(auditing()), window_ns=asked.window_ns)
+    return guest.reader, guest.observed
 
 
 def _with_trial(observed: Observed, board: "Target") -> Observed:

@@ -27,7 +27,7 @@ from rtscope.errors import UsageError
 from rtscope.files import write_atomically
 from rtscope.measure.plan import kernels_by_label
 from rtscope.record.resultdir import read_campaign
-from rtscope.target.agentfile import agent_file
+from rtscope.target import agent_file
 from rtscope.units import format_duration, format_size
 
 Kernels = Annotated[

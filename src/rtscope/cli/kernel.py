@@ -22,7 +22,7 @@ from rtscope.kernel.recipe import Recipe, find_recipe, get_arch, recipe_names
 from rtscope.kernel.resolved import compare_configs
 from rtscope.kernel.series import Series, other_version, states, try_series
 from rtscope.kernel.tree import kernel_version
-from rtscope.target.agentfile import agent_file
+from rtscope.target import agent_file
 from rtscope.units import format_duration, format_size
 
 Name = Annotated[str, typer.Argument(help="A recipe, or the path of one: ./my.toml.")]

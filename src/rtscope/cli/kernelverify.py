@@ -23,6 +23,7 @@ from rtscope.machine.filetree import FileReader
 from rtscope.machine.kernelconfig import KernelConfig, parse_config
 from rtscope.machine.reader import MAX_FILE_BYTES
 from rtscope.report.formats.checks import print_checks, render_checks_json
+from rtscope.target.address import address_of, open_target
 
 ASKED_FOR = ("preempt_rt", "running_kernel")
 """The checks that are the question itself; the others are about how good it is."""
@@ -207,15 +208,11 @@ def _context(
         if not root.is_dir():
             raise UsageError(f"{root}: no such directory")
         return read_context(FileReader(root), kinds), str(root)
-    if target is not None and target.startswith("ssh:"):
-        # With the contract, half of the time that a verb of this machine alone takes.
-        from rtscope.target.ssh import SshTarget
-
-        with SshTarget(target.removeprefix("ssh:")) as board:
-            return read_context(board.reader, kinds), target
-    if target not in (None, "local"):
-        raise UsageError(f"--target {target}: a running machine is local or ssh:HOST")
-    return read_context(FileReader(), kinds), "local"
+    address, what = address_of(target), target or "local"
+    if address.host is not None:
+        with open_target(address) as board:
+            return read_context(board.reader, kinds), what
+    return read_context(FileReader(), kinds), what
 
 
 def _config_in(image: KernelImage) -> KernelConfig:

@@ -1,6 +1,8 @@
 """Measure a machine: without an argument this one, under the five loads."""
 
 import contextlib
+import json
+import os
 import shlex
 import sys
 from collections.abc import Iterator
@@ -12,14 +14,15 @@ from typing import Annotated
 import typer
 
 from rtscope import __version__
-from rtscope.board.bundle import Bundle
+from rtscope.board.bundle import CAMPAIGN, Bundle, import_bundle
+from rtscope.board.cache import cache_dir
+from rtscope.board.catalogue import get_board
 from rtscope.board.kernels import kernel_names
 from rtscope.campaign.file import from_dict, load_campaign, to_dict, with_places
 from rtscope.campaign.model import Campaign
 from rtscope.campaign.options import Options, with_options
-from rtscope.cli import bundled, gate, verdict
+from rtscope.cli import gate, verdict
 from rtscope.cli.console import stderr_console, typed_words
-from rtscope.cli.machine import check_target, open_target
 from rtscope.cli.output import Format, print_report, write_page
 from rtscope.cli.progress import LiveDisplay
 from rtscope.errors import RecordError, RtscopeError, UsageError
@@ -34,6 +37,8 @@ from rtscope.record.resultdir import (
     read_campaign,
     refuse_used,
 )
+from rtscope.target.address import open_target, parse_address
+from rtscope.tuning.campaign import checks_for
 from rtscope.virtual.prepare import (
     PreparedCampaign,
     prepare_campaign,
@@ -92,7 +97,7 @@ def run(request: RunRequest) -> int:
         _refuse_more(request)
     options = _options(request)
     stored = _stored(request.identical_to)
-    bundle = bundled.imported(request.bundle)
+    bundle = _import_bundle(request.bundle)
     if request.resume is not None:
         work = _open(request.resume, bundle, request)
     else:
@@ -161,7 +166,7 @@ def _written(request: RunRequest, bundle: Bundle | None) -> Campaign:
         return with_places(load_campaign(file), file.parent)
     if bundle is None:
         return Campaign()
-    campaign = bundled.campaign_of(bundle)
+    campaign = _campaign_of(bundle)
     if campaign.command and not request.yes:
         _ask(campaign)
     return campaign
@@ -169,7 +174,7 @@ def _written(request: RunRequest, bundle: Bundle | None) -> Campaign:
 
 def _begin(campaign: Campaign, bundle: Bundle | None, request: RunRequest) -> _Work:
     typed = typed_words()
-    check_target(campaign, request.jobs)
+    _check_target(campaign, request.jobs)
     where = request.out or Path(datetime.now().strftime("rtscope-%Y%m%d-%H%M%S"))
     refuse_used(where)
     plan = make_plan(campaign)
@@ -187,7 +192,7 @@ def _prepare(
     jobs: int | None,
 ) -> PreparedCampaign | None:
     if bundle is not None:
-        bundled.check(bundle, campaign)
+        _check_bundle(bundle, campaign)
     if campaign.board is None:
         return None
     console = stderr_console()
@@ -219,12 +224,73 @@ def _open(path: Path, bundle: Bundle | None, request: RunRequest) -> _Work:
     command = document.get("command")
     typed = tuple(map(str, command)) if isinstance(command, list) else ()
     store = ResultDir(path)
-    check_target(campaign, request.jobs)
+    _check_target(campaign, request.jobs)
     plan = remaining(make_plan(campaign), store.done_ids())
     prepared = _prepare(plan, campaign, typed, bundle, jobs=request.jobs)
     if prepared is not None:
         refuse_other_inputs(prepared, store.records())
     return _Work(campaign, plan, prepared, store, typed)
+
+
+def _check_target(campaign: Campaign, jobs: int | None) -> None:
+    """Refuse what the target cannot do, before a directory is made for it."""
+    checks_for(campaign)
+    if campaign.board is not None:
+        get_board(campaign.board)
+    elif jobs is not None:
+        raise UsageError(
+            "--jobs says how many virtual boards run at once; on a machine one run "
+            "follows the other"
+        )
+    elif campaign.kernels:
+        raise UsageError(
+            "--kernel chooses the kernel of a virtual board; a machine is measured "
+            "with the one it runs"
+        )
+
+
+def _import_bundle(file: Path | None) -> Bundle | None:
+    """Put a bundle's parts into the cache; say so if another version wrote it."""
+    if file is None:
+        return None
+    talk = stderr_console()
+    bundle = import_bundle(
+        file,
+        cache=cache_dir(os.environ),
+        say=lambda text: talk.print(f"rtscope: {text}", markup=False),
+    )
+    if bundle.rtscope != __version__:
+        talk.print(
+            f"rtscope: the bundle is of version {bundle.rtscope}, and this is "
+            f"{__version__}: the board's job may differ, and the result with it",
+            markup=False,
+        )
+    return bundle
+
+
+def _campaign_of(bundle: Bundle) -> Campaign:
+    """Return the campaign of a bundle; UsageError if it has none, or a damaged one."""
+    try:
+        document = json.loads(bundle.files[CAMPAIGN])
+    except (KeyError, ValueError) as error:
+        raise UsageError("the bundle has no campaign: name a campaign file") from error
+    return from_dict(document, source="the bundle's campaign")
+
+
+def _check_bundle(bundle: Bundle, campaign: Campaign) -> None:
+    """Raise UsageError if a campaign is not for the bundle's board and parts."""
+    if campaign.board != bundle.board.name:
+        raise UsageError(
+            f"the bundle has the board {bundle.board.name}: leave --target out"
+        )
+    given = {
+        "--qemu": campaign.qemu,
+        "--locked": campaign.locked,
+        "--files": campaign.files,
+    }
+    for option, value in given.items():
+        if value:
+            raise UsageError(f"{option}: a bundle brings its parts; leave it out")
 
 
 def _ask(campaign: Campaign) -> None:
@@ -269,7 +335,8 @@ def _runner(work: _Work) -> Iterator[Runner]:
 
         yield BoardRunner(work.prepared)
         return
-    with open_target(work.campaign, work.store) as target:
+    address = parse_address(work.campaign.target)
+    with open_target(address, storage_dir=work.store.path.resolve()) as target:
         yield MachineRunner(target, work.campaign, work.typed)
 
 

@@ -1,8 +1,6 @@
 """Show every thread of a machine: who runs with which policy, where."""
 
 import sys
-from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,8 +9,7 @@ from rtscope.cli.console import put, stdout_console
 from rtscope.errors import TargetError, UsageError
 from rtscope.report.formats.tasks import print_tasks, render_tasks_json
 from rtscope.target import Target
-from rtscope.target.local import LocalTarget
-from rtscope.target.ssh import SshTarget
+from rtscope.target.address import address_of, open_target
 from rtscope.target.stream import collect
 from rtscope.tasks.choice import Choice, Order, chosen
 from rtscope.tasks.listing import make_listing
@@ -57,7 +54,7 @@ def tasks(
     """
     window_ns = _window(share=share, watch=watch, json=json, sort=sort)
     choice = Choice(real_time=rt, cpu=cpu, pid=pid, order=sort)
-    with _opened(target) as machine:
+    with open_target(address_of(target), may_ask=False) as machine:
         while True:
             listing = look(machine, window_ns=window_ns)
             _print(listing, choice, target=target, json=json, clear=watch is not None)
@@ -102,14 +99,6 @@ def _window(*, share: str | None, watch: str | None, json: bool, sort: Order) ->
     if not 10 * NS_PER_MS <= window_ns <= NS_PER_H:
         raise UsageError(f"{option}: {text}: write 10ms to 1h")
     return window_ns
-
-
-def _opened(target: str) -> AbstractContextManager[Target]:
-    if target == "local":
-        return LocalTarget(storage_dir=Path("/var/tmp"), may_ask=False)
-    if target.startswith("ssh:"):
-        return SshTarget(target.removeprefix("ssh:"))
-    raise UsageError(f"--target {target}: a running machine is local or ssh:HOST")
 
 
 def _print(

@@ -8,7 +8,6 @@ from rtscope.audit.context import AuditContext, Observed, refuse_absent
 from rtscope.audit.examine import examine, read_context
 from rtscope.audit.model import Check, CheckKind, Profile
 from rtscope.cli.console import put, stderr_console, stdout_console
-from rtscope.cli.machine import opened
 from rtscope.errors import UsageError
 from rtscope.machine.reader import Reader
 from rtscope.report.formats.tuning import (
@@ -19,6 +18,7 @@ from rtscope.report.formats.tuning import (
     restored_lines,
     tuning_document,
 )
+from rtscope.target.address import address_of, open_target
 from rtscope.tuning import hold
 from rtscope.tuning.remedies import Plan, chosen, plan, undone_by, with_settings
 
@@ -38,7 +38,7 @@ def apply(target: str | None, asked: Tune) -> int:
     """Change what failed checks need; 0 if all that were named pass or were changed."""
     kinds = chosen(asked.checks)
     _refuse_other_profiles(asked, kinds)
-    with opened(target, may_ask=True) as machine:
+    with open_target(address_of(target)) as machine:
         context, checks = _look(machine.reader, kinds, asked)
         planned = _asked_of(plan(context, checks), asked)
         if not asked.json:
@@ -62,7 +62,7 @@ def apply(target: str | None, asked: Tune) -> int:
 
 def restore(target: str | None, *, json: bool) -> int:
     """Put everything back that was applied; 0 if nothing is left changed."""
-    with opened(target, may_ask=True) as machine:
+    with open_target(address_of(target)) as machine:
         back, refused = hold.restore(machine)
     if json:
         put(render_json(restored_document(back, refused)))

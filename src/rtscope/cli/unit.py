@@ -11,13 +11,13 @@ from rtscope.audit.model import Profile
 from rtscope.audit.unit import Unit, UnitThread, load_unit, processes_of
 from rtscope.cli.console import put, stdout_console
 from rtscope.cli.kernelverify import FailOn, fails
-from rtscope.cli.machine import opened
 from rtscope.cli.tasks import look
 from rtscope.machine.filetree import FileReader
 from rtscope.machine.reader import Reader, read, text_of
 from rtscope.report.escape import printable
 from rtscope.report.formats.checks import print_checks, render_checks_json
 from rtscope.target import Target
+from rtscope.target.address import address_of, open_target
 
 FIRST_PROCESS = "/proc/1/comm"
 
@@ -58,7 +58,7 @@ def _machine(
     if root is not None:
         yield FileReader(root), None
         return
-    with opened(target, may_ask=False) as machine:
+    with open_target(address_of(target), may_ask=False) as machine:
         yield machine.reader, machine
 
 

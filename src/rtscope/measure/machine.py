@@ -7,6 +7,7 @@ Per run, in this order: audit, facts, load on, measurement, load off, facts. Wha
 
 import contextlib
 import secrets
+import shlex
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from rtscope.ftrace.writer import NAME as TRACE
 from rtscope.ftrace.writer import trace_of
 from rtscope.loads import FreeStorage, LoadCommand, Need, get_load
 from rtscope.machine import facts
-from rtscope.machine.reader import read, text_of
+from rtscope.machine.reader import Reader, read, text_of
 from rtscope.measure import audit
 from rtscope.measure.assemble import Facts, LoadSeen, Measured
 from rtscope.measure.commands import (
@@ -42,7 +43,6 @@ from rtscope.measure.plan import Plan
 from rtscope.record.model import Run
 from rtscope.record.untraced import UNTRACED, untraced_as_dict
 from rtscope.target import Target
-from rtscope.target.packages import how_to_install
 from rtscope.target.stream import collect
 from rtscope.tuning.campaign import Tuned, tuned
 
@@ -279,3 +279,47 @@ def _load_log(target: Target, loading: _Loading) -> str:
     if not loading.args:
         return ""
     return text_of(read(target.reader, loading.log_path)) or ""
+
+
+# --- programs that are missing -------------------------------------------------
+
+_OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")
+
+# ID or ID_LIKE of os-release(5) -> what to type.
+_COMMANDS = {
+    "debian": "apt install {}",
+    "ubuntu": "apt install {}",
+    "alpine": "apk add {}",
+    "fedora": "dnf install {}",
+    "rhel": "dnf install {} (from EPEL)",
+    "suse": "zypper install {}",
+    "opensuse": "zypper install {}",
+    "arch": "pacman -S {}",
+    "openwrt": "opkg update && opkg install {}",
+    "buildroot": "it belongs into the image: BR2_PACKAGE_{upper}=y",
+    "poky": "it belongs into the image: IMAGE_INSTALL:append = ' {}'",
+}
+
+
+def how_to_install(reader: Reader, program: str) -> str:
+    """Return what to type on the machine; a guess that says so if it is unknown."""
+    files = reader.read_many(_OS_RELEASE)
+    for path in _OS_RELEASE:
+        for name in _names(text_of(files[path]) or ""):
+            if command := _COMMANDS.get(name):
+                upper = program.upper().replace("-", "_")
+                return command.format(program, upper=upper)
+    return f"with its package manager, such as: apt install {program}"
+
+
+def _names(os_release: str) -> list[str]:
+    """Return ID and then ID_LIKE, which lists relatives, nearest first."""
+    values = {}
+    for line in os_release.splitlines():
+        key, _, value = line.partition("=")
+        values[key.strip()] = value
+    try:
+        found = shlex.split(f"{values.get('ID', '')} {values.get('ID_LIKE', '')}")
+    except ValueError:  # not quoted as os-release(5) wants it
+        return []
+    return " ".join(found).lower().split()

@@ -6,10 +6,36 @@ new kind of target has to say only how to start the agent there and where to put
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
-from rtscope.contract import Line
-from rtscope.machine.reader import Reader
+from rtscope.errors import TargetError
+
+if TYPE_CHECKING:
+    from rtscope.contract import Line
+    from rtscope.machine.reader import Reader
+
+_AGENTS = Path(__file__).parent.parent / "agents"
+
+# `uname -m` of machines that run another's binary.
+_SAME_AS = {"armv8l": "armv7l", "amd64": "x86_64", "arm64": "aarch64"}
+
+
+def agent_file(machine: str) -> Path:
+    """
+    Return the agent for a machine (its `uname -m`); TargetError if none is built.
+
+    One per architecture is built by `make agent`.
+    """
+    arch = _SAME_AS.get(machine, machine)
+    path = _AGENTS / arch / "rtscope-agent"
+    if path.is_file():
+        return path
+    built = sorted(p.parent.name for p in _AGENTS.glob("*/rtscope-agent"))
+    raise TargetError(
+        f"no agent for {machine!r}: built are {', '.join(built) or 'none'}; "
+        "run make agent (x86_64, aarch64, armv7l and riscv64 are supported)"
+    )
 
 
 class Stream(Protocol):
@@ -24,7 +50,7 @@ class Stream(Protocol):
         """Return the descriptor to wait for; None if lines are ready at any time."""
         ...
 
-    def take_lines(self) -> list[Line]:
+    def take_lines(self) -> "list[Line]":
         """Return the lines that have arrived; raise ContractError for a damaged one."""
         ...
 
@@ -45,7 +71,7 @@ class Target(Protocol):
     """A booted machine that can run the agent."""
 
     name: str
-    reader: Reader
+    reader: "Reader"
     """Reads the machine's files."""
     default_storage_dir: str
     """A directory on a disk of the machine, for the storage load."""

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 MAX_HOST = 255
 
 # A name that begins with "-" would be an option to ssh.
-_HOST = re.compile(r"(?:[A-Za-z0-9_][\w.+-]*@)?[A-Za-z0-9_\[:][\w.:%\]-]*", re.ASCII)
+_HOST = re.compile(
+    r"(?:ssh://)?(?:[A-Za-z0-9_][\w.+-]*@)?[A-Za-z0-9_\[:][\w.:%\]-]*", re.ASCII
+)
 _BOARD = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
@@ -33,20 +35,28 @@ class Address:
     """The name of a virtual board; None: a running machine."""
 
 
-def parse_address(text: str, *, running: bool = False) -> Address:
-    """Return the address; UsageError for another text, or if no `running` machine."""
+def parse_address(text: str, *, boards: bool = True) -> Address:
+    """Return the address; UsageError for another text, for a board without `boards`."""
     kind, _, name = text.partition(":")
     if text == "local":
         return Address()
     if kind == "ssh" and len(name) <= MAX_HOST and _HOST.fullmatch(name):
         return Address(host=name)
-    if kind == "virtual" and not running and _BOARD.fullmatch(name):
+    if kind == "virtual" and boards and _BOARD.fullmatch(name):
         return Address(board=name)
-    forms = "local or ssh:HOST" if running else "local, ssh:HOST or virtual:BOARD"
+    forms = "local, ssh:HOST or virtual:BOARD" if boards else "local or ssh:HOST"
     raise UsageError(
         f"{shown(text)}: write {forms}; a host is a name or address as ssh takes it "
         "and does not begin with '-'"
     )
+
+
+def address_of(option: str | None, *, boards: bool = False) -> Address:
+    """Return the address that --target gives; without it this machine."""
+    try:
+        return parse_address("local" if option is None else option, boards=boards)
+    except UsageError as error:
+        raise UsageError(f"--target: {error}") from error
 
 
 def open_target(

@@ -13,7 +13,7 @@ from rtscope import process
 from rtscope.errors import TargetError
 from rtscope.machine.filetree import FileReader
 from rtscope.machine.reader import Reader
-from rtscope.target.agentfile import agent_file
+from rtscope.target import agent_file
 from rtscope.target.stream import PipeStream
 
 SUDO_PATIENCE_S = 120.0

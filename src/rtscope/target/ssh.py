@@ -11,23 +11,27 @@ from each once a second: network interrupts on the board that are part of the re
 
 import os
 import secrets
+import shlex
 import shutil
+import string
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from rtscope import process
 from rtscope.contract import AgentError, Line
-from rtscope.errors import MeasurementError, TargetError, UsageError
+from rtscope.errors import MeasurementError, TargetError
 from rtscope.machine.reader import Reader
-from rtscope.target import sshwords
-from rtscope.target.agentfile import agent_file
+from rtscope.target import agent_file
 from rtscope.target.agentreader import AgentReader
-from rtscope.target.remoteshell import RemoteShell, exec_line
 from rtscope.target.stream import LOST, PipeStream, collect
+
+FAILED = 255
+"""ssh's exit status when ssh itself failed; otherwise that of the command."""
 
 CONNECT_S = 60.0
 """Also the time to type a password."""
@@ -77,13 +81,40 @@ _UPLOAD = (
     '&& "$w/rtscope-agent" version >&2 && echo "$w" || {{ rm -rf "$w"; exit 1; }}'
 )
 
+# The rest means something in single quotes of some shell: \ in fish, ! in csh.
+_HARMLESS = frozenset(f"{string.ascii_letters}{string.digits} @%+=:,./_-".encode())
+
+_UNPACK = """exec sh -c 'eval "$(printf %b "$1")"' sh """
+
+# Part of what ssh prints (it is never translated) -> what to try.
+_ADVICE = (
+    (
+        "Host key verification failed",
+        "log in once by hand and compare the key's fingerprint: ssh {host}; if the "
+        "board was installed anew, forget its old key first: ssh-keygen -R {host}",
+    ),
+    (
+        "Permission denied",
+        "the board refused this user or key: try ssh {host}; to give it your key: "
+        "ssh-copy-id {host}; a passphrase can be asked for on a terminal only: ssh-add",
+    ),
+    (
+        "Could not resolve hostname",
+        "is the name right? Short names can be defined in ~/.ssh/config",
+    ),
+    ("Connection refused", "is an SSH server running there, on this port?"),
+    ("timed out", "is the board up, and reachable from here?"),
+    ("No route to host", "is the board up, and reachable from here?"),
+    ("Network is unreachable", "is the board up, and reachable from here?"),
+    ("not allowed", "the board refused this user: try ssh {host}"),
+)
+
 
 class SshTarget:
     """A board. A context manager: connects on entry, cleans up on exit."""
 
     def __init__(self, host: str, *, ssh: Sequence[str] = ("ssh",)) -> None:
-        if not host or host.startswith("-") or not host.isprintable() or " " in host:
-            raise UsageError(f"not a host name: {host!a}; write --target ssh:HOST")
+        """Host: as ssh takes it; see `address`, which refuses others."""
         self.name = f"ssh:{host}"
         self.reader: Reader = AgentReader(self._run_agent)
         self.default_storage_dir = "/var/tmp"
@@ -135,9 +166,7 @@ class SshTarget:
         )
         words = (self._shell.answer(done.stdout) or "").split()
         if done.status != 0 or len(words) < 3:
-            why = sshwords.why_refused(
-                self._host, status=done.status, stderr=done.stderr
-            )
+            why = why_refused(self._host, status=done.status, stderr=done.stderr)
             raise TargetError(f"{self.name}: {why}")
         machine, uid, gid, *sudo = words
         if not (uid.isdecimal() and gid.isdecimal()):
@@ -159,7 +188,7 @@ class SshTarget:
                 self._work_dir = answer.removesuffix("\n")
                 self._keeper = self._start(["keep", self._work_dir])
                 return
-            reasons.append(f"{directory}: {sshwords.last_line(done.stderr)[:200]}")
+            reasons.append(f"{directory}: {last_line(done.stderr)[:200]}")
         raise TargetError(
             f"{self.name}: nowhere to put the agent and run it ({'; '.join(reasons)}); "
             "free some space there, or set TMPDIR on the board to a directory that is "
@@ -201,8 +230,8 @@ class SshTarget:
             timeout_s=timeout_s,
             stdin=stdin,
         )
-        if done.status == sshwords.FAILED or self._shell.answer(done.stdout) is None:
-            raise self._lost(sshwords.last_line(done.stderr))
+        if done.status == FAILED or self._shell.answer(done.stdout) is None:
+            raise self._lost(last_line(done.stderr))
         return done
 
     def _lost(self, words: str = "") -> TargetError:
@@ -221,7 +250,7 @@ class SshTarget:
             [*self._argv(*_SHARED), self._shell.wrap(script)],
             heartbeat=True,
             begins_after=self._shell.word,
-            lost_status=sshwords.FAILED,
+            lost_status=FAILED,
         )
 
     def start_agent(
@@ -237,7 +266,7 @@ class SshTarget:
         finally:
             stream.kill()
         if stream.status != 0 and not any(isinstance(x, AgentError) for x in lines):
-            raise self._lost(sshwords.last_line(stream.last_words()))
+            raise self._lost(last_line(stream.last_words()))
         return lines
 
     def work_path(self, name: str) -> str:
@@ -268,4 +297,78 @@ def _make_control_dir() -> Path:
                 continue
     raise MeasurementError(
         "no directory for ssh's control socket: /tmp cannot be written"
+    )
+
+
+# --- commands ------------------------------------------------------------------
+
+
+def _new_word() -> bytes:
+    return f"rtscope-{secrets.token_hex(8)}".encode()
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteShell:
+    """
+    Wraps commands for one board, whatever its shell is and prints by itself.
+
+    sshd hands a command to the login shell of the user. That may be fish or csh, which
+    quote differently from sh, and its start-up files may print. So a command travels as
+    one word of harmless characters that every shell passes on unchanged, is run by sh,
+    and says a word agreed upon before it says anything else.
+    """
+
+    word: bytes = field(default_factory=_new_word)
+    """Stands alone on a line where the command's own output begins."""
+
+    def wrap(self, script: str) -> str:
+        """Return what to give to ssh so that sh runs the script."""
+        whole = f"echo; echo {self.word.decode()}; {script}"
+        return f"{_UNPACK}'{_packed(whole)}'"
+
+    def answer(self, stdout: bytes) -> str | None:
+        """Return what the script has printed; None if the board never ran it."""
+        _, found, answer = stdout.partition(b"\n" + self.word + b"\n")
+        return answer.decode("utf-8", "replace") if found else None
+
+
+def _packed(script: str) -> str:
+    if "\0" in script:
+        raise TargetError("a command cannot hold a NUL character")
+    # printf %b of POSIX: \0 and up to three octal digits.
+    return "".join(
+        chr(byte) if byte in _HARMLESS else f"\\0{byte:03o}"
+        for byte in script.encode("utf-8", "surrogateescape")
+    )
+
+
+def exec_line(argv: list[str]) -> str:
+    """Return the script that becomes a program."""
+    return f"exec {shlex.join(argv)}"
+
+
+# --- failures ------------------------------------------------------------------
+
+
+def last_line(stderr: str) -> str:
+    """Return ssh's own last words; empty if it said nothing."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    return lines[-1] if lines else ""
+
+
+def why_refused(host: str, *, status: int, stderr: str) -> str:
+    """Return why there is no connection, or no shell behind it, and what to try."""
+    name = shlex.quote(host)
+    words = last_line(stderr)
+    if status != FAILED:
+        because = f" ({words})" if words else ""
+        return (
+            f"logged in, but commands are not run there{because}: the user needs a "
+            f"login shell; does `ssh {name} uname -m` work?"
+        )
+    for part, advice in _ADVICE:
+        if part in words:
+            return f"{words}; {advice.format(host=name)}"
+    return (
+        f"cannot log in{': ' if words else ''}{words}; does `ssh {name} uname -m` work?"
     )

@@ -25,7 +25,7 @@ from rtscope.machine.filetree import FileReader
 from rtscope.measure.commands import load_command
 from rtscope.measure.plan import Plan, kernels_by_label
 from rtscope.record.model import Run, RunRecord
-from rtscope.target.agentfile import agent_file
+from rtscope.target import agent_file
 from rtscope.units import parse_size
 from rtscope.virtual.capacity import free_memory_bytes, host_capacity
 from rtscope.virtual.inputs import RunRequest
