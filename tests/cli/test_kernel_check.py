@@ -3,7 +3,7 @@
 import pytest
 
 from rtscope.cli import kernelcheck
-from rtscope.virtual.smoketest import Built, Outcome
+from rtscope.virtual.smoketest import BuiltKernel, SmokeTest
 
 WORST_US = {
     "idle": "1,404",
@@ -17,10 +17,10 @@ WORST_US = {
 def test_a_kernel_that_does_not_boot_has_no_clean_log_and_its_end_line_by_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    dead = Built("dead", "6.12.1", "d0", "c0", preempt_rt=True)
+    dead = BuiltKernel("dead", "6.12.1", "d0", "c0", preempt_rt=True)
     problem = "001-idle: it panics; the end of its console:\n  Kernel panic - not"
 
-    kernelcheck.print_outcomes([Outcome(dead, {}, (), (problem,))])
+    kernelcheck.print_outcomes([SmokeTest(dead, {}, (), (problem,))])
 
     out = capsys.readouterr().out
     assert "clean" not in out
@@ -34,10 +34,12 @@ def test_where_room_is_short_names_give_way_and_figures_do_not(
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     name = "jh7110-6.1-rt-debug"
-    kernel = Built(name, "6.1.176-rt64", "4a338a7c80b46186", "c0", preempt_rt=True)
+    kernel = BuiltKernel(
+        name, "6.1.176-rt64", "4a338a7c80b46186", "c0", preempt_rt=True
+    )
     worst = {load: int(us.replace(",", "")) * 1000 for load, us in WORST_US.items()}
 
-    kernelcheck.print_outcomes([Outcome(kernel, worst, (), ())])
+    kernelcheck.print_outcomes([SmokeTest(kernel, worst, (), ())])
 
     heading, row, *_ = capsys.readouterr().out.splitlines()
     assert len(row) <= columns

@@ -11,10 +11,16 @@ from rtscope.caveats.catalogue import make
 from rtscope.machine.facts import FactValue
 from rtscope.record.attachments import with_lost
 from rtscope.record.model import RunRecord
-from rtscope.virtual.smoketest import KERNEL_LOG, Booted, Built, complaints, outcome_of
+from rtscope.virtual.smoketest import (
+    KERNEL_LOG,
+    BuiltKernel,
+    SmokeBoot,
+    complaints,
+    smoke_test,
+)
 
 CONFIG = "c" * 64
-BUILT = Built("my", "6.12.1-rt", "d" * 64, CONFIG, preempt_rt=True)
+BUILT = BuiltKernel("my", "6.12.1-rt", "d" * 64, CONFIG, preempt_rt=True)
 QUIET = "<5>Linux version 6.12.1-rt\n<6>[    0.000100] Machine model: x\n"
 
 
@@ -36,14 +42,14 @@ def _record(facts: Mapping[str, FactValue] = FACTS) -> RunRecord:
 
 
 def test_a_kernel_that_runs_as_built_and_is_quiet_is_good() -> None:
-    outcome = outcome_of(BUILT, [Booted(_record(), QUIET)])
+    outcome = smoke_test(BUILT, [SmokeBoot(_record(), QUIET)])
 
     assert outcome.good
     assert set(outcome.worst_ns) == {_record().run.load}
 
 
 def test_a_kernel_that_did_not_come_through_is_not_good() -> None:
-    outcome = outcome_of(BUILT, [], failures=["001-idle: it panics"])
+    outcome = smoke_test(BUILT, [], failures=["001-idle: it panics"])
 
     assert not outcome.good
     assert outcome.problems == ("001-idle: it panics",)
@@ -70,7 +76,7 @@ def test_a_kernel_that_did_not_come_through_is_not_good() -> None:
 def test_another_kernel_than_the_one_that_was_built_is_told(
     name: str, fact: FactValue, said: str
 ) -> None:
-    outcome = outcome_of(BUILT, [Booted(_record({**FACTS, name: fact}), QUIET)])
+    outcome = smoke_test(BUILT, [SmokeBoot(_record({**FACTS, name: fact}), QUIET)])
 
     assert not outcome.good
     assert any(said in problem for problem in outcome.problems)
@@ -81,7 +87,7 @@ def test_a_complaint_while_booting_counts_with_or_without_a_time() -> None:
         QUIET + "<3>[    1.500000] probe of poweroff failed with error -16\n<4>BUG: x\n"
     )
 
-    outcome = outcome_of(BUILT, [Booted(_record(), log)])
+    outcome = smoke_test(BUILT, [SmokeBoot(_record(), log)])
 
     texts = [message.text for message in outcome.messages]
     assert texts == ["probe of poweroff failed with error -16", "BUG: x"]
@@ -90,9 +96,9 @@ def test_a_complaint_while_booting_counts_with_or_without_a_time() -> None:
 
 
 def test_the_same_complaint_of_several_boots_is_told_once() -> None:
-    boot = Booted(_record(), QUIET + "<3>it failed\n")
+    boot = SmokeBoot(_record(), QUIET + "<3>it failed\n")
 
-    assert len(outcome_of(BUILT, [boot, boot]).messages) == 1
+    assert len(smoke_test(BUILT, [boot, boot]).messages) == 1
 
 
 def test_warnings_of_no_known_kind_are_no_complaints() -> None:
@@ -107,7 +113,7 @@ def test_what_a_booting_kernel_only_tells_is_no_complaint() -> None:
 
 
 def test_no_log_at_all_is_a_problem() -> None:
-    (problem,) = outcome_of(BUILT, [Booted(_record(), "")]).problems
+    (problem,) = smoke_test(BUILT, [SmokeBoot(_record(), "")]).problems
 
     assert problem.endswith(": it sent no kernel log")
 
@@ -115,7 +121,7 @@ def test_no_log_at_all_is_a_problem() -> None:
 def test_a_log_that_a_full_disk_lost_is_not_one_that_the_board_did_not_send() -> None:
     record = with_lost(_record(), {KERNEL_LOG: "No space left on device"})
 
-    (problem,) = outcome_of(BUILT, [Booted(record, "")]).problems
+    (problem,) = smoke_test(BUILT, [SmokeBoot(record, "")]).problems
 
     assert problem.endswith(": kernel.log was not kept: No space left on device")
 
@@ -124,6 +130,6 @@ def test_a_log_that_a_full_disk_lost_is_not_one_that_the_board_did_not_send() ->
 def test_a_run_without_its_load_or_that_is_invalid_is_a_problem(caveat: str) -> None:
     record = replace(_record(), caveats=(make(caveat, "at once"),))
 
-    problems = outcome_of(BUILT, [Booted(record, QUIET)]).problems
+    problems = smoke_test(BUILT, [SmokeBoot(record, QUIET)]).problems
 
     assert any(caveat in problem for problem in problems)

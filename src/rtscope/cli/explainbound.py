@@ -14,7 +14,7 @@ from rtscope.explain.events.threadstates import TracedWakeup
 from rtscope.explain.instructions.sections import bounds_of
 from rtscope.files import write_atomically
 from rtscope.ftrace.events import Event, Trace
-from rtscope.virtual.recordings import Recorded, section_stream_of, symbols_of
+from rtscope.virtual.recordings import Recorded, symbols_of
 from rtscope.virtual.replay import replay_run
 
 AT_ONCE = 100_000
@@ -30,7 +30,7 @@ def record_sections(chosen: Sequence[Recorded], *, say: Say) -> None:
     Raises UsageError for the only one.
     """
     for one in chosen:
-        if section_stream_of(one).is_file():
+        if one.sections_path.is_file():
             continue
         try:
             _record(one, say=say)
@@ -42,7 +42,7 @@ def record_sections(chosen: Sequence[Recorded], *, say: Say) -> None:
 
 def bounds_of_run(one: Recorded, *, say: Say) -> Sequence[Bound]:
     """Return what a run's sections could combine to; nothing if it has none."""
-    path = section_stream_of(one)
+    path = one.sections_path
     if one.record.virtual is None or not path.is_file():
         return ()
     symbols = symbols_of(one, cache=cache_dir(os.environ), log=say)
@@ -84,5 +84,5 @@ def _record(one: Recorded, *, say: Say) -> None:
     symbols = symbols_of(one, cache=cache, log=say)
     say(f"{name}: booting again, for the longest sections")
     done = replay_run(one.record, windows=(), cache=cache, log=say, symbols=symbols)
-    path = section_stream_of(one)
+    path = one.sections_path
     write_atomically(path, pack(done.raw, name=path.name)[0])

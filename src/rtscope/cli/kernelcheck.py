@@ -33,7 +33,13 @@ from rtscope.report.escape import printable
 from rtscope.units import format_us
 from rtscope.virtual.prepare import PreparedCampaign, prepare_campaign
 from rtscope.virtual.runner import BoardRunner
-from rtscope.virtual.smoketest import KERNEL_LOG, Booted, Built, Outcome, outcome_of
+from rtscope.virtual.smoketest import (
+    KERNEL_LOG,
+    BuiltKernel,
+    SmokeBoot,
+    SmokeTest,
+    smoke_test,
+)
 
 SHOWN = 10
 """Messages of a kernel that are printed; --json has all."""
@@ -76,7 +82,7 @@ def check(
         folder = out or Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="rtscope-check-"))
         )
-        outcomes: list[Outcome] = []
+        outcomes: list[SmokeTest] = []
         for board in dict.fromkeys(boards.values()):
             kernels = [name for name, its in boards.items() if its == board]
             outcomes += _check_on(board, kernels, folder / board, options)
@@ -90,7 +96,7 @@ def check(
 
 def _check_on(
     board: str, kernels: Sequence[str], folder: Path, options: Options
-) -> list[Outcome]:
+) -> list[SmokeTest]:
     """Boot all kernels of one board."""
     boots = Campaign(target=f"virtual:{board}", kernels=tuple(kernels), record=False)
     campaign = with_places(with_options(boots, options), Path.cwd())
@@ -119,15 +125,17 @@ def _check_on(
 
 def _outcomes(
     campaign: PreparedCampaign, store: ResultDir, failures: Mapping[str, str]
-) -> list[Outcome]:
+) -> list[SmokeTest]:
     kernels = {request.run.id: prepared.kernel for request, prepared in campaign.runs}
-    boots: dict[str, list[Booted]] = {}
+    boots: dict[str, list[SmokeBoot]] = {}
     for record in store.records():
         log = store.run_dir(record.run.id) / KERNEL_LOG
         text = log.read_text("utf-8", "replace") if log.exists() else ""
-        boots.setdefault(kernels[record.run.id].digest, []).append(Booted(record, text))
+        boots.setdefault(kernels[record.run.id].digest, []).append(
+            SmokeBoot(record, text)
+        )
     return [
-        outcome_of(
+        smoke_test(
             _built(kernel),
             boots.get(kernel.digest, []),
             failures=[
@@ -140,11 +148,11 @@ def _outcomes(
     ]
 
 
-def _built(kernel: Kernel) -> Built:
+def _built(kernel: Kernel) -> BuiltKernel:
     assert kernel.config is not None
     assert kernel.release is not None
     config = parse_config(kernel.config.read_bytes(), source=str(kernel.config))
-    return Built(
+    return BuiltKernel(
         kernel.name,
         kernel.release,
         kernel.digest,
@@ -153,13 +161,13 @@ def _built(kernel: Kernel) -> Built:
     )
 
 
-def _log_cell(one: Outcome) -> str:
+def _log_cell(one: SmokeTest) -> str:
     if one.messages:
         return f"[red]{len(one.messages)} lines[/]"
     return "[green]clean[/]" if one.worst_ns else "[red]none[/]"
 
 
-def print_outcomes(outcomes: Sequence[Outcome]) -> None:
+def print_outcomes(outcomes: Sequence[SmokeTest]) -> None:
     """Print a row for each kernel, then what is wrong with it."""
     loads = list(dict.fromkeys(load for one in outcomes for load in one.worst_ns))
     table = Table(box=None, pad_edge=False, caption_justify="left")

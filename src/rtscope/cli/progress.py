@@ -8,7 +8,6 @@ each run. Standard output is the result's alone.
 
 import time
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console, Group, RenderableType
@@ -82,12 +81,7 @@ class LiveDisplay:
             self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._live is not None:
             self._live.stop()
 
@@ -140,12 +134,8 @@ class LiveDisplay:
         record = event.record
         self._done.append((record.run, record.host_seconds or 0.0))
         self._run = None
-        worst = max(
-            (t.max_ns for t in record.result.threads if t.max_ns is not None),
-            default=None,
-        )
         head = f"{self._head}:" if self._plan.boots_each else " "
-        self._log(f"{head} maximum {format_us(worst)} us")
+        self._log(f"{head} maximum {format_us(record.max_ns)} us")
 
     def _picture(self) -> Group:
         parts: list[RenderableType] = [self._bar]

@@ -20,7 +20,6 @@ from rtscope.files import write_atomically
 from rtscope.virtual.recordings import (
     Recorded,
     open_recorded,
-    second_stream_of,
     stream_of,
     symbols_of,
 )
@@ -119,7 +118,7 @@ def _second_pass(
     done = replay_run(chosen.record, windows=windows, cache=cache, log=say)
     for name in done.not_recorded:
         say(f"{name}: not known where this kernel keeps it, so not recorded")
-    path = second_stream_of(chosen)
+    path = chosen.replay_path
     content, _ = pack(done.raw, name=path.name)
     write_atomically(path, content)
     say(f"the same result; recorded in {path}")

@@ -16,7 +16,6 @@ from pathlib import PurePath
 from rtscope.campaign.model import Campaign, RunTable, untraced_ns
 from rtscope.cpulist import format_cpulist
 from rtscope.record.model import Run
-from rtscope.units import exact_duration
 
 MAX_CPUS_CHARACTERS = 30
 """A longer CPU list does not fit into a run's name."""
@@ -154,42 +153,24 @@ def _parts_that_vary(
     campaign: Campaign, runs: Sequence[Run]
 ) -> list[Callable[[Run], str]]:
     """Return what goes into the name of a run: the load, and what tells runs apart."""
-    parts: list[Callable[[Run], str]] = [lambda run: run.load]
-    for part in (
+    parts: tuple[Callable[[Run], str], ...] = (
         _kernel_part,
-        _policy_part,
-        _interval_part,
-        _duration_part,
+        lambda run: f"{run.policy}{run.priority or ''}",
+        lambda run: exact_duration(run.interval_ns),
+        lambda run: exact_duration(run.duration_ns),
         _cpus_part,
-        _seed_part,
-    ):
-        if len({part(run) for run in runs}) > 1:
-            parts.append(part)
+        lambda run: f"s{run.seed}",
+    )
+    vary = [part for part in parts if len({part(run) for run in runs}) > 1]
     if any(table.repetitions > 1 for table in campaign.runs):
-        parts.append(lambda run: f"r{run.repetition}")
-    return parts
+        vary.append(lambda run: f"r{run.repetition}")
+    return [lambda run: run.load, *vary]
 
 
 def _kernel_part(run: Run) -> str:
     # Of the path of an image its end tells more, and a run's name is a directory's.
     label = re.sub(r"[^a-z0-9._+-]+", "-", (run.kernel or "running").lower())
     return label[-MAX_KERNEL_CHARACTERS:].strip("-.")
-
-
-def _seed_part(run: Run) -> str:
-    return f"s{run.seed}"
-
-
-def _policy_part(run: Run) -> str:
-    return f"{run.policy}{run.priority or ''}"
-
-
-def _interval_part(run: Run) -> str:
-    return exact_duration(run.interval_ns)
-
-
-def _duration_part(run: Run) -> str:
-    return exact_duration(run.duration_ns)
 
 
 def _cpus_part(run: Run) -> str:

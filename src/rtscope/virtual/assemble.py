@@ -10,7 +10,8 @@ from rtscope.contract import FileLine, LoadEnd, LoadTick, parse_line
 from rtscope.errors import BoardError
 from rtscope.loads import get_load
 from rtscope.machine import facts
-from rtscope.machine.reader import Content, Missing, fits
+from rtscope.machine.reader import Content, Missing
+from rtscope.machine.snapshot import paths_matching
 from rtscope.measure.assemble import LoadSeen, Measured
 from rtscope.measure.observe import Observation
 from rtscope.record.virtual import VirtualRun, extra_of
@@ -32,14 +33,12 @@ class FilesRead:
         """Return what was read; what was not is missing."""
         found: dict[str, Content] = {}
         for path in paths:
-            matches: dict[str, Content] = {
-                name: content
-                for name, content in self.files.items()
-                if name != path
-                and fits(name, path)
-                and not isinstance(content, Missing)
+            there = {
+                name: self.files[name]
+                for name in paths_matching(path, self.files)
+                if name != path and not isinstance(self.files[name], Missing)
             }
-            found |= matches or {path: self.files.get(path, Missing())}
+            found |= there or {path: self.files.get(path, Missing())}
         return found
 
 

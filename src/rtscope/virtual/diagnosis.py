@@ -147,10 +147,10 @@ def _of_qemu(left: Evidence) -> str:
     if left.status < 0:
         name = signal.Signals(-left.status).name
         return f"QEMU died by the signal {name}{_stderr_tail(left)}"
-    for pattern, words in _QEMU:
+    for pattern, cause in _QEMU:
         if re.search(pattern, left.stderr):
-            words = _filled(words, left.board, host=host_memory(left))
-            return words + _stderr_tail(left)
+            filled = cause.format(host=host_memory(left), **_board_words(left.board))
+            return filled + _stderr_tail(left)
     return f"QEMU failed (exit status {left.status}){_stderr_tail(left)}"
 
 
@@ -161,10 +161,9 @@ def _stderr_tail(left: Evidence) -> str:
 
 def _of_console(left: Evidence) -> str:
     text = "\n".join(left.console)
-    for pattern, words in _CONSOLE:
+    for pattern, cause in _CONSOLE:
         if found := re.search(pattern, text, re.MULTILINE):
-            caught = words.replace("{}", found[1]) if found.groups() else words
-            return _filled(caught, left.board)
+            return cause.format(*found.groups(), **_board_words(left.board))
     return ""
 
 
@@ -185,26 +184,17 @@ def _kernel_lines(console: Sequence[str]) -> Sequence[str]:
     return console[ends[-1] :] if ends else console
 
 
-def _filled(words: str, board: Board, *, host: str = "") -> str:
-    values: Mapping[str, str] = {
-        "arch": board.arch,
-        "cpu": board.cpu,
-        "host": host,
-        "machine": board.machine,
-        "memory": board.memory,
-    }
-    for name, value in values.items():
-        words = words.replace(f"{{{name}}}", value)
-    return words
+def _board_words(board: Board) -> Mapping[str, str]:
+    return {name: getattr(board, name) for name in ("arch", "cpu", "machine", "memory")}
 
 
 def _console_tail(console: Sequence[str]) -> str:
-    said = _kernel_lines(console)
-    panics = [i for i, line in enumerate(said) if "Kernel panic - not" in line]
+    lines = _kernel_lines(console)
+    panics = [i for i, line in enumerate(lines) if "Kernel panic - not" in line]
     # A panic's own line, and what led to it, rather than its call trace.
-    first = max(0, panics[0] - 4) if panics else max(0, len(said) - TAIL_LINES)
-    tail = said[first : first + TAIL_LINES]
+    first = max(0, panics[0] - 4) if panics else max(0, len(lines) - TAIL_LINES)
+    tail = lines[first : first + TAIL_LINES]
     if not tail:
         return ""
-    lines = (line[:LINE_CHARACTERS] for line in tail)
-    return "; the end of its console:\n  " + "\n  ".join(lines)
+    cut = (line[:LINE_CHARACTERS] for line in tail)
+    return "; the end of its console:\n  " + "\n  ".join(cut)

@@ -27,6 +27,16 @@ class Recorded:
         """The latest wake-up."""
         return self.record.max_ns or 0
 
+    @property
+    def replay_path(self) -> Path:
+        """Where a second pass of this run keeps what it recorded."""
+        return self.directory / AGAIN
+
+    @property
+    def sections_path(self) -> Path:
+        """Where a pass for the longest sections of this run keeps them."""
+        return self.directory / BOUND
+
 
 def open_recorded(path: Path, run_id: str | None = None) -> Recorded:
     """
@@ -88,19 +98,19 @@ def paths_of(recorded: Recorded) -> tuple[Trace, tuple[Section, ...]]:
     What the run itself cut or left out is taken from a second pass, where there was
     one. Raises as `stream_of` does if neither recorded any.
     """
-    again = second_stream_of(recorded)
+    replayed = recorded.replay_path
     try:
         first = stream_of(recorded)
     except UsageError:
-        if not again.is_file():
+        if not replayed.is_file():
             raise
-        first = read_stream(again, sha256=None)
+        first = read_stream(replayed, sha256=None)
     worst = with_windows(first)
-    if not again.is_file() or not any(map(_lacks, worst)):
+    if not replayed.is_file() or not any(map(_lacks, worst)):
         return first, worst
     fuller = {
         _wakeup(section): section
-        for section in with_windows(read_stream(again, sha256=None))
+        for section in with_windows(read_stream(replayed, sha256=None))
         if not (section.cut or section.left_out)
     }
     return first, tuple(fuller.get(_wakeup(section), section) for section in worst)
@@ -114,16 +124,6 @@ def _lacks(section: Section) -> bool:
 def _wakeup(section: Section) -> tuple[int, int, int, int]:
     """Return what makes it the same wake-up in another pass of the same run."""
     return section.cpu, section.sequence, section.latency_ns, section.last
-
-
-def second_stream_of(recorded: Recorded) -> Path:
-    """Return where a second pass of this run keeps what it recorded."""
-    return recorded.directory / AGAIN
-
-
-def section_stream_of(recorded: Recorded) -> Path:
-    """Return where a pass for the longest sections of this run keeps them."""
-    return recorded.directory / BOUND
 
 
 def symbols_of(

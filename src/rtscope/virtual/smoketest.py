@@ -34,7 +34,7 @@ _SEVERITY = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class BuiltKernel:
     """What the kernel was built as."""
 
     name: str
@@ -45,7 +45,7 @@ class Built:
 
 
 @dataclass(frozen=True, slots=True)
-class Booted:
+class SmokeBoot:
     """One boot of it."""
 
     record: RunRecord
@@ -54,10 +54,10 @@ class Booted:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SmokeTest:
     """What became of one kernel."""
 
-    kernel: Built
+    kernel: BuiltKernel
     worst_ns: Mapping[str, int]
     """The latest wake-up under each load, in virtual time."""
     messages: tuple[KernelMessage, ...]
@@ -70,9 +70,9 @@ class Outcome:
         return not self.problems and not self.messages
 
 
-def outcome_of(
-    kernel: Built, boots: Sequence[Booted], *, failures: Sequence[str] = ()
-) -> Outcome:
+def smoke_test(
+    kernel: BuiltKernel, boots: Sequence[SmokeBoot], *, failures: Sequence[str] = ()
+) -> SmokeTest:
     """
     Judge a kernel by its boots, one or more for each load.
 
@@ -81,24 +81,23 @@ def outcome_of(
     worst: dict[str, int] = {}
     for boot in boots:
         load = boot.record.run.load
-        late = [thread.max_ns or 0 for thread in boot.record.result.threads]
-        worst[load] = max([worst.get(load, 0), *late])
-    said = {
+        worst[load] = max(worst.get(load, 0), boot.record.max_ns or 0)
+    messages = {
         message.text: message
         for boot in boots
         for message in complaints(boot.log, boot.record.kernel_log)
     }
     problems = dict.fromkeys(p for boot in boots for p in _problems(kernel, boot))
     problems |= dict.fromkeys(failures)
-    return Outcome(kernel, worst, tuple(said.values()), tuple(problems))
+    return SmokeTest(kernel, worst, tuple(messages.values()), tuple(problems))
 
 
 def complaints(
     log: str, watched: Sequence[KernelMessage] = ()
 ) -> Iterator[KernelMessage]:
     """Yield those messages of a kernel log that are errors, or known as doubts."""
-    said = [m for m in messages_of(log) if m.level <= _WARNING]
-    for message in (*said, *watched):
+    logged = [m for m in messages_of(log) if m.level <= _WARNING]
+    for message in (*logged, *watched):
         if kind_of_message(message) is not None:
             yield message
 
@@ -116,7 +115,7 @@ def messages_of(log: str) -> Iterator[KernelMessage]:
             )
 
 
-def _problems(kernel: Built, boot: Booted) -> Iterator[str]:
+def _problems(kernel: BuiltKernel, boot: SmokeBoot) -> Iterator[str]:
     facts, run = boot.record.facts_before, boot.record.run
     for name, wanted in (
         ("kernel_release", kernel.release),
@@ -126,7 +125,7 @@ def _problems(kernel: Built, boot: Booted) -> Iterator[str]:
         fact = facts.get(name)
         found = None if fact is None else fact.value
         if found != wanted:
-            yield f"{name}: {_said(fact)} runs, and {wanted} was built"
+            yield f"{name}: {_value_text(fact)} runs, and {wanted} was built"
     config = facts.get("kernel_config_digest")
     if config is not None and not config.source.startswith(CONFIG_IN_GUEST):
         yield f"its configuration could not be read from inside ({config.source})"
@@ -139,7 +138,7 @@ def _problems(kernel: Built, boot: Booted) -> Iterator[str]:
             yield f"{run.id}: {caveat.id}: {caveat.detail}"
 
 
-def _said(fact: FactValue | None) -> str:
+def _value_text(fact: FactValue | None) -> str:
     if fact is None or fact.value is None:
         return "nothing that can be told" + (f" ({fact.why})" if fact else "")
     return str(fact.value)
