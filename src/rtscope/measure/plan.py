@@ -16,6 +16,7 @@ from pathlib import PurePath
 from rtscope.campaign.model import Campaign, RunTable, untraced_ns
 from rtscope.cpulist import format_cpulist
 from rtscope.record.model import Run
+from rtscope.units import exact_duration
 
 MAX_CPUS_CHARACTERS = 30
 """A longer CPU list does not fit into a run's name."""
