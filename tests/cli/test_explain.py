@@ -9,8 +9,7 @@ import pytest
 
 from fakes.commandline import Rtscope
 from fakes.measurements import on_board, record, thread
-from rtscope.cli import explainbound
-from rtscope.cli import explainruns as explain
+from rtscope import analysis
 from rtscope.errors import UsageError
 from rtscope.exectrace.file import AGAIN, BOUND, FILE, pack
 from rtscope.exectrace.format import parse_trace
@@ -30,7 +29,7 @@ SYMBOLS = parse_symbols("80000000 T start\n80000040 T round\n800000a0 T trap\n")
 @pytest.fixture
 def result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two runs with recorded paths, and one that was measured without."""
-    monkeypatch.setattr(explain, "symbols_of", lambda *_, **__: SYMBOLS)
+    monkeypatch.setattr(analysis, "symbols_of", lambda *_, **__: SYMBOLS)
     content, note = pack(RAW, name=FILE)
     place = ResultDir(tmp_path / "result")
     for repetition, load in enumerate(("idle", "memory", "os"), 1):
@@ -173,8 +172,8 @@ def second_passes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         raw = with_sections(RAW)
         return Replay(raw, parse_trace(raw), ())
 
-    monkeypatch.setattr(explainbound, "replay_run", again)
-    monkeypatch.setattr(explainbound, "symbols_of", lambda *_, **__: SYMBOLS)
+    monkeypatch.setattr(analysis, "replay_run", again)
+    monkeypatch.setattr(analysis, "symbols_of", lambda *_, **__: SYMBOLS)
     return booted
 
 

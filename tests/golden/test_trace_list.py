@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from fakes.measurements import on_board, record, thread
-from rtscope.cli.tracelist import print_head, print_path
+from rtscope.cli.trace import print_head, print_path
 from rtscope.exectrace.format import parse_trace
 from rtscope.exectrace.listing import path_of
 from rtscope.exectrace.symbols import NO_SYMBOLS, SymbolTable, parse_symbols

@@ -9,6 +9,7 @@ import pytest
 
 from fakes.fulldisk import full_but_for
 from fakes.measurements import measured, on_board, record, thread
+from rtscope.analysis import Recorded, stream_of
 from rtscope.board.catalogue import get_board
 from rtscope.board.kernels import Kernel
 from rtscope.board.prepare import Prepared
@@ -26,7 +27,6 @@ from rtscope.virtual import runner
 from rtscope.virtual.boot import Booted
 from rtscope.virtual.inputs import RunRequest
 from rtscope.virtual.prepare import PreparedCampaign, request_for
-from rtscope.virtual.recordings import Recorded, stream_of
 from rtscope.virtual.runner import BoardRunner
 
 STREAM = (Path(__file__).parents[2] / "format/plugin-v1/riscv64.trace").read_bytes()

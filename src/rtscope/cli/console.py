@@ -4,7 +4,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from rich.console import Console
 
@@ -41,6 +41,16 @@ def put(text: str) -> None:
 def put_json(value: object) -> None:
     """Print a result as JSON; see `put`."""
     put(json.dumps(value, indent=2) + "\n")
+
+
+def stderr_log() -> Callable[[str], None]:
+    """Return what prints a line of talk, which is no result."""
+    console = stderr_console()
+
+    def log(text: str) -> None:
+        console.print(f"rtscope: {text}", markup=False)
+
+    return log
 
 
 def stderr_console() -> Console:

@@ -1,19 +1,26 @@
 """Explain the worst wake-ups: who made them late, for how long."""
 
 import json as json_text
+import os
+import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rtscope.cli.console import put, stderr_console, stdout_console
-from rtscope.cli.explainruns import Explained, Said, explained_file, explained_runs
+from rtscope.analysis import Explained, explained_file, explained_runs
+from rtscope.board.cache import cache_dir
+from rtscope.cli.console import put, stderr_log, stdout_console
 from rtscope.errors import UsageError
+from rtscope.explain.events.window import WakeupSelector
 from rtscope.files import write_atomically
 from rtscope.record.explanation import explained_as_dict
 from rtscope.report.formats.explaintext import print_explanations
 from rtscope.report.formats.html import render_explanations
 from rtscope.report.model.explanations import document_of
+from rtscope.units import NS_PER_S
+
+_SECONDS = re.compile(r"([0-9]{1,10})(?:\.([0-9]{1,9}))?")
 
 
 def explain(
@@ -69,17 +76,21 @@ def explain(
     ] = None,
 ) -> int:
     """Explain the worst wake-ups: who made them late, for how long."""
-    said = Said(stderr_console())
+    log = stderr_log()
     if trace is not None:
         if record is not None or run is not None:
             raise UsageError("--trace stands instead of a record: leave one out")
-        explained = explained_file(trace, thread=thread, at=at, bound=bound, say=said)
+        selector = WakeupSelector(thread, None if at is None else _trace_time(at))
+        explained = explained_file(trace, selector, bound=bound, log=log)
     elif record is None:
         raise UsageError("name a record, or a trace with --trace FILE")
     elif thread is not None or at is not None:
         raise UsageError("--thread and --at choose a wake-up of a trace: add --trace")
     else:
-        explained = explained_runs(record, run, worst=worst, bound=bound, say=said)
+        cache = cache_dir(os.environ)
+        explained = explained_runs(
+            record, run, worst=worst, bound=bound, cache=cache, log=log
+        )
     _write(explained, worst=worst, html=html, perfetto=perfetto)
     if json:
         documents = [explained_as_dict(document_of(one)) for one in explained.runs]
@@ -88,6 +99,16 @@ def explain(
     with stdout_console() as console:
         print_explanations(explained.runs, console, worst=worst)
     return 0
+
+
+def _trace_time(text: str) -> int:
+    """Read seconds as a trace prints them; return nanoseconds."""
+    match = _SECONDS.fullmatch(text.strip().rstrip(":"))
+    if match is None:
+        raise UsageError(
+            f"--at {text!a}: not a time of a trace; write seconds, as in 1234.567890"
+        )
+    return int(match[1]) * NS_PER_S + int((match[2] or "0").ljust(9, "0"))
 
 
 def _write(

@@ -1,31 +1,35 @@
-"""What a virtual board executed on its way to the worst wake-ups, with symbols."""
+"""
+List what a virtual board executed on its way to the worst wake-ups, with symbols.
+
+100 columns, colour for meaning.
+"""
 
 import json as json_text
 import os
 import re
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
-from rtscope.board.cache import cache_dir
-from rtscope.cli.console import put, stderr_console, stdout_console
-from rtscope.cli.tracelist import as_dict, print_head, print_path
-from rtscope.errors import UsageError
-from rtscope.exectrace.file import pack
-from rtscope.exectrace.format import Section, SectionKind, Trace, with_windows
-from rtscope.exectrace.listing import path_of
-from rtscope.files import write_atomically
-from rtscope.virtual.recordings import (
-    Recorded,
+from rtscope.analysis import (
     open_recorded,
+    record_windows,
+    shown_sections,
     stream_of,
     symbols_of,
 )
-from rtscope.virtual.replay import Window, replay_run, windows_around
-
-Say = Callable[[str], None]
+from rtscope.board.cache import cache_dir
+from rtscope.cli.console import put, stderr_log, stdout_console
+from rtscope.errors import UsageError
+from rtscope.exectrace.format import Kind, Section, SectionKind, Trace
+from rtscope.exectrace.listing import ListedPath, Step, path_of
+from rtscope.record.model import RunRecord
+from rtscope.report.escape import printable
+from rtscope.units import format_duration, format_us
+from rtscope.virtual.replay import Window
 
 _WINDOW = re.compile(r"([0-9]{1,15}):([0-9]{1,15})")
 
@@ -59,18 +63,14 @@ def trace(
     """List what a virtual board executed on its way to the worst wake-ups."""
     chosen = open_recorded(record, run)
     cache = cache_dir(os.environ)
-    talk = stderr_console()
-
-    def say(text: str) -> None:
-        talk.print(f"rtscope: {text}", markup=False)
-
+    log = stderr_log()
     asked = [_window(text) for text in window or []]
     if asked and not again:
         raise UsageError("--window records in a second pass: add --again")
     only = _cpu(cpu)
-    symbols = symbols_of(chosen, cache=cache, log=say)
+    symbols = symbols_of(chosen, cache=cache, log=log)
     if again:
-        found = _second_pass(chosen, asked, worst=worst, cache=cache, say=say)
+        found = record_windows(chosen, asked, worst=worst, cache=cache, log=log)
     else:
         found = stream_of(chosen)
     paths = [
@@ -80,7 +80,7 @@ def trace(
             shift=found.shift,
             cpu=_shown_cpu(section, only),
         )
-        for section in _sections(found, worst, windows=bool(asked))
+        for section in shown_sections(found, worst, windows=bool(asked))
     ]
     if json:
         put(
@@ -97,45 +97,10 @@ def trace(
     return 0
 
 
-def _second_pass(
-    chosen: Recorded, asked: Sequence[Window], *, worst: int, cache: Path, say: Say
-) -> Trace:
-    """Record more in a pass of its own, keep it beside the record, and return it."""
-    windows = tuple(asked)
-    if not windows:
-        try:
-            sections = stream_of(chosen).sections
-        except UsageError:  # recorded without: one more pass tells where they are
-            first = replay_run(chosen.record, windows=(), cache=cache, log=say)
-            sections = first.trace.sections
-        windows = windows_around(sections, worst)
-    if not windows:
-        raise UsageError(
-            "the worst wake-up is longer than a window may be: choose a part of it "
-            "with --window FIRST:LAST"
-        )
-    say(f"booting again, recording {len(windows)} windows")
-    done = replay_run(chosen.record, windows=windows, cache=cache, log=say)
-    for name in done.not_recorded:
-        say(f"{name}: not known where this kernel keeps it, so not recorded")
-    path = chosen.replay_path
-    content, _ = pack(done.raw, name=path.name)
-    write_atomically(path, content)
-    say(f"the same result; recorded in {path}")
-    return done.trace
-
-
 def _shown_cpu(section: Section, only: int | Literal["wake-up"] | None) -> int | None:
     if only != "wake-up":
         return only
     return section.cpu if section.kind is SectionKind.WORST else None
-
-
-def _sections(found: Trace, worst: int, *, windows: bool) -> Sequence[Section]:
-    if windows:
-        return [s for s in found.sections if s.kind is SectionKind.WINDOW]
-    kept = with_windows(found)
-    return kept[: max(1, worst)]
 
 
 def _window(text: str) -> Window:
@@ -155,3 +120,155 @@ def _cpu(text: str) -> int | Literal["wake-up"] | None:
     if not re.fullmatch("[0-9]{1,3}", text):
         raise UsageError(f"--cpu {text[:40]!r}: write the number of a CPU, or all")
     return int(text)
+
+
+TOP = 5
+"""Functions that are named in the head of a path."""
+
+WIDTH = 100
+
+_STYLES = {
+    Kind.INTERRUPTS: "yellow",
+    Kind.PREEMPT: "cyan",
+    Kind.TASK: "magenta",
+    Kind.MARK: "bold red",
+}
+
+
+def print_head(console: Console, record: RunRecord, trace: Trace) -> None:
+    """Print which run it is, and what an instruction means there."""
+    virtual = record.virtual
+    assert virtual is not None
+    console.print(
+        f"{record.run.id} on virtual board {printable(virtual.board)}, kernel "
+        f"{printable(virtual.kernel)}: {trace.cpus} CPUs in turns of "
+        f"{trace.slice} instructions, {1 << trace.shift} ns of virtual time each",
+        markup=False,
+        width=WIDTH,
+    )
+
+
+def print_path(
+    console: Console, path: ListedPath, number: int, *, limit: int, shift: int
+) -> None:
+    """Print one path: its head, then at most `limit` steps; 0 for all of them."""
+    console.print()
+    console.print(Text(_title(path, number), style="bold"), width=WIDTH)
+    for line in _remarks(path, shift=shift):
+        console.print(Text(f"  {line}", style="dim"), width=WIDTH)
+    if path.section.left_out:
+        return
+    shown = path.steps if limit == 0 else _from_expiry(path)
+    console.print(
+        Text(f"{'virtual µs':>14} {'CPU':>4} {'instructions':>13}  step", style="dim")
+    )
+    head, tail = _ends(shown, limit)
+    for step in head:
+        console.print(_row(step), no_wrap=True, overflow="ellipsis", width=WIDTH)
+    if left := len(shown) - len(head) - len(tail):
+        between = sum(s.instructions for s in shown[len(head) : len(shown) - len(tail)])
+        console.print(
+            f"{'…':>14} {left:,} steps with {between:,} instructions are not shown: "
+            "--limit 0 shows all",
+            style="dim",
+            width=WIDTH,
+        )
+    for step in tail:
+        console.print(_row(step), no_wrap=True, overflow="ellipsis", width=WIDTH)
+
+
+def as_dict(path: ListedPath, *, shift: int) -> dict[str, Any]:
+    """Return a path for JSON; times in virtual ns."""
+    section = path.section
+    return {
+        "kind": section.kind.name.lower(),
+        "cpu": section.cpu,
+        "latency_ns": section.latency_ns,
+        "sequence": section.sequence,
+        "first": section.first,
+        "expiry": path.expiry,
+        "last": section.last,
+        "cut": section.cut,
+        "left_out": section.left_out,
+        "missing_ns": _missing(path) << shift,
+        "unnamed": path.unnamed,
+        "functions": [list(pair) for pair in path.functions],
+        "steps": [
+            {
+                "at": step.at,
+                "at_ns": step.at_ns,
+                "cpu": step.cpu,
+                "kind": step.kind.name.lower(),
+                "what": step.what,
+                "instructions": step.instructions,
+            }
+            for step in path.steps
+        ],
+    }
+
+
+def _title(path: ListedPath, number: int) -> str:
+    section = path.section
+    if section.kind is SectionKind.WINDOW:
+        return f"Window {number}: instructions {section.first:,} to {section.last:,}"
+    return (
+        f"Worst wake-up {number}: {format_us(section.latency_ns)} virtual µs late, "
+        f"CPU {section.cpu}, sequence {section.sequence:,}; due at instruction "
+        f"{path.expiry:,}"
+    )
+
+
+def _missing(path: ListedPath) -> int:
+    """Return how many instructions after the expiry were no longer in the ring."""
+    return max(0, path.section.first - path.expiry)
+
+
+def _remarks(path: ListedPath, *, shift: int) -> list[str]:
+    section = path.section
+    if section.left_out:
+        return ["no room was left for its path; --again --window records it"]
+    remarks = []
+    if section.cut:
+        missing = _missing(path) << shift
+        remarks.append(
+            f"the ring was too short: the first {format_duration(missing)} after the "
+            "expiry are missing; record them with --again"
+            if missing
+            else "the ring was too short: less than usual from before the expiry"
+        )
+    if path.functions:
+        total = sum(count for _, count in path.functions)
+        named = ", ".join(
+            f"{printable(name)} {100 * count / total:.0f} %"
+            for name, count in path.functions[:TOP]
+        )
+        remarks.append(f"most of its {total:,} instructions: {named}")
+    if path.unnamed:
+        remarks.append(f"{path.unnamed:,} steps have an address that no symbol names")
+    return remarks
+
+
+def _from_expiry(path: ListedPath) -> tuple[Step, ...]:
+    """Leave out what was done before the expiry, but for what was going on then."""
+    before = sum(step.at < path.expiry for step in path.steps)
+    return path.steps[max(0, before - 1) :]
+
+
+def _ends(
+    steps: tuple[Step, ...], limit: int
+) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
+    if limit == 0 or len(steps) <= limit:
+        return steps, ()
+    return steps[: (limit + 1) // 2], steps[len(steps) - limit // 2 :]
+
+
+def _row(step: Step) -> Text:
+    us = step.at_ns / 1000
+    line = Text(f"{us:>+14,.3f} {step.cpu:>4} ")
+    if step.kind is Kind.BLOCK:
+        line.append(f"{step.instructions:>13,}  ")
+        line.append(printable(step.what))
+    else:
+        line.append(f"{'':>13}  ")
+        line.append(f"— {step.what}", style=_STYLES[step.kind])
+    return line

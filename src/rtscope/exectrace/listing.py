@@ -39,7 +39,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class ListedPath:
     """A section, ready to be listed."""
 
     section: Section
@@ -54,7 +54,7 @@ class Path:
 
 def path_of(
     section: Section, symbols: SymbolTable, *, shift: int, cpu: int | None
-) -> Path:
+) -> ListedPath:
     """Return the steps of a section; of one CPU, or of all of them."""
     expiry = section.first
     if section.kind is SectionKind.WORST:
@@ -65,7 +65,7 @@ def path_of(
         if step.kind is Kind.BLOCK and step.at >= expiry:
             spent[step.what] += step.instructions
     unnamed = sum(s.kind is Kind.BLOCK and s.what.startswith("0x") for s in steps)
-    return Path(section, expiry, steps, tuple(spent.most_common()), unnamed)
+    return ListedPath(section, expiry, steps, tuple(spent.most_common()), unnamed)
 
 
 def _merged(

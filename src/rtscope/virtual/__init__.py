@@ -11,7 +11,6 @@ Campaigns on virtual boards: each run is one boot, whose result is exact.
     assemble.py      from the files that the board sends to what was measured
     kernellayout.py  where a kernel keeps its current task
     symbols.py       names for addresses
-    recordings.py    a record with its paths and symbols
     replay.py        the same run again, recording more
     inspect.py       what an audit sees inside a board
     smoketest.py     whether a kernel runs as it was built

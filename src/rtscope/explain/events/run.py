@@ -2,14 +2,14 @@
 The worst wake-ups of a run on a real machine, explained from the trace it kept.
 
 The agent says when each of them was due and when its thread ran; the trace of the
-kernel that lies beside the record has the events around them.
+kernel that lies beside the record has the events around them. Without a trace there is
+only what counters around a wake-up grew by.
 """
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
-from rtscope.explain.events.counterdeltas import around_words
+from rtscope.contract import Around, CounterDelta
 from rtscope.explain.events.explain import explain_events
 from rtscope.explain.events.threadstates import MachineTraits, TracedWakeup
 from rtscope.explain.events.window import AFTER_NS, BEFORE_NS, window_around
@@ -18,11 +18,13 @@ from rtscope.explain.perfetto import ExplainedWindow
 from rtscope.ftrace.events import Trace, Window, window_of
 from rtscope.record.attachments import why_lost
 from rtscope.record.model import RunRecord
+from rtscope.units import NS_PER_MS
 
 TRACE = "worst.trace.dat"
 """Lies beside the record of a run that was measured with --explain."""
 MOST = 16
 """As many wake-ups as the agent keeps the events of."""
+_NAMED = 4
 _PREEMPTIBLE = {
     "PREEMPT_RT": True,
     "full": True,
@@ -67,11 +69,6 @@ def counted_wakeups(record: RunRecord) -> list[Explanation]:
         )
         for around in tracing.around
     ]
-
-
-def has_trace(directory: Path) -> bool:
-    """Tell whether the events of a run were kept."""
-    return (directory / TRACE).is_file()
 
 
 def explained_windows(record: RunRecord, trace: Trace) -> list[ExplainedWindow]:
@@ -148,3 +145,45 @@ def _touches(window: Window, pid: int) -> Iterator[bool]:
             event.number("pid", -1),
             event.number("next_pid", -1),
         )
+
+
+def around_words(around: Around) -> Iterator[str]:
+    """Tell what the machine did in the time of the two looks, most first."""
+    before = (around.expiry_ns - around.from_ns) / NS_PER_MS
+    after = (around.to_ns - around.wake_ns) / NS_PER_MS
+    yield (
+        f"no events were recorded, only what counters grew by from {before:.0f} ms "
+        f"before the expiry to {after:.0f} ms after the wake-up: no cause can be told "
+        "from that"
+    )
+    if around.cut:
+        yield "the first of the two looks came after the expiry: some of it is missing"
+    for time in around.cpu_times:
+        if time.cpu == around.cpu and time.steal_ns:
+            yield f"a hypervisor took {time.steal_ns / NS_PER_MS:.0f} ms of this CPU"
+    for what, deltas in (
+        ("interrupts", around.interrupts),
+        ("softirqs", around.softirqs),
+    ):
+        named = _most(deltas, around.cpu)
+        if named:
+            yield f"{what} on this CPU: {named}"
+    for run in around.runs:
+        if run.cpu == around.cpu:
+            yield (
+                f"{run.tasks} times a task was put on this CPU, and tasks waited "
+                f"{run.waited_ns / NS_PER_MS:.1f} ms for it, all together"
+            )
+    if not around.runs and around.switches >= 0:
+        yield f"{around.switches} changes of tasks on all CPUs"
+
+
+def _most(deltas: tuple[CounterDelta, ...], cpu: int | None) -> str:
+    """Name the most frequent: `local timer interrupts 107, eth0 12`."""
+    counts = [
+        (sum(n for at, n in one.per_cpu.items() if cpu is None or at == cpu), one)
+        for one in deltas
+    ]
+    counts = [(n, one) for n, one in counts if n]
+    counts.sort(key=lambda row: (-row[0], row[1].id))
+    return ", ".join(f"{one.name or one.id} {n:,}" for n, one in counts[:_NAMED])

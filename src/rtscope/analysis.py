@@ -1,0 +1,426 @@
+"""
+From a result directory, or the file of a trace, to explained runs.
+
+A run of a virtual board is explained from the paths that lie beside its record, with
+the symbols of its kernel; a run on a machine from the trace that it kept. What a second
+pass records (tasks, windows, the longest sections) lies there too. Each explanation is
+written beside its record.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rtscope.errors import RecordError, RtscopeError, UsageError
+from rtscope.exectrace.file import AGAIN, BOUND, FILE, note_of, pack, read_stream
+from rtscope.exectrace.format import Kind, Section, SectionKind, with_windows
+from rtscope.exectrace.format import Trace as ExecTrace
+from rtscope.exectrace.symbols import NO_SYMBOLS, SymbolTable, merged, parse_symbols
+from rtscope.explain.bound import Bound
+from rtscope.explain.events.explain import explain_events
+from rtscope.explain.events.run import (
+    TRACE,
+    counted_wakeups,
+    explained_windows,
+    why_untraced,
+)
+from rtscope.explain.events.sections import bounds_of_events, why_no_sections
+from rtscope.explain.events.threadstates import MachineTraits, TracedWakeup
+from rtscope.explain.events.window import (
+    NoWakeup,
+    WakeupSelector,
+    choose,
+    window_around,
+)
+from rtscope.explain.instructions.explain import explain_path
+from rtscope.explain.instructions.sections import bounds_of
+from rtscope.explain.model import Explanation
+from rtscope.explain.perfetto import (
+    ExplainedWindow,
+    Recording,
+    perfetto_of_events,
+    perfetto_trace,
+)
+from rtscope.files import write_atomically
+from rtscope.ftrace.events import Event, Trace
+from rtscope.ftrace.open import open_trace
+from rtscope.record.attachments import why_lost
+from rtscope.record.explanation import EXPLAINED, write_explained
+from rtscope.record.model import RunRecord
+from rtscope.record.resultdir import RECORD, ResultDir, read_record
+from rtscope.report.model.explanations import (
+    ExplainedRun,
+    document_of,
+    explained_run,
+    explained_trace,
+)
+from rtscope.virtual.replay import (
+    Window,
+    prepare_replay,
+    replay_run,
+    virtual_of,
+    windows_around,
+)
+from rtscope.virtual.symbols import find_symbols, read_symbols
+
+AT_ONCE = 100_000
+"""Events that are decoded together: a whole trace may not fit into memory."""
+
+Log = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A record and the directory that it lies in."""
+
+    record: RunRecord
+    directory: Path
+
+    @property
+    def max_ns(self) -> int:
+        """The latest wake-up."""
+        return self.record.max_ns or 0
+
+    @property
+    def replay_path(self) -> Path:
+        """Where a second pass of this run keeps what it recorded."""
+        return self.directory / AGAIN
+
+    @property
+    def sections_path(self) -> Path:
+        """Where a pass for the longest sections of this run keeps them."""
+        return self.directory / BOUND
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """All runs, and what is shown of each of them in a trace for Perfetto."""
+
+    runs: tuple[ExplainedRun, ...]
+    paths: tuple[Recording, ...] = ()
+    windows: tuple[ExplainedWindow, ...] = ()
+
+    def perfetto(self) -> bytes:
+        """Return the trace; either kind of time alone makes sense in one."""
+        if self.paths and self.windows:
+            raise UsageError(
+                "--perfetto: these are runs of boards and of machines, whose times "
+                "have nothing in common; choose one with --run"
+            )
+        if self.paths:
+            return perfetto_trace(self.paths)
+        return perfetto_of_events(self.windows)
+
+
+def explained_runs(
+    path: Path, run_id: str | None, *, worst: int, bound: bool, cache: Path, log: Log
+) -> Explained:
+    """
+    Explain every run that has recorded paths or events; log which cannot be.
+
+    Each explanation is written beside its record. With `bound` those of virtual boards
+    are booted again for their longest sections.
+    """
+    chosen = every_run(path, run_id)
+    if bound:
+        _record_sections(chosen, cache=cache, log=log)
+    runs: list[ExplainedRun] = []
+    paths: list[Recording] = []
+    windows: list[ExplainedWindow] = []
+    for one in chosen:
+        try:
+            if one.record.virtual:
+                recordings = _explained_paths(one, cache=cache, log=log)
+                paths += recordings[:worst]
+                explanations = [r.explanation for r in recordings]
+            elif (one.directory / TRACE).is_file():
+                found = explained_windows(one.record, open_trace(one.directory / TRACE))
+                windows += found[:worst]
+                explanations = [w.explanation for w in found]
+            else:
+                explanations = _counted(one.record)
+        except UsageError as error:
+            if len(chosen) == 1:
+                raise
+            log(str(error))
+            continue
+        bounds = _bounds_of_run(one, cache=cache, log=log)
+        runs.append(explained_run(one.record, explanations, bounds=bounds))
+        _keep(one, runs[-1], log=log)
+    if not runs:
+        raise UsageError(
+            f"{path}: no run has recorded paths or events; measure a virtual board "
+            "without --no-record, or a machine with --explain"
+        )
+    return Explained(tuple(runs), tuple(paths), tuple(windows))
+
+
+def explained_file(
+    path: Path, selector: WakeupSelector, *, bound: bool, log: Log
+) -> Explained:
+    """
+    Explain one wake-up of a trace that has no record.
+
+    With `bound` the sections of the whole trace are added up for its CPU.
+    """
+    trace = open_trace(path)
+    try:
+        chosen = choose(trace, selector)
+    except NoWakeup as error:
+        raise UsageError(f"{path}: {error}") from None
+    wakeup = chosen.wakeup
+    log(
+        f"{chosen.how}: {wakeup.comm or '<...>'}-{wakeup.pid}, ready or due at "
+        f"{wakeup.expiry_ns / 1e9:.9f}"
+    )
+    window, wakeup = window_around(trace, wakeup)
+    explanation = explain_events(window, wakeup, machine=MachineTraits())
+    shown = ExplainedWindow(path.name, window, wakeup, explanation)
+    bounds = _bounds_of_trace(trace, chosen.wakeup) if bound else ()
+    run = explained_trace(path.name, [explanation], bounds=bounds)
+    return Explained((run,), (), (shown,))
+
+
+def open_recorded(path: Path, run_id: str | None = None) -> Recorded:
+    """
+    Return one run of a campaign's directory, of a run's, or of a file.
+
+    Without `run_id`, of several that with the latest wake-up. Raises UsageError where
+    nothing is, or nothing of a virtual board.
+    """
+    found = every_run(path, run_id)
+    virtual = [one for one in found if one.record.virtual]
+    if not virtual:
+        virtual_of(found[0].record)  # says why
+    return max(virtual, key=lambda one: one.max_ns)
+
+
+def every_run(path: Path, run_id: str | None = None) -> list[Recorded]:
+    """
+    Return all runs that lie there, of boards and of machines, or the one of a name.
+
+    Raises UsageError where there is none.
+    """
+    found = [Recorded(read_record(file), file.parent) for file in _files(path)]
+    if run_id is None:
+        return found
+    names = [one.record.run.id for one in found]
+    found = [one for one in found if one.record.run.id == run_id]
+    if not found:
+        raise UsageError(f"{path}: no run {run_id!r}; runs: {', '.join(names)}")
+    return found
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    if (path / RECORD).is_file():
+        return [path / RECORD]
+    found = [path / "runs" / name / RECORD for name in ResultDir(path).done_ids()]
+    if not found:
+        raise UsageError(f"{path}: no record in it; rtscope run writes runs/*/{RECORD}")
+    return sorted(found)
+
+
+def _explained_paths(one: Recorded, *, cache: Path, log: Log) -> list[Recording]:
+    stream, paths = _paths_of(one)
+    symbols = symbols_of(one, cache=cache, log=log)
+    arch, shift = stream.arch, stream.shift
+    return [
+        Recording(
+            title=f"{one.record.run.id}, worst wake-up {number}",
+            section=section,
+            explanation=explain_path(section, symbols, arch=arch, shift=shift),
+            symbols=symbols,
+            arch=arch,
+            shift=shift,
+        )
+        for number, section in enumerate(paths, 1)
+    ]
+
+
+def stream_of(recorded: Recorded) -> ExecTrace:
+    """Return the paths that the run itself recorded; see `note_of`, `read_stream`."""
+    record, trace = recorded.record, virtual_of(recorded.record).trace
+    if why := why_lost(record, FILE):
+        trace = {"why": f"{FILE} could not be written: {why}"}
+    note = note_of(trace, name=record.run.id)
+    return read_stream(recorded.directory / note.file, sha256=note.sha256)
+
+
+def _paths_of(recorded: Recorded) -> tuple[ExecTrace, tuple[Section, ...]]:
+    """
+    Return the worst paths, worst first, as whole as they are recorded.
+
+    What the run itself cut or left out is taken from a second pass, where there was
+    one. Raises as `stream_of` does if neither recorded any.
+    """
+    replayed = recorded.replay_path
+    try:
+        first = stream_of(recorded)
+    except UsageError:
+        if not replayed.is_file():
+            raise
+        first = read_stream(replayed, sha256=None)
+    worst = with_windows(first)
+    if not replayed.is_file() or not any(map(_lacks, worst)):
+        return first, worst
+    fuller = {
+        _wakeup(section): section
+        for section in with_windows(read_stream(replayed, sha256=None))
+        if not (section.cut or section.left_out)
+    }
+    return first, tuple(fuller.get(_wakeup(section), section) for section in worst)
+
+
+def _lacks(section: Section) -> bool:
+    """Tell whether a second pass may know more of a path."""
+    return section.cut or section.left_out or not (section.kinds == Kind.TASK).any()
+
+
+def _wakeup(section: Section) -> tuple[int, int, int, int]:
+    """Return what makes it the same wake-up in another pass of the same run."""
+    return section.cpu, section.sequence, section.latency_ns, section.last
+
+
+def symbols_of(recorded: Recorded, *, cache: Path, log: Log) -> SymbolTable:
+    """
+    Return the symbols of the kernel; if they cannot be had, say why and return none.
+
+    A packaged kernel is booted once for them.
+    """
+    virtual = virtual_of(recorded.record)
+    digest, modules = virtual.kernel_digest, virtual.modules
+    own = parse_symbols(virtual.module_symbols)
+    found = find_symbols(cache, digest, modules=modules)
+    if found is not None:
+        return merged(found, own)
+    try:
+        prepared = prepare_replay(recorded.record, cache=cache)
+        read_symbols(prepared, cache=cache, log=log)
+    except RtscopeError as error:
+        log(f"addresses instead of names: {error}")
+        return own
+    return merged(find_symbols(cache, digest, modules=modules) or NO_SYMBOLS, own)
+
+
+def _counted(record: RunRecord) -> list[Explanation]:
+    """Return what counters tell; raise UsageError if there are none either."""
+    found = counted_wakeups(record)
+    if not found:
+        raise UsageError(
+            f"{record.run.id}: no events were kept, so that nothing can be said of "
+            f"why: {why_untraced(record)}"
+        )
+    return found
+
+
+def _keep(one: Recorded, explained: ExplainedRun, *, log: Log) -> None:
+    try:
+        write_explained(one.directory / EXPLAINED, document_of(explained))
+    except RecordError as error:  # a result that may only be read
+        log(f"{EXPLAINED} is not kept: {error}")
+
+
+def _record_sections(chosen: Sequence[Recorded], *, cache: Path, log: Log) -> None:
+    """
+    Boot each run again that has no sections yet; log which cannot be.
+
+    Raises UsageError for the only one.
+    """
+    for one in chosen:
+        if one.sections_path.is_file():
+            continue
+        try:
+            _record_sections_of(one, cache=cache, log=log)
+        except UsageError as error:
+            if len(chosen) == 1:
+                raise
+            log(str(error))
+
+
+def _record_sections_of(one: Recorded, *, cache: Path, log: Log) -> None:
+    name = one.record.run.id
+    if not one.record.virtual:
+        raise UsageError(
+            f"{name}: measured on {one.record.run.target}: only the run of a virtual "
+            "board can be booted again for its longest sections"
+        )
+    symbols = symbols_of(one, cache=cache, log=log)
+    log(f"{name}: booting again, for the longest sections")
+    done = replay_run(one.record, windows=(), cache=cache, log=log, symbols=symbols)
+    path = one.sections_path
+    write_atomically(path, pack(done.raw, name=path.name)[0])
+
+
+def _bounds_of_run(one: Recorded, *, cache: Path, log: Log) -> Sequence[Bound]:
+    """Return what a run's sections could combine to; nothing if it has none."""
+    if not one.record.virtual or not one.sections_path.is_file():
+        return ()
+    symbols = symbols_of(one, cache=cache, log=log)
+    return bounds_of(read_stream(one.sections_path, sha256=None), symbols)
+
+
+def _bounds_of_trace(trace: Trace, wakeup: TracedWakeup) -> Sequence[Bound]:
+    """
+    Return what the sections of a whole trace could combine to on a wake-up's CPU.
+
+    Raises UsageError, with the reason, for a trace that does not tell them.
+    """
+    why = why_no_sections(trace.names)
+    if why:
+        raise UsageError(f"{trace.name}: {why}")
+    cpu = wakeup.cpu
+    if cpu is None:
+        raise UsageError(f"{trace.name}: it is not known on which CPU the thread ran")
+    lost = [f"events of CPU {cpu}: {x.reason}" for x in trace.losses if x.cpu == cpu]
+    return bounds_of_events(
+        _events_of(trace, cpu), measuring={cpu: wakeup.pid}, lost=dict.fromkeys(lost)
+    )
+
+
+def _events_of(trace: Trace, cpu: int) -> Iterator[Event]:
+    for rows in trace.rows:
+        for first in range(0, len(rows.at_ns) if rows.cpu == cpu else 0, AT_ONCE):
+            last = min(first + AT_ONCE, len(rows.at_ns))
+            yield from trace.events(rows, np.arange(first, last, dtype=np.int64))
+
+
+def record_windows(
+    one: Recorded, windows: Sequence[Window], *, worst: int, cache: Path, log: Log
+) -> ExecTrace:
+    """
+    Record windows in a second pass, keep it beside the record, and return it.
+
+    Without `windows`, those around the worst wake-ups. Raises UsageError if there are
+    none.
+    """
+    if not windows:
+        try:
+            sections = stream_of(one).sections
+        except UsageError:  # recorded without: one more pass tells where they are
+            first = replay_run(one.record, windows=(), cache=cache, log=log)
+            sections = first.trace.sections
+        windows = windows_around(sections, worst)
+    if not windows:
+        raise UsageError(
+            "the worst wake-up is longer than a window may be: choose a part of it "
+            "with --window FIRST:LAST"
+        )
+    log(f"booting again, recording {len(windows)} windows")
+    done = replay_run(one.record, windows=tuple(windows), cache=cache, log=log)
+    for name in done.not_recorded:
+        log(f"{name}: not known where this kernel keeps it, so not recorded")
+    path = one.replay_path
+    write_atomically(path, pack(done.raw, name=path.name)[0])
+    log(f"the same result; recorded in {path}")
+    return done.trace
+
+
+def shown_sections(found: ExecTrace, worst: int, *, windows: bool) -> Sequence[Section]:
+    """Return the windows, or the worst paths as whole as they are recorded."""
+    if windows:
+        return [s for s in found.sections if s.kind is SectionKind.WINDOW]
+    return with_windows(found)[: max(1, worst)]
