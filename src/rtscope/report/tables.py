@@ -136,8 +136,11 @@ def definitions() -> tuple[Definition, ...]:
 
 
 def _rows() -> Iterator[tuple[str, dict[str, Any]]]:
-    text = resources.files("rtscope.report").joinpath("figures.toml").read_text("utf-8")
-    yield from tomllib.loads(text).items()
+    yield from tomllib.loads(_table()).items()
+
+
+def _table() -> str:
+    return resources.files("rtscope.report").joinpath("figures.toml").read_text("utf-8")
 
 
 def percentile_ns(summary: Summary, pct: float) -> int | None:

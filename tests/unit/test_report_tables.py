@@ -1,0 +1,118 @@
+"""The table of figures: one row is all that a new one needs."""
+
+import csv
+import json
+from collections.abc import Iterator
+from importlib import resources
+
+import pytest
+
+from fakes.measurements import record, thread
+from rtscope.published import get_published
+from rtscope.record.model import RunRecord
+from rtscope.report import tables
+from rtscope.report.formats.data import render_csv, render_json
+from rtscope.report.formats.html import render_html
+from rtscope.report.formats.markdown import render_markdown
+from rtscope.report.formats.text import render_text
+from rtscope.report.model.build import build_model
+from rtscope.report.model.comparison import build_comparison
+from rtscope.report.model.published_comparison import compare_with_published
+from rtscope.stats.summary import Summary
+
+NEW = """
+[best_case]
+heading = "best case"
+unit = "ns"
+attribute = "mean_with_skipped_ns"
+tables = { main = 15, cpu = 15, pair = 15, sets = 15, sets_page = 15, published = 15 }
+compared = true
+name = "The best case"
+weakness = "It is none."
+meaning = "A figure that nobody needs."
+"""
+
+
+@pytest.fixture
+def one_more(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Add a figure to the table, and nothing else."""
+    shipped = resources.files("rtscope.report").joinpath("figures.toml").read_text()
+    monkeypatch.setattr(tables, "_table", lambda: shipped + NEW)
+    for cached in (tables.figures, tables.definitions):
+        cached.cache_clear()
+    yield
+    for cached in (tables.figures, tables.definitions):
+        cached.cache_clear()
+
+
+def run(kernel: str, us: int, *, rt: bool) -> RunRecord:
+    latencies = [4_000] * 99 + [us * 1_000]
+    return record([thread(latencies)], kernel=kernel, facts={"preempt_rt": rt})
+
+
+def two_kernels() -> list[RunRecord]:
+    return [run("rt", 8, rt=True), run("plain", 80, rt=False)]
+
+
+@pytest.mark.usefixtures("one_more")
+def test_a_figure_that_is_one_row_of_the_table_is_in_every_form_of_a_report() -> None:
+    model = build_model(two_kernels())
+    alone = build_model(two_kernels()[:1])
+    (row, _) = csv.DictReader(render_csv(model).splitlines())
+    told = json.loads(render_json(model))
+
+    assert row["best case_us"] == "4.040"
+    assert told["rows"][0]["summary"]["mean_with_skipped_ns"] == 4040
+    assert told["pair"]["loads"][0]["best_case_ratio"] == pytest.approx(4.76 / 4.04)
+    for width in (60, 80, 120):
+        assert "best case" in render_text(alone, width=width)
+    assert "A best case" in render_text(model, width=160)
+    assert "best case B/A" in render_text(model, width=160)
+    assert "| A best case |" in render_markdown(model)
+    assert "| best case |" in render_markdown(alone)
+    page = render_html(model)
+    assert page.count(">best case<") == 2 + 2 + 1  # each CPU, both sides, the table
+    assert ">ratio of best case<" in page
+    assert '<a href="#def-best_case">best case</a>' in page
+    assert '<dt id="def-best_case">The best case</dt>' in page
+
+
+@pytest.mark.usefixtures("one_more")
+def test_the_same_row_is_in_every_form_of_a_comparison() -> None:
+    sets = {"a": two_kernels()[:1] * 2, "b": two_kernels()[1:]}
+    comparison = build_comparison(sets)
+    published = compare_with_published(
+        two_kernels(), get_published("starfive-visionfive2")
+    )
+
+    assert "best case" in render_text(comparison, width=140)
+    assert "| best case |" in render_markdown(comparison)
+    assert '<a href="#def-best_case">best case</a>' in render_html(comparison)
+    assert "best case" in render_text(published, width=140)
+    assert "| RT best case |" in render_markdown(published)
+    assert ">best case<" in render_html(published)
+
+
+def test_every_figure_can_be_taken_and_written_and_links_to_what_it_means() -> None:
+    (row,) = build_model(two_kernels()[:1]).rows
+    defined = {definition.key for definition in tables.definitions()}
+    names = {field for field in Summary.__slots__}
+
+    for figure in tables.figures():
+        assert figure.of_row or figure.percentile or figure.attribute in names
+        assert isinstance(figure.of(row), float | int | None)
+        assert figure.text(row)
+        if figure.tables:
+            assert figure.key in defined
+
+
+def test_places_are_told_apart_and_a_row_without_a_sample_has_no_figure() -> None:
+    (row,) = build_model([record([thread([], activations=5)])]).rows
+    for table in ("main", "cpu", "pair", "sets", "sets_page", "published"):
+        places = [figure.tables[table] for figure in tables.columns(table)]
+        assert places == sorted(set(places))
+    for figure in tables.columns("cpu"):
+        assert (figure.of(row), figure.text(row)) == (None, "\N{EN DASH}")
+        assert figure.csv(row) == ("0" if figure.zero else "")
+        assert not figure.is_bad(row)
+        assert figure.ratio(row, row) is None
