@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "campaign": {"errors", "units", "cpulist", "loads", "target"},
     "target": {"errors", "process", "contract", "machine"},
     "tasks": {"errors", "contract", "cpulist", "machine"},
-    "audit": {"errors", "contract", "cpulist", "machine", "kernel"},
+    "audit": {"errors", "units", "contract", "cpulist", "machine", "kernel"},
     "tuning": {
         *("errors", "contract", "cpulist", "machine", "audit", "campaign", "target"),
     },

@@ -261,7 +261,7 @@ def test_a_result_that_cannot_be_written_is_told(measured: ResultDir) -> None:
 def test_a_full_disk_is_no_bug_and_what_nobody_thought_of_is_one(
     rtscope: Rtscope, monkeypatch: pytest.MonkeyPatch, error: int, traceback: bool
 ) -> None:
-    def fail(_environ: object) -> Path:
+    def fail() -> Path:
         raise OSError(error, os.strerror(error), "/there")
 
     monkeypatch.setattr("rtscope.cli.kernel.cache_dir", fail)

@@ -7,7 +7,6 @@ boards' packages are, and kept in the cache by the digest of sources and package
 """
 
 import hashlib
-import os
 import shutil
 import sys
 from collections.abc import Mapping
@@ -84,9 +83,7 @@ def build_rival(into: Path, *, arch: str = "x86_64") -> Path:
 
 def know_kernel(kernel: str, *, board: str = "pc") -> Workshop:
     """Have a packaged kernel of a board in the cache, with its symbols."""
-    shop = Workshop(
-        cache=cache_dir(os.environ), agent=agent_file, say=lambda _text: None
-    )
+    shop = Workshop(cache=cache_dir(), agent=agent_file, say=lambda _text: None)
     (prepared,) = prepare_all(get_board(board), [kernel], workshop=shop)
     if find_symbols(shop.cache, prepared.kernel.digest, modules={}) is None:
         # Without them the names of tasks would not be recorded.

@@ -48,7 +48,7 @@ def native_agent() -> Path:
 
 def are_built(*kernels: str) -> bool:
     """Tell whether these kernels are in the cache as their recipes are now."""
-    parts = all_parts(cache_dir(os.environ))
+    parts = all_parts(cache_dir())
     return all(newest_of(parts, get_recipe(kernel)) for kernel in kernels)
 
 

@@ -7,7 +7,6 @@ its command line, and what was done to its CPUs. A board boots in seconds of hos
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -44,7 +43,7 @@ LOCKED = "lockdown=confidentiality preempt=full isolcqus=1"
 Rows = Mapping[str, Mapping[str, Any]]
 
 
-SHOP = Workshop(cache=cache_dir(os.environ), agent=agent_file)
+SHOP = Workshop(cache=cache_dir(), agent=agent_file)
 
 
 def audited(*words: str, board: str, kernel: str) -> tuple[int, Rows]:

@@ -5,7 +5,6 @@ What is fetched stays in the user's own cache: the first call takes a minute, an
 later one needs no network.
 """
 
-import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -49,7 +48,7 @@ BOARD = replace(get_board("pc"), cpus=1)
 
 @pytest.fixture(scope="module")
 def prepared() -> Prepared:
-    shop = Workshop(cache=cache_dir(os.environ), agent=agent_file)
+    shop = Workshop(cache=cache_dir(), agent=agent_file)
     return prepare(BOARD, "debian-6.12-rt", workshop=shop)
 
 

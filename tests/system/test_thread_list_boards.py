@@ -5,7 +5,6 @@ A PREEMPT_RT kernel with two isolated CPUs: interrupts have threads, and a FIFO 
 on another CPU is where it should not be.
 """
 
-import os
 import shutil
 
 import pytest
@@ -47,7 +46,7 @@ sleep 0.1
 @pytest.fixture(scope="module")
 def listing() -> Listing:
     board = with_append(get_board("jh7110"), "isolcpus=2-3")
-    shop = Workshop(cache=cache_dir(os.environ), agent=agent_file)
+    shop = Workshop(cache=cache_dir(), agent=agent_file)
     prepared = prepare(board, "jh7110-6.12-rt", workshop=shop)
     booted = boot(
         prepared,

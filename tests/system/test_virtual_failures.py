@@ -41,7 +41,7 @@ SHORT = BootTimeout(duration_ns=NS_PER_S // 10, boot_ns=2 * NS_PER_S, still_s=5.
 
 @pytest.fixture(scope="module")
 def board() -> Prepared:
-    shop = Workshop(cache=cache_dir(os.environ), agent=agent_file)
+    shop = Workshop(cache=cache_dir(), agent=agent_file)
     return prepare(get_board("jh7110"), "jh7110-6.12-rt", workshop=shop)
 
 

@@ -60,7 +60,7 @@ def test_environment_and_company_change_no_digit(
         "TZ": "Pacific/Kiritimati",
         "LANG": "tr_TR.UTF-8",
         "HOME": str(tmp_path),
-        "XDG_CACHE_HOME": str(cache_dir(os.environ).parent),
+        "XDG_CACHE_HOME": str(cache_dir().parent),
         "QEMU_MODULE_DIR": "/nowhere",
         "LD_LIBRARY_PATH": "/nowhere",
         "TMPDIR": str(tmp_path),
@@ -79,7 +79,7 @@ def test_environment_and_company_change_no_digit(
 
 
 def test_the_guest_finds_nothing_of_the_host() -> None:
-    shop = Workshop(cache=cache_dir(os.environ), agent=agent_file)
+    shop = Workshop(cache=cache_dir(), agent=agent_file)
     prepared = prepare(get_board("jh7110"), "jh7110-6.12-rt", workshop=shop)
     files = boot(
         prepared,

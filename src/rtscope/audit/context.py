@@ -18,8 +18,6 @@ from rtscope.machine.kernelconfig import KernelConfig
 from rtscope.machine.kernelidentity import KernelIdentity
 from rtscope.machine.snapshot import MachineSnapshot
 
-NS_PER_S = 1_000_000_000
-
 INTERRUPTS = "/proc/interrupts"
 STAT = "/proc/stat"
 FREQUENCIES = "/sys/devices/system/cpu/cpufreq/policy*/scaling_cur_freq"

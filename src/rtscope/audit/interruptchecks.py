@@ -8,7 +8,6 @@ from rtscope.audit.context import (
     ISOLATED,
     NOT_SET_APART,
     NOT_WATCHED,
-    NS_PER_S,
     AuditContext,
     Cpus,
     listed,
@@ -25,6 +24,7 @@ from rtscope.audit.model import (
     unknown,
 )
 from rtscope.cpulist import format_cpulist
+from rtscope.units import NS_PER_S
 
 BALANCER = "irqbalance"
 BALANCER_CONFIG = ("/etc/default/irqbalance", "/etc/sysconfig/irqbalance")

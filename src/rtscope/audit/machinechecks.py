@@ -8,7 +8,6 @@ import re
 from rtscope.audit.context import (
     LOCKDOWN,
     NOT_WATCHED,
-    NS_PER_S,
     STAT,
     AuditContext,
     absent,
@@ -28,6 +27,7 @@ from rtscope.audit.model import (
 )
 from rtscope.cpulist import format_cpulist
 from rtscope.machine.guest import CPUINFO, guest
+from rtscope.units import NS_PER_S
 
 STEAL = 7
 """user nice system idle iowait irq softirq steal (proc_stat(5))"""

@@ -19,7 +19,6 @@ from pathlib import Path
 
 from rtscope.audit.context import (
     DMA_LATENCY,
-    NS_PER_S,
     WATCHED,
     Observed,
     Trial,
@@ -27,6 +26,7 @@ from rtscope.audit.context import (
 )
 from rtscope.contract import AgentError, AgentResult, Line
 from rtscope.machine.reader import Content, Reader, text_of
+from rtscope.units import NS_PER_S
 
 KMSG = "/dev/kmsg"
 MAX_LOG_BYTES = 4 * 1024 * 1024

@@ -54,7 +54,7 @@ class Part:
         return self.path / name
 
 
-def cache_dir(environ: Mapping[str, str]) -> Path:
+def cache_dir(environ: Mapping[str, str] = os.environ) -> Path:
     """Return the directory that the XDG base directory specification names."""
     base = environ.get("XDG_CACHE_HOME", "")
     if base.startswith("/"):

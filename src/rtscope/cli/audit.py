@@ -28,6 +28,7 @@ from rtscope.machine.filetree import FileReader
 from rtscope.machine.reader import Reader
 from rtscope.report.formats.checks import print_checks, render_checks_json
 from rtscope.target.address import address_of, open_target
+from rtscope.units import NS_PER_S
 
 if TYPE_CHECKING:
     from rtscope.audit.capture import Captured
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 MAX_WINDOW_S = 60.0
 PATIENCE_S = 30.0
-NS_PER_S = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,6 @@ def _context(
 def _boot(name: str, asked: _Asked) -> tuple[Reader, Observed]:
     """Boot a virtual board and read it from inside; UsageError, BoardError."""
     # Emulator, packages and plugin: no other audit needs them.
-    import os
 
     from rtscope.board.buildcontext import Workshop
     from rtscope.board.cache import cache_dir
@@ -247,7 +246,7 @@ def _boot(name: str, asked: _Asked) -> tuple[Reader, Observed]:
     board = with_append(get_board(name), asked.append or "")
     kernel = asked.kernel or board.kernels[0]
     shop = Workshop(
-        cache=cache_dir(os.environ),
+        cache=cache_dir(),
         agent=agent_file,
         say=lambda text: talk.print(text, markup=False),
     )

@@ -1,7 +1,6 @@
 """Virtual boards: what there is, building what they need, and bundles of it."""
 
 import json as json_text
-import os
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -183,7 +182,7 @@ def _campaign(path: Path | None, board: Board) -> Campaign:
 
 def _workshop(*, locked: Path | None = None, upgrade: bool = False) -> Workshop:
     return Workshop(
-        cache=cache_dir(os.environ),
+        cache=cache_dir(),
         agent=agent_file,
         lock=read_lock(locked) if locked else None,
         upgrade=upgrade,
@@ -206,7 +205,7 @@ def _print_prepared(prepared: Prepared) -> None:
 
 
 def _print_cache(console: Console) -> None:
-    cache = cache_dir(os.environ)
+    cache = cache_dir()
     parts = all_parts(cache)
     total = sum(part.size_bytes for part in parts)
     console.print(f"{len(parts)} parts, {format_size(total)}, in {cache}", markup=False)

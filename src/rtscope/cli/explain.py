@@ -1,7 +1,6 @@
 """Explain the worst wake-ups: who made them late, for how long."""
 
 import json as json_text
-import os
 import re
 from pathlib import Path
 from typing import Annotated
@@ -87,7 +86,7 @@ def explain(
     elif thread is not None or at is not None:
         raise UsageError("--thread and --at choose a wake-up of a trace: add --trace")
     else:
-        cache = cache_dir(os.environ)
+        cache = cache_dir()
         explained = explained_runs(
             record, run, worst=worst, bound=bound, cache=cache, log=log
         )

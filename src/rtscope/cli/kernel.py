@@ -1,6 +1,5 @@
 """Kernels: recipes, their patches and configuration, building and packing."""
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -23,7 +22,7 @@ from rtscope.kernel.resolved import compare_configs
 from rtscope.kernel.series import Series, other_version, states, try_series
 from rtscope.kernel.tree import kernel_version
 from rtscope.target import agent_file
-from rtscope.units import format_duration, format_size
+from rtscope.units import NS_PER_S, format_duration, format_size
 
 Name = Annotated[str, typer.Argument(help="A recipe, or the path of one: ./my.toml.")]
 Names = Annotated[
@@ -311,16 +310,16 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         row["name"],
         row["release"],
-        format_duration(row["build_seconds"] * 1_000_000_000),
+        format_duration(row["build_seconds"] * NS_PER_S),
         # Kernels built by an earlier rtscope did not have it counted.
-        format_duration(cpu * 1_000_000_000) if cpu else "",
+        format_duration(cpu * NS_PER_S) if cpu else "",
         format_size(row["image_bytes"]),
         row["kernel_digest"][:16],
     )
 
 
 def _shop() -> Workshop:
-    return Workshop(cache=cache_dir(os.environ), agent=agent_file, say=_say)
+    return Workshop(cache=cache_dir(), agent=agent_file, say=_say)
 
 
 def _say(text: str) -> None:

@@ -1,6 +1,5 @@
 """Prove that a kernel is what was asked for."""
 
-import os
 import sys
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -136,7 +135,7 @@ class BuiltFiles:
 def built_files(name: str) -> BuiltFiles:
     """Return the image and configuration of a recipe's kernel; UsageError if none."""
     recipe = find_recipe(name)
-    part = newest_of(all_parts(cache_dir(os.environ)), recipe)
+    part = newest_of(all_parts(cache_dir()), recipe)
     if part is None:
         raise UsageError(f"{recipe.name} is not built: rtscope kernel build {name}")
     return BuiltFiles(part.file(IMAGE), part.file(CONFIG))

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import shlex
 import sys
 from collections.abc import Iterator
@@ -256,7 +255,7 @@ def _import_bundle(file: Path | None) -> Bundle | None:
     talk = stderr_console()
     bundle = import_bundle(
         file,
-        cache=cache_dir(os.environ),
+        cache=cache_dir(),
         say=lambda text: talk.print(f"rtscope: {text}", markup=False),
     )
     if bundle.rtscope != __version__:

@@ -5,7 +5,6 @@ List what a virtual board executed on its way to the worst wake-ups, with symbol
 """
 
 import json as json_text
-import os
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -62,7 +61,7 @@ def trace(
 ) -> int:
     """List what a virtual board executed on its way to the worst wake-ups."""
     chosen = open_recorded(record, run)
-    cache = cache_dir(os.environ)
+    cache = cache_dir()
     log = stderr_log()
     asked = [_window(text) for text in window or []]
     if asked and not again:

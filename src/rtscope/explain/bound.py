@@ -25,7 +25,9 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-GIVE_UP_NS = 1_000_000_000
+from rtscope.units import NS_PER_S
+
+GIVE_UP_NS = NS_PER_S
 """Interrupts that keep a window this long busy leave no time for anything else."""
 
 

@@ -23,13 +23,13 @@ from rtscope.machine.facts import FactValue
 from rtscope.measure.commands import knobs
 from rtscope.measure.observe import Observation
 from rtscope.record.model import LoadRecord, Run, RunRecord
+from rtscope.units import NS_PER_S
 
 LOG_TAIL = 4000
 
 STALL_NS = 3_000_000_000
 """CPU time is counted in ticks of 10 ms; three seconds without one is no work."""
 
-TICK_NS = 1_000_000_000
 
 INTERRUPTED = (130, 143)
 """Exit status of a shell or program that SIGINT or SIGTERM ended: as we asked."""
@@ -180,7 +180,7 @@ def _progress(
     load: Load, ticks: Sequence[LoadTick], window_ns: tuple[int, int]
 ) -> Iterator[Caveat]:
     start_ns, end_ns = window_ns
-    inside = [t for t in ticks if start_ns - TICK_NS <= t.t_ns <= end_ns + TICK_NS]
+    inside = [t for t in ticks if start_ns - NS_PER_S <= t.t_ns <= end_ns + NS_PER_S]
     if len(inside) < 2:
         yield make("load_unproved", f"only {len(inside)} reports during the run")
         return

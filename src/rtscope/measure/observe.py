@@ -29,6 +29,7 @@ from rtscope.errors import MeasurementError, TargetError
 from rtscope.ftrace.writer import TraceParts
 from rtscope.target import Stream, Target
 from rtscope.target.stream import wait_any
+from rtscope.units import NS_PER_S
 
 START_TIMEOUT_S = 30.0
 """For the agent's first line: sudo or a slow board."""
@@ -38,7 +39,6 @@ SILENCE_TIMEOUT_S = 25.0
 
 STOP_TIMEOUT_S = 40.0
 """Storage workers remove thousands of directories first; then the guard kills."""
-NS_PER_S = 1_000_000_000
 
 Clock = Callable[[], float]
 

@@ -225,8 +225,9 @@ def _valid(
 ) -> bool:
     coarse = () if deadline_ns is None else clock_coarse(record, deadline_ns)
     caveats = (*raised, *coarse)
-    measured = any(t.max_ns is not None for t in record.result.threads)
-    return measured and all(kind_of(c).effect is not Effect.INVALID for c in caveats)
+    return record.max_ns is not None and all(
+        kind_of(c).effect is not Effect.INVALID for c in caveats
+    )
 
 
 def _figures(record: RunRecord, deadline_ns: int | None) -> RunFigures:

@@ -117,8 +117,7 @@ def gather(
         effect: tuple(c for c in caveats if kind_of(c).effect is effect)
         for effect in Effect
     }
-    measured = all(any(t.max_ns is not None for t in r.result.threads) for r in records)
-    worst = (t.max_ns or 0 for r in records for t in r.result.threads)
+    maxima = [ns for r in records if (ns := r.max_ns) is not None]
     return Evidence(
         load=records[0].run.load,
         deadline_ns=deadline_ns,
@@ -127,7 +126,7 @@ def gather(
         boots=_boots(records),
         bound_ns=_bound(records, bounds_ns),
         observed_ns=sum(observed_ns(r.result.threads) for r in records),
-        worst_ns=max(worst) if measured else None,
+        worst_ns=max(maxima) if len(maxima) == len(records) else None,
         misses=tuple(misses_of(r, deadline_ns) for r in records),
         invalid=by_effect[Effect.INVALID],
         caps=by_effect[Effect.CAP],

@@ -42,8 +42,8 @@ class Excess:
 
 def max_of(records: Sequence[RunRecord]) -> int | None:
     """Return the maximum of all runs; None if nothing was measured."""
-    highs = (t.max_ns for r in records for t in r.result.threads)
-    return max((ns for ns in highs if ns is not None), default=None)
+    maxima = (record.max_ns for record in records)
+    return max((ns for ns in maxima if ns is not None), default=None)
 
 
 def watched_ns(records: Sequence[RunRecord]) -> int:

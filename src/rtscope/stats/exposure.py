@@ -12,8 +12,7 @@ miss per 3.3 min, not per 13.
 import math
 
 from rtscope.stats.summary import CONFIDENCE
-
-NS_PER_HOUR = 3_600 * 1_000_000_000
+from rtscope.units import NS_PER_H
 
 
 def upper_limit(events: int, *, confidence: float = CONFIDENCE) -> float:
@@ -48,7 +47,7 @@ def rate_limits_per_hour(
     """
     if exposure_ns <= 0:
         return 0.0, math.inf
-    hours = exposure_ns / NS_PER_HOUR
+    hours = exposure_ns / NS_PER_H
     return (
         lower_limit(events, confidence=confidence) / hours,
         upper_limit(events, confidence=confidence) / hours,

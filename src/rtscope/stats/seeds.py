@@ -52,11 +52,11 @@ def over_seeds(records: Sequence[RunRecord]) -> OverSeeds | None:
     maxima: dict[int, int] = {}
     watched: dict[int, int] = {}
     for record in records:
-        seed, threads = record.run.seed, record.result.threads
-        measured = [t.max_ns for t in threads if t.max_ns is not None]
-        if seed is not None and measured:
-            maxima[seed] = max(maxima.get(seed, 0), *measured)
-            watched[seed] = max(watched.get(seed, 0), observed_ns(threads))
+        seed, max_ns = record.run.seed, record.max_ns
+        if seed is not None and max_ns is not None:
+            maxima[seed] = max(maxima.get(seed, 0), max_ns)
+            watched_ns = observed_ns(record.result.threads)
+            watched[seed] = max(watched.get(seed, 0), watched_ns)
     if len(maxima) < 2:
         return None
     return OverSeeds(tuple(sorted(maxima.items())), sum(watched.values()))

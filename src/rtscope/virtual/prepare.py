@@ -87,7 +87,7 @@ def prepare_campaign(
 
 
 def _of_bundle(bundle: Bundle, labels: Sequence[str]) -> Mapping[str, Prepared]:
-    prepared = prepare_bundle(bundle, cache=cache_dir(os.environ))
+    prepared = prepare_bundle(bundle, cache=cache_dir())
     if missing := [label for label in labels if label not in prepared]:
         raise UsageError(
             f"the bundle has no kernel {', '.join(missing)}, but {', '.join(prepared)}"
@@ -104,7 +104,7 @@ def _made(
 ) -> Mapping[str, Prepared]:
     paths = kernels_by_label(campaign.kernels)
     shop = Workshop(
-        cache=cache_dir(os.environ),
+        cache=cache_dir(),
         agent=agent_file,
         lock=read_lock(Path(campaign.locked)) if campaign.locked else None,
         say=log,

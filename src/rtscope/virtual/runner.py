@@ -2,7 +2,6 @@
 
 import contextlib
 import operator
-import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -119,7 +118,7 @@ def _measure(request: RunRequest, prepared: Prepared, boots: _Boots) -> Measured
 def _recording(request: RunRequest, prepared: Prepared) -> Recording | None:
     if not request.campaign.record:
         return None
-    layout = find_kernel_layout(prepared, cache=cache_dir(os.environ))
+    layout = find_kernel_layout(prepared, cache=cache_dir())
     return Recording(request.campaign.worst, layout=layout)
 
 

@@ -17,6 +17,7 @@ from rtscope.board.kernels import IMAGE, SYMBOLS
 from rtscope.board.prepare import Prepared
 from rtscope.errors import BoardError
 from rtscope.exectrace.symbols import MAX_SYMBOLS_BYTES, SymbolTable, parse_symbols
+from rtscope.units import NS_PER_S
 from rtscope.virtual.boot import BootTimeout, boot
 from rtscope.virtual.kernellayout import kernel_layout
 
@@ -28,7 +29,7 @@ MODULES = "modules"
 
 # The modules are those of the disk, which every run inserts.
 _SCRIPT = f"cat /proc/kallsyms >/out/kallsyms\ncat /proc/modules >/out/{MODULES}\n"
-_BOOT_NS = 120 * 1_000_000_000
+_BOOT_NS = 120 * NS_PER_S
 """Virtual time for a boot and some 10 MB by the port for results."""
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from rtscope.explain.events.scheduling import MAX_RT_PRIO
 from rtscope.explain.events.threadstates import State, TracedWakeup, sleep_state
 from rtscope.ftrace.events import Event, Rows, Trace, Window, rows_named, window_of
+from rtscope.units import NS_PER_S
 
 BEFORE_NS = 1_000_000
 """What ran before the expiry, and the begin of a long interrupt, lie in this time."""
@@ -285,7 +286,7 @@ def _picked(
         return int(np.argmax(ends - begins))
     away = np.maximum(np.maximum(begins - at_ns, at_ns - ends), 0)
     nearest = int(np.argmin(away))
-    if away[nearest] > 1_000_000_000:
+    if away[nearest] > NS_PER_S:
         first, last = int(begins.min()), int(ends.max())
         raise NoWakeup(
             f"no such wake-up within 1 s of {at_ns / 1e9:.6f}; the first is at "

@@ -23,6 +23,7 @@ from rtscope.stats.distribution import (
     distribution_of,
     with_skipped,
 )
+from rtscope.units import NS_PER_S
 
 BINS_PER_DECADE = 50
 """One bin spans 4.7 %: finer than a line's width in a chart of two decades and more."""
@@ -35,7 +36,6 @@ MAX_DRAWN_CPUS = 8
 """As many colours as can be told apart; further CPUs are in the merged curve only."""
 
 MAX_TIME_STEPS = 300
-SECOND_NS = 1_000_000_000
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -384,12 +384,12 @@ def timeline_of(
     """Gather ticks into at most MAX_TIME_STEPS steps; None without ticks."""
     if not ticks:
         return None
-    duration_s = max(1, round(ticks[-1].t_ns / SECOND_NS))
+    duration_s = max(1, round(ticks[-1].t_ns / NS_PER_S))
     step_s = math.ceil(duration_s / MAX_TIME_STEPS)
     steps = math.ceil(duration_s / step_s)
     # A tick comes a little after the second that it is about, never before its end.
     place = [
-        min(steps - 1, max(0, round(t.t_ns / SECOND_NS) - 1) // step_s) for t in ticks
+        min(steps - 1, max(0, round(t.t_ns / NS_PER_S) - 1) // step_s) for t in ticks
     ]
     maxima = _maxima(ticks, place, steps)
     sensor, celsius = _hottest(ticks, place, steps)

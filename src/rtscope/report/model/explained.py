@@ -61,7 +61,7 @@ def _beside(record: RunRecord, one: Explained) -> ExplainedBeside:
         sentence=worst.sentence if worst else "",
         sentences=tuple(_sentences(record, one, lacks, virtual=virtual)),
         bound_ns=bound.bound_ns if bound else None,
-        observed_ns=max((t.max_ns or 0 for t in threads), default=0),
+        observed_ns=record.max_ns or 0,
         missing=lacks,
         tail=tail_of(threads, known),
         virtual=virtual,
@@ -89,7 +89,7 @@ def _sentences(
     bound = one.worst_bound
     if bound is None:
         return
-    observed_ns = max((t.max_ns or 0 for t in record.result.threads), default=0)
+    observed_ns = record.max_ns or 0
     yield f"{name}: {_could(bound.bound_ns, virtual)}; the latest seen was " + (
         f"{us(observed_ns, virtual)}.{_limits(lacks)}"
     )

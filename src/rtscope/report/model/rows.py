@@ -229,7 +229,7 @@ def settings_of(run: Run) -> str:
 
 def highest_ns(record: RunRecord) -> int:
     """Return the maximum of a run; 0 if nothing was measured."""
-    return max((t.max_ns or 0 for t in record.result.threads), default=0)
+    return record.max_ns or 0
 
 
 def summary_of(threads: Sequence[ThreadResult]) -> Summary | None:
