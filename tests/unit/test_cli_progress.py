@@ -1,0 +1,119 @@
+"""What a person sees of a campaign that runs: on a terminal, and in a log."""
+
+import io
+import time
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from fakes.measurements import SECOND_NS, on_board, record, thread
+from rtscope.cli.progress import LiveDisplay
+from rtscope.contract import KernelMessage, Tick, TickCpu
+from rtscope.measure.execute import (
+    BoardProgress,
+    BoardsProgress,
+    LineReceived,
+    RunFinished,
+    RunStarted,
+    Settling,
+)
+from rtscope.measure.plan import Plan
+from rtscope.record.model import Run
+
+MADE = record([thread([9_000])])
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Seconds, which a test lets pass."""
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    return now
+
+
+def run(name: str, *, target: str = "local", kernel: str | None = None) -> Run:
+    load = name.partition("-")[2]
+    return replace(
+        MADE.run,
+        id=name,
+        load=load,
+        target=target,
+        kernel=kernel,
+        duration_ns=10 * SECOND_NS,
+    )
+
+
+def display(*runs: Run, log: io.StringIO, boots_each: bool = False) -> LiveDisplay:
+    plan = Plan(runs, settle_ns=0, warmup_ns=SECOND_NS, boots_each=boots_each)
+    return LiveDisplay(Console(file=log, width=72), plan)
+
+
+def drawn(shown: LiveDisplay) -> list[str]:
+    """Return what a terminal would show, without the bar's own characters."""
+    console = Console(file=io.StringIO(), width=72)
+    console.print(shown._picture())
+    assert isinstance(console.file, io.StringIO)
+    lines = console.file.getvalue().replace("━", "").replace("╸", "").splitlines()
+    return [" ".join(line.split()) for line in lines]
+
+
+def test_a_machine_shows_its_cpus_worst_first_and_the_time_left(
+    clock: list[float],
+) -> None:
+    first, second = run("001-idle"), run("002-cpu")
+    log = io.StringIO()
+    shown = display(first, second, log=log)
+
+    shown(Settling(3 * SECOND_NS))
+    shown(RunStarted(1, 2, first))
+    clock[0] += 5
+    cpus = (TickCpu(0, 1_000, 2, 7_000), TickCpu(None, 10, 0, 9_000))
+    shown(LineReceived(Tick(SECOND_NS, cpus, {}, {})))
+    shown(LineReceived(KernelMessage(1, 3, "bad\x1b thing")))
+    shown(LineReceived(KernelMessage(1, 6, "nothing")))
+
+    bar, head, *rows, note = drawn(shown)
+    assert bar == "1 of 2: idle 21 s left"
+    assert head == "CPU maximum, us last second, us samples skipped"
+    assert rows == ["any 9.00 9.00 10 0", "0 7.00 7.00 1,000 2"]
+    assert note.startswith("kernel: bad")
+    assert "\x1b" not in note
+
+    shown(RunFinished(replace(MADE, run=first)))
+    assert drawn(shown)[0] == "1 of 2: idle 13 s left"
+    assert log.getvalue() == (
+        "letting the machine settle for 3 s\n1 of 2: idle, 10 s\n  maximum 9.00 us\n"
+    )
+
+
+@pytest.mark.usefixtures("clock")
+def test_boards_show_their_own_time_and_what_is_left_of_the_runs() -> None:
+    runs = [run(f"00{n}-idle", target="virtual:pc", kernel="k") for n in range(1, 5)]
+    log = io.StringIO()
+    shown = display(*runs, log=log, boots_each=True)
+    assert drawn(shown) == ["preparing"]
+
+    boards = {
+        "001-idle": BoardProgress(5.0, 4 * SECOND_NS, SECOND_NS),
+        "002-idle": BoardProgress(30.0, 13 * SECOND_NS, SECOND_NS),
+        "003-idle": BoardProgress(2.0, SECOND_NS // 2),
+        "004-idle": BoardProgress(1.0),
+    }
+    shown(BoardsProgress(boards))
+    assert drawn(shown) == [
+        "0 of 4 runs done",
+        "run now virtual s host s left",
+        "idle, k measuring 3.0 of 10 5 9 s",
+        "idle, k ending 10.0 of 10 30",
+        "idle, k booting 0.5 2",
+        "idle, k starting 1",
+    ]
+
+    done = replace(on_board(MADE), run=runs[1], host_seconds=31.0)
+    shown(RunStarted(2, 4, runs[1]))
+    shown(RunFinished(done))
+    shown(BoardsProgress({"001-idle": boards["001-idle"]}))
+    # Four at once: 26 s of the one that runs, and 31 s of each that waits.
+    assert drawn(shown)[0] == "1 of 4 runs done about 26 s left"
+    assert log.getvalue() == "2 of 4: idle, k: maximum 9.00 us\n"
