@@ -74,8 +74,8 @@ def test_the_end_of_standard_error_is_kept() -> None:
     running = says("echo first >&2; yes | head -n 5000 >&2; echo last >&2")
     collect(running, timeout_s=10)
 
-    assert running.last_words().endswith("y\nlast")
-    assert len(running.last_words()) <= 2000
+    assert running.stderr_tail().endswith("y\nlast")
+    assert len(running.stderr_tail()) <= 2000
 
 
 def test_to_kill_closes_the_tether_which_ends_what_holds_it() -> None:

@@ -74,7 +74,7 @@ def look(machine: Target, *, window_ns: int = 0) -> Listing:
         agent.kill()
     if not lines:
         raise TargetError(
-            f"{machine.name}: the agent listed no threads: {agent.last_words()}"
+            f"{machine.name}: the agent listed no threads: {agent.stderr_tail()}"
         )
     return make_listing(lines, around)
 

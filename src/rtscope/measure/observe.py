@@ -241,5 +241,5 @@ def _end(seen: Observation) -> str:
 
 
 def _last_stderr(stream: Stream) -> str:
-    words = stream.last_words().splitlines()
-    return f": {words[-1]}" if words else ""
+    lines = stream.stderr_tail().splitlines()
+    return f": {lines[-1]}" if lines else ""

@@ -62,7 +62,7 @@ class Stream(Protocol):
         """End the agent at once, and what it has started with it."""
         ...
 
-    def last_words(self) -> str:
+    def stderr_tail(self) -> str:
         """Return what it wrote to standard error, at most the last few lines."""
         ...
 

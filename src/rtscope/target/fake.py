@@ -44,7 +44,7 @@ class FakeStream:
         self._log.append(f"kill {self._name}")
         self._batches = []
 
-    def last_words(self) -> str:
+    def stderr_tail(self) -> str:
         """Return nothing."""
         return ""
 

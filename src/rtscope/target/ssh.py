@@ -266,7 +266,7 @@ class SshTarget:
         finally:
             stream.kill()
         if stream.status != 0 and not any(isinstance(x, AgentError) for x in lines):
-            raise self._lost(last_line(stream.last_words()))
+            raise self._lost(last_line(stream.stderr_tail()))
         return lines
 
     def work_path(self, name: str) -> str:

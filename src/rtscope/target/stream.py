@@ -66,7 +66,7 @@ class PipeStream:
         # A descriptor that is closed while it is written to may be another file's.
         self._writing = threading.Lock()
         self._ended = False
-        self._last_words = ""
+        self._stderr_tail = ""
         self._quiet = threading.Event()
         if heartbeat:
             # A thread, because a heartbeat must go on while the main one computes.
@@ -163,7 +163,7 @@ class PipeStream:
             self._process.wait(KILL_PATIENCE_S)
         size = self._stderr.seek(0, os.SEEK_END)
         self._stderr.seek(max(0, size - LAST_WORDS_BYTES))
-        self._last_words = self._stderr.read().decode("utf-8", "replace").strip()
+        self._stderr_tail = self._stderr.read().decode("utf-8", "replace").strip()
         self._stderr.close()
 
     @property
@@ -176,9 +176,9 @@ class PipeStream:
         """Of the local process: the agent, sudo, or ssh."""
         return self._process.pid
 
-    def last_words(self) -> str:
+    def stderr_tail(self) -> str:
         """Return the end of what it wrote to standard error."""
-        return "\n".join(filter(None, [self._last_words, self._how_it_ended()]))
+        return "\n".join(filter(None, [self._stderr_tail, self._how_it_ended()]))
 
     def _how_it_ended(self) -> str:
         status = self.status

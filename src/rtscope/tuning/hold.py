@@ -122,7 +122,7 @@ def _run(target: Target, args: Sequence[str]) -> list[Line]:
         lines = collect(stream, timeout_s=PATIENCE_S)
     finally:
         stream.kill()
-    if not lines and (said := stream.last_words()):
+    if not lines and (said := stream.stderr_tail()):
         raise TargetError(f"{target.name}: {said}")
     return lines
 
@@ -140,7 +140,7 @@ def _until_tuned(target: Target, stream: Stream) -> list[Line]:
     _raise_error(target, lines)
     raise TargetError(
         f"{target.name}: the agent did not say what became of the settings; it said "
-        f"{stream.last_words() or 'nothing'}"
+        f"{stream.stderr_tail() or 'nothing'}"
     )
 
 
