@@ -13,7 +13,7 @@ from inspect import getdoc
 from pathlib import Path
 
 from kernelpages import kernels_page
-from prose import cell, sentences, whole
+from prose import cell, ended, sentences, whole
 from rtscope.audit.catalogue import catalogue as check_catalogue
 from rtscope.audit.model import CheckKind
 from rtscope.caveats import catalogue, kernellog
@@ -266,7 +266,7 @@ def _caveats() -> Iterator[str]:
     for kind in catalogue.catalogue().values():
         yield from ("", f"## `{kind.id}`", "", f"Effect: **{kind.effect}**.", "")
         yield sentences(whole(kind.says))
-        yield f"What to do: {kind.remedy}."
+        yield f"What to do: {ended(kind.remedy)}"
         yield from _explained(kind.id)
 
 

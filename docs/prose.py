@@ -11,7 +11,11 @@ def sentences(text: str) -> str:
 
 def whole(text: str) -> str:
     """Make a sentence of a phrase."""
-    text = text[:1].upper() + text[1:]
+    return ended(text[:1].upper() + text[1:])
+
+
+def ended(text: str) -> str:
+    """End a sentence, unless it has an end."""
     return text if text.endswith((".", "?", "!", "`")) else text + "."
 
 

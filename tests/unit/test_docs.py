@@ -96,6 +96,12 @@ def test_a_generated_page_is_up_to_date(name: str) -> None:
     assert (REFERENCE / name).read_text("utf-8") == generated()[name], "run: make docs"
 
 
+def test_a_sentence_ends_once() -> None:
+    pages = generated()
+
+    assert [name for name, text in pages.items() if re.search(r"[?!]\.", text)] == []
+
+
 def test_the_reference_has_no_page_that_nobody_writes() -> None:
     found = {path.name for path in REFERENCE.iterdir()}
 

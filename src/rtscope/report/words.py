@@ -88,6 +88,11 @@ def capital(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
+def sentence(phrase: str) -> str:
+    """Make a sentence of a phrase; one that asks ends with its question mark."""
+    return capital(phrase) + ("" if phrase.endswith("?") else ".")
+
+
 def command_line(argv: Sequence[str]) -> str:
     """Write a command as one would type it, safe to look at."""
     return printable(shlex.join(argv))

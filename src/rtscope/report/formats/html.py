@@ -48,6 +48,7 @@ from rtscope.report.words import (
     enumeration,
     plural,
     ratio,
+    sentence,
 )
 from rtscope.units import format_us
 
@@ -187,6 +188,7 @@ _FILTERS: Mapping[str, Callable[..., Any]] = {
     "seconds": _seconds,
     "capital": capital,
     "printable": printable,
+    "sentence": sentence,
     "caption": _caption,
     "svg": _ours(svg_of),
 }
