@@ -25,8 +25,7 @@ from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import ResultDir, create
 from rtscope.virtual import runner
 from rtscope.virtual.boot import Booted
-from rtscope.virtual.inputs import RunRequest
-from rtscope.virtual.prepare import PreparedCampaign, request_for
+from rtscope.virtual.prepare import PreparedCampaign, RunRequest, request_for
 from rtscope.virtual.runner import BoardRunner
 
 STREAM = (Path(__file__).parents[2] / "format/plugin-v1/riscv64.trace").read_bytes()

@@ -134,10 +134,8 @@ def _load_programs(plan: Plan, target: Target) -> Mapping[str, str]:
 
 
 def _all_measured(plan: Plan, usable: tuple[int, ...]) -> tuple[int, ...] | None:
-    every: set[int] = set()
-    for run in plan.runs:
-        every |= set(usable if run.cpus is None else run.cpus)
-    return _some(tuple(sorted(every)), usable)
+    measured = {cpu for run in plan.runs for cpu in run.cpus or usable}
+    return _some(tuple(sorted(measured)), usable)
 
 
 def _some(

@@ -7,8 +7,8 @@ Campaigns on virtual boards: each run is one boot, whose result is exact.
     script.py        what the board does, as a script (pure)
     boot.py          one boot: QEMU from start to end, and how long it may take
     diagnosis.py     why a boot failed
-    inputs.py        all that a result depends on, by digest
-    assemble.py      from the files that the board sends to what was measured
+    assemble.py      from the files that the board sends to what was measured, with
+                     all that the result depends on, by digest
     kernellayout.py  where a kernel keeps its current task
     symbols.py       names for addresses
     replay.py        the same run again, recording more

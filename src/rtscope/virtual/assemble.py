@@ -1,10 +1,20 @@
-"""From the files that a board has sent to what was measured, as on a real machine."""
+"""
+From the files that a board has sent to what was measured, as on a real machine.
+
+Equal inputs must give equal results on every host: that is the contract. So whatever
+decides a result must be in `inputs_of`, and nothing that does not: neither paths, nor
+times, nor the number of the run, nor whether the board was recorded.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from rtscope.board.catalogue import Board
 from rtscope.board.prepare import Prepared
+from rtscope.board.qemu import Boot, Qemu, command_line, turns_by_plugin
+from rtscope.campaign.model import Campaign
 from rtscope.caveats.catalogue import Caveat, make
 from rtscope.contract import FileLine, LoadEnd, LoadTick, parse_line
 from rtscope.errors import BoardError
@@ -13,14 +23,23 @@ from rtscope.machine import facts
 from rtscope.machine.reader import Content, Missing
 from rtscope.machine.snapshot import paths_matching
 from rtscope.measure.assemble import LoadSeen, Measured
+from rtscope.measure.commands import measure_args
 from rtscope.measure.observe import Observation
-from rtscope.record.virtual import VirtualRun, extra_of
+from rtscope.record.model import Run
+from rtscope.record.virtual import (
+    InputDigests,
+    VirtualRun,
+    extra_of,
+    sha256_of_json,
+)
 from rtscope.target.agentreader import content_of
 from rtscope.virtual.boot import Booted
 from rtscope.virtual.diagnosis import oom_kills
-from rtscope.virtual.inputs import RunRequest, inputs_of
+from rtscope.virtual.prepare import RunRequest
 from rtscope.virtual.script import MODULE_SYMBOLS
 from rtscope.virtual.symbols import module_addresses
+
+_NO_QEMU = Qemu((), version="", digest="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,3 +195,42 @@ def _caveats(request: RunRequest, virtual: VirtualRun) -> Iterator[Caveat]:
 
 def _text(booted: Booted, name: str) -> str:
     return booted.files.get(name, b"").decode("utf-8", "replace")
+
+
+def inputs_of(request: RunRequest, prepared: Prepared, booted: Booted) -> InputDigests:
+    """Return the inputs of a run that has booted."""
+    return InputDigests(
+        kernel=prepared.kernel.digest,
+        initrd=booted.initrd_digest,
+        qemu=prepared.qemu.digest,
+        plugin=booted.plugin_digest,
+        board=board_digest(prepared.board),
+        campaign=campaign_digest(request.run, request.campaign),
+        seed=request.seed,
+    )
+
+
+def board_digest(board: Board) -> str:
+    """Return the digest of how a board is booted, whatever is booted on it."""
+    boot = Boot(
+        kernel=Path("kernel"),
+        initrd=Path("initrd"),
+        console=Path("console"),
+        results=Path("results"),
+        seed=0,
+        turns=turns_by_plugin(Path("plugin"), board),
+    )
+    return sha256_of_json(command_line(_NO_QEMU, board, boot))
+
+
+def campaign_digest(run: Run, campaign: Campaign) -> str:
+    """Return the digest of what was asked: load, measurement, times around it."""
+    return sha256_of_json(
+        {
+            "load": run.load,
+            "command": campaign.command if run.load == "custom" else (),
+            "measure": measure_args(run, campaign),
+            "settle_ns": campaign.settling_ns,
+            "warmup_ns": campaign.warmup_ns,
+        }
+    )

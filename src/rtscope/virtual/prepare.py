@@ -28,7 +28,6 @@ from rtscope.record.model import Run, RunRecord
 from rtscope.target import agent_file
 from rtscope.units import parse_size
 from rtscope.virtual.capacity import free_memory_bytes, host_capacity
-from rtscope.virtual.inputs import RunRequest
 from rtscope.virtual.script import DISK, METRICS, SCRATCH, job_of
 
 DISK_BYTES = 128 << 20
@@ -36,6 +35,18 @@ DISK_BYTES = 128 << 20
 
 DIGITS = 12
 """Of a digest, to tell two apart by eye."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What a run is asked to be."""
+
+    run: Run
+    campaign: Campaign
+    command: tuple[str, ...]
+    load: LoadCommand
+    seed: int
+    started: str
 
 
 @dataclass(frozen=True, slots=True)

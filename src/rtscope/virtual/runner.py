@@ -23,8 +23,7 @@ from rtscope.measure.plan import Plan
 from rtscope.record.model import Run
 from rtscope.virtual.assemble import measured_on_board
 from rtscope.virtual.boot import BootTimeout, boot
-from rtscope.virtual.inputs import RunRequest
-from rtscope.virtual.prepare import PreparedCampaign, job_for
+from rtscope.virtual.prepare import PreparedCampaign, RunRequest, job_for
 from rtscope.virtual.smoketest import KERNEL_LOG
 from rtscope.virtual.symbols import find_kernel_layout
 

@@ -9,7 +9,7 @@ from rtscope.board.catalogue import Board, get_board
 from rtscope.campaign.model import Campaign
 from rtscope.record.model import Run
 from rtscope.record.virtual import InputDigests
-from rtscope.virtual.inputs import board_digest, campaign_digest
+from rtscope.virtual.assemble import board_digest, campaign_digest
 
 BOARD = get_board("pc")
 
