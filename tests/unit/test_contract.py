@@ -1,6 +1,7 @@
 """Lines of the agent: each comes back as it went, and damage never becomes a number."""
 
 import dataclasses
+import hashlib
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping
@@ -38,9 +39,9 @@ from rtscope.contract import (
     bucket_width_ns,
     dump_line,
     is_bucket_low,
+    lines,
     parse_line,
     result_digest,
-    wire,
 )
 from rtscope.errors import ContractError
 from rtscope.stats.lint import lint
@@ -210,7 +211,7 @@ def test_what_is_no_line_is_refused_in_one_short_sentence(line: bytes) -> None:
 def test_a_line_of_absurd_length_is_refused_unread(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(wire, "MAX_LINE_BYTES", 100)
+    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 100)
 
     with pytest.raises(ContractError, match="a line of 101 bytes"):
         parse_line(b"x" * 101)
@@ -404,6 +405,17 @@ def test_each_value_has_one_bucket(value_ns: int) -> None:
 @pytest.mark.parametrize("low_ns", [-1, 2049, 2**34, 2**34 + 1])
 def test_what_is_no_lower_edge_is_told(low_ns: int) -> None:
     assert not is_bucket_low(low_ns)
+
+
+def test_the_digest_of_a_measurement_is_the_same_for_ever() -> None:
+    one = thread([5_000, 7_000], cpu=3)
+    schema_1 = (
+        '[{"cpu":3,"early":0,"histogram":[[5000,1],[7000,1]],"max_ns":7000,'
+        '"min_ns":5000,"skipped":0,"sum_ns":"12000","sum_sq_ns2":"74000000",'
+        '"worst":[[3,2,1000002000000,1000002007000],[3,1,1000001000000,1000001005000]]}]'
+    )
+
+    assert result_digest([one]) == hashlib.sha256(schema_1.encode()).hexdigest()
 
 
 def test_equal_digests_mean_the_same_measurement() -> None:

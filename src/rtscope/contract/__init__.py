@@ -8,18 +8,12 @@ number. Unknown keys are ignored, so that an older host reads a newer agent of t
 same schema.
 """
 
-from rtscope.contract.buckets import (
-    HIST_MAX_BITS,
-    HIST_SUB_BITS,
-    bucket_width_ns,
-    is_bucket_low,
-)
-from rtscope.contract.counters import CounterDelta, CpuTime
-from rtscope.contract.digest import result_digest
+from rtscope.contract.digest import result_digest, sha256_of_json
 from rtscope.contract.lines import (
     MAX_LINE_BYTES,
     AgentError,
     AgentResult,
+    Applied,
     ClockCost,
     DiskLine,
     FileLine,
@@ -32,14 +26,17 @@ from rtscope.contract.lines import (
     LoadHello,
     LoadTick,
     Machine,
+    Refused,
     Restored,
     ThreadResult,
     Tick,
     TickCpu,
+    Tuned,
     Wakeup,
     WorstSoFar,
+    dump_line,
+    parse_line,
 )
-from rtscope.contract.scalars import Count, Text
 from rtscope.contract.tasks import DeadlineParameters, TaskLine, TasksEnd
 from rtscope.contract.tracing import (
     Around,
@@ -50,8 +47,16 @@ from rtscope.contract.tracing import (
     TracePages,
     Tracing,
 )
-from rtscope.contract.tuning import Applied, Refused, Tuned
-from rtscope.contract.wire import dump_line, parse_line
+from rtscope.contract.values import (
+    HIST_MAX_BITS,
+    HIST_SUB_BITS,
+    Count,
+    CounterDelta,
+    CpuTime,
+    Text,
+    bucket_width_ns,
+    is_bucket_low,
+)
 
 __all__ = [
     "HIST_MAX_BITS",
@@ -99,4 +104,5 @@ __all__ = [
     "is_bucket_low",
     "parse_line",
     "result_digest",
+    "sha256_of_json",
 ]

@@ -11,21 +11,29 @@ def result_digest(threads: Sequence[ThreadResult]) -> str:
     """
     SHA-256 over what was measured: equal digests mean the same measurement.
 
-    Covers, per CPU: histogram, sums, min, max, skipped, early, worst (DESIGN 3).
+    Covers, per CPU: histogram, sums, min, max, skipped, early, worst. The keys are
+    those of schema 1 and stay so for ever, whatever the fields are called: results of
+    all versions are compared by their digests.
     """
-    seen = [
-        {
-            "cpu": t.cpu,
-            "histogram": [list(pair) for pair in t.histogram],
-            "sum_ns": str(t.sum_ns),
-            "sum_sq_ns2": str(t.sum_sq_ns2),
-            "min_ns": t.min_ns,
-            "max_ns": t.max_ns,
-            "skipped": t.skipped,
-            "early": t.early,
-            "worst": [[w.cpu, w.seq, w.expiry_ns, w.wake_ns] for w in t.worst],
-        }
-        for t in threads
-    ]
-    canonical = json.dumps(seen, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    return sha256_of_json(
+        [
+            {
+                "cpu": t.cpu,
+                "histogram": [list(pair) for pair in t.histogram],
+                "sum_ns": str(t.sum_ns),
+                "sum_sq_ns2": str(t.sum_sq_ns2),
+                "min_ns": t.min_ns,
+                "max_ns": t.max_ns,
+                "skipped": t.skipped,
+                "early": t.early,
+                "worst": [[w.cpu, w.seq, w.expiry_ns, w.wake_ns] for w in t.worst],
+            }
+            for t in threads
+        ]
+    )
+
+
+def sha256_of_json(value: object) -> str:
+    """Return the digest of a value's JSON, which is one however it was made."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

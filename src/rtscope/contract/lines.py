@@ -1,19 +1,30 @@
-"""The lines that the agent writes, as frozen values; `format/README.md` describes each.
+"""
+The lines that the agent writes, as frozen values, and their only reader.
 
+`format/README.md` describes each.
 All times are int64 nanoseconds of CLOCK_MONOTONIC on the target.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter, ValidationError
 
-from rtscope.contract.counters import CounterDelta, CpuTime
-from rtscope.contract.scalars import Count, Cpu, Flag, Sum, Text
 from rtscope.contract.tasks import TaskLine, TasksEnd
 from rtscope.contract.tracing import TraceFile, TracePages, Tracing
-from rtscope.contract.tuning import Applied, Refused, Tuned
+from rtscope.contract.values import (
+    Count,
+    CounterDelta,
+    Cpu,
+    CpuTime,
+    Flag,
+    Sum,
+    Text,
+)
+from rtscope.errors import ContractError
+from rtscope.files import first_mistake
 
 SCHEMA = 1
 
@@ -285,6 +296,41 @@ class Restored:
     value: Text
 
 
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A setting is as it was asked for; it was before if `old` is `value`."""
+
+    type: Literal["applied"] = field(kw_only=True, default="applied")
+    knob: Text
+    index: Count
+    """Of the CPU, interrupt, ...; see `KNOB_STRIDE` in `agent/knob.h`."""
+    old: Text
+    value: Text
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A setting could not be made, or put back; `cause` is a word of the contract."""
+
+    type: Literal["refused"] = field(kw_only=True, default="refused")
+    knob: Text
+    index: Count
+    value: Text
+    cause: Text
+    reason: Text
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """Every setting was tried; with `hold` they stay until the host ends it."""
+
+    type: Literal["tuned"] = field(kw_only=True, default="tuned")
+    schema: Count
+    applied: Count
+    already: Count
+    refused: Count
+
+
 Line = Annotated[
     Hello
     | Tick
@@ -308,3 +354,27 @@ Line = Annotated[
     | TracePages,
     Field(discriminator="type"),
 ]
+
+
+@cache
+def _line_adapter() -> TypeAdapter[Line]:
+    return TypeAdapter(Line)
+
+
+def parse_line(line: bytes) -> Line:
+    """Read one line of the agent; raise ContractError if it is not one."""
+    if len(line) > MAX_LINE_BYTES:
+        raise ContractError(f"the agent wrote a line of {len(line)} bytes")
+    try:
+        return _line_adapter().validate_json(line)
+    except ValidationError as error:
+        raise ContractError(
+            "the agent wrote a line that breaks its contract: "
+            f"{first_mistake(error, whole='line')} "
+            f"(in {line[:60].decode('utf-8', 'replace')!a})"
+        ) from error
+
+
+def dump_line(line: Line) -> bytes:
+    """Write a line as the agent would: the inverse of `parse_line`."""
+    return _line_adapter().dump_json(line)

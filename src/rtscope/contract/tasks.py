@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rtscope.contract.scalars import Count, Cpu, Flag, Text
+from rtscope.contract.values import Count, Cpu, Flag, Text
 
 NiceValue = Annotated[int, Field(ge=-20, le=19, strict=True)]
 Effective = Annotated[int, Field(ge=-1000, le=1000, strict=True)]

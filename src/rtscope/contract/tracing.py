@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rtscope.contract.counters import CounterDelta, CpuTime
-from rtscope.contract.scalars import Count, Cpu, Flag, Text
+from rtscope.contract.values import Count, CounterDelta, Cpu, CpuTime, Flag, Text
 
 MAX_BASE64 = 64 * 1024 * 1024
 

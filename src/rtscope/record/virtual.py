@@ -6,8 +6,6 @@ and must have the same result on every host. `VirtualRun.inputs_by_label` is the
 list of them.
 """
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -15,7 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from rtscope.contract import Count, Text
+from rtscope.contract import Count, Text, sha256_of_json
 from rtscope.errors import RecordError
 from rtscope.files import first_mistake
 
@@ -95,12 +93,6 @@ class VirtualRun:
             "campaign": known and known.campaign,
             "seed": self.seed,
         }
-
-
-def sha256_of_json(value: object) -> str:
-    """Return the digest of a value's JSON, which is one however it was made."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @cache

@@ -16,7 +16,13 @@ from rtscope.board.prepare import Prepared
 from rtscope.board.qemu import Boot, Qemu, command_line, turns_by_plugin
 from rtscope.campaign.model import Campaign
 from rtscope.caveats.catalogue import Caveat, make
-from rtscope.contract import FileLine, LoadEnd, LoadTick, parse_line
+from rtscope.contract import (
+    FileLine,
+    LoadEnd,
+    LoadTick,
+    parse_line,
+    sha256_of_json,
+)
 from rtscope.errors import BoardError
 from rtscope.loads import get_load
 from rtscope.machine import facts
@@ -30,7 +36,6 @@ from rtscope.record.virtual import (
     InputDigests,
     VirtualRun,
     extra_of,
-    sha256_of_json,
 )
 from rtscope.target.agentreader import content_of
 from rtscope.virtual.boot import Booted

@@ -1,0 +1,76 @@
+"""
+What lines of the agent are made of: numbers and texts with their bounds, the buckets
+of a histogram, and what counters of the machine grew by.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, PlainSerializer
+
+MAX_TEXT = 64 * 1024
+
+HIST_SUB_BITS = 10
+"""Each power of two is cut into 2^10 buckets: a bucket spans ≤ 0.1 % of its values."""
+
+HIST_MAX_BITS = 34
+"""Latencies of 2^34 ns (17 s) and more are counted in `beyond`."""
+
+
+def _decimal(value: object) -> object:
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        return int(value) if len(value) <= 39 else value
+    return value if isinstance(value, int) else None
+
+
+Count = Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
+"""A count or a time in ns: a 64-bit integer that cannot be negative."""
+
+Sum = Annotated[
+    int,
+    BeforeValidator(_decimal),
+    Field(ge=0, lt=2**128, strict=True),
+    PlainSerializer(str, return_type=str, when_used="json"),
+]
+"""A sum that may not fit 64 bits; in JSON a decimal string."""
+
+Text = Annotated[str, Field(max_length=MAX_TEXT, strict=True)]
+Flag = Annotated[bool, Field(strict=True)]
+Cpu = Annotated[int, Field(ge=0, lt=2**16, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class CounterDelta:
+    """How often something happened on each CPU between start and end."""
+
+    id: Text
+    name: Text
+    per_cpu: Mapping[Cpu, Count]
+
+
+@dataclass(frozen=True, slots=True)
+class CpuTime:
+    """Where the time of one CPU went during the run, from /proc/stat."""
+
+    cpu: Cpu
+    steal_ns: Count
+    irq_ns: Count
+    softirq_ns: Count
+    user_ns: Count
+    system_ns: Count
+    idle_ns: Count
+
+
+def bucket_width_ns(low_ns: int) -> int:
+    """Return how many ns the bucket of `agent/hist.h` spans that starts at low_ns."""
+    return (
+        1
+        if low_ns < 1 << HIST_SUB_BITS
+        else 1 << (low_ns.bit_length() - 1 - HIST_SUB_BITS)
+    )
+
+
+def is_bucket_low(low_ns: int) -> bool:
+    """Whether some bucket starts at low_ns."""
+    return 0 <= low_ns < 1 << HIST_MAX_BITS and low_ns % bucket_width_ns(low_ns) == 0
