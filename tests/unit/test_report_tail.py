@@ -5,12 +5,18 @@ from hypothesis import strategies as st
 
 from fakes.measurements import thread
 from rtscope.report.charts.bars import tail_bars
-from rtscope.report.model.tail import OTHERS, Blamed, Tail, sentence_of_tail, tail_of
+from rtscope.report.model.explanations import (
+    OTHERS,
+    Blamed,
+    LatestWakeups,
+    sentence_of_tail,
+    tail_of,
+)
 
 US = 1_000
 
 
-def tail(latencies: list[int], known: list[Blamed]) -> Tail:
+def tail(latencies: list[int], known: list[Blamed]) -> LatestWakeups:
     found = tail_of([thread(latencies)], known)
     assert found is not None
     return found

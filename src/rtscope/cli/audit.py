@@ -18,15 +18,15 @@ from rtscope.audit.examine import (
     paths,
     read_context,
 )
-from rtscope.audit.model import Profile
+from rtscope.audit.model import Profile, checks_document
 from rtscope.audit.observe import watch, watch_here
-from rtscope.cli.console import put, stderr_console, stdout_console
+from rtscope.cli.console import put_json, stderr_console, stdout_console
 from rtscope.cli.kernelverify import FailOn, fails, read_config, refuse_two
 from rtscope.cpulist import parse_cpulist
 from rtscope.errors import UsageError
 from rtscope.machine.filetree import FileReader
 from rtscope.machine.reader import Reader
-from rtscope.report.formats.checks import print_checks, render_checks_json
+from rtscope.report.formats.audit import print_checks
 from rtscope.target.address import address_of, open_target
 from rtscope.units import NS_PER_S
 
@@ -150,7 +150,7 @@ def audit(
         context, auditing(config_only=config is not None), observed_first=True
     )
     if json:
-        put(render_checks_json(checks, of=what, kernel=context.kernel))
+        put_json(checks_document(checks, of=what, kernel=context.kernel))
     else:
         with stdout_console() as console:
             print_checks(checks, console, of=what, kernel=context.kernel)

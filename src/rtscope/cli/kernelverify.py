@@ -10,18 +10,18 @@ import typer
 
 from rtscope.audit.context import AuditContext, Expected
 from rtscope.audit.examine import context_of_config, examine, read_context, verifying
-from rtscope.audit.model import Check, CheckKind, Outcome, Severity
+from rtscope.audit.model import Check, CheckKind, Outcome, Severity, checks_document
 from rtscope.board.cache import all_parts, cache_dir
 from rtscope.board.kernels import CONFIG, IMAGE
 from rtscope.board.sourcekernel import newest_of
-from rtscope.cli.console import put, stdout_console
+from rtscope.cli.console import put_json, stdout_console
 from rtscope.errors import TargetError, UsageError
 from rtscope.kernel.image import KernelImage, read_image
 from rtscope.kernel.recipe import find_recipe, recipe_names
 from rtscope.machine.filetree import FileReader
 from rtscope.machine.kernelconfig import KernelConfig, parse_config
 from rtscope.machine.reader import MAX_FILE_BYTES
-from rtscope.report.formats.checks import print_checks, render_checks_json
+from rtscope.report.formats.audit import print_checks
 from rtscope.target.address import address_of, open_target
 
 ASKED_FOR = ("preempt_rt", "running_kernel")
@@ -101,7 +101,7 @@ def verify(
         context = replace(context, expected=expected_of(against))
     checks = examine(context, kinds)
     if json:
-        put(render_checks_json(checks, of=what, kernel=context.kernel))
+        put_json(checks_document(checks, of=what, kernel=context.kernel))
     else:
         with stdout_console() as console:
             print_checks(checks, console, of=what, kernel=context.kernel)

@@ -7,13 +7,12 @@ from rtscope.audit.catalogue import catalogue
 from rtscope.audit.context import AuditContext, Observed, refuse_absent
 from rtscope.audit.examine import examine, read_context
 from rtscope.audit.model import Check, CheckKind, Profile
-from rtscope.cli.console import put, stderr_console, stdout_console
+from rtscope.cli.console import put_json, stderr_console, stdout_console
 from rtscope.errors import UsageError
 from rtscope.machine.reader import Reader
-from rtscope.report.formats.tuning import (
+from rtscope.report.formats.audit import (
     print_plan,
     print_tuning,
-    render_json,
     restored_document,
     restored_lines,
     tuning_document,
@@ -45,14 +44,14 @@ def apply(target: str | None, asked: Tune) -> int:
             _show(planned, context)
         if asked.dry_run or not planned.wishes:
             if asked.json:
-                put(render_json(tuning_document(planned, None)))
+                put_json(tuning_document(planned, None))
             return int(bool(planned.impossible))
         done = hold.apply(machine, planned.wishes)
         touched = {wish.check for wish in planned.wishes}
         again = [kind for kind in kinds if kind.id in touched]
         _, after = _look(machine.reader, again, asked)
     if asked.json:
-        put(render_json(tuning_document(planned, done, after)))
+        put_json(tuning_document(planned, done, after))
     else:
         with stdout_console() as console:
             print_tuning(done, console, after=after)
@@ -65,7 +64,7 @@ def restore(target: str | None, *, json: bool) -> int:
     with open_target(address_of(target)) as machine:
         back, refused = hold.restore(machine)
     if json:
-        put(render_json(restored_document(back, refused)))
+        put_json(restored_document(back, refused))
         return int(bool(refused))
     with stdout_console() as console:
         for line in restored_lines(back):

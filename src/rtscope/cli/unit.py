@@ -7,15 +7,15 @@ from pathlib import Path
 
 from rtscope.audit.context import refuse_absent
 from rtscope.audit.examine import auditing_a_unit, examine, read_context
-from rtscope.audit.model import Profile
+from rtscope.audit.model import Profile, checks_document
 from rtscope.audit.unit import Unit, UnitThread, load_unit, processes_of
-from rtscope.cli.console import put, stdout_console
+from rtscope.cli.console import put_json, stdout_console
 from rtscope.cli.kernelverify import FailOn, fails
 from rtscope.cli.tasks import look
 from rtscope.machine.filetree import FileReader
 from rtscope.machine.reader import Reader, read, text_of
 from rtscope.report.escape import printable
-from rtscope.report.formats.checks import print_checks, render_checks_json
+from rtscope.report.formats.audit import print_checks
 from rtscope.target import Target
 from rtscope.target.address import address_of, open_target
 
@@ -44,7 +44,7 @@ def audit_unit(asked: Asked, *, target: str | None, root: Path | None) -> int:
     checks = examine(replace(context, unit=unit), kinds)
     what = printable(f"{unit.name} ({', '.join(unit.files)})")
     if asked.json:
-        put(render_checks_json(checks, of=what, kernel=context.kernel))
+        put_json(checks_document(checks, of=what, kernel=context.kernel))
     else:
         with stdout_console() as console:
             print_checks(checks, console, of=what, kernel=context.kernel)

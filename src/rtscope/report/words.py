@@ -88,7 +88,7 @@ def capital(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
-def sentence(phrase: str) -> str:
+def as_sentence(phrase: str) -> str:
     """Make a sentence of a phrase; one that asks ends with its question mark."""
     return capital(phrase) + ("" if phrase.endswith("?") else ".")
 

@@ -10,8 +10,7 @@ from typing import Any
 from rtscope.report.escape import for_csv
 from rtscope.report.model.build import Model
 from rtscope.report.model.comparison import ComparisonReport, SideBySide
-from rtscope.report.model.explained import ExplainedBeside
-from rtscope.report.model.findings import VerdictInWords
+from rtscope.report.model.findings import ExplainedBeside, VerdictInWords
 from rtscope.report.model.published_comparison import (
     PublishedComparison,
     PublishedRow,

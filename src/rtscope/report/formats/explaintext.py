@@ -11,20 +11,17 @@ from rich.text import Text
 from rtscope.explain.bound import worst_of
 from rtscope.explain.causes import Causes, differences, paragraph
 from rtscope.explain.model import Explanation, Stretch
-from rtscope.explain.words import share
-from rtscope.report.escape import printable
-from rtscope.report.model.bounds import NO_PROOF, bound_rows, bound_sentence
+from rtscope.explain.words import doubts, evidence, sentence, share, where
 from rtscope.report.model.explanations import (
+    NO_PROOF,
     ExplainedRun,
-    doubts_of,
-    evidence_of,
+    bound_rows,
+    bound_sentence,
     merged_causes,
     parts_of,
-    sentence_of,
+    sentence_of_tail,
     unit_of,
-    where_of,
 )
-from rtscope.report.model.tail import sentence_of_tail
 from rtscope.report.words import NOTHING, plural
 from rtscope.units import format_us
 
@@ -46,7 +43,7 @@ def print_explanations(
         _print_causes(one, console, width=width)
     for difference in differences(causes):
         console.print()
-        text = printable(paragraph(difference, virtual=unit_of(runs)))
+        text = paragraph(difference, virtual=unit_of(runs))
         console.print(Text(text), width=width)
 
 
@@ -107,10 +104,10 @@ def _print_wakeup(
         width=width,
     )
     console.print(
-        Padding(Text(sentence_of(explanation, unit)), (0, 0, 0, 2), expand=False),
+        Padding(Text(sentence(explanation, virtual=unit)), (0, 0, 0, 2), expand=False),
         width=width,
     )
-    for doubt in doubts_of(explanation):
+    for doubt in doubts(explanation):
         text = Text(f"caveat: {doubt}", style="yellow")
         console.print(Padding(text, (0, 0, 0, 2), expand=False), width=width)
     if not explanation.stretches:
@@ -186,12 +183,12 @@ def _figures(
 def _row(stretch: Stretch) -> tuple[str, ...]:
     own = NOTHING if stretch.own_ns is None else format_us(stretch.own_ns)
     at = f"+{stretch.begin_ns / 1000:,.3f}"
-    cause = f"{stretch.cause}: {where_of(stretch)}"
+    cause = f"{stretch.cause}: {where(stretch)}"
     return at, format_us(stretch.duration_ns), own, stretch.part.value, cause
 
 
 def _print_evidence(culprit: Stretch, console: Console, *, width: int) -> None:
-    lines = evidence_of(culprit)
+    lines = evidence(culprit)
     if not lines:
         return
     console.print()
@@ -214,7 +211,7 @@ def _print_causes(causes: Causes, console: Console, *, width: int) -> None:
             str(one.wakeups),
             format_us(one.sum_ns),
             format_us(one.worst_ns),
-            printable(one.title),
+            one.title,
         )
         for one in causes.sums[:CAUSES_SHOWN]
     ]

@@ -17,38 +17,35 @@ from rtscope import __version__
 from rtscope.caveats.catalogue import Effect
 from rtscope.explain.bound import worst_of
 from rtscope.explain.causes import differences, paragraph
-from rtscope.explain.words import share
+from rtscope.explain.words import doubts, evidence, sentence, share, where
 from rtscope.published import KernelKind
 from rtscope.report import tables
 from rtscope.report.charts.bars import colour_of, path_bar, tail_bars
 from rtscope.report.charts.drawings import svg_of
-from rtscope.report.escape import printable
-from rtscope.report.model.bounds import NO_PROOF, bound_rows, bound_sentence
 from rtscope.report.model.build import Model
 from rtscope.report.model.charts import BINS_PER_DECADE, Chart, Histogram, Timeline
 from rtscope.report.model.comparison import ComparisonReport
 from rtscope.report.model.explanations import (
+    NO_PROOF,
     ExplainedRun,
-    doubts_of,
-    evidence_of,
+    bound_rows,
+    bound_sentence,
     merged_causes,
     parts_of,
-    sentence_of,
+    sentence_of_tail,
     unit_of,
-    where_of,
 )
 from rtscope.report.model.published_comparison import PublishedComparison
 from rtscope.report.model.sections import LoadSection
-from rtscope.report.model.tail import sentence_of_tail
 from rtscope.report.words import (
     NOTHING,
+    as_sentence,
     capital,
     count,
     duration,
     enumeration,
     plural,
     ratio,
-    sentence,
 )
 from rtscope.units import format_us
 
@@ -85,9 +82,7 @@ def render_explanations(runs: Sequence[ExplainedRun], *, worst: int) -> str:
         runs=runs,
         worst=worst,
         causes=causes,
-        differences=[
-            printable(paragraph(one, virtual=unit)) for one in differences(causes)
-        ],
+        differences=[paragraph(one, virtual=unit) for one in differences(causes)],
         source="recorded paths" if unit else "recorded events",
         made_by=f"rtscope {__version__}",
     )
@@ -187,8 +182,7 @@ _FILTERS: Mapping[str, Callable[..., Any]] = {
     "percent": _percent,
     "seconds": _seconds,
     "capital": capital,
-    "printable": printable,
-    "sentence": sentence,
+    "as_sentence": as_sentence,
     "caption": _caption,
     "svg": _ours(svg_of),
 }
@@ -201,10 +195,10 @@ _GLOBALS: Mapping[str, Any] = {
     "tail_sentence": sentence_of_tail,
     "path_bar": _ours(path_bar),
     "colour": colour_of,
-    "sentence": sentence_of,
-    "doubts": doubts_of,
-    "evidence": evidence_of,
-    "where": where_of,
+    "sentence": sentence,
+    "doubts": doubts,
+    "evidence": evidence,
+    "where": where,
     "parts": parts_of,
     "share": share,
     "bound_sentence": bound_sentence,

@@ -23,7 +23,7 @@ from rtscope.report.tables import (
     seeds_cells,
     seeds_title,
 )
-from rtscope.report.words import NOTHING, capital, ratio, sentence
+from rtscope.report.words import NOTHING, as_sentence, capital, ratio
 from rtscope.units import format_us
 
 
@@ -68,7 +68,7 @@ def _report(model: Model) -> Iterator[str]:
             f"**{c.effect.upper()}** {safe(c.says)}"
             + (f" ({safe('; '.join(c.details))})" if c.details else "")
             + ("" if c.everywhere else f" in {safe(', '.join(c.runs))}")
-            + f" → {safe(sentence(c.remedy))}"
+            + f" → {safe(as_sentence(c.remedy))}"
             for c in model.caveats
         ]
         or ["none"],

@@ -15,10 +15,11 @@ from rtscope.record.model import RunRecord
 from rtscope.report.escape import all_printable
 from rtscope.report.model.charts import Chart, cpu_colours, ranges_chart
 from rtscope.report.model.comparison import SideBySide, side_by_side
-from rtscope.report.model.explained import ExplainedBeside, explained_beside
 from rtscope.report.model.findings import (
+    ExplainedBeside,
     Headline,
     VerdictInWords,
+    explained_beside,
     findings_of,
     headline_of,
     verdict_of,

@@ -39,7 +39,7 @@ from rtscope.report.words import (
     virtual_word,
 )
 from rtscope.stats.compare import Comparison, compare
-from rtscope.stats.excess import excess, max_of
+from rtscope.stats.excess import excess
 from rtscope.stats.outcome import Word
 from rtscope.units import format_number
 
@@ -392,7 +392,7 @@ def _load_comparison(
 
 
 def _compared_set(label: str, runs: Sequence[RunRecord]) -> ComparedSet:
-    maxima = [ns for r in runs if (ns := max_of([r])) is not None]
+    maxima = [r.max_ns for r in runs if r.max_ns is not None]
     return ComparedSet(
         label=label,
         row=merged_row(runs, variant=label),

@@ -1,25 +1,94 @@
 """
 The explained wake-ups of runs, as every form of their report needs them.
 
-Texts are made harmless here, once: names of functions come from a kernel that may be
-anybody's.
+Names of functions come from a kernel that may be anybody's: they are made printable
+here, once, before anything is said of them.
+
+The latest wake-ups of a run are told by cause. A board records the paths of its K worst
+wake-ups; the histogram counts all. What of the tail was not recorded is counted, and
+never spread over the causes that are known. What sections could combine to is never
+told as a proof.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from rtscope import __version__
-from rtscope.explain.bound import Bound
-from rtscope.explain.causes import Causes, CauseSum, causes_of
+from rtscope.contract import ThreadResult
+from rtscope.explain.bound import TITLES as SECTION_TITLES
+from rtscope.explain.bound import Bound, Interference, Longest, Section, worst_of
+from rtscope.explain.causes import Causes, causes_of
 from rtscope.explain.model import TITLES, Explanation, Part, Stretch
-from rtscope.explain.words import doubts, evidence, sentence, where
+from rtscope.explain.words import doubts, evidence, sentence
 from rtscope.record import explanation as document
+from rtscope.record.explanation import TailCause
 from rtscope.record.model import RunRecord
-from rtscope.report.escape import printable
-from rtscope.report.model.bounds import bound_document
-from rtscope.report.model.tail import Blamed, Tail, tail_of
+from rtscope.report.escape import all_printable
+from rtscope.report.words import plural
+from rtscope.stats.distribution import Distribution, distribution_of
+from rtscope.units import format_us
 
 VIRTUAL = "virtual "
+CALLERS_TOLD = 3
+NO_PROOF = (
+    "the longest sections that were seen, as if they lined up: no proof, for a longer "
+    "one may not have been executed"
+)
+
+ONE_OF = 1000
+"""The tail is the latest of so many wake-ups: 0.1 %."""
+BINS = 24
+CAUSES_SHOWN = 5
+"""More causes are told apart by no one: the rest are one."""
+OTHERS = "other causes"
+
+
+BoundRow = tuple[str, str, str]
+"""What, how long in µs, where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blamed:
+    """A wake-up whose cause is known."""
+
+    latency_ns: int
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """A range [low, high) of latencies."""
+
+    low_ns: int
+    high_ns: int
+    known: tuple[int, ...]
+    """Wake-ups by cause, in the order of the tail's causes."""
+    unknown: int
+
+
+@dataclass(frozen=True, slots=True)
+class LatestWakeups:
+    """The latest wake-ups of a run: at most 0.1 % of them, or the last bucket."""
+
+    samples: int
+    """All wake-ups of the run."""
+    from_ns: int
+    wakeups: int
+    causes: tuple[TailCause, ...]
+    """Most first; the last may be all others."""
+    bins: tuple[Bin, ...]
+
+    @property
+    def recorded(self) -> int:
+        """Of how many the cause is known."""
+        return sum(one.wakeups for one in self.causes)
+
+    @property
+    def unknown(self) -> int:
+        """Of how many it is not."""
+        return max(0, self.wakeups - self.recorded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +108,7 @@ class ExplainedRun:
     """Of each measured CPU, if its sections were recorded."""
     observed_ns: Mapping[int, int] = field(default_factory=dict)
     """The latest wake-up of each CPU."""
-    tail: Tail | None = None
+    tail: LatestWakeups | None = None
 
     @property
     def unit(self) -> str:
@@ -64,19 +133,20 @@ def explained_run(
     bounds: Sequence[Bound] = (),
 ) -> ExplainedRun:
     """Set the explanations of a run, and its bounds, beside what it measured."""
+    explanations, bounds = all_printable((tuple(explanations), tuple(bounds)))
+    virtual, record = record.virtual, all_printable(record)
     threads = record.result.threads
-    virtual = record.virtual
     release = record.facts_before.get("kernel_release")
     kernel = virtual.kernel if virtual else release.value if release else None
     return ExplainedRun(
-        run_id=printable(record.run.id),
-        load=printable(record.run.load),
-        kernel=printable(str(record.run.kernel or kernel or "an unknown kernel")),
-        board=printable(virtual.board if virtual else record.run.target),
+        run_id=record.run.id,
+        load=record.run.load,
+        kernel=str(record.run.kernel or kernel or "an unknown kernel"),
+        board=virtual.board if virtual else record.run.target,
         result_digest=record.result_digest,
-        explanations=tuple(explanations),
+        explanations=explanations,
         virtual=virtual is not None,
-        bounds=tuple(bounds),
+        bounds=bounds,
         observed_ns={t.cpu: t.max_ns or 0 for t in threads if t.cpu is not None},
         tail=tail_of(threads, [_blamed(one) for one in explanations if one.culprit]),
     )
@@ -90,14 +160,14 @@ def explained_trace(
 ) -> ExplainedRun:
     """Set the explanations of a trace that has no record beside its name."""
     return ExplainedRun(
-        run_id=printable(name),
+        run_id=all_printable(name),
         load="an unknown load",
         kernel="an unknown kernel",
         board="an unknown machine",
         result_digest="",
-        explanations=tuple(explanations),
+        explanations=all_printable(tuple(explanations)),
         virtual=False,
-        bounds=tuple(bounds),
+        bounds=all_printable(tuple(bounds)),
         observed_ns={one.cpu: one.latency_ns for one in explanations},
     )
 
@@ -124,33 +194,189 @@ def unit_of(runs: Sequence[ExplainedRun]) -> str:
     return VIRTUAL if all(run.virtual for run in runs) else ""
 
 
-def sentence_of(explanation: Explanation, unit: str = VIRTUAL) -> str:
-    """Return the sentence of a wake-up, fit to be shown."""
-    return printable(sentence(explanation, virtual=unit))
-
-
-def doubts_of(explanation: Explanation) -> tuple[str, ...]:
-    """Return the doubts about an explanation, fit to be shown."""
-    return tuple(map(printable, doubts(explanation)))
-
-
-def evidence_of(stretch: Stretch) -> tuple[str, ...]:
-    """Return the evidence for a stretch, fit to be shown."""
-    return tuple(map(printable, evidence(stretch)))
-
-
-def where_of(stretch: Stretch) -> str:
-    """Return where a stretch was, fit to be shown."""
-    return printable(where(stretch))
-
-
 def parts_of(explanation: Explanation) -> tuple[tuple[str, str, int], ...]:
     """Return letter, title and ns of each part; the residual is not among them."""
     return tuple((part.value, TITLES[part], explanation.part_ns(part)) for part in Part)
 
 
+# --- the tail -------------------------------------------------------------------------
+
+
+def tail_of(
+    threads: Sequence[ThreadResult], known: Sequence[Blamed]
+) -> LatestWakeups | None:
+    """Set the causes that are known against all wake-ups; None without any."""
+    found = distribution_of(threads)
+    if not found.total:
+        return None
+    from_ns = _from(found)
+    inside = [one for one in known if one.latency_ns >= from_ns]
+    causes = _causes(inside)
+    names = [one.cause for one in causes]
+    counted = [(b.latency_ns, b.cause if b.cause in names else OTHERS) for b in inside]
+    return LatestWakeups(
+        samples=found.total,
+        from_ns=from_ns,
+        wakeups=int(found.count[found.low_ns >= from_ns].sum()) + found.beyond,
+        causes=causes,
+        bins=_bins(found, from_ns, counted, names),
+    )
+
+
+def sentence_of_tail(tail: LatestWakeups, *, virtual: str) -> str:
+    """Tell the causes of the tail, and of how many nothing is known."""
+    told = ", ".join(
+        f"{one.cause} {_times(one.wakeups)} (sum {format_us(one.sum_ns)}, worst "
+        f"{format_us(one.worst_ns)})"
+        for one in tail.causes
+    )
+    return (
+        f"Of the latest {plural(tail.wakeups, 'wake-up')} of {tail.samples:,}, from "
+        f"{format_us(tail.from_ns)} {virtual}µs on: {_of(tail)}"
+        f"{f': {told}' if told else ''}."
+    )
+
+
+def _of(tail: LatestWakeups) -> str:
+    if not tail.recorded:
+        return "none recorded"
+    return (
+        f"{tail.recorded:,} recorded and {tail.unknown:,} not recorded; blamed for "
+        "those recorded"
+    )
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number:,} times"
+
+
+def _from(found: Distribution) -> int:
+    """Return the low edge of the lowest bucket that is wholly in the latest 0.1 %."""
+    from_above = np.cumsum(found.count[::-1]) + found.beyond
+    inside = int(np.searchsorted(from_above, found.total / ONE_OF, side="right"))
+    return int(found.low_ns[::-1][max(0, inside - 1)])
+
+
+def _causes(inside: Sequence[Blamed]) -> tuple[TailCause, ...]:
+    by_cause: dict[str, list[int]] = {}
+    for one in inside:
+        by_cause.setdefault(one.cause, []).append(one.latency_ns)
+    rows = sorted(
+        by_cause.items(), key=lambda row: (-len(row[1]), -max(row[1]), row[0])
+    )
+    shown = rows if len(rows) <= CAUSES_SHOWN else rows[: CAUSES_SHOWN - 1]
+    rest = [ns for _, latencies in rows[len(shown) :] for ns in latencies]
+    listed = [*shown, *([(OTHERS, rest)] if rest else [])]
+    return tuple(
+        TailCause(cause=cause, wakeups=len(ns), sum_ns=sum(ns), worst_ns=max(ns))
+        for cause, ns in listed
+    )
+
+
+def _bins(
+    found: Distribution,
+    from_ns: int,
+    counted: Sequence[tuple[int, str]],
+    names: Sequence[str],
+) -> tuple[Bin, ...]:
+    width = max(1, -(-(found.max_ns + 1 - from_ns) // BINS))
+    bins = []
+    for low_ns in range(from_ns, found.max_ns + 1, width):
+        high_ns = low_ns + width
+        inside = (found.low_ns >= low_ns) & (found.low_ns < high_ns)
+        of_cause = [
+            sum(low_ns <= ns < high_ns and cause == name for ns, cause in counted)
+            for name in names
+        ]
+        # A latency may lie in another bin than the low edge of its bucket does.
+        unknown = max(0, int(found.count[inside].sum()) - sum(of_cause))
+        bins.append(Bin(low_ns, high_ns, tuple(of_cause), unknown))
+    return tuple(bins)
+
+
+# --- the bound ------------------------------------------------------------------------
+
+
+def bound_sentence(
+    bounds: Sequence[Bound], observed_ns: Mapping[int, int], *, virtual: str
+) -> str:
+    """Set what could be beside what was seen; empty without bounds."""
+    worst = worst_of(bounds)
+    if worst is None:
+        return ""
+    seen = format_us(max(observed_ns.values(), default=0))
+    if worst.bound_ns is None:
+        return (
+            f"Sections seen on CPU {worst.cpu} combine to no bound: interrupts fill "
+            f"every window (latest wake-up seen: {seen} {virtual}µs)."
+        )
+    text = (
+        f"Sections seen could combine to {format_us(worst.bound_ns)} {virtual}µs on "
+        f"CPU {worst.cpu}; the latest wake-up seen was {seen}."
+    )
+    return " ".join((text, *doubts_of_bounds(bounds, observed_ns)))
+
+
+def doubts_of_bounds(
+    bounds: Sequence[Bound], observed_ns: Mapping[int, int]
+) -> tuple[str, ...]:
+    """Return what makes a bound too small: lost events, or a wake-up outside of it."""
+    lost = dict.fromkeys(what for one in bounds for what in one.lost)
+    outside = [
+        one.cpu
+        for one in bounds
+        if one.bound_ns is not None and observed_ns.get(one.cpu, 0) > one.bound_ns
+    ]
+    said = [f"Not recorded: {what}." for what in lost]
+    if outside:
+        cpus = ", ".join(map(str, outside))
+        said.append(
+            f"CPU {cpus} was later than its sections allow: something is outside of "
+            "the model, such as a thread that is no less urgent than the measuring one."
+        )
+    return tuple(said)
+
+
+def bound_rows(bound: Bound) -> tuple[BoundRow, ...]:
+    """Return what a bound is made of, in the order in which it adds up."""
+    known = {one.section: one for one in bound.longest}
+    rows = [_section_row(known[kind]) for kind in Section if kind in known]
+    counted = [
+        _interrupt_row(one) for one in bound.interference if one.in_window_ns > 0
+    ]
+    turns = [("turns of all CPUs, once", format_us(bound.turns_ns), "")]
+    return (*rows, *counted, *(turns if bound.turns_ns else []))
+
+
+def _section_row(one: Longest) -> BoundRow:
+    shown = " < ".join(one.callers[:CALLERS_TOLD]) or (
+        f"most in {one.most_in}" if one.most_in else one.name
+    )
+    aside = f"; executing {format_us(one.own_ns)}" if one.own_ns is not None else ""
+    note = f"; {one.note}" if one.note else ""
+    title = f"{one.section.value}  {SECTION_TITLES[one.section]}"
+    return title, format_us(one.duration_ns), f"{shown}{aside}{note}"
+
+
+def _interrupt_row(one: Interference) -> BoundRow:
+    closest = (
+        ""
+        if one.closest_ns is None
+        else f", {format_us(one.closest_ns)} apart at least"
+    )
+    return (
+        f"IRQ  {one.vector}",
+        format_us(one.in_window_ns),
+        f"{one.arrivals:,} seen, the longest {format_us(one.longest_ns)}{closest}",
+    )
+
+
+# --- explain.json ---------------------------------------------------------------------
+
+
 def document_of(run: ExplainedRun) -> document.Explained:
     """Return what `explain.json` says; times in ns, virtual ones of a board."""
+    tail = run.tail
     return document.Explained(
         schema=document.SCHEMA,
         rtscope=__version__,
@@ -161,33 +387,30 @@ def document_of(run: ExplainedRun) -> document.Explained:
         target=None if run.virtual else run.board,
         result_digest=run.result_digest,
         wakeups=tuple(_wakeup(one, run.unit) for one in run.explanations),
-        causes=tuple(map(_cause, run.causes.sums)),
-        tail=None if run.tail is None else _tail(run.tail),
+        causes=tuple(
+            document.CauseSum(
+                cause=one.cause.value,
+                name=one.name,
+                wakeups=one.wakeups,
+                blamed=one.blamed,
+                sum_ns=one.sum_ns,
+                worst_ns=one.worst_ns,
+            )
+            for one in run.causes.sums
+        ),
+        tail=None
+        if tail is None
+        else document.Tail(
+            from_ns=tail.from_ns,
+            wakeups=tail.wakeups,
+            recorded=tail.recorded,
+            not_recorded=tail.unknown,
+            causes=tail.causes,
+        ),
         bounds=tuple(
-            bound_document(one, observed_ns=run.observed_ns.get(one.cpu, 0))
+            _bound(one, observed_ns=run.observed_ns.get(one.cpu, 0))
             for one in run.bounds
         ),
-    )
-
-
-def _tail(tail: Tail) -> document.Tail:
-    return document.Tail(
-        from_ns=tail.from_ns,
-        wakeups=tail.wakeups,
-        recorded=tail.recorded,
-        not_recorded=tail.unknown,
-        causes=tail.causes,
-    )
-
-
-def _cause(one: CauseSum) -> document.CauseSum:
-    return document.CauseSum(
-        cause=one.cause.value,
-        name=printable(one.name),
-        wakeups=one.wakeups,
-        blamed=one.blamed,
-        sum_ns=one.sum_ns,
-        worst_ns=one.worst_ns,
     )
 
 
@@ -198,12 +421,12 @@ def _wakeup(explanation: Explanation, unit: str) -> document.Wakeup:
         sequence=explanation.sequence,
         latency_ns=explanation.latency_ns,
         attributed_share=round(explanation.attributed_share, 6),
-        sentence=sentence_of(explanation, unit),
+        sentence=sentence(explanation, virtual=unit),
         parts={letter: ns for letter, _, ns in parts_of(explanation)},
         residual_ns=explanation.residual_ns,
         culprit=None if culprit is None else explanation.stretches.index(culprit),
         stretches=tuple(map(_stretch, explanation.stretches)),
-        notes=doubts_of(explanation),
+        notes=doubts(explanation),
     )
 
 
@@ -214,10 +437,44 @@ def _stretch(stretch: Stretch) -> document.Stretch:
         end_ns=stretch.end_ns,
         own_ns=stretch.own_ns,
         cause=stretch.cause.value,
-        name=printable(stretch.name),
-        task=printable(stretch.task),
+        name=stretch.name,
+        task=stretch.task,
         confidence=stretch.confidence.value,
-        callers=tuple(map(printable, stretch.callers)),
-        inside=tuple((printable(name), ns) for name, ns in stretch.inside),
-        evidence=evidence_of(stretch),
+        callers=stretch.callers,
+        inside=stretch.inside,
+        evidence=evidence(stretch),
+    )
+
+
+def _bound(bound: Bound, *, observed_ns: int) -> document.CpuBound:
+    return document.CpuBound(
+        cpu=bound.cpu,
+        bound_ns=bound.bound_ns,
+        observed_max_ns=observed_ns,
+        scheduling_ns=bound.scheduling_ns,
+        turns_ns=bound.turns_ns,
+        complete=bound.complete,
+        lost=bound.lost,
+        sections=tuple(
+            document.LongestSection(
+                section=one.section.value,
+                duration_ns=one.duration_ns,
+                own_ns=one.own_ns,
+                name=one.name,
+                callers=one.callers,
+                most_in=one.most_in,
+                note=one.note,
+            )
+            for one in bound.longest
+        ),
+        interrupts=tuple(
+            document.Interrupt(
+                vector=one.vector,
+                arrivals=one.arrivals,
+                longest_ns=one.longest_ns,
+                closest_ns=one.closest_ns,
+                in_window_ns=one.in_window_ns,
+            )
+            for one in bound.interference
+        ),
     )

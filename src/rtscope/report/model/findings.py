@@ -1,6 +1,8 @@
 """
 What the figures say in sentences, the worst first, and the verdict on a deadline.
 
+What explanations beside the records say may be missing, or be of some of them only.
+
 Nothing here goes beyond what was measured: a ratio of two maxima is said as such, and
 that it is no test.
 """
@@ -11,7 +13,9 @@ from typing import Literal
 
 from rtscope.caveats.catalogue import Effect
 from rtscope.contract import KernelThread
+from rtscope.record.explanation import Explained, Wakeup, missing
 from rtscope.record.model import RunRecord
+from rtscope.report.model.explanations import Blamed, LatestWakeups, tail_of
 from rtscope.report.model.rows import Row
 from rtscope.report.words import (
     capital,
@@ -79,6 +83,26 @@ class VerdictInWords:
     meaning: str
     loads: tuple[LoadVerdict, ...]
     exit_status: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedBeside:
+    """A run whose explanation lies beside its record."""
+
+    run: str
+    load: str
+    culprit: str
+    """What is blamed for the worst wake-up; empty if nothing is known."""
+    sentence: str
+    """How the worst wake-up became so late, in one sentence."""
+    sentences: tuple[str, ...]
+    """One line each: who is to blame, and what the sections seen could combine to."""
+    bound_ns: int | None
+    observed_ns: int
+    missing: tuple[str, ...]
+    """What the explanation lacks to complete a verdict."""
+    tail: LatestWakeups | None
+    virtual: str
 
 
 def headline_of(rows: Sequence[Row]) -> Headline:
@@ -334,3 +358,74 @@ def _advice_once(loads: Iterable[LoadVerdict]) -> tuple[LoadVerdict, ...]:
 def _sentence(sentence: str) -> str:
     done = capital(sentence)
     return f"{done}." if done and not done.endswith((".", "…")) else done
+
+
+def explained_beside(
+    records: Sequence[RunRecord], explained: Mapping[str, Explained]
+) -> tuple[ExplainedBeside, ...]:
+    """Return what is known beside each record that was explained, in their order."""
+    return tuple(
+        _beside(record, explained[record.result_digest])
+        for record in records
+        if record.result_digest in explained
+    )
+
+
+def _beside(record: RunRecord, one: Explained) -> ExplainedBeside:
+    worst, bound = one.worst, one.worst_bound
+    virtual = virtual_word([record])
+    known = [
+        Blamed(w.latency_ns, w.blamed.cause)
+        for w in one.wakeups
+        if w.blamed is not None
+    ]
+    lacks = tuple(dict.fromkeys(missing(one, record)))
+    return ExplainedBeside(
+        run=record.run.id,
+        load=record.run.load,
+        culprit=_culprit(worst),
+        sentence=worst.sentence if worst else "",
+        sentences=tuple(_sentences(record, one, lacks, virtual=virtual)),
+        bound_ns=bound.bound_ns if bound else None,
+        observed_ns=record.max_ns or 0,
+        missing=lacks,
+        tail=tail_of(record.result.threads, known),
+        virtual=virtual,
+    )
+
+
+def _culprit(worst: Wakeup | None) -> str:
+    blamed = worst.blamed if worst else None
+    if blamed is None:
+        return ""
+    where = f" in {blamed.name}" if blamed.name else ""
+    return f"{blamed.cause}{where}"
+
+
+def _sentences(
+    record: RunRecord, one: Explained, lacks: Sequence[str], *, virtual: str
+) -> Iterator[str]:
+    worst, name = one.worst, record.run.id
+    blamed = worst.blamed if worst else None
+    if worst is not None and blamed is not None:
+        yield (
+            f"{name}: the wake-up {us(worst.latency_ns, virtual)} late is blamed on "
+            f"{_culprit(worst)} ({us(blamed.end_ns - blamed.begin_ns, virtual)})."
+        )
+    bound = one.worst_bound
+    if bound is None:
+        return
+    observed_ns = record.max_ns or 0
+    yield f"{name}: {_could(bound.bound_ns, virtual)}; the latest seen was " + (
+        f"{us(observed_ns, virtual)}.{_limits(lacks)}"
+    )
+
+
+def _could(bound_ns: int | None, virtual: str) -> str:
+    if bound_ns is None:
+        return "the sections seen combine to no bound"
+    return f"the sections seen could combine to {us(bound_ns, virtual)} (no proof)"
+
+
+def _limits(lacks: Sequence[str]) -> str:
+    return f" But {'; '.join(lacks)}." if lacks else ""

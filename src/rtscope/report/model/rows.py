@@ -191,7 +191,7 @@ def merged_row(records: Sequence[RunRecord], *, variant: str) -> Row:
         records=tuple(records),
         counted=counted,
         threads=threads,
-        worst_run=max(counted, key=highest_ns),
+        worst_run=max(counted, key=lambda r: r.max_ns or 0),
         cpus=len({t.cpu for t in threads} - {None})
         or max(len(r.result.threads) for r in counted),
         observed_ns=sum(observed_ns(r.result.threads) for r in counted),
@@ -225,11 +225,6 @@ def settings_of(run: Run) -> str:
     """Name policy, priority and interval."""
     priority = f" {run.priority}" if run.policy in ("fifo", "rr") else ""
     return f"{run.policy}{priority} every {duration(run.interval_ns)}"
-
-
-def highest_ns(record: RunRecord) -> int:
-    """Return the maximum of a run; 0 if nothing was measured."""
-    return record.max_ns or 0
 
 
 def summary_of(threads: Sequence[ThreadResult]) -> Summary | None:
