@@ -7,7 +7,7 @@ import pytest
 from rtscope.board.catalogue import get_board
 from rtscope.errors import BoardError
 from rtscope.machine.reader import Content
-from rtscope.virtual.assemble import FilesRead
+from rtscope.virtual.assemble import GuestFiles
 from rtscope.virtual.capacity import MIB, Capacity, free_memory_bytes, host_capacity
 
 BOARD = get_board("pc")
@@ -16,7 +16,7 @@ MEMINFO = {"/proc/meminfo": b"MemTotal: 9 kB\nMemAvailable:    8388608 kB\n"}
 
 
 def free(files: Mapping[str, Content]) -> int | None:
-    return free_memory_bytes(FilesRead(files))
+    return free_memory_bytes(GuestFiles(files))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from rtscope.campaign.model import Campaign
 from rtscope.loads import LoadCommand
 from rtscope.machine.reader import Missing
 from rtscope.record.model import Run
-from rtscope.virtual.assemble import FilesRead
+from rtscope.virtual.assemble import GuestFiles
 from rtscope.virtual.script import job_of, phase_ns
 
 RUN = Run(
@@ -79,7 +79,7 @@ def test_each_seed_has_a_phase_of_its_own_within_the_interval() -> None:
 
 
 def test_a_pattern_stands_for_what_the_board_has_read() -> None:
-    reader = FilesRead({"/sys/cpu0/max": b"1", "/sys/cpu1/max": b"2"})
+    reader = GuestFiles({"/sys/cpu0/max": b"1", "/sys/cpu1/max": b"2"})
 
     assert reader.read_many(["/sys/cpu*/max", "/sys/none"]) == {
         "/sys/cpu0/max": b"1",

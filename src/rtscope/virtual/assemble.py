@@ -48,7 +48,7 @@ _NO_QEMU = Qemu((), version="", digest="")
 
 
 @dataclass(frozen=True, slots=True)
-class FilesRead:
+class GuestFiles:
     """A Reader over what the board's agent has read, and files known by other ways."""
 
     files: Mapping[str, Content]
@@ -121,7 +121,7 @@ def _observed(booted: Booted) -> Observation:
     return seen
 
 
-def files_of(prepared: Prepared, booted: Booted, name: str) -> FilesRead:
+def files_of(prepared: Prepared, booted: Booted, name: str) -> GuestFiles:
     """Return the files that a board's agent has read, with the kernel package's own."""
     files: dict[str, Content] = {}
     for text in booted.files.get(name, b"").splitlines():
@@ -131,7 +131,7 @@ def files_of(prepared: Prepared, booted: Booted, name: str) -> FilesRead:
     kernel = prepared.kernel
     if kernel.config is not None and kernel.release is not None:
         files[f"/boot/config-{kernel.release}"] = kernel.config.read_bytes()
-    return FilesRead(files)
+    return GuestFiles(files)
 
 
 def _load_seen(request: RunRequest, prepared: Prepared, booted: Booted) -> LoadSeen:

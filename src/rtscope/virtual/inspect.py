@@ -20,7 +20,7 @@ from rtscope.contract import parse_line
 from rtscope.errors import BoardError, UsageError
 from rtscope.machine.reader import text_of
 from rtscope.units import NS_PER_S
-from rtscope.virtual.assemble import FilesRead, files_of
+from rtscope.virtual.assemble import GuestFiles, files_of
 from rtscope.virtual.boot import Booted, BootTimeout, boot
 from rtscope.virtual.script import agent_line, batches
 
@@ -41,7 +41,7 @@ _LEVEL = re.compile(r"^<\d+>", re.MULTILINE)
 class GuestSnapshot:
     """What was read and tried inside a board, for `audit.examine`."""
 
-    reader: FilesRead
+    reader: GuestFiles
     observed: Observed
     status: int
     """Of the script."""
