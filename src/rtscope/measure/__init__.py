@@ -1,5 +1,5 @@
 """
-A campaign's way: a plan, whose runs are executed on a runner and assembled to records.
+Execute a campaign: plan its runs, measure them on a runner, assemble their records.
 
     plan.py      from a campaign to its runs (pure)
     execute.py   each run of a plan, saved as it is done; what a runner is
@@ -7,5 +7,5 @@ A campaign's way: a plan, whose runs are executed on a runner and assembled to r
     audit.py     the audit beside each run
     commands.py  what a run starts (pure)
     observe.py   one measurement under one load
-    assemble.py  from what was seen to the record (pure)
+    assemble.py  from observations to a record (pure)
 """

@@ -1,8 +1,7 @@
 """
-From what was seen of a run to its record: the same for a machine and for a board.
+Assemble the record of a run on a machine or on a virtual board. Pure.
 
-Pure: whoever ran it hands over what it said; every doubt that only a running host could
-see is raised here.
+A runner hands over its observations; caveats about the running host are raised here.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,31 +31,31 @@ STALL_NS = 3_000_000_000
 
 
 INTERRUPTED = (130, 143)
-"""Exit status of a shell or program that SIGINT or SIGTERM ended: as we asked."""
+"""Exit status of a shell or program that SIGINT or SIGTERM ended: as asked."""
 
 Facts = Mapping[str, FactValue]
 
 
 @dataclass(frozen=True, slots=True)
 class LoadSeen:
-    """What is known of the load besides what the agent told of it."""
+    """The load, besides what the agent reported of it."""
 
     command: LoadCommand
     version: str | None
-    """Of stress-ng; None if the load is something else, or nothing."""
+    """Version of stress-ng; None if the run needs no stress-ng."""
     metrics: str
-    """The YAML that stress-ng wrote, if it did."""
+    """The YAML that stress-ng wrote; may be empty."""
     log: str
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One run, when it is over."""
+    """The observations of one run."""
 
     run: Run
     campaign: Campaign
     command: tuple[str, ...]
-    """What to type to repeat the campaign."""
+    """The command line that repeats the campaign."""
     started: str
     host_seconds: float
     facts_before: Facts
@@ -64,11 +63,11 @@ class Measured:
     seen: Observation
     load: LoadSeen
     cpus: tuple[int, ...]
-    """The CPUs to doubt if no thread was bound to one."""
+    """The CPUs that caveats are about if no thread was pinned."""
     attachments: Mapping[str, bytes | None]
-    """What is to lie beside the record; None: a file that this run does not have."""
+    """Files to keep beside the record, by name; None: this run has no such file."""
     caveats: tuple[Caveat, ...] = ()
-    """What its runner raised: of the audit, of a virtual board."""
+    """Caveats of the runner: of its audit, of a virtual board."""
     tuned: tuple[str, ...] = ()
     """Settings that were changed for the campaign, as KNOB=VALUE."""
     kernel_digest: str | None = None
@@ -76,7 +75,7 @@ class Measured:
 
 
 def assemble(measured: Measured) -> RunRecord:
-    """Return the record; TargetError if the agent did not introduce itself or end."""
+    """Return the record; TargetError without a first and a last line of the agent."""
     seen, load = measured.seen, measured.load
     if seen.hello is None or seen.result is None:
         raise TargetError("the agent did not introduce itself")
@@ -151,10 +150,10 @@ def caveats_from_load(
     window_ns: tuple[int, int],
 ) -> Iterator[Caveat]:
     """
-    Yield the doubts about a load that was to run over the window (start, end).
+    Yield the caveats of a load that should run throughout the window (start, end).
 
-    A load that quietly died turns every latency below it into that of an idle machine;
-    so its CPU time has to grow from second to second while the samples are taken.
+    A load that quietly died would make every latency one of an idle machine; so its
+    CPU time has to grow from second to second while samples are taken.
     """
     if ended_early:
         yield make("load_died", _how(end))

@@ -1,8 +1,7 @@
 """
-The audit beside a measurement: `audit.json`, and what of it is a doubt.
+Audit a machine before each run: `audit.json`, and a caveat for grave failures.
 
-It is made before the measurement begins, reads and waits for nothing, and whatever
-goes wrong with it is a caveat and no end of the measurement.
+The audit only reads and does not wait. If it fails, the run gets a caveat and goes on.
 """
 
 import json
@@ -21,12 +20,12 @@ FILE = "audit.json"
 SCHEMA = 1
 
 LEFT_OUT = "rights"
-"""A group: the agent measures with rights of its own, and tells if it lacks one."""
+"""This group is skipped: the agent has its own rights, and reports a missing one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """What an audit leaves."""
+    """The result of an audit."""
 
     document: bytes | None
     """For FILE; None if there was no audit."""
@@ -34,7 +33,7 @@ class Audited:
 
 
 def run_checks(*, config_only: bool = False) -> list[CheckKind]:
-    """Return the checks that are made before a run."""
+    """Return the checks to make before a run."""
     kinds = auditing(config_only=config_only)
     return [kind for kind in kinds if kind.group != LEFT_OUT]
 
@@ -43,9 +42,9 @@ def audit_before(
     reader: Reader, *, of: str, cpus: tuple[int, ...] | None, here: bool
 ) -> Audited:
     """
-    Audit a machine for a run on some of its CPUs; None: those that are isolated.
+    Audit a machine for a run on some of its CPUs; None: its isolated CPUs.
 
-    `here` says that it is this machine, whose kernel log and clock can be looked at.
+    `here`: it is this machine, so read its kernel log and clock too.
     """
     try:
         seen = look_here(Observed(), trial=False) if here else Observed()
@@ -57,7 +56,7 @@ def audit_before(
 
 
 def audited(context: AuditContext, kinds: Iterable[CheckKind], *, of: str) -> Audited:
-    """Check what was read of a machine, or of a virtual board in its own way."""
+    """Check the files of a machine, or the kernel of a virtual board."""
     checks = examine(context, kinds, observed_first=True)
     document = {
         "schema": SCHEMA,
@@ -71,13 +70,13 @@ def audited(context: AuditContext, kinds: Iterable[CheckKind], *, of: str) -> Au
 
 
 def failed_audit(error: Exception) -> Audited:
-    """Say why there is no audit."""
+    """Return no document, and a caveat with the reason."""
     why = str(error) or type(error).__name__
     return Audited(None, (make("audit_missing", why),))
 
 
 def _caveats(checks: Iterable[Check]) -> Iterator[Caveat]:
-    """Raise one doubt for all grave failures; the lesser ones are in the document."""
+    """Yield one caveat for all grave failures; the document has the lesser ones."""
     grave: dict[Severity, list[str]] = {}
     for check in checks:
         if check.failed and check.severity >= Severity.HIGH:

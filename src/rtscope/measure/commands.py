@@ -1,4 +1,4 @@
-"""What a run starts: the agent's arguments, and the command of its load. Pure."""
+"""The commands of a run: the agent's arguments, and its load. Pure."""
 
 from dataclasses import replace
 
@@ -9,14 +9,14 @@ from rtscope.record.model import Run
 
 
 def knobs(campaign: Campaign) -> tuple[str, ...]:
-    """Return the settings of the machine to change, as NAME=VALUE."""
+    """Return the settings to change on the machine, as NAME=VALUE."""
     governor = (f"governor={campaign.governor}",) if campaign.governor else ()
     throttling = ("rt_runtime_us=-1",) if campaign.rt_throttling == "off" else ()
     return (*governor, *throttling)
 
 
 def untraced_args(run: Run, campaign: Campaign) -> tuple[str, ...]:
-    """Return the same without tracing, for less time; empty if nothing is traced."""
+    """Return `measure_args` without tracing and shorter; empty if nothing is traced."""
     if not campaign.traced:
         return ()
     return measure_args(
@@ -26,7 +26,7 @@ def untraced_args(run: Run, campaign: Campaign) -> tuple[str, ...]:
 
 
 def measure_args(run: Run, campaign: Campaign) -> tuple[str, ...]:
-    """Return the subcommand and options for one run."""
+    """Return the agent's subcommand and options for one run."""
     return (
         *("measure", "--policy", run.policy),
         *(("--priority", str(run.priority)) if run.priority else ()),
@@ -56,7 +56,7 @@ def load_command(
     memory_bytes: int,
     storage: FreeStorage | None,
 ) -> LoadCommand:
-    """Return a run's load, long enough for all that is measured; see `make_command`."""
+    """Return the load of a run, for as long as it measures; see `make_command`."""
     around_ns = 2 * untraced_ns(run.duration_ns) if campaign.traced else 0
     loaded_ns = run.duration_ns + around_ns + campaign.warmup_ns
     return make_command(
@@ -80,7 +80,7 @@ def load_args(
     scratch_dir: str,
     user: tuple[int, int] | None = None,
 ) -> tuple[str, ...]:
-    """Return what has the agent guard the load; as `user`, where it needs root."""
+    """Return the arguments to guard a load; it becomes `user` if started as root."""
     limit = command.memory_limit_bytes
     return (
         *("load", "--log", log, "--scratch", scratch_dir),

@@ -1,9 +1,9 @@
 """
-Do what the plan says: every run of a campaign, on a machine or on a virtual board.
+Execute every run of a plan, on a machine or on virtual boards.
 
-A runner measures; here each run is announced, its files and its record are saved, and
-its end is told. Records are yielded as they are done, so an interrupted campaign keeps
-what it has.
+A runner measures; `execute` announces each run, saves its attachments and its record,
+and announces its end. It saves each record as soon as it is complete, so an interrupted
+campaign keeps the finished runs.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -22,21 +22,21 @@ from rtscope.tuning.campaign import Tuned
 
 @dataclass(frozen=True, slots=True)
 class Settling:
-    """The machine is left alone before the first run."""
+    """The machine is left idle before the first run."""
 
     duration_ns: int
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsChanged:
-    """Settings of the machine were changed for the campaign, or could not be."""
+    """--tuned changed settings of the machine for the campaign, or could not."""
 
     tuned: Tuned
 
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """A run starts; or it was measured beside others, and is going to be saved."""
+    """A run starts; on virtual boards: it has been measured and will be saved."""
 
     number: int
     of: int
@@ -45,7 +45,7 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class LineReceived:
-    """A line of the agents, during a run."""
+    """An agent wrote a line during a run."""
 
     line: Line
 
@@ -55,15 +55,15 @@ class BoardProgress:
     """How far one virtual board is."""
 
     host_s: float
-    """Since it was started."""
+    """Host time since the start of QEMU."""
     virtual_ns: int | None = None
-    """Its own time; None before QEMU has begun to run it."""
+    """Virtual time; None until QEMU runs the guest."""
     measuring_since_ns: int | None = None
-    """Virtual time when the measurement was seen to run; None before."""
+    """Virtual time at the begin of the measurement; None before it."""
 
     @property
     def measured_ns(self) -> int | None:
-        """Virtual time since then."""
+        """Virtual time since the begin of the measurement; None before it."""
         if self.virtual_ns is None or self.measuring_since_ns is None:
             return None
         return self.virtual_ns - self.measuring_since_ns
@@ -71,14 +71,14 @@ class BoardProgress:
 
 @dataclass(frozen=True, slots=True)
 class BoardsProgress:
-    """How far the boards are that run now, by the runs' names."""
+    """How far each running board is, by the id of its run."""
 
     boards: Mapping[str, BoardProgress]
 
 
 @dataclass(frozen=True, slots=True)
 class RunFinished:
-    """A run is over and its record saved."""
+    """A run is over, and its record is saved."""
 
     record: RunRecord
 
@@ -96,17 +96,17 @@ PendingRuns = Iterator[tuple[Run, Callable[[], Measured]]]
 
 
 class Runner(Protocol):
-    """A machine, or virtual boards, on which the runs of a plan are measured."""
+    """Measures the runs of a plan: a machine, or virtual boards."""
 
     def start(
         self, plan: Plan, on_event: OnEvent
     ) -> AbstractContextManager[PendingRuns]:
         """
-        Make ready for a whole campaign; at the block's end all is as it was.
+        Prepare for a whole campaign; undo that at the end of the block.
 
-        The block gets each run, when it can be measured or has been, with the function
-        that measures it or returns what was measured. Both raise MeasurementError,
-        TargetError or BoardError with the first cause.
+        The block gets an iterator over runs, each with a function that measures it (or
+        returns the result, if it was measured in parallel). Both raise
+        MeasurementError, TargetError or BoardError with the first cause.
         """
         ...
 
@@ -115,11 +115,11 @@ def execute(
     plan: Plan, runner: Runner, store: ResultDir, *, on_event: OnEvent
 ) -> Iterator[RunRecord]:
     """
-    Measure every run of the plan, save and yield its record.
+    Measure every run of the plan; save and yield its record.
 
     Raises MeasurementError, TargetError or BoardError with the first cause, RecordError
-    if a record cannot be written; records saved before it stay. KeyboardInterrupt is
-    raised again after what was measured has been saved as interrupted.
+    if a record cannot be written; records saved before that stay. On KeyboardInterrupt
+    the run so far is saved as interrupted, then KeyboardInterrupt is raised again.
     """
     numbers = {run.id: number for number, run in enumerate(plan.runs, 1)}
     with runner.start(plan, on_event) as pending:

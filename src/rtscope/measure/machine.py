@@ -1,8 +1,8 @@
 """
-A machine, this one or one over SSH, as a runner: the only module that changes one.
+Run a campaign on a machine, local or over SSH: the only module that changes one.
 
-Per run, in this order: audit, facts, load on, measurement, load off, facts. What
---tuned asks for is set before the first run and put back after the last.
+Per run, in this order: audit, facts, load on, measurement, load off, facts. Settings of
+--tuned are changed before the first run and restored after the last.
 """
 
 import contextlib
@@ -58,12 +58,12 @@ _FILE_SYSTEMS = {
 
 @dataclass(frozen=True, slots=True)
 class MachineRunner:
-    """Measures the runs of a campaign on a machine, one after the other."""
+    """Measures the runs of a campaign on a machine, one after another."""
 
     target: Target
     campaign: Campaign
     command: tuple[str, ...]
-    """What to type to repeat the campaign."""
+    """The command line that repeats the campaign."""
 
     @contextlib.contextmanager
     def start(self, plan: Plan, on_event: OnEvent) -> Iterator[PendingRuns]:
@@ -91,7 +91,7 @@ class MachineRunner:
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """What all runs of a campaign share."""
+    """Shared by all runs of a campaign."""
 
     target: Target
     campaign: Campaign
@@ -103,7 +103,7 @@ class _Shared:
 
 
 def usable_cpus(target: Target) -> tuple[int, ...]:
-    """Return the CPUs that a program on the target may use; TargetError if unknown."""
+    """Return the CPUs that a program may use on the target; TargetError if unknown."""
     status = text_of(read(target.reader, "/proc/self/status")) or ""
     for line in status.splitlines():
         if line.startswith("Cpus_allowed_list:"):
@@ -117,7 +117,7 @@ def usable_cpus(target: Target) -> tuple[int, ...]:
 
 
 def _load_programs(plan: Plan, target: Target) -> Mapping[str, str]:
-    """Return the versions of what the loads need; TargetError names what is missing."""
+    """Return the versions of programs for the loads; TargetError if one is missing."""
     loads = [get_load(name) for name in dict.fromkeys(run.load for run in plan.runs)]
     needy = [load.name for load in loads if load.uses_stress_ng]
     if not needy:
@@ -141,7 +141,7 @@ def _all_measured(plan: Plan, usable: tuple[int, ...]) -> tuple[int, ...] | None
 def _some(
     cpus: tuple[int, ...] | None, usable: tuple[int, ...]
 ) -> tuple[int, ...] | None:
-    """Return the CPUs that are measured, if others are left for the rest."""
+    """Return the measured CPUs; None if they leave no other CPU."""
     return None if cpus is None or set(usable) <= set(cpus) else cpus
 
 

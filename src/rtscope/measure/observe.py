@@ -1,10 +1,9 @@
 """
 One measurement under one load: start both agents, collect their lines, end both.
 
-The order is the contract: load, warm-up, measurement, load off. Where tracing is to be
-priced, the same is measured without it before and after, under the same load. Whatever
-happens in between (an error, Ctrl-C, a lost link), all agents are gone when `observe`
-returns or raises.
+The order is the contract: load, warm-up, measurement, load off. A traced run is also
+measured without tracing, before and after, to tell what tracing costs. Whatever happens
+(an error, Ctrl-C, a lost link), all agents have ended when `observe` returns or raises.
 """
 
 import time
@@ -45,7 +44,7 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True, slots=True)
 class AgentCommands:
-    """What the agent is started with, and how long its load warms up."""
+    """Arguments of both agents, and the warm-up of the load."""
 
     measure_args: tuple[str, ...]
     measure_privileged: bool
@@ -54,12 +53,12 @@ class AgentCommands:
     load_privileged: bool
     warmup_ns: int
     untraced_args: tuple[str, ...] = ()
-    """Measured before and after, to tell what tracing costs; empty: not at all."""
+    """The measurement without tracing, before and after; empty: none."""
 
 
 @dataclass(slots=True)
 class Observation:
-    """What both agents said."""
+    """The lines of both agents, by kind."""
 
     hello: Hello | None = None
     result: AgentResult | None = None
@@ -68,7 +67,7 @@ class Observation:
     load_ticks: list[LoadTick] = field(default_factory=list)
     load_end: LoadEnd | None = None
     load_ended_early: bool = False
-    """The load was gone before the measurement was."""
+    """The load ended before the measurement did."""
     interrupted: bool = False
     trace: TraceParts = field(default_factory=TraceParts)
     untraced: list[AgentResult] = field(default_factory=list)
@@ -107,7 +106,7 @@ def observe(
     clock: Clock = time.monotonic,
 ) -> Observation:
     """
-    Measure once. `on_line` gets every line as it comes, for a live view.
+    Measure once; `on_line` gets each line for the progress display as it arrives.
 
     On KeyboardInterrupt the agents are ended in good order, and what was measured is
     returned with `interrupted` set. Raises MeasurementError or TargetError when there
@@ -145,7 +144,7 @@ def observe(
 
 
 class _Pump:
-    """Moves lines from the agents into the observation, with a limit to every wait."""
+    """Moves lines from the agents into the observation; every wait has a limit."""
 
     def __init__(
         self, seen: Observation, on_line: Callable[[Line], None], clock: Clock

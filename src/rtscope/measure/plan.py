@@ -1,9 +1,8 @@
 """
 From a campaign to the runs to do, in order. Pure: the same campaign, the same plan.
 
-Interleaved order goes through everything once before repeating (A B A B), so that
-what drifts, such as temperature, hits all alike; the price is a change of kernel for
-each repetition.
+Interleaved order runs everything once before it repeats (A B A B): drift, such as of
+temperature, then affects all alike, at the price of a change of kernel per repetition.
 """
 
 import re
@@ -26,7 +25,7 @@ MAX_KERNEL_CHARACTERS = 60
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be run, first to last."""
+    """The runs of a campaign, in order."""
 
     runs: tuple[Run, ...]
     settle_ns: int
@@ -38,13 +37,13 @@ class Plan:
     """Whether each run has a boot of its own, and settles after it."""
 
     def measuring_ns(self, run: Run) -> int:
-        """Return how long a run is measured, without tracing before and after too."""
+        """Return the time measured for a run, with its untraced parts."""
         around_ns = 2 * untraced_ns(run.duration_ns) if self.traced else 0
         return run.duration_ns + around_ns
 
     @property
     def total_ns(self) -> int:
-        """The time of all runs, with settling and warm-up, without starting them."""
+        """The time of all runs with settling and warm-up, but without their start."""
         if not self.runs:
             return 0
         measured_ns = sum(self.measuring_ns(run) for run in self.runs)
@@ -153,7 +152,7 @@ def _cells(campaign: Campaign, table: RunTable, *, kernel: str | None) -> Iterat
 def _parts_that_vary(
     campaign: Campaign, runs: Sequence[Run]
 ) -> list[Callable[[Run], str]]:
-    """Return what goes into the name of a run: the load, and what tells runs apart."""
+    """Return the parts of a run's name: the load, and every value that varies."""
     parts: tuple[Callable[[Run], str], ...] = (
         _kernel_part,
         lambda run: f"{run.policy}{run.priority or ''}",

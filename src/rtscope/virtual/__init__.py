@@ -1,17 +1,16 @@
 """
 Campaigns on virtual boards: each run is one boot, whose result is exact.
 
-    prepare.py       what the runs need, checked and fetched before the first
-    capacity.py      how many boots fit into this machine at once
+    prepare.py       check a campaign, fetch all parts
+    capacity.py      number of boots that this machine can run at once
     runner.py        all runs of a plan, for `measure.execute`
-    script.py        what the board does, as a script (pure)
-    boot.py          one boot: QEMU from start to end, and how long it may take
-    diagnosis.py     why a boot failed
-    assemble.py      from the files that the board sends to what was measured, with
-                     all that the result depends on, by digest
-    kernellayout.py  where a kernel keeps its current task
+    script.py        script of a run for the board's shell (pure)
+    boot.py          one boot: QEMU from start to end, timeouts
+    diagnosis.py     reason of a failed boot (pure)
+    assemble.py      observations from the files of a board, digests of its inputs
+    kernellayout.py  where a kernel keeps its current task (pure)
     symbols.py       names for addresses
     replay.py        the same run again, recording more
-    inspect.py       what an audit sees inside a board
-    smoketest.py     whether a kernel runs as it was built
+    inspect.py       a board from inside, for an audit
+    smoketest.py     does a kernel run as it was built? (pure)
 """

@@ -1,9 +1,9 @@
 """
-From the files that a board has sent to what was measured, as on a real machine.
+Read the files that a board has sent, for the same record as on a real machine.
 
-Equal inputs must give equal results on every host: that is the contract. So whatever
-decides a result must be in `inputs_of`, and nothing that does not: neither paths, nor
-times, nor the number of the run, nor whether the board was recorded.
+Equal inputs must give equal results on every host: that is the contract. So `inputs_of`
+has everything that decides a result, and nothing else: no paths, no times, not the
+number of the run, not whether the board recorded paths.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,12 +49,12 @@ _NO_QEMU = Qemu((), version="", digest="")
 
 @dataclass(frozen=True, slots=True)
 class GuestFiles:
-    """A Reader over what the board's agent has read, and files known by other ways."""
+    """A Reader over the files that the board's agent has read."""
 
     files: Mapping[str, Content]
 
     def read_many(self, paths: Sequence[str]) -> Mapping[str, Content]:
-        """Return what was read; what was not is missing."""
+        """Return those files; others are missing."""
         found: dict[str, Content] = {}
         for path in paths:
             there = {
@@ -75,7 +75,7 @@ def measured_on_board(
     attachments: Mapping[str, bytes | None],
     audited: tuple[Caveat, ...] = (),
 ) -> Measured:
-    """Read a board's files; BoardError or MeasurementError if it did not measure."""
+    """Return what a run measured; BoardError, MeasurementError if it did not."""
     seen = _observed(booted)
     if seen.hello is None or seen.result is None:
         kernel_log = _text(booted, "kernel.log")
@@ -122,7 +122,7 @@ def _observed(booted: Booted) -> Observation:
 
 
 def files_of(prepared: Prepared, booted: Booted, name: str) -> GuestFiles:
-    """Return the files that a board's agent has read, with the kernel package's own."""
+    """Return what the agent of a board has read, and its kernel's configuration."""
     files: dict[str, Content] = {}
     for text in booted.files.get(name, b"").splitlines():
         line = parse_line(text)
@@ -145,7 +145,7 @@ def _load_seen(request: RunRequest, prepared: Prepared, booted: Booted) -> LoadS
 
 
 def _package_version(prepared: Prepared, name: str) -> str | None:
-    """Return the version of a package that the board's user space was made of."""
+    """Return the version of a package in the user space of the board."""
     for part in prepared.parts:
         for package in part.manifest["inputs"].get("packages", ()):
             if package["name"] == name:
@@ -203,7 +203,7 @@ def _text(booted: Booted, name: str) -> str:
 
 
 def inputs_of(request: RunRequest, prepared: Prepared, booted: Booted) -> InputDigests:
-    """Return the inputs of a run that has booted."""
+    """Return the digests of all inputs of a boot."""
     return InputDigests(
         kernel=prepared.kernel.digest,
         initrd=booted.initrd_digest,
@@ -216,7 +216,7 @@ def inputs_of(request: RunRequest, prepared: Prepared, booted: Booted) -> InputD
 
 
 def board_digest(board: Board) -> str:
-    """Return the digest of how a board is booted, whatever is booted on it."""
+    """Return the digest of a board's machine, without kernel and initrd."""
     boot = Boot(
         kernel=Path("kernel"),
         initrd=Path("initrd"),
@@ -229,7 +229,7 @@ def board_digest(board: Board) -> str:
 
 
 def campaign_digest(run: Run, campaign: Campaign) -> str:
-    """Return the digest of what was asked: load, measurement, times around it."""
+    """Return the digest of the load, the measurement and the times around it."""
     return sha256_of_json(
         {
             "load": run.load,

@@ -1,10 +1,9 @@
 """
-One boot of a virtual board: QEMU from start to end, and why it failed.
+Boot a virtual board once: QEMU from start to end, and its timeouts.
 
-A board is waited for as long as it gets on, however slow this machine is: judged by the
-board's own time, which a busy host slows down but does not use up. It is given up if
-that time stands still, or if it has passed and the measurement has not begun, or not
-ended.
+Timeouts are in virtual time, so a slow or busy host does not cause them. A boot is
+ended if virtual time stands still, or if too much of it passes before the measurement
+begins or ends.
 """
 
 import json
@@ -46,17 +45,17 @@ BOOT_NS = 30 * NS_PER_S
 """Virtual time until the measurement begins, warm-up apart: boots take 1 to 6 s."""
 
 END_NS = 90 * NS_PER_S
-"""From the end of the measurement: a load has 13 s to end, storage cleans up."""
+"""Virtual time after the measurement: a load has 13 s to end, storage cleans up."""
 
 STILL_S = 120.0
-"""A quantum takes microseconds of virtual time; a host so busy has stopped."""
+"""Host time without progress: a quantum takes microseconds of virtual time."""
 
 LAST_S = 3600.0
 LAST_PER_VIRTUAL_S = 1200.0
-"""The last limit, in host time: a hundred times what a board takes on a free CPU."""
+"""The last limit, in host time: a hundred times that of a board on a free CPU."""
 
 LONGEST_LOOK_S = 1.0
-"""More between two looks is time in which this process itself was stopped."""
+"""A longer pause between two looks means that this process was stopped."""
 
 _LINE = re.compile(rb"([0-9]{20}) ([0-9]{20})\n")
 
@@ -73,17 +72,17 @@ class BootTimeout:
 
     @property
     def last_s(self) -> float:
-        """Host time after which any board is given up."""
+        """Host time after which every boot is ended."""
         virtual_ns = self.duration_ns + self.warmup_ns
         return LAST_S + LAST_PER_VIRTUAL_S * virtual_ns / NS_PER_S
 
 
 @dataclass(frozen=True, slots=True)
 class Booted:
-    """What one boot gave."""
+    """The results of one boot."""
 
     files: Mapping[str, bytes]
-    """What the board has sent."""
+    """The files that the board has sent."""
     counts: Mapping[str, Any]
     """The plugin's summary: instructions, per CPU, turns."""
     initrd_digest: str
@@ -106,7 +105,7 @@ def boot(
     """
     Boot once and return what the board sent.
 
-    `stopped` is asked all the time, and ends it; `on_progress` gets how far it is.
+    The boot ends as soon as `stopped` returns True.
     Raises BoardError with the reason and the end of the console if it hangs, panics or
     sends nothing.
     """
@@ -138,7 +137,7 @@ def boot(
 
 
 def board_folder() -> tempfile.TemporaryDirectory[str]:
-    """Return a place for what a boot writes; BoardError if there is none."""
+    """Return a temporary directory for a boot; BoardError if there is no room."""
     try:
         return tempfile.TemporaryDirectory(prefix="rtscope-board-")
     except OSError as error:
@@ -194,7 +193,7 @@ def _run(
     stopped: Callable[[], bool],
     on_progress: Callable[[BoardProgress], None],
 ) -> _Ended:
-    """Run QEMU to its end, or until it is not worth waiting for."""
+    """Run QEMU until it ends, is stopped, or a timeout expires."""
     with (folder / "stderr").open("w+b") as stderr:
         # Its standard input is a pipe that ends with this process, and so QEMU does.
         qemu = process.start(argv, stderr=stderr)
@@ -241,7 +240,7 @@ def _evidence(
 
 
 def _console(folder: Path) -> list[str]:
-    """Return the lines of the console, without what would act on a terminal."""
+    """Return the lines of the console without control characters."""
     path = folder / "console"
     text = path.read_text("utf-8", "replace") if path.exists() else ""
     lines = (
@@ -253,7 +252,7 @@ def _console(folder: Path) -> list[str]:
 
 @dataclass(slots=True)
 class Watchdog:
-    """Looks at a board every now and then; its state is when the board last got on."""
+    """Watches the progress of a board; its state is the time of the last progress."""
 
     timeout: BootTimeout
     _looked_s: float = 0.0
@@ -261,7 +260,7 @@ class Watchdog:
     _virtual_ns: int = -1
 
     def look(self, board: BoardProgress) -> str:
-        """Return why the board is given up; empty while it is not."""
+        """Return the reason to end the boot; empty while it makes progress."""
         virtual_ns = -1 if board.virtual_ns is None else board.virtual_ns
         passed_s = min(board.host_s - self._looked_s, LONGEST_LOOK_S)
         self._still_s = 0.0 if virtual_ns > self._virtual_ns else self._still_s

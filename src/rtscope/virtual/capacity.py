@@ -1,4 +1,4 @@
-"""How many boards fit into this machine at once: by its CPUs and its free memory."""
+"""The number of boards that this machine can run at once: CPUs and free memory."""
 
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -10,7 +10,7 @@ from rtscope.machine.reader import Reader, read, text_of
 MIB = 1 << 20
 
 QEMU_BYTES = 512 * MIB
-"""QEMU besides the guest's memory: 256 MiB of translated code, itself, the recorder."""
+"""Memory of QEMU itself: 256 MiB of translated code, its own, the recorder."""
 
 _UNLIMITED_BYTES = 1 << 62
 """Version 1 of cgroups writes a number near 2^63 for no limit."""
@@ -18,7 +18,7 @@ _UNLIMITED_BYTES = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """How many boards run at once, and what to say about it."""
+    """The number of boards to run at once, with a message if memory limits it."""
 
     boards: int
     message: str = ""
@@ -28,10 +28,10 @@ def host_capacity(
     board: Board, *, cpus: int, free_bytes: int | None, jobs: int | None, runs: int
 ) -> Capacity:
     """
-    Return how many boots of a campaign run at once.
+    Return the number of boots of a campaign to run at once.
 
-    As many as there are CPUs, for each QEMU is one thread; `jobs` takes their place.
-    Without `free_bytes`, memory is no bound. Raises BoardError if not even one fits.
+    One per CPU (each QEMU is one thread), or `jobs`, as far as memory allows; if
+    `free_bytes` is None, memory is no limit. Raises BoardError if not even one fits.
     """
     wanted = max(1, min(cpus if jobs is None else jobs, runs))
     if free_bytes is None:
@@ -54,9 +54,9 @@ def host_capacity(
 
 
 def free_memory_bytes(reader: Reader) -> int | None:
-    """Return the memory that is free for us: of the machine, or of our cgroups if less.
+    """Return the free memory of this machine, or of our cgroups if that is less.
 
-    Page cache in a cgroup counts as used there, so this is rather too little.
+    A cgroup counts its page cache as used, so the result may be too small.
     """
     free = [_meminfo_bytes(reader), *_cgroup_bytes(reader)]
     return min((one for one in free if one is not None), default=None)

@@ -1,8 +1,8 @@
 """
-Why a board has not measured: from what QEMU, its console and the host have left. Pure.
+Explain why a boot gave no results, from QEMU, the console and the host. Pure.
 
-What is nearest to the cause is told first: QEMU that could not run, the kernel's own
-last words, and only then that something is missing.
+The nearest cause comes first: QEMU could not run, then the last lines of the kernel,
+and only then the missing results.
 """
 
 import re
@@ -14,7 +14,7 @@ from rtscope.board.catalogue import Board
 
 MIB = 1 << 20
 FULL_BYTES = MIB
-"""Less than this free where results are written, and the disk was the cause."""
+"""With less free space for the results, the full disk is the cause."""
 
 TAIL_LINES = 12
 LINE_CHARACTERS = 200
@@ -24,17 +24,17 @@ _FIRMWARE_ENDS = "Boot HART MEDELEG"
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is left of a boot that gave no results."""
+    """The traces of a boot that gave no results."""
 
     board: Board
     status: int | None
     """QEMU's; minus the signal's number if one ended it; None if we ended it."""
     given_up: str
-    """Why it was ended; empty if it ended by itself."""
+    """Reason why we ended it; empty if it ended by itself."""
     stderr: str
     console: Sequence[str]
     missing: str
-    """What is wrong with the results."""
+    """The error in the results."""
     host_available_bytes: int | None
     folder: str
     folder_free_bytes: int
@@ -106,12 +106,12 @@ _CONSOLE = (
 
 
 def diagnose(left: Evidence) -> str:
-    """Return why a board gave no results, with the end of its console."""
+    """Return the reason for missing results, and the end of the console."""
     return f"{left.board.name}: {_cause(left)}{_console_tail(left.console)}"
 
 
 def oom_kills(kernel_log: str, board: Board) -> str:
-    """Return what the kernel killed for want of memory, as a sentence; or nothing."""
+    """Return a sentence on the process that the OOM killer ended; may be empty."""
     killed = re.findall(r"Out of memory: (Killed process .{1,100})", kernel_log)
     if not killed:
         return ""
@@ -119,7 +119,7 @@ def oom_kills(kernel_log: str, board: Board) -> str:
 
 
 def host_memory(left: Evidence) -> str:
-    """Return the board's memory beside what this machine has free."""
+    """Return the board's memory, and this machine's free memory."""
     free = left.host_available_bytes
     has = "unknown" if free is None else f"{free // MIB} MiB"
     return f"the board has {left.board.memory} besides QEMU, this machine {has} free"
@@ -179,7 +179,7 @@ def _of_silence(left: Evidence) -> str:
 
 
 def _kernel_lines(console: Sequence[str]) -> Sequence[str]:
-    """Return what the firmware has not said: OpenSBI ends with its delegations."""
+    """Return the lines after the firmware: OpenSBI ends with its delegations."""
     ends = [i for i, line in enumerate(console, 1) if line.startswith(_FIRMWARE_ENDS)]
     return console[ends[-1] :] if ends else console
 

@@ -1,8 +1,8 @@
 """
-What an audit sees inside a virtual board: its files, its log, and what was tried there.
+Inspect a virtual board from inside, for an audit: its files, its log, a trial.
 
-One boot: the board's own agent reads, watches and tries; the answers leave as results
-do, and are judged on this machine.
+This takes one boot: the board's own agent reads files, watches counters and tries a
+policy. Its answers are sent as results, and checked on this machine.
 """
 
 import re
@@ -39,7 +39,7 @@ _LEVEL = re.compile(r"^<\d+>", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class GuestSnapshot:
-    """What was read and tried inside a board, for `audit.examine`."""
+    """Files and observations from inside a board, for `audit.examine`."""
 
     reader: GuestFiles
     observed: Observed
@@ -70,8 +70,8 @@ def inspect_guest(
     """
     Boot once, read `paths` (patterns as well), watch for `window_ns`, try a policy.
 
-    `first` are lines for the board's shell before all that. BoardError if the board
-    does not boot, or has not read what it was asked.
+    The board's shell runs the lines `first` before that. Raises BoardError if the board
+    does not boot, or has read nothing.
     """
     booted = boot(
         prepared,
@@ -94,7 +94,7 @@ def inspect_guest(
 def script_of(
     paths: Sequence[str], window_ns: int, first: Sequence[str]
 ) -> Sequence[str]:
-    """Return the lines of the board's shell: first these, then read, watch and try."""
+    """Return the lines for the board's shell: `first`, then read, watch and try."""
     watched = agent_line("read", "--", *WATCHED)
     window = (
         f"{watched} >/out/before.jsonl",

@@ -8,8 +8,8 @@ Where a kernel keeps its current task and its preemption count, for the plugin. 
 * x86-64: variables of each CPU, reached by gs: `pcpu_hot` (6.2 to 6.14: task, then
   count), before and after that `current_task` and `__preempt_count`.
 
-A CPU runs another task from `finish_task_switch` on; the name of the first task, which
-is known, tells where in `init_task` and all others the name lies.
+A CPU runs another task from `finish_task_switch` on. The offset of a task's name is
+found by searching `init_task` for its known name.
 """
 
 import re
@@ -25,7 +25,7 @@ _LONG = 8
 
 
 def kernel_layout(arch: str, *, config: str, symbols: SymbolTable) -> dict[str, str]:
-    """Return the layout as in `plugin/options.h`; nothing for what is not known."""
+    """Return the layout as in `plugin/options.h`, without unknown parts."""
     layout = _of_arch(arch, config=config, symbols=symbols)
     switched = symbols.address_of("finish_task_switch")
     first = symbols.values.get("init_task")
@@ -62,10 +62,10 @@ _DUE_KNOWN = ((6, 1), (6, 12))
 
 def section_options(arch: str, *, release: str, symbols: SymbolTable) -> dict[str, int]:
     """
-    Return what the longest sections are told by, as in `plugin/options.h`.
+    Return the options to record the longest sections, as in `plugin/options.h`.
 
-    Raises UsageError if the kernel has no such symbols, or if it is not known by which
-    bit it tells that a switch is due.
+    Raises UsageError if the kernel lacks these symbols, or if its bit for a due task
+    switch is unknown.
     """
     found = {option: symbols.address_of(name) for option, name in _SYMBOLS.items()}
     if None in found.values():

@@ -1,7 +1,7 @@
 """
-What a campaign on a virtual board needs, checked and fetched before anything is run.
+Prepare a campaign on virtual boards: check it, fetch all parts before the first run.
 
-Whatever can be refused is refused here, so that no result directory is made for it.
+Everything wrong is refused here, before a result directory exists.
 """
 
 import os
@@ -31,15 +31,15 @@ from rtscope.virtual.capacity import free_memory_bytes, host_capacity
 from rtscope.virtual.script import DISK, METRICS, SCRATCH, job_of
 
 DISK_BYTES = 128 << 20
-"""What a load may count on; the disk in memory is larger."""
+"""Space for the storage load; the disk in memory is larger."""
 
 DIGITS = 12
-"""Of a digest, to tell two apart by eye."""
+"""Shown of a digest."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What a run is asked to be."""
+    """A run with everything that its boot depends on."""
 
     run: Run
     campaign: Campaign
@@ -51,11 +51,11 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True)
 class PreparedCampaign:
-    """All runs of a plan, and what boots each."""
+    """All runs of a plan, each with its bootable board."""
 
     runs: tuple[tuple[RunRequest, Prepared], ...]
     at_once: int = 1
-    """How many of them run at the same time."""
+    """Number of boots at the same time."""
 
 
 def prepare_campaign(
@@ -68,11 +68,11 @@ def prepare_campaign(
     bundle: Bundle | None = None,
 ) -> PreparedCampaign:
     """
-    Return what runs the plan on its board; from a bundle's own board and parts alone.
+    Return the runs of a plan, ready to boot; with a bundle, from its parts alone.
 
-    At most `jobs` boards run at once; without it as many as there are CPUs, if they fit
-    into the free memory. Raises UsageError for what is wrong with the campaign or its
-    files, BoardError for what cannot be had.
+    At most `jobs` boards run at once; None: one per CPU, as far as memory allows.
+    Raises UsageError for mistakes in the campaign or its files, BoardError if a part
+    cannot be fetched or built.
     """
     if not plan.runs:
         return PreparedCampaign(())
@@ -133,7 +133,7 @@ def _made(
 def refuse_other_inputs(
     campaign: PreparedCampaign, records: Iterable[RunRecord]
 ) -> None:
-    """Raise UsageError if a campaign would go on with other parts."""
+    """Raise UsageError if a resumed campaign would use other parts than before."""
     now: dict[tuple[str, str | None], str] = {}
     for request, prepared in campaign.runs:
         now["kernel", request.run.kernel] = prepared.kernel.digest
@@ -163,7 +163,7 @@ def _label(run: Run, board: Board) -> str:
 def request_for(
     run: Run, campaign: Campaign, board: Board, command: tuple[str, ...]
 ) -> RunRequest:
-    """Return what a run is asked to be, its load as a command for this board."""
+    """Return the request for a run, with its load as a command for this board."""
     return RunRequest(
         run=run,
         campaign=campaign,
@@ -175,7 +175,7 @@ def request_for(
 
 
 def job_for(request: RunRequest, prepared: Prepared) -> Job:
-    """Return what the board does in a run."""
+    """Return the job of the board in a run."""
     return job_of(
         request.run,
         request.campaign,

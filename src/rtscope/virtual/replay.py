@@ -1,9 +1,9 @@
 """
-A second pass of a recorded run: the same inputs, so the same run, recording more.
+Replay a recorded run: boot it again with the same inputs, and record more.
 
-The parts are found by their digests in the record, never built anew; only the plugin
-may be another. A pass whose result is not that of the record is refused: its paths
-would be those of another run.
+Parts are found by their digests in the record, never rebuilt; only the plugin may
+differ. A replay with another result than the record is refused: its paths would belong
+to another run.
 """
 
 import itertools
@@ -43,19 +43,19 @@ Window = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replay:
-    """What a second pass recorded."""
+    """The recordings of a replay."""
 
     raw: bytes
     trace: Trace
     not_recorded: tuple[str, ...]
-    """Missing in windows: it is not known where this kernel keeps it."""
+    """Missing in windows: its place in this kernel is unknown."""
 
 
 def prepare_replay(record: RunRecord, *, cache: Path) -> Prepared:
     """
-    Return what booted then, with this rtscope's plugin if the one of then is gone.
+    Return the board of a record, with today's plugin if the original is gone.
 
-    Raises BoardError if another part of it is, or QEMU was the user's own.
+    Raises BoardError if another part is gone, or QEMU was the user's own.
     """
     virtual = virtual_of(record)
     if not any(name.startswith("qemu-") for name in virtual.parts):
@@ -75,7 +75,7 @@ def prepare_replay(record: RunRecord, *, cache: Path) -> Prepared:
 
 
 def virtual_of(record: RunRecord) -> VirtualRun:
-    """Return what a record says of its virtual board; UsageError if it has none."""
+    """Return the virtual run of a record; UsageError for one of a machine."""
     virtual = record.virtual
     if virtual is None:
         raise UsageError(
@@ -110,12 +110,13 @@ def replay_run(
     stopped: Callable[[], bool] = lambda: False,
 ) -> Replay:
     """
-    Boot once more with the inputs of a record, and record these windows too.
+    Boot again with the inputs of a record, and record these windows too.
 
     Windows are instruction counts, first and last. With `symbols` the longest sections
-    and all interrupts are recorded as well. `log` gets which plugin boots, unless
-    this rtscope's measured. Raises UsageError for windows and sections that cannot be,
-    BoardError if the inputs are gone, MeasurementError if they gave another result.
+    and all interrupts are recorded as well. `log` gets the choice of the
+    plugin, if today's is not the one that measured. Raises UsageError for impossible
+    windows or sections, BoardError if inputs are gone, MeasurementError if the result
+    differs.
     """
     _check(windows)
     prepared = prepare_replay(record, cache=cache)
@@ -224,7 +225,7 @@ def _merge(windows: Sequence[Window]) -> list[Window]:
 
 
 def find_plugin(digest: str, *, cache: Path) -> Path | None:
-    """Return the plugin of this SHA-256 that the cache keeps; None if it is gone."""
+    """Return the cached plugin with this SHA-256; None if it is gone."""
     for part in all_parts(cache):
         if part.manifest["files"].get(PLUGIN, {}).get("sha256") == digest:
             return part.file(PLUGIN)
@@ -239,11 +240,11 @@ def select_plugin(
     log: Callable[[str], None],
 ) -> Prepared:
     """
-    Return what boots with a plugin that can record this; log which, if it matters.
+    Return the board with a plugin that can make this recording; log the choice.
 
-    That which measured, by its SHA-256, if `prepared` has it and it can record this;
-    else this rtscope's, which may take the CPUs' turns in another way. Raises
-    BoardError if that is not built.
+    Prefer the plugin that measured (by its SHA-256), if `prepared` has it and it can do
+    this recording. Otherwise take today's, which may schedule the CPUs differently.
+    Raises BoardError if that is not built.
     """
     todays = replace(prepared, plugin=plugin_of_ours())
     has_measured = prepared.plugin_digest == measured_digest
@@ -262,7 +263,7 @@ def select_plugin(
 
 
 def _accepts(prepared: Prepared, recording: Recording) -> bool:
-    """Tell whether a plugin knows all that is asked of it."""
+    """Tell whether a plugin accepts all options of the recording."""
     with board_folder() as name:
         options = with_plugin(
             prepared.plugin,

@@ -1,4 +1,4 @@
-"""Virtual boards as a runner: each run is one boot, as many at once as fit."""
+"""Run a campaign on virtual boards: one boot per run, as many at once as fit."""
 
 import contextlib
 import operator
@@ -32,15 +32,15 @@ POLL_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class BoardRunner:
-    """Boots a board once for each run that was prepared."""
+    """Boots a board once for each prepared run."""
 
     prepared: PreparedCampaign
     failed: Callable[[str, BoardError], None] | None = None
-    """Takes the failure of a run, by its id; without it, that ends the others too."""
+    """Gets a failed run by its id, and the others go on; None: a failure ends all."""
 
     @contextlib.contextmanager
     def start(self, plan: Plan, on_event: OnEvent) -> Iterator[PendingRuns]:
-        """Boot as many boards as fit, and give each run when it is over."""
+        """Boot as many boards as fit, and yield each run when it is over."""
         boots = _Boots()
         with ThreadPoolExecutor(max_workers=self.prepared.at_once) as pool:
             for request, board in self.prepared.runs:
@@ -54,7 +54,7 @@ class BoardRunner:
                     future.cancel()
 
     def _finished(self, boots: "_Boots", on_event: OnEvent) -> PendingRuns:
-        """Yield what is done, of several failures last; tell how far the rest is."""
+        """Yield finished runs, failures last; report the progress of the others."""
         while boots.futures:
             done, _ = wait(boots.futures, timeout=POLL_S, return_when=FIRST_COMPLETED)
             # What was measured beside a failure is kept.
@@ -69,12 +69,12 @@ class BoardRunner:
 
 @dataclass(frozen=True, slots=True)
 class _Boots:
-    """What the boots of a campaign share with the one that waits for them."""
+    """Shared by the boots of a campaign and the thread that waits for them."""
 
     futures: dict[Future[Measured], Run] = field(default_factory=dict)
-    """Those whose results have not been asked for."""
+    """Boots whose results have not been taken."""
     progress: dict[str, BoardProgress] = field(default_factory=dict)
-    """Of those that run now."""
+    """Progress of running boots, by the id of the run."""
     halt: threading.Event = field(default_factory=threading.Event)
 
 
@@ -124,7 +124,7 @@ def _recording(request: RunRequest, prepared: Prepared) -> Recording | None:
 def _packed(
     raw: bytes | None, request: RunRequest
 ) -> tuple[bytes | None, dict[str, Any]]:
-    """Return the stream as it is to lie beside the record, and what that says of it."""
+    """Return the recorded paths as an attachment, and the note on it for the record."""
     if not request.campaign.record:
         return None, {"why": "--no-record"}
     if raw is None:
@@ -140,8 +140,8 @@ def _audit(prepared: Prepared) -> audit.Audited:
     """
     Audit the kernel of a board by its configuration.
 
-    To read inside would cost a boot, or instructions that the measurement would see;
-    `rtscope audit --target virtual:BOARD` spends the boot.
+    Files inside would cost a boot, or instructions that disturb the measurement;
+    `rtscope audit --target virtual:BOARD` does boot.
     """
     kernel = prepared.kernel
     if kernel.config is None:

@@ -1,9 +1,8 @@
 """
-What a board does in one run, as a script for its shell. Pure.
+Write the script for a board's shell that does one run. Pure.
 
 The order is that of a real machine: settling, facts, load on, warm-up, measurement,
-load off, facts. Everything that is said goes into files below /out, which come back
-whole.
+load off, facts. All output goes to files below /out, which come back whole.
 """
 
 import shlex
@@ -21,7 +20,7 @@ METRICS = "/out/load.yaml"
 PHASE_STEP_NS = 37_013
 
 MEMORY_GROUPS = "echo +memory >/sys/fs/cgroup/cgroup.subtree_control"
-"""A kernel without them refuses, and then the load's guard says why it cannot run."""
+"""A kernel without memory cgroups refuses; the guard of the load then reports it."""
 
 MODULE_SYMBOLS = "module-symbols"
 _MODULES_BEFORE = "cut -d' ' -f1 /proc/modules >/tmp/modules-before"
@@ -32,15 +31,15 @@ _SYMBOLS_OF_NEW_MODULES = (
 )
 
 FACT_BATCH = 100
-"""Paths per call: a command line has an end."""
+"""Paths per call: the length of a command line is limited."""
 
 
 def phase_ns(run: Run, seed: int) -> int:
     """
     Return by how much a seed shifts the grid of releases against the kernel's timers.
 
-    A prime number of microseconds and ns for each seed: one phase would sample one
-    trajectory again and again, and take it for the truth.
+    A prime number of ns for each seed: a single phase would sample one trajectory of
+    the system again and again.
     """
     return seed * PHASE_STEP_NS % run.interval_ns
 
@@ -55,7 +54,7 @@ def job_of(
     own_modules: bool = False,
 ) -> Job:
     """
-    Return the job of a run; `facts` are the paths that are read before and after.
+    Return the job of a run; the paths `facts` are read before and after.
 
     With `own_modules` the load may insert modules, whose symbols are then kept.
     """
@@ -99,5 +98,5 @@ def agent_line(*args: str) -> str:
 
 
 def batches(paths: Sequence[str]) -> list[Sequence[str]]:
-    """Return paths as the board's agent is given them, so many a call."""
+    """Return the paths in batches, one per call of the board's agent."""
     return [paths[i : i + FACT_BATCH] for i in range(0, len(paths), FACT_BATCH)]

@@ -1,8 +1,8 @@
 """
-Whether a kernel runs as it was built, and stays quiet while it does. Pure.
+Test that a kernel runs as it was built, without complaints in its log. Pure.
 
-What a kernel says while it boots is not in a record, which is of the measurement; here
-all of its log counts.
+A record has the kernel's messages during the measurement only; here the whole log
+counts, from its first line.
 """
 
 import re
@@ -17,25 +17,25 @@ from rtscope.record.attachments import why_lost
 from rtscope.record.model import RunRecord
 
 KERNEL_LOG = "kernel.log"
-"""Beside a record: all that the board's kernel said, with the level of each line."""
+"""Attachment of a record: the whole kernel log, with the level of each line."""
 
 NOT_LOADED = ("load_died", "load_stalled", "stopped_early")
-"""Caveats of a run that did not go to its end under its load."""
+"""Caveats of a run that did not last to its end under its load."""
 
 CONFIG_IN_GUEST = "/proc/config.gz"
 
 _WARNING = 4
-"""While a kernel boots, what it only tells is no complaint: a clock that is chosen."""
+"""Messages of a lower level are no complaints: a booting kernel reports a lot."""
 
 # Without CONFIG_PRINTK_TIME there is no time in front.
 _LINE = re.compile(r"<(\d{1,4})>(?:\[ *(\d{1,9})\.(\d{6})\] ?)?(.*)")
 _SEVERITY = 8
-"""Of a priority in the log, the rest is who wrote it."""
+"""A priority modulo this is the severity; the rest is the facility."""
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltKernel:
-    """What the kernel was built as."""
+    """The kernel as it was built."""
 
     name: str
     release: str
@@ -46,22 +46,22 @@ class BuiltKernel:
 
 @dataclass(frozen=True, slots=True)
 class SmokeBoot:
-    """One boot of it."""
+    """One boot of a kernel."""
 
     record: RunRecord
     log: str
-    """All that the kernel said, as `dmesg -r` prints it."""
+    """The whole kernel log, as `dmesg -r` prints it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SmokeTest:
-    """What became of one kernel."""
+    """The result of testing one kernel."""
 
     kernel: BuiltKernel
     worst_ns: Mapping[str, int]
     """The latest wake-up under each load, in virtual time."""
     messages: tuple[KernelMessage, ...]
-    """What it complained of, each text once."""
+    """Its complaints, each text once."""
     problems: tuple[str, ...]
 
     @property
@@ -74,9 +74,9 @@ def smoke_test(
     kernel: BuiltKernel, boots: Sequence[SmokeBoot], *, failures: Sequence[str] = ()
 ) -> SmokeTest:
     """
-    Judge a kernel by its boots, one or more for each load.
+    Test a kernel by its boots, one or more for each load.
 
-    `failures` is what became of those that ended without a measurement.
+    `failures` are the errors of boots that ended without a measurement.
     """
     worst: dict[str, int] = {}
     for boot in boots:
@@ -95,7 +95,7 @@ def smoke_test(
 def complaints(
     log: str, watched: Sequence[KernelMessage] = ()
 ) -> Iterator[KernelMessage]:
-    """Yield those messages of a kernel log that are errors, or known as doubts."""
+    """Yield the messages of a kernel log that are errors, or known to cause caveats."""
     logged = [m for m in messages_of(log) if m.level <= _WARNING]
     for message in (*logged, *watched):
         if kind_of_message(message) is not None:
@@ -103,7 +103,7 @@ def complaints(
 
 
 def messages_of(log: str) -> Iterator[KernelMessage]:
-    """Yield the messages of a log in the raw form; lines without a mark belong on."""
+    """Yield the messages of a raw kernel log; lines without a priority are skipped."""
     for line in log.splitlines():
         found = _LINE.match(line)
         if found:

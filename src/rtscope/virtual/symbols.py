@@ -1,9 +1,9 @@
 """
-Symbols of a board's kernel: its System.map, or what the kernel itself tells once.
+Find the symbols of a board's kernel: its System.map, or its own /proc/kallsyms.
 
 The System.map of a packaged kernel is a stub. Its /proc/kallsyms is read in the guest
-by one boot of its own and kept in the cache as a part, found by the kernel's digest;
-`nokaslr` keeps it true for every boot. Modules are shifted to where the run had them.
+by an extra boot and cached as a part under the kernel's digest;
+`nokaslr` makes it valid for every boot. Modules get their addresses in the run.
 """
 
 import gzip
@@ -22,7 +22,7 @@ from rtscope.virtual.boot import BootTimeout, boot
 from rtscope.virtual.kernellayout import kernel_layout
 
 RECIPE = 1
-"""Counts up when what is kept changes."""
+"""Increment it when the cached content changes."""
 
 KALLSYMS = "kallsyms.gz"
 MODULES = "modules"
@@ -30,16 +30,16 @@ MODULES = "modules"
 # The modules are those of the disk, which every run inserts.
 _SCRIPT = f"cat /proc/kallsyms >/out/kallsyms\ncat /proc/modules >/out/{MODULES}\n"
 _BOOT_NS = 120 * NS_PER_S
-"""Virtual time for a boot and some 10 MB by the port for results."""
+"""Virtual time for a boot and for sending some 10 MB."""
 
 
 def find_symbols(
     cache: Path, kernel_digest: str, *, modules: Mapping[str, str]
 ) -> SymbolTable | None:
     """
-    Return the symbols of a kernel by the digest of its image; None if they are unknown.
+    Return the symbols of a kernel by its image's digest; None if unknown.
 
-    `modules` says where a run had them: name and address, as in /proc/modules.
+    `modules` are those of a run: name and address, as in /proc/modules.
     """
     for part in all_parts(cache):
         files = part.manifest["files"]
@@ -51,9 +51,9 @@ def find_symbols(
 
 def find_kernel_layout(prepared: Prepared, *, cache: Path) -> dict[str, str]:
     """
-    Return where the kernel keeps what the plugin tells of it, by the plugin's options.
+    Return the layout of a kernel, as options of the plugin.
 
-    Nothing for a packaged kernel whose symbols were not read yet.
+    Empty for a packaged kernel whose symbols have not been read yet.
     """
     symbols = find_symbols(cache, prepared.kernel.digest, modules={})
     if symbols is None:
@@ -67,9 +67,9 @@ def read_symbols(
     prepared: Prepared, *, cache: Path, log: Callable[[str], None]
 ) -> None:
     """
-    Boot once and keep what the kernel tells of itself.
+    Boot once and cache /proc/kallsyms and /proc/modules.
 
-    Raises BoardError if the board does not boot or its kernel does not tell.
+    Raises BoardError if the board does not boot, or its kernel has no symbols.
     """
     digest = prepared.kernel.digest
 
@@ -98,13 +98,13 @@ def read_symbols(
 
 
 def module_addresses(listing: bytes) -> dict[str, str]:
-    """Return where each module lies, from /proc/modules."""
+    """Return the address of each module, from /proc/modules."""
     rows = [line.split() for line in listing.decode("ascii", "replace").splitlines()]
     return {row[0]: row[5] for row in rows if len(row) >= 6}
 
 
 def parts_by_digest(cache: Path, digests: Mapping[str, str]) -> Sequence[Part]:
-    """Return parts of exactly these digests, by name; BoardError names what is gone."""
+    """Return the parts with these digests, by name; BoardError names missing ones."""
     there = {(part.name, part.digest): part for part in all_parts(cache)}
     wanted = digests.items()
     if gone := sorted(name for name, digest in wanted if (name, digest) not in there):
