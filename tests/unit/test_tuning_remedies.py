@@ -17,7 +17,7 @@ from rtscope.errors import UsageError
 from rtscope.tuning.remedies import (
     KNOB_STRIDE,
     SAFE,
-    Plan,
+    TuningPlan,
     chosen,
     index_of,
     marked,
@@ -38,7 +38,7 @@ LOC:        900        900        900        900  Local timer interrupts
 FOUR = {f"{CPU}/online": "0-3\n"}
 
 
-def looked(name: str, case: Case) -> tuple[AuditContext, Plan]:
+def looked(name: str, case: Case) -> tuple[AuditContext, TuningPlan]:
     kinds = [catalogue()[name]]
     reader = reader_of(
         {RELEASE: case.release, ARCH: case.arch, **case.files}, also=case.also
@@ -51,12 +51,12 @@ def looked(name: str, case: Case) -> tuple[AuditContext, Plan]:
     return context, plan(context, checks)
 
 
-def planned(name: str, files: Files, **case: object) -> Plan:
+def planned(name: str, files: Files, **case: object) -> TuningPlan:
     return looked(name, replace(Case({**FOUR, **files}), **case))[1]  # type: ignore[arg-type]
 
 
-def written(found: Plan) -> dict[str, str]:
-    return {wish.path: wish.value for wish in found.wishes}
+def written(found: TuningPlan) -> dict[str, str]:
+    return {change.path: change.value for change in found.changes}
 
 
 @pytest.mark.parametrize("kind", tunable(), ids=lambda kind: kind.id)
@@ -66,7 +66,7 @@ def test_what_is_good_needs_nothing(kind: object) -> None:
         pytest.skip("its cases are in test_audit_kernel.py")
     _, found = looked(name, CASES[name].good)
 
-    assert not found.wishes
+    assert not found.changes
     assert list(found.good) == [name]
 
 
@@ -77,7 +77,7 @@ def test_what_cannot_be_seen_is_not_changed(kind: object) -> None:
         pytest.skip("its cases are in test_audit_kernel.py")
     _, found = looked(name, CASES[name].unseen)
 
-    assert not found.wishes
+    assert not found.changes
     assert found.impossible[name].startswith("it cannot be judged: ")
 
 
@@ -112,9 +112,9 @@ def test_the_marked_word_is_the_value() -> None:
 def test_a_value_for_all_files_is_written_where_it_is_not_already() -> None:
     found = planned("transparent_hugepages", {HUGE: "[always] madvise never\n"})
 
-    (wish,) = found.wishes
-    assert (wish.knob, wish.index, wish.path) == ("transparent_hugepage", 0, HUGE)
-    assert (wish.old, wish.value) == ("always", "madvise")
+    (change,) = found.changes
+    assert (change.knob, change.index, change.path) == ("transparent_hugepage", 0, HUGE)
+    assert (change.old, change.value) == ("always", "madvise")
 
 
 def test_the_highest_frequency_becomes_the_lowest() -> None:
@@ -126,9 +126,9 @@ def test_the_highest_frequency_becomes_the_lowest() -> None:
         f"{policy}4/scaling_max_freq": "2000",
     }
 
-    (wish,) = planned("fixed_frequency", files).wishes
+    (change,) = planned("fixed_frequency", files).changes
 
-    assert (wish.index, wish.old, wish.value) == (0, "400", "1500")
+    assert (change.index, change.old, change.value) == (0, "400", "1500")
 
 
 def test_of_two_switches_for_turbo_the_one_that_is_there_is_used() -> None:
@@ -149,7 +149,7 @@ def test_only_slow_idle_states_of_the_cpus_set_apart_are_disabled() -> None:
     every = planned("idle_states", files, cpus=None)
 
     assert written(one) == {f"{CPU}/cpu1/cpuidle/state1/disable": "1"}
-    assert len(every.wishes) == 2
+    assert len(every.changes) == 2
 
 
 def test_interrupts_leave_the_cpus_set_apart_and_keep_their_others() -> None:
@@ -241,7 +241,7 @@ def test_two_checks_that_want_the_same_file_write_it_once() -> None:
     context = with_settings(read_context(reader, kinds), kinds, reader)
     twice = examine(context, kinds) * 2
 
-    assert len(plan(context, twice).wishes) == 1
+    assert len(plan(context, twice).changes) == 1
 
 
 def test_safe_means_what_costs_neither_safety_nor_memory() -> None:
@@ -285,5 +285,5 @@ def test_a_service_that_would_undo_it_is_named() -> None:
     )
     context = replace(context, machine=machine)
 
-    assert undone_by(context, found.wishes) == "irqbalance"
+    assert undone_by(context, found.changes) == "irqbalance"
     assert undone_by(context, ()) == ""

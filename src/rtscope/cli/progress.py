@@ -30,7 +30,7 @@ from rtscope.measure.execute import (
 from rtscope.measure.plan import Plan
 from rtscope.record.model import Run
 from rtscope.report.escape import printable
-from rtscope.tuning.campaign import Tuned
+from rtscope.tuning.campaign import CampaignTuning
 from rtscope.units import NS_PER_S, format_duration, format_us
 
 REFRESH_PER_S = 2
@@ -260,10 +260,10 @@ def _span(duration_ns: float) -> str:
     return format_duration(max(1, round(duration_ns / NS_PER_S)) * NS_PER_S)
 
 
-def _settings_text(tuned: Tuned) -> str:
+def _settings_text(tuned: CampaignTuning) -> str:
     """Say in a line what --tuned changed, and what it could not."""
     changed = ", ".join(tuned.changed) or "nothing had to be changed"
-    reasons = {r.wish.check: r.reason for r in tuned.tuning.refused}
+    reasons = {r.change.check: r.reason for r in tuned.result.refused}
     failed = {**tuned.plan.impossible, **reasons}
     text = "".join(f"; not {name}: {why}" for name, why in failed.items())
     if tuned.undone_by:

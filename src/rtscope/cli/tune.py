@@ -18,8 +18,8 @@ from rtscope.report.formats.audit import (
     tuning_document,
 )
 from rtscope.target.address import address_of, open_target
-from rtscope.tuning import hold
-from rtscope.tuning.remedies import Plan, chosen, plan, undone_by, with_settings
+from rtscope.tuning import settings
+from rtscope.tuning.remedies import TuningPlan, chosen, plan, undone_by, with_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,12 @@ def apply(target: str | None, asked: Tune) -> int:
         planned = _asked_of(plan(context, checks), asked)
         if not asked.json:
             _show(planned, context)
-        if asked.dry_run or not planned.wishes:
+        if asked.dry_run or not planned.changes:
             if asked.json:
                 put_json(tuning_document(planned, None))
             return int(bool(planned.impossible))
-        done = hold.apply(machine, planned.wishes)
-        touched = {wish.check for wish in planned.wishes}
+        done = settings.apply(machine, planned.changes)
+        touched = {change.check for change in planned.changes}
         again = [kind for kind in kinds if kind.id in touched]
         _, after = _look(machine.reader, again, asked)
     if asked.json:
@@ -62,7 +62,7 @@ def apply(target: str | None, asked: Tune) -> int:
 def restore(target: str | None, *, json: bool) -> int:
     """Put everything back that was applied; 0 if nothing is left changed."""
     with open_target(address_of(target)) as machine:
-        back, refused = hold.restore(machine)
+        back, refused = settings.restore(machine)
     if json:
         put_json(restored_document(back, refused))
         return int(bool(refused))
@@ -95,10 +95,10 @@ def _look(
     return with_settings(context, kinds, reader), checks
 
 
-def _asked_of(planned: Plan, asked: Tune) -> Plan:
+def _asked_of(planned: TuningPlan, asked: Tune) -> TuningPlan:
     """Leave out what needs nothing and was not named, unless that is all there is."""
     named = {name: says for name, says in planned.good.items() if name in asked.checks}
-    return replace(planned, good=named) if planned.wishes or named else planned
+    return replace(planned, good=named) if planned.changes or named else planned
 
 
 def _refuse_other_profiles(asked: Tune, kinds: Sequence[CheckKind]) -> None:
@@ -110,10 +110,10 @@ def _refuse_other_profiles(asked: Tune, kinds: Sequence[CheckKind]) -> None:
             )
 
 
-def _show(planned: Plan, context: AuditContext) -> None:
+def _show(planned: TuningPlan, context: AuditContext) -> None:
     with stdout_console() as console:
         print_plan(planned, console)
-    if service := undone_by(context, planned.wishes):
+    if service := undone_by(context, planned.changes):
         stderr_console().print(
             f"rtscope: {service} runs and will undo this within seconds; stop it "
             f"first: systemctl stop {service}"

@@ -17,7 +17,7 @@ from rtscope.measure.plan import Plan
 from rtscope.record.attachments import lay_beside, with_lost
 from rtscope.record.model import Run, RunRecord
 from rtscope.record.resultdir import ResultDir
-from rtscope.tuning.campaign import Tuned
+from rtscope.tuning.campaign import CampaignTuning
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Settling:
 class SettingsChanged:
     """--tuned changed settings of the machine for the campaign, or could not."""
 
-    tuned: Tuned
+    tuned: CampaignTuning
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ from rtscope.record.model import Run
 from rtscope.record.untraced import UNTRACED, untraced_as_dict
 from rtscope.target import Target
 from rtscope.target.stream import collect
-from rtscope.tuning.campaign import Tuned, tuned
+from rtscope.tuning.campaign import CampaignTuning, tune
 
 DISK_TIMEOUT_S = 30.0
 
@@ -71,7 +71,7 @@ class MachineRunner:
         cpus = usable_cpus(self.target)
         versions = _load_programs(plan, self.target)
         measured = _all_measured(plan, cpus)
-        with tuned(self.target, self.campaign, cpus=measured) as settings:
+        with tune(self.target, self.campaign, cpus=measured) as settings:
             if self.campaign.tuned:
                 on_event(SettingsChanged(settings))
             if plan.settle_ns:
@@ -98,7 +98,7 @@ class _Shared:
     command: tuple[str, ...]
     cpus: tuple[int, ...]
     versions: Mapping[str, str]
-    tuned: Tuned
+    tuned: CampaignTuning
     on_event: OnEvent
 
 

@@ -16,9 +16,15 @@ from rtscope.audit.model import CheckKind, Profile
 from rtscope.campaign.model import Campaign
 from rtscope.errors import TargetError, UsageError
 from rtscope.target import Target
-from rtscope.tuning.hold import Held, held
-from rtscope.tuning.outcome import Tuning
-from rtscope.tuning.remedies import SAFE, Plan, chosen, plan, undone_by, with_settings
+from rtscope.tuning.remedies import (
+    SAFE,
+    TuningPlan,
+    chosen,
+    plan,
+    undone_by,
+    with_settings,
+)
+from rtscope.tuning.settings import HeldSettings, TuningResult, hold
 
 PROFILE = Profile.CONTROL
 """A measurement is of threads that wake up periodically."""
@@ -28,12 +34,12 @@ _SET_BY_OPTION = {"governor": "governor", "rt_runtime_us": "rt_throttling"}
 
 
 @dataclass(frozen=True, slots=True)
-class Tuned:
+class CampaignTuning:
     """What a campaign runs with."""
 
-    plan: Plan = field(default_factory=Plan)
-    tuning: Tuning = field(default_factory=Tuning)
-    holding: Held | None = None
+    plan: TuningPlan = field(default_factory=TuningPlan)
+    result: TuningResult = field(default_factory=TuningResult)
+    holding: HeldSettings | None = None
     undone_by: str = ""
     """A running service that would change it back."""
 
@@ -45,25 +51,25 @@ class Tuned:
     @property
     def changed(self) -> tuple[str, ...]:
         """Each knob that was changed with its new value, once for all its places."""
-        wishes = [done.wish for done in self.tuning.done if done.changed]
-        return tuple(dict.fromkeys(f"{wish.knob}={wish.value}" for wish in wishes))
+        changed = [c for c in self.result.applied if c.changed]
+        return tuple(dict.fromkeys(f"{c.knob}={c.value}" for c in changed))
 
     def document(self) -> Mapping[str, Any]:
         """Return what the record keeps of it."""
         return {
             "changed": [
                 {
-                    "check": done.wish.check,
-                    "path": done.wish.path,
-                    "before": done.wish.old,
-                    "value": done.wish.value,
+                    "check": change.check,
+                    "path": change.path,
+                    "before": change.old,
+                    "value": change.value,
                 }
-                for done in self.tuning.done
-                if done.changed
+                for change in self.result.applied
+                if change.changed
             ],
             "refused": [
-                {"check": r.wish.check, "path": r.wish.path, "why": r.reason}
-                for r in self.tuning.refused
+                {"check": r.change.check, "path": r.change.path, "why": r.reason}
+                for r in self.result.refused
             ],
             "impossible": dict(self.plan.impossible),
             "nothing_to_do": dict(self.plan.good),
@@ -104,9 +110,9 @@ def _option_of(kind: CheckKind, campaign: Campaign) -> str | None:
 
 
 @contextlib.contextmanager
-def tuned(
+def tune(
     target: Target, campaign: Campaign, *, cpus: tuple[int, ...] | None
-) -> Iterator[Tuned]:
+) -> Iterator[CampaignTuning]:
     """
     Hold what the campaign asks for, for as long as the block lasts.
 
@@ -114,21 +120,21 @@ def tuned(
     """
     kinds = checks_for(campaign)
     if not kinds:
-        yield Tuned()
+        yield CampaignTuning()
         return
     wanted = [*kinds, catalogue()["irqbalance"]]
     context = read_context(target.reader, wanted, profile=PROFILE, cpus=cpus)
     checks = examine(context, kinds)
     planned = plan(with_settings(context, kinds, target.reader), checks)
     _refuse_missing(target, campaign.tuned, planned.impossible)
-    if not planned.wishes:
-        yield Tuned(planned)
+    if not planned.changes:
+        yield CampaignTuning(planned)
         return
-    with held(target, planned.wishes) as holding:
-        refused = {r.wish.check: r.reason for r in holding.tuning.refused}
+    with hold(target, planned.changes) as holding:
+        refused = {r.change.check: r.reason for r in holding.result.refused}
         _refuse_missing(target, campaign.tuned, refused)
-        service = undone_by(context, planned.wishes)
-        yield Tuned(planned, holding.tuning, holding, service)
+        service = undone_by(context, planned.changes)
+        yield CampaignTuning(planned, holding.result, holding, service)
 
 
 def _refuse_missing(

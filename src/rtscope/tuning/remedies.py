@@ -1,7 +1,7 @@
 """
 What to write where, so that checks that failed pass: decided here, done by the agent.
 
-Pure: from a context to a list of wishes, one for each file. `rtscope audit --apply`,
+Pure: from a context to a list of changes, one for each file. `rtscope audit --apply`,
 `--dry-run` and `rtscope run --tuned` show or send the same list.
 """
 
@@ -42,7 +42,7 @@ Values = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class SettingChange:
     """One file, and what is to be written there."""
 
     check: str
@@ -53,12 +53,17 @@ class Wish:
     """What it holds now; marks of a chosen word are not in it."""
     value: str
 
+    @property
+    def changed(self) -> bool:
+        """Whether it was otherwise before."""
+        return self.old != self.value
+
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TuningPlan:
     """What is to be written, and of which checks nothing is."""
 
-    wishes: tuple[Wish, ...] = ()
+    changes: tuple[SettingChange, ...] = ()
     good: Mapping[str, str] = field(default_factory=dict)
     """Checks that need nothing, with what they say."""
     impossible: Mapping[str, str] = field(default_factory=dict)
@@ -104,9 +109,9 @@ def with_settings(
     return replace(context, machine=replace(machine, files=found))
 
 
-def plan(context: AuditContext, checks: Iterable[Check]) -> Plan:
+def plan(context: AuditContext, checks: Iterable[Check]) -> TuningPlan:
     """Return what to write for these checks; the context has their settings' files."""
-    wishes: dict[tuple[str, int], Wish] = {}
+    changes: dict[tuple[str, int], SettingChange] = {}
     good, impossible = {}, {}
     for check in checks:
         kind = check.kind
@@ -115,15 +120,15 @@ def plan(context: AuditContext, checks: Iterable[Check]) -> Plan:
         elif not check.failed:
             good[kind.id] = f"{check.outcome.value}: {check.says}"
         else:
-            found = _wishes(kind, context)
+            found = _changes(kind, context)
             if isinstance(found, str):
                 impossible[kind.id] = found
             else:
-                wishes |= {(wish.knob, wish.index): wish for wish in found}
-    return Plan(tuple(wishes.values()), good, impossible)
+                changes |= {(change.knob, change.index): change for change in found}
+    return TuningPlan(tuple(changes.values()), good, impossible)
 
 
-def _wishes(kind: CheckKind, context: AuditContext) -> list[Wish] | str:
+def _changes(kind: CheckKind, context: AuditContext) -> list[SettingChange] | str:
     """Return what the first setting that can be made takes; else why none can."""
     reasons = []
     for setting in kind.apply:
@@ -132,7 +137,7 @@ def _wishes(kind: CheckKind, context: AuditContext) -> list[Wish] | str:
             reasons.append(found)
             continue
         return [
-            Wish(
+            SettingChange(
                 check=kind.id,
                 knob=setting.knob,
                 index=index_of(setting.file, path),
@@ -300,9 +305,9 @@ FUNCTIONS: Mapping[str, Callable[[Values, CheckKind, AuditContext], Values | str
 """What a setting's `values` names; the reference quotes the doc strings."""
 
 
-def undone_by(context: AuditContext, wishes: Iterable[Wish]) -> str:
+def undone_by(context: AuditContext, changes: Iterable[SettingChange]) -> str:
     """Name the running service that would undo what is written; empty if none would."""
-    if not any(wish.knob == "irq_affinity" for wish in wishes):
+    if not any(change.knob == "irq_affinity" for change in changes):
         return ""
     running = context.matching("/proc/[0-9]*/comm").values()
     return BALANCER if BALANCER in running else ""

@@ -9,11 +9,11 @@ from rich.text import Text
 
 from rtscope.audit.catalogue import catalogue
 from rtscope.audit.model import Check, Outcome, Severity
-from rtscope.contract import Refused
+from rtscope.contract import Refused, Restored
 from rtscope.machine.kernelidentity import KernelIdentity
 from rtscope.report.escape import printable
-from rtscope.tuning.outcome import PutBack, Tuning
-from rtscope.tuning.remedies import Plan, Wish
+from rtscope.tuning.remedies import SettingChange, TuningPlan
+from rtscope.tuning.settings import TuningResult
 
 EVIDENCE_SHOWN = 3
 PLACES_SHOWN = 4
@@ -130,12 +130,12 @@ def _advice(check: Check) -> Padding:
 # --- what is changed ------------------------------------------------------------------
 
 
-def print_plan(plan: Plan, console: Console) -> None:
+def print_plan(plan: TuningPlan, console: Console) -> None:
     """Show what would be written, and of which checks nothing is."""
-    if plan.wishes:
+    if plan.changes:
         console.print(Text("To be changed, and put back by --restore:", style="bold"))
-        console.print(_wish_table(plan.wishes))
-        for name in dict.fromkeys(wish.check for wish in plan.wishes):
+        console.print(_change_table(plan.changes))
+        for name in dict.fromkeys(change.check for change in plan.changes):
             if risk := catalogue()[name].risk:
                 console.print(Text(f"{name} costs: {risk}", style="yellow"))
     for name, says in plan.good.items():
@@ -148,24 +148,24 @@ def print_plan(plan: Plan, console: Console) -> None:
 
 
 def print_tuning(
-    tuning: Tuning, console: Console, *, after: Iterable[Check] = ()
+    tuning: TuningResult, console: Console, *, after: Iterable[Check] = ()
 ) -> None:
     """Show what was changed and what was refused, and how its checks come out now."""
     for line in tuning.left_by_others:
         says = f"put back what a killed run had left: {line.knob} to {line.value}"
         console.print(Text(printable(says)), soft_wrap=True)
-    changed = [done.wish for done in tuning.done if done.changed]
+    changed = [change for change in tuning.applied if change.changed]
     console.print(Text(f"changed and read back: {_files(len(changed))}"))
     for refused in tuning.refused:
-        why = f"{refused.wish.path}: {refused.reason} ({refused.cause})"
-        console.print(_not_done(refused.wish.check, why), soft_wrap=True)
+        why = f"{refused.change.path}: {refused.reason} ({refused.cause})"
+        console.print(_not_done(refused.change.check, why), soft_wrap=True)
     for check in after:
         says = f"{check.kind.id}: now {check.outcome.value}: {check.says}"
         style = "bold red" if check.failed else "green"
         console.print(Text(printable(says), style=style), soft_wrap=True)
 
 
-def restored_lines(lines: Sequence[PutBack]) -> Iterable[str]:
+def restored_lines(lines: Sequence[Restored]) -> Iterable[str]:
     """Yield what was put back, one line for places with the same knob and value."""
     seen: dict[tuple[str, str], int] = {}
     for line in lines:
@@ -176,18 +176,18 @@ def restored_lines(lines: Sequence[PutBack]) -> Iterable[str]:
 
 
 def tuning_document(
-    plan: Plan, tuning: Tuning | None, after: Iterable[Check] = ()
+    plan: TuningPlan, tuning: TuningResult | None, after: Iterable[Check] = ()
 ) -> Mapping[str, object]:
     """Return plan and outcome for a JSON document; without outcome: a dry run."""
     document: dict[str, object] = {
-        "planned": [wish_row(wish) for wish in plan.wishes],
+        "planned": [change_row(change) for change in plan.changes],
         "nothing_to_do": dict(plan.good),
         "impossible": dict(plan.impossible),
     }
     if tuning is not None:
-        document["applied"] = [wish_row(d.wish) for d in tuning.done if d.changed]
+        document["applied"] = [change_row(c) for c in tuning.applied if c.changed]
         document["refused"] = [
-            {**wish_row(r.wish), "cause": r.cause, "reason": r.reason}
+            {**change_row(r.change), "cause": r.cause, "reason": r.reason}
             for r in tuning.refused
         ]
         document["now"] = {c.kind.id: c.outcome.value for c in after}
@@ -195,7 +195,7 @@ def tuning_document(
 
 
 def restored_document(
-    back: Iterable[PutBack], refused: Iterable[Refused]
+    back: Iterable[Restored], refused: Iterable[Refused]
 ) -> Mapping[str, object]:
     """Return what was put back, and what was not, for a JSON document."""
     return {
@@ -207,25 +207,25 @@ def restored_document(
     }
 
 
-def wish_row(wish: Wish) -> dict[str, object]:
+def change_row(change: SettingChange) -> dict[str, object]:
     """Return one change for a JSON document."""
     return {
-        "check": wish.check,
-        "knob": wish.knob,
-        "path": wish.path,
-        "before": wish.old,
-        "value": wish.value,
+        "check": change.check,
+        "knob": change.knob,
+        "path": change.path,
+        "before": change.old,
+        "value": change.value,
     }
 
 
-def _wish_table(wishes: Sequence[Wish]) -> Table:
+def _change_table(changes: Sequence[SettingChange]) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     table.add_column(overflow="fold")
     groups: dict[tuple[str, str, str], list[str]] = {}
-    for wish in wishes:
-        groups.setdefault((wish.check, wish.old, wish.value), []).append(wish.path)
+    for c in changes:
+        groups.setdefault((c.check, c.old, c.value), []).append(c.path)
     for (check, old, value), paths in groups.items():
         more = len(paths) - PLACES_SHOWN
         where = "\n".join(map(printable, paths[:PLACES_SHOWN]))

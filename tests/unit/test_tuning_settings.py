@@ -7,18 +7,17 @@ import pytest
 from rtscope.contract import AgentError, Applied, Line, Refused, Restored, Tuned
 from rtscope.errors import TargetError
 from rtscope.target.fake import FakeTarget
-from rtscope.tuning import hold
-from rtscope.tuning.outcome import PutBack
-from rtscope.tuning.remedies import Wish
+from rtscope.tuning import settings
+from rtscope.tuning.remedies import SettingChange
 
-WISHES = (
-    Wish("irq_affinity", "irq_affinity", 24, "/proc/irq/24/a", "0-1", "0"),
-    Wish("irq_affinity", "irq_affinity", 25, "/proc/irq/25/a", "0-1", "0"),
-    Wish("irq_affinity", "irq_affinity", 30, "/proc/irq/30/a", "0-1", "0"),
-    Wish("watchdog", "watchdog", 0, "/proc/sys/kernel/watchdog", "1", "0"),
+CHANGES = (
+    SettingChange("irq_affinity", "irq_affinity", 24, "/proc/irq/24/a", "0-1", "0"),
+    SettingChange("irq_affinity", "irq_affinity", 25, "/proc/irq/25/a", "0-1", "0"),
+    SettingChange("irq_affinity", "irq_affinity", 30, "/proc/irq/30/a", "0-1", "0"),
+    SettingChange("watchdog", "watchdog", 0, "/proc/sys/kernel/watchdog", "1", "0"),
 )
-GRANTED: Sequence[Line] = [Applied(w.knob, w.index, w.old, w.value) for w in WISHES]
-BACK: Sequence[Line] = [Restored(w.knob, w.index, w.old) for w in reversed(WISHES)]
+GRANTED: Sequence[Line] = [Applied(w.knob, w.index, w.old, w.value) for w in CHANGES]
+BACK: Sequence[Line] = [Restored(w.knob, w.index, w.old) for w in reversed(CHANGES)]
 ALL = Tuned(1, applied=4, already=0, refused=0)
 DENIED = AgentError("no journal", cause="capability", remedy="run it as root")
 
@@ -34,7 +33,7 @@ def ending(verb: str, *lines: Line) -> FakeTarget:
 
 def test_places_that_get_the_same_value_are_one_option() -> None:
     target = ending("apply", *GRANTED, ALL)
-    hold.apply(target, WISHES)
+    settings.apply(target, CHANGES)
 
     assert target.log[0] == (
         "root apply --set irq_affinity:24-25,30=0 --set watchdog:0=0"
@@ -43,41 +42,43 @@ def test_places_that_get_the_same_value_are_one_option() -> None:
 
 def test_what_was_refused_is_told_beside_what_was_done() -> None:
     refused = Refused("watchdog", 0, "0", cause="read-only", reason="a container")
-    found = hold.apply(ending("apply", *GRANTED[:3], refused, ALL), WISHES)
+    found = settings.apply(ending("apply", *GRANTED[:3], refused, ALL), CHANGES)
 
-    assert [done.wish for done in found.done] == list(WISHES[:3])
+    assert found.applied == CHANGES[:3]
     (not_done,) = found.refused
-    assert (not_done.wish, not_done.cause) == (WISHES[3], "read-only")
+    assert (not_done.change, not_done.cause) == (CHANGES[3], "read-only")
 
 
 def test_what_was_so_already_counts_as_done_and_unchanged() -> None:
-    found = hold.apply(ending("apply", Applied("watchdog", 0, "0", "0")), WISHES[3:])
+    found = settings.apply(
+        ending("apply", Applied("watchdog", 0, "0", "0")), CHANGES[3:]
+    )
 
-    assert [done.changed for done in found.done] == [False]
+    assert [change.changed for change in found.applied] == [False]
 
 
-def test_a_wish_without_an_answer_is_not_taken_for_granted() -> None:
-    found = hold.apply(ending("apply", *GRANTED[:3], ALL), WISHES)
+def test_a_change_without_an_answer_is_not_taken_for_granted() -> None:
+    found = settings.apply(ending("apply", *GRANTED[:3], ALL), CHANGES)
 
-    assert [r.wish for r in found.refused] == [WISHES[3]]
+    assert [r.change for r in found.refused] == [CHANGES[3]]
 
 
 def test_an_answer_that_nobody_asked_for_is_an_error() -> None:
     with pytest.raises(TargetError, match="nobody asked for governor"):
-        hold.apply(ending("apply", Applied("governor", 0, "a", "b")), WISHES)
+        settings.apply(ending("apply", Applied("governor", 0, "a", "b")), CHANGES)
 
 
 def hold_and_end(target: FakeTarget) -> None:
-    with hold.held(target, WISHES):
+    with settings.hold(target, CHANGES):
         pass
 
 
 @pytest.mark.parametrize(
     ("verb", "ask"),
     [
-        ("apply", lambda target: hold.apply(target, WISHES)),
+        ("apply", lambda target: settings.apply(target, CHANGES)),
         ("hold", hold_and_end),
-        ("restore", hold.restore),
+        ("restore", settings.restore),
     ],
 )
 def test_an_agent_that_gives_up_says_why(
@@ -91,14 +92,14 @@ def test_an_agent_that_gives_up_says_why(
 
 def test_what_a_killed_run_had_left_is_told() -> None:
     left = Restored("governor", 0, "powersave")
-    found = hold.apply(ending("apply", left, *GRANTED, ALL), WISHES)
+    found = settings.apply(ending("apply", left, *GRANTED, ALL), CHANGES)
 
-    assert found.left_by_others == (PutBack("governor", "powersave"),)
+    assert found.left_by_others == (left,)
 
 
 def test_held_settings_are_put_back_at_the_end_of_the_block() -> None:
     target = answering("hold", *GRANTED, ALL, at_end=BACK)
-    with hold.held(target, WISHES) as holding:
+    with settings.hold(target, CHANGES) as holding:
         holding.check()
         assert "stop hold" not in target.log
 
@@ -107,7 +108,7 @@ def test_held_settings_are_put_back_at_the_end_of_the_block() -> None:
 
 def test_an_error_in_the_block_ends_what_holds_them_all_the_same() -> None:
     target = answering("hold", *GRANTED, ALL, at_end=BACK)
-    with pytest.raises(ZeroDivisionError), hold.held(target, WISHES):
+    with pytest.raises(ZeroDivisionError), settings.hold(target, CHANGES):
         raise ZeroDivisionError
 
     # Closing its tether is what makes a real one put them back.
@@ -119,7 +120,7 @@ def test_settings_that_were_not_put_back_are_named_with_what_to_type() -> None:
 
     with (
         pytest.raises(TargetError, match=r"watchdog were put back; .*audit --restore"),
-        hold.held(target, WISHES),
+        settings.hold(target, CHANGES),
     ):
         pass
 
@@ -128,7 +129,7 @@ def test_what_was_so_already_need_not_be_put_back() -> None:
     already = Applied("watchdog", 0, "0", "0")
     target = answering("hold", already, ALL)
 
-    with hold.held(target, WISHES[3:]):
+    with settings.hold(target, CHANGES[3:]):
         pass
 
 
@@ -137,7 +138,7 @@ def test_a_holder_that_ended_early_is_noticed() -> None:
 
     with (
         pytest.raises(TargetError, match="ended before the measurement did"),
-        hold.held(target, WISHES) as holding,
+        settings.hold(target, CHANGES) as holding,
     ):
         holding.check()
 
@@ -145,7 +146,7 @@ def test_a_holder_that_ended_early_is_noticed() -> None:
 def test_a_holder_that_says_nothing_is_an_error_and_no_hang() -> None:
     with (
         pytest.raises(TargetError, match="did not say what became of the settings"),
-        hold.held(FakeTarget({"hold": [[], [], []]}), WISHES),
+        settings.hold(FakeTarget({"hold": [[], [], []]}), CHANGES),
     ):
         pytest.fail("nothing is held")
 
@@ -154,8 +155,8 @@ def test_restore_tells_what_is_back_and_what_is_not() -> None:
     refused = Refused("watchdog", 0, "1", cause="held", reason="another one")
     target = ending("restore", *BACK[:2], refused, DENIED)
 
-    back, left = hold.restore(target)
+    back, left = settings.restore(target)
 
     assert target.log[0] == "root restore --applied"
-    assert back == (PutBack("watchdog", "1"), PutBack("irq_affinity", "0-1"))
+    assert list(back) == BACK[:2]
     assert left == (refused,)

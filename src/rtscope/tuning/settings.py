@@ -1,8 +1,8 @@
 """
 Have settings of a machine changed and put back; the agent does it, through its journal.
 
-`apply` lasts until `restore`; `held` lasts as long as its block. What is decided here
-is nothing: wishes come from `audit.remedies`.
+`apply` lasts until `restore`; `hold` lasts as long as its block. Nothing is decided
+here: the changes come from `tuning.remedies`.
 """
 
 import contextlib
@@ -14,19 +14,38 @@ from rtscope.contract import AgentError, Applied, Line, Refused, Restored, Tuned
 from rtscope.errors import TargetError
 from rtscope.target import Stream, Target
 from rtscope.target.stream import collect, wait_any
-from rtscope.tuning.outcome import Done, NotDone, PutBack, Tuning
-from rtscope.tuning.remedies import Wish
+from rtscope.tuning.remedies import SettingChange
 
-PATIENCE_S = 30.0
+TIMEOUT_S = 30.0
 
 RESTORE_NOW = "put it back at once: rtscope audit --restore, as root"
 
 
+@dataclass(frozen=True, slots=True)
+class RefusedSetting:
+    """A change that was refused."""
+
+    change: SettingChange
+    cause: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TuningResult:
+    """What became of a list of changes."""
+
+    applied: tuple[SettingChange, ...] = ()
+    """As the agent found them: `old` is what it replaced."""
+    refused: tuple[RefusedSetting, ...] = ()
+    left_by_others: tuple[Restored, ...] = ()
+    """What a killed agent had left changed, and was put back first."""
+
+
 @dataclass(slots=True)
-class Held:
+class HeldSettings:
     """Settings that are being held."""
 
-    tuning: Tuning
+    result: TuningResult
     stream: Stream
     after: list[Line] = field(default_factory=list)
 
@@ -40,17 +59,17 @@ class Held:
             )
 
 
-def apply(target: Target, wishes: Sequence[Wish]) -> Tuning:
+def apply(target: Target, changes: Sequence[SettingChange]) -> TuningResult:
     """
     Change settings until `restore`.
 
     Raises TargetError if none was tried; its message says why.
     """
-    lines = _run(target, ["apply", *words(wishes)])
-    return _tuning(target, wishes, lines)
+    lines = _run(target, ["apply", *agent_options(changes)])
+    return _result(target, changes, lines)
 
 
-def restore(target: Target) -> tuple[tuple[PutBack, ...], tuple[Refused, ...]]:
+def restore(target: Target) -> tuple[tuple[Restored, ...], tuple[Refused, ...]]:
     """
     Put back everything that was applied, or left changed by a killed agent.
 
@@ -60,33 +79,32 @@ def restore(target: Target) -> tuple[tuple[PutBack, ...], tuple[Refused, ...]]:
     refused = tuple(line for line in lines if isinstance(line, Refused))
     if not refused:
         _raise_error(target, lines)
-    return _put_back_by(lines), refused
+    return _restored(lines), refused
 
 
 @contextlib.contextmanager
-def held(target: Target, wishes: Sequence[Wish]) -> Iterator[Held]:
+def hold(target: Target, changes: Sequence[SettingChange]) -> Iterator[HeldSettings]:
     """
     Change settings for as long as the block lasts; they are put back at its end.
 
     Whatever ends this program ends the block as well. Raises TargetError if none was
     tried, or if one could not be put back.
     """
-    stream = target.start_agent(["hold", *words(wishes)], privileged=True)
+    stream = target.start_agent(["hold", *agent_options(changes)], privileged=True)
     try:
         lines = _until_tuned(target, stream)
-        tuning = _tuning(target, wishes, lines)
-        holding = Held(tuning, stream)
+        holding = HeldSettings(_result(target, changes, lines), stream)
         yield holding
         _put_back(target, holding)
     finally:
         stream.kill()
 
 
-def _put_back(target: Target, holding: Held) -> None:
+def _put_back(target: Target, holding: HeldSettings) -> None:
     holding.stream.ask_stop()
-    lines = [*holding.after, *collect(holding.stream, timeout_s=PATIENCE_S)]
+    lines = [*holding.after, *collect(holding.stream, timeout_s=TIMEOUT_S)]
     _raise_error(target, lines)
-    wanted = {(d.wish.knob, d.wish.index) for d in holding.tuning.done if d.changed}
+    wanted = {(c.knob, c.index) for c in holding.result.applied if c.changed}
     back = {(x.knob, x.index) for x in lines if isinstance(x, Restored)}
     missing = sorted(wanted - back)
     if missing:
@@ -96,12 +114,12 @@ def _put_back(target: Target, holding: Held) -> None:
         )
 
 
-def words(wishes: Iterable[Wish]) -> list[str]:
+def agent_options(changes: Iterable[SettingChange]) -> list[str]:
     """Return the agent's options: one for all places that get the same value."""
     made: list[str] = []
-    by_knob = groupby(wishes, key=lambda wish: (wish.knob, wish.value))
+    by_knob = groupby(changes, key=lambda change: (change.knob, change.value))
     for (knob, value), group in by_knob:
-        made += ["--set", f"{knob}:{_ranges(wish.index for wish in group)}={value}"]
+        made += ["--set", f"{knob}:{_ranges(change.index for change in group)}={value}"]
     return made
 
 
@@ -119,7 +137,7 @@ def _ranges(numbers: Iterable[int]) -> str:
 def _run(target: Target, args: Sequence[str]) -> list[Line]:
     stream = target.start_agent(args, privileged=True)
     try:
-        lines = collect(stream, timeout_s=PATIENCE_S)
+        lines = collect(stream, timeout_s=TIMEOUT_S)
     finally:
         stream.kill()
     if not lines and (said := stream.stderr_tail()):
@@ -130,7 +148,7 @@ def _run(target: Target, args: Sequence[str]) -> list[Line]:
 def _until_tuned(target: Target, stream: Stream) -> list[Line]:
     lines: list[Line] = []
     while not stream.ended:
-        wait_any([stream], timeout_s=PATIENCE_S)
+        wait_any([stream], timeout_s=TIMEOUT_S)
         arrived = stream.take_lines()
         lines += arrived
         if any(isinstance(line, Tuned) for line in arrived):
@@ -144,24 +162,27 @@ def _until_tuned(target: Target, stream: Stream) -> list[Line]:
     )
 
 
-def _tuning(target: Target, wishes: Sequence[Wish], lines: Sequence[Line]) -> Tuning:
-    """Sort the agent's answers by wish; TargetError if it gave up."""
+def _result(
+    target: Target, changes: Sequence[SettingChange], lines: Sequence[Line]
+) -> TuningResult:
+    """Sort the agent's answers by change; TargetError if it gave up."""
     _raise_error(target, lines)
-    known = {(wish.knob, wish.index): wish for wish in wishes}
-    done, refused = [], []
+    known = {(change.knob, change.index): change for change in changes}
+    applied, refused = [], []
     for line in lines:
         if isinstance(line, Applied | Refused):
-            wish = known.pop((line.knob, line.index), None)
-            if wish is None:
+            change = known.pop((line.knob, line.index), None)
+            if change is None:
                 raise TargetError(f"{target.name}: nobody asked for {line.knob}")
             if isinstance(line, Applied):
-                done.append(Done(replace(wish, old=line.old)))
+                applied.append(replace(change, old=line.old))
             else:
-                refused.append(NotDone(wish, line.cause, line.reason))
+                refused.append(RefusedSetting(change, line.cause, line.reason))
     refused += [
-        NotDone(w, "refused", "the agent did not answer") for w in known.values()
+        RefusedSetting(change, "refused", "the agent did not answer")
+        for change in known.values()
     ]
-    return Tuning(tuple(done), tuple(refused), _put_back_by(lines))
+    return TuningResult(tuple(applied), tuple(refused), _restored(lines))
 
 
 def _raise_error(target: Target, lines: Iterable[Line]) -> None:
@@ -171,7 +192,5 @@ def _raise_error(target: Target, lines: Iterable[Line]) -> None:
             raise TargetError(f"{target.name}: {line.message}{remedy}")
 
 
-def _put_back_by(lines: Iterable[Line]) -> tuple[PutBack, ...]:
-    return tuple(
-        PutBack(line.knob, line.value) for line in lines if isinstance(line, Restored)
-    )
+def _restored(lines: Iterable[Line]) -> tuple[Restored, ...]:
+    return tuple(line for line in lines if isinstance(line, Restored))
