@@ -13,8 +13,7 @@ from fakes.traces import tracing
 from rtscope.caveats.catalogue import make
 from rtscope.errors import UsageError
 from rtscope.record.model import RunRecord
-from rtscope.stats.compare import Comparison, Pair, compare
-from rtscope.stats.outcome import Word
+from rtscope.stats.compare import Comparison, Pair, Word, compare
 from rtscope.stats.permutation import (
     DRAWN_LABELLINGS,
     holm,

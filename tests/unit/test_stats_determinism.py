@@ -12,7 +12,7 @@ from rtscope.errors import UsageError
 from rtscope.record.model import RunRecord
 from rtscope.record.virtual import InputDigests
 from rtscope.report.model.build import build_model
-from rtscope.stats.compare import compare
+from rtscope.stats.compare import Word, compare
 from rtscope.stats.determinism import (
     against,
     among,
@@ -21,7 +21,6 @@ from rtscope.stats.determinism import (
     distinct,
     inputs_of,
 )
-from rtscope.stats.outcome import Word
 from rtscope.stats.verdict import Claim, judge
 
 SECOND_NS = 1_000_000_000

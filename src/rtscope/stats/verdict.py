@@ -6,17 +6,51 @@ interval and CPUs; loads are never pooled. The exposure is wall-clock time: all 
 a run are watched together, and the claim is about the machine.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
-from rtscope.caveats.catalogue import Caveat
+from rtscope.caveats.catalogue import Caveat, Effect, gravest_first, kind_of
 from rtscope.errors import MeasurementError
 from rtscope.record.model import RunRecord
-from rtscope.stats.evidence import Claim, Evidence, Verdict, gather
-from rtscope.stats.exposure import rate_limits_per_hour, supported_interval_ns
-from rtscope.stats.wording import put_in_words
+from rtscope.stats.determinism import caveats_among, distinct
+from rtscope.stats.episodes import Misses, misses_of
+from rtscope.stats.exposure import (
+    needed_exposure_ns,
+    rate_limits_per_hour,
+    supported_interval_ns,
+)
+from rtscope.stats.lint import clock_coarse
+from rtscope.stats.summary import observed_ns
+from rtscope.units import NS_PER_MIN, format_duration, format_number, format_us
 
-__all__ = ["Claim", "Finding", "Judgement", "Verdict", "judge"]
+
+class Verdict(StrEnum):
+    """What may be said about a deadline, the one that decides a set of loads first."""
+
+    INVALID = "INVALID"
+    NO = "NO"
+    NOT_SHOWN = "NOT SHOWN"
+    HELD_IN_TEST = "HELD IN TEST"
+    HELD_AND_EXPLAINED = "HELD AND EXPLAINED"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Fewer than `events` misses per `per_ns` of wall-clock time."""
+
+    events: int
+    per_ns: int
+
+    @property
+    def interval_ns(self) -> float:
+        """The time per miss that must be supported."""
+        return self.per_ns / self.events
+
+    def __str__(self) -> str:
+        count = "one" if self.events == 1 else str(self.events)
+        return f"{count} per {format_duration(self.per_ns)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +95,55 @@ class Judgement:
     findings: tuple[Finding, ...]
     verdict: Verdict
     exit_status: int
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the sentences of a finding are made of."""
+
+    load: str
+    deadline_ns: int
+    claim: Claim | None
+    min_boots: int
+    boots: int
+    bound_ns: int | None
+    """What the sections seen could combine to; None if it is not known of all runs."""
+    observed_ns: int
+    worst_ns: int | None
+    misses: tuple[Misses, ...]
+    invalid: tuple[Caveat, ...]
+    caps: tuple[Caveat, ...]
+
+    @property
+    def total(self) -> int:
+        """All misses of all runs."""
+        return sum(m.total for m in self.misses)
+
+    @property
+    def episodes(self) -> int:
+        """All episodes of all runs."""
+        return sum(m.episodes for m in self.misses)
+
+    @property
+    def more_ns(self) -> int:
+        """How much longer to watch, without a further miss, to support the claim."""
+        if self.claim is None:
+            return 0
+        needed_ns = needed_exposure_ns(self.claim.interval_ns, self.episodes)
+        return max(needed_ns - self.observed_ns, 0)
+
+    @property
+    def verdict(self) -> Verdict:
+        """What may be said: the first of these that is true."""
+        if self.invalid or self.worst_ns is None:
+            return Verdict.INVALID
+        if self.total:
+            return Verdict.NO
+        if self.caps or self.more_ns or self.boots < self.min_boots:
+            return Verdict.NOT_SHOWN
+        if self.bound_ns is not None and self.bound_ns <= self.deadline_ns:
+            return Verdict.HELD_AND_EXPLAINED
+        return Verdict.HELD_IN_TEST
 
 
 def judge(
@@ -163,3 +246,156 @@ def _finding(records: Sequence[RunRecord], e: Evidence) -> Finding:
         sentence=sentence,
         run_next=run_next,
     )
+
+
+def gather(
+    records: Sequence[RunRecord],
+    *,
+    deadline_ns: int,
+    claim: Claim | None,
+    min_boots: int,
+    bounds_ns: Mapping[str, int],
+) -> Evidence:
+    """
+    Collect the evidence of runs that were measured under the same conditions.
+
+    `bounds_ns` is by the digest of the result.
+
+    Exact repetitions of a virtual run count once.
+    """
+    caveats = gravest_first(
+        caveat
+        for record, raised in zip(records, caveats_among(records), strict=True)
+        for caveat in (*raised, *clock_coarse(record, deadline_ns))
+    )
+    records = distinct(records)
+    by_effect = {
+        effect: tuple(c for c in caveats if kind_of(c).effect is effect)
+        for effect in Effect
+    }
+    maxima = [ns for r in records if (ns := r.max_ns) is not None]
+    return Evidence(
+        load=records[0].run.load,
+        deadline_ns=deadline_ns,
+        claim=claim,
+        min_boots=min_boots,
+        boots=_boots(records),
+        bound_ns=_bound(records, bounds_ns),
+        observed_ns=sum(observed_ns(r.result.threads) for r in records),
+        worst_ns=max(maxima) if len(maxima) == len(records) else None,
+        misses=tuple(misses_of(r, deadline_ns) for r in records),
+        invalid=by_effect[Effect.INVALID],
+        caps=by_effect[Effect.CAP],
+    )
+
+
+def _bound(records: Sequence[RunRecord], bounds_ns: Mapping[str, int]) -> int | None:
+    """Return the highest bound; None if a run has none."""
+    known = [bounds_ns.get(record.result_digest) for record in records]
+    return None if None in known else max(ns for ns in known if ns is not None)
+
+
+def _boots(records: Sequence[RunRecord]) -> int:
+    """Count boots that are known to differ; runs without a boot id may share one."""
+    known = {
+        fact.value
+        for r in records
+        if (fact := r.facts_before.get("boot_id")) is not None
+    }
+    return max(len(known - {None}), 1)
+
+
+def put_in_words(evidence: Evidence) -> tuple[str, str]:
+    """Return the sentence on a load, and what to run or do next ("" for nothing)."""
+    return _SAYS[evidence.verdict](evidence)
+
+
+def _say_invalid(e: Evidence) -> tuple[str, str]:
+    if not e.invalid:
+        return f"no valid measurement under {e.load}: a run has no samples", (
+            "measure again"
+        )
+    first = e.invalid[0]
+    detail = f" ({first.detail})" if first.detail else ""
+    others = f"; and {len(e.invalid) - 1} more" if len(e.invalid) > 1 else ""
+    return (
+        f"no valid measurement under {e.load}: {kind_of(first).says}{detail}{others}",
+        kind_of(first).remedy,
+    )
+
+
+def _say_no(e: Evidence) -> tuple[str, str]:
+    about = "" if all(m.episodes_exact for m in e.misses) else "about "
+    low, high = rate_limits_per_hour(e.episodes, e.observed_ns)
+    skipped = sum(m.skipped for m in e.misses)
+    of_them = f" ({skipped} of them skipped activations)" if skipped else ""
+    return (
+        f"{_counted(e.total, 'miss', 'misses')} of "
+        f"{format_duration(e.deadline_ns)}{of_them} in "
+        f"{format_duration(e.observed_ns)} under {e.load} "
+        f"({about}{_counted(e.episodes, 'episode', 'episodes')}, worst "
+        f"{format_us(e.worst_ns)} us): at least {format_number(low)} and at "
+        f"most {format_number(high)} episodes per hour (each limit 95 %)",
+        "rtscope explain says what delayed the worst wake-ups, of a machine if it was "
+        "measured with rtscope run --explain",
+    )
+
+
+def _say_not_shown(e: Evidence) -> tuple[str, str]:
+    reasons, todo = [], []
+    if e.claim is not None and e.more_ns:
+        more = format_duration(_whole_minutes(e.more_ns))
+        reasons.append(f"for {e.claim} run another {more}")
+        minutes = _whole_minutes(e.more_ns) // NS_PER_MIN
+        todo.append(f"rtscope run --load {e.load} --duration {minutes}m")
+    if e.boots < e.min_boots:
+        reasons.append(f"{e.boots} of the {e.min_boots} boots asked for were seen")
+        todo.append("reboot and run again")
+    for cap in e.caps:
+        reasons.append(f"no more can be shown: {kind_of(cap).says}")
+        todo.append(kind_of(cap).remedy)
+    return "; ".join((_no_miss(e), *reasons)), "; ".join(dict.fromkeys(todo))
+
+
+def _say_held(e: Evidence) -> tuple[str, str]:
+    if e.claim is None:
+        return _no_miss(e), (
+            "state what you promise (--claim 1/1h) to learn how long to run for it"
+        )
+    return f"{_no_miss(e)}, and so the claim of fewer than {e.claim}", ""
+
+
+def _say_explained(e: Evidence) -> tuple[str, str]:
+    sentence, run_next = _say_held(e)
+    return (
+        f"{sentence}; the sections seen could combine to {format_us(e.bound_ns)} us, "
+        "which is no proof",
+        run_next,
+    )
+
+
+_SAYS: Mapping[Verdict, Callable[[Evidence], tuple[str, str]]] = {
+    Verdict.INVALID: _say_invalid,
+    Verdict.NO: _say_no,
+    Verdict.NOT_SHOWN: _say_not_shown,
+    Verdict.HELD_IN_TEST: _say_held,
+    Verdict.HELD_AND_EXPLAINED: _say_explained,
+}
+
+
+def _no_miss(e: Evidence) -> str:
+    supported_ns = supported_interval_ns(0, e.observed_ns)
+    return (
+        f"no miss of {format_duration(e.deadline_ns)} in "
+        f"{format_duration(e.observed_ns)} under {e.load}: supports fewer than one "
+        f"miss per {format_duration(supported_ns)} (95 %)"
+    )
+
+
+def _counted(n: int, one: str, many: str) -> str:
+    return f"{n} {one if n == 1 else many}"
+
+
+def _whole_minutes(ns: int) -> int:
+    """Round up, so that following the advice is enough."""
+    return math.ceil(ns / NS_PER_MIN) * NS_PER_MIN

@@ -38,9 +38,8 @@ from rtscope.report.words import (
     us,
     virtual_word,
 )
-from rtscope.stats.compare import Comparison, compare
-from rtscope.stats.excess import excess
-from rtscope.stats.outcome import Word
+from rtscope.stats.compare import Comparison, Word, compare
+from rtscope.stats.episodes import excess
 from rtscope.units import format_number
 
 
