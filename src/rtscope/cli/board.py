@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from rtscope import __version__
 from rtscope.board.buildcontext import Workshop, cached_lock
@@ -21,7 +20,13 @@ from rtscope.board.prepare import Prepared, prepare_all
 from rtscope.campaign.file import from_dict, load_campaign, to_dict, with_places
 from rtscope.campaign.model import Campaign
 from rtscope.campaign.options import Options, with_options
-from rtscope.cli.console import put, put_json, stderr_console, stdout_console
+from rtscope.cli.console import (
+    plain_table,
+    put,
+    put_json,
+    stderr_console,
+    stdout_console,
+)
 from rtscope.errors import UsageError
 from rtscope.files import write_atomically
 from rtscope.measure.plan import kernels_by_label
@@ -42,11 +47,8 @@ def list_boards(*, json: Json = False) -> int:
     if json:
         put_json([asdict(board) for board in boards])
         return 0
-    table = Table(box=None, pad_edge=False)
-    for title in ("board", "models", "CPUs", "MIPS", "turn", "kernels"):
-        table.add_column(
-            title, justify="right" if title in ("CPUs", "MIPS") else "left"
-        )
+    titles = ("board", "models", "CPUs", "MIPS", "turn", "kernels")
+    table = plain_table(*titles, figures=("CPUs", "MIPS"), wraps=titles)
     for board in boards:
         table.add_row(
             board.name,

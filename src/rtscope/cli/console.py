@@ -4,9 +4,10 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from rich.console import Console
+from rich.table import Table
 
 from rtscope.errors import RecordError
 
@@ -56,6 +57,20 @@ def stderr_log() -> Callable[[str], None]:
 def stderr_console() -> Console:
     """Return the console for talk."""
     return Console(stderr=True, highlight=False)
+
+
+def plain_table(
+    *headings: str, figures: Collection[str] = (), wraps: Collection[str] = ()
+) -> Table:
+    """Return an empty table without lines: figures on the right, a few may wrap."""
+    table = Table(box=None, pad_edge=False)
+    for heading in headings:
+        table.add_column(
+            heading,
+            justify="right" if heading in figures else "left",
+            no_wrap=heading not in wraps,
+        )
+    return table
 
 
 def typed_words() -> tuple[str, ...]:

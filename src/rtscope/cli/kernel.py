@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from rtscope.board import sourcekernel
 from rtscope.board.buildcontext import Workshop
 from rtscope.board.cache import Part, all_parts, cache_dir, locked
 from rtscope.board.kernels import CONFIG, IMAGE, SYMBOLS
 from rtscope.board.kernelsource import wanted_version
-from rtscope.cli.console import put, put_json, stdout_console
+from rtscope.cli.console import plain_table, put, put_json, stdout_console
 from rtscope.errors import KernelError, UsageError
 from rtscope.kernel import package as pack
 from rtscope.kernel.recipe import Recipe, find_recipe, get_arch, recipe_names
@@ -38,22 +37,11 @@ def list_kernels(*, json: Json = False) -> int:
     if json:
         put_json(rows)
         return 0
-    table = Table(box=None, pad_edge=False)
-    for title in (
-        "kernel",
-        "release",
-        "built in",
-        "CPU time",
-        "image",
-        "kernel_digest",
-    ):
-        right = title in {"built in", "CPU time", "image"}
-        table.add_column(
-            title,
-            justify="right" if right else "left",
-            no_wrap=title != "kernel_digest",  # which gives way where room is short
-            overflow="ellipsis",
-        )
+    figures = ("built in", "CPU time", "image")
+    digest = "kernel_digest"  # gives way where room is short
+    table = plain_table(
+        "kernel", "release", *figures, digest, figures=figures, wraps=(digest,)
+    )
     for row in rows:
         table.add_row(*_cells(row))
     with stdout_console() as console:

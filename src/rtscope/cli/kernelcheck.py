@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from rtscope import __version__
 from rtscope.board.kernels import Kernel
@@ -16,6 +15,7 @@ from rtscope.campaign.file import to_dict, with_places
 from rtscope.campaign.model import Campaign
 from rtscope.campaign.options import Options, with_options
 from rtscope.cli.console import (
+    plain_table,
     put,
     put_json,
     stderr_console,
@@ -170,15 +170,13 @@ def _log_cell(one: SmokeTest) -> str:
 def print_outcomes(outcomes: Sequence[SmokeTest]) -> None:
     """Print a row for each kernel, then what is wrong with it."""
     loads = list(dict.fromkeys(load for one in outcomes for load in one.worst_ns))
-    table = Table(box=None, pad_edge=False, caption_justify="left")
-    table.caption = "Latest wake-ups in virtual µs: what was seen in a short run."
-    table.add_column("kernel", no_wrap=True)
     # Where room is short these two give way: a figure that is cut is another figure.
-    table.add_column("release", overflow="ellipsis")
-    for load in loads:
-        table.add_column(load, justify="right", no_wrap=True)
-    table.add_column("log", no_wrap=True)
-    table.add_column("kernel_digest", overflow="ellipsis")
+    release, digest = "release", "kernel_digest"
+    table = plain_table(
+        "kernel", release, *loads, "log", digest, figures=loads, wraps=(release, digest)
+    )
+    table.caption = "Latest wake-ups in virtual µs: what was seen in a short run."
+    table.caption_justify = "left"
     for one in outcomes:
         table.add_row(
             printable(one.kernel.name),

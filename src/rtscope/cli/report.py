@@ -1,13 +1,38 @@
 """Make a report from records: on the terminal, as a page, as data."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rtscope.cli import verdict
-from rtscope.cli.output import Format, print_report, write_page
+from rtscope.campaign.file import from_dict
+from rtscope.campaign.model import Campaign
+from rtscope.caveats.catalogue import Effect
+from rtscope.cli.console import put, stderr_console, stdout_console
+from rtscope.errors import MeasurementError, UsageError
+from rtscope.files import write_atomically
+from rtscope.record.explanation import find_explained
+from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import open_records
+from rtscope.report.formats.data import render_csv, render_json
+from rtscope.report.formats.html import render_html
+from rtscope.report.formats.markdown import render_markdown
+from rtscope.report.formats.text import print_text
+from rtscope.report.model.build import Model, build_model
+from rtscope.stats.verdict import Claim
+from rtscope.units import parse_claim, parse_duration
+
+
+class Format(StrEnum):
+    """How a report is printed."""
+
+    TABLE = "table"
+    MARKDOWN = "markdown"
+    CSV = "csv"
+    JSON = "json"
 
 
 def report(
@@ -35,10 +60,8 @@ def report(
 ) -> int:
     """Make a report from records: on the terminal, as a page, as data."""
     records = [one for path in record for one in open_records(path)]
-    question = verdict.asked_with(
-        records, deadline=deadline, claim=claim, min_boots=min_boots
-    )
-    model = verdict.model_of(records, question, beside=record)
+    question = asked_with(records, deadline=deadline, claim=claim, min_boots=min_boots)
+    model = model_of(records, question, beside=record)
     if html is not None:
         write_page(model, html)
     if charts is not None:
@@ -47,4 +70,89 @@ def report(
         charts.mkdir(parents=True, exist_ok=True)
         write_charts(model.charts, charts)
     print_report(model, Format.JSON if json else format, page=html)
-    return verdict.exit_status(model)
+    return exit_status(model)
+
+
+# --- what a run reports too -----------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is to be judged; without a deadline nothing is."""
+
+    deadline_ns: int | None
+    claim: Claim | None
+    min_boots: int
+
+
+def asked_by(campaign: Campaign) -> Question:
+    """Return the question that the campaign asks."""
+    claim = None if campaign.claim is None else Claim(*campaign.claim)
+    return Question(campaign.deadline_ns, claim, campaign.min_boots)
+
+
+def asked_with(
+    records: Sequence[RunRecord],
+    *,
+    deadline: str | None,
+    claim: str | None,
+    min_boots: int | None,
+) -> Question:
+    """Return the question of the options; what is not given is as in the records."""
+    before = (
+        asked_by(from_dict(dict(records[0].campaign), source="the record"))
+        if records
+        else Question(None, None, 1)
+    )
+    deadline_ns = parse_duration(deadline) if deadline else before.deadline_ns
+    if claim and deadline_ns is None:
+        raise UsageError("--claim is about a deadline: add --deadline 200us")
+    return Question(
+        deadline_ns,
+        Claim(*parse_claim(claim)) if claim else before.claim,
+        min_boots or before.min_boots,
+    )
+
+
+def model_of(
+    records: Sequence[RunRecord], question: Question, *, beside: Sequence[Path] = ()
+) -> Model:
+    """Build the report that answers the question; explanations lie `beside`."""
+    talk = stderr_console()
+    explained = find_explained(
+        beside, records, say=lambda text: talk.print(f"rtscope: {text}", markup=False)
+    )
+    return build_model(
+        records,
+        deadline_ns=question.deadline_ns,
+        claim=question.claim,
+        min_boots=question.min_boots,
+        explained=explained,
+    )
+
+
+def exit_status(model: Model) -> int:
+    """Return what the verdict says; without one, 0, or 3 if a run is not valid."""
+    if model.verdict is not None:
+        return model.verdict.exit_status
+    invalid = any(caveat.effect is Effect.INVALID for caveat in model.caveats)
+    return MeasurementError.exit_status if invalid else 0
+
+
+def print_report(model: Model, form: Format, *, page: Path | None = None) -> None:
+    """Print a report on standard output."""
+    match form:
+        case Format.TABLE:
+            with stdout_console() as console:
+                print_text(model, console, page=str(page) if page else None)
+        case Format.MARKDOWN:
+            put(render_markdown(model))
+        case Format.CSV:
+            put(render_csv(model))
+        case Format.JSON:
+            put(render_json(model))
+
+
+def write_page(model: Model, path: Path) -> None:
+    """Write the page of a report; RecordError if it cannot be written."""
+    write_atomically(path, render_html(model).encode())

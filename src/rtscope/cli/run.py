@@ -4,7 +4,7 @@ import contextlib
 import json
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -20,10 +20,16 @@ from rtscope.board.kernels import kernel_names
 from rtscope.campaign.file import from_dict, load_campaign, to_dict, with_places
 from rtscope.campaign.model import Campaign
 from rtscope.campaign.options import Options, with_options
-from rtscope.cli import gate, verdict
-from rtscope.cli.console import stderr_console, typed_words
-from rtscope.cli.output import Format, print_report, write_page
+from rtscope.cli.console import put, stderr_console, typed_words
 from rtscope.cli.progress import LiveDisplay
+from rtscope.cli.report import (
+    Format,
+    asked_by,
+    exit_status,
+    model_of,
+    print_report,
+    write_page,
+)
 from rtscope.errors import RecordError, RtscopeError, UsageError
 from rtscope.measure.execute import Runner, execute
 from rtscope.measure.machine import MachineRunner
@@ -36,6 +42,8 @@ from rtscope.record.resultdir import (
     read_campaign,
     refuse_used,
 )
+from rtscope.report.escape import printable
+from rtscope.stats.determinism import Compared, against, among
 from rtscope.target.address import open_target, parse_address
 from rtscope.tuning.campaign import checks_for
 from rtscope.virtual.prepare import (
@@ -45,6 +53,9 @@ from rtscope.virtual.prepare import (
 )
 
 PAGE = "report.html"
+
+DIGITS = 12
+"""Of a digest: enough to tell two apart by eye."""
 
 _EXPLAINED_IN_ANY_CASE = (
     "rtscope: a virtual board records its worst wake-ups in any case: --explain "
@@ -107,7 +118,9 @@ def run(request: RunRequest) -> int:
     if stored is None and not work.campaign.require_identical:
         return status
     records = work.store.records()
-    return gate.gate(records, stored=stored, on_stdout=not request.json) or status
+    return (
+        _compare_results(records, stored=stored, on_stdout=not request.json) or status
+    )
 
 
 def _refuse_more(request: RunRequest) -> None:
@@ -211,7 +224,7 @@ def _stored(path: Path | None) -> list[RunRecord] | None:
     if path is None:
         return None
     stored = open_records(path)
-    gate.check_stored(stored, where=str(path))
+    _check_stored(stored, where=str(path))
     return stored
 
 
@@ -294,8 +307,6 @@ def _check_bundle(bundle: Bundle, campaign: Campaign) -> None:
 
 def _ask(campaign: Campaign) -> None:
     """A record may have come by mail: its command is run only if the user says so."""
-    from rtscope.report.escape import printable
-
     words = printable(shlex.join(campaign.command))
     if not sys.stdin.isatty():
         raise UsageError(
@@ -343,7 +354,7 @@ def _show(campaign: Campaign, store: ResultDir, form: Format, *, so_far: bool) -
     records = store.records()
     if not records:
         return 0
-    model = verdict.model_of(records, verdict.asked_by(campaign), beside=[store.path])
+    model = model_of(records, asked_by(campaign), beside=[store.path])
     page = store.path / PAGE
     try:
         write_page(model, page)
@@ -363,4 +374,62 @@ def _show(campaign: Campaign, store: ResultDir, form: Format, *, so_far: bool) -
             f"{shlex.quote(str(store.path))}",
             file=sys.stderr,
         )
-    return verdict.exit_status(model)
+    return exit_status(model)
+
+
+# --- whether equal inputs gave equal results ------------------------------------
+
+
+def _check_stored(stored: Sequence[RunRecord], *, where: str) -> None:
+    """Refuse a record that nothing can be identical with, before anything is run."""
+    if any(record.virtual is None for record in stored):
+        raise UsageError(
+            f"--identical-to {where}: measured on a real machine, of which no two "
+            "runs are alike; compare them with rtscope compare"
+        )
+
+
+def _compare_results(
+    records: Sequence[RunRecord],
+    *,
+    stored: Sequence[RunRecord] | None,
+    on_stdout: bool,
+) -> int:
+    """Print what was identical; return 0 only if all of it was."""
+    found = among(records) if stored is None else against(records, stored)
+    text = "\n".join(_lines(found, stored is not None)) + "\n"
+    if on_stdout:
+        put(text)
+    else:
+        sys.stderr.write(text)
+    return int(not found or not all(one.identical for one in found))
+
+
+def _lines(found: Sequence[Compared], is_stored: bool) -> Iterator[str]:
+    good = sum(one.identical for one in found)
+    verdict = "IDENTICAL" if good == len(found) else "NOT IDENTICAL"
+    held = "to the stored record" if is_stored else "in all of their repetitions"
+    yield ""
+    yield f"{verdict}: {good} of {len(found)} runs are identical {held}."
+    width = max((len(one.name) for one in found), default=0)
+    for one in found:
+        yield f"  {printable(one.name):<{width}}  {_outcome(one)}"
+        if not one.same_result:
+            yield from (
+                f"    {printable(run):<{width}}  {digest[:DIGITS]}"
+                for run, digest in zip(one.runs, one.results, strict=True)
+            )
+
+
+def _outcome(one: Compared) -> str:
+    if len(one.results) < 2:
+        return "nothing to compare: the stored record has no such run"
+    result = (
+        f"result {one.results[0][:DIGITS]}" if one.same_result else "RESULTS DIFFER"
+    )
+    if not one.known:
+        return f"{result}, inputs unknown: a record of an older rtscope"
+    if one.differing:
+        return f"{result}, INPUTS DIFFER: {', '.join(one.differing)}"
+    boots = f"{len(one.results)} times, " if one.same_result else ""
+    return f"{result}, {boots}inputs equal"
