@@ -11,7 +11,7 @@ import typer
 from rtscope.campaign.file import from_dict
 from rtscope.campaign.model import Campaign
 from rtscope.caveats.catalogue import Effect
-from rtscope.cli.console import put, stderr_console, stdout_console
+from rtscope.cli.console import put, stderr_log, stdout_console
 from rtscope.errors import MeasurementError, UsageError
 from rtscope.files import write_atomically
 from rtscope.record.explanation import find_explained
@@ -118,10 +118,7 @@ def model_of(
     records: Sequence[RunRecord], question: Question, *, beside: Sequence[Path] = ()
 ) -> Model:
     """Build the report that answers the question; explanations lie `beside`."""
-    talk = stderr_console()
-    explained = find_explained(
-        beside, records, say=lambda text: talk.print(f"rtscope: {text}", markup=False)
-    )
+    explained = find_explained(beside, records, say=stderr_log())
     return build_model(
         records,
         deadline_ns=question.deadline_ns,

@@ -20,7 +20,7 @@ from rtscope.board.kernels import kernel_names
 from rtscope.campaign.file import from_dict, load_campaign, to_dict, with_places
 from rtscope.campaign.model import Campaign
 from rtscope.campaign.options import Options, with_options
-from rtscope.cli.console import put, stderr_console, typed_words
+from rtscope.cli.console import put, stderr_console, stderr_log, typed_words
 from rtscope.cli.progress import LiveDisplay
 from rtscope.cli.report import (
     Format,
@@ -265,17 +265,12 @@ def _import_bundle(file: Path | None) -> Bundle | None:
     """Put a bundle's parts into the cache; say so if another version wrote it."""
     if file is None:
         return None
-    talk = stderr_console()
-    bundle = import_bundle(
-        file,
-        cache=cache_dir(),
-        say=lambda text: talk.print(f"rtscope: {text}", markup=False),
-    )
+    log = stderr_log()
+    bundle = import_bundle(file, cache=cache_dir(), say=log)
     if bundle.rtscope != __version__:
-        talk.print(
-            f"rtscope: the bundle is of version {bundle.rtscope}, and this is "
-            f"{__version__}: the board's job may differ, and the result with it",
-            markup=False,
+        log(
+            f"the bundle is of version {bundle.rtscope}, and this is {__version__}: "
+            "the board's job may differ, and the result with it"
         )
     return bundle
 
