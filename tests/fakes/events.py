@@ -203,14 +203,14 @@ def explained(
 
 def of(explanation: Explanation, cause: Cause) -> int:
     """Return how long a cause is told for, in ns."""
-    return sum(s.duration_ns for s in explanation.stretches if s.cause is cause)
+    return sum(s.duration_ns for s in explanation.segments if s.cause is cause)
 
 
 def told(explanation: Explanation) -> list[Told]:
     """Return the stretches in order."""
     return [
         (s.part, s.begin_ns, s.duration_ns, s.cause, s.name)
-        for s in explanation.stretches
+        for s in explanation.segments
     ]
 
 

@@ -64,7 +64,7 @@ def test_a_stopped_thread_is_told_as_such_and_not_as_late() -> None:
         *(Part.A, 0, 30_000_000),
         *(Cause.STOPPED, "SIGSTOP, or a debugger"),
     )
-    assert found.stretches[0].evidence == (
+    assert found.segments[0].evidence == (
         "it was switched out in state T",
         "woken again by bash-200",
     )
@@ -96,17 +96,17 @@ def test_a_page_fault_on_the_way_back_is_named() -> None:
     )
     found = explained([*asleep(), *woken(1_000), ran(7_000), fault], late_ns=90_000)
 
-    assert found.culprit is not None
-    assert found.culprit.cause is Cause.PAGE_FAULT
-    assert found.culprit.duration_ns == 82_000
-    assert "page_fault_user at +8.000 us, address 0xabc" in found.culprit.evidence
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.PAGE_FAULT
+    assert found.dominant.duration_ns == 82_000
+    assert "page_fault_user at +8.000 us, address 0xabc" in found.dominant.evidence
 
 
 def test_a_way_back_that_is_too_long_is_not_told_as_usual() -> None:
     found = explained([*asleep(), *woken(1_000), ran(7_000)], late_ns=800_000)
 
-    assert found.culprit is not None
-    assert (found.culprit.cause, found.culprit.part) == (Cause.UNKNOWN, Part.E)
+    assert found.dominant is not None
+    assert (found.dominant.cause, found.dominant.part) == (Cause.UNKNOWN, Part.E)
 
 
 def test_timer_slack_is_told_of_a_thread_that_was_not_real_time() -> None:
@@ -134,7 +134,7 @@ def test_slack_of_less_than_a_microsecond_is_none(slack_ns: int, cause: Cause) -
         late_ns=58_000,
     )
 
-    assert found.stretches[0].cause is cause
+    assert found.segments[0].cause is cause
 
 
 def test_a_timer_that_expires_in_a_softirq_is_no_real_time_timer() -> None:
@@ -154,4 +154,4 @@ def test_a_timer_that_expires_in_a_softirq_is_no_real_time_timer() -> None:
         late_ns=208_000,
     )
 
-    assert found.stretches[0].cause is Cause.LATE_TIMER
+    assert found.segments[0].cause is Cause.LATE_TIMER

@@ -35,11 +35,11 @@ def test_a_storm_of_timers_is_one_cause_with_the_number_of_timers() -> None:
         [*asleep(), *woken(1_000, before=storm), ran(210_000)], late_ns=211_000
     )
 
-    assert found.culprit is not None
-    assert found.culprit.cause is Cause.TIMER_CALLBACK
-    assert found.culprit.name == "posix_timer_fn"
-    assert found.culprit.duration_ns == 198_500
-    assert found.culprit.evidence == ("40 expired one after another",)
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.TIMER_CALLBACK
+    assert found.dominant.name == "posix_timer_fn"
+    assert found.dominant.duration_ns == 198_500
+    assert found.dominant.evidence == ("40 expired one after another",)
 
 
 def test_a_timer_due_inside_an_interrupt_waits_for_what_expires_before_it() -> None:

@@ -19,11 +19,11 @@ def test_preemption_that_was_off_when_the_interrupt_came_is_seen() -> None:
         [*asleep(), *woken(1_000, depth=1), ran(400_000)], late_ns=401_000
     )
 
-    assert found.culprit is not None
-    assert found.culprit.cause is Cause.PREEMPTION_OFF
-    assert found.culprit.part is Part.C
-    assert found.culprit.confidence is Confidence.SEEN
-    assert found.culprit.evidence == (
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.PREEMPTION_OFF
+    assert found.dominant.part is Part.C
+    assert found.dominant.confidence is Confidence.SEEN
+    assert found.dominant.evidence == (
         "load-100 had preemption off when local_timer interrupted it at +1.000 us "
         "(depth 1)",
     )
@@ -32,8 +32,8 @@ def test_preemption_that_was_off_when_the_interrupt_came_is_seen() -> None:
 def test_where_nothing_tells_preemption_from_hardware_no_cause_is_claimed() -> None:
     found = explained([*asleep(), *woken(1_000), ran(400_000)], late_ns=401_000)
 
-    assert found.culprit is not None
-    assert found.culprit.cause is Cause.UNKNOWN
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.UNKNOWN
     assert found.attributed_share < 0.05
     assert any("is not known" in doubt for doubt in doubts(found))
 
@@ -51,12 +51,12 @@ def test_events_of_interrupts_going_off_and_on_name_the_function() -> None:
         known=KNOWN | {"irq_disable"},
     )
 
-    assert found.culprit is not None
-    assert (found.culprit.cause, found.culprit.name) == (
+    assert found.dominant is not None
+    assert (found.dominant.cause, found.dominant.name) == (
         Cause.INTERRUPTS_OFF,
         "free_pages",
     )
-    assert found.culprit.confidence is Confidence.SEEN
+    assert found.dominant.confidence is Confidence.SEEN
 
 
 def test_a_stack_from_user_space_leaves_only_hardware_or_the_hypervisor() -> None:
@@ -70,9 +70,9 @@ def test_a_stack_from_user_space_leaves_only_hardware_or_the_hypervisor() -> Non
         [*asleep(), *woken(300_000), stack, ran(307_000)], late_ns=308_000
     )
 
-    assert found.culprit is not None
-    assert found.culprit.cause is Cause.HARDWARE
-    assert found.culprit.confidence is Confidence.INFERRED
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.HARDWARE
+    assert found.dominant.confidence is Confidence.INFERRED
 
 
 def test_a_stack_that_switches_interrupts_on_names_who_had_them_off() -> None:
@@ -87,10 +87,10 @@ def test_a_stack_that_switches_interrupts_on_names_who_had_them_off() -> None:
         [*asleep(), *woken(300_000), stack, ran(307_000)], late_ns=308_000
     )
 
-    assert found.culprit is not None
-    assert found.culprit.cause is Cause.INTERRUPTS_OFF
-    assert found.culprit.name == "free_pages"
-    assert found.culprit.callers == ("free_pages", "exit_mmap")
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.INTERRUPTS_OFF
+    assert found.dominant.name == "free_pages"
+    assert found.dominant.callers == ("free_pages", "exit_mmap")
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def test_a_late_interrupt_without_any_event_is_at_most_a_guess(
         machine=machine,
     )
 
-    assert found.stretches[0].cause is cause
-    assert found.stretches[0].confidence is Confidence.GUESSED
+    assert found.segments[0].cause is cause
+    assert found.segments[0].confidence is Confidence.GUESSED
     assert found.attributed_share < 0.05
     assert ("probably hardware" in sentence(found)) == (cause is Cause.HARDWARE)
 
@@ -129,8 +129,8 @@ def test_a_pause_inside_the_timers_interrupt_is_not_the_interrupts_own(
         machine=machine,
     )
 
-    assert found.culprit is not None
-    assert (found.culprit.cause, found.culprit.duration_ns) == (cause, 901_000)
-    assert found.culprit.confidence is Confidence.GUESSED
-    assert "from sched_waking to sched_wakeup" in found.culprit.evidence[0]
+    assert found.dominant is not None
+    assert (found.dominant.cause, found.dominant.duration_ns) == (cause, 901_000)
+    assert found.dominant.confidence is Confidence.GUESSED
+    assert "from sched_waking to sched_wakeup" in found.dominant.evidence[0]
     assert of(found, Cause.TIMER_INTERRUPT) == 4_000

@@ -52,7 +52,7 @@ def test_a_loss_in_the_middle_leaves_the_rest_explained() -> None:
         losses=[loss],
     )
 
-    lost = [s for s in found.stretches if s.cause is Cause.UNKNOWN and s.begin_ns > 0]
+    lost = [s for s in found.segments if s.cause is Cause.UNKNOWN and s.begin_ns > 0]
     assert [(s.begin_ns, s.end_ns) for s in lost] == [(6_000, 200_000)]
     assert lost[0].name.startswith("3 events are missing")
     assert of(found, Cause.OTHER_TASK) == 97_000
@@ -70,7 +70,7 @@ def test_a_switch_that_was_not_recorded_is_noticed() -> None:
     )
 
     assert of(found, Cause.UNKNOWN) == 285_000
-    assert "no sched_switch tells" in found.stretches[-1].name
+    assert "no sched_switch tells" in found.segments[-1].name
 
 
 def test_an_interrupt_without_an_end_is_not_taken_for_the_whole_wait() -> None:
@@ -99,14 +99,14 @@ def test_an_interrupt_whose_end_was_not_recorded_is_no_cause() -> None:
     found = explained([*asleep(hog, priority=FIFO_50), *way, switched], late_ns=501_000)
 
     assert of(found, Cause.UNKNOWN) == 496_000 + 1_000
-    assert "no event tells when" in found.stretches[2].name
+    assert "no event tells when" in found.segments[2].name
 
 
 def test_without_events_of_the_thread_nothing_is_claimed() -> None:
     found = explained([event(0, "softirq_raise", vec=1)], late_ns=50_000)
 
     assert found.attributed_share == 0
-    assert [s.cause for s in found.stretches] == [Cause.UNKNOWN]
+    assert [s.cause for s in found.segments] == [Cause.UNKNOWN]
 
 
 NAMES = st.sampled_from(
@@ -180,8 +180,8 @@ def test_the_sum_closes_whatever_the_events(
         machine=MachineTraits(guest=guest),
     )
 
-    edges = [0, *(s.end_ns for s in found.stretches)]
-    assert [s.begin_ns for s in found.stretches] == edges[:-1]
+    edges = [0, *(s.end_ns for s in found.segments)]
+    assert [s.begin_ns for s in found.segments] == edges[:-1]
     assert edges[-1] == late_ns
     assert found.residual_ns == 0
     assert sentence(found)

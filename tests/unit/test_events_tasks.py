@@ -32,13 +32,13 @@ def test_a_higher_priority_task_is_named_with_both_priorities() -> None:
         late_ns=501_000,
     )
 
-    assert found.culprit is not None
-    assert found.culprit.cause is Cause.OTHER_TASK
-    assert found.culprit.name == "hog (real-time, priority 80)"
-    assert found.culprit.evidence == (
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.OTHER_TASK
+    assert found.dominant.name == "hog (real-time, priority 80)"
+    assert found.dominant.evidence == (
         "hog-200 is real-time, priority 80; the thread real-time, priority 50",
     )
-    assert found.culprit.confidence is Confidence.SEEN
+    assert found.dominant.confidence is Confidence.SEEN
     assert of(found, Cause.OTHER_TASK) == 494_000
 
 
@@ -58,8 +58,8 @@ def test_ticks_do_not_cut_the_culprit_into_pieces_that_others_exceed() -> None:
         late_ns=301_000,
     )
 
-    assert found.culprit is not None
-    assert found.culprit.name == "hog (real-time, priority 80)"
+    assert found.dominant is not None
+    assert found.dominant.name == "hog (real-time, priority 80)"
     assert "for 202 another task ran: hog (real-time, priority 80)" in sentence(found)
     assert of(found, Cause.OTHER_INTERRUPT) == 3_000
 
@@ -77,11 +77,11 @@ def test_the_fair_server_is_blamed_where_the_scheduler_passed_the_thread_over() 
         late_ns=9_001_000,
     )
 
-    assert found.culprit is not None
-    assert found.culprit.cause is Cause.FAIR_SERVER
-    assert found.culprit.name == "load (not real-time, nice 0)"
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.FAIR_SERVER
+    assert found.dominant.name == "load (not real-time, nice 0)"
     assert of(found, Cause.FAIR_SERVER) == 8_989_000
-    assert "need_resched was set, and no longer" in found.culprit.evidence[0]
+    assert "need_resched was set, and no longer" in found.dominant.evidence[0]
 
 
 def test_throttling_is_told_from_the_fair_server_by_the_timer_that_ends_it() -> None:
@@ -98,9 +98,9 @@ def test_throttling_is_told_from_the_fair_server_by_the_timer_that_ends_it() -> 
     ]
     found = explained(events, late_ns=9_001_000)
 
-    assert found.culprit is not None
-    assert found.culprit.cause is Cause.THROTTLED
-    assert found.culprit.name == "make (not real-time, nice 0)"
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.THROTTLED
+    assert found.dominant.name == "make (not real-time, nice 0)"
 
 
 def test_a_cpu_that_goes_idle_while_the_thread_is_ready_shows_throttling() -> None:
@@ -123,6 +123,6 @@ def test_a_thread_that_is_not_real_time_waits_for_its_turn() -> None:
         late_ns=3_001_000,
     )
 
-    assert found.culprit is not None
-    assert found.culprit.cause is Cause.NOT_REALTIME
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.NOT_REALTIME
     assert any("not real-time" in note for note in found.notes)

@@ -5,16 +5,16 @@ from dataclasses import replace
 import pytest
 
 from rtscope.explain.causes import causes_of, difference, differences, paragraph
-from rtscope.explain.model import Cause, Explanation, OtherCpuActivity, Part, Stretch
+from rtscope.explain.model import Cause, Explanation, OtherCpuActivity, Part, Segment
 from rtscope.explain.words import doubts, evidence, sentence, where
 
 
-def stretch(part: Part, begin_ns: int, end_ns: int, cause: Cause, name: str) -> Stretch:
-    return Stretch(part, begin_ns, end_ns, cause, name, own_ns=end_ns - begin_ns)
+def segment(part: Part, begin_ns: int, end_ns: int, cause: Cause, name: str) -> Segment:
+    return Segment(part, begin_ns, end_ns, cause, name, own_ns=end_ns - begin_ns)
 
 
 LOCK = replace(
-    stretch(Part.A, 0, 1_934_568, Cause.LOCK, "get_page"),
+    segment(Part.A, 0, 1_934_568, Cause.LOCK, "get_page"),
     own_ns=457_474,
     callers=("_raw_spin_lock_irqsave", "get_page", "handle_fault", "do_fault"),
     other_cpus=(
@@ -22,13 +22,13 @@ LOCK = replace(
         OtherCpuActivity(2, "__rmqueue_pcplist", 0.81, 520_000),
     ),
 )
-MASKED = stretch(
+MASKED = segment(
     Part.A, 1_934_568, 3_255_480, Cause.INTERRUPTS_OFF, "__rmqueue_pcplist"
 )
-TIMER = stretch(
+TIMER = segment(
     Part.B, 3_255_480, 3_277_872, Cause.TIMER_INTERRUPT, "hrtimer_interrupt"
 )
-SCHEDULER = stretch(Part.D, 3_277_872, 3_294_087, Cause.SCHEDULER, "__schedule")
+SCHEDULER = segment(Part.D, 3_277_872, 3_294_087, Cause.SCHEDULER, "__schedule")
 LATE = Explanation(1, 43, 3_294_087, (LOCK, MASKED, TIMER, SCHEDULER))
 
 
@@ -59,9 +59,9 @@ def test_the_sentence_tells_the_longest_stretches_in_their_order() -> None:
 def test_what_belongs_to_every_wake_up_is_blamed_from_four_times_the_rest_on(
     off_ns: int, cause: Cause
 ) -> None:
-    off = stretch(Part.A, 0, off_ns, Cause.INTERRUPTS_OFF, "free_pages")
-    scheduler = stretch(Part.D, off_ns, off_ns + 1000, Cause.SCHEDULER, "__schedule")
-    found = Explanation(0, 1, off_ns + 1000, (off, scheduler)).culprit
+    off = segment(Part.A, 0, off_ns, Cause.INTERRUPTS_OFF, "free_pages")
+    scheduler = segment(Part.D, off_ns, off_ns + 1000, Cause.SCHEDULER, "__schedule")
+    found = Explanation(0, 1, off_ns + 1000, (off, scheduler)).dominant
 
     assert found is not None
     assert found.cause is cause
@@ -69,7 +69,7 @@ def test_what_belongs_to_every_wake_up_is_blamed_from_four_times_the_rest_on(
 
 def test_a_cpu_that_did_many_things_is_not_told_of_as_the_locks_holder() -> None:
     busy = replace(LOCK, other_cpus=(OtherCpuActivity(0, "memset", 0.3, 450_000),))
-    found = sentence(replace(LATE, stretches=(busy, MASKED, TIMER, SCHEDULER)))
+    found = sentence(replace(LATE, segments=(busy, MASKED, TIMER, SCHEDULER)))
 
     assert "meanwhile" not in found
     assert evidence(busy) == ("meanwhile CPU 0 executed 450 µs, 30 % of it in memset",)
@@ -94,7 +94,7 @@ def test_a_wake_up_without_a_path_says_that_nothing_is_known() -> None:
 
 
 def test_a_residual_of_a_twentieth_is_no_caveat_and_more_is_one() -> None:
-    whole = stretch(Part.A, 0, 950, Cause.SOFTIRQ, "net_rx_action")
+    whole = segment(Part.A, 0, 950, Cause.SOFTIRQ, "net_rx_action")
 
     assert not doubts(Explanation(0, 1, 1000, (whole,)))
     assert doubts(Explanation(0, 1, 1000, (replace(whole, end_ns=949),))) == (
@@ -103,8 +103,8 @@ def test_a_residual_of_a_twentieth_is_no_caveat_and_more_is_one() -> None:
 
 
 def test_what_was_not_recorded_is_a_caveat() -> None:
-    unknown = stretch(Part.A, 0, 100, Cause.UNKNOWN, "not recorded")
-    rest = stretch(Part.B, 100, 1000, Cause.TIMER_INTERRUPT, "hrtimer_interrupt")
+    unknown = segment(Part.A, 0, 100, Cause.UNKNOWN, "not recorded")
+    rest = segment(Part.B, 100, 1000, Cause.TIMER_INTERRUPT, "hrtimer_interrupt")
 
     assert doubts(Explanation(0, 1, 1000, (unknown, rest))) == (
         "10.0 % of the latency were not recorded: the cause may lie there",
@@ -119,9 +119,9 @@ def test_causes_are_counted_summed_and_blamed() -> None:
     found = causes_of([LATE, lock_only(400_000)], load="memory", kernel="plain")
 
     assert (found.wakeups, found.worst_ns) == (2, 3_294_087)
-    assert [(s.title, s.wakeups, s.blamed, s.sum_ns, s.worst_ns) for s in found.sums][
-        :2
-    ] == [
+    assert [
+        (s.title, s.wakeups, s.times_dominant, s.sum_ns, s.worst_ns) for s in found.sums
+    ][:2] == [
         (
             "waiting for a lock in get_page",
             2,
@@ -135,7 +135,7 @@ def test_causes_are_counted_summed_and_blamed() -> None:
 
 def test_a_cause_that_comes_twice_on_one_way_counts_once_with_both_durations() -> None:
     again = replace(TIMER, begin_ns=3_294_087, end_ns=3_295_000)
-    twice = replace(LATE, latency_ns=3_295_000, stretches=(*LATE.stretches, again))
+    twice = replace(LATE, latency_ns=3_295_000, segments=(*LATE.segments, again))
 
     sums = causes_of([twice], load="os", kernel="k").sums
     timer = next(s for s in sums if s.cause is Cause.TIMER_INTERRUPT)
@@ -154,7 +154,7 @@ def test_two_kernels_differ_in_the_causes_that_only_one_is_blamed_for() -> None:
         [
             lock_only(80_000),
             Explanation(
-                0, 2, 90_000, (stretch(Part.C, 0, 90_000, Cause.PREEMPTION_OFF, "map"),)
+                0, 2, 90_000, (segment(Part.C, 0, 90_000, Cause.PREEMPTION_OFF, "map"),)
             ),
         ],
         load="memory",

@@ -214,9 +214,9 @@ def test_a_wake_up_of_a_text_is_found_and_explained() -> None:
 
     assert chosen.how == "the latest wake-up of a real-time thread"
     assert found.latency_ns == 4_004_000
-    assert found.culprit is not None
-    assert found.culprit.cause is Cause.OTHER_TASK
-    assert found.culprit.name == "hog (real-time, priority 80)"
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.OTHER_TASK
+    assert found.dominant.name == "hog (real-time, priority 80)"
     assert any("when the timer was due is not known" in note for note in found.notes)
     assert any("1000 ns" in note for note in found.notes)
 
@@ -274,7 +274,7 @@ def test_the_expiry_of_the_timer_is_found_on_any_clock(
 
     assert wakeup.programmed
     assert found.latency_ns == 1000 * late_us
-    assert found.stretches[0].cause is Cause.IDLE_EXIT
+    assert found.segments[0].cause is Cause.IDLE_EXIT
 
 
 def test_a_thread_that_another_wakes_has_no_timer_that_was_due() -> None:

@@ -23,14 +23,14 @@ from rtscope.explain.model import Cause, OtherCpuActivity, Part
 def test_the_shortest_way_has_interrupt_scheduler_and_return_only() -> None:
     found = explained([(100, "user")], [*TIMER, *PREEMPT, *THREAD])
 
-    assert [(s.part, s.cause, s.duration_ns) for s in found.stretches] == [
+    assert [(s.part, s.cause, s.duration_ns) for s in found.segments] == [
         (Part.B, Cause.TIMER_INTERRUPT, 95),
         (Part.D, Cause.SCHEDULER, 70),
         (Part.E, Cause.RETURN, 30),
     ]
     assert found.attributed_share == 1.0
-    assert found.culprit is not None
-    assert found.culprit.cause is Cause.TIMER_INTERRUPT
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.TIMER_INTERRUPT
 
 
 def test_interrupts_off_are_blamed_on_the_function_and_its_callers() -> None:
@@ -41,13 +41,13 @@ def test_interrupts_off_are_blamed_on_the_function_and_its_callers() -> None:
         flags=((0, 1), (70, 0), (700, 1)),
     )
 
-    culprit = found.culprit
-    assert culprit is not None
-    assert (culprit.part, culprit.cause) == (Part.A, Cause.INTERRUPTS_OFF)
-    assert (culprit.name, culprit.duration_ns) == ("free_pages", 600)
-    assert culprit.inside == (("free_pages", 500), ("zap", 100))
-    assert culprit.evidence[0] == "callers: free_pages < zap"
-    assert culprit.evidence[1].startswith("interrupts off since 30 ns before")
+    dominant = found.dominant
+    assert dominant is not None
+    assert (dominant.part, dominant.cause) == (Part.A, Cause.INTERRUPTS_OFF)
+    assert (dominant.name, dominant.duration_ns) == ("free_pages", 600)
+    assert dominant.inside == (("free_pages", 500), ("zap", 100))
+    assert dominant.evidence[0] == "callers: free_pages < zap"
+    assert dominant.evidence[1].startswith("interrupts off since 30 ns before")
 
 
 def test_preemption_off_is_what_runs_on_between_interrupt_and_scheduler() -> None:
@@ -56,11 +56,11 @@ def test_preemption_off_is_what_runs_on_between_interrupt_and_scheduler() -> Non
         [*TIMER, (400, "free_pages+"), (5, "zap+"), *SWITCH, *THREAD],
     )
 
-    culprit = found.culprit
-    assert culprit is not None
-    assert (culprit.part, culprit.cause) == (Part.C, Cause.PREEMPTION_OFF)
-    assert (culprit.name, culprit.duration_ns) == ("free_pages", 405)
-    assert culprit.callers == ("free_pages", "zap")
+    dominant = found.dominant
+    assert dominant is not None
+    assert (dominant.part, dominant.cause) == (Part.C, Cause.PREEMPTION_OFF)
+    assert (dominant.name, dominant.duration_ns) == ("free_pages", 405)
+    assert dominant.callers == ("free_pages", "zap")
 
 
 def test_a_lock_that_another_cpu_holds() -> None:
@@ -75,12 +75,12 @@ def test_a_lock_that_another_cpu_holds() -> None:
         flags=((0, 1), (20, 0)),
     )
 
-    culprit = found.culprit
-    assert culprit is not None
-    assert (culprit.cause, culprit.name) == (Cause.LOCK, "zap")
-    assert culprit.callers[0] == "_raw_spin_lock"
-    assert (culprit.duration_ns, culprit.own_ns) == (1700, 1000)
-    assert culprit.other_cpus == (OtherCpuActivity(1, "free_pages", 1.0, 700),)
+    dominant = found.dominant
+    assert dominant is not None
+    assert (dominant.cause, dominant.name) == (Cause.LOCK, "zap")
+    assert dominant.callers[0] == "_raw_spin_lock"
+    assert (dominant.duration_ns, dominant.own_ns) == (1700, 1000)
+    assert dominant.other_cpus == (OtherCpuActivity(1, "free_pages", 1.0, 700),)
 
 
 def test_interrupts_that_were_on_again_are_no_longer_blamed() -> None:
@@ -90,11 +90,11 @@ def test_interrupts_that_were_on_again_are_no_longer_blamed() -> None:
         flags=((0, 1), (70, 0), (400, 1)),
     )
 
-    assert [(s.cause, s.name, s.duration_ns) for s in found.stretches[:2]] == [
+    assert [(s.cause, s.name, s.duration_ns) for s in found.segments[:2]] == [
         (Cause.INTERRUPTS_OFF, "free_pages", 300),
         (Cause.DELIVERY, "zap", 200),
     ]
-    assert "up to two turns of this are an artefact" in found.stretches[1].evidence[-1]
+    assert "up to two turns of this are an artefact" in found.segments[1].evidence[-1]
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,8 @@ def test_a_free_lock_takes_no_more_than_100_instructions(
     lock: list[Step] = [(instructions, "_raw_spin_lock")]
     found = explained([(50, "zap")], [*lock, *TIMER, *PREEMPT, *THREAD])
 
-    assert found.stretches[0].duration_ns == instructions
-    assert found.stretches[0].cause is cause
+    assert found.segments[0].duration_ns == instructions
+    assert found.segments[0].cause is cause
 
 
 @pytest.mark.parametrize(
@@ -122,8 +122,8 @@ def test_interrupts_are_blamed_that_were_off_for_half_of_the_time(
         flags=((0, 1), (70, 0), (on_again, 1)),
     )
 
-    assert found.stretches[0].duration_ns == 300
-    assert found.stretches[0].cause is cause
+    assert found.segments[0].duration_ns == 300
+    assert found.segments[0].cause is cause
 
 
 @pytest.mark.parametrize(
@@ -151,9 +151,9 @@ def test_a_page_fault_on_the_way_back() -> None:
         ],
     )
 
-    culprit = found.culprit
-    assert culprit is not None
-    assert (culprit.part, culprit.cause) == (Part.E, Cause.PAGE_FAULT)
+    dominant = found.dominant
+    assert dominant is not None
+    assert (dominant.part, dominant.cause) == (Part.E, Cause.PAGE_FAULT)
 
 
 def test_leaving_idle() -> None:
@@ -161,9 +161,9 @@ def test_leaving_idle() -> None:
         [(10, "do_idle")], [(300, "do_idle+"), *TIMER, *PREEMPT, *THREAD], ((0, 0),)
     )
 
-    culprit = found.culprit
-    assert culprit is not None
-    assert (culprit.part, culprit.cause) == (Part.A, Cause.IDLE_EXIT)
+    dominant = found.dominant
+    assert dominant is not None
+    assert (dominant.part, dominant.cause) == (Part.A, Cause.IDLE_EXIT)
 
 
 def test_what_was_before_the_path_is_unknown_and_lowers_the_share() -> None:
@@ -172,7 +172,7 @@ def test_what_was_before_the_path_is_unknown_and_lowers_the_share() -> None:
 
     explanation = explain_path(found, TABLE, arch="riscv64", shift=0)
 
-    assert explanation.stretches[0].cause is Cause.UNKNOWN
+    assert explanation.segments[0].cause is Cause.UNKNOWN
     assert explanation.attributed_share == 195 / late
 
 
@@ -194,13 +194,13 @@ def test_any_path_gives_an_explanation_whose_sum_closes(
 
     explanation = explain_path(found, TABLE, arch="riscv64", shift=0)
 
-    covered = sum(s.duration_ns for s in explanation.stretches)
+    covered = sum(s.duration_ns for s in explanation.segments)
     assert covered + explanation.residual_ns == late
     assert 0 <= explanation.attributed_share <= 1
-    ends = [s.end_ns for s in explanation.stretches]
-    begins = [s.begin_ns for s in explanation.stretches]
+    ends = [s.end_ns for s in explanation.segments]
+    begins = [s.begin_ns for s in explanation.segments]
     assert begins[1:] == ends[:-1]
-    assert all(s.duration_ns > 0 for s in explanation.stretches)
+    assert all(s.duration_ns > 0 for s in explanation.segments)
 
 
 def test_what_the_switch_itself_calls_is_the_schedulers() -> None:
@@ -211,7 +211,7 @@ def test_what_the_switch_itself_calls_is_the_schedulers() -> None:
 
     found = among_rivals([(50, "user")], [*TIMER, *switch, *THREAD])
 
-    assert [s.cause for s in found.stretches] == [
+    assert [s.cause for s in found.segments] == [
         *(Cause.TIMER_INTERRUPT, Cause.SCHEDULER, Cause.RETURN),
     ]
 
@@ -221,7 +221,7 @@ def test_a_cpu_without_a_step_before_the_expiry_slept() -> None:
 
     found = explain_path(section(steps, TABLE, late=235), TABLE, arch="x", shift=0)
 
-    first = found.stretches[0]
+    first = found.segments[0]
     assert (first.cause, first.name) == (Cause.IDLE_EXIT, "(asleep)")
     assert (first.duration_ns, first.own_ns) == (40, 0)
     assert found.attributed_share == 1.0
@@ -243,12 +243,12 @@ def test_a_page_fault_that_sleeps_lasts_until_the_thread_runs_again() -> None:
     found = explain_path(path, TABLE, arch="riscv64", shift=0)
 
     assert found.residual_ns == 0
-    culprit = found.culprit
-    assert culprit is not None
-    assert (culprit.part, culprit.cause) == (Part.E, Cause.PAGE_FAULT)
+    dominant = found.dominant
+    assert dominant is not None
+    assert (dominant.part, dominant.cause) == (Part.E, Cause.PAGE_FAULT)
     # From its handler, through the sleep in it, to the switch back to the thread.
-    assert culprit.duration_ns == 50 + 70 + 600 + 60
-    assert culprit.callers[0] == "do_page_fault"
+    assert dominant.duration_ns == 50 + 70 + 600 + 60
+    assert dominant.callers[0] == "do_page_fault"
 
 
 def test_a_thread_that_was_woken_just_before_the_counted_expiry_was_woken() -> None:
@@ -257,8 +257,8 @@ def test_a_thread_that_was_woken_just_before_the_counted_expiry_was_woken() -> N
     found = explain_path(section(steps, TABLE, late=9080), TABLE, arch="x", shift=0)
 
     assert found.residual_ns == 0
-    assert found.culprit is not None
-    assert (found.culprit.part, found.culprit.cause) == (Part.C, Cause.PREEMPTION_OFF)
+    assert found.dominant is not None
+    assert (found.dominant.part, found.dominant.cause) == (Part.C, Cause.PREEMPTION_OFF)
     assert found.notes == (
         "the thread was woken a little before the expiry, by the count of "
         "instructions, which runs ahead of the time",

@@ -72,14 +72,14 @@ def test_the_slack_in_which_a_whole_board_slept_is_not_what_was_done_before() ->
 
     found = explained(IDLE, ORDINARY, late=late)
 
-    first, second = found.stretches[:2]
+    first, second = found.segments[:2]
     assert (first.part, first.cause, first.name) == (
         *(Part.A, Cause.TIMER_SLACK),
         "(asleep)",
     )
     assert (first.begin_ns, first.end_ns, first.own_ns) == (0, 700, None)
     assert (second.part, second.cause) == (Part.B, Cause.TIMER_INTERRUPT)
-    assert found.culprit is first
+    assert found.dominant is first
     assert found.latency_ns == late
 
 
@@ -88,7 +88,7 @@ def test_a_real_time_thread_that_armed_its_timer_late_did_not_sleep_until_then()
 ):
     found = explained(IDLE, REALTIME, late=length(REALTIME) + 700)
 
-    assert found.stretches[0].name == "(user space)"
+    assert found.segments[0].name == "(user space)"
 
 
 def test_an_ordinary_thread_that_armed_an_overdue_timer_did_not_sleep_until_then() -> (
@@ -98,7 +98,7 @@ def test_an_ordinary_thread_that_armed_an_overdue_timer_did_not_sleep_until_then
 
     found = explained(IDLE, ORDINARY, late=late, left=OVERDUE)
 
-    assert found.stretches[0].name == "(user space)"
+    assert found.segments[0].name == "(user space)"
 
 
 def test_a_thread_that_armed_an_overdue_timer_is_said_to_have_been_late_itself() -> (
@@ -117,7 +117,7 @@ def test_what_the_board_executed_while_the_thread_slept_is_told() -> None:
 
     found = explained([*IDLE, *elsewhere], ORDINARY, late=length(ORDINARY) + 700)
 
-    first = found.stretches[0]
+    first = found.segments[0]
     assert (first.name, first.end_ns) == ("(asleep)", 700)
     assert first.evidence == (
         "the board executed 560 ns since the thread went to sleep: for the rest of "
@@ -133,7 +133,7 @@ def test_the_sleep_ends_where_the_thread_is_woken_and_not_where_another_was() ->
         [*IDLE, *other, *wait], ORDINARY, late=length(ORDINARY) + length(other) + 600
     )
 
-    first = found.stretches[0]
+    first = found.segments[0]
     assert (first.name, first.end_ns) == ("(asleep)", length(other) + 600)
 
 
@@ -146,7 +146,7 @@ def test_an_interrupt_on_the_way_out_of_idle_did_not_end_the_sleep() -> None:
         [*IDLE, (10, "default_idle_call")], woken, late=length(woken) + 700
     )
 
-    first = found.stretches[0]
+    first = found.segments[0]
     assert (first.name, first.end_ns) == ("(asleep)", 700)
 
 
@@ -173,7 +173,7 @@ def test_a_thread_that_waits_for_a_lock_when_it_is_awake_slept_before() -> None:
         late=length(woken) + 700,
     )
 
-    first = found.stretches[0]
+    first = found.segments[0]
     assert (first.cause, first.name, first.end_ns) == (
         *(Cause.TIMER_SLACK, "(asleep)"),
         700,
@@ -185,7 +185,7 @@ def test_a_thread_that_another_cpu_woke_tells_nothing_of_a_sleep() -> None:
 
     found = explained(IDLE, woken, late=length(woken) + 700)
 
-    assert found.stretches[0].name != "(asleep)"
+    assert found.segments[0].name != "(asleep)"
 
 
 @given(
@@ -209,17 +209,17 @@ def test_the_stretches_of_any_way_add_up_to_the_latency(
 
     explanation = explain_path(found, TABLE, arch="riscv64", shift=shift)
 
-    stretches = explanation.stretches
-    assert all(0 <= s.begin_ns < s.end_ns <= late for s in stretches)
-    assert all(a.end_ns == b.begin_ns for a, b in pairwise(stretches))
-    slept = bool(stretches) and stretches[0].name == "(asleep)"
+    segments = explanation.segments
+    assert all(0 <= s.begin_ns < s.end_ns <= late for s in segments)
+    assert all(a.end_ns == b.begin_ns for a, b in pairwise(segments))
+    slept = bool(segments) and segments[0].name == "(asleep)"
     assert explanation.residual_ns == (0 if slept else late % (1 << shift))
 
 
 def test_a_sleep_that_began_before_the_expiry_is_counted_as_it_was() -> None:
     found = explained(IDLE, ORDINARY, late=length(ORDINARY) + 100)
 
-    first = found.stretches[0]
+    first = found.segments[0]
     assert (first.cause, first.name) == (Cause.TIMER_SLACK, "do_idle")
     assert (first.end_ns, first.own_ns) == (100, 100)
 
@@ -227,13 +227,13 @@ def test_a_sleep_that_began_before_the_expiry_is_counted_as_it_was() -> None:
 def test_a_thread_that_goes_to_sleep_when_its_timer_is_due_was_late_itself() -> None:
     found = explained([], REALTIME, late=length(REALTIME) + 700)
 
-    assert found.stretches[0].name == "(user space)"
+    assert found.segments[0].name == "(user space)"
 
 
 def test_a_cpu_that_ran_another_program_meanwhile_did_not_sleep() -> None:
     found = explained([(300, "user")], ORDINARY, late=length(ORDINARY) + 700)
 
-    assert found.stretches[0].name == "(user space)"
+    assert found.segments[0].name == "(user space)"
 
 
 def test_without_names_of_tasks_nothing_tells_of_a_sleep() -> None:
@@ -241,4 +241,4 @@ def test_without_names_of_tasks_nothing_tells_of_a_sleep() -> None:
 
     found = explained(IDLE, ORDINARY, late=late, tasks=False)
 
-    assert found.stretches[0].name != "(asleep)"
+    assert found.segments[0].name != "(asleep)"

@@ -24,10 +24,10 @@ def test_an_earlier_interrupt_is_named_by_its_handler() -> None:
         [(50, "user")], [*other, (2, "handle_exception+"), *TIMER, *PREEMPT, *THREAD]
     )
 
-    culprit = found.culprit
-    assert culprit is not None
-    assert (culprit.part, culprit.cause) == (Part.A, Cause.EARLIER_INTERRUPT)
-    assert culprit.name == "usb_irq"
+    dominant = found.dominant
+    assert dominant is not None
+    assert (dominant.part, dominant.cause) == (Part.A, Cause.EARLIER_INTERRUPT)
+    assert dominant.name == "usb_irq"
 
 
 def test_an_interrupt_that_one_entry_brings_with_ours_is_another() -> None:
@@ -43,10 +43,10 @@ def test_an_interrupt_that_one_entry_brings_with_ours_is_another() -> None:
 
     found = explained([(50, "zap")], [*before, *ours, *PREEMPT, *THREAD])
 
-    culprit = found.culprit
-    assert culprit is not None
-    assert (culprit.part, culprit.cause) == (Part.B, Cause.OTHER_INTERRUPT)
-    assert culprit.name == "remote_call"
+    dominant = found.dominant
+    assert dominant is not None
+    assert (dominant.part, dominant.cause) == (Part.B, Cause.OTHER_INTERRUPT)
+    assert dominant.name == "remote_call"
 
 
 def test_another_timers_callback_is_told_from_ours() -> None:
@@ -62,10 +62,10 @@ def test_another_timers_callback_is_told_from_ours() -> None:
     ]
     found = explained([(50, "user")], [*timer, *PREEMPT, *THREAD])
 
-    culprit = found.culprit
-    assert culprit is not None
-    assert (culprit.part, culprit.cause) == (Part.B, Cause.TIMER_CALLBACK)
-    assert (culprit.name, culprit.duration_ns) == ("tick_nohz_handler", 600)
+    dominant = found.dominant
+    assert dominant is not None
+    assert (dominant.part, dominant.cause) == (Part.B, Cause.TIMER_CALLBACK)
+    assert (dominant.name, dominant.duration_ns) == ("tick_nohz_handler", 600)
 
 
 def test_a_softirq_at_the_end_of_the_interrupt() -> None:
@@ -81,10 +81,10 @@ def test_a_softirq_at_the_end_of_the_interrupt() -> None:
         ],
     )
 
-    culprit = found.culprit
-    assert culprit is not None
-    assert (culprit.part, culprit.cause) == (Part.C, Cause.SOFTIRQ)
-    assert (culprit.name, culprit.duration_ns) == ("zap", 830)
+    dominant = found.dominant
+    assert dominant is not None
+    assert (dominant.part, dominant.cause) == (Part.C, Cause.SOFTIRQ)
+    assert (dominant.name, dominant.duration_ns) == ("zap", 830)
 
 
 def test_a_call_of_the_scheduler_that_preemption_off_turns_away_is_no_scheduling() -> (
@@ -104,7 +104,7 @@ def test_a_call_of_the_scheduler_that_preemption_off_turns_away_is_no_scheduling
         ],
     )
 
-    assert [s.duration_ns for s in found.stretches if s.cause is Cause.SOFTIRQ] == [840]
+    assert [s.duration_ns for s in found.segments if s.cause is Cause.SOFTIRQ] == [840]
 
 
 def test_an_interrupt_is_named_by_where_most_of_it_went() -> None:
@@ -120,7 +120,7 @@ def test_an_interrupt_is_named_by_where_most_of_it_went() -> None:
         [(50, "user")], [*other, (2, "handle_exception+"), *TIMER, *PREEMPT, *THREAD]
     )
 
-    first = found.stretches[0]
+    first = found.segments[0]
     assert (first.cause, first.name, first.duration_ns) == (
         Cause.EARLIER_INTERRUPT,
         "usb_irq",
@@ -139,9 +139,9 @@ def test_a_call_that_an_idle_cpu_finds_by_itself_is_an_interrupt_of_another() ->
         ((0, 0),),
     )
 
-    culprit = found.culprit
-    assert culprit is not None
-    assert (culprit.cause, culprit.name) == (Cause.EARLIER_INTERRUPT, "remote_call")
+    dominant = found.dominant
+    assert dominant is not None
+    assert (dominant.cause, dominant.name) == (Cause.EARLIER_INTERRUPT, "remote_call")
 
 
 def test_a_timer_in_a_softirq_says_that_the_thread_was_not_real_time() -> None:
@@ -168,8 +168,8 @@ def test_a_softirq_is_named_by_its_handler_and_not_by_what_leads_to_it() -> None
 
     found = among_rivals([(50, "user")], [*TIMER, *burst, *PREEMPT, *THREAD])
 
-    assert found.culprit is not None
-    assert (found.culprit.cause, found.culprit.name) == (Cause.SOFTIRQ, "my_tasklet")
-    assert found.culprit.callers[:3] == (
+    assert found.dominant is not None
+    assert (found.dominant.cause, found.dominant.name) == (Cause.SOFTIRQ, "my_tasklet")
+    assert found.dominant.callers[:3] == (
         *("my_tasklet", "tasklet_action", "handle_softirqs"),
     )

@@ -72,7 +72,7 @@ def length(steps: list[Step]) -> int:
 def causes_of(found: Explanation) -> list[tuple[Cause, int]]:
     """What another task's program did, by cause."""
     return [
-        (s.cause, s.duration_ns) for s in found.stretches if s.name == "(user space)"
+        (s.cause, s.duration_ns) for s in found.segments if s.name == "(user space)"
     ]
 
 
@@ -92,11 +92,11 @@ def test_the_fair_server_preempts_a_thread_that_was_already_switched_to() -> Non
         tasks=((ours, "rtscope"), (other, "hog"), (again, "rtscope")),
     )
 
-    culprit = found.culprit
-    assert culprit is not None
-    assert (culprit.part, culprit.cause) == (Part.E, Cause.FAIR_SERVER)
-    assert (culprit.name, culprit.task) == ("(user space)", "hog")
-    assert culprit.evidence[-1] == (
+    dominant = found.dominant
+    assert dominant is not None
+    assert (dominant.part, dominant.cause) == (Part.E, Cause.FAIR_SERVER)
+    assert (dominant.name, dominant.task) == ("(user space)", "hog")
+    assert dominant.evidence[-1] == (
         "the thread had been switched to already, and had to leave again"
     )
 
@@ -113,7 +113,7 @@ def test_the_switch_to_another_task_and_back_is_the_schedulers_time() -> None:
         tasks=((ours, "rtscope"), (other, "hog"), (again, "rtscope")),
     )
 
-    at_e = [(s.cause, s.duration_ns, s.task) for s in found.stretches]
+    at_e = [(s.cause, s.duration_ns, s.task) for s in found.segments]
     assert at_e[-5:] == [
         # Its own way out: it calls the scheduler, and leaves in __switch_to.
         (Cause.RETURN, 10 + 10 + 10 + 20 + 10 + 20, ""),
@@ -243,8 +243,8 @@ def test_a_rival_that_preempts_a_page_fault_is_no_part_of_it() -> None:
         tasks=((ours, "rtscope"), (other, "hog"), (again, "rtscope")),
     )
 
-    assert found.culprit is not None
-    assert (found.culprit.cause, found.culprit.task) == (Cause.FAIR_SERVER, "hog")
+    assert found.dominant is not None
+    assert (found.dominant.cause, found.dominant.task) == (Cause.FAIR_SERVER, "hog")
 
 
 def test_what_a_class_without_a_known_chooser_ran_is_not_put_down_to_throttling() -> (

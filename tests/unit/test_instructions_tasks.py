@@ -21,10 +21,10 @@ def test_another_task_that_runs_first() -> None:
         [(50, "user")], [*TIMER, *PREEMPT, (900, "user"), *SWITCH, *THREAD]
     )
 
-    culprit = found.culprit
-    assert culprit is not None
-    assert (culprit.part, culprit.cause) == (Part.D, Cause.OTHER_TASK)
-    assert culprit.duration_ns == 900
+    dominant = found.dominant
+    assert dominant is not None
+    assert (dominant.part, dominant.cause) == (Part.D, Cause.OTHER_TASK)
+    assert dominant.duration_ns == 900
 
 
 def test_a_program_that_goes_on_after_the_interrupt_has_a_higher_priority() -> None:
@@ -33,10 +33,10 @@ def test_a_program_that_goes_on_after_the_interrupt_has_a_higher_priority() -> N
         [*TIMER, (2, "handle_exception+"), (900, "user"), *SWITCH, *THREAD],
     )
 
-    culprit = found.culprit
-    assert culprit is not None
-    assert (culprit.part, culprit.cause) == (Part.C, Cause.OTHER_TASK)
-    assert culprit.duration_ns == 900
+    dominant = found.dominant
+    assert dominant is not None
+    assert (dominant.part, dominant.cause) == (Part.C, Cause.OTHER_TASK)
+    assert dominant.duration_ns == 900
 
 
 def timer(*woken: Step) -> list[Step]:
@@ -48,8 +48,8 @@ def test_a_kernel_thread_that_was_not_told_to_give_way_has_a_higher_priority() -
     told = timer((9, "enqueue_task_rt"), (9, "resched_curr"))
     untold = timer((9, "enqueue_task_rt"))
 
-    irqs_off = among_rivals([(50, "zap")], [*told, *busy, *SWITCH, *THREAD]).culprit
-    rival = among_rivals([(50, "zap")], [*untold, *busy, *SWITCH, *THREAD]).culprit
+    irqs_off = among_rivals([(50, "zap")], [*told, *busy, *SWITCH, *THREAD]).dominant
+    rival = among_rivals([(50, "zap")], [*untold, *busy, *SWITCH, *THREAD]).dominant
 
     assert irqs_off is not None
     assert rival is not None
@@ -62,8 +62,8 @@ def test_a_thread_that_was_queued_as_an_ordinary_one_is_not_real_time() -> None:
 
     found = among_rivals([(50, "user")], [*woken, (900, "user"), *SWITCH, *THREAD])
 
-    assert found.culprit is not None
-    assert found.culprit.cause is Cause.NOT_REALTIME
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.NOT_REALTIME
 
 
 def test_the_fair_server_is_told_from_a_task_of_higher_priority() -> None:
@@ -75,8 +75,8 @@ def test_the_fair_server_is_told_from_a_task_of_higher_priority() -> None:
 
     found = among_rivals([(50, "user")], [*woken, *chosen, *SWITCH, *THREAD])
 
-    assert found.culprit is not None
-    assert (found.culprit.cause, found.culprit.duration_ns) == (
+    assert found.dominant is not None
+    assert (found.dominant.cause, found.dominant.duration_ns) == (
         Cause.FAIR_SERVER,
         900,
     )
@@ -95,8 +95,8 @@ def test_real_time_threads_that_get_time_again_were_throttled() -> None:
         [(50, "user")], [*woken, (900, "user"), *again, *PREEMPT, *THREAD]
     )
 
-    assert found.culprit is not None
-    assert (found.culprit.cause, found.culprit.duration_ns) == (Cause.THROTTLED, 900)
+    assert found.dominant is not None
+    assert (found.dominant.cause, found.dominant.duration_ns) == (Cause.THROTTLED, 900)
 
 
 def test_the_task_that_ran_instead_is_named() -> None:
@@ -110,8 +110,8 @@ def test_the_task_that_ran_instead_is_named() -> None:
 
     found = explain_path(path, TABLE, arch="riscv64", shift=0)
 
-    assert found.culprit is not None
-    assert (found.culprit.cause, found.culprit.task) == (Cause.OTHER_TASK, "hog")
+    assert found.dominant is not None
+    assert (found.dominant.cause, found.dominant.task) == (Cause.OTHER_TASK, "hog")
     assert "for 0.900 another task, hog, ran in (user space)" in sentence(found)
 
 
@@ -120,6 +120,6 @@ def test_a_path_without_the_wake_up_does_not_blame_the_boards_turns() -> None:
 
     found = explain_path(section(steps, TABLE, late=1000), TABLE, arch="x", shift=0)
 
-    assert found.culprit is not None
-    assert found.culprit.cause is Cause.OTHER_TASK
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.OTHER_TASK
     assert any("was not seen on this CPU" in note for note in found.notes)

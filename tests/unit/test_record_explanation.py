@@ -10,7 +10,7 @@ import pytest
 from fakes.measurements import on_board, record, thread
 from rtscope.errors import RecordError
 from rtscope.explain.bound import Bound, Longest, Section, arrivals_of, compose
-from rtscope.explain.model import Cause, Explanation, Part, Stretch
+from rtscope.explain.model import Cause, Explanation, Part, Segment
 from rtscope.record.explanation import (
     EXPLAINED,
     Explained,
@@ -40,11 +40,11 @@ def run() -> RunRecord:
 
 def explanation(latency_ns: int = WORST_NS) -> Explanation:
     half = latency_ns // 2
-    stretches = (
-        Stretch(Part.A, 0, half, Cause.INTERRUPTS_OFF, "a_<b>&\x1b[1m"),
-        Stretch(Part.B, half, latency_ns, Cause.TIMER_INTERRUPT, "hrtimer_interrupt"),
+    segments = (
+        Segment(Part.A, 0, half, Cause.INTERRUPTS_OFF, "a_<b>&\x1b[1m"),
+        Segment(Part.B, half, latency_ns, Cause.TIMER_INTERRUPT, "hrtimer_interrupt"),
     )
-    return Explanation(0, 3000, latency_ns, stretches)
+    return Explanation(0, 3000, latency_ns, segments)
 
 
 def bound(ns: int, *, lost: Sequence[str] = ()) -> Bound:

@@ -1,7 +1,7 @@
 """
 Who made a wake-up late, for how long, with evidence: a sum that closes.
 
-    model.py         an explanation: stretches from expiry to thread, and their causes
+    model.py         an explanation: segments from expiry to thread, and their causes
     instructions/    from the instructions that a virtual board executed
     events/          from the events of a kernel's trace
     words.py         an explanation as a sentence, and its doubts

@@ -8,7 +8,7 @@ others late, only never as late.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rtscope.explain.model import COMPETING_TASKS, INHERENT, Cause, Explanation, Stretch
+from rtscope.explain.model import COMPETING_TASKS, INHERENT, Cause, Explanation, Segment
 from rtscope.units import format_us
 
 _TOLD = 3
@@ -36,8 +36,8 @@ class CauseSum:
     """Of the function; empty where there is no choice of them."""
     wakeups: int
     """In how many of them it occurs."""
-    blamed: int
-    """Of how many it is the culprit."""
+    times_dominant: int
+    """Of how many it is the dominant cause."""
     sum_ns: int
     """In all of them together."""
     worst_ns: int
@@ -82,29 +82,29 @@ class Difference:
     common: tuple[tuple[CauseSum, CauseSum], ...]
 
 
-def named_cause(stretch: Stretch) -> tuple[Cause, str]:
-    """Return what a stretch is counted under."""
-    if stretch.cause in INHERENT:
-        return stretch.cause, ""  # where it is differs, and says nothing
-    if stretch.cause in COMPETING_TASKS and stretch.task:
-        return stretch.cause, stretch.task
-    return stretch.cause, stretch.name
+def named_cause(segment: Segment) -> tuple[Cause, str]:
+    """Return what a segment is counted under."""
+    if segment.cause in INHERENT:
+        return segment.cause, ""  # where it is differs, and says nothing
+    if segment.cause in COMPETING_TASKS and segment.task:
+        return segment.cause, segment.task
+    return segment.cause, segment.name
 
 
 def causes_of(explanations: Sequence[Explanation], *, load: str, kernel: str) -> Causes:
     """Sum up the causes of a run's worst wake-ups, or of those of its repetitions."""
-    known = [one for one in explanations if one.stretches]
+    known = [one for one in explanations if one.segments]
     found: dict[tuple[Cause, str], list[int]] = {}
-    blamed: dict[tuple[Cause, str], int] = {}
+    times_dominant: dict[tuple[Cause, str], int] = {}
     for explanation in known:
-        for key, ns in _sums(explanation.stretches).items():
+        for key, ns in _sums(explanation.segments).items():
             found.setdefault(key, []).append(ns)
-        culprit = explanation.culprit
-        if culprit is not None:
-            key = named_cause(culprit)
-            blamed[key] = blamed.get(key, 0) + 1
+        dominant = explanation.dominant
+        if dominant is not None:
+            key = named_cause(dominant)
+            times_dominant[key] = times_dominant.get(key, 0) + 1
     sums = [
-        CauseSum(*key, len(ns), blamed.get(key, 0), sum(ns), max(ns))
+        CauseSum(*key, len(ns), times_dominant.get(key, 0), sum(ns), max(ns))
         for key, ns in found.items()
     ]
     return Causes(
@@ -113,7 +113,7 @@ def causes_of(explanations: Sequence[Explanation], *, load: str, kernel: str) ->
         wakeups=len(known),
         worst_ns=max((e.latency_ns for e in explanations), default=0),
         attributed_share=min((e.attributed_share for e in known), default=0.0),
-        sums=tuple(sorted(sums, key=lambda s: (-s.blamed, -s.sum_ns, s.name))),
+        sums=tuple(sorted(sums, key=lambda s: (-s.times_dominant, -s.sum_ns, s.name))),
     )
 
 
@@ -129,8 +129,8 @@ def differences(causes: Sequence[Causes]) -> tuple[Difference, ...]:
 
 def difference(first: Causes, second: Causes) -> Difference:
     """Tell which blamed causes of two kernels disappear and appear."""
-    ours = {s.key: s for s in first.sums if s.blamed}
-    theirs = {s.key: s for s in second.sums if s.blamed}
+    ours = {s.key: s for s in first.sums if s.times_dominant}
+    theirs = {s.key: s for s in second.sums if s.times_dominant}
     return Difference(
         first,
         second,
@@ -157,17 +157,17 @@ def paragraph(difference: Difference, *, virtual: str = "") -> str:
     return " ".join(said)
 
 
-def _sums(stretches: Iterable[Stretch]) -> dict[tuple[Cause, str], int]:
+def _sums(segments: Iterable[Segment]) -> dict[tuple[Cause, str], int]:
     sums: dict[tuple[Cause, str], int] = {}
-    for stretch in stretches:
-        key = named_cause(stretch)
-        sums[key] = sums.get(key, 0) + stretch.duration_ns
+    for segment in segments:
+        key = named_cause(segment)
+        sums[key] = sums.get(key, 0) + segment.duration_ns
     return sums
 
 
 def _listed(sums: Sequence[CauseSum]) -> str:
     told = [
-        f"{s.title} ({_times(s.blamed)}, at worst {format_us(s.worst_ns)})"
+        f"{s.title} ({_times(s.times_dominant)}, at worst {format_us(s.worst_ns)})"
         for s in sums[:_TOLD]
     ]
     return ", ".join(told) + _more(len(sums))
@@ -175,8 +175,8 @@ def _listed(sums: Sequence[CauseSum]) -> str:
 
 def _both(common: Sequence[tuple[CauseSum, CauseSum]]) -> str:
     told = [
-        f"{a.title} ({_times(a.blamed)} and {_times(b.blamed)}, at worst "
-        f"{format_us(a.worst_ns)} and {format_us(b.worst_ns)})"
+        f"{a.title} ({_times(a.times_dominant)} and {_times(b.times_dominant)}, at "
+        f"worst {format_us(a.worst_ns)} and {format_us(b.worst_ns)})"
         for a, b in common[:_TOLD]
     ]
     return ", ".join(told) + _more(len(common))

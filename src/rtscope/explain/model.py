@@ -1,7 +1,7 @@
 """
-An explanation: stretches from the programmed expiry to the thread's own code. Pure.
+An explanation: segments from the programmed expiry to the thread's own code. Pure.
 
-The parts are those of StarFive's Figure 2-4. A stretch without a cause is what could
+The parts are those of StarFive's Figure 2-4. A segment without a cause is what could
 not be explained; it is printed like every other, so that the sum always closes:
 
     A + B + C + D + E + residual = latency
@@ -82,7 +82,7 @@ class Confidence(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class Segment:
     """A contiguous piece of the way, with one cause."""
 
     part: Part
@@ -116,14 +116,14 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class OtherCpuActivity:
-    """What another CPU did most during a stretch."""
+    """What another CPU did most during a segment."""
 
     cpu: int
     name: str
     share: float
-    """Of what that CPU executed in the stretch, 0 to 1."""
+    """Of what that CPU executed in the segment, 0 to 1."""
     own_ns: int
-    """What it executed in the stretch, of all functions."""
+    """What it executed in the segment, of all functions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,26 +134,26 @@ class Explanation:
     sequence: int
     """Its number in the run; -1 for one of a trace that has no record."""
     latency_ns: int
-    stretches: tuple[Stretch, ...]
+    segments: tuple[Segment, ...]
     """In order; they do not overlap."""
     notes: tuple[str, ...] = field(default=())
     """What limits the explanation: a path that begins too late, lost events."""
     slept_ns: int = 0
-    """Of the first stretch: the whole board slept, so that no instruction counts it."""
+    """Of the first segment: the whole board slept, so that no instruction counts it."""
 
     @property
     def is_counted(self) -> bool:
         """Whether instructions were counted: along a path they are, not by events."""
-        return any(stretch.own_ns is not None for stretch in self.stretches)
+        return any(segment.own_ns is not None for segment in self.segments)
 
     def part_ns(self, part: Part) -> int:
         """Return the time of a part."""
-        return sum(s.duration_ns for s in self.stretches if s.part is part)
+        return sum(s.duration_ns for s in self.segments if s.part is part)
 
     @property
     def residual_ns(self) -> int:
-        """What no stretch covers; negative if they cover more than the latency."""
-        return self.latency_ns - sum(s.duration_ns for s in self.stretches)
+        """What no segment covers; negative if they cover more than the latency."""
+        return self.latency_ns - sum(s.duration_ns for s in self.segments)
 
     @property
     def attributed_share(self) -> float:
@@ -162,43 +162,43 @@ class Explanation:
             return 0.0
         known = sum(
             s.duration_ns
-            for s in self.stretches
+            for s in self.segments
             if s.cause is not Cause.UNKNOWN and s.confidence is not Confidence.GUESSED
         )
         return min(1.0, known / self.latency_ns)
 
     @property
-    def culprit(self) -> Stretch | None:
-        """Return what took longest, of what need not be there: its longest stretch.
+    def dominant(self) -> Segment | None:
+        """Return what took longest, of what need not be there: its longest segment.
 
         The timer's own interrupt, the scheduler and the way back belong to every
         wake-up: they are named only if nothing else took longer than they do.
         """
-        if not self.stretches:
+        if not self.segments:
             return None
-        longest = max(self.stretches, key=_blameable_ns)
+        longest = max(self.segments, key=_weight_ns)
         spent: dict[tuple[Cause, str], int] = {}
-        for s in self.stretches:
+        for s in self.segments:
             if s.cause not in INHERENT:
                 # Interrupts cut what goes on behind them: pieces of one are one.
                 key = (s.cause, s.name)
-                spent[key] = spent.get(key, 0) + _blameable_ns(s)
-        if not spent or 4 * max(spent.values()) < _blameable_ns(longest):
+                spent[key] = spent.get(key, 0) + _weight_ns(s)
+        if not spent or 4 * max(spent.values()) < _weight_ns(longest):
             return longest
         blame = max(spent, key=lambda key: spent[key])
-        pieces = [s for s in self.stretches if (s.cause, s.name) == blame]
-        return max(pieces, key=_blameable_ns)
+        pieces = [s for s in self.segments if (s.cause, s.name) == blame]
+        return max(pieces, key=_weight_ns)
 
     @property
-    def sums(self) -> tuple[tuple[Stretch, int], ...]:
-        """Return the ns of each cause and name, with its longest stretch."""
-        longest: dict[tuple[Cause, str], Stretch] = {}
+    def sums(self) -> tuple[tuple[Segment, int], ...]:
+        """Return the ns of each cause and name, with its longest segment."""
+        longest: dict[tuple[Cause, str], Segment] = {}
         spent: dict[tuple[Cause, str], int] = {}
-        for stretch in self.stretches:
-            key = stretch.cause, stretch.name
-            spent[key] = spent.get(key, 0) + stretch.duration_ns
-            if key not in longest or stretch.duration_ns > longest[key].duration_ns:
-                longest[key] = stretch
+        for segment in self.segments:
+            key = segment.cause, segment.name
+            spent[key] = spent.get(key, 0) + segment.duration_ns
+            if key not in longest or segment.duration_ns > longest[key].duration_ns:
+                longest[key] = segment
         return tuple((longest[key], ns) for key, ns in spent.items())
 
 
@@ -217,38 +217,38 @@ _WAITS = frozenset({Cause.LOCK, Cause.PAGE_FAULT, Cause.UNKNOWN})
 """Causes in which a CPU may do nothing, and is late by that."""
 
 
-def _blameable_ns(stretch: Stretch) -> int:
-    """Return what a stretch is blamed by: no turns of other CPUs."""
-    if stretch.own_ns is None or stretch.cause in _WAITS:
-        return stretch.duration_ns
-    return stretch.own_ns
+def _weight_ns(segment: Segment) -> int:
+    """Return what a segment counts for: no turns of other CPUs."""
+    if segment.own_ns is None or segment.cause in _WAITS:
+        return segment.duration_ns
+    return segment.own_ns
 
 
-def joined(stretches: Sequence[Stretch]) -> tuple[Stretch, ...]:
+def joined(segments: Sequence[Segment]) -> tuple[Segment, ...]:
     """Join neighbours of the same part, cause and name."""
-    result: list[Stretch] = []
-    for stretch in stretches:
+    result: list[Segment] = []
+    for segment in segments:
         last = result[-1] if result else None
-        if last is not None and _same(last, stretch):
-            result[-1] = _sum(last, stretch)
-        elif stretch.duration_ns > 0:
-            result.append(stretch)
+        if last is not None and _same(last, segment):
+            result[-1] = _sum(last, segment)
+        elif segment.duration_ns > 0:
+            result.append(segment)
     return tuple(result)
 
 
-def _same(a: Stretch, b: Stretch) -> bool:
+def _same(a: Segment, b: Segment) -> bool:
     return (a.part, a.cause, a.name, a.task) == (b.part, b.cause, b.name, b.task) and (
         a.end_ns == b.begin_ns
     )
 
 
-def _sum(a: Stretch, b: Stretch) -> Stretch:
+def _sum(a: Segment, b: Segment) -> Segment:
     own = None if a.own_ns is None or b.own_ns is None else a.own_ns + b.own_ns
     spent = dict(a.inside)
     for name, ns in b.inside:
         spent[name] = spent.get(name, 0) + ns
     inside = tuple(sorted(spent.items(), key=lambda row: -row[1]))
-    return Stretch(
+    return Segment(
         a.part,
         a.begin_ns,
         b.end_ns,

@@ -52,11 +52,11 @@ def tracks(title: str, uuid: int, names: Sequence[str]) -> Iterator[bytes]:
 def parts(explanation: Explanation, due_ns: int, *, track: int) -> Iterator[bytes]:
     """Return the parts of a wake-up as slices, and the causes inside of them."""
     yield event(due_ns, track, INSTANT, "the timer is due")
-    for stretch in explanation.stretches:
-        part = f"{stretch.part.value} {TITLES[stretch.part]}"
-        begin, end = due_ns + stretch.begin_ns, due_ns + stretch.end_ns
+    for segment in explanation.segments:
+        part = f"{segment.part.value} {TITLES[segment.part]}"
+        begin, end = due_ns + segment.begin_ns, due_ns + segment.end_ns
         yield event(begin, track, BEGIN, part)
-        yield event(begin, track, BEGIN, f"{stretch.cause}: {stretch.name}")
+        yield event(begin, track, BEGIN, f"{segment.cause}: {segment.name}")
         yield event(end, track, END)
         yield event(end, track, END)
 
@@ -131,7 +131,7 @@ def _due_ns(recording: Recording) -> int:
 def _calls(recording: Recording, cpu: int, *, track: int) -> Iterator[bytes]:
     runs = runs_of(recording.section, recording.symbols, arch=recording.arch, cpu=cpu)
     slept_ns = recording.explanation.slept_ns
-    slept = recording.explanation.stretches[0].end_ns if slept_ns else 0
+    slept = recording.explanation.segments[0].end_ns if slept_ns else 0
     woke_ns = _due_ns(recording) + slept
     open_calls: list[Frame] = []
     for run in runs:

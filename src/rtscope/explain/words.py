@@ -7,12 +7,12 @@ makes them harmless first.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from rtscope.explain.model import Cause, Confidence, Explanation, Stretch
+from rtscope.explain.model import Cause, Confidence, Explanation, Segment
 from rtscope.units import format_us
 
 MAIN_SHARE = 0.1
-"""A stretch of at least this share of the latency is told in the sentence."""
-MAIN_STRETCHES = 3
+"""A segment of at least this share of the latency is told in the sentence."""
+MAIN_SEGMENTS = 3
 CALLERS_TOLD = 3
 TOLD_OF_ANOTHER = 0.5
 """A CPU that was as much in one function may hold the lock there."""
@@ -20,7 +20,7 @@ RESIDUAL_CAVEAT = 0.05
 """More of the latency without a cause than this casts doubt on the explanation."""
 
 NOT_RECORDED = "not recorded"
-"""The name of a stretch before the begin of a path."""
+"""The name of a segment before the begin of a path."""
 
 _CLAUSES: Mapping[Cause, str] = {
     Cause.INTERRUPTS_OFF: "interrupts were off in {where}",
@@ -75,7 +75,7 @@ def sentence(explanation: Explanation, *, virtual: str = "") -> str:
 
     `virtual` stands before the unit of a time that is no board's: "virtual ".
     """
-    main = main_stretches(explanation)
+    main = main_segments(explanation)
     head = (
         f"CPU {explanation.cpu} woke {format_us(explanation.latency_ns)} {virtual}µs "
         "late"
@@ -84,7 +84,7 @@ def sentence(explanation: Explanation, *, virtual: str = "") -> str:
         return f"{head}, and nothing is known of why."
     if not explanation.is_counted:
         return f"{head}: {_in_pieces(explanation)}."
-    told = [_told(stretch, first=stretch is _first_waiting(main)) for stretch in main]
+    told = [_told(segment, first=segment is _first_waiting(main)) for segment in main]
     rest = explanation.latency_ns - sum(s.duration_ns for s in main)
     end = f"; {_rest(explanation, main, rest)}" if rest > 0 else ""
     return f"{head}: {', then '.join(told)}{end}."
@@ -94,44 +94,44 @@ def _in_pieces(explanation: Explanation) -> str:
     """Tell the main causes, each with the sum of its pieces: ticks cut tasks up."""
     by_length = sorted(explanation.sums, key=lambda row: -row[1])
     least = MAIN_SHARE * explanation.latency_ns
-    chosen = [row for row in by_length[:MAIN_STRETCHES] if row[1] >= least]
-    blamed = [row for row in by_length if row[0] is explanation.culprit]
+    chosen = [row for row in by_length[:MAIN_SEGMENTS] if row[1] >= least]
+    blamed = [row for row in by_length if row[0] is explanation.dominant]
     if blamed and blamed[0] not in chosen:
-        chosen = [*chosen[: MAIN_STRETCHES - 1], *blamed]
+        chosen = [*chosen[: MAIN_SEGMENTS - 1], *blamed]
     chosen.sort(key=lambda row: row[0].begin_ns)
-    told = [f"for {format_us(ns)} {_clause(stretch)}" for stretch, ns in chosen]
-    names = {(stretch.cause, stretch.name) for stretch, _ in chosen}
-    main = [s for s in explanation.stretches if (s.cause, s.name) in names]
+    told = [f"for {format_us(ns)} {_clause(segment)}" for segment, ns in chosen]
+    names = {(segment.cause, segment.name) for segment, _ in chosen}
+    main = [s for s in explanation.segments if (s.cause, s.name) in names]
     rest = explanation.latency_ns - sum(s.duration_ns for s in main)
     end = f"; {_rest(explanation, main, rest)}" if rest > 0 else ""
     return f"{', '.join(told)}{end}"
 
 
-def main_stretches(explanation: Explanation) -> tuple[Stretch, ...]:
-    """Return the longest stretches in their order, and the culprit in any case."""
-    culprit = explanation.culprit
-    by_length = sorted(explanation.stretches, key=lambda s: -s.duration_ns)
+def main_segments(explanation: Explanation) -> tuple[Segment, ...]:
+    """Return the longest segments in their order, and the dominant one."""
+    dominant = explanation.dominant
+    by_length = sorted(explanation.segments, key=lambda s: -s.duration_ns)
     least = MAIN_SHARE * explanation.latency_ns
-    chosen = [s for s in by_length[:MAIN_STRETCHES] if s.duration_ns >= least]
-    if culprit is not None and culprit not in chosen:
-        chosen = [*chosen[: MAIN_STRETCHES - 1], culprit]
+    chosen = [s for s in by_length[:MAIN_SEGMENTS] if s.duration_ns >= least]
+    if dominant is not None and dominant not in chosen:
+        chosen = [*chosen[: MAIN_SEGMENTS - 1], dominant]
     return tuple(sorted(chosen, key=lambda s: s.begin_ns))
 
 
-def where(stretch: Stretch) -> str:
-    """Write the function of a stretch with its next callers: `a < b < c`."""
-    shown = " < ".join(stretch.callers[:CALLERS_TOLD]) or stretch.name
-    return f"{shown} < …" if len(stretch.callers) > CALLERS_TOLD else shown
+def where(segment: Segment) -> str:
+    """Write the function of a segment with its next callers: `a < b < c`."""
+    shown = " < ".join(segment.callers[:CALLERS_TOLD]) or segment.name
+    return f"{shown} < …" if len(segment.callers) > CALLERS_TOLD else shown
 
 
-def evidence(stretch: Stretch) -> tuple[str, ...]:
-    """Return all that shows the cause of a stretch, a line for each."""
-    task = (f"the task was {stretch.task}",) if stretch.task else ()
+def evidence(segment: Segment) -> tuple[str, ...]:
+    """Return all that shows the cause of a segment, a line for each."""
+    task = (f"the task was {segment.task}",) if segment.task else ()
     return (
-        *stretch.evidence,
+        *segment.evidence,
         *task,
-        *_other_cpu_lines(stretch),
-        *_inside_lines(stretch),
+        *_other_cpu_lines(segment),
+        *_inside_lines(segment),
     )
 
 
@@ -149,44 +149,44 @@ def share(part_ns: int, whole_ns: int) -> str:
     return f"{100 * part_ns / whole_ns:.1f} %" if whole_ns > 0 else "0.0 %"
 
 
-def _told(stretch: Stretch, *, first: bool) -> str:
-    clause = _clause(stretch)
-    aside = "; ".join((*_turns(stretch, first=first), *_busiest(stretch)))
-    text = f"for {format_us(stretch.duration_ns)} {clause}"
+def _told(segment: Segment, *, first: bool) -> str:
+    clause = _clause(segment)
+    aside = "; ".join((*_turns(segment, first=first), *_busiest(segment)))
+    text = f"for {format_us(segment.duration_ns)} {clause}"
     return f"{text} ({aside})" if aside else text
 
 
-def _clause(stretch: Stretch) -> str:
-    clause = _CLAUSES[stretch.cause]
-    if stretch.own_ns is None:
-        clause = _FROM_EVENTS.get(stretch.cause, clause)
-    known = stretch.cause is not Cause.UNKNOWN
-    if known and stretch.confidence is Confidence.GUESSED:
+def _clause(segment: Segment) -> str:
+    clause = _CLAUSES[segment.cause]
+    if segment.own_ns is None:
+        clause = _FROM_EVENTS.get(segment.cause, clause)
+    known = segment.cause is not Cause.UNKNOWN
+    if known and segment.confidence is Confidence.GUESSED:
         clause = f"probably {clause}"
-    task = f", {stretch.task}," if stretch.task else ""
-    return clause.format(where=where(stretch), task=task)
+    task = f", {segment.task}," if segment.task else ""
+    return clause.format(where=where(segment), task=task)
 
 
-def _first_waiting(main: Sequence[Stretch]) -> Stretch | None:
+def _first_waiting(main: Sequence[Segment]) -> Segment | None:
     return next((s for s in main if _is_waiting(s)), None)
 
 
-def _is_waiting(stretch: Stretch) -> bool:
+def _is_waiting(segment: Segment) -> bool:
     """Tell whether a fifth or more of it were turns of other CPUs."""
-    own_ns = stretch.own_ns
-    return own_ns is not None and 5 * own_ns <= 4 * stretch.duration_ns
+    own_ns = segment.own_ns
+    return own_ns is not None and 5 * own_ns <= 4 * segment.duration_ns
 
 
-def _turns(stretch: Stretch, *, first: bool) -> Iterator[str]:
-    if _is_waiting(stretch):
-        executing = f"executing {format_us(stretch.own_ns)} of it"
+def _turns(segment: Segment, *, first: bool) -> Iterator[str]:
+    if _is_waiting(segment):
+        executing = f"executing {format_us(segment.own_ns)} of it"
         yield f"{executing}, the rest were turns of other CPUs" if first else executing
 
 
-def _busiest(stretch: Stretch) -> Iterator[str]:
-    if stretch.cause is not Cause.LOCK or not stretch.other_cpus:
+def _busiest(segment: Segment) -> Iterator[str]:
+    if segment.cause is not Cause.LOCK or not segment.other_cpus:
         return
-    other = max(stretch.other_cpus, key=lambda m: m.share)
+    other = max(segment.other_cpus, key=lambda m: m.share)
     if other.share >= TOLD_OF_ANOTHER:
         yield (
             f"meanwhile CPU {other.cpu} spent {100 * other.share:.0f} % of its own "
@@ -194,13 +194,13 @@ def _busiest(stretch: Stretch) -> Iterator[str]:
         )
 
 
-def _rest(explanation: Explanation, main: Sequence[Stretch], rest_ns: int) -> str:
+def _rest(explanation: Explanation, main: Sequence[Segment], rest_ns: int) -> str:
     """Tell what the others were, most first."""
     spent: dict[str, int] = {}
-    for stretch in explanation.stretches:
-        if stretch not in main:
-            cause = str(stretch.cause)
-            spent[cause] = spent.get(cause, 0) + stretch.duration_ns
+    for segment in explanation.segments:
+        if segment not in main:
+            cause = str(segment.cause)
+            spent[cause] = spent.get(cause, 0) + segment.duration_ns
     if explanation.residual_ns > 0:
         spent["unknown"] = spent.get("unknown", 0) + explanation.residual_ns
     named = sorted(spent.items(), key=lambda row: -row[1])
@@ -209,18 +209,18 @@ def _rest(explanation: Explanation, main: Sequence[Stretch], rest_ns: int) -> st
     return f"the other {format_us(rest_ns)} are {', '.join(parts)}{more}"
 
 
-def _other_cpu_lines(stretch: Stretch) -> Iterator[str]:
-    for other in stretch.other_cpus:
+def _other_cpu_lines(segment: Segment) -> Iterator[str]:
+    for other in segment.other_cpus:
         yield (
             f"meanwhile CPU {other.cpu} executed {format_us(other.own_ns)} µs, "
             f"{100 * other.share:.0f} % of it in {other.name}"
         )
 
 
-def _inside_lines(stretch: Stretch) -> Iterator[str]:
-    if stretch.own_ns and len(stretch.inside) > 1:
+def _inside_lines(segment: Segment) -> Iterator[str]:
+    if segment.own_ns and len(segment.inside) > 1:
         named = ", ".join(
-            f"{name} {share(ns, stretch.own_ns)}" for name, ns in stretch.inside[:3]
+            f"{name} {share(ns, segment.own_ns)}" for name, ns in segment.inside[:3]
         )
         yield f"executed most: {named}"
 
@@ -233,7 +233,7 @@ def _of_the_sum(explanation: Explanation) -> Iterator[str]:
             "explanation may miss the cause"
         )
     unknown = sum(
-        s.duration_ns for s in explanation.stretches if s.cause is Cause.UNKNOWN
+        s.duration_ns for s in explanation.segments if s.cause is Cause.UNKNOWN
     )
     if unknown > RESIDUAL_CAVEAT * latency:
         yield _unknown(explanation, share(unknown, latency))
@@ -241,11 +241,11 @@ def _of_the_sum(explanation: Explanation) -> Iterator[str]:
 
 def _guessed(explanation: Explanation) -> Iterator[str]:
     guesses: dict[Cause, int] = {}
-    for stretch in explanation.stretches:
-        known = stretch.cause is not Cause.UNKNOWN
-        if known and stretch.confidence is Confidence.GUESSED:
-            ns = guesses.get(stretch.cause, 0) + stretch.duration_ns
-            guesses[stretch.cause] = ns
+    for segment in explanation.segments:
+        known = segment.cause is not Cause.UNKNOWN
+        if known and segment.confidence is Confidence.GUESSED:
+            ns = guesses.get(segment.cause, 0) + segment.duration_ns
+            guesses[segment.cause] = ns
     for cause, ns in guesses.items():
         if ns > RESIDUAL_CAVEAT * explanation.latency_ns:
             part = share(ns, explanation.latency_ns)
@@ -253,8 +253,8 @@ def _guessed(explanation: Explanation) -> Iterator[str]:
 
 
 def _unknown(explanation: Explanation, unknown_share: str) -> str:
-    unknown = [s for s in explanation.stretches if s.cause is Cause.UNKNOWN]
-    if all(stretch.name == NOT_RECORDED for stretch in unknown):
+    unknown = [s for s in explanation.segments if s.cause is Cause.UNKNOWN]
+    if all(segment.name == NOT_RECORDED for segment in unknown):
         return (
             f"{unknown_share} of the latency were not recorded: the cause may lie there"
         )

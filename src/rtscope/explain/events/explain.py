@@ -40,7 +40,7 @@ from rtscope.explain.events.threadstates import (
     priority_of,
     thread_states,
 )
-from rtscope.explain.model import Cause, Confidence, Explanation, Part, Stretch, joined
+from rtscope.explain.model import Cause, Confidence, Explanation, Part, Segment, joined
 from rtscope.ftrace.events import Event, Flag, Window
 
 _SLACK_NS = 1000
@@ -50,7 +50,7 @@ _NEEDED = ("sched_switch", "sched_waking")
 
 @dataclass(frozen=True, slots=True)
 class ExplainContext:
-    """All that a stretch is judged by; `spans` is filled when it is asked for."""
+    """All that a segment is judged by; `spans` is filled when it is asked for."""
 
     window: Window
     wakeup: TracedWakeup
@@ -171,12 +171,12 @@ def explain_events(
         cpu=context.cpu,
         sequence=wakeup.sequence,
         latency_ns=latency_ns,
-        stretches=joined(list(apart)),
+        segments=joined(list(apart)),
         notes=tuple(notes(context)),
     )
 
 
-def _of_interval(context: ExplainContext, interval: StateInterval) -> Iterator[Stretch]:
+def _of_interval(context: ExplainContext, interval: StateInterval) -> Iterator[Segment]:
     if interval.state is State.SLEEPING:
         yield from _asleep(context, interval)
     elif interval.state is State.RUNNABLE:
@@ -191,11 +191,11 @@ def _of_interval(context: ExplainContext, interval: StateInterval) -> Iterator[S
         yield _unknown(context, interval, Part.A, "no event of the thread in the trace")
 
 
-def _unknown(context: ExplainContext, timed: Timed, part: Part, name: str) -> Stretch:
+def _unknown(context: ExplainContext, timed: Timed, part: Part, name: str) -> Segment:
     return segment_of(timed, context.wakeup, part, Cause.UNKNOWN, name)
 
 
-def _stopped(context: ExplainContext, interval: StateInterval) -> Stretch:
+def _stopped(context: ExplainContext, interval: StateInterval) -> Segment:
     evidence = ["it was switched out in state T"]
     if interval.end is not None:
         evidence.append(f"woken again by {_waker(interval.end)}")
@@ -204,7 +204,7 @@ def _stopped(context: ExplainContext, interval: StateInterval) -> Stretch:
     return segment_of(interval, context.wakeup, part, Cause.STOPPED, name, *evidence)
 
 
-def _blocked(context: ExplainContext, interval: StateInterval) -> Stretch:
+def _blocked(context: ExplainContext, interval: StateInterval) -> Segment:
     wakeup = context.wakeup
     faults = [
         e
@@ -225,7 +225,7 @@ def _is_fault(event: Event, wakeup: TracedWakeup) -> bool:
     return event.name.startswith("page_fault_") and event.pid == wakeup.pid
 
 
-def _asleep(context: ExplainContext, interval: StateInterval) -> Iterator[Stretch]:
+def _asleep(context: ExplainContext, interval: StateInterval) -> Iterator[Segment]:
     """Explain a sleep from the expiry to what woke the thread."""
     if interval.end is None:
         yield _unknown(context, interval, Part.A, "nothing seen that woke it")
@@ -257,7 +257,7 @@ def _by_interrupt(
     interval: StateInterval,
     interrupt: Frame,
     callback: Frame | None,
-) -> Iterator[Stretch]:
+) -> Iterator[Segment]:
     """Explain the time before the interrupt, then that in it until it woke."""
     assert interval.end is not None
     cpu, wakeup, begin = interval.end.cpu, context.wakeup, interval.begin_ns
@@ -291,7 +291,7 @@ def _by_interrupt(
 
 def _by_softirq(
     context: ExplainContext, interval: StateInterval, name: str
-) -> Iterator[Stretch]:
+) -> Iterator[Segment]:
     why = (
         "the timer expired in a softirq: the thread was not real-time when it went to "
         "sleep"
@@ -299,7 +299,7 @@ def _by_softirq(
     yield segment_of(interval, context.wakeup, Part.A, Cause.LATE_TIMER, name, why)
 
 
-def _ready(context: ExplainContext, interval: StateInterval) -> Iterator[Stretch]:
+def _ready(context: ExplainContext, interval: StateInterval) -> Iterator[Segment]:
     """Explain why a thread that could run did not."""
     cpu = interval.cpu
     if cpu is None:
@@ -321,7 +321,7 @@ def _waited(
     *,
     cpu: int,
     from_ns: int,
-) -> Iterator[Stretch]:
+) -> Iterator[Segment]:
     """Explain a wait; `inside` are the interrupt and callback that it woke in."""
     interrupt, callback = inside
     callback_ns = None if callback is None else callback.entered_ns
@@ -364,7 +364,7 @@ def _waited(
     yield from waiting_segments(spans, waiting)
 
 
-def _running(context: ExplainContext, interval: StateInterval) -> Iterator[Stretch]:
+def _running(context: ExplainContext, interval: StateInterval) -> Iterator[Segment]:
     """Explain the way back: interrupts and page faults may still come."""
     wakeup, cpu = context.wakeup, interval.cpu
     before = interval.end is not None and interval is context.intervals[0]
@@ -392,7 +392,7 @@ def _running(context: ExplainContext, interval: StateInterval) -> Iterator[Stret
 
 def _own_code(
     wakeup: TracedWakeup, span: Span, faults: Sequence[Event]
-) -> Iterator[Stretch]:
+) -> Iterator[Segment]:
     comm, sure = wakeup.comm, Confidence.INFERRED
     inside = [e for e in faults if e.at_ns < span.end_ns]
     if not inside:

@@ -22,7 +22,7 @@ from rtscope.explain.events.scheduling import (
 )
 from rtscope.explain.events.spans import Doing, Span, stack_under
 from rtscope.explain.events.threadstates import MachineTraits
-from rtscope.explain.model import Cause, Confidence, Part, Stretch
+from rtscope.explain.model import Cause, Confidence, Part, Segment
 from rtscope.ftrace.events import Event, Flag
 
 _STRAIGHT = frozenset({Cause.TIMER_INTERRUPT, Cause.SCHEDULER, Cause.RETURN})
@@ -43,7 +43,7 @@ class IrqDelay:
     """How often preemption was switched off where the interrupt came."""
 
 
-def irq_delay_segments(spans: Sequence[Span], delay: IrqDelay) -> Iterator[Stretch]:
+def irq_delay_segments(spans: Sequence[Span], delay: IrqDelay) -> Iterator[Segment]:
     """Return a cause for each span before the timer's interrupt."""
     for span in spans:
         if span.doing is Doing.LOST:
@@ -56,7 +56,7 @@ def irq_delay_segments(spans: Sequence[Span], delay: IrqDelay) -> Iterator[Stret
             yield _in_task(span, delay)
 
 
-def _in_interrupt(span: Span, delay: IrqDelay) -> Stretch:
+def _in_interrupt(span: Span, delay: IrqDelay) -> Segment:
     outer = span.interrupt
     if outer is None:
         return _in_task(span, delay)
@@ -64,7 +64,7 @@ def _in_interrupt(span: Span, delay: IrqDelay) -> Stretch:
     return segment_of(span, delay, Part.A, Cause.EARLIER_INTERRUPT, name)
 
 
-def _in_idle(span: Span, delay: IrqDelay) -> Stretch:
+def _in_idle(span: Span, delay: IrqDelay) -> Segment:
     evidence = [f"the CPU was in {span.name} when the timer was due"]
     if span.name == "idle":
         evidence.append("how deep is not known: there is no cpu_idle event")
@@ -78,7 +78,7 @@ def _in_idle(span: Span, delay: IrqDelay) -> Stretch:
     )
 
 
-def _in_task(span: Span, delay: IrqDelay) -> Stretch:
+def _in_task(span: Span, delay: IrqDelay) -> Segment:
     irqs_off = _switched_off_by(span, delay)
     if irqs_off is not None:
         return segment_of(span, delay, Part.A, Cause.INTERRUPTS_OFF, *irqs_off)
@@ -98,7 +98,7 @@ def _hardware(
     *evidence: str,
     confidence: Confidence,
     where: str = "",
-) -> Stretch:
+) -> Segment:
     name = f"while {span.task.label} ran{where}"
     return segment_of(
         span, delay, Part.A, Cause.HARDWARE, name, *evidence, confidence=confidence
@@ -137,7 +137,7 @@ def _who(off: Event, on: Event | None, delay: IrqDelay) -> tuple[str, str]:
     return name, told
 
 
-def _by_stack(span: Span, delay: IrqDelay, stack: Sequence[str]) -> Stretch:
+def _by_stack(span: Span, delay: IrqDelay, stack: Sequence[str]) -> Segment:
     sure = Confidence.INFERRED
     if not stack:
         why = "the interrupt came from user space, where interrupts are always on"
@@ -177,7 +177,7 @@ def _enabled_at(span: Span, delay: IrqDelay) -> str | None:
     return None
 
 
-def _undecided(span: Span, delay: IrqDelay, stack: Sequence[str] = ()) -> Stretch:
+def _undecided(span: Span, delay: IrqDelay, stack: Sequence[str] = ()) -> Segment:
     evidence = [*last_of(span, delay.events)]
     if stack:
         evidence.append(f"the interrupt found {' < '.join(stack[:4])}")
@@ -208,53 +208,53 @@ def _undecided(span: Span, delay: IrqDelay, stack: Sequence[str] = ()) -> Stretc
 
 
 def event_gaps_apart(
-    stretches: Iterable[Stretch],
+    segments: Iterable[Segment],
     events: Sequence[Event],
     *,
     due_ns: int,
     machine: MachineTraits,
-) -> Iterator[Stretch]:
+) -> Iterator[Segment]:
     """Cut long times without an event out; `events` are those of the CPU, in order."""
-    for stretch in stretches:
-        if stretch.cause not in _STRAIGHT or stretch.duration_ns <= STRAIGHT_NS:
-            yield stretch
+    for segment in segments:
+        if segment.cause not in _STRAIGHT or segment.duration_ns <= STRAIGHT_NS:
+            yield segment
             continue
-        begin, end = stretch.begin_ns, stretch.end_ns
+        begin, end = segment.begin_ns, segment.end_ns
         inside = [
             (event.at_ns - due_ns, event.name)
             for event in events
             if begin <= event.at_ns - due_ns <= end
         ]
         marks = [(begin, "its begin"), *inside, (end, "its end")]
-        yield from _pieces(stretch, marks, machine)
+        yield from _pieces(segment, marks, machine)
 
 
 def _pieces(
-    stretch: Stretch, marks: Sequence[tuple[int, str]], machine: MachineTraits
-) -> Iterator[Stretch]:
-    at = stretch.begin_ns
+    segment: Segment, marks: Sequence[tuple[int, str]], machine: MachineTraits
+) -> Iterator[Segment]:
+    at = segment.begin_ns
     for (since, first), (until, second) in pairwise(marks):
         if until - since <= STRAIGHT_NS:
             continue
         if since > at:
-            yield replace(stretch, begin_ns=at, end_ns=since)
-        yield _gap(stretch, since, until, machine, f"from {first} to {second}")
+            yield replace(segment, begin_ns=at, end_ns=since)
+        yield _gap(segment, since, until, machine, f"from {first} to {second}")
         at = until
-    if at < stretch.end_ns:
-        yield replace(stretch, begin_ns=at)
+    if at < segment.end_ns:
+        yield replace(segment, begin_ns=at)
 
 
 def _gap(
-    stretch: Stretch, begin_ns: int, end_ns: int, machine: MachineTraits, between: str
-) -> Stretch:
+    segment: Segment, begin_ns: int, end_ns: int, machine: MachineTraits, between: str
+) -> Segment:
     evidence = [f"{(end_ns - begin_ns) / 1000:,.3f} us without an event, {between}"]
     if machine.guest:
-        cause, name = Cause.HARDWARE, f"during {stretch.cause}"
+        cause, name = Cause.HARDWARE, f"during {segment.cause}"
         evidence.append("guessed: this is a guest: the host can take a CPU away")
     else:
-        cause, name = Cause.UNKNOWN, f"a lock or hardware, during {stretch.cause}"
+        cause, name = Cause.UNKNOWN, f"a lock or hardware, during {segment.cause}"
     return replace(
-        stretch,
+        segment,
         begin_ns=begin_ns,
         end_ns=end_ns,
         cause=cause,

@@ -64,7 +64,7 @@ def counted_wakeups(record: RunRecord) -> list[Explanation]:
             cpu=around.cpu or 0,
             sequence=around.seq,
             latency_ns=around.wake_ns - around.expiry_ns,
-            stretches=(),
+            segments=(),
             notes=tuple(around_words(around)),
         )
         for around in tracing.around
@@ -75,7 +75,7 @@ def explained_windows(record: RunRecord, trace: Trace) -> list[ExplainedWindow]:
     """
     Explain the worst wake-ups of a run, the worst first.
 
-    Those whose events were not kept have an explanation without stretches.
+    Those whose events were not kept have an explanation without segments.
     """
     machine = machine_of(record)
     return [
@@ -130,7 +130,7 @@ def _explained(
             cpu=wakeup.cpu or 0,
             sequence=wakeup.sequence,
             latency_ns=wakeup.latency_ns,
-            stretches=(),
+            segments=(),
             notes=("no event of its thread is in the trace",),
         )
         return ExplainedWindow(title, near, wakeup, nothing)

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from rtscope.explain.events.spans import Doing, Span, is_entry
 from rtscope.explain.events.threadstates import MachineTraits
-from rtscope.explain.model import Cause, Confidence, Part, Stretch
+from rtscope.explain.model import Cause, Confidence, Part, Segment
 from rtscope.ftrace.events import Event, Flag
 
 MAX_RT_PRIO = 100
@@ -93,9 +93,9 @@ def segment_of(
     name: str,
     *evidence: str,
     confidence: Confidence = Confidence.SEEN,
-) -> Stretch:
+) -> Segment:
     """Return a segment, its times since the expiry; an unknown cause is a guess."""
-    return Stretch(
+    return Segment(
         part,
         timed.begin_ns - expired.expiry_ns,
         timed.end_ns - expired.expiry_ns,
@@ -114,7 +114,7 @@ def last_of(span: Span, events: Sequence[Event]) -> Iterator[str]:
         yield f"last events of {span.task.numbered}: {', '.join(names[-_SHOWN:])}"
 
 
-def waiting_segments(spans: Sequence[Span], waiting: Waiting) -> Iterator[Stretch]:
+def waiting_segments(spans: Sequence[Span], waiting: Waiting) -> Iterator[Segment]:
     """Return a cause for each span."""
     for span in spans:
         if span.doing is Doing.LOST:
@@ -129,7 +129,7 @@ def waiting_segments(spans: Sequence[Span], waiting: Waiting) -> Iterator[Stretc
             yield _in_task(span, waiting)
 
 
-def lost_segment(span: Span, expired: Expired, part: Part) -> Stretch:
+def lost_segment(span: Span, expired: Expired, part: Part) -> Segment:
     """Return a segment of which nothing is known."""
     loss = span.loss
     if loss is None:
@@ -140,7 +140,7 @@ def lost_segment(span: Span, expired: Expired, part: Part) -> Stretch:
     return segment_of(span, expired, part, Cause.UNKNOWN, name)
 
 
-def _in_interrupt(span: Span, waiting: Waiting) -> Stretch:
+def _in_interrupt(span: Span, waiting: Waiting) -> Segment:
     outer = span.interrupt
     if span.doing is Doing.CALLBACK:
         if outer is None:  # a timer's callback in a softirq
@@ -157,7 +157,7 @@ def _in_interrupt(span: Span, waiting: Waiting) -> Stretch:
     return segment_of(span, waiting, Part.B, cause, span.name)
 
 
-def _in_idle(span: Span, waiting: Waiting) -> Stretch:
+def _in_idle(span: Span, waiting: Waiting) -> Segment:
     chosen = _switched_to(span, waiting)
     if chosen is not None:
         return _throttled(span, waiting, "the idle task", chosen)
@@ -166,13 +166,13 @@ def _in_idle(span: Span, waiting: Waiting) -> Stretch:
     return _in_scheduler(span, waiting, "from idle to the thread")
 
 
-def _in_scheduler(span: Span, waiting: Waiting, name: str) -> Stretch:
+def _in_scheduler(span: Span, waiting: Waiting, name: str) -> Segment:
     return segment_of(
         span, waiting, Part.D, Cause.SCHEDULER, name, confidence=Confidence.INFERRED
     )
 
 
-def _in_task(span: Span, waiting: Waiting) -> Stretch:
+def _in_task(span: Span, waiting: Waiting) -> Segment:
     task, ours = span.task, waiting.priority
     title, numbered = task.label, task.numbered
     label = f"{title} ({priority_words(task.priority)})"
@@ -197,7 +197,7 @@ def _in_task(span: Span, waiting: Waiting) -> Stretch:
     return _not_preempted(span, waiting, label)
 
 
-def _throttled(span: Span, waiting: Waiting, label: str, why: str) -> Stretch:
+def _throttled(span: Span, waiting: Waiting, label: str, why: str) -> Segment:
     cause, limit, sure = _which_limit(span, waiting)
     ready = f"the thread was ready ({priority_words(waiting.priority)}), and {why}"
     return segment_of(
@@ -269,7 +269,7 @@ def _passed_over(span: Span, waiting: Waiting) -> str | None:
     return None
 
 
-def _not_preempted(span: Span, waiting: Waiting, label: str) -> Stretch:
+def _not_preempted(span: Span, waiting: Waiting, label: str) -> Segment:
     """Explain why a less urgent task was not preempted."""
     found = tuple(_found_in(span, waiting))
     last = tuple(last_of(span, waiting.events))
@@ -314,7 +314,7 @@ def _preemption_off(
     label: str,
     *evidence: str,
     confidence: Confidence = Confidence.INFERRED,
-) -> Stretch:
+) -> Segment:
     cause = Cause.PREEMPTION_OFF
     return segment_of(
         span, waiting, Part.C, cause, label, *evidence, confidence=confidence

@@ -56,13 +56,13 @@ from rtscope.explain.model import (
     Explanation,
     OtherCpuActivity,
     Part,
-    Stretch,
+    Segment,
     joined,
 )
 
 NAMES_KEPT = 5
 NEARLY_ALL = 0.9
-"""Of a stretch: executed in the call that it is named after, and what that called."""
+"""Of a segment: executed in the call that it is named after, and what that called."""
 CHAIN_SHOWN = 6
 ASLEEP = "(asleep)"
 # An idle CPU finds the calls of others by itself, without an interrupt.
@@ -84,7 +84,7 @@ DELIVERED_BETWEEN_TURNS = (
 
 @dataclass(frozen=True, slots=True)
 class _WakeupPath:
-    """What the judgement of a stretch needs."""
+    """What the judgement of a segment needs."""
 
     runs: Sequence[Run]
     contexts: Sequence[Context]
@@ -192,10 +192,10 @@ def _notes(path: _WakeupPath) -> Iterator[str]:
         )
 
 
-def _system_idle(path: _WakeupPath) -> Iterator[Stretch]:
+def _system_idle(path: _WakeupPath) -> Iterator[Segment]:
     if not path.slept_ns:
         return
-    yield Stretch(
+    yield Segment(
         Part.A,
         0,
         path.slept_ns,
@@ -209,16 +209,16 @@ def _system_idle(path: _WakeupPath) -> Iterator[Stretch]:
     )
 
 
-def _unrecorded(path: _WakeupPath) -> Iterator[Stretch]:
+def _unrecorded(path: _WakeupPath) -> Iterator[Segment]:
     """Tell of the time before the first thing that the CPU is known to have done."""
     if not path.runs or path.runs[0].begin <= path.expiry:
         return
     end_ns = path.ns(path.runs[0].begin)
     if path.section.cut or path.section.first > path.expiry:
-        yield Stretch(Part.A, 0, end_ns, Cause.UNKNOWN, "not recorded")
+        yield Segment(Part.A, 0, end_ns, Cause.UNKNOWN, "not recorded")
         return
     # The path begins longer before the expiry than the others' turns take.
-    yield Stretch(
+    yield Segment(
         Part.A,
         0,
         end_ns,
@@ -230,13 +230,13 @@ def _unrecorded(path: _WakeupPath) -> Iterator[Stretch]:
     )
 
 
-def _segments(path: _WakeupPath) -> Iterator[Stretch]:
+def _segments(path: _WakeupPath) -> Iterator[Segment]:
     """Cut the way where part or cause change."""
     at = range(path.milestones.first, len(path.runs))
     kinds = [(i, _kind(path, i)) for i in at]
     for (part, cause, context), group in groupby(kinds, key=lambda row: row[1]):
         runs = [_after(path.runs[i], path.expiry) for i, _ in group]
-        yield _stretch(path, part, cause, context, runs)
+        yield _segment(path, part, cause, context, runs)
 
 
 def _after(run: Run, expiry: int) -> Run:
@@ -360,16 +360,16 @@ def _is_contended(run: Run) -> bool:
     return role_of(run.frame.name) is Role.LOCK and run.own > CONTENDED_INSTRUCTIONS
 
 
-def _stretch(
+def _segment(
     path: _WakeupPath, part: Part, cause: Cause, context: Context, runs: list[Run]
-) -> Stretch:
+) -> Segment:
     own = sum(run.own for run in runs)
     name, chain = name_of(cause, context, runs)
     spent = [(plain(name), n << path.shift) for name, n in spent_in(runs)]
     others_did: tuple[OtherCpuActivity, ...] = ()
     if cause is Cause.LOCK:
         others_did = tuple(path.others.between(runs[0].begin, runs[-1].end))
-    return Stretch(
+    return Segment(
         part,
         path.ns(runs[0].begin),
         path.ns(runs[-1].end),
@@ -386,7 +386,7 @@ def _stretch(
 
 
 def _task(path: _WakeupPath, cause: Cause, runs: Sequence[Run]) -> str:
-    """Name the task in whose time a stretch was, if it was not the measured one."""
+    """Name the task in whose time a segment was, if it was not the measured one."""
     if cause not in OF_A_TASK:
         return ""
     longest = max(runs, key=lambda run: run.own)
@@ -428,7 +428,7 @@ def _irqs_off_evidence(path: _WakeupPath) -> Iterator[str]:
 def name_of(
     cause: Cause, context: Context, runs: Sequence[Run]
 ) -> tuple[str, Sequence[str]]:
-    """Return the name of a stretch, and the calls that nearly all of it happened in."""
+    """Return the name of a segment, and the calls that nearly all of it happened in."""
     if cause in (Cause.EARLIER_INTERRUPT, Cause.OTHER_INTERRUPT):
         return _handler(runs, _ENTRY), ()
     if cause is Cause.TIMER_CALLBACK:

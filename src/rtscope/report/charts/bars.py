@@ -10,7 +10,7 @@ cause, grey for what was not recorded.
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from rtscope.explain.model import Cause, Explanation, Part, Stretch
+from rtscope.explain.model import Cause, Explanation, Part, Segment
 from rtscope.report.charts.axes import INK, MUTED, PALETTE, PAPER
 from rtscope.report.charts.axes import WIDTH_PT as WIDTH
 from rtscope.report.model.explanations import LatestWakeups, sentence_of_tail
@@ -94,11 +94,11 @@ def path_bar(
     return _svg("way", _AXIS + 34, parts, name=name, about=(title, description))
 
 
-def colour_of(stretch: Stretch) -> int:
+def colour_of(segment: Segment) -> int:
     """Return the number of a segment's colour in the palette."""
-    if stretch.cause is Cause.UNKNOWN:
+    if segment.cause is Cause.UNKNOWN:
         return UNKNOWN_COLOUR
-    return COLOUR_OF[stretch.part]
+    return COLOUR_OF[segment.part]
 
 
 def _x(ns: int, latency_ns: int) -> float:
@@ -106,14 +106,14 @@ def _x(ns: int, latency_ns: int) -> float:
 
 
 def _segments(explanation: Explanation) -> Iterator[str]:
-    for number, stretch in enumerate(explanation.stretches, 1):
-        left = _x(stretch.begin_ns, explanation.latency_ns)
-        width = _x(stretch.end_ns, explanation.latency_ns) - left
-        fill = _variable(colour_of(stretch))
+    for number, segment in enumerate(explanation.segments, 1):
+        left = _x(segment.begin_ns, explanation.latency_ns)
+        width = _x(segment.end_ns, explanation.latency_ns) - left
+        fill = _variable(colour_of(segment))
         # On a path it is known but of what slept, or was not recorded.
-        unknown_ns = 0 if explanation.is_counted else stretch.duration_ns
-        own_ns = unknown_ns if stretch.own_ns is None else stretch.own_ns
-        height = _BAR_HEIGHT * min(1.0, own_ns / stretch.duration_ns)
+        unknown_ns = 0 if explanation.is_counted else segment.duration_ns
+        own_ns = unknown_ns if segment.own_ns is None else segment.own_ns
+        height = _BAR_HEIGHT * min(1.0, own_ns / segment.duration_ns)
         yield _segment(left, _BAR_TOP, width, _BAR_HEIGHT, f'{fill} opacity="{_PALE}"')
         yield _segment(left, _BAR_TOP + _BAR_HEIGHT - height, width, height, fill)
         if number > 1:
@@ -127,12 +127,12 @@ def _segments(explanation: Explanation) -> Iterator[str]:
 
 def _letters(explanation: Explanation) -> Iterator[str]:
     """Write the letter of a part above each group of its stretches."""
-    groups: list[list[Stretch]] = []
-    for stretch in explanation.stretches:
-        if groups and groups[-1][-1].part is stretch.part:
-            groups[-1].append(stretch)
+    groups: list[list[Segment]] = []
+    for segment in explanation.segments:
+        if groups and groups[-1][-1].part is segment.part:
+            groups[-1].append(segment)
         else:
-            groups.append([stretch])
+            groups.append([segment])
     for group in groups:
         left = _x(group[0].begin_ns, explanation.latency_ns)
         right = _x(group[-1].end_ns, explanation.latency_ns)

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from rtscope.explain.bound import worst_of
 from rtscope.explain.causes import Causes, differences, paragraph
-from rtscope.explain.model import Explanation, Stretch
+from rtscope.explain.model import Explanation, Segment
 from rtscope.explain.words import doubts, evidence, sentence, share, where
 from rtscope.report.model.explanations import (
     NO_PROOF,
@@ -110,15 +110,15 @@ def _print_wakeup(
     for doubt in doubts(explanation):
         text = Text(f"caveat: {doubt}", style="yellow")
         console.print(Padding(text, (0, 0, 0, 2), expand=False), width=width)
-    if not explanation.stretches:
+    if not explanation.segments:
         return
     console.print()
     console.print(_parts(explanation, unit=unit), width=width)
     console.print()
-    console.print(_stretches(explanation, width=width), width=width)
-    culprit = explanation.culprit
-    if culprit is not None:
-        _print_evidence(culprit, console, width=width)
+    console.print(_segments(explanation, width=width), width=width)
+    dominant = explanation.dominant
+    if dominant is not None:
+        _print_evidence(dominant, console, width=width)
 
 
 def _parts(explanation: Explanation, *, unit: str) -> Padding:
@@ -139,13 +139,13 @@ def _parts(explanation: Explanation, *, unit: str) -> Padding:
     return Padding(table, (0, 0, 0, 2), expand=False)
 
 
-def _stretches(explanation: Explanation, *, width: int) -> Text:
+def _segments(explanation: Explanation, *, width: int) -> Text:
     least = SHORT_SHARE * explanation.latency_ns
-    shown = [s for s in explanation.stretches if s.duration_ns >= least]
-    short = [s for s in explanation.stretches if s.duration_ns < least]
-    rows: list[tuple[str, ...]] = [_row(stretch) for stretch in shown]
-    culprit = explanation.culprit
-    styles = ["bold" if stretch is culprit else "" for stretch in shown]
+    shown = [s for s in explanation.segments if s.duration_ns >= least]
+    short = [s for s in explanation.segments if s.duration_ns < least]
+    rows: list[tuple[str, ...]] = [_row(segment) for segment in shown]
+    dominant = explanation.dominant
+    styles = ["bold" if segment is dominant else "" for segment in shown]
     if short:
         ns = sum(s.duration_ns for s in short)
         number = f"{len(short)} stretch" + ("" if len(short) == 1 else "es")
@@ -180,19 +180,19 @@ def _figures(
     return text
 
 
-def _row(stretch: Stretch) -> tuple[str, ...]:
-    own = NOTHING if stretch.own_ns is None else format_us(stretch.own_ns)
-    at = f"+{stretch.begin_ns / 1000:,.3f}"
-    cause = f"{stretch.cause}: {where(stretch)}"
-    return at, format_us(stretch.duration_ns), own, stretch.part.value, cause
+def _row(segment: Segment) -> tuple[str, ...]:
+    own = NOTHING if segment.own_ns is None else format_us(segment.own_ns)
+    at = f"+{segment.begin_ns / 1000:,.3f}"
+    cause = f"{segment.cause}: {where(segment)}"
+    return at, format_us(segment.duration_ns), own, segment.part.value, cause
 
 
-def _print_evidence(culprit: Stretch, console: Console, *, width: int) -> None:
-    lines = evidence(culprit)
+def _print_evidence(dominant: Segment, console: Console, *, width: int) -> None:
+    lines = evidence(dominant)
     if not lines:
         return
     console.print()
-    console.print(Text(f"  Evidence for {culprit.cause}:"), width=width)
+    console.print(Text(f"  Evidence for {dominant.cause}:"), width=width)
     for line in lines:
         text = Text(f"- {line}", style="dim")
         console.print(Padding(text, (0, 0, 0, 4), expand=False), width=width)
@@ -207,7 +207,7 @@ def _print_causes(causes: Causes, console: Console, *, width: int) -> None:
     console.print(Text(title, style="bold"), width=width)
     rows = [
         (
-            str(one.blamed),
+            str(one.times_dominant),
             str(one.wakeups),
             format_us(one.sum_ns),
             format_us(one.worst_ns),

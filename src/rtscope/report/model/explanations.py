@@ -20,7 +20,7 @@ from rtscope.contract import ThreadResult
 from rtscope.explain.bound import TITLES as SECTION_TITLES
 from rtscope.explain.bound import Bound, Interference, Longest, Section, worst_of
 from rtscope.explain.causes import Causes, causes_of
-from rtscope.explain.model import TITLES, Explanation, Part, Stretch
+from rtscope.explain.model import TITLES, Explanation, Part, Segment
 from rtscope.explain.words import doubts, evidence, sentence
 from rtscope.record import explanation as document
 from rtscope.record.explanation import TailCause
@@ -148,7 +148,7 @@ def explained_run(
         virtual=virtual is not None,
         bounds=bounds,
         observed_ns={t.cpu: t.max_ns or 0 for t in threads if t.cpu is not None},
-        tail=tail_of(threads, [_blamed(one) for one in explanations if one.culprit]),
+        tail=tail_of(threads, [_blamed(one) for one in explanations if one.dominant]),
     )
 
 
@@ -173,9 +173,9 @@ def explained_trace(
 
 
 def _blamed(explanation: Explanation) -> Blamed:
-    culprit = explanation.culprit
-    assert culprit is not None
-    return Blamed(explanation.latency_ns, str(culprit.cause))
+    dominant = explanation.dominant
+    assert dominant is not None
+    return Blamed(explanation.latency_ns, str(dominant.cause))
 
 
 def merged_causes(runs: Sequence[ExplainedRun]) -> tuple[Causes, ...]:
@@ -392,7 +392,7 @@ def document_of(run: ExplainedRun) -> document.Explained:
                 cause=one.cause.value,
                 name=one.name,
                 wakeups=one.wakeups,
-                blamed=one.blamed,
+                blamed=one.times_dominant,
                 sum_ns=one.sum_ns,
                 worst_ns=one.worst_ns,
             )
@@ -415,7 +415,7 @@ def document_of(run: ExplainedRun) -> document.Explained:
 
 
 def _wakeup(explanation: Explanation, unit: str) -> document.Wakeup:
-    culprit = explanation.culprit
+    dominant = explanation.dominant
     return document.Wakeup(
         cpu=explanation.cpu,
         sequence=explanation.sequence,
@@ -424,25 +424,25 @@ def _wakeup(explanation: Explanation, unit: str) -> document.Wakeup:
         sentence=sentence(explanation, virtual=unit),
         parts={letter: ns for letter, _, ns in parts_of(explanation)},
         residual_ns=explanation.residual_ns,
-        culprit=None if culprit is None else explanation.stretches.index(culprit),
-        stretches=tuple(map(_stretch, explanation.stretches)),
+        culprit=None if dominant is None else explanation.segments.index(dominant),
+        stretches=tuple(map(_segment, explanation.segments)),
         notes=doubts(explanation),
     )
 
 
-def _stretch(stretch: Stretch) -> document.Stretch:
+def _segment(segment: Segment) -> document.Stretch:
     return document.Stretch(
-        part=stretch.part.value,
-        begin_ns=stretch.begin_ns,
-        end_ns=stretch.end_ns,
-        own_ns=stretch.own_ns,
-        cause=stretch.cause.value,
-        name=stretch.name,
-        task=stretch.task,
-        confidence=stretch.confidence.value,
-        callers=stretch.callers,
-        inside=stretch.inside,
-        evidence=evidence(stretch),
+        part=segment.part.value,
+        begin_ns=segment.begin_ns,
+        end_ns=segment.end_ns,
+        own_ns=segment.own_ns,
+        cause=segment.cause.value,
+        name=segment.name,
+        task=segment.task,
+        confidence=segment.confidence.value,
+        callers=segment.callers,
+        inside=segment.inside,
+        evidence=evidence(segment),
     )
 
 
