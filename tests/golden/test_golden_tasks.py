@@ -10,9 +10,8 @@ from rich.console import Console
 from fakes.threads import AROUND, machine
 from rtscope.contract import dump_line, parse_line
 from rtscope.report.formats.tasks import print_tasks, render_tasks_json
-from rtscope.tasks.choice import Choice, Order, chosen
 from rtscope.tasks.listing import make_listing
-from rtscope.tasks.model import Listing
+from rtscope.tasks.model import Choice, Listing, Order, chosen
 
 HERE = Path(__file__).parent / "tasks"
 FORMAT = Path(__file__).parent.parent.parent / "format"

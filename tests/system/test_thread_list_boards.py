@@ -16,9 +16,8 @@ from rtscope.board.initrd import Job
 from rtscope.board.prepare import prepare
 from rtscope.contract import parse_line
 from rtscope.target import agent_file
-from rtscope.tasks.listing import make_listing
-from rtscope.tasks.model import Kind, Listing
-from rtscope.tasks.surroundings import PATHS, read_surroundings
+from rtscope.tasks.listing import PATHS, make_listing, read_surroundings
+from rtscope.tasks.model import Listing, ThreadKind
 from rtscope.virtual.assemble import files_of
 from rtscope.virtual.boot import BootTimeout, boot
 from rtscope.virtual.inspect import with_append
@@ -67,7 +66,7 @@ def test_what_is_isolated_is_known_and_who_may_run_elsewhere_is_marked(
     ours = {
         t.line.priority: t
         for t in listing.threads
-        if t.kind is Kind.USER and t.line.policy == "fifo"
+        if t.kind is ThreadKind.USER and t.line.policy == "fifo"
     }
 
     assert set(ours) == {40, 60}
@@ -80,7 +79,7 @@ def test_what_is_isolated_is_known_and_who_may_run_elsewhere_is_marked(
 
 
 def test_interrupts_have_threads_with_their_devices(listing: Listing) -> None:
-    irqs = [t for t in listing.threads if t.kind is Kind.IRQ]
+    irqs = [t for t in listing.threads if t.kind is ThreadKind.IRQ]
 
     assert {t.irq.device for t in irqs if t.irq} >= {"ttyS0"}
     assert {(t.line.policy, t.line.priority) for t in irqs} == {("fifo", 50)}

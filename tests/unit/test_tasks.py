@@ -13,11 +13,16 @@ from rtscope.contract import AgentError, dump_line, parse_line
 from rtscope.contract.tasks import TaskLine
 from rtscope.errors import ContractError, TargetError
 from rtscope.report.formats.tasks import summary, task_row
-from rtscope.tasks.choice import Choice, Order, chosen
-from rtscope.tasks.listing import irq_of, make_listing
-from rtscope.tasks.model import Irq, Kind, Listing, effective_words
-from rtscope.tasks.notes import notes_of
-from rtscope.tasks.surroundings import read_surroundings
+from rtscope.tasks.listing import irq_of, make_listing, notes_of, read_surroundings
+from rtscope.tasks.model import (
+    Choice,
+    Irq,
+    Listing,
+    Order,
+    ThreadKind,
+    chosen,
+    effective_words,
+)
 
 ISOLATED = replace(AROUND, isolated=frozenset({2, 3}))
 
@@ -121,8 +126,8 @@ def test_an_interrupt_thread_has_its_number_and_its_device(
 def test_a_users_thread_is_no_interrupt_thread_whatever_its_name() -> None:
     false, true = listing(task(8, name="irq/9-acpi"), kernel(9, "irq/9-acpi")).threads
 
-    assert (false.kind, false.irq) == (Kind.USER, None)
-    assert (true.kind, true.irq) == (Kind.IRQ, Irq(9, "acpi"))
+    assert (false.kind, false.irq) == (ThreadKind.USER, None)
+    assert (true.kind, true.irq) == (ThreadKind.IRQ, Irq(9, "acpi"))
 
 
 # --- marks -----------------------------------------------------------------------

@@ -11,10 +11,8 @@ from rtscope.report.formats.tasks import print_tasks, render_tasks_json
 from rtscope.target import Target
 from rtscope.target.address import address_of, open_target
 from rtscope.target.stream import collect
-from rtscope.tasks.choice import Choice, Order, chosen
-from rtscope.tasks.listing import make_listing
-from rtscope.tasks.model import Listing
-from rtscope.tasks.surroundings import read_surroundings
+from rtscope.tasks.listing import make_listing, read_surroundings
+from rtscope.tasks.model import Choice, Listing, Order, chosen
 from rtscope.units import NS_PER_H, NS_PER_MS, NS_PER_S, parse_duration
 
 PATIENCE_S = 60.0

@@ -1,15 +1,22 @@
-"""Make the threads of a machine from the lines that its agent wrote."""
+"""
+Make the threads of a machine from the lines that its agent wrote.
+
+Beside them stands what they are to be judged against, which is read from the machine,
+and what the list does not tell, and why: nothing is left out without a word.
+"""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from rtscope.contract import AgentError, Line
 from rtscope.contract.tasks import TaskLine, TasksEnd
 from rtscope.cpulist import parse_cpulist
 from rtscope.errors import ContractError, TargetError, UsageError
+from rtscope.machine.reader import Content, Reader, text_of
 from rtscope.tasks.marks import marked
-from rtscope.tasks.model import Irq, Kind, Listing, Surroundings, Thread
+from rtscope.tasks.model import Irq, Listing, Surroundings, Thread, ThreadKind
 
 _IRQ_NAME = re.compile(r"irq/([0-9]{1,9})-(?:s-)?(.*)", re.DOTALL)
 """As request_threaded_irq() names it; `s-` is the second thread of an interrupt."""
@@ -62,7 +69,7 @@ def _thread(
         line=task,
         name=name,
         process=names.get(task.pid, ""),
-        kind=Kind.IRQ if irq else Kind(task.kind),
+        kind=ThreadKind.IRQ if irq else ThreadKind(task.kind),
         irq=irq,
         cpus=_cpus_of(task.cpus),
     )
@@ -90,3 +97,139 @@ def _cpus_of(text: str | None) -> frozenset[int]:
         return frozenset(parse_cpulist(text or ""))
     except UsageError:
         return frozenset()
+
+
+ISOLATED_AT_BOOT = "/sys/devices/system/cpu/isolated"
+ISOLATED_NOW = "/sys/fs/cgroup/cpuset.cpus.isolated"
+"""By cpuset partitions; since Linux 6.7, with cgroup v2."""
+
+IRQ_ACTIONS = "/sys/kernel/irq/*/actions"
+SCHED_EXT_STATE = "/sys/kernel/sched_ext/state"
+SCHED_EXT_OPS = "/sys/kernel/sched_ext/root/ops"
+MOUNTS = "/proc/self/mountinfo"
+
+PATHS = (
+    ISOLATED_AT_BOOT,
+    ISOLATED_NOW,
+    IRQ_ACTIONS,
+    SCHED_EXT_STATE,
+    SCHED_EXT_OPS,
+    MOUNTS,
+)
+
+
+def read_surroundings(reader: Reader) -> Surroundings:
+    """Read them; TargetError if the machine does not answer."""
+    files = reader.read_many(PATHS)
+    return Surroundings(
+        isolated=_isolated(files),
+        irq_devices=_irq_devices(files),
+        sched_ext=_sched_ext(files),
+        hidepid=_hidepid(text_of(files[MOUNTS]) or ""),
+    )
+
+
+def _isolated(files: Mapping[str, Content]) -> frozenset[int] | None:
+    texts = [text_of(files[path]) for path in (ISOLATED_AT_BOOT, ISOLATED_NOW)]
+    told = [text for text in texts if text is not None]
+    if not told:
+        return None
+    try:
+        return frozenset(cpu for text in told if text for cpu in parse_cpulist(text))
+    except UsageError:
+        return None
+
+
+def _irq_devices(files: Mapping[str, Content]) -> Mapping[int, tuple[str, ...]]:
+    found = {}
+    for path, content in files.items():
+        number = re.fullmatch(r"/sys/kernel/irq/([0-9]{1,9})/actions", path)
+        if number and (text := text_of(content)):
+            found[int(number[1])] = tuple(text.split(","))
+    return found
+
+
+def _sched_ext(files: Mapping[str, Content]) -> str | None:
+    if text_of(files[SCHED_EXT_STATE]) != "enabled":
+        return None
+    return text_of(files[SCHED_EXT_OPS]) or "of an unknown name"
+
+
+def _hidepid(mounts: str) -> str | None:
+    for line in mounts.splitlines():
+        words = line.split()
+        if len(words) > 4 and words[4] == "/proc":
+            found = re.search(r"hidepid=(\w+)", words[-1])
+            if found and found[1] not in ("0", "off"):
+                return found[1]
+    return None
+
+
+_WORDS = {
+    "reset_on_fork": "reset on fork",
+    "slice_ns": "slice",
+    "util_clamp": "clamps of utilisation",
+    "deadline": "deadline parameters",
+    "timer_slack_ns": "timer slack",
+    "cpus": "allowed CPUs",
+    "voluntary_switches": "voluntary switches",
+    "involuntary_switches": "involuntary switches",
+    "effective": "effective priority",
+}
+
+
+def notes_of(listing: Listing) -> list[str]:
+    """Return a sentence for each thing that was not seen, or could not be judged."""
+    return [*_unseen(listing), *_unread(listing), *_unjudged(listing)]
+
+
+def _unseen(listing: Listing) -> Iterator[str]:
+    end = listing.end
+    if end.vanished:
+        yield f"{end.vanished} ended while they were read, and are not shown."
+    if end.missed:
+        yield (
+            f"{end.missed} could not be listed: begun just then, or closed to this "
+            "user (a closed process counts once)."
+        )
+    if end.window_ended:
+        yield f"{end.window_ended} ended within the window; their share is not shown."
+    if not any(thread.line.kind == "kernel" for thread in listing.threads):
+        yield (
+            "No kernel thread is visible: /proc shows a part of this machine only, "
+            "that of a container or of this user."
+        )
+    if end.uid and listing.around.hidepid:
+        yield (
+            "The processes of other users may be hidden: /proc is mounted with "
+            f"hidepid={listing.around.hidepid}. Run as root to see them."
+        )
+
+
+def _unread(listing: Listing) -> Iterator[str]:
+    unread = Counter(
+        (key, why) for t in listing.threads for key, why in t.line.unread.items()
+    )
+    for (key, why), count in unread.items():
+        remedy = ""
+        if key == "timer_slack_ns" and listing.end.uid and "permitted" in why:
+            remedy = " That of others needs CAP_SYS_NICE: run as root."
+        what = _WORDS.get(key, key)
+        yield f"The {what} of {count} could not be read: {why}.{remedy}"
+
+
+def _unjudged(listing: Listing) -> Iterator[str]:
+    users = any(t.kind is ThreadKind.USER and t.real_time for t in listing.threads)
+    isolated = listing.around.isolated
+    if users and isolated is None:
+        yield "Which CPUs are isolated is unknown: housekeeping CPUs are not marked."
+    elif users and not isolated:
+        yield "No CPU is isolated: every CPU is a housekeeping CPU, and none is marked."
+    if any(not thread.line.cpu_time_exact for thread in listing.threads):
+        ms = listing.end.tick_ns // 1_000_000
+        yield f"CPU times of this kernel come in steps of {ms} ms."
+    if listing.around.sched_ext is not None:
+        yield (
+            f"A sched_ext scheduler is loaded ({listing.around.sched_ext}): it may "
+            "schedule the threads of policy other, batch and idle too."
+        )

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rtscope.cpulist import format_cpulist
-from rtscope.tasks.model import Kind, Mark, Surroundings, Thread, effective_words
+from rtscope.tasks.model import Mark, Surroundings, Thread, ThreadKind, effective_words
 
 HOG_SHARE = 0.9
 """Of one CPU, over the window."""
@@ -101,7 +101,7 @@ def marked(threads: Sequence[Thread], around: Surroundings) -> Iterator[Thread]:
 
 def _by_itself(thread: Thread) -> Iterator[Mark]:
     line = thread.line
-    if thread.kind is Kind.USER and line.priority == 99:
+    if thread.kind is ThreadKind.USER and line.priority == 99:
         yield Mark("priority_99", f"{line.policy} 99")
     if thread.boosted and line.effective is not None:
         yield Mark("boosted", f"runs as {effective_words(line.effective)}")
@@ -115,7 +115,7 @@ def _by_itself(thread: Thread) -> Iterator[Mark]:
 
 
 def _housekeeping(thread: Thread, isolated: frozenset[int] | None) -> Iterator[Mark]:
-    if not isolated or thread.kind is not Kind.USER or not thread.real_time:
+    if not isolated or thread.kind is not ThreadKind.USER or not thread.real_time:
         return
     if outside := thread.cpus - isolated:
         yield Mark(
@@ -137,7 +137,7 @@ class _Peers:
 
     def of(self, thread: Thread) -> Iterator[Mark]:
         """Mark a user's FIFO thread that may meet an equal one on a CPU."""
-        if thread.kind is not Kind.USER or thread.line.policy != "fifo":
+        if thread.kind is not ThreadKind.USER or thread.line.policy != "fifo":
             return
         masks = self._groups[thread.line.priority]
         meeting = [group for mask, group in masks.items() if mask & thread.cpus]
@@ -160,7 +160,7 @@ class _Interrupts:
     """Interrupt threads, and which of them are above a thread on its CPUs."""
 
     def __init__(self, threads: Sequence[Thread]) -> None:
-        self._irqs = [t for t in threads if t.kind is Kind.IRQ and t.real_time]
+        self._irqs = [t for t in threads if t.kind is ThreadKind.IRQ and t.real_time]
         self._above: dict[tuple[int, frozenset[int]], list[Thread]] = defaultdict(list)
         for thread in threads:
             key = (thread.line.priority, thread.cpus)
@@ -173,7 +173,7 @@ class _Interrupts:
 
     @staticmethod
     def _concerns(thread: Thread) -> bool:
-        return thread.kind is Kind.USER and thread.line.policy in ("fifo", "rr")
+        return thread.kind is ThreadKind.USER and thread.line.policy in ("fifo", "rr")
 
     def above(self, thread: Thread) -> Iterator[Mark]:
         """Mark a user's thread that an interrupt thread may preempt."""
@@ -188,7 +188,7 @@ class _Interrupts:
 
 def _is_stopper(thread: Thread) -> bool:
     """Whether it says FIFO 99 and is of the stop class, above all others."""
-    return thread.kind is Kind.KERNEL and thread.name.startswith("migration/")
+    return thread.kind is ThreadKind.KERNEL and thread.name.startswith("migration/")
 
 
 def enumerated(threads: Sequence[Thread], total: int, *, priority: bool = False) -> str:

@@ -18,10 +18,9 @@ from rich.text import Text
 
 from rtscope.report.escape import printable
 from rtscope.report.words import NOTHING, capital, duration, enumeration, plural
-from rtscope.tasks.choice import Order
+from rtscope.tasks.listing import notes_of
 from rtscope.tasks.marks import KINDS
-from rtscope.tasks.model import Kind, Listing, Thread
-from rtscope.tasks.notes import notes_of
+from rtscope.tasks.model import Listing, Order, Thread, ThreadKind
 from rtscope.units import format_duration
 
 SCHEMA = 1
@@ -82,8 +81,8 @@ def summary(listing: Listing, shown: Sequence[Thread]) -> str:
         told += f" of {len(listing.threads):,}"
     if said:
         told += (
-            f": {said}; {kinds[Kind.USER]:,} user, {kinds[Kind.KERNEL]:,} kernel, "
-            f"{kinds[Kind.IRQ]:,} interrupt"
+            f": {said}; {kinds[ThreadKind.USER]:,} user, "
+            f"{kinds[ThreadKind.KERNEL]:,} kernel, {kinds[ThreadKind.IRQ]:,} interrupt"
         )
     if listing.end.window_ns is not None:
         told += f"; CPU% over {format_duration(listing.end.window_ns)}"
@@ -309,7 +308,7 @@ class _Table:
         self, thread: Thread, row: Sequence[str], name: str, marks: str
     ) -> list[Segment]:
         """Return a row, its cells cut already."""
-        plain = _PLAIN if thread.kind is Kind.USER else _DIM
+        plain = _PLAIN if thread.kind is ThreadKind.USER else _DIM
         policy = _STYLES.get(thread.line.policy, plain)
         cells = [
             Segment(" ".join(row[:2]) + " ", plain),
