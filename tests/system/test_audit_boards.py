@@ -16,7 +16,7 @@ import pytest
 from rig import rtscope
 
 from rtscope.audit.examine import auditing, examine, paths, read_context
-from rtscope.audit.model import Check, Outcome
+from rtscope.audit.model import Check, CheckOutcome
 from rtscope.board.buildcontext import Workshop
 from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import get_board
@@ -140,8 +140,8 @@ def locked() -> Mapping[str, Check]:
 
 
 def test_preempt_full_is_not_called_real_time(locked: Mapping[str, Check]) -> None:
-    assert locked["preempt_rt"].outcome is Outcome.FAIL
-    assert locked["preemption_model"].outcome is Outcome.PASS
+    assert locked["preempt_rt"].outcome is CheckOutcome.FAIL
+    assert locked["preemption_model"].outcome is CheckOutcome.PASS
     # The file that marks the model is refused; the log tells it.
     assert locked["preemption_model"].says == (
         "full: the kernel log says 'Dynamic Preempt: full'"
@@ -153,7 +153,7 @@ def test_what_lockdown_refuses_is_named_and_passes_nothing(
 ) -> None:
     assert locked["lockdown"].says == "none integrity [confidentiality]"
     for name in ("fair_server", "current_tracer", "trace_events", "trace_instances"):
-        assert locked[name].outcome is Outcome.UNKNOWN, name
+        assert locked[name].outcome is CheckOutcome.UNKNOWN, name
         assert locked[name].says.startswith("kernel lockdown"), name
     assert locked["fair_server"].evidence[0].what == (
         "cannot be read: Operation not permitted"
@@ -164,7 +164,7 @@ def test_a_cpu_that_was_taken_away_is_missed(locked: Mapping[str, Check]) -> Non
     assert locked["offline_cpus"].says == "CPU 1 is offline"
     assert locked["housekeeping"].says == "one CPU is online"
     # Nothing can be said of where interrupts go on a CPU that is not there.
-    assert locked["irq_affinity"].outcome is Outcome.NOT_APPLICABLE
+    assert locked["irq_affinity"].outcome is CheckOutcome.NOT_APPLICABLE
 
 
 def test_a_misspelt_parameter_is_found(locked: Mapping[str, Check]) -> None:

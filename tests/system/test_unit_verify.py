@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rtscope.audit.examine import auditing_a_unit, examine, read_context
-from rtscope.audit.model import Outcome
+from rtscope.audit.model import CheckOutcome
 from rtscope.audit.unit import load_unit
 from rtscope.machine.filetree import FileReader
 
@@ -55,7 +55,7 @@ def complaints(path: Path) -> str:
     )
 
 
-def outcome_of(path: Path) -> Outcome:
+def outcome_of(path: Path) -> CheckOutcome:
     kinds = [kind for kind in auditing_a_unit() if kind.id == "unit_values"]
     context = read_context(FileReader(), kinds)
     unit = load_unit(str(path), FileReader())
@@ -68,5 +68,5 @@ def test_systemd_and_rtscope_ignore_the_same_lines(tmp_path: Path, line: str) ->
     path.write_text(f"[Service]\nExecStart=/bin/true\n{line}\n")
     said = complaints(path)
 
-    assert bool(said) is (outcome_of(path) is Outcome.FAIL), said
+    assert bool(said) is (outcome_of(path) is CheckOutcome.FAIL), said
     assert bool(said) is (line in BAD)

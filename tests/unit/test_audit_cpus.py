@@ -8,7 +8,7 @@ from fakes.auditcases import CASES
 from fakes.audited import Case, judged
 from fakes.trees import CPU
 from rtscope.audit.context import Observed, listed, masked
-from rtscope.audit.model import Outcome, Profile, Severity
+from rtscope.audit.model import CheckOutcome, Profile, Severity
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_smt_of_a_guest_says_nothing_of_the_host(
 ) -> None:
     files = {f"{CPU}/smt/active": "0", **names}
 
-    assert judged("smt", Case(files)).outcome is Outcome.NOT_APPLICABLE
+    assert judged("smt", Case(files)).outcome is CheckOutcome.NOT_APPLICABLE
 
 
 def test_nothing_set_apart_is_not_applicable_but_for_who_polls() -> None:
@@ -32,8 +32,8 @@ def test_nothing_set_apart_is_not_applicable_but_for_who_polls() -> None:
     control = judged("isolated_cpus", Case(empty, cpus=None))
     polling = judged("isolated_cpus", Case(empty, cpus=None, profile=Profile.POLLING))
 
-    assert control.outcome is Outcome.NOT_APPLICABLE
-    assert (polling.outcome, polling.severity) == (Outcome.FAIL, Severity.HIGH)
+    assert control.outcome is CheckOutcome.NOT_APPLICABLE
+    assert (polling.outcome, polling.severity) == (CheckOutcome.FAIL, Severity.HIGH)
 
 
 def test_isolated_cpus_are_taken_where_none_are_named() -> None:
@@ -71,10 +71,15 @@ def test_masks_of_cpus(text: str, cpus: set[int] | None) -> None:
 
 @pytest.mark.parametrize(
     ("asked_us", "outcome"),
-    [(0, Outcome.PASS), (10, Outcome.PASS), (11, Outcome.FAIL), (None, Outcome.FAIL)],
+    [
+        (0, CheckOutcome.PASS),
+        (10, CheckOutcome.PASS),
+        (11, CheckOutcome.FAIL),
+        (None, CheckOutcome.FAIL),
+    ],
 )
 def test_idle_states_are_bounded_by_what_programs_ask_for(
-    asked_us: int | None, outcome: Outcome
+    asked_us: int | None, outcome: CheckOutcome
 ) -> None:
     deep = CASES["idle_states"].bad
     asked = Observed(dma_latency_us=asked_us, dma_holders={"/proc/7/fd/3": "jackd"})
@@ -82,14 +87,14 @@ def test_idle_states_are_bounded_by_what_programs_ask_for(
     check = judged("idle_states", replace(deep, observed=asked))
 
     assert check.outcome is outcome
-    assert (outcome is Outcome.FAIL) or "jackd" in check.evidence[0].what
+    assert (outcome is CheckOutcome.FAIL) or "jackd" in check.evidence[0].what
 
 
 @pytest.mark.parametrize(
     ("asked", "outcome"),
-    [("n/a", Outcome.PASS), ("10", Outcome.PASS), ("0", Outcome.FAIL)],
+    [("n/a", CheckOutcome.PASS), ("10", CheckOutcome.PASS), ("0", CheckOutcome.FAIL)],
 )
-def test_idle_states_are_bounded_for_one_cpu(asked: str, outcome: Outcome) -> None:
+def test_idle_states_are_bounded_for_one_cpu(asked: str, outcome: CheckOutcome) -> None:
     deep = CASES["idle_states"].bad
     files = {**deep.files, f"{CPU}/cpu1/power/pm_qos_resume_latency_us": asked}
 
@@ -99,7 +104,7 @@ def test_idle_states_are_bounded_for_one_cpu(asked: str, outcome: Outcome) -> No
 def test_a_kernel_without_idle_states_has_nothing_to_forbid() -> None:
     files = {"/proc/config.gz": "# CONFIG_CPU_IDLE is not set\n"}
 
-    assert judged("cpu_dma_latency", Case(files)).outcome is Outcome.NOT_APPLICABLE
+    assert judged("cpu_dma_latency", Case(files)).outcome is CheckOutcome.NOT_APPLICABLE
 
 
 @pytest.mark.parametrize(
@@ -109,7 +114,7 @@ def test_a_kernel_without_idle_states_has_nothing_to_forbid() -> None:
 def test_who_does_not_count_smis_is_no_pass(cpuinfo: str) -> None:
     case = replace(CASES["smi_count"].good, files={"/proc/cpuinfo": cpuinfo})
 
-    assert judged("smi_count", case).outcome is Outcome.NOT_APPLICABLE
+    assert judged("smi_count", case).outcome is CheckOutcome.NOT_APPLICABLE
 
 
 def test_what_was_set_apart_and_is_offline_does_not_count_as_set_apart() -> None:
@@ -122,4 +127,4 @@ def test_what_was_set_apart_and_is_offline_does_not_count_as_set_apart() -> None
 
     assert judged("offline_cpus", Case(files, cpus=None)).says == "CPU 1 is offline"
     alone = judged("default_irq_affinity", Case(files, cpus=None))
-    assert alone.outcome is Outcome.NOT_APPLICABLE
+    assert alone.outcome is CheckOutcome.NOT_APPLICABLE

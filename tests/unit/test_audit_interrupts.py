@@ -5,28 +5,28 @@ import pytest
 from fakes.audited import IRQ, KTHREADD, Case, judged, seen, thread, threads
 from fakes.trees import CPU
 from rtscope.audit.context import Observed
-from rtscope.audit.model import Outcome, Profile
+from rtscope.audit.model import CheckOutcome, Profile
 
 
 @pytest.mark.parametrize(
     ("files", "outcome"),
     [
-        ({f"{CPU}/isolated": "1"}, Outcome.PASS),
-        ({f"{CPU}/nohz_full": "1"}, Outcome.PASS),
-        ({"/sys/fs/cgroup/cpuset.cpus.isolated": "1"}, Outcome.FAIL),
-        ({"/etc/default/irqbalance": "IRQBALANCE_BANNED_CPUS=2"}, Outcome.PASS),
+        ({f"{CPU}/isolated": "1"}, CheckOutcome.PASS),
+        ({f"{CPU}/nohz_full": "1"}, CheckOutcome.PASS),
+        ({"/sys/fs/cgroup/cpuset.cpus.isolated": "1"}, CheckOutcome.FAIL),
+        ({"/etc/default/irqbalance": "IRQBALANCE_BANNED_CPUS=2"}, CheckOutcome.PASS),
         (
             # Named CPUs take the place of those that it would leave alone by itself.
             {
                 f"{CPU}/isolated": "1",
                 "/etc/default/irqbalance": 'IRQBALANCE_BANNED_CPULIST="2-3"',
             },
-            Outcome.FAIL,
+            CheckOutcome.FAIL,
         ),
     ],
 )
 def test_irqbalance_leaves_alone_what_it_is_known_to(
-    files: dict[str, str], outcome: Outcome
+    files: dict[str, str], outcome: CheckOutcome
 ) -> None:
     check = judged("irqbalance", Case({"/proc/8/comm": "irqbalance", **files}))
 
@@ -38,7 +38,7 @@ def test_interrupts_of_another_cpu_do_not_count() -> None:
         "observed_device_interrupts", Case(observed=seen(device=9), cpus=(0,))
     )
 
-    assert check.outcome is Outcome.PASS
+    assert check.outcome is CheckOutcome.PASS
 
 
 def test_a_cpu_that_is_offline_hides_nothing_of_the_others() -> None:
@@ -49,7 +49,7 @@ def test_a_cpu_that_is_offline_hides_nothing_of_the_others() -> None:
         "observed_device_interrupts", Case(observed=seen(device=3), cpus=(5,))
     )
 
-    assert (other.outcome, offline.outcome) == (Outcome.FAIL, Outcome.UNKNOWN)
+    assert (other.outcome, offline.outcome) == (CheckOutcome.FAIL, CheckOutcome.UNKNOWN)
 
 
 def test_an_interrupt_seen_is_named() -> None:
@@ -94,9 +94,9 @@ def test_the_timer_that_each_cpu_has_is_no_device(table: str) -> None:
     polling = Case(files, observed=ticks, profile=Profile.POLLING)
 
     directed = judged("irq_affinity", Case(files))
-    assert (directed.outcome, directed.says) == (Outcome.PASS, "none of 1")
-    assert judged("observed_device_interrupts", polling).outcome is Outcome.PASS
-    assert judged("observed_ticks", polling).outcome is Outcome.FAIL
+    assert (directed.outcome, directed.says) == (CheckOutcome.PASS, "none of 1")
+    assert judged("observed_device_interrupts", polling).outcome is CheckOutcome.PASS
+    assert judged("observed_ticks", polling).outcome is CheckOutcome.FAIL
 
 
 @pytest.mark.parametrize("table", [RISCV, ARM])
@@ -119,13 +119,13 @@ def test_interrupt_threads_are_judged_beside_others_only(
 ) -> None:
     check = judged("interrupt_threads", Case(threads(*stats)))
 
-    assert check.outcome is Outcome.NOT_APPLICABLE
+    assert check.outcome is CheckOutcome.NOT_APPLICABLE
 
 
 def test_a_container_does_not_show_that_nobody_has_99() -> None:
     check = judged("real_time_threads", Case(threads(thread("sh"))))
 
-    assert check.outcome is Outcome.UNKNOWN
+    assert check.outcome is CheckOutcome.UNKNOWN
 
 
 def test_a_program_cannot_pass_for_an_interrupt_or_hide_behind_brackets() -> None:

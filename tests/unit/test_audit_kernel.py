@@ -18,7 +18,7 @@ from fakes.trees import reader_of
 from rtscope.audit.catalogue import catalogue, parse_row
 from rtscope.audit.context import AuditContext, Expected
 from rtscope.audit.examine import context_of_config, examine, read_context, verifying
-from rtscope.audit.model import Check, CheckKind, Outcome, Profile, Severity
+from rtscope.audit.model import Check, CheckKind, CheckOutcome, Profile, Severity
 from rtscope.errors import UsageError
 from rtscope.kernel import image
 from rtscope.kernel.image import GNU_BUILD_ID, build_id_in, parse_image, read_image
@@ -106,7 +106,7 @@ def test_a_good_configuration_fails_no_check() -> None:
     found = of_config(GOOD)
 
     assert not [c.kind.id for c in found.values() if c.failed]
-    assert {c.kind.id for c in found.values() if c.outcome is Outcome.UNKNOWN} == {
+    assert {c.kind.id for c in found.values() if c.outcome is CheckOutcome.UNKNOWN} == {
         "scaling_governor"
     }
 
@@ -122,7 +122,7 @@ def test_good_options_pass_their_check_and_are_shown(kind: CheckKind) -> None:
         context_of_config(parse_config(text.encode(), source="config")), [kind]
     )[0]
 
-    assert check.outcome is Outcome.PASS
+    assert check.outcome is CheckOutcome.PASS
     assert {*on, *values} <= {e.what for e in check.evidence}
     assert check.evidence
 
@@ -137,7 +137,7 @@ def test_a_bad_option_fails_its_check_and_is_shown(kind: CheckKind) -> None:
         context_of_config(parse_config(text.encode(), source="config")), [kind]
     )[0]
 
-    assert check.outcome is Outcome.FAIL
+    assert check.outcome is CheckOutcome.FAIL
     assert bad.removeprefix("# ") in {e.what for e in check.evidence}
 
 
@@ -147,14 +147,14 @@ def test_an_extract_that_does_not_mention_an_option_leaves_it_unknown(
 ) -> None:
     context = context_of_config(parse_config(b"CONFIG_SOMETHING=y\n", source="config"))
 
-    assert examine(context, [kind])[0].outcome is Outcome.UNKNOWN
+    assert examine(context, [kind])[0].outcome is CheckOutcome.UNKNOWN
 
 
 @pytest.mark.parametrize("kind", verifying(), ids=lambda k: str(k.id))
 def test_a_machine_without_any_file_passes_nothing(kind: CheckKind) -> None:
     check = examine(read_context(reader_of({}), [kind]), [kind])[0]
 
-    assert check.outcome is not Outcome.PASS
+    assert check.outcome is not CheckOutcome.PASS
     assert check.says
 
 
@@ -167,8 +167,8 @@ def test_a_module_counts_as_set() -> None:
 def test_without_what_an_option_needs_a_check_does_not_apply() -> None:
     found = of_config(GOOD.replace("CONFIG_CPU_FREQ=y", ""))
 
-    assert found["cpu_freq"].outcome is Outcome.FAIL
-    assert found["default_governor"].outcome is Outcome.NOT_APPLICABLE
+    assert found["cpu_freq"].outcome is CheckOutcome.FAIL
+    assert found["default_governor"].outcome is CheckOutcome.NOT_APPLICABLE
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_starfives_own_listing() -> None:
     kinds = verifying()
     found = outcomes(read_context(reader_of(STARFIVE), kinds))
 
-    passes = {name for name, c in found.items() if c.outcome is Outcome.PASS}
+    passes = {name for name, c in found.items() if c.outcome is CheckOutcome.PASS}
     assert {"preempt_rt", "preempt_lazy", "tick_rate", "tick_mode"} <= passes
     assert {"preempt_rt_family", "idle_governor"} <= passes
     assert "scaling_governor" in passes
@@ -203,7 +203,7 @@ def test_starfives_own_listing() -> None:
         "CPU_FREQ_GOV_CONSERVATIVE=y, CPU_FREQ_GOV_SCHEDUTIL=y, "
         "CPU_FREQ_GOV_POWERSAVE=y, CPU_FREQ_GOV_USERSPACE=y"
     )
-    assert found["sanitizers"].outcome is Outcome.UNKNOWN
+    assert found["sanitizers"].outcome is CheckOutcome.UNKNOWN
 
 
 def test_no_cpufreq_is_not_applicable_and_no_pass() -> None:
@@ -211,7 +211,7 @@ def test_no_cpufreq_is_not_applicable_and_no_pass() -> None:
 
     check = examine(read_context(reader_of({}), kinds), kinds)[0]
 
-    assert check.outcome is Outcome.NOT_APPLICABLE
+    assert check.outcome is CheckOutcome.NOT_APPLICABLE
 
 
 def test_one_cpu_with_another_governor_fails() -> None:
@@ -221,15 +221,15 @@ def test_one_cpu_with_another_governor_fails() -> None:
 
     check = examine(read_context(reader_of(files), kinds), kinds)[0]
 
-    assert check.outcome is Outcome.FAIL
+    assert check.outcome is CheckOutcome.FAIL
     assert [(e.where, e.what) for e in check.evidence] == [(path.format(2), "ondemand")]
 
 
 def test_preempt_full_is_not_called_real_time() -> None:
     found = of_config(HEAD + "CONFIG_PREEMPT=y\nCONFIG_PREEMPT_DYNAMIC=y\n")
 
-    assert found["preempt_rt"].outcome is Outcome.FAIL
-    assert found["preemption_model"].outcome is Outcome.PASS
+    assert found["preempt_rt"].outcome is CheckOutcome.FAIL
+    assert found["preemption_model"].outcome is CheckOutcome.PASS
 
 
 def test_severity_follows_the_profile() -> None:
@@ -279,20 +279,20 @@ def test_the_same_build_id_is_the_same_kernel() -> None:
         {"/sys/kernel/notes": notes}, Expected("Image", build_id=BUILD_ID.hex())
     )
 
-    assert check.outcome is Outcome.PASS
+    assert check.outcome is CheckOutcome.PASS
     assert check.says == "the build ID of Image"
 
 
 def test_another_banner_is_another_kernel() -> None:
     check = running({"/proc/version": BANNER}, Expected("Image", banner=BANNER + " 2"))
 
-    assert check.outcome is Outcome.FAIL
+    assert check.outcome is CheckOutcome.FAIL
 
 
 def test_nothing_to_compare_is_unknown() -> None:
     check = running({"/proc/version": BANNER}, Expected("Image", build_id="00"))
 
-    assert check.outcome is Outcome.UNKNOWN
+    assert check.outcome is CheckOutcome.UNKNOWN
 
 
 def test_notes_that_break_off_have_no_build_id() -> None:

@@ -11,7 +11,7 @@ from fakes.audited import Case, judged
 from fakes.trees import GUEST, reader_of
 from rtscope.audit.catalogue import catalogue
 from rtscope.audit.examine import UNIT, auditing, examine, read_context
-from rtscope.audit.model import Outcome, Profile
+from rtscope.audit.model import CheckOutcome, Profile
 from rtscope.machine.reader import Denied
 
 ROOT = Path(__file__).parent.parent.parent
@@ -35,7 +35,7 @@ def test_every_check_of_a_machine_has_its_three_cases() -> None:
 def test_the_good_machine_passes(name: str) -> None:
     check = judged(name, CASES[name].good)
 
-    assert check.outcome is Outcome.PASS, check.says
+    assert check.outcome is CheckOutcome.PASS, check.says
     assert check.evidence
 
 
@@ -43,7 +43,7 @@ def test_the_good_machine_passes(name: str) -> None:
 def test_the_bad_machine_fails_with_evidence(name: str) -> None:
     check = judged(name, CASES[name].bad)
 
-    assert check.outcome is Outcome.FAIL, check.says
+    assert check.outcome is CheckOutcome.FAIL, check.says
     assert check.evidence
 
 
@@ -51,7 +51,7 @@ def test_the_bad_machine_fails_with_evidence(name: str) -> None:
 def test_what_cannot_be_seen_is_unknown_with_its_reason(name: str) -> None:
     check = judged(name, CASES[name].unseen)
 
-    assert check.outcome is Outcome.UNKNOWN, check.says
+    assert check.outcome is CheckOutcome.UNKNOWN, check.says
     assert check.says
 
 
@@ -60,7 +60,9 @@ def test_a_machine_without_any_file_passes_nothing(profile: Profile) -> None:
     context = read_context(reader_of({}), auditing(), profile=profile)
 
     assert not [
-        c.kind.id for c in examine(context, auditing()) if c.outcome is Outcome.PASS
+        c.kind.id
+        for c in examine(context, auditing())
+        if c.outcome is CheckOutcome.PASS
     ]
 
 
@@ -69,22 +71,24 @@ def test_a_guest_without_cpufreq_and_smt_files_is_not_called_good() -> None:
     found = {check.kind.id: check for check in examine(context, auditing())}
 
     for name in ("scaling_governor", "fixed_frequency", "smt", "turbo"):
-        assert found[name].outcome is Outcome.NOT_APPLICABLE, name
-    assert found["bare_metal"].outcome is Outcome.FAIL
-    assert found["rt_group_sched"].outcome is Outcome.FAIL
+        assert found[name].outcome is CheckOutcome.NOT_APPLICABLE, name
+    assert found["bare_metal"].outcome is CheckOutcome.FAIL
+    assert found["rt_group_sched"].outcome is CheckOutcome.FAIL
 
 
 @pytest.mark.parametrize(
     ("name", "release", "outcome"),
     [
-        ("fair_server", "6.11.0", Outcome.NOT_APPLICABLE),
-        ("fair_server", "6.12.0", Outcome.PASS),
-        ("rt_safety_net", "6.12.0", Outcome.NOT_APPLICABLE),
-        ("rt_safety_net", "6.11.9", Outcome.PASS),
-        ("deadline_admission", "6.11.9", Outcome.NOT_APPLICABLE),
+        ("fair_server", "6.11.0", CheckOutcome.NOT_APPLICABLE),
+        ("fair_server", "6.12.0", CheckOutcome.PASS),
+        ("rt_safety_net", "6.12.0", CheckOutcome.NOT_APPLICABLE),
+        ("rt_safety_net", "6.11.9", CheckOutcome.PASS),
+        ("deadline_admission", "6.11.9", CheckOutcome.NOT_APPLICABLE),
     ],
 )
-def test_what_6_12_changed_is_gated(name: str, release: str, outcome: Outcome) -> None:
+def test_what_6_12_changed_is_gated(
+    name: str, release: str, outcome: CheckOutcome
+) -> None:
     case = replace(CASES[name].good, release=release)
 
     assert judged(name, case).outcome is outcome
@@ -102,8 +106,8 @@ def test_what_the_machine_shows_counts_more_than_how_it_is_built() -> None:
     built = {c.kind.id: c for c in examine(context, kinds)}
     shown = {c.kind.id: c for c in examine(context, kinds, observed_first=True)}
 
-    assert built["lockup_detectors"].outcome is Outcome.FAIL
-    assert shown["lockup_detectors"].outcome is Outcome.NOT_APPLICABLE
+    assert built["lockup_detectors"].outcome is CheckOutcome.FAIL
+    assert shown["lockup_detectors"].outcome is CheckOutcome.NOT_APPLICABLE
 
 
 def test_how_it_is_built_counts_where_the_machine_does_not_show_it() -> None:
@@ -116,14 +120,16 @@ def test_how_it_is_built_counts_where_the_machine_does_not_show_it() -> None:
 
     shown = {c.kind.id: c for c in examine(context, kinds, observed_first=True)}
 
-    assert shown["watchdog"].outcome is Outcome.UNKNOWN
-    assert shown["lockup_detectors"].outcome is Outcome.FAIL
+    assert shown["watchdog"].outcome is CheckOutcome.UNKNOWN
+    assert shown["lockup_detectors"].outcome is CheckOutcome.FAIL
 
 
 def test_a_machine_of_the_emulator_is_no_hardware() -> None:
     files = {"/proc/device-tree/compatible": b"riscv-virtio\0"}
 
-    assert judged("bare_metal", Case(files, arch="riscv64")).outcome is Outcome.FAIL
+    assert (
+        judged("bare_metal", Case(files, arch="riscv64")).outcome is CheckOutcome.FAIL
+    )
 
 
 def test_each_check_answers_a_question_of_the_explanation() -> None:

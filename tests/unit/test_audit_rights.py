@@ -8,7 +8,7 @@ import pytest
 from fakes.auditcases import CASES
 from fakes.audited import Case, judged, limits
 from rtscope.audit.context import Observed, Trial
-from rtscope.audit.model import Outcome
+from rtscope.audit.model import CheckOutcome
 from rtscope.machine.reader import Denied
 
 
@@ -23,10 +23,10 @@ def test_a_fair_server_of_which_a_part_is_refused_is_not_said_to_be_off() -> Non
     on = replace(off, files={f"{folder}/cpu0/runtime": "50000000"})
 
     check = judged("fair_server", off)
-    assert check.outcome is Outcome.UNKNOWN
+    assert check.outcome is CheckOutcome.UNKNOWN
     assert check.says == "not all of it can be read"
     assert [e.where for e in check.evidence] == list(refused)
-    assert judged("fair_server", on).outcome is Outcome.FAIL
+    assert judged("fair_server", on).outcome is CheckOutcome.FAIL
 
 
 def test_a_group_that_does_not_share_out_cpu_time_needs_no_budget() -> None:
@@ -37,7 +37,7 @@ def test_a_group_that_does_not_share_out_cpu_time_needs_no_budget() -> None:
         "group_budget", replace(bad, files={**bad.files, path: "cpuset memory"})
     )
 
-    assert check.outcome is Outcome.PASS
+    assert check.outcome is CheckOutcome.PASS
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_refused_policy_names_who_refused(
 def test_a_capability_goes_beyond_a_limit() -> None:
     files = {**limits(rtprio="0"), "/proc/self/status": "CapEff:\t0000000000800000\n"}
 
-    assert judged("rtprio_limit", Case(files)).outcome is Outcome.PASS
+    assert judged("rtprio_limit", Case(files)).outcome is CheckOutcome.PASS
 
 
 def test_a_denied_pattern_is_unknown_and_names_the_place() -> None:
@@ -82,5 +82,5 @@ def test_what_lockdown_takes_away_is_named(name: str) -> None:
 
     check = judged(name, Case(lockdown))
 
-    assert check.outcome is Outcome.UNKNOWN
+    assert check.outcome is CheckOutcome.UNKNOWN
     assert check.says.startswith("kernel lockdown takes it away: /sys/kernel/tracing/")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fakes.trees import CPU, Files, reader_of
 from rtscope.audit.catalogue import catalogue
 from rtscope.audit.examine import UNIT, auditing, auditing_a_unit, examine, read_context
-from rtscope.audit.model import Check, Outcome
+from rtscope.audit.model import Check, CheckOutcome
 from rtscope.audit.unit import Unit, UnitThread, load_unit, merge, parse, processes_of
 from rtscope.errors import UsageError
 
@@ -142,7 +142,7 @@ def test_every_check_of_a_unit_has_its_three_cases() -> None:
 def test_the_good_unit_passes(name: str) -> None:
     check = judged(name, CASES[name][0])
 
-    wanted = Outcome.NOT_APPLICABLE if name in NOT_ASKED else Outcome.PASS
+    wanted = CheckOutcome.NOT_APPLICABLE if name in NOT_ASKED else CheckOutcome.PASS
     assert check.outcome is wanted, check.says
 
 
@@ -150,7 +150,7 @@ def test_the_good_unit_passes(name: str) -> None:
 def test_the_bad_unit_fails_and_the_line_is_named(name: str) -> None:
     check = judged(name, CASES[name][1])
 
-    assert check.outcome is Outcome.FAIL, check.says
+    assert check.outcome is CheckOutcome.FAIL, check.says
     assert check.evidence
     if name != "unit_threads":
         assert check.evidence[0].where.startswith(f"{NAME}:")
@@ -161,9 +161,9 @@ def test_what_only_systemd_or_the_machine_can_tell_is_unknown(name: str) -> None
     check = judged(name, CASES[name][2])
 
     if name == "unit_capabilities":
-        assert check.outcome is Outcome.NOT_APPLICABLE
+        assert check.outcome is CheckOutcome.NOT_APPLICABLE
     else:
-        assert check.outcome is Outcome.UNKNOWN, check.says
+        assert check.outcome is CheckOutcome.UNKNOWN, check.says
 
 
 @pytest.mark.parametrize("kind", auditing_a_unit(), ids=lambda kind: kind.id)
@@ -172,8 +172,8 @@ def test_an_ordinary_unit_fails_nothing(kind: object) -> None:
     ordinary = Case("User=www\nNice=5\nCPUWeight=200\nRestrictRealtime=yes\n")
 
     assert judged(name, replace(ordinary, config=RT_GROUPS)).outcome in (
-        Outcome.PASS,
-        Outcome.NOT_APPLICABLE,
+        CheckOutcome.PASS,
+        CheckOutcome.NOT_APPLICABLE,
     )
 
 
@@ -206,7 +206,7 @@ def test_a_policy_and_a_priority_belong_together(service: str, says: str) -> Non
 def test_what_systemd_would_ignore_is_named_with_its_line(line: str) -> None:
     check = judged("unit_values", Case(f"{line}\n"))
 
-    assert check.outcome is Outcome.FAIL
+    assert check.outcome is CheckOutcome.FAIL
     assert check.says.startswith(f"{NAME}:3: ")
     assert line.partition("=")[2] in check.says
 
@@ -214,21 +214,24 @@ def test_what_systemd_would_ignore_is_named_with_its_line(line: str) -> None:
 @pytest.mark.parametrize(
     ("service", "outcome"),
     [
-        ("User=robot\nAmbientCapabilities=CAP_SYS_NICE\n", Outcome.PASS),
-        ("User=robot\nAmbientCapabilities=~CAP_SYS_NICE\n", Outcome.FAIL),
-        ("User=robot\nAmbientCapabilities=~CAP_KILL\n", Outcome.PASS),
-        ("User=robot\n", Outcome.FAIL),
-        ("User=root\n", Outcome.PASS),
-        ("DynamicUser=yes\n", Outcome.FAIL),
-        ("CapabilityBoundingSet=CAP_KILL\n", Outcome.FAIL),
-        ("CapabilityBoundingSet=CAP_KILL\nCapabilityBoundingSet=~\n", Outcome.PASS),
-        ("CapabilityBoundingSet=\n", Outcome.FAIL),
-        ("CapabilityBoundingSet=\nLimitRTPRIO=infinity\n", Outcome.PASS),
-        ("User=robot\nLimitRTPRIO=10:99\n", Outcome.FAIL),
+        ("User=robot\nAmbientCapabilities=CAP_SYS_NICE\n", CheckOutcome.PASS),
+        ("User=robot\nAmbientCapabilities=~CAP_SYS_NICE\n", CheckOutcome.FAIL),
+        ("User=robot\nAmbientCapabilities=~CAP_KILL\n", CheckOutcome.PASS),
+        ("User=robot\n", CheckOutcome.FAIL),
+        ("User=root\n", CheckOutcome.PASS),
+        ("DynamicUser=yes\n", CheckOutcome.FAIL),
+        ("CapabilityBoundingSet=CAP_KILL\n", CheckOutcome.FAIL),
+        (
+            "CapabilityBoundingSet=CAP_KILL\nCapabilityBoundingSet=~\n",
+            CheckOutcome.PASS,
+        ),
+        ("CapabilityBoundingSet=\n", CheckOutcome.FAIL),
+        ("CapabilityBoundingSet=\nLimitRTPRIO=infinity\n", CheckOutcome.PASS),
+        ("User=robot\nLimitRTPRIO=10:99\n", CheckOutcome.FAIL),
     ],
 )
 def test_rights_are_merged_as_systemd_merges_them(
-    service: str, outcome: Outcome
+    service: str, outcome: CheckOutcome
 ) -> None:
     assert judged("unit_rtprio", Case(FIFO + service)).outcome is outcome
 

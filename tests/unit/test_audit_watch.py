@@ -5,7 +5,7 @@ import errno
 from fakes.audited import BOOTED, Case, judged
 from fakes.trees import reader_of
 from rtscope.audit.context import WATCHED, Observed
-from rtscope.audit.model import Outcome
+from rtscope.audit.model import CheckOutcome
 from rtscope.audit.observe import read_kernel_log, try_realtime, watch
 
 
@@ -13,14 +13,14 @@ def test_a_log_that_lost_its_beginning_proves_nothing() -> None:
     late = Observed(kernel_log="[ 1000.000000] something\n")
 
     for name in ("unknown_parameters", "logged_delays", "clock_doubted"):
-        assert judged(name, Case(observed=late)).outcome is Outcome.UNKNOWN
+        assert judged(name, Case(observed=late)).outcome is CheckOutcome.UNKNOWN
 
 
 def test_a_boot_image_alone_is_no_unknown_parameter() -> None:
     line = 'Unknown kernel command line parameters "BOOT_IMAGE=/v splash", will be'
     log = Observed(kernel_log=BOOTED + line)
 
-    assert judged("unknown_parameters", Case(observed=log)).outcome is Outcome.PASS
+    assert judged("unknown_parameters", Case(observed=log)).outcome is CheckOutcome.PASS
 
 
 def test_a_window_reads_twice_and_waits_between() -> None:

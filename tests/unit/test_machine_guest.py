@@ -5,7 +5,7 @@ import pytest
 from fakes.audited import Case, judged
 from fakes.gathered import fact, values
 from fakes.trees import CONTAINER, DEBIAN_RT, GUEST, VISIONFIVE, Files, reader_of
-from rtscope.audit.model import Outcome
+from rtscope.audit.model import CheckOutcome
 from rtscope.machine.facts import FactValue, gather
 
 
@@ -123,7 +123,11 @@ def test_guests_are_known_by_what_only_a_hypervisor_shows(
     assert values(files, "guest", "hypervisor") == [guest, hypervisor]
 
 
-OUTCOMES = {"True": Outcome.FAIL, "False": Outcome.PASS, "None": Outcome.UNKNOWN}
+OUTCOMES = {
+    "True": CheckOutcome.FAIL,
+    "False": CheckOutcome.PASS,
+    "None": CheckOutcome.UNKNOWN,
+}
 
 
 @pytest.mark.parametrize("files", [machine[0] for machine in MACHINES])

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from rtscope.audit.model import (
     Answer,
     CheckKind,
-    Evidence,
     Profile,
+    Sighting,
     not_applicable,
     unknown,
 )
@@ -121,10 +121,10 @@ class AuditContext:
         """See `MachineSnapshot`."""
         return self.machine.matching(pattern)
 
-    def refusals(self, *patterns: str) -> tuple[Evidence, ...]:
+    def refusals(self, *patterns: str) -> tuple[Sighting, ...]:
         """Return the files of patterns that are there and may not be read."""
         return tuple(
-            Evidence(path, f"cannot be read: {reason}")
+            Sighting(path, f"cannot be read: {reason}")
             for pattern in patterns
             for path, reason in self.machine.refusals(pattern).items()
         )
@@ -141,7 +141,7 @@ def absent(kind: CheckKind, context: AuditContext) -> Answer:
     mode = context.text(LOCKDOWN) or ""
     if f"[{kind.args.get('hidden_by')}]" in mode:
         return unknown(
-            f"kernel lockdown takes it away: {kind.paths[0]}", Evidence(LOCKDOWN, mode)
+            f"kernel lockdown takes it away: {kind.paths[0]}", Sighting(LOCKDOWN, mode)
         )
     why = str(kind.args.get("absent", ""))
     if why:

@@ -28,7 +28,7 @@ from rtscope.audit.context import (
 from rtscope.audit.model import (
     Answer,
     CheckKind,
-    Evidence,
+    Sighting,
     failed,
     not_applicable,
     passed,
@@ -64,14 +64,14 @@ def fixed_frequency(_kind: CheckKind, context: AuditContext) -> Answer:
         says = f"{len(ranges)} of {len(lowest)} may vary: {next(iter(ranges.values()))}"
         return failed(says, *_evidence(ranges))
     if unpaired:
-        return unknown("no highest frequency", Evidence(unpaired[0], "no partner"))
+        return unknown("no highest frequency", Sighting(unpaired[0], "no partner"))
     return passed(f"{next(iter(lowest.values()))} kHz", *_evidence(lowest))
 
 
-def _moved(context: AuditContext) -> list[Evidence]:
+def _moved(context: AuditContext) -> list[Sighting]:
     before, after = context.observed.before, context.observed.after
     return [
-        Evidence(path, f"{text.strip()} kHz, then {after[path].strip()}")
+        Sighting(path, f"{text.strip()} kHz, then {after[path].strip()}")
         for path, text in before.items()
         if path.endswith("/scaling_cur_freq")
         and path in after
@@ -85,7 +85,7 @@ def turbo(kind: CheckKind, context: AuditContext) -> Answer:
     for path, off in ((no_turbo, "1"), (boost, "0")):
         text = context.text(path)
         if text is not None:
-            evidence = Evidence(path, text)
+            evidence = Sighting(path, text)
             return (passed if text == off else failed)(
                 "off" if text == off else "on", evidence
             )
@@ -109,13 +109,13 @@ def idle_states(kind: CheckKind, context: AuditContext) -> Answer:
             continue
         state = path.removesuffix("/latency")
         if not text.isdecimal():
-            odd.append(Evidence(path, text[:80]))
+            odd.append(Sighting(path, text[:80]))
         elif int(text) > limit and _may_be_chosen(context, state, limit):
             name = context.text(f"{state}/name") or "?"
             deep[state] = f"{name}, {text} us to wake"
     asked = context.observed.dma_latency_us
     if deep and asked is not None and asked <= limit:
-        told = Evidence(DMA_LATENCY, f"{asked} us{_by_whom(context)}")
+        told = Sighting(DMA_LATENCY, f"{asked} us{_by_whom(context)}")
         return passed(f"none deeper than {asked} us as long as that is asked", told)
     if deep:
         says = f"{len(deep)} in use, such as {next(iter(deep.values()))}"
@@ -145,13 +145,13 @@ def latency_request(_kind: CheckKind, context: AuditContext) -> Answer:
         return not_applicable("CPU_IDLE is not set: there are no idle states")
     if asked is None:
         return unknown(context.observed.why_no_dma_latency)
-    evidence = Evidence(DMA_LATENCY, f"{asked} us{_by_whom(context)}")
+    evidence = Sighting(DMA_LATENCY, f"{asked} us{_by_whom(context)}")
     if is_asked(asked):
         return failed(evidence.what, evidence, *_holders(context))
     return passed("nobody asks for it", evidence)
 
 
-def _holders(context: AuditContext) -> list[Evidence]:
+def _holders(context: AuditContext) -> list[Sighting]:
     return _evidence(context.observed.dma_holders)
 
 
@@ -183,7 +183,7 @@ def smt(kind: CheckKind, context: AuditContext) -> Answer:
     text = context.text(active)
     if text is None:
         return not_read(kind, context, active)
-    evidence = Evidence(active, text)
+    evidence = Sighting(active, text)
     if text == "1":
         return failed("two CPUs share a core", evidence)
     if text != "0":
@@ -209,7 +209,7 @@ def private_cache(_kind: CheckKind, context: AuditContext) -> Answer:
         seen[others] = text
         cpus = listed(text)
         if cpus is None:
-            return unknown("no CPU list", Evidence(others, text[:80]))
+            return unknown("no CPU list", Sighting(others, text[:80]))
         if cpus - apart:
             shared[others] = f"with CPU {format_cpulist(cpus - apart)}"
     if shared:
@@ -219,8 +219,8 @@ def private_cache(_kind: CheckKind, context: AuditContext) -> Answer:
     return passed("with nobody else", *_evidence(seen))
 
 
-def _evidence(texts: Mapping[str, str]) -> list[Evidence]:
-    return [Evidence(path, text[:200]) for path, text in list(texts.items())[:16]]
+def _evidence(texts: Mapping[str, str]) -> list[Sighting]:
+    return [Sighting(path, text[:200]) for path, text in list(texts.items())[:16]]
 
 
 _ALLOWED = re.compile(r"^Cpus_allowed_list:\s*(\S+)", re.MULTILINE)
@@ -245,7 +245,7 @@ def cpus_within(kind: CheckKind, context: AuditContext) -> Answer:
     for path, text in texts.items():
         cpus = listed(text)
         if cpus is None:
-            return unknown(f"{path} is no CPU list", Evidence(path, text[:80]))
+            return unknown(f"{path} is no CPU list", Sighting(path, text[:80]))
         covered |= cpus
     return _covers(wanted, covered, texts)
 
@@ -261,9 +261,9 @@ def cpus_outside(kind: CheckKind, context: AuditContext) -> Answer:
         return not_read(kind, context, path)
     cpus = masked(text)
     if cpus is None:
-        return unknown(f"{path} is no mask of CPUs", Evidence(path, text[:80]))
+        return unknown(f"{path} is no mask of CPUs", Sighting(path, text[:80]))
     inside = cpus & wanted
-    evidence = Evidence(path, f"{text} (CPUs {format_cpulist(cpus) or 'none'})")
+    evidence = Sighting(path, f"{text} (CPUs {format_cpulist(cpus) or 'none'})")
     if inside:
         return failed(f"CPU {format_cpulist(inside)} is among them", evidence)
     return passed(f"CPUs {format_cpulist(cpus) or 'none'}", evidence)
@@ -301,7 +301,7 @@ def housekeeping(_kind: CheckKind, context: AuditContext) -> Answer:
     if apart is None:
         return not_applicable(NOT_SET_APART)
     rest = everywhere - apart
-    evidence = Evidence(
+    evidence = Sighting(
         f"{ISOLATED}, {PARTITIONS}", format_cpulist(isolated(context)) or "none"
     )
     if not rest:
@@ -320,8 +320,8 @@ def cpus_online(kind: CheckKind, context: AuditContext) -> Answer:
         return unknown("which CPUs are online is not known", *context.refusals(ONLINE))
     asleep = present - there
     told = (
-        Evidence(present_at, format_cpulist(present)),
-        Evidence(ONLINE, format_cpulist(there)),
+        Sighting(present_at, format_cpulist(present)),
+        Sighting(ONLINE, format_cpulist(there)),
     )
     if lost := asleep & named(context):
         return failed(f"CPU {format_cpulist(lost)} is offline", *told)
@@ -355,12 +355,12 @@ def processes_outside(kind: CheckKind, context: AuditContext) -> Answer:
         allowed = listed(found[1])
         if allowed and allowed & apart and not allowed <= apart:
             name = text.partition("\n")[0].removeprefix("Name:").strip()
-            strays.append(Evidence(path, f"{name}: CPUs {found[1]}"))
+            strays.append(Sighting(path, f"{name}: CPUs {found[1]}"))
     if strays:
         return failed(f"{len(strays)} of {there} processes may run there", *strays)
     if not there:
         return unknown("no process of user space is seen")
-    return passed(f"none of {there}", Evidence(pattern, f"{there} read"))
+    return passed(f"none of {there}", Sighting(pattern, f"{there} read"))
 
 
 def _covers(wanted: Cpus, covered: Cpus, texts: dict[str, str]) -> Answer:
@@ -370,8 +370,8 @@ def _covers(wanted: Cpus, covered: Cpus, texts: dict[str, str]) -> Answer:
     return passed(f"for CPU {format_cpulist(wanted)}", *_seen(texts))
 
 
-def _seen(texts: dict[str, str]) -> list[Evidence]:
-    return [Evidence(path, text[:200] or "empty") for path, text in texts.items()]
+def _seen(texts: dict[str, str]) -> list[Sighting]:
+    return [Sighting(path, text[:200] or "empty") for path, text in texts.items()]
 
 
 FUNCTIONS = (

@@ -10,7 +10,7 @@ from rtscope.audit.model import (
     Answer,
     Check,
     CheckKind,
-    Outcome,
+    CheckOutcome,
     Profile,
     not_applicable,
     unknown,
@@ -122,11 +122,11 @@ def auditing_a_unit() -> list[CheckKind]:
 
 def _unless_observed(check: Check, by_id: Mapping[str, Check]) -> Check:
     seen = by_id.get(check.kind.observed_by)
-    if not check.failed or seen is None or seen.outcome is Outcome.UNKNOWN:
+    if not check.failed or seen is None or seen.outcome is CheckOutcome.UNKNOWN:
         return check
     return replace(
         check,
-        outcome=Outcome.NOT_APPLICABLE,
+        outcome=CheckOutcome.NOT_APPLICABLE,
         says=f"{check.says}; what the machine shows counts ({seen.kind.title})",
     )
 

@@ -17,7 +17,7 @@ from rtscope.audit.context import (
 from rtscope.audit.model import (
     Answer,
     CheckKind,
-    Evidence,
+    Sighting,
     failed,
     not_applicable,
     passed,
@@ -80,7 +80,7 @@ def irq_affinity(_kind: CheckKind, context: AuditContext) -> Answer:
         path, text = directed(context, name)
         cpus = None if text is None else listed(text)
         if text is None or cpus is None:
-            odd.append(Evidence(path, "cannot be read as a CPU list"))
+            odd.append(Sighting(path, "cannot be read as a CPU list"))
             continue
         seen[path] = text
         if cpus & apart:
@@ -88,11 +88,11 @@ def irq_affinity(_kind: CheckKind, context: AuditContext) -> Answer:
     if wrong:
         what = "1 interrupt is" if len(wrong) == 1 else f"{len(wrong)} interrupts are"
         says = f"{what} directed at CPU {format_cpulist(apart)}"
-        return failed(says, *(Evidence(p, t) for p, t in wrong.items()))
+        return failed(says, *(Sighting(p, t) for p, t in wrong.items()))
     if odd or not used:
         return unknown("not every interrupt's CPUs are known", *odd[:16])
     return passed(
-        f"none of {len(seen)}", *(Evidence(p, t) for p, t in list(seen.items())[:16])
+        f"none of {len(seen)}", *(Sighting(p, t) for p, t in list(seen.items())[:16])
     )
 
 
@@ -139,8 +139,8 @@ def observed_interrupts(kind: CheckKind, context: AuditContext) -> Answer:
         named = {name: _called(name, labels[name]) for name, _ in many}
         says = f"{sum(e for _, e in many)} {window}, most of them {named[many[0][0]]}"
         told = [f"{named[name]}: {count}" for name, count in many[:16]]
-        return failed(says, *(Evidence(INTERRUPTS, line) for line in told))
-    return passed(f"as few as expected {window}", Evidence(INTERRUPTS, ", ".join(rows)))
+        return failed(says, *(Sighting(INTERRUPTS, line) for line in told))
+    return passed(f"as few as expected {window}", Sighting(INTERRUPTS, ", ".join(rows)))
 
 
 def labels_of(text: str) -> Mapping[str, str]:
@@ -192,8 +192,8 @@ def irqbalance(kind: CheckKind, context: AuditContext) -> Answer:
         return unknown("the processes cannot be seen", *context.refusals(kind.paths[0]))
     running = [path for path, name in names.items() if name == BALANCER]
     if not running:
-        return passed("it does not run", Evidence(kind.paths[0], f"{len(names)} read"))
-    evidence = Evidence(running[0], BALANCER)
+        return passed("it does not run", Sighting(kind.paths[0], f"{len(names)} read"))
+    evidence = Sighting(running[0], BALANCER)
     apart = set_apart(context)
     if apart is None:
         return failed("it runs, and moves interrupts every 10 s", evidence)
@@ -204,18 +204,18 @@ def irqbalance(kind: CheckKind, context: AuditContext) -> Answer:
     return failed(says, evidence, told)
 
 
-def _banned(context: AuditContext) -> tuple[Cpus, Evidence]:
+def _banned(context: AuditContext) -> tuple[Cpus, Sighting]:
     """Return the CPUs that irqbalance leaves alone, and by what."""
     for path in BALANCER_CONFIG:
         for name, pattern, read in _BANS:
             found = pattern.findall(context.text(path) or "")
             cpus = read(found[-1]) if found else None
             if cpus:
-                return cpus, Evidence(path, f"{name}={found[-1]}")
+                return cpus, Sighting(path, f"{name}={found[-1]}")
     # What it takes if nothing is named; of cpuset partitions it does not know.
     texts = {path: context.text(path) or "" for path in (ISOLATED, NOHZ_FULL)}
     cpus = frozenset().union(*(listed(text) or () for text in texts.values()))
-    return cpus, Evidence(", ".join(texts), format_cpulist(cpus) or "none")
+    return cpus, Sighting(", ".join(texts), format_cpulist(cpus) or "none")
 
 
 FUNCTIONS = (irq_affinity, observed_interrupts, irqbalance)

@@ -13,7 +13,7 @@ from rtscope.audit.context import AuditContext, absent
 from rtscope.audit.model import (
     Answer,
     CheckKind,
-    Evidence,
+    Sighting,
     failed,
     not_applicable,
     passed,
@@ -110,7 +110,7 @@ def same_kernel(_kind: CheckKind, context: AuditContext) -> Answer:
             "configuration to compare"
         )
     evidence = [
-        Evidence(name, f"running {_short(got)}, built {_short(built)}")
+        Sighting(name, f"running {_short(got)}, built {_short(built)}")
         for name, (built, got) in known.items()
     ]
     other = [name for name, (built, got) in known.items() if built != got]
@@ -161,9 +161,9 @@ def _listed(options: Mapping[str, str]) -> str:
     return ", ".join(words[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def _lines(found: KernelConfig, options: Mapping[str, str]) -> list[Evidence]:
+def _lines(found: KernelConfig, options: Mapping[str, str]) -> list[Sighting]:
     return [
-        Evidence(
+        Sighting(
             found.source,
             f"CONFIG_{name}={value}" if value != "n" else f"CONFIG_{name} is not set",
         )
@@ -184,17 +184,17 @@ def _values(found: Mapping[str, str]) -> str:
     return f"{shown} in {where}"
 
 
-def _seen(found: Mapping[str, str]) -> list[Evidence]:
-    return [Evidence(path, text[:200]) for path, text in found.items()]
+def _seen(found: Mapping[str, str]) -> list[Sighting]:
+    return [Sighting(path, text[:200]) for path, text in found.items()]
 
 
-def _witnesses(context: AuditContext) -> tuple[Evidence, ...]:
+def _witnesses(context: AuditContext) -> tuple[Sighting, ...]:
     kernel = context.kernel
-    told = [Evidence("uname -v", kernel.version)] if kernel.version else []
+    told = [Sighting("uname -v", kernel.version)] if kernel.version else []
     config_ = kernel.config
     if config_ is not None:
         told += [
-            Evidence(config_.source, f"{name}={value}")
+            Sighting(config_.source, f"{name}={value}")
             for name, value in config_.options.items()
             if name in MODELS and value == "y"
         ]
@@ -231,8 +231,8 @@ def parameters_absent(kind: CheckKind, context: AuditContext) -> Answer:
     words = cmdline.partition(" -- ")[0].split()
     there = [w for w in words if any(_is(w, p) for p in kind.args["parameters"])]
     if there:
-        return failed(", ".join(there), *(Evidence(CMDLINE, word) for word in there))
-    return passed("none of them", Evidence(CMDLINE, f"{len(words)} parameters"))
+        return failed(", ".join(there), *(Sighting(CMDLINE, word) for word in there))
+    return passed("none of them", Sighting(CMDLINE, f"{len(words)} parameters"))
 
 
 def unknown_parameters(_kind: CheckKind, context: AuditContext) -> Answer:
@@ -243,12 +243,12 @@ def unknown_parameters(_kind: CheckKind, context: AuditContext) -> Answer:
     found = _UNKNOWN.search(log)
     if found is None:
         if _FROM_BOOT.search(log):
-            return passed("the kernel knows all of them", Evidence(LOG, "from boot on"))
+            return passed("the kernel knows all of them", Sighting(LOG, "from boot on"))
         return unknown("the kernel log no longer reaches back to the boot")
     words = [w for w in found[1].split() if not w.startswith(_HARMLESS)]
     if words:
-        return failed(", ".join(words), Evidence(LOG, found[0][:400]))
-    return passed("the kernel knows all of them", Evidence(LOG, found[0][:400]))
+        return failed(", ".join(words), Sighting(LOG, found[0][:400]))
+    return passed("the kernel knows all of them", Sighting(LOG, found[0][:400]))
 
 
 def log_without(kind: CheckKind, context: AuditContext) -> Answer:
@@ -260,10 +260,10 @@ def log_without(kind: CheckKind, context: AuditContext) -> Answer:
     lines = [line for line in log.splitlines() if pattern.search(line)]
     if lines:
         count = "1 message" if len(lines) == 1 else f"{len(lines)} messages"
-        shown = [Evidence(LOG, line[:200]) for line in lines[:5]]
+        shown = [Sighting(LOG, line[:200]) for line in lines[:5]]
         return failed(f"{count}: {lines[0][:160]}", *shown)
     if _FROM_BOOT.search(log):
-        return passed("nothing of the kind since the boot", Evidence(LOG, "read"))
+        return passed("nothing of the kind since the boot", Sighting(LOG, "read"))
     return unknown("nothing of the kind in a log that does not reach back to the boot")
 
 

@@ -19,7 +19,7 @@ from rtscope.audit.context import (
 from rtscope.audit.model import (
     Answer,
     CheckKind,
-    Evidence,
+    Sighting,
     failed,
     not_applicable,
     passed,
@@ -36,7 +36,7 @@ STEAL = 7
 def bare_metal(_kind: CheckKind, context: AuditContext) -> Answer:
     """Check whether this is a virtual machine, as the fact `guest` does."""
     found = guest(context.machine)
-    evidence = Evidence(found.where, found.what)
+    evidence = Sighting(found.where, found.what)
     if found.value is None:
         return unknown("neither CPU flags nor firmware tell it")
     if found.value:
@@ -51,7 +51,7 @@ def steal(_kind: CheckKind, context: AuditContext) -> Answer:
     before, after = _stolen(seen.before.get(STAT)), _stolen(seen.after.get(STAT))
     if not seen.window_ns or before is None or after is None:
         return unknown(NOT_WATCHED)
-    evidence = Evidence(STAT, f"steal {before}, then {after} ticks")
+    evidence = Sighting(STAT, f"steal {before}, then {after} ticks")
     if after > before:
         return failed(f"{after - before} ticks of 10 ms within the window", evidence)
     return passed("none within the window", evidence)
@@ -72,11 +72,11 @@ def swap(kind: CheckKind, context: AuditContext) -> Answer:
         return not_read(kind, context, path)
     rows = text.splitlines()
     if not rows or not rows[0].startswith("Filename"):
-        return unknown("not the table that was expected", Evidence(path, text[:80]))
+        return unknown("not the table that was expected", Sighting(path, text[:80]))
     if rows[1:]:
         names = ", ".join(row.split()[0] for row in rows[1:] if row.split())
-        return failed(names, *(Evidence(path, row) for row in rows[1:]))
-    return passed("no swap", Evidence(path, "empty"))
+        return failed(names, *(Sighting(path, row) for row in rows[1:]))
+    return passed("no swap", Sighting(path, "empty"))
 
 
 def fair_server(kind: CheckKind, context: AuditContext) -> Answer:
@@ -97,10 +97,10 @@ def fair_server(kind: CheckKind, context: AuditContext) -> Answer:
     if on:
         cpus = format_cpulist(c for p in on if (c := cpu_of(p)) is not None)
         says = f"{next(iter(on.values()))} ns of each period on CPU {cpus}"
-        return failed(says, *(Evidence(p, t) for p, t in on.items()))
+        return failed(says, *(Sighting(p, t) for p, t in on.items()))
     if refused:
         return unknown("not all of it can be read", *refused)
-    return passed("off", *(Evidence(p, t) for p, t in runtimes.items()))
+    return passed("off", *(Sighting(p, t) for p, t in runtimes.items()))
 
 
 def _why_refused(context: AuditContext) -> str:
@@ -122,13 +122,13 @@ def watchdog(kind: CheckKind, context: AuditContext) -> Answer:
     if text is None:
         return not_read(kind, context, switch)
     if text == "0":
-        return passed("off", Evidence(switch, text))
+        return passed("off", Sighting(switch, text))
     apart, where = set_apart(context), context.text(mask)
     # A list (0-3), although its name says mask (admin-guide/lockup-watchdogs.rst).
     cpus = listed(where) if where else None
     if apart is None or cpus is None:
-        return failed("on", Evidence(switch, text))
-    evidence = (Evidence(switch, text), Evidence(mask, where or ""))
+        return failed("on", Sighting(switch, text))
+    evidence = (Sighting(switch, text), Sighting(mask, where or ""))
     inside = apart & cpus
     if inside:
         return failed(f"on, also on CPU {format_cpulist(inside)}", *evidence)
@@ -143,13 +143,13 @@ def trace_instances(kind: CheckKind, context: AuditContext) -> Answer:
     on |= {p: t for p, t in context.matching(tracers).items() if t != "nop"}
     if on:
         says = f"{next(iter(on.values()))} in {next(iter(on))}"
-        return failed(says, *(Evidence(p, t) for p, t in on.items()))
+        return failed(says, *(Sighting(p, t) for p, t in on.items()))
     if refused:
         return unknown("not all of it can be read", *refused)
     if context.text(above) is None:
         return unknown(absent(kind, context).says, *context.refusals(above))
     return passed(
-        "none traces", Evidence(above, "instances beside it: none that trace")
+        "none traces", Sighting(above, "instances beside it: none that trace")
     )
 
 
@@ -164,7 +164,7 @@ def clock_cost(kind: CheckKind, context: AuditContext) -> Answer:
         return unknown("it was not measured: only on this machine, or over SSH")
     steps = seen.clock_resolution_ns
     says = f"{seen.clock_cost_ns} ns" + (f", in steps of {steps} ns" if steps else "")
-    evidence = Evidence("clock_gettime(CLOCK_MONOTONIC), measured", says)
+    evidence = Sighting("clock_gettime(CLOCK_MONOTONIC), measured", says)
     bad = seen.clock_cost_ns > kind.args["good_ns"] or (steps or 1) > 1
     return (failed if bad else passed)(says, evidence)
 
@@ -178,7 +178,7 @@ def undervoltage(kind: CheckKind, context: AuditContext) -> Answer:
         alarm = path.replace("/name", "/in0_lcrit_alarm")
         text = context.text(alarm)
         if text in ("0", "1"):
-            evidence = Evidence(alarm, text)
+            evidence = Sighting(alarm, text)
             if text == "1":
                 return failed("the supply voltage was too low", evidence)
             return passed("no alarm", evidence)
@@ -198,8 +198,8 @@ def isa_extension(kind: CheckKind, context: AuditContext) -> Answer:
     wanted = kind.args["extension"]
     missing = [isa for isa in isas if wanted not in isa.split("_")]
     if missing:
-        return failed(f"no {wanted}", *(Evidence(path, isa) for isa in missing[:4]))
-    return passed(wanted, Evidence(path, isas[0]))
+        return failed(f"no {wanted}", *(Sighting(path, isa) for isa in missing[:4]))
+    return passed(wanted, Sighting(path, isas[0]))
 
 
 def lockdown(kind: CheckKind, context: AuditContext) -> Answer:
@@ -211,10 +211,10 @@ def lockdown(kind: CheckKind, context: AuditContext) -> Answer:
             return unknown("it may not be read", *refused)
         return absent(kind, context)
     if "[none]" in text:
-        return passed("none", Evidence(LOCKDOWN, text))
+        return passed("none", Sighting(LOCKDOWN, text))
     if "[" not in text:
-        return unknown("no mode is marked", Evidence(LOCKDOWN, text[:80]))
-    return failed(text, Evidence(LOCKDOWN, text))
+        return unknown("no mode is marked", Sighting(LOCKDOWN, text[:80]))
+    return failed(text, Sighting(LOCKDOWN, text))
 
 
 _PROCESSOR = re.compile(r"cpu|x86_pkg_temp|soc|acpitz", re.IGNORECASE)
@@ -241,7 +241,7 @@ def smi_count(kind: CheckKind, context: AuditContext) -> Answer:
     }
     window = f"in {seen.window_ns / NS_PER_S:.1f} s"
     told = [
-        Evidence(path, f"{count} {window}, {seen.smi_after[path]} since the reset")
+        Sighting(path, f"{count} {window}, {seen.smi_after[path]} since the reset")
         for path, count in list(came.items())[:16]
     ]
     if any(came.values()):
@@ -273,7 +273,7 @@ def temperature(kind: CheckKind, context: AuditContext) -> Answer:
         )
         if limit is None or now is None:
             continue
-        said = Evidence(f"{zone}/temp", f"{now / 1000:.0f} of {limit / 1000:.0f} C")
+        said = Sighting(f"{zone}/temp", f"{now / 1000:.0f} of {limit / 1000:.0f} C")
         seen.append(said)
         if limit - now < int(kind.args["margin_mc"]):
             near.append(said)

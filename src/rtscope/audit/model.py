@@ -8,7 +8,7 @@ from typing import Any
 from rtscope.machine.kernelidentity import KernelIdentity
 
 
-class Outcome(StrEnum):
+class CheckOutcome(StrEnum):
     """The four answers, the one to look at first first."""
 
     FAIL = "fail"
@@ -43,7 +43,7 @@ class Profile(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Sighting:
     """What was seen, and where."""
 
     where: str
@@ -112,10 +112,10 @@ class CheckKind:
 class Answer:
     """What a check function found."""
 
-    outcome: Outcome
+    outcome: CheckOutcome
     says: str
     """One sentence without its full stop: what is so, or why it cannot be told."""
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[Sighting, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,39 +124,39 @@ class Check:
 
     kind: CheckKind
     severity: Severity
-    outcome: Outcome
+    outcome: CheckOutcome
     says: str
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[Sighting, ...]
 
     @property
     def failed(self) -> bool:
         """Whether this is a fault."""
-        return self.outcome is Outcome.FAIL
+        return self.outcome is CheckOutcome.FAIL
 
 
-def passed(says: str, *evidence: Evidence) -> Answer:
+def passed(says: str, *evidence: Sighting) -> Answer:
     """Answer: as expected."""
-    return Answer(Outcome.PASS, says, evidence)
+    return Answer(CheckOutcome.PASS, says, evidence)
 
 
-def failed(says: str, *evidence: Evidence) -> Answer:
+def failed(says: str, *evidence: Sighting) -> Answer:
     """Answer: not as expected."""
-    return Answer(Outcome.FAIL, says, evidence)
+    return Answer(CheckOutcome.FAIL, says, evidence)
 
 
-def unknown(why: str, *evidence: Evidence) -> Answer:
+def unknown(why: str, *evidence: Sighting) -> Answer:
     """Answer: it cannot be told, and why."""
-    return Answer(Outcome.UNKNOWN, why, evidence)
+    return Answer(CheckOutcome.UNKNOWN, why, evidence)
 
 
-def not_applicable(why: str, *evidence: Evidence) -> Answer:
+def not_applicable(why: str, *evidence: Sighting) -> Answer:
     """Answer: there is nothing here that the check is about."""
-    return Answer(Outcome.NOT_APPLICABLE, why, evidence)
+    return Answer(CheckOutcome.NOT_APPLICABLE, why, evidence)
 
 
 def worst_first(checks: list[Check]) -> list[Check]:
     """Sort: failures first, the gravest first; then what is unknown, then the rest."""
-    order = list(Outcome)
+    order = list(CheckOutcome)
     return sorted(checks, key=lambda c: (order.index(c.outcome), -c.severity))
 
 
@@ -172,7 +172,7 @@ def checks_document(
             "preemption_model": kernel.preemption_model,
             "config_digest": kernel.config.digest if kernel.config else None,
         },
-        "summary": {o.value: sum(c.outcome is o for c in checks) for o in Outcome},
+        "summary": {o.value: sum(c.outcome is o for c in checks) for o in CheckOutcome},
         "checks": [check_row(check) for check in checks],
     }
 

@@ -14,7 +14,7 @@ from rtscope.audit.context import AuditContext, absent
 from rtscope.audit.model import (
     Answer,
     CheckKind,
-    Evidence,
+    Sighting,
     failed,
     not_applicable,
     passed,
@@ -39,9 +39,9 @@ def trial(_kind: CheckKind, context: AuditContext) -> Answer:
     if tried is None:
         return unknown("it was not tried: only on this machine, and not on a capture")
     if tried.error is None:
-        return passed("granted", Evidence(tried.asked, "granted"))
+        return passed("granted", Sighting(tried.asked, "granted"))
     name = errno.errorcode.get(tried.error, str(tried.error))
-    evidence = Evidence(tried.asked, f"{name}: {tried.reason}")
+    evidence = Sighting(tried.asked, f"{name}: {tried.reason}")
     return failed(f"{name}: {_who_refused(context)}", evidence, *_told(context))
 
 
@@ -79,9 +79,9 @@ def rt_groups(_kind: CheckKind, context: AuditContext) -> Answer:
     if name not in found.options and not found.whole:
         return unknown(f"{found.source} does not mention {name}")
     if not found.is_on("RT_GROUP_SCHED"):
-        evidence = Evidence(found.source, f"{name} is not set")
+        evidence = Sighting(found.source, f"{name} is not set")
         return passed("RT_GROUP_SCHED=n", evidence)
-    evidence = Evidence(found.source, f"{name}=y")
+    evidence = Sighting(found.source, f"{name}=y")
     if not has_rt_groups(context):
         return passed("RT_GROUP_SCHED=y, and off since the boot", evidence)
     return failed("RT_GROUP_SCHED=y", evidence)
@@ -109,7 +109,7 @@ def limit(kind: CheckKind, context: AuditContext) -> Answer:
     text = limit_of(context, kind.args["limit"])
     if text is None:
         return unknown(f"{LIMITS} does not tell it", *refused)
-    evidence = Evidence(LIMITS, f"{kind.args['limit']}: {text}")
+    evidence = Sighting(LIMITS, f"{kind.args['limit']}: {text}")
     capability = kind.args.get("instead")
     if capability and has_capability(context, capability):
         return passed(f"{text}, and {capability} goes beyond it", evidence)
@@ -133,7 +133,7 @@ def group_budget(kind: CheckKind, context: AuditContext) -> Answer:
         return unknown(f"no {OWN_CGROUP}", *context.refusals(OWN_CGROUP))
     for line in own.splitlines():
         number, controllers, path = [*line.split(":", 2), "", ""][:3]
-        evidence = Evidence(OWN_CGROUP, line)
+        evidence = Sighting(OWN_CGROUP, line)
         if number == "0" and path == "/":
             return passed("the root group", evidence)
         if "cpu" in controllers.split(","):
@@ -143,21 +143,21 @@ def group_budget(kind: CheckKind, context: AuditContext) -> Answer:
 
 def _by_version_2(context: AuditContext, own: str) -> Answer:
     """Version 2 has no budgets: a group that shares out CPU time has none at all."""
-    evidence = Evidence(OWN_CGROUP, own[:200])
+    evidence = Sighting(OWN_CGROUP, own[:200])
     top = own.strip().rpartition("::/")[2].partition("/")[0]
     path = f"/sys/fs/cgroup/{top}/cgroup.controllers"
     controllers = context.text(path)
     if not top or controllers is None:
         says = "not the root group; whether it shares out CPU time is not known"
         return unknown(says, evidence, *context.refusals(path))
-    told = Evidence(path, controllers)
+    told = Sighting(path, controllers)
     if "cpu" in controllers.split():
         says = "not the root group, and version 2 cannot give a group a budget"
         return failed(says, evidence, told)
     return passed("of the root group, as far as CPU time goes", evidence, told)
 
 
-def _by_version_1(context: AuditContext, path: str, evidence: Evidence) -> Answer:
+def _by_version_1(context: AuditContext, path: str, evidence: Sighting) -> Answer:
     if path == "/":
         return passed("the root group", evidence)
     return unknown(
@@ -167,11 +167,11 @@ def _by_version_1(context: AuditContext, path: str, evidence: Evidence) -> Answe
     )
 
 
-def _told(context: AuditContext) -> list[Evidence]:
+def _told(context: AuditContext) -> list[Sighting]:
     rtprio = limit_of(context, "realtime priority")
     effective = _EFFECTIVE.search(context.text(STATUS) or "")
-    told = [Evidence(LIMITS, f"realtime priority: {rtprio}")] if rtprio else []
-    return told + ([Evidence(STATUS, effective[0])] if effective else [])
+    told = [Sighting(LIMITS, f"realtime priority: {rtprio}")] if rtprio else []
+    return told + ([Sighting(STATUS, effective[0])] if effective else [])
 
 
 STATS = "/proc/[0-9]*/task/[0-9]*/stat"
@@ -197,9 +197,9 @@ class _Thread:
     priority: int
 
     @property
-    def told(self) -> Evidence:
+    def told(self) -> Sighting:
         policy = f"{REAL_TIME[self.policy]} {self.priority or ''}".strip()
-        return Evidence(self.path, f"{self.name}: {policy}")
+        return Sighting(self.path, f"{self.name}: {policy}")
 
 
 def real_time_threads(kind: CheckKind, context: AuditContext) -> Answer:
@@ -214,7 +214,7 @@ def real_time_threads(kind: CheckKind, context: AuditContext) -> Answer:
         return failed(says, *(t.told for t in top[:16]))
     if not any(t.of_kernel for t in threads):
         return unknown("only the threads of a container are seen")
-    seen = Evidence(STATS, f"{len(threads)} read")
+    seen = Sighting(STATS, f"{len(threads)} read")
     if not ours:
         return passed("no program has a real-time thread now", seen)
     highest = max(t.priority for t in ours)

@@ -12,7 +12,7 @@ from rtscope.audit.context import AuditContext, CheckFunction, online, set_apart
 from rtscope.audit.model import (
     Answer,
     CheckKind,
-    Evidence,
+    Sighting,
     failed,
     not_applicable,
     passed,
@@ -52,7 +52,7 @@ def _of_unit(check: OfUnit) -> CheckFunction:
         try:
             return check(kind, context, context.unit)
         except OddValueError as odd:
-            return unknown(str(odd), Evidence(odd.assignment.where, str(odd)))
+            return unknown(str(odd), Sighting(odd.assignment.where, str(odd)))
 
     return checked
 
@@ -67,8 +67,8 @@ def _of_realtime_unit(check: OfUnit) -> CheckFunction:
     return _of_unit(checked)
 
 
-def _seen(*assignments: Assignment | None) -> tuple[Evidence, ...]:
-    return tuple(Evidence(a.where, f"{a.key}={a.value}") for a in assignments if a)
+def _seen(*assignments: Assignment | None) -> tuple[Sighting, ...]:
+    return tuple(Sighting(a.where, f"{a.key}={a.value}") for a in assignments if a)
 
 
 def unit_values(_kind: CheckKind, context: AuditContext) -> Answer:
@@ -77,18 +77,18 @@ def unit_values(_kind: CheckKind, context: AuditContext) -> Answer:
     if unit is None:
         return not_applicable("no unit was named")
     odd = list(_odd_values(unit))
-    wrong = [Evidence(o.assignment.where, str(o)) for o in odd if not o.expands]
-    wrong += [Evidence(a.where, f"no assignment: {a.value[:80]}") for a in unit.ignored]
+    wrong = [Sighting(o.assignment.where, str(o)) for o in odd if not o.expands]
+    wrong += [Sighting(a.where, f"no assignment: {a.value[:80]}") for a in unit.ignored]
     if wrong:
         return failed(f"{wrong[0].where}: {wrong[0].what}", *wrong)
     if odd:
         return unknown("values that only systemd can expand", *map(_of_odd, odd))
     read = f"{len(unit.assignments)} settings in {len(unit.files)} files"
-    return passed(read, *(Evidence(file, "read") for file in unit.files))
+    return passed(read, *(Sighting(file, "read") for file in unit.files))
 
 
-def _of_odd(odd: OddValueError) -> Evidence:
-    return Evidence(odd.assignment.where, str(odd))
+def _of_odd(odd: OddValueError) -> Sighting:
+    return Sighting(odd.assignment.where, str(odd))
 
 
 def _odd_values(unit: Unit) -> Iterator[OddValueError]:
@@ -313,13 +313,13 @@ def unit_threads(_kind: CheckKind, _context: AuditContext, unit: Unit) -> Answer
     return passed(f"{len(unit.threads)} threads", *map(_told, unit.threads[:8]))
 
 
-def _told(thread: UnitThread) -> Evidence:
+def _told(thread: UnitThread) -> Sighting:
     what = f"{thread.name}: {thread.policy} {thread.priority}, CPUs "
-    return Evidence(f"thread {thread.tid}", what + (format_cpulist(thread.cpus) or "?"))
+    return Sighting(f"thread {thread.tid}", what + (format_cpulist(thread.cpus) or "?"))
 
 
-def _files(unit: Unit) -> tuple[Evidence, ...]:
-    return tuple(Evidence(file, "says nothing on it") for file in unit.files[:1])
+def _files(unit: Unit) -> tuple[Sighting, ...]:
+    return tuple(Sighting(file, "says nothing on it") for file in unit.files[:1])
 
 
 FUNCTIONS = (

@@ -39,7 +39,7 @@ PATIENCE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _AuditOptions:
     """For whom a machine is judged, how long it is watched, how a board boots."""
 
     profile: Profile
@@ -141,7 +141,7 @@ def audit(
             root=root,
         )
     window_ns = _window_ns(observe)
-    asked = _Asked(
+    asked = _AuditOptions(
         profile, parse_cpulist(cpus) if cpus else None, window_ns, kernel, append
     )
     context, what = _context(asked, target=target, config=config, root=root)
@@ -165,9 +165,12 @@ def _audit_unit(
     target: str | None,
     root: Path | None,
 ) -> int:
-    from rtscope.cli.unit import Asked, audit_unit  # with the contract, as above
+    from rtscope.cli.unit import (  # with the contract, as above
+        UnitAuditOptions,
+        audit_unit,
+    )
 
-    return audit_unit(Asked(*asked), target=target, root=root)
+    return audit_unit(UnitAuditOptions(*asked), target=target, root=root)
 
 
 def _tune(
@@ -187,7 +190,7 @@ def _tune(
         )
     if checks is None:
         return tune.restore(target, json=json)
-    asked = tune.Tune(
+    asked = tune.TuneOptions(
         checks=tuple(word.strip() for word in checks.split(",")),
         profile=profile,
         cpus=parse_cpulist(cpus) if cpus else None,
@@ -207,7 +210,7 @@ def _window_ns(seconds: float) -> int:
 
 
 def _context(
-    asked: _Asked,
+    asked: _AuditOptions,
     *,
     target: str | None,
     config: Path | None,
@@ -231,7 +234,7 @@ def _context(
     return _read(here, asked, watch_here(here, asked.window_ns)), what
 
 
-def _boot(name: str, asked: _Asked) -> tuple[Reader, Observed]:
+def _boot(name: str, asked: _AuditOptions) -> tuple[Reader, Observed]:
     """Boot a virtual board and read it from inside; UsageError, BoardError."""
     # Emulator, packages and plugin: no other audit needs them.
 
@@ -269,7 +272,7 @@ def _with_trial(observed: Observed, board: "Target") -> Observed:
     return replace(observed, trial=found.trial, clock_cost_ns=found.clock_cost_ns)
 
 
-def _read(reader: Reader, asked: _Asked, observed: Observed) -> AuditContext:
+def _read(reader: Reader, asked: _AuditOptions, observed: Observed) -> AuditContext:
     return read_context(
         reader, auditing(), profile=asked.profile, cpus=asked.cpus, observed=observed
     )

@@ -10,7 +10,13 @@ import typer
 
 from rtscope.audit.context import AuditContext, Expected
 from rtscope.audit.examine import context_of_config, examine, read_context, verifying
-from rtscope.audit.model import Check, CheckKind, Outcome, Severity, checks_document
+from rtscope.audit.model import (
+    Check,
+    CheckKind,
+    CheckOutcome,
+    Severity,
+    checks_document,
+)
 from rtscope.board.cache import all_parts, cache_dir
 from rtscope.board.kernels import CONFIG, IMAGE
 from rtscope.board.sourcekernel import newest_of
@@ -118,7 +124,7 @@ def fails(check: Check, least: FailOn) -> bool:
 def _unproven(checks: list[Check]) -> int:
     """Return the status of what was asked for and cannot be told: that is no proof."""
     asked = [check for check in checks if check.kind.id in ASKED_FOR]
-    unknown = [check for check in asked if check.outcome is Outcome.UNKNOWN]
+    unknown = [check for check in asked if check.outcome is CheckOutcome.UNKNOWN]
     for check in unknown:
         print(f"rtscope: not proven: {check.kind.title}: {check.says}", file=sys.stderr)
     return TargetError.exit_status if unknown else 0

@@ -23,7 +23,7 @@ from rtscope.tuning.remedies import TuningPlan, chosen, plan, undone_by, with_se
 
 
 @dataclass(frozen=True, slots=True)
-class Tune:
+class TuneOptions:
     """What is to be changed, and for whom."""
 
     checks: tuple[str, ...]
@@ -33,7 +33,7 @@ class Tune:
     json: bool
 
 
-def apply(target: str | None, asked: Tune) -> int:
+def apply(target: str | None, asked: TuneOptions) -> int:
     """Change what failed checks need; 0 if all that were named pass or were changed."""
     kinds = chosen(asked.checks)
     _refuse_other_profiles(asked, kinds)
@@ -82,7 +82,7 @@ def restore(target: str | None, *, json: bool) -> int:
 
 
 def _look(
-    reader: Reader, kinds: Sequence[CheckKind], asked: Tune
+    reader: Reader, kinds: Sequence[CheckKind], asked: TuneOptions
 ) -> tuple[AuditContext, list[Check]]:
     """Read what the checks need and what their remedies would write."""
     wanted = [*kinds, catalogue()["irqbalance"]]
@@ -95,13 +95,13 @@ def _look(
     return with_settings(context, kinds, reader), checks
 
 
-def _asked_of(planned: TuningPlan, asked: Tune) -> TuningPlan:
+def _asked_of(planned: TuningPlan, asked: TuneOptions) -> TuningPlan:
     """Leave out what needs nothing and was not named, unless that is all there is."""
     named = {name: says for name, says in planned.good.items() if name in asked.checks}
     return replace(planned, good=named) if planned.changes or named else planned
 
 
-def _refuse_other_profiles(asked: Tune, kinds: Sequence[CheckKind]) -> None:
+def _refuse_other_profiles(asked: TuneOptions, kinds: Sequence[CheckKind]) -> None:
     for kind in kinds:
         if asked.profile not in kind.profiles and kind.id in asked.checks:
             raise UsageError(

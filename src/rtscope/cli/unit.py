@@ -23,7 +23,7 @@ FIRST_PROCESS = "/proc/1/comm"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class UnitAuditOptions:
     """Which unit, for whom, and what of it fails."""
 
     unit: str
@@ -33,7 +33,9 @@ class Asked:
     json: bool
 
 
-def audit_unit(asked: Asked, *, target: str | None, root: Path | None) -> int:
+def audit_unit(
+    asked: UnitAuditOptions, *, target: str | None, root: Path | None
+) -> int:
     """Check a unit; 1 if a check fails that is as grave as `fail_on`."""
     with _machine(target, root) as (reader, machine):
         unit = load_unit(asked.unit, reader)

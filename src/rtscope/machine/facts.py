@@ -169,7 +169,7 @@ def _text(convert: Callable[[str], Value | None]) -> Parser:
     return parse
 
 
-def _found(find: Callable[[MachineSnapshot], guest.Finding]) -> Parser:
+def _found(find: Callable[[MachineSnapshot], guest.Sign]) -> Parser:
     """Take what is found out in several files."""
 
     def parse(kind: FactKind, seen: MachineSnapshot) -> FactValue:

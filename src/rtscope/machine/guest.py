@@ -48,7 +48,7 @@ KERNEL_THREADS = "/proc/2/comm"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Sign:
     """An answer, where its sign was seen, and what was seen there."""
 
     value: bool | str | None
@@ -62,54 +62,54 @@ class Finding:
         return f"{self.where} {self.what}".strip()
 
 
-def guest(machine: MachineSnapshot) -> Finding:
+def guest(machine: MachineSnapshot) -> Sign:
     """Say whether a hypervisor runs this machine; None if no sign can be read."""
     if xen := machine.text(XEN):
-        return Finding(True, f"says {xen}", XEN)
+        return Sign(True, f"says {xen}", XEN)
     flags = _X86_FLAGS.search(machine.text(CPUINFO) or "")
     if flags:
         # On x86 the CPU itself tells; DMI of a bare-metal cloud computer misleads.
         there = "hypervisor" in flags[1].split()
         says = "has" if there else "lacks"
-        return Finding(there, f"{says} the flag 'hypervisor'", CPUINFO)
+        return Sign(there, f"{says} the flag 'hypervisor'", CPUINFO)
     if sign := _tree_sign(machine):
         return sign
     if named := _dmi_name(machine):
-        return Finding(not _is_bare_metal(machine), f"names {named}", DMI)
+        return Sign(not _is_bare_metal(machine), f"names {named}", DMI)
     model = machine.text(f"{DEVICE_TREE}/model") or _dmi_text(machine)
     if model:
         says = f"calls the machine '{model}', no hypervisor"
-        return Finding(False, says, "the firmware")
-    return Finding(None, "no CPU flag, DMI or device tree tells")
+        return Sign(False, says, "the firmware")
+    return Sign(None, "no CPU flag, DMI or device tree tells")
 
 
-def hypervisor(machine: MachineSnapshot) -> Finding:
+def hypervisor(machine: MachineSnapshot) -> Sign:
     """Name the hypervisor: `none` if there is none, None if it does not tell."""
     running = guest(machine)
     if not running.value:
         none = None if running.value is None else "none"
-        return Finding(none, running.what, running.where)
+        return Sign(none, running.what, running.where)
     if xen := machine.text(XEN):
-        return Finding(xen, "", XEN)
+        return Sign(xen, "", XEN)
     if named := _dmi_name(machine):
-        return Finding(named, "", DMI)
+        return Sign(named, "", DMI)
     if sign := _tree_sign(machine):
-        return Finding(_tree_name(sign), "", DEVICE_TREE)
+        return Sign(_tree_name(sign), "", DEVICE_TREE)
     clocks = machine.text(CLOCKSOURCES) or ""
     for clock, name in _CLOCK_NAMES.items():
         if clock in clocks:
-            return Finding(name, f"lists {clock}", CLOCKSOURCES)
-    return Finding(None, "the hypervisor does not give its name")
+            return Sign(name, f"lists {clock}", CLOCKSOURCES)
+    return Sign(None, "the hypervisor does not give its name")
 
 
-def container(machine: MachineSnapshot) -> Finding:
+def container(machine: MachineSnapshot) -> Sign:
     """Say whether the files were read from inside a container."""
     kind = container_kind(machine)
     inside = None if kind.value is None else kind.value != "none"
-    return Finding(inside, kind.what, kind.where)
+    return Sign(inside, kind.what, kind.where)
 
 
-def container_kind(machine: MachineSnapshot) -> Finding:
+def container_kind(machine: MachineSnapshot) -> Sign:
     """Name the kind of container: `none` if it is none, None if it cannot be told."""
     if said := _container_says(machine):
         return said
@@ -117,18 +117,18 @@ def container_kind(machine: MachineSnapshot) -> Finding:
     # The kernel's own threads are seen from the first process namespace only.
     host = machine.text(KERNEL_THREADS) == "kthreadd"
     if host and marks:
-        return Finding(
+        return Sign(
             None,
             f"contradictory: {', '.join(marks)} is there, yet so are the kernel's "
             "threads: an image booted as a machine, or a container that shares the "
             "host's processes",
         )
     if marks:
-        return Finding(list(marks.values())[-1], "", ", ".join(marks))
+        return Sign(list(marks.values())[-1], "", ", ".join(marks))
     if host:
         says = f"{KERNEL_THREADS} is kthreadd: the host's own processes"
-        return Finding("none", says)
-    return Finding(
+        return Sign("none", says)
+    return Sign(
         None, "no sign of a container, but the kernel's threads are not visible"
     )
 
@@ -149,20 +149,20 @@ def _is_bare_metal(machine: MachineSnapshot) -> bool:
     return ".metal" in (machine.text(f"{DMI}/product_name") or "")
 
 
-def _tree_sign(machine: MachineSnapshot) -> Finding | None:
+def _tree_sign(machine: MachineSnapshot) -> Sign | None:
     """Return which node of the device tree only a hypervisor makes."""
     if node := machine.text(f"{DEVICE_TREE}/hypervisor/compatible"):
-        return Finding(True, f"says {_words(node)}", f"{DEVICE_TREE}/hypervisor")
+        return Sign(True, f"says {_words(node)}", f"{DEVICE_TREE}/hypervisor")
     for path in (f"{DEVICE_TREE}/model", f"{DEVICE_TREE}/compatible"):
         says = machine.text(path) or ""
         if any(model in says for model in _TREE_MODELS):
-            return Finding(True, f"says {_words(says)}", path)
+            return Sign(True, f"says {_words(says)}", path)
     if machine.matching(f"{DEVICE_TREE}/fw-cfg*/compatible"):
-        return Finding(True, "is there: QEMU", f"{DEVICE_TREE}/fw-cfg")
+        return Sign(True, "is there: QEMU", f"{DEVICE_TREE}/fw-cfg")
     return None
 
 
-def _tree_name(sign: Finding) -> str:
+def _tree_name(sign: Sign) -> str:
     names = {"kvm": "KVM", "xen": "Xen", "vmware": "VMware", "qemu": "QEMU"}
     says = sign.source.lower()
     return next((name for word, name in names.items() if word in says), "unnamed")
@@ -173,13 +173,13 @@ def _words(strings: str) -> str:
     return ", ".join(filter(None, strings.split("\0")))
 
 
-def _container_says(machine: MachineSnapshot) -> Finding | None:
+def _container_says(machine: MachineSnapshot) -> Sign | None:
     """Return the kind where the container's own manager names itself."""
     path = "/run/systemd/container"
     if named := machine.text(path):
-        return Finding(named, "", path)
+        return Sign(named, "", path)
     for variable in (machine.text("/proc/1/environ") or "").split("\0"):
         if variable.startswith("container=") and variable != "container=":
-            return Finding(variable.partition("=")[2], "", "/proc/1/environ")
+            return Sign(variable.partition("=")[2], "", "/proc/1/environ")
     group = _CGROUP_NAMES.search(machine.text("/proc/1/cgroup") or "")
-    return Finding(group[1], "", "/proc/1/cgroup") if group else None
+    return Sign(group[1], "", "/proc/1/cgroup") if group else None

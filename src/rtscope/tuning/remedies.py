@@ -24,7 +24,7 @@ from rtscope.audit.context import (
     set_apart,
 )
 from rtscope.audit.interruptchecks import BALANCER, counts_of, directed
-from rtscope.audit.model import Check, CheckKind, Evidence, Outcome, Setting
+from rtscope.audit.model import Check, CheckKind, CheckOutcome, Setting, Sighting
 from rtscope.cpulist import format_cpulist
 from rtscope.errors import UsageError
 from rtscope.machine.reader import Reader
@@ -115,7 +115,7 @@ def plan(context: AuditContext, checks: Iterable[Check]) -> TuningPlan:
     good, impossible = {}, {}
     for check in checks:
         kind = check.kind
-        if check.outcome is Outcome.UNKNOWN:
+        if check.outcome is CheckOutcome.UNKNOWN:
             impossible[kind.id] = f"it cannot be judged: {check.says}"
         elif not check.failed:
             good[kind.id] = f"{check.outcome.value}: {check.says}"
@@ -163,7 +163,7 @@ def _values(setting: Setting, kind: CheckKind, context: AuditContext) -> Values 
     return {path: wanted for path, text in there.items() if marked(text) != wanted}
 
 
-def _lockdown(refusal: Evidence) -> str:
+def _lockdown(refusal: Sighting) -> str:
     """Explain EPERM of debugfs, which root gets under lockdown (fs/debugfs/file.c)."""
     hidden = refusal.where.startswith("/sys/kernel/debug/")
     return ": kernel lockdown" if hidden and EPERM in refusal.what else ""

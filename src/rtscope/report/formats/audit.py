@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rtscope.audit.catalogue import catalogue
-from rtscope.audit.model import Check, Outcome, Severity
+from rtscope.audit.model import Check, CheckOutcome, Severity
 from rtscope.contract import Refused, Restored
 from rtscope.machine.kernelidentity import KernelIdentity
 from rtscope.report.escape import printable
@@ -19,16 +19,16 @@ EVIDENCE_SHOWN = 3
 PLACES_SHOWN = 4
 
 _COLOURS = {
-    Outcome.FAIL: "bold red",
-    Outcome.UNKNOWN: "yellow",
-    Outcome.PASS: "green",
-    Outcome.NOT_APPLICABLE: "dim",
+    CheckOutcome.FAIL: "bold red",
+    CheckOutcome.UNKNOWN: "yellow",
+    CheckOutcome.PASS: "green",
+    CheckOutcome.NOT_APPLICABLE: "dim",
 }
 _WORDS = {
-    Outcome.FAIL: "FAIL",
-    Outcome.UNKNOWN: "unknown",
-    Outcome.PASS: "pass",
-    Outcome.NOT_APPLICABLE: "n/a",
+    CheckOutcome.FAIL: "FAIL",
+    CheckOutcome.UNKNOWN: "unknown",
+    CheckOutcome.PASS: "pass",
+    CheckOutcome.NOT_APPLICABLE: "n/a",
 }
 _GRAVE = {Severity.FATAL: "bold red", Severity.HIGH: "red", Severity.MEDIUM: "yellow"}
 
@@ -39,7 +39,9 @@ def print_checks(
     """Print checks as they come: what failed with its reason and its remedy."""
     console.print(Text(printable(f"{of}: {kernel_line(kernel)}"), style="bold"))
     console.print()
-    shown = [c for c in checks if c.outcome in (Outcome.FAIL, Outcome.UNKNOWN)]
+    shown = [
+        c for c in checks if c.outcome in (CheckOutcome.FAIL, CheckOutcome.UNKNOWN)
+    ]
     for check in shown:
         console.print(_head(check))
         if check.failed:
@@ -62,12 +64,13 @@ def print_checks(
 
 def summary(checks: Sequence[Check]) -> str:
     """Return how many checks came out how."""
-    count = {o: sum(check.outcome is o for check in checks) for o in Outcome}
+    count = {o: sum(check.outcome is o for check in checks) for o in CheckOutcome}
     notes = sum(map(is_note, checks))
     return (
-        f"{len(checks)} checks: {count[Outcome.FAIL] - notes} failed, {notes} to note, "
-        f"{count[Outcome.UNKNOWN]} unknown, {count[Outcome.PASS]} passed, "
-        f"{count[Outcome.NOT_APPLICABLE]} not applicable"
+        f"{len(checks)} checks: {count[CheckOutcome.FAIL] - notes} failed, "
+        f"{notes} to note, {count[CheckOutcome.UNKNOWN]} unknown, "
+        f"{count[CheckOutcome.PASS]} passed, "
+        f"{count[CheckOutcome.NOT_APPLICABLE]} not applicable"
     )
 
 
