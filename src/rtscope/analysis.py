@@ -46,10 +46,9 @@ from rtscope.explain.perfetto import (
 from rtscope.files import write_atomically
 from rtscope.ftrace.events import Event, Trace
 from rtscope.ftrace.open import open_trace
-from rtscope.record.attachments import why_lost
 from rtscope.record.explanation import EXPLAINED, write_explained
 from rtscope.record.model import RunRecord
-from rtscope.record.resultdir import RECORD, ResultDir, read_record
+from rtscope.record.resultdir import RECORD, ResultDir, read_record, why_lost
 from rtscope.report.model.explanations import (
     ExplainedRun,
     document_of,

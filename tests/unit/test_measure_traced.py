@@ -11,7 +11,6 @@ from fakes.targets import target
 from rtscope.explain.events.run import why_untraced
 from rtscope.record import resultdir
 from rtscope.record.model import record_from_json, record_to_json
-from rtscope.record.untraced import untraced_runs
 from rtscope.target.fake import FakeTarget
 
 
@@ -105,9 +104,9 @@ def test_what_tracing_cost_is_in_the_record_and_told(story: StoryOf) -> None:
     told = story("idle", on=traced_target(pages=False), explain=True)
     (kept,) = told.run()
 
-    assert len(untraced_runs(kept)) == 2
+    assert len(kept.untraced) == 2
     assert "trace_refused" in ids(kept)
-    assert untraced_runs(record_from_json(record_to_json(kept), name="x")) == (
+    assert record_from_json(record_to_json(kept), name="x").untraced == (
         kept.result.threads,
         kept.result.threads,
     )
@@ -117,5 +116,5 @@ def test_without_explain_nothing_is_traced(story: StoryOf) -> None:
     told = story("idle")
     (kept,) = told.run()
 
-    assert untraced_runs(kept) == ()
+    assert kept.untraced == ()
     assert not any("--trace" in line for line in told.target.log)

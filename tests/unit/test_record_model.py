@@ -140,4 +140,5 @@ def test_a_virtual_run_comes_back_unchanged_and_a_damaged_one_is_refused() -> No
 
     damaged = json.loads(record_to_json(kept))
     damaged["extra"]["virtual"]["mips"] = "many"
-    assert refused(damaged).startswith("r.json: damaged record: extra.virtual: mips:")
+    assert "r.json: " in refused(damaged)
+    assert "damaged record: extra.virtual: mips: " in refused(damaged)

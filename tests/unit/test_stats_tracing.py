@@ -8,8 +8,7 @@ from fakes import traces
 from fakes.measurements import record, thread
 from rtscope.contract import Tracing
 from rtscope.errors import RecordError
-from rtscope.record.model import RunRecord
-from rtscope.record.untraced import UNTRACED, untraced_as_dict, untraced_runs
+from rtscope.record.model import UNTRACED, RunRecord, untraced_as_list
 from rtscope.stats.lint import lint
 from rtscope.stats.tracing import trace_cost
 
@@ -17,7 +16,7 @@ from rtscope.stats.tracing import trace_cost
 def traced(tracing: Tracing, *, untraced: bool = True) -> RunRecord:
     made = record([thread([3_000] * 999 + [9_000] * 9)])
     plain = record([thread([2_000] * 500)]).result
-    extra = {UNTRACED: untraced_as_dict([plain, plain])} if untraced else {}
+    extra = {UNTRACED: untraced_as_list([plain, plain])} if untraced else {}
     return replace(made, result=replace(made.result, tracing=tracing), extra=extra)
 
 
@@ -64,7 +63,7 @@ def test_a_run_that_was_interrupted_was_measured_without_only_before() -> None:
 def test_runs_without_tracing_that_were_too_short_for_a_sample_tell_no_cost() -> None:
     kept = traced(traces.tracing())
     empty = record([thread([])]).result
-    short = replace(kept, extra={UNTRACED: untraced_as_dict([empty, empty])})
+    short = replace(kept, extra={UNTRACED: untraced_as_list([empty, empty])})
 
     assert trace_cost(short) is None
     assert told(short)["traced"] == "what that cost was not measured"
@@ -116,4 +115,4 @@ def test_a_damaged_cost_is_a_damaged_record() -> None:
     kept = replace(traced(traces.tracing()), extra={UNTRACED: [[{"cpu": -1}]]})
 
     with pytest.raises(RecordError, match=r"damaged record: extra\.untraced"):
-        untraced_runs(kept)
+        _ = kept.untraced

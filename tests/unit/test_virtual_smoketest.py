@@ -9,8 +9,8 @@ from fakes.measurements import record as make_record
 from fakes.measurements import thread
 from rtscope.caveats.catalogue import make
 from rtscope.machine.facts import FactValue
-from rtscope.record.attachments import with_lost
 from rtscope.record.model import RunRecord
+from rtscope.record.resultdir import with_lost
 from rtscope.virtual.smoketest import (
     KERNEL_LOG,
     BuiltKernel,

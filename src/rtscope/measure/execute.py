@@ -14,9 +14,8 @@ from typing import Protocol
 from rtscope.contract import Line
 from rtscope.measure.assemble import Measured, assemble
 from rtscope.measure.plan import Plan
-from rtscope.record.attachments import lay_beside, with_lost
 from rtscope.record.model import Run, RunRecord
-from rtscope.record.resultdir import ResultDir
+from rtscope.record.resultdir import ResultDir, with_lost
 from rtscope.tuning.campaign import CampaignTuning
 
 
@@ -127,7 +126,7 @@ def execute(
             on_event(RunStarted(numbers[run.id], len(numbers), run))
             measured = measure()
             record = assemble(measured)
-            record = with_lost(record, lay_beside(store, run.id, measured.attachments))
+            record = with_lost(record, store.attach_files(run.id, measured.attachments))
             store.save(record, interrupted=measured.seen.interrupted)
             on_event(RunFinished(record))
             yield record

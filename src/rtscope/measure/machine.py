@@ -40,8 +40,7 @@ from rtscope.measure.execute import (
 )
 from rtscope.measure.observe import AgentCommands, observe
 from rtscope.measure.plan import Plan
-from rtscope.record.model import Run
-from rtscope.record.untraced import UNTRACED, untraced_as_dict
+from rtscope.record.model import UNTRACED, Run, untraced_as_list
 from rtscope.target import Target
 from rtscope.target.stream import collect
 from rtscope.tuning.campaign import CampaignTuning, tune
@@ -176,7 +175,7 @@ def _measure(shared: _Shared, run: Run) -> Measured:
     after = facts.gather(target.reader)
     shared.tuned.check()
     held = {"tuned": shared.tuned.document()} if campaign.tuned else {}
-    untraced = {UNTRACED: untraced_as_dict(seen.untraced)} if seen.untraced else {}
+    untraced = {UNTRACED: untraced_as_list(seen.untraced)} if seen.untraced else {}
     return Measured(
         run=run,
         campaign=campaign,

@@ -5,10 +5,10 @@ A record is never edited. One may come by mail: everything read here is checked,
 path in it is followed and no command in it is run.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -21,17 +21,29 @@ from rtscope.contract import (
     LoadEnd,
     LoadTick,
     Text,
+    ThreadResult,
     Tick,
 )
 from rtscope.errors import RecordError
 from rtscope.files import first_mistake
 from rtscope.machine.facts import FactValue
-from rtscope.record.virtual import VirtualRun, virtual_run
+from rtscope.record.virtual import VIRTUAL, VirtualRun, virtual_adapter
 
 SCHEMA = 1
 
 MAX_RECORD_BYTES = 256 * 1024 * 1024
 """A 24 h run on 64 CPUs has some 80 MB of ticks; more is not a record of ours."""
+
+UNTRACED = "untraced"
+"""
+Key of `extra`: the same run without tracing, before and after, under the same load.
+
+They are kept as they were, so that the cost of tracing can be worked out again. Before
+and after: what drifts, such as temperature, then counts for both alike.
+"""
+
+UntracedRuns = tuple[tuple[ThreadResult, ...], ...]
+Of = TypeVar("Of")
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 RunId = Annotated[str, Field(pattern=r"^[0-9]{3,6}-[a-z0-9][a-z0-9._+-]{0,150}$")]
@@ -108,7 +120,35 @@ class RunRecord:
     @property
     def virtual(self) -> VirtualRun | None:
         """What booted, None if a machine was measured; RecordError if damaged."""
-        return virtual_run(self.extra, name=self.run.id)
+        return self._extra(VIRTUAL, virtual_adapter())
+
+    @property
+    def untraced(self) -> UntracedRuns:
+        """The threads of each run without tracing; RecordError if damaged."""
+        return self._extra(UNTRACED, _untraced_adapter()) or ()
+
+    def _extra(self, key: str, adapter: TypeAdapter[Of]) -> Of | None:
+        if key not in self.extra:
+            return None
+        try:
+            return adapter.validate_python(self.extra[key])
+        except ValidationError as error:
+            raise RecordError(
+                f"{self.run.id}: damaged record: extra.{key}: {first_mistake(error)}"
+            ) from error
+
+
+@cache
+def _untraced_adapter() -> TypeAdapter[UntracedRuns]:
+    return TypeAdapter(UntracedRuns)
+
+
+def untraced_as_list(results: Sequence[AgentResult]) -> list[Any]:
+    """Write the threads of the runs without tracing for a record's `extra`."""
+    runs = tuple(result.threads for result in results)
+    written = _untraced_adapter().dump_python(runs, mode="json")
+    assert isinstance(written, list)
+    return written
 
 
 @cache
@@ -128,7 +168,10 @@ def record_from_json(text: bytes, *, name: str) -> RunRecord:
                 "rtscope: read it with that version"
             ) from error
         raise RecordError(f"{name}: damaged record: {mistake}") from error
-    virtual_run(record.extra, name=name)
+    try:
+        _ = record.virtual, record.untraced
+    except RecordError as error:
+        raise RecordError(f"{name}: {error}") from error
     return record
 
 

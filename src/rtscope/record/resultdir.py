@@ -18,10 +18,11 @@ in it is followed out of it, and sizes are bounded before anything is read.
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from rtscope.caveats.catalogue import gravest_first, make
 from rtscope.errors import RecordError, UsageError
 from rtscope.files import read_bounded, write_atomically
 from rtscope.record.model import (
@@ -37,6 +38,8 @@ RECORD = "record.json"
 INTERRUPTED = "interrupted.json"
 MAX_CAMPAIGN_BYTES = 16 * 1024 * 1024
 MAX_RUNS = 100_000
+
+_LOST = "file_not_kept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,27 @@ class ResultDir:
                 f"{error.strerror}; remove it, then go on with rtscope run --resume"
             ) from error
 
+    def attach_files(
+        self, run_id: str, files: Mapping[str, bytes | None]
+    ) -> dict[str, str]:
+        """
+        Write files, by name, where a record will be; return why some are not there.
+
+        Before the record: where one is, its run counts as done. Without content a file
+        is one that the run does not have. What could not be written has left no room
+        taken, so that a full disk may still hold the record.
+        """
+        lost: dict[str, str] = {}
+        for name, content in files.items():
+            try:
+                # An earlier try's is never taken for this run's.
+                self.detach(run_id, name)
+                if content:
+                    self.attach(run_id, name, content)
+            except RecordError as error:
+                lost[name] = str(getattr(error.__cause__, "strerror", None) or error)
+        return lost
+
     def records(self) -> list[RunRecord]:
         """Return all records by run id; an interrupted run only if it has no other."""
         done = self._files(RECORD)
@@ -105,6 +129,21 @@ class ResultDir:
             raise RecordError(f"{self.path}: more than {MAX_RUNS} runs")
         _refuse_links(self.path / "runs", *(path.parent for path in found))
         return found
+
+
+def with_lost(record: RunRecord, lost: Mapping[str, str]) -> RunRecord:
+    """Return the record with a caveat for each file that could not be kept."""
+    if not lost:
+        return record
+    told = (make(_LOST, f"{name}: {why}") for name, why in lost.items())
+    return replace(record, caveats=gravest_first((*record.caveats, *told)))
+
+
+def why_lost(record: RunRecord, name: str) -> str:
+    """Return why a file could not be kept; empty if that is not why it is missing."""
+    mark = f"{name}: "
+    told = (one.detail for one in record.caveats if one.id == _LOST)
+    return next((one.removeprefix(mark) for one in told if one.startswith(mark)), "")
 
 
 def create(

@@ -11,11 +11,9 @@ from dataclasses import asdict, dataclass, field
 from functools import cache
 from typing import Annotated, Any
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
 
 from rtscope.contract import Count, Text, sha256_of_json
-from rtscope.errors import RecordError
-from rtscope.files import first_mistake
 
 VIRTUAL = "virtual"
 """Key of a record's `extra`."""
@@ -96,24 +94,14 @@ class VirtualRun:
 
 
 @cache
-def _adapter() -> TypeAdapter[VirtualRun]:
+def virtual_adapter() -> TypeAdapter[VirtualRun]:
+    """Return what reads and writes a virtual run in a record's `extra`."""
     return TypeAdapter(VirtualRun)
 
 
-def virtual_run(extra: Mapping[str, Any], *, name: str) -> VirtualRun | None:
-    """Return a record's virtual run, None of a machine; RecordError if damaged."""
-    if VIRTUAL not in extra:
-        return None
-    try:
-        return _adapter().validate_python(extra[VIRTUAL])
-    except ValidationError as error:
-        mistake = f"extra.{VIRTUAL}: {first_mistake(error)}"
-        raise RecordError(f"{name}: damaged record: {mistake}") from error
-
-
 def extra_of(virtual: VirtualRun) -> dict[str, Any]:
-    """Write a virtual run for a record's `extra`: `virtual_run` undone."""
-    written = _adapter().dump_python(virtual, mode="json")
+    """Write a virtual run for a record's `extra`."""
+    written = virtual_adapter().dump_python(virtual, mode="json")
     assert isinstance(written, dict)
     if not virtual.module_symbols:
         del written["module_symbols"]

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from rtscope.caveats.catalogue import Caveat, make
 from rtscope.contract import ThreadResult, Tracing
 from rtscope.record.model import RunRecord
-from rtscope.record.untraced import untraced_runs
 from rtscope.stats.summary import Percentile, observed_ns, summarize
 from rtscope.units import format_duration, format_us
 
@@ -39,7 +38,7 @@ def trace_cost(record: RunRecord) -> TraceCost | None:
 
     Raises RecordError for a damaged record, MeasurementError without samples.
     """
-    runs = untraced_runs(record)
+    runs = record.untraced
     without: Sequence[ThreadResult] = [thread for run in runs for thread in run]
     # A run shorter than its interval has none.
     if not any(thread.samples - thread.early for thread in without):

@@ -13,8 +13,8 @@ from rtscope.caveats.catalogue import Effect, kind_of
 from rtscope.caveats.kernellog import kind_of as kind_of_message
 from rtscope.contract import KernelMessage
 from rtscope.machine.facts import FactValue
-from rtscope.record.attachments import why_lost
 from rtscope.record.model import RunRecord
+from rtscope.record.resultdir import why_lost
 
 KERNEL_LOG = "kernel.log"
 """Attachment of a record: the whole kernel log, with the level of each line."""

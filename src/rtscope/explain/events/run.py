@@ -16,8 +16,8 @@ from rtscope.explain.events.window import AFTER_NS, BEFORE_NS, window_around
 from rtscope.explain.model import Explanation
 from rtscope.explain.perfetto import ExplainedWindow
 from rtscope.ftrace.events import Trace, Window, window_of
-from rtscope.record.attachments import why_lost
 from rtscope.record.model import RunRecord
+from rtscope.record.resultdir import why_lost
 from rtscope.units import NS_PER_MS
 
 TRACE = "worst.trace.dat"
