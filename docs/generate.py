@@ -11,9 +11,12 @@ import re
 from collections.abc import Iterator, Mapping
 from inspect import getdoc
 from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
 
 from kernelpages import kernels_page
-from prose import cell, ended, sentences, whole
+from prose import cell, ended, plain_type, sentences, whole
 from rtscope.audit.catalogue import catalogue as check_catalogue
 from rtscope.audit.model import CheckKind
 from rtscope.caveats import catalogue, kernellog
@@ -21,6 +24,7 @@ from rtscope.cli import main as cli
 from rtscope.loads.catalogue import Need, get_load, load_names
 from rtscope.machine.facts import catalogue as fact_catalogue
 from rtscope.published import get_published, published_names
+from rtscope.record.model import RunRecord
 from rtscope.report.formats.data import csv_headings, render_csv, render_json
 from rtscope.report.tables import definitions
 from rtscope.report.words import NOTHING, as_published
@@ -323,6 +327,8 @@ def _report() -> Iterator[str]:
 
 def _record() -> Iterator[str]:
     yield RECORD_HEAD
+    schema = TypeAdapter(RunRecord).json_schema()
+    schemas = {"RunRecord": schema, **schema["$defs"]}
     for file, classes in (
         ("record/model.py", ("RunRecord", "Run", "LoadRecord")),
         ("machine/facts.py", ("FactValue",)),
@@ -330,26 +336,26 @@ def _record() -> Iterator[str]:
     ):
         for node in ast.parse((SRC / file).read_text("utf-8")).body:
             if isinstance(node, ast.ClassDef) and node.name in classes:
-                yield from _class(node)
+                yield from _class(node, schemas[node.name]["properties"])
 
 
-def _class(node: ast.ClassDef) -> Iterator[str]:
+def _class(node: ast.ClassDef, schemas: Mapping[str, Any]) -> Iterator[str]:
     yield from ("", f"## {node.name}", "", ast.get_docstring(node) or "", "")
     yield "| field | type | meaning |"
     yield "|---|---|---|"
     for i, item in enumerate(node.body):
         if not isinstance(item, ast.AnnAssign) or not isinstance(item.target, ast.Name):
             continue
-        name, kind = item.target.id, ast.unparse(item.annotation)
+        name, kind = item.target.id, plain_type(schemas[item.target.id])
         after = node.body[i + 1] if i + 1 < len(node.body) else None
         said = RECORD_WORDS.get(f"{node.name}.{name}", "")
         if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
             said = f"{said} {after.value.value}".strip()
-        yield f"| `{name}` | `{cell(kind)}` | {cell(said) or _linked(name, kind)} |"
+        yield f"| `{name}` | {cell(kind)} | {cell(said) or _linked(name, kind)} |"
 
 
 def _linked(name: str, kind: str) -> str:
-    inner = re.sub(r"^(tuple\[|Mapping\[str, )|(, \.\.\.)?\]$", "", kind)
+    inner = re.sub(r"^(list|table) of: ", "", kind)
     here = {"Run", "LoadRecord", "FactValue", "Caveat"}
     if inner in here:
         return f"See [{inner}](#{inner.lower()})."

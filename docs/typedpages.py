@@ -8,9 +8,9 @@ from typing import Any
 
 import typer
 
-from prose import cell, sentences
+from prose import cell, plain_type, sentences
 from rtscope.campaign import model
-from rtscope.campaign.file import bounds, element, key_schemas, to_dict
+from rtscope.campaign.file import element, key_schemas, to_dict
 from rtscope.campaign.options import option_of
 from rtscope.cli import main as cli
 
@@ -127,20 +127,8 @@ def _value(key: str, schema: Mapping[str, Any]) -> str:
     """Write in plain English what a key may hold."""
     if key == "campaign.command":
         return "the words of the command, as a list or as one text"
-    one = element(schema)
-    plural = ", or a list of them"
-    return f"{_one_value(one)}{plural if schema.get('type') == 'array' else ''}"
-
-
-def _one_value(schema: Mapping[str, Any]) -> str:
-    example = f", for example `{schema['examples'][0]}`" if "examples" in schema else ""
-    if "enum" in schema:
-        return f"one of {', '.join(f'`{word}`' for word in schema['enum'])}"
-    if schema["type"] == "integer":
-        return f"a whole number, {bounds(schema)}"
-    if schema["type"] == "boolean":
-        return "`true` or `false`"
-    return f"{schema.get('format', 'a text')}{example}"
+    one = plain_type(element(schema))
+    return f"{one}, or a list of them" if schema.get("type") == "array" else one
 
 
 def _toml(value: object) -> str:
