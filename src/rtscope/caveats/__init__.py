@@ -1,1 +1,1 @@
-"""Doubts about a run: the closed list, and what raises them."""
+"""Caveats of a run: the closed list, and what raises them."""

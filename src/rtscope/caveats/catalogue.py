@@ -1,5 +1,5 @@
 """
-Doubts as data: every caveat a record may carry, with its effect on a verdict.
+Caveats as data: every one that a record may carry, with its effect on a verdict.
 
 The catalogue is `caveats.toml`; a caveat that is not in it cannot be raised.
 """
@@ -70,7 +70,7 @@ def kind_of(caveat: Caveat) -> CaveatKind:
 
 
 def make(caveat_id: str, detail: str = "") -> Caveat:
-    """Raise a doubt; KeyError for an id that the catalogue lacks (a bug of ours)."""
+    """Raise a caveat; KeyError for an id that the catalogue lacks (a bug of ours)."""
     return Caveat(catalogue()[caveat_id].id, detail[:4096])
 
 

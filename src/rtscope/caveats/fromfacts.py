@@ -15,9 +15,9 @@ def caveats_from(
     before: Facts, after: Facts, *, cpus: tuple[int, ...], virtual: bool = False
 ) -> tuple[Caveat, ...]:
     """
-    Return the doubts that follow from the facts around a run on these CPUs.
+    Return the caveats that follow from the facts around a run on these CPUs.
 
-    An unknown fact raises no doubt but the one about the kernel: that nothing is known
+    An unknown fact raises no caveat but the one about the kernel: that nothing is known
     of the frequency, say, is in the facts themselves.
     """
     return (

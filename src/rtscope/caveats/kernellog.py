@@ -2,7 +2,7 @@
 What the kernel said during a run, as caveats.
 
 The agent passes on what the kernel logged; `kernellog.toml` says which message raises
-which doubt. Messages with no row count if the kernel itself called them an error.
+which caveat. Messages with no row count if the kernel itself called them an error.
 """
 
 import re
@@ -52,7 +52,7 @@ OTHER_ERROR = MessageKind(re.compile(""), "kernel_warning", "other error")
 
 
 def kind_of(message: KernelMessage) -> MessageKind | None:
-    """Classify a message; None if it raises no doubt."""
+    """Classify a message; None if it raises no caveat."""
     line = message.text[:MAX_LINE_CHARACTERS].partition("\n")[0]
     for kind in table():
         if kind.pattern.search(line):
