@@ -22,7 +22,7 @@ from rtscope.audit.model import Check, CheckKind, CheckOutcome, Profile, Severit
 from rtscope.errors import UsageError
 from rtscope.kernel import image
 from rtscope.kernel.image import GNU_BUILD_ID, build_id_in, parse_image, read_image
-from rtscope.machine.kernelconfig import parse_config
+from rtscope.machine.kernelidentity import parse_config
 
 HEAD = (
     "#\n# Automatically generated file; DO NOT EDIT.\n"

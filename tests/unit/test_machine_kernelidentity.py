@@ -17,17 +17,15 @@ from fakes.trees import (
 )
 from rtscope.errors import TargetError
 from rtscope.machine.filetree import FileReader
-from rtscope.machine.kernelconfig import (
-    MAX_CONFIG_BYTES,
-    config_paths,
-    find_config,
-    parse_config,
-)
 from rtscope.machine.kernelidentity import (
+    MAX_CONFIG_BYTES,
     PATHS,
     boot_values,
+    config_paths,
+    find_config,
     identify,
     is_release_since,
+    parse_config,
 )
 from rtscope.machine.reader import Denied
 

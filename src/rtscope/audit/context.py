@@ -14,8 +14,7 @@ from rtscope.audit.model import (
 from rtscope.audit.unit import Unit
 from rtscope.cpulist import format_cpulist, parse_cpulist
 from rtscope.errors import UsageError
-from rtscope.machine.kernelconfig import KernelConfig
-from rtscope.machine.kernelidentity import KernelIdentity
+from rtscope.machine.kernelidentity import KernelConfig, KernelIdentity
 from rtscope.machine.snapshot import MachineSnapshot
 
 INTERRUPTS = "/proc/interrupts"

@@ -19,8 +19,11 @@ from rtscope.audit.model import (
 from rtscope.machine import kernelidentity
 from rtscope.machine.facts import catalogue as catalogue_of_facts
 from rtscope.machine.guest import CPUINFO
-from rtscope.machine.kernelconfig import KernelConfig
-from rtscope.machine.kernelidentity import KernelIdentity, is_release_since
+from rtscope.machine.kernelidentity import (
+    KernelConfig,
+    KernelIdentity,
+    is_release_since,
+)
 from rtscope.machine.reader import Content, Reader
 from rtscope.machine.snapshot import MachineSnapshot
 

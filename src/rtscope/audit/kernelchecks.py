@@ -20,8 +20,7 @@ from rtscope.audit.model import (
     unknown,
 )
 from rtscope.kernel.image import build_id_in
-from rtscope.machine.kernelconfig import KernelConfig
-from rtscope.machine.kernelidentity import BANNER, CMDLINE
+from rtscope.machine.kernelidentity import BANNER, CMDLINE, KernelConfig
 
 NAMES_SHOWN = 6
 

@@ -25,7 +25,7 @@ from rtscope.cli.console import (
 from rtscope.cli.progress import LiveDisplay
 from rtscope.errors import BoardError
 from rtscope.kernel.recipe import find_recipe
-from rtscope.machine.kernelconfig import parse_config
+from rtscope.machine.kernelidentity import parse_config
 from rtscope.measure.execute import execute
 from rtscope.measure.plan import make_plan
 from rtscope.record.resultdir import ResultDir, create, refuse_used

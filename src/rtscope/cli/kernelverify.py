@@ -25,7 +25,7 @@ from rtscope.errors import TargetError, UsageError
 from rtscope.kernel.image import KernelImage, read_image
 from rtscope.kernel.recipe import find_recipe, recipe_names
 from rtscope.machine.filetree import FileReader
-from rtscope.machine.kernelconfig import KernelConfig, parse_config
+from rtscope.machine.kernelidentity import KernelConfig, parse_config
 from rtscope.machine.reader import MAX_FILE_BYTES
 from rtscope.report.formats.audit import print_checks
 from rtscope.target.address import address_of, open_target

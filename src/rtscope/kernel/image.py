@@ -17,7 +17,7 @@ from pathlib import Path
 import zstandard
 
 from rtscope.errors import TargetError, UsageError
-from rtscope.machine.kernelconfig import KernelConfig, parse_config
+from rtscope.machine.kernelidentity import KernelConfig, parse_config
 
 MAX_IMAGE_BYTES = 256 << 20
 MAX_PLAIN_BYTES = 1 << 30

@@ -15,7 +15,7 @@ from rtscope.board.prepare import Prepared
 from rtscope.board.qemu import Recording
 from rtscope.errors import BoardError, ContractError, TargetError
 from rtscope.exectrace.file import FILE, pack
-from rtscope.machine.kernelconfig import parse_config
+from rtscope.machine.kernelidentity import parse_config
 from rtscope.measure import audit
 from rtscope.measure.assemble import Measured
 from rtscope.measure.execute import BoardProgress, BoardsProgress, OnEvent, PendingRuns
