@@ -142,19 +142,7 @@ def _report(model: Model) -> Mapping[str, Any]:
         "explained": [_explained(one) for one in model.explained],
         "machines": [_machine(machine) for machine in model.machines],
         "commands": list(model.commands),
-        "runs": [
-            {
-                "id": p.run,
-                "started": p.started,
-                "rtscope": p.rtscope,
-                "agent": p.agent,
-                "result_digest": p.result_digest,
-                "kernel_digest": p.kernel_digest or None,
-                "inputs_digest": p.inputs_digest,
-                "seed": p.seed,
-            }
-            for p in model.provenance
-        ],
+        "runs": [asdict(one) for one in model.provenance],
     }
 
 
@@ -170,14 +158,9 @@ def _verdict(verdict: VerdictInWords) -> Mapping[str, Any]:
 
 
 def _caveat(caveat: MergedCaveat) -> Mapping[str, Any]:
-    return {
-        "id": caveat.id,
-        "effect": caveat.effect.value,
-        "says": caveat.says,
-        "details": list(caveat.details),
-        "remedy": caveat.remedy,
-        "runs": list(caveat.runs),
-    }
+    told = asdict(caveat)
+    del told["everywhere"]
+    return told
 
 
 def _row(row: Row) -> Mapping[str, Any]:

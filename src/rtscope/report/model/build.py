@@ -33,10 +33,11 @@ from rtscope.report.model.rows import (
     merged_caveats,
     provenance_of,
     rows_of,
+    subtitle_of,
     variant_kind,
 )
 from rtscope.report.model.sections import LoadSection, section_of
-from rtscope.report.words import command_line, virtual_word
+from rtscope.report.words import command_line
 from rtscope.stats.verdict import Claim
 
 
@@ -99,9 +100,10 @@ def build_model(
         raise UsageError("no run in this record: nothing to report")
     records, explained = all_printable((tuple(records), explained or {}))
     rows = rows_of(records)
-    virtual = virtual_word(records)
-    colours = cpu_colours([t for r in records for t in r.result.threads])
+    kind = variant_kind(rows)
+    virtual = "virtual " if any(row.virtual for row in rows) else ""
     machines = machines_of(records)
+    subtitle = subtitle_of(records, machines)
     headline = headline_of(rows)
     by_variant: dict[str, list[Row]] = {}
     for row in rows:
@@ -111,12 +113,12 @@ def build_model(
     # With a verdict on top the maximum is the first finding; without, it is on top.
     found = () if deadline_ns is None else (f"{headline.maximum} {headline.where}",)
     names = {machine.name for machine in machines}
+    whose = machines[0].name if len(names) == 1 else f"{len(names)} machines"
     several = sum(row.summary is not None for row in rows) > 1
+    colours = cpu_colours([t for r in records for t in r.result.threads])
     return Model(
-        title=f"Wake-up latency of {machines[0].name}"
-        if len(names) == 1
-        else f"Wake-up latency of {len(names)} machines",
-        subtitle=_subtitle(records, machines),
+        title=f"Wake-up latency of {whose}",
+        subtitle=subtitle,
         headline=headline,
         verdict=None
         if deadline_ns is None
@@ -134,7 +136,7 @@ def build_model(
         ),
         explained=beside,
         caveats=merged_caveats(records),
-        variant_kind=variant_kind(rows),
+        variant_kind=kind,
         rows=rows,
         pair=pair,
         comparison=ranges_chart(
@@ -155,10 +157,3 @@ def build_model(
         made_by=f"rtscope {__version__}",
         virtual=virtual,
     )
-
-
-def _subtitle(records: Sequence[RunRecord], machines: Sequence[MeasuredMachine]) -> str:
-    first, last = (f(r.started for r in records)[:10] for f in (min, max))
-    date = first if first == last else f"{first} to {last}"
-    kernels = dict.fromkeys(f"Linux {m.kernel} ({m.preemption})" for m in machines)
-    return " · ".join([*kernels, date])

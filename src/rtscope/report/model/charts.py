@@ -7,7 +7,7 @@ seconds are gathered. All times in ns.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from rtscope.contract import ThreadResult, Tick
 from rtscope.report.model.rows import Row, anchor_of
 from rtscope.report.tables import percentile_ns
-from rtscope.report.words import cut, enumeration, plural, us
+from rtscope.report.words import cut, plural, us
 from rtscope.stats.distribution import (
     Distribution,
     ccdf,
@@ -169,27 +169,24 @@ def charts_of(
     """Return the charts of a row: its distribution, its tail, its worst run's time."""
     if row.summary is None:
         return ()
-    samples, maximum = (
-        f"{row.summary.samples:,} samples",
-        us(row.summary.max_ns, row.virtual),
-    )
-    tails = [tail_curve(distribution_of(row.threads))]
+    samples = f"{row.summary.samples:,} samples"
+    tails = [tail_curve(row.threads)]
     if row.summary.skipped:
-        tails.append(tail_curve(with_skipped(row.threads)))
+        tails.append(tail_curve(row.threads, counting=with_skipped))
     drawn: list[tuple[str, str, str, Content | None]] = [
         (
             "histogram",
             "distribution",
             f"Histogram of {samples} under {row.name}, counts on a logarithmic axis, "
             "each CPU as a line over all together; from "
-            f"{us(row.summary.min_ns, row.virtual)} to the maximum of {maximum}.",
+            f"{us(row.summary.min_ns, row.virtual)} to the maximum of {row.maximum}.",
             histogram_of(row.threads, colours),
         ),
         (
             "tail",
             "how rare is how late",
             "Share of wake-ups at least as late as each latency, both axes "
-            f"logarithmic, of {samples} under {row.name}; it ends at {maximum}.",
+            f"logarithmic, of {samples} under {row.name}; it ends at {row.maximum}.",
             tuple(tails),
         ),
     ]
@@ -233,14 +230,14 @@ def overlay_charts(
             counts=tuple(
                 np.sum([binned(t, edges) for t in row.threads], axis=0).tolist()
             ),
-            tail=tail_curve(distribution_of(row.threads)),
+            tail=tail_curve(row.threads),
             samples=sum(t.samples for t in row.threads),
             max_ns=max_ns,
         )
         for row, colour, max_ns in zip((first, second), colours, highs, strict=True)
     )
     virtual = first.virtual or second.virtual
-    ends = enumeration([f"{x.label} at {us(x.max_ns, virtual)}" for x in layers])
+    ends = " and ".join(f"{x.variant} at {x.maximum}" for x in (first, second))
     return tuple(
         Chart(
             name=f"{anchor_of('both', first.load)}-{kind}",
@@ -356,9 +353,13 @@ def binned(thread: ThreadResult, edges: Floats) -> Floats:
     return np.asarray(binned, dtype=np.float64)
 
 
-def tail_curve(distribution: Distribution) -> TailCurve:
+def tail_curve(
+    threads: Sequence[ThreadResult],
+    *,
+    counting: Callable[[Sequence[ThreadResult]], Distribution] = distribution_of,
+) -> TailCurve:
     """Return how rare is how late."""
-    return thinned(*(part.tolist() for part in ccdf(distribution)))
+    return thinned(*(part.tolist() for part in ccdf(counting(threads))))
 
 
 def thinned(x_ns: Sequence[float], probability: Sequence[float]) -> TailCurve:

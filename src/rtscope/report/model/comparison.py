@@ -164,7 +164,8 @@ def side_by_side(
     virtual = "".join({row.virtual for rows in rows_of.values() for row in rows})
     rows = tuple(
         _pair_row(sides, first[load], second[load], deadline_ns=deadline_ns)
-        for load in in_order(load for load in first if load in second)
+        for load in first
+        if load in second
     )
     if not rows:
         return None
@@ -209,7 +210,7 @@ def _pair_sentence(first: Row, second: Row, ratio: float | None) -> str:
     if ratio is None or first.summary is None or second.summary is None:
         return "Nothing was measured on one side."
     virtual = first.virtual or second.virtual
-    both = " and ".join(us(s.max_ns, virtual) for s in (first.summary, second.summary))
+    both = f"{first.maximum} and {second.maximum}"
     results = [{r.result_digest for r in row.records} for row in (first, second)]
     if virtual and results[0] == results[1]:
         return f"The same results to the last count; both maxima are {both}."

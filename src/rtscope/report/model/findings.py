@@ -28,11 +28,10 @@ from rtscope.report.words import (
     us,
     virtual_word,
 )
-from rtscope.stats.determinism import contradictions
 from rtscope.stats.exposure import supported_interval_ns
 from rtscope.stats.lint import HOG_SHARE
 from rtscope.stats.verdict import Claim, Finding, Verdict, judge
-from rtscope.units import NS_PER_S, format_us
+from rtscope.units import NS_PER_S
 
 Tone = Literal["bad", "open", "good"]
 
@@ -115,9 +114,9 @@ def headline_of(rows: Sequence[Row]) -> Headline:
             support="",
         )
     return Headline(
-        maximum=f"{format_us(row.summary.max_ns)} {row.virtual}µs",
+        maximum=row.maximum,
         where=f"was the latest wake-up: {_place(row)}.",
-        support=_support(row, max_ns=row.summary.max_ns),
+        support=_support(row),
     )
 
 
@@ -148,7 +147,7 @@ def _place(row: Row) -> str:
     return place
 
 
-def _support(row: Row, *, max_ns: int) -> str:
+def _support(row: Row) -> str:
     if row.gravest is Effect.INVALID:
         return "It supports nothing: the run is not valid, see the caveats."
     supported = duration(supported_interval_ns(0, row.observed_ns))
@@ -158,7 +157,7 @@ def _support(row: Row, *, max_ns: int) -> str:
     return (
         f"{duration(row.observed_ns)}{' (virtual time)' if row.virtual else ''} of "
         f"load {row.name}{over} without a later one "
-        f"supports that a wake-up later than {us(max_ns, row.virtual)} comes less than "
+        f"supports that a wake-up later than {row.maximum} comes less than "
         f"once in {supported} "
         f"under this load (95 %), and no more than that.{doubt}"
     )
@@ -183,7 +182,7 @@ def findings_of(rows: Sequence[Row], *, worse_where: str) -> tuple[str, ...]:
 
 
 def _determinism(rows: Sequence[Row]) -> Iterator[str]:
-    broken = [row.name for row in rows if contradictions(row.records)]
+    broken = [row.name for row in rows if row.contradicted]
     if broken:
         yield (
             f"DETERMINISM FAILURE: equal inputs gave different results under "
@@ -211,7 +210,6 @@ def _skipped(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _worst_load(rows: Sequence[Row]) -> Iterator[str]:
-    virtual = "virtual " if any(row.virtual for row in rows) else ""
     for variant in dict.fromkeys(row.variant for row in rows):
         same = [row for row in rows if row.variant == variant]
         worst = _worst(same)
@@ -225,7 +223,7 @@ def _worst_load(rows: Sequence[Row]) -> Iterator[str]:
             yield (
                 f"The worst load{on} is {worst.load}: its maximum is "
                 f"{times(_max_ns(worst) / max(_max_ns(idle), 1))} that of the idle "
-                f"machine ({us(_max_ns(idle), virtual)})."
+                f"machine ({idle.maximum})."
             )
 
 

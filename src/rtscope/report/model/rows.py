@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rtscope.caveats.catalogue import Effect, gravest_first, kind_of
+from rtscope.caveats.catalogue import CaveatKind, Effect, gravest_first, kind_of
 from rtscope.contract import ThreadResult
 from rtscope.errors import MeasurementError
 from rtscope.machine.facts import FactValue
 from rtscope.record.model import Run, RunRecord
-from rtscope.report.words import duration, micro, plural, virtual_word
-from rtscope.stats.determinism import caveats_among, distinct
+from rtscope.report.words import duration, micro, plural, us, virtual_word
+from rtscope.stats.determinism import caveats_among, contradictions, distinct
 from rtscope.stats.seeds import OverSeeds, over_seeds
 from rtscope.stats.summary import Summary, observed_ns, summarize
 
@@ -46,14 +46,22 @@ class Row:
     """The measuring threads of the runs that count."""
     worst_run: RunRecord
     """The run that holds the maximum."""
+    runs: int
+    """Runs merged, exact repetitions of a virtual run left out."""
+    repeats: int
+    """Exact repetitions that were left out."""
     cpus: int
     observed_ns: int
     """Time the machine was watched, all runs of the row added up."""
     summary: Summary | None
     """None if no thread woke up: nothing was measured."""
+    maximum: str
+    """In words, with its unit."""
     caveats: int
     gravest: Effect | None
     """The effect of the gravest caveat."""
+    contradicted: bool
+    """Whether equal inputs of a virtual board gave different results."""
     throughput: Mapping[str, float]
     """Mean over the runs, by stressor."""
     bogo_ops_per_s: float | None
@@ -62,16 +70,6 @@ class Row:
     """How the maximum varies over the seeds of a virtual board, if it has several."""
     virtual: str
     """`virtual ` if its times are a virtual board's, to stand before units."""
-
-    @property
-    def runs(self) -> int:
-        """Runs merged, exact repetitions of a virtual run left out."""
-        return len(self.counted)
-
-    @property
-    def repeats(self) -> int:
-        """Exact repetitions that were left out."""
-        return len(self.records) - len(self.counted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +117,13 @@ class MeasuredMachine:
 class Provenance:
     """One record: equal result digests mean the same measurement."""
 
-    run: str
+    id: str
     started: str
     rtscope: str
     agent: str
     result_digest: str
-    kernel_digest: str
-    """Empty if it was not recorded."""
+    kernel_digest: str | None
+    """None if it was not recorded."""
     inputs_digest: str | None
     """Of all that the result of a virtual board depends on; None on a machine."""
     seed: int | None
@@ -170,15 +168,18 @@ def variant_kind(rows: Sequence[Row]) -> str:
 
 def merged_row(records: Sequence[RunRecord], *, variant: str) -> Row:
     """Merge runs of one load into a row; names are those of the first."""
+    counted, contradicted = distinct(records), bool(contradictions(records))
     raised = gravest_first(c for one in caveats_among(records) for c in one)
-    counted = distinct(records)
+    gravest = kind_of(raised[0]).effect if raised else None
+    worst_run = max(counted, key=lambda r: r.max_ns or 0)
+    virtual = "virtual " if any(r.virtual for r in records) else ""
     threads = tuple(t for r in counted for t in r.result.threads)
     rates: dict[str, list[float]] = {}
     for record in counted:
         for name, rate in record.load.throughput.items():
             rates.setdefault(name, []).append(rate)
     throughput = {name: sum(v) / len(v) for name, v in rates.items()}
-    first = records[0]
+    first, summary = records[0], summary_of(threads)
     load = first.run.load
     return Row(
         anchor=anchor_of(load, variant),
@@ -191,17 +192,21 @@ def merged_row(records: Sequence[RunRecord], *, variant: str) -> Row:
         records=tuple(records),
         counted=counted,
         threads=threads,
-        worst_run=max(counted, key=lambda r: r.max_ns or 0),
+        worst_run=worst_run,
+        runs=len(counted),
+        repeats=len(records) - len(counted),
         cpus=len({t.cpu for t in threads} - {None})
         or max(len(r.result.threads) for r in counted),
         observed_ns=sum(observed_ns(r.result.threads) for r in counted),
-        summary=summary_of(threads),
+        summary=summary,
+        maximum=us(summary.max_ns if summary else None, virtual),
         caveats=len({c.id for c in raised}),
-        gravest=kind_of(raised[0]).effect if raised else None,
+        gravest=gravest,
+        contradicted=contradicted,
         throughput=throughput,
         bogo_ops_per_s=sum(throughput.values()) if throughput else None,
         seeds=over_seeds(records),
-        virtual=virtual_word(records),
+        virtual=virtual,
     )
 
 
@@ -238,29 +243,36 @@ def summary_of(threads: Sequence[ThreadResult]) -> Summary | None:
 def merged_caveats(records: Sequence[RunRecord]) -> tuple[MergedCaveat, ...]:
     """Merge the caveats of records: their own, of their figures, of them together."""
     among = caveats_among(records)
-    ordered = gravest_first(c for one in among for c in one)
-    merged = []
-    for caveat_id in dict.fromkeys(c.id for c in ordered):
-        raised = [
+    kinds: dict[str, CaveatKind] = {}
+    for caveat in gravest_first(c for one in among for c in one):
+        kinds.setdefault(caveat.id, kind_of(caveat))
+    raised = {
+        caveat_id: [
             (number, record, c.detail)
             for number, (record, one) in enumerate(zip(records, among, strict=True))
             for c in one
             if c.id == caveat_id
         ]
-        details = {(text, virtual_word([record])) for _, record, text in raised if text}
-        kind = kind_of(next(c for c in ordered if c.id == caveat_id))
-        merged.append(
-            MergedCaveat(
-                id=caveat_id,
-                effect=kind.effect,
-                says=kind.says,
-                details=tuple(micro(*detail) for detail in sorted(details)),
-                remedy=kind.remedy,
-                runs=tuple(dict.fromkeys(record.run.id for _, record, _ in raised)),
-                everywhere=len({number for number, *_ in raised}) == len(records),
-            )
+        for caveat_id in kinds
+    }
+    return tuple(
+        MergedCaveat(
+            id=caveat_id,
+            effect=kind.effect,
+            says=kind.says,
+            details=tuple(
+                micro(text, virtual)
+                for text, virtual in sorted(
+                    {(text, virtual_word([r])) for _, r, text in raised[caveat_id]}
+                )
+                if text
+            ),
+            remedy=kind.remedy,
+            runs=tuple(dict.fromkeys(r.run.id for _, r, _ in raised[caveat_id])),
+            everywhere=len({n for n, *_ in raised[caveat_id]}) == len(records),
         )
-    return tuple(merged)
+        for caveat_id, kind in kinds.items()
+    )
 
 
 def machines_of(records: Sequence[RunRecord]) -> tuple[MeasuredMachine, ...]:
@@ -269,6 +281,16 @@ def machines_of(records: Sequence[RunRecord]) -> tuple[MeasuredMachine, ...]:
     for record in records:
         grouped.setdefault((record.run.target, kernel_of(record)), []).append(record)
     return tuple(_machine(runs) for runs in grouped.values())
+
+
+def subtitle_of(
+    records: Sequence[RunRecord], machines: Sequence[MeasuredMachine]
+) -> str:
+    """Name kernels and days."""
+    first, last = (f(r.started for r in records)[:10] for f in (min, max))
+    date = first if first == last else f"{first} to {last}"
+    kernels = dict.fromkeys(f"Linux {m.kernel} ({m.preemption})" for m in machines)
+    return " · ".join([*kernels, date])
 
 
 def _machine(records: Sequence[RunRecord]) -> MeasuredMachine:
@@ -346,12 +368,12 @@ def provenance_of(record: RunRecord) -> Provenance:
     """Name a record and what made it."""
     virtual = record.virtual
     return Provenance(
-        run=record.run.id,
+        id=record.run.id,
         started=record.started,
         rtscope=record.rtscope,
         agent=record.hello.agent,
         result_digest=record.result_digest,
-        kernel_digest=record.kernel_digest or "",
+        kernel_digest=record.kernel_digest or None,
         inputs_digest=(virtual and virtual.inputs_digest) or None,
         seed=record.run.seed,
     )
