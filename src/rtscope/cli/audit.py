@@ -38,166 +38,133 @@ MAX_WINDOW_S = 60.0
 PATIENCE_S = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class _AuditOptions:
-    """For whom a machine is judged, how long it is watched, how a board boots."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditRequest:
+    """All that `rtscope audit` can be given."""
 
-    profile: Profile
-    cpus: tuple[int, ...] | None
-    window_ns: int
-    kernel: str | None
-    """Of a virtual board: a name or an image; None: the board's first."""
-    append: str | None
-    """More words for a virtual board's command line."""
-
-
-def audit(
-    *,
-    profile: Annotated[
-        Profile, typer.Option(help="What the machine is for.")
-    ] = Profile.CONTROL,
+    profile: Annotated[Profile, typer.Option(help="What the machine is for.")] = (
+        Profile.CONTROL
+    )
     cpus: Annotated[
         str | None,
         typer.Option(
             help="The CPUs for real-time threads, such as 2-3; else the isolated ones."
         ),
-    ] = None,
+    ] = None
     target: Annotated[
         str | None,
         typer.Option(help="local, ssh:HOST, or virtual:BOARD, which is booted."),
-    ] = None,
+    ] = None
     kernel: Annotated[
         str | None, typer.Option(help="Of a virtual board: a name, or an image.")
-    ] = None,
+    ] = None
     append: Annotated[
         str | None,
         typer.Option(help="More words for a virtual board's kernel: 'isolcpus=1'."),
-    ] = None,
+    ] = None
     config: Annotated[
         Path | None, typer.Option(help="A kernel's configuration, alone.")
-    ] = None,
+    ] = None
     root: Annotated[
         Path | None,
         typer.Option(help="A captured tree, or an archive that --capture wrote."),
-    ] = None,
+    ] = None
     observe: Annotated[
         float, typer.Option(help="How many seconds to watch the machine; 0: not.")
-    ] = 1.0,
+    ] = 1.0
     capture: Annotated[
         Path | None,
         typer.Option(help="Also write what was read to this archive, to send it."),
-    ] = None,
+    ] = None
     unit: Annotated[
         str | None,
         typer.Option(help="Judge a unit of systemd instead: its name, or a file."),
-    ] = None,
+    ] = None
     apply: Annotated[
         str | None,
         typer.Option(help="Change what these checks need: ID,ID or safe."),
-    ] = None,
+    ] = None
     dry_run: Annotated[
         bool,
         typer.Option(
             "--dry-run", help="With --apply: only show what would be changed."
         ),
-    ] = False,
+    ] = False
     restore: Annotated[
         bool, typer.Option("--restore", help="Put back what --apply has changed.")
-    ] = False,
-    fail_on: Annotated[
-        FailOn, typer.Option(help="The least severity that fails.")
-    ] = FailOn.HIGH,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print the result as JSON.")
-    ] = False,
-) -> int:
+    ] = False
+    fail_on: Annotated[FailOn, typer.Option(help="The least severity that fails.")] = (
+        FailOn.HIGH
+    )
+    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = (
+        False
+    )
+
+    @property
+    def cpu_list(self) -> tuple[int, ...] | None:
+        """The CPUs for real-time threads; None: the isolated ones. UsageError."""
+        return parse_cpulist(self.cpus) if self.cpus else None
+
+
+def audit(request: AuditRequest) -> int:
     """Look whether a machine is set up for real time; change nothing unasked.
 
     Without an option, this machine, for a periodic control loop. The exit status is 1
     if a check fails that is at least as grave as --fail-on; with --apply or --restore,
     if something could not be changed or put back.
     """
-    refuse_two(target=target, config=config, root=root)
-    refuse_two(capture=capture, config=config)
-    refuse_two(capture=capture, root=root)
-    address = address_of(target, boards=True)
-    if address.board is None and (kernel, append) != (None, None):
+    if request.cpus:
+        parse_cpulist(request.cpus)  # refused before a machine is opened
+    sources = {"config": request.config, "root": request.root}
+    refuse_two(target=request.target, **sources)
+    for name, source in sources.items():
+        refuse_two(capture=request.capture, **{name: source})
+    address = address_of(request.target, boards=True)
+    if address.board is None and (request.kernel, request.append) != (None, None):
         raise UsageError(
             "--kernel and --append say how a virtual board boots: add --target "
             "virtual:BOARD"
         )
-    if restore or apply is not None or dry_run:
-        refuse_two(apply=apply, restore=restore or None, unit=unit)
-        refuse_two(apply=apply, config=config, root=root, capture=capture)
-        refuse_two(restore=restore or None, config=config, root=root, capture=capture)
-        return _tune(
-            target, apply, profile=profile, cpus=cpus, dry_run=dry_run, json=json
-        )
-    if unit is not None:
-        refuse_two(unit=unit, config=config, capture=capture)
-        return _audit_unit(
-            (unit, profile, parse_cpulist(cpus) if cpus else None, fail_on, json),
-            target=target,
-            root=root,
-        )
-    window_ns = _window_ns(observe)
-    asked = _AuditOptions(
-        profile, parse_cpulist(cpus) if cpus else None, window_ns, kernel, append
-    )
-    context, what = _context(asked, target=target, config=config, root=root)
+    if request.restore or request.apply is not None or request.dry_run:
+        return _tune(request)
+    if request.unit is not None:
+        refuse_two(unit=request.unit, config=request.config, capture=request.capture)
+        from rtscope.cli.unit import audit_unit  # with the contract, as in _tune
+
+        return audit_unit(request, request.unit)
+    context, what = _context(request)
     refuse_absent(context)
-    checks = examine(
-        context, auditing(config_only=config is not None), observed_first=True
-    )
-    if json:
+    kinds = auditing(config_only=request.config is not None)
+    checks = examine(context, kinds, observed_first=True)
+    if request.json:
         put_json(checks_document(checks, of=what, kernel=context.kernel))
     else:
         with stdout_console() as console:
             print_checks(checks, console, of=what, kernel=context.kernel)
-    if capture is not None:
-        _write_capture(context, capture)
-    return int(any(fails(check, fail_on) for check in checks))
+    if request.capture is not None:
+        _write_capture(context, request.capture)
+    return int(any(fails(check, request.fail_on) for check in checks))
 
 
-def _audit_unit(
-    asked: tuple[str, Profile, tuple[int, ...] | None, FailOn, bool],
-    *,
-    target: str | None,
-    root: Path | None,
-) -> int:
-    from rtscope.cli.unit import (  # with the contract, as above
-        UnitAuditOptions,
-        audit_unit,
-    )
-
-    return audit_unit(UnitAuditOptions(*asked), target=target, root=root)
-
-
-def _tune(
-    target: str | None,
-    checks: str | None,
-    *,
-    profile: Profile,
-    cpus: str | None,
-    dry_run: bool,
-    json: bool,
-) -> int:
+def _tune(request: AuditRequest) -> int:
     from rtscope.cli import tune  # with the contract, half of what an audit takes
 
-    if checks is None and dry_run:
+    restore = request.restore or None
+    others = {
+        "config": request.config,
+        "root": request.root,
+        "capture": request.capture,
+    }
+    refuse_two(apply=request.apply, restore=restore, unit=request.unit)
+    refuse_two(apply=request.apply, **others)
+    refuse_two(restore=restore, **others)
+    if request.apply is not None:
+        return tune.apply(request, request.apply)
+    if request.dry_run:
         raise UsageError(
             "--dry-run shows what --apply would do: --apply safe --dry-run"
         )
-    if checks is None:
-        return tune.restore(target, json=json)
-    asked = tune.TuneOptions(
-        checks=tuple(word.strip() for word in checks.split(",")),
-        profile=profile,
-        cpus=parse_cpulist(cpus) if cpus else None,
-        dry_run=dry_run,
-        json=json,
-    )
-    return tune.apply(target, asked)
+    return tune.restore(request.target, json=request.json)
 
 
 def _window_ns(seconds: float) -> int:
@@ -209,32 +176,27 @@ def _window_ns(seconds: float) -> int:
     return round(seconds * NS_PER_S)
 
 
-def _context(
-    asked: _AuditOptions,
-    *,
-    target: str | None,
-    config: Path | None,
-    root: Path | None,
-) -> tuple[AuditContext, str]:
-    if config is not None:
-        found = context_of_config(read_config(config), profile=asked.profile)
+def _context(request: AuditRequest) -> tuple[AuditContext, str]:
+    window_ns = _window_ns(request.observe)
+    if (config := request.config) is not None:
+        found = context_of_config(read_config(config), profile=request.profile)
         return found, str(config)
-    if root is not None:
+    if (root := request.root) is not None:
         with _captured(root) as tree:
-            return _read(tree, asked, tree.observed), str(root)
-    address, what = address_of(target, boards=True), target or "local"
+            return _read(tree, request, tree.observed), str(root)
+    address, what = address_of(request.target, boards=True), request.target or "local"
     if address.host is not None:
         with open_target(address) as board:
-            watched = _with_trial(watch(board.reader, asked.window_ns), board)
-            return _read(board.reader, asked, watched), what
+            watched = _with_trial(watch(board.reader, window_ns), board)
+            return _read(board.reader, request, watched), what
     if address.board is not None:
-        reader, watched = _boot(address.board, asked)
-        return _read(reader, asked, watched), what
+        reader, watched = _boot(address.board, request, window_ns)
+        return _read(reader, request, watched), what
     here = FileReader()
-    return _read(here, asked, watch_here(here, asked.window_ns)), what
+    return _read(here, request, watch_here(here, window_ns)), what
 
 
-def _boot(name: str, asked: _AuditOptions) -> tuple[Reader, Observed]:
+def _boot(name: str, request: AuditRequest, window_ns: int) -> tuple[Reader, Observed]:
     """Boot a virtual board and read it from inside; UsageError, BoardError."""
     # Emulator, packages and plugin: no other audit needs them.
 
@@ -246,8 +208,8 @@ def _boot(name: str, asked: _AuditOptions) -> tuple[Reader, Observed]:
     from rtscope.virtual.inspect import inspect_guest, with_append
 
     talk = stderr_console()
-    board = with_append(get_board(name), asked.append or "")
-    kernel = asked.kernel or board.kernels[0]
+    board = with_append(get_board(name), request.append or "")
+    kernel = request.kernel or board.kernels[0]
     shop = Workshop(
         cache=cache_dir(),
         agent=agent_file,
@@ -255,7 +217,7 @@ def _boot(name: str, asked: _AuditOptions) -> tuple[Reader, Observed]:
     )
     prepared = prepare(board, kernel, workshop=shop)
     talk.print(f"booting {prepared.kernel.name} on {board.name}", markup=False)
-    guest = inspect_guest(prepared, paths(auditing()), window_ns=asked.window_ns)
+    guest = inspect_guest(prepared, paths(auditing()), window_ns=window_ns)
     return guest.reader, guest.observed
 
 
@@ -272,9 +234,13 @@ def _with_trial(observed: Observed, board: "Target") -> Observed:
     return replace(observed, trial=found.trial, clock_cost_ns=found.clock_cost_ns)
 
 
-def _read(reader: Reader, asked: _AuditOptions, observed: Observed) -> AuditContext:
+def _read(reader: Reader, request: AuditRequest, observed: Observed) -> AuditContext:
     return read_context(
-        reader, auditing(), profile=asked.profile, cpus=asked.cpus, observed=observed
+        reader,
+        auditing(),
+        profile=request.profile,
+        cpus=request.cpu_list,
+        observed=observed,
     )
 
 

@@ -1,12 +1,13 @@
 """`rtscope audit --apply` and `--restore`: settings changed, and put back."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rtscope.audit.catalogue import catalogue
 from rtscope.audit.context import AuditContext, Observed, refuse_absent
 from rtscope.audit.examine import examine, read_context
 from rtscope.audit.model import Check, CheckKind, Profile
+from rtscope.cli.audit import AuditRequest
 from rtscope.cli.console import put_json, stderr_console, stdout_console
 from rtscope.errors import UsageError
 from rtscope.machine.reader import Reader
@@ -22,35 +23,25 @@ from rtscope.tuning import settings
 from rtscope.tuning.remedies import TuningPlan, chosen, plan, undone_by, with_settings
 
 
-@dataclass(frozen=True, slots=True)
-class TuneOptions:
-    """What is to be changed, and for whom."""
-
-    checks: tuple[str, ...]
-    profile: Profile
-    cpus: tuple[int, ...] | None
-    dry_run: bool
-    json: bool
-
-
-def apply(target: str | None, asked: TuneOptions) -> int:
+def apply(request: AuditRequest, named: str) -> int:
     """Change what failed checks need; 0 if all that were named pass or were changed."""
-    kinds = chosen(asked.checks)
-    _refuse_other_profiles(asked, kinds)
-    with open_target(address_of(target)) as machine:
-        context, checks = _look(machine.reader, kinds, asked)
-        planned = _asked_of(plan(context, checks), asked)
-        if not asked.json:
+    names = tuple(word.strip() for word in named.split(","))
+    kinds = chosen(names)
+    _refuse_other_profiles(names, kinds, request.profile)
+    with open_target(address_of(request.target)) as machine:
+        context, checks = _look(machine.reader, kinds, request)
+        planned = _without_unnamed(plan(context, checks), names)
+        if not request.json:
             _show(planned, context)
-        if asked.dry_run or not planned.changes:
-            if asked.json:
+        if request.dry_run or not planned.changes:
+            if request.json:
                 put_json(tuning_document(planned, None))
             return int(bool(planned.impossible))
         done = settings.apply(machine, planned.changes)
         touched = {change.check for change in planned.changes}
         again = [kind for kind in kinds if kind.id in touched]
-        _, after = _look(machine.reader, again, asked)
-    if asked.json:
+        _, after = _look(machine.reader, again, request)
+    if request.json:
         put_json(tuning_document(planned, done, after))
     else:
         with stdout_console() as console:
@@ -82,12 +73,16 @@ def restore(target: str | None, *, json: bool) -> int:
 
 
 def _look(
-    reader: Reader, kinds: Sequence[CheckKind], asked: TuneOptions
+    reader: Reader, kinds: Sequence[CheckKind], request: AuditRequest
 ) -> tuple[AuditContext, list[Check]]:
     """Read what the checks need and what their remedies would write."""
     wanted = [*kinds, catalogue()["irqbalance"]]
     context = read_context(
-        reader, wanted, profile=asked.profile, cpus=asked.cpus, observed=Observed()
+        reader,
+        wanted,
+        profile=request.profile,
+        cpus=request.cpu_list,
+        observed=Observed(),
     )
     refuse_absent(context)
     order = {kind.id: place for place, kind in enumerate(kinds)}
@@ -95,17 +90,19 @@ def _look(
     return with_settings(context, kinds, reader), checks
 
 
-def _asked_of(planned: TuningPlan, asked: TuneOptions) -> TuningPlan:
+def _without_unnamed(planned: TuningPlan, names: Sequence[str]) -> TuningPlan:
     """Leave out what needs nothing and was not named, unless that is all there is."""
-    named = {name: says for name, says in planned.good.items() if name in asked.checks}
+    named = {name: says for name, says in planned.good.items() if name in names}
     return replace(planned, good=named) if planned.changes or named else planned
 
 
-def _refuse_other_profiles(asked: TuneOptions, kinds: Sequence[CheckKind]) -> None:
+def _refuse_other_profiles(
+    names: Sequence[str], kinds: Sequence[CheckKind], profile: Profile
+) -> None:
     for kind in kinds:
-        if asked.profile not in kind.profiles and kind.id in asked.checks:
+        if profile not in kind.profiles and kind.id in names:
             raise UsageError(
-                f"{kind.id} is not asked of the profile {asked.profile.value}: "
+                f"{kind.id} is not asked of the profile {profile.value}: "
                 f"--profile {min(kind.profiles).value}"
             )
 

@@ -2,15 +2,16 @@
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from rtscope.audit.context import refuse_absent
 from rtscope.audit.examine import auditing_a_unit, examine, read_context
-from rtscope.audit.model import Profile, checks_document
+from rtscope.audit.model import checks_document
 from rtscope.audit.unit import Unit, UnitThread, load_unit, processes_of
+from rtscope.cli.audit import AuditRequest
 from rtscope.cli.console import put_json, stdout_console
-from rtscope.cli.kernelverify import FailOn, fails
+from rtscope.cli.kernelverify import fails
 from rtscope.cli.tasks import look
 from rtscope.machine.filetree import FileReader
 from rtscope.machine.reader import Reader, read, text_of
@@ -22,35 +23,24 @@ from rtscope.target.address import address_of, open_target
 FIRST_PROCESS = "/proc/1/comm"
 
 
-@dataclass(frozen=True, slots=True)
-class UnitAuditOptions:
-    """Which unit, for whom, and what of it fails."""
-
-    unit: str
-    profile: Profile
-    cpus: tuple[int, ...] | None
-    fail_on: FailOn
-    json: bool
-
-
-def audit_unit(
-    asked: UnitAuditOptions, *, target: str | None, root: Path | None
-) -> int:
+def audit_unit(request: AuditRequest, name: str) -> int:
     """Check a unit; 1 if a check fails that is as grave as `fail_on`."""
-    with _machine(target, root) as (reader, machine):
-        unit = load_unit(asked.unit, reader)
+    with _machine(request.target, request.root) as (reader, machine):
+        unit = load_unit(name, reader)
         unit = _with_threads(unit, reader, machine)
         kinds = auditing_a_unit()
-        context = read_context(reader, kinds, profile=asked.profile, cpus=asked.cpus)
+        context = read_context(
+            reader, kinds, profile=request.profile, cpus=request.cpu_list
+        )
     refuse_absent(context)
     checks = examine(replace(context, unit=unit), kinds)
     what = printable(f"{unit.name} ({', '.join(unit.files)})")
-    if asked.json:
+    if request.json:
         put_json(checks_document(checks, of=what, kernel=context.kernel))
     else:
         with stdout_console() as console:
             print_checks(checks, console, of=what, kernel=context.kernel)
-    return int(any(fails(check, asked.fail_on) for check in checks))
+    return int(any(fails(check, request.fail_on) for check in checks))
 
 
 @contextlib.contextmanager
