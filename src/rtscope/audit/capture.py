@@ -22,7 +22,13 @@ from typing import IO, Any, cast
 from rtscope.audit.context import AuditContext, Observed, Trial
 from rtscope.errors import UsageError
 from rtscope.machine.filetree import FileReader
-from rtscope.machine.reader import MAX_FILE_BYTES, Content, Denied, Missing, fits
+from rtscope.machine.reader import (
+    MAX_FILE_BYTES,
+    Content,
+    Denied,
+    Missing,
+    paths_matching,
+)
 
 GONE = "REDACTED"
 
@@ -115,11 +121,10 @@ class Captured:
         """See `reading.Reader`."""
         contents = dict(FileReader(self.root).read_many(paths))
         for path in paths:
-            for name, why in self.denied.items():
-                if name == path or fits(name, path):
-                    contents[name] = Denied(why)
-                    if isinstance(contents.get(path), Missing) and path != name:
-                        del contents[path]
+            for name in paths_matching(path, self.denied):
+                contents[name] = Denied(self.denied[name])
+                if isinstance(contents.get(path), Missing) and path != name:
+                    del contents[path]
         return contents
 
 

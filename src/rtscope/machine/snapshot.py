@@ -1,22 +1,10 @@
 """What was read of a machine at one time: its files, and the kernel they tell of."""
 
-import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rtscope.machine.kernelidentity import KernelIdentity
-from rtscope.machine.reader import Content, Denied, Missing, fits, text_of
-
-_LITERAL = re.compile(r"[^*?\[]*")
-
-
-def paths_matching(pattern: str, paths: Collection[str]) -> list[str]:
-    """Return the paths that a pattern of the shell stands for, itself included."""
-    # Most patterns have few matches, and a machine may have 20,000 threads.
-    literal = _LITERAL.match(pattern)
-    start = literal[0] if literal else ""
-    near = [path for path in paths if path.startswith(start)]
-    return sorted(path for path in near if path == pattern or fits(path, pattern))
+from rtscope.machine.reader import Content, Denied, Missing, paths_matching, text_of
 
 
 @dataclass(frozen=True, slots=True)

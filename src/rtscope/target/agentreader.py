@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from rtscope.contract import AgentError, FileLine, Line
 from rtscope.errors import ContractError, TargetError
-from rtscope.machine.reader import MAX_FILE_BYTES, Content, Denied, Missing, fits
+from rtscope.machine.reader import MAX_FILE_BYTES, Content, Denied, Missing, answer_from
 
 RunAgent = Callable[[Sequence[str]], Iterable[Line]]
 """Runs the agent to its end with these arguments and gives its lines."""
@@ -56,17 +56,9 @@ def _batches(paths: Sequence[str]) -> Iterator[list[str]]:
 
 def _answer(path: str, found: Mapping[str, Content]) -> Mapping[str, Content]:
     """Return what stands for a path: itself, or all that its pattern matches."""
-    if not any(character in path for character in "*?["):
-        if path not in found:
-            raise TargetError(f"the agent says nothing about {path!a}")
-        return {path: found[path]}
-    matches = {
-        name: content
-        for name, content in found.items()
-        # What was gone before it was read is no match, as if we had come later.
-        if name != path and fits(name, path) and not isinstance(content, Missing)
-    }
-    return matches or {path: found.get(path, Missing())}
+    if path not in found and not any(character in path for character in "*?["):
+        raise TargetError(f"the agent says nothing about {path!a}")
+    return answer_from(found, path)
 
 
 def content_of(line: FileLine) -> Content:

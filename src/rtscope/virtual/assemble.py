@@ -26,8 +26,7 @@ from rtscope.contract import (
 from rtscope.errors import BoardError
 from rtscope.loads import get_load
 from rtscope.machine import facts
-from rtscope.machine.reader import Content, Missing
-from rtscope.machine.snapshot import paths_matching
+from rtscope.machine.reader import Content, answer_from
 from rtscope.measure.assemble import LoadSeen, Measured
 from rtscope.measure.commands import measure_args
 from rtscope.measure.observe import Observation
@@ -57,12 +56,7 @@ class GuestFiles:
         """Return those files; others are missing."""
         found: dict[str, Content] = {}
         for path in paths:
-            there = {
-                name: self.files[name]
-                for name in paths_matching(path, self.files)
-                if name != path and not isinstance(self.files[name], Missing)
-            }
-            found |= there or {path: self.files.get(path, Missing())}
+            found |= answer_from(self.files, path)
         return found
 
 
