@@ -14,6 +14,7 @@
 struct block {
 	uint64_t address;
 	unsigned int instructions;
+	unsigned int in_program; /* of them; 0 in the kernel */
 	/* where interrupts may be found enabled or disabled: see state.h */
 	bool look_at_begin, look_after;
 	/* for sections of the kernel: see sections.h */

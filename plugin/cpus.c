@@ -6,11 +6,11 @@
 
 static struct cpu nobody;
 
-struct cpus cpus = { .now = &nobody, .turn_ends = UINT64_MAX };
+struct cpus cpus = { .now = &nobody, .quantum_ends = UINT64_MAX };
 
-void cpus_init(uint64_t slice)
+void cpus_init(uint64_t quantum)
 {
-	cpus.slice = slice;
+	cpus.quantum = quantum;
 }
 
 void cpus_add(unsigned int index)
@@ -30,22 +30,22 @@ void cpus_add(unsigned int index)
 		cpus.count = index + 1;
 }
 
-static uint64_t turn_so_far(const struct cpu *cpu)
+static uint64_t quantum_so_far(const struct cpu *cpu)
 {
-	return cpu == cpus.now ? cpus.executed - cpus.turn_began : 0;
+	return cpu == cpus.now ? cpus.executed - cpus.quantum_began : 0;
 }
 
 uint64_t cpus_executed(const struct cpu *cpu)
 {
-	return cpu->executed + turn_so_far(cpu);
+	return cpu->executed + quantum_so_far(cpu);
 }
 
-static void renew_turn(void)
+static void renew_quantum(void)
 {
-	cpus.turn_ends = cpus.slice ? cpus.executed + cpus.slice : UINT64_MAX;
+	cpus.quantum_ends = cpus.quantum ? cpus.executed + cpus.quantum : UINT64_MAX;
 }
 
-void cpus_begin_turn(void *identity)
+void cpus_begin_quantum(void *identity)
 {
 	struct cpu *next = cpus.cpu;
 
@@ -58,14 +58,14 @@ void cpus_begin_turn(void *identity)
 	}
 	cpus.now->executed = cpus_executed(cpus.now);
 	cpus.now = next;
-	cpus.turn_began = cpus.executed;
-	renew_turn();
+	cpus.quantum_began = cpus.executed;
+	renew_quantum();
 }
 
-/* If no other CPU wants to run, the same one goes on, with a new turn. */
-void cpus_end_turn(void)
+/* If no other CPU wants to run, the same one goes on, with a new quantum. */
+void cpus_end_quantum(void)
 {
-	cpus.turns_ended++;
+	cpus.quanta_ended++;
 	cpu_exit(cpus.now->identity);
-	renew_turn();
+	renew_quantum();
 }

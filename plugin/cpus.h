@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cpus - which CPU executes, how many instructions each has executed, and when its turn
- * ends.
+ * cpus - which CPU executes, how many instructions each has executed, and when its
+ * quantum ends.
  *
- * A CPU's turn ends by cpu_exit() after `slice` instructions; else a busy CPU would keep
+ * A CPU's quantum ends by cpu_exit() after `quantum` instructions; else a busy CPU would keep
  * one with a pending interrupt waiting until the next virtual timer, for milliseconds.
  *
  * Counted are the instructions of blocks that were begun. An exception in the middle of
@@ -25,7 +25,7 @@
 
 struct cpu {
 	void *identity;
-	uint64_t executed; /* without the turn that it has now */
+	uint64_t executed; /* without the present quantum */
 	bool look;         /* the next block may find its state changed: see state.h */
 	/* as last seen */
 	bool interrupts; /* enabled */
@@ -36,17 +36,17 @@ struct cpu {
 struct cpus {
 	struct cpu cpu[CPUS_MAX];
 	unsigned int count;
-	struct cpu *now;     /* whose turn it is */
-	uint64_t executed;   /* by all CPUs, the block in progress included */
-	uint64_t turn_began; /* value of executed */
-	uint64_t turn_ends;  /* likewise; UINT64_MAX if turns are not bounded */
-	uint64_t slice;
-	uint64_t turns_ended; /* by us */
+	struct cpu *now;        /* which executes */
+	uint64_t executed;      /* by all CPUs, the block in progress included */
+	uint64_t quantum_began; /* value of executed */
+	uint64_t quantum_ends;  /* likewise; UINT64_MAX if quanta are not bounded */
+	uint64_t quantum;
+	uint64_t quanta_ended; /* by us */
 };
 
 extern struct cpus cpus;
 
-void cpus_init(uint64_t slice);
+void cpus_init(uint64_t quantum);
 
 /* Called by QEMU for each CPU in turn, before it executes anything. */
 void cpus_add(unsigned int index);
@@ -59,8 +59,8 @@ static inline unsigned int cpus_index(const struct cpu *cpu)
 	return (unsigned int)(cpu - cpus.cpu);
 }
 
-void cpus_begin_turn(void *identity);
-void cpus_end_turn(void);
+void cpus_begin_quantum(void *identity);
+void cpus_end_quantum(void);
 
 /* At the beginning of each block. */
 static inline struct cpu *cpus_at_block(void)
@@ -68,15 +68,15 @@ static inline struct cpu *cpus_at_block(void)
 	void *identity = current_cpu;
 
 	if (__builtin_expect(identity != cpus.now->identity, 0))
-		cpus_begin_turn(identity);
+		cpus_begin_quantum(identity);
 	return cpus.now;
 }
 
 static inline void cpus_count(unsigned int instructions)
 {
 	cpus.executed += instructions;
-	if (__builtin_expect(cpus.executed >= cpus.turn_ends, 0))
-		cpus_end_turn();
+	if (__builtin_expect(cpus.executed >= cpus.quantum_ends, 0))
+		cpus_end_quantum();
 }
 
 #endif

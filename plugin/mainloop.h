@@ -6,11 +6,11 @@
  * on while all of them are idle. Both run timers that have come due. Left alone, the main
  * loop does so when the host lets it: it can take a CPU for idle whose last instructions
  * are not counted yet, and move the clock too far; it can raise an interrupt in the
- * middle of a turn that was to end before. Both are rare, more frequent on a busy host,
+ * middle of a quantum that was to end before. Both are rare, more frequent on a busy host,
  * and make two boots with equal inputs differ.
  *
  * So the main loop gets QEMU's big lock only while the CPUs' thread waits: the two take
- * turns, and what they do is in one order on every host.
+ * quanta, and what they do is in one order on every host.
  */
 #ifndef MAINLOOP_H
 #define MAINLOOP_H

@@ -61,8 +61,8 @@ static bool parse_place(const char *text, struct place *p)
 
 static bool parse_one(const char *name, const char *value, struct options *o)
 {
-	if (strcmp(name, "slice") == 0)
-		return parse_number(value, 0, INT64_MAX, &o->slice);
+	if (strcmp(name, "quantum") == 0)
+		return parse_number(value, 0, INT64_MAX, &o->quantum);
 	if (strcmp(name, "shift") == 0)
 		return parse_number(value, 0, 10, &o->shift);
 	if (strcmp(name, "worst") == 0)

@@ -2,7 +2,7 @@
 /*
  * options - the plugin's arguments, checked once: -plugin rtscope-plugin.so,NAME=VALUE,...
  *
- *   slice=N            a CPU's turn ends after N instructions; 0: QEMU decides
+ *   quantum=N            a CPU's quantum ends after N instructions; 0: QEMU decides
  *   summary=FILE       at exit: what was counted, as JSON
  *   progress=FILE      all the time: how far the board is; and QEMU ends when its
  *                      standard input does, see progress.h
@@ -49,7 +49,7 @@ struct place {
 };
 
 struct options {
-	uint64_t slice;
+	uint64_t quantum;
 	const char *summary;
 	const char *progress;
 	const char *out; /* NULL: nothing is recorded */

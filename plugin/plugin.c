@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * rtscope-plugin - bounds the turns of a virtual board's CPUs, counts instructions, and
+ * rtscope-plugin - bounds the quanta of a virtual board's CPUs, counts instructions, and
  * records the paths of its worst wake-ups.
  *
  * Nothing of it reaches the guest: with and without recording, every result is the same.
@@ -73,6 +73,12 @@ static void at_block(unsigned int index, void *userdata)
 	cpus_count((unsigned int)(uintptr_t)userdata);
 }
 
+static void at_block_of_program(unsigned int index, void *userdata)
+{
+	at_block(index, userdata);
+	plugin.in_programs += (unsigned int)(uintptr_t)userdata;
+}
+
 static void at_recorded_block(unsigned int index, void *userdata)
 {
 	const struct block *block = userdata;
@@ -80,6 +86,7 @@ static void at_recorded_block(unsigned int index, void *userdata)
 	(void)index;
 	recorder_at_block(cpus_at_block(), block);
 	cpus_count(block->instructions);
+	plugin.in_programs += block->in_program;
 }
 
 static void at_watched_block(unsigned int index, void *userdata)
@@ -91,28 +98,7 @@ static void at_watched_block(unsigned int index, void *userdata)
 	recorder_at_block(cpu, block);
 	sections_at_block(cpu, block);
 	cpus_count(block->instructions);
-}
-
-static void at_block_of_program(unsigned int index, void *userdata)
-{
-	at_block(index, userdata);
-	plugin.in_programs += (unsigned int)(uintptr_t)userdata;
-}
-
-static void at_recorded_block_of_program(unsigned int index, void *userdata)
-{
-	const struct block *block = userdata;
-
-	at_recorded_block(index, userdata);
-	plugin.in_programs += block->instructions;
-}
-
-static void at_watched_block_of_program(unsigned int index, void *userdata)
-{
-	const struct block *block = userdata;
-
-	at_watched_block(index, userdata);
-	plugin.in_programs += block->instructions;
+	plugin.in_programs += block->in_program;
 }
 
 /* Userdata: twice how many instructions of the block are still to come, the marker
@@ -139,14 +125,6 @@ static void at_marker(unsigned int index, void *userdata)
 		sections_at_mark(cpus.now);
 }
 
-enum { COUNTED, RECORDED, WATCHED };
-
-static const qemu_udata_cb block_callback[][2] = {
-	[COUNTED] = { at_block, at_block_of_program },
-	[RECORDED] = { at_recorded_block, at_recorded_block_of_program },
-	[WATCHED] = { at_watched_block, at_watched_block_of_program },
-};
-
 /* Kernels live in the upper half of the addresses. */
 static bool in_program(uint64_t address)
 {
@@ -160,6 +138,7 @@ static void at_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	struct block block = {
 		.address = qemu_plugin_tb_vaddr(tb),
 		.instructions = (unsigned int)n,
+		.in_program = of_program ? (unsigned int)n : 0,
 		.schedules = qemu_plugin_tb_vaddr(tb) == plugin.options.schedule,
 		.idles = qemu_plugin_tb_vaddr(tb) == plugin.options.idle,
 		.sleeps = qemu_plugin_tb_vaddr(tb) == plugin.options.sleep,
@@ -187,11 +166,11 @@ static void at_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	}
 	if (plugin.options.out)
 		qemu_plugin_register_vcpu_tb_exec_cb(
-			tb, block_callback[watched ? WATCHED : RECORDED][of_program],
+			tb, watched ? at_watched_block : at_recorded_block,
 			QEMU_READS_REGISTERS, (void *)(uintptr_t)blocks_intern(block));
 	else
 		qemu_plugin_register_vcpu_tb_exec_cb(
-			tb, block_callback[COUNTED][of_program],
+			tb, of_program ? at_block_of_program : at_block,
 			QEMU_READS_NO_REGISTERS, (void *)(uintptr_t)n);
 }
 
@@ -227,7 +206,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
 		return -1;
 	}
 	mainloop_init();
-	cpus_init(plugin.options.slice);
+	cpus_init(plugin.options.quantum);
 	if (plugin.options.out && recorder_init(&plugin.options)) {
 		fprintf(stderr, "rtscope-plugin: no memory for the ring\n");
 		return -1;

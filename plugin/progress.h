@@ -3,7 +3,7 @@
  * progress - tells the host how far the board is, and ends QEMU when the host is gone.
  *
  * A thread of its own looks from outside: it reads QEMU's clock, which is written at the
- * end of each turn, and touches neither CPUs nor devices. So it changes no result.
+ * end of each quantum, and touches neither CPUs nor devices. So it changes no result.
  *
  * The file holds one line of fixed length, written anew some times a second: virtual
  * time, and virtual time when the first mark had been seen (0: none yet), in ns.

@@ -109,7 +109,7 @@ int recorder_write(const struct options *options, const char *arch)
 		.sections = worst_count() + windows_count() + sections,
 		.cpus = cpus.count,
 		.shift = (uint32_t)options->shift,
-		.slice = options->slice,
+		.quantum = options->quantum,
 	};
 	FILE *file = fopen(options->out, "wb");
 	int failed;

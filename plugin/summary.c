@@ -15,16 +15,16 @@ void summary_write(const char *path, const struct marks *marks)
 		return;
 	}
 	fprintf(file,
-		"{\"schema\": 1, \"slice\": %" PRIu64 ", \"instructions\": %" PRIu64
+		"{\"schema\": 2, \"quantum\": %" PRIu64 ", \"instructions\": %" PRIu64
 		", \"per_cpu\": [",
-		cpus.slice, cpus.executed);
+		cpus.quantum, cpus.executed);
 	for (unsigned int i = 0; i < cpus.count; i++)
 		fprintf(file, "%s%" PRIu64, i ? ", " : "", cpus_executed(&cpus.cpu[i]));
 	fprintf(file,
-		"], \"turns_ended\": %" PRIu64 ", \"marks\": %" PRIu64
+		"], \"quanta_ended\": %" PRIu64 ", \"marks\": %" PRIu64
 		", \"last_mark\": %" PRIu64 ", \"last_mark_in_programs\": %" PRIu64
 		"}\n",
-		cpus.turns_ended, marks->count, marks->last, marks->last_in_programs);
+		cpus.quanta_ended, marks->count, marks->last, marks->last_in_programs);
 	if (ferror(file) | fclose(file))
 		fprintf(stderr, "rtscope-plugin: cannot write %s\n", path);
 }

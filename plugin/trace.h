@@ -17,7 +17,7 @@ struct trace_header {
 	char arch[16];
 	uint32_t cpus;
 	uint32_t shift;
-	uint64_t slice;
+	uint64_t quantum;
 };
 
 enum section_kind {

@@ -31,7 +31,7 @@ _start:
 hand_over:
 	beq	s3, s2, spin
 	addi	s3, s3, 1
-	/* A timer that interrupts nobody: unbounded turns depend on the next one. */
+	/* A timer that interrupts nobody: unbounded quanta depend on the next one. */
 	rdtime	s4
 	li	t1, TIMER_AFTER
 	add	t0, s4, t1

@@ -193,7 +193,7 @@ def test_a_bound_takes_a_second_pass_once_and_stays_beside_the_record(
     (timer,) = bound[0]["interrupts"]
     assert (psd["section"], psd["duration_ns"]) == ("PSD", 600)
     assert (timer["vector"], timer["longest_ns"]) == ("the timer's interrupt", 80)
-    turns = parse_trace(RAW).slice * parse_trace(RAW).cpus * 2
+    turns = parse_trace(RAW).quantum * parse_trace(RAW).cpus * 2
     assert bound[0]["bound_ns"] == 600 + 80 + turns
     assert (result / "runs" / "001-idle" / BOUND).is_file()
 

@@ -19,7 +19,7 @@ def numbers_of(path: Path) -> dict[str, object]:
         "arch": trace.arch,
         "cpus": trace.cpus,
         "shift": trace.shift,
-        "slice": trace.slice,
+        "slice": trace.quantum,
         "sections": [
             {
                 "kind": s.kind.name,

@@ -1,4 +1,4 @@
-"""The plugin in a real QEMU: exact counts, bounded turns, whole paths."""
+"""The plugin in a real QEMU: exact counts, bounded quanta, whole paths."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from bare import NO_QEMU, ROOT, Board, address_of, build_guest, find_qemu
 
 from rtscope.exectrace.format import Kind, Section, SectionKind, task_switches
 
-TURN = 2500
+QUANTUM = 2500
 NS_PER_INSTRUCTION = 2
 
 SUPERVISOR = 0xFFFFFFFF80000000
@@ -55,10 +55,10 @@ def test_every_instruction_counts_once(board: Board) -> None:
 
 
 def test_the_cpus_add_up_to_all(board: Board) -> None:
-    counted = board.count(build_guest(board.work, rounds=3), cpus=2, slice=TURN)
+    counted = board.count(build_guest(board.work, rounds=3), cpus=2, quantum=QUANTUM)
 
     assert len(counted["per_cpu"]) == 2
-    assert min(counted["per_cpu"]) > TURN
+    assert min(counted["per_cpu"]) > QUANTUM
     assert sum(counted["per_cpu"]) == counted["instructions"]
     assert counted["marks"] == 3 + 1
 
@@ -66,7 +66,7 @@ def test_the_cpus_add_up_to_all(board: Board) -> None:
 def test_two_runs_are_identical(board: Board) -> None:
     guest = build_guest(board.work, rounds=5)
     paths = board.work / "paths"
-    arguments = {"slice": TURN, "out": paths, "shift": 1}
+    arguments = {"quantum": QUANTUM, "out": paths, "shift": 1}
 
     first = board.count(guest, cpus=2, **arguments)["last_mark"], paths.read_bytes()
     again = board.count(guest, cpus=2, **arguments)["last_mark"], paths.read_bytes()
@@ -77,11 +77,11 @@ def test_two_runs_are_identical(board: Board) -> None:
 def test_recording_changes_nothing_in_the_guest(board: Board) -> None:
     guest = build_guest(board.work, rounds=5)
 
-    silent = board.count(guest, cpus=2, slice=TURN)
+    silent = board.count(guest, cpus=2, quantum=QUANTUM)
     recorded = board.count(
         guest,
         cpus=2,
-        slice=TURN,
+        quantum=QUANTUM,
         out=board.work / "paths",
         shift=1,
         window="100:30000",
@@ -96,15 +96,15 @@ def test_unbounded_turns_keep_a_cpu_waiting_and_bounded_ones_do_not(
 ) -> None:
     guest = build_guest(board.work, rounds=4)
 
-    unbounded = board.record(guest, cpus=2, slice=0, worst=4)
-    bounded = board.record(guest, cpus=2, slice=TURN, worst=4)
+    unbounded = board.record(guest, cpus=2, quantum=0, worst=4)
+    bounded = board.record(guest, cpus=2, quantum=QUANTUM, worst=4)
 
-    # The guest's timer is 4 ms away; nothing else ends a turn.
+    # The guest's timer is 4 ms away; nothing else ends a quantum.
     assert [s.latency_ns for s in unbounded.sections] == [4_000_000] * 4
-    # CPU 0's turn, then CPU 1's, then CPU 0 has to see it: never more than that, and
+    # CPU 0's quantum, then CPU 1's, then CPU 0 has to see it: never more than that, and
     # the clock of the machine ticks every 100 ns.
     worst_ns = max(s.latency_ns for s in bounded.sections)
-    assert worst_ns <= 3 * TURN * NS_PER_INSTRUCTION + 200
+    assert worst_ns <= 3 * QUANTUM * NS_PER_INSTRUCTION + 200
 
 
 def test_the_worst_are_kept_worst_first_and_of_equal_ones_the_earlier(
@@ -112,7 +112,7 @@ def test_the_worst_are_kept_worst_first_and_of_equal_ones_the_earlier(
 ) -> None:
     guest = build_guest(board.work, rounds=6, latency_ns=4_000_000)
 
-    trace = board.record(guest, cpus=2, slice=0, worst=3)
+    trace = board.record(guest, cpus=2, quantum=0, worst=3)
 
     assert [(s.latency_ns, s.sequence) for s in trace.sections] == [
         (4_000_000, 1),
@@ -243,8 +243,8 @@ def test_a_window_holds_just_what_began_in_it(board: Board) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"slice": "-1"},
-        {"slice": "5us"},
+        {"quantum": "-1"},
+        {"quantum": "5us"},
         {"speed": "7"},
         {"out": "x", "window": "9:3"},
         {"out": "x", "worst": "65"},
@@ -275,9 +275,9 @@ def test_progress_is_told_from_outside_and_changes_nothing(board: Board) -> None
     told, summary = board.work / "progress", board.work / "watched.json"
     host, held = os.pipe()
 
-    alone = board.count(guest, cpus=2, slice=100)
+    alone = board.count(guest, cpus=2, quantum=100)
     done = replace(board, stdin=host).start(
-        guest, cpus=2, slice=100, progress=told, summary=summary
+        guest, cpus=2, quantum=100, progress=told, summary=summary
     )
     os.close(host)
     os.close(held)
@@ -302,9 +302,9 @@ def test_a_qemu_whose_host_is_gone_ends(board: Board) -> None:
 def test_paths_that_have_no_room_are_left_out_by_name(board: Board) -> None:
     guest = build_guest(board.work, rounds=6, latency_ns=4_000_000)
 
-    whole = board.record(guest, cpus=2, slice=0, worst=3).sections
+    whole = board.record(guest, cpus=2, quantum=0, worst=3).sections
     room = len(whole[0].at) + len(whole[1].at)
-    kept = board.record(guest, cpus=2, slice=0, worst=3, room=room).sections
+    kept = board.record(guest, cpus=2, quantum=0, worst=3, room=room).sections
 
     assert [s.left_out for s in kept] == [False, False, True]
     assert [len(s.at) for s in kept] == [len(whole[0].at), len(whole[1].at), 0]

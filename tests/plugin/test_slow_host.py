@@ -11,7 +11,7 @@ import pytest
 from bare import NO_QEMU, ROOT, Board, build, find_qemu
 
 CPUS = 4
-TURN = 1250
+QUANTUM = 1250
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def counted(qemu: Sequence[str], guest: Path, work: Path) -> Mapping[str, Any]:
     """Return all that was counted, and the sums that the guest has marked."""
     board = Board(qemu, work)
     paths = work / "paths"
-    summary = board.count(guest, cpus=CPUS, slice=TURN, out=paths, shift=1)
+    summary = board.count(guest, cpus=CPUS, quantum=QUANTUM, out=paths, shift=1)
     return {**summary, "paths": paths.read_bytes()}
 
 

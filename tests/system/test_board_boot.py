@@ -61,7 +61,7 @@ def _boot(prepared: Prepared, folder: Path) -> dict[str, bytes]:
         console=folder / "console",
         results=folder / "results",
         seed=7,
-        turns=(),
+        quantum=(),
     )
     line = command_line(prepared.qemu, BOARD, boot)
     done = process.run(line, timeout_s=PATIENCE_S)

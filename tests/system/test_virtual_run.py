@@ -45,7 +45,7 @@ def test_the_same_campaign_has_the_same_result_and_another_seed_another(
     assert idle != memory
     for record in records:
         assert [t.samples + t.skipped for t in record.result.threads] == [1000, 1000]
-        assert record.extra["virtual"]["counts"]["turns_ended"] > 0
+        assert record.extra["virtual"]["counts"]["quanta_ended"] > 0
         assert "virtual_board" in {c.id for c in all_caveats(record)}
     assert b"virtual board pc" in done.stdout
 

@@ -16,14 +16,14 @@ from rtscope.errors import BoardError, UsageError
 QEMU = Qemu(("qemu",), version="10", digest="")
 
 
-def _boot(*turns: str) -> Boot:
+def _boot(*quantum: str) -> Boot:
     return Boot(
         kernel=Path("/r/kernel"),
         initrd=Path("/r/initrd"),
         console=Path("/r/a,b"),
         results=Path("/r/results"),
         seed=7,
-        turns=turns,
+        quantum=quantum,
     )
 
 
@@ -50,18 +50,18 @@ def test_a_comma_in_a_path_does_not_end_an_option() -> None:
     assert "file,id=console,path=/r/a,,b" in line
 
 
-def test_several_cpus_with_unbounded_turns_are_refused_with_the_reason() -> None:
+def test_several_cpus_with_an_unbounded_quantum_are_refused_with_the_reason() -> None:
     with pytest.raises(UsageError, match="no machine has"):
         command_line(QEMU, get_board("jh7110"), _boot())
 
 
-def test_one_cpu_needs_no_turns() -> None:
+def test_one_cpu_needs_no_quantum() -> None:
     board = replace(get_board("pc"), cpus=1)
 
     assert "-plugin" not in command_line(QEMU, board, _boot())
 
 
-def test_turns_are_as_long_as_the_board_says() -> None:
+def test_a_quantum_is_as_long_as_the_board_says() -> None:
     board = get_board("pc")
 
     words = with_plugin(
@@ -73,7 +73,7 @@ def test_turns_are_as_long_as_the_board_says() -> None:
 
     assert words == (
         "-plugin",
-        "/t.so,slice=2500,summary=/a,,b/summary.json,progress=/a,,b/progress,"
+        "/t.so,quantum=2500,summary=/a,,b/summary.json,progress=/a,,b/progress,"
         "out=/a,,b/stream,shift=1,worst=3,window=5:9,task=tp",
     )
 

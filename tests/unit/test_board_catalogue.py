@@ -39,25 +39,25 @@ def test_results_leave_without_a_thread_of_the_host_in_between(name: str) -> Non
 def test_a_turn_of_2500_instructions_at_shift_1_lasts_5_us() -> None:
     board = get_board("pc")
 
-    assert (board.turn_instructions, board.shift) == (2500, 1)
-    assert board.turn_ns == 5000
+    assert (board.quantum_instructions, board.shift) == (2500, 1)
+    assert board.quantum_ns == 5000
     assert board.mips == 500
 
 
-@pytest.mark.parametrize("turn", ["", "turn_instructions = 25001"])
+@pytest.mark.parametrize("quantum", ["", "quantum_instructions = 25001"])
 def test_several_cpus_without_a_short_turn_are_refused_with_the_reason(
-    turn: str,
+    quantum: str,
 ) -> None:
-    text = PC.replace("turn_instructions = 2500", turn)
+    text = PC.replace("quantum_instructions = 2500", quantum)
 
     with pytest.raises(UsageError, match="no machine has"):
         parse_board("pc", text)
 
 
 def test_one_cpu_needs_no_turn_length() -> None:
-    text = PC.replace("turn_instructions = 2500", "").replace("cpus = 2", "cpus = 1")
+    text = PC.replace("quantum_instructions = 2500", "").replace("cpus = 2", "cpus = 1")
 
-    assert parse_board("pc", text).turn_ns is None
+    assert parse_board("pc", text).quantum_ns is None
 
 
 @pytest.mark.parametrize(

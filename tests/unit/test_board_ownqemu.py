@@ -111,9 +111,9 @@ def test_a_qemu_that_does_not_export_what_the_plugin_replaces_is_refused(
 def test_another_refusal_of_the_plugin_is_told_in_qemus_words(tmp_path: Path) -> None:
     said = refused(fake(tmp_path, refusal="warning: x\nqemu: API version 4, not 3"))
     assert said == (
-        "it refuses the plugin that bounds the CPUs' turns: qemu: API version 4, not "
+        "it refuses the plugin that bounds the CPUs' quantum: qemu: API version 4, not "
         "3; leave --qemu out for the pinned one"
     )
 
     said = refused(fake(tmp_path, refusal=""))
-    assert "turns: exit status 1; leave --qemu out" in said
+    assert "quantum: exit status 1; leave --qemu out" in said

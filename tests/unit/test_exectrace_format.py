@@ -37,7 +37,12 @@ WHOLE = HEADER + section(
 def test_a_trace_is_read_as_written() -> None:
     trace = parse_trace(WHOLE)
 
-    assert (trace.arch, trace.cpus, trace.shift, trace.slice) == ("x86_64", 2, 1, 2500)
+    assert (trace.arch, trace.cpus, trace.shift, trace.quantum) == (
+        "x86_64",
+        2,
+        1,
+        2500,
+    )
     (path,) = trace.sections
     assert (path.kind, path.cpu) == (SectionKind.WORST, 1)
     assert (path.latency_ns, path.sequence) == (40_000, 17)

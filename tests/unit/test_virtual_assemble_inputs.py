@@ -35,7 +35,7 @@ INPUTS = InputDigests(
 @pytest.mark.parametrize(
     "other",
     [
-        {"turn_instructions": 2501},
+        {"quantum_instructions": 2501},
         {"shift": 2},
         {"memory": "2G"},
         {"cpus": 3},

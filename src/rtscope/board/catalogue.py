@@ -2,7 +2,7 @@
 The boards that there are: one TOML file each in `boards/`, read and checked here.
 
 Nothing about a board stands in code. A row that would give results which mean nothing
-(several CPUs and unbounded turns) is refused with the reason.
+(several CPUs and an unbounded quantum) is refused with the reason.
 """
 
 import difflib
@@ -20,15 +20,15 @@ from rtscope.errors import UsageError
 from rtscope.files import first_mistake
 from rtscope.units import parse_size
 
-NO_TURNS = (
-    "a board of several CPUs needs turn_instructions, of 50 us at most: QEMU runs "
+NO_QUANTUM = (
+    "a board of several CPUs needs quantum_instructions, of 50 us at most: QEMU runs "
     "them one after the other, each until the next timer of the guest, so that a busy "
     "CPU starves one whose interrupt is pending for up to half a tick; latencies of 2 "
     "to 76 ms were seen that no machine has"
 )
 
-LONGEST_TURN_NS = 50_000
-"""Longer ones show in every latency: docs/explanation/turn-length.md."""
+LONGEST_QUANTUM_NS = 50_000
+"""Longer ones show in every latency: docs/explanation/quantum-length.md."""
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.,=+-]*$", max_length=200)]
 Word = Annotated[
@@ -65,7 +65,7 @@ class Board:
     """For the kernel's command line, besides what all boards get."""
     models: tuple[Prose, ...]
     leaves_out: tuple[Prose, ...]
-    turn_instructions: Annotated[int, Field(ge=100, le=10_000_000)] | None = None
+    quantum_instructions: Annotated[int, Field(ge=100, le=10_000_000)] | None = None
     """After how many instructions the next CPU's turn comes."""
 
     @property
@@ -79,11 +79,11 @@ class Board:
         return 1000 / self.instruction_ns
 
     @property
-    def turn_ns(self) -> int | None:
+    def quantum_ns(self) -> int | None:
         """Virtual time of a turn; None with one CPU."""
-        if self.turn_instructions is None:
+        if self.quantum_instructions is None:
             return None
-        return self.turn_instructions * self.instruction_ns
+        return self.quantum_instructions * self.instruction_ns
 
     @property
     def memory_bytes(self) -> int:
@@ -130,8 +130,10 @@ def parse_board(name: str, text: str) -> Board:
         raise UsageError(f"{name}.toml: {first_mistake(error)}") from error
     if board.arch not in _arches():
         raise UsageError(f"{name}.toml: arch: one of {', '.join(_arches())}")
-    if board.cpus > 1 and (board.turn_ns is None or board.turn_ns > LONGEST_TURN_NS):
-        raise UsageError(f"{name}.toml: {NO_TURNS}")
+    if board.cpus > 1 and (
+        board.quantum_ns is None or board.quantum_ns > LONGEST_QUANTUM_NS
+    ):
+        raise UsageError(f"{name}.toml: {NO_QUANTUM}")
     return board
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from rtscope import process
 from rtscope.board.catalogue import Board, get_arch
 from rtscope.board.pluginfit import PATIENCE_S, WITHOUT_MACHINE, questions, refusal
-from rtscope.board.qemu import Qemu, turns_by_plugin
+from rtscope.board.qemu import Qemu, quantum_by_plugin
 from rtscope.errors import TargetError, UsageError
 
 OLDEST = (10, 0)
@@ -64,7 +64,7 @@ def _unfit(told: Told, board: Board, *, need: str) -> str:
     if told.number < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         return (
-            f"QEMU {told.version} is too old: the plugin that bounds the CPUs' turns "
+            f"QEMU {told.version} is too old: the plugin that bounds the CPUs' quantum "
             f"needs {oldest} or newer; name a newer one, or leave --qemu out for "
             "the pinned one"
         )
@@ -75,7 +75,7 @@ def _unfit(told: Told, board: Board, *, need: str) -> str:
         )
     if not told.plugins:
         return (
-            "it was built without plugins, and nothing else bounds the CPUs' turns; "
+            "it was built without plugins, and nothing else bounds the CPUs' quantum; "
             "build it with --enable-plugins, or leave --qemu out for the pinned one"
         )
     return ""
@@ -84,21 +84,21 @@ def _unfit(told: Told, board: Board, *, need: str) -> str:
 def _why_no_plugin(prefix: Sequence[str], board: Board, plugin: Path) -> str:
     """Return why a QEMU does not take the plugin, and what to do; empty if it does."""
     try:
-        said = refusal(prefix, turns_by_plugin(plugin, board))
+        said = refusal(prefix, quantum_by_plugin(plugin, board))
     except TargetError as error:
-        return f"does not start with the plugin that bounds the CPUs' turns: {error}"
+        return f"does not start with the plugin that bounds the CPUs' quantum: {error}"
     if not said:
         return ""
     if missing := re.search(r"undefined symbol: (\w+)", said):
         # QEMU's plugins/meson.build: only modules make it export more than that.
         return (
             f"it does not export {missing[1]}, which the plugin that bounds the CPUs' "
-            "turns needs: without modules QEMU exports no more than its interface for "
-            "plugins; build it with --enable-plugins --enable-modules, or leave --qemu "
-            "out for the pinned one"
+            "quantum needs: without modules QEMU exports no more than its interface "
+            "for plugins; build it with --enable-plugins --enable-modules, or leave "
+            "--qemu out for the pinned one"
         )
     return (
-        "it refuses the plugin that bounds the CPUs' turns: "
+        "it refuses the plugin that bounds the CPUs' quantum: "
         f"{said.splitlines()[-1]}; leave --qemu out for the pinned one"
     )
 

@@ -50,7 +50,7 @@ class Prepared:
     board: Board
     qemu: Qemu
     plugin: Path
-    """What bounds the CPUs' turns and records the worst paths."""
+    """What bounds the CPUs' quantum and records the worst paths."""
     kernel: Kernel
     archives: tuple[Path, ...]
     """What the initrd begins with; the job follows."""

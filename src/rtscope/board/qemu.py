@@ -14,7 +14,7 @@ from typing import Any
 from rtscope import process
 from rtscope.board import elf
 from rtscope.board.cache import Part
-from rtscope.board.catalogue import NO_TURNS, Arch, Board
+from rtscope.board.catalogue import NO_QUANTUM, Arch, Board
 from rtscope.errors import BoardError, TargetError, UsageError
 
 RECIPE = 1
@@ -74,8 +74,8 @@ class Boot:
     results: Path
     """Where `results.read_results` finds what the job has left in /out."""
     seed: int
-    turns: tuple[str, ...]
-    """What bounds the turns of several CPUs: see `with_plugin`."""
+    quantum: tuple[str, ...]
+    """What bounds the quantum of several CPUs: see `with_plugin`."""
 
 
 def build_qemu(work: Path, root: Path, arch: Arch) -> Mapping[str, Any]:
@@ -101,9 +101,9 @@ def packed_qemu(part: Part) -> Qemu:
     return Qemu(prefix, version=notes["version"], digest=part.digest)
 
 
-def turns_by_plugin(plugin: Path, board: Board) -> tuple[str, ...]:
-    """Return the options by which the plugin bounds the CPUs' turns."""
-    return ("-plugin", f"{escaped(plugin)},slice={board.turn_instructions or 0}")
+def quantum_by_plugin(plugin: Path, board: Board) -> tuple[str, ...]:
+    """Return the options by which the plugin bounds the CPUs' quantum."""
+    return ("-plugin", f"{escaped(plugin)},quantum={board.quantum_instructions or 0}")
 
 
 def with_plugin(
@@ -115,13 +115,13 @@ def with_plugin(
     progress: bool = True,
 ) -> tuple[str, ...]:
     """
-    Return the options by which the plugin bounds turns, and writes into a folder.
+    Return the options by which the plugin bounds the quantum, and writes into a folder.
 
     That is SUMMARY, PROGRESS and STREAM. With `progress` it ends QEMU where the
     standard input does: rtscope is gone then.
     """
-    option, turns = turns_by_plugin(plugin, board)
-    words = [turns, f"summary={escaped(folder / SUMMARY)}"]
+    option, quantum = quantum_by_plugin(plugin, board)
+    words = [quantum, f"summary={escaped(folder / SUMMARY)}"]
     if progress:
         words.append(f"progress={escaped(folder / PROGRESS)}")
     if recording is not None:
@@ -137,9 +137,9 @@ def with_plugin(
 
 
 def command_line(qemu: Qemu, board: Board, boot: Boot) -> tuple[str, ...]:
-    """Return what to type to boot; UsageError for several CPUs with unbounded turns."""
-    if board.cpus > 1 and not boot.turns:
-        raise UsageError(f"{board.name}: {NO_TURNS}")
+    """Return what to type to boot; UsageError for CPUs with an unbounded quantum."""
+    if board.cpus > 1 and not boot.quantum:
+        raise UsageError(f"{board.name}: {NO_QUANTUM}")
     return (
         *qemu.prefix,
         *_ALWAYS,
@@ -151,7 +151,7 @@ def command_line(qemu: Qemu, board: Board, boot: Boot) -> tuple[str, ...]:
         *("-serial", "chardev:console"),
         *("-chardev", f"file,id=results,path={escaped(boot.results)}"),
         *board.results_devices,
-        *boot.turns,
+        *boot.quantum,
         *("-kernel", str(boot.kernel), "-initrd", str(boot.initrd)),
         *("-append", " ".join((f"console={board.console}", *_APPEND, *board.append))),
     )

@@ -47,7 +47,7 @@ def list_boards(*, json: Json = False) -> int:
     if json:
         put_json([asdict(board) for board in boards])
         return 0
-    titles = ("board", "models", "CPUs", "MIPS", "turn", "kernels")
+    titles = ("board", "models", "CPUs", "MIPS", "quantum", "kernels")
     table = plain_table(*titles, figures=("CPUs", "MIPS"), wraps=titles)
     for board in boards:
         table.add_row(
@@ -55,7 +55,7 @@ def list_boards(*, json: Json = False) -> int:
             f"{board.title}, {board.arch}",
             str(board.cpus),
             f"{board.mips:g}",
-            _turn(board),
+            _quantum(board),
             ", ".join(board.kernels),
         )
     with stdout_console() as console:
@@ -78,7 +78,7 @@ def show(
         f"{board.name}: {board.title}",
         f"machine   QEMU {board.machine}, CPU {board.cpu}, {board.memory} of memory",
         f"time      {board.cpus} CPUs share {board.mips:g} million instructions per "
-        f"virtual second; turns of {_turn(board)}",
+        f"virtual second; quantum {_quantum(board)}",
         f"kernels   {', '.join(kernel_names(board.arch))}, or an image",
         *_listed("models", board.models),
         *_listed("lacks", board.leaves_out),
@@ -215,10 +215,11 @@ def _print_cache(console: Console) -> None:
         console.print(f"{format_size(part.size_bytes):>10}  {part.name}", markup=False)
 
 
-def _turn(board: Board) -> str:
-    if board.turn_ns is None:
+def _quantum(board: Board) -> str:
+    if board.quantum_ns is None:
         return "–"  # noqa: RUF001 -- an en dash is what tables use for "nothing here"
-    return f"{format_duration(board.turn_ns)} ({board.turn_instructions} instructions)"
+    instructions = board.quantum_instructions
+    return f"{format_duration(board.quantum_ns)} ({instructions} instructions)"
 
 
 def _listed(title: str, texts: tuple[str, ...]) -> list[str]:

@@ -141,7 +141,7 @@ def print_head(console: Console, record: RunRecord, trace: Trace) -> None:
     console.print(
         f"{record.run.id} on virtual board {printable(virtual.board)}, kernel "
         f"{printable(virtual.kernel)}: {trace.cpus} CPUs in turns of "
-        f"{trace.slice} instructions, {1 << trace.shift} ns of virtual time each",
+        f"{trace.quantum} instructions, {1 << trace.shift} ns of virtual time each",
         markup=False,
         width=WIDTH,
     )

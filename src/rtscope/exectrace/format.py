@@ -92,7 +92,7 @@ class Trace:
     arch: str
     cpus: int
     shift: int
-    slice: int
+    quantum: int
     sections: tuple[Section, ...]
     """The K worst wake-ups, worst first; then the windows, in order."""
 

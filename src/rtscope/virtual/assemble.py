@@ -13,7 +13,7 @@ from typing import Any
 
 from rtscope.board.catalogue import Board
 from rtscope.board.prepare import Prepared
-from rtscope.board.qemu import Boot, Qemu, command_line, turns_by_plugin
+from rtscope.board.qemu import Boot, Qemu, command_line, quantum_by_plugin
 from rtscope.campaign.model import Campaign
 from rtscope.caveats.catalogue import Caveat, make
 from rtscope.contract import (
@@ -160,7 +160,7 @@ def _virtual(
         board=board.name,
         cpus=board.cpus,
         mips=board.mips,
-        turn_instructions=board.turn_instructions,
+        turn_instructions=board.quantum_instructions,
         seed=request.seed,
         settle_ns=request.campaign.settling_ns,
         inputs=inputs,
@@ -217,7 +217,7 @@ def board_digest(board: Board) -> str:
         console=Path("console"),
         results=Path("results"),
         seed=0,
-        turns=turns_by_plugin(Path("plugin"), board),
+        quantum=quantum_by_plugin(Path("plugin"), board),
     )
     return sha256_of_json(command_line(_NO_QEMU, board, boot))
 

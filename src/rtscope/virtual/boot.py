@@ -84,7 +84,7 @@ class Booted:
     files: Mapping[str, bytes]
     """The files that the board has sent."""
     counts: Mapping[str, Any]
-    """The plugin's summary: instructions, per CPU, turns."""
+    """The plugin's summary: instructions, per CPU, quanta."""
     initrd_digest: str
     plugin_digest: str
     host_seconds: float
@@ -166,7 +166,7 @@ def _boot(
         console=folder / "console",
         results=folder / "results",
         seed=seed,
-        turns=with_plugin(
+        quantum=with_plugin(
             prepared.plugin,
             prepared.board,
             folder=folder,

@@ -65,7 +65,7 @@ _QEMU = (
     ),
     (
         r"Could not load plugin|undefined symbol|TCG plugin required|requires.*plugin",
-        "QEMU refused the plugin that bounds the turns (it needs QEMU 10.0 with "
+        "QEMU refused the plugin that bounds the quantum (it needs QEMU 10.0 with "
         "plugins): use the QEMU that rtscope fetches",
     ),
     (

@@ -34,7 +34,7 @@ def bounds_of(trace: Trace, symbols: SymbolTable) -> tuple[Bound, ...]:
     """Return the bound of each measured CPU, in their order; times in virtual ns."""
     longest = [s for s in trace.sections if s.kind is SectionKind.LONGEST]
     interrupts = [s for s in trace.sections if s.kind is SectionKind.INTERRUPTS]
-    turns = trace.cpus * trace.slice if trace.cpus > 1 else 0
+    turns = trace.cpus * trace.quantum if trace.cpus > 1 else 0
     return tuple(
         compose(
             one.cpu,

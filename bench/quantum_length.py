@@ -1,9 +1,9 @@
 """
-How results and host time of a virtual board change with the length of its CPUs' turns.
+How results and host time of a virtual board change with the length of its CPUs' quanta.
 
 Boots the same board once for each length, with nothing else changed, and prints a table
-of docs/explanation/turn-length.md. No turn reaches the last length: QEMU ends each when
-the guest's next timer is due, as if nothing bounded it.
+of docs/explanation/quantum-length.md. No quantum reaches the last length: QEMU ends
+each when the guest's next timer is due, as if nothing bounded it.
 """
 
 import argparse
@@ -22,16 +22,16 @@ from rtscope.loads import get_load
 from rtscope.target import agent_file
 from rtscope.virtual.boot import BootTimeout, boot
 
-TURNS_US = (1, 2, 5, 10, 20, 50, 20_000)
+QUANTA_US = (1, 2, 5, 10, 20, 50, 20_000)
 INTERVAL_NS = 1_000_000
 WARMUP_S = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one turn length gave."""
+    """What one quantum length gave."""
 
-    turn_us: int
+    quantum_us: int
     minimum_ns: int
     mean_ns: float
     maximum_ns: int
@@ -70,7 +70,7 @@ def measure(
     threads = next(line for line in lines if isinstance(line, AgentResult)).threads
     samples = sum(t.samples for t in threads)
     return Row(
-        turn_us=board.turn_instructions * 2**board.shift // 1000,
+        quantum_us=board.quantum_instructions * 2**board.shift // 1000,
         minimum_ns=min(t.min_ns for t in threads if t.min_ns is not None),
         mean_ns=sum(t.sum_ns for t in threads) / samples,
         maximum_ns=max(t.max_ns for t in threads if t.max_ns is not None),
@@ -80,21 +80,21 @@ def measure(
 
 
 def rows(
-    board: Board, args: argparse.Namespace, *, turns_us: Sequence[int]
+    board: Board, args: argparse.Namespace, *, quanta_us: Sequence[int]
 ) -> Iterator[Row]:
-    """Measure with one turn length after the other."""
+    """Measure with one quantum length after the other."""
     job = Job(script(args.load, cpus=board.cpus, seconds=args.seconds, seed=args.seed))
     timeout = BootTimeout(int(args.seconds * 1e9), WARMUP_S * 10**9)
-    for turn_us in turns_us:
-        turn = turn_us * 1000 >> board.shift
-        bounded = replace(board, turn_instructions=turn)
+    for quantum_us in quanta_us:
+        quantum = quantum_us * 1000 >> board.shift
+        bounded = replace(board, quantum_instructions=quantum)
         yield measure(bounded, args.kernel, job, seed=args.seed, timeout=timeout)
 
 
 def as_table_row(row: Row) -> str:
     """Write a row in Markdown."""
     return (
-        f"| {row.turn_us:,} | {row.minimum_ns / 1e3:.1f} "
+        f"| {row.quantum_us:,} | {row.minimum_ns / 1e3:.1f} "
         f"| {row.mean_ns / 1e3:.1f} | {row.maximum_ns / 1e3:,.1f} "
         f"| {row.host_s:.1f} | {row.instructions / row.host_s / 1e6:.0f} |"
     )
@@ -108,12 +108,15 @@ def main() -> None:
     parser.add_argument("--load", default="os")
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--turn", type=int, action="append", help="in us; repeatable")
+    parser.add_argument(
+        "--quantum", type=int, action="append", help="in us; repeatable"
+    )
     args = parser.parse_args()
     print(
-        "| turn, us | min | avg | max | host CPU, s | MIPS |\n|---|---|---|---|---|---|"
+        "| quantum, us | min | avg | max | host CPU, s | MIPS |\n"
+        "|---|---|---|---|---|---|"
     )
-    for row in rows(get_board(args.board), args, turns_us=args.turn or TURNS_US):
+    for row in rows(get_board(args.board), args, quanta_us=args.quantum or QUANTA_US):
         print(as_table_row(row), flush=True)
 
 
