@@ -114,7 +114,6 @@ def build_model(
     found = () if deadline_ns is None else (f"{headline.maximum} {headline.where}",)
     names = {machine.name for machine in machines}
     whose = machines[0].name if len(names) == 1 else f"{len(names)} machines"
-    several = sum(row.summary is not None for row in rows) > 1
     colours = cpu_colours([t for r in records for t in r.result.threads])
     return Model(
         title=f"Wake-up latency of {whose}",
@@ -147,7 +146,7 @@ def build_model(
             deadline_ns=deadline_ns,
             virtual=virtual,
         )
-        if several
+        if sum(row.summary is not None for row in rows) > 1
         else None,
         sections=tuple(section_of(r, colours, deadline_ns=deadline_ns) for r in rows),
         machines=machines,
