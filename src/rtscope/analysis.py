@@ -14,9 +14,19 @@ from pathlib import Path
 import numpy as np
 
 from rtscope.errors import RecordError, RtscopeError, UsageError
-from rtscope.exectrace.file import AGAIN, BOUND, FILE, note_of, pack, read_stream
-from rtscope.exectrace.format import Kind, Section, SectionKind, with_windows
-from rtscope.exectrace.format import Trace as ExecTrace
+from rtscope.exectrace.file import (
+    AGAIN,
+    BOUND,
+    FILE,
+    Kind,
+    Section,
+    SectionKind,
+    note_of,
+    pack,
+    read_stream,
+    with_windows,
+)
+from rtscope.exectrace.file import Trace as ExecTrace
 from rtscope.exectrace.symbols import NO_SYMBOLS, SymbolTable, merged, parse_symbols
 from rtscope.explain.bound import Bound
 from rtscope.explain.events.explain import explain_events
@@ -44,8 +54,8 @@ from rtscope.explain.perfetto import (
     perfetto_trace,
 )
 from rtscope.files import write_atomically
+from rtscope.ftrace.dat import open_trace
 from rtscope.ftrace.events import Event, Trace
-from rtscope.ftrace.open import open_trace
 from rtscope.record.explanation import EXPLAINED, write_explained
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import RECORD, ResultDir, read_record, why_lost

@@ -11,8 +11,7 @@ from fakes.commandline import Rtscope
 from fakes.measurements import on_board, record, thread
 from rtscope import analysis
 from rtscope.errors import UsageError
-from rtscope.exectrace.file import AGAIN, BOUND, FILE, pack
-from rtscope.exectrace.format import parse_trace
+from rtscope.exectrace.file import AGAIN, BOUND, FILE, pack, parse_trace
 from rtscope.exectrace.symbols import parse_symbols
 from rtscope.record.explanation import EXPLAINED
 from rtscope.record.model import RunRecord

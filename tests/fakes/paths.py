@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rtscope.exectrace.format import Kind, Section, SectionKind
+from rtscope.exectrace.file import Kind, Section, SectionKind
 from rtscope.exectrace.symbols import SymbolTable
 
 TEXT = 0xFFFF_FFFF_8000_0000

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.exectrace.format import Kind, parse_trace
+from rtscope.exectrace.file import Kind, parse_trace
 
 FORMAT = Path(__file__).parents[2] / "format"
 FIRST = [kind for kind in Kind if kind <= Kind.SEQUENCE]

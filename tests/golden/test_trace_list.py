@@ -8,7 +8,7 @@ from rich.console import Console
 
 from fakes.measurements import on_board, record, thread
 from rtscope.cli.trace import print_head, print_path
-from rtscope.exectrace.format import parse_trace
+from rtscope.exectrace.file import parse_trace
 from rtscope.exectrace.listing import path_of
 from rtscope.exectrace.symbols import NO_SYMBOLS, SymbolTable, parse_symbols
 

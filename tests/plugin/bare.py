@@ -17,7 +17,7 @@ from typing import Any
 
 from elftools.elf.elffile import ELFFile
 
-from rtscope.exectrace.format import Trace, parse_trace
+from rtscope.exectrace.file import Trace, parse_trace
 
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "src/rtscope/plugins/rtscope-plugin.so"

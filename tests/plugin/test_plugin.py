@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from bare import NO_QEMU, ROOT, Board, address_of, build_guest, find_qemu
 
-from rtscope.exectrace.format import Kind, Section, SectionKind, task_switches
+from rtscope.exectrace.file import Kind, Section, SectionKind, task_switches
 
 QUANTUM = 2500
 NS_PER_INSTRUCTION = 2

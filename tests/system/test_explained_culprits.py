@@ -22,8 +22,8 @@ import pytest
 from rig import PATIENCE_S, agents_of, arguments_of, rtscope, until
 
 from rtscope.explain.events.run import TRACE
+from rtscope.ftrace.dat import open_trace
 from rtscope.ftrace.events import Trace
-from rtscope.ftrace.open import open_trace
 from rtscope.ftrace.text import text_trace
 
 ATTRIBUTED = 0.95

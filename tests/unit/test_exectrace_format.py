@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from rtscope.errors import ContractError
-from rtscope.exectrace.format import (
+from rtscope.exectrace.file import (
     Kind,
     SectionKind,
     TaskSwitch,

@@ -2,7 +2,7 @@
 
 import struct
 
-from rtscope.exectrace.format import Kind, Trace, parse_trace, with_windows
+from rtscope.exectrace.file import Kind, Trace, parse_trace, with_windows
 from rtscope.exectrace.listing import path_of
 from rtscope.exectrace.symbols import NO_SYMBOLS, parse_symbols
 

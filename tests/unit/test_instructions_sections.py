@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from fakes.paths import Step, section, symbols
-from rtscope.exectrace.format import Kind as RecordKind
-from rtscope.exectrace.format import Section, SectionKind, Trace
+from rtscope.exectrace.file import Kind as RecordKind
+from rtscope.exectrace.file import Section, SectionKind, Trace
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.bound import Longest
 from rtscope.explain.bound import Section as Kind

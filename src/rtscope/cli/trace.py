@@ -23,7 +23,7 @@ from rtscope.analysis import (
 from rtscope.board.cache import cache_dir
 from rtscope.cli.console import put, stderr_log, stdout_console
 from rtscope.errors import UsageError
-from rtscope.exectrace.format import Kind, Section, SectionKind, Trace
+from rtscope.exectrace.file import Kind, Section, SectionKind, Trace
 from rtscope.exectrace.listing import ListedPath, Step, path_of
 from rtscope.record.model import RunRecord
 from rtscope.report.escape import printable
@@ -31,6 +31,15 @@ from rtscope.units import format_duration, format_us
 from rtscope.virtual.replay import Window
 
 _WINDOW = re.compile(r"([0-9]{1,15}):([0-9]{1,15})")
+TOP = 5
+"""Functions that are named in the head of a path."""
+WIDTH = 100
+_STYLES = {
+    Kind.INTERRUPTS: "yellow",
+    Kind.PREEMPT: "cyan",
+    Kind.TASK: "magenta",
+    Kind.MARK: "bold red",
+}
 
 
 def trace(
@@ -119,19 +128,6 @@ def _cpu(text: str) -> int | Literal["wake-up"] | None:
     if not re.fullmatch("[0-9]{1,3}", text):
         raise UsageError(f"--cpu {text[:40]!r}: write the number of a CPU, or all")
     return int(text)
-
-
-TOP = 5
-"""Functions that are named in the head of a path."""
-
-WIDTH = 100
-
-_STYLES = {
-    Kind.INTERRUPTS: "yellow",
-    Kind.PREEMPT: "cyan",
-    Kind.TASK: "magenta",
-    Kind.MARK: "bold red",
-}
 
 
 def print_head(console: Console, record: RunRecord, trace: Trace) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from rtscope.exectrace.format import Kind, Section, SectionKind, task_switches
+from rtscope.exectrace.file import Kind, Section, SectionKind, task_switches
 from rtscope.exectrace.symbols import SymbolTable
 
 USER = "(user space)"

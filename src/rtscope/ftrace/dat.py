@@ -2,30 +2,77 @@
 A trace.dat file as a trace: an index of all its events, of which few are decoded.
 
 The file is mapped, not read: of a trace of hundreds of megabytes only the headers of
-events are touched, and the pages of the window that matters.
+events are touched, and the pages of the window that matters. Names of addresses are of
+the kallsyms that the file carries.
 """
 
 import mmap
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rtscope.errors import RecordError
-from rtscope.ftrace.datfile import Extent, Head, Order, parse_head
-from rtscope.ftrace.events import Event, Flag, Loss, Rows
-from rtscope.ftrace.formats import Field, Format
-from rtscope.ftrace.kernelsymbols import KernelSymbols
+from rtscope.errors import RecordError, UsageError
+from rtscope.ftrace.datfile import (
+    MAGIC,
+    Extent,
+    Field,
+    Format,
+    Head,
+    Order,
+    is_dat,
+    parse_head,
+)
+from rtscope.ftrace.events import Event, Flag, Loss, Rows, Trace
 from rtscope.ftrace.pages import Decoded, decode_pages
+from rtscope.ftrace.text import open_text
 
+_TEXT = frozenset("tTwW")
 UNKNOWN = "(unknown)"
 FOREVER_NS = 1 << 62
 """The end of a loss that has none."""
 _FUNCTIONS = frozenset({"function", "func", "handler"})
 _OFFSETS = {"caller_offs": "caller", "parent_offs": "parent"}
 _MAX_STACK = 128
+
+
+@dataclass(frozen=True)
+class KernelSymbols:
+    """Functions of the kernel that was traced; parsed when first asked for."""
+
+    content: bytes
+    """`/proc/kallsyms` as it was read; its addresses may be hidden: all zero."""
+
+    @cached_property
+    def _table(self) -> tuple[list[int], list[str]]:
+        found: dict[int, str] = {}
+        for line in self.content.split(b"\n"):
+            words = line.split()
+            if len(words) >= 3 and chr(words[1][0]) in _TEXT:
+                try:
+                    address = int(words[0], 16)
+                except ValueError:
+                    continue
+                found.setdefault(address, words[2].decode("ascii", "replace"))
+        found.pop(0, None)
+        addresses = sorted(found)
+        return addresses, [found[address] for address in addresses]
+
+    @cached_property
+    def begin(self) -> int | None:
+        """The address of `_stext`, which offsets in events count from."""
+        addresses, names = self._table
+        return addresses[names.index("_stext")] if "_stext" in names else None
+
+    def name(self, address: int) -> str:
+        """Return the function an address lies in; the address itself if unknown."""
+        addresses, names = self._table
+        at = bisect_right(addresses, address) - 1
+        return names[at] if at >= 0 else f"{address:#x}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -301,3 +348,21 @@ def _state(value: int, letters: Mapping[int, str]) -> str:
 
 def _int(value: int | str) -> int:
     return value if isinstance(value, int) else 0
+
+
+def open_trace(path: Path) -> Trace:
+    """
+    Open a trace.dat file, or text of ftrace.
+
+    Raises UsageError if there is none, RecordError for what cannot be read.
+    """
+    if not path.is_file():
+        raise UsageError(f"{path}: no such file")
+    try:
+        with path.open("rb") as file:
+            begin = file.read(len(MAGIC))
+    except OSError as error:
+        raise RecordError(f"cannot read {path}: {error.strerror}") from error
+    if not begin:
+        raise RecordError(f"{path}: empty")
+    return open_dat(path) if is_dat(begin) else open_text(path)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rtscope.ftrace.formats import PageLayout
+from rtscope.ftrace.datfile import PageLayout
 
 LANE_BYTES = 512 * 4096
 """Pages that are decoded together: their numbers stay in the CPU's cache."""

@@ -1,13 +1,17 @@
 """
 Text of ftrace as a trace: every line is stamped once, few are taken apart.
 
-Lines that are no events are counted; a file without any event is refused.
+Lines of `trace`, `trace_pipe` and `trace-cmd report` have two forms, each with
+variants: time in seconds after the CPU in brackets, and the latency format, where the
+CPU stands before the flags, and times may be relative. Most events print `name=value`;
+trace-cmd prints those of the scheduler in its own way. A file without any event is
+refused.
 """
 
 import mmap
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -16,16 +20,145 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtscope.errors import RecordError
-from rtscope.ftrace.events import Event, Loss, Rows
-from rtscope.ftrace.lines import LINE, LOST, flags_of, name_of, stamp_of
-from rtscope.ftrace.wording import fields_of
+from rtscope.ftrace.events import Event, Flag, Loss, Rows
 
+_FLAGS = rb"[.dDbX?][^\s\d:]{2}[^\s:]{1,6}"
+LINE = re.compile(
+    rb"^[ \t]*(?P<comm>\S.{0,40}?)-(?P<pid>\d{1,10})[ \t]+(?:\([ \d-]{1,9}\)[ \t]+)?"
+    rb"(?:\[(?P<cpu>\d{1,5})\]|(?P<cpu2>\d{1,5})(?=[.dDbX?]))[ \t]*"
+    rb"(?:(?P<flags>" + _FLAGS + rb")[ \t]+)?"
+    rb"(?:(?P<s>\d{1,10})\.(?P<frac>\d{1,9})|(?P<us>\d{1,12})us[ +!#*@$]*)[ \t]*:[ \t]+"
+    rb"(?:(?P<name>[A-Za-z_]\w*):|(?P<timerlat>#\d+[ \t]+context)|(?P<stack><stack)|)",
+    re.MULTILINE,
+)
+LOST = re.compile(
+    rb"^[ \t]*CPU:(?P<cpu>\d{1,5}) \[(?:LOST (?P<lost>\d{1,12}) EVENTS|"
+    rb"(?:(?P<dropped>\d{1,12}) )?EVENTS DROPPED)\]",
+    re.MULTILINE,
+)
+_RT_FLAGS = 7
+"""With need-resched-lazy before, preempt-lazy-depth and migrate-disable after."""
+_NEED_RESCHED = b"NnBb"
+_HARDIRQ = b"HhZ"
+_SOFTIRQ = b"Hs"
+_NMI = b"Zz"
+
+
+_UNITS = tuple(10 ** (9 - digits) for digits in range(10))
+_PAIR = re.compile(r"(\w+)=(.*?)(?=,? \[?\w+=| ==> |\]?$)")
+_SWITCH = re.compile(
+    r"(?P<prev_comm>.*):(?P<prev_pid>\d+) \[(?P<prev_prio>-?\d+)\] "
+    r"(?P<prev_state>\S+) ==> "
+    r"(?P<next_comm>.*):(?P<next_pid>\d+) \[(?P<next_prio>-?\d+)\]"
+)
+_WAKEUP = re.compile(
+    r"(?P<comm>.*):(?P<pid>\d+) \[(?P<prio>-?\d+)\](?: success=\d+)?"
+    r"(?: CPU:(?P<target_cpu>\d+))?"
+)
+_TIMERLAT = re.compile(
+    r"#(?P<seqnum>\d+)\s+context\s+(?P<context>\w+)\s+timer_latency\s+"
+    r"(?P<timer_latency>\d+)\s*ns"
+)
+_DECIMAL = re.compile(r"-?[0-9]{1,19}")
+_HEX = re.compile(r"0x[0-9a-f]{1,16}")
+_CALLER = re.compile(r"\+0x[0-9a-f]+(/0x[0-9a-f]+)?$|/0x[0-9a-f]+$")
+_FUNCTIONS = ("function", "func", "caller", "parent")
+_STATES = {"0": "R", "1": "S", "2": "D", "4": "T", "8": "t"}
+"""trace-cmd writes a state that it does not know as a number."""
 MAX_KINDS = 20_000
 _CLOCK = re.compile(rb"^#?[ \t]{0,8}clock: (\w{1,20})", re.MULTILINE)
 _ADDRESS = re.compile(r"[0-9a-f]{8,16}")
 _BODY = re.compile(rb"[^\n]{0,4000}\n?")
 """Longer than any line of the kernel."""
 _STACK = re.compile(rb"(?:[ \t]*=> [^\n]*\n?){0,128}")
+
+
+def stamp_of(
+    seconds: bytes | None, fraction: bytes | None, us: bytes | None
+) -> tuple[int, int]:
+    """Return the time of a line in ns, and how fine it is."""
+    if us is not None:
+        return 1000 * int(us), 1000
+    digits = fraction or b""
+    unit = _UNITS[len(digits)]
+    return int(seconds or 0) * 1_000_000_000 + int(digits or 0) * unit, unit
+
+
+def name_of(name: bytes | None, timerlat: bytes | None, stack: bytes | None) -> str:
+    """Return the name of the event of a line, as trace.dat would have it."""
+    if name is None:
+        if timerlat is not None:
+            return "timerlat"
+        return "kernel_stack" if stack is not None else "function"
+    return "print" if name == b"tracing_mark_write" else name.decode()
+
+
+def flags_of(text: bytes | None) -> tuple[Flag | None, int | None]:
+    """Return flags and preemption depth of the column `d.h2.`; None without it."""
+    if text is None or len(text) < 4:
+        return None, None
+    # PREEMPT_RT before Linux 6.13 has a column for need-resched-lazy of its own.
+    at = 3 if len(text) >= _RT_FLAGS else 2
+    flags = Flag(0)
+    if text[0:1] in (b"d", b"D"):
+        flags |= Flag.IRQS_OFF
+    if text[1] in _NEED_RESCHED:
+        flags |= Flag.NEED_RESCHED
+    if text[at] in _HARDIRQ:
+        flags |= Flag.HARDIRQ
+    if text[at] in _SOFTIRQ:
+        flags |= Flag.SOFTIRQ
+    if text[at] in _NMI:
+        flags |= Flag.NMI
+    depth = text[at + 1 : at + 2]
+    return flags, int(depth, 16) if depth and depth in b"0123456789abcdef" else 0
+
+
+def fields_of(name: str, body: str) -> Mapping[str, int | str]:
+    """Return the fields that the text after an event's name tells."""
+    if name == "timerlat":
+        return _matched(_TIMERLAT, body)
+    if name == "print":
+        return {"buf": body.partition("tracing_mark_write: ")[2] or body}
+    if name == "kernel_stack":
+        return {"stack": _stack_of(body)}
+    if name.startswith("ipi_") and body.startswith("("):
+        return {"reason": body.strip("() ")}
+    if name == "sched_switch" and "prev_pid=" not in body:
+        return _matched(_SWITCH, body)
+    if name.startswith("sched_wak") and "pid=" not in body:
+        return _matched(_WAKEUP, body)
+    found = {key: _value(text.strip()) for key, text in _PAIR.findall(body)}
+    for key in _FUNCTIONS:
+        if isinstance(found.get(key), str):
+            found[key] = _CALLER.sub("", str(found[key]))
+    return found
+
+
+def _matched(pattern: re.Pattern[str], body: str) -> Mapping[str, int | str]:
+    match = pattern.search(body)
+    if match is None:
+        return {}
+    found = {
+        key: _value(text) for key, text in match.groupdict().items() if text is not None
+    }
+    if "prev_state" in found:
+        state = str(found["prev_state"])
+        found["prev_state"] = _STATES.get(state, state)
+    return found
+
+
+def _value(text: str) -> int | str:
+    if _DECIMAL.fullmatch(text):
+        return int(text)
+    return int(text, 16) if _HEX.fullmatch(text) else text
+
+
+def _stack_of(body: str) -> str:
+    """Return the functions of a stack, innermost first."""
+    lines = (line.strip() for line in body.split("\n"))
+    names = (line[2:].split() for line in lines if line.startswith("=>"))
+    return " < ".join(_CALLER.sub("", words[0]) for words in names if words)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,7 +19,7 @@ from rtscope.board.qemu import Recording, with_plugin
 from rtscope.campaign.file import from_dict
 from rtscope.contract import AgentResult, parse_line, result_digest
 from rtscope.errors import BoardError, MeasurementError, UsageError
-from rtscope.exectrace.format import Section, SectionKind, Trace, parse_trace
+from rtscope.exectrace.file import Section, SectionKind, Trace, parse_trace
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.record.model import RunRecord
 from rtscope.record.virtual import VirtualRun

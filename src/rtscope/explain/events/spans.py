@@ -38,6 +38,11 @@ _CALLBACKS = {
     "timer_expire_entry": "timer_expire_exit",
     "csd_function_entry": "csd_function_exit",
 }
+_ENTRY_FRAME = re.compile(
+    r"asm_(sysvec|common_interrupt|spurious)|el[01]\w*_(irq|interrupt)|__irq_(svc|usr)"
+    r"|handle_exception$|ret_from_exception$|do_irq$"
+)
+"""The functions that x86, arm64, 32-bit ARM and RISC-V enter an interrupt by."""
 
 
 class Doing(StrEnum):
@@ -408,13 +413,6 @@ def _same(a: Span, b: Span) -> bool:
         b.frames,
         b.loss,
     )
-
-
-_ENTRY_FRAME = re.compile(
-    r"asm_(sysvec|common_interrupt|spurious)|el[01]\w*_(irq|interrupt)|__irq_(svc|usr)"
-    r"|handle_exception$|ret_from_exception$|do_irq$"
-)
-"""The functions that x86, arm64, 32-bit ARM and RISC-V enter an interrupt by."""
 
 
 def stack_under(events: Iterable[Event], entered_ns: int) -> list[str] | None:

@@ -27,6 +27,11 @@ AFTER_NS = 200_000
 _BACK_ROWS = 50_000
 _LONGEST_BACK = 40
 """How many times so many rows are looked through for when a thread went to sleep."""
+TIMERLAT_THREADS = ("1", "2", "thread", "user", "user ret")
+_HIT = re.compile(r"hit latency threshold \((\d{1,10}) > \d{1,10}\)")
+_SAME_CALLBACK_NS = 20_000
+"""Where no event tells the end of a callback: it wakes its thread at once."""
+_SAME_CLOCK_NS = 10_000_000
 
 
 class Wait(IntEnum):
@@ -148,13 +153,6 @@ def _last_change(
         else:
             best = int(rows.at_ns[hits[-1]]), state
     return best
-
-
-TIMERLAT_THREADS = ("1", "2", "thread", "user", "user ret")
-_HIT = re.compile(r"hit latency threshold \((\d{1,10}) > \d{1,10}\)")
-_SAME_CALLBACK_NS = 20_000
-"""Where no event tells the end of a callback: it wakes its thread at once."""
-_SAME_CLOCK_NS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)

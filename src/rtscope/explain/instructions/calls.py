@@ -20,8 +20,35 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from rtscope.exectrace.format import Kind, Section
+from rtscope.exectrace.file import Kind, Section
 from rtscope.exectrace.symbols import SymbolTable
+
+# GCC's clones of a function: what follows the dot is not of its name.
+_CLONE = re.compile(r"\.(?:isra|constprop|part|cold|llvm)\b.*")
+# x86: jumps that guard against speculation, and the last steps of an interrupt's exit.
+_STEPS_BETWEEN = (
+    *("__x86_indirect_", "__x86_return_thunk", "its_return_thunk", "srso_"),
+    *("retbleed_", "entry_untrain_ret", "early_xen_iret_patch"),
+    *("native_irq_return_iret", "common_interrupt_return"),
+)
+CALLED_FROM_IDLE = frozenset(
+    {"flush_smp_call_function_queue", "__flush_smp_call_function_queue"}
+)
+"""What looks for the calls of other CPUs without an interrupt."""
+# What the kernel does between two callbacks of timers.
+_OF_TIMERS = (
+    *("_raw_spin", "timerqueue_", "rb_", "__remove_hrtimer"),
+    *("enqueue_hrtimer", "__hrtimer_"),
+)
+USER = "(user space)"
+FIRMWARE = "(firmware)"
+NAMELESS = "(no symbol)"
+_KERNEL_HALF = np.uint64(1 << 63)
+# Where QEMU's virt machine for RISC-V has OpenSBI; the kernel begins at 2 MiB.
+_RISCV_FIRMWARE = (np.uint64(0x8000_0000), np.uint64(0x8020_0000))
+MAX_DEPTH = 256
+# Where the kernel lets a new thread begin: no call, though at the begin of a function.
+_FIRST_OF_A_THREAD = "ret_from_"
 
 
 class Role(Enum):
@@ -142,9 +169,6 @@ _ROLES: Mapping[str, Role] = {
     name: role for role, names in _NAMES.items() for name in names.split()
 }
 
-# GCC's clones of a function: what follows the dot is not of its name.
-_CLONE = re.compile(r"\.(?:isra|constprop|part|cold|llvm)\b.*")
-
 
 @lru_cache(maxsize=1 << 16)
 def plain(name: str) -> str:
@@ -165,40 +189,10 @@ def role_of(name: str) -> Role:
     return Role.OTHER
 
 
-# x86: jumps that guard against speculation, and the last steps of an interrupt's exit.
-_STEPS_BETWEEN = (
-    *("__x86_indirect_", "__x86_return_thunk", "its_return_thunk", "srso_"),
-    *("retbleed_", "entry_untrain_ret", "early_xen_iret_patch"),
-    *("native_irq_return_iret", "common_interrupt_return"),
-)
-
-
 @lru_cache(maxsize=1 << 16)
 def is_between(name: str) -> bool:
     """Tell whether a name is of a step from one function to another, and of none."""
     return name.startswith(_STEPS_BETWEEN)
-
-
-CALLED_FROM_IDLE = frozenset(
-    {"flush_smp_call_function_queue", "__flush_smp_call_function_queue"}
-)
-"""What looks for the calls of other CPUs without an interrupt."""
-# What the kernel does between two callbacks of timers.
-_OF_TIMERS = (
-    *("_raw_spin", "timerqueue_", "rb_", "__remove_hrtimer"),
-    *("enqueue_hrtimer", "__hrtimer_"),
-)
-
-USER = "(user space)"
-FIRMWARE = "(firmware)"
-NAMELESS = "(no symbol)"
-
-_KERNEL_HALF = np.uint64(1 << 63)
-# Where QEMU's virt machine for RISC-V has OpenSBI; the kernel begins at 2 MiB.
-_RISCV_FIRMWARE = (np.uint64(0x8000_0000), np.uint64(0x8020_0000))
-MAX_DEPTH = 256
-# Where the kernel lets a new thread begin: no call, though at the begin of a function.
-_FIRST_OF_A_THREAD = "ret_from_"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

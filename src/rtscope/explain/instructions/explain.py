@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from rtscope.exectrace.format import Section
+from rtscope.exectrace.file import Section
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.instructions.calls import (
     FIRMWARE,

@@ -13,8 +13,18 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rtscope.exectrace.format import Section, TaskSwitch, task_switches
+from rtscope.exectrace.file import Section, TaskSwitch, task_switches
 from rtscope.explain.instructions.calls import Frame, Role, Run, plain, role_of
+
+AHEAD = 64
+"""The count of instructions runs ahead by less than one in so many."""
+_INNERMOST = frozenset(
+    {Role.INTERRUPT, Role.SOFTIRQ, Role.SCHEDULE, Role.PREEMPT, Role.SWITCH}
+)
+_DELIVERS = "generic_handle_domain_irq"
+_SCHEDULING = frozenset({Role.SCHEDULE, Role.PREEMPT, Role.SWITCH})
+_ENDS_WAITING = "tick_nohz_idle_exit"
+_OF_THE_SCHEDULER = frozenset({Role.SWITCH, Role.SCHEDULE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +74,6 @@ def _switched(told: int, ends: Sequence[int]) -> int:
     """A task is told a few instructions behind the switch to it."""
     before = bisect_right(ends, told) - 1
     return ends[before] if before >= 0 else told
-
-
-AHEAD = 64
-"""The count of instructions runs ahead by less than one in so many."""
-
-_INNERMOST = frozenset(
-    {Role.INTERRUPT, Role.SOFTIRQ, Role.SCHEDULE, Role.PREEMPT, Role.SWITCH}
-)
-_DELIVERS = "generic_handle_domain_irq"
-_SCHEDULING = frozenset({Role.SCHEDULE, Role.PREEMPT, Role.SWITCH})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -293,10 +293,6 @@ def _first_switching(
         None,
     )
     return None if switch is None else max(after, first_of(runs, contexts, switch))
-
-
-_ENDS_WAITING = "tick_nohz_idle_exit"
-_OF_THE_SCHEDULER = frozenset({Role.SWITCH, Role.SCHEDULE})
 
 
 def idle_end(

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from rtscope.exectrace.format import Kind, Section
+from rtscope.exectrace.file import Kind, Section
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.instructions.calls import (
     USER,

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from rtscope.exectrace.format import Kind, SectionKind, Trace, held_by
-from rtscope.exectrace.format import Section as Recorded
+from rtscope.exectrace.file import Kind, SectionKind, Trace, held_by
+from rtscope.exectrace.file import Section as Recorded
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.bound import Arrivals, Bound, Longest, Section, compose
 from rtscope.explain.instructions.calls import main_frame, plain, runs_of, spent_in
