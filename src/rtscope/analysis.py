@@ -31,7 +31,6 @@ from rtscope.exectrace.symbols import NO_SYMBOLS, SymbolTable, merged, parse_sym
 from rtscope.explain.bound import Bound
 from rtscope.explain.events.explain import explain_events
 from rtscope.explain.events.run import (
-    TRACE,
     counted_wakeups,
     explained_windows,
     why_untraced,
@@ -56,6 +55,7 @@ from rtscope.explain.perfetto import (
 from rtscope.files import write_atomically
 from rtscope.ftrace.dat import open_trace
 from rtscope.ftrace.events import Event, Trace
+from rtscope.ftrace.writer import TRACE
 from rtscope.record.explanation import EXPLAINED, write_explained
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import RECORD, ResultDir, read_record, why_lost

@@ -21,10 +21,10 @@ from typing import Any
 import pytest
 from rig import PATIENCE_S, agents_of, arguments_of, rtscope, until
 
-from rtscope.explain.events.run import TRACE
 from rtscope.ftrace.dat import open_trace
 from rtscope.ftrace.events import Trace
 from rtscope.ftrace.text import text_trace
+from rtscope.ftrace.writer import TRACE
 
 ATTRIBUTED = 0.95
 CPU = min(os.sched_getaffinity(0))

@@ -1,59 +1,65 @@
 """Sections from preemptirq events, on lists written by hand; times in ns."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 
 import pytest
 
 from rtscope.explain.bound import Bound, Section
 from rtscope.explain.events.sections import (
-    DUE,
     NEEDED,
     SWITCH,
     bounds_of_events,
     why_no_sections,
 )
+from rtscope.ftrace.events import Event, Flag
 
+NONE = Flag(0)
 OURS = 77
 OTHER = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
-    """An event as a reader would have it."""
+def made(
+    at_ns: int,
+    name: str,
+    pid: int = OTHER,
+    *,
+    flags: Flag | None = NONE,
+    fields: Mapping[str, int | str] | None = None,
+) -> Event:
+    return Event(at_ns, 0, name, pid, "", flags, 0, fields or {})
 
-    at_ns: int
-    name: str
-    pid: int = OTHER
-    cpu: int = 0
-    flags: int | None = 0
-    fields: Mapping[str, int | str] = field(default_factory=dict)
 
-
-def at(ns: int, name: str, caller: str = "", parent: str = "", **more: int) -> Made:
+def at(
+    ns: int,
+    name: str,
+    caller: str = "",
+    parent: str = "",
+    *,
+    pid: int = OTHER,
+    flags: Flag | None = NONE,
+) -> Event:
     fields: dict[str, int | str] = {"caller": f"{caller}+0x1c/0x80", "parent": parent}
-    return Made(
-        ns, name, more.get("pid", OTHER), flags=more.get("flags", 0), fields=fields
-    )
+    return made(ns, name, pid, flags=flags, fields=fields)
 
 
-def switch(ns: int, next_pid: int, *, pid: int = OTHER) -> Made:
-    return Made(ns, SWITCH, pid, fields={"prev_pid": pid, "next_pid": next_pid})
+def switch(ns: int, next_pid: int, *, pid: int = OTHER) -> Event:
+    return made(ns, SWITCH, pid, fields={"prev_pid": pid, "next_pid": next_pid})
 
 
-STARTED = Made(0, "irq_enable")
+STARTED = made(0, "irq_enable")
 
 
-def bound_of(*events: Made) -> Bound:
+def bound_of(*events: Event) -> Bound:
     (bound,) = bounds_of_events([STARTED, *events], measuring={0: OURS})
     return bound
 
 
-def longest(*events: Made) -> dict[Section, int]:
+def longest(*events: Event) -> dict[Section, int]:
     return {one.section: one.duration_ns for one in bound_of(*events).longest}
 
 
-def scheduling(begin: int) -> list[Made]:
+def scheduling(begin: int) -> list[Event]:
     """PSD of 90, its tail of 60."""
     return [
         at(begin, "preempt_disable", "schedule"),
@@ -64,11 +70,11 @@ def scheduling(begin: int) -> list[Made]:
     ]
 
 
-def interrupt(begin: int, end: int) -> list[Made]:
+def interrupt(begin: int, end: int) -> list[Event]:
     return [
         at(begin, "irq_disable", "irqentry_enter"),
-        Made(begin + 2, "local_timer_entry", fields={"vector": 236}),
-        Made(end, "local_timer_exit", fields={"vector": 236}),
+        made(begin + 2, "local_timer_entry", fields={"vector": 236}),
+        made(end, "local_timer_exit", fields={"vector": 236}),
         at(end + 5, "irq_enable", "irqentry_exit"),
     ]
 
@@ -118,14 +124,17 @@ def test_an_interrupt_alone_is_no_section_but_its_way_out_is() -> None:
 def test_what_is_due_and_not_forbidden_counts_from_the_enabling_on() -> None:
     events = [
         at(100, "preempt_disable"),
-        at(140, "preempt_enable", flags=DUE),
+        at(140, "preempt_enable", flags=Flag.NEED_RESCHED),
         *scheduling(200),
     ]
     assert longest(*events)[Section.PAIE] == 60
 
 
 def test_what_is_no_more_due_was_never_waited_for() -> None:
-    due = [at(100, "preempt_disable"), at(140, "preempt_enable", flags=DUE)]
+    due = [
+        at(100, "preempt_disable"),
+        at(140, "preempt_enable", flags=Flag.NEED_RESCHED),
+    ]
     undone = [at(150, "irq_disable"), at(160, "irq_enable")]
     assert Section.PAIE not in longest(*due, *undone, *scheduling(200))
 
@@ -160,7 +169,7 @@ def test_a_switch_to_idle_ends_where_interrupts_are_enabled() -> None:
 def test_a_bound_is_composed_of_all_of_them() -> None:
     events = [
         at(100, "preempt_disable"),
-        at(140, "preempt_enable", flags=DUE),
+        at(140, "preempt_enable", flags=Flag.NEED_RESCHED),
         *scheduling(200),
         at(400, "preempt_disable", "schedule", pid=OURS),
         *scheduling(10_000)[1:],
@@ -179,7 +188,7 @@ def test_a_bound_is_composed_of_all_of_them() -> None:
 
 
 def test_nothing_counts_before_interrupts_were_seen_enabled() -> None:
-    early = [Made(1, "irq_disable"), Made(9_000, "preempt_enable")]
+    early = [made(1, "irq_disable"), made(9_000, "preempt_enable")]
     (bound,) = bounds_of_events([*early, STARTED], measuring={0: OURS})
     assert bound.longest == ()
     assert not bound.complete
@@ -188,14 +197,18 @@ def test_nothing_counts_before_interrupts_were_seen_enabled() -> None:
 def test_losses_and_missing_flags_leave_a_bound_incomplete() -> None:
     events = [STARTED, *scheduling(100)]
     (lossy,) = bounds_of_events(events, measuring={0: OURS}, lost=["20 events"])
-    blind = [Made(300, "irq_disable", OURS), Made(310, "irq_enable", OURS, flags=None)]
+    blind = [made(300, "irq_disable", OURS), made(310, "irq_enable", OURS, flags=None)]
     (unknown,) = bounds_of_events([*events, *blind], measuring={0: OURS})
     assert (lossy.lost, lossy.complete) == (("20 events",), False)
     assert unknown.lost == ("whether a switch was due: the trace has no flags",)
 
 
 def test_other_cpus_are_not_followed() -> None:
-    events = [STARTED, Made(100, "irq_disable", cpu=1), Made(900, "irq_enable", cpu=1)]
+    events = [
+        STARTED,
+        replace(made(100, "irq_disable"), cpu=1),
+        replace(made(900, "irq_enable"), cpu=1),
+    ]
     (bound,) = bounds_of_events(events, measuring={0: OURS})
     assert bound.longest == ()
 

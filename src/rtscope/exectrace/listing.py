@@ -14,11 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtscope.exectrace.file import Kind, Section, SectionKind, task_switches
-from rtscope.exectrace.symbols import SymbolTable
+from rtscope.exectrace.symbols import KERNEL_HALF, USER, SymbolTable
 
-USER = "(user space)"
-
-_KERNEL_HALF = 1 << 63
 # x86-64 and arm64 keep "no need to reschedule" in the word of the preemption count.
 _COUNT_MASK = 0x7FFFFFFF
 
@@ -132,7 +129,7 @@ def _names(
     blocks = section.kinds == Kind.BLOCK
     addresses, which = np.unique(section.values[blocks], return_inverse=True)
     known = [
-        name or (USER if address < _KERNEL_HALF else f"{address:#x}")
+        name or (USER if address < KERNEL_HALF else f"{address:#x}")
         for address, name in zip(
             addresses.tolist(), symbols.names_of(addresses), strict=True
         )

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from rtscope.errors import ContractError
 
+USER = "(user space)"
+KERNEL_HALF = 1 << 63
+"""The addresses of programs lie below."""
 MAX_SYMBOLS_BYTES = 64 << 20
 MAX_FUNCTION_BYTES = 1 << 20
 """Farther behind the last symbol of a module than any function is long."""

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 
 from rtscope.contract import AgentResult, TraceFile, TracePages
 from rtscope.errors import ContractError
+from rtscope.ftrace.datfile import MAGIC
 
-NAME = "worst.trace.dat"
+TRACE = "worst.trace.dat"
 """How the file is called that lies beside the record."""
 
 MAX_BYTES = 512 * 1024 * 1024
@@ -24,7 +25,6 @@ MAX_BYTES = 512 * 1024 * 1024
 MISSED_EVENTS = 1 << 31
 """RB_MISSED_EVENTS of the kernel's ring buffer, in a page's commit field."""
 
-_MAGIC = b"\x17\x08\x44tracing6\0"
 _LITTLE_ENDIAN = b"\0"
 _HEADER_PAGE = "events/header_page"
 _HEADER_EVENT = "events/header_event"
@@ -156,7 +156,7 @@ def _start(parts: TraceParts, page_bytes: int) -> bytes:
     _, long_bytes = _commit(parts)
     return b"".join(
         [
-            _MAGIC,
+            MAGIC + b"6\0",
             _LITTLE_ENDIAN,
             bytes([long_bytes]),
             struct.pack("<I", page_bytes),

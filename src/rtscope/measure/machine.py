@@ -18,8 +18,7 @@ from rtscope.campaign.model import Campaign
 from rtscope.contract import AgentError, DiskLine
 from rtscope.cpulist import format_cpulist, parse_cpulist
 from rtscope.errors import MeasurementError, TargetError
-from rtscope.ftrace.writer import NAME as TRACE
-from rtscope.ftrace.writer import trace_of
+from rtscope.ftrace.writer import TRACE, trace_of
 from rtscope.loads import FreeStorage, LoadCommand, Need, get_load
 from rtscope.machine import facts
 from rtscope.machine.reader import Reader, read, text_of

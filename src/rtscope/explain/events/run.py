@@ -16,12 +16,11 @@ from rtscope.explain.events.window import AFTER_NS, BEFORE_NS, window_around
 from rtscope.explain.model import Explanation
 from rtscope.explain.perfetto import ExplainedWindow
 from rtscope.ftrace.events import Trace, Window, window_of
+from rtscope.ftrace.writer import TRACE
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import why_lost
 from rtscope.units import NS_PER_MS
 
-TRACE = "worst.trace.dat"
-"""Lies beside the record of a run that was measured with --explain."""
 MOST = 16
 """As many wake-ups as the agent keeps the events of."""
 _NAMED = 4

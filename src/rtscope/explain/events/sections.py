@@ -11,17 +11,15 @@ which begins where interrupts were last disabled before the switch: events do no
 for how long of it the CPU slept.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from rtscope.explain.bound import Bound, Longest, Section, arrivals_of, compose
 from rtscope.explain.instructions.calls import plain
+from rtscope.ftrace.events import Event, Flag
 
 NEEDED = ("irq_disable", "irq_enable", "preempt_disable", "preempt_enable")
 SWITCH = "sched_switch"
-DUE = 0x04
-"""Of an event's common_flags: TRACE_FLAG_NEED_RESCHED, a switch is due."""
 
 _SCHEDULING = frozenset(
     {
@@ -32,43 +30,6 @@ _SCHEDULING = frozenset(
     }
 )
 _ENDS = ("_entry", "_exit")
-
-
-class Event(Protocol):
-    """An event of a trace, of any reader."""
-
-    @property
-    def at_ns(self) -> int:
-        """When."""
-
-    @property
-    def cpu(self) -> int:
-        """Where."""
-
-    @property
-    def name(self) -> str:
-        """What, as the kernel calls it."""
-
-    @property
-    def pid(self) -> int:
-        """Of the current task; 0 is idle."""
-
-    @property
-    def flags(self) -> int | None:
-        """`common_flags`; None if the trace does not tell them."""
-
-    @property
-    def fields(self) -> Mapping[str, int | str]:
-        """The others."""
-
-
-Named = Callable[[Event], tuple[str, str]]
-"""Returns the functions that a preemptirq event names: caller and parent."""
-
-
-def by_text(event: Event) -> tuple[str, str]:
-    """Return caller and parent where the trace has their names."""
-    return _function(event, "caller"), _function(event, "parent")
 
 
 def why_no_sections(known: Collection[str]) -> str:
@@ -115,7 +76,6 @@ def bounds_of_events(
     events: Iterable[Event],
     *,
     measuring: Mapping[int, int],
-    named: Named = by_text,
     lost: Collection[str] = (),
 ) -> tuple[Bound, ...]:
     """
@@ -127,7 +87,7 @@ def bounds_of_events(
     cpus = {cpu: _Cpu() for cpu in measuring}
     for event in events:
         if event.cpu in cpus:
-            _follow(cpus[event.cpu], event, named, measuring[event.cpu])
+            _follow(cpus[event.cpu], event, measuring[event.cpu])
     return tuple(
         compose(
             number,
@@ -148,7 +108,7 @@ def _losses(cpu: _Cpu) -> list[str]:
     return said
 
 
-def _follow(cpu: _Cpu, event: Event, named: Named, measuring: int) -> None:
+def _follow(cpu: _Cpu, event: Event, measuring: int) -> None:
     if not cpu.started:
         cpu.started = event.name == "irq_enable"
         return
@@ -156,9 +116,9 @@ def _follow(cpu: _Cpu, event: Event, named: Named, measuring: int) -> None:
     if event.name.endswith(_ENDS) and _is_hard(event.name):
         _pass_interrupt(cpu, event, just_masked=just_masked)
     elif cpu.entries:
-        _pass_inside(cpu, event, named)
+        _pass_inside(cpu, event)
     elif event.name in NEEDED:
-        _pass_toggle(cpu, event, named, measuring)
+        _pass_toggle(cpu, event, measuring)
     elif event.name == SWITCH:
         _pass_switch(cpu, event)
 
@@ -189,16 +149,16 @@ def _leave_interrupt(cpu: _Cpu, event: Event, vector: str, begin_ns: int) -> Non
     _look(cpu, event, cpu.masked[1])
 
 
-def _pass_inside(cpu: _Cpu, event: Event, named: Named) -> None:
+def _pass_inside(cpu: _Cpu, event: Event) -> None:
     """Keep the state in an interrupt; no section of a thread begins there."""
     if event.name == "irq_disable":
-        cpu.irqs_off, cpu.masked = True, (event.at_ns, named(event))
+        cpu.irqs_off, cpu.masked = True, (event.at_ns, _functions(event))
     elif event.name == "irq_enable":
         cpu.irqs_off = False
 
 
-def _pass_toggle(cpu: _Cpu, event: Event, named: Named, measuring: int) -> None:
-    functions = named(event)
+def _pass_toggle(cpu: _Cpu, event: Event, measuring: int) -> None:
+    functions = _functions(event)
     if event.name == "irq_disable":
         cpu.irqs_off, cpu.masked = True, (event.at_ns, functions)
     elif event.name == "irq_enable":
@@ -222,8 +182,7 @@ def _pass_switch(cpu: _Cpu, event: Event) -> None:
         _close(cpu, Section.PAIE, cpu.masked[0])
         cpu.open[Section.PSD] = _Open(*cpu.masked)
     cpu.open[Section.ST] = _Open(*cpu.masked)
-    next_pid = event.fields.get("next_pid", -1)
-    cpu.switched_to = next_pid if isinstance(next_pid, int) else -1
+    cpu.switched_to = event.number("next_pid", -1)
 
 
 def _enter_scheduler(cpu: _Cpu, event: Event, functions: tuple[str, ...]) -> None:
@@ -252,7 +211,7 @@ def _look(cpu: _Cpu, event: Event, functions: tuple[str, ...]) -> None:
     _close(cpu, Section.POID, event.at_ns)
     if event.flags is None:
         cpu.flags_unknown = True
-    elif not event.flags & DUE:
+    elif not event.flags & Flag.NEED_RESCHED:
         cpu.open.pop(Section.PAIE, None)
     else:
         cpu.open.setdefault(Section.PAIE, _Open(event.at_ns, functions))
@@ -278,6 +237,7 @@ def _vector(event: Event) -> str:
     return event.name.rsplit("_", 1)[0]
 
 
-def _function(event: Event, name: str) -> str:
-    text = str(event.fields.get(name, ""))
-    return plain(text.split("+")[0])
+def _functions(event: Event) -> tuple[str, str]:
+    """Return the functions that a preemptirq event names: caller and parent."""
+    caller, parent = (event.text(name) for name in ("caller", "parent"))
+    return plain(caller.split("+")[0]), plain(parent.split("+")[0])

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtscope.exectrace.file import Kind, Section
-from rtscope.exectrace.symbols import SymbolTable
+from rtscope.exectrace.symbols import KERNEL_HALF, USER, SymbolTable
 
 # GCC's clones of a function: what follows the dot is not of its name.
 _CLONE = re.compile(r"\.(?:isra|constprop|part|cold|llvm)\b.*")
@@ -40,10 +40,8 @@ _OF_TIMERS = (
     *("_raw_spin", "timerqueue_", "rb_", "__remove_hrtimer"),
     *("enqueue_hrtimer", "__hrtimer_"),
 )
-USER = "(user space)"
 FIRMWARE = "(firmware)"
 NAMELESS = "(no symbol)"
-_KERNEL_HALF = np.uint64(1 << 63)
 # Where QEMU's virt machine for RISC-V has OpenSBI; the kernel begins at 2 MiB.
 _RISCV_FIRMWARE = (np.uint64(0x8000_0000), np.uint64(0x8020_0000))
 MAX_DEPTH = 256
@@ -366,13 +364,7 @@ def _names(
     firmware = (addresses >= low) & (addresses < high) & (arch == "riscv64")
     return [
         known
-        or (
-            FIRMWARE
-            if is_firmware
-            else USER
-            if address < int(_KERNEL_HALF)
-            else NAMELESS
-        )
+        or (FIRMWARE if is_firmware else USER if address < KERNEL_HALF else NAMELESS)
         for known, is_firmware, address in zip(
             symbols.names_of(addresses),
             firmware.tolist(),

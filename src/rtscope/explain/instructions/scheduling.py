@@ -14,9 +14,8 @@ from itertools import pairwise
 import numpy as np
 
 from rtscope.exectrace.file import Kind, Section
-from rtscope.exectrace.symbols import SymbolTable
+from rtscope.exectrace.symbols import USER, SymbolTable
 from rtscope.explain.instructions.calls import (
-    USER,
     Frame,
     Role,
     Run,
