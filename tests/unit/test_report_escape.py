@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtscope.report.escape import for_csv, for_markdown, printable
+from fakes.measurements import record, thread
+from rtscope.caveats.catalogue import Caveat
+from rtscope.report.escape import all_printable, for_csv, for_markdown, printable
 
 
 @pytest.mark.parametrize(
@@ -73,3 +75,21 @@ def test_a_csv_cell_never_begins_a_formula(text: str) -> None:
     (cell,) = next(csv.reader(io.StringIO(out.getvalue())), [""])
     number = cell.lstrip("+-").replace(".", "", 1).replace("e", "").isdigit()
     assert number or not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+
+
+def test_every_text_in_a_record_is_made_printable_and_the_numbers_stay() -> None:
+    hostile = "a\x1b[2Jb"
+    run = record(
+        [thread([4_000, 5_000])],
+        hostile,
+        facts={hostile: hostile},
+        caveats=[Caveat("kernel_warning", hostile)],
+    )
+    safe = all_printable(run)
+
+    assert "\x1b" not in repr(safe).replace("\\x1b", "")
+    assert safe.run.load == r"a\x1b[2Jb"
+    assert safe.facts_before[r"a\x1b[2Jb"].value == r"a\x1b[2Jb"
+    assert safe.caveats[0].detail == r"a\x1b[2Jb"
+    assert safe.result.threads is run.result.threads
+    assert all_printable(safe) == safe

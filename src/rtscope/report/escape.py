@@ -11,9 +11,12 @@ import dataclasses
 import re
 import unicodedata
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
+
+_NUMBERS = frozenset({int, float, bool, type(None)})
 
 MAX_SHOWN = 2_000
 """Longer foreign text is cut in a report; the record keeps all of it."""
@@ -29,27 +32,45 @@ _FORMULA = tuple("=+-@\t\r\uff1d\uff0b\uff0d\uff20")
 
 def printable(text: str, *, limit: int = MAX_SHOWN) -> str:
     """Write each hidden or terminal-controlling character as `\\x1b`, `\\u202e`…"""
+    if text.isascii() and text.isprintable() and len(text) <= limit:
+        return text
     shown = "".join(_visible(character) for character in text[:limit])
     return shown + ("…" if len(text) > limit else "")
 
 
 def all_printable(value: T) -> T:
-    """Return a record, or anything else of plain values, with each text printable."""
+    """
+    Return a record, or anything else of plain values, with each text printable.
+
+    What has no other text in it is returned as it is: most of a record are numbers.
+    """
     made: Any = value
+    if type(made) in _NUMBERS:
+        return value
     if type(made) is str:
         made = printable(made)
-    elif isinstance(value, Mapping):
-        made = {all_printable(k): all_printable(v) for k, v in value.items()}
-    elif isinstance(value, tuple | list):
-        made = type(value)(map(all_printable, value))
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+    elif isinstance(made, tuple | list):
+        if not all(type(one) in _NUMBERS for one in made):
+            new = [all_printable(one) for one in made]
+            if any(one is not old for one, old in zip(new, made, strict=True)):
+                made = type(made)(new)
+    elif isinstance(made, Mapping):
+        items = tuple(made.items())
+        new_items = all_printable(items)
+        made = made if new_items is items else dict(new_items)
+    elif dataclasses.is_dataclass(made) and not isinstance(made, type):
         changed = {
-            field.name: new
-            for field in dataclasses.fields(value)
-            if (new := all_printable(old := getattr(value, field.name))) is not old
+            name: new
+            for name in _field_names(type(made))
+            if (new := all_printable(old := getattr(made, name))) is not old
         }
-        made = dataclasses.replace(value, **changed) if changed else value
+        made = dataclasses.replace(made, **changed) if changed else made
     return cast("T", made)
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))
 
 
 def for_markdown(text: str) -> str:
