@@ -18,15 +18,15 @@ from rtscope.exectrace.file import (
     AGAIN,
     BOUND,
     FILE,
-    Kind,
-    Section,
+    ExecTrace,
+    RecordKind,
     SectionKind,
+    TraceSection,
     note_of,
     pack,
     read_stream,
     with_windows,
 )
-from rtscope.exectrace.file import Trace as ExecTrace
 from rtscope.exectrace.symbols import NO_SYMBOLS, SymbolTable, merged, parse_symbols
 from rtscope.explain.bound import Bound
 from rtscope.explain.events.explain import explain_events
@@ -259,7 +259,7 @@ def stream_of(recorded: Recorded) -> ExecTrace:
     return read_stream(recorded.directory / note.file, sha256=note.sha256)
 
 
-def _paths_of(recorded: Recorded) -> tuple[ExecTrace, tuple[Section, ...]]:
+def _paths_of(recorded: Recorded) -> tuple[ExecTrace, tuple[TraceSection, ...]]:
     """
     Return the worst paths, worst first, as whole as they are recorded.
 
@@ -284,12 +284,14 @@ def _paths_of(recorded: Recorded) -> tuple[ExecTrace, tuple[Section, ...]]:
     return first, tuple(fuller.get(_wakeup(section), section) for section in worst)
 
 
-def _lacks(section: Section) -> bool:
+def _lacks(section: TraceSection) -> bool:
     """Tell whether a second pass may know more of a path."""
-    return section.cut or section.left_out or not (section.kinds == Kind.TASK).any()
+    return (
+        section.cut or section.left_out or not (section.kinds == RecordKind.TASK).any()
+    )
 
 
-def _wakeup(section: Section) -> tuple[int, int, int, int]:
+def _wakeup(section: TraceSection) -> tuple[int, int, int, int]:
     """Return what makes it the same wake-up in another pass of the same run."""
     return section.cpu, section.sequence, section.latency_ns, section.last
 
@@ -428,7 +430,9 @@ def record_windows(
     return done.trace
 
 
-def shown_sections(found: ExecTrace, worst: int, *, windows: bool) -> Sequence[Section]:
+def shown_sections(
+    found: ExecTrace, worst: int, *, windows: bool
+) -> Sequence[TraceSection]:
     """Return the windows, or the worst paths as whole as they are recorded."""
     if windows:
         return [s for s in found.sections if s.kind is SectionKind.WINDOW]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rtscope.exectrace.file import Kind, Section, SectionKind
+from rtscope.exectrace.file import RecordKind, SectionKind, TraceSection
 from rtscope.exectrace.symbols import SymbolTable
 
 TEXT = 0xFFFF_FFFF_8000_0000
@@ -28,7 +28,7 @@ def section(
     late: int,
     flags: Sequence[tuple[int, int]] = ((0, 1),),
     tasks: Sequence[tuple[int, str]] = (),
-) -> Section:
+) -> TraceSection:
     """
     Make the path to a wake-up that was `late` instructions late, at 1 ns each.
 
@@ -36,16 +36,16 @@ def section(
     `tasks` the names of those it switched to: (instruction count, name).
     """
     rows: list[tuple[int, int, int, int]] = [
-        (at, 0, Kind.INTERRUPTS, value) for at, value in flags
+        (at, 0, RecordKind.INTERRUPTS, value) for at, value in flags
     ]
     rows += [row for at, name in tasks for row in _told(at, name)]
     at = 0
     for step in steps:
         cpu = step[2] if len(step) > 2 else 0
-        rows.append((at, cpu, Kind.BLOCK, _address(table, step[1])))
+        rows.append((at, cpu, RecordKind.BLOCK, _address(table, step[1])))
         at += step[0]
     rows.sort(key=lambda row: row[0])
-    return Section(
+    return TraceSection(
         kind=SectionKind.WORST,
         cpu=0,
         latency_ns=late,
@@ -72,6 +72,6 @@ def _told(at: int, name: str) -> list[tuple[int, int, int, int]]:
     text = name.encode().ljust(16, b"\0")
     words = (text[:8], text[8:])
     return [
-        (at, 0, Kind.TASK, TEXT + len(name)),
-        *((at, 0, Kind.NAME, int.from_bytes(word, "little")) for word in words),
+        (at, 0, RecordKind.TASK, TEXT + len(name)),
+        *((at, 0, RecordKind.NAME, int.from_bytes(word, "little")) for word in words),
     ]

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.exectrace.file import Kind, parse_trace
+from rtscope.exectrace.file import RecordKind, parse_trace
 
 FORMAT = Path(__file__).parents[2] / "format"
-FIRST = [kind for kind in Kind if kind <= Kind.SEQUENCE]
+FIRST = [kind for kind in RecordKind if kind <= RecordKind.SEQUENCE]
 """Those that a trace of the first plugin may have."""
 TRACES = sorted(FORMAT.glob("plugin-v*/*.trace"))
 
@@ -31,7 +31,7 @@ def numbers_of(path: Path) -> dict[str, object]:
                 "cut": s.cut,
                 "records": {
                     kind.name: number
-                    for kind in Kind
+                    for kind in RecordKind
                     # Kinds that came later are in no file from before.
                     if (number := int((s.kinds == kind).sum())) or kind in FIRST
                 },

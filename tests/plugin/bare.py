@@ -17,7 +17,7 @@ from typing import Any
 
 from elftools.elf.elffile import ELFFile
 
-from rtscope.exectrace.file import Trace, parse_trace
+from rtscope.exectrace.file import ExecTrace, parse_trace
 
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "src/rtscope/plugins/rtscope-plugin.so"
@@ -132,7 +132,7 @@ class Board:
         read: Mapping[str, Any] = json.loads(summary.read_text())
         return read
 
-    def record(self, guest: Path, *, cpus: int, **arguments: object) -> Trace:
+    def record(self, guest: Path, *, cpus: int, **arguments: object) -> ExecTrace:
         """Return the recorded paths of a run."""
         out = self.work / "trace"
         done = self.start(guest, cpus=cpus, out=out, shift=1, **arguments)

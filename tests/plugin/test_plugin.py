@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from bare import NO_QEMU, ROOT, Board, address_of, build_guest, find_qemu
 
-from rtscope.exectrace.file import Kind, Section, SectionKind, task_switches
+from rtscope.exectrace.file import RecordKind, SectionKind, TraceSection, task_switches
 
 QUANTUM = 2500
 NS_PER_INSTRUCTION = 2
@@ -35,12 +35,12 @@ def board(qemu: Sequence[str], tmp_path: Path) -> Board:
     return Board(qemu, tmp_path)
 
 
-def of_kind(section: Section, kind: Kind) -> list[int]:
+def of_kind(section: TraceSection, kind: RecordKind) -> list[int]:
     return [int(value) for value in section.values[section.kinds == kind]]
 
 
-def marked_latencies(section: Section) -> list[int]:
-    return of_kind(section, Kind.MARK)
+def marked_latencies(section: TraceSection) -> list[int]:
+    return of_kind(section, RecordKind.MARK)
 
 
 def test_every_instruction_counts_once(board: Board) -> None:
@@ -131,7 +131,7 @@ def test_a_path_ends_at_its_mark_and_begins_well_before_its_expiry(
     assert path.kind is SectionKind.WORST
     assert (path.cpu, path.latency_ns, path.sequence) == (0, 50_000, 7)
     assert marked_latencies(path) == [50_000]
-    assert of_kind(path, Kind.SEQUENCE) == [7]
+    assert of_kind(path, RecordKind.SEQUENCE) == [7]
     assert int(path.at[-1]) == path.last
     expiry = path.last - 50_000 // NS_PER_INSTRUCTION
     assert 19_990 <= expiry - path.first <= 20_000
@@ -143,7 +143,7 @@ def test_blocks_account_for_every_instruction_of_a_path(board: Board) -> None:
 
     (path,) = board.record(guest, cpus=1).sections
 
-    blocks = path.kinds == Kind.BLOCK
+    blocks = path.kinds == RecordKind.BLOCK
     spinning = (
         path.values[blocks]
         == np.bincount((path.values[blocks] & np.uint64(0xFFF)).astype(int)).argmax()
@@ -165,8 +165,8 @@ def test_a_short_ring_says_that_the_path_was_cut(board: Board) -> None:
 def test_interrupts_are_seen_to_be_enabled_and_disabled(board: Board) -> None:
     (path,) = board.record(build_guest(board.work), cpus=1).sections
 
-    assert of_kind(path, Kind.INTERRUPTS) == [0, 1, 0]
-    changes = path.at[path.kinds == Kind.INTERRUPTS]
+    assert of_kind(path, RecordKind.INTERRUPTS) == [0, 1, 0]
+    changes = path.at[path.kinds == RecordKind.INTERRUPTS]
     # `csrsi` to `csrci`: three instructions of one block, one and one of two others
     assert int(changes[2] - changes[1]) == 5
 
@@ -178,11 +178,11 @@ def test_a_window_also_tells_the_task_and_the_preemption_count(board: Board) -> 
 
     window = trace.sections[-1]
     assert window.kind is SectionKind.WINDOW
-    assert of_kind(window, Kind.PREEMPT) == [0, 3]
-    (task,) = of_kind(window, Kind.TASK)
+    assert of_kind(window, RecordKind.PREEMPT) == [0, 3]
+    (task,) = of_kind(window, RecordKind.TASK)
     assert task > SUPERVISOR
-    assert of_kind(window, Kind.INTERRUPTS) == [0, 1, 0]
-    assert of_kind(window, Kind.BLOCK)[-1] > SUPERVISOR
+    assert of_kind(window, RecordKind.INTERRUPTS) == [0, 1, 0]
+    assert of_kind(window, RecordKind.BLOCK)[-1] > SUPERVISOR
 
 
 def test_a_task_is_told_by_name_where_the_kernel_has_switched_to_it(
@@ -224,9 +224,9 @@ def test_every_window_tells_the_state_anew(board: Board) -> None:
     )
 
     first, second = trace.sections[1:]
-    assert of_kind(first, Kind.TASK) == of_kind(second, Kind.TASK) != []
-    assert of_kind(first, Kind.INTERRUPTS) == [1, 0]
-    assert of_kind(second, Kind.INTERRUPTS) == [0]
+    assert of_kind(first, RecordKind.TASK) == of_kind(second, RecordKind.TASK) != []
+    assert of_kind(first, RecordKind.INTERRUPTS) == [1, 0]
+    assert of_kind(second, RecordKind.INTERRUPTS) == [0]
 
 
 def test_a_window_holds_just_what_began_in_it(board: Board) -> None:
@@ -237,7 +237,7 @@ def test_a_window_holds_just_what_began_in_it(board: Board) -> None:
     window = trace.sections[-1]
     assert int(window.at[0]) >= 100
     assert int(window.at[-1]) <= 199
-    assert len(of_kind(window, Kind.BLOCK)) == 50
+    assert len(of_kind(window, RecordKind.BLOCK)) == 50
 
 
 @pytest.mark.parametrize(

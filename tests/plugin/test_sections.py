@@ -6,7 +6,7 @@ import pytest
 from bare import Board, build
 from test_plugin import NS_PER_INSTRUCTION, board, qemu
 
-from rtscope.exectrace.file import Kind, SectionKind, Trace, held_by
+from rtscope.exectrace.file import ExecTrace, RecordKind, SectionKind, held_by
 from rtscope.exectrace.symbols import NO_SYMBOLS
 from rtscope.explain.bound import Section
 from rtscope.explain.instructions.sections import bounds_of
@@ -18,7 +18,7 @@ SPIN_NS = 2 * NS_PER_INSTRUCTION
 SPINS = {"POID": 100, "PAIE": 100, "PSD": 100, "ST": 100, "BACK": 100, "IRQ": 100}
 
 
-def traced(board: Board, **spins: int) -> Trace:
+def traced(board: Board, **spins: int) -> ExecTrace:
     return board.record(
         build(board.work, "sections.S", **{**SPINS, **spins}),
         cpus=1,
@@ -32,24 +32,26 @@ def traced(board: Board, **spins: int) -> Trace:
     )
 
 
-def longest(trace: Trace) -> Mapping[Section, int]:
+def longest(trace: ExecTrace) -> Mapping[Section, int]:
     (bound,) = bounds_of(trace, NO_SYMBOLS)
     return {one.section: one.duration_ns for one in bound.longest}
 
 
-def interrupts_ns(trace: Trace) -> list[int]:
+def interrupts_ns(trace: ExecTrace) -> list[int]:
     (section,) = [s for s in trace.sections if s.kind is SectionKind.INTERRUPTS]
-    durations = section.values[section.kinds == Kind.DURATION]
+    durations = section.values[section.kinds == RecordKind.DURATION]
     return [int(n) * NS_PER_INSTRUCTION for n in durations]
 
 
 @pytest.fixture(scope="module")
-def short(qemu: Sequence[str], tmp_path_factory: pytest.TempPathFactory) -> Trace:
+def short(qemu: Sequence[str], tmp_path_factory: pytest.TempPathFactory) -> ExecTrace:
     """Return the trace of a guest with 100 spins of everything."""
     return traced(Board(qemu, tmp_path_factory.mktemp("short")))
 
 
-def test_every_kind_of_section_is_there_and_as_long_as_its_spins(short: Trace) -> None:
+def test_every_kind_of_section_is_there_and_as_long_as_its_spins(
+    short: ExecTrace,
+) -> None:
     found = longest(short)
 
     assert set(found) == set(Section)
@@ -71,7 +73,7 @@ def test_every_kind_of_section_is_there_and_as_long_as_its_spins(short: Trace) -
     ],
 )
 def test_what_is_executed_longer_is_longer_and_nothing_else(
-    board: Board, short: Trace, spun: str, longer: set[Section]
+    board: Board, short: ExecTrace, spun: str, longer: set[Section]
 ) -> None:
     before, after = longest(short), longest(traced(board, **{spun: 1100}))
 
@@ -79,7 +81,9 @@ def test_what_is_executed_longer_is_longer_and_nothing_else(
     assert grown == {kind: 1000 * SPIN_NS if kind in longer else 0 for kind in Section}
 
 
-def test_interrupts_are_kept_with_their_durations(board: Board, short: Trace) -> None:
+def test_interrupts_are_kept_with_their_durations(
+    board: Board, short: ExecTrace
+) -> None:
     (before,) = interrupts_ns(short)
     (after,) = interrupts_ns(traced(board, IRQ=1100))
 

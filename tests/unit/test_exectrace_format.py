@@ -6,7 +6,7 @@ import pytest
 
 from rtscope.errors import ContractError
 from rtscope.exectrace.file import (
-    Kind,
+    RecordKind,
     SectionKind,
     TaskSwitch,
     parse_trace,
@@ -47,7 +47,11 @@ def test_a_trace_is_read_as_written() -> None:
     assert (path.kind, path.cpu) == (SectionKind.WORST, 1)
     assert (path.latency_ns, path.sequence) == (40_000, 17)
     assert (path.first, path.last, path.cut) == (5, 20_005, False)
-    assert list(path.kinds) == [Kind.INTERRUPTS, Kind.BLOCK, Kind.MARK]
+    assert list(path.kinds) == [
+        RecordKind.INTERRUPTS,
+        RecordKind.BLOCK,
+        RecordKind.MARK,
+    ]
     assert list(path.cpus) == [1, 0, 1]
     assert list(path.at) == [5, 2**48 - 1, 20_005]
     assert list(path.values) == [0, 0xFFFFFFFF81000000, 40_000]

@@ -2,7 +2,7 @@
 
 import struct
 
-from rtscope.exectrace.file import Kind, Trace, parse_trace, with_windows
+from rtscope.exectrace.file import ExecTrace, RecordKind, parse_trace, with_windows
 from rtscope.exectrace.listing import path_of
 from rtscope.exectrace.symbols import NO_SYMBOLS, parse_symbols
 
@@ -23,7 +23,7 @@ def section(
     return about + b"".join(records)
 
 
-def trace(*sections: bytes) -> Trace:
+def trace(*sections: bytes) -> ExecTrace:
     header = struct.pack("<8sII16sIIQ", b"RTSCOPE\n", 1, len(sections), b"x", 2, 1, 9)
     return parse_trace(header + b"".join(sections))
 
@@ -54,13 +54,13 @@ def test_blocks_of_a_function_are_one_step_with_their_instructions() -> None:
     # 100 ns at 2 ns each: due 50 instructions before the mark
     assert path.expiry == 950
     assert [(s.at_ns, s.kind, s.what, s.instructions) for s in path.steps] == [
-        (-100, Kind.INTERRUPTS, "interrupts on", 0),
-        (-100, Kind.BLOCK, "first", 40),
-        (20, Kind.INTERRUPTS, "interrupts off", 0),
-        (20, Kind.BLOCK, "second", 10),
-        (40, Kind.BLOCK, "(user space)", 10),
-        (60, Kind.BLOCK, f"{KERNEL - 0x200000:#x}", 20),
-        (100, Kind.MARK, "mark: 100 ns late", 0),
+        (-100, RecordKind.INTERRUPTS, "interrupts on", 0),
+        (-100, RecordKind.BLOCK, "first", 40),
+        (20, RecordKind.INTERRUPTS, "interrupts off", 0),
+        (20, RecordKind.BLOCK, "second", 10),
+        (40, RecordKind.BLOCK, "(user space)", 10),
+        (60, RecordKind.BLOCK, f"{KERNEL - 0x200000:#x}", 20),
+        (100, RecordKind.MARK, "mark: 100 ns late", 0),
     ]
     assert path.functions[0] == (f"{KERNEL - 0x200000:#x}", 20)
     assert path.unnamed == 1

@@ -6,11 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 from fakes.paths import Step, section, symbols
-from rtscope.exectrace.file import Kind as RecordKind
-from rtscope.exectrace.file import Section, SectionKind, Trace
+from rtscope.exectrace.file import ExecTrace, RecordKind, SectionKind, TraceSection
 from rtscope.exectrace.symbols import SymbolTable
-from rtscope.explain.bound import Longest
-from rtscope.explain.bound import Section as Kind
+from rtscope.explain.bound import Longest, Section
 from rtscope.explain.instructions.sections import bounds_of
 
 TABLE = symbols("caller", "do_it", "helper", "asm_sysvec_tick")
@@ -22,7 +20,7 @@ WAY: list[Step] = [
 
 def longest(
     kind: int, *, whole: int, interrupted: int = 0, until: int = 1000, cpu: int = 0
-) -> Section:
+) -> TraceSection:
     """Return a section of the path that ends at an instruction count."""
     return replace(
         section(WAY, TABLE, late=0),
@@ -34,7 +32,7 @@ def longest(
     )
 
 
-def interrupts(rows: Sequence[tuple[int, int, int]], *, cpu: int = 0) -> Section:
+def interrupts(rows: Sequence[tuple[int, int, int]], *, cpu: int = 0) -> TraceSection:
     """Return begin, vector and duration of each interrupt of a CPU."""
     told = [
         entry
@@ -56,11 +54,11 @@ def interrupts(rows: Sequence[tuple[int, int, int]], *, cpu: int = 0) -> Section
     )
 
 
-def trace(*sections: Section, arch: str = "riscv64", cpus: int = 1) -> Trace:
-    return Trace(arch, cpus, 1, 2500, sections)
+def trace(*sections: TraceSection, arch: str = "riscv64", cpus: int = 1) -> ExecTrace:
+    return ExecTrace(arch, cpus, 1, 2500, sections)
 
 
-def only(found: Section, table: SymbolTable = TABLE) -> Longest:
+def only(found: TraceSection, table: SymbolTable = TABLE) -> Longest:
     (bound,) = bounds_of(trace(found, interrupts([])), table)
     (one,) = bound.longest
     return one
@@ -69,7 +67,7 @@ def only(found: Section, table: SymbolTable = TABLE) -> Longest:
 def test_a_section_is_named_by_the_call_that_all_of_it_was_in() -> None:
     one = only(longest(1, whole=900, until=1000))
 
-    assert (one.section, one.duration_ns) == (Kind.POID, 2 * 900)
+    assert (one.section, one.duration_ns) == (Section.POID, 2 * 900)
     assert one.callers == ("do_it", "caller")
     assert one.most_in == "helper"
     assert one.own_ns == 2 * (10 + 500 + 200 + 40 + 60)  # not what CPU 1 did
@@ -78,7 +76,7 @@ def test_a_section_is_named_by_the_call_that_all_of_it_was_in() -> None:
 
 def test_interrupts_are_not_in_its_length_but_in_its_path() -> None:
     one = only(longest(3, whole=890, interrupted=390))
-    assert (one.section, one.duration_ns) == (Kind.PSD, 2 * 500)
+    assert (one.section, one.duration_ns) == (Section.PSD, 2 * 500)
     assert one.callers == ("do_it", "caller")
 
 
@@ -86,7 +84,7 @@ def test_a_path_that_begins_too_late_or_is_missing_is_said_to_be() -> None:
     cut = only(replace(longest(5, whole=990), first=50, cut=True))
     assert cut.note == "its begin was not recorded: the ring was too short"
     gone = only(replace(longest(5, whole=990), left_out=True))
-    assert (gone.section, gone.duration_ns, gone.callers) == (Kind.BACK, 2 * 990, ())
+    assert (gone.section, gone.duration_ns, gone.callers) == (Section.BACK, 2 * 990, ())
     assert "no memory" in gone.note
 
 

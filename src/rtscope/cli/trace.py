@@ -23,7 +23,7 @@ from rtscope.analysis import (
 from rtscope.board.cache import cache_dir
 from rtscope.cli.console import put, stderr_log, stdout_console
 from rtscope.errors import UsageError
-from rtscope.exectrace.file import Kind, Section, SectionKind, Trace
+from rtscope.exectrace.file import ExecTrace, RecordKind, SectionKind, TraceSection
 from rtscope.exectrace.listing import ListedPath, Step, path_of
 from rtscope.record.model import RunRecord
 from rtscope.report.escape import printable
@@ -35,10 +35,10 @@ TOP = 5
 """Functions that are named in the head of a path."""
 WIDTH = 100
 _STYLES = {
-    Kind.INTERRUPTS: "yellow",
-    Kind.PREEMPT: "cyan",
-    Kind.TASK: "magenta",
-    Kind.MARK: "bold red",
+    RecordKind.INTERRUPTS: "yellow",
+    RecordKind.PREEMPT: "cyan",
+    RecordKind.TASK: "magenta",
+    RecordKind.MARK: "bold red",
 }
 
 
@@ -105,7 +105,9 @@ def trace(
     return 0
 
 
-def _shown_cpu(section: Section, only: int | Literal["wake-up"] | None) -> int | None:
+def _shown_cpu(
+    section: TraceSection, only: int | Literal["wake-up"] | None
+) -> int | None:
     if only != "wake-up":
         return only
     return section.cpu if section.kind is SectionKind.WORST else None
@@ -130,7 +132,7 @@ def _cpu(text: str) -> int | Literal["wake-up"] | None:
     return int(text)
 
 
-def print_head(console: Console, record: RunRecord, trace: Trace) -> None:
+def print_head(console: Console, record: RunRecord, trace: ExecTrace) -> None:
     """Print which run it is, and what an instruction means there."""
     virtual = record.virtual
     assert virtual is not None
@@ -260,7 +262,7 @@ def _ends(
 def _row(step: Step) -> Text:
     us = step.at_ns / 1000
     line = Text(f"{us:>+14,.3f} {step.cpu:>4} ")
-    if step.kind is Kind.BLOCK:
+    if step.kind is RecordKind.BLOCK:
         line.append(f"{step.instructions:>13,}  ")
         line.append(printable(step.what))
     else:

@@ -47,7 +47,7 @@ Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
-class Kind(IntEnum):
+class RecordKind(IntEnum):
     """What a record tells."""
 
     BLOCK = 1
@@ -84,7 +84,7 @@ class SectionKind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Section:
+class TraceSection:
     """Records in the order in which things happened; the arrays are of equal length."""
 
     kind: SectionKind
@@ -107,18 +107,18 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Trace:
+class ExecTrace:
     """A whole file."""
 
     arch: str
     cpus: int
     shift: int
     quantum: int
-    sections: tuple[Section, ...]
+    sections: tuple[TraceSection, ...]
     """The K worst wake-ups, worst first; then the windows, in order."""
 
 
-def parse_trace(data: bytes) -> Trace:
+def parse_trace(data: bytes) -> ExecTrace:
     """Read what the plugin wrote; raise ContractError if it is damaged or too new."""
     header = _unpack(_HEADER, data, 0)
     magic, version, sections, arch, cpus, shift, turn = header
@@ -134,7 +134,7 @@ def parse_trace(data: bytes) -> Trace:
     if offset != len(data):
         raise ContractError(f"the trace has {len(data) - offset} bytes too many")
     name = arch.rstrip(b"\0").decode("ascii", "replace")
-    return Trace(name, cpus, shift, turn, tuple(found))
+    return ExecTrace(name, cpus, shift, turn, tuple(found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class Held:
     end: int
 
 
-def held_by(section: Section, shift: int) -> Held:
+def held_by(section: TraceSection, shift: int) -> Held:
     """Read the header of a section of the kind LONGEST."""
     interrupted = section.sequence >> 8
     whole = (section.latency_ns >> shift) + interrupted
@@ -175,9 +175,9 @@ class TaskSwitch:
     """Empty if it was not told."""
 
 
-def task_switches(section: Section) -> list[TaskSwitch]:
+def task_switches(section: TraceSection) -> list[TaskSwitch]:
     """Return what a section tells of tasks, in order; nothing if it tells none."""
-    wanted = (section.kinds == Kind.TASK) | (section.kinds == Kind.NAME)
+    wanted = (section.kinds == RecordKind.TASK) | (section.kinds == RecordKind.NAME)
     rows = zip(
         section.at[wanted].tolist(),
         section.cpus[wanted].tolist(),
@@ -187,7 +187,7 @@ def task_switches(section: Section) -> list[TaskSwitch]:
     )
     found: list[tuple[int, int, int, bytes]] = []
     for at, cpu, kind, value in rows:
-        if kind == Kind.TASK:
+        if kind == RecordKind.TASK:
             found.append((at, cpu, value, b""))
         elif found:
             *told, name = found[-1]
@@ -203,7 +203,7 @@ def _text(name: bytes) -> str:
     return name.split(b"\0")[0].decode("utf-8", "replace")
 
 
-def with_windows(trace: Trace) -> tuple[Section, ...]:
+def with_windows(trace: ExecTrace) -> tuple[TraceSection, ...]:
     """
     Return the worst wake-ups, each with the records of a window that holds all of it.
 
@@ -215,7 +215,9 @@ def with_windows(trace: Trace) -> tuple[Section, ...]:
     return tuple(_from_window(section, windows) for section in worst)
 
 
-def _from_window(section: Section, windows: Sequence[Section]) -> Section:
+def _from_window(
+    section: TraceSection, windows: Sequence[TraceSection]
+) -> TraceSection:
     for window in windows:
         if window.first <= section.first and section.last <= window.last:
             held = (window.at >= section.first) & (window.at <= section.last)
@@ -231,7 +233,7 @@ def _from_window(section: Section, windows: Sequence[Section]) -> Section:
     return section
 
 
-def _parse_section(data: bytes, offset: int) -> tuple[Section, int]:
+def _parse_section(data: bytes, offset: int) -> tuple[TraceSection, int]:
     kind, cpu, latency_ns, sequence, first, last, records, flags, _ = _unpack(
         _SECTION, data, offset
     )
@@ -243,7 +245,7 @@ def _parse_section(data: bytes, offset: int) -> tuple[Section, int]:
         raise ContractError("the trace breaks off in the middle of a section")
     rows = np.frombuffer(data, _RECORD, count=records, offset=begin)
     stamp = rows["stamp"]
-    section = Section(
+    section = TraceSection(
         kind=SectionKind(kind),
         cpu=cpu,
         latency_ns=latency_ns,
@@ -332,7 +334,7 @@ def note_of(found: Mapping[str, Any] | None, *, name: str) -> StreamNote:
         raise RecordError(f"{name}: damaged record: trace: {mistake}") from error
 
 
-def read_stream(path: Path, *, sha256: str | None) -> Trace:
+def read_stream(path: Path, *, sha256: str | None) -> ExecTrace:
     """
     Read a stream; RecordError if it is missing, damaged, or another than the record's.
     """

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from rtscope.exectrace.file import Kind, Section, SectionKind, task_switches
+from rtscope.exectrace.file import RecordKind, SectionKind, TraceSection, task_switches
 from rtscope.exectrace.symbols import KERNEL_HALF, USER, SymbolTable
 
 # x86-64 and arm64 keep "no need to reschedule" in the word of the preemption count.
@@ -29,7 +29,7 @@ class Step:
     at_ns: int
     """Virtual time relative to the expiry."""
     cpu: int
-    kind: Kind
+    kind: RecordKind
     what: str
     instructions: int = 0
     """That this CPU executed in it; 0 for a change of state."""
@@ -39,7 +39,7 @@ class Step:
 class ListedPath:
     """A section, ready to be listed."""
 
-    section: Section
+    section: TraceSection
     expiry: int
     """Instruction count at which the wake-up was due; a window's begin."""
     steps: tuple[Step, ...]
@@ -50,7 +50,7 @@ class ListedPath:
 
 
 def path_of(
-    section: Section, symbols: SymbolTable, *, shift: int, cpu: int | None
+    section: TraceSection, symbols: SymbolTable, *, shift: int, cpu: int | None
 ) -> ListedPath:
     """Return the steps of a section; of one CPU, or of all of them."""
     expiry = section.first
@@ -59,18 +59,23 @@ def path_of(
     steps = tuple(_merged(section, symbols, expiry=expiry, shift=shift, cpu=cpu))
     spent: Counter[str] = Counter()
     for step in steps:
-        if step.kind is Kind.BLOCK and step.at >= expiry:
+        if step.kind is RecordKind.BLOCK and step.at >= expiry:
             spent[step.what] += step.instructions
-    unnamed = sum(s.kind is Kind.BLOCK and s.what.startswith("0x") for s in steps)
+    unnamed = sum(s.kind is RecordKind.BLOCK and s.what.startswith("0x") for s in steps)
     return ListedPath(section, expiry, steps, tuple(spent.most_common()), unnamed)
 
 
 def _merged(
-    section: Section, symbols: SymbolTable, *, expiry: int, shift: int, cpu: int | None
+    section: TraceSection,
+    symbols: SymbolTable,
+    *,
+    expiry: int,
+    shift: int,
+    cpu: int | None,
 ) -> Iterator[Step]:
     """Yield steps in order; blocks of one function on one CPU become one."""
     names, named = _names(section, symbols)
-    wanted = (section.kinds != Kind.SEQUENCE) & (section.kinds != Kind.NAME)
+    wanted = (section.kinds != RecordKind.SEQUENCE) & (section.kinds != RecordKind.NAME)
     tasks = {(one.at, one.task): one.name for one in task_switches(section)}
     if cpu is not None:
         wanted &= section.cpus == cpu
@@ -84,8 +89,8 @@ def _merged(
     if not len(at):
         return
     same = (
-        (kinds[1:] == Kind.BLOCK)
-        & (kinds[:-1] == Kind.BLOCK)
+        (kinds[1:] == RecordKind.BLOCK)
+        & (kinds[:-1] == RecordKind.BLOCK)
         & (named[1:] == named[:-1])
         & (cpus[1:] == cpus[:-1])
     )
@@ -95,27 +100,27 @@ def _merged(
     for begin, where, number, value, name, total in zip(
         *columns, instructions, strict=True
     ):
-        kind = Kind(number)
-        what = names[name] if kind is Kind.BLOCK else _words(kind, value)
-        if kind is Kind.TASK and tasks.get((begin, value)):
+        kind = RecordKind(number)
+        what = names[name] if kind is RecordKind.BLOCK else _words(kind, value)
+        if kind is RecordKind.TASK and tasks.get((begin, value)):
             what = f"{what} {tasks[begin, value]}"
         yield Step(begin, (begin - expiry) << shift, where, kind, what, total)
 
 
-def _words(kind: Kind, value: int) -> str:
-    if kind is Kind.INTERRUPTS:
+def _words(kind: RecordKind, value: int) -> str:
+    if kind is RecordKind.INTERRUPTS:
         return "interrupts on" if value else "interrupts off"
-    if kind is Kind.PREEMPT:
+    if kind is RecordKind.PREEMPT:
         return f"preemption count {value & _COUNT_MASK:#x}"
-    if kind is Kind.TASK:
+    if kind is RecordKind.TASK:
         return f"task {value:#x}"
     return f"mark: {value} ns late"
 
 
-def _lengths(section: Section) -> NDArray[np.int64]:
+def _lengths(section: TraceSection) -> NDArray[np.int64]:
     """Return how many instructions each block has: up to the next, or to the end."""
     lengths = np.zeros(len(section.at), np.int64)
-    blocks = np.flatnonzero(section.kinds == Kind.BLOCK)
+    blocks = np.flatnonzero(section.kinds == RecordKind.BLOCK)
     if len(blocks):
         at = section.at[blocks]
         lengths[blocks] = np.append(at[1:], max(section.last, int(at[-1]))) - at
@@ -123,10 +128,10 @@ def _lengths(section: Section) -> NDArray[np.int64]:
 
 
 def _names(
-    section: Section, symbols: SymbolTable
+    section: TraceSection, symbols: SymbolTable
 ) -> tuple[list[str], NDArray[np.int64]]:
     """Return names, and which of them each record has; -1 for those that have none."""
-    blocks = section.kinds == Kind.BLOCK
+    blocks = section.kinds == RecordKind.BLOCK
     addresses, which = np.unique(section.values[blocks], return_inverse=True)
     known = [
         name or (USER if address < KERNEL_HALF else f"{address:#x}")

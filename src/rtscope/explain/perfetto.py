@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rtscope.exectrace.file import Section
+from rtscope.exectrace.file import TraceSection
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.events.spans import Doing, Span, spans_of
 from rtscope.explain.events.threadstates import TracedWakeup
@@ -100,7 +100,7 @@ class Recording:
     """A wake-up with the path that explains it."""
 
     title: str
-    section: Section
+    section: TraceSection
     explanation: Explanation
     symbols: SymbolTable
     arch: str

@@ -19,7 +19,7 @@ from rtscope.board.qemu import Recording, with_plugin
 from rtscope.campaign.file import from_dict
 from rtscope.contract import AgentResult, parse_line, result_digest
 from rtscope.errors import BoardError, MeasurementError, UsageError
-from rtscope.exectrace.file import Section, SectionKind, Trace, parse_trace
+from rtscope.exectrace.file import ExecTrace, SectionKind, TraceSection, parse_trace
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.record.model import RunRecord
 from rtscope.record.virtual import VirtualRun
@@ -46,7 +46,7 @@ class Replay:
     """The recordings of a replay."""
 
     raw: bytes
-    trace: Trace
+    trace: ExecTrace
     not_recorded: tuple[str, ...]
     """Missing in windows: its place in this kernel is unknown."""
 
@@ -85,7 +85,7 @@ def virtual_of(record: RunRecord) -> VirtualRun:
     return virtual
 
 
-def windows_around(sections: Sequence[Section], count: int) -> tuple[Window, ...]:
+def windows_around(sections: Sequence[TraceSection], count: int) -> tuple[Window, ...]:
     """
     Return windows from well before the expiry of the `count` worst wake-ups to their
     marks, merged where they overlap; those of the worst that fit the limit.

@@ -20,7 +20,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from rtscope.exectrace.file import Kind, Section
+from rtscope.exectrace.file import RecordKind, TraceSection
 from rtscope.exectrace.symbols import KERNEL_HALF, USER, SymbolTable
 
 # GCC's clones of a function: what follows the dot is not of its name.
@@ -227,7 +227,7 @@ class Run:
 
 
 def runs_of(
-    section: Section, symbols: SymbolTable, *, arch: str, cpu: int
+    section: TraceSection, symbols: SymbolTable, *, arch: str, cpu: int
 ) -> list[Run]:
     """Return what one CPU did in a section, in order."""
     at, names, starts, own = _blocks(section, symbols, arch=arch, cpu=cpu)
@@ -338,9 +338,9 @@ def callback_of(run: Run) -> str | None:
 
 
 def _blocks(
-    section: Section, symbols: SymbolTable, *, arch: str, cpu: int
+    section: TraceSection, symbols: SymbolTable, *, arch: str, cpu: int
 ) -> tuple[list[int], list[str], list[bool], list[int]]:
-    blocks = np.flatnonzero(section.kinds == Kind.BLOCK)
+    blocks = np.flatnonzero(section.kinds == RecordKind.BLOCK)
     at = section.at[blocks]
     end = max(section.last, int(at[-1])) if len(at) else 0
     lengths = np.append(at[1:], end) - at

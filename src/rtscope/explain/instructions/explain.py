@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from rtscope.exectrace.file import Section
+from rtscope.exectrace.file import TraceSection
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.instructions.calls import (
     FIRMWARE,
@@ -101,7 +101,7 @@ class _WakeupPath:
     irqs_off: IrqsOff | None
     """Interrupts that were off at the expiry."""
     flags: IrqFlags
-    section: Section
+    section: TraceSection
     others: OtherCpus
 
     def ns(self, count: int) -> int:
@@ -110,7 +110,7 @@ class _WakeupPath:
 
 
 def explain_path(
-    section: Section, symbols: SymbolTable, *, arch: str, shift: int
+    section: TraceSection, symbols: SymbolTable, *, arch: str, shift: int
 ) -> Explanation:
     """Explain one of the worst wake-ups; 2^`shift` ns pass with each instruction."""
     path = _wakeup_path(section, symbols, arch=arch, shift=shift)
@@ -126,7 +126,7 @@ def explain_path(
 
 
 def _wakeup_path(
-    section: Section, symbols: SymbolTable, *, arch: str, shift: int
+    section: TraceSection, symbols: SymbolTable, *, arch: str, shift: int
 ) -> _WakeupPath:
     runs = runs_of(section, symbols, arch=arch, cpu=section.cpu)
     expiry = section.last - (section.latency_ns >> shift)

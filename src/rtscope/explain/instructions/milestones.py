@@ -13,7 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rtscope.exectrace.file import Section, TaskSwitch, task_switches
+from rtscope.exectrace.file import TaskSwitch, TraceSection, task_switches
 from rtscope.explain.instructions.calls import Frame, Role, Run, plain, role_of
 
 AHEAD = 64
@@ -58,7 +58,7 @@ class Tasks:
         )
 
 
-def tasks_of(section: Section, runs: Sequence[Run]) -> Tasks:
+def tasks_of(section: TraceSection, runs: Sequence[Run]) -> Tasks:
     """Return the tasks of the CPU that the section's wake-up was on, and its runs."""
     leaving = [
         i for i, run in enumerate(runs) if role_of(run.frame.name) is Role.SWITCH

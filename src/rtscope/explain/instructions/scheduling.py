@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from rtscope.exectrace.file import Kind, Section
+from rtscope.exectrace.file import RecordKind, TraceSection
 from rtscope.exectrace.symbols import USER, SymbolTable
 from rtscope.explain.instructions.calls import (
     Frame,
@@ -253,9 +253,9 @@ class IrqFlags:
         )
 
 
-def irq_flags_of(section: Section) -> IrqFlags:
+def irq_flags_of(section: TraceSection) -> IrqFlags:
     """Return what a section tells of the CPU that its wake-up was on."""
-    mine = (section.kinds == Kind.INTERRUPTS) & (section.cpus == section.cpu)
+    mine = (section.kinds == RecordKind.INTERRUPTS) & (section.cpus == section.cpu)
     return IrqFlags(section.at[mine].tolist(), (section.values[mine] != 0).tolist())
 
 
@@ -284,7 +284,7 @@ class OtherCpus:
     """All CPUs of a section but the one of its wake-up."""
 
     cpus: tuple[int, ...]
-    section: Section
+    section: TraceSection
     symbols: SymbolTable
     arch: str
     shift: int
@@ -307,7 +307,9 @@ class OtherCpus:
         if function not in self.symbols.names:
             return ()
         begin = self.symbols.starts[self.symbols.names.index(function)]
-        called = (self.section.kinds == Kind.BLOCK) & (self.section.values == begin)
+        called = (self.section.kinds == RecordKind.BLOCK) & (
+            self.section.values == begin
+        )
         cpus = set(np.unique(self.section.cpus[called]).tolist())
         return [r for cpu in self.cpus if cpu in cpus for r in self._runs_of(cpu)]
 
@@ -320,10 +322,10 @@ class OtherCpus:
 
 
 def other_cpus(
-    section: Section, symbols: SymbolTable, *, arch: str, shift: int
+    section: TraceSection, symbols: SymbolTable, *, arch: str, shift: int
 ) -> OtherCpus:
     """Find which CPUs executed something besides that of the wake-up."""
-    there = np.unique(section.cpus[section.kinds == Kind.BLOCK]).tolist()
+    there = np.unique(section.cpus[section.kinds == RecordKind.BLOCK]).tolist()
     others = tuple(cpu for cpu in there if cpu != section.cpu)
     return OtherCpus(others, section, symbols, arch, shift)
 

@@ -9,8 +9,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from rtscope.exectrace.file import Kind, SectionKind, Trace, held_by
-from rtscope.exectrace.file import Section as Recorded
+from rtscope.exectrace.file import (
+    ExecTrace,
+    RecordKind,
+    SectionKind,
+    TraceSection,
+    held_by,
+)
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.bound import Arrivals, Bound, Longest, Section, compose
 from rtscope.explain.instructions.calls import main_frame, plain, runs_of, spent_in
@@ -30,7 +35,7 @@ _RISCV_CAUSES = {
 }
 
 
-def bounds_of(trace: Trace, symbols: SymbolTable) -> tuple[Bound, ...]:
+def bounds_of(trace: ExecTrace, symbols: SymbolTable) -> tuple[Bound, ...]:
     """Return the bound of each measured CPU, in their order; times in virtual ns."""
     longest = [s for s in trace.sections if s.kind is SectionKind.LONGEST]
     interrupts = [s for s in trace.sections if s.kind is SectionKind.INTERRUPTS]
@@ -47,11 +52,11 @@ def bounds_of(trace: Trace, symbols: SymbolTable) -> tuple[Bound, ...]:
     )
 
 
-def _lost(interrupts: Recorded) -> Sequence[str]:
+def _lost(interrupts: TraceSection) -> Sequence[str]:
     return ("interrupts: there were too many",) if interrupts.left_out else ()
 
 
-def _longest(section: Recorded, trace: Trace, symbols: SymbolTable) -> Longest:
+def _longest(section: TraceSection, trace: ExecTrace, symbols: SymbolTable) -> Longest:
     held = held_by(section, trace.shift)
     kind = _KINDS[held.kind - 1]
     if section.left_out:
@@ -76,12 +81,12 @@ def _longest(section: Recorded, trace: Trace, symbols: SymbolTable) -> Longest:
 
 
 def _arrivals(
-    section: Recorded, trace: Trace, symbols: SymbolTable
+    section: TraceSection, trace: ExecTrace, symbols: SymbolTable
 ) -> dict[str, Arrivals]:
     """Return the interrupts by their names, in the order of these."""
-    is_begin = section.kinds == Kind.INTERRUPT
+    is_begin = section.kinds == RecordKind.INTERRUPT
     begins_ns = section.at[is_begin] << trace.shift
-    lengths = section.values[section.kinds == Kind.DURATION].astype(np.int64)
+    lengths = section.values[section.kinds == RecordKind.DURATION].astype(np.int64)
     durations_ns = lengths << trace.shift
     vectors, which = np.unique(section.values[is_begin], return_inverse=True)
     names = np.array(list(_vector_names(vectors.tolist(), trace.arch, symbols)))
