@@ -265,11 +265,11 @@ def _caveats() -> Iterator[str]:
     yield "Every doubt that a record can carry, the effect it has, and what to do."
     yield ""
     yield "* **invalid**: the figures are no evidence; the only verdict is INVALID."
-    yield "* **cap**: a deadline that was held is at most NOT SHOWN; NO stays NO."
+    yield "* **limit**: a deadline that was held is at most NOT SHOWN; NO stays NO."
     yield "* **note**: for the reader; no effect on a verdict."
     for kind in catalogue.catalogue().values():
         yield from ("", f"## `{kind.id}`", "", f"Effect: **{kind.effect}**.", "")
-        yield sentences(whole(kind.says))
+        yield sentences(whole(kind.message))
         yield f"What to do: {ended(kind.remedy)}"
         yield from _explained(kind.id)
 

@@ -15,9 +15,10 @@ import numpy as np
 
 from rtscope.errors import RecordError, RtscopeError, UsageError
 from rtscope.exectrace.file import (
-    AGAIN,
     BOUND,
     FILE,
+    FIRST_REPLAY,
+    REPLAY,
     ExecTrace,
     RecordKind,
     SectionKind,
@@ -94,8 +95,9 @@ class Recorded:
 
     @property
     def replay_path(self) -> Path:
-        """Where a second pass of this run keeps what it recorded."""
-        return self.directory / AGAIN
+        """The recording of this run's replay: an old one, or where to write one."""
+        path, old = self.directory / REPLAY, self.directory / FIRST_REPLAY
+        return old if old.is_file() and not path.is_file() else path
 
     @property
     def sections_path(self) -> Path:
@@ -424,7 +426,7 @@ def record_windows(
     done = replay_run(one.record, windows=tuple(windows), cache=cache, log=log)
     for name in done.not_recorded:
         log(f"{name}: not known where this kernel keeps it, so not recorded")
-    path = one.replay_path
+    path = one.directory / REPLAY
     write_atomically(path, pack(done.raw, name=path.name)[0])
     log(f"the same result; recorded in {path}")
     return done.trace

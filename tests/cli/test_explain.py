@@ -11,7 +11,7 @@ from fakes.commandline import Rtscope
 from fakes.measurements import on_board, record, thread
 from rtscope import analysis
 from rtscope.errors import UsageError
-from rtscope.exectrace.file import AGAIN, BOUND, FILE, pack, parse_trace
+from rtscope.exectrace.file import BOUND, FILE, FIRST_REPLAY, REPLAY, pack, parse_trace
 from rtscope.exectrace.symbols import parse_symbols
 from rtscope.record.explanation import EXPLAINED
 from rtscope.record.model import RunRecord
@@ -96,7 +96,7 @@ def test_a_run_without_paths_says_how_to_get_them(
     said = rtscope("explain", result, "--run", "003-os")
 
     assert said.status == 2
-    assert "--again" in said.err
+    assert "--replay" in said.err
 
 
 def test_a_run_on_a_machine_whose_events_were_not_kept_says_what_to_type(
@@ -135,16 +135,17 @@ def test_a_path_that_was_cut_is_taken_from_a_second_pass(
     ResultDir(result).save(replace(kept, extra={"virtual": virtual}))
 
     before = rtscope("explain", run)
-    (run / AGAIN).write_bytes(pack(RAW, name=AGAIN)[0])
+    (run / REPLAY).write_bytes(pack(RAW, name=REPLAY)[0])
     after = rtscope("explain", run)
 
     assert "the recorded path begins later than it should" in before.out
     assert "the recorded path begins later than it should" not in after.out
 
 
-def test_a_second_pass_is_enough(rtscope: Rtscope, result: Path) -> None:
+@pytest.mark.parametrize("name", [REPLAY, FIRST_REPLAY])
+def test_a_replay_is_enough(rtscope: Rtscope, result: Path, name: str) -> None:
     run = result / "runs" / "003-os"
-    (run / AGAIN).write_bytes(pack(RAW, name=AGAIN)[0])
+    (run / name).write_bytes(pack(RAW, name=name)[0])
 
     assert rtscope("explain", run).status == 0
 

@@ -23,7 +23,7 @@ from rtscope.record.virtual import InputDigests
 from rtscope.virtual import runner
 
 RUN = ("run", "--target", "virtual:pc", "--load", "idle", "--interval", "1ms")
-GATE = (*RUN, "--kernel", "debian-6.12", "--repeat", "2", "--require-identical")
+GATE = (*RUN, "--kernel", "debian-6.12", "--repetitions", "2", "--require-identical")
 
 
 class FakeBoard:
@@ -202,14 +202,15 @@ def test_going_on_with_other_parts_is_refused(
         (("--kernel", "debian-6.13"), "no kernel 'debian-6.13' for x86_64"),
         (("--qemu", "none"), "none: no such file; name the program qemu-system-x86_64"),
         (("--qemu", "text"), "text: does not start: cannot run"),
-        (("--locked", "none"), "none: No such file or directory"),
-        (("--locked", "text"), "text: "),
+        (("--lockfile", "none"), "none: No such file or directory"),
+        (("--lockfile", "text"), "text: "),
         (("--identical-to", "none"), "none: no such file or directory"),
         (("--seeds", "0"), "--seeds: 0: write 1 to 1000"),
         (("--seeds", "2", "--seed", "1"), "--seeds: seed is there too"),
-        (("--repeat", "2"), "add --require-identical"),
         (("--require-identical",), "a run that is done once has nothing to be"),
-        (("--repeat", "2", "--repetitions", "2"), "mean the same: write one of them"),
+        (("--repeat", "2"), "--repeat is now --repetitions"),
+        (("--files=x",), "--files is now --guest-files"),
+        (("--locked", "x"), "--locked is now --lockfile"),
         (("--target", "local"), "--kernel chooses the kernel of a virtual board"),
     ],
 )
@@ -238,11 +239,11 @@ def test_what_is_wrong_is_told_before_a_directory_is_made(
     [
         (("--seeds", "3"), "nothing chooses what a real machine does"),
         (
-            ("--repeat", "2", "--require-identical"),
+            ("--repetitions", "2", "--require-identical"),
             "no two runs of a real machine have the same result",
         ),
         (("--qemu", "x"), "a real machine needs none"),
-        (("--locked", "x"), "a real machine has the packages that it has"),
+        (("--lockfile", "x"), "a real machine has the packages that it has"),
     ],
 )
 def test_what_a_real_machine_cannot_do_is_refused_with_the_reason(

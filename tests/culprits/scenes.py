@@ -55,7 +55,7 @@ class Scene:
             *_MEASURED,
             *("--settle", "10s" if self.settled else "0s"),
             *("--kernel", ",".join(self.kernels)),
-            *("--files", ",".join(map(str, files))),
+            *("--guest-files", ",".join(map(str, files))),
             *("--command", f"sh -c '{self.script}exec sleep 100'"),
             *self.options,
             *("--out", str(out)),

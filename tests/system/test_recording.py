@@ -58,7 +58,7 @@ def test_recording_changes_no_result_and_a_second_pass_tells_more(
     assert {"hrtimer_interrupt", "__schedule", "(user space)"} <= called
     assert first["steps"][-1]["kind"] == "mark"
 
-    again = finished("board", "trace", with_it, "--again", "--json")
+    again = finished("board", "trace", with_it, "--replay", "--json")
     (second,) = json.loads(again.stdout)
     assert second["functions"] == first["functions"]
     assert {"task", "preempt"} <= {step["kind"] for step in second["steps"]}

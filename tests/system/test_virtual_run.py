@@ -61,7 +61,7 @@ def test_the_gate_passes_twice_the_same_and_fails_for_another_seed(
     words = ("run", "--target", "virtual:jh7110", "--kernel", "jh7110-6.12-rt")
     short = (*words, "--load", "idle", "--duration", "1s", "--interval", "1ms")
     first = tmp_path / "first"
-    gated = run(*short, "--repeat", "2", "--require-identical", out=first)
+    gated = run(*short, "--repetitions", "2", "--require-identical", out=first)
     other = run(
         *(*short, "--seed", "2", "--identical-to", str(first)), out=tmp_path / "b"
     )

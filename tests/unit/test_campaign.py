@@ -39,12 +39,12 @@ worst = 8
 explain = true
 deadline_runtime = "50us"
 command = ["iperf3", "-c", "host"]
-files = ["/data/iperf3"]
+guest_files = ["/data/iperf3"]
 
 [target]
 address = "virtual:vf2"
 qemu = "/opt/qemu"
-locked = "/lab/packages.json"
+lockfile = "/lab/packages.json"
 governor = "performance"
 hold_cpu_awake = true
 rt_throttling = "off"
@@ -95,8 +95,8 @@ def test_a_file_gives_every_value(tmp_path: Path) -> None:
         target="virtual:vf2",
         kernels=("debian-6.12", "./bzImage, mine"),
         qemu="/opt/qemu",
-        locked="/lab/packages.json",
-        files=("/data/iperf3",),
+        lockfile="/lab/packages.json",
+        guest_files=("/data/iperf3",),
         runs=(
             RunTable(
                 loads=("idle", "custom"),
@@ -236,6 +236,28 @@ RUNS = st.builds(
     repetitions=st.integers(1, 50),
     cpus=st.none() | st.sets(st.integers(0, 4095), min_size=1).map(sorted).map(tuple),
 )
+
+
+def test_a_stored_campaign_with_the_keys_of_schema_1_still_loads() -> None:
+    stored = {
+        "campaign": {"name": "old", "files": ["/data/iperf3"]},
+        "target": {"address": "virtual:pc", "locked": "/lab/packages.json"},
+        "run": [{"load": ["idle"]}],
+    }
+    campaign = from_dict(stored, source="record")
+    document = to_dict(campaign)
+
+    assert campaign.guest_files == ("/data/iperf3",)
+    assert campaign.lockfile == "/lab/packages.json"
+    assert "files" not in document["campaign"]
+    assert "locked" not in document["target"]
+
+
+def test_an_old_key_beside_its_new_name_is_refused() -> None:
+    both = {"target": {"address": "virtual:pc", "locked": "a", "lockfile": "b"}}
+
+    with pytest.raises(UsageError, match="did you mean 'lockfile'"):
+        from_dict(both, source="x")
 
 
 @given(RUNS, st.integers(0, S), st.none() | st.integers(0, 2**63 - 1))

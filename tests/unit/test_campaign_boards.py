@@ -59,7 +59,10 @@ def test_a_virtual_board_has_a_seed_and_settles_even_if_nothing_is_said() -> Non
         ({"seed": 3}, "--seed: for virtual boards only: nothing chooses what a real"),
         ({"seeds": "3"}, "--seeds: for virtual boards only: nothing chooses what a"),
         ({"qemu": "/q"}, "--qemu: for virtual boards only: a real machine needs none"),
-        ({"locked": "l"}, "--locked: for virtual boards only: a real machine has the"),
+        (
+            {"lockfile": "l"},
+            "--lockfile: for virtual boards only: a real machine has",
+        ),
         (
             {"require_identical": True, "repetitions": 2},
             "--require-identical: for virtual boards only: no two runs of a real",
@@ -81,7 +84,7 @@ def test_what_only_boards_have_is_refused_elsewhere_with_the_reason(
 
 
 def test_an_option_displaces_the_files_seed_and_what_only_its_board_had() -> None:
-    board = Campaign(target="virtual:pc", seed=3, qemu="/q", locked="/l")
+    board = Campaign(target="virtual:pc", seed=3, qemu="/q", lockfile="/l")
 
     assert with_options(board, Options(seeds="2")).run_seeds == (1, 2)
     assert with_options(
@@ -95,11 +98,11 @@ def test_paths_of_a_campaign_are_those_of_its_own_place() -> None:
         target="virtual:pc",
         kernels=("debian-6.12", "./bzImage", "/boot/vmlinuz"),
         qemu="bin/qemu",
-        locked="lock.json",
+        lockfile="lock.json",
     )
 
     placed = with_places(campaign, Path("/lab"))
 
     assert placed.kernels == ("debian-6.12", "/lab/bzImage", "/boot/vmlinuz")
-    assert (placed.qemu, placed.locked) == ("/lab/bin/qemu", "/lab/lock.json")
+    assert (placed.qemu, placed.lockfile) == ("/lab/bin/qemu", "/lab/lock.json")
     assert with_places(placed, Path("/other")) == placed

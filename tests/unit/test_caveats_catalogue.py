@@ -21,9 +21,9 @@ SRC = Path(__file__).parents[2] / "src" / "rtscope"
 def test_every_caveat_says_what_and_what_to_do() -> None:
     for kind in catalogue().values():
         assert re.fullmatch(r"[a-z][a-z0-9_]{2,63}", kind.id)
-        assert kind.says
+        assert kind.message
         assert kind.remedy
-        assert not kind.says.endswith(".")
+        assert not kind.message.endswith(".")
 
 
 def test_every_caveat_of_the_catalogue_is_raised_somewhere() -> None:
@@ -45,11 +45,11 @@ def test_a_detail_is_cut_to_what_a_record_may_hold() -> None:
     assert len(make("guest", "x" * 10_000).detail) == 4096
 
 
-def test_one_from_a_newer_version_is_kept_and_caps_the_verdict() -> None:
+def test_one_from_a_newer_version_is_kept_and_limits_the_verdict() -> None:
     newer = kind_of(Caveat("from_the_future"))
 
-    assert newer.effect is Effect.CAP
-    assert "from_the_future" in newer.says
+    assert newer.effect is Effect.LIMIT
+    assert "from_the_future" in newer.message
 
 
 def test_the_gravest_comes_first_then_the_order_of_the_catalogue() -> None:
@@ -84,7 +84,7 @@ def test_no_caveat_sends_the_reader_to_a_file_that_is_not_written() -> None:
         name
         for kind in catalogue().values()
         for name in re.findall(
-            r"\b[\w.-]+\.(?:json|log|gz|dat)\b", kind.says + kind.remedy
+            r"\b[\w.-]+\.(?:json|log|gz|dat)\b", kind.message + kind.remedy
         )
     }
 

@@ -60,7 +60,7 @@ def test_a_damaged_stream_is_refused_with_its_name(
 
 
 def test_a_missing_stream_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match="--again"):
+    with pytest.raises(RecordError, match="--replay"):
         read_stream(tmp_path / "none", sha256=None)
 
 
@@ -75,7 +75,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 def test_a_record_without_a_stream_says_how_to_get_one(
     trace: dict[str, str] | None,
 ) -> None:
-    with pytest.raises(UsageError, match="--again"):
+    with pytest.raises(UsageError, match="--replay"):
         note_of(trace, name="001-idle")
 
 

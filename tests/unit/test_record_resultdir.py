@@ -32,7 +32,7 @@ def test_a_campaign_is_written_down_before_anything_is_measured(
     store: ResultDir,
 ) -> None:
     assert read_campaign(store.path) == {
-        "schema": 1,
+        "schema": 2,
         "rtscope": "0.1.0",
         "command": ["rtscope", "run"],
         "campaign": CAMPAIGN,
@@ -190,7 +190,7 @@ def test_more_runs_than_any_campaign_has_are_refused(
         ('{"a":' * 100_000, "damaged"),
         ('{"schema": ' + "9" * 5000 + "}", "damaged"),
         ("{}", "schema None is not one that this rtscope reads"),
-        ('{"schema": 2}', "schema 2 is not one"),
+        ('{"schema": 3}', "schema 3 is not one"),
         ('{"schema": "\\u001b[31m"}', r"schema '\\x1b\[31m' is not one"),
     ],
 )
@@ -201,6 +201,12 @@ def test_a_campaign_that_is_damaged_or_from_the_future_is_refused(
 
     with pytest.raises(RecordError, match=why):
         read_campaign(store.path)
+
+
+def test_a_campaign_of_schema_1_is_still_read(store: ResultDir) -> None:
+    (store.path / "campaign.json").write_text('{"schema": 1, "campaign": {}}')
+
+    assert read_campaign(store.path)["campaign"] == {}
 
 
 def test_bytes_that_are_no_text_are_refused(store: ResultDir) -> None:

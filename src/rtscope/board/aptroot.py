@@ -215,7 +215,7 @@ def _fetch_all(wanted: Sequence[tuple[Package, Path]]) -> None:
             f"the archive no longer has {gone[0].name} {gone[0].version} for "
             f"{gone[0].arch}: a distribution keeps its newest packages only. Import a "
             "bundle that has it (rtscope board import FILE), or build with --upgrade "
-            "and without --locked, from what the archive has now"
+            "and without --lockfile, from what the archive has now"
         ) from error
     for _, file in wanted:
         file.with_suffix(".part").replace(file)

@@ -99,7 +99,7 @@ def packages_of(
         if name not in shop.lock.parts:
             raise UsageError(
                 f"the lock file has no packages for {name}: write another with "
-                "rtscope board build --save-lock FILE, or leave --locked out"
+                "rtscope board build --save-lock FILE, or leave --lockfile out"
             )
         return shop.lock.parts[name]
     known = cached_lock(shop.cache)

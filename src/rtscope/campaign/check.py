@@ -21,11 +21,11 @@ BOARDS_ONLY = {
         "no two runs of a real machine have the same result; compare them with "
         "rtscope compare"
     ),
-    "campaign.files": (
+    "campaign.guest_files": (
         "a real machine has its files: write their paths into the command"
     ),
     "target.qemu": "a real machine needs none",
-    "target.locked": "a real machine has the packages that it has",
+    "target.lockfile": "a real machine has the packages that it has",
 }
 """Key (the field is called the same), and why it means nothing on a real machine."""
 
@@ -108,8 +108,8 @@ def _of_target(campaign: Campaign) -> Iterator[Wrong]:
     if campaign.require_identical and any(r.repetitions < 2 for r in campaign.runs):
         yield (
             "campaign.require_identical",
-            "a run that is done once has nothing to be identical with; write --repeat "
-            "2, or repetitions = 2",
+            "a run that is done once has nothing to be identical with; write "
+            "--repetitions 2, or repetitions = 2",
         )
 
 

@@ -155,7 +155,9 @@ class Campaign:
     """Policy deadline: run time reserved per interval; without it half of that."""
     command: Annotated[values.Command, Field(alias="campaign.command")] = ()
     """The custom load, word by word."""
-    files: Annotated[Many[values.FilePath], Field(alias="campaign.files")] = ()
+    guest_files: Annotated[
+        Many[values.FilePath], Field(alias="campaign.guest_files")
+    ] = ()
     """
     Files that a virtual board has below /files: what the custom load runs or inserts.
     """
@@ -180,7 +182,7 @@ class Campaign:
     """Where the storage load works: a directory on a real disk."""
     qemu: Annotated[values.FilePath | None, Field(alias="target.qemu")] = None
     """Your own QEMU for a virtual board: its path."""
-    locked: Annotated[values.FilePath | None, Field(alias="target.locked")] = None
+    lockfile: Annotated[values.FilePath | None, Field(alias="target.lockfile")] = None
     """A lock file: make a virtual board of exactly these packages."""
     kernels: Annotated[Many[values.Kernel], Field(alias="kernel.names")] = ()
     """

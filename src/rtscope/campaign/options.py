@@ -38,13 +38,18 @@ class Options:
         str | None, typer.Option(help="To measure: 2-3. Leave one out if you can.")
     ] = None
     repetitions: Annotated[
-        int | None, typer.Option(help="Four or more, if you want to compare.")
+        int | None,
+        typer.Option(
+            help="Repetitions of each run: 4 or more to compare, 2 or more boots of a "
+            "virtual board for --require-identical; default 1."
+        ),
     ] = None
     require_identical: Annotated[
         bool | None,
         typer.Option(
             "--require-identical",
-            help="Exit status 1 unless a virtual board gives the same each time.",
+            help="Exit status 1 unless all repetitions on a virtual board have "
+            "identical results; needs --repetitions 2 or more.",
         ),
     ] = None
     deadline: Annotated[str | None, typer.Option(help="Asks for a verdict: 200us.")] = (
@@ -70,8 +75,9 @@ class Options:
     qemu: Annotated[
         str | None, typer.Option(help="Your own, for a virtual board: its path.")
     ] = None
-    locked: Annotated[
-        str | None, typer.Option(help="Only the packages of this lock file.")
+    lockfile: Annotated[
+        str | None,
+        typer.Option(help="Lock file: the exact packages of a virtual board."),
     ] = None
     governor: Annotated[
         str | None, typer.Option(help="CPU frequency governor, put back afterwards.")
@@ -96,9 +102,11 @@ class Options:
     command: Annotated[
         str | None, typer.Option(help="The custom load, as one quoted line.")
     ] = None
-    files: Annotated[
+    guest_files: Annotated[
         str | None,
-        typer.Option(help="That a virtual board has below /files, for --command."),
+        typer.Option(
+            help="Files below /files of a virtual board, for --command: PATH,PATH."
+        ),
     ] = None
     worst: Annotated[
         int | None, typer.Option(help="Worst wake-ups to keep per CPU.")

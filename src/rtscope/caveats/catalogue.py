@@ -19,8 +19,13 @@ class Effect(StrEnum):
     """What a caveat does to a verdict, the gravest first."""
 
     INVALID = "invalid"
-    CAP = "cap"
+    LIMIT = "limit"
     NOTE = "note"
+
+    @property
+    def label(self) -> str:
+        """The word that a report shows."""
+        return "LIMITS VERDICT" if self is Effect.LIMIT else self.value.upper()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +34,7 @@ class CaveatKind:
 
     id: str
     effect: Effect
-    says: str
+    message: str
     remedy: str
 
 
@@ -51,7 +56,7 @@ def catalogue() -> Mapping[str, CaveatKind]:
         name: CaveatKind(
             id=name,
             effect=Effect(row["effect"]),
-            says=row["says"],
+            message=row["message"],
             remedy=row["remedy"],
         )
         for name, row in tomllib.loads(text).items()
@@ -59,11 +64,11 @@ def catalogue() -> Mapping[str, CaveatKind]:
 
 
 def kind_of(caveat: Caveat) -> CaveatKind:
-    """Look a caveat up; one from a newer rtscope is kept and caps the verdict."""
+    """Look a caveat up; one from a newer rtscope is kept and limits the verdict."""
     unknown = CaveatKind(
         id=caveat.id,
-        effect=Effect.CAP,
-        says=f"{caveat.id}: a caveat that this version of rtscope does not know",
+        effect=Effect.LIMIT,
+        message=f"{caveat.id}: a caveat that this version of rtscope does not know",
         remedy="read the record with the version that wrote it",
     )
     return catalogue().get(caveat.id, unknown)

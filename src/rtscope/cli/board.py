@@ -93,7 +93,7 @@ def build(
     ] = None,
     *,
     kernel: Kernels = None,
-    locked: Annotated[
+    lockfile: Annotated[
         Path | None,
         typer.Option(help="Use exactly the packages of this lock file, or fail."),
     ] = None,
@@ -105,7 +105,7 @@ def build(
     ] = False,
 ) -> int:
     """Fetch and build what boards need, once; a second call finds it done."""
-    shop = _workshop(locked=locked, upgrade=upgrade)
+    shop = _workshop(lockfile=lockfile, upgrade=upgrade)
     for name in names or board_names():
         board = get_board(name)
         for prepared in prepare_all(board, _kernels(kernel, board), workshop=shop):
@@ -140,11 +140,11 @@ def export(
         board,
         list(names.values()),
         workshop=_workshop(),
-        files=[Path(file) for file in asked.files],
+        files=[Path(file) for file in asked.guest_files],
     )
     prepared = dict(zip(names, made, strict=True))
     # The files are in the bundle, and where they lay is of this machine only.
-    document = to_dict(replace(asked, files=()))
+    document = to_dict(replace(asked, guest_files=()))
     files = {CAMPAIGN: json_text.dumps(document, sort_keys=True).encode()}
     digest = export_bundle(to, prepared, files=files, rtscope=__version__)
     put(f"{digest}  {to}\n")
@@ -179,14 +179,14 @@ def _campaign(path: Path | None, board: Board) -> Campaign:
     if asked.qemu is not None:
         raise UsageError(f"{path}: a QEMU of one's own cannot be part of a bundle")
     # The bundle itself is the lock.
-    return replace(with_options(asked, Options(target=target)), locked=None)
+    return replace(with_options(asked, Options(target=target)), lockfile=None)
 
 
-def _workshop(*, locked: Path | None = None, upgrade: bool = False) -> Workshop:
+def _workshop(*, lockfile: Path | None = None, upgrade: bool = False) -> Workshop:
     return Workshop(
         cache=cache_dir(),
         agent=agent_file,
-        lock=read_lock(locked) if locked else None,
+        lock=read_lock(lockfile) if lockfile else None,
         upgrade=upgrade,
         say=_say,
     )

@@ -20,7 +20,7 @@ from typing import Any, NoReturn, get_type_hints
 import typer
 
 from rtscope import __version__
-from rtscope.errors import MeasurementError, RtscopeError
+from rtscope.errors import MeasurementError, RtscopeError, UsageError
 
 INTERRUPTED = 130
 
@@ -30,6 +30,14 @@ ENDING = (signal.SIGTERM, signal.SIGHUP)
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 Verb = Callable[..., int]
+
+RENAMED = {
+    "--again": "--replay",
+    "--files": "--guest-files",
+    "--locked": "--lockfile",
+    "--repeat": "--repetitions",
+}
+"""Options of rtscope 0.1, and what to type today."""
 
 
 def _exits(verb: Verb) -> Callable[..., None]:
@@ -190,5 +198,16 @@ def main() -> NoReturn:
         sys.stdout.reconfigure(
             errors="replace"
         )  # a terminal without, say, a micro sign
-    make_app(sys.argv[1:])(prog_name="rtscope")
+    try:
+        make_app(sys.argv[1:])(prog_name="rtscope")
+    except SystemExit as ended:
+        if ended.code == UsageError.exit_status:
+            _name_renamed(sys.argv[1:])
+        raise
     raise SystemExit(0)
+
+
+def _name_renamed(words: Sequence[str]) -> None:
+    for old in (word.partition("=")[0] for word in words):
+        if old in RENAMED:
+            print(f"rtscope: {old} is now {RENAMED[old]}", file=sys.stderr)

@@ -71,10 +71,6 @@ class RunRequest:
         Path | None, typer.Argument(help="A campaign; see examples/.")
     ] = None
     options: Options
-    repeat: Annotated[
-        int | None,
-        typer.Option(help="Boots of each run, for --require-identical."),
-    ] = None
     identical_to: Annotated[
         Path | None,
         typer.Option(help="Exit status 1 unless all is as in this stored record."),
@@ -134,20 +130,7 @@ def _refuse_more(request: RunRequest) -> None:
 def _options(request: RunRequest) -> Options:
     """Return the campaign's options; a kernel's file in this directory is a path."""
     options = request.options
-    repetitions, repeat = options.repetitions, request.repeat
-    if repeat is not None:
-        if repetitions is not None:
-            raise UsageError(
-                "--repeat and --repetitions mean the same: write one of them"
-            )
-        if not options.require_identical:
-            raise UsageError(
-                "--repeat asks whether a virtual board does the same each time: add "
-                "--require-identical. For more runs of a real machine write "
-                "--repetitions, for more of what a virtual board may do --seeds"
-            )
-        repetitions = repeat
-    return replace(options, repetitions=repetitions, kernel=_kernels(options.kernel))
+    return replace(options, kernel=_kernels(options.kernel))
 
 
 def _kernels(text: str | None) -> str | None:
@@ -292,8 +275,8 @@ def _check_bundle(bundle: Bundle, campaign: Campaign) -> None:
         )
     given = {
         "--qemu": campaign.qemu,
-        "--locked": campaign.locked,
-        "--files": campaign.files,
+        "--lockfile": campaign.lockfile,
+        "--guest-files": campaign.guest_files,
     }
     for option, value in given.items():
         if value:

@@ -57,12 +57,15 @@ def trace(
     limit: Annotated[
         int, typer.Option(help="Steps of each path; 0 for all, and what came before.")
     ] = 60,
-    again: Annotated[
-        bool, typer.Option("--again", help="Boot again, and record tasks too.")
+    replay: Annotated[
+        bool,
+        typer.Option("--replay", help="Replay of the run, with tasks recorded too."),
     ] = False,
     window: Annotated[
         list[str] | None,
-        typer.Option(help="With --again: instruction counts, FIRST:LAST."),
+        typer.Option(
+            help="Window of instruction counts to replay: FIRST:LAST, with --replay."
+        ),
     ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print the result as JSON.")
@@ -73,11 +76,11 @@ def trace(
     cache = cache_dir()
     log = stderr_log()
     asked = [_window(text) for text in window or []]
-    if asked and not again:
-        raise UsageError("--window records in a second pass: add --again")
+    if asked and not replay:
+        raise UsageError("--window needs a replay: add --replay")
     only = _cpu(cpu)
     symbols = symbols_of(chosen, cache=cache, log=log)
-    if again:
+    if replay:
         found = record_windows(chosen, asked, worst=worst, cache=cache, log=log)
     else:
         found = stream_of(chosen)
@@ -223,13 +226,13 @@ def _missing(path: ListedPath) -> int:
 def _remarks(path: ListedPath, *, shift: int) -> list[str]:
     section = path.section
     if section.left_out:
-        return ["no room was left for its path; --again --window records it"]
+        return ["no room was left for its path; --replay --window records it"]
     remarks = []
     if section.cut:
         missing = _missing(path) << shift
         remarks.append(
             f"the ring was too short: the first {format_duration(missing)} after the "
-            "expiry are missing; record them with --again"
+            "expiry are missing; record them with --replay"
             if missing
             else "the ring was too short: less than usual from before the expiry"
         )

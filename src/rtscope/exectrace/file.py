@@ -34,8 +34,10 @@ _RECORD = np.dtype([("stamp", "<u8"), ("value", "<u8")])
 _CUT = 1
 _LEFT_OUT = 2
 FILE = "worst.trace.gz"
-AGAIN = "again.trace.gz"
-"""What a second pass recorded; see `replay`."""
+REPLAY = "replay.trace.gz"
+"""The recording of a replay; see `rtscope.virtual.replay`."""
+FIRST_REPLAY = "again.trace.gz"
+"""The name of that file in rtscope 0.1, which is still read."""
 BOUND = "bound.trace.gz"
 """What a pass for the longest sections recorded, and all interrupts."""
 MAX_PACKED_BYTES = 256 << 20
@@ -325,7 +327,7 @@ def note_of(found: Mapping[str, Any] | None, *, name: str) -> StreamNote:
         why = found and found["why"]
         raise UsageError(
             f"{name}: no paths were recorded ({why or 'recorded without them'}); "
-            "record them in a second pass with --again"
+            "record them with rtscope board trace --replay"
         )
     try:
         return _NOTE.validate_python(found)
@@ -343,12 +345,12 @@ def read_stream(path: Path, *, sha256: str | None) -> ExecTrace:
         limit=MAX_PACKED_BYTES,
         kind="stream",
         hint="; it lies beside the record: copy the whole directory of the run, or "
-        "record it again with --again",
+        "record it again with --replay",
     )
     if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
         raise RecordError(
             f"{path}: not the stream that the record names: its digest is another; "
-            "record it again with --again"
+            "record it again with --replay"
         )
     unpacker = zlib.decompressobj(_GZIP)
     try:

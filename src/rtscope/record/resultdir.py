@@ -8,7 +8,8 @@ The directory of a campaign: where its records lie, and which runs are done.
     OUT/runs/ID/audit.json         how the machine was set up when the run began
     OUT/runs/ID/worst.trace.gz     a virtual board's recorded paths
     OUT/runs/ID/worst.trace.dat    a machine's trace, for trace-cmd and KernelShark
-    OUT/runs/ID/bound.trace.gz     a second pass's longest sections and interrupts
+    OUT/runs/ID/replay.trace.gz    a replay's windows and tasks
+    OUT/runs/ID/bound.trace.gz     a replay's longest critical sections and interrupts
     OUT/runs/ID/explain.json       what rtscope explain made of them
 
 Every file is written as a whole or not at all. A directory may come by mail: nothing
@@ -32,7 +33,8 @@ from rtscope.record.model import (
     record_to_json,
 )
 
-SCHEMA = 1
+SCHEMA = 2
+"""Of `campaign.json`; `rtscope.campaign.file` upgrades the names of schema 1."""
 CAMPAIGN = "campaign.json"
 RECORD = "record.json"
 INTERRUPTED = "interrupted.json"
@@ -181,7 +183,7 @@ def read_campaign(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path}: no campaign there: it has no {CAMPAIGN}")
     text = read_bounded(path / CAMPAIGN, limit=MAX_CAMPAIGN_BYTES, kind="record")
     document = _parse(text, path / CAMPAIGN)
-    if document.get("schema") != SCHEMA:
+    if document.get("schema") not in (1, SCHEMA):
         raise RecordError(
             f"{path / CAMPAIGN}: schema {document.get('schema')!a} is not one that "
             f"this rtscope reads ({SCHEMA}); use the version that wrote it"

@@ -81,7 +81,7 @@ class Finding:
     """How much longer to watch, without a miss, to support the claim; 0 without one."""
     worst_ns: int | None
     reasons: tuple[Caveat, ...]
-    """The caveats that made it INVALID or capped it, gravest first."""
+    """The caveats that made it INVALID or limited it, gravest first."""
     sentence: str
     run_next: str
 
@@ -112,7 +112,7 @@ class Evidence:
     worst_ns: int | None
     misses: tuple[Misses, ...]
     invalid: tuple[Caveat, ...]
-    caps: tuple[Caveat, ...]
+    limits: tuple[Caveat, ...]
 
     @property
     def total(self) -> int:
@@ -139,7 +139,7 @@ class Evidence:
             return Verdict.INVALID
         if self.total:
             return Verdict.NO
-        if self.caps or self.more_ns or self.boots < self.min_boots:
+        if self.limits or self.more_ns or self.boots < self.min_boots:
             return Verdict.NOT_SHOWN
         if self.bound_ns is not None and self.bound_ns <= self.deadline_ns:
             return Verdict.HELD_AND_EXPLAINED
@@ -242,7 +242,7 @@ def _finding(records: Sequence[RunRecord], e: Evidence) -> Finding:
         rate_per_hour=rate_limits_per_hour(e.episodes, e.observed_ns),
         more_ns=e.more_ns,
         worst_ns=e.worst_ns,
-        reasons=e.invalid or e.caps,
+        reasons=e.invalid or e.limits,
         sentence=sentence,
         run_next=run_next,
     )
@@ -285,7 +285,7 @@ def gather(
         worst_ns=max(maxima) if len(maxima) == len(records) else None,
         misses=tuple(misses_of(r, deadline_ns) for r in records),
         invalid=by_effect[Effect.INVALID],
-        caps=by_effect[Effect.CAP],
+        limits=by_effect[Effect.LIMIT],
     )
 
 
@@ -319,7 +319,8 @@ def _say_invalid(e: Evidence) -> tuple[str, str]:
     detail = f" ({first.detail})" if first.detail else ""
     others = f"; and {len(e.invalid) - 1} more" if len(e.invalid) > 1 else ""
     return (
-        f"no valid measurement under {e.load}: {kind_of(first).says}{detail}{others}",
+        f"no valid measurement under {e.load}: {kind_of(first).message}{detail}"
+        f"{others}",
         kind_of(first).remedy,
     )
 
@@ -351,9 +352,9 @@ def _say_not_shown(e: Evidence) -> tuple[str, str]:
     if e.boots < e.min_boots:
         reasons.append(f"{e.boots} of the {e.min_boots} boots asked for were seen")
         todo.append("reboot and run again")
-    for cap in e.caps:
-        reasons.append(f"no more can be shown: {kind_of(cap).says}")
-        todo.append(kind_of(cap).remedy)
+    for limit in e.limits:
+        reasons.append(f"no more can be shown: {kind_of(limit).message}")
+        todo.append(kind_of(limit).remedy)
     return "; ".join((_no_miss(e), *reasons)), "; ".join(dict.fromkeys(todo))
 
 

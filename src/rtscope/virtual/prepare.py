@@ -117,7 +117,7 @@ def _made(
     shop = Workshop(
         cache=cache_dir(),
         agent=agent_file,
-        lock=read_lock(Path(campaign.locked)) if campaign.locked else None,
+        lock=read_lock(Path(campaign.lockfile)) if campaign.lockfile else None,
         say=log,
     )
     made = prepare_all(
@@ -125,7 +125,7 @@ def _made(
         [paths.get(label, label) for label in labels],
         workshop=shop,
         own_qemu=Path(campaign.qemu) if campaign.qemu else None,
-        files=[Path(path) for path in campaign.files],
+        files=[Path(path) for path in campaign.guest_files],
     )
     return dict(zip(labels, made, strict=True))
 

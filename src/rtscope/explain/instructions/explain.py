@@ -167,7 +167,7 @@ def _notes(path: _WakeupPath) -> Iterator[str]:
     if not path.runs:
         yield (
             "no room was left for the path of this wake-up: rtscope board trace "
-            "--again records it"
+            "--replay records it"
             if section.left_out
             else "no path was recorded for this wake-up"
         )
@@ -183,7 +183,7 @@ def _notes(path: _WakeupPath) -> Iterator[str]:
     if not path.tasks.known and path.competing.goes_on:
         yield (
             "which task ran is not known: the kernel's symbols were not, when this was "
-            "recorded; rtscope board trace --again records it"
+            "recorded; rtscope board trace --replay records it"
         )
     if milestones.late_timer:
         yield (

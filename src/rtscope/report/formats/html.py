@@ -14,7 +14,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from rtscope import __version__
-from rtscope.caveats.catalogue import Effect
 from rtscope.explain.bound import worst_of
 from rtscope.explain.causes import differences, paragraph
 from rtscope.explain.words import doubts, evidence, sentence, share, where
@@ -48,12 +47,6 @@ from rtscope.report.words import (
     ratio,
 )
 from rtscope.units import format_us
-
-EFFECT_WORDS: Mapping[Effect, str] = {
-    Effect.INVALID: "INVALID",
-    Effect.CAP: "CAP",
-    Effect.NOTE: "NOTE",
-}
 
 
 def render_html(told: Model | ComparisonReport | PublishedComparison) -> str:
@@ -188,7 +181,6 @@ _FILTERS: Mapping[str, Callable[..., Any]] = {
 }
 
 _GLOBALS: Mapping[str, Any] = {
-    "effects": EFFECT_WORDS,
     "nothing": NOTHING,
     "tables": tables,
     "tail_bars": _ours(tail_bars),

@@ -4,7 +4,7 @@ Reports and comparisons on a terminal: gravest first, plain on a pipe.
 A report is readable at 60 columns. Two sides have Table 5-1's shape, in 80 columns.
 
 Colours mean something or are not there: red for what is bad or invalid, yellow for
-what is open or capped, green for what held. NO_COLOR is honoured by rich itself. Text
+what is open or limited, green for what held. NO_COLOR is honoured by rich itself. Text
 is passed as `Text`, so nothing in it is taken for markup.
 """
 
@@ -52,13 +52,8 @@ from rtscope.units import format_us
 TONES: Mapping[Tone, str] = {"bad": "bold red", "open": "bold yellow", "good": "green"}
 EFFECTS: Mapping[Effect, str] = {
     Effect.INVALID: "bold red",
-    Effect.CAP: "yellow",
+    Effect.LIMIT: "yellow",
     Effect.NOTE: "",
-}
-EFFECT_WORDS: Mapping[Effect, str] = {
-    Effect.INVALID: "INVALID",
-    Effect.CAP: "CAP",
-    Effect.NOTE: "note",
 }
 
 WIDE = 100
@@ -273,7 +268,7 @@ def _caveats(caveats: Sequence[MergedCaveat]) -> Iterator[RenderableType]:
     yield Text("Caveats", style="bold")
     for caveat in caveats:
         text = Text.assemble(
-            (EFFECT_WORDS[caveat.effect], EFFECTS[caveat.effect]), f" {caveat.says}"
+            (caveat.effect.label, EFFECTS[caveat.effect]), f" {caveat.says}"
         )
         if caveat.details:
             text.append(f" ({'; '.join(caveat.details[:2])}{_more(caveat)})")

@@ -151,7 +151,7 @@ def _support(row: Row) -> str:
     if row.gravest is Effect.INVALID:
         return "It supports nothing: the run is not valid, see the caveats."
     supported = duration(supported_interval_ns(0, row.observed_ns))
-    doubt = " At most: see the caveats." if row.gravest is Effect.CAP else ""
+    doubt = " At most: see the caveats." if row.gravest is Effect.LIMIT else ""
     seeds = len({record.run.seed for record in row.records})
     over = f" over {seeds} seeds" if seeds > 1 else ""
     return (

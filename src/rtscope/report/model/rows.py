@@ -259,7 +259,7 @@ def merged_caveats(records: Sequence[RunRecord]) -> tuple[MergedCaveat, ...]:
         MergedCaveat(
             id=caveat_id,
             effect=kind.effect,
-            says=kind.says,
+            says=kind.message,
             details=tuple(
                 micro(text, virtual)
                 for text, virtual in sorted(
