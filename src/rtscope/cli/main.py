@@ -37,7 +37,7 @@ RENAMED = {
     "--locked": "--lockfile",
     "--repeat": "--repetitions",
 }
-"""Options of rtscope 0.1, and what to type today."""
+"""Former names of options, and what to type now."""
 
 
 def _exits(verb: Verb) -> Callable[..., None]:

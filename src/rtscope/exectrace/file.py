@@ -37,7 +37,7 @@ FILE = "worst.trace.gz"
 REPLAY = "replay.trace.gz"
 """The recording of a replay; see `rtscope.virtual.replay`."""
 FIRST_REPLAY = "again.trace.gz"
-"""The name of that file in rtscope 0.1, which is still read."""
+"""The former name of that file, which is still read."""
 BOUND = "bound.trace.gz"
 """What a pass for the longest sections recorded, and all interrupts."""
 MAX_PACKED_BYTES = 256 << 20
