@@ -52,6 +52,9 @@ fmt: .venv/.stamp-dev ## rewrite the code in the house style
 bench: packages-bench .venv/.stamp-dev agent plugin ## compare the agent with cyclictest, and count its cost
 	@for bench in bench/*.py; do echo "--- $$bench"; $(PY) $$bench || exit 1; done
 
+mutants: .venv/.stamp-dev plugin-native ## take 600 mutants, of which the fast tests must kill 90 %: an hour
+	@PYTHONPATH=tests $(PY) -m mutants.run --tests $(FAST_TESTS) $(ARGS)
+
 golden: .venv/.stamp-dev ## rewrite the golden files; read their diff before you commit
 	$(PYTEST) tests/golden --rewrite-golden
 
@@ -125,6 +128,6 @@ endif
 .venv/.stamp-dev: $(NEEDED) | packages-check
 	@PYTHON='$(PYTHON)' setup/environment dev
 
-.PHONY: help run run-local check test test-long fmt bench golden docs agent plugin clean style types \
+.PHONY: help run run-local check test test-long fmt bench mutants golden docs agent plugin clean style types \
 	agent-native plugin-native fast-tests agent-tests agent-tests-address \
 	agent-tests-thread agent-twice FORCE

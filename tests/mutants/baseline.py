@@ -1,0 +1,138 @@
+"""
+What the fast tests execute: which of them runs each line, and how long each takes.
+
+Caches of functions are emptied before each test, or only the first test to call one
+would be seen to execute it.
+"""
+
+import functools
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import coverage
+import pytest
+
+
+@dataclass(slots=True)
+class Baseline:
+    """The fast tests of unchanged code; a test is known by its node id."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    """Of each test that passed, with its fixtures."""
+    broken: list[str] = field(default_factory=list)
+    """Tests that fail without any mutant: they notice none."""
+    tests: dict[str, dict[int, set[str]]] = field(default_factory=dict)
+    """By file below src/rtscope and line."""
+
+    def covering(self, file: str, lines: set[int]) -> set[str]:
+        """Return the tests that execute one of these lines."""
+        known = self.tests.get(file, {})
+        return {test for line in lines for test in known.get(line, ())}
+
+    def of_files(self, files: Sequence[str]) -> set[str]:
+        """Return the tests that execute any line of these files."""
+        return {
+            test
+            for file in files
+            for tests in self.tests.get(file, {}).values()
+            for test in tests
+        }
+
+    def fastest(self, tests: set[str]) -> list[str]:
+        """Return tests in the order of what they take."""
+        return sorted(tests & self.seconds.keys(), key=lambda t: (self.seconds[t], t))
+
+
+@dataclass(slots=True, eq=False)
+class _Watcher:
+    """A plugin of pytest that tells coverage which test runs."""
+
+    measuring: coverage.Coverage
+    began: float = 0.0
+    modules: int = 0
+    caches: list["functools._lru_cache_wrapper[object]"] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    broken: list[str] = field(default_factory=list)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        if len(sys.modules) != self.modules:
+            self.modules = len(sys.modules)
+            self.caches = list(_caches())
+        for cache in self.caches:
+            cache.cache_clear()
+        self.measuring.switch_context(item.nodeid)
+        began = time.monotonic()
+        answer = yield
+        self.measuring.switch_context("")
+        self.seconds[item.nodeid] = time.monotonic() - began
+        return answer
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.broken.append(report.nodeid)
+
+
+def _caches() -> Iterator["functools._lru_cache_wrapper[object]"]:
+    for name, module in list(sys.modules.items()):
+        if name.startswith("rtscope."):
+            for value in list(vars(module).values()):
+                if isinstance(value, functools._lru_cache_wrapper):
+                    yield value
+
+
+def measure(tree: Path, *, tests: Sequence[str], files: Sequence[str], to: Path) -> int:
+    """Run tests in this process and write what they execute; return pytest's status."""
+    source = tree / "src" / "rtscope"
+    measuring = coverage.Coverage(
+        data_file=None,
+        include=[str(source / file) for file in files],
+        config_file=False,
+    )
+    watcher = _Watcher(measuring)
+    measuring.start()
+    status = pytest.main([*OPTIONS, "-m", "not system", *tests], plugins=[watcher])
+    measuring.stop()
+    if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        return int(status)
+    data = measuring.get_data()
+    executed = {
+        Path(path).relative_to(source).as_posix(): {
+            line: sorted(set(contexts) - {""})
+            for line, contexts in data.contexts_by_lineno(path).items()
+        }
+        for path in data.measured_files()
+    }
+    answer = {
+        "seconds": watcher.seconds,
+        "broken": watcher.broken,
+        "tests": executed,
+    }
+    to.write_text(json.dumps(answer))
+    return int(status)
+
+
+OPTIONS = (
+    *("-q", "--no-header", "--tb=short", "-p", "no:randomly", "-p", "no:cacheprovider"),
+    *("--hypothesis-seed=0", "-W", "ignore::pytest.PytestAssertRewriteWarning"),
+)
+
+
+def merged(answers: Sequence[Path]) -> Baseline:
+    """Put together what several processes measured."""
+    found = Baseline()
+    for path in answers:
+        answer = json.loads(path.read_text())
+        found.broken += answer["broken"]
+        found.seconds |= answer["seconds"]
+        for file, lines in answer["tests"].items():
+            known = found.tests.setdefault(file, {})
+            for line, tests in lines.items():
+                known.setdefault(int(line), set()).update(tests)
+    for test in found.broken:
+        found.seconds.pop(test, None)
+    return found

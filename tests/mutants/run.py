@@ -1,0 +1,409 @@
+"""
+Take mutants and see which of them the fast tests notice: `make mutants`.
+
+The tree is copied, once for each process that works, and nothing is written into it.
+The fast tests run once on unchanged code, to learn which test executes which line. Then
+each mutant is written into a copy, and the tests that execute its lines run there, the
+fastest first, until one fails. Of one that they let live, all tests run that execute
+anything of its file, for a fixture or a cache may stand between a test and a line.
+
+Killed is what a test fails for, and what exceeds its time; the latter is counted apart.
+"""
+
+import argparse
+import contextlib
+import difflib
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mutants import baseline, drawing
+from mutants.baseline import Baseline
+from mutants.drawing import AREAS, Mutant
+
+ROOT = Path(__file__).parents[2]
+SEED = 20261122
+COUNT = 600
+WANTED = 0.9
+MOST_BYTES = 4 << 30
+"""Of memory: more is an error in the mutant, which it then is killed by."""
+FIRST = 25
+"""Tests that run before the others are collected, of the files with most of them."""
+NOT_FOUND = 4
+"""pytest's status where a test has another name than before."""
+
+KILLED, SURVIVED, TIMED_OUT = "killed", "survived", "timed out"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A mutant, and the tests to run, in groups one after the other."""
+
+    mutant: Mutant
+    original: str
+    mutated: str
+    groups: tuple[tuple[str, ...], ...]
+    cpu_s: int
+
+    @property
+    def diff(self) -> str:
+        """What is changed."""
+        name = f"src/rtscope/{self.mutant.file}"
+        before, after = self.original.splitlines(), self.mutated.splitlines()
+        lines = difflib.unified_diff(before, after, name, name, lineterm="", n=1)
+        return "\n".join(lines)
+
+
+@dataclass(slots=True)
+class Slot:
+    """A copy of the tree, and the process that works in it."""
+
+    tree: Path
+    job: Job | None = None
+    pid: int = 0
+    ends_at: float = 0.0
+    made_ns: int = 0
+    """When the file was made that is replaced."""
+
+    def take(self, job: Job) -> None:
+        """Write a mutant."""
+        path = self.tree / "src" / "rtscope" / job.mutant.file
+        self.job, self.made_ns = job, path.stat().st_mtime_ns
+        path.write_text(job.mutated)
+        os.utime(path, (1, 1))  # not when the file was made that there is bytecode of
+
+    def restore(self) -> None:
+        """Write back what was there."""
+        assert self.job is not None
+        path = self.tree / "src" / "rtscope" / self.job.mutant.file
+        path.write_text(self.job.original)
+        os.utime(path, ns=(self.made_ns, self.made_ns))
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of each mutant."""
+
+    outcome: dict[Mutant, str] = field(default_factory=dict)
+    survivors: list[Job] = field(default_factory=list)
+
+    def add(self, job: Job, outcome: str) -> None:
+        """Note one; say how far it is, now and then."""
+        self.outcome[job.mutant] = outcome
+        if outcome == SURVIVED:
+            self.survivors.append(job)
+        if len(self.outcome) % 50 == 0:
+            counts = Counter(self.outcome.values())
+            told = ", ".join(f"{n} {what}" for what, n in sorted(counts.items()))
+            print(f"{len(self.outcome)} mutants: {told}", file=sys.stderr, flush=True)
+
+    def table(self) -> Iterator[str]:
+        """Yield the lines of a table by area."""
+        heads = ("total", KILLED, TIMED_OUT, SURVIVED)
+        yield f"{'area':12}" + "".join(f"{head:>11}" for head in heads) + "     share"
+        rows = {area: self._counts(area) for area in AREAS}
+        rows["all"] = sum(rows.values(), Counter())
+        for area, counts in rows.items():
+            total = counts.total()
+            died = counts[KILLED] + counts[TIMED_OUT]
+            figures = (total, died, counts[TIMED_OUT], counts[SURVIVED])
+            share = f"{died / total:.1%}" if total else "-"
+            yield f"{area:12}" + "".join(f"{n:11}" for n in figures) + f"{share:>10}"
+
+    def _counts(self, area: str) -> Counter[str]:
+        return Counter(o for m, o in self.outcome.items() if m.area == area)
+
+    @property
+    def share(self) -> float:
+        """How many died."""
+        return 1 - len(self.survivors) / max(len(self.outcome), 1)
+
+
+def main() -> int:
+    """Run; return 1 if too many survived."""
+    asked = _asked()
+    # Children do not need a thread for each CPU.
+    os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    with tempfile.TemporaryDirectory(prefix="rtscope-mutants-") as folder:
+        slots = [Slot(copied(Path(folder) / str(i))) for i in range(asked.jobs)]
+        _preload()
+        return _run(asked, slots)
+
+
+def _asked() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[1])
+    parser.add_argument("--all", action="store_true", help="take all mutants: hours")
+    parser.add_argument(
+        "--count", type=int, default=COUNT, help="take so many: %(default)s"
+    )
+    parser.add_argument("--seed", type=int, default=SEED, help="draw with: %(default)s")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--tests", nargs="+", default=["tests/unit"])
+    return parser.parse_args()
+
+
+def _run(asked: argparse.Namespace, slots: list[Slot]) -> int:
+    source = slots[0].tree / "src" / "rtscope"
+    files = drawing.files_of(source)
+    texts = {file: (source / file).read_text() for file in files}
+    known = first_run(slots, tests=asked.tests, files=list(files))
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(
+        f"{len(known.seconds)} fast tests in {used.ru_utime + used.ru_stime:.0f} s of "
+        "CPU time",
+        file=sys.stderr,
+    )
+    if known.broken:
+        print("left out, for they fail without a mutant:", *known.broken, sep="\n  ")
+    every = [
+        mutant
+        for file, area in files.items()
+        for mutant in drawing.mutants_of(texts[file], file=file, area=area)
+    ]
+    taken = every if asked.all else drawing.drawn(every, asked.count, seed=asked.seed)
+    users = importers(texts)
+    jobs = (job_of(mutant, texts[mutant.file], known, users) for mutant in taken)
+    tally = Tally()
+    work(slots, jobs, done=tally.add)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{used.ru_utime + used.ru_stime:.0f} s of CPU time", file=sys.stderr)
+    for job in sorted(tally.survivors, key=lambda job: job.mutant.name):
+        print(f"survived: {job.mutant.name} ({job.mutant.area})\n{job.diff}\n")
+    print(f"seed {asked.seed}, {len(taken)} of {len(every)} mutants")
+    print(*tally.table(), sep="\n")
+    return 0 if tally.share >= WANTED else 1
+
+
+def copied(to: Path) -> Path:
+    """Copy the tree: what git knows or would take, and the programs that were built."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    names = [os.fsdecode(name) for name in listed.stdout.split(b"\0") if name]
+    built = [
+        path.relative_to(ROOT).as_posix()
+        for folder in ("agents", "plugins")
+        for path in (ROOT / "src" / "rtscope" / folder).rglob("*")
+        if path.is_file()
+    ]
+    for name in (*names, *built):
+        if (ROOT / name).is_file():
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, to / name)
+    return to
+
+
+def _preload() -> None:
+    """Import what most tests need and no mutant is in; children are copies of us."""
+    import hypothesis
+    import jinja2
+    import matplotlib.figure
+    import numpy as np
+    import pydantic
+    import rich.table
+    import scipy.stats
+    import typer
+    import yaml
+
+    del hypothesis, jinja2, matplotlib, np, pydantic, rich, scipy, typer, yaml
+
+
+def first_run(
+    slots: Sequence[Slot], *, tests: Sequence[str], files: Sequence[str]
+) -> Baseline:
+    """Run the tests on unchanged code, a part of their files in each copy."""
+    tree = slots[0].tree
+    modules = sorted(
+        (
+            path.relative_to(tree).as_posix()
+            for name in tests
+            for path in (
+                [tree / name] if name.endswith(".py") else _modules(tree / name)
+            )
+        ),
+        key=lambda name: -(tree / name).stat().st_size,
+    )
+    answers, pids = [], []
+    for i, slot in enumerate(slots):
+        answers.append(slot.tree / "baseline.json")
+        mine = modules[i :: len(slots)]
+
+        def begin(
+            slot: Slot = slot, mine: list[str] = mine, to: Path = answers[-1]
+        ) -> int:
+            return baseline.measure(slot.tree, tests=mine, files=files, to=to)
+
+        pids.append(_forked(slot.tree, begin, log=slot.tree / "baseline.log"))
+    for slot, pid in zip(slots, pids, strict=True):
+        os.waitpid(pid, 0)
+        if not (slot.tree / "baseline.json").is_file():
+            raise SystemExit((slot.tree / "baseline.log").read_text()[-4000:])
+    return baseline.merged(answers)
+
+
+def _modules(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("test_*.py"))
+
+
+def importers(texts: dict[str, str]) -> dict[str, list[str]]:
+    """Return each file with those that import it: they may use its constants."""
+    dotted = {
+        file: "rtscope."
+        + file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        for file in texts
+    }
+    return {
+        file: [
+            file,
+            *(other for other, text in texts.items() if f"from {name} import" in text),
+        ]
+        for file, name in dotted.items()
+    }
+
+
+def job_of(
+    mutant: Mutant, text: str, known: Baseline, users: dict[str, list[str]]
+) -> Job:
+    """Decide which tests a mutant has to pass."""
+    lines = drawing.lines_to_run(text, mutant)
+    narrow = known.covering(mutant.file, lines)
+    wide = known.of_files([mutant.file] if lines else users[mutant.file])
+    modules = Counter(test.partition("::")[0] for test in narrow or wide)
+    near = {name for name, _ in modules.most_common(3)}
+    ordered = known.fastest(narrow or wide)
+    first = [test for test in ordered if test.partition("::")[0] in near][:FIRST]
+    second = [test for test in ordered if test not in set(first)]
+    third = known.fastest(wide - narrow) if narrow else []
+    groups = tuple(tuple(group) for group in (first, second, third) if group)
+    expected_s = sum(known.seconds[test] for group in groups for test in group)
+    return Job(
+        mutant=mutant,
+        original=text,
+        mutated=drawing.mutated(text, mutant.number),
+        groups=groups,
+        cpu_s=int(20 + 5 * expected_s),
+    )
+
+
+def work(
+    slots: list[Slot], jobs: Iterator[Job], *, done: Callable[[Job, str], None]
+) -> None:
+    """Keep a process in each copy until there are no more jobs."""
+    busy: list[Slot] = []
+    try:
+        for job in jobs:
+            while len(busy) == len(slots):
+                _reap(busy, done)
+            free = next(slot for slot in slots if slot not in busy)
+            _begin(free, job)
+            busy.append(free)
+        while busy:
+            _reap(busy, done)
+    finally:
+        for slot in busy:
+            _kill(slot)
+
+
+def _begin(slot: Slot, job: Job) -> None:
+    slot.take(job)
+    slot.ends_at = time.monotonic() + 60 + 4 * job.cpu_s
+
+    def begin() -> int:
+        resource.setrlimit(resource.RLIMIT_CPU, (job.cpu_s, job.cpu_s + 5))
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+        return _status_of(job.groups)
+
+    slot.pid = _forked(slot.tree, begin, log=slot.tree / "mutant.log")
+
+
+def _status_of(groups: Sequence[Sequence[str]]) -> int:
+    """Run groups of tests until one fails; 0 if none does."""
+    import pytest
+
+    options = (*baseline.OPTIONS, "-x", "-m", "not system")
+    for group in groups:
+        status = int(pytest.main([*options, *group]))
+        if status == NOT_FOUND:
+            files = dict.fromkeys(test.partition("::")[0] for test in group)
+            status = int(pytest.main([*options, *files]))
+        if status:
+            return status
+    return 0
+
+
+def _reap(busy: list[Slot], done: Callable[[Job, str], None]) -> None:
+    """Take back the copies whose process has ended, and end what takes too long."""
+    time.sleep(0.01)
+    for slot in list(busy):
+        assert slot.job is not None
+        pid, status = os.waitpid(slot.pid, os.WNOHANG)
+        late = not pid and time.monotonic() > slot.ends_at
+        if not pid and not late:
+            continue
+        _kill(slot, ended=bool(pid))
+        busy.remove(slot)
+        slot.restore()
+        signalled = os.WTERMSIG(status) if pid and os.WIFSIGNALED(status) else 0
+        if late or signalled in (signal.SIGXCPU, signal.SIGKILL):
+            done(slot.job, TIMED_OUT)
+        else:
+            done(slot.job, KILLED if status else SURVIVED)
+
+
+def _kill(slot: Slot, *, ended: bool = False) -> None:
+    """End the process and all that it has started."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(slot.pid, signal.SIGKILL)
+    if not ended:
+        os.waitpid(slot.pid, 0)
+
+
+def _forked(tree: Path, run: Callable[[], int], *, log: Path) -> int:
+    """Start a process of its own group that works in a copy; return its pid."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 3
+    try:
+        os.setsid()
+        os.chdir(tree)
+        own = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        for fd in (1, 2):
+            os.dup2(own, fd)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        sys.dont_write_bytecode = "baseline" not in log.name
+        source = str(tree / "src")
+        sys.path[:] = [
+            source,
+            *(p for p in sys.path if not p.startswith(str(ROOT) + "/src")),
+        ]
+        os.environ["PYTHONPATH"] = source
+        os.environ.pop("MAKEFLAGS", None)
+        if sys.dont_write_bytecode:
+            os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+        status = run()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(status)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,76 @@
+"""Which mutants are drawn, and which tests have to notice them."""
+
+from pathlib import Path
+
+from mutants import drawing
+from mutants.drawing import Mutant
+
+SOURCE = Path(__file__).parents[2] / "src" / "rtscope"
+TEXT = '''\
+"""A module."""
+
+LIMIT = 3
+
+
+class A:
+    @property
+    def late(self) -> bool:
+        """Whether it is."""
+        if self.ns > LIMIT and (
+            self.known
+        ):
+            return True
+        return False
+
+
+def twice(a: int, times: int = 2) -> int:
+    return a * times
+'''
+
+
+def of_text() -> list[Mutant]:
+    return list(drawing.mutants_of(TEXT, file="a.py", area="audit"))
+
+
+def changed(mutant: Mutant) -> list[str]:
+    """Return the lines that a mutant has and the file has not."""
+    lines = drawing.mutated(TEXT, mutant.number).splitlines()
+    return [line.strip() for line in lines if line not in TEXT.splitlines()]
+
+
+def test_constants_of_modules_and_properties_have_mutants_docstrings_none() -> None:
+    found = [line for mutant in of_text() for line in changed(mutant)]
+
+    assert "LIMIT = 4" in found
+    assert "if self.ns >= LIMIT and (" in found
+    assert "return a / times" in found
+    assert not any('"""' in line for line in found)
+
+
+def test_a_mutant_is_noticed_by_tests_that_execute_its_statement() -> None:
+    lines = {
+        line: drawing.lines_to_run(TEXT, mutant)
+        for mutant in of_text()
+        for line in changed(mutant)
+    }
+
+    assert lines["LIMIT = 4"] == set()  # executed by the import alone
+    assert lines["if self.ns >= LIMIT and ("] == {10, 11, 12}
+    assert lines["return False"] == {13}
+    assert lines["def twice(a: int, times: int = 3) -> int:"] == {18}
+
+
+def test_every_area_has_files_and_no_file_is_in_two() -> None:
+    files = drawing.files_of(SOURCE)
+
+    assert set(files.values()) == set(drawing.AREAS)
+
+
+def test_the_same_seed_draws_the_same() -> None:
+    every = [Mutant("audit", "a.py", i, (i, i)) for i in range(1000)]
+    drawn = drawing.drawn(every, 100, seed=1)
+
+    assert drawn == drawing.drawn(every, 100, seed=1)
+    assert drawn != drawing.drawn(every, 100, seed=2)
+    assert drawn == sorted(set(drawn), key=lambda mutant: mutant.number)
+    assert drawing.drawn(every, 1001, seed=1) == every
