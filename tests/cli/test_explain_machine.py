@@ -76,8 +76,8 @@ def test_json_lies_beside_the_record_and_page_and_trace_are_written(
     assert document["target"] == "local"
     first, second = document["wakeups"]
     assert sum(first["parts"].values()) == first["latency_ns"] == 4_003_000
-    assert first["stretches"][first["culprit"]]["cause"] == "another task"
-    assert second["stretches"] == []
+    assert first["segments"][first["dominant_segment"]]["cause"] == "another task"
+    assert second["segments"] == []
     assert "virtual" not in page.read_text()
     assert trace.stat().st_size > 100
 

@@ -172,7 +172,7 @@ def told(cause: str) -> str:
 
 def _blamed(document: dict[str, Any], interval_ns: int) -> Iterator[Blamed]:
     for wakeup in sorted(document["wakeups"], key=lambda w: w["sequence"]):
-        culprit = wakeup["stretches"][wakeup["culprit"]]
+        culprit = wakeup["segments"][wakeup["dominant_segment"]]
         yield Blamed(
             wakeup["sequence"] * interval_ns,
             wakeup["latency_ns"],
@@ -181,5 +181,5 @@ def _blamed(document: dict[str, Any], interval_ns: int) -> Iterator[Blamed]:
             culprit["task"],
             wakeup["attributed_share"],
             wakeup["residual_ns"],
-            sum(s["end_ns"] - s["begin_ns"] for s in wakeup["stretches"]),
+            sum(s["end_ns"] - s["begin_ns"] for s in wakeup["segments"]),
         )

@@ -195,8 +195,8 @@ def blamed(
     return [
         one
         for one in wakeups
-        if one["culprit"] is not None
-        and one["stretches"][one["culprit"]]["cause"] in causes
+        if one["dominant_segment"] is not None
+        and one["segments"][one["dominant_segment"]]["cause"] in causes
         and explained_share(one) >= ATTRIBUTED
     ]
 
@@ -209,7 +209,7 @@ def explained_share(one: Mapping[str, Any]) -> float:
     """
     missing_ns = sum(
         stretch["end_ns"] - stretch["begin_ns"]
-        for stretch in one["stretches"]
+        for stretch in one["segments"]
         if stretch["cause"] == "unknown" and "events are missing" in stretch["name"]
     )
     latency_ns = one["latency_ns"]
@@ -218,7 +218,7 @@ def explained_share(one: Mapping[str, Any]) -> float:
 
 
 def names(wakeups: Sequence[Mapping[str, Any]]) -> set[str]:
-    return {one["stretches"][one["culprit"]]["name"] for one in wakeups}
+    return {one["segments"][one["dominant_segment"]]["name"] for one in wakeups}
 
 
 def test_a_task_of_higher_priority_is_found(wakeups: Wakeups) -> None:

@@ -13,6 +13,7 @@ from rtscope.explain.bound import Bound, Longest, Section, arrivals_of, compose
 from rtscope.explain.model import Cause, Explanation, Part, Segment
 from rtscope.record.explanation import (
     EXPLAINED,
+    RENAMED,
     Explained,
     bounds_by_digest,
     explained_as_dict,
@@ -31,6 +32,7 @@ from rtscope.report.model.explanations import document_of, explained_run
 
 US = 1_000
 WORST_NS = 90 * US
+FORMAT = Path(__file__).parents[2] / "format"
 Change = Callable[[dict[str, Any]], None]
 
 
@@ -93,8 +95,8 @@ def test_an_explanation_that_is_complete_has_a_bound(tmp_path: Path) -> None:
     one = beside(tmp_path, document(bound(150 * US)))
 
     assert one.worst is not None
-    assert one.worst.blamed is not None
-    assert (one.worst.latency_ns, one.worst.blamed.cause) == (
+    assert one.worst.dominant is not None
+    assert (one.worst.latency_ns, one.worst.dominant.cause) == (
         WORST_NS,
         "interrupts off",
     )
@@ -122,7 +124,7 @@ def test_a_bound_beyond_the_deadline_explains_nothing(
 
 
 def without_trace(found: dict[str, Any]) -> None:
-    found["wakeups"][0].update(stretches=[], culprit=None, attributed_share=0.0)
+    found["wakeups"][0].update(segments=[], dominant_segment=None, attributed_share=0.0)
 
 
 def with_a_caveat(found: dict[str, Any]) -> None:
@@ -150,7 +152,7 @@ def of_another_cpu(found: dict[str, Any]) -> None:
 
 
 def with_lost_events(found: dict[str, Any]) -> None:
-    found["bounds"][0].update(complete=False, lost=["20 events"])
+    found["bounds"][0].update(complete=False, not_recorded=["20 events"])
 
 
 def without_end(found: dict[str, Any]) -> None:
@@ -215,14 +217,52 @@ def test_every_form_of_the_report_has_the_culprit_and_what_could_be(
     assert told["tail"]["not_recorded"] == 1
 
 
+def test_an_explanation_of_schema_1_loads_with_its_numbers(tmp_path: Path) -> None:
+    one = read_explained(FORMAT / "v1" / EXPLAINED)
+    worst, bound = one.worst, one.worst_bound
+
+    assert (one.schema, one.run, one.board) == (2, "001-memory", "pc")
+    assert worst is not None
+    assert worst.dominant is not None
+    assert (worst.latency_ns, worst.dominant_segment, len(worst.segments)) == (
+        *(636_200, 0, 5),
+    )
+    assert (worst.dominant.cause, worst.dominant.executed_ns) == (
+        *("waiting for a lock", 110_000),
+    )
+    assert worst.dominant.functions == (("_raw_spin_lock_irqsave", 110_000),)
+    assert [(c.wakeups, c.dominant_in) for c in one.causes] == [
+        *((1, 1), (2, 1), (1, 0), (2, 0), (2, 0)),
+    ]
+    assert bound is not None
+    assert (bound.bound_ns, bound.quantum_delay_ns) == (772_000, 40_000)
+    assert (bound.complete, bound.not_recorded) == (False, ("20 events of CPU 0",))
+    section, interrupt = bound.sections[0], bound.interrupts[0]
+    assert (section.executed_ns, section.dominant_function) == (
+        *(140_000, "__rmqueue_pcplist"),
+    )
+    assert (interrupt.min_interarrival_ns, interrupt.max_in_window_ns) == (
+        *(900_000, 5_000),
+    )
+    write_explained(tmp_path / EXPLAINED, one)
+    assert read_explained(tmp_path / EXPLAINED) == one
+
+
+def test_what_is_written_has_no_name_of_schema_1(tmp_path: Path) -> None:
+    text = json.dumps(document(bound(150 * US, lost=["a lock"])))
+    old = {name for names in RENAMED.values() for name in names}
+
+    assert not {name for name in old if f'"{name}"' in text}
+
+
 def test_damaged_and_foreign_explanations_are_refused(tmp_path: Path) -> None:
     file = tmp_path / EXPLAINED
     for text in ("", "[]", '{"schema": 1}', '{"schema": 1, "result_digest": "x"}'):
         file.write_text(text)
         with pytest.raises(RecordError, match="damaged"):
             read_explained(file)
-    file.write_text(json.dumps({**document(), "schema": 2}))
-    with pytest.raises(RecordError, match="schema 2"):
+    file.write_text(json.dumps({**document(), "schema": 3}))
+    with pytest.raises(RecordError, match="schema 3"):
         read_explained(file)
     file.unlink()
     file.symlink_to("/dev/zero")

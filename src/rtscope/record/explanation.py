@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from rtscope.errors import RecordError
 from rtscope.files import first_mistake, read_bounded, write_atomically
@@ -22,7 +22,7 @@ from rtscope.record.model import RunRecord
 EXPLAINED = "explain.json"
 """Lies beside the record of each run that was explained."""
 
-SCHEMA = 1
+SCHEMA = 2
 MAX_BYTES = 64 << 20
 ATTRIBUTED = 0.95
 """Less of a wake-up with a cause is a caveat of its explanation."""
@@ -35,20 +35,21 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
-    """A piece of a wake-up's way with one cause; times in ns since the expiry."""
+class Segment:
+    """A piece of a wake-up's path with one cause; times in ns since the expiry."""
 
     part: Name = ""
     begin_ns: Nanoseconds
     end_ns: Nanoseconds
-    own_ns: Nanoseconds | None = None
+    executed_ns: Nanoseconds | None = None
     """Of it, time in which this CPU executed."""
     cause: Name
     name: Name
     task: Name = ""
     confidence: Name = ""
     callers: tuple[Name, ...] = ()
-    inside: tuple[tuple[Name, Nanoseconds], ...] = ()
+    functions: tuple[tuple[Name, Nanoseconds], ...] = ()
+    """Functions that this CPU executed in it, longest first."""
     evidence: tuple[Sentence, ...] = ()
 
 
@@ -63,19 +64,19 @@ class Wakeup:
     sentence: Sentence
     parts: Mapping[Name, Nanoseconds] = field(default_factory=dict)
     residual_ns: Nanoseconds = 0
-    culprit: int | None
-    """Which of the stretches."""
-    stretches: tuple[Stretch, ...]
+    dominant_segment: int | None
+    """Index of the segment with the dominant cause."""
+    segments: tuple[Segment, ...]
     notes: tuple[Sentence, ...]
     """What limits the explanation."""
 
     @property
-    def blamed(self) -> Stretch | None:
-        """What took most of what need not be there."""
-        at = self.culprit
-        if at is None or not 0 <= at < len(self.stretches):
+    def dominant(self) -> Segment | None:
+        """The segment with the dominant cause; None if no cause is known."""
+        at = self.dominant_segment
+        if at is None or not 0 <= at < len(self.segments):
             return None
-        return self.stretches[at]
+        return self.segments[at]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +86,8 @@ class CauseSum:
     cause: Name
     name: Name
     wakeups: int
-    blamed: int
+    dominant_in: int
+    """Of these wake-ups, those whose dominant cause it is."""
     sum_ns: Nanoseconds
     worst_ns: Nanoseconds
 
@@ -113,14 +115,14 @@ class Tail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LongestSection:
-    """The longest section of a kind that was seen."""
+    """The longest observed critical section of a kind."""
 
     section: Name
     duration_ns: Nanoseconds
-    own_ns: Nanoseconds | None
+    executed_ns: Nanoseconds | None
     name: Name
     callers: tuple[Name, ...]
-    most_in: Name
+    dominant_function: Name
     note: Sentence
 
 
@@ -131,21 +133,23 @@ class Interrupt:
     vector: Name
     arrivals: int
     longest_ns: Nanoseconds
-    closest_ns: Nanoseconds | None
-    in_window_ns: Nanoseconds
+    min_interarrival_ns: Nanoseconds | None
+    max_in_window_ns: Nanoseconds
+    """The most that it executed in a window as long as the bound."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuBound:
-    """What the sections of one CPU could combine to; `explain.bound` says how."""
+    """Latency bound of one CPU from observed critical sections: `explain.bound`."""
 
     cpu: int
     bound_ns: Nanoseconds | None
     observed_max_ns: Nanoseconds = 0
     scheduling_ns: Nanoseconds = 0
-    turns_ns: Nanoseconds = 0
+    quantum_delay_ns: Nanoseconds = 0
+    """The most that an interrupt waits while a virtual board runs its other CPUs."""
     complete: bool
-    lost: tuple[Name, ...] = ()
+    not_recorded: tuple[Name, ...] = ()
     sections: tuple[LongestSection, ...] = ()
     interrupts: tuple[Interrupt, ...] = ()
 
@@ -185,7 +189,38 @@ class Explained:
         )
 
 
-_EXPLAINED = TypeAdapter(Explained)
+RENAMED: Mapping[tuple[str, ...], Mapping[str, str]] = {
+    ("wakeups",): {"stretches": "segments", "culprit": "dominant_segment"},
+    ("wakeups", "segments"): {"own_ns": "executed_ns", "inside": "functions"},
+    ("causes",): {"blamed": "dominant_in"},
+    ("bounds",): {"turns_ns": "quantum_delay_ns", "lost": "not_recorded"},
+    ("bounds", "sections"): {"own_ns": "executed_ns", "most_in": "dominant_function"},
+    ("bounds", "interrupts"): {
+        "closest_ns": "min_interarrival_ns",
+        "in_window_ns": "max_in_window_ns",
+    },
+}
+"""Where an object is in a document, and its keys of schema 1 with today's names."""
+
+
+def upgraded_explanation(document: object) -> object:
+    """Return a document of schema 1 as one of today's; any other is returned as is."""
+    if not isinstance(document, dict) or document.get("schema") != 1:
+        return document
+    return {**_renamed(document, ()), "schema": SCHEMA}
+
+
+def _renamed(value: Any, place: tuple[str, ...]) -> Any:
+    if isinstance(value, list):
+        return [_renamed(item, place) for item in value]
+    if not isinstance(value, dict):
+        return value
+    names = RENAMED.get(place, {})
+    today = {names.get(key, key): item for key, item in value.items()}
+    return {key: _renamed(item, (*place, key)) for key, item in today.items()}
+
+
+_EXPLAINED = TypeAdapter(Annotated[Explained, BeforeValidator(upgraded_explanation)])
 
 
 def find_explained(
@@ -223,7 +258,7 @@ def read_explained(path: Path) -> Explained:
     if found.schema != SCHEMA:
         raise RecordError(
             f"{path}: schema {found.schema} is not one that this rtscope reads "
-            f"({SCHEMA}); explain the record again"
+            f"(1, {SCHEMA}); explain the record again: rtscope explain RECORD"
         )
     return found
 
@@ -260,7 +295,7 @@ def missing(explained: Explained, record: RunRecord) -> Iterator[str]:
     observed_ns = record.max_ns or 0
     if worst is None or worst.latency_ns != observed_ns:
         yield "the worst wake-up is not explained"
-    if any(not w.stretches for w in explained.wakeups):
+    if any(not w.segments for w in explained.wakeups):
         yield "a path was not kept"
     if any(w.notes or w.attributed_share < ATTRIBUTED for w in explained.wakeups):
         yield "an explanation has a caveat"

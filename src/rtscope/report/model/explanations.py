@@ -392,7 +392,7 @@ def document_of(run: ExplainedRun) -> document.Explained:
                 cause=one.cause.value,
                 name=one.name,
                 wakeups=one.wakeups,
-                blamed=one.times_dominant,
+                dominant_in=one.times_dominant,
                 sum_ns=one.sum_ns,
                 worst_ns=one.worst_ns,
             )
@@ -424,24 +424,26 @@ def _wakeup(explanation: Explanation, unit: str) -> document.Wakeup:
         sentence=sentence(explanation, virtual=unit),
         parts={letter: ns for letter, _, ns in parts_of(explanation)},
         residual_ns=explanation.residual_ns,
-        culprit=None if dominant is None else explanation.segments.index(dominant),
-        stretches=tuple(map(_segment, explanation.segments)),
+        dominant_segment=(
+            None if dominant is None else explanation.segments.index(dominant)
+        ),
+        segments=tuple(map(_segment, explanation.segments)),
         notes=doubts(explanation),
     )
 
 
-def _segment(segment: Segment) -> document.Stretch:
-    return document.Stretch(
+def _segment(segment: Segment) -> document.Segment:
+    return document.Segment(
         part=segment.part.value,
         begin_ns=segment.begin_ns,
         end_ns=segment.end_ns,
-        own_ns=segment.own_ns,
+        executed_ns=segment.own_ns,
         cause=segment.cause.value,
         name=segment.name,
         task=segment.task,
         confidence=segment.confidence.value,
         callers=segment.callers,
-        inside=segment.inside,
+        functions=segment.inside,
         evidence=evidence(segment),
     )
 
@@ -452,17 +454,17 @@ def _bound(bound: Bound, *, observed_ns: int) -> document.CpuBound:
         bound_ns=bound.bound_ns,
         observed_max_ns=observed_ns,
         scheduling_ns=bound.scheduling_ns,
-        turns_ns=bound.turns_ns,
+        quantum_delay_ns=bound.turns_ns,
         complete=bound.complete,
-        lost=bound.lost,
+        not_recorded=bound.lost,
         sections=tuple(
             document.LongestSection(
                 section=one.section.value,
                 duration_ns=one.duration_ns,
-                own_ns=one.own_ns,
+                executed_ns=one.own_ns,
                 name=one.name,
                 callers=one.callers,
-                most_in=one.most_in,
+                dominant_function=one.most_in,
                 note=one.note,
             )
             for one in bound.longest
@@ -472,8 +474,8 @@ def _bound(bound: Bound, *, observed_ns: int) -> document.CpuBound:
                 vector=one.vector,
                 arrivals=one.arrivals,
                 longest_ns=one.longest_ns,
-                closest_ns=one.closest_ns,
-                in_window_ns=one.in_window_ns,
+                min_interarrival_ns=one.closest_ns,
+                max_in_window_ns=one.in_window_ns,
             )
             for one in bound.interference
         ),

@@ -373,9 +373,9 @@ def _beside(record: RunRecord, one: Explained) -> ExplainedBeside:
     worst, bound = one.worst, one.worst_bound
     virtual = virtual_word([record])
     known = [
-        Blamed(w.latency_ns, w.blamed.cause)
+        Blamed(w.latency_ns, w.dominant.cause)
         for w in one.wakeups
-        if w.blamed is not None
+        if w.dominant is not None
     ]
     lacks = tuple(dict.fromkeys(missing(one, record)))
     return ExplainedBeside(
@@ -393,22 +393,22 @@ def _beside(record: RunRecord, one: Explained) -> ExplainedBeside:
 
 
 def _culprit(worst: Wakeup | None) -> str:
-    blamed = worst.blamed if worst else None
-    if blamed is None:
+    dominant = worst.dominant if worst else None
+    if dominant is None:
         return ""
-    where = f" in {blamed.name}" if blamed.name else ""
-    return f"{blamed.cause}{where}"
+    where = f" in {dominant.name}" if dominant.name else ""
+    return f"{dominant.cause}{where}"
 
 
 def _sentences(
     record: RunRecord, one: Explained, lacks: Sequence[str], *, virtual: str
 ) -> Iterator[str]:
     worst, name = one.worst, record.run.id
-    blamed = worst.blamed if worst else None
-    if worst is not None and blamed is not None:
+    dominant = worst.dominant if worst else None
+    if worst is not None and dominant is not None:
         yield (
             f"{name}: the wake-up {us(worst.latency_ns, virtual)} late is blamed on "
-            f"{_culprit(worst)} ({us(blamed.end_ns - blamed.begin_ns, virtual)})."
+            f"{_culprit(worst)} ({us(dominant.end_ns - dominant.begin_ns, virtual)})."
         )
     bound = one.worst_bound
     if bound is None:
