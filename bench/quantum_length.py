@@ -12,7 +12,7 @@ import resource
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from rtscope.board.buildcontext import Workshop
+from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import Board, get_board
 from rtscope.board.initrd import Job
@@ -56,10 +56,10 @@ def measure(
     board: Board, kernel: str, job: Job, *, seed: int, timeout: BootTimeout
 ) -> Row:
     """Boot once."""
-    shop = Workshop(cache=cache_dir(os.environ), agent=agent_file)
+    context = BuildContext(cache=cache_dir(os.environ), agent=agent_file)
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     booted = boot(
-        prepare(board, kernel, workshop=shop),
+        prepare(board, kernel, context=context),
         job,
         seed=seed,
         timeout=timeout,

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rtscope.board import aptroot, cpio, elf
-from rtscope.board.buildcontext import Workshop
+from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import Arch, get_arch, get_board
 from rtscope.board.initrd import Job
@@ -104,7 +104,7 @@ def unpack_cyclictest(arch: Arch) -> Path:
         RT_TESTS, arch=arch.debian, root=BUILD / "apt", dependencies=False
     )
     half = root.with_suffix(".unpacking")
-    for file in aptroot.fetch(packages, BUILD / "downloads", say=print):
+    for file in aptroot.fetch(packages, BUILD / "downloads", log=print):
         aptroot.unpack(file, half)
     return half.rename(root)
 
@@ -136,8 +136,8 @@ def prepare_board(name: str, *, cyclictest: bool) -> Prepared:
     """Return a board that has the programs."""
     board = get_board(name)
     board = replace(board, append=(*board.append, *TICKING))
-    shop = Workshop(cache=cache_dir(os.environ), agent=agent_file, say=print)
-    prepared = prepare(board, board.kernels[0], workshop=shop)
+    context = BuildContext(cache=cache_dir(os.environ), agent=agent_file, log=print)
+    prepared = prepare(board, board.kernels[0], context=context)
     archive = archive_of(get_arch(board.arch), cyclictest=cyclictest)
     return replace(prepared, archives=(*prepared.archives, archive))
 

@@ -10,7 +10,7 @@ import pytest
 from fakes.commandline import Rtscope
 from fakes.fakelinux import make_programs, make_recipe
 from rtscope.board import sourcekernel
-from rtscope.board.buildcontext import Workshop
+from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import Part
 from rtscope.errors import KernelError
 
@@ -273,8 +273,8 @@ def test_a_kernel_for_the_virtual_board_is_not_packed_for_a_real_one_in_silence(
 def test_a_kernel_can_be_built_of_what_the_archive_has_now(
     rtscope: Rtscope, monkeypatch: pytest.MonkeyPatch, option: list[str], upgrade: bool
 ) -> None:
-    def part(shop: Workshop, _recipe: object) -> Part:
-        raise KernelError(f"upgrade is {shop.upgrade}")
+    def part(context: BuildContext, _recipe: object) -> Part:
+        raise KernelError(f"upgrade is {context.upgrade}")
 
     monkeypatch.setattr(sourcekernel, "kernel_part", part)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from rtscope import process
 from rtscope.board import aptroot
-from rtscope.board.buildcontext import Workshop, cached_lock, part_of_packages
+from rtscope.board.buildcontext import BuildContext, cached_lock, part_of_packages
 from rtscope.board.cache import cache_dir, locked
 from rtscope.board.catalogue import get_board
 from rtscope.board.kernels import get_kernel_row
@@ -81,23 +81,23 @@ def build_rival(into: Path, *, arch: str = "x86_64") -> Path:
     return made
 
 
-def know_kernel(kernel: str, *, board: str = "pc") -> Workshop:
+def know_kernel(kernel: str, *, board: str = "pc") -> BuildContext:
     """Have a packaged kernel of a board in the cache, with its symbols."""
-    shop = Workshop(cache=cache_dir(), agent=agent_file, say=lambda _text: None)
-    (prepared,) = prepare_all(get_board(board), [kernel], workshop=shop)
-    if find_symbols(shop.cache, prepared.kernel.digest, modules={}) is None:
+    context = BuildContext(cache=cache_dir(), agent=agent_file, log=lambda _text: None)
+    (prepared,) = prepare_all(get_board(board), [kernel], context=context)
+    if find_symbols(context.cache, prepared.kernel.digest, modules={}) is None:
         # Without them the names of tasks would not be recorded.
-        read_symbols(prepared, cache=shop.cache, log=shop.say)
-    return shop
+        read_symbols(prepared, cache=context.cache, log=context.log)
+    return context
 
 
 def build_module(kernel: str, into: Path, *, board: str = "pc") -> Path:
     """Return the module for a packaged kernel of a board, named after it."""
-    shop = know_kernel(kernel, board=board)
+    context = know_kernel(kernel, board=board)
     arch = get_board(board).arch
     row = get_kernel_row(kernel, arch)
     kbuild = KBUILD[arch]
-    image = cached_lock(shop.cache).parts[f"kernel-{kernel}-{arch}"][0]
+    image = cached_lock(context.cache).parts[f"kernel-{kernel}-{arch}"][0]
     release = image.name.removeprefix("linux-image-").removesuffix("-unsigned")
 
     def resolve(root: Path) -> tuple[Package, ...]:
@@ -136,9 +136,9 @@ def build_module(kernel: str, into: Path, *, board: str = "pc") -> Path:
         _run(strip, "--strip-debug", str(tree / MODULE), str(work / MODULE))
         return {"release": release}
 
-    with locked(shop.cache, say=shop.say):
+    with locked(context.cache, log=context.log):
         part = part_of_packages(
-            shop,
+            context,
             f"culprits-{release.replace('+', '-')}",
             resolve,
             recipe=digests,

@@ -17,7 +17,7 @@ from rig import rtscope
 
 from rtscope.audit.examine import auditing, examine, paths, read_context
 from rtscope.audit.model import Check, CheckOutcome
-from rtscope.board.buildcontext import Workshop
+from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import get_board
 from rtscope.board.prepare import prepare
@@ -43,7 +43,7 @@ LOCKED = "lockdown=confidentiality preempt=full isolcqus=1"
 Rows = Mapping[str, Mapping[str, Any]]
 
 
-SHOP = Workshop(cache=cache_dir(), agent=agent_file)
+CONTEXT = BuildContext(cache=cache_dir(), agent=agent_file)
 
 
 def audited(*words: str, board: str, kernel: str) -> tuple[int, Rows]:
@@ -59,7 +59,7 @@ def audited(*words: str, board: str, kernel: str) -> tuple[int, Rows]:
 
 def config_digest(board: str, kernel: str) -> str:
     """Return the digest of the configuration that a kernel was built with."""
-    config = prepare(get_board(board), kernel, workshop=SHOP).kernel.config
+    config = prepare(get_board(board), kernel, context=CONTEXT).kernel.config
     assert config is not None
     return hashlib.sha256(config.read_bytes()).hexdigest()
 
@@ -128,7 +128,7 @@ def locked() -> Mapping[str, Check]:
     """An ordinary kernel, locked down, from which a CPU was taken away."""
     board = with_append(get_board("pc"), LOCKED)
     inside = inspect_guest(
-        prepare(board, "debian-6.12", workshop=SHOP),
+        prepare(board, "debian-6.12", context=CONTEXT),
         paths(auditing()),
         window_ns=0,
         first=["echo 0 >/sys/devices/system/cpu/cpu1/online"],

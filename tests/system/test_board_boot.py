@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rtscope import process
-from rtscope.board.buildcontext import Workshop
+from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import get_board
 from rtscope.board.initrd import Job
@@ -48,8 +48,8 @@ BOARD = replace(get_board("pc"), cpus=1)
 
 @pytest.fixture(scope="module")
 def prepared() -> Prepared:
-    shop = Workshop(cache=cache_dir(), agent=agent_file)
-    return prepare(BOARD, "debian-6.12-rt", workshop=shop)
+    context = BuildContext(cache=cache_dir(), agent=agent_file)
+    return prepare(BOARD, "debian-6.12-rt", context=context)
 
 
 def _boot(prepared: Prepared, folder: Path) -> dict[str, bytes]:

@@ -9,7 +9,7 @@ import shutil
 
 import pytest
 
-from rtscope.board.buildcontext import Workshop
+from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import get_board
 from rtscope.board.initrd import Job
@@ -45,8 +45,8 @@ sleep 0.1
 @pytest.fixture(scope="module")
 def listing() -> Listing:
     board = with_append(get_board("jh7110"), "isolcpus=2-3")
-    shop = Workshop(cache=cache_dir(), agent=agent_file)
-    prepared = prepare(board, "jh7110-6.12-rt", workshop=shop)
+    context = BuildContext(cache=cache_dir(), agent=agent_file)
+    prepared = prepare(board, "jh7110-6.12-rt", context=context)
     booted = boot(
         prepared,
         Job(SCRIPT),

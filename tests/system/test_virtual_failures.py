@@ -14,7 +14,7 @@ from rig import PATIENCE_S, alive, arguments_of, children_of, rtscope, until
 
 from rtscope import process
 from rtscope.board import cpio
-from rtscope.board.buildcontext import Workshop
+from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import get_board
 from rtscope.board.initrd import Job
@@ -41,8 +41,8 @@ SHORT = BootTimeout(duration_ns=NS_PER_S // 10, boot_ns=2 * NS_PER_S, still_s=5.
 
 @pytest.fixture(scope="module")
 def board() -> Prepared:
-    shop = Workshop(cache=cache_dir(), agent=agent_file)
-    return prepare(get_board("jh7110"), "jh7110-6.12-rt", workshop=shop)
+    context = BuildContext(cache=cache_dir(), agent=agent_file)
+    return prepare(get_board("jh7110"), "jh7110-6.12-rt", context=context)
 
 
 @pytest.fixture

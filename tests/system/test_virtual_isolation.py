@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rig import Done, arguments_of, children_of, rtscope, until
 
-from rtscope.board.buildcontext import Workshop
+from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import get_board
 from rtscope.board.initrd import Job
@@ -79,8 +79,8 @@ def test_environment_and_company_change_no_digit(
 
 
 def test_the_guest_finds_nothing_of_the_host() -> None:
-    shop = Workshop(cache=cache_dir(), agent=agent_file)
-    prepared = prepare(get_board("jh7110"), "jh7110-6.12-rt", workshop=shop)
+    context = BuildContext(cache=cache_dir(), agent=agent_file)
+    prepared = prepare(get_board("jh7110"), "jh7110-6.12-rt", context=context)
     files = boot(
         prepared,
         Job(LOOK),

@@ -45,7 +45,7 @@ def _prepared(cache: Path) -> Prepared:
         return {"release": "6.12"}
 
     inputs = {"packages": [PACKAGE], "recipe": 1}
-    with locked(cache, say=silent):
+    with locked(cache, log=silent):
         parts = (
             build_part(cache, "qemu-x86_64", inputs=inputs, build=qemu),
             build_part(cache, "kernel-k-x86_64", inputs={"image": "k"}, build=kernel),
@@ -87,7 +87,7 @@ def _rewrite(
 
 
 def test_what_was_exported_is_imported(tmp_path: Path, bundle: Path) -> None:
-    got = import_bundle(bundle, cache=tmp_path / "to", say=silent)
+    got = import_bundle(bundle, cache=tmp_path / "to", log=silent)
 
     assert got.board == get_board("pc")
     assert (got.kernels, got.files) == ({"k": "kernel-k-x86_64"}, {"c.toml": b"x"})
@@ -112,13 +112,13 @@ def test_the_same_parts_give_the_same_bytes(tmp_path: Path, ending: str) -> None
     assert len(digests) == 1
     one, two = ((tmp_path / f"{name}{ending}").read_bytes() for name in ("a", "b"))
     assert one == two
-    imported = import_bundle(tmp_path / f"a{ending}", cache=tmp_path / "c", say=silent)
+    imported = import_bundle(tmp_path / f"a{ending}", cache=tmp_path / "c", log=silent)
     assert {imported.digest} == digests
 
 
 def test_importing_twice_changes_nothing(tmp_path: Path, bundle: Path) -> None:
-    one = import_bundle(bundle, cache=tmp_path / "to", say=silent)
-    two = import_bundle(bundle, cache=tmp_path / "to", say=silent)
+    one = import_bundle(bundle, cache=tmp_path / "to", log=silent)
+    two = import_bundle(bundle, cache=tmp_path / "to", log=silent)
 
     assert one == two
 
@@ -169,7 +169,7 @@ def test_a_hostile_member_is_refused_and_leaves_nothing(
     cache = tmp_path / "to"
 
     with pytest.raises(BoardError):
-        import_bundle(bundle, cache=cache, say=silent)
+        import_bundle(bundle, cache=cache, log=silent)
 
     assert list((cache / "parts").iterdir()) == []
     assert not list(tmp_path.rglob("escaped"))
@@ -184,7 +184,7 @@ def test_a_size_beyond_all_bounds_is_refused_before_it_is_written(
     bundle.write_bytes(huge.tobuf())
 
     with pytest.raises(BoardError, match="larger than any"):
-        import_bundle(bundle, cache=tmp_path / "to", say=silent)
+        import_bundle(bundle, cache=tmp_path / "to", log=silent)
 
     assert list((tmp_path / "to" / "parts").iterdir()) == []
 
@@ -197,7 +197,7 @@ def test_one_changed_byte_is_refused(tmp_path: Path, bundle: Path, ending: str) 
     _rewrite(bundle, change)
 
     with pytest.raises(BoardError):
-        import_bundle(bundle, cache=tmp_path / "to", say=silent)
+        import_bundle(bundle, cache=tmp_path / "to", log=silent)
     assert list((tmp_path / "to" / "parts").iterdir()) == []
 
 
@@ -206,7 +206,7 @@ def test_a_missing_file_is_refused(tmp_path: Path, bundle: Path, ending: str) ->
     _rewrite(bundle, lambda name, body: None if name.endswith(ending) else body)
 
     with pytest.raises(BoardError):
-        import_bundle(bundle, cache=tmp_path / "to", say=silent)
+        import_bundle(bundle, cache=tmp_path / "to", log=silent)
 
 
 def test_a_part_that_another_key_was_put_on_is_refused(
@@ -220,7 +220,7 @@ def test_a_part_that_another_key_was_put_on_is_refused(
     _rewrite(bundle, change)
 
     with pytest.raises(BoardError, match="not made of what it says"):
-        import_bundle(bundle, cache=tmp_path / "to", say=silent)
+        import_bundle(bundle, cache=tmp_path / "to", log=silent)
 
 
 @pytest.mark.parametrize("length", [0, 100, 5000])
@@ -230,12 +230,12 @@ def test_a_bundle_that_was_cut_short_is_refused(
     bundle.write_bytes(bundle.read_bytes()[:length])
 
     with pytest.raises((UsageError, BoardError)):
-        import_bundle(bundle, cache=tmp_path / "to", say=silent)
+        import_bundle(bundle, cache=tmp_path / "to", log=silent)
 
 
 def test_a_missing_bundle_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file"):
-        import_bundle(tmp_path / "none", cache=tmp_path / "to", say=silent)
+        import_bundle(tmp_path / "none", cache=tmp_path / "to", log=silent)
 
 
 def test_one_s_own_qemu_is_not_exported(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_a_part_is_built_once(tmp_path: Path) -> None:
     def never(_work: Path) -> Mapping[str, Any]:
         raise AssertionError
 
-    with locked(tmp_path, say=silent):
+    with locked(tmp_path, log=silent):
         part = build_part(tmp_path, "p", inputs={"x": 1}, build=one_file)
         again = build_part(tmp_path, "p", inputs={"x": 1}, build=never)
 
@@ -51,7 +51,7 @@ def test_a_part_is_built_once(tmp_path: Path) -> None:
 
 
 def test_without_the_lock_a_part_is_found_and_none_is_built(tmp_path: Path) -> None:
-    with locked(tmp_path, say=silent):
+    with locked(tmp_path, log=silent):
         there = build_part(tmp_path, "part", inputs=1, build=one_file)
 
     def build(_work: Path) -> Mapping[str, Any]:
@@ -64,7 +64,7 @@ def test_without_the_lock_a_part_is_found_and_none_is_built(tmp_path: Path) -> N
 
 
 def test_other_inputs_give_another_part(tmp_path: Path) -> None:
-    with locked(tmp_path, say=silent):
+    with locked(tmp_path, log=silent):
         one = build_part(tmp_path, "p", inputs={"x": 1}, build=one_file)
         two = build_part(tmp_path, "p", inputs={"x": 2}, build=one_file)
 
@@ -77,7 +77,7 @@ def test_a_failed_build_leaves_nothing(tmp_path: Path) -> None:
         one_file(work)
         raise BoardError("no")
 
-    with locked(tmp_path, say=silent), pytest.raises(BoardError, match="no"):
+    with locked(tmp_path, log=silent), pytest.raises(BoardError, match="no"):
         build_part(tmp_path, "p", inputs={}, build=fails)
 
     assert list((tmp_path / "parts").iterdir()) == []
@@ -88,7 +88,7 @@ def test_what_a_killed_builder_left_is_cleared_away(tmp_path: Path) -> None:
     left.mkdir(parents=True)
     (left / "half").touch()
 
-    with locked(tmp_path, say=silent):
+    with locked(tmp_path, log=silent):
         pass
 
     assert not left.exists()
@@ -100,7 +100,7 @@ def test_a_cache_that_belongs_to_another_is_told(tmp_path: Path) -> None:
 
     with (
         pytest.raises(BoardError, match=r"cannot write .*lock: .*XDG_CACHE_HOME"),
-        locked(tmp_path, say=silent),
+        locked(tmp_path, log=silent),
     ):
         pass
 
@@ -115,7 +115,7 @@ def test_a_second_builder_says_that_it_waits(tmp_path: Path) -> None:
         said.append(text)
         raise Stop
 
-    with locked(tmp_path, say=silent), pytest.raises(Stop), locked(tmp_path, say=stop):
+    with locked(tmp_path, log=silent), pytest.raises(Stop), locked(tmp_path, log=stop):
         pass
 
     assert "waiting" in said[0]
@@ -123,7 +123,7 @@ def test_a_second_builder_says_that_it_waits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("change", ["content", "mode", "more", "less"])
 def test_a_changed_part_is_noticed(tmp_path: Path, change: str) -> None:
-    with locked(tmp_path, say=silent):
+    with locked(tmp_path, log=silent):
         part = build_part(tmp_path, "p", inputs={}, build=one_file)
     verify(part)
 
@@ -146,12 +146,12 @@ def test_a_part_holds_no_links(tmp_path: Path) -> None:
         (work / "l").symlink_to("/etc/passwd")
         return {}
 
-    with locked(tmp_path, say=silent), pytest.raises(BoardError, match="regular"):
+    with locked(tmp_path, log=silent), pytest.raises(BoardError, match="regular"):
         build_part(tmp_path, "p", inputs={}, build=link)
 
 
 def test_a_damaged_manifest_says_what_to_delete(tmp_path: Path) -> None:
-    with locked(tmp_path, say=silent):
+    with locked(tmp_path, log=silent):
         part = build_part(tmp_path, "p", inputs={}, build=one_file)
     part.file("manifest.json").write_text("{")
 

@@ -166,7 +166,7 @@ def test_a_package_that_the_archive_no_longer_has_is_named(
     with pytest.raises(
         BoardError, match=r"no longer has gone 1\.0 .*board import.* --upgrade"
     ):
-        fetch(packages, tmp_path, say=lambda _text: None)
+        fetch(packages, tmp_path, log=lambda _text: None)
 
 
 def test_a_pattern_without_a_match_is_told_with_the_packages_like_it(
@@ -197,7 +197,7 @@ def test_a_package_that_was_fetched_is_not_fetched_again(tmp_path: Path) -> None
     file.touch()
 
     package = Package("a", "1", "all", "http://x/a.deb", 1, SHA)
-    assert fetch([package], tmp_path, say=lambda _text: None) == [file]
+    assert fetch([package], tmp_path, log=lambda _text: None) == [file]
 
 
 def test_an_archive_that_does_not_answer_is_told_before_any_package_is_missed(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rtscope.board import cpio
-from rtscope.board.buildcontext import Workshop
+from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import locked
 from rtscope.board.userfiles import ARCHIVE, files_part, read_files
 from rtscope.errors import UsageError
@@ -14,12 +14,12 @@ from rtscope.errors import UsageError
 def test_files_are_known_by_their_names_and_make_one_archive(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "mine.ko").write_bytes(b"module")
-    shop = Workshop(cache=tmp_path / "cache", agent=Path)
+    context = BuildContext(cache=tmp_path / "cache", agent=Path)
 
     files = read_files([tmp_path / "a" / "mine.ko"])
-    with locked(shop.cache, say=lambda _text: None):
-        part = files_part(shop, files)
-        other = files_part(shop, {"mine.ko": b"another"})
+    with locked(context.cache, log=lambda _text: None):
+        part = files_part(context, files)
+        other = files_part(context, {"mine.ko": b"another"})
 
     assert files == {"mine.ko": b"module"}
     assert part.file(ARCHIVE).read_bytes() == cpio.pack(

@@ -15,7 +15,7 @@ from typing import IO
 import pytest
 
 from fakes.fakelinux import make_programs, make_recipe
-from rtscope.board.buildcontext import Workshop
+from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import all_parts, locked
 from rtscope.board.sourcekernel import configured, kernel_part
 from rtscope.errors import KernelError, UsageError
@@ -32,8 +32,8 @@ def _programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", make_programs(tmp_path / "bin"))
 
 
-def _shop(tmp_path: Path, *, cache: str = "cache") -> Workshop:
-    return Workshop(cache=tmp_path / cache, agent=Path)
+def _shop(tmp_path: Path, *, cache: str = "cache") -> BuildContext:
+    return BuildContext(cache=tmp_path / cache, agent=Path)
 
 
 def _recipe(folder: Path, wanted: str = RT, *, size: str = "virtual") -> Recipe:
@@ -41,9 +41,9 @@ def _recipe(folder: Path, wanted: str = RT, *, size: str = "virtual") -> Recipe:
     return find_recipe(str(make_recipe(folder, wanted)), size=size)
 
 
-def _build(shop: Workshop, recipe: Recipe) -> str:
-    with locked(shop.cache, say=shop.say):
-        part = kernel_part(shop, recipe)
+def _build(context: BuildContext, recipe: Recipe) -> str:
+    with locked(context.cache, log=context.log):
+        part = kernel_part(context, recipe)
     return str(part.manifest["files"]["kernel"]["sha256"])
 
 
@@ -71,13 +71,13 @@ def test_what_else_a_machine_has_makes_no_other_kernel(tmp_path: Path) -> None:
 def test_a_built_kernel_is_found_again_and_the_users_tree_is_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shop, recipe = _shop(tmp_path), _recipe(tmp_path / "a")
+    context, recipe = _shop(tmp_path), _recipe(tmp_path / "a")
     before = sorted(str(p) for p in (tmp_path / "a" / "linux").rglob("*"))
 
-    digest = _build(shop, recipe)
+    digest = _build(context, recipe)
     monkeypatch.setattr(build, "compile_kernel", None)
 
-    assert _build(shop, recipe) == digest
+    assert _build(context, recipe) == digest
     assert sorted(str(p) for p in (tmp_path / "a" / "linux").rglob("*")) == before
 
 
@@ -122,9 +122,9 @@ def test_what_a_users_whole_configuration_loses_is_counted_and_no_error(
     recipe.write_text(recipe.read_text().replace('"allnoconfig"', '"./whole"', 1))
     (tmp_path / "whole").write_text("CONFIG_SMP=y\nCONFIG_NO_SUCH_THING=y\n")
     said: list[str] = []
-    shop = Workshop(cache=tmp_path / "cache", agent=Path, say=said.append)
+    context = BuildContext(cache=tmp_path / "cache", agent=Path, log=said.append)
 
-    assert len(_build(shop, find_recipe(str(recipe)))) == 64
+    assert len(_build(context, find_recipe(str(recipe)))) == 64
     assert (
         "./whole: 1 of its 2 settings are off in this kernel, because the source or a "
         "fragment has it so: NO_SUCH_THING"
@@ -139,10 +139,10 @@ def test_a_symbol_that_does_not_exist_gets_the_near_ones(tmp_path: Path) -> None
 
 
 def test_a_configuration_is_had_without_building(tmp_path: Path) -> None:
-    shop, recipe = _shop(tmp_path), _recipe(tmp_path / "a")
+    context, recipe = _shop(tmp_path), _recipe(tmp_path / "a")
 
-    with locked(shop.cache, say=shop.say):
-        found = configured(shop, recipe)
+    with locked(context.cache, log=context.log):
+        found = configured(context, recipe)
 
     assert found.values()["PREEMPT_RT"] == "y"
     assert "PREEMPT_RT" in found.names["RT_MUTEXES"]
@@ -203,14 +203,14 @@ def test_what_unpacks_the_source_is_told_before_the_source_is_fetched(
 def test_a_configuration_is_not_tried_without_a_compiler(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shop, recipe = _shop(tmp_path), _recipe(tmp_path / "a")
+    context, recipe = _shop(tmp_path), _recipe(tmp_path / "a")
     monkeypatch.setenv("PATH", "")
 
     with (
-        locked(shop.cache, say=shop.say),
+        locked(context.cache, log=context.log),
         pytest.raises(KernelError, match="must be installed"),
     ):
-        configured(shop, recipe)
+        configured(context, recipe)
 
 
 @pytest.mark.parametrize(

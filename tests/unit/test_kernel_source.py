@@ -12,7 +12,7 @@ import pytest
 
 from fakes.fakelinux import make_programs, make_recipe, make_tree
 from rtscope.board import aptroot
-from rtscope.board.buildcontext import Workshop
+from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import all_parts, locked
 from rtscope.board.kernelsource import find_origin
 from rtscope.board.packages import Package
@@ -38,9 +38,9 @@ def _with_source(folder: Path, source: str) -> Path:
 
 
 def _digest(cache: Path, recipe: Path) -> str:
-    shop = Workshop(cache=cache, agent=Path)
-    with locked(cache, say=shop.say):
-        part = kernel_part(shop, find_recipe(str(recipe)))
+    context = BuildContext(cache=cache, agent=Path)
+    with locked(cache, log=context.log):
+        part = kernel_part(context, find_recipe(str(recipe)))
     return str(part.manifest["files"]["kernel"]["sha256"])
 
 
@@ -236,13 +236,13 @@ def test_a_recipe_that_names_another_package_now_is_not_built_from_the_old_one(
         return (_package(names[0]),)
 
     monkeypatch.setattr(aptroot, "resolve", resolve)
-    shop = Workshop(cache=tmp_path / "cache", agent=Path)
+    context = BuildContext(cache=tmp_path / "cache", agent=Path)
     recipe = _with_source(tmp_path / "a", 'package = "linux-source-6.1"')
-    with locked(shop.cache, say=shop.say):
-        one = find_origin(shop, find_recipe(str(recipe)))
-        again = find_origin(shop, find_recipe(str(recipe)))
+    with locked(context.cache, log=context.log):
+        one = find_origin(context, find_recipe(str(recipe)))
+        again = find_origin(context, find_recipe(str(recipe)))
         recipe.write_text(recipe.read_text().replace("6.1", "6.6"))
-        other = find_origin(shop, find_recipe(str(recipe)))
+        other = find_origin(context, find_recipe(str(recipe)))
 
     assert asked == ["linux-source-6.1", "linux-source-6.6"]
     assert one.inputs == again.inputs != other.inputs

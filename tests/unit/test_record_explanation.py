@@ -280,13 +280,13 @@ def test_what_cannot_be_shown_is_said_and_the_rest_is_found(tmp_path: Path) -> N
     (foreign / EXPLAINED).write_text(json.dumps(other))
     said: list[str] = []
 
-    found = find_explained([tmp_path], [run()], say=said.append)
+    found = find_explained([tmp_path], [run()], log=said.append)
 
     assert list(found) == [run().result_digest]
     assert len(said) == 2
     assert "damaged" in said[0]
     assert "another result" in said[1]
-    assert list(find_explained([good], [run()], say=said.append)) == list(found)
+    assert list(find_explained([good], [run()], log=said.append)) == list(found)
     record_file = good / "record.json"
     record_file.touch()
-    assert list(find_explained([record_file], [run()], say=said.append)) == list(found)
+    assert list(find_explained([record_file], [run()], log=said.append)) == list(found)

@@ -67,7 +67,7 @@ def parts(tmp_path: Path) -> Mapping[str, Part]:
 
         return build_part(tmp_path, name, inputs=name, build=build)
 
-    with locked(tmp_path, say=print):
+    with locked(tmp_path, log=print):
         return {name: part(name, file) for name, file in files.items()}
 
 

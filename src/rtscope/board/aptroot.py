@@ -149,7 +149,7 @@ def parse_printed(
 
 
 def fetch(
-    packages: Sequence[Package], downloads: Path, *, say: Callable[[str], None]
+    packages: Sequence[Package], downloads: Path, *, log: Callable[[str], None]
 ) -> list[Path]:
     """
     Fetch packages that are not there yet; return their files, in the same order.
@@ -166,7 +166,7 @@ def fetch(
     ]
     if missing:
         total = sum(package.size_bytes for package, _ in missing)
-        say(f"fetching {len(missing)} packages, {total / 1e6:.0f} MB")
+        log(f"fetching {len(missing)} packages, {total / 1e6:.0f} MB")
         _fetch_all(missing)
     return files
 

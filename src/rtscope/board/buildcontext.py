@@ -28,7 +28,7 @@ def _nothing(_text: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Workshop:
+class BuildContext:
     """Where parts are built, and what they must be made of."""
 
     cache: Path
@@ -40,7 +40,7 @@ class Workshop:
     """Keys of parts, by name: exactly these, whatever would be built now."""
     upgrade: bool = False
     """Resolve packages anew."""
-    say: Callable[[str], None] = _nothing
+    log: Callable[[str], None] = _nothing
     may_build: bool = True
     """False without the lock of the cache: what is not there raises NotBuiltError."""
 
@@ -59,7 +59,7 @@ def remember(cache: Path, lock: Lock) -> None:
 
 
 def part_of_packages(
-    shop: Workshop,
+    context: BuildContext,
     name: str,
     resolve: Callable[[Path], tuple[Package, ...]],
     *,
@@ -72,14 +72,14 @@ def part_of_packages(
     `build` gets an empty directory to fill and one with the packages unpacked; `recipe`
     is what the result depends on besides them.
     """
-    if name in shop.pins:
-        return pinned(shop, name)
-    packages = packages_of(shop, name, resolve)
+    if name in context.pins:
+        return pinned(context, name)
+    packages = packages_of(context, name, resolve)
 
     def build_it(work: Path) -> Notes:
-        shop.say(f"building {name}")
+        context.log(f"building {name}")
         root = work / "unpacked"
-        for file in aptroot.fetch(packages, shop.cache / DOWNLOADS, say=shop.say):
+        for file in aptroot.fetch(packages, context.cache / DOWNLOADS, log=context.log):
             aptroot.unpack(file, root)
         notes = build(work, root)
         shutil.rmtree(root)
@@ -87,40 +87,40 @@ def part_of_packages(
 
     inputs = {"packages": as_rows(packages), "recipe": recipe}
     return build_part(
-        shop.cache, name, inputs=inputs, build=build_it, may_build=shop.may_build
+        context.cache, name, inputs=inputs, build=build_it, may_build=context.may_build
     )
 
 
 def packages_of(
-    shop: Workshop, name: str, resolve: Callable[[Path], tuple[Package, ...]]
+    context: BuildContext, name: str, resolve: Callable[[Path], tuple[Package, ...]]
 ) -> tuple[Package, ...]:
     """Return what a part is made of: as locked, as last time, or as of now."""
-    if shop.lock is not None:
-        if name not in shop.lock.parts:
+    if context.lock is not None:
+        if name not in context.lock.parts:
             raise UsageError(
                 f"the lock file has no packages for {name}: write another with "
                 "rtscope board build --save-lock FILE, or leave --lockfile out"
             )
-        return shop.lock.parts[name]
-    known = cached_lock(shop.cache)
-    if name in known.parts and not shop.upgrade:
+        return context.lock.parts[name]
+    known = cached_lock(context.cache)
+    if name in known.parts and not context.upgrade:
         return known.parts[name]
-    if not shop.may_build:
+    if not context.may_build:
         raise NotBuiltError(f"what {name} is made of is not known")
-    shop.say(f"asking the archive for {name}")
-    root = shop.cache / "apt"
+    context.log(f"asking the archive for {name}")
+    root = context.cache / "apt"
     packages = resolve(root)
     shutil.rmtree(root, ignore_errors=True)
-    remember(shop.cache, known.with_part(name, packages))
+    remember(context.cache, known.with_part(name, packages))
     return packages
 
 
-def pinned(shop: Workshop, name: str) -> Part:
+def pinned(context: BuildContext, name: str) -> Part:
     """Return the part that a pin names; BoardError if it is not in the cache."""
-    part = find_part(shop.cache, name, shop.pins[name])
+    part = find_part(context.cache, name, context.pins[name])
     if part is None:
         raise BoardError(
-            f"{name}-{shop.pins[name][:16]} is not in {shop.cache}: import the bundle "
-            "that has it (rtscope board import FILE)"
+            f"{name}-{context.pins[name][:16]} is not in {context.cache}: import the "
+            "bundle that has it (rtscope board import FILE)"
         )
     return part

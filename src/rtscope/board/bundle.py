@@ -100,14 +100,14 @@ def export_bundle(
     return part_key(contents)
 
 
-def import_bundle(path: Path, *, cache: Path, say: Callable[[str], None]) -> Bundle:
+def import_bundle(path: Path, *, cache: Path, log: Callable[[str], None]) -> Bundle:
     """
     Check a bundle and put its parts into the cache, where they are found from now on.
 
     Raises UsageError if it cannot be read, BoardError if anything in it is not right;
     then the cache is as before.
     """
-    with locked(cache, say=say):
+    with locked(cache, log=log):
         work = Path(tempfile.mkdtemp(dir=cache / "parts", prefix=".building-"))
         try:
             _extract(path, work)

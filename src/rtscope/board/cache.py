@@ -63,14 +63,14 @@ def cache_dir(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 @contextmanager
-def locked(cache: Path, *, say: Callable[[str], None]) -> Iterator[None]:
+def locked(cache: Path, *, log: Callable[[str], None]) -> Iterator[None]:
     """Keep other builders out of the cache; clear away what a killed one has left."""
     _make(cache / "parts")
     with _lock_file(cache) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"another rtscope builds in {cache}: waiting for it")
+            log(f"another rtscope builds in {cache}: waiting for it")
             fcntl.flock(file, fcntl.LOCK_EX)
         for path in (cache / "parts").glob(f"{_UNFINISHED}*"):
             shutil.rmtree(path, ignore_errors=True)

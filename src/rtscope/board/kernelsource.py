@@ -16,7 +16,7 @@ from typing import Any
 
 from rtscope import process
 from rtscope.board import aptroot
-from rtscope.board.buildcontext import DOWNLOADS, Workshop, cached_lock, packages_of
+from rtscope.board.buildcontext import DOWNLOADS, BuildContext, cached_lock, packages_of
 from rtscope.board.packages import Package, as_rows
 from rtscope.errors import KernelError, UsageError
 from rtscope.kernel.recipe import Recipe, Source, get_arch, get_recipe, recipe_names
@@ -48,16 +48,16 @@ def part_name(recipe: Recipe) -> str:
     return f"kernel-{recipe.name}-{recipe.arch}"
 
 
-def find_origin(shop: Workshop, recipe: Recipe) -> Origin:
+def find_origin(context: BuildContext, recipe: Recipe) -> Origin:
     """Return where the source comes from; asks the archive or git if it is new."""
-    kinds: Mapping[str, Callable[[Workshop, Recipe], Origin]] = {
+    kinds: Mapping[str, Callable[[BuildContext, Recipe], Origin]] = {
         "package": _packaged,
         "source_package": _packaged,
         "tarball": _tarball,
         "git": _git,
         "directory": _directory,
     }
-    origin = kinds[recipe.source.kind](shop, recipe)
+    origin = kinds[recipe.source.kind](context, recipe)
 
     def unpack(work: Path) -> None:
         origin.unpack(work)
@@ -106,14 +106,14 @@ def _series_paths(recipe: Recipe) -> list[tuple[str, Path]]:
     return found
 
 
-def _packaged(shop: Workshop, recipe: Recipe) -> Origin:
+def _packaged(context: BuildContext, recipe: Recipe) -> Origin:
     source = recipe.source
-    known = cached_lock(shop.cache).parts.get(part_name(recipe), ())
+    known = cached_lock(context.cache).parts.get(part_name(recipe), ())
     # The recipe may have been changed since its packages were resolved.
-    resolving = shop if _are_of(known, source) else replace(shop, upgrade=True)
+    resolving = context if _are_of(known, source) else replace(context, upgrade=True)
 
     def resolve(root: Path) -> tuple[Package, ...]:
-        if (twins := _of_a_twin(shop, recipe)) and not shop.upgrade:
+        if (twins := _of_a_twin(context, recipe)) and not context.upgrade:
             return twins
         if source.source_package:
             return aptroot.resolve_source(
@@ -134,8 +134,8 @@ def _packaged(shop: Workshop, recipe: Recipe) -> Origin:
     packages = packages_of(resolving, part_name(recipe), resolve)
 
     def unpack(work: Path) -> None:
-        files = aptroot.fetch(packages, shop.cache / DOWNLOADS, say=shop.say)
-        shop.say(f"unpacking the source of {recipe.name}")
+        files = aptroot.fetch(packages, context.cache / DOWNLOADS, log=context.log)
+        context.log(f"unpacking the source of {recipe.name}")
         for package, file in zip(packages, files, strict=True):
             _unpack_package(package, file, work)
 
@@ -150,9 +150,9 @@ def _are_of(packages: Sequence[Package], source: Source) -> bool:
     return all(re.fullmatch(source.package, one.name) for one in packages)
 
 
-def _of_a_twin(shop: Workshop, recipe: Recipe) -> tuple[Package, ...] | None:
+def _of_a_twin(context: BuildContext, recipe: Recipe) -> tuple[Package, ...] | None:
     """Return the packages of a recipe with the same source: twins must not differ."""
-    known = cached_lock(shop.cache).parts
+    known = cached_lock(context.cache).parts
     for name in recipe_names():
         other = get_recipe(name)
         packages = known.get(part_name(other))
@@ -183,13 +183,13 @@ def _unpack_package(package: Package, file: Path, work: Path) -> None:
     shutil.rmtree(work / "package")
 
 
-def _tarball(shop: Workshop, recipe: Recipe) -> Origin:
+def _tarball(context: BuildContext, recipe: Recipe) -> Origin:
     source = recipe.source
     text, sha256 = source.tarball or "", source.sha256 or ""
 
     def unpack(work: Path) -> None:
         if text.startswith(("https://", "http://")):
-            file = aptroot.fetch_file(text, sha256, shop.cache / DOWNLOADS)
+            file = aptroot.fetch_file(text, sha256, context.cache / DOWNLOADS)
         else:
             file = recipe.path(text)
             _check_digest(file, sha256)
@@ -199,7 +199,7 @@ def _tarball(shop: Workshop, recipe: Recipe) -> Origin:
     return Origin({"tarball": sha256}, unpack)
 
 
-def _git(shop: Workshop, recipe: Recipe) -> Origin:
+def _git(context: BuildContext, recipe: Recipe) -> Origin:
     address, ref = recipe.source.git or "", recipe.source.ref
     local = recipe.path(address)
     repository = str(local.resolve()) if local.is_dir() else address
@@ -207,7 +207,7 @@ def _git(shop: Workshop, recipe: Recipe) -> Origin:
 
     def unpack(work: Path) -> None:
         tree = work / "source"
-        shop.say(f"fetching {ref} of {address}: commit {commit}")
+        context.log(f"fetching {ref} of {address}: commit {commit}")
         _run(["git", "init", "--quiet", str(tree)])
         _run(["git", "-C", str(tree), "fetch", "--depth", "1", repository, commit])
         _run(["git", "-C", str(tree), "checkout", "--quiet", "FETCH_HEAD"])
@@ -216,9 +216,9 @@ def _git(shop: Workshop, recipe: Recipe) -> Origin:
     return Origin({"commit": commit}, unpack)
 
 
-def _directory(shop: Workshop, recipe: Recipe) -> Origin:
+def _directory(context: BuildContext, recipe: Recipe) -> Origin:
     directory = recipe.path(recipe.source.directory or "")
-    shop.say(f"reading {directory}")
+    context.log(f"reading {directory}")
     version = kernel_version(directory)
     try:
         digest = tree_digest(directory)
@@ -231,7 +231,7 @@ def _directory(shop: Workshop, recipe: Recipe) -> Origin:
         )
 
     def unpack(work: Path) -> None:
-        shop.say(f"copying {directory}")
+        context.log(f"copying {directory}")
         copy_tree(directory, work / "source")
         # kbuild does not build elsewhere what was built in place before.
         if any((work / "source" / name).exists() for name in _BUILT_IN_PLACE):

@@ -25,8 +25,8 @@ from rtscope.board import (
 )
 from rtscope.board.buildcontext import (
     DOWNLOADS,
+    BuildContext,
     Notes,
-    Workshop,
     part_of_packages,
     pinned,
 )
@@ -67,7 +67,7 @@ def prepare(
     board: Board,
     kernel: str,
     *,
-    workshop: Workshop,
+    context: BuildContext,
     own_qemu: Path | None = None,
     files: Sequence[Path] = (),
 ) -> Prepared:
@@ -77,7 +77,7 @@ def prepare(
     Raises UsageError for names that are wrong and BoardError for what cannot be had.
     """
     return prepare_all(
-        board, [kernel], workshop=workshop, own_qemu=own_qemu, files=files
+        board, [kernel], context=context, own_qemu=own_qemu, files=files
     )[0]
 
 
@@ -85,7 +85,7 @@ def prepare_all(
     board: Board,
     kernel_list: Sequence[str],
     *,
-    workshop: Workshop,
+    context: BuildContext,
     own_qemu: Path | None = None,
     files: Sequence[Path] = (),
 ) -> list[Prepared]:
@@ -103,7 +103,7 @@ def prepare_all(
         if row is None:
             bootable_image(Path(name), board.arch)
     contents = userfiles.read_files(files)
-    common, made = _parts(workshop, arch, wanted, contents, needs_qemu=own is None)
+    common, made = _parts(context, arch, wanted, contents, needs_qemu=own is None)
     return [
         assemble(board, Path(name).name, parts=(*common, part), own=own)
         for name, part in zip(kernel_list, made, strict=True)
@@ -111,7 +111,7 @@ def prepare_all(
 
 
 def _parts(
-    shop: Workshop,
+    context: BuildContext,
     arch: Arch,
     wanted: Sequence[tuple[str, KernelRow | None]],
     files: Mapping[str, bytes],
@@ -120,23 +120,27 @@ def _parts(
 ) -> tuple[tuple[Part, ...], list[Part]]:
     """Return the parts that all kernels share, and the kernels."""
 
-    def take(shop: Workshop) -> tuple[tuple[Part, ...], list[Part]]:
-        machine = (_qemu_part(shop, arch),) if needs_qemu else ()
-        user = (_plugin_part(shop), _userland_part(shop, arch), _agent_part(shop, arch))
+    def take(context: BuildContext) -> tuple[tuple[Part, ...], list[Part]]:
+        machine = (_qemu_part(context, arch),) if needs_qemu else ()
+        user = (
+            _plugin_part(context),
+            _userland_part(context, arch),
+            _agent_part(context, arch),
+        )
         made = [
-            _kernel_part(shop, row) if row else _file_part(shop, Path(name), arch)
+            _kernel_part(context, row) if row else _file_part(context, Path(name), arch)
             for name, row in wanted
         ]
-        brought = (userfiles.files_part(shop, files),) if files else ()
+        brought = (userfiles.files_part(context, files),) if files else ()
         return (*machine, *user, *brought), made
 
-    if not shop.upgrade:
+    if not context.upgrade:
         # What is there never changes: nobody waits for who builds something else.
         with contextlib.suppress(NotBuiltError):
-            return take(replace(shop, may_build=False))
-    with locked(shop.cache, say=shop.say):
-        parts = take(shop)
-        shutil.rmtree(shop.cache / DOWNLOADS, ignore_errors=True)
+            return take(replace(context, may_build=False))
+    with locked(context.cache, log=context.log):
+        parts = take(context)
+        shutil.rmtree(context.cache / DOWNLOADS, ignore_errors=True)
     return parts
 
 
@@ -191,7 +195,7 @@ def write_initrd(path: Path, prepared: Prepared, job: initrd.Job) -> str:
     return initrd.write_initrd(path, [*blobs, last])
 
 
-def _file_part(shop: Workshop, path: Path, arch: Arch) -> Part:
+def _file_part(context: BuildContext, path: Path, arch: Arch) -> Part:
     """Keep the user's own kernel image, so that a bundle has it too."""
     image = bootable_image(path, arch.name)
 
@@ -203,11 +207,11 @@ def _file_part(shop: Workshop, path: Path, arch: Arch) -> Part:
     # A part's name is what a bundle knows it by: one for each image.
     name = f"kernel-file-{digest[:16]}-{arch.name}"
     return build_part(
-        shop.cache,
+        context.cache,
         name,
         inputs={"image": digest},
         build=build,
-        may_build=shop.may_build,
+        may_build=context.may_build,
     )
 
 
@@ -221,9 +225,9 @@ def _row_of(kernel: str, arch: str) -> KernelRow | None:
     return kernels.get_kernel_row(kernel, arch)
 
 
-def _qemu_part(shop: Workshop, arch: Arch) -> Part:
+def _qemu_part(context: BuildContext, arch: Arch) -> Part:
     return part_of_packages(
-        shop,
+        context,
         f"qemu-{arch.name}",
         # QEMU runs here, not on the board; its host is an x86-64 machine.
         lambda root: aptroot.resolve(
@@ -234,7 +238,7 @@ def _qemu_part(shop: Workshop, arch: Arch) -> Part:
     )
 
 
-def _userland_part(shop: Workshop, arch: Arch) -> Part:
+def _userland_part(context: BuildContext, arch: Arch) -> Part:
     def resolve(root: Path) -> tuple[Package, ...]:
         found = aptroot.resolve(
             userland.PACKAGES, arch=arch.debian, root=root, dependencies=True
@@ -242,7 +246,7 @@ def _userland_part(shop: Workshop, arch: Arch) -> Part:
         return tuple(filter(userland.is_needed, found))
 
     return part_of_packages(
-        shop,
+        context,
         f"userland-{arch.name}",
         resolve,
         recipe=userland.RECIPE,
@@ -250,11 +254,11 @@ def _userland_part(shop: Workshop, arch: Arch) -> Part:
     )
 
 
-def _agent_part(shop: Workshop, arch: Arch) -> Part:
+def _agent_part(context: BuildContext, arch: Arch) -> Part:
     name = f"agent-{arch.name}"
-    if name in shop.pins:
-        return pinned(shop, name)
-    agent = shop.agent(arch.name).read_bytes()
+    if name in context.pins:
+        return pinned(context, name)
+    agent = context.agent(arch.name).read_bytes()
     init = resources.files("rtscope.board").joinpath("init").read_bytes()
 
     def build(work: Path) -> Notes:
@@ -263,7 +267,7 @@ def _agent_part(shop: Workshop, arch: Arch) -> Part:
 
     digests = {"agent": _digest(agent), "init": _digest(init)}
     return build_part(
-        shop.cache, name, inputs=digests, build=build, may_build=shop.may_build
+        context.cache, name, inputs=digests, build=build, may_build=context.may_build
     )
 
 
@@ -275,10 +279,10 @@ def plugin_of_ours() -> Path:
     return file
 
 
-def _plugin_part(shop: Workshop) -> Part:
+def _plugin_part(context: BuildContext) -> Part:
     name = "plugin-x86_64"  # like QEMU, for the host
-    if name in shop.pins:
-        return pinned(shop, name)
+    if name in context.pins:
+        return pinned(context, name)
     content = plugin_of_ours().read_bytes()
 
     def build(work: Path) -> Notes:
@@ -286,19 +290,19 @@ def _plugin_part(shop: Workshop) -> Part:
         return {}
 
     return build_part(
-        shop.cache,
+        context.cache,
         name,
         inputs={"plugin": _digest(content)},
         build=build,
-        may_build=shop.may_build,
+        may_build=context.may_build,
     )
 
 
-def _kernel_part(shop: Workshop, row: KernelRow) -> Part:
+def _kernel_part(context: BuildContext, row: KernelRow) -> Part:
     if row.recipe is not None:
-        return sourcekernel.kernel_part(shop, row.recipe)
+        return sourcekernel.kernel_part(context, row.recipe)
     return part_of_packages(
-        shop,
+        context,
         f"kernel-{row.name}-{row.arch}",
         lambda root: aptroot.resolve(
             [row.package],

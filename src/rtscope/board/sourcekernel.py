@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtscope.board.buildcontext import Notes, Workshop, pinned
+from rtscope.board.buildcontext import BuildContext, Notes, pinned
 from rtscope.board.cache import Part, build_part, find_part, part_key
 from rtscope.board.catalogue import get_board
 from rtscope.board.kernels import CONFIG, IMAGE, SYMBOLS
@@ -75,7 +75,7 @@ class Configured:
         return values_of(self.text, source=CONFIG)
 
 
-def kernel_part(shop: Workshop, recipe: Recipe) -> Part:
+def kernel_part(context: BuildContext, recipe: Recipe) -> Part:
     """
     Return the part with a recipe's kernel, built if it is not there.
 
@@ -84,20 +84,20 @@ def kernel_part(shop: Workshop, recipe: Recipe) -> Part:
     """
     check_board(recipe)
     name = part_name(recipe)
-    if name in shop.pins:
-        return pinned(shop, name)
-    origin = find_origin(shop, recipe)
+    if name in context.pins:
+        return pinned(context, name)
+    origin = find_origin(context, recipe)
 
     def make(work: Path) -> Notes:
-        shop.say(f"building {recipe.name}: minutes to an hour, once")
-        return _build(shop, recipe, origin, work)
+        context.log(f"building {recipe.name}: minutes to an hour, once")
+        return _build(context, recipe, origin, work)
 
     return build_part(
-        shop.cache,
+        context.cache,
         name,
         inputs=_inputs(recipe, origin),
         build=make,
-        may_build=shop.may_build,
+        may_build=context.may_build,
     )
 
 
@@ -111,46 +111,48 @@ def check_board(recipe: Recipe) -> None:
         )
 
 
-def built_kernel(shop: Workshop, recipe: Recipe) -> Part | None:
+def built_kernel(context: BuildContext, recipe: Recipe) -> Part | None:
     """Return the part with a recipe's kernel if it is built already."""
-    origin = find_origin(shop, recipe)
-    return find_part(shop.cache, part_name(recipe), part_key(_inputs(recipe, origin)))
+    origin = find_origin(context, recipe)
+    return find_part(
+        context.cache, part_name(recipe), part_key(_inputs(recipe, origin))
+    )
 
 
-def configured(shop: Workshop, recipe: Recipe) -> Configured:
+def configured(context: BuildContext, recipe: Recipe) -> Configured:
     """Return a recipe's configuration: the built kernel's, or made without building."""
     check_board(recipe)
-    part = built_kernel(shop, recipe) or _config_part(shop, recipe)
+    part = built_kernel(context, recipe) or _config_part(context, recipe)
     names = json.loads(part.file(KCONFIG).read_text())
     return Configured(part.file(CONFIG).read_text(), names)
 
 
 @contextmanager
 def unpatched_source(
-    shop: Workshop, recipe: Recipe
+    context: BuildContext, recipe: Recipe
 ) -> Iterator[tuple[Path, list[Series]]]:
     """Give the source of a recipe as it came, and its series, for as long as needed."""
-    folder = tempfile.mkdtemp(dir=shop.cache / "parts", prefix=".building-")
+    folder = tempfile.mkdtemp(dir=context.cache / "parts", prefix=".building-")
     work = Path(folder)
     try:
-        find_origin(shop, recipe).unpack(work)
+        find_origin(context, recipe).unpack(work)
         yield work / "source", series_of(recipe, work)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _config_part(shop: Workshop, recipe: Recipe) -> Part:
-    origin = find_origin(shop, recipe)
+def _config_part(context: BuildContext, recipe: Recipe) -> Part:
+    origin = find_origin(context, recipe)
 
     def make(work: Path) -> Notes:
-        place = _place(shop, recipe, work)
+        place = _place(context, recipe, work)
         build.check_programs(recipe)
-        _configure(shop, recipe, origin, place)
+        _configure(context, recipe, origin, place)
         _clear(work)
         return {"compiler": "", "release": None}
 
     return build_part(
-        shop.cache,
+        context.cache,
         f"kernelconfig-{recipe.name}-{recipe.arch}",
         inputs=_inputs(recipe, origin),
         build=make,
@@ -182,11 +184,11 @@ def _made_from(recipe: Recipe) -> list[object]:
     return [RECIPE, recipe.size, recipe.arch, configuration_digest(recipe)]
 
 
-def _build(shop: Workshop, recipe: Recipe, origin: Origin, work: Path) -> Notes:
+def _build(context: BuildContext, recipe: Recipe, origin: Origin, work: Path) -> Notes:
     began, cpu_before = time.monotonic(), _children_cpu_s()
-    place = _place(shop, recipe, work)
-    compiler = build.check_machine(recipe, where=shop.cache)
-    version = _configure(shop, recipe, origin, place)
+    place = _place(context, recipe, work)
+    compiler = build.check_machine(recipe, where=context.cache)
+    version = _configure(context, recipe, origin, place)
     build.compile_kernel(recipe, place)
     release = build.release_of(place)
     arch = get_arch(recipe.arch)
@@ -216,14 +218,14 @@ def _children_cpu_s() -> float:
 
 
 def _configure(
-    shop: Workshop, recipe: Recipe, origin: Origin, place: build.Workplace
+    context: BuildContext, recipe: Recipe, origin: Origin, place: build.Workplace
 ) -> str:
     """Unpack, patch and configure; return the version of the source."""
     work = place.root
     origin.unpack(work)
     for series in series_of(recipe, work):
         made_for = other_version(series, kernel_version(place.source))
-        shop.say(
+        context.log(
             f"applying {len(series.patches)} patches of {series.name}"
             f"{made_for and f', {made_for}'}"
         )
@@ -232,49 +234,51 @@ def _configure(
     symbols = read_kconfig(place.source, srcarch=get_arch(recipe.arch).srcarch)
     fragments = {name: fragment_text(recipe, name) for name in recipe.fragments}
     asked, values = list(asked_of(fragments)), values_of(text, source=CONFIG)
-    _tell_overridden(shop, fragments)
+    _tell_overridden(context, fragments)
     if base := base_text(recipe):
         asked += asked_by_base(recipe.base, base, asked)
-        _tell_lost(shop, recipe.base, values_of(base, source=recipe.base), values)
+        _tell_lost(context, recipe.base, values_of(base, source=recipe.base), values)
     refuse(differences(asked, values, symbols), recipe=recipe.name)
-    _tell_unknown(shop, asked, symbols)
+    _tell_unknown(context, asked, symbols)
     (work / CONFIG).write_text(text)
     (work / KCONFIG).write_text(_names_json(symbols))
     return kernel_version(place.source)
 
 
 def _tell_lost(
-    shop: Workshop, name: str, base: Mapping[str, str], values: Mapping[str, str]
+    context: BuildContext, name: str, base: Mapping[str, str], values: Mapping[str, str]
 ) -> None:
     if gone := lost(base, values):
         some = ", ".join(gone[:5]) + (", ..." if len(gone) > 5 else "")
-        shop.say(
+        context.log(
             f"{name}: {len(gone)} of its {len(base)} settings are off in this kernel, "
             f"because the source or a fragment has it so: {some}"
         )
 
 
-def _tell_overridden(shop: Workshop, fragments: Mapping[str, str]) -> None:
+def _tell_overridden(context: BuildContext, fragments: Mapping[str, str]) -> None:
     """Tell where a user's fragments, or two preemption models, contradict."""
     for before, later in overridden(fragments):
         # Ours build on each other: what a board needs is not what all boards need.
         users = "/" in before.fragment + later.fragment
         if users or later.name in PREEMPTION:
-            shop.say(
+            context.log(
                 f"{later.fragment} has {later.name}={later.value}, and "
                 f"{before.fragment} asked for {before.value}: the later one counts"
             )
 
 
 def _tell_unknown(
-    shop: Workshop, asked: Sequence[Asked], symbols: Mapping[str, Symbol]
+    context: BuildContext, asked: Sequence[Asked], symbols: Mapping[str, Symbol]
 ) -> None:
     """Tell what a user's fragment switches off and is not there: often a slip."""
     for one, near in unknown_and_off(asked, symbols).items():
         # Ours are for several versions, of which some have a symbol and some not.
         if "/" in one.fragment:
             like = f" (there is {', '.join(near)})" if near else ""
-            shop.say(f"{one.fragment}: this source has no {one.name} to be off{like}")
+            context.log(
+                f"{one.fragment}: this source has no {one.name} to be off{like}"
+            )
 
 
 def _names_json(symbols: Mapping[str, Symbol]) -> str:
@@ -282,14 +286,14 @@ def _names_json(symbols: Mapping[str, Symbol]) -> str:
     return json.dumps(names, sort_keys=True, separators=(",", ":"))
 
 
-def _place(shop: Workshop, recipe: Recipe, work: Path) -> build.Workplace:
-    logs = shop.cache / "logs"
+def _place(context: BuildContext, recipe: Recipe, work: Path) -> build.Workplace:
+    logs = context.cache / "logs"
     logs.mkdir(parents=True, exist_ok=True)
     log = logs / f"{part_name(recipe)}.log"
     log.unlink(missing_ok=True)
     # ccache does not look at where paths are mapped to: another way, another cache.
-    ccache = shop.cache / f"ccache-{RECIPE}" if shutil.which("ccache") else None
-    return build.Workplace(work / "source", work / "build", log, shop.say, ccache)
+    ccache = context.cache / f"ccache-{RECIPE}" if shutil.which("ccache") else None
+    return build.Workplace(work / "source", work / "build", log, context.log, ccache)
 
 
 def _clear(work: Path) -> None:

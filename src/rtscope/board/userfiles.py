@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rtscope.board import cpio
-from rtscope.board.buildcontext import Notes, Workshop
+from rtscope.board.buildcontext import BuildContext, Notes
 from rtscope.board.cache import Part, build_part
 from rtscope.errors import UsageError
 
@@ -51,7 +51,7 @@ def read_files(paths: Sequence[Path]) -> dict[str, bytes]:
     return found
 
 
-def files_part(shop: Workshop, files: Mapping[str, bytes]) -> Part:
+def files_part(context: BuildContext, files: Mapping[str, bytes]) -> Part:
     """Return the part with the archive of these files, of which each can be run."""
     digests = {
         name: hashlib.sha256(content).hexdigest() for name, content in files.items()
@@ -66,9 +66,9 @@ def files_part(shop: Workshop, files: Mapping[str, bytes]) -> Part:
         return {"files": sorted(files)}
 
     return build_part(
-        shop.cache,
+        context.cache,
         KIND + "-board",
         inputs=digests,
         build=build,
-        may_build=shop.may_build,
+        may_build=context.may_build,
     )

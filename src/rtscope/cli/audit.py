@@ -200,7 +200,7 @@ def _boot(name: str, request: AuditRequest, window_ns: int) -> tuple[Reader, Obs
     """Boot a virtual board and read it from inside; UsageError, BoardError."""
     # Emulator, packages and plugin: no other audit needs them.
 
-    from rtscope.board.buildcontext import Workshop
+    from rtscope.board.buildcontext import BuildContext
     from rtscope.board.cache import cache_dir
     from rtscope.board.catalogue import get_board
     from rtscope.board.prepare import prepare
@@ -210,12 +210,12 @@ def _boot(name: str, request: AuditRequest, window_ns: int) -> tuple[Reader, Obs
     talk = stderr_console()
     board = with_append(get_board(name), request.append or "")
     kernel = request.kernel or board.kernels[0]
-    shop = Workshop(
+    build_context = BuildContext(
         cache=cache_dir(),
         agent=agent_file,
-        say=lambda text: talk.print(text, markup=False),
+        log=lambda text: talk.print(text, markup=False),
     )
-    prepared = prepare(board, kernel, workshop=shop)
+    prepared = prepare(board, kernel, context=build_context)
     talk.print(f"booting {prepared.kernel.name} on {board.name}", markup=False)
     guest = inspect_guest(prepared, paths(auditing()), window_ns=window_ns)
     return guest.reader, guest.observed

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from rtscope import __version__
-from rtscope.board.buildcontext import Workshop, cached_lock
+from rtscope.board.buildcontext import BuildContext, cached_lock
 from rtscope.board.bundle import CAMPAIGN, export_bundle, import_bundle
 from rtscope.board.cache import all_parts, cache_dir
 from rtscope.board.catalogue import Board, board_names, get_board
@@ -105,13 +105,13 @@ def build(
     ] = False,
 ) -> int:
     """Fetch and build what boards need, once; a second call finds it done."""
-    shop = _workshop(lockfile=lockfile, upgrade=upgrade)
+    context = _build_context(lockfile=lockfile, upgrade=upgrade)
     for name in names or board_names():
         board = get_board(name)
-        for prepared in prepare_all(board, _kernels(kernel, board), workshop=shop):
+        for prepared in prepare_all(board, _kernels(kernel, board), context=context):
             _print_prepared(prepared)
     if save_lock is not None:
-        used = shop.lock or cached_lock(shop.cache)
+        used = context.lock or cached_lock(context.cache)
         write_atomically(save_lock, lock_text(used).encode())
     _print_cache(stderr_console())
     return 0
@@ -139,7 +139,7 @@ def export(
     made = prepare_all(
         board,
         list(names.values()),
-        workshop=_workshop(),
+        context=_build_context(),
         files=[Path(file) for file in asked.guest_files],
     )
     prepared = dict(zip(names, made, strict=True))
@@ -159,7 +159,7 @@ def import_(
     A bundle holds programs that run here: import those of people you trust.
     rtscope run --bundle FILE imports it and measures.
     """
-    bundle = import_bundle(file, cache=_workshop().cache, say=_say)
+    bundle = import_bundle(file, cache=_build_context().cache, log=_log)
     put(f"{bundle.digest}  {bundle.board.name} with {', '.join(bundle.kernels)}\n")
     return 0
 
@@ -182,17 +182,19 @@ def _campaign(path: Path | None, board: Board) -> Campaign:
     return replace(with_options(asked, Options(target=target)), lockfile=None)
 
 
-def _workshop(*, lockfile: Path | None = None, upgrade: bool = False) -> Workshop:
-    return Workshop(
+def _build_context(
+    *, lockfile: Path | None = None, upgrade: bool = False
+) -> BuildContext:
+    return BuildContext(
         cache=cache_dir(),
         agent=agent_file,
         lock=read_lock(lockfile) if lockfile else None,
         upgrade=upgrade,
-        say=_say,
+        log=_log,
     )
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     print(f"rtscope: {text}", file=sys.stderr)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from rtscope.board import sourcekernel
-from rtscope.board.buildcontext import Workshop
+from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import Part, all_parts, cache_dir, locked
 from rtscope.board.kernels import CONFIG, IMAGE, SYMBOLS
 from rtscope.board.kernelsource import wanted_version
@@ -32,7 +32,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 def list_kernels(*, json: Json = False) -> int:
     """List the recipes, and what of them is built: release, time, size and digest."""
-    parts = all_parts(_shop().cache)
+    parts = all_parts(_build_context().cache)
     rows = [_row(find_recipe(name), parts) for name in recipe_names()]
     if json:
         put_json(rows)
@@ -78,7 +78,7 @@ def patches(name: Name, *, json: Json = False) -> int:
     Nothing is changed. Exit status 1 if one does not apply.
     """
     recipe = find_recipe(name)
-    shop, rows, stopped = _shop(), list[dict[str, Any]](), False
+    context, rows, stopped = _build_context(), list[dict[str, Any]](), False
     if not recipe.patches:
         if json:
             put_json(rows)
@@ -86,8 +86,8 @@ def patches(name: Name, *, json: Json = False) -> int:
             put(f"{recipe.name}: no patches\n")
         return 0
     with (
-        locked(shop.cache, say=shop.say),
-        sourcekernel.unpatched_source(shop, recipe) as (tree, all_series),
+        locked(context.cache, log=context.log),
+        sourcekernel.unpatched_source(context, recipe) as (tree, all_series),
     ):
         for series in all_series:
             wanted = wanted_version(recipe)
@@ -141,11 +141,11 @@ def config(
     With --diff the exit status is 1 if they differ in more than the preemption setting
     and what follows from it by the kernel's own rules.
     """
-    shop = _shop()
+    context = _build_context()
     # Both first: a slip in the second is not told after minutes of the first.
     recipes = [find_recipe(text) for text in (name, diff) if text is not None]
-    with locked(shop.cache, say=shop.say):
-        found = [sourcekernel.configured(shop, recipe) for recipe in recipes]
+    with locked(context.cache, log=context.log):
+        found = [sourcekernel.configured(context, recipe) for recipe in recipes]
     if diff is not None:
         return _print_diff(*found, json=json)
     if json:
@@ -189,11 +189,11 @@ def build(
     json: Json = False,
 ) -> int:
     """Build kernels that are not built yet; each stays in the cache."""
-    shop = replace(_shop(), upgrade=upgrade)
+    context = replace(_build_context(), upgrade=upgrade)
     recipes, rows = [find_recipe(name) for name in names], []
-    with locked(shop.cache, say=shop.say):
+    with locked(context.cache, log=context.log):
         for recipe in recipes:
-            row = _row_of(recipe, sourcekernel.kernel_part(shop, recipe))
+            row = _row_of(recipe, sourcekernel.kernel_part(context, recipe))
             rows.append(row)
             if not json:
                 put(f"{row['kernel_digest']}  {recipe.name} {row['release']}\n")
@@ -213,15 +213,15 @@ def package(
     """Pack a kernel for its board: an archive, and a Debian package."""
     if not to.is_dir():
         raise UsageError(f"{to}: no such folder")
-    shop, recipe = _shop(), find_recipe(name)
+    context, recipe = _build_context(), find_recipe(name)
     if recipe.size == "virtual":
-        _say(
+        _log(
             f"{recipe.name} is made for the virtual board: it has neither modules nor "
             "device trees, and few drivers; for the board itself there is the size "
             f"board{_board_size_of(name)}"
         )
-    with locked(shop.cache, say=shop.say):
-        part = sourcekernel.kernel_part(shop, recipe)
+    with locked(context.cache, log=context.log):
+        part = sourcekernel.kernel_part(context, recipe)
         kernel = _built(part, recipe)
         files = [
             to / f"{recipe.name}-{kernel.release}.tar.gz",
@@ -306,9 +306,9 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _shop() -> Workshop:
-    return Workshop(cache=cache_dir(), agent=agent_file, say=_say)
+def _build_context() -> BuildContext:
+    return BuildContext(cache=cache_dir(), agent=agent_file, log=_log)
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     print(f"rtscope: {text}", file=sys.stderr)

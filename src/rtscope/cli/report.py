@@ -118,7 +118,7 @@ def model_of(
     records: Sequence[RunRecord], question: Question, *, beside: Sequence[Path] = ()
 ) -> Model:
     """Build the report that answers the question; explanations lie `beside`."""
-    explained = find_explained(beside, records, say=stderr_log())
+    explained = find_explained(beside, records, log=stderr_log())
     return build_model(
         records,
         deadline_ns=question.deadline_ns,

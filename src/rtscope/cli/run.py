@@ -249,7 +249,7 @@ def _import_bundle(file: Path | None) -> Bundle | None:
     if file is None:
         return None
     log = stderr_log()
-    bundle = import_bundle(file, cache=cache_dir(), say=log)
+    bundle = import_bundle(file, cache=cache_dir(), log=log)
     if bundle.rtscope != __version__:
         log(
             f"the bundle is of version {bundle.rtscope}, and this is {__version__}: "

@@ -66,9 +66,9 @@ class Workplace:
 
     source: Path
     build: Path
-    log: Path
+    log_file: Path
     """What all programs said; kept when the build has failed."""
-    say: Callable[[str], None]
+    log: Callable[[str], None]
     ccache: Path | None = None
     """Where compiled files are kept for the next build; None to compile all."""
 
@@ -170,10 +170,10 @@ def _tuxmake(
     ]
     status = _follow(argv, place)
     if status != 0:
-        log = place.log.read_text("utf-8", "replace")
+        log = place.log_file.read_text("utf-8", "replace")
         raise KernelError(
             f"building {recipe.name} failed: {first_error(log) or f'status {status}'}"
-            f"{_full_disk(place)} (all of it: {place.log})"
+            f"{_full_disk(place)} (all of it: {place.log_file})"
         )
 
 
@@ -223,7 +223,7 @@ def _follow(argv: Sequence[str], place: Workplace) -> int:
     """Run a build, write its log and tell how far it is; return its status."""
     began = said = time.monotonic()
     compiled = 0
-    with place.log.open("ab") as log:
+    with place.log_file.open("ab") as log:
         build = process.start(argv, stderr=log)
         try:
             assert build.stdout is not None
@@ -235,7 +235,7 @@ def _follow(argv: Sequence[str], place: Workplace) -> int:
                 if found and now - said >= SAY_EVERY_S:
                     said = now
                     passed = int(now - began)
-                    place.say(
+                    place.log(
                         f"{compiled} files compiled in {passed // 60}:{passed % 60:02}"
                         f", now {found[1]}"
                     )

@@ -224,7 +224,7 @@ _EXPLAINED = TypeAdapter(Annotated[Explained, BeforeValidator(upgraded_explanati
 
 
 def find_explained(
-    paths: Sequence[Path], records: Sequence[RunRecord], *, say: Callable[[str], None]
+    paths: Sequence[Path], records: Sequence[RunRecord], *, log: Callable[[str], None]
 ) -> dict[str, Explained]:
     """
     Return the explanations that lie below or beside `paths`, by the result's digest.
@@ -238,10 +238,10 @@ def find_explained(
             try:
                 one = read_explained(file)
             except RecordError as error:
-                say(f"not shown: {error}")
+                log(f"not shown: {error}")
                 continue
             if one.result_digest not in known:
-                say(f"not shown: {file} explains another result than the record's")
+                log(f"not shown: {file} explains another result than the record's")
             elif one.bounds or one.result_digest not in found:
                 # Of exact repetitions, whose result is one, that which tells more.
                 found[one.result_digest] = one

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rtscope.board.buildcontext import Workshop
+from rtscope.board.buildcontext import BuildContext
 from rtscope.board.bundle import Bundle, prepare_bundle
 from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import Board, get_board
@@ -114,16 +114,16 @@ def _made(
     log: Callable[[str], None],
 ) -> Mapping[str, Prepared]:
     paths = kernels_by_label(campaign.kernels)
-    shop = Workshop(
+    context = BuildContext(
         cache=cache_dir(),
         agent=agent_file,
         lock=read_lock(Path(campaign.lockfile)) if campaign.lockfile else None,
-        say=log,
+        log=log,
     )
     made = prepare_all(
         board,
         [paths.get(label, label) for label in labels],
-        workshop=shop,
+        context=context,
         own_qemu=Path(campaign.qemu) if campaign.qemu else None,
         files=[Path(path) for path in campaign.guest_files],
     )

@@ -93,7 +93,7 @@ def read_symbols(
         (work / MODULES).write_bytes(booted.files.get(MODULES, b""))
         return {"kernel": prepared.kernel.name, "release": prepared.kernel.release}
 
-    with locked(cache, say=log):
+    with locked(cache, log=log):
         build_part(cache, _name(digest), inputs=_inputs(digest), build=build)
 
 
