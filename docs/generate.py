@@ -231,14 +231,14 @@ def _checks() -> Iterator[str]:
             group = kind.group
             yield from ("", f"## {group.capitalize()}")
         yield from ("", f"### `{kind.id}`", "", f"{whole(kind.title)}")
-        yield from (sentences(kind.why), "")
+        yield from (sentences(kind.rationale), "")
         weights = [f"{p.value}: {s.name.lower()}" for p, s in kind.severity_for.items()]
         other = f" ({', '.join(weights)})" if weights else ""
         yield f"* Severity: {kind.severity.name.lower()}{other}."
-        yield f"* Expected: {whole(kind.expects)}"
+        yield f"* Expected: {whole(kind.expected)}"
         yield f"* Remedy: {whole(kind.remedy)}"
-        if kind.lasting:
-            yield f"* To make it last: {whole(kind.lasting)}"
+        if kind.permanent_remedy:
+            yield f"* To make it last: {whole(kind.permanent_remedy)}"
         if kind.risk:
             yield f"* Risk: {whole(kind.risk)}"
         yield f"* Source: {whole(kind.source)}"

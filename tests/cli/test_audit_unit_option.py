@@ -58,8 +58,8 @@ def test_a_tree_is_searched_as_a_machine(rtscope: Rtscope, here: Path) -> None:
     (place / "loop.service").write_text(FULL)
     said = rtscope("audit", "--unit", "loop", "--root", "tree", "--json")
 
-    assert rows(said.out)["unit_priority"]["says"] == "fifo 80"
-    assert rows(said.out)["unit_threads"]["says"] == "a captured tree has no threads"
+    assert rows(said.out)["unit_priority"]["message"] == "fifo 80"
+    assert rows(said.out)["unit_threads"]["message"] == "a captured tree has no threads"
 
 
 def test_where_systemd_does_not_run_its_threads_are_not_asked_for(
@@ -70,7 +70,7 @@ def test_where_systemd_does_not_run_its_threads_are_not_asked_for(
 
     check = rows(said.out)["unit_threads"]
     assert check["outcome"] == "not applicable"
-    assert check["says"] == "systemd does not run here: process 1 is runit"
+    assert check["message"] == "systemd does not run here: process 1 is runit"
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_unit_that_was_not_started_is_said_to_be_so(
     machine({k: v for k, v in RUNS.items() if k != "/proc/7/cgroup"})
     said = rtscope("audit", "--unit", "loop", "--json")
 
-    assert rows(said.out)["unit_threads"]["says"] == (
+    assert rows(said.out)["unit_threads"]["message"] == (
         "no thread of it is seen; is it started?"
     )
 

@@ -77,7 +77,7 @@ def test_json_has_stable_ids_and_the_evidence(rtscope: Rtscope, config: Path) ->
     rows = {row["id"]: row for row in document["checks"]}
     assert rows["preempt_rt"]["outcome"] == "pass"
     assert rows["preempt_rt"]["evidence"] == [
-        {"where": str(config), "what": "CONFIG_PREEMPT_RT=y"}
+        {"path": str(config), "value": "CONFIG_PREEMPT_RT=y"}
     ]
     assert document["kernel"]["preempt_rt"] is True
 

@@ -14,9 +14,9 @@ TITLES = ("good", "bad", "unseen")
 
 
 def lines(check: Check) -> list[str]:
-    evidence = [f"      {seen.where}: {seen.what}" for seen in check.evidence]
+    evidence = [f"      {seen.path}: {seen.value}" for seen in check.evidence]
     severity = check.severity.name.lower()
-    return [f"{check.outcome.value} ({severity}): {check.says}", *evidence]
+    return [f"{check.outcome.value} ({severity}): {check.message}", *evidence]
 
 
 def told(title: str, answers: Mapping[str, list[str]]) -> Iterator[str]:

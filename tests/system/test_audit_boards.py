@@ -88,7 +88,7 @@ def test_a_real_time_pc_is_what_its_command_line_made_it(tmp_path: Path) -> None
     # What was done to it on purpose, and what a virtual board cannot hide.
     wrong = ("debugging_parameters", "trace_events", "bare_metal", "fair_server")
     assert outcomes(rows, *wrong) == dict.fromkeys(wrong, "fail")
-    assert rows["debugging_parameters"]["says"] == "trace_event=sched:sched_switch"
+    assert rows["debugging_parameters"]["message"] == "trace_event=sched:sched_switch"
     nothing = ("scaling_governor", "fixed_frequency", "turbo", "smt", "smi_count")
     absent = (*nothing, "preemption_model", "rt_throttling", "transparent_hugepages")
     assert outcomes(rows, *absent) == dict.fromkeys(absent, "not applicable")
@@ -112,10 +112,10 @@ def test_a_riscv_board_is_what_its_recipe_and_command_line_made_it() -> None:
     assert status == 1
     right = ("preempt_rt", "hrtimers", "isolated_cpus", "workqueues", "clocksource")
     assert outcomes(rows, *right) == dict.fromkeys(right, "pass")
-    assert rows["isolated_cpus"]["says"] == "for CPU 2"
-    assert rows["offline_cpus"]["says"] == "CPU 3 is offline"
+    assert rows["isolated_cpus"]["message"] == "for CPU 2"
+    assert rows["offline_cpus"]["message"] == "CPU 3 is offline"
     # The kernel is built without it, and says so.
-    assert rows["unknown_parameters"]["says"] == "nohz_full=3"
+    assert rows["unknown_parameters"]["message"] == "nohz_full=3"
     # Its timer is an interrupt by number, and no device's.
     assert rows["observed_device_interrupts"]["outcome"] == "pass"
     assert rows["cpu_dma_latency"]["outcome"] == "not applicable"
@@ -143,7 +143,7 @@ def test_preempt_full_is_not_called_real_time(locked: Mapping[str, Check]) -> No
     assert locked["preempt_rt"].outcome is CheckOutcome.FAIL
     assert locked["preemption_model"].outcome is CheckOutcome.PASS
     # The file that marks the model is refused; the log tells it.
-    assert locked["preemption_model"].says == (
+    assert locked["preemption_model"].message == (
         "full: the kernel log says 'Dynamic Preempt: full'"
     )
 
@@ -151,21 +151,21 @@ def test_preempt_full_is_not_called_real_time(locked: Mapping[str, Check]) -> No
 def test_what_lockdown_refuses_is_named_and_passes_nothing(
     locked: Mapping[str, Check],
 ) -> None:
-    assert locked["lockdown"].says == "none integrity [confidentiality]"
+    assert locked["lockdown"].message == "none integrity [confidentiality]"
     for name in ("fair_server", "current_tracer", "trace_events", "trace_instances"):
         assert locked[name].outcome is CheckOutcome.UNKNOWN, name
-        assert locked[name].says.startswith("kernel lockdown"), name
-    assert locked["fair_server"].evidence[0].what == (
+        assert locked[name].message.startswith("kernel lockdown"), name
+    assert locked["fair_server"].evidence[0].value == (
         "cannot be read: Operation not permitted"
     )
 
 
 def test_a_cpu_that_was_taken_away_is_missed(locked: Mapping[str, Check]) -> None:
-    assert locked["offline_cpus"].says == "CPU 1 is offline"
-    assert locked["housekeeping"].says == "one CPU is online"
+    assert locked["offline_cpus"].message == "CPU 1 is offline"
+    assert locked["housekeeping"].message == "one CPU is online"
     # Nothing can be said of where interrupts go on a CPU that is not there.
     assert locked["irq_affinity"].outcome is CheckOutcome.NOT_APPLICABLE
 
 
 def test_a_misspelt_parameter_is_found(locked: Mapping[str, Check]) -> None:
-    assert locked["unknown_parameters"].says == "isolcqus=1"
+    assert locked["unknown_parameters"].message == "isolcqus=1"

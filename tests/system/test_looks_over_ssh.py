@@ -43,7 +43,7 @@ def asked(*words: str, there: Board | None = None) -> tuple[int, Any]:
 
 
 def verdict_of(row: dict[str, Any]) -> tuple[str, str]:
-    says = row["says"]
+    says = row["message"]
     # Without debugfs the kernel log tells the model, and over SSH the configuration.
     if row["id"] == "preemption_model":
         says = says.partition(":")[0]
@@ -80,9 +80,9 @@ def test_a_machine_is_judged_the_same_from_there_and_from_here(there: Board) -> 
     assert outcomes[0] == outcomes[1]
     rows = {row["id"]: row for row in far["checks"]}
     # Tried by the agent on the board, and timed there.
-    assert rows["realtime_policy"]["evidence"][0]["where"].endswith("by the agent")
+    assert rows["realtime_policy"]["evidence"][0]["path"].endswith("by the agent")
     assert rows["clock_cost"]["outcome"] in ("pass", "fail")
     # What cannot be seen over SSH says so.
     for name in ("logged_delays", "cpu_dma_latency"):
         assert rows[name]["outcome"] == "unknown"
-        assert rows[name]["says"]
+        assert rows[name]["message"]

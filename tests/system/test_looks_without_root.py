@@ -39,17 +39,17 @@ def test_an_audit_names_every_refusal_and_fails_for_the_missing_right(
     # Real-time policies are refused to this user, and that is fatal.
     assert status == 1
     assert rows["realtime_policy"]["outcome"] == "fail"
-    assert rows["realtime_policy"]["says"] == (
+    assert rows["realtime_policy"]["message"] == (
         "EPERM: neither CAP_SYS_NICE nor a limit on real-time priorities above 0"
     )
     # Only root may read these: none of them passes, and each says what refused it.
     for name in ("cpu_dma_latency", "fair_server", "current_tracer", "trace_events"):
         row = rows[name]
-        told = json.dumps(row["evidence"]) + row["says"]
+        told = json.dumps(row["evidence"]) + row["message"]
         assert row["outcome"] in ("unknown", "not applicable"), row
         assert row["outcome"] != "unknown" or re.search(REFUSED, told), row
     unknown = [row for row in rows.values() if row["outcome"] == "unknown"]
-    assert all(row["says"] for row in unknown)
+    assert all(row["message"] for row in unknown)
     assert "Permission denied" in json.dumps(rows["cpu_dma_latency"])
 
 

@@ -39,7 +39,7 @@ def test_nothing_set_apart_is_not_applicable_but_for_who_polls() -> None:
 def test_isolated_cpus_are_taken_where_none_are_named() -> None:
     files = {f"{CPU}/isolated": "1", "/proc/irq/default_smp_affinity": "3"}
 
-    assert judged("default_irq_affinity", Case(files, cpus=None)).says == (
+    assert judged("default_irq_affinity", Case(files, cpus=None)).message == (
         "CPU 1 is among them"
     )
 
@@ -51,7 +51,7 @@ def test_a_frequency_that_moved_fails_whatever_is_set() -> None:
 
     check = judged("fixed_frequency", replace(good, observed=moved))
 
-    assert check.says == "it changed within the window: 9 kHz, then 8"
+    assert check.message == "it changed within the window: 9 kHz, then 8"
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_idle_states_are_bounded_by_what_programs_ask_for(
     check = judged("idle_states", replace(deep, observed=asked))
 
     assert check.outcome is outcome
-    assert (outcome is CheckOutcome.FAIL) or "jackd" in check.evidence[0].what
+    assert (outcome is CheckOutcome.FAIL) or "jackd" in check.evidence[0].value
 
 
 @pytest.mark.parametrize(
@@ -125,6 +125,6 @@ def test_what_was_set_apart_and_is_offline_does_not_count_as_set_apart() -> None
         "/proc/irq/default_smp_affinity": "3",
     }
 
-    assert judged("offline_cpus", Case(files, cpus=None)).says == "CPU 1 is offline"
+    assert judged("offline_cpus", Case(files, cpus=None)).message == "CPU 1 is offline"
     alone = judged("default_irq_affinity", Case(files, cpus=None))
     assert alone.outcome is CheckOutcome.NOT_APPLICABLE

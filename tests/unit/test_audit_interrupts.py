@@ -55,7 +55,7 @@ def test_a_cpu_that_is_offline_hides_nothing_of_the_others() -> None:
 def test_an_interrupt_seen_is_named() -> None:
     check = judged("observed_device_interrupts", Case(observed=seen(device=3)))
 
-    assert check.says == "3 in 1.0 s, most of them 24 eth0"
+    assert check.message == "3 in 1.0 s, most of them 24 eth0"
 
 
 RISCV = """\
@@ -94,7 +94,7 @@ def test_the_timer_that_each_cpu_has_is_no_device(table: str) -> None:
     polling = Case(files, observed=ticks, profile=Profile.POLLING)
 
     directed = judged("irq_affinity", Case(files))
-    assert (directed.outcome, directed.says) == (CheckOutcome.PASS, "none of 1")
+    assert (directed.outcome, directed.message) == (CheckOutcome.PASS, "none of 1")
     assert judged("observed_device_interrupts", polling).outcome is CheckOutcome.PASS
     assert judged("observed_ticks", polling).outcome is CheckOutcome.FAIL
 
@@ -105,8 +105,8 @@ def test_devices_and_calls_are_found_by_their_names(table: str) -> None:
 
     device = judged("observed_device_interrupts", case)
     call = judged("observed_ipis", case)
-    assert device.says == "3 in 1.0 s, most of them 12 ttyS0"
-    assert call.says == "40 in 1.0 s, most of them IPI1 Function call interrupts"
+    assert device.message == "3 in 1.0 s, most of them 12 ttyS0"
+    assert call.message == "40 in 1.0 s, most of them IPI1 Function call interrupts"
 
 
 @pytest.mark.parametrize(
@@ -133,4 +133,4 @@ def test_a_program_cannot_pass_for_an_interrupt_or_hide_behind_brackets() -> Non
 
     check = judged("interrupt_threads", Case(threads(KTHREADD, IRQ, ours)))
 
-    assert check.says == "1 of 1 are not below irq/1) R 0 (FIFO 50)"
+    assert check.message == "1 of 1 are not below irq/1) R 0 (FIFO 50)"

@@ -123,7 +123,7 @@ def test_good_options_pass_their_check_and_are_shown(kind: CheckKind) -> None:
     )[0]
 
     assert check.outcome is CheckOutcome.PASS
-    assert {*on, *values} <= {e.what for e in check.evidence}
+    assert {*on, *values} <= {e.value for e in check.evidence}
     assert check.evidence
 
 
@@ -138,7 +138,7 @@ def test_a_bad_option_fails_its_check_and_is_shown(kind: CheckKind) -> None:
     )[0]
 
     assert check.outcome is CheckOutcome.FAIL
-    assert bad.removeprefix("# ") in {e.what for e in check.evidence}
+    assert bad.removeprefix("# ") in {e.value for e in check.evidence}
 
 
 @pytest.mark.parametrize("kind", config_kinds(), ids=lambda k: str(k.id))
@@ -155,13 +155,13 @@ def test_a_machine_without_any_file_passes_nothing(kind: CheckKind) -> None:
     check = examine(read_context(reader_of({}), [kind]), [kind])[0]
 
     assert check.outcome is not CheckOutcome.PASS
-    assert check.says
+    assert check.message
 
 
 def test_a_module_counts_as_set() -> None:
     found = of_config(GOOD + "\nCONFIG_CPU_FREQ_GOV_ONDEMAND=m\n")
 
-    assert found["other_governors"].says == "CPU_FREQ_GOV_ONDEMAND=m"
+    assert found["other_governors"].message == "CPU_FREQ_GOV_ONDEMAND=m"
 
 
 def test_without_what_an_option_needs_a_check_does_not_apply() -> None:
@@ -199,7 +199,7 @@ def test_starfives_own_listing() -> None:
         "preempt_debugging",
         "other_governors",
     }
-    assert found["other_governors"].says == (
+    assert found["other_governors"].message == (
         "CPU_FREQ_GOV_CONSERVATIVE=y, CPU_FREQ_GOV_SCHEDUTIL=y, "
         "CPU_FREQ_GOV_POWERSAVE=y, CPU_FREQ_GOV_USERSPACE=y"
     )
@@ -222,7 +222,7 @@ def test_one_cpu_with_another_governor_fails() -> None:
     check = examine(read_context(reader_of(files), kinds), kinds)[0]
 
     assert check.outcome is CheckOutcome.FAIL
-    assert [(e.where, e.what) for e in check.evidence] == [(path.format(2), "ondemand")]
+    assert [(e.path, e.value) for e in check.evidence] == [(path.format(2), "ondemand")]
 
 
 def test_preempt_full_is_not_called_real_time() -> None:
@@ -280,7 +280,7 @@ def test_the_same_build_id_is_the_same_kernel() -> None:
     )
 
     assert check.outcome is CheckOutcome.PASS
-    assert check.says == "the build ID of Image"
+    assert check.message == "the build ID of Image"
 
 
 def test_another_banner_is_another_kernel() -> None:

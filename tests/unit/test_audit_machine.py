@@ -35,7 +35,7 @@ def test_every_check_of_a_machine_has_its_three_cases() -> None:
 def test_the_good_machine_passes(name: str) -> None:
     check = judged(name, CASES[name].good)
 
-    assert check.outcome is CheckOutcome.PASS, check.says
+    assert check.outcome is CheckOutcome.PASS, check.message
     assert check.evidence
 
 
@@ -43,7 +43,7 @@ def test_the_good_machine_passes(name: str) -> None:
 def test_the_bad_machine_fails_with_evidence(name: str) -> None:
     check = judged(name, CASES[name].bad)
 
-    assert check.outcome is CheckOutcome.FAIL, check.says
+    assert check.outcome is CheckOutcome.FAIL, check.message
     assert check.evidence
 
 
@@ -51,8 +51,8 @@ def test_the_bad_machine_fails_with_evidence(name: str) -> None:
 def test_what_cannot_be_seen_is_unknown_with_its_reason(name: str) -> None:
     check = judged(name, CASES[name].unseen)
 
-    assert check.outcome is CheckOutcome.UNKNOWN, check.says
-    assert check.says
+    assert check.outcome is CheckOutcome.UNKNOWN, check.message
+    assert check.message
 
 
 @pytest.mark.parametrize("profile", Profile)

@@ -13,7 +13,7 @@ from rtscope.machine.reader import Denied
 
 
 def test_lockdown_is_named_where_it_hides_the_fair_server() -> None:
-    assert "lockdown" in judged("fair_server", CASES["fair_server"].unseen).says
+    assert "lockdown" in judged("fair_server", CASES["fair_server"].unseen).message
 
 
 def test_a_fair_server_of_which_a_part_is_refused_is_not_said_to_be_off() -> None:
@@ -24,8 +24,8 @@ def test_a_fair_server_of_which_a_part_is_refused_is_not_said_to_be_off() -> Non
 
     check = judged("fair_server", off)
     assert check.outcome is CheckOutcome.UNKNOWN
-    assert check.says == "not all of it can be read"
-    assert [e.where for e in check.evidence] == list(refused)
+    assert check.message == "not all of it can be read"
+    assert [e.path for e in check.evidence] == list(refused)
     assert judged("fair_server", on).outcome is CheckOutcome.FAIL
 
 
@@ -60,7 +60,7 @@ def test_a_refused_policy_names_who_refused(
 
     check = judged("realtime_policy", Case(files, observed=refused))
 
-    assert check.says == f"EPERM: {says}"
+    assert check.message == f"EPERM: {says}"
 
 
 def test_a_capability_goes_beyond_a_limit() -> None:
@@ -73,7 +73,7 @@ def test_a_denied_pattern_is_unknown_and_names_the_place() -> None:
     path = "/sys/kernel/mm/ksm/run"
     check = judged("ksm", Case({}, {path: Denied("Permission denied")}))
 
-    assert check.evidence[0].where == path
+    assert check.evidence[0].path == path
 
 
 @pytest.mark.parametrize("name", ["current_tracer", "trace_instances", "trace_events"])
@@ -83,4 +83,6 @@ def test_what_lockdown_takes_away_is_named(name: str) -> None:
     check = judged(name, Case(lockdown))
 
     assert check.outcome is CheckOutcome.UNKNOWN
-    assert check.says.startswith("kernel lockdown takes it away: /sys/kernel/tracing/")
+    assert check.message.startswith(
+        "kernel lockdown takes it away: /sys/kernel/tracing/"
+    )

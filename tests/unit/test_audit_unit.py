@@ -28,17 +28,17 @@ def test_the_good_unit_passes(name: str) -> None:
     check = judged(name, CASES[name][0])
 
     wanted = CheckOutcome.NOT_APPLICABLE if name in NOT_ASKED else CheckOutcome.PASS
-    assert check.outcome is wanted, check.says
+    assert check.outcome is wanted, check.message
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_bad_unit_fails_and_the_line_is_named(name: str) -> None:
     check = judged(name, CASES[name][1])
 
-    assert check.outcome is CheckOutcome.FAIL, check.says
+    assert check.outcome is CheckOutcome.FAIL, check.message
     assert check.evidence
     if name != "unit_threads":
-        assert check.evidence[0].where.startswith(f"{NAME}:")
+        assert check.evidence[0].path.startswith(f"{NAME}:")
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -48,7 +48,7 @@ def test_what_only_systemd_or_the_machine_can_tell_is_unknown(name: str) -> None
     if name == "unit_capabilities":
         assert check.outcome is CheckOutcome.NOT_APPLICABLE
     else:
-        assert check.outcome is CheckOutcome.UNKNOWN, check.says
+        assert check.outcome is CheckOutcome.UNKNOWN, check.message
 
 
 @pytest.mark.parametrize("kind", auditing_a_unit(), ids=lambda kind: kind.id)
@@ -71,7 +71,7 @@ def test_an_ordinary_unit_fails_nothing(kind: object) -> None:
     ],
 )
 def test_a_policy_and_a_priority_belong_together(service: str, says: str) -> None:
-    assert judged("unit_priority", Case(service)).says.startswith(says)
+    assert judged("unit_priority", Case(service)).message.startswith(says)
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,8 @@ def test_what_systemd_would_ignore_is_named_with_its_line(line: str) -> None:
     check = judged("unit_values", Case(f"{line}\n"))
 
     assert check.outcome is CheckOutcome.FAIL
-    assert check.says.startswith(f"{NAME}:3: ")
-    assert line.partition("=")[2] in check.says
+    assert check.message.startswith(f"{NAME}:3: ")
+    assert line.partition("=")[2] in check.message
 
 
 @pytest.mark.parametrize(

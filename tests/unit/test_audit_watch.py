@@ -59,4 +59,4 @@ def test_what_unpacks_the_kernel_knows_nokaslr() -> None:
     line = 'Unknown kernel command line parameters "nokaslr nohz_full=1", will be'
     log = Observed(kernel_log=BOOTED + line)
 
-    assert judged("unknown_parameters", Case(observed=log)).says == "nohz_full=1"
+    assert judged("unknown_parameters", Case(observed=log)).message == "nohz_full=1"

@@ -137,5 +137,5 @@ def test_the_audit_and_the_facts_agree_on_guests(files: Files, arch: str) -> Non
     check = judged("bare_metal", Case(files, arch=arch))
 
     assert check.outcome is OUTCOMES[str(guest.value)]
-    told = [f"{sign.where} {sign.what}" for sign in check.evidence]
+    told = [f"{sign.path} {sign.value}" for sign in check.evidence]
     assert told == ([guest.source] if guest.value is not None else [])

@@ -34,7 +34,17 @@ def test_an_audit_lies_beside_the_record_and_its_grave_failures_are_a_caveat(
     }
     said = detail(kept, "audit_failed")
 
-    assert document["of"] == "fake"
+    assert document["target"] == "fake"
+    assert document["schema"] == 2
+    assert {key for row in document["checks"] for key in row} == {
+        *("id", "title", "outcome", "severity", "message", "expected", "evidence"),
+        *("rationale", "source", "remedy", "permanent_remedy", "risk"),
+    }
+    assert {
+        key for row in document["checks"] for e in row["evidence"] for key in e
+    } == {
+        *("path", "value"),
+    }
     assert ("fatal", "preempt_rt") in failed
     assert said.startswith("fatal: preempt_rt; high: ")
     assert all(name in said for _, name in failed)

@@ -72,12 +72,12 @@ def parse_row(name: str, row: Mapping[str, Any], *, group: str) -> CheckKind:
             Profile(profile): Severity[word.upper()]
             for profile, word in row.get("severity_for", {}).items()
         },
-        expects=row["expects"],
-        why=row["why"],
+        expected=row["expects"],
+        rationale=row["why"],
         source=row["source"],
         function=function,
         remedy=row["remedy"],
-        lasting=row.get("lasting", ""),
+        permanent_remedy=row.get("lasting", ""),
         risk=row.get("risk", ""),
         profiles=frozenset(map(Profile, row.get("profiles", Profile))),
         archs=frozenset(row.get("archs", ())),

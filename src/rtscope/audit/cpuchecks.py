@@ -52,7 +52,7 @@ def fixed_frequency(_kind: CheckKind, context: AuditContext) -> Answer:
         return not_applicable(NO_CPUFREQ)
     moved = _moved(context)
     if moved:
-        return failed(f"it changed within the window: {moved[0].what}", *moved)
+        return failed(f"it changed within the window: {moved[0].value}", *moved)
     ranges, unpaired = {}, []
     for path, low in lowest.items():
         high = context.text(path.replace("scaling_min", "scaling_max"))
@@ -147,7 +147,7 @@ def latency_request(_kind: CheckKind, context: AuditContext) -> Answer:
         return unknown(context.observed.why_no_dma_latency)
     evidence = Sighting(DMA_LATENCY, f"{asked} us{_by_whom(context)}")
     if is_asked(asked):
-        return failed(evidence.what, evidence, *_holders(context))
+        return failed(evidence.value, evidence, *_holders(context))
     return passed("nobody asks for it", evidence)
 
 

@@ -130,7 +130,7 @@ def _unless_observed(check: Check, by_id: Mapping[str, Check]) -> Check:
     return replace(
         check,
         outcome=CheckOutcome.NOT_APPLICABLE,
-        says=f"{check.says}; what the machine shows counts ({seen.kind.title})",
+        message=f"{check.message}; what the machine shows counts ({seen.kind.title})",
     )
 
 
@@ -145,7 +145,7 @@ def _answer(kind: CheckKind, context: AuditContext) -> Check:
         kind,
         kind.severity_in(context.profile),
         answer.outcome,
-        answer.says,
+        answer.message,
         answer.evidence,
     )
 

@@ -147,7 +147,7 @@ def trace_instances(kind: CheckKind, context: AuditContext) -> Answer:
     if refused:
         return unknown("not all of it can be read", *refused)
     if context.text(above) is None:
-        return unknown(absent(kind, context).says, *context.refusals(above))
+        return unknown(absent(kind, context).message, *context.refusals(above))
     return passed(
         "none traces", Sighting(above, "instances beside it: none that trace")
     )
@@ -278,11 +278,11 @@ def temperature(kind: CheckKind, context: AuditContext) -> Answer:
         if limit - now < int(kind.args["margin_mc"]):
             near.append(said)
     if near:
-        return failed(near[0].what, *near)
+        return failed(near[0].value, *near)
     if not seen:
         refused = context.refusals(*kind.paths)
         return unknown("no processor's zone tells temperature and limit", *refused)
-    return passed(seen[0].what, *seen)
+    return passed(seen[0].value, *seen)
 
 
 def _limit_mc(context: AuditContext, zone: str) -> int | None:

@@ -7,6 +7,9 @@ from typing import Any
 
 from rtscope.machine.kernelidentity import KernelIdentity
 
+SCHEMA = 2
+"""Of the JSON document of an audit. 1 had other names, and no program reads it."""
+
 
 class CheckOutcome(StrEnum):
     """The four answers, the one to look at first first."""
@@ -46,9 +49,9 @@ class Profile(StrEnum):
 class Sighting:
     """What was seen, and where."""
 
-    where: str
+    path: str
     """A path, or what was tried."""
-    what: str
+    value: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +75,14 @@ class CheckKind:
     group: str
     title: str
     severity: Severity
-    expects: str
-    why: str
+    expected: str
+    rationale: str
     source: str
     function: str
     remedy: str
     """What to type now."""
-    lasting: str
-    """How to make it last over a boot; empty if the remedy does."""
+    permanent_remedy: str
+    """How to keep it over a boot; empty if the remedy does."""
     risk: str
     """What the remedy costs."""
     profiles: frozenset[Profile]
@@ -113,7 +116,7 @@ class Answer:
     """What a check function found."""
 
     outcome: CheckOutcome
-    says: str
+    message: str
     """One sentence without its full stop: what is so, or why it cannot be told."""
     evidence: tuple[Sighting, ...] = ()
 
@@ -125,7 +128,7 @@ class Check:
     kind: CheckKind
     severity: Severity
     outcome: CheckOutcome
-    says: str
+    message: str
     evidence: tuple[Sighting, ...]
 
     @property
@@ -134,24 +137,24 @@ class Check:
         return self.outcome is CheckOutcome.FAIL
 
 
-def passed(says: str, *evidence: Sighting) -> Answer:
+def passed(message: str, *evidence: Sighting) -> Answer:
     """Answer: as expected."""
-    return Answer(CheckOutcome.PASS, says, evidence)
+    return Answer(CheckOutcome.PASS, message, evidence)
 
 
-def failed(says: str, *evidence: Sighting) -> Answer:
+def failed(message: str, *evidence: Sighting) -> Answer:
     """Answer: not as expected."""
-    return Answer(CheckOutcome.FAIL, says, evidence)
+    return Answer(CheckOutcome.FAIL, message, evidence)
 
 
-def unknown(why: str, *evidence: Sighting) -> Answer:
+def unknown(message: str, *evidence: Sighting) -> Answer:
     """Answer: it cannot be told, and why."""
-    return Answer(CheckOutcome.UNKNOWN, why, evidence)
+    return Answer(CheckOutcome.UNKNOWN, message, evidence)
 
 
-def not_applicable(why: str, *evidence: Sighting) -> Answer:
+def not_applicable(message: str, *evidence: Sighting) -> Answer:
     """Answer: there is nothing here that the check is about."""
-    return Answer(CheckOutcome.NOT_APPLICABLE, why, evidence)
+    return Answer(CheckOutcome.NOT_APPLICABLE, message, evidence)
 
 
 def worst_first(checks: list[Check]) -> list[Check]:
@@ -161,11 +164,12 @@ def worst_first(checks: list[Check]) -> list[Check]:
 
 
 def checks_document(
-    checks: Sequence[Check], *, of: str, kernel: KernelIdentity
+    checks: Sequence[Check], *, target: str, kernel: KernelIdentity
 ) -> dict[str, Any]:
     """Return checks with stable ids, outcome, severity, evidence and remedy."""
     return {
-        "of": of,
+        "schema": SCHEMA,
+        "target": target,
         "kernel": {
             "release": kernel.release,
             "preempt_rt": kernel.preempt_rt,
@@ -185,12 +189,12 @@ def check_row(check: Check) -> dict[str, object]:
         "title": kind.title,
         "outcome": check.outcome.value,
         "severity": check.severity.name.lower(),
-        "says": check.says,
-        "expects": kind.expects,
-        "evidence": [{"where": e.where, "what": e.what} for e in check.evidence],
-        "why": kind.why,
+        "message": check.message,
+        "expected": kind.expected,
+        "evidence": [{"path": e.path, "value": e.value} for e in check.evidence],
+        "rationale": kind.rationale,
         "source": kind.source,
         "remedy": kind.remedy,
-        "lasting": kind.lasting,
+        "permanent_remedy": kind.permanent_remedy,
         "risk": kind.risk,
     }

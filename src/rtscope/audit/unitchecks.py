@@ -80,7 +80,7 @@ def unit_values(_kind: CheckKind, context: AuditContext) -> Answer:
     wrong = [Sighting(o.assignment.where, str(o)) for o in odd if not o.expands]
     wrong += [Sighting(a.where, f"no assignment: {a.value[:80]}") for a in unit.ignored]
     if wrong:
-        return failed(f"{wrong[0].where}: {wrong[0].what}", *wrong)
+        return failed(f"{wrong[0].path}: {wrong[0].value}", *wrong)
     if odd:
         return unknown("values that only systemd can expand", *map(_of_odd, odd))
     read = f"{len(unit.assignments)} settings in {len(unit.files)} files"

@@ -137,10 +137,10 @@ def audit(request: AuditRequest) -> int:
     kinds = auditing(config_only=request.config is not None)
     checks = examine(context, kinds, observed_first=True)
     if request.json:
-        put_json(checks_document(checks, of=what, kernel=context.kernel))
+        put_json(checks_document(checks, target=what, kernel=context.kernel))
     else:
         with stdout_console() as console:
-            print_checks(checks, console, of=what, kernel=context.kernel)
+            print_checks(checks, console, target=what, kernel=context.kernel)
     if request.capture is not None:
         _write_capture(context, request.capture)
     return int(any(fails(check, request.fail_on) for check in checks))

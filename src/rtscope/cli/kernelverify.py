@@ -107,10 +107,10 @@ def verify(
         context = replace(context, expected=expected_of(against))
     checks = examine(context, kinds)
     if json:
-        put_json(checks_document(checks, of=what, kernel=context.kernel))
+        put_json(checks_document(checks, target=what, kernel=context.kernel))
     else:
         with stdout_console() as console:
-            print_checks(checks, console, of=what, kernel=context.kernel)
+            print_checks(checks, console, target=what, kernel=context.kernel)
     if any(fails(check, fail_on) for check in checks):
         return 1
     return _unproven(checks)
@@ -126,7 +126,9 @@ def _unproven(checks: list[Check]) -> int:
     asked = [check for check in checks if check.kind.id in ASKED_FOR]
     unknown = [check for check in asked if check.outcome is CheckOutcome.UNKNOWN]
     for check in unknown:
-        print(f"rtscope: not proven: {check.kind.title}: {check.says}", file=sys.stderr)
+        print(
+            f"rtscope: not proven: {check.kind.title}: {check.message}", file=sys.stderr
+        )
     return TargetError.exit_status if unknown else 0
 
 

@@ -36,10 +36,10 @@ def audit_unit(request: AuditRequest, name: str) -> int:
     checks = examine(replace(context, unit=unit), kinds)
     what = printable(f"{unit.name} ({', '.join(unit.files)})")
     if request.json:
-        put_json(checks_document(checks, of=what, kernel=context.kernel))
+        put_json(checks_document(checks, target=what, kernel=context.kernel))
     else:
         with stdout_console() as console:
-            print_checks(checks, console, of=what, kernel=context.kernel)
+            print_checks(checks, console, target=what, kernel=context.kernel)
     return int(any(fails(check, request.fail_on) for check in checks))
 
 

@@ -17,7 +17,6 @@ from rtscope.caveats.catalogue import Caveat, make
 from rtscope.machine.reader import Reader
 
 FILE = "audit.json"
-SCHEMA = 1
 
 LEFT_OUT = "rights"
 """This group is skipped: the agent has its own rights, and reports a missing one."""
@@ -39,7 +38,7 @@ def run_checks(*, config_only: bool = False) -> list[CheckKind]:
 
 
 def audit_before(
-    reader: Reader, *, of: str, cpus: tuple[int, ...] | None, here: bool
+    reader: Reader, *, target: str, cpus: tuple[int, ...] | None, here: bool
 ) -> Audited:
     """
     Audit a machine for a run on some of its CPUs; None: its isolated CPUs.
@@ -50,20 +49,21 @@ def audit_before(
         seen = look_here(Observed(), trial=False) if here else Observed()
         kinds = run_checks()
         context = read_context(reader, kinds, cpus=cpus, observed=seen)
-        return audited(context, kinds, of=of)
+        return audited(context, kinds, target=target)
     except Exception as error:
         return failed_audit(error)
 
 
-def audited(context: AuditContext, kinds: Iterable[CheckKind], *, of: str) -> Audited:
+def audited(
+    context: AuditContext, kinds: Iterable[CheckKind], *, target: str
+) -> Audited:
     """Check the files of a machine, or the kernel of a virtual board."""
     checks = examine(context, kinds, observed_first=True)
     document = {
-        "schema": SCHEMA,
         "rtscope": __version__,
         "profile": context.profile.value,
         "cpus": None if context.cpus is None else list(context.cpus),
-        **checks_document(checks, of=of, kernel=context.kernel),
+        **checks_document(checks, target=target, kernel=context.kernel),
     }
     content = json.dumps(document, indent=1).encode() + b"\n"
     return Audited(content, tuple(_caveats(checks)))

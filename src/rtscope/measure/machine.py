@@ -147,7 +147,7 @@ def _measure(shared: _Shared, run: Run) -> Measured:
     target, campaign = shared.target, shared.campaign
     audited = audit.audit_before(
         target.reader,
-        of=target.name,
+        target=target.name,
         cpus=_some(run.cpus, shared.cpus),
         here=target.name == "local",
     )

@@ -116,9 +116,9 @@ def plan(context: AuditContext, checks: Iterable[Check]) -> TuningPlan:
     for check in checks:
         kind = check.kind
         if check.outcome is CheckOutcome.UNKNOWN:
-            impossible[kind.id] = f"it cannot be judged: {check.says}"
+            impossible[kind.id] = f"it cannot be judged: {check.message}"
         elif not check.failed:
-            good[kind.id] = f"{check.outcome.value}: {check.says}"
+            good[kind.id] = f"{check.outcome.value}: {check.message}"
         else:
             found = _changes(kind, context)
             if isinstance(found, str):
@@ -155,7 +155,7 @@ def _values(setting: Setting, kind: CheckKind, context: AuditContext) -> Values 
     if not there:
         refused = context.refusals(setting.file)
         if refused:
-            return f"{refused[0].where} {refused[0].what}{_lockdown(refused[0])}"
+            return f"{refused[0].path} {refused[0].value}{_lockdown(refused[0])}"
         return f"this machine has no {setting.file}"
     if setting.values:
         return FUNCTIONS[setting.values](there, kind, context)
@@ -165,8 +165,8 @@ def _values(setting: Setting, kind: CheckKind, context: AuditContext) -> Values 
 
 def _lockdown(refusal: Sighting) -> str:
     """Explain EPERM of debugfs, which root gets under lockdown (fs/debugfs/file.c)."""
-    hidden = refusal.where.startswith("/sys/kernel/debug/")
-    return ": kernel lockdown" if hidden and EPERM in refusal.what else ""
+    hidden = refusal.path.startswith("/sys/kernel/debug/")
+    return ": kernel lockdown" if hidden and EPERM in refusal.value else ""
 
 
 def marked(text: str) -> str:

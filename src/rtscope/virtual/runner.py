@@ -154,4 +154,4 @@ def _audit(prepared: Prepared) -> audit.Audited:
         return audit.failed_audit(error)
     kinds = audit.run_checks(config_only=True)
     name = f"virtual:{prepared.board.name} with {kernel.name}"
-    return audit.audited(context_of_config(config), kinds, of=name)
+    return audit.audited(context_of_config(config), kinds, target=name)

@@ -34,10 +34,10 @@ _GRAVE = {Severity.FATAL: "bold red", Severity.HIGH: "red", Severity.MEDIUM: "ye
 
 
 def print_checks(
-    checks: Sequence[Check], console: Console, *, of: str, kernel: KernelIdentity
+    checks: Sequence[Check], console: Console, *, target: str, kernel: KernelIdentity
 ) -> None:
     """Print checks as they come: what failed with its reason and its remedy."""
-    console.print(Text(printable(f"{of}: {kernel_line(kernel)}"), style="bold"))
+    console.print(Text(printable(f"{target}: {kernel_line(kernel)}"), style="bold"))
     console.print()
     shown = [
         c for c in checks if c.outcome in (CheckOutcome.FAIL, CheckOutcome.UNKNOWN)
@@ -53,10 +53,10 @@ def print_checks(
     width = max((len(check.kind.title) for check in rest), default=0)
     table.add_column("outcome", no_wrap=True, width=4)
     table.add_column("title", no_wrap=True, width=width)
-    table.add_column("says", overflow="ellipsis", no_wrap=True, ratio=1)
+    table.add_column("message", overflow="ellipsis", no_wrap=True, ratio=1)
     for check in rest:
         word = Text(_WORDS[check.outcome], style=_COLOURS[check.outcome])
-        table.add_row(word, Text(check.kind.title), Text(printable(check.says)))
+        table.add_row(word, Text(check.kind.title), Text(printable(check.message)))
     console.print(table)
     console.print()
     console.print(summary(checks))
@@ -95,13 +95,13 @@ def _head(check: Check) -> Text:
             f" {check.severity.name.lower()}", style=_GRAVE.get(check.severity, "")
         )
     text.append(f"  {check.kind.title}: ", style="bold")
-    return text.append(printable(check.says), style="not bold")
+    return text.append(printable(check.message), style="not bold")
 
 
 def _evidence(check: Check) -> str:
-    """Name where it was seen, each place once; what `says` has told is left out."""
+    """Name where it was seen, each place once; without what the message has."""
     lines = [
-        e.where if e.what in check.says else f"{e.where}: {e.what}"
+        e.path if e.value in check.message else f"{e.path}: {e.value}"
         for e in check.evidence
     ]
     lines = list(dict.fromkeys(lines))
@@ -118,11 +118,11 @@ def _advice(check: Check) -> Padding:
     grid.add_column(overflow="fold")
     for word, said in (
         ("seen", _evidence(check)),
-        ("expected", kind.expects),
-        ("why", kind.why),
+        ("expected", kind.expected),
+        ("why", kind.rationale),
         ("do", kind.remedy),
         ("or", f"rtscope audit --apply {kind.id}" if kind.apply else ""),
-        ("lasting", kind.lasting),
+        ("permanently", kind.permanent_remedy),
         ("risk", kind.risk),
     ):
         if said:
@@ -163,7 +163,7 @@ def print_tuning(
         why = f"{refused.change.path}: {refused.reason} ({refused.cause})"
         console.print(_not_done(refused.change.check, why), soft_wrap=True)
     for check in after:
-        says = f"{check.kind.id}: now {check.outcome.value}: {check.says}"
+        says = f"{check.kind.id}: now {check.outcome.value}: {check.message}"
         style = "bold red" if check.failed else "green"
         console.print(Text(printable(says), style=style), soft_wrap=True)
 
