@@ -51,7 +51,7 @@ def test_a_dry_run_shows_what_would_be_written_and_asks_for_nothing(
     assert said.status == 0
     assert f"locked_memory_moves  {LOCKED}  1 -> 0" in said.out
     assert f"ksm                  {KSM}" in said.out
-    assert "ksm costs: guests of a host take more memory" in said.out
+    assert "ksm costs: guests take more memory of their host" in said.out
     assert asked(target) == []
 
 

@@ -67,7 +67,7 @@ def test_preempt_rt_that_kbuild_would_drop_is_no_pass(
     said = rtscope("kernel", "verify", "--config", config)
 
     assert said.status == 1
-    assert "FAIL fatal  what PREEMPT_RT needs: EXPERT=n" in said.out
+    assert "FAIL fatal  prerequisites of PREEMPT_RT: EXPERT=n" in said.out
 
 
 def test_json_has_stable_ids_and_the_evidence(rtscope: Rtscope, config: Path) -> None:

@@ -141,7 +141,7 @@ def said(text: str, *, level: int = WARNING) -> KernelMessage:
             "clocksource: timekeeping watchdog on CPU1: wd-tsc-wd excessive read-back "
             "delay of 100us vs. limit of 62us",
             "kernel_warning",
-            "clock source in doubt",
+            "clock source problem",
         ),
         (
             "systemd-journald[211]: Time jumped backwards, rotating.",
@@ -164,7 +164,7 @@ def said(text: str, *, level: int = WARNING) -> KernelMessage:
         (
             "NOHZ tick-stop error: local softirq work is pending, handler #08!!!",
             "kernel_warning",
-            "softirq left over",
+            "softirq pending",
         ),
         (
             "mce: [Hardware Error]: Machine check events logged",

@@ -332,12 +332,3 @@ def test_a_virtual_time_never_passes_for_that_of_a_board() -> None:
     assert build_model([virtual]).headline.maximum == "7.00 virtual µs"
     assert "Latencies in virtual µs." in render_text(build_model([virtual]))
     assert "in virtual microseconds" in render_html(build_model([virtual]))
-
-
-def test_a_remedy_that_asks_ends_with_its_question_mark() -> None:
-    model = build_model([record([thread([4_000])], caveats=[Caveat("beyond")])])
-    remedy = "the machine or the agent stopped?"
-
-    for said in (render_markdown(model), render_html(model)):
-        assert remedy in said
-        assert f"{remedy}." not in said

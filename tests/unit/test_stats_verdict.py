@@ -212,7 +212,7 @@ def test_a_guest_is_never_better_than_not_shown() -> None:
     r = run_of(200, caveats=(make("guest"),))
     judgement = judged(r, claim=ONE_PER_HOUR)
     assert (judgement.verdict, judgement.exit_status) == (Verdict.NOT_SHOWN, 4)
-    assert "no more can be shown: this machine is a virtual" in (
+    assert "no more can be shown: this machine is virtual" in (
         only(judgement).sentence
     )
 

@@ -89,8 +89,8 @@ def capital(sentence: str) -> str:
 
 
 def as_sentence(phrase: str) -> str:
-    """Make a sentence of a phrase; one that asks ends with its question mark."""
-    return capital(phrase) + ("" if phrase.endswith("?") else ".")
+    """Make a sentence of a phrase."""
+    return f"{capital(phrase)}."
 
 
 def command_line(argv: Sequence[str]) -> str:
