@@ -119,7 +119,7 @@ def test_what_cannot_be_told_is_no_proof(
         (("--against", "none"), "no such file, and no recipe"),
         (("--against", "./none"), "No such file"),
         (("--target", "virtual:pc"), "local or ssh:HOST"),
-        (("--target", "local", "--config", "empty"), "do not go together"),
+        (("--target", "local", "--config", "empty"), "cannot be combined"),
         (("--root", "none"), "no such directory"),
     ],
 )

@@ -51,7 +51,7 @@ def test_a_comma_in_a_path_does_not_end_an_option() -> None:
 
 
 def test_several_cpus_with_an_unbounded_quantum_are_refused_with_the_reason() -> None:
-    with pytest.raises(UsageError, match="no machine has"):
+    with pytest.raises(UsageError, match="real machine has"):
         command_line(QEMU, get_board("jh7110"), _boot())
 
 

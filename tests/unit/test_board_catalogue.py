@@ -50,7 +50,7 @@ def test_several_cpus_without_a_short_turn_are_refused_with_the_reason(
 ) -> None:
     text = PC.replace("quantum_instructions = 2500", quantum)
 
-    with pytest.raises(UsageError, match="no machine has"):
+    with pytest.raises(UsageError, match="real machine has"):
         parse_board("pc", text)
 
 

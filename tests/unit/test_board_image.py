@@ -58,7 +58,7 @@ def test_a_bzimage_says_how_long_it_is() -> None:
         (RISCV, "x86_64", "a kernel for riscv64, and the board is x86_64"),
         (ARM64, "riscv64", "a kernel for aarch64, and the board is riscv64"),
         (gzip.compress(RISCV, mtime=0), "riscv64", "only arm64's boot loader unpacks"),
-        (BZIMAGE[:-100], "x86_64", "not whole: its header tells of 100 bytes more"),
+        (BZIMAGE[:-100], "x86_64", "cut short: 100 bytes are missing"),
         (b"no kernel" * 9, "x86_64", "no kernel image"),
     ],
 )

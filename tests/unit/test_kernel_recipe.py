@@ -151,7 +151,7 @@ def test_the_digest_of_a_configuration_follows_what_is_asked_for_alone(
         (
             '"./wanted.config"]',
             '"./wanted.config"]\npatches = "./s"',
-            "a list is wanted",
+            "expected a list",
         ),
         ('"A kernel for tests"', r'"A\nDepends: evil"', "title: .* match pattern"),
         ('"A kernel for tests"', r'"\u001b[31mred"', "title: .* match pattern"),

@@ -69,7 +69,7 @@ def test_a_kernel_that_did_not_come_through_is_not_good() -> None:
         (
             "kernel_config_digest",
             FactValue(None, "/proc/config.gz", "no such file"),
-            "nothing that can be told (no such file) runs",
+            "an unknown value (no such file) runs",
         ),
     ],
 )

@@ -101,8 +101,8 @@ def resolve_source(
         there = ", ".join(re.findall(r"^Version: (.*)$", shown, re.M))
         raise BoardError(
             f"{suite} has no source package {name} {version} (it has {there or 'none'})"
-            ": a distribution keeps its newest packages only. Write one that it has "
-            "into the recipe, or import a bundle that has this kernel: "
+            ": a distribution keeps only its newest packages. Write one of these "
+            "versions into the recipe, or import a bundle with this kernel: "
             "rtscope board import FILE"
         ) from error
     return parse_printed(printed, source_version=version)
@@ -134,7 +134,7 @@ def parse_printed(
             continue
         file = _FILE.fullmatch(printed[2]) if printed else None
         if printed is None or file is None:
-            raise BoardError(f"apt wrote what is not understood: {line[:200]!r}")
+            raise BoardError(f"unexpected output of apt: {line[:200]!r}")
         packages.append(
             Package(
                 name=file[1],
@@ -190,7 +190,7 @@ def fetch_file(url: str, sha256: str, downloads: Path) -> Path:
             _run(argv, patience_s=FETCH_PATIENCE_S)
         except BoardError as error:
             part.unlink(missing_ok=True)
-            # apt warns before it, and says how the program was called.
+            # apt prints warnings and its command line before the error.
             said = re.search(r"E: Failed to fetch \S+ +(.*?)(?: E: |$)", str(error))
             why = said[1] if said else error
             raise BoardError(f"cannot fetch {url}: {why}") from error
@@ -213,9 +213,9 @@ def _fetch_all(wanted: Sequence[tuple[Package, Path]]) -> None:
             raise
         raise BoardError(
             f"the archive no longer has {gone[0].name} {gone[0].version} for "
-            f"{gone[0].arch}: a distribution keeps its newest packages only. Import a "
-            "bundle that has it (rtscope board import FILE), or build with --upgrade "
-            "and without --lockfile, from what the archive has now"
+            f"{gone[0].arch}: a distribution keeps only its newest packages. Import a "
+            "bundle with it (rtscope board import FILE), or build from the newest "
+            "packages with --upgrade and without --lockfile"
         ) from error
     for _, file in wanted:
         file.with_suffix(".part").replace(file)
@@ -251,10 +251,9 @@ def _update(config: Path) -> None:
         _apt(config, "apt-get", "update", "-qq", patience_s=UPDATE_PATIENCE_S)
     except BoardError as error:
         raise BoardError(
-            f"the lists of {MIRROR} could not be fetched, without which a board's "
-            f"parts cannot be (once they are here, no network is needed): {error}; "
-            "look at the network and the proxy, or import a bundle of another "
-            "computer (rtscope board import FILE)"
+            f"cannot fetch the package lists of {MIRROR}: {error}; check the network "
+            "and the proxy, or import a bundle from another computer (rtscope board "
+            "import FILE)"
         ) from error
 
 
@@ -271,8 +270,8 @@ def _newest(config: Path, pattern: str, *, suite: str) -> str:
         there = ", ".join(sorted(alike, key=_numbers)[-MAX_NAMED:])
         raise BoardError(
             f"{suite} has no package like {pattern} (it has {there or 'none'}): a "
-            "distribution keeps its newest packages only. Name one that it has, or "
-            "import a bundle that has this one: rtscope board import FILE"
+            "distribution keeps only its newest packages. Name one of these, or import "
+            "a bundle with the package: rtscope board import FILE"
         )
     return max(matches, key=_numbers)
 

@@ -1,10 +1,10 @@
 """
 A bundle: everything that a result depends on, in one file, addressed by content.
 
-Distributions replace their packages, so a result that is to be repeated next year, or
-where there is no network, needs its inputs kept. What a bundle says of itself is not
-believed: paths, kinds, sizes and every digest are checked before anything is used. That
-shows that it is whole, not that its programs are harmless.
+Distributions replace their packages, so whoever repeats a result next year, or without
+a network, needs its inputs. An import trusts nothing: it checks paths, kinds, sizes and
+every digest before it uses a file. That shows that the bundle is whole, not that its
+programs are harmless.
 """
 
 import gzip
@@ -200,7 +200,7 @@ def _extract(path: Path, work: Path) -> None:
             for count, member in enumerate(archive, 1):
                 total += max(0, member.size)
                 if total > MAX_BYTES or count > MAX_FILES:
-                    raise BoardError(f"{path}: larger than any bundle of ours")
+                    raise BoardError(f"{path}: too large for a bundle")
                 opened = archive.extractfile(member) if member.isreg() else None
                 if opened is None:
                     raise BoardError(f"{path}: {member.name!r} is no regular file")
@@ -289,7 +289,7 @@ def _parts(work: Path) -> Iterator[Part]:
         except (KeyError, TypeError, AttributeError) as error:
             raise BoardError(f"{path.name}: its manifest is damaged") from error
         if not right:
-            raise BoardError(f"{path.name}: not made of what it says")
+            raise BoardError(f"{path.name}: its key does not match its inputs")
         verify(part)
         yield part
 
@@ -309,6 +309,6 @@ def _place(work: Path, cache: Path) -> None:
             path.rename(place)
         elif read_part(place).digest != read_part(path).digest:
             raise BoardError(
-                f"{path.name} is in the cache with another content: the same packages "
-                f"built to other bytes there. Delete {place}, then import again"
+                f"{path.name} is in the cache with other content: the same packages "
+                f"gave other bytes there. Delete {place}, then import again"
             )

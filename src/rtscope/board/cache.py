@@ -29,7 +29,7 @@ _UNFINISHED = ".building-"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A built part: a directory and the manifest that says what is in it."""
+    """A built part: a directory and its manifest."""
 
     path: Path
     manifest: Mapping[str, Any]
@@ -46,7 +46,7 @@ class Part:
 
     @property
     def size_bytes(self) -> int:
-        """What its files take."""
+        """The size of its files."""
         return sum(row.get("size", 0) for row in self.manifest["files"].values())
 
     def file(self, name: str) -> Path:
@@ -217,8 +217,8 @@ def _lock_file(cache: Path) -> IO[str]:
         return (cache / "lock").open("w")
     except OSError as error:
         raise BoardError(
-            f"cannot write {cache / 'lock'}: {error.strerror}: the cache must belong "
-            "to who builds in it; XDG_CACHE_HOME names another place for it"
+            f"cannot write {cache / 'lock'}: {error.strerror}; make {cache} writable "
+            "for this user, or set XDG_CACHE_HOME to another directory"
         ) from error
 
 

@@ -1,8 +1,8 @@
 """
 The boards that there are: one TOML file each in `boards/`, read and checked here.
 
-Nothing about a board stands in code. A row that would give results which mean nothing
-(several CPUs and an unbounded quantum) is refused with the reason.
+No code knows a board by name. A board whose results would mean nothing (several CPUs
+and an unbounded quantum) is refused with the reason.
 """
 
 import difflib
@@ -21,10 +21,10 @@ from rtscope.files import first_mistake
 from rtscope.units import parse_size
 
 NO_QUANTUM = (
-    "a board of several CPUs needs quantum_instructions, of 50 us at most: QEMU runs "
-    "them one after the other, each until the next timer of the guest, so that a busy "
-    "CPU starves one whose interrupt is pending for up to half a tick; latencies of 2 "
-    "to 76 ms were seen that no machine has"
+    "a board of several CPUs needs quantum_instructions, of 50 us at most: without it "
+    "QEMU runs each CPU until the guest's next timer, and a busy CPU delays the "
+    "interrupts of the others by up to half a tick (measured: 2 to 76 ms, which no "
+    "real machine has)"
 )
 
 LONGEST_QUANTUM_NS = 50_000
@@ -40,7 +40,7 @@ Prose = Annotated[str, Field(min_length=1, max_length=500)]
 
 @checked_dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
 class Board:
-    """A virtual board; the files in `boards/` say why each value is what it is."""
+    """A virtual board; the files in `boards/` give the reason for each value."""
 
     name: Name
     title: Prose
@@ -66,7 +66,7 @@ class Board:
     models: tuple[Prose, ...]
     leaves_out: tuple[Prose, ...]
     quantum_instructions: Annotated[int, Field(ge=100, le=10_000_000)] | None = None
-    """After how many instructions the next CPU's turn comes."""
+    """Instructions that a CPU executes before the next CPU runs."""
 
     @property
     def instruction_ns(self) -> int:
@@ -80,7 +80,7 @@ class Board:
 
     @property
     def quantum_ns(self) -> int | None:
-        """Virtual time of a turn; None with one CPU."""
+        """Virtual time of a quantum; None with one CPU."""
         if self.quantum_instructions is None:
             return None
         return self.quantum_instructions * self.instruction_ns

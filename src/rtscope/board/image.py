@@ -1,4 +1,4 @@
-"""Whether a kernel image boots on a board: told before QEMU is started."""
+"""Check that a kernel image boots on a board, before QEMU starts."""
 
 from pathlib import Path
 
@@ -45,6 +45,6 @@ def refuse_unbootable(image: bytes, path: Path, arch: str) -> None:
         )
     if cut := missing_bytes(image):
         raise UsageError(
-            f"--kernel {path}: not whole: its header tells of {cut} bytes more than "
-            f"its {len(image)}; copy it again"
+            f"--kernel {path}: cut short: {cut} bytes are missing after its "
+            f"{len(image)}; copy it again"
         )

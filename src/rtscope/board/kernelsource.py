@@ -226,8 +226,8 @@ def _directory(context: BuildContext, recipe: Recipe) -> Origin:
         raise UsageError(f"cannot read {error.filename}: {error.strerror}") from error
     if recipe.source.sha256 not in (None, digest):
         raise KernelError(
-            f"{directory}: the SHA-256 over its files is {digest}, and the recipe says "
-            f"{recipe.source.sha256}: it was changed"
+            f"{directory}: the SHA-256 over its files is {digest}, the recipe expects "
+            f"{recipe.source.sha256}: a file was changed"
         )
 
     def unpack(work: Path) -> None:
@@ -254,13 +254,13 @@ def _commit(repository: str, ref: str) -> str:
         if name in commits:
             return commits.get(f"{name}^{{}}", commits[name])
     raise UsageError(
-        f"{repository}: has no branch or tag {ref!r} (a commit is named by all of its "
+        f"{repository}: has no branch or tag {ref!r} (a commit needs all of its "
         f"{_COMMIT_LENGTH} digits)"
     )
 
 
 def _check_tree(recipe: Recipe, tree: Path) -> None:
-    """Raise KernelError if what was unpacked is no kernel's source, or another's."""
+    """Raise KernelError if the tree is no kernel's source, or of another version."""
     source = str(getattr(recipe.source, recipe.source.kind))
     try:
         found = kernel_version(tree)
@@ -271,7 +271,7 @@ def _check_tree(recipe: Recipe, tree: Path) -> None:
         ) from error
     if wanted_version(recipe) not in (None, found):
         raise KernelError(
-            f"{source}: is Linux {found}, and the recipe says {wanted_version(recipe)}"
+            f"{source}: is Linux {found}, the recipe expects {wanted_version(recipe)}"
         )
 
 
@@ -283,8 +283,8 @@ def _check_digest(file: Path, sha256: str) -> None:
         raise UsageError(f"cannot read {file}: {error.strerror}") from error
     if found != sha256:
         raise KernelError(
-            f"{file}: its SHA-256 is {found}, and the recipe says {sha256}: another "
-            "file, or damaged"
+            f"{file}: its SHA-256 is {found}, the recipe expects {sha256}: it is "
+            "damaged, or another file"
         )
 
 

@@ -15,12 +15,12 @@ from rtscope.board.qemu import Qemu, quantum_by_plugin
 from rtscope.errors import TargetError, UsageError
 
 OLDEST = (10, 0)
-"""The plugin looks into QEMU (plugin/qemu.h), and was never tried with an older one."""
+"""The plugin uses QEMU's internals (plugin/qemu.h); older ones were never tested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a program says of itself."""
+    """The answers of a QEMU about itself."""
 
     version: str
     number: tuple[int, int]

@@ -1,4 +1,4 @@
-"""What a board has sent: the files of its /out, read without trusting them."""
+"""The results of a board: the files of its /out, read without trusting them."""
 
 import io
 import tarfile
@@ -17,7 +17,7 @@ def read_results(path: Path) -> dict[str, bytes]:
     Return the files of a board's /out by name.
 
     Raises BoardError if the board has not sent all of it: it hung, panicked or ran out
-    of something, and its console tells what.
+    of something; see its console.
     """
     with path.open("rb") as file:
         content = file.read(MAX_RESULTS_BYTES + 1)

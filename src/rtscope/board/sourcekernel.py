@@ -1,8 +1,8 @@
 """
-Kernels that no distribution has: built from a recipe into a part of the cache.
+Kernels built from a recipe into a part of the cache.
 
-The one way in which a kernel gets built: source, patches, configuration (refused if it
-is not what was asked for), image, modules, device trees.
+Every build takes these steps: source, patches, configuration (refused if kbuild changes
+a requested setting), image, modules, device trees.
 """
 
 import json
@@ -80,7 +80,7 @@ def kernel_part(context: BuildContext, recipe: Recipe) -> Part:
     Return the part with a recipe's kernel, built if it is not there.
 
     Takes minutes on all CPUs, at low priority; the caller holds the lock of the cache.
-    Raises KernelError with the first error, and where all that was said is kept.
+    Raises KernelError with the first error and the path of the whole log.
     """
     check_board(recipe)
     name = part_name(recipe)
@@ -251,33 +251,33 @@ def _tell_lost(
     if gone := lost(base, values):
         some = ", ".join(gone[:5]) + (", ..." if len(gone) > 5 else "")
         context.log(
-            f"{name}: {len(gone)} of its {len(base)} settings are off in this kernel, "
-            f"because the source or a fragment has it so: {some}"
+            f"{name}: {len(gone)} of its {len(base)} settings are off in this kernel: "
+            f"the source or a fragment turns them off: {some}"
         )
 
 
 def _tell_overridden(context: BuildContext, fragments: Mapping[str, str]) -> None:
-    """Tell where a user's fragments, or two preemption models, contradict."""
+    """Log where a user's fragments, or two preemption models, contradict."""
     for before, later in overridden(fragments):
         # Ours build on each other: what a board needs is not what all boards need.
         users = "/" in before.fragment + later.fragment
         if users or later.name in PREEMPTION:
             context.log(
-                f"{later.fragment} has {later.name}={later.value}, and "
-                f"{before.fragment} asked for {before.value}: the later one counts"
+                f"{later.fragment} sets {later.name}={later.value} and overrides "
+                f"{before.value}, set by {before.fragment}"
             )
 
 
 def _tell_unknown(
     context: BuildContext, asked: Sequence[Asked], symbols: Mapping[str, Symbol]
 ) -> None:
-    """Tell what a user's fragment switches off and is not there: often a slip."""
+    """Log symbols that a user's fragment switches off and that do not exist."""
     for one, near in unknown_and_off(asked, symbols).items():
         # Ours are for several versions, of which some have a symbol and some not.
         if "/" in one.fragment:
             like = f" (there is {', '.join(near)})" if near else ""
             context.log(
-                f"{one.fragment}: this source has no {one.name} to be off{like}"
+                f"{one.fragment}: this source has no {one.name} to switch off{like}"
             )
 
 

@@ -1,7 +1,7 @@
 """
-Files that a campaign brings to a virtual board, below /files: programs, modules, data.
+The guest files of a campaign, below /files: programs, modules, data.
 
-They are a part like the others, so that a second pass and a bundle have the very same.
+They are a part like the others, so a replay and a bundle have the same files.
 """
 
 import hashlib
@@ -33,20 +33,20 @@ def read_files(paths: Sequence[Path]) -> dict[str, bytes]:
     for path in paths:
         if path.name in found:
             raise UsageError(
-                f"{path}: another file is called {path.name} too: rename one of them"
+                f"{path}: two guest files are called {path.name}: rename one of them"
             )
         try:
             with path.open("rb") as file:
                 found[path.name] = file.read(left + 1)
         except OSError as error:
             raise UsageError(
-                f"cannot read {path}, a file for the board: {error.strerror}"
+                f"cannot read the guest file {path}: {error.strerror}"
             ) from error
         left -= len(found[path.name])
         if left < 0:
             raise UsageError(
-                f"{path}: with it the files for the board have more than "
-                f"{MAX_FILES_BYTES >> 20} MiB; they lie in its memory"
+                f"{path}: the guest files together exceed {MAX_FILES_BYTES >> 20} MiB; "
+                "they take the board's memory, so leave some out"
             )
     return found
 

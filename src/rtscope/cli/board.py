@@ -1,4 +1,4 @@
-"""Virtual boards: what there is, building what they need, and bundles of it."""
+"""Virtual boards: list them, build their parts, write and read bundles."""
 
 import json as json_text
 import sys
@@ -36,13 +36,13 @@ from rtscope.units import format_duration, format_size
 
 Kernels = Annotated[
     str | None,
-    typer.Option(help="Names or images, separated by commas; else the board's own."),
+    typer.Option(help="Kernels or image files, by commas. Default: the board's own."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
 def list_boards(*, json: Json = False) -> int:
-    """List the virtual boards, and what their parts take in the cache."""
+    """List the virtual boards and the cache space of their parts."""
     boards = [get_board(name) for name in board_names()]
     if json:
         put_json([asdict(board) for board in boards])
@@ -65,11 +65,11 @@ def list_boards(*, json: Json = False) -> int:
 
 
 def show(
-    name: Annotated[str, typer.Argument(help="The board: pc, jh7110 or rpi3.")],
+    name: Annotated[str, typer.Argument(help="Board: pc, jh7110 or rpi3.")],
     *,
     json: Json = False,
 ) -> int:
-    """Show a board: its machine, its time, what it models and what it leaves out."""
+    """Show a board: machine, virtual time, modelled and missing hardware."""
     board = get_board(name)
     if json:
         put_json(asdict(board))
@@ -89,22 +89,22 @@ def show(
 
 def build(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Boards; all of them if none is named.")
+        list[str] | None, typer.Argument(help="Boards. Default: all of them.")
     ] = None,
     *,
     kernel: Kernels = None,
     lockfile: Annotated[
         Path | None,
-        typer.Option(help="Use exactly the packages of this lock file, or fail."),
+        typer.Option(help="Lock file: exactly its packages are used, e.g. board.lock."),
     ] = None,
     save_lock: Annotated[
-        Path | None, typer.Option(help="Write the packages that were used here.")
+        Path | None, typer.Option(help="Lock file to write, with the packages used.")
     ] = None,
     upgrade: Annotated[
-        bool, typer.Option(help="Take what the archive has now, if that is newer.")
+        bool, typer.Option(help="Newest packages of the archive, not the cached ones.")
     ] = False,
 ) -> int:
-    """Fetch and build what boards need, once; a second call finds it done."""
+    """Fetch and build the parts of boards that the cache lacks."""
     context = _build_context(lockfile=lockfile, upgrade=upgrade)
     for name in names or board_names():
         board = get_board(name)
@@ -118,18 +118,18 @@ def build(
 
 
 def export(
-    name: Annotated[str, typer.Argument(help="The board.")],
+    name: Annotated[str, typer.Argument(help="Board, e.g. jh7110.")],
     *,
-    to: Annotated[Path, typer.Option(help="The file: NAME.tar, or NAME.tar.gz.")],
+    to: Annotated[Path, typer.Option(help="Bundle to write: NAME.tar or NAME.tar.gz.")],
     kernel: Kernels = None,
     campaign: Annotated[
         Path | None,
-        typer.Option(help="What is to be run from it: a file, or a result directory."),
+        typer.Option(help="Campaign for the bundle: its file, or a result directory."),
     ] = None,
 ) -> int:
-    """Write everything that a board's results depend on into one file.
+    """Write all inputs of a board's results into one file, a bundle.
 
-    rtscope run --bundle FILE measures from it alone, with the same result.
+    rtscope run --bundle FILE needs nothing else and gives the same result.
     """
     board = get_board(name)
     asked = _campaign(campaign, board)
@@ -152,12 +152,14 @@ def export(
 
 
 def import_(
-    file: Annotated[Path, typer.Argument(help="What rtscope board export wrote.")],
+    file: Annotated[
+        Path, typer.Argument(help="Bundle that rtscope board export wrote.")
+    ],
 ) -> int:
-    """Put the parts of a bundle into the cache, after checking all of its digests.
+    """Check all digests of a bundle and put its parts into the cache.
 
-    A bundle holds programs that run here: import those of people you trust.
-    rtscope run --bundle FILE imports it and measures.
+    A bundle holds programs that run here: import only from people you trust.
+    rtscope run --bundle FILE imports a bundle and measures.
     """
     bundle = import_bundle(file, cache=_build_context().cache, log=_log)
     put(f"{bundle.digest}  {bundle.board.name} with {', '.join(bundle.kernels)}\n")
@@ -177,7 +179,7 @@ def _campaign(path: Path | None, board: Board) -> Campaign:
     if asked.target not in ("local", target):
         raise UsageError(f"{path}: measures {asked.target}, not {target}")
     if asked.qemu is not None:
-        raise UsageError(f"{path}: a QEMU of one's own cannot be part of a bundle")
+        raise UsageError(f"{path}: your own QEMU cannot be part of a bundle")
     # The bundle itself is the lock.
     return replace(with_options(asked, Options(target=target)), lockfile=None)
 

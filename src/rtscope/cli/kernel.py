@@ -23,15 +23,15 @@ from rtscope.kernel.tree import kernel_version
 from rtscope.target import agent_file
 from rtscope.units import NS_PER_S, format_duration, format_size
 
-Name = Annotated[str, typer.Argument(help="A recipe, or the path of one: ./my.toml.")]
+Name = Annotated[str, typer.Argument(help="Recipe: a name, or a file, e.g. ./my.toml.")]
 Names = Annotated[
-    list[str], typer.Argument(help="Recipes, or the paths of some: ./my.toml.")
+    list[str], typer.Argument(help="Recipes: names, or files, e.g. ./my.toml.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
 def list_kernels(*, json: Json = False) -> int:
-    """List the recipes, and what of them is built: release, time, size and digest."""
+    """List the recipes and their built kernels: release, time, size and digest."""
     parts = all_parts(_build_context().cache)
     rows = [_row(find_recipe(name), parts) for name in recipe_names()]
     if json:
@@ -75,7 +75,7 @@ def show(name: Name, *, json: Json = False) -> int:
 def patches(name: Name, *, json: Json = False) -> int:
     """Show a recipe's series of patches, and whether they apply to its source.
 
-    Nothing is changed. Exit status 1 if one does not apply.
+    Changes nothing. Exit status 1 if a patch does not apply.
     """
     recipe = find_recipe(name)
     context, rows, stopped = _build_context(), list[dict[str, Any]](), False
@@ -132,17 +132,18 @@ def config(
     name: Name,
     *,
     diff: Annotated[
-        str | None, typer.Option(help="Another recipe: show where the two differ.")
+        str | None,
+        typer.Option(help="Recipe to compare with: only differences are shown."),
     ] = None,
     json: Json = False,
 ) -> int:
-    """Show a configuration as kbuild resolves it, or how two of them differ.
+    """Show a configuration as kbuild resolves it, or the differences of two.
 
-    With --diff the exit status is 1 if they differ in more than the preemption setting
-    and what follows from it by the kernel's own rules.
+    With --diff: exit status 1 if settings differ that do not follow, by the kernel's
+    own rules, from the preemption setting.
     """
     context = _build_context()
-    # Both first: a slip in the second is not told after minutes of the first.
+    # Read both first: a mistake in the second is reported before minutes of building.
     recipes = [find_recipe(text) for text in (name, diff) if text is not None]
     with locked(context.cache, log=context.log):
         found = [sourcekernel.configured(context, recipe) for recipe in recipes]
@@ -167,9 +168,9 @@ def _print_diff(
         put_json(asdict(found))
         return 1 if found.other else 0
     for title, part in (
-        ("the preemption setting", found.preemption),
+        ("preemption setting", found.preemption),
         ("follows from it", found.follows),
-        ("differs besides", found.other),
+        ("other differences", found.other),
     ):
         put(f"{title}:{'' if part else ' nothing'}\n")
         for symbol, (left, right) in part.items():
@@ -183,12 +184,12 @@ def build(
     upgrade: Annotated[
         bool,
         typer.Option(
-            "--upgrade", help="Take the source that the archive has now, if newer."
+            "--upgrade", help="Newest source of the archive, not the cached one."
         ),
     ] = False,
     json: Json = False,
 ) -> int:
-    """Build kernels that are not built yet; each stays in the cache."""
+    """Build the kernels that the cache lacks."""
     context = replace(_build_context(), upgrade=upgrade)
     recipes, rows = [find_recipe(name) for name in names], []
     with locked(context.cache, log=context.log):
@@ -206,7 +207,7 @@ def package(
     name: Name,
     *,
     to: Annotated[
-        Path, typer.Option(help="The folder for the archive and the package.")
+        Path, typer.Option(help="Folder for the archive and the package, e.g. /tmp.")
     ] = Path(),
     json: Json = False,
 ) -> int:
@@ -216,9 +217,8 @@ def package(
     context, recipe = _build_context(), find_recipe(name)
     if recipe.size == "virtual":
         _log(
-            f"{recipe.name} is made for the virtual board: it has neither modules nor "
-            "device trees, and few drivers; for the board itself there is the size "
-            f"board{_board_size_of(name)}"
+            f"{recipe.name} is for the virtual board: it has few drivers, no modules "
+            f"and no device trees{_board_size_of(name)}"
         )
     with locked(context.cache, log=context.log):
         part = sourcekernel.kernel_part(context, recipe)
@@ -261,13 +261,14 @@ def _built(part: Part, recipe: Recipe) -> pack.BuiltKernel:
 
 
 def _board_size_of(name: str) -> str:
-    """Say what the same recipe is called in the size `board`, if it has that."""
+    """Return the command that packs the same recipe for the real board, if any."""
     try:
         find_recipe(name, size="board")
     except UsageError:
-        return ", which this recipe does not have"
+        return "; the recipe has no size for the real board ([size.board])"
     stem = name.removesuffix(".toml")
-    return f": rtscope kernel package {stem}-board{name.removeprefix(stem)}"
+    board_name = f"{stem}-board{name.removeprefix(stem)}"
+    return f"; for the real board: rtscope kernel package {board_name}"
 
 
 def _row(recipe: Recipe, parts: Sequence[Part]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Boot kernels that were built, load them, and say whether they stay quiet."""
+"""Boot built kernels under each load and check their logs."""
 
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -49,30 +49,32 @@ DIGITS = 12
 
 def check(
     names: Annotated[
-        list[str], typer.Argument(help="Recipes, or the paths of some: ./my.toml.")
+        list[str], typer.Argument(help="Recipes: names, or files, e.g. ./my.toml.")
     ],
     *,
     load: Annotated[
-        str | None, typer.Option(help="Loads: idle,cpu,os,memory,storage.")
+        str | None, typer.Option(help="Loads, by commas: idle,cpu,os,memory,storage.")
     ] = None,
-    duration: Annotated[str, typer.Option(help="Of each load, in virtual time.")] = (
-        "2s"
-    ),
-    interval: Annotated[str, typer.Option(help="Between two wake-ups: 1ms.")] = "1ms",
+    duration: Annotated[
+        str, typer.Option(help="Virtual time of each load, e.g. 10s.")
+    ] = ("2s"),
+    interval: Annotated[
+        str, typer.Option(help="Time between two wake-ups, e.g. 1ms.")
+    ] = "1ms",
     settle: Annotated[
-        str | None, typer.Option(help="Virtual time between boot and load: 10s.")
+        str | None, typer.Option(help="Virtual time between boot and load, e.g. 10s.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Keep records and kernel logs here.")
+        Path | None, typer.Option(help="Folder for the records and kernel logs.")
     ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print the result as JSON.")
     ] = False,
 ) -> int:
-    """Boot built kernels on their virtual boards, under each load, and watch their log.
+    """Boot kernels on their virtual boards under each load, and check their logs.
 
-    A kernel is built if it is not. Exit status 1 if one does not come through, is not
-    what was built, or complains: from its first line to its last.
+    Builds the kernels that the cache lacks. Exit status 1 if a boot fails, if the
+    running kernel is not the built one, or if its log has a warning or an error.
     """
     boards = {name: find_recipe(name).board for name in names}
     options = Options(load=load, duration=duration, interval=interval, settle=settle)
@@ -170,12 +172,12 @@ def _log_cell(one: SmokeTest) -> str:
 def print_outcomes(outcomes: Sequence[SmokeTest]) -> None:
     """Print a row for each kernel, then what is wrong with it."""
     loads = list(dict.fromkeys(load for one in outcomes for load in one.worst_ns))
-    # Where room is short these two give way: a figure that is cut is another figure.
+    # In a narrow terminal these two wrap: a number that is cut is another number.
     release, digest = "release", "kernel_digest"
     table = plain_table(
         "kernel", release, *loads, "log", digest, figures=loads, wraps=(release, digest)
     )
-    table.caption = "Latest wake-ups in virtual µs: what was seen in a short run."
+    table.caption = "Longest latencies of a short run, in virtual µs."
     table.caption_justify = "left"
     for one in outcomes:
         table.add_row(
@@ -189,10 +191,10 @@ def print_outcomes(outcomes: Sequence[SmokeTest]) -> None:
         console.print(table)
     for one in outcomes:
         for problem in one.problems:
-            # What ended a boot has the end of its console behind it.
+            # The error of a failed boot ends with the last lines of its console.
             for line in problem.splitlines():
                 put(f"{one.kernel.name}: {printable(line)}\n")
         for message in one.messages[:SHOWN]:
-            put(f"{one.kernel.name}: the kernel said: {printable(message.text)}\n")
+            put(f"{one.kernel.name}: kernel log: {printable(message.text)}\n")
         if len(one.messages) > SHOWN:
             put(f"{one.kernel.name}: {len(one.messages) - SHOWN} more: --json\n")

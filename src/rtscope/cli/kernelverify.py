@@ -1,4 +1,4 @@
-"""Prove that a kernel is what was asked for."""
+"""Prove that a kernel is the expected one."""
 
 import sys
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ ASKED_FOR = ("preempt_rt", "running_kernel")
 
 
 class FailOn(StrEnum):
-    """The least severity that makes the exit status 1."""
+    """The lowest severity that makes the exit status 1."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -46,41 +46,39 @@ class FailOn(StrEnum):
 def verify(
     name: Annotated[
         str | None,
-        typer.Argument(help="A recipe whose kernel is built, or the path of one."),
+        typer.Argument(help="Recipe with a built kernel: a name, or a file."),
     ] = None,
     *,
     target: Annotated[
-        str | None, typer.Option(help="A running machine: local, or ssh:HOST.")
+        str | None, typer.Option(help="Running machine: local or ssh:HOST.")
     ] = None,
     root: Annotated[
-        Path | None, typer.Option(help="A tree that was captured from a machine.")
+        Path | None, typer.Option(help="Folder with files captured from a machine.")
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(help="A kernel's configuration, alone.")
+        Path | None, typer.Option(help="Configuration of a kernel, e.g. .config.")
     ] = None,
     image: Annotated[
-        Path | None, typer.Option(help="A kernel image that was built with IKCONFIG.")
+        Path | None, typer.Option(help="Kernel image built with CONFIG_IKCONFIG.")
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option(
-            help="What it is meant to be: an image, a configuration, or a recipe."
-        ),
+        typer.Option(help="Expected kernel: an image, a configuration or a recipe."),
     ] = None,
     ordinary: Annotated[
-        bool, typer.Option("--ordinary", help="It is not meant to be PREEMPT_RT.")
+        bool, typer.Option("--ordinary", help="Kernel that need not be PREEMPT_RT.")
     ] = False,
     fail_on: Annotated[
-        FailOn, typer.Option(help="The least severity that fails.")
+        FailOn, typer.Option(help="Lowest severity that fails.")
     ] = FailOn.LOW,
     json: Annotated[
         bool, typer.Option("--json", help="Print the result as JSON.")
     ] = False,
 ) -> int:
-    """Prove that a kernel is what was asked for: running, or before it is installed.
+    """Prove that a kernel, running or not yet installed, is the expected one.
 
-    Without an option, the kernel of this machine. The exit status is 1 if one fails,
-    and 3 if it cannot be told whether it is PREEMPT_RT, or the one it is meant to be.
+    Without an option: the kernel of this machine. Exit status 1 if a check fails, 3 if
+    it is unknown whether the kernel is PREEMPT_RT or the expected one.
     """
     refuse_two(target=target, root=root, config=config, image=image)
     built = None
@@ -122,7 +120,7 @@ def fails(check: Check, least: FailOn) -> bool:
 
 
 def _unproven(checks: list[Check]) -> int:
-    """Return the status of what was asked for and cannot be told: that is no proof."""
+    """Return the exit status for main checks that are unknown: they are no proof."""
     asked = [check for check in checks if check.kind.id in ASKED_FOR]
     unknown = [check for check in asked if check.outcome is CheckOutcome.UNKNOWN]
     for check in unknown:
@@ -134,7 +132,7 @@ def _unproven(checks: list[Check]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class BuiltFiles:
-    """What the cache has of a kernel that was built."""
+    """The cached files of a built kernel."""
 
     image: Path
     config: Path
@@ -150,7 +148,7 @@ def built_files(name: str) -> BuiltFiles:
 
 
 def expected_of(text: str) -> Expected:
-    """Return what an image, else a configuration, or a recipe's kernel is known by."""
+    """Return the identity of an image, a configuration, or a recipe's kernel."""
     path, called = Path(text), Path(text).name
     if text.endswith(".toml") or (not path.exists() and text in recipe_names()):
         path, called = built_files(text).image, text
@@ -179,7 +177,7 @@ def read_config(path: Path, *, called: str | None = None) -> KernelConfig:
     """
     Read a configuration, plain or in gzip; UsageError if it is none.
 
-    `called` is what stands in the evidence instead of the path.
+    `called` stands in the evidence instead of the path.
     """
     try:
         with path.open("rb") as file:
@@ -195,7 +193,7 @@ def refuse_two(**options: object) -> None:
     """Raise UsageError if more than one of these options is given."""
     given = [f"--{name}" for name, value in options.items() if value is not None]
     if len(given) > 1:
-        raise UsageError(f"{' and '.join(given)} do not go together: leave all but one")
+        raise UsageError(f"{' and '.join(given)} cannot be combined: keep one of them")
 
 
 def _context(
@@ -226,6 +224,6 @@ def _config_in(image: KernelImage) -> KernelConfig:
     if image.config is None:
         raise UsageError(
             f"{image.source}: no configuration in it (it was built without IKCONFIG); "
-            "give the configuration that lies beside it: --config FILE"
+            "give its configuration: --config FILE"
         )
     return image.config

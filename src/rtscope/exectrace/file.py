@@ -78,7 +78,7 @@ class SectionKind(IntEnum):
     WORST = 1
     """The path to one of the K worst wake-ups, which the mark at its end tells."""
     WINDOW = 2
-    """Everything between two instruction counts, asked for in a second pass."""
+    """Everything between two instruction counts, recorded by a replay."""
     LONGEST = 3
     """The longest section of a kind on a CPU, with what led to it: see `Held`."""
     INTERRUPTS = 4
@@ -100,7 +100,7 @@ class TraceSection:
     cut: bool
     """The ring was too short: the section begins later than it should."""
     left_out: bool
-    """There was no room for its records; only this header was kept."""
+    """Its records exceeded the limit; only this header was kept."""
     at: NDArray[np.int64]
     """Instruction count, on all CPUs, before what is recorded."""
     cpus: NDArray[np.uint8]
@@ -178,7 +178,7 @@ class TaskSwitch:
 
 
 def task_switches(section: TraceSection) -> list[TaskSwitch]:
-    """Return what a section tells of tasks, in order; nothing if it tells none."""
+    """Return the task changes of a section, in order; nothing if it has none."""
     wanted = (section.kinds == RecordKind.TASK) | (section.kinds == RecordKind.NAME)
     rows = zip(
         section.at[wanted].tolist(),
@@ -272,7 +272,7 @@ def _unpack(what: struct.Struct, data: bytes, offset: int) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class StreamNote:
-    """What a record says of its stream."""
+    """The note in a record on its stream."""
 
     file: Name
     sha256: Digest
@@ -284,7 +284,7 @@ class StreamNote:
     cut: int
     """Paths that begin later than they should: the ring was too short."""
     left_out: int
-    """Paths that it names only: there was no room for their records."""
+    """Paths without records: their records exceeded the limit."""
 
     @property
     def complete(self) -> bool:
@@ -297,7 +297,7 @@ _NOTE = TypeAdapter(StreamNote)
 
 def pack(raw: bytes, *, name: str) -> tuple[bytes, StreamNote]:
     """
-    Return the file and what to say of it; ContractError if the plugin's is damaged.
+    Return the file and the note for the record; ContractError if it is damaged.
 
     The same stream gives the same bytes.
     """
@@ -319,7 +319,7 @@ def pack(raw: bytes, *, name: str) -> tuple[bytes, StreamNote]:
 
 def note_of(found: Mapping[str, Any] | None, *, name: str) -> StreamNote:
     """
-    Return what a record says of its stream.
+    Return the note in a record on its stream.
 
     Raises UsageError if none was recorded, RecordError if the record is damaged.
     """

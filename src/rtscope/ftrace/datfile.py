@@ -272,7 +272,7 @@ def _options_6(cursor: Cursor) -> tuple[str, int | None]:
 
 def _extents_6(cursor: Cursor, cpus: int) -> tuple[Extent, ...]:
     if cpus > MAX_CPUS:
-        raise RecordError(f"damaged: it tells of {cpus} CPUs")
+        raise RecordError(f"damaged: {cpus} CPUs")
     return tuple(
         _extent(cursor, cpu, cursor.number(8), cursor.number(8)) for cpu in range(cpus)
     )
@@ -355,7 +355,7 @@ def _buffers_7(cursor: Cursor, buffers: list[bytes]) -> tuple[str, tuple[Extent,
         inside.number(4)
         cpus = inside.number(4)
         if cpus > MAX_CPUS:
-            raise RecordError(f"damaged: it tells of {cpus} CPUs")
+            raise RecordError(f"damaged: {cpus} CPUs")
         extents = tuple(
             _extent(cursor, inside.number(4), inside.number(8), inside.number(8))
             for _ in range(cpus)
@@ -405,7 +405,7 @@ def _formats(cursor: Cursor, count: int) -> dict[int, Format]:
 def _count(cursor: Cursor) -> int:
     count = cursor.number(4)
     if count > MAX_FORMATS:
-        raise RecordError(f"damaged: it tells of {count} formats of events")
+        raise RecordError(f"damaged: {count} event formats")
     return count
 
 

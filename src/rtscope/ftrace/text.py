@@ -4,7 +4,7 @@ Text of ftrace as a trace: every line is stamped once, few are taken apart.
 Lines of `trace`, `trace_pipe` and `trace-cmd report` have two forms, each with
 variants: time in seconds after the CPU in brackets, and the latency format, where the
 CPU stands before the flags, and times may be relative. Most events print `name=value`;
-trace-cmd prints those of the scheduler in its own way. A file without any event is
+trace-cmd prints those of the scheduler differently. A file without any event is
 refused.
 """
 
@@ -306,7 +306,7 @@ def text_trace(data: memoryview, *, name: str) -> TextTrace:
 
 
 def _note_loss(cpus: dict[int, _Cpu], match: re.Match[bytes]) -> None:
-    """Find the first event of that CPU after the line that tells of a loss."""
+    """Find the first event of that CPU after the line that reports a loss."""
     rows = cpus.get(int(match["cpu"]))
     if rows is None:
         return
@@ -334,4 +334,4 @@ def _losses(cpus: dict[int, _Cpu]) -> Iterator[Loss]:
         for at, count in rows.lost:
             before = rows.at_ns[at] if at < len(rows.at_ns) else 1 << 62
             after = rows.at_ns[at - 1] if at else min(before, 0)
-            yield Loss(cpu, after, before, count, "the trace says so itself")
+            yield Loss(cpu, after, before, count, "the trace reports it")

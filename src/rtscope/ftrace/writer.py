@@ -17,7 +17,7 @@ from rtscope.errors import ContractError
 from rtscope.ftrace.datfile import MAGIC
 
 TRACE = "worst.trace.dat"
-"""How the file is called that lies beside the record."""
+"""The name of the file beside the record."""
 
 MAX_BYTES = 512 * 1024 * 1024
 """The agent keeps at most half as much: more is no trace of ours."""
@@ -212,7 +212,7 @@ def _cpu_data(parts: TraceParts, cpus: int, page_bytes: int, *, at: int) -> byte
 
 
 def _marked(pages: Sequence[Page], commit_at: int) -> Iterable[bytes]:
-    """Say in a page whether others came before it that were not kept."""
+    """Mark in a page whether earlier pages were not kept."""
     due = 0
     for page in pages:
         if page.seq == due:

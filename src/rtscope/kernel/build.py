@@ -35,11 +35,11 @@ EPOCH = 1767225600
 """2026-01-01: when every kernel was built, for all who ask it."""
 
 FREE_BYTES = {"virtual": 3 << 30, "board": 6 << 30}
-"""What a build takes on the disk: the source 1.6 GB, the objects 0.5 to 3 GB."""
+"""Disk space for a build: the source takes 1.6 GB, the objects 0.5 to 3 GB."""
 
 FULL_BYTES = 64 << 20
-"""With less than this left, a build has failed for want of room, whatever it says: what
-a compiler said of it is lost when ccache cannot write that down."""
+"""With less free space than this, a full disk made the build fail, whatever the error:
+ccache cannot write down the compiler's messages then."""
 
 END_PATIENCE_S = 10.0
 SAY_EVERY_S = 30.0
@@ -67,7 +67,7 @@ class Workplace:
     source: Path
     build: Path
     log_file: Path
-    """What all programs said; kept when the build has failed."""
+    """The output of all programs; kept when the build has failed."""
     log: Callable[[str], None]
     ccache: Path | None = None
     """Where compiled files are kept for the next build; None to compile all."""
@@ -93,8 +93,9 @@ def check_machine(recipe: Recipe, *, where: Path) -> str:
     free, needed = shutil.disk_usage(where).free, FREE_BYTES[recipe.size]
     if free < needed:
         raise KernelError(
-            f"{where}: {free / 1e9:.1f} GB free, and building {recipe.name} takes "
-            f"{needed / 1e9:.1f}: make room, or set XDG_CACHE_HOME to another disk"
+            f"{where}: {free / 1e9:.1f} GB free, building {recipe.name} needs "
+            f"{needed / 1e9:.1f} GB: free some space, or set XDG_CACHE_HOME to "
+            "another disk"
         )
     return _first_line([f"{get_arch(recipe.arch).cross}gcc", "--version"])
 
@@ -106,10 +107,9 @@ def check_programs(recipe: Recipe) -> None:
     if missing:
         packages = [arch.compiler, "gcc", "libc6-dev", *arch.host]
         raise KernelError(
-            f"to build {recipe.name}, {', '.join(missing)} must be installed (Debian, "
+            f"building {recipe.name} needs {', '.join(missing)}: install them (Debian, "
             f"Ubuntu: apt install {' '.join(packages)} make flex bison bc git "
-            "xz-utils), or import a bundle that has this kernel: rtscope board import "
-            "FILE"
+            "xz-utils), or import a bundle with this kernel: rtscope board import FILE"
         )
 
 
@@ -137,12 +137,12 @@ def compile_kernel(recipe: Recipe, place: Workplace) -> None:
 
 
 def release_of(place: Workplace) -> str:
-    """Return what `uname -r` will say."""
+    """Return the release, as `uname -r` will print it."""
     return (place.build / "include/config/kernel.release").read_text().strip()
 
 
 def first_error(log: str) -> str:
-    """Return the first line of a log that says why the build failed; empty if none."""
+    """Return the first line of a log with an error; empty if none."""
     for pattern in _ERRORS:
         found = pattern.search(log)
         if found:
@@ -173,18 +173,18 @@ def _tuxmake(
         log = place.log_file.read_text("utf-8", "replace")
         raise KernelError(
             f"building {recipe.name} failed: {first_error(log) or f'status {status}'}"
-            f"{_full_disk(place)} (all of it: {place.log_file})"
+            f"{_full_disk(place)} (whole log: {place.log_file})"
         )
 
 
 def _full_disk(place: Workplace) -> str:
-    """Say which disk a build has filled, if one is full now."""
+    """Return a message that names the disk that a build has filled, if one is full."""
     for folder in (place.root, Path(tempfile.gettempdir())):
         free = shutil.disk_usage(folder).free
         if free < FULL_BYTES:
             return (
-                f"; the disk of {folder} is full ({free / 1e6:.0f} MB free): make room "
-                "and build again"
+                f"; the disk of {folder} is full ({free / 1e6:.0f} MB free): free some "
+                "space and build again"
             )
     return ""
 
@@ -220,7 +220,7 @@ def _same_bytes(place: Workplace) -> tuple[str, ...]:
 
 
 def _follow(argv: Sequence[str], place: Workplace) -> int:
-    """Run a build, write its log and tell how far it is; return its status."""
+    """Run a build, write its log and report progress; return its status."""
     began = said = time.monotonic()
     compiled = 0
     with place.log_file.open("ab") as log:

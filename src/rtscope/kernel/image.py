@@ -1,5 +1,5 @@
 """
-What a kernel's image tells of itself: architecture, banner, build ID, configuration.
+Read a kernel's image: architecture, banner, build ID, configuration.
 
 An image is a vmlinux, an Image, a bzImage, an EFI zboot image or one of these packed.
 A configuration is in it if it was built with CONFIG_IKCONFIG.
@@ -45,7 +45,7 @@ GNU_BUILD_ID = bytes.fromhex("04000000 14000000 03000000") + b"GNU\0"
 
 @dataclass(frozen=True, slots=True)
 class KernelImage:
-    """What an image tells; None for what it does not."""
+    """The identity that is in an image; None for missing parts."""
 
     source: str
     banner: str | None
@@ -66,7 +66,8 @@ def image_bytes(path: Path) -> bytes:
     if len(content) > MAX_IMAGE_BYTES:
         raise UsageError(
             f"{path}: more than {MAX_IMAGE_BYTES} bytes, too many for a kernel image; "
-            "of a vmlinux with debugging information take the Image, or --config FILE"
+            "instead of a vmlinux with debug information name the Image, or use "
+            "--config FILE"
         )
     return content
 
@@ -81,14 +82,14 @@ def parse_image(content: bytes, *, source: str) -> KernelImage:
     plain = _plain(content, source=source)
     if len(plain) < (whole := _whole_bytes(plain)):
         raise UsageError(
-            f"{source}: cut short: its header tells of {whole} bytes, and it has "
+            f"{source}: cut short: its header states {whole} bytes, and it has "
             f"{len(plain)}; copy it again"
         )
     banner = _BANNER.search(plain)
     if banner is None:
         raise UsageError(
-            f"{source}: no kernel image: 'Linux version' stands nowhere in it (wanted: "
-            "vmlinux, Image, bzImage or vmlinuz)"
+            f"{source}: no kernel image: it does not contain 'Linux version'; name a "
+            "vmlinux, Image, bzImage or vmlinuz"
         )
     return KernelImage(
         source=source,
@@ -102,7 +103,7 @@ def arch_of_image(image: bytes) -> str | None:
     """
     Return the architecture of a Linux kernel image, as `uname -m` says it.
 
-    None if it does not say: only what is certain is told. Magic numbers: the kernel's
+    None if it is not certain. Magic numbers: the kernel's
     Documentation/arch/{x86/boot,arm64/booting,riscv/boot-image-header}.rst; ELF and PE
     by their machine field.
     """
@@ -174,13 +175,13 @@ def _unpacker(packed: bytes, *, source: str) -> Callable[[bytes], bytes]:
         if packed.startswith(magic):
             return unpack
     raise UsageError(
-        f"{source}: packed in a way that rtscope does not know "
-        f"({packed[:4].hex()}); give it the vmlinux, or --config FILE"
+        f"{source}: unknown compression ({packed[:4].hex()}); name the vmlinux, or "
+        "--config FILE"
     )
 
 
 def _whole_bytes(plain: bytes) -> int:
-    """Return how long an image is at least, as its header tells; 0 if it does not."""
+    """Return the least size that an image's header states; 0 if it states none."""
     try:
         if plain[:4] == b"\x7fELF":
             # elf(5): e_shoff, e_shentsize, e_shnum; 64 bits, little-endian.

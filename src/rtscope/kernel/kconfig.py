@@ -1,8 +1,8 @@
 """
 Read a source tree's Kconfig files: what each symbol depends on, and who sets it.
 
-Not an evaluator: kbuild itself decides what a configuration becomes. This reader says
-why it became so. kconfiglib, which would, reads neither `modules` (Linux 6.3 and later)
+Not an evaluator: kbuild itself resolves a configuration, and this reader finds the
+reasons. kconfiglib, which could, reads neither `modules` (Linux 6.3 and later)
 nor `transitional` (6.18 and later).
 """
 
@@ -87,13 +87,13 @@ def unmet(expression: str, values: Mapping[str, str]) -> list[str]:
     Return what keeps an expression from being true, each part as `NAME, which is n`.
 
     `values` has the symbols that are not n, without CONFIG_. A part that only kbuild
-    can tell (a test of the compiler) is taken as true.
+    knows (a test of the compiler) is taken as true.
     """
     words = [w for w in _tokens(expression) if w]
     try:
         return _Parser(words, values).conjunction()
     except IndexError as error:
-        raise KernelError(f"Kconfig: not understood: {expression[:200]!r}") from error
+        raise KernelError(f"Kconfig: cannot parse {expression[:200]!r}") from error
 
 
 class _Reader:

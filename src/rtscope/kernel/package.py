@@ -109,7 +109,9 @@ def write_tar(kernel: BuiltKernel, path: Path) -> None:
 def write_deb(kernel: BuiltKernel, path: Path) -> None:
     """Write a Debian package; KernelError if dpkg-deb is missing or refuses."""
     if shutil.which("dpkg-deb") is None:
-        raise KernelError("a .deb is made by dpkg-deb: install it (apt install dpkg)")
+        raise KernelError(
+            "cannot make a .deb without dpkg-deb: install it (apt install dpkg)"
+        )
     with (
         new_file(path, KernelError) as new,
         tempfile.TemporaryDirectory(prefix="rtscope-deb-", dir=path.parent) as name,

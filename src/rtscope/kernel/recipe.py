@@ -148,16 +148,16 @@ def get_recipe(name: str) -> Recipe:
     recipe = _ours().get(name)
     if recipe is None and name.startswith("debian-"):
         raise UsageError(
-            f"no recipe {name[:64]!r}: Debian's kernels are taken as they are, and are "
-            "not built (rtscope run --kernel measures one; rtscope kernel verify "
-            "--image, --config or --target looks at one)"
+            f"no recipe {name[:64]!r}: Debian's kernels are not built; measure one "
+            "with rtscope run --kernel, or check one with rtscope kernel verify "
+            "--image, --config or --target"
         )
     if recipe is None:
         near = difflib.get_close_matches(name[:64], recipe_names(), n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise UsageError(
-            f"no recipe {name[:64]!r}{hint} (rtscope kernel list shows them; a file of "
-            "yours is named with its path: ./my.toml)"
+            f"no recipe {name[:64]!r}{hint} (rtscope kernel list shows them; name a "
+            "file of yours by its path: ./my.toml)"
         )
     return recipe
 
@@ -248,7 +248,7 @@ def base_text(recipe: Recipe) -> str:
 
 
 def configuration_digest(recipe: Recipe) -> str:
-    """Return one digest over the base and what the fragments ask for, however told."""
+    """Return one digest over the base and the settings that the fragments ask for."""
     fragments = {name: fragment_text(recipe, name) for name in recipe.fragments}
     asked = sorted(f"{one.name}={one.value}" for one in asked_of(fragments))
     parts = [recipe.base, base_text(recipe), *asked]
@@ -275,13 +275,13 @@ _FILE = TypeAdapter(RecipeFile)
 
 
 def _first_mistake(error: ValidationError) -> str:
-    """Say what is wrong; a key that is not known first: the missing one is often it."""
+    """Describe the mistake; unknown keys first: often one is the missing key."""
     found = sorted(
         error.errors(), key=lambda one: one["type"] != "unexpected_keyword_argument"
     )
     *above, key = (str(part) for part in found[0]["loc"])
     if found[0]["type"] == "tuple_type":
-        return f'{".".join([*above, key])}: a list is wanted: ["one", "two"]'
+        return f'{".".join([*above, key])}: expected a list: ["one", "two"]'
     if found[0]["type"] != "unexpected_keyword_argument":
         return f"{'.'.join([*above, key])}: {found[0]['msg']}"
     table = {"source": Source, "size": Size}.get(above[0] if above else "", RecipeFile)

@@ -1,8 +1,8 @@
 """
-What was asked of a configuration, compared with what kbuild made of it.
+The requested settings, compared with the configuration that kbuild resolved.
 
-kbuild drops in silence what its rules do not allow: a kernel that was to be PREEMPT_RT
-is then built without it. Here every difference stops the build, with the reason.
+kbuild silently drops settings that its rules do not allow, and builds, for example, a
+kernel without PREEMPT_RT. Here every difference stops the build, with the reason.
 """
 
 import re
@@ -29,7 +29,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A symbol that did not become what was asked for."""
+    """A symbol whose value is not the requested one."""
 
     asked: Asked
     got: str
@@ -159,9 +159,7 @@ def refuse(found: list[Difference], *, recipe: str) -> None:
     more = len(found) - MAX_NAMED
     rest = f"\n    and {more} more" if more > 0 else ""
     raise KernelError(
-        f"{recipe}: this source does not give the configuration that was asked for:"
-        + "".join(lines)
-        + rest
+        f"{recipe}: kbuild did not accept these settings:" + "".join(lines) + rest
     )
 
 
@@ -169,7 +167,7 @@ def compare_configs(
     one: Mapping[str, str], two: Mapping[str, str], names: Mapping[str, Iterable[str]]
 ) -> ConfigDiff:
     """
-    Compare two configurations; `names` tells which symbols one can follow from.
+    Compare two configurations; `names` has the symbols that each can follow from.
 
     What follows is found by walking from the preemption setting over symbols that
     differ: each of them refers to one that is found already.

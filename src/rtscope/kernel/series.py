@@ -109,9 +109,8 @@ def read_series(path: Path, *, name: str | None = None) -> Series:
 def _series_text(path: Path, name: str) -> str:
     if not path.exists():
         raise UsageError(
-            f"no series of patches {name!r}: neither one of ours (riscv-6.1-rt), nor a "
-            "folder or a patch by its path (./NAME), nor debian/FOLDER of a "
-            "source_package"
+            f"no series of patches {name!r}: name riscv-6.1-rt, the path of a folder "
+            "or a patch (./NAME), or debian/FOLDER of a source_package"
         )
     try:
         return (path / "series").read_text("utf-8")
@@ -128,7 +127,9 @@ def _strip(options: list[str], *, where: str) -> int:
     """Read what quilt allows behind a patch's name; -pN alone means something here."""
     others = [word for word in options if not re.fullmatch(r"-p\d", word)]
     if others:
-        raise UsageError(f"{where}: the option {others[0]!r} is not known, only -pN is")
+        raise UsageError(
+            f"{where}: unknown option {others[0]!r}: only -pN is supported"
+        )
     return int(options[-1][2:]) if options else 1
 
 
@@ -166,7 +167,7 @@ def try_series(
 
 
 def other_version(series: Series, found: str) -> str:
-    """Say for which version a series was made, if it is not the one found."""
+    """Return a note if a series was made for another version than the one found."""
     if series.base in (None, found):
         return ""
     return f"made for Linux {series.base}, this is {found}"
@@ -175,7 +176,7 @@ def other_version(series: Series, found: str) -> str:
 def states(
     series: Series, rejected: Rejected | None, *, tried: bool
 ) -> tuple[str, ...]:
-    """Say of each patch whether it applies, as `try_series` has found."""
+    """Return for each patch whether it applies, as `try_series` has found."""
     if not tried:
         return ("not tried",) * len(series.patches)
     if rejected is None:
@@ -187,12 +188,12 @@ def states(
 
 
 def describe(series: Series, rejected: Rejected) -> str:
-    """Say where a series stopped."""
+    """Describe the patch at which a series stopped."""
     number = series.patches.index(rejected.patch) + 1
     return (
         f"{series.name}: patch {number} of {len(series.patches)} does not apply: "
         f"{rejected.patch.name}: {_place(rejected)}: {rejected.reason} "
-        "(the tree is as it was)"
+        "(the tree is unchanged)"
     )
 
 
@@ -234,7 +235,7 @@ def _copy(tree: Path, scratch: Path, names: set[str]) -> None:
 
 
 def _apply(patch: Patch, scratch: Path, *options: str) -> str | None:
-    """Apply one patch; return what git said against it, or None."""
+    """Apply one patch; return the error of git, or None."""
     # Inside a repository git would look for the files relative to its top.
     env = ("env", f"GIT_CEILING_DIRECTORIES={scratch.resolve().parent}", "LC_ALL=C")
     git = (
@@ -248,18 +249,18 @@ def _apply(patch: Patch, scratch: Path, *options: str) -> str | None:
     argv = [*env, *git, *options, str(patch.path.resolve())]
     done = process.run(argv, timeout_s=PATIENCE_S)
     if done.status == 127:
-        raise KernelError("patches are applied by git: install it (apt install git)")
+        raise KernelError("applying patches needs git: install it (apt install git)")
     return None if done.status == 0 else done.stderr
 
 
 def _explain(patch: Patch, scratch: Path, said: str, *, base: str) -> Rejected:
     failed = _FAILED.search(said)
     if not patch.touches():
-        return Rejected(patch, patch.name, None, "there is no patch in this file")
+        return Rejected(patch, patch.name, None, "the file contains no patch")
     if failed:
         file = failed[1]
         hunk = _hunk_at(patch, file, line=int(failed[2]))
-        reason = base or "what it changes there reads otherwise in this tree"
+        reason = base or "the lines to change differ in this tree"
         if b"\r\n" in patch.path.read_bytes():
             reason += "; the patch has the line ends of DOS (\\r\\n)"
     else:
@@ -271,7 +272,7 @@ def _explain(patch: Patch, scratch: Path, said: str, *, base: str) -> Rejected:
         hunk = None
         reason = rest or words
         if words.startswith("corrupt patch"):
-            file, reason = patch.name, f"{words}: a hunk has not the lines that it says"
+            file, reason = patch.name, f"{words}: the line count of a hunk is wrong"
         if "No such file" in reason:
             reason = "this tree has no such file"
         reason = f"{reason}; {base}" if base else reason

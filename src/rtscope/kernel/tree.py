@@ -1,4 +1,4 @@
-"""Source trees: what a directory is the source of, copying one, moving files in."""
+"""Source trees: find the version, copy a tree, move files into one."""
 
 import hashlib
 import os
@@ -15,7 +15,7 @@ _LEFT_OUT = (".git", ".hg", ".svn")
 
 
 def kernel_version(tree: Path) -> str:
-    """Return the version that a source tree's Makefile says, such as `6.1.176`."""
+    """Return the version in a source tree's Makefile, such as `6.1.176`."""
     makefile = tree / "Makefile"
     if not makefile.is_file() or not (tree / "Kconfig").is_file():
         raise UsageError(
@@ -25,7 +25,7 @@ def kernel_version(tree: Path) -> str:
         _VERSION.findall(makefile.read_text("utf-8", "replace"))
     )
     if "VERSION" not in found:
-        raise UsageError(f"{makefile}: says no version")
+        raise UsageError(f"{makefile}: has no VERSION")
     numbers = [found[n] for n in ("VERSION", "PATCHLEVEL", "SUBLEVEL") if found.get(n)]
     return ".".join(numbers) + found.get("EXTRAVERSION", "")
 

@@ -74,7 +74,7 @@ def measured_on_board(
     if seen.hello is None or seen.result is None:
         kernel_log = _text(booted, "kernel.log")
         log = _text(booted, "script.log").strip()
-        why = oom_kills(kernel_log, prepared.board) or log[-500:] or "nothing was said"
+        why = oom_kills(kernel_log, prepared.board) or log[-500:] or "no message"
         raise BoardError(f"{request.run.id}: the board measured nothing: {why}")
     before, after = (
         facts.gather(files_of(prepared, booted, name))
@@ -184,7 +184,7 @@ def _virtual(
 def _caveats(request: RunRequest, virtual: VirtualRun) -> Iterator[Caveat]:
     yield make(
         "virtual_board",
-        f"{virtual.board}: {virtual.cpus} CPUs in turns of "
+        f"{virtual.board}: {virtual.cpus} CPUs, a quantum of "
         f"{virtual.turn_instructions} instructions, {virtual.mips:g} million "
         f"instructions per virtual second together, seed {virtual.seed}",
     )

@@ -55,7 +55,7 @@ LAST_PER_VIRTUAL_S = 1200.0
 """The last limit, in host time: a hundred times that of a board on a free CPU."""
 
 LONGEST_LOOK_S = 1.0
-"""A longer pause between two looks means that this process was stopped."""
+"""A longer pause between two polls means that this process was stopped."""
 
 _LINE = re.compile(rb"([0-9]{20}) ([0-9]{20})\n")
 
@@ -137,7 +137,7 @@ def boot(
 
 
 def board_folder() -> tempfile.TemporaryDirectory[str]:
-    """Return a temporary directory for a boot; BoardError if there is no room."""
+    """Return a temporary directory for a boot; BoardError if that fails."""
     try:
         return tempfile.TemporaryDirectory(prefix="rtscope-board-")
     except OSError as error:

@@ -86,7 +86,7 @@ def inspect_guest(
         log = booted.files.get("script.log", b"").decode("utf-8", "replace")
         raise BoardError(
             f"{prepared.board.name}: nothing was read inside: "
-            f"{log.strip()[-500:] or 'nothing was said'}"
+            f"{log.strip()[-500:] or 'no message'}"
         )
     return GuestSnapshot(reader, _observed(prepared, booted, window_ns), int(status))
 

@@ -185,11 +185,9 @@ def _refuse_another(record: RunRecord, booted: Booted) -> None:
     elif booted.plugin_digest != virtual.plugin_digest:
         why = (
             "the plugin of this rtscope is another than the one that measured, and may "
-            f"take the CPUs' turns in another way; {version}"
+            f"schedule the CPUs' quanta differently; {version}"
         )
-    raise MeasurementError(
-        f"{record.run.id}: the second pass was not the same run: {why}"
-    )
+    raise MeasurementError(f"{record.run.id}: the replay was not the same run: {why}")
 
 
 def _check(windows: Sequence[Window]) -> None:

@@ -59,7 +59,7 @@ class SmokeTest:
 
     kernel: BuiltKernel
     worst_ns: Mapping[str, int]
-    """The latest wake-up under each load, in virtual time."""
+    """The longest latency under each load, in virtual time."""
     messages: tuple[KernelMessage, ...]
     """Its complaints, each text once."""
     problems: tuple[str, ...]
@@ -140,5 +140,5 @@ def _problems(kernel: BuiltKernel, boot: SmokeBoot) -> Iterator[str]:
 
 def _value_text(fact: FactValue | None) -> str:
     if fact is None or fact.value is None:
-        return "nothing that can be told" + (f" ({fact.why})" if fact else "")
+        return "an unknown value" + (f" ({fact.why})" if fact else "")
     return str(fact.value)
