@@ -338,7 +338,7 @@ void counters_emit_runs(struct emit *e, const struct snapshot *before,
 	uint64_t old[SCHED_COLUMNS], now[SCHED_COLUMNS];
 	unsigned int cpu;
 
-	emit_open(e, "runs", '[');
+	emit_open(e, "schedstat", '[');
 	for (const char *s = after->size && before->size ? after->text : ""; *s;
 	     s = next_line(s)) {
 		if (!read_sched_line(s, &cpu, now) ||

@@ -6,9 +6,7 @@
 #include <string.h>
 #include <sys/vfs.h>
 
-#include "measure.h"
-
-int disk(char **paths, int count, struct emit *out)
+enum exit_status disk(char **paths, int count, struct emit *out)
 {
 	for (int i = 0; i < count; i++) {
 		struct statfs st;
@@ -17,8 +15,8 @@ int disk(char **paths, int count, struct emit *out)
 		if (statfs(paths[i], &st) < 0) {
 			snprintf(message, sizeof(message), "cannot look at %.300s: %s",
 				 paths[i], strerror(errno));
-			return measure_fail(out, "missing", message,
-					    "name a directory that exists");
+			return emit_error(out, "missing", message,
+					  "name a directory that exists");
 		}
 		emit_begin(out, "disk");
 		emit_text(out, "path", paths[i]);
@@ -28,5 +26,5 @@ int disk(char **paths, int count, struct emit *out)
 		emit_int(out, "free_inodes", (int64_t)st.f_ffree);
 		emit_end(out);
 	}
-	return 0;
+	return EXIT_DONE;
 }

@@ -5,7 +5,7 @@
 
 #include "emit.h"
 
-/* Emits a `disk` line for each path; returns 0, or 3 after an error line. */
-int disk(char **paths, int count, struct emit *out);
+/* Emits a `disk` line for each path; EXIT_DONE, or another after an error line. */
+enum exit_status disk(char **paths, int count, struct emit *out);
 
 #endif

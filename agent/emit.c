@@ -12,14 +12,14 @@ void emit_init(struct emit *e, int fd)
 {
 	e->fd = fd;
 	e->error = 0;
-	e->patience_ms = -1;
+	e->timeout_ms = -1;
 	e->comma = false;
 	e->used = 0;
 }
 
-void emit_give_up_after(struct emit *e, int patience_ms)
+void emit_set_timeout(struct emit *e, int timeout_ms)
 {
-	e->patience_ms = patience_ms;
+	e->timeout_ms = timeout_ms;
 	fcntl(e->fd, F_SETFL, fcntl(e->fd, F_GETFL) | O_NONBLOCK);
 }
 
@@ -39,7 +39,7 @@ static void flush(struct emit *e)
 
 		if (n >= 0)
 			done += (size_t)n;
-		else if (errno == EAGAIN && !emit_ready(e, e->patience_ms))
+		else if (errno == EAGAIN && !emit_ready(e, e->timeout_ms))
 			e->error = ETIMEDOUT;
 		else if (errno != EAGAIN && errno != EINTR)
 			e->error = errno;
@@ -273,4 +273,15 @@ void emit_close(struct emit *e, char bracket)
 {
 	put_char(e, bracket);
 	e->comma = true;
+}
+
+enum exit_status emit_error(struct emit *e, const char *cause, const char *message,
+			    const char *remedy)
+{
+	emit_begin(e, "error");
+	emit_text(e, "message", message);
+	emit_text(e, "cause", cause);
+	emit_text(e, "remedy", remedy);
+	emit_end(e);
+	return EXIT_INVALID;
 }

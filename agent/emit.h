@@ -15,10 +15,17 @@
 
 #include "hist.h"
 
+/* What the agent's exit status says. A function that returns it has emitted the error. */
+enum exit_status {
+	EXIT_DONE = 0,
+	EXIT_USAGE = 2,
+	EXIT_INVALID = 3, /* no valid measurement; an error line says why */
+};
+
 struct emit {
 	int fd;
-	int error;       /* errno of the first failed write */
-	int patience_ms; /* how long to wait for a reader; -1: for ever */
+	int error;      /* errno of the first failed write */
+	int timeout_ms; /* how long to wait for a reader; -1: for ever */
 	bool comma;
 	size_t used;
 	char buffer[16384];
@@ -28,7 +35,7 @@ void emit_init(struct emit *e, int fd);
 
 /* For a reader at the far end of a network: when that is gone, nobody closes the pipe,
  * and a write would last for ever. Makes the descriptor non-blocking. */
-void emit_give_up_after(struct emit *e, int patience_ms);
+void emit_set_timeout(struct emit *e, int timeout_ms);
 
 /* Whether a line would be taken within the time: false if nobody reads. */
 bool emit_ready(struct emit *e, int timeout_ms);
@@ -53,5 +60,9 @@ bool emit_is_utf8(const char *bytes, size_t size);
 
 void emit_open(struct emit *e, const char *key, char bracket); /* '{' or '[' */
 void emit_close(struct emit *e, char bracket);                 /* '}' or ']' */
+
+/* Emits the error line of the contract; returns EXIT_INVALID. */
+enum exit_status emit_error(struct emit *e, const char *cause, const char *message,
+			    const char *remedy);
 
 #endif

@@ -7,7 +7,7 @@
  *
  * Below 2^HIST_SUB_BITS ns each value has its own bucket; above, every power of two is
  * cut into 2^HIST_SUB_BITS equal buckets, so a bucket spans at most 0.1 % of the values
- * in it. Nothing is dropped: early and beyond count what has no bucket, and min, max and
+ * in it. Nothing is dropped: early and overflow count what has no bucket, and min, max and
  * the sums are exact, not rounded to buckets.
  */
 #ifndef HIST_H
@@ -26,9 +26,9 @@ struct wide {
 };
 
 struct hist {
-	uint64_t early;  /* woke before its time; in no sum, no bucket */
-	uint64_t beyond; /* 2^HIST_MAX_BITS ns or more; in the sums, in no bucket */
-	int64_t min_ns;  /* of all but the early ones; INT64_MAX if there are none */
+	uint64_t early;    /* woke before its time; in no sum, no bucket */
+	uint64_t overflow; /* 2^HIST_MAX_BITS ns or more; in the sums, in no bucket */
+	int64_t min_ns;    /* of all but the early ones; INT64_MAX if there are none */
 	int64_t max_ns;
 	struct wide sum_ns;
 	struct wide sum_sq_ns2;
@@ -82,7 +82,7 @@ static inline void hist_add(struct hist *h, int64_t latency_ns)
 	if (__builtin_expect(ns >> HIST_MAX_BITS == 0, 1))
 		h->count[hist_bucket(ns)]++;
 	else
-		h->beyond++;
+		h->overflow++;
 }
 
 /* Smallest value that falls into the bucket. */

@@ -13,7 +13,6 @@
 
 #include "clock.h"
 #include "journal.h"
-#include "measure.h"
 #include "memgroup.h"
 #include "proctree.h"
 #include "rights.h"
@@ -66,7 +65,7 @@ static void __attribute__((noreturn)) become_load(struct guard *g, pid_t parent,
 		setsid();
 		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 		if (getppid() != parent)
-			_exit(126); /* it died before the kernel knew our wish */
+			_exit(126); /* it died before the kernel knew our request */
 		execvp(o->operand[0], o->operand);
 		err = -errno;
 	}
@@ -130,50 +129,50 @@ static void emit_tick(struct emit *out)
 	emit_end(out);
 }
 
-static enum tether_end watch(struct guard *g, struct emit *out)
+static enum hostlink_end watch(struct guard *g, struct emit *out)
 {
 	int64_t now_ns = g->start_ns, next_tick_ns = g->start_ns + NS_PER_S / 2;
 
 	while (!reap(g)) {
 		/* from now: what the load itself has delayed is not made up for */
 		struct timespec until = ns_timespec(now_ns + CHECK_NS);
-		enum tether_end end;
+		enum hostlink_end end;
 
 		clock_sleep_until(&until);
 		now_ns = clock_now_ns();
-		end = tether_check(&g->options->tether, now_ns);
-		if (end != TETHER_HOLDS)
+		end = hostlink_check(&g->options->link, now_ns);
+		if (end != HOSTLINK_UP)
 			return end;
 		if (now_ns >= next_tick_ns) {
 			emit_tick(out);
 			next_tick_ns = now_ns + NS_PER_S;
 		}
 		if (out->error)
-			return TETHER_PARENT; /* nobody is left to read */
+			return HOSTLINK_PARENT; /* nobody is left to read */
 	}
-	return TETHER_HOLDS;
+	return HOSTLINK_UP;
 }
 
 /* An orderly end lets stress-ng write its metrics; a lost host wants a quick one. */
-static unsigned int end_load(struct guard *g, enum tether_end why)
+static unsigned int end_load(struct guard *g, enum hostlink_end why)
 {
 	const struct timespec pause = { .tv_nsec = 10000000 };
 
-	if (why == TETHER_SIGNAL && !g->ended) {
+	if (why == HOSTLINK_SIGNAL && !g->ended) {
 		kill(g->child, SIGINT);
 		for (int waited_ms = 0; waited_ms < POLITE_MS && !reap(g);
 		     waited_ms += 10) {
-			enum tether_end now =
-				tether_check(&g->options->tether, clock_now_ns());
+			enum hostlink_end now =
+				hostlink_check(&g->options->link, clock_now_ns());
 
 			nanosleep(&pause, NULL);
-			if (now != TETHER_PARENT && now != TETHER_LINK)
+			if (now != HOSTLINK_PARENT && now != HOSTLINK_LOST)
 				continue;
 			why = now; /* nobody is left who could ask for the rest */
 			break;
 		}
 	}
-	return proctree_end(why == TETHER_SIGNAL ? GRACE_AFTER_TERM : IMPATIENT_MS);
+	return proctree_end(why == HOSTLINK_SIGNAL ? GRACE_AFTER_TERM : IMPATIENT_MS);
 }
 
 static void emit_end_line(struct guard *g, struct emit *out, bool asked,
@@ -182,7 +181,7 @@ static void emit_end_line(struct guard *g, struct emit *out, bool asked,
 	struct proctree tree;
 
 	proctree_look(&tree);
-	emit_begin(out, "load-end");
+	emit_begin(out, "load_end");
 	if (g->ended && WIFEXITED(g->status))
 		emit_int(out, "status", WEXITSTATUS(g->status));
 	else
@@ -191,7 +190,7 @@ static void emit_end_line(struct guard *g, struct emit *out, bool asked,
 		emit_int(out, "signal", WTERMSIG(g->status));
 	else
 		emit_null(out, "signal");
-	emit_bool(out, "asked", asked);
+	emit_bool(out, "stop_requested", asked);
 	emit_int(out, "killed", killed);
 	if (g->oom_kills < 0)
 		emit_null(out, "oom_kills");
@@ -201,42 +200,42 @@ static void emit_end_line(struct guard *g, struct emit *out, bool asked,
 	emit_end(out);
 }
 
-static int make_memory_group(struct guard *g, struct emit *out)
+static enum exit_status make_memory_group(struct guard *g, struct emit *out)
 {
 	const struct knob_place place = { "", "memory_group", (int)getpid() };
 	char message[OPTIONS_TEXT];
 	int err;
 
 	if (!g->options->memory_limit)
-		return 0;
+		return EXIT_DONE;
 	err = journal_set_knob(&g->journal, JOURNAL_DIR, &place,
 			       g->options->memory_limit);
 	if (!err)
-		return 0;
+		return EXIT_DONE;
 	snprintf(message, sizeof(message),
 		 "cannot make a memory cgroup for the load: %s", strerror(-err));
-	return measure_fail(out, err == -EOPNOTSUPP ? "cgroup" : "capability", message,
-			    err == -EOPNOTSUPP
-				    ? "enable the memory controller: echo +memory > "
-				      "/sys/fs/cgroup/cgroup.subtree_control"
-				    : "run as root, or leave the oom load out");
+	return emit_error(out, err == -EOPNOTSUPP ? "cgroup" : "capability", message,
+			  err == -EOPNOTSUPP
+				  ? "enable the memory controller: echo +memory > "
+				    "/sys/fs/cgroup/cgroup.subtree_control"
+				  : "run as root, or leave the oom load out");
 }
 
-static int fail_start(struct guard *g, struct emit *out, int err)
+static enum exit_status fail_start(struct guard *g, struct emit *out, int err)
 {
 	char message[OPTIONS_TEXT];
 
 	snprintf(message, sizeof(message), "cannot run the load %.100s: %s",
 		 g->options->operand[0], strerror(-err));
-	return measure_fail(out, err == -ENOENT ? "missing" : "other", message,
-			    err == -ENOENT
-				    ? "install it, or choose another load"
-				    : "check the command and the directories named");
+	return emit_error(out, err == -ENOENT ? "missing" : "other", message,
+			  err == -ENOENT
+				  ? "install it, or choose another load"
+				  : "check the command and the directories named");
 }
 
 static void emit_hello(struct guard *g, struct emit *out)
 {
-	emit_begin(out, "load-hello");
+	emit_begin(out, "load_hello");
 	emit_int(out, "schema", CONTRACT_SCHEMA);
 	emit_int(out, "pid", g->child);
 	emit_open(out, "argv", '[');
@@ -246,12 +245,13 @@ static void emit_hello(struct guard *g, struct emit *out)
 	emit_end(out);
 }
 
-int load(struct options *options, struct emit *out)
+enum exit_status load(struct options *options, struct emit *out)
 {
 	struct guard g = { .options = options, .oom_kills = -1 };
-	enum tether_end why;
+	enum hostlink_end why;
 	unsigned int killed;
-	int status, err;
+	enum exit_status status;
+	int err;
 	bool made_scratch = false;
 
 	journal_init(&g.journal);
@@ -275,14 +275,13 @@ int load(struct options *options, struct emit *out)
 	killed = end_load(&g, why);
 	if (options->memory_limit)
 		g.oom_kills = memgroup_oom_kills((int)getpid());
-	emit_end_line(&g, out, why != TETHER_HOLDS, killed);
+	emit_end_line(&g, out, why != HOSTLINK_UP, killed);
 
 out_journal:
 	if (made_scratch)
 		tree_remove(options->scratch);
 	if (journal_restore(&g.journal, "", NULL, NULL))
-		return measure_fail(out, "knob",
-				    "the load's cgroup could not be removed",
-				    "run rtscope-agent restore as root");
+		return emit_error(out, "knob", "the load's cgroup could not be removed",
+				  "run rtscope-agent restore as root");
 	return status;
 }

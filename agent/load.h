@@ -3,7 +3,7 @@
  * load - runs the command that keeps the machine busy, and answers for it.
  *
  * Reports once a second that the load lives and how much CPU time it has used; ends it
- * with everything below it when asked, or when the tether breaks.
+ * with everything below it when asked, or when the link to the host breaks.
  */
 #ifndef LOAD_H
 #define LOAD_H
@@ -11,7 +11,7 @@
 #include "emit.h"
 #include "options.h"
 
-/* Returns the exit status: 0 the load was started and is gone, 3 it could not be. */
-int load(struct options *options, struct emit *out);
+/* EXIT_DONE: the load was started and is gone. */
+enum exit_status load(struct options *options, struct emit *out);
 
 #endif

@@ -32,29 +32,29 @@
 #include "tune.h"
 #include "version.h"
 
-#define LINK_PATIENCE_MS 1000 /* as long as the link may be silent, see tether.h */
-#define REMOVE_TRIES     40
+#define LINK_TIMEOUT_MS 1000 /* as long as the link may be silent, see hostlink.h */
+#define REMOVE_TRIES    40
 
-static int keep(struct options *o, struct emit *out)
+static enum exit_status keep(struct options *o, struct emit *out)
 {
 	const struct timespec pause = { .tv_nsec = 50000000 };
 	/* a word of the host, or its end, is heard at once: it waits for ours */
-	struct pollfd in = { .fd = o->tether.watch ? STDIN_FILENO : -1,
+	struct pollfd in = { .fd = o->link.watch ? STDIN_FILENO : -1,
 			     .events = POLLIN };
 
 	emit_begin(out, "keep");
 	emit_end(out);
-	while (tether_check(&o->tether, clock_now_ns()) == TETHER_HOLDS)
-		poll(&in, 1, (int)(tether_period_ns(&o->tether) / 1000000));
+	while (hostlink_check(&o->link, clock_now_ns()) == HOSTLINK_UP)
+		poll(&in, 1, (int)(hostlink_period_ns(&o->link) / 1000000));
 	/* a load that is just ending may still make a file: again, until none is left */
 	for (int tries = 0; tries < REMOVE_TRIES && tree_remove(o->operand[0]); tries++)
 		nanosleep(&pause, NULL);
-	return tree_remove(o->operand[0]) ? 3 : 0;
+	return tree_remove(o->operand[0]) ? EXIT_INVALID : EXIT_DONE;
 }
 
-static int run_command(struct options *o, struct emit *out)
+static enum exit_status run_command(struct options *o, struct emit *out)
 {
-	tether_begin();
+	hostlink_begin();
 	switch (o->command) {
 	case COMMAND_MEASURE:
 		return measure(o, out);
@@ -78,7 +78,7 @@ static int run_command(struct options *o, struct emit *out)
 		break;
 	}
 	printf("rtscope-agent %s, contract %d\n", AGENT_VERSION, CONTRACT_SCHEMA);
-	return 0;
+	return EXIT_DONE;
 }
 
 /* A closed standard descriptor would go to the next file that is opened, and the lines
@@ -87,7 +87,7 @@ static void fill_standard_descriptors(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && open("/", O_PATH) != fd)
-			_exit(3);
+			_exit(EXIT_INVALID);
 }
 
 int main(int argc, char **argv)
@@ -99,10 +99,10 @@ int main(int argc, char **argv)
 	fill_standard_descriptors();
 	if (options_parse(argc, argv, &options, error)) {
 		fprintf(stderr, "rtscope-agent: %s\n", error);
-		return 2;
+		return EXIT_USAGE;
 	}
 	emit_init(&out, STDOUT_FILENO);
-	if (options.tether.heartbeat)
-		emit_give_up_after(&out, LINK_PATIENCE_MS);
+	if (options.link.heartbeat)
+		emit_set_timeout(&out, LINK_TIMEOUT_MS);
 	return run_command(&options, &out);
 }

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "counters.h"
-#include "crew.h"
 #include "journal.h"
 #include "klog.h"
 #include "kthreads.h"
@@ -19,19 +18,9 @@
 #include "rights.h"
 #include "run.h"
 #include "sampler.h"
+#include "samplers.h"
 #include "sensors.h"
 #include "slurp.h"
-
-int measure_fail(struct emit *out, const char *cause, const char *message,
-		 const char *remedy)
-{
-	emit_begin(out, "error");
-	emit_text(out, "message", message);
-	emit_text(out, "cause", cause);
-	emit_text(out, "remedy", remedy);
-	emit_end(out);
-	return 3;
-}
 
 /* Where this process runs, and where it might: with isolcpus= every process begins on the
  * other CPUs, and may go to those all the same. */
@@ -52,13 +41,13 @@ static int find_cpus(struct cpulist *usable, struct cpulist *reachable)
 	return err;
 }
 
-static int choose_cpus(struct run *run, struct emit *out)
+static enum exit_status choose_cpus(struct run *run, struct emit *out)
 {
 	struct cpulist usable, reachable, missing;
 	char list[CPULIST_TEXT_MAX], message[OPTIONS_TEXT];
 
 	if (find_cpus(&usable, &reachable))
-		return measure_fail(out, "other", "cannot read the CPUs I may use", "");
+		return emit_error(out, "other", "cannot read the CPUs I may use", "");
 	if (!run->options->cpus_given)
 		run->options->cpus = usable;
 
@@ -73,38 +62,38 @@ static int choose_cpus(struct run *run, struct emit *out)
 		cpulist_format(&reachable, list, sizeof(list));
 		snprintf(run->text, sizeof(run->text), "choose from --cpus %.200s",
 			 list);
-		return measure_fail(out, "cpu", message, run->text);
+		return emit_error(out, "cpu", message, run->text);
 	}
 
 	run->housekeeping = usable;
 	cpulist_subtract(&run->housekeeping, &run->options->cpus);
 	run->count = cpulist_count(&run->options->cpus);
-	return 0;
+	return EXIT_DONE;
 }
 
-static int set_knob(struct run *run, struct emit *out, const struct knob_wish *wish,
-		    int index)
+static enum exit_status set_knob(struct run *run, struct emit *out,
+				 const struct knob_change *change, int index)
 {
-	const struct knob_place place = { "", wish->name, index };
-	int err = journal_set_knob(&run->journal, JOURNAL_DIR, &place, wish->value);
+	const struct knob_place place = { "", change->name, index };
+	int err = journal_set_knob(&run->journal, JOURNAL_DIR, &place, change->value);
 
 	if (!err)
-		return 0;
-	snprintf(run->text, sizeof(run->text), "cannot set %s to %s: %s", wish->name,
-		 wish->value,
+		return EXIT_DONE;
+	snprintf(run->text, sizeof(run->text), "cannot set %s to %s: %s", change->name,
+		 change->value,
 		 err == JOURNAL_HELD ? "another running rtscope has changed it"
 				     : strerror(-err));
-	return measure_fail(out, "knob", run->text,
-			    err == -EACCES || err == -EPERM
-				    ? "changing settings of the machine needs root"
-			    : err == -ENOENT ? "this machine has no such setting"
-					     : "leave the setting as it is");
+	return emit_error(out, "knob", run->text,
+			  err == -EACCES || err == -EPERM
+				  ? "changing settings of the machine needs root"
+			  : err == -ENOENT ? "this machine has no such setting"
+					   : "leave the setting as it is");
 }
 
-static int set_knobs(struct run *run, struct emit *out)
+static enum exit_status set_knobs(struct run *run, struct emit *out)
 {
 	const struct options *o = run->options;
-	int status = 0;
+	enum exit_status status = 0;
 
 	for (unsigned int i = 0; i < o->knobs && !status; i++) {
 		if (!knob_is_per_cpu(o->knob[i].name)) {
@@ -119,35 +108,35 @@ static int set_knobs(struct run *run, struct emit *out)
 }
 
 /* As found is recorded; 0 is held only when asked, since it flatters the machine. The
- * kernel forgets the wish when the file is closed, also by a kill. */
+ * kernel forgets the request when the file is closed, also by a kill. */
 static void look_at_dma_latency(struct run *run)
 {
 	bool hold = run->options->hold_cpu_awake;
 	int32_t us;
 
-	run->dma_latency_us = -1;
-	run->dma_latency_fd =
+	run->dma_latency.us = -1;
+	run->dma_latency.fd =
 		open("/dev/cpu_dma_latency", (hold ? O_RDWR : O_RDONLY) | O_CLOEXEC);
-	if (run->dma_latency_fd < 0)
+	if (run->dma_latency.fd < 0)
 		return;
-	if (read(run->dma_latency_fd, &us, sizeof(us)) == sizeof(us))
-		run->dma_latency_us = us;
+	if (read(run->dma_latency.fd, &us, sizeof(us)) == sizeof(us))
+		run->dma_latency.us = us;
 	us = 0;
-	if (hold && write(run->dma_latency_fd, &us, sizeof(us)) == sizeof(us)) {
-		run->dma_latency_held = true;
+	if (hold && write(run->dma_latency.fd, &us, sizeof(us)) == sizeof(us)) {
+		run->dma_latency.held = true;
 	} else {
-		close(run->dma_latency_fd);
-		run->dma_latency_fd = -1;
+		close(run->dma_latency.fd);
+		run->dma_latency.fd = -1;
 	}
 }
 
-static int lock_memory(struct run *run, struct emit *out)
+static enum exit_status lock_memory(struct run *run, struct emit *out)
 {
 	struct rlimit limit = { 0 };
 	int err;
 
 	if (mlockall(MCL_CURRENT | MCL_FUTURE) == 0)
-		return 0;
+		return EXIT_DONE;
 	err = errno;
 	getrlimit(RLIMIT_MEMLOCK, &limit);
 	snprintf(
@@ -155,10 +144,9 @@ static int lock_memory(struct run *run, struct emit *out)
 		"cannot lock the agent's memory: %s (RLIMIT_MEMLOCK is %lu KB, and the "
 		"process lacks CAP_IPC_LOCK)",
 		strerror(err), (unsigned long)(limit.rlim_cur / 1024));
-	return measure_fail(
-		out, "memlock", run->text,
-		"raise it (ulimit -l, LimitMEMLOCK=, in a container --ulimit "
-		"memlock=-1), or run through sudo");
+	return emit_error(out, "memlock", run->text,
+			  "raise it (ulimit -l, LimitMEMLOCK=, in a container --ulimit "
+			  "memlock=-1), or run through sudo");
 }
 
 /* What refuses is told in the result: a run without a trace is a run. */
@@ -182,48 +170,48 @@ static void begin_tracing(struct run *run)
 	if (tracer_works(&run->tracer))
 		tracer_start(&run->tracer, run->sampler);
 	if (!tracer_works(&run->tracer))
-		around_start(&run->around, run->candidates, run->sampler, run->count,
-			     run->options->worst);
+		counterdeltas_start(&run->counterdeltas, run->candidates, run->sampler,
+				    run->count, run->options->worst);
 }
 
 static void end_tracing(struct run *run)
 {
 	tracer_stop(&run->tracer);
-	around_stop(&run->around);
+	counterdeltas_stop(&run->counterdeltas);
 }
 
-static int sample(struct run *run, struct emit *out)
+static enum exit_status sample(struct run *run, struct emit *out)
 {
 	int64_t ended_ns;
 
-	kthreads_take(&run->kthreads_before);
-	snapshot_take("/proc/interrupts", &run->interrupts_before);
-	snapshot_take("/proc/softirqs", &run->softirqs_before);
-	snapshot_take("/proc/stat", &run->stat_before);
+	kthreads_take(&run->before.kthreads);
+	snapshot_take("/proc/interrupts", &run->before.interrupts);
+	snapshot_take("/proc/softirqs", &run->before.softirqs);
+	snapshot_take("/proc/stat", &run->before.stat);
 	clock_watch_begin(&run->clocks);
 	run->locked_kb = result_locked_kb();
 	begin_tracing(run);
-	crew_let_go(run);
-	crew_watch(run, out);
-	if (!crew_wait(run))
-		return crew_starved(run, out);
-	crew_join(run);
+	samplers_release(run);
+	samplers_watch(run, out);
+	if (!samplers_wait(run))
+		return samplers_starved(run, out);
+	samplers_join(run);
 	end_tracing(run);
 	munlockall(); /* what follows is allocation and printing */
 
-	snapshot_take("/proc/stat", &run->stat_after);
-	snapshot_take("/proc/softirqs", &run->softirqs_after);
-	snapshot_take("/proc/interrupts", &run->interrupts_after);
-	kthreads_take(&run->kthreads_after);
+	snapshot_take("/proc/stat", &run->after.stat);
+	snapshot_take("/proc/softirqs", &run->after.softirqs);
+	snapshot_take("/proc/interrupts", &run->after.interrupts);
+	kthreads_take(&run->after.kthreads);
 	/* a run that is stopped at once ends before its grid begins */
 	ended_ns = clock_now_ns() - run->start_ns;
 	result_emit_tick(run, out, ended_ns > 0 ? ended_ns : 0);
-	return 0;
+	return EXIT_DONE;
 }
 
-static int prepare(struct run *run, struct emit *out)
+static enum exit_status prepare(struct run *run, struct emit *out)
 {
-	int status = choose_cpus(run, out);
+	enum exit_status status = choose_cpus(run, out);
 
 	if (status)
 		return status;
@@ -232,29 +220,28 @@ static int prepare(struct run *run, struct emit *out)
 		return status;
 	result_emit_hello(run, out);
 	if (run->options->trace && open_tracing(run))
-		return measure_fail(out, "memlock", "no memory for tracing",
-				    "measure fewer CPUs with --cpus");
+		return emit_error(out, "memlock", "no memory for tracing",
+				  "measure fewer CPUs with --cpus");
 
 	klog_open(&run->klog);
 	sensors_open(&run->sensors, &run->options->cpus);
 	look_at_dma_latency(run);
-	if (run->options->hold_cpu_awake && !run->dma_latency_held)
-		return measure_fail(out, "capability",
-				    "cannot hold /dev/cpu_dma_latency at 0",
-				    "run through sudo, or without --hold-cpu-awake");
+	if (run->options->hold_cpu_awake && !run->dma_latency.held)
+		return emit_error(out, "capability",
+				  "cannot hold /dev/cpu_dma_latency at 0",
+				  "run through sudo, or without --hold-cpu-awake");
 	if (rights_drop(sensors_have_smi()))
-		return measure_fail(out, "other", "cannot drop capabilities", "");
+		return emit_error(out, "other", "cannot drop capabilities", "");
 
 	run->sampler = sampler_alloc(run->count);
 	if (!run->sampler)
-		return measure_fail(out, "memlock",
-				    "no memory for the measuring threads",
-				    "measure fewer CPUs with --cpus");
+		return emit_error(out, "memlock", "no memory for the measuring threads",
+				  "measure fewer CPUs with --cpus");
 	/* threads inherit it until they pin themselves; the supervisor stays */
 	if (cpulist_count(&run->housekeeping))
 		cpulist_set_affinity(&run->housekeeping);
 	status = lock_memory(run, out);
-	return status ? status : crew_start(run, out);
+	return status ? status : samplers_start(run, out);
 }
 
 static void note_restored(void *context, const struct journal_entry *entry)
@@ -270,16 +257,16 @@ static void note_restored(void *context, const struct journal_entry *entry)
 			 knob);
 }
 
-int measure(struct options *options, struct emit *out)
+enum exit_status measure(struct options *options, struct emit *out)
 {
 	static struct run run; /* zero, and too large for a stack */
-	int status;
+	enum exit_status status;
 
 	run.options = options;
 	journal_init(&run.journal);
 	run.klog.fd = -1;
 	if (journal_replay(JOURNAL_DIR, "", note_restored, &run))
-		return measure_fail(
+		return emit_error(
 			out, "knob",
 			"an earlier run was killed, and what it had changed on "
 			"this machine cannot be put back",
@@ -289,20 +276,20 @@ int measure(struct options *options, struct emit *out)
 	if (!status)
 		status = sample(&run, out);
 	if (status && run.started) {
-		crew_stop(&run);
+		samplers_stop(&run);
 		if (!run.starved)
-			crew_join(&run);
+			samplers_join(&run);
 	}
 	end_tracing(&run);
 	if (journal_restore(&run.journal, "", NULL, NULL))
-		status = measure_fail(out, "knob", "a setting could not be put back",
-				      "run rtscope-agent restore as root");
-	if (!status && run.ended_by == TETHER_LINK)
-		return measure_fail(out, "link",
-				    "nothing was heard from the host for a second: the "
-				    "link was lost, or the host stood still",
-				    "go on with rtscope run --resume");
+		status = emit_error(out, "knob", "a setting could not be put back",
+				    "run rtscope-agent restore as root");
+	if (!status && run.ended_by == HOSTLINK_LOST)
+		return emit_error(out, "link",
+				  "nothing was heard from the host for a second: the "
+				  "link was lost, or the host stood still",
+				  "go on with rtscope run --resume");
 	if (!status)
-		status = result_emit(&run, out) ? 3 : 0;
+		status = result_emit(&run, out) ? EXIT_INVALID : EXIT_DONE;
 	return status;
 }

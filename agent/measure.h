@@ -6,11 +6,7 @@
 #include "emit.h"
 #include "options.h"
 
-/* Returns the exit status: 0 measured, 3 no valid measurement. */
-int measure(struct options *options, struct emit *out);
-
-/* Emits the error line of the contract; returns 3. */
-int measure_fail(struct emit *out, const char *cause, const char *message,
-		 const char *remedy);
+/* EXIT_DONE: measured. */
+enum exit_status measure(struct options *options, struct emit *out);
 
 #endif

@@ -30,7 +30,7 @@ enum {
 	OPT_WORST,
 	OPT_HOLD,
 	OPT_SET,
-	OPT_TETHER,
+	OPT_HOST_LINK,
 	OPT_HEARTBEAT,
 	OPT_MEMORY,
 	OPT_LOG,
@@ -52,7 +52,7 @@ static const struct option long_options[] = {
 	{ "worst", required_argument, NULL, OPT_WORST },
 	{ "hold-cpu-awake", no_argument, NULL, OPT_HOLD },
 	{ "set", required_argument, NULL, OPT_SET },
-	{ "tether", no_argument, NULL, OPT_TETHER },
+	{ "host-link", no_argument, NULL, OPT_HOST_LINK },
 	{ "heartbeat", no_argument, NULL, OPT_HEARTBEAT },
 	{ "memory-limit", required_argument, NULL, OPT_MEMORY },
 	{ "log", required_argument, NULL, OPT_LOG },
@@ -161,7 +161,7 @@ static int parse_knob(char *text, struct options *o)
 	if (!knob_known(text) || !knob_value_ok(equals + 1) ||
 	    (colon && (!*colon || !is_list(colon))))
 		return -EINVAL;
-	o->knob[o->knobs++] = (struct knob_wish){ text, colon, equals + 1 };
+	o->knob[o->knobs++] = (struct knob_change){ text, colon, equals + 1 };
 	return 0;
 }
 
@@ -216,12 +216,12 @@ static int parse_option(int option, char *text, struct options *o)
 	case OPT_TRACE:
 		o->trace = true;
 		return 0;
-	case OPT_TETHER:
-		o->tether.watch = true;
+	case OPT_HOST_LINK:
+		o->link.watch = true;
 		return 0;
 	case OPT_HEARTBEAT:
-		o->tether.watch = true;
-		o->tether.heartbeat = true;
+		o->link.watch = true;
+		o->link.heartbeat = true;
 		return 0;
 	case OPT_MEMORY:
 		o->memory_limit = text;

@@ -12,8 +12,8 @@
 #include <sys/types.h>
 
 #include "cpulist.h"
+#include "hostlink.h"
 #include "policy.h"
-#include "tether.h"
 
 #define OPTIONS_MAX_KNOBS 64
 #define OPTIONS_TEXT      256
@@ -31,7 +31,7 @@ enum command {
 	COMMAND_VERSION,
 };
 
-struct knob_wish {
+struct knob_change {
 	const char *name;
 	const char *indices; /* "0,2-5": see knob_place; NULL: none were named */
 	const char *value;
@@ -39,7 +39,7 @@ struct knob_wish {
 
 struct options {
 	enum command command;
-	struct tether tether;
+	struct hostlink link;
 
 	/* measure */
 	bool cpus_given; /* else all that the process may use */
@@ -51,7 +51,7 @@ struct options {
 	unsigned int worst;
 	bool hold_cpu_awake;
 	bool trace; /* keep the kernel's events around the worst wake-ups */
-	struct knob_wish knob[OPTIONS_MAX_KNOBS];
+	struct knob_change knob[OPTIONS_MAX_KNOBS];
 	unsigned int knobs;
 
 	/* load */

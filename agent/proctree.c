@@ -151,7 +151,7 @@ static unsigned int signal_all(int signo, struct table *before)
 	return fresh;
 }
 
-static bool all_gone_within(int patience_ms)
+static bool all_gone_within(int timeout_ms)
 {
 	const struct timespec pause = { .tv_nsec = 10000000 };
 
@@ -162,13 +162,13 @@ static bool all_gone_within(int patience_ms)
 			;
 		if (pid < 0)
 			return true; /* no child is left */
-		if (waited_ms >= patience_ms)
+		if (waited_ms >= timeout_ms)
 			return false;
 		nanosleep(&pause, NULL);
 	}
 }
 
-unsigned int proctree_end(int patience_ms)
+unsigned int proctree_end(int timeout_ms)
 {
 	struct table asked = { 0 }, dying = { 0 };
 	unsigned int killed = 0;
@@ -176,7 +176,7 @@ unsigned int proctree_end(int patience_ms)
 	signal_all(SIGTERM, &asked);
 	signal_all(SIGCONT, &asked); /* a stopped process cannot end */
 	free(asked.process);
-	if (all_gone_within(patience_ms))
+	if (all_gone_within(timeout_ms))
 		return 0;
 
 	/* they may go on forking while we kill, and orphans come to us: until none is left */

@@ -17,9 +17,9 @@ struct proctree {
 void proctree_look(struct proctree *out);
 
 /*
- * Asks every process below to end, waits up to patience_ms, then kills until none is
+ * Asks every process below to end, waits up to timeout_ms, then kills until none is
  * left. Returns how many had to be killed.
  */
-unsigned int proctree_end(int patience_ms);
+unsigned int proctree_end(int timeout_ms);
 
 #endif

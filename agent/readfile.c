@@ -71,12 +71,12 @@ static void emit_file(struct emit *out, const char *path, unsigned char *bytes)
 	emit_end(out);
 }
 
-int readfile(char **paths, int count, struct emit *out)
+enum exit_status readfile(char **paths, int count, struct emit *out)
 {
 	unsigned char *bytes = malloc(MAX_BYTES);
 
 	if (!bytes)
-		return 3;
+		return EXIT_INVALID;
 	for (int i = 0; i < count; i++) {
 		glob_t found;
 
@@ -87,5 +87,5 @@ int readfile(char **paths, int count, struct emit *out)
 		globfree(&found);
 	}
 	free(bytes);
-	return out->error ? 3 : 0;
+	return out->error ? EXIT_INVALID : EXIT_DONE;
 }

@@ -9,6 +9,6 @@
  * Emits a `file` line for each path: its content (base64, less than 4 MiB), or why
  * there is none. A path may hold a shell pattern: it stands for every match.
  */
-int readfile(char **paths, int count, struct emit *out);
+enum exit_status readfile(char **paths, int count, struct emit *out);
 
 #endif

@@ -33,7 +33,7 @@ static void emit_options(const struct options *o, struct emit *e)
 	emit_int(e, "worst", o->worst);
 	emit_bool(e, "hold_cpu_awake", o->hold_cpu_awake);
 	emit_bool(e, "trace", o->trace);
-	emit_bool(e, "heartbeat", o->tether.heartbeat);
+	emit_bool(e, "heartbeat", o->link.heartbeat);
 	emit_open(e, "set", '{');
 	for (unsigned int i = 0; i < o->knobs; i++)
 		emit_text(e, o->knob[i].name, o->knob[i].value);
@@ -93,8 +93,8 @@ void result_emit_tick(struct run *run, struct emit *out, int64_t t_ns)
 		emit_int(out, "samples",
 			 (int64_t)atomic_load_explicit(&p->samples,
 						       memory_order_relaxed));
-		emit_int(out, "skipped",
-			 (int64_t)atomic_load_explicit(&p->skipped,
+		emit_int(out, "missed_periods",
+			 (int64_t)atomic_load_explicit(&p->missed_periods,
 						       memory_order_relaxed));
 		/* a maximum stored while we exchange stays for the next tick: none is lost */
 		emit_int(out, "max_ns",
@@ -124,7 +124,7 @@ static void emit_hist(struct emit *e, const struct hist *h)
 	bool none = h->max_ns < h->min_ns;
 
 	emit_int(e, "early", (int64_t)h->early);
-	emit_int(e, "beyond", (int64_t)h->beyond);
+	emit_int(e, "overflow", (int64_t)h->overflow);
 	if (none) {
 		emit_null(e, "min_ns");
 		emit_null(e, "max_ns");
@@ -172,10 +172,10 @@ static void emit_thread(struct emit *e, const struct sampler *s)
 	emit_int(e, "start_ns", s->start_ns);
 	emit_int(e, "end_ns", s->end_ns);
 	emit_int(e, "samples", (int64_t)s->progress.samples);
-	emit_int(e, "skipped", (int64_t)s->progress.skipped);
-	emit_int(e, "late", (int64_t)s->late);
-	emit_int(e, "interrupted", (int64_t)s->interrupted);
-	emit_wide(e, "skipped_sum_ns", &s->skipped_sum_ns);
+	emit_int(e, "missed_periods", (int64_t)s->progress.missed_periods);
+	emit_int(e, "overruns", (int64_t)s->overruns);
+	emit_int(e, "interrupted_sleeps", (int64_t)s->interrupted_sleeps);
+	emit_wide(e, "missed_periods_sum_ns", &s->missed_periods_sum_ns);
 	emit_hist(e, &s->hist);
 	emit_open(e, "worst", '[');
 	for (unsigned int i = 0; i < s->worst.count; i++) {
@@ -193,11 +193,11 @@ static void emit_thread(struct emit *e, const struct sampler *s)
 static void emit_machine(struct run *run, struct emit *e)
 {
 	emit_open(e, "machine", '{');
-	counters_emit_delta(e, "interrupts", &run->interrupts_before,
-			    &run->interrupts_after);
-	counters_emit_delta(e, "softirqs", &run->softirqs_before, &run->softirqs_after);
-	counters_emit_cpu_times(e, &run->stat_before, &run->stat_after);
-	kthreads_emit_delta(e, &run->kthreads_before, &run->kthreads_after);
+	counters_emit_delta(e, "interrupts", &run->before.interrupts,
+			    &run->after.interrupts);
+	counters_emit_delta(e, "softirqs", &run->before.softirqs, &run->after.softirqs);
+	counters_emit_cpu_times(e, &run->before.stat, &run->after.stat);
+	kthreads_emit_delta(e, &run->before.kthreads, &run->after.kthreads);
 	sensors_emit_counters(&run->sensors, e);
 	emit_int(e, "realtime_step_ns", run->clocks.realtime_step_ns);
 	emit_int(e, "suspended_ns", run->clocks.suspended_ns);
@@ -216,7 +216,7 @@ static int64_t last_end_ns(const struct run *run)
 
 int result_emit(struct run *run, struct emit *out)
 {
-	const char *ended_by = tether_word(run->ended_by);
+	const char *ended_by = hostlink_word(run->ended_by);
 
 	klog_drain(&run->klog, out); /* what a lost last tick has left */
 	if (run->options->trace)
@@ -229,11 +229,11 @@ int result_emit(struct run *run, struct emit *out)
 	else
 		emit_null(out, "stopped");
 	emit_int(out, "locked_kb", run->locked_kb);
-	if (run->dma_latency_us < 0)
+	if (run->dma_latency.us < 0)
 		emit_null(out, "dma_latency_us");
 	else
-		emit_int(out, "dma_latency_us", run->dma_latency_us);
-	emit_bool(out, "dma_latency_held", run->dma_latency_held);
+		emit_int(out, "dma_latency_us", run->dma_latency.us);
+	emit_bool(out, "dma_latency_held", run->dma_latency.held);
 	if (cpulist_count(&run->housekeeping))
 		emit_int(out, "housekeeping_cpu", cpulist_next(&run->housekeeping, 0));
 	else
@@ -247,7 +247,7 @@ int result_emit(struct run *run, struct emit *out)
 	emit_close(out, ']');
 	emit_machine(run, out);
 	if (run->options->trace)
-		tracereport_emit_summary(&run->tracer, &run->around, out);
+		tracereport_emit_summary(&run->tracer, &run->counterdeltas, out);
 	return emit_end(out);
 }
 

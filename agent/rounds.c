@@ -13,8 +13,8 @@ static void do_round(struct rounds *r)
 {
 	int64_t now_ns = clock_now_ns();
 
-	if (r->count++ && now_ns - r->last_ns > r->longest_pause_ns)
-		r->longest_pause_ns = now_ns - r->last_ns;
+	if (r->count++ && now_ns - r->last_ns > r->longest_gap_ns)
+		r->longest_gap_ns = now_ns - r->last_ns;
 	r->last_ns = now_ns;
 	r->round(r->context);
 }

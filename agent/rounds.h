@@ -22,7 +22,7 @@ struct rounds {
 	void *context;
 	/* by the thread; read after rounds_stop() */
 	uint64_t count;
-	int64_t last_ns, longest_pause_ns;
+	int64_t last_ns, longest_gap_ns;
 };
 
 /* name, period_ns, round and context are set. Returns 0 or -errno. */

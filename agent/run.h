@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* run - everything that belongs to one measurement; filled by measure.c and crew.c. */
+/* run - everything that belongs to one measurement; filled by measure.c and samplers.c. */
 #ifndef RUN_H
 #define RUN_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "around.h"
+#include "counterdeltas.h"
 #include "counters.h"
 #include "journal.h"
 #include "klog.h"
@@ -17,6 +17,19 @@
 #include "tracer.h"
 
 #define RUN_MAX_RESTORED 32 /* more than there are knobs */
+
+/* The machine's own counters, at the start or at the end of a run. */
+struct machine_counters {
+	struct kthreads kthreads;
+	struct snapshot interrupts, softirqs, stat;
+};
+
+/* /dev/cpu_dma_latency: the wake-up time that programs ask of the idle states. */
+struct dma_latency {
+	int fd;     /* open only while it is held */
+	int32_t us; /* as found; -1: not readable */
+	bool held;
+};
 
 struct run {
 	struct options *options;
@@ -31,27 +44,22 @@ struct run {
 	uint32_t record_version[CPULIST_MAX_CPUS];
 	_Atomic bool stop; /* one writer, the supervisor; a flag, it orders nothing */
 
-	int dma_latency_fd; /* open only while it is held */
-	int32_t dma_latency_us;
-	bool dma_latency_held;
+	struct dma_latency dma_latency;
 
 	int64_t start_ns, end_ns;
-	enum tether_end ended_by;
+	enum hostlink_end ended_by;
 	bool starved; /* a thread did not end: it cannot be joined */
 	int64_t locked_kb;
 	int64_t ticks_lost;
 
-	/* of --trace: the tracer, or if something refuses it, counters around */
+	/* of --trace: the tracer, or if something refuses it, counters instead */
 	struct candidates *candidates; /* one for each sampler */
 	struct tracer tracer;
-	struct around around;
+	struct counterdeltas counterdeltas;
 	struct klog klog;
 	struct sensors sensors;
 	struct clock_watch clocks;
-	struct kthreads kthreads_before, kthreads_after;
-	struct snapshot interrupts_before, interrupts_after;
-	struct snapshot softirqs_before, softirqs_after;
-	struct snapshot stat_before, stat_after;
+	struct machine_counters before, after;
 
 	char text[512]; /* for messages */
 };

@@ -16,8 +16,8 @@
 #define SAMPLER_STACK_BYTES (64 * 1024) /* sanitizers need more */
 #endif
 
-/* After the last activation of all: later than that, who rests is not to blame. */
-#define REST_NS INT64_C(20000000)
+/* After the last period of all: later than that, a quiescing thread is not to blame. */
+#define QUIESCE_NS INT64_C(20000000)
 
 #define relaxed(object) atomic_load_explicit(&(object), memory_order_relaxed)
 #define relax(object, desired)                                                         \
@@ -79,20 +79,20 @@ static void __attribute__((noinline)) note_bad(struct sampler *s, int64_t expiry
 }
 
 /*
- * The thread ran a whole interval late or more: counts the activations that are gone,
+ * The thread ran a whole interval late or more: counts the periods that are gone,
  * with the lateness that each would have had. Returns the next expiry.
  */
-static int64_t __attribute__((noinline)) skip(struct sampler *s, int64_t next_ns,
-					      int64_t now_ns)
+static int64_t __attribute__((noinline)) count_missed(struct sampler *s,
+						      int64_t next_ns, int64_t now_ns)
 {
-	uint64_t skipped = 0;
+	uint64_t missed = 0;
 
-	s->late++;
+	s->overruns++;
 	for (; next_ns <= now_ns && next_ns <= s->end_ns; next_ns += s->interval_ns) {
-		wide_add(&s->skipped_sum_ns, (uint64_t)(now_ns - next_ns), 0);
-		skipped++;
+		wide_add(&s->missed_periods_sum_ns, (uint64_t)(now_ns - next_ns), 0);
+		missed++;
 	}
-	relax(s->progress.skipped, relaxed(s->progress.skipped) + skipped);
+	relax(s->progress.missed_periods, relaxed(s->progress.missed_periods) + missed);
 	return next_ns;
 }
 
@@ -122,7 +122,7 @@ static void __attribute__((noinline)) sample_until_end(struct sampler *s)
 		if (__builtin_expect(err, 0)) {
 			if (err != EINTR || relaxed(*s->stop))
 				break;
-			s->interrupted++;
+			s->interrupted_sleeps++;
 			continue;
 		}
 
@@ -141,7 +141,7 @@ static void __attribute__((noinline)) sample_until_end(struct sampler *s)
 
 		next_ns = expiry_ns + interval_ns;
 		if (__builtin_expect(next_ns <= wake_ns, 0))
-			next_ns = skip(s, next_ns, wake_ns);
+			next_ns = count_missed(s, next_ns, wake_ns);
 
 		advance(&expiry, next_ns - expiry_ns);
 		expiry_ns = next_ns;
@@ -155,11 +155,11 @@ static void __attribute__((noinline)) sample_until_end(struct sampler *s)
  * Keeps still while the others wake for the last time: what a thread does when it ends
  * would make them late. One sleep; returns how often this thread gave up its CPU for it.
  */
-static int64_t rest(const struct sampler *s, int64_t end_ns)
+static int64_t quiesce(const struct sampler *s, int64_t end_ns)
 {
-	const struct timespec until = ns_timespec(end_ns + REST_NS);
+	const struct timespec until = ns_timespec(end_ns + QUIESCE_NS);
 
-	if (relaxed(*s->stop) || clock_now_ns() >= end_ns + REST_NS)
+	if (relaxed(*s->stop) || clock_now_ns() >= end_ns + QUIESCE_NS)
 		return 0;
 	clock_sleep_until(&until);
 	return 1;
@@ -226,7 +226,7 @@ static void *run(void *arg)
 	struct sampler *s = arg;
 	const struct timespec pause = { .tv_nsec = 1000000 };
 	struct usage before;
-	int64_t end_ns, rested;
+	int64_t end_ns, quiesced;
 	sigset_t wake_only;
 	char name[16];
 
@@ -258,9 +258,9 @@ static void *run(void *arg)
 	end_ns = s->end_ns;
 	before = usage_now();
 	sample_until_end(s);
-	rested = rest(s, end_ns);
+	quiesced = quiesce(s, end_ns);
 	s->usage = usage_since(&before);
-	s->usage.voluntary_switches -= rested;
+	s->usage.voluntary_switches -= quiesced;
 
 	clock_measure_cost(&s->clock_after);
 	read_back(s);

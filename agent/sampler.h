@@ -31,7 +31,7 @@ _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2,
 /* What the supervisor may look at during the run. One writer: the sampler. */
 struct progress {
 	_Alignas(64) _Atomic uint64_t samples;
-	_Atomic uint64_t skipped;
+	_Atomic uint64_t missed_periods;
 	/* Largest latency since the supervisor last took it; 0 if there was none. */
 	_Atomic int64_t window_max_ns;
 	/* A new maximum: odd while the three fields below are being written. */
@@ -76,9 +76,10 @@ struct sampler {
 	struct cpulist got_affinity;
 	int64_t got_timer_slack_ns;
 
-	uint64_t late;        /* samples of a whole interval or more */
-	uint64_t interrupted; /* sleeps that a signal ended and that were resumed */
-	struct wide skipped_sum_ns;
+	uint64_t overruns; /* samples of a whole interval or more */
+	uint64_t
+		interrupted_sleeps; /* sleeps that a signal ended and that were resumed */
+	struct wide missed_periods_sum_ns;
 	struct usage usage;
 	struct clock_cost clock_before, clock_after;
 	struct worst worst;

@@ -13,18 +13,18 @@
 #define NAME_HEX_SIZE 256
 
 /* What could not be read, and why: for the end of the line. */
-struct unread {
+struct unreadable {
 	const char *key[MAX_UNREAD], *why[MAX_UNREAD];
 	unsigned int count;
 };
 
-static void note(struct unread *u, const char *key, const char *why)
+static void note(struct unreadable *u, const char *key, const char *why)
 {
 	u->key[u->count] = key;
 	u->why[u->count++] = why;
 }
 
-static void emit_null_because(struct emit *e, const char *key, struct unread *u,
+static void emit_null_because(struct emit *e, const char *key, struct unreadable *u,
 			      const char *why)
 {
 	emit_null(e, key);
@@ -96,7 +96,7 @@ static void emit_clamp(struct emit *e, const struct taskline *t)
 	emit_close(e, ']');
 }
 
-static void emit_attr(struct emit *e, const struct taskline *t, struct unread *u)
+static void emit_attr(struct emit *e, const struct taskline *t, struct unreadable *u)
 {
 	if (t->attr_error) {
 		const char *why = strerror(-t->attr_error);
@@ -118,7 +118,7 @@ static void emit_attr(struct emit *e, const struct taskline *t, struct unread *u
 }
 
 static void emit_status_count(struct emit *e, const struct taskline *t, const char *key,
-			      const char *in_file, struct unread *u)
+			      const char *in_file, struct unreadable *u)
 {
 	size_t size;
 	const char *text;
@@ -134,7 +134,7 @@ static void emit_status_count(struct emit *e, const struct taskline *t, const ch
 		emit_null_because(e, key, u, "not in the status file");
 }
 
-static void emit_status(struct emit *e, const struct taskline *t, struct unread *u)
+static void emit_status(struct emit *e, const struct taskline *t, struct unreadable *u)
 {
 	size_t size;
 	const char *cpus = NULL;
@@ -169,7 +169,7 @@ static void emit_time(struct emit *e, const struct taskline *t)
 
 void taskline_emit(struct emit *e, const struct taskline *t)
 {
-	struct unread u = { .count = 0 };
+	struct unreadable u = { .count = 0 };
 
 	emit_begin(e, "task");
 	emit_int(e, "pid", t->pid);
@@ -180,9 +180,9 @@ void taskline_emit(struct emit *e, const struct taskline *t)
 	emit_attr(e, t, &u);
 	emit_int(e, "nice", t->stat.nice);
 	if (t->agree)
-		emit_int(e, "effective", t->stat.effective);
+		emit_int(e, "kernel_priority", t->stat.effective);
 	else
-		emit_null_because(e, "effective", &u,
+		emit_null_because(e, "kernel_priority", &u,
 				  "its policy changed while it was read");
 	emit_int(e, "last_cpu", t->stat.last_cpu);
 	emit_status(e, t, &u);
@@ -193,7 +193,7 @@ void taskline_emit(struct emit *e, const struct taskline *t)
 	else
 		emit_int(e, "timer_slack_ns", t->timer_slack_ns);
 	emit_time(e, t);
-	emit_open(e, "unread", '{');
+	emit_open(e, "unreadable", '{');
 	for (unsigned int i = 0; i < u.count; i++)
 		emit_text(e, u.key[i], u.why[i]);
 	emit_close(e, '}');

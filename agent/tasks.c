@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "measure.h"
 #include "slurp.h"
 #include "taskfile.h"
 #include "taskline.h"
@@ -287,11 +286,11 @@ static bool wait_window(struct options *o)
 	int64_t now_ns;
 
 	while ((now_ns = clock_now_ns()) < end_ns) {
-		int64_t next_ns = now_ns + tether_period_ns(&o->tether);
+		int64_t next_ns = now_ns + hostlink_period_ns(&o->link);
 		struct timespec until =
 			ns_timespec(next_ns < end_ns ? next_ns : end_ns);
 
-		if (tether_check(&o->tether, now_ns) != TETHER_HOLDS)
+		if (hostlink_check(&o->link, now_ns) != HOSTLINK_UP)
 			return false;
 		clock_sleep_until(&until);
 	}
@@ -318,7 +317,7 @@ static int emit_totals(struct pass *p, struct options *o)
 	emit_int(p->out, "processes", p->processes);
 	emit_int(p->out, "threads", p->listed);
 	emit_int(p->out, "vanished", p->vanished);
-	emit_int(p->out, "missed", p->missed);
+	emit_int(p->out, "not_read", p->missed);
 	if (o->window_ns) {
 		emit_int(p->out, "window_ns", o->window_ns);
 		emit_int(p->out, "window_ended", p->before_count - p->compared);
@@ -331,23 +330,24 @@ static int emit_totals(struct pass *p, struct options *o)
 	return emit_end(p->out);
 }
 
-static int fail(struct pass *p, int err)
+static enum exit_status fail(struct pass *p, int err)
 {
 	char message[256];
 
 	if (err == -EINTR)
-		return measure_fail(p->out, "other", "ended before its time", "");
+		return emit_error(p->out, "other", "ended before its time", "");
 	snprintf(message, sizeof(message), "cannot list the threads in %.100s: %s",
 		 p->source->proc, strerror(-err));
-	return measure_fail(p->out, "other", message, "");
+	return emit_error(p->out, "other", message, "");
 }
 
-int tasks_list(const struct tasks_source *source, struct options *options,
-	       struct emit *out)
+enum exit_status tasks_list(const struct tasks_source *source, struct options *options,
+			    struct emit *out)
 {
 	struct pass *p = calloc(1, sizeof(*p));
 	char *status = malloc(STATUS_BYTES);
-	int err = p && status ? 0 : -ENOMEM, exit_status = 3;
+	int err = p && status ? 0 : -ENOMEM;
+	enum exit_status ended = EXIT_INVALID;
 
 	if (!err) {
 		*p = (struct pass){ .source = source, .out = out, .status = status };
@@ -358,13 +358,13 @@ int tasks_list(const struct tasks_source *source, struct options *options,
 			err = visit_all(p, show);
 		if (!err)
 			err = emit_totals(p, options);
-		exit_status = err ? fail(p, err) : 0;
+		ended = err ? fail(p, err) : EXIT_DONE;
 		free(p->before);
 		free(p->threads.tid);
 	}
 	free(status);
 	free(p);
-	return exit_status;
+	return ended;
 }
 
 /* The numbers in a /proc of other numbers would be asked of the wrong threads. */
@@ -377,7 +377,7 @@ static bool proc_is_ours(void)
 	return n > 0 && atoi(target) == getpid();
 }
 
-int tasks(struct options *options, struct emit *out)
+enum exit_status tasks(struct options *options, struct emit *out)
 {
 	const struct tasks_source here = {
 		.proc = "/proc",
@@ -386,10 +386,9 @@ int tasks(struct options *options, struct emit *out)
 	};
 
 	if (!proc_is_ours())
-		return measure_fail(
-			out, "missing",
-			"/proc is not mounted, or it is that of another PID "
-			"namespace",
-			"mount it: mount -t proc proc /proc");
+		return emit_error(out, "missing",
+				  "/proc is not mounted, or it is that of another PID "
+				  "namespace",
+				  "mount it: mount -t proc proc /proc");
 	return tasks_list(&here, options, out);
 }

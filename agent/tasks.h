@@ -21,11 +21,11 @@ struct tasks_source {
 };
 
 /* Emits a `task` line for each thread and `tasks_end`; with a window, also what each
- * used in it. Returns the exit status: 0, or 3 with an error line. */
-int tasks_list(const struct tasks_source *source, struct options *options,
-	       struct emit *out);
+ * used in it. EXIT_DONE, or another after an error line. */
+enum exit_status tasks_list(const struct tasks_source *source, struct options *options,
+			    struct emit *out);
 
 /* The same for this machine; what `tasks` runs. */
-int tasks(struct options *options, struct emit *out);
+enum exit_status tasks(struct options *options, struct emit *out);
 
 #endif

@@ -202,7 +202,7 @@ void tracer_open(struct tracer *t, struct journal *journal,
 		.kallsyms_fd = -1,
 	};
 	memset(t->raw_fd, -1, sizeof(t->raw_fd));
-	/* Our thread's own switch at the end of the activation before is the last that
+	/* Our thread's own switch at the end of the period before is the last that
 	 * is sure to have been: it tells who ran when the timer expired. */
 	if (before_ns < BEFORE_MIN_NS)
 		before_ns = BEFORE_MIN_NS;

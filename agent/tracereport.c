@@ -16,7 +16,7 @@
 static void emit_trace_file(struct emit *out, const char *name, const char *bytes,
 			    size_t size)
 {
-	emit_begin(out, "trace-file");
+	emit_begin(out, "trace_file");
 	emit_text(out, "name", name);
 	emit_base64(out, "base64", bytes, size);
 	emit_end_later(out);
@@ -124,7 +124,7 @@ static void emit_run(const struct tracer *t, struct emit *out,
 
 	for (size_t i = 0; i < count; i++)
 		memcpy(room + i * size, bytes_of(t, page[i]), size);
-	emit_begin(out, "trace-pages");
+	emit_begin(out, "trace_pages");
 	emit_int(out, "cpu", t->cpu[page[0]->cpu]);
 	emit_int(out, "seq", (int64_t)page[0]->seq);
 	emit_base64(out, "base64", room, count * size);
@@ -202,8 +202,8 @@ static void emit_kept(const struct trace_kept *k, struct emit *out)
 	emit_int(out, "from_ns", k->from_ns > 0 ? k->from_ns : 0);
 	emit_int(out, "to_ns", k->to_ns);
 	emit_int(out, "pages", k->pages);
-	emit_bool(out, "cut", k->cut || k->given_up);
-	emit_bool(out, "missed", k->missed);
+	emit_bool(out, "truncated", k->truncated || k->given_up);
+	emit_bool(out, "overwritten", k->overwritten);
 	emit_close(out, '}');
 }
 
@@ -217,21 +217,21 @@ static int64_t candidates_lost(const struct tracer *t)
 	return lost;
 }
 
-void tracereport_emit_summary(const struct tracer *t, const struct around *around,
-			      struct emit *out)
+void tracereport_emit_summary(const struct tracer *t,
+			      const struct counterdeltas *deltas, struct emit *out)
 {
 	emit_open(out, "tracing", '{');
-	emit_bool(out, "on", !t->refusal.cause);
+	emit_bool(out, "enabled", !t->refusal.cause);
 	emit_text(out, "cause", t->refusal.cause ? t->refusal.cause : "");
-	emit_text(out, "refused", t->refusal.what);
+	emit_text(out, "reason", t->refusal.what);
 	emit_text(out, "remedy", t->refusal.cause ? t->refusal.remedy : "");
 	emit_text(out, "clock", "mono");
 	emit_int(out, "page_bytes", t->window.layout.page_size);
 	emit_int(out, "buffer_kb", t->buffer_kb);
-	emit_int(out, "longest_pause_ns", t->rounds.longest_pause_ns);
+	emit_int(out, "longest_read_gap_ns", t->rounds.longest_gap_ns);
 	emit_int(out, "candidates_lost", candidates_lost(t));
 	emit_events(t, out, "events", true);
-	emit_events(t, out, "missing", false);
+	emit_events(t, out, "missing_events", false);
 	emit_open(out, "cpus", '[');
 	for (unsigned int i = 0; !t->refusal.cause && i < t->cpus; i++)
 		emit_cpu(t, out, i);
@@ -240,6 +240,6 @@ void tracereport_emit_summary(const struct tracer *t, const struct around *aroun
 	for (unsigned int i = 0; i < t->window.count; i++)
 		emit_kept(&t->window.kept[i], out);
 	emit_close(out, ']');
-	around_emit(around, out);
+	counterdeltas_emit(deltas, out);
 	emit_close(out, '}');
 }

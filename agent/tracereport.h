@@ -3,7 +3,7 @@
 #ifndef TRACEREPORT_H
 #define TRACEREPORT_H
 
-#include "around.h"
+#include "counterdeltas.h"
 #include "emit.h"
 #include "tracer.h"
 
@@ -13,7 +13,7 @@ void tracereport_emit_trace(const struct tracer *t, struct emit *out);
 
 /* Emits `tracing` of the result: what was on, what was not there, what was lost, and what
  * is known without. */
-void tracereport_emit_summary(const struct tracer *t, const struct around *around,
-			      struct emit *out);
+void tracereport_emit_summary(const struct tracer *t,
+			      const struct counterdeltas *deltas, struct emit *out);
 
 #endif

@@ -121,7 +121,7 @@ static void keep(struct tracewindow *w, struct trace_kept *k, uint32_t page)
 	struct trace_page *p = &w->page[page];
 
 	if (k->pages >= (p->cpu == k->own ? w->pages_max : w->pages_max / 2)) {
-		k->cut = true;
+		k->truncated = true;
 		return;
 	}
 	k->page[k->pages++] = page;
@@ -133,8 +133,8 @@ static void look_at(struct tracewindow *w, struct trace_kept *k, uint32_t page)
 {
 	const struct trace_page *p = &w->page[page];
 
-	k->missed |= p->span.missed && p->span.first_ns > k->from_ns &&
-		     p->before_ns <= k->to_ns;
+	k->overwritten |= p->span.missed && p->span.first_ns > k->from_ns &&
+			  p->before_ns <= k->to_ns;
 	if (concerns(k, &p->span))
 		keep(w, k, page);
 }
@@ -193,7 +193,7 @@ static void keep_of(struct tracewindow *w, struct trace_kept *k, unsigned int cp
 {
 	const struct trace_ring *r = &w->ring[cpu];
 
-	k->cut |= r->gone_ns >= k->from_ns;
+	k->truncated |= r->gone_ns >= k->from_ns;
 	for (unsigned int i = 0; i < r->count; i++)
 		look_at(w, k, r->page[(r->head + i) % w->ring_pages]);
 }

@@ -32,9 +32,9 @@ struct trace_kept {
 	int cpu;                /* where the thread was pinned; -1: nowhere */
 	unsigned int own;       /* the index of its window; TRACEWINDOW_NONE: nowhere */
 	int64_t from_ns, to_ns; /* wanted */
-	bool cut;      /* not all that was wanted was still there, or had room */
-	bool missed;   /* events within it were overwritten, or damaged */
-	bool given_up; /* its pages went to a worse one: memory was short */
+	bool truncated;   /* not all that was wanted was still there, or had room */
+	bool overwritten; /* events within it were overwritten, or damaged */
+	bool given_up;    /* its pages went to a worse one: memory was short */
 	unsigned int pages;
 	uint32_t *page; /* up to pages_max of them */
 };

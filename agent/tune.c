@@ -10,7 +10,6 @@
 #include "applied.h"
 #include "clock.h"
 #include "journal.h"
-#include "measure.h"
 #include "slurp.h"
 #include "version.h"
 
@@ -156,15 +155,15 @@ static void set_one(struct tuning *t, const struct knob_place *place, const char
 static void set_all(struct tuning *t, const struct options *o)
 {
 	for (unsigned int i = 0; i < o->knobs; i++) {
-		const struct knob_wish *wish = &o->knob[i];
-		const char *at = wish->indices ? wish->indices : "0";
+		const struct knob_change *change = &o->knob[i];
+		const char *at = change->indices ? change->indices : "0";
 		int from, to;
 
 		while (options_next_range(&at, &from, &to) > 0)
 			for (int index = from; index <= to; index++)
 				set_one(t,
-					&(struct knob_place){ "", wish->name, index },
-					wish->value);
+					&(struct knob_place){ "", change->name, index },
+					change->value);
 	}
 }
 
@@ -187,7 +186,7 @@ static void tell_stuck(void *context, const struct journal_entry *entry, int err
 }
 
 /* What killed agents left comes back first, so that it is not taken for the old value. */
-static int begin(struct tuning *t, struct emit *out)
+static enum exit_status begin(struct tuning *t, struct emit *out)
 {
 	char text[OPTIONS_TEXT], why[OPTIONS_TEXT];
 	const char *cause;
@@ -197,7 +196,7 @@ static int begin(struct tuning *t, struct emit *out)
 	journal_init(&t->journal);
 	err = journal_replay(JOURNAL_DIR, "", tell_restored, t);
 	if (err > 0)
-		return measure_fail(
+		return emit_error(
 			out, "knob",
 			"an earlier run was killed, and what it had changed on this "
 			"machine cannot be put back",
@@ -205,15 +204,14 @@ static int begin(struct tuning *t, struct emit *out)
 	if (!err)
 		err = journalfile_make_dir(JOURNAL_DIR);
 	if (!err)
-		return 0;
+		return EXIT_DONE;
 	cause = why_refused(err, JOURNAL_DIR, why);
 	snprintf(text, sizeof(text),
 		 "no journal can be kept in " JOURNAL_DIR ": %.150s", why);
-	return measure_fail(
-		out, cause, text,
-		strcmp(cause, "capability") == 0
-			? "run it as root, or where sudo asks for no password"
-			: "nothing was changed");
+	return emit_error(out, cause, text,
+			  strcmp(cause, "capability") == 0
+				  ? "run it as root, or where sudo asks for no password"
+				  : "nothing was changed");
 }
 
 static void emit_tuned(const struct tuning *t)
@@ -226,59 +224,58 @@ static void emit_tuned(const struct tuning *t)
 	emit_end(t->out);
 }
 
-static int fail_stuck(struct emit *out)
+static enum exit_status fail_stuck(struct emit *out)
 {
-	return measure_fail(out, "knob", "a setting could not be put back",
-			    "run rtscope-agent restore as root; see " JOURNAL_DIR);
+	return emit_error(out, "knob", "a setting could not be put back",
+			  "run rtscope-agent restore as root; see " JOURNAL_DIR);
 }
 
-static int put_back(struct tuning *t)
+static enum exit_status put_back(struct tuning *t)
 {
 	if (journal_restore(&t->journal, "", tell_restored, t))
 		return fail_stuck(t->out);
-	return 0;
+	return EXIT_DONE;
 }
 
-int tune_apply(const struct options *o, struct emit *out)
+enum exit_status tune_apply(const struct options *o, struct emit *out)
 {
 	struct tuning t;
-	int status = begin(&t, out);
+	enum exit_status status = begin(&t, out);
 
 	if (status)
 		return status;
 	set_all(&t, o);
 	if (applied_keep(&t.journal, JOURNAL_DIR)) {
 		put_back(&t);
-		return measure_fail(out, "knob",
-				    "what was applied could not be written down, and "
-				    "was put back",
-				    "is there room in " JOURNAL_DIR "?");
+		return emit_error(out, "knob",
+				  "what was applied could not be written down, and "
+				  "was put back",
+				  "is there room in " JOURNAL_DIR "?");
 	}
 	emit_tuned(&t);
-	return t.stuck ? fail_stuck(out) : 0;
+	return t.stuck ? fail_stuck(out) : EXIT_DONE;
 }
 
-int tune_hold(struct options *o, struct emit *out)
+enum exit_status tune_hold(struct options *o, struct emit *out)
 {
 	struct tuning t;
-	int status = begin(&t, out);
+	enum exit_status status = begin(&t, out);
 
 	if (status)
 		return status;
 	set_all(&t, o);
 	emit_tuned(&t);
 	for (int64_t now_ns = clock_now_ns();
-	     tether_check(&o->tether, now_ns) == TETHER_HOLDS;
-	     now_ns = clock_now_ns()) {
+	     hostlink_check(&o->link, now_ns) == HOSTLINK_UP; now_ns = clock_now_ns()) {
 		struct timespec until =
-			ns_timespec(now_ns + tether_period_ns(&o->tether));
+			ns_timespec(now_ns + hostlink_period_ns(&o->link));
 
 		clock_sleep_until(&until);
 	}
 	return put_back(&t);
 }
 
-int tune_restore(const struct options *o, struct emit *out)
+enum exit_status tune_restore(const struct options *o, struct emit *out)
 {
 	struct tuning t = { .out = out };
 	const struct applied_visitor visitor = { tell_restored, tell_stuck, &t };
@@ -287,8 +284,8 @@ int tune_restore(const struct options *o, struct emit *out)
 	if (left == 0 && o->applied_too)
 		left = applied_restore(JOURNAL_DIR, "", &visitor);
 	if (left == 0)
-		return 0;
-	return measure_fail(out, "knob", "not everything could be put back",
-			    geteuid() == 0 ? "see " JOURNAL_DIR
-					   : "run it as root; see " JOURNAL_DIR);
+		return EXIT_DONE;
+	return emit_error(out, "knob", "not everything could be put back",
+			  geteuid() == 0 ? "see " JOURNAL_DIR
+					 : "run it as root; see " JOURNAL_DIR);
 }

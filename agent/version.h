@@ -3,7 +3,7 @@
 #ifndef VERSION_H
 #define VERSION_H
 
-#define AGENT_VERSION   "0.1.0"
-#define CONTRACT_SCHEMA 1
+#define AGENT_VERSION   "0.2.0"
+#define CONTRACT_SCHEMA 2
 
 #endif

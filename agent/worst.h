@@ -13,7 +13,7 @@
 #define WORST_MAX 64
 
 struct wakeup {
-	uint64_t seq; /* number of the activation on the grid, from 1 */
+	uint64_t seq; /* number of the period on the grid, from 1 */
 	int64_t expiry_ns;
 	int64_t wake_ns;
 };

@@ -46,12 +46,12 @@ NEEDS: Mapping[Need, str] = {
 }
 
 EXPLAINED_IN: Mapping[str, str] = {
-    "identity_broken": "skipped-activations.md#the-identity",
+    "identity_broken": "missed-periods.md#the-identity",
     "sums_inconsistent": "published-tables.md#what-rtscope-makes-of-it",
     "clock_coarse": "what-is-measured.md#the-clock",
     "clock_slow": "what-is-measured.md#the-clock",
     "early": "what-is-measured.md#the-clock",
-    "skipped": "skipped-activations.md",
+    "missed_periods": "missed-periods.md",
     "guest": "virtual-machines.md",
     "steal": "virtual-machines.md",
     "no_housekeeping_cpu": "what-is-measured.md#who-else-runs",
@@ -92,14 +92,13 @@ RECORD_WORDS: Mapping[str, str] = {
     "RunRecord.schema": "Version of this format.",
     "RunRecord.rtscope": "Version of the program that wrote it.",
     "RunRecord.campaign": "The resolved campaign: every key with its value.",
-    "RunRecord.host_seconds": "How long the run took on the host, load and facts "
+    "RunRecord.host_duration_s": "Duration of the run on the host, load and facts "
     "included, in seconds.",
     "RunRecord.facts_before": "Facts of the machine before the load was started.",
     "RunRecord.facts_after": "The same facts after the load had ended.",
     "RunRecord.result_digest": "SHA-256 over what was measured; equal ones are the "
     "same measurement.",
     "RunRecord.kernel_digest": "Identity of a kernel that rtscope built; else null.",
-    "RunRecord.extra": "Room for what later versions add.",
     "Run.id": "Name of the run and of its directory.",
     "Run.target": "`local` or `ssh:HOST`.",
     "Run.load": "A name from [the loads](loads.md).",
@@ -109,7 +108,7 @@ RECORD_WORDS: Mapping[str, str] = {
     "Run.interval_ns": "Time between two wake-ups.",
     "Run.duration_ns": "How long was to be measured.",
     "FactValue.value": "Null if unknown.",
-    "FactValue.why": "Why there is no value.",
+    "FactValue.reason": "Reason for a missing value.",
     "LoadRecord.name": "A name from [the loads](loads.md).",
     "LoadRecord.version": "Of stress-ng, if it was used.",
     "LoadRecord.ticks": "Once a second: processes and CPU time.",

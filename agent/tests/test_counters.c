@@ -181,7 +181,7 @@ static void tasks_that_ran_are_counted_by_cpu(void)
 	capture();
 	emit_begin(&out, "x");
 	counters_emit_runs(&out, &before, &after);
-	CHECK(capture_is("{\"type\":\"x\",\"runs\":["
+	CHECK(capture_is("{\"type\":\"x\",\"schedstat\":["
 			 "{\"cpu\":0,\"tasks\":2,\"ran_ns\":1000,\"waited_ns\":10},"
 			 "{\"cpu\":1,\"tasks\":0,\"ran_ns\":0,\"waited_ns\":0}]}\n"));
 }

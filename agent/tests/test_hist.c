@@ -68,7 +68,7 @@ static void values_without_a_bucket_are_counted(void)
 	hist_add(&h, INT64_MAX);
 
 	CHECK(h.early == 2);
-	CHECK(h.beyond == 2);
+	CHECK(h.overflow == 2);
 	CHECK(h.count[HIST_BUCKETS - 1] == 1);
 	CHECK(h.min_ns == (INT64_C(1) << HIST_MAX_BITS) - 1);
 	CHECK(h.max_ns == INT64_MAX);

@@ -43,17 +43,17 @@ static void the_defaults_are_these(void)
 	CHECK(o.interval_ns == 1000000 && o.duration_ns == 10000000000 &&
 	      o.phase_ns == 0);
 	CHECK(o.worst == 16 && !o.hold_cpu_awake && o.knobs == 0);
-	CHECK(!o.tether.watch && !o.tether.heartbeat && !o.user_given);
+	CHECK(!o.link.watch && !o.link.heartbeat && !o.user_given);
 }
 
 static void all_options_of_a_measurement_arrive(void)
 {
-	CHECK(parse("measure --tether --cpus 1,3 --policy rr --priority 7 "
+	CHECK(parse("measure --host-link --cpus 1,3 --policy rr --priority 7 "
 		    "--interval-ns "
 		    "200000 --duration-ns 5000000000 --phase-ns 31 --worst 64 "
 		    "--hold-cpu-awake --set governor=performance --set "
 		    "rt_runtime_us=-1") == 0);
-	CHECK(o.tether.watch && !o.tether.heartbeat);
+	CHECK(o.link.watch && !o.link.heartbeat);
 	CHECK(o.cpus_given && cpulist_count(&o.cpus) == 2 && cpulist_has(&o.cpus, 3));
 	CHECK(o.policy.kind == POLICY_RR && o.policy.priority == 7);
 	CHECK(o.interval_ns == 200000 && o.duration_ns == 5000000000 &&
@@ -79,7 +79,7 @@ static void settings_to_apply_name_their_places(void)
 	CHECK(from == 30 && to == 32);
 	CHECK(options_next_range(&o.knob[0].indices, &from, &to) == 0);
 
-	CHECK(parse("hold --tether --set watchdog=0") == 0);
+	CHECK(parse("hold --host-link --set watchdog=0") == 0);
 	CHECK(o.command == COMMAND_HOLD);
 	CHECK(parse("restore --applied") == 0 && o.applied_too);
 	CHECK(parse("restore") == 0 && !o.applied_too);
@@ -99,7 +99,7 @@ static void settings_that_are_none_are_refused(void)
 		CHECK(refused(line, "bad option"));
 	}
 	CHECK(refused("apply", "what is to be set"));
-	CHECK(refused("hold --tether", "what is to be set"));
+	CHECK(refused("hold --host-link", "what is to be set"));
 	CHECK(refused("measure --priority 99 --set governor:1=powersave",
 		      "name no others"));
 }
@@ -120,7 +120,7 @@ static void what_follows_the_first_operand_belongs_to_the_load(void)
 	CHECK(o.command == COMMAND_LOAD && o.operands == 5);
 	CHECK(strcmp(o.operand[0], "stress-ng") == 0);
 	CHECK(strcmp(o.operand[3], "--cpus") == 0 && o.operand[5] == NULL);
-	CHECK(o.tether.watch && o.tether.heartbeat);
+	CHECK(o.link.watch && o.link.heartbeat);
 	CHECK(o.user_given && o.uid == 1000 && o.gid == 100);
 	CHECK(strcmp(o.memory_limit, "1048576") == 0);
 
@@ -130,7 +130,8 @@ static void what_follows_the_first_operand_belongs_to_the_load(void)
 
 static void the_other_commands_take_their_operands(void)
 {
-	CHECK(parse("keep --tether /tmp/rtscope-x") == 0 && o.command == COMMAND_KEEP);
+	CHECK(parse("keep --host-link /tmp/rtscope-x") == 0 &&
+	      o.command == COMMAND_KEEP);
 	CHECK(parse("read -- /proc/stat -x") == 0 && o.operands == 2);
 	CHECK(parse("restore") == 0 && o.command == COMMAND_RESTORE);
 	CHECK(parse("version") == 0 && o.command == COMMAND_VERSION);
@@ -227,7 +228,7 @@ static void a_message_longer_than_its_room_is_cut(void)
 
 static void a_list_of_tasks_takes_a_window_and_nothing_else(void)
 {
-	CHECK(parse("tasks --tether") == 0);
+	CHECK(parse("tasks --host-link") == 0);
 	CHECK(o.command == COMMAND_TASKS && o.window_ns == 0);
 	CHECK(parse("tasks --window-ns 1000000000") == 0 && o.window_ns == 1000000000);
 	CHECK(refused("tasks --window-ns 1", "bad option or value"));

@@ -52,12 +52,12 @@ static uint64_t samples(const struct sampler *s)
 	return atomic_load(&s->progress.samples);
 }
 
-static uint64_t skipped(const struct sampler *s)
+static uint64_t missed_periods(const struct sampler *s)
 {
-	return atomic_load(&s->progress.skipped);
+	return atomic_load(&s->progress.missed_periods);
 }
 
-static int64_t activations(const struct sampler *s)
+static int64_t periods(const struct sampler *s)
 {
 	CHECK((s->end_ns - s->start_ns) % s->interval_ns == 0);
 	return (s->end_ns - s->start_ns) / s->interval_ns;
@@ -75,12 +75,12 @@ static uint64_t in_buckets(const struct hist *h)
 /* What must be true of every run, from the worst wake-ups, if all of them are kept. */
 static void check_sums(const struct sampler *s)
 {
-	uint64_t sum = 0, skipped_sum = 0, skips = 0, late = 0;
+	uint64_t sum = 0, missed_sum = 0, skips = 0, late = 0;
 	struct wide sum_sq = { 0 };
 
 	CHECK(s->worst.count == samples(s));
-	CHECK((int64_t)(samples(s) + skipped(s)) == activations(s));
-	CHECK(in_buckets(&s->hist) + s->hist.early + s->hist.beyond == samples(s));
+	CHECK((int64_t)(samples(s) + missed_periods(s)) == periods(s));
+	CHECK(in_buckets(&s->hist) + s->hist.early + s->hist.overflow == samples(s));
 	for (unsigned int i = 0; i < s->worst.count; i++) {
 		const struct wakeup *w = &s->worst.entry[i];
 		int64_t late_ns = w->wake_ns - w->expiry_ns;
@@ -94,15 +94,16 @@ static void check_sums(const struct sampler *s)
 		     gone_ns <= w->wake_ns && gone_ns <= s->end_ns;
 		     gone_ns += s->interval_ns) {
 			skips++;
-			skipped_sum += (uint64_t)(w->wake_ns - gone_ns);
+			missed_sum += (uint64_t)(w->wake_ns - gone_ns);
 		}
 	}
 	CHECK(s->hist.sum_ns.low == sum && s->hist.sum_ns.high == 0);
 	CHECK(s->hist.sum_sq_ns2.low == sum_sq.low &&
 	      s->hist.sum_sq_ns2.high == sum_sq.high);
-	CHECK(s->late == late);
-	CHECK(skipped(s) == skips);
-	CHECK(s->skipped_sum_ns.low == skipped_sum && s->skipped_sum_ns.high == 0);
+	CHECK(s->overruns == late);
+	CHECK(missed_periods(s) == skips);
+	CHECK(s->missed_periods_sum_ns.low == missed_sum &&
+	      s->missed_periods_sum_ns.high == 0);
 }
 
 static void samples_and_skipped_make_up_the_grid(void)
@@ -111,7 +112,7 @@ static void samples_and_skipped_make_up_the_grid(void)
 
 	let_go(s, clock_now_ns(), 50);
 	join(s);
-	CHECK(activations(s) == 50);
+	CHECK(periods(s) == 50);
 	check_sums(s);
 	CHECK(s->hist.early == 0);
 	CHECK(s->hist.max_ns ==
@@ -140,16 +141,16 @@ static void a_pinned_thread_is_where_it_should_be(void)
 }
 
 /* The first wake-up is known to be 19 intervals late and more: its exact lateness is in
- * the list of the worst, and from it follows what must have been skipped. */
+ * the list of the worst, and from it follows which periods must have been missed. */
 static void a_late_start_skips_what_is_gone(void)
 {
 	struct sampler *s = prepare_one(-1);
 
 	let_go(s, clock_now_ns() - 20 * INTERVAL_NS, 50);
 	join(s);
-	CHECK(activations(s) == 50);
-	CHECK(s->late >= 1);
-	CHECK(skipped(s) >= 19);
+	CHECK(periods(s) == 50);
+	CHECK(s->overruns >= 1);
+	CHECK(missed_periods(s) >= 19);
 	CHECK(s->worst.entry[s->worst.count - 1].seq >= 1);
 	check_sums(s);
 	sampler_free(s, 1);
@@ -162,7 +163,7 @@ static void the_end_of_the_grid_is_never_passed(void)
 
 	let_go(s, start_ns, 10);
 	join(s);
-	CHECK(samples(s) == 1 && skipped(s) == 9 && s->late == 1);
+	CHECK(samples(s) == 1 && missed_periods(s) == 9 && s->overruns == 1);
 	CHECK(s->end_ns == start_ns + 10 * INTERVAL_NS);
 	check_sums(s);
 	sampler_free(s, 1);
@@ -197,7 +198,7 @@ static void a_step_of_many_seconds_is_exact(void)
 	s->interval_ns = 10 * NS_PER_S;
 	let_go(s, start_ns, 9);
 	join(s);
-	CHECK(samples(s) == 1 && skipped(s) == 8);
+	CHECK(samples(s) == 1 && missed_periods(s) == 8);
 
 	sampler_free(s, 1);
 	s = prepare_one(-1);
@@ -248,8 +249,8 @@ static void a_stop_ends_the_grid_where_it_got_to(void)
 	join(s);
 	CHECK(samples(s) >= 5);
 	CHECK(s->start_ns == start_ns);
-	CHECK(activations(s) < 1000000);
-	CHECK((int64_t)(samples(s) + skipped(s)) == activations(s));
+	CHECK(periods(s) < 1000000);
+	CHECK((int64_t)(samples(s) + missed_periods(s)) == periods(s));
 	sampler_free(s, 1);
 }
 
@@ -275,9 +276,9 @@ static void a_signal_that_is_no_stop_is_counted_and_slept_over(void)
 		sampler_wake(s);
 	}
 	join(s);
-	CHECK(s->interrupted <= 5);
+	CHECK(s->interrupted_sleeps <= 5);
 	CHECK(s->hist.early == 0);
-	CHECK((int64_t)(samples(s) + skipped(s)) == 2);
+	CHECK((int64_t)(samples(s) + missed_periods(s)) == 2);
 	sampler_free(s, 1);
 }
 
@@ -378,7 +379,7 @@ static void several_threads_measure_beside_each_other(void)
 		let_go(&all[i], clock_now_ns(), 20);
 	for (unsigned int i = 0; i < n; i++) {
 		join(&all[i]);
-		CHECK(activations(&all[i]) == 20);
+		CHECK(periods(&all[i]) == 20);
 		check_sums(&all[i]);
 	}
 	sampler_free(all, n);

@@ -142,14 +142,14 @@ static void a_thread_is_told_with_all_that_can_be_read(void)
 		   "\"name_hex\":null,\"kind\":\"user\",\"state\":\"S\","
 		   "\"policy\":\"fifo\",\"priority\":80,\"reset_on_fork\":false,"
 		   "\"deadline\":null,\"slice_ns\":null,\"util_clamp\":null,"
-		   "\"nice\":0,\"effective\":-81,\"last_cpu\":6,\"cpus\":\"0-1\","
+		   "\"nice\":0,\"kernel_priority\":-81,\"last_cpu\":6,\"cpus\":\"0-1\","
 		   "\"voluntary_switches\":11,\"involuntary_switches\":2,"
 		   "\"minor_faults\":130,\"major_faults\":3,\"timer_slack_ns\":50000,"
 		   "\"user_ns\":200000000,\"system_ns\":300000000,"
 		   "\"cpu_time_ns\":123456789,\"cpu_time_exact\":true,"
-		   "\"window_ns\":null,\"window_cpu_ns\":null,\"unread\":{}}\n"
-		   "{\"type\":\"tasks_end\",\"schema\":1,\"processes\":1,"
-		   "\"threads\":1,\"vanished\":0,\"missed\":0,\"window_ns\":null,"));
+		   "\"window_ns\":null,\"window_cpu_ns\":null,\"unreadable\":{}}\n"
+		   "{\"type\":\"tasks_end\",\"schema\":2,\"processes\":1,"
+		   "\"threads\":1,\"vanished\":0,\"not_read\":0,\"window_ns\":null,"));
 	CHECK(list_status == 0);
 	make_thread(40, 41);
 	CHECK(says("\"pid\":40,\"tid\":41,"));
@@ -206,13 +206,13 @@ static void what_cannot_be_read_is_null_with_the_reason(void)
 	remove_file("40/timerslack_ns");
 	write_file("40/task/40/status", "Name:\tx\nCpus_allowed_list:\t0\n");
 	CHECK(says("\"timer_slack_ns\":null"));
-	CHECK(says("\"unread\":{"
+	CHECK(says("\"unreadable\":{"
 		   "\"voluntary_switches\":\"not in the status file\","
 		   "\"involuntary_switches\":\"not in the status file\","
 		   "\"timer_slack_ns\":\"No such file or directory\"}"));
 	attr_error = -EPERM;
 	CHECK(says("\"policy\":\"fifo\",\"priority\":80,\"reset_on_fork\":null,"));
-	CHECK(says("\"unread\":{\"reset_on_fork\":\"Operation not permitted\","));
+	CHECK(says("\"unreadable\":{\"reset_on_fork\":\"Operation not permitted\","));
 }
 
 static void a_kernel_that_keeps_no_exact_time_is_asked_for_its_ticks(void)
@@ -231,7 +231,7 @@ static void a_thread_that_vanishes_is_counted_and_no_error(void)
 	make_thread(40, 42);
 	remove_file("40/task/41/stat");
 	remove_file("40/task/42/status");
-	CHECK(says("\"processes\":1,\"threads\":1,\"vanished\":2,\"missed\":0,"));
+	CHECK(says("\"processes\":1,\"threads\":1,\"vanished\":2,\"not_read\":0,"));
 	CHECK(list_status == 0);
 	attr_error = -ESRCH;
 	CHECK(says("\"threads\":0,\"vanished\":3,"));
@@ -242,9 +242,9 @@ static void threads_that_the_kernel_counts_and_does_not_list_are_missed(void)
 	begin();
 	make_thread(40, 40);
 	write_stat(40, 40, "loop", FLAGS_USER, "-81 0 80 1", 4);
-	CHECK(says("\"threads\":1,\"vanished\":0,\"missed\":3,"));
+	CHECK(says("\"threads\":1,\"vanished\":0,\"not_read\":3,"));
 	write_file("40/task/40/stat", "nothing of that kind");
-	CHECK(says("\"threads\":0,\"vanished\":0,\"missed\":1,"));
+	CHECK(says("\"threads\":0,\"vanished\":0,\"not_read\":1,"));
 }
 
 static void a_policy_that_changes_meanwhile_is_read_again(void)
@@ -256,16 +256,17 @@ static void a_policy_that_changes_meanwhile_is_read_again(void)
 	CHECK(attr_calls == 3);
 	attr_calls = 0;
 	right_after = 99;
-	CHECK(says("\"effective\":null,"));
-	CHECK(says("\"unread\":{\"effective\":\"its policy changed while it was "
-		   "read\"}"));
+	CHECK(says("\"kernel_priority\":null,"));
+	CHECK(says(
+		"\"unreadable\":{\"kernel_priority\":\"its policy changed while it was "
+		"read\"}"));
 }
 
 static void a_window_tells_what_each_has_used_in_it(void)
 {
 	begin();
 	make_thread(40, 40);
-	CHECK(strstr(list_for(10000000), "\"window_cpu_ns\":0,\"unread\":{}"));
+	CHECK(strstr(list_for(10000000), "\"window_cpu_ns\":0,\"unreadable\":{}"));
 	CHECK(strstr(captured, "\"window_ns\":10000000,\"window_ended\":0,"));
 	/* 10^15 ticks after the boot: begun after the window did */
 	write_file("40/task/40/stat",

@@ -16,7 +16,7 @@
 static char root[64] = "/tmp/rtscope-test-XXXXXX";
 static struct candidates candidates[2];
 static struct sampler *samplers;
-static struct around around;
+static struct counterdeltas deltas;
 static struct tracer t;
 
 static void run(const char *format)
@@ -131,12 +131,12 @@ static void the_pages_around_the_worst_are_sent_in_order(void)
 	emit_begin(&out, "end");
 	lines = capture_end();
 	CHECK(strstr(lines,
-		     "{\"type\":\"trace-file\",\"name\":\"events/header_page\","));
+		     "{\"type\":\"trace_file\",\"name\":\"events/header_page\","));
 	CHECK(strstr(lines, "\"name\":\"events/sched/sched_switch/format\""));
 	CHECK(!strstr(lines, "events/header_event")); /* there is none */
 	/* 11500 to 13050 of CPU 0: its pages 1 to 3, with those of the other to 14200 */
-	CHECK(strstr(lines, "{\"type\":\"trace-pages\",\"cpu\":0,\"seq\":1,"));
-	CHECK(strstr(lines, "{\"type\":\"trace-pages\",\"cpu\":3,\"seq\":0,"));
+	CHECK(strstr(lines, "{\"type\":\"trace_pages\",\"cpu\":0,\"seq\":1,"));
+	CHECK(strstr(lines, "{\"type\":\"trace_pages\",\"cpu\":3,\"seq\":0,"));
 	CHECK(!strstr(lines, "\"cpu\":0,\"seq\":0,"));
 	tracer_free(&t);
 }
@@ -148,11 +148,11 @@ static void what_was_recorded_and_lost_is_told(void)
 	a_run_on_these_files();
 	capture();
 	emit_begin(&out, "x");
-	tracereport_emit_summary(&t, &around, &out);
+	tracereport_emit_summary(&t, &deltas, &out);
 	line = capture_end();
-	CHECK(strstr(line, "\"tracing\":{\"on\":true,\"cause\":\"\""));
+	CHECK(strstr(line, "\"tracing\":{\"enabled\":true,\"cause\":\"\""));
 	CHECK(strstr(line, "\"page_bytes\":256,\"buffer_kb\":64"));
-	CHECK(strstr(line, "\"events\":[\"sched:sched_switch\"],\"missing\":["));
+	CHECK(strstr(line, "\"events\":[\"sched:sched_switch\"],\"missing_events\":["));
 	CHECK(strstr(line, "\"ftrace:kernel_stack\"]"));
 	CHECK(strstr(line,
 		     "{\"cpu\":0,\"events\":12,\"pages\":6,\"gaps\":0,\"damaged\":0,"
@@ -162,7 +162,7 @@ static void what_was_recorded_and_lost_is_told(void)
 		     "\"overrun\":5,\"dropped\":-1}"));
 	CHECK(strstr(line, "\"kept\":[{\"cpu\":0,\"seq\":1,\"expiry_ns\":12000,"
 			   "\"wake_ns\":12950,\"from_ns\":11500,\"to_ns\":13050,"));
-	CHECK(strstr(line, "\"around\":[]}"));
+	CHECK(strstr(line, "\"counter_deltas\":[]}"));
 	tracer_free(&t);
 }
 
@@ -176,7 +176,7 @@ static void what_is_left_at_the_end_is_taken_however_much_it_is(void)
 	tracer_stop(&t);
 	CHECK(t.window.ring_pages < 20);
 	CHECK(t.window.ring[0].pages == 400);
-	CHECK(t.window.kept[0].pages == 2 && !t.window.kept[0].cut);
+	CHECK(t.window.kept[0].pages == 2 && !t.window.kept[0].truncated);
 	tracer_free(&t);
 }
 
@@ -207,11 +207,13 @@ static void a_refusal_is_told_with_its_remedy_and_nothing_else(void)
 
 	capture();
 	emit_begin(&out, "x");
-	tracereport_emit_summary(&t, &around, &out);
+	tracereport_emit_summary(&t, &deltas, &out);
 	line = capture_end();
+	CHECK(strstr(
+		line,
+		"\"enabled\":false,\"cause\":\"lockdown\",\"reason\":\"the kernel"));
 	CHECK(strstr(line,
-		     "\"on\":false,\"cause\":\"lockdown\",\"refused\":\"the kernel"));
-	CHECK(strstr(line, "\"events\":[],\"missing\":[],\"cpus\":[],\"kept\":[]"));
+		     "\"events\":[],\"missing_events\":[],\"cpus\":[],\"kept\":[]"));
 
 	capture();
 	tracereport_emit_trace(&t, &out);

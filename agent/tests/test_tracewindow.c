@@ -69,7 +69,7 @@ static void pages_before_and_after_are_kept_on_every_cpu(void)
 	CHECK(w.kept[0].pages == 4);
 	CHECK(holds(&w.kept[0], 0, 1) && holds(&w.kept[0], 0, 2));
 	CHECK(holds(&w.kept[0], 1, 0) && holds(&w.kept[0], 1, 1));
-	CHECK(!w.kept[0].cut && !w.kept[0].missed);
+	CHECK(!w.kept[0].truncated && !w.kept[0].overwritten);
 	tracewindow_free(&w);
 }
 
@@ -122,7 +122,7 @@ static void a_wakeup_longer_than_the_window_is_told_to_be_cut(void)
 		add(0, 100 * i, 100 * i + 90);
 	want(150, 1950);
 
-	CHECK(w.kept[0].cut);
+	CHECK(w.kept[0].truncated);
 	CHECK(w.kept[0].pages == 8);
 	tracewindow_free(&w);
 }
@@ -142,8 +142,8 @@ static void what_the_kernel_has_lost_within_is_told(void)
 	want(310, 330); /* the loss was before all that it wants */
 	want(150, 250);
 
-	CHECK(w.kept[0].missed && w.kept[0].wakeup.expiry_ns == 150);
-	CHECK(!w.kept[1].missed);
+	CHECK(w.kept[0].overwritten && w.kept[0].wakeup.expiry_ns == 150);
+	CHECK(!w.kept[1].overwritten);
 	CHECK(w.ring[0].missed == 1);
 	tracewindow_free(&w);
 }
@@ -168,16 +168,16 @@ static void a_loss_of_all_that_was_wanted_is_told(void)
 	add_after_loss(0, 900);
 	want(600, 620); /* and after it */
 	CHECK(w.kept[0].wakeup.expiry_ns == 600 && w.kept[0].pages == 0);
-	CHECK(w.kept[0].missed);
+	CHECK(w.kept[0].overwritten);
 	CHECK(w.kept[1].wakeup.expiry_ns == 550 && w.kept[1].pages == 0);
-	CHECK(w.kept[1].missed);
-	CHECK(w.kept[2].pages == 1 && w.kept[2].missed);
+	CHECK(w.kept[1].overwritten);
+	CHECK(w.kept[2].pages == 1 && w.kept[2].overwritten);
 
 	want(950, 1000); /* the loss was before it */
-	CHECK(w.kept[0].wakeup.expiry_ns == 950 && !w.kept[0].missed);
+	CHECK(w.kept[0].wakeup.expiry_ns == 950 && !w.kept[0].overwritten);
 	add(0, 2000, 2100);
 	add_after_loss(0, 3000); /* and this one after it */
-	CHECK(!w.kept[0].missed);
+	CHECK(!w.kept[0].overwritten);
 	tracewindow_free(&w);
 }
 
@@ -196,7 +196,7 @@ static void a_damaged_page_is_counted_and_leaves_a_gap(void)
 
 	CHECK(w.ring[0].damaged == 1 && w.ring[0].pages == 2);
 	CHECK(holds(&w.kept[0], 0, 0) && holds(&w.kept[0], 0, 2));
-	CHECK(w.kept[0].missed); /* part of what it wants is not there */
+	CHECK(w.kept[0].overwritten); /* part of what it wants is not there */
 	tracewindow_free(&w);
 }
 

@@ -256,7 +256,7 @@ def stream_of(recorded: Recorded) -> ExecTrace:
     """Return the paths that the run itself recorded; see `note_of`, `read_stream`."""
     record, trace = recorded.record, virtual_of(recorded.record).trace
     if why := why_lost(record, FILE):
-        trace = {"why": f"{FILE} could not be written: {why}"}
+        trace = {"reason": f"{FILE} could not be written: {why}"}
     note = note_of(trace, name=record.run.id)
     return read_stream(recorded.directory / note.file, sha256=note.sha256)
 
@@ -305,7 +305,7 @@ def symbols_of(recorded: Recorded, *, cache: Path, log: Log) -> SymbolTable:
     A packaged kernel is booted once for them.
     """
     virtual = virtual_of(recorded.record)
-    digest, modules = virtual.kernel_digest, virtual.modules
+    digest, modules = virtual.kernel_digest, virtual.module_addresses
     own = parse_symbols(virtual.module_symbols)
     found = find_symbols(cache, digest, modules=modules)
     if found is not None:

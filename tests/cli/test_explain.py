@@ -33,11 +33,12 @@ def result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     place = ResultDir(tmp_path / "result")
     for repetition, load in enumerate(("idle", "memory", "os"), 1):
         kept = on_board(record([thread([9_000])], load=load, repetition=repetition))
-        told = asdict(note) if load != "os" else {"why": "--no-record"}
-        virtual = {**kept.extra["virtual"], "trace": told}
+        told = asdict(note) if load != "os" else {"reason": "--no-record"}
+        assert kept.virtual is not None
+        virtual = replace(kept.virtual, trace=told)
         if load != "os":
             place.attach(kept.run.id, FILE, content)
-        place.save(replace(kept, campaign={}, extra={"virtual": virtual}))
+        place.save(replace(kept, campaign={}, virtual=virtual))
     return place.path
 
 
@@ -130,9 +131,10 @@ def test_a_path_that_was_cut_is_taken_from_a_second_pass(
     run = result / "runs" / "001-idle"
     content, note = pack(cut_short(RAW), name=FILE)
     kept = read_record(run / RECORD)
-    virtual = {**kept.extra["virtual"], "trace": asdict(note)}
+    assert kept.virtual is not None
+    virtual = replace(kept.virtual, trace=asdict(note))
     (run / FILE).write_bytes(content)
-    ResultDir(result).save(replace(kept, extra={"virtual": virtual}))
+    ResultDir(result).save(replace(kept, virtual=virtual))
 
     before = rtscope("explain", run)
     (run / REPLAY).write_bytes(pack(RAW, name=REPLAY)[0])

@@ -236,7 +236,7 @@ def test_a_trace_that_was_refused_says_why_and_what_to_do(
     rtscope: Rtscope, tmp_path: Path
 ) -> None:
     kept = record([thread([7_000])], load="os")
-    refused = replace(tracing(cause="permission"), around=())
+    refused = replace(tracing(cause="permission"), counter_deltas=())
     place = ResultDir(tmp_path / "result")
     place.save(replace(kept, result=replace(kept.result, tracing=refused)))
 

@@ -195,7 +195,10 @@ def test_twins_that_differ_in_preemption_only_are_told_by_the_exit_status(
     assert (twins.status, strangers.status) == (0, 1)
     assert "other differences: nothing" in twins.out
     assert "RT_MUTEXES                   y -> n" in twins.out
-    assert "MODULES                      n -> y" in strangers.out.split("other differences")[1]
+    assert (
+        "MODULES                      n -> y"
+        in strangers.out.split("other differences")[1]
+    )
 
 
 def test_patches_shows_where_a_series_stops_and_that_is_status_1(

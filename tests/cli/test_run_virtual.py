@@ -76,7 +76,7 @@ class FakeBoard:
             initrd_digest=inputs.initrd,
             qemu_digest=inputs.qemu,
             plugin_digest=inputs.plugin,
-            inputs=inputs,
+            input_digests=inputs,
         )
         return replace(made, run=run)
 

@@ -169,8 +169,8 @@ def test_a_claim_without_a_deadline_means_nothing_in_a_report(
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("{}", "not a record of schema 1"),
-        ('{"schema": 2}', "may be from a newer rtscope"),
+        ("{}", "not a record of schema 2"),
+        ('{"schema": 3}', "may be from a newer rtscope"),
         ("not json", "damaged record"),
     ],
 )

@@ -199,7 +199,7 @@ def _load(name: str, seconds: int) -> LoadRecord:
         end=LoadEnd(
             status=0,
             signal=None,
-            asked=True,
+            stop_requested=True,
             killed=0,
             oom_kills=0,
             cpu_ns=seconds * 8 * SECOND_NS,

@@ -34,7 +34,7 @@ from rtscope.machine.facts import FactValue
 from rtscope.measure.assemble import LoadSeen, Measured
 from rtscope.measure.observe import Observation
 from rtscope.record.model import LoadRecord, Run, RunRecord
-from rtscope.record.virtual import VirtualRun, extra_of
+from rtscope.record.virtual import VirtualRun
 
 SECOND_NS = 1_000_000_000
 
@@ -100,16 +100,16 @@ def thread(
         start_ns=start_ns,
         end_ns=end_ns,
         samples=len(wakeups),
-        skipped=len(skips),
-        late=sum(x >= interval_ns for x in values),
+        missed_periods=len(skips),
+        overruns=sum(x >= interval_ns for x in values),
         early=len(wakeups) - len(timely),
-        beyond=len(values) - counts.total(),
-        interrupted=0,
+        overflow=len(values) - counts.total(),
+        interrupted_sleeps=0,
         min_ns=min(values, default=None),
         max_ns=max(values, default=None),
         sum_ns=sum(values),
         sum_sq_ns2=sum(x * x for x in values),
-        skipped_sum_ns=sum(skips),
+        missed_periods_sum_ns=sum(skips),
         histogram=tuple(sorted(counts.items())),
         worst=tuple(sorted(timely, key=lambda w: (-w.latency_ns, w.seq))[:worst_kept]),
         minor_faults=0,
@@ -221,7 +221,7 @@ def record(
         values["boot_id"] = boot_id
     known = {
         name: FactValue(
-            value, "a test", why="" if value is not None else "not readable"
+            value, "a test", reason="" if value is not None else "not readable"
         )
         for name, value in values.items()
     }
@@ -242,13 +242,13 @@ def record(
         cpus=cpus if len(cpus) == len(threads) else None,
     )
     return RunRecord(
-        schema=1,
+        schema=2,
         rtscope=__version__,
         run=run,
         command=("rtscope", "run", "--load", load),
         campaign={"load": [load]},
-        started=started,
-        host_seconds=(end_ns - start_ns) / SECOND_NS + 2,
+        started_at=started,
+        host_duration_s=(end_ns - start_ns) / SECOND_NS + 2,
         facts_before=known,
         facts_after=known,
         hello=Hello(schema=1, agent="0.1.0", arch="x86_64", options={}),
@@ -285,7 +285,7 @@ def on_board(
         board="pc",
         cpus=2,
         mips=500.0,
-        turn_instructions=2500,
+        quantum_instructions=2500,
         seed=seed,
         kernel=name,
         kernel_digest=kernel_digest,
@@ -293,7 +293,7 @@ def on_board(
         qemu_digest="c" * 64,
         plugin_digest="d" * 64,
     )
-    return replace(given, run=run, extra=extra_of(replace(virtual, **others)))
+    return replace(given, run=run, virtual=replace(virtual, **others))
 
 
 def measured(
@@ -305,8 +305,8 @@ def measured(
         run=given.run,
         campaign=Campaign(),
         command=given.command,
-        started=given.started,
-        host_seconds=given.host_seconds,
+        started=given.started_at,
+        host_seconds=given.host_duration_s,
         facts_before=given.facts_before,
         facts_after=given.facts_after,
         seen=seen,
@@ -315,5 +315,5 @@ def measured(
         attachments=attachments or {},
         caveats=given.caveats,
         kernel_digest=given.kernel_digest,
-        extra=given.extra,
+        virtual=given.virtual,
     )

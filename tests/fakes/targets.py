@@ -25,7 +25,12 @@ STRESS_NG = "stress-ng, version 0.15.06 (gcc 12.2.0)"
 HELLO = Hello(schema=1, agent="0.1.0", arch="x86_64", options={"policy": "fifo"})
 LOAD_HELLO = LoadHello(schema=1, pid=77, argv=("stress-ng", "--matrix", "1"))
 ASKED = LoadEnd(
-    status=0, signal=None, asked=True, killed=0, oom_kills=None, cpu_ns=9 * SECOND_NS
+    status=0,
+    signal=None,
+    stop_requested=True,
+    killed=0,
+    oom_kills=None,
+    cpu_ns=9 * SECOND_NS,
 )
 A_DISK = DiskLine(
     path="/var/tmp", fs_magic=0xEF53, free_bytes=10**11, free_inodes=10**7

@@ -28,7 +28,7 @@ ORDINARY = TaskLine(
     slice_ns=2_800_000,
     util_clamp=None,
     nice=0,
-    effective=20,
+    kernel_priority=20,
     last_cpu=1,
     cpus="0-3",
     voluntary_switches=5,
@@ -42,7 +42,7 @@ ORDINARY = TaskLine(
     cpu_time_exact=True,
     window_ns=None,
     window_cpu_ns=None,
-    unread={},
+    unreadable={},
 )
 
 DEADLINE = DeadlineParameters(2 * MS, 9 * MS, 10 * MS, False, True)
@@ -55,7 +55,7 @@ def task(tid: int = 100, policy: str = "other", **given: Any) -> TaskLine:
     effective = {"fifo": -1 - priority, "rr": -1 - priority, "deadline": -101}
     made = {
         "pid": tid,
-        "effective": effective.get(policy, 20 + nice),
+        "kernel_priority": effective.get(policy, 20 + nice),
         "deadline": DEADLINE if policy == "deadline" else None,
         **given,
     }
@@ -75,7 +75,7 @@ def ending(threads: int, **given: Any) -> TasksEnd:
         processes=threads,
         threads=threads,
         vanished=0,
-        missed=0,
+        not_read=0,
         window_ns=None,
         window_ended=None,
         tick_ns=10 * MS,
@@ -126,7 +126,7 @@ def machine() -> Listing:
             703,
             pid=700,
             name="helper",
-            effective=-81,
+            kernel_priority=-81,
             reset_on_fork=True,
             **window,
             window_cpu_ns=0,
@@ -138,7 +138,7 @@ def machine() -> Listing:
             "batch",
             nice=5,
             name="make",
-            unread={"timer_slack_ns": "No"},
+            unreadable={"timer_slack_ns": "No"},
             timer_slack_ns=None,
             window_cpu_ns=0,
             **window,

@@ -57,12 +57,12 @@ AROUND = Around(
     wake_ns=10**9 + 7_000,
     from_ns=10**9 - 60_000_000,
     to_ns=10**9 + 41_000_000,
-    cut=False,
+    truncated=False,
     interrupts=(CounterDelta("LOC", "Local timer interrupts", {0: 107}),),
     softirqs=(CounterDelta("TIMER", "", {0: 4}),),
     cpu_times=(CpuTime(0, 0, 0, 0, 60_000_000, 40_000_000, 0),),
     switches=700,
-    runs=(CpuRuns(0, 350, 99_000_000, 5_000_000),),
+    schedstat=(CpuRuns(0, 350, 99_000_000, 5_000_000),),
 )
 
 
@@ -72,18 +72,18 @@ def tracing(
     """Return what a result says of a trace with one kept wake-up."""
     kept = KeptTrace(0, 17, 10**9, 10**9 + 7_000, 10**9, 2 * 10**9, 2, cut, missed)
     return Tracing(
-        on=not cause,
-        around=(AROUND,) if cause else (),
+        enabled=not cause,
+        counter_deltas=(AROUND,) if cause else (),
         cause=cause,
-        refused="tracing is for root alone" if cause else "",
+        reason="tracing is for root alone" if cause else "",
         remedy="run as root or with sudo" if cause else "",
         clock="mono",
         page_bytes=PAGE_BYTES,
         buffer_kb=4096,
-        longest_pause_ns=50_000_000,
+        longest_read_gap_ns=50_000_000,
         candidates_lost=0,
         events=("sched:sched_switch",),
-        missing=("preemptirq:irq_disable",),
+        missing_events=("preemptirq:irq_disable",),
         cpus=(TracedCpu(0, 200, 4, 1 if overrun else 0, 0, overrun, -1),),
         kept=(kept,),
     )

@@ -110,7 +110,7 @@ def test_every_architecture_has_a_list_of_version_1() -> None:
 def test_a_list_of_an_agent_gives_the_same_threads_for_ever(path: Path) -> None:
     found = {t.name: t.line for t in listing_of(path).threads}
     policies = {
-        name: (line.policy, line.priority, line.nice, line.effective)
+        name: (line.policy, line.priority, line.nice, line.kernel_priority)
         for name, line in found.items()
     }
 

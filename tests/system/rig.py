@@ -147,7 +147,7 @@ def measuring(
         [
             *prefix,
             agent or native_agent(),
-            *("measure", "--tether", "--policy", policy),
+            *("measure", "--host-link", "--policy", policy),
             *(("--priority", str(priority)) if priority else ()),
             *("--interval-ns", str(MS)),
             *("--duration-ns", str(int(seconds * SECOND_NS))),

@@ -148,7 +148,7 @@ def test_an_apply_that_is_killed_is_undone_by_the_next_start(
     settings: Mapping[Path, str],
 ) -> None:
     # It holds what it set in a journal of its own until all of it is set.
-    with agent("hold", "--tether", *SET) as program:
+    with agent("hold", "--host-link", *SET) as program:
         until(is_applied, what="the settings are changed")
         program.send(signal.SIGKILL)
         program.finish()
@@ -163,7 +163,7 @@ def test_an_apply_that_is_killed_is_undone_by_the_next_start(
 def test_a_host_that_is_killed_takes_what_it_held_with_it(
     settings: Mapping[Path, str],
 ) -> None:
-    with agent("hold", "--tether", *SET) as program:
+    with agent("hold", "--host-link", *SET) as program:
         until(is_applied, what="the settings are changed")
         program.send(signal.SIGTERM)
         lines = program.finish().lines
@@ -177,7 +177,7 @@ def test_what_a_running_agent_has_changed_is_not_asked_back(
 ) -> None:
     with agent("apply", "--set", "transparent_hugepage=madvise") as program:
         program.finish()
-    with agent("hold", "--tether", "--set", "transparent_hugepage=never") as holder:
+    with agent("hold", "--host-link", "--set", "transparent_hugepage=never") as holder:
         until(lambda: "[never]" in HUGE.read_text(), what="it is held")
         status, out, _ = audit("--restore")
         assert status == 1
@@ -316,7 +316,7 @@ def test_a_run_is_tuned_while_it_lasts_and_its_audit_shows_it(
     outcome = {row["id"]: row["outcome"] for row in checks}
     assert {outcome[name] for name in CHECKS.split(",")} == {"pass"}
     (kept,) = records_in(tmp_path / "out").values()
-    assert {row["path"]: row["before"] for row in kept.extra["tuned"]["changed"]} == {
+    assert {row["path"]: row["before"] for row in (kept.tuning or {})["changed"]} == {
         str(HUGE): "always",
         str(LOCKED): "1",
     }

@@ -72,7 +72,7 @@ def _boot(prepared: Prepared, folder: Path) -> dict[str, bytes]:
 def _digest(out: dict[str, bytes]) -> str:
     lines = [parse_line(line) for line in out["measure.jsonl"].splitlines()]
     (result,) = (line for line in lines if isinstance(line, AgentResult))
-    assert [(t.samples + t.skipped, t.policy) for t in result.threads] == [
+    assert [(t.samples + t.missed_periods, t.policy) for t in result.threads] == [
         (200, "fifo")
     ]
     return result_digest(result.threads)

@@ -81,8 +81,10 @@ def test_every_activation_of_every_cpu_is_accounted_for(
     assert [t.cpu for t in threads] == list(CPUS)
     for t in threads:
         assert abs(due(t) - 10_000) <= 1
-        assert abs(t.samples + t.skipped - due(t)) <= 1
-        assert t.samples == sum(count for _, count in t.histogram) + t.beyond + t.early
+        assert abs(t.samples + t.missed_periods - due(t)) <= 1
+        assert (
+            t.samples == sum(count for _, count in t.histogram) + t.overflow + t.early
+        )
     assert invalid(five.records[load]) == set()
 
 
@@ -94,7 +96,7 @@ def test_each_load_is_proved_to_have_run_and_its_work_is_known(
 
     assert ABOUT_LOADS & set(doubts(kept)) == set()
     assert kept.load.end is not None
-    assert kept.load.end.asked
+    assert kept.load.end.stop_requested
     assert kept.load.version is not None
     assert all(rate > 0 for rate in kept.load.throughput.values())
     assert len(kept.load.throughput) == 1

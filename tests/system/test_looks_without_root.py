@@ -81,7 +81,9 @@ def test_threads_of_others_are_listed_with_what_is_refused_named(
     assert rows[made["fifo"]]["policy"] == "fifo"
     assert rows[made["deadline"]]["deadline"]["period_ns"] == 100_000_000
     assert rows[made["rr"]]["timer_slack_ns"] is None
-    assert rows[made["rr"]]["unread"] == {"timer_slack_ns": "Operation not permitted"}
+    assert rows[made["rr"]]["unreadable"] == {
+        "timer_slack_ns": "Operation not permitted"
+    }
     refused = [note for note in document["notes"] if "timer slack" in note]
     assert len(refused) == 1
     assert "run as root" in refused[0]

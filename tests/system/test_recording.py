@@ -82,4 +82,6 @@ def test_a_bundle_alone_gives_the_same_result_with_an_empty_cache(
 
     (one,), (two,) = open_records(with_it), open_records(there)
     assert two.result_digest == one.result_digest
-    assert two.extra["virtual"]["parts"] == one.extra["virtual"]["parts"]
+    assert one.virtual is not None
+    assert two.virtual is not None
+    assert two.virtual.part_digests == one.virtual.part_digests

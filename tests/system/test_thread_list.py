@@ -104,7 +104,7 @@ def by_proc(pid: int, tid: int) -> dict[str, Any]:
         "kind": "kernel" if field[9] & 0x00200000 else "user",
         "minor_faults": field[10],
         "major_faults": field[12],
-        "effective": field[18],
+        "kernel_priority": field[18],
         "nice": field[19],
         "last_cpu": field[39],
         "cpus": status["Cpus_allowed_list"],
@@ -143,7 +143,7 @@ def test_each_thread_is_what_chrt_and_proc_say_of_it() -> None:
             assert as_chrt(line) == by_chrt(tid), line
             assert name_of(line) == told.pop("comm")
             assert {key: getattr(line, key) for key in told} == told
-            assert line.unread == {}
+            assert line.unreadable == {}
 
 
 @pytest.mark.usefixtures("root")
@@ -196,7 +196,7 @@ def test_a_thread_with_a_lock_that_a_real_time_thread_wants_is_boosted() -> None
             holder: "other",
             waiter: "fifo",
         }
-        boosts = {row["tid"]: (row["effective"], row["boosted"]) for row in rows}
+        boosts = {row["tid"]: (row["kernel_priority"], row["boosted"]) for row in rows}
         assert boosts == {holder: (-71, True), waiter: (-71, False)}
         (mark,) = next(row for row in rows if row["tid"] == holder)["marks"]
         assert mark == {"id": "boosted", "detail": "runs as real-time 70"}
@@ -226,7 +226,7 @@ def test_a_user_sees_what_proc_shows_and_the_rest_has_its_reason(
     assert end_of(done).uid == NOBODY
     assert (own.policy, own.cpus) == ("other", as_list(os.getpid()))
     assert own.timer_slack_ns is None
-    assert own.unread == {"timer_slack_ns": "Operation not permitted"}
+    assert own.unreadable == {"timer_slack_ns": "Operation not permitted"}
 
 
 def as_list(pid: int) -> str:
@@ -241,4 +241,4 @@ def test_two_thousand_threads_are_all_there() -> None:
         done = listed()
 
     assert len(tasks_of(done, pid)) == 2001
-    assert end_of(done).missed == 0
+    assert end_of(done).not_read == 0

@@ -85,4 +85,4 @@ def test_interrupts_have_threads_with_their_devices(listing: Listing) -> None:
     assert {(t.line.policy, t.line.priority) for t in irqs} == {("fifo", 50)}
     (below,) = (t for t in listing.threads if t.line.priority == 40)
     assert "irq_above" in {mark.id for mark in below.marks}
-    assert listing.end.missed == listing.end.vanished == 0
+    assert listing.end.not_read == listing.end.vanished == 0

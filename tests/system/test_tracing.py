@@ -112,7 +112,7 @@ def is_mounted() -> bool:
 def traced(done: Done) -> tuple[AgentResult, Tracing]:
     result = done.result
     assert result.tracing is not None
-    assert result.tracing.on, result.tracing
+    assert result.tracing.enabled, result.tracing
     return result, result.tracing
 
 
@@ -218,7 +218,7 @@ def test_an_agent_that_was_stopped_has_that_time_in_its_trace(tmp_path: Path) ->
     ours = [line for line in within(events, worst) if f"rtscope/{worst.cpu}:" in line]
     # To be stopped it has to run, once more or for the first time after its expiry.
     assert any("==> rtscope/" in line for line in ours)
-    assert not worst.cut
+    assert not worst.truncated
 
 
 @needs_trace_cmd
@@ -255,7 +255,7 @@ def test_no_instance_and_no_mount_is_left_by_an_agent_told_to_end(
         agent.send(signo)
         _, tracing = traced(agent.finish())
 
-    assert tracing.on
+    assert tracing.enabled
     assert not has_instance(tracefs, agent)
     assert is_mounted() == before
 
@@ -313,17 +313,17 @@ def test_without_the_right_to_mount_counters_around_the_worst_are_kept() -> None
     result = done.result
 
     assert result.tracing is not None
-    assert (result.tracing.on, result.tracing.cause) == (False, "capability")
+    assert (result.tracing.enabled, result.tracing.cause) == (False, "capability")
     assert not any(isinstance(line, TracePages) for line in done.lines)
     worst = max(
         (w for t in result.threads for w in t.worst), key=lambda w: w.latency_ns
     )
-    around = result.tracing.around
+    around = result.tracing.counter_deltas
     assert len(around) == 3
     assert (around[0].expiry_ns, around[0].wake_ns) == (worst.expiry_ns, worst.wake_ns)
     for one in around:
         assert one.from_ns < one.wake_ns < one.to_ns
-        assert one.cut == (one.from_ns > one.expiry_ns)
+        assert one.truncated == (one.from_ns > one.expiry_ns)
         assert one.interrupts
         assert one.switches > 0
 

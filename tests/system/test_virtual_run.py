@@ -44,8 +44,12 @@ def test_the_same_campaign_has_the_same_result_and_another_seed_another(
     assert (len(records), len(idle), len(memory)) == (4, 1, 1)
     assert idle != memory
     for record in records:
-        assert [t.samples + t.skipped for t in record.result.threads] == [1000, 1000]
-        assert record.extra["virtual"]["counts"]["quanta_ended"] > 0
+        assert [t.samples + t.missed_periods for t in record.result.threads] == [
+            1000,
+            1000,
+        ]
+        assert record.virtual is not None
+        assert record.virtual.plugin_counters["quanta_ended"] > 0
         assert "virtual_board" in {c.id for c in all_caveats(record)}
     assert b"virtual board pc" in done.stdout
 

@@ -58,7 +58,7 @@ def test_the_gravest_comes_first_then_the_order_of_the_catalogue() -> None:
         "guest",
         "early",
         "from_the_future",
-        "skipped",
+        "missed_periods",
         "identity_broken",
     ]
 
@@ -67,7 +67,7 @@ def test_the_gravest_comes_first_then_the_order_of_the_catalogue() -> None:
         "early",
         "guest",
         "from_the_future",
-        "skipped",
+        "missed_periods",
         "short_run",
     ]
 

@@ -110,7 +110,7 @@ def test_boards_show_their_own_time_and_what_is_left_of_the_runs() -> None:
         "idle, k starting 1",
     ]
 
-    done = replace(on_board(MADE), run=runs[1], host_seconds=31.0)
+    done = replace(on_board(MADE), run=runs[1], host_duration_s=31.0)
     shown(RunStarted(2, 4, runs[1]))
     shown(RunFinished(done))
     shown(BoardsProgress({"001-idle": boards["001-idle"]}))

@@ -76,9 +76,9 @@ LINES: Mapping[str, Line] = {
     "worst": WorstSoFar(Wakeup(3, 17, 10**15, 10**15 + 12_345)),
     "kmsg": KernelMessage(12, 4, "usb 1-1: \u00e9 \x1b[31m\n"),
     "error": AgentError("cannot", cause="capability", remedy="sudo"),
-    "load-hello": targets.LOAD_HELLO,
+    "load_hello": targets.LOAD_HELLO,
     "load": LoadTick(10**15, 3, 10**12),
-    "load-end": targets.ASKED,
+    "load_end": targets.ASKED,
     "file": FileLine("/proc/cmdline", "ok", "cXVpZXQK"),
     "file-denied": FileLine("/proc/kmsg", "denied", reason="Permission denied"),
     "disk": targets.A_DISK,
@@ -87,10 +87,10 @@ LINES: Mapping[str, Line] = {
     "applied": Applied("irq_affinity", 24, old="0-3", value="0-1"),
     "refused": Refused("boost", 0, value="0", cause="missing", reason="no such"),
     "tuned": Tuned(schema=1, applied=1, already=0, refused=1),
-    "task": threads.task(7, "deadline", name="\x1b\n", unread={"cpus": "why"}),
+    "task": threads.task(7, "deadline", name="\x1b\n", unreadable={"cpus": "why"}),
     "result-refused": targets.traced_result(traces.tracing(cause="lockdown")),
-    "trace-file": traces.FILES[0],
-    "trace-pages": traces.trace_pages(1, 17, [traces.page(5)]),
+    "trace_file": traces.FILES[0],
+    "trace_pages": traces.trace_pages(1, 17, [traces.page(5)]),
     "tasks_end": threads.ending(1, vanished=2),
 }
 
@@ -328,7 +328,7 @@ def is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= 39
 
 
-DEFAULTS = {"restored", "ticks_lost", "base64", "reason", "tracing", "around"}
+DEFAULTS = {"restored", "ticks_lost", "base64", "reason", "tracing", "counter_deltas"}
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -346,7 +346,7 @@ def test_damage_is_refused_or_what_is_understood_is_written_there(part: int) -> 
 
 
 def figures(t: ThreadResult) -> tuple[object, ...]:
-    return t.cpu, t.samples, t.early, t.beyond, t.min_ns, t.max_ns
+    return t.cpu, t.samples, t.early, t.overflow, t.min_ns, t.max_ns
 
 
 def test_a_wrong_digit_in_a_result_is_refused_or_makes_it_invalid() -> None:
@@ -376,7 +376,7 @@ def test_a_wrong_digit_in_a_result_is_refused_or_makes_it_invalid() -> None:
             continue
         (was,), (now,) = good.threads, parsed.threads
         assert figures(now) == figures(was)
-        assert abs(now.skipped - was.skipped) <= 1
+        assert abs(now.missed_periods - was.missed_periods) <= 1
         assert abs(now.sum_ns - was.sum_ns) <= was.sum_ns / 1000
         assert abs(now.sum_sq_ns2 - was.sum_sq_ns2) <= was.sum_sq_ns2 / 500
     assert noticed > 0.85 * len(digits)
@@ -436,7 +436,7 @@ def test_equal_digests_mean_the_same_measurement() -> None:
         {"sum_sq_ns2": 1},
         {"min_ns": 1},
         {"max_ns": 1},
-        {"skipped": 1},
+        {"missed_periods": 1},
         {"early": 1},
         {"worst": ()},
     ],

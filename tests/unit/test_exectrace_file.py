@@ -17,7 +17,7 @@ def test_a_stream_comes_back_and_the_note_tells_what_is_in_it(tmp_path: Path) ->
     path = tmp_path / note.file
     path.write_bytes(content)
 
-    assert (note.paths, note.cut, note.left_out, note.complete) == (2, 1, 0, False)
+    assert (note.paths, note.truncated, note.omitted, note.complete) == (2, 1, 0, False)
     assert (note.bytes, note.unpacked_bytes) == (len(content), len(RAW))
     assert note_of(asdict(note), name="r") == note
     assert len(read_stream(path, sha256=note.sha256).sections) == 3
@@ -71,7 +71,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
         read_stream(tmp_path / "w", sha256=None)
 
 
-@pytest.mark.parametrize("trace", [None, {"why": "--no-record"}])
+@pytest.mark.parametrize("trace", [None, {"reason": "--no-record"}])
 def test_a_record_without_a_stream_says_how_to_get_one(
     trace: dict[str, str] | None,
 ) -> None:

@@ -123,7 +123,7 @@ def test_a_guest_without_cpufreq() -> None:
         f"{CPU}/cpu[0-9]*/cpufreq/scaling_governor",
         "no cpufreq: this machine's frequency is not visible",
     )
-    assert facts["machine_model"].why == (
+    assert facts["machine_model"].reason == (
         "this machine has neither a device tree nor DMI"
     )
     assert facts["rt_throttling"] == FactValue(

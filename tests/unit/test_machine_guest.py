@@ -14,8 +14,8 @@ def test_a_container() -> None:
 
     assert facts["container"] == FactValue(True, "/.dockerenv")
     assert facts["container_kind"].value == "docker"
-    assert facts["irqbalance"].why == "the host's processes are not visible"
-    assert facts["guest"].why == "no CPU flag, DMI or device tree tells"
+    assert facts["irqbalance"].reason == "the host's processes are not visible"
+    assert facts["guest"].reason == "no CPU flag, DMI or device tree tells"
     assert facts["preempt_rt"].value is False
 
 
@@ -40,7 +40,7 @@ def test_containers_are_known_by_what_their_managers_leave(
 
 
 def test_a_mark_beside_the_hosts_own_threads_is_contradictory() -> None:
-    assert fact(GUEST, "container").why == (
+    assert fact(GUEST, "container").reason == (
         "contradictory: /.dockerenv is there, yet so are the kernel's threads: an "
         "image booted as a machine, or a container that shares the host's processes"
     )

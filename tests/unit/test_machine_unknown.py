@@ -51,7 +51,7 @@ def test_refused_files_say_so_and_give_no_value() -> None:
     assert facts["governor"] == FactValue(
         None, pattern, f"{CPU}/cpu0/cpufreq/scaling_governor: Input/output error"
     )
-    assert facts["clocksource"].why.endswith("clocksource: Operation not permitted")
+    assert facts["clocksource"].reason.endswith("clocksource: Operation not permitted")
     assert facts["irqbalance"].value is None
 
 
@@ -59,7 +59,7 @@ def test_a_refused_directory_is_a_refusal_of_its_facts() -> None:
     pattern = f"{CPU}/cpu[0-9]*/cpufreq/scaling_governor"
     facts = gather(reader_of({}, also={pattern: Denied("Permission denied")}))
 
-    assert facts["governor"].why == f"{pattern}: Permission denied"
+    assert facts["governor"].reason == f"{pattern}: Permission denied"
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_nonsense_gives_no_value_but_a_reason(
     got = fact({path: content}, name)
 
     assert got.value is None
-    assert got.why.endswith("says nothing that is understood")
+    assert got.reason.endswith("says nothing that is understood")
 
 
 def test_a_machine_that_shows_nothing_has_no_fact_but_reasons() -> None:
@@ -91,5 +91,5 @@ def test_a_machine_that_shows_nothing_has_no_fact_but_reasons() -> None:
     told = {name for name, f in facts.items() if f.value is not None}
 
     assert told == {"preempt_rt_how", "preemption_model_how"}
-    assert all(f.why for name, f in facts.items() if name not in told)
+    assert all(f.reason for name, f in facts.items() if name not in told)
     assert tuple(facts) == tuple(catalogue())

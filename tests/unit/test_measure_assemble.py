@@ -10,7 +10,7 @@ from rtscope.measure.assemble import caveats_from_load
 
 S = 1_000_000_000
 ASKED = LoadEnd(
-    status=0, signal=None, asked=True, killed=0, oom_kills=None, cpu_ns=10 * S
+    status=0, signal=None, stop_requested=True, killed=0, oom_kills=None, cpu_ns=10 * S
 )
 
 
@@ -57,8 +57,8 @@ def test_a_load_that_worked_throughout_raises_nothing() -> None:
 @pytest.mark.parametrize(
     ("end", "how"),
     [
-        (ended(asked=False, status=None, signal=9), "ended by signal 9"),
-        (ended(asked=False, status=0), "exit status 0"),
+        (ended(stop_requested=False, status=None, signal=9), "ended by signal 9"),
+        (ended(stop_requested=False, status=0), "exit status 0"),
         (None, ""),
     ],
 )

@@ -127,7 +127,7 @@ def test_what_is_heard_is_passed_on_as_it_comes(story: StoryOf) -> None:
 
 def test_a_load_that_dies_is_in_the_record(story: StoryOf) -> None:
     died = LoadEnd(
-        status=None, signal=9, asked=False, killed=0, oom_kills=None, cpu_ns=0
+        status=None, signal=9, stop_requested=False, killed=0, oom_kills=None, cpu_ns=0
     )
     script: Script = [[targets.LOAD_HELLO], [], [died]]
     (kept,) = story("cpu", on=target({"load": script})).run()

@@ -39,7 +39,9 @@ def seen_on(
     return observe(on, request, on_line=lambda line: None, clock=ticking(step_s=step_s))
 
 
-ENDED = LoadEnd(status=7, signal=None, asked=False, killed=0, oom_kills=None, cpu_ns=0)
+ENDED = LoadEnd(
+    status=7, signal=None, stop_requested=False, killed=0, oom_kills=None, cpu_ns=0
+)
 
 
 def test_the_load_runs_before_the_agent_starts_and_ends_after_it() -> None:
@@ -141,7 +143,12 @@ def test_the_load_is_warm_before_the_agent_starts() -> None:
         (ENDED, "(exit status 7)"),
         (
             LoadEnd(
-                status=None, signal=9, asked=False, killed=0, oom_kills=None, cpu_ns=0
+                status=None,
+                signal=9,
+                stop_requested=False,
+                killed=0,
+                oom_kills=None,
+                cpu_ns=0,
             ),
             "(signal 9)",
         ),

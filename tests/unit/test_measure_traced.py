@@ -104,9 +104,9 @@ def test_what_tracing_cost_is_in_the_record_and_told(story: StoryOf) -> None:
     told = story("idle", on=traced_target(pages=False), explain=True)
     (kept,) = told.run()
 
-    assert len(kept.untraced) == 2
+    assert len(kept.untraced_runs) == 2
     assert "trace_refused" in ids(kept)
-    assert record_from_json(record_to_json(kept), name="x").untraced == (
+    assert record_from_json(record_to_json(kept), name="x").untraced_runs == (
         kept.result.threads,
         kept.result.threads,
     )
@@ -116,5 +116,5 @@ def test_without_explain_nothing_is_traced(story: StoryOf) -> None:
     told = story("idle")
     (kept,) = told.run()
 
-    assert kept.untraced == ()
+    assert kept.untraced_runs == ()
     assert not any("--trace" in line for line in told.target.log)

@@ -45,7 +45,7 @@ def test_settings_hold_from_before_the_first_run_until_after_the_last(
     log = [line for line in brief(told.target.log) if "measure" not in line]
     assert log[:4] == ["audit", "root hold", "tuned", "begin 001-idle-r1"]
     assert log[-3:] == ["saved record.json", "stop hold", "kill hold"]
-    assert first.extra["tuned"]["changed"] == [
+    assert (first.tuning or {})["changed"] == [
         {
             "check": "transparent_hugepages",
             "path": HUGE,
@@ -90,8 +90,8 @@ def test_of_safe_what_is_refused_is_in_the_record(story: StoryOf) -> None:
     on = holding(GRANTED[0], refused, GRANTED[2], back=BACK[1:])
     (kept,) = story("idle", on=on, tuned=("safe",)).run()
 
-    assert kept.extra["tuned"]["refused"] == [
-        {"check": "locked_memory_moves", "path": LOCKED, "why": "a container"}
+    assert (kept.tuning or {})["refused"] == [
+        {"check": "locked_memory_moves", "path": LOCKED, "reason": "a container"}
     ]
     assert detail(kept, "knobs_changed") == "transparent_hugepage=madvise"
 
@@ -113,7 +113,7 @@ def test_a_service_that_would_undo_it_is_in_the_record(story: StoryOf) -> None:
     )
     (kept,) = story("idle", on=on, cpus=(1,), tuned=("irq_affinity",)).run()
 
-    assert kept.extra["tuned"]["undone_by"] == "irqbalance"
+    assert (kept.tuning or {})["undone_by"] == "irqbalance"
 
 
 def test_settings_that_are_lost_while_measuring_end_the_campaign(

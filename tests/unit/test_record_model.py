@@ -40,18 +40,18 @@ def test_any_text_of_a_machine_comes_back_unchanged(text: str) -> None:
     assert again.facts_before["command_line"].value == text
 
 
-@pytest.mark.parametrize("schema", [0, 2, 99, "1", None, 1.5, [1]])
+@pytest.mark.parametrize("schema", [0, 3, 99, "2", None, 1.5, [1]])
 def test_a_record_of_another_schema_says_to_read_it_with_its_own_version(
     schema: object,
 ) -> None:
     told = refused({**document(), "schema": schema})
 
-    assert told.startswith("r.json: not a record of schema 1;")
+    assert told.startswith("r.json: not a record of schema 2;")
     assert "newer rtscope" in told
 
 
 def test_a_future_record_with_other_fields_is_told_by_its_schema() -> None:
-    assert "not a record of schema 1" in refused({"schema": 2, "measurements": []})
+    assert "not a record of schema 2" in refused({"schema": 3, "measurements": []})
 
 
 @pytest.mark.parametrize(
@@ -134,11 +134,11 @@ def test_what_a_newer_version_adds_is_ignored() -> None:
 
 
 def test_a_virtual_run_comes_back_unchanged_and_a_damaged_one_is_refused() -> None:
-    kept = on_board(GOOD, modules={"virtio": "0x1"}, module_symbols="1 T f\n")
+    kept = on_board(GOOD, module_addresses={"virtio": "0x1"}, module_symbols="1 T f\n")
     assert kept.virtual == record_from_json(record_to_json(kept), name="it").virtual
     assert GOOD.virtual is None
 
     damaged = json.loads(record_to_json(kept))
-    damaged["extra"]["virtual"]["mips"] = "many"
+    damaged["virtual"]["mips"] = "many"
     assert "r.json: " in refused(damaged)
-    assert "damaged record: extra.virtual: mips: " in refused(damaged)
+    assert "damaged record: virtual.mips: " in refused(damaged)

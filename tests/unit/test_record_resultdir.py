@@ -161,7 +161,7 @@ def test_a_directory_that_is_a_link_is_neither_read_nor_written(
     with pytest.raises(RecordError, match="a link"):
         store.records()
     with pytest.raises(RecordError, match="a link"):
-        store.save(replace(FIRST, host_seconds=1.0))
+        store.save(replace(FIRST, host_duration_s=1.0))
 
     assert snapshot(elsewhere.path) == before
 

@@ -241,7 +241,12 @@ def load_of(*cpu_ns: int, asked: bool = True) -> LoadRecord:
             LoadTick(t_ns=i, processes=3, cpu_ns=n) for i, n in enumerate(cpu_ns)
         ),
         end=LoadEnd(
-            status=0, signal=None, asked=asked, killed=0, oom_kills=None, cpu_ns=5
+            status=0,
+            signal=None,
+            stop_requested=asked,
+            killed=0,
+            oom_kills=None,
+            cpu_ns=5,
         ),
         throughput={},
     )

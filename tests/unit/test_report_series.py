@@ -92,7 +92,7 @@ def test_gathered_seconds_keep_the_maximum_and_the_skips() -> None:
                 dataclasses.replace(
                     tick.cpus[0],
                     max_ns=777_000 if i == 430 else 5_000,
-                    skipped=3 if i >= 500 else 0,
+                    missed_periods=3 if i >= 500 else 0,
                 ),
             ),
             freq_khz={0: 1_000_000 if i == 100 else 1_500_000},

@@ -107,7 +107,7 @@ def test_other_inputs_may_give_other_results(other: RunRecord) -> None:
         ("board", {"board": "vf2"}),
         ("board", {"cpus": 4}),
         ("board", {"mips": 250.0}),
-        ("board", {"turn_instructions": 5000}),
+        ("board", {"quantum_instructions": 5000}),
         ("seed", {"seed": 2}),
     ],
 )
@@ -192,7 +192,7 @@ def cell(
         campaign="e",
         seed=seed,
     )
-    made = on_board(made, **{"inputs": digests, **other})
+    made = on_board(made, **{"input_digests": digests, **other})
     made = replace(made, result_digest=result * 64)
     return replace(made, run=replace(made.run, id=run_id, seed=seed))
 
@@ -265,7 +265,7 @@ def test_what_the_stored_record_lacks_is_not_identical_to_it() -> None:
 
 
 def test_a_record_that_does_not_know_its_inputs_proves_nothing() -> None:
-    (found,) = against([cell("001-idle")], [cell("001-idle", inputs=None)])
+    (found,) = against([cell("001-idle")], [cell("001-idle", input_digests=None)])
 
     assert found.same_result
     assert not found.known

@@ -71,7 +71,7 @@ def test_the_last_skip_below_one_interval_is_not_left_out() -> None:
 
 def test_the_end_of_the_grid_cuts_skips_off() -> None:
     t = thread([5_500], interval_ns=1_000, activations=3)
-    assert t.skipped == 2
+    assert t.missed_periods == 2
     assert counts(with_skipped([t])) == {bucket(x): 1 for x in (5500, 4500, 3500)}
 
 
@@ -86,7 +86,7 @@ def test_an_unknown_wakeup_is_taken_at_the_upper_edge_of_its_bucket() -> None:
     # 300,000 lies in the bucket of 299,776 to 300,031: 50,031 is implied
     added = counts(with_skipped([t]))
     assert added[bucket(50_031)] == 3
-    assert with_skipped([t]).total == t.samples + t.skipped
+    assert with_skipped([t]).total == t.samples + t.missed_periods
 
 
 def test_an_unknown_wakeup_is_not_taken_above_the_known_ones() -> None:
@@ -106,7 +106,7 @@ def test_skips_of_wakeups_that_are_not_among_the_worst_come_from_their_buckets()
     latencies = [5_500, 3_300, 2_200, 2_200, 70]
     whole = thread(latencies, interval_ns=1_000)
     d = with_skipped([replace(whole, worst=whole.worst[:1])])
-    assert d.total == whole.samples + whole.skipped
+    assert d.total == whole.samples + whole.missed_periods
     assert counts(d)[bucket(4_500)] == 1
     assert sum(n for low, n in counts(d).items() if low < 1_000) == 1 + 4
 
@@ -119,7 +119,7 @@ def test_an_end_cut_off_from_unknown_wakeups_takes_the_smallest_skips() -> None:
 
 
 def test_a_damaged_record_with_late_samples_that_are_not_late_adds_nothing() -> None:
-    t = replace(thread([10, 20]), late=2, skipped=2, worst=())
+    t = replace(thread([10, 20]), overruns=2, missed_periods=2, worst=())
     assert with_skipped([t]).total == 2
 
 
@@ -129,7 +129,7 @@ def test_a_hung_hour_takes_no_list_of_its_skips() -> None:
     t = replace(
         thread([hour], interval_ns=10**9),
         interval_ns=1_000,
-        skipped=hour // 1_000,
+        missed_periods=hour // 1_000,
         end_ns=w.expiry_ns + hour,
     )
     d = with_skipped([t])
@@ -161,7 +161,7 @@ def test_correction_adds_as_many_as_were_skipped(
     latencies: list[int], interval_ns: int, known: int, short: int
 ) -> None:
     whole = thread(latencies, interval_ns=interval_ns)
-    due = whole.samples + whole.skipped
+    due = whole.samples + whole.missed_periods
     last = latencies[-1] // interval_ns
     t = thread(
         latencies,
@@ -169,12 +169,12 @@ def test_correction_adds_as_many_as_were_skipped(
         activations=due - min(short, last),
         worst_kept=known,
     )
-    assert with_skipped([t]).total == t.samples + t.skipped
+    assert with_skipped([t]).total == t.samples + t.missed_periods
 
 
 @pytest.mark.parametrize("worst_kept", [0, 1, 5])
 def test_late_samples_beyond_the_buckets_are_corrected_too(worst_kept: int) -> None:
     t = thread([2**34 + 5, 2**34], interval_ns=10**9, worst_kept=worst_kept)
-    assert with_skipped([t]).total == t.samples + t.skipped
+    assert with_skipped([t]).total == t.samples + t.missed_periods
     assert with_skipped([t]).beyond == 2
     assert with_skipped([t]).count.max() <= 2

@@ -86,7 +86,7 @@ def test_no_honest_list_of_latencies_is_called_inconsistent(
 @pytest.mark.parametrize("skipped", [0, 1, 2])
 def test_the_identity_may_be_off_by_one(skipped: int) -> None:
     t = thread([5 * US, 1_500_000], activations=3)
-    found = raised(record([replace(t, skipped=skipped)]))
+    found = raised(record([replace(t, missed_periods=skipped)]))
     assert "identity_broken" not in found
 
 
@@ -94,7 +94,7 @@ def test_a_broken_identity_shows_its_figures() -> None:
     t = good_thread()
     found = raised(changed(end_ns=t.end_ns + 2 * SECOND_NS))
     assert found["identity_broken"] == (
-        "CPU 0: 60 samples + 0 skipped, but 62 activations were due"
+        "CPU 0: 60 samples + 0 missed, but 62 periods were due"
     )
 
 
@@ -120,10 +120,10 @@ BAD_WAKEUP = Wakeup(0, 1, 0, 9 * US)
         ({"max_ns": 9_000, "worst": ()}, "the maximum, 9.00 us, lies outside"),
         ({"sum_ns": GOOD.sum_ns + 500}, "the sum must lie between"),
         ({"sum_sq_ns2": GOOD.sum_sq_ns2 * 2}, "the squares must lie between"),
-        ({"late": 61}, "61 late samples, but only 60"),
-        ({"late": 2}, "the maximum is below the interval"),
-        ({"skipped": 1}, "no sample was late enough"),
-        ({"skipped_sum_ns": 1}, "later than the maximum"),
+        ({"overruns": 61}, "61 late samples, but only 60"),
+        ({"overruns": 2}, "the maximum is below the interval"),
+        ({"missed_periods": 1}, "no sample was late enough"),
+        ({"missed_periods_sum_ns": 1}, "later than the maximum"),
         ({"worst": tuple(reversed(GOOD.worst))}, "not in order"),
         (
             {"worst": (BAD_WAKEUP,)},
@@ -182,14 +182,14 @@ def test_a_sum_that_only_the_extremes_exclude_is_found(offset: int) -> None:
 
 def test_skips_come_with_both_averages() -> None:
     found = raised(record([thread([500_000, 2_500_000])]))
-    assert found["skipped"] == (
+    assert found["missed_periods"] == (
         "2 skipped by 1 late wake-ups; average 1,500 us, with the skipped ones 1,250 us"
     )
 
 
 def test_skips_without_a_sample_have_no_average() -> None:
-    t = replace(thread([]), skipped=1)
-    assert "skipped" not in raised(record([t]))
+    t = replace(thread([]), missed_periods=1)
+    assert "missed_periods" not in raised(record([t]))
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_early_wakeups_are_doubted() -> None:
 
 def test_latencies_beyond_17_s_are_mentioned() -> None:
     found = raised(record([thread([10, 2**34], interval_ns=2**40)]))
-    assert found["beyond"] == "CPU 0: 1, worst 17,179,869 us"
+    assert found["overflow"] == "CPU 0: 1, worst 17,179,869 us"
 
 
 @pytest.mark.parametrize(

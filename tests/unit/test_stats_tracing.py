@@ -2,13 +2,10 @@
 
 from dataclasses import replace
 
-import pytest
-
 from fakes import traces
 from fakes.measurements import record, thread
 from rtscope.contract import Tracing
-from rtscope.errors import RecordError
-from rtscope.record.model import UNTRACED, RunRecord, untraced_as_list
+from rtscope.record.model import RunRecord
 from rtscope.stats.lint import lint
 from rtscope.stats.tracing import trace_cost
 
@@ -16,8 +13,9 @@ from rtscope.stats.tracing import trace_cost
 def traced(tracing: Tracing, *, untraced: bool = True) -> RunRecord:
     made = record([thread([3_000] * 999 + [9_000] * 9)])
     plain = record([thread([2_000] * 500)]).result
-    extra = {UNTRACED: untraced_as_list([plain, plain])} if untraced else {}
-    return replace(made, result=replace(made.result, tracing=tracing), extra=extra)
+    runs = (plain.threads, plain.threads) if untraced else ()
+    result = replace(made.result, tracing=tracing)
+    return replace(made, result=result, untraced_runs=runs)
 
 
 def told(kept: RunRecord) -> dict[str, str]:
@@ -55,7 +53,7 @@ def test_a_cost_that_was_not_measured_is_said_to_be_so() -> None:
 
 def test_a_run_that_was_interrupted_was_measured_without_only_before() -> None:
     kept = traced(traces.tracing())
-    half = replace(kept, extra={UNTRACED: kept.extra[UNTRACED][:1]})
+    half = replace(kept, untraced_runs=kept.untraced_runs[:1])
 
     assert "untraced for 500 ms before, under the same load" in told(half)["traced"]
 
@@ -63,7 +61,7 @@ def test_a_run_that_was_interrupted_was_measured_without_only_before() -> None:
 def test_runs_without_tracing_that_were_too_short_for_a_sample_tell_no_cost() -> None:
     kept = traced(traces.tracing())
     empty = record([thread([])]).result
-    short = replace(kept, extra={UNTRACED: untraced_as_list([empty, empty])})
+    short = replace(kept, untraced_runs=(empty.threads, empty.threads))
 
     assert trace_cost(short) is None
     assert told(short)["traced"] == "what that cost was not measured"
@@ -109,10 +107,3 @@ def test_a_refused_trace_says_why_and_what_to_do() -> None:
 
 def test_a_run_that_was_not_traced_says_nothing_of_it() -> None:
     assert not {"traced", "trace_refused"} & told(record([thread([5_000])])).keys()
-
-
-def test_a_damaged_cost_is_a_damaged_record() -> None:
-    kept = replace(traced(traces.tracing()), extra={UNTRACED: [[{"cpu": -1}]]})
-
-    with pytest.raises(RecordError, match=r"damaged record: extra\.untraced"):
-        _ = kept.untraced

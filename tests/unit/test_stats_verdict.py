@@ -212,9 +212,7 @@ def test_a_guest_is_never_better_than_not_shown() -> None:
     r = run_of(200, caveats=(make("guest"),))
     judgement = judged(r, claim=ONE_PER_HOUR)
     assert (judgement.verdict, judgement.exit_status) == (Verdict.NOT_SHOWN, 4)
-    assert "no more can be shown: this machine is virtual" in (
-        only(judgement).sentence
-    )
+    assert "no more can be shown: this machine is virtual" in (only(judgement).sentence)
 
 
 def test_a_guest_that_missed_is_still_no() -> None:
@@ -257,7 +255,7 @@ def test_runs_without_a_boot_id_may_be_of_one_boot() -> None:
 
 def test_an_unknown_boot_id_is_no_boot_of_its_own() -> None:
     run = run_of(10)
-    unread = {**run.facts_before, "boot_id": FactValue(None, "a test", why="denied")}
+    unread = {**run.facts_before, "boot_id": FactValue(None, "a test", reason="denied")}
     judgement = judge(
         [run, replace(run, facts_before=unread)], deadline_ns=DEADLINE, min_boots=2
     )

@@ -47,7 +47,7 @@ def tids(found: Listing, choice: Choice) -> list[int]:
     policy=st.sampled_from(["other", "fifo", "rr", "batch", "idle", "ext", "policy-9"]),
     priority=st.integers(0, 99),
     nice=st.integers(-20, 19),
-    effective=st.none() | st.integers(-101, 39),
+    kernel_priority=st.none() | st.integers(-101, 39),
     time_ns=st.integers(0, 2**63 - 1),
 )
 def test_a_line_comes_back_as_it_went(
@@ -55,14 +55,14 @@ def test_a_line_comes_back_as_it_went(
     policy: str,
     priority: int,
     nice: int,
-    effective: int | None,
+    kernel_priority: int | None,
     time_ns: int,
 ) -> None:
     made = replace(
         task(7, policy, priority=priority, nice=nice, cpu_time_ns=time_ns),
         name=name.decode("utf-8", "replace").replace("\ufffd", "?"),
         name_hex=name.hex(),
-        effective=effective,
+        kernel_priority=kernel_priority,
     )
 
     assert parse_line(dump_line(made)) == made
@@ -217,7 +217,7 @@ def test_a_thread_below_an_interrupt_thread_of_its_cpus_is_marked() -> None:
 def test_a_boost_is_a_priority_above_ones_own(
     given: TaskLine, effective: int | None, words: str | None
 ) -> None:
-    (thread,) = listing(replace(given, effective=effective)).threads
+    (thread,) = listing(replace(given, kernel_priority=effective)).threads
 
     said = [m.detail for m in thread.marks if m.id == "boosted"]
     assert said == ([f"runs as {words}"] if words else [])
@@ -226,7 +226,7 @@ def test_a_boost_is_a_priority_above_ones_own(
 def test_a_thread_of_sched_ext_is_shown_with_its_class() -> None:
     ext = task(7, "ext", nice=3)
     (thread,) = listing(ext).threads
-    (boosted,) = listing(replace(ext, effective=-11)).threads
+    (boosted,) = listing(replace(ext, kernel_priority=-11)).threads
 
     assert (thread.line.policy, thread.real_time, thread.boosted) == (
         "ext",
@@ -274,7 +274,7 @@ SOME = listing(
     task(1, name="z", cpus="0", cpu_time_ns=3, involuntary_switches=None),
     task(2, "fifo", pid=1, priority=7, cpus="1", involuntary_switches=9),
     task(3, "deadline", cpus="0-1", last_cpu=0, major_faults=4),
-    task(4, pid=3, name="boosted", effective=-90),
+    task(4, pid=3, name="boosted", kernel_priority=-90),
     kernel(5, "irq/9-x", 50),
 )
 
@@ -304,7 +304,7 @@ def test_what_is_asked_for_is_shown(choice: Choice, expected: Sequence[int]) -> 
 
 def test_a_thread_whose_policy_changed_just_then_has_a_place_in_the_order() -> None:
     found = listing(
-        task(1, "policy-9", effective=None), task(2), task(3, "rr", priority=5)
+        task(1, "policy-9", kernel_priority=None), task(2), task(3, "rr", priority=5)
     )
 
     assert tids(found, Choice(order=Order.PRIORITY)) == [3, 2, 1]
@@ -320,11 +320,11 @@ def test_what_was_not_seen_is_said() -> None:
             "fifo",
             priority=1,
             timer_slack_ns=None,
-            unread={"timer_slack_ns": "Operation not permitted"},
+            unreadable={"timer_slack_ns": "Operation not permitted"},
         ),
         around=replace(AROUND, isolated=None, sched_ext="rusty", hidepid="2"),
         vanished=2,
-        missed=3,
+        not_read=3,
         window_ended=4,
         uid=1000,
     )

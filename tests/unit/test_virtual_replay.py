@@ -104,8 +104,9 @@ def test_a_plugin_that_takes_turns_in_another_way_is_told_as_the_reason(
 def test_another_job_of_the_board_is_told_before_another_plugin(
     then: RunRecord, second_pass: Pass
 ) -> None:
-    virtual = {**then.extra["virtual"], "initrd_digest": "0" * 64}
-    kept = replace(then, result_digest="0" * 64, extra={"virtual": virtual})
+    assert then.virtual is not None
+    virtual = replace(then.virtual, initrd_digest="0" * 64)
+    kept = replace(then, result_digest="0" * 64, virtual=virtual)
 
     with pytest.raises(MeasurementError, match="gives the board another job"):
         second_pass(kept)

@@ -39,13 +39,14 @@ def ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def kept_with(parts: Mapping[str, Part]) -> RunRecord:
     """Return the record of a run that these parts booted."""
     kept = on_board(record([thread([9_000])]))
-    virtual = {
-        **kept.extra["virtual"],
-        "kernel": "k",
-        "parts": {name: part.digest for name, part in parts.items()},
-        "plugin_digest": digest(THEN),
-    }
-    return replace(kept, extra={"virtual": virtual})
+    assert kept.virtual is not None
+    virtual = replace(
+        kept.virtual,
+        kernel="k",
+        part_digests={name: part.digest for name, part in parts.items()},
+        plugin_digest=digest(THEN),
+    )
+    return replace(kept, virtual=virtual)
 
 
 @pytest.fixture

@@ -72,8 +72,9 @@ def measure(
         attachments: dict[str, bytes | None],
         **__: object,
     ) -> Measured:
-        virtual = {**made.extra["virtual"], "trace": trace}
-        return measured(replace(made, extra={"virtual": virtual}), attachments)
+        assert made.virtual is not None
+        virtual = replace(made.virtual, trace=trace)
+        return measured(replace(made, virtual=virtual), attachments)
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(runner, "boot", lambda *_, **__: booted)
@@ -203,4 +204,5 @@ def test_paths_of_an_earlier_try_are_not_taken_for_those_of_a_run_without(
     kept = measure(record=False)
 
     assert beside(store) == FILES - {"worst.trace.gz"}
-    assert kept.extra["virtual"]["trace"] == {"why": "--no-record"}
+    assert kept.virtual is not None
+    assert kept.virtual.trace == {"reason": "--no-record"}

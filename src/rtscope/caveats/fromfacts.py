@@ -8,7 +8,7 @@ from rtscope.machine.facts import FactValue, cpus_in, value_of_cpus
 
 Facts = Mapping[str, FactValue]
 
-_NOT_READ = FactValue(value=None, source="", why="not read")
+_NOT_READ = FactValue(value=None, source="", reason="not read")
 
 
 def caveats_from(
@@ -45,7 +45,7 @@ def _kernel(facts: Facts) -> Iterator[Caveat]:
     if realtime is None:
         return
     if realtime.value is None:
-        yield make("kernel_unknown", realtime.why)
+        yield make("kernel_unknown", realtime.reason)
     elif realtime.value is False:
         model = _fact(facts, "preemption_model").value or "unknown"
         yield make(

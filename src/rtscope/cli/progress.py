@@ -132,7 +132,7 @@ class LiveDisplay:
 
     def _finish(self, event: RunFinished) -> None:
         record = event.record
-        self._done.append((record.run, record.host_seconds or 0.0))
+        self._done.append((record.run, record.host_duration_s or 0.0))
         self._run = None
         head = f"{self._head}:" if self._plan.boots_each else " "
         self._log(f"{head} maximum {format_us(record.max_ns)} us")
@@ -206,7 +206,10 @@ class LiveDisplay:
                 format_us(self._maxima.get(cpu.cpu, 0)),
                 format_us(cpu.max_ns),
                 f"{cpu.samples:,}",
-                Text(f"{cpu.skipped:,}", style="yellow" if cpu.skipped else ""),
+                Text(
+                    f"{cpu.missed_periods:,}",
+                    style="yellow" if cpu.missed_periods else "",
+                ),
             )
         if len(tick.cpus) > MAX_CPUS_SHOWN:
             table.caption = f"the {MAX_CPUS_SHOWN} worst of {len(tick.cpus)} CPUs"

@@ -24,7 +24,7 @@ def result_digest(threads: Sequence[ThreadResult]) -> str:
                 "sum_sq_ns2": str(t.sum_sq_ns2),
                 "min_ns": t.min_ns,
                 "max_ns": t.max_ns,
-                "skipped": t.skipped,
+                "skipped": t.missed_periods,
                 "early": t.early,
                 "worst": [[w.cpu, w.seq, w.expiry_ns, w.wake_ns] for w in t.worst],
             }

@@ -11,22 +11,23 @@ from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
+from pydantic_core import from_json, to_json
 
 from rtscope.contract.tasks import TaskLine, TasksEnd
 from rtscope.contract.tracing import TraceFile, TracePages, Tracing
+from rtscope.contract.upgrade import upgraded_line
 from rtscope.contract.values import (
     Count,
     CounterDelta,
     Cpu,
     CpuTime,
     Flag,
+    Schema,
     Sum,
     Text,
 )
 from rtscope.errors import ContractError
 from rtscope.files import first_mistake
-
-SCHEMA = 1
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 
@@ -75,20 +76,20 @@ class ThreadResult:
     end_ns: Count
     """Releases were due at start + k * interval, 1 ≤ k ≤ (end - start) / interval."""
     samples: Count
-    skipped: Count
-    late: Count
+    missed_periods: Count
+    overruns: Count
     """Samples of a whole interval or more: each swallowed at least one activation."""
     early: Count
     """Samples that woke before their time (suspect the clock); in no sum or bucket."""
-    beyond: Count
+    overflow: Count
     """Samples of 2^34 ns or more: in sums and maximum, in no bucket."""
-    interrupted: Count
+    interrupted_sleeps: Count
     """Sleeps that ended early by a signal and were resumed."""
     min_ns: Count | None
     max_ns: Count | None
     sum_ns: Sum
     sum_sq_ns2: Sum
-    skipped_sum_ns: Sum
+    missed_periods_sum_ns: Sum
     """Sum of the lateness that the skipped activations would have had."""
     histogram: tuple[tuple[Count, Count], ...]
     """(low_ns, count), ascending; bucket width: `bucket_width_ns(low_ns)`."""
@@ -164,7 +165,7 @@ class Hello:
     """First line: who measures, and with which options as the agent took them."""
 
     type: Literal["hello"] = field(kw_only=True, default="hello")
-    schema: Count
+    schema: Schema
     agent: Text
     arch: Text
     options: Mapping[str, Any]
@@ -178,7 +179,7 @@ class TickCpu:
 
     cpu: Cpu | None
     samples: Count
-    skipped: Count
+    missed_periods: Count
     max_ns: Count
 
 
@@ -226,8 +227,8 @@ class AgentError:
 class LoadHello:
     """First line of the guard: the load runs, as this process."""
 
-    type: Literal["load-hello"] = field(kw_only=True, default="load-hello")
-    schema: Count
+    type: Literal["load_hello"] = field(kw_only=True, default="load_hello")
+    schema: Schema
     pid: Count
     argv: tuple[Text, ...]
 
@@ -246,10 +247,10 @@ class LoadTick:
 class LoadEnd:
     """Last line of the guard: how the load ended."""
 
-    type: Literal["load-end"] = field(kw_only=True, default="load-end")
+    type: Literal["load_end"] = field(kw_only=True, default="load_end")
     status: Count | None
     signal: Count | None
-    asked: Flag
+    stop_requested: Flag
     """True if the load was told to stop; False if it ended by itself."""
     killed: Count
     """Processes that did not end when asked and were killed."""
@@ -325,7 +326,7 @@ class Tuned:
     """Every setting was tried; with `hold` they stay until the host ends it."""
 
     type: Literal["tuned"] = field(kw_only=True, default="tuned")
-    schema: Count
+    schema: Schema
     applied: Count
     already: Count
     refused: Count
@@ -368,11 +369,24 @@ def parse_line(line: bytes) -> Line:
     try:
         return _line_adapter().validate_json(line)
     except ValidationError as error:
+        old = _line_of_contract_1(line)
+        if old is not None:
+            return old
         raise ContractError(
             "the agent wrote a line that breaks its contract: "
             f"{first_mistake(error, whole='line')} "
             f"(in {line[:60].decode('utf-8', 'replace')!a})"
         ) from error
+
+
+def _line_of_contract_1(line: bytes) -> Line | None:
+    try:
+        document = from_json(line)
+        if not isinstance(document, dict):
+            return None
+        return _line_adapter().validate_json(to_json(upgraded_line(document)))
+    except ValueError:
+        return None
 
 
 def dump_line(line: Line) -> bytes:

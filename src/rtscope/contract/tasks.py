@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rtscope.contract.values import Count, Cpu, Flag, Text
+from rtscope.contract.values import Count, Cpu, Flag, Schema, Text
 
 NiceValue = Annotated[int, Field(ge=-20, le=19, strict=True)]
 Effective = Annotated[int, Field(ge=-1000, le=1000, strict=True)]
@@ -28,7 +28,7 @@ class DeadlineParameters:
 
 @dataclass(frozen=True, slots=True)
 class TaskLine:
-    """One thread; a field that could not be read is None, and `unread` says why."""
+    """One thread; a field that could not be read is None, and `unreadable` says why."""
 
     type: Literal["task"] = field(kw_only=True, default="task")
     pid: Count
@@ -48,7 +48,7 @@ class TaskLine:
     """Of other, batch and idle, since Linux 6.12."""
     util_clamp: tuple[Clamp, Clamp] | None
     nice: NiceValue
-    effective: Effective | None
+    kernel_priority: Effective | None
     """The kernel's priority less 100, priority inheritance included."""
     last_cpu: Cpu
     cpus: Text | None
@@ -66,7 +66,7 @@ class TaskLine:
     window_ns: Count | None
     window_cpu_ns: Count | None
     """CPU time used in the window; None without one, or if it began later."""
-    unread: Mapping[Text, Text]
+    unreadable: Mapping[Text, Text]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +74,12 @@ class TasksEnd:
     """The last line of a list of threads: how many, and what is not on it."""
 
     type: Literal["tasks_end"] = field(kw_only=True, default="tasks_end")
-    schema: Count
+    schema: Schema
     processes: Count
     threads: Count
     vanished: Count
     """Threads and processes that ended while they were read."""
-    missed: Count
+    not_read: Count
     """Threads that could not be listed; a process that is closed to us counts once."""
     window_ns: Count | None
     window_ended: Count | None

@@ -17,7 +17,7 @@ Known = Annotated[int, Field(ge=-1, le=2**63 - 1, strict=True)]
 class TraceFile:
     """A file of tracefs or /proc that a reader of the trace needs."""
 
-    type: Literal["trace-file"] = field(kw_only=True, default="trace-file")
+    type: Literal["trace_file"] = field(kw_only=True, default="trace_file")
     name: Text
     base64: Annotated[str, Field(max_length=MAX_BASE64)]
 
@@ -26,7 +26,7 @@ class TraceFile:
 class TracePages:
     """Consecutive raw pages of the trace of one CPU, as the kernel wrote them."""
 
-    type: Literal["trace-pages"] = field(kw_only=True, default="trace-pages")
+    type: Literal["trace_pages"] = field(kw_only=True, default="trace_pages")
     cpu: Cpu
     seq: Count
     """Number of the first of them: what is not there was not kept."""
@@ -59,9 +59,9 @@ class KeptTrace:
     from_ns: Count
     to_ns: Count
     pages: Count
-    cut: Flag
+    truncated: Flag
     """Not all of the time asked for was still there."""
-    missed: Flag
+    overwritten: Flag
     """The kernel had overwritten events within that time."""
 
 
@@ -93,14 +93,14 @@ class Around:
     from_ns: Count
     to_ns: Count
     """The begin of the look before, and the end of the look after."""
-    cut: Flag
+    truncated: Flag
     """The look before was later than the expiry."""
     interrupts: tuple[CounterDelta, ...]
     softirqs: tuple[CounterDelta, ...]
     cpu_times: tuple[CpuTime, ...]
     switches: Known
     """Changes of tasks on all CPUs; -1 where the kernel does not tell."""
-    runs: tuple[CpuRuns, ...]
+    schedstat: tuple[CpuRuns, ...]
     """Empty where the kernel has no /proc/schedstat."""
 
 
@@ -108,23 +108,23 @@ class Around:
 class Tracing:
     """Whether the kernel's events were recorded, which, and what was lost."""
 
-    on: Flag
+    enabled: Flag
     cause: Text
     """A word for what refused: empty if nothing did."""
-    refused: Text
+    reason: Text
     remedy: Text
     clock: Text
     page_bytes: Count
     buffer_kb: Count
     """Of each CPU's ring in the kernel."""
-    longest_pause_ns: Count
+    longest_read_gap_ns: Count
     """Between two times that the rings were emptied."""
     candidates_lost: Count
     events: tuple[Text, ...]
-    missing: tuple[Text, ...]
+    missing_events: tuple[Text, ...]
     """Events that this kernel does not have."""
     cpus: tuple[TracedCpu, ...]
     kept: tuple[KeptTrace, ...]
     """The worst first."""
-    around: tuple[Around, ...] = ()
+    counter_deltas: tuple[Around, ...] = ()
     """The worst first; only if the kernel's events could not be recorded."""

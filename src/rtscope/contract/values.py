@@ -35,6 +35,11 @@ Sum = Annotated[
 ]
 """A sum that may not fit 64 bits; in JSON a decimal string."""
 
+SCHEMA = 2
+"""The newest version of the contract that this host reads; it reads 1, too."""
+
+Schema = Annotated[int, Field(ge=1, le=SCHEMA, strict=True)]
+
 Text = Annotated[str, Field(max_length=MAX_TEXT, strict=True)]
 Flag = Annotated[bool, Field(strict=True)]
 Cpu = Annotated[int, Field(ge=0, lt=2**16, strict=True)]

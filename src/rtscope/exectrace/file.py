@@ -281,15 +281,15 @@ class StreamNote:
     unpacked_bytes: int
     paths: int
     """Worst wake-ups that it names."""
-    cut: int
+    truncated: int
     """Paths that begin later than they should: the ring was too short."""
-    left_out: int
+    omitted: int
     """Paths without records: their records exceeded the limit."""
 
     @property
     def complete(self) -> bool:
         """Whether every path is in it from its begin to its end."""
-        return not self.cut and not self.left_out
+        return not self.truncated and not self.omitted
 
 
 _NOTE = TypeAdapter(StreamNote)
@@ -311,8 +311,8 @@ def pack(raw: bytes, *, name: str) -> tuple[bytes, StreamNote]:
         bytes=len(content),
         unpacked_bytes=len(raw),
         paths=len(worst),
-        cut=sum(s.cut for s in worst),
-        left_out=sum(s.left_out for s in worst),
+        truncated=sum(s.cut for s in worst),
+        omitted=sum(s.left_out for s in worst),
     )
     return content, note
 
@@ -323,8 +323,8 @@ def note_of(found: Mapping[str, Any] | None, *, name: str) -> StreamNote:
 
     Raises UsageError if none was recorded, RecordError if the record is damaged.
     """
-    if found is None or "why" in found:
-        why = found and found["why"]
+    if found is None or "reason" in found:
+        why = found and found["reason"]
         raise UsageError(
             f"{name}: no paths were recorded ({why or 'recorded without them'}); "
             "record them with rtscope board trace --replay"

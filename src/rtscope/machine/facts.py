@@ -33,12 +33,12 @@ Value = str | int | float | bool | tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class FactValue:
-    """A fact about the machine; `value` is None if unknown, `why` then says why."""
+    """A fact about the machine; `value` is None if unknown, `reason` then says why."""
 
     value: str | int | float | bool | tuple[str, ...] | None
     source: Text
     """The file or call that it was read from."""
-    why: Text = ""
+    reason: Text = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def known(value: Value, source: str) -> FactValue:
 def unknown(kind: FactKind, seen: MachineSnapshot, why: str = "") -> FactValue:
     """Make a fact without value; without `why`, the state of its files says why."""
     return FactValue(
-        value=None, source=", ".join(kind.paths), why=why or _why_not(kind, seen)
+        value=None, source=", ".join(kind.paths), reason=why or _why_not(kind, seen)
     )
 
 

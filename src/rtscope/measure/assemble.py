@@ -5,7 +5,7 @@ A runner hands over its observations; caveats about the running host are raised 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -15,13 +15,14 @@ from rtscope.campaign.model import Campaign
 from rtscope.caveats import kernellog
 from rtscope.caveats.catalogue import Caveat, gravest_first, make
 from rtscope.caveats.fromfacts import caveats_from
-from rtscope.contract import LoadEnd, LoadTick, result_digest
+from rtscope.contract import AgentResult, LoadEnd, LoadTick, result_digest
 from rtscope.errors import ContractError, TargetError
 from rtscope.loads import Load, LoadCommand, Need, get_load, throughput_of
 from rtscope.machine.facts import FactValue
 from rtscope.measure.commands import knobs
 from rtscope.measure.observe import Observation
 from rtscope.record.model import LoadRecord, Run, RunRecord
+from rtscope.record.virtual import VirtualRun
 from rtscope.units import NS_PER_S
 
 LOG_TAIL = 4000
@@ -71,7 +72,10 @@ class Measured:
     tuned: tuple[str, ...] = ()
     """Settings that were changed for the campaign, as KNOB=VALUE."""
     kernel_digest: str | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    virtual: VirtualRun | None = None
+    untraced: tuple[AgentResult, ...] = ()
+    """Results of the same run without tracing."""
+    tuning: Mapping[str, Any] | None = None
 
 
 def assemble(measured: Measured) -> RunRecord:
@@ -80,13 +84,13 @@ def assemble(measured: Measured) -> RunRecord:
     if seen.hello is None or seen.result is None:
         raise TargetError("the agent did not introduce itself")
     record = RunRecord(
-        schema=1,
+        schema=2,
         rtscope=__version__,
         run=measured.run,
         command=measured.command,
         campaign=to_dict(measured.campaign),
-        started=measured.started,
-        host_seconds=measured.host_seconds,
+        started_at=measured.started,
+        host_duration_s=measured.host_seconds,
         facts_before=measured.facts_before,
         facts_after=measured.facts_after,
         hello=seen.hello,
@@ -105,7 +109,9 @@ def assemble(measured: Measured) -> RunRecord:
         caveats=(),
         result_digest=result_digest(seen.result.threads),
         kernel_digest=measured.kernel_digest,
-        extra=measured.extra,
+        virtual=measured.virtual,
+        untraced_runs=tuple(result.threads for result in measured.untraced),
+        tuning=measured.tuning,
     )
     caveats = (*measured.caveats, *_caveats(record, measured))
     return replace(record, caveats=gravest_first(caveats))

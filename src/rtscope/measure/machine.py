@@ -39,7 +39,7 @@ from rtscope.measure.execute import (
 )
 from rtscope.measure.observe import AgentCommands, observe
 from rtscope.measure.plan import Plan
-from rtscope.record.model import UNTRACED, Run, untraced_as_list
+from rtscope.record.model import Run
 from rtscope.target import Target
 from rtscope.target.stream import collect
 from rtscope.tuning.campaign import CampaignTuning, tune
@@ -173,8 +173,6 @@ def _measure(shared: _Shared, run: Run) -> Measured:
         raise type(error)(f"{target.name}, {run.id}: {error}{last}") from error
     after = facts.gather(target.reader)
     shared.tuned.check()
-    held = {"tuned": shared.tuned.document()} if campaign.tuned else {}
-    untraced = {UNTRACED: untraced_as_list(seen.untraced)} if seen.untraced else {}
     return Measured(
         run=run,
         campaign=campaign,
@@ -192,7 +190,8 @@ def _measure(shared: _Shared, run: Run) -> Measured:
             TRACE: trace_of(seen.trace, seen.result) if seen.result else None,
             audit.FILE: audited.document,
         },
-        extra={**held, **untraced},
+        untraced=tuple(seen.untraced),
+        tuning=shared.tuned.document() if campaign.tuned else None,
     )
 
 

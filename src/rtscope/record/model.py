@@ -5,12 +5,13 @@ A record is never edited. One may come by mail: everything read here is checked,
 path in it is followed and no command in it is run.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
+from pydantic_core import from_json, to_json
 
 from rtscope.caveats.catalogue import Caveat
 from rtscope.contract import (
@@ -27,23 +28,15 @@ from rtscope.contract import (
 from rtscope.errors import RecordError
 from rtscope.files import first_mistake
 from rtscope.machine.facts import FactValue
-from rtscope.record.virtual import VIRTUAL, VirtualRun, virtual_adapter
+from rtscope.record.upgrade import upgraded_record
+from rtscope.record.virtual import VirtualRun
 
-SCHEMA = 1
+SCHEMA = 2
 
 MAX_RECORD_BYTES = 256 * 1024 * 1024
 """A 24 h run on 64 CPUs has some 80 MB of ticks; more is not a record of ours."""
 
-UNTRACED = "untraced"
-"""
-Key of `extra`: the same run without tracing, before and after, under the same load.
-
-They are kept as they were, so that the cost of tracing can be worked out again. Before
-and after: what drifts, such as temperature, then counts for both alike.
-"""
-
 UntracedRuns = tuple[tuple[ThreadResult, ...], ...]
-Of = TypeVar("Of")
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 RunId = Annotated[str, Field(pattern=r"^[0-9]{3,6}-[a-z0-9][a-z0-9._+-]{0,150}$")]
@@ -90,15 +83,15 @@ class LoadRecord:
 class RunRecord:
     """Everything known about one run."""
 
-    schema: Literal[1]
+    schema: Literal[2]
     rtscope: Text
     run: Run
     command: tuple[Text, ...]
     """What to type to repeat the campaign."""
     campaign: Mapping[str, Any]
-    started: Text
+    started_at: Text
     """When the measurement began, ISO 8601, UTC, by the host's clock."""
-    host_seconds: Annotated[float, Field(ge=0)]
+    host_duration_s: Annotated[float, Field(ge=0)]
     facts_before: Mapping[str, FactValue]
     facts_after: Mapping[str, FactValue]
     hello: Hello
@@ -109,46 +102,23 @@ class RunRecord:
     caveats: tuple[Caveat, ...]
     result_digest: Digest
     kernel_digest: Text | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    virtual: VirtualRun | None = None
+    """What booted; None if a machine was measured."""
+    untraced_runs: UntracedRuns = ()
+    """
+    Threads of the same run without tracing, before and after, under the same load.
+
+    They are kept as they were, so that the cost of tracing can be worked out again.
+    Before and after: drift, such as temperature, then affects both alike.
+    """
+    tuning: Mapping[str, Any] | None = None
+    """Settings that `--tuned` changed for the campaign, or could not change."""
 
     @property
     def max_ns(self) -> int | None:
         """The latest wake-up of all threads; None without a sample."""
         highs = (thread.max_ns for thread in self.result.threads)
         return max((ns for ns in highs if ns is not None), default=None)
-
-    @property
-    def virtual(self) -> VirtualRun | None:
-        """What booted, None if a machine was measured; RecordError if damaged."""
-        return self._extra(VIRTUAL, virtual_adapter())
-
-    @property
-    def untraced(self) -> UntracedRuns:
-        """The threads of each run without tracing; RecordError if damaged."""
-        return self._extra(UNTRACED, _untraced_adapter()) or ()
-
-    def _extra(self, key: str, adapter: TypeAdapter[Of]) -> Of | None:
-        if key not in self.extra:
-            return None
-        try:
-            return adapter.validate_python(self.extra[key])
-        except ValidationError as error:
-            raise RecordError(
-                f"{self.run.id}: damaged record: extra.{key}: {first_mistake(error)}"
-            ) from error
-
-
-@cache
-def _untraced_adapter() -> TypeAdapter[UntracedRuns]:
-    return TypeAdapter(UntracedRuns)
-
-
-def untraced_as_list(results: Sequence[AgentResult]) -> list[Any]:
-    """Write the threads of the runs without tracing for a record's `extra`."""
-    runs = tuple(result.threads for result in results)
-    written = _untraced_adapter().dump_python(runs, mode="json")
-    assert isinstance(written, list)
-    return written
 
 
 @cache
@@ -157,22 +127,36 @@ def _adapter() -> TypeAdapter[RunRecord]:
 
 
 def record_from_json(text: bytes, *, name: str) -> RunRecord:
-    """Check and build a record; RecordError says what is wrong with `name`."""
+    """
+    Check and build a record, also one of schema 1.
+
+    Raises RecordError that names the file and its first mistake.
+    """
     try:
-        record = _adapter().validate_json(text)
+        return _adapter().validate_json(text)
     except ValidationError as error:
-        mistake = first_mistake(error, whole="the file")
-        if mistake.startswith("schema: "):
+        document = _document(text)
+        if document is None or document.get("schema") == SCHEMA:
+            mistake = first_mistake(error, whole="the file")
+            raise RecordError(f"{name}: damaged record: {mistake}") from error
+        if document.get("schema") != 1:
             raise RecordError(
                 f"{name}: not a record of schema {SCHEMA}; it may be from a newer "
                 "rtscope: read it with that version"
             ) from error
-        raise RecordError(f"{name}: damaged record: {mistake}") from error
     try:
-        _ = record.virtual, record.untraced
-    except RecordError as error:
-        raise RecordError(f"{name}: {error}") from error
-    return record
+        return _adapter().validate_json(to_json(upgraded_record(document)))
+    except ValidationError as error:
+        mistake = first_mistake(error, whole="the file")
+        raise RecordError(f"{name}: damaged record: {mistake}") from error
+
+
+def _document(text: bytes) -> dict[str, Any] | None:
+    try:
+        found = from_json(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def record_to_json(record: RunRecord) -> bytes:

@@ -8,15 +8,11 @@ list of them.
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cache
 from typing import Annotated, Any
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
 from rtscope.contract import Count, Text, sha256_of_json
-
-VIRTUAL = "virtual"
-"""Key of a record's `extra`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,61 +44,46 @@ class VirtualRun:
     cpus: Count
     mips: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     """Million instructions per virtual second, of all CPUs together."""
-    turn_instructions: Count | None
+    quantum_instructions: Count | None
     seed: Count
     kernel: Text
     kernel_digest: Text
     initrd_digest: Text
     qemu_digest: Text
     plugin_digest: Text
-    qemu: Text = ""
+    qemu_version: Text = ""
     """Its version."""
     settle_ns: Count = 0
-    inputs: InputDigests | None = None
+    input_digests: InputDigests | None = None
     """None in a record of an older rtscope."""
     inputs_digest: Text | None = None
-    parts: Mapping[str, Text] = field(default_factory=dict)
+    part_digests: Mapping[str, Text] = field(default_factory=dict)
     """Digests by name: what to boot it with again."""
-    disk: Text = ""
+    disk_filesystem: Text = ""
     """File system of the disk in memory."""
-    modules: Mapping[str, Text] = field(default_factory=dict)
+    module_addresses: Mapping[str, Text] = field(default_factory=dict)
     """Addresses by name, as in /proc/modules."""
     module_symbols: str = ""
     """Of modules that the load has inserted; no others know them."""
-    counts: Mapping[str, Any] = field(default_factory=dict)
+    plugin_counters: Mapping[str, Any] = field(default_factory=dict)
     """What the plugin has counted."""
-    leaves_out: tuple[Text, ...] = ()
+    not_modelled: tuple[Text, ...] = ()
     trace: Mapping[str, Any] | None = None
     """The file of recorded paths, or why there is none."""
 
     @property
     def inputs_by_label(self) -> Mapping[str, object]:
         """All that must be equal in two runs to be the same run."""
-        known = self.inputs
+        known = self.input_digests
         return {
             "kernel": self.kernel_digest,
             "initrd": self.initrd_digest,
             "qemu": self.qemu_digest,
             "plugin": self.plugin_digest,
             "board": (
-                *(self.board, self.cpus, self.mips, self.turn_instructions),
+                *(self.board, self.cpus, self.mips, self.quantum_instructions),
                 known and known.board,
             ),
             "campaign": known and known.campaign,
             "seed": self.seed,
         }
-
-
-@cache
-def virtual_adapter() -> TypeAdapter[VirtualRun]:
-    """Return what reads and writes a virtual run in a record's `extra`."""
-    return TypeAdapter(VirtualRun)
-
-
-def extra_of(virtual: VirtualRun) -> dict[str, Any]:
-    """Write a virtual run for a record's `extra`."""
-    written = virtual_adapter().dump_python(virtual, mode="json")
-    assert isinstance(written, dict)
-    if not virtual.module_symbols:
-        del written["module_symbols"]
-    return {VIRTUAL: written}

@@ -249,7 +249,7 @@ def _figures(record: RunRecord, deadline_ns: int | None) -> RunFigures:
     missed = None if deadline_ns is None else misses_of(record, deadline_ns).total
     return RunFigures(
         id=record.run.id,
-        started=record.started,
+        started=record.started_at,
         mean_ns=summary.mean_with_skipped_ns,
         max_ns=summary.max_ns,
         misses=missed,

@@ -171,5 +171,7 @@ def _compared(
             for name in (inputs[0] if inputs else ())
             if len({row[name] for row in inputs}) > 1
         ),
-        known=all(board is not None and board.inputs is not None for board in boards),
+        known=all(
+            board is not None and board.input_digests is not None for board in boards
+        ),
     )

@@ -40,7 +40,7 @@ def distribution_of(threads: Sequence[ThreadResult]) -> Distribution:
     """Return the latencies that were measured, of all threads together."""
     return _distribution(
         dict(buckets_of(threads)),
-        beyond=sum(t.beyond for t in threads),
+        beyond=sum(t.overflow for t in threads),
         max_ns=max((t.max_ns or 0 for t in threads), default=0),
     )
 
@@ -119,7 +119,7 @@ def _edges() -> Counts:
 def _implied(thread: ThreadResult) -> Counts:
     """Count, per bucket and beyond, the latencies of a thread's skipped activations."""
     implied = np.zeros(len(_edges()), dtype=np.int64)
-    if not thread.skipped or not thread.interval_ns:
+    if not thread.missed_periods or not thread.interval_ns:
         return implied
     for latency_ns, times, skips in _late_wakeups(thread):
         # How many of L - T, L - 2T, … are at or above each edge; the difference of
@@ -127,7 +127,7 @@ def _implied(thread: ThreadResult) -> Counts:
         reach = (latency_ns - _edges()) // thread.interval_ns
         above = np.append(np.clip(reach, 0, skips), 0)
         implied += times * (above[:-1] - above[1:])
-    return _cut_smallest(implied, int(implied.sum()) - thread.skipped)
+    return _cut_smallest(implied, int(implied.sum()) - thread.missed_periods)
 
 
 def _late_wakeups(thread: ThreadResult) -> Iterator[tuple[int, int, int]]:
@@ -138,7 +138,7 @@ def _late_wakeups(thread: ThreadResult) -> Iterator[tuple[int, int, int]]:
         left = max(thread.end_ns - wakeup.expiry_ns, 0) // interval_ns
         yield wakeup.latency_ns, 1, min(wakeup.latency_ns // interval_ns, left)
 
-    unknown = thread.late - len(known)
+    unknown = thread.overruns - len(known)
     if unknown <= 0:
         return
     # `worst` is full and holds the largest: no other wake-up is later than its last.
@@ -156,7 +156,7 @@ def _late_wakeups(thread: ThreadResult) -> Iterator[tuple[int, int, int]]:
 def _largest_unknown(thread: ThreadResult, *, known: int) -> Iterator[tuple[int, int]]:
     """Yield (upper edge, count) of the buckets, downwards, without the `known` top."""
     buckets: Iterable[tuple[int, int]] = [
-        (thread.max_ns or 0, thread.beyond),
+        (thread.max_ns or 0, thread.overflow),
         *(
             (low_ns + bucket_width_ns(low_ns) - 1, count)
             for low_ns, count in reversed(thread.histogram)

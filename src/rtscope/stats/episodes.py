@@ -54,7 +54,7 @@ def misses_of(record: RunRecord, deadline_ns: int) -> Misses:
     threads = record.result.threads
     counts = [late_samples(t, deadline_ns) for t in threads]
     late = sum(count for count, _ in counts)
-    skipped = sum(t.skipped for t in threads)
+    skipped = sum(t.missed_periods for t in threads)
     culprits = [w for t in threads for w in _culprits(t, deadline_ns)]
     exact = all(
         _known(t, deadline_ns) == _to_know(t, deadline_ns, late=count)
@@ -103,7 +103,7 @@ def decluster(wakeups: Iterable[Wakeup], gap_ns: int) -> int:
 def _buckets(thread: ThreadResult, *, max_ns: int) -> Iterable[tuple[int, int, int]]:
     for low_ns, count in thread.histogram:
         yield low_ns, low_ns + bucket_width_ns(low_ns), count
-    yield BEYOND_LOW_NS, max_ns + 1, thread.beyond
+    yield BEYOND_LOW_NS, max_ns + 1, thread.overflow
 
 
 def _split(
@@ -139,14 +139,14 @@ def _known(thread: ThreadResult, deadline_ns: int) -> int:
 
 def _to_know(thread: ThreadResult, deadline_ns: int, *, late: int) -> int:
     """How many wake-ups `worst` must hold for every miss to have its time."""
-    return late if deadline_ns < thread.interval_ns else thread.late
+    return late if deadline_ns < thread.interval_ns else thread.overruns
 
 
 def _seconds_with_a_miss(ticks: Sequence[Tick], deadline_ns: int) -> int:
     seconds = 0
     skipped: Sequence[int] = ()
     for tick in ticks:
-        before, skipped = skipped, [c.skipped for c in tick.cpus]
+        before, skipped = skipped, [c.missed_periods for c in tick.cpus]
         grew = sum(skipped) > sum(before)
         seconds += grew or any(c.max_ns > deadline_ns for c in tick.cpus)
     return seconds

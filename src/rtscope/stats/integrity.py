@@ -36,9 +36,10 @@ def _identity(t: ThreadResult) -> str:
     if t.end_ns < t.start_ns or t.interval_ns == 0:
         return "no grid of activations: it ends before its start, or has no interval"
     due = (t.end_ns - t.start_ns) // t.interval_ns
-    if abs(t.samples + t.skipped - due) <= 1:
+    if abs(t.samples + t.missed_periods - due) <= 1:
         return ""
-    return f"{t.samples} samples + {t.skipped} skipped, but {due} activations were due"
+    seen = f"{t.samples} samples + {t.missed_periods} missed"
+    return f"{seen}, but {due} periods were due"
 
 
 def _histogram(t: ThreadResult) -> str:
@@ -47,7 +48,7 @@ def _histogram(t: ThreadResult) -> str:
         return "the buckets are not in ascending order"
     if not all(is_bucket_low(low_ns) and count > 0 for low_ns, count in t.histogram):
         return "a bucket that does not exist, or an empty one"
-    counted = sum(count for _, count in t.histogram) + t.early + t.beyond
+    counted = sum(count for _, count in t.histogram) + t.early + t.overflow
     if counted != t.samples:
         return f"{t.samples} samples, but {counted} in the histogram"
     return ""
@@ -61,7 +62,7 @@ def _extremes(t: ThreadResult) -> str:
     if t.min_ns is None or t.max_ns is None:
         return "samples, but no minimum or maximum"
     edges = [(low_ns, low_ns + bucket_width_ns(low_ns)) for low_ns, _ in t.histogram]
-    if t.beyond:
+    if t.overflow:
         edges.append((BEYOND_LOW_NS, 2**63))
     for what, value_ns, (low_ns, high_ns) in (
         ("minimum", t.min_ns, edges[0]),
@@ -83,7 +84,7 @@ def _sums(t: ThreadResult) -> str:
         )
         for low_ns, count in t.histogram
     ]
-    spans.append((max(BEYOND_LOW_NS, t.min_ns), t.max_ns, t.beyond))
+    spans.append((max(BEYOND_LOW_NS, t.min_ns), t.max_ns, t.overflow))
     for what, total, power in (("sum", t.sum_ns, 1), ("squares", t.sum_sq_ns2, 2)):
         least = sum(low**power * count for low, _, count in spans)
         most = sum(high**power * count for _, high, count in spans)
@@ -110,14 +111,14 @@ def _spread(t: ThreadResult) -> str:
 
 
 def _skips(t: ThreadResult) -> str:
-    if t.late > t.samples - t.early:
-        return f"{t.late} late samples, but only {t.samples - t.early} in all"
-    if t.skipped and not t.late:
-        return f"{t.skipped} activations skipped, but no sample was late enough"
-    if t.late and (t.max_ns is None or t.max_ns < t.interval_ns):
-        return f"{t.late} late samples, but the maximum is below the interval"
-    if t.skipped_sum_ns > t.skipped * (t.max_ns or 0):
-        return "the skipped activations were later than the maximum"
+    if t.overruns > t.samples - t.early:
+        return f"{t.overruns} late samples, but only {t.samples - t.early} in all"
+    if t.missed_periods and not t.overruns:
+        return f"{t.missed_periods} periods missed, but no sample was late enough"
+    if t.overruns and (t.max_ns is None or t.max_ns < t.interval_ns):
+        return f"{t.overruns} late samples, but the maximum is below the interval"
+    if t.missed_periods_sum_ns > t.missed_periods * (t.max_ns or 0):
+        return "the missed periods were later than the maximum"
     return ""
 
 

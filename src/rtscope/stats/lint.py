@@ -97,8 +97,8 @@ def _thread(t: ThreadResult) -> Iterator[Caveat]:
     name = name_of(t)
     if t.early:
         yield make("early", f"{name}: {t.early} wake-ups before their time")
-    if t.beyond:
-        yield make("beyond", f"{name}: {t.beyond}, worst {format_us(t.max_ns)} us")
+    if t.overflow:
+        yield make("overflow", f"{name}: {t.overflow}, worst {format_us(t.max_ns)} us")
     if t.migrations and t.cpu is not None:
         yield make("migrated", f"{name}: {t.migrations} migrations")
     if t.minor_faults or t.major_faults:
@@ -109,15 +109,15 @@ def _thread(t: ThreadResult) -> Iterator[Caveat]:
 
 
 def _skipped(threads: Sequence[ThreadResult]) -> Iterator[Caveat]:
-    skipped = sum(t.skipped for t in threads)
+    skipped = sum(t.missed_periods for t in threads)
     counted = sum(t.samples - t.early for t in threads)
     if not skipped or counted <= 0:
         return
     sum_ns = sum(t.sum_ns for t in threads)
-    with_skipped_ns = sum_ns + sum(t.skipped_sum_ns for t in threads)
+    with_skipped_ns = sum_ns + sum(t.missed_periods_sum_ns for t in threads)
     yield make(
-        "skipped",
-        f"{skipped} skipped by {sum(t.late for t in threads)} late wake-ups; "
+        "missed_periods",
+        f"{skipped} skipped by {sum(t.overruns for t in threads)} late wake-ups; "
         f"average {format_us(sum_ns / counted)} us, "
         f"with the skipped ones {format_us(with_skipped_ns / (counted + skipped))} us",
     )

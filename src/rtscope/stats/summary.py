@@ -86,15 +86,15 @@ def summarize(
         raise MeasurementError("no samples: no thread woke up in time to be measured")
     sum_ns = sum(t.sum_ns for t in threads)
     sum_sq_ns2 = sum(t.sum_sq_ns2 for t in threads)
-    skipped = sum(t.skipped for t in threads)
-    skipped_sum_ns = sum(t.skipped_sum_ns for t in threads)
+    skipped = sum(t.missed_periods for t in threads)
+    skipped_sum_ns = sum(t.missed_periods_sum_ns for t in threads)
     return Summary(
         threads=len(threads),
         samples=sum(t.samples for t in threads),
         skipped=skipped,
-        late=sum(t.late for t in threads),
+        late=sum(t.overruns for t in threads),
         early=sum(t.early for t in threads),
-        beyond=sum(t.beyond for t in threads),
+        beyond=sum(t.overflow for t in threads),
         observed_ns=observed_ns(threads),
         exposure_ns=exposure_ns(threads),
         min_ns=min(lows),
@@ -164,7 +164,7 @@ def _percentiles(
         (low_ns, low_ns + bucket_width_ns(low_ns), count)
         for low_ns, count in buckets_of(threads)
     ]
-    beyond = sum(t.beyond for t in threads)
+    beyond = sum(t.overflow for t in threads)
     if beyond:
         buckets.append((BEYOND_LOW_NS, max_ns + 1, beyond))
     up_to = list(accumulate(count for _, _, count in buckets))

@@ -29,7 +29,7 @@ class TraceCost:
 
 def was_traced(record: RunRecord) -> bool:
     """Whether the kernel recorded its events, which makes every wake-up later."""
-    return record.result.tracing is not None and record.result.tracing.on
+    return record.result.tracing is not None and record.result.tracing.enabled
 
 
 def trace_cost(record: RunRecord) -> TraceCost | None:
@@ -38,7 +38,7 @@ def trace_cost(record: RunRecord) -> TraceCost | None:
 
     Raises RecordError for a damaged record, MeasurementError without samples.
     """
-    runs = record.untraced
+    runs = record.untraced_runs
     without: Sequence[ThreadResult] = [thread for run in runs for thread in run]
     # A run shorter than its interval has none.
     if not any(thread.samples - thread.early for thread in without):
@@ -61,7 +61,7 @@ def check_tracing(record: RunRecord) -> Iterator[Caveat]:
     tracing = record.result.tracing
     if tracing is None:
         return
-    if not tracing.on:
+    if not tracing.enabled:
         yield make("trace_refused", _refused_words(tracing))
         return
     yield make("traced", _cost_words(trace_cost(record)))
@@ -70,7 +70,7 @@ def check_tracing(record: RunRecord) -> Iterator[Caveat]:
 
 
 def _refused_words(tracing: Tracing) -> str:
-    words = [tracing.refused, tracing.remedy]
+    words = [tracing.reason, tracing.remedy]
     if tracing.candidates_lost:
         words.append(_too_fast(tracing))
     return "; ".join(words)
@@ -106,7 +106,7 @@ def _pair_words(pct: float, before: Percentile, after: Percentile) -> str:
 
 def _lost_words(tracing: Tracing) -> str:
     kept = tracing.kept
-    holes = sum(one.missed or one.cut for one in kept)
+    holes = sum(one.overwritten or one.truncated for one in kept)
     overrun = sum(max(0, cpu.overrun) for cpu in tracing.cpus)
     words = []
     if overrun:

@@ -42,7 +42,7 @@ class LocalTarget:
 
     def __enter__(self) -> Self:
         self._work_dir = Path(tempfile.mkdtemp(prefix="rtscope-"))
-        keep = [str(self._agent), "keep", "--tether", str(self._work_dir)]
+        keep = [str(self._agent), "keep", "--host-link", str(self._work_dir)]
         try:
             self._keeper = PipeStream(keep, heartbeat=False)
         except TargetError:
@@ -66,7 +66,8 @@ class LocalTarget:
         """Start the agent; it ends when this program does."""
         prefix = self._root if privileged else ()
         return PipeStream(
-            [*prefix, str(self._agent), args[0], "--tether", *args[1:]], heartbeat=False
+            [*prefix, str(self._agent), args[0], "--host-link", *args[1:]],
+            heartbeat=False,
         )
 
     def work_path(self, name: str) -> str:

@@ -174,7 +174,7 @@ _WORDS = {
     "cpus": "allowed CPUs",
     "voluntary_switches": "voluntary switches",
     "involuntary_switches": "involuntary switches",
-    "effective": "effective priority",
+    "kernel_priority": "effective priority",
 }
 
 
@@ -187,9 +187,9 @@ def _unseen(listing: Listing) -> Iterator[str]:
     end = listing.end
     if end.vanished:
         yield f"{end.vanished} ended while they were read, and are not shown."
-    if end.missed:
+    if end.not_read:
         yield (
-            f"{end.missed} could not be listed: begun just then, or closed to this "
+            f"{end.not_read} could not be listed: begun just then, or closed to this "
             "user (a closed process counts once)."
         )
     if end.window_ended:
@@ -208,7 +208,7 @@ def _unseen(listing: Listing) -> Iterator[str]:
 
 def _unread(listing: Listing) -> Iterator[str]:
     unread = Counter(
-        (key, why) for t in listing.threads for key, why in t.line.unread.items()
+        (key, why) for t in listing.threads for key, why in t.line.unreadable.items()
     )
     for (key, why), count in unread.items():
         remedy = ""

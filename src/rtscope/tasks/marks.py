@@ -103,8 +103,8 @@ def _by_itself(thread: Thread) -> Iterator[Mark]:
     line = thread.line
     if thread.kind is ThreadKind.USER and line.priority == 99:
         yield Mark("priority_99", f"{line.policy} 99")
-    if thread.boosted and line.effective is not None:
-        yield Mark("boosted", f"runs as {effective_words(line.effective)}")
+    if thread.boosted and line.kernel_priority is not None:
+        yield Mark("boosted", f"runs as {effective_words(line.kernel_priority)}")
     if thread.share is not None and thread.share >= HOG_SHARE:
         yield Mark("hog", f"{100 * thread.share:.0f} % of a CPU")
     if line.deadline is not None and line.deadline.period_ns:

@@ -83,7 +83,7 @@ class Thread:
     @property
     def boosted(self) -> bool:
         """Whether it runs above its own priority, for a lock that it holds."""
-        own, now = self.own_effective, self.line.effective
+        own, now = self.own_effective, self.line.kernel_priority
         return own is not None and now is not None and now < own
 
 
@@ -147,7 +147,7 @@ class Choice:
 
 
 def _runs_first(thread: Thread) -> int:
-    effective = thread.line.effective
+    effective = thread.line.kernel_priority
     if effective is None:  # its policy changed just then
         effective = thread.own_effective
     return UNKNOWN if effective is None else effective
@@ -183,4 +183,4 @@ def chosen(threads: Sequence[Thread], choice: Choice) -> list[Thread]:
 
 
 def _as_real_time(thread: Thread) -> bool:
-    return thread.line.effective is not None and thread.line.effective < 0
+    return thread.line.kernel_priority is not None and thread.line.kernel_priority < 0

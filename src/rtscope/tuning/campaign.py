@@ -68,7 +68,7 @@ class CampaignTuning:
                 if change.changed
             ],
             "refused": [
-                {"check": r.change.check, "path": r.change.path, "why": r.reason}
+                {"check": r.change.check, "path": r.change.path, "reason": r.reason}
                 for r in self.result.refused
             ],
             "impossible": dict(self.plan.impossible),

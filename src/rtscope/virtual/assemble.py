@@ -34,7 +34,6 @@ from rtscope.record.model import Run
 from rtscope.record.virtual import (
     InputDigests,
     VirtualRun,
-    extra_of,
 )
 from rtscope.target.agentreader import content_of
 from rtscope.virtual.boot import Booted
@@ -95,7 +94,7 @@ def measured_on_board(
         attachments=attachments,
         caveats=(*audited, *_caveats(request, virtual)),
         kernel_digest=prepared.kernel.digest,
-        extra=extra_of(virtual),
+        virtual=virtual,
     )
 
 
@@ -109,7 +108,7 @@ def _observed(booted: Booted) -> Observation:
                 case LoadEnd() as end:
                     seen.load_end = end
                     # Only the script's end tells a load to stop.
-                    seen.load_ended_early = not end.asked
+                    seen.load_ended_early = not end.stop_requested
                 case other:
                     seen.take(other)
     return seen
@@ -160,23 +159,23 @@ def _virtual(
         board=board.name,
         cpus=board.cpus,
         mips=board.mips,
-        turn_instructions=board.quantum_instructions,
+        quantum_instructions=board.quantum_instructions,
         seed=request.seed,
         settle_ns=request.campaign.settling_ns,
-        inputs=inputs,
+        input_digests=inputs,
         inputs_digest=inputs.digest,
         kernel=prepared.kernel.name,
         kernel_digest=prepared.kernel.digest,
         initrd_digest=booted.initrd_digest,
-        qemu=prepared.qemu.version,
+        qemu_version=prepared.qemu.version,
         qemu_digest=prepared.qemu.digest,
-        parts={part.name: part.digest for part in prepared.parts},
+        part_digests={part.name: part.digest for part in prepared.parts},
         plugin_digest=booted.plugin_digest,
-        disk=text("disk").strip(),
-        modules=module_addresses(booted.files.get("modules", b"")),
+        disk_filesystem=text("disk").strip(),
+        module_addresses=module_addresses(booted.files.get("modules", b"")),
         module_symbols=text(MODULE_SYMBOLS),
-        counts=booted.counts,
-        leaves_out=board.leaves_out,
+        plugin_counters=booted.counts,
+        not_modelled=board.leaves_out,
         trace=trace,
     )
 
@@ -185,10 +184,10 @@ def _caveats(request: RunRequest, virtual: VirtualRun) -> Iterator[Caveat]:
     yield make(
         "virtual_board",
         f"{virtual.board}: {virtual.cpus} CPUs, a quantum of "
-        f"{virtual.turn_instructions} instructions, {virtual.mips:g} million "
+        f"{virtual.quantum_instructions} instructions, {virtual.mips:g} million "
         f"instructions per virtual second together, seed {virtual.seed}",
     )
-    if request.run.load == "storage" and virtual.disk != "ext4":
+    if request.run.load == "storage" and virtual.disk_filesystem != "ext4":
         yield make("load_reduced", "files in tmpfs: this kernel has no disk in memory")
 
 

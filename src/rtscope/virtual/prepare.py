@@ -140,7 +140,9 @@ def refuse_other_inputs(
         now["qemu", None] = prepared.qemu.digest
         now["plugin", None] = prepared.plugin_digest
     for record in records:
-        if (virtual := record.virtual) is None or (inputs := virtual.inputs) is None:
+        if (virtual := record.virtual) is None or (
+            inputs := virtual.input_digests
+        ) is None:
             continue
         for name, label, then in (
             ("kernel", record.run.kernel, inputs.kernel),

@@ -58,14 +58,16 @@ def prepare_replay(record: RunRecord, *, cache: Path) -> Prepared:
     Raises BoardError if another part is gone, or QEMU was the user's own.
     """
     virtual = virtual_of(record)
-    if not any(name.startswith("qemu-") for name in virtual.parts):
+    if not any(name.startswith("qemu-") for name in virtual.part_digests):
         raise BoardError(
             f"{record.run.id}: cannot be booted again: it was measured with a QEMU of "
             "one's own, which is not kept; measure without --qemu what is to be"
         )
     board = get_board(virtual.board)
     measured = find_plugin(virtual.plugin_digest, cache=cache)
-    rest = {n: d for n, d in virtual.parts.items() if n.split("-")[0] != "plugin"}
+    rest = {
+        n: d for n, d in virtual.part_digests.items() if n.split("-")[0] != "plugin"
+    }
     return assemble(
         board,
         virtual.kernel,

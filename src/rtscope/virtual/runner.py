@@ -126,13 +126,13 @@ def _packed(
 ) -> tuple[bytes | None, dict[str, Any]]:
     """Return the recorded paths as an attachment, and the note on it for the record."""
     if not request.campaign.record:
-        return None, {"why": "--no-record"}
+        return None, {"reason": "--no-record"}
     if raw is None:
-        return None, {"why": "the plugin wrote no stream"}
+        return None, {"reason": "the plugin wrote no stream"}
     try:
         content, note = pack(raw, name=FILE)
     except ContractError as error:
-        return None, {"why": str(error)}
+        return None, {"reason": str(error)}
     return content, asdict(note)
 
 

@@ -140,5 +140,5 @@ def _problems(kernel: BuiltKernel, boot: SmokeBoot) -> Iterator[str]:
 
 def _value_text(fact: FactValue | None) -> str:
     if fact is None or fact.value is None:
-        return "an unknown value" + (f" ({fact.why})" if fact else "")
+        return "an unknown value" + (f" ({fact.reason})" if fact else "")
     return str(fact.value)

@@ -39,14 +39,14 @@ def why_untraced(record: RunRecord) -> str:
     if tracing is None:
         again = "measure again with rtscope run --explain"
         return f"{TRACE} is not beside the record; {again}"
-    if tracing.on:
+    if tracing.enabled:
         why = why_lost(record, TRACE)
         return (
             f"{TRACE}: {why}, when it was to be written beside the record"
             if why
             else f"{TRACE} was beside the record, and is gone"
         )
-    return f"{tracing.refused}; {tracing.remedy}"
+    return f"{tracing.reason}; {tracing.remedy}"
 
 
 def counted_wakeups(record: RunRecord) -> list[Explanation]:
@@ -66,7 +66,7 @@ def counted_wakeups(record: RunRecord) -> list[Explanation]:
             segments=(),
             notes=tuple(around_words(around)),
         )
-        for around in tracing.around
+        for around in tracing.counter_deltas
     ]
 
 
@@ -155,7 +155,7 @@ def around_words(around: Around) -> Iterator[str]:
         f"before the expiry to {after:.0f} ms after the wake-up: no cause can be told "
         "from that"
     )
-    if around.cut:
+    if around.truncated:
         yield "the first of the two looks came after the expiry: some of it is missing"
     for time in around.cpu_times:
         if time.cpu == around.cpu and time.steal_ns:
@@ -167,13 +167,13 @@ def around_words(around: Around) -> Iterator[str]:
         named = _most(deltas, around.cpu)
         if named:
             yield f"{what} on this CPU: {named}"
-    for run in around.runs:
+    for run in around.schedstat:
         if run.cpu == around.cpu:
             yield (
                 f"{run.tasks} times a task was put on this CPU, and tasks waited "
                 f"{run.waited_ns / NS_PER_MS:.1f} ms for it, all together"
             )
-    if not around.runs and around.switches >= 0:
+    if not around.schedstat and around.switches >= 0:
         yield f"{around.switches} changes of tasks on all CPUs"
 
 

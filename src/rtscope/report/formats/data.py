@@ -232,7 +232,7 @@ def _machine(machine: MeasuredMachine) -> Mapping[str, Any]:
             fact.name: {
                 "value": fact.raw,
                 "source": fact.source,
-                "why": fact.why,
+                "reason": fact.why,
             }
             for fact in machine.facts
         },

@@ -101,7 +101,7 @@ def render_tasks_json(listing: Listing, shown: Sequence[Thread], *, target: str)
         "processes": listing.end.processes,
         "threads_seen": len(listing.threads),
         "vanished": listing.end.vanished,
-        "missed": listing.end.missed,
+        "missed": listing.end.not_read,
         "window_ns": listing.end.window_ns,
         "notes": notes_of(listing),
     }

@@ -348,8 +348,8 @@ def binned(thread: ThreadResult, edges: Floats) -> Floats:
     counts = np.array([count for _, count in thread.histogram], dtype=float)
     place = np.clip(np.searchsorted(edges, lows, side="right") - 1, 0, len(edges) - 2)
     binned = np.bincount(place, weights=counts, minlength=len(edges) - 1)
-    if thread.beyond:
-        binned[-1] += thread.beyond
+    if thread.overflow:
+        binned[-1] += thread.overflow
     return np.asarray(binned, dtype=np.float64)
 
 
@@ -429,7 +429,7 @@ def _skipped_seconds(
     before = 0
     found: set[int] = set()
     for step, tick in zip(place, ticks, strict=True):
-        so_far = sum(cpu.skipped for cpu in tick.cpus)
+        so_far = sum(cpu.missed_periods for cpu in tick.cpus)
         if so_far > before:
             found.add(step)
         before = so_far

@@ -397,7 +397,7 @@ def _told(argv: Sequence[str]) -> list[str]:
 def _instrument(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
     held = {r.result.dma_latency_held for r in records}
     idle = "" if held == {True} else " and holds CPUs awake, which ours does not"
-    skipped = sum(t.skipped for r in records for t in r.result.threads)
+    skipped = sum(t.missed_periods for r in records for t in r.result.threads)
     counted = f" ({skipped:,})" if skipped else ""
     yield (
         f"Instrument: {table.tool} there{idle}; skipped activations are counted here"

@@ -287,7 +287,7 @@ def subtitle_of(
     records: Sequence[RunRecord], machines: Sequence[MeasuredMachine]
 ) -> str:
     """Name kernels and days."""
-    first, last = (f(r.started for r in records)[:10] for f in (min, max))
+    first, last = (f(r.started_at for r in records)[:10] for f in (min, max))
     date = first if first == last else f"{first} to {last}"
     kernels = dict.fromkeys(f"Linux {m.kernel} ({m.preemption})" for m in machines)
     return " · ".join([*kernels, date])
@@ -345,7 +345,7 @@ def _fact_rows(records: Sequence[RunRecord]) -> list[FactRow]:
                 value=values[0],
                 raw=seen[0].value,
                 source=seen[0].source,
-                why=seen[0].why,
+                why=seen[0].reason,
                 others=tuple(value or "unknown" for value in values[1:]),
             )
         )
@@ -369,7 +369,7 @@ def provenance_of(record: RunRecord) -> Provenance:
     virtual = record.virtual
     return Provenance(
         id=record.run.id,
-        started=record.started,
+        started=record.started_at,
         rtscope=record.rtscope,
         agent=record.hello.agent,
         result_digest=record.result_digest,

@@ -136,7 +136,7 @@ def alive_sentence(load: LoadRecord) -> str:
     sentence += f", {duration(load.end.cpu_ns)} of CPU time in all"
     return f"{sentence}. " + (
         "It ran until it was told to stop."
-        if load.end.asked
+        if load.end.stop_requested
         else "It ended by itself, before it was told to."
     )
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "around.h"
+#include "counterdeltas.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static int64_t latency_ns(const struct wakeup *w)
 	return w->wake_ns - w->expiry_ns;
 }
 
-static void let_go(struct around_look *l)
+static void let_go(struct counter_look *l)
 {
 	if (--l->refs > 0)
 		return;
@@ -26,7 +26,7 @@ static void let_go(struct around_look *l)
 	free(l);
 }
 
-static void look(struct around_look *l)
+static void look(struct counter_look *l)
 {
 	l->refs = 1;
 	l->begin_ns = clock_now_ns();
@@ -38,9 +38,9 @@ static void look(struct around_look *l)
 	l->end_ns = clock_now_ns();
 }
 
-static void add(struct around *a, struct around_look *l)
+static void add(struct counterdeltas *a, struct counter_look *l)
 {
-	if (a->looks == AROUND_LOOKS) {
+	if (a->looks == COUNTERDELTAS_LOOKS) {
 		let_go(a->look[0]);
 		for (unsigned int i = 1; i < a->looks; i++)
 			a->look[i - 1] = a->look[i];
@@ -50,13 +50,13 @@ static void add(struct around *a, struct around_look *l)
 }
 
 /* Its latest look is after the wake-up, the one before its expiry is searched. */
-static void keep(struct around *a, struct around_kept k)
+static void keep(struct counterdeltas *a, struct kept_deltas k)
 {
 	unsigned int from = a->looks - 1, place;
 
 	while (from > 0 && a->look[from]->end_ns > k.wakeup.expiry_ns)
 		from--;
-	k.cut = a->look[from]->end_ns > k.wakeup.expiry_ns;
+	k.truncated = a->look[from]->end_ns > k.wakeup.expiry_ns;
 	k.from = a->look[from];
 	k.to = a->look[a->looks - 1];
 
@@ -80,18 +80,18 @@ static void keep(struct around *a, struct around_kept k)
 }
 
 /* Returns how many wake-ups it took: WORST_MAX if more may wait. */
-static unsigned int take_round(struct around *a)
+static unsigned int take_round(struct counterdeltas *a)
 {
-	struct around_kept fresh[WORST_MAX];
+	struct kept_deltas fresh[WORST_MAX];
 	unsigned int count = 0;
-	struct around_look *l = calloc(1, sizeof(*l));
+	struct counter_look *l = calloc(1, sizeof(*l));
 
 	if (!l)
 		return 0; /* the rings keep theirs, and count what they lose */
 
 	/* first those that are over, then the look that is after them */
 	for (unsigned int i = 0; i < a->samplers; i++) {
-		struct around_kept k = { .cpu = a->sampler[i].cpu };
+		struct kept_deltas k = { .cpu = a->sampler[i].cpu };
 
 		while (count < WORST_MAX &&
 		       candidates_pop(&a->candidates[i], &k.wakeup))
@@ -105,30 +105,30 @@ static unsigned int take_round(struct around *a)
 	return count;
 }
 
-void around_round(void *around)
+void counterdeltas_round(void *deltas)
 {
-	take_round(around);
+	take_round(deltas);
 }
 
-int around_start(struct around *a, struct candidates *candidates,
-		 const struct sampler *sampler, unsigned int samplers,
-		 unsigned int worst)
+int counterdeltas_start(struct counterdeltas *a, struct candidates *candidates,
+			const struct sampler *sampler, unsigned int samplers,
+			unsigned int worst)
 {
-	*a = (struct around){
+	*a = (struct counterdeltas){
 		.candidates = candidates,
 		.sampler = sampler,
 		.samplers = samplers,
 		.limit = worst < WORST_MAX ? worst : WORST_MAX,
 		.rounds = { .name = "rtscope/around",
 			    .period_ns = ROUND_NS,
-			    .round = around_round,
+			    .round = counterdeltas_round,
 			    .context = a },
 	};
-	around_round(a); /* so that there is one before the first wake-up */
+	counterdeltas_round(a); /* so that there is one before the first wake-up */
 	return rounds_start(&a->rounds);
 }
 
-void around_stop(struct around *a)
+void counterdeltas_stop(struct counterdeltas *a)
 {
 	if (!a->rounds.running)
 		return;
@@ -137,13 +137,13 @@ void around_stop(struct around *a)
 		;
 }
 
-static void emit_kept(const struct around_kept *k, struct emit *e)
+static void emit_kept(const struct kept_deltas *k, struct emit *e)
 {
 	emit_open(e, NULL, '{');
 	wakeupline_emit(e, k->cpu, &k->wakeup);
 	emit_int(e, "from_ns", k->from->begin_ns);
 	emit_int(e, "to_ns", k->to->end_ns);
-	emit_bool(e, "cut", k->cut);
+	emit_bool(e, "truncated", k->truncated);
 	counters_emit_delta(e, "interrupts", &k->from->interrupts, &k->to->interrupts);
 	counters_emit_delta(e, "softirqs", &k->from->softirqs, &k->to->softirqs);
 	counters_emit_cpu_times(e, &k->from->stat, &k->to->stat);
@@ -152,15 +152,15 @@ static void emit_kept(const struct around_kept *k, struct emit *e)
 	emit_close(e, '}');
 }
 
-void around_emit(const struct around *a, struct emit *e)
+void counterdeltas_emit(const struct counterdeltas *a, struct emit *e)
 {
-	emit_open(e, "around", '[');
+	emit_open(e, "counter_deltas", '[');
 	for (unsigned int i = 0; i < a->count; i++)
 		emit_kept(&a->kept[i], e);
 	emit_close(e, ']');
 }
 
-void around_free(struct around *a)
+void counterdeltas_free(struct counterdeltas *a)
 {
 	for (unsigned int i = 0; i < a->count; i++) {
 		let_go(a->kept[i].from);

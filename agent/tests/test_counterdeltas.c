@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* around: of each of the worst wake-ups the look before it and the look after it. */
-#include "../around.h"
+/* counterdeltas: of each of the worst wake-ups the look before it and the look after it. */
+#include "../counterdeltas.h"
 
 #include <string.h>
 
@@ -10,18 +10,18 @@
 
 static struct candidates candidates[2];
 static struct sampler *samplers;
-static struct around a;
+static struct counterdeltas a;
 
 static void begin(unsigned int limit)
 {
 	memset(candidates, 0, sizeof(candidates));
-	a = (struct around){
+	a = (struct counterdeltas){
 		.candidates = candidates,
 		.sampler = samplers,
 		.samplers = 2,
 		.limit = limit,
 	};
-	around_round(&a);
+	counterdeltas_round(&a);
 }
 
 static void wakes(unsigned int sampler, uint64_t seq, int64_t expiry_ns,
@@ -38,13 +38,13 @@ static void the_looks_before_and_after_are_kept(void)
 	begin(2);
 	now_ns = clock_now_ns();
 	wakes(1, 5, now_ns, now_ns + 100);
-	around_round(&a);
+	counterdeltas_round(&a);
 
 	CHECK(a.count == 1);
 	CHECK(a.kept[0].cpu == 1 && a.kept[0].wakeup.seq == 5);
 	CHECK(a.kept[0].from == a.look[0] && a.kept[0].to == a.look[1]);
-	CHECK(!a.kept[0].cut);
-	around_free(&a);
+	CHECK(!a.kept[0].truncated);
+	counterdeltas_free(&a);
 }
 
 static void the_worst_of_all_cpus_are_kept_worst_first(void)
@@ -57,11 +57,11 @@ static void the_worst_of_all_cpus_are_kept_worst_first(void)
 	wakes(1, 2, now_ns, now_ns + 30);
 	wakes(0, 3, now_ns, now_ns + 20);
 	wakes(0, 4, now_ns + 9, now_ns); /* early: none of the worst */
-	around_round(&a);
+	counterdeltas_round(&a);
 
 	CHECK(a.count == 2);
 	CHECK(a.kept[0].wakeup.seq == 2 && a.kept[1].wakeup.seq == 3);
-	around_free(&a);
+	counterdeltas_free(&a);
 }
 
 static void a_wakeup_from_before_the_first_look_is_told_to_be_cut(void)
@@ -72,12 +72,12 @@ static void a_wakeup_from_before_the_first_look_is_told_to_be_cut(void)
 	long_ago_ns = a.look[0]->begin_ns - 1000;
 	wakes(0, 1, long_ago_ns, clock_now_ns());
 	for (int i = 0; i < 20; i++)
-		around_round(&a);
+		counterdeltas_round(&a);
 
-	CHECK(a.looks == AROUND_LOOKS);
-	CHECK(a.count == 1 && a.kept[0].cut);
+	CHECK(a.looks == COUNTERDELTAS_LOOKS);
+	CHECK(a.count == 1 && a.kept[0].truncated);
 	CHECK(a.kept[0].from->refs == 1); /* the window has let go of it */
-	around_free(&a);
+	counterdeltas_free(&a);
 }
 
 static void what_changed_between_them_is_emitted(void)
@@ -88,32 +88,32 @@ static void what_changed_between_them_is_emitted(void)
 	begin(1);
 	now_ns = clock_now_ns();
 	wakes(0, 9, now_ns, now_ns + 77);
-	around_round(&a);
+	counterdeltas_round(&a);
 
 	capture();
 	emit_begin(&out, "x");
-	around_emit(&a, &out);
+	counterdeltas_emit(&a, &out);
 	line = capture_end();
-	CHECK(strstr(line, "\"around\":[{\"cpu\":0,\"seq\":9,"));
+	CHECK(strstr(line, "\"counter_deltas\":[{\"cpu\":0,\"seq\":9,"));
 	CHECK(strstr(line, "\"interrupts\":["));
 	CHECK(strstr(line, "\"softirqs\":["));
 	CHECK(strstr(line, "\"cpu_times\":["));
 	CHECK(strstr(line, "\"switches\":"));
-	CHECK(strstr(line, "\"runs\":["));
-	around_free(&a);
+	CHECK(strstr(line, "\"schedstat\":["));
+	counterdeltas_free(&a);
 }
 
 static void at_the_end_all_that_wait_are_looked_at(void)
 {
 	memset(candidates, 0, sizeof(candidates));
-	CHECK(around_start(&a, candidates, samplers, 2, 2) == 0);
+	CHECK(counterdeltas_start(&a, candidates, samplers, 2, 2) == 0);
 	for (uint64_t i = 0; i < 200; i++)
 		for (unsigned int s = 0; s < 2; s++)
 			wakes(s, i, 1000, 1001 + (int64_t)(2 * i + s));
-	around_stop(&a);
+	counterdeltas_stop(&a);
 
 	CHECK(a.count == 2 && a.kept[0].wakeup.wake_ns == 1001 + 399);
-	around_free(&a);
+	counterdeltas_free(&a);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tether.h"
+#include "hostlink.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -27,7 +27,7 @@ static void ignore(int signo)
 	(void)signo; /* its only use is to end a sleep */
 }
 
-void tether_begin(void)
+void hostlink_begin(void)
 {
 	/* no SA_RESTART: the supervisor's sleep is to end at once */
 	const struct sigaction stop = { .sa_handler = note_stop };
@@ -48,27 +48,28 @@ void tether_begin(void)
 	prctl(PR_SET_PDEATHSIG, SIGHUP, 0, 0, 0);
 }
 
-int64_t tether_period_ns(const struct tether *tether)
+int64_t hostlink_period_ns(const struct hostlink *link)
 {
-	return tether->heartbeat ? 500000000 : 1000000000;
+	return link->heartbeat ? 500000000 : 1000000000;
 }
 
 /* Only twice a second: checks in quick succession say nothing about the link. */
-static enum tether_end judge_silence(struct tether *tether, int64_t now_ns, bool alive)
+static enum hostlink_end judge_silence(struct hostlink *link, int64_t now_ns,
+				       bool alive)
 {
-	if (alive || !tether->heartbeat || !tether->judged_ns) {
-		tether->silent = 0;
-		tether->judged_ns = now_ns;
-	} else if (now_ns - tether->judged_ns >= tether_period_ns(tether) * 7 / 8) {
+	if (alive || !link->heartbeat || !link->judged_ns) {
+		link->silent = 0;
+		link->judged_ns = now_ns;
+	} else if (now_ns - link->judged_ns >= hostlink_period_ns(link) * 7 / 8) {
 		/* not the whole period: a check that is less late than the one before
 		 * must count, or a lost link is seen half a second later */
-		tether->silent++;
-		tether->judged_ns = now_ns;
+		link->silent++;
+		link->judged_ns = now_ns;
 	}
-	return tether->silent < 2 ? TETHER_HOLDS : TETHER_LINK;
+	return link->silent < 2 ? HOSTLINK_UP : HOSTLINK_LOST;
 }
 
-enum tether_end tether_check(struct tether *tether, int64_t now_ns)
+enum hostlink_end hostlink_check(struct hostlink *link, int64_t now_ns)
 {
 	/* poll instead of O_NONBLOCK, which the host's side of a terminal would share */
 	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
@@ -76,38 +77,38 @@ enum tether_end tether_check(struct tether *tether, int64_t now_ns)
 	bool alive = false;
 
 	if (parent_gone)
-		return TETHER_PARENT;
+		return HOSTLINK_PARENT;
 	if (stop_asked)
-		return TETHER_SIGNAL;
-	if (!tether->watch)
-		return TETHER_HOLDS;
+		return HOSTLINK_SIGNAL;
+	if (!link->watch)
+		return HOSTLINK_UP;
 
 	while (poll(&in, 1, 0) > 0) {
 		ssize_t n = read(STDIN_FILENO, bytes, sizeof(bytes));
 
 		if (n > 0) {
 			if (memchr(bytes, 'q', (size_t)n))
-				return TETHER_SIGNAL;
+				return HOSTLINK_SIGNAL;
 			alive = true;
 		} else if (n == 0) {
-			return TETHER_PARENT;
+			return HOSTLINK_PARENT;
 		} else if (errno != EINTR && errno != EAGAIN) {
-			return TETHER_PARENT;
+			return HOSTLINK_PARENT;
 		}
 	}
-	return judge_silence(tether, now_ns, alive);
+	return judge_silence(link, now_ns, alive);
 }
 
-const char *tether_word(enum tether_end end)
+const char *hostlink_word(enum hostlink_end end)
 {
 	switch (end) {
-	case TETHER_SIGNAL:
+	case HOSTLINK_SIGNAL:
 		return "signal";
-	case TETHER_PARENT:
+	case HOSTLINK_PARENT:
 		return "parent";
-	case TETHER_LINK:
+	case HOSTLINK_LOST:
 		return "link";
-	case TETHER_HOLDS:
+	case HOSTLINK_UP:
 		break;
 	}
 	return NULL;

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-#include "crew.h"
+#include "samplers.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "measure.h"
+#include "hostlink.h"
 #include "result.h"
-#include "tether.h"
 
 #define START_DELAY_NS (20 * INT64_C(1000000)) /* for all threads to be asleep */
 #define STARVED_AFTER_NS                                                               \
 	(15 * INT64_C(1000000000)) /* no thread is that late and alive */
 
-static int report_refused_thread(struct run *run, struct emit *out,
-				 const struct sampler *s)
+static enum exit_status report_refused_thread(struct run *run, struct emit *out,
+					      const struct sampler *s)
 {
 	char message[2 * OPTIONS_TEXT], where[24];
 
@@ -25,7 +24,7 @@ static int report_refused_thread(struct run *run, struct emit *out,
 	if (!s->refusal.cause) {
 		snprintf(message, sizeof(message), "cannot %s on %s: %s", s->failed_at,
 			 where, strerror(s->failure));
-		return measure_fail(out, "other", message, "");
+		return emit_error(out, "other", message, "");
 	}
 	snprintf(message, sizeof(message), "cannot set SCHED_%s %u on %s: %s: %s",
 		 policy_name(s->policy.kind), s->policy.priority, where,
@@ -33,20 +32,19 @@ static int report_refused_thread(struct run *run, struct emit *out,
 	for (char *c = message + strlen("cannot set SCHED_"); *c && *c != ' '; c++)
 		*c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
 	snprintf(run->text, sizeof(run->text), "%s", s->refusal.remedy);
-	return measure_fail(out, s->refusal.cause, message, run->text);
+	return emit_error(out, s->refusal.cause, message, run->text);
 }
 
 /* Its threads are not joined: they may never run. */
-int crew_starved(struct run *run, struct emit *out)
+enum exit_status samplers_starved(struct run *run, struct emit *out)
 {
 	run->starved = true;
-	return measure_fail(
-		out, "starved", "a measuring thread did not run for 15 s",
-		"something with a higher priority has its CPU: find it with "
-		"ps -eLo tid,cls,rtprio,psr,pcpu,comm");
+	return emit_error(out, "starved", "a measuring thread did not run for 15 s",
+			  "something with a higher priority has its CPU: find it with "
+			  "ps -eLo tid,cls,rtprio,psr,pcpu,comm");
 }
 
-int crew_start(struct run *run, struct emit *out)
+enum exit_status samplers_start(struct run *run, struct emit *out)
 {
 	const struct options *o = run->options;
 	int64_t until_ns;
@@ -63,7 +61,7 @@ int crew_start(struct run *run, struct emit *out)
 		s->candidates = run->candidates ? &run->candidates[i] : NULL;
 		worst_init(&s->worst, o->worst);
 		if (sampler_start(run->sampler, i, run->count))
-			return measure_fail(
+			return emit_error(
 				out, "other", "cannot start a thread",
 				"look at RLIMIT_NPROC, RLIMIT_MEMLOCK and the "
 				"pids cgroup");
@@ -77,14 +75,14 @@ int crew_start(struct run *run, struct emit *out)
 		case SAMPLER_FAILED:
 			return report_refused_thread(run, out, &run->sampler[i]);
 		case SAMPLER_STARTING:
-			return crew_starved(run, out);
+			return samplers_starved(run, out);
 		}
 	}
-	return 0;
+	return EXIT_DONE;
 }
 
 /* Phases are spread over the interval, so that the threads do not wake in step. */
-void crew_let_go(struct run *run)
+void samplers_release(struct run *run)
 {
 	const struct options *o = run->options;
 
@@ -114,14 +112,14 @@ static bool all_done(const struct run *run)
 }
 
 /* Again and again until all are done: a signal may come just before the sleep. */
-void crew_stop(struct run *run)
+void samplers_stop(struct run *run)
 {
 	atomic_store_explicit(&run->stop, true, memory_order_relaxed);
 	for (unsigned int i = 0; i < run->started; i++)
 		sampler_wake(&run->sampler[i]);
 }
 
-void crew_join(struct run *run)
+void samplers_join(struct run *run)
 {
 	for (unsigned int i = 0; i < run->started; i++)
 		pthread_join(run->sampler[i].thread, NULL);
@@ -129,10 +127,10 @@ void crew_join(struct run *run)
 }
 
 /* Sleeps, and wakes once a second (twice with heartbeats) to say how far it is. */
-void crew_watch(struct run *run, struct emit *out)
+void samplers_watch(struct run *run, struct emit *out)
 {
-	struct tether *tether = &run->options->tether;
-	int64_t next_check_ns = run->start_ns + tether_period_ns(tether);
+	struct hostlink *link = &run->options->link;
+	int64_t next_check_ns = run->start_ns + hostlink_period_ns(link);
 	int64_t next_tick_ns = run->start_ns + NS_PER_S;
 	int64_t now_ns = run->start_ns;
 
@@ -142,10 +140,10 @@ void crew_watch(struct run *run, struct emit *out)
 
 		clock_sleep_until(&until);
 		now_ns = clock_now_ns();
-		run->ended_by = tether_check(tether, now_ns);
-		if (run->ended_by == TETHER_HOLDS && out->error)
-			run->ended_by = TETHER_PARENT; /* nobody is left to read */
-		if (run->ended_by != TETHER_HOLDS)
+		run->ended_by = hostlink_check(link, now_ns);
+		if (run->ended_by == HOSTLINK_UP && out->error)
+			run->ended_by = HOSTLINK_PARENT; /* nobody is left to read */
+		if (run->ended_by != HOSTLINK_UP)
 			break;
 		clock_watch_update(&run->clocks);
 		if (now_ns >= next_tick_ns && now_ns < run->end_ns) {
@@ -153,24 +151,24 @@ void crew_watch(struct run *run, struct emit *out)
 			next_tick_ns += NS_PER_S;
 		}
 		while (next_check_ns <= now_ns)
-			next_check_ns += tether_period_ns(tether);
+			next_check_ns += hostlink_period_ns(link);
 	}
 }
 
 /* False if some have not ended long after they should have. What counts is the time
  * that we have waited, not the clock: we may have been stopped ourselves. */
-bool crew_wait(struct run *run)
+bool samplers_wait(struct run *run)
 {
 	const struct timespec pause = { .tv_nsec = 5000000 };
 
 	for (int64_t waited_ns = 0; !all_done(run); waited_ns += pause.tv_nsec) {
 		if (waited_ns > STARVED_AFTER_NS)
 			return false;
-		if (run->ended_by == TETHER_HOLDS)
+		if (run->ended_by == HOSTLINK_UP)
 			run->ended_by =
-				tether_check(&run->options->tether, clock_now_ns());
-		if (run->ended_by != TETHER_HOLDS)
-			crew_stop(run);
+				hostlink_check(&run->options->link, clock_now_ns());
+		if (run->ended_by != HOSTLINK_UP)
+			samplers_stop(run);
 		nanosleep(&pause, NULL);
 	}
 	return true;

@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../tether.h"
+#include "../hostlink.h"
 #include "check.h"
 
 #define HALF_S INT64_C(500000000)
@@ -33,101 +33,101 @@ static void host_writes(const char *bytes)
 
 static void a_silent_host_holds_without_heartbeats(void)
 {
-	struct tether t = { .watch = true };
+	struct hostlink t = { .watch = true };
 
 	new_host();
 	for (int i = 0; i < 100; i++)
-		CHECK(tether_check(&t, START + i * HALF_S) == TETHER_HOLDS);
+		CHECK(hostlink_check(&t, START + i * HALF_S) == HOSTLINK_UP);
 }
 
 static void a_closed_standard_input_is_a_lost_parent(void)
 {
-	struct tether t = { .watch = true };
+	struct hostlink t = { .watch = true };
 
 	new_host();
-	CHECK(tether_check(&t, START) == TETHER_HOLDS);
+	CHECK(hostlink_check(&t, START) == HOSTLINK_UP);
 	close(host);
 	host = -1;
-	CHECK(tether_check(&t, START + 1) == TETHER_PARENT);
+	CHECK(hostlink_check(&t, START + 1) == HOSTLINK_PARENT);
 
 	close(STDIN_FILENO);
-	CHECK(tether_check(&t, START + 2) == TETHER_PARENT);
+	CHECK(hostlink_check(&t, START + 2) == HOSTLINK_PARENT);
 }
 
 static void a_last_word_before_the_end_is_still_heard(void)
 {
-	struct tether t = { .watch = true };
+	struct hostlink t = { .watch = true };
 
 	new_host();
 	host_writes("..q");
 	close(host);
 	host = -1;
-	CHECK(tether_check(&t, START) == TETHER_SIGNAL);
+	CHECK(hostlink_check(&t, START) == HOSTLINK_SIGNAL);
 }
 
-static void without_a_tether_standard_input_means_nothing(void)
+static void without_a_link_standard_input_means_nothing(void)
 {
-	struct tether t = { 0 };
+	struct hostlink t = { 0 };
 
 	new_host();
 	host_writes("q");
-	CHECK(tether_check(&t, START) == TETHER_HOLDS);
+	CHECK(hostlink_check(&t, START) == HOSTLINK_UP);
 }
 
 static void two_silent_checks_are_a_lost_link(void)
 {
-	struct tether t = { .watch = true, .heartbeat = true };
+	struct hostlink t = { .watch = true, .heartbeat = true };
 
 	new_host();
-	CHECK(tether_check(&t, START) == TETHER_HOLDS);
-	CHECK(tether_check(&t, START + HALF_S) == TETHER_HOLDS);
-	CHECK(tether_check(&t, START + 2 * HALF_S) == TETHER_LINK);
+	CHECK(hostlink_check(&t, START) == HOSTLINK_UP);
+	CHECK(hostlink_check(&t, START + HALF_S) == HOSTLINK_UP);
+	CHECK(hostlink_check(&t, START + 2 * HALF_S) == HOSTLINK_LOST);
 }
 
 static void a_heartbeat_begins_the_count_anew(void)
 {
-	struct tether t = { .watch = true, .heartbeat = true };
+	struct hostlink t = { .watch = true, .heartbeat = true };
 
 	new_host();
 	for (int i = 0; i < 20; i++) {
-		CHECK(tether_check(&t, START + 2 * i * HALF_S) == TETHER_HOLDS);
-		CHECK(tether_check(&t, START + (2 * i + 1) * HALF_S) == TETHER_HOLDS);
+		CHECK(hostlink_check(&t, START + 2 * i * HALF_S) == HOSTLINK_UP);
+		CHECK(hostlink_check(&t, START + (2 * i + 1) * HALF_S) == HOSTLINK_UP);
 		host_writes(".");
 	}
 }
 
 static void checks_in_quick_succession_are_no_silence(void)
 {
-	struct tether t = { .watch = true, .heartbeat = true };
+	struct hostlink t = { .watch = true, .heartbeat = true };
 
 	new_host();
 	for (int i = 0; i < 1000; i++)
-		CHECK(tether_check(&t, START + i * 1000) == TETHER_HOLDS);
+		CHECK(hostlink_check(&t, START + i * 1000) == HOSTLINK_UP);
 }
 
 static void what_arrived_while_we_could_not_look_counts(void)
 {
-	struct tether t = { .watch = true, .heartbeat = true };
+	struct hostlink t = { .watch = true, .heartbeat = true };
 
 	new_host();
-	CHECK(tether_check(&t, START) == TETHER_HOLDS);
+	CHECK(hostlink_check(&t, START) == HOSTLINK_UP);
 	host_writes("....................");
-	CHECK(tether_check(&t, START + 20 * HALF_S) == TETHER_HOLDS);
-	CHECK(tether_check(&t, START + 20 * HALF_S + 1) == TETHER_HOLDS);
-	CHECK(tether_check(&t, START + 21 * HALF_S) == TETHER_HOLDS);
-	CHECK(tether_check(&t, START + 22 * HALF_S) == TETHER_LINK);
+	CHECK(hostlink_check(&t, START + 20 * HALF_S) == HOSTLINK_UP);
+	CHECK(hostlink_check(&t, START + 20 * HALF_S + 1) == HOSTLINK_UP);
+	CHECK(hostlink_check(&t, START + 21 * HALF_S) == HOSTLINK_UP);
+	CHECK(hostlink_check(&t, START + 22 * HALF_S) == HOSTLINK_LOST);
 }
 
 static void standard_input_keeps_its_flags(void)
 {
-	struct tether t = { .watch = true };
+	struct hostlink t = { .watch = true };
 
 	new_host();
-	CHECK(tether_check(&t, START) == TETHER_HOLDS);
+	CHECK(hostlink_check(&t, START) == HOSTLINK_UP);
 	CHECK(!(fcntl(STDIN_FILENO, F_GETFL) & O_NONBLOCK));
 }
 
-/* A parent's wish must not make the agent deaf, nor blind for a load that ends. */
+/* A parent's settings must not make the agent deaf, nor blind for a load that ends. */
 static void inherited_signal_settings_are_undone(void)
 {
 	sigset_t all, now;
@@ -136,7 +136,7 @@ static void inherited_signal_settings_are_undone(void)
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	signal(SIGCHLD, SIG_IGN);
-	tether_begin();
+	hostlink_begin();
 
 	sigprocmask(SIG_SETMASK, NULL, &now);
 	CHECK(!sigismember(&now, SIGTERM) && !sigismember(&now, SIGUSR1));
@@ -150,22 +150,22 @@ static void inherited_signal_settings_are_undone(void)
 /* The last test: a stop stays asked for. */
 static void a_signal_asks_for_the_end(void)
 {
-	struct tether t = { 0 };
+	struct hostlink t = { 0 };
 
-	CHECK(tether_check(&t, START) == TETHER_HOLDS);
+	CHECK(hostlink_check(&t, START) == HOSTLINK_UP);
 	raise(SIGPIPE);
 	raise(SIGUSR1);
-	CHECK(tether_check(&t, START) == TETHER_HOLDS);
+	CHECK(hostlink_check(&t, START) == HOSTLINK_UP);
 	raise(SIGTERM);
-	CHECK(tether_check(&t, START) == TETHER_SIGNAL);
+	CHECK(hostlink_check(&t, START) == HOSTLINK_SIGNAL);
 }
 
 static void each_end_has_its_word(void)
 {
-	CHECK(tether_word(TETHER_HOLDS) == NULL);
-	CHECK(strcmp(tether_word(TETHER_SIGNAL), "signal") == 0);
-	CHECK(strcmp(tether_word(TETHER_PARENT), "parent") == 0);
-	CHECK(strcmp(tether_word(TETHER_LINK), "link") == 0);
+	CHECK(hostlink_word(HOSTLINK_UP) == NULL);
+	CHECK(strcmp(hostlink_word(HOSTLINK_SIGNAL), "signal") == 0);
+	CHECK(strcmp(hostlink_word(HOSTLINK_PARENT), "parent") == 0);
+	CHECK(strcmp(hostlink_word(HOSTLINK_LOST), "link") == 0);
 }
 
 int main(void)
@@ -173,7 +173,7 @@ int main(void)
 	a_silent_host_holds_without_heartbeats();
 	a_closed_standard_input_is_a_lost_parent();
 	a_last_word_before_the_end_is_still_heard();
-	without_a_tether_standard_input_means_nothing();
+	without_a_link_standard_input_means_nothing();
 	two_silent_checks_are_a_lost_link();
 	a_heartbeat_begins_the_count_anew();
 	checks_in_quick_succession_are_no_silence();
