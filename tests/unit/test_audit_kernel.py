@@ -245,7 +245,7 @@ def test_severity_follows_the_profile() -> None:
 )
 def test_a_check_is_gated_by_the_version(release: str, outcome: str) -> None:
     row = {
-        **{"title": "t", "severity": "low", "expects": "e", "why": "w"},
+        **{"title": "t", "severity": "low", "expected": "e", "rationale": "w"},
         **{"source": "s", "remedy": "r", "on": ["A"], "since": "6.12"},
     }
     config = parse_config(

@@ -32,8 +32,9 @@ _VERSION = re.compile(r"(\d+)\.(\d+)")
 
 _OWN_KEYS = frozenset(
     (
-        *("title", "severity", "severity_for", "expects", "why", "source", "function"),
-        *("remedy", "lasting", "risk", "profiles", "archs", "since", "until"),
+        *("title", "severity", "severity_for", "expected", "rationale", "source"),
+        *("function", "remedy", "permanent_remedy", "risk", "profiles", "archs"),
+        *("since", "until"),
         *("paths", "verifies", "observed_by", "apply", "safe"),
     )
 )
@@ -72,12 +73,12 @@ def parse_row(name: str, row: Mapping[str, Any], *, group: str) -> CheckKind:
             Profile(profile): Severity[word.upper()]
             for profile, word in row.get("severity_for", {}).items()
         },
-        expected=row["expects"],
-        rationale=row["why"],
+        expected=row["expected"],
+        rationale=row["rationale"],
         source=row["source"],
         function=function,
         remedy=row["remedy"],
-        permanent_remedy=row.get("lasting", ""),
+        permanent_remedy=row.get("permanent_remedy", ""),
         risk=row.get("risk", ""),
         profiles=frozenset(map(Profile, row.get("profiles", Profile))),
         archs=frozenset(row.get("archs", ())),
