@@ -398,7 +398,7 @@ def test_an_image_that_is_cut_short_is_not_judged_by_what_is_left(whole: bytes) 
 
 
 def test_an_image_that_rtscope_cannot_unpack_is_called_so() -> None:
-    with pytest.raises(UsageError, match=r"does not know \(02214c18\)"):
+    with pytest.raises(UsageError, match=r"unknown compression \(02214c18\)"):
         parse_image(b"\x02\x21\x4c\x18 packed", source="Image.lz4")
 
 
