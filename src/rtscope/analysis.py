@@ -2,9 +2,9 @@
 From a result directory, or the file of a trace, to explained runs.
 
 A run of a virtual board is explained from the paths that lie beside its record, with
-the symbols of its kernel; a run on a machine from the trace that it kept. What a second
-pass records (tasks, windows, the longest sections) lies there too. Each explanation is
-written beside its record.
+the symbols of its kernel; a run on a machine from the trace that it kept. Recordings of
+a replay (tasks, windows, the longest critical sections) lie there too. Each explanation
+is written beside its record.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -90,7 +90,7 @@ class Recorded:
 
     @property
     def max_ns(self) -> int:
-        """The latest wake-up."""
+        """The longest latency."""
         return self.record.max_ns or 0
 
     @property
@@ -101,24 +101,24 @@ class Recorded:
 
     @property
     def sections_path(self) -> Path:
-        """Where a pass for the longest sections of this run keeps them."""
+        """The recording of the longest critical sections of this run."""
         return self.directory / BOUND
 
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """All runs, and what is shown of each of them in a trace for Perfetto."""
+    """All runs, and the wake-ups of them for a trace of Perfetto."""
 
     runs: tuple[ExplainedRun, ...]
     paths: tuple[Recording, ...] = ()
     windows: tuple[ExplainedWindow, ...] = ()
 
     def perfetto(self) -> bytes:
-        """Return the trace; either kind of time alone makes sense in one."""
+        """Return the trace. Raises UsageError for runs of boards and of machines."""
         if self.paths and self.windows:
             raise UsageError(
-                "--perfetto: these are runs of boards and of machines, whose times "
-                "have nothing in common; choose one with --run"
+                "--perfetto: virtual and real time do not fit into one trace; choose a "
+                "run with --run"
             )
         if self.paths:
             return perfetto_trace(self.paths)
@@ -129,10 +129,10 @@ def explained_runs(
     path: Path, run_id: str | None, *, worst: int, bound: bool, cache: Path, log: Log
 ) -> Explained:
     """
-    Explain every run that has recorded paths or events; log which cannot be.
+    Explain every run that has recorded paths or events; log those without.
 
     Each explanation is written beside its record. With `bound` those of virtual boards
-    are booted again for their longest sections.
+    are booted again for their longest critical sections.
     """
     chosen = every_run(path, run_id)
     if bound:
@@ -174,7 +174,7 @@ def explained_file(
     """
     Explain one wake-up of a trace that has no record.
 
-    With `bound` the sections of the whole trace are added up for its CPU.
+    With `bound`, also its CPU's bound from the critical sections of the whole trace.
     """
     trace = open_trace(path)
     try:
@@ -184,7 +184,7 @@ def explained_file(
     wakeup = chosen.wakeup
     log(
         f"{chosen.how}: {wakeup.comm or '<...>'}-{wakeup.pid}, ready or due at "
-        f"{wakeup.expiry_ns / 1e9:.9f}"
+        f"{wakeup.expiry_ns / 1e9:.9f} s"
     )
     window, wakeup = window_around(trace, wakeup)
     explanation = explain_events(window, wakeup, machine=MachineTraits())
@@ -198,13 +198,13 @@ def open_recorded(path: Path, run_id: str | None = None) -> Recorded:
     """
     Return one run of a campaign's directory, of a run's, or of a file.
 
-    Without `run_id`, of several that with the latest wake-up. Raises UsageError where
+    Without `run_id`, the one with the worst wake-up. Raises UsageError where
     nothing is, or nothing of a virtual board.
     """
     found = every_run(path, run_id)
     virtual = [one for one in found if one.record.virtual]
     if not virtual:
-        virtual_of(found[0].record)  # says why
+        virtual_of(found[0].record)  # raises
     return max(virtual, key=lambda one: one.max_ns)
 
 
@@ -265,7 +265,7 @@ def _paths_of(recorded: Recorded) -> tuple[ExecTrace, tuple[TraceSection, ...]]:
     """
     Return the worst paths, worst first, as whole as they are recorded.
 
-    What the run itself cut or left out is taken from a second pass, where there was
+    Paths that the run itself cut or left out are taken from its replay, where there was
     one. Raises as `stream_of` does if neither recorded any.
     """
     replayed = recorded.replay_path
@@ -287,20 +287,20 @@ def _paths_of(recorded: Recorded) -> tuple[ExecTrace, tuple[TraceSection, ...]]:
 
 
 def _lacks(section: TraceSection) -> bool:
-    """Tell whether a second pass may know more of a path."""
+    """Tell whether a replay may have more of a path."""
     return (
         section.cut or section.left_out or not (section.kinds == RecordKind.TASK).any()
     )
 
 
 def _wakeup(section: TraceSection) -> tuple[int, int, int, int]:
-    """Return what makes it the same wake-up in another pass of the same run."""
+    """Return the key of a wake-up, the same in each replay of the same run."""
     return section.cpu, section.sequence, section.latency_ns, section.last
 
 
 def symbols_of(recorded: Recorded, *, cache: Path, log: Log) -> SymbolTable:
     """
-    Return the symbols of the kernel; if they cannot be had, say why and return none.
+    Return the symbols of the kernel; if they cannot be had, log why and return none.
 
     A packaged kernel is booted once for them.
     """
@@ -314,18 +314,18 @@ def symbols_of(recorded: Recorded, *, cache: Path, log: Log) -> SymbolTable:
         prepared = prepare_replay(recorded.record, cache=cache)
         read_symbols(prepared, cache=cache, log=log)
     except RtscopeError as error:
-        log(f"addresses instead of names: {error}")
+        log(f"no symbols, functions are shown as addresses: {error}")
         return own
     return merged(find_symbols(cache, digest, modules=modules) or NO_SYMBOLS, own)
 
 
 def _counted(record: RunRecord) -> list[Explanation]:
-    """Return what counters tell; raise UsageError if there are none either."""
+    """Return explanations from counters; raise UsageError without any."""
     found = counted_wakeups(record)
     if not found:
         raise UsageError(
-            f"{record.run.id}: no events were kept, so that nothing can be said of "
-            f"why: {why_untraced(record)}"
+            f"{record.run.id}: no explanation, because no events were kept: "
+            f"{why_untraced(record)}"
         )
     return found
 
@@ -334,12 +334,12 @@ def _keep(one: Recorded, explained: ExplainedRun, *, log: Log) -> None:
     try:
         write_explained(one.directory / EXPLAINED, document_of(explained))
     except RecordError as error:  # a result that may only be read
-        log(f"{EXPLAINED} is not kept: {error}")
+        log(f"{EXPLAINED} was not written: {error}")
 
 
 def _record_sections(chosen: Sequence[Recorded], *, cache: Path, log: Log) -> None:
     """
-    Boot each run again that has no sections yet; log which cannot be.
+    Boot each run again that has no critical sections yet; log those that fail.
 
     Raises UsageError for the only one.
     """
@@ -358,18 +358,18 @@ def _record_sections_of(one: Recorded, *, cache: Path, log: Log) -> None:
     name = one.record.run.id
     if not one.record.virtual:
         raise UsageError(
-            f"{name}: measured on {one.record.run.target}: only the run of a virtual "
-            "board can be booted again for its longest sections"
+            f"{name}: measured on {one.record.run.target}; --bound boots only runs of "
+            "virtual boards again"
         )
     symbols = symbols_of(one, cache=cache, log=log)
-    log(f"{name}: booting again, for the longest sections")
+    log(f"{name}: booting again to record the longest critical sections")
     done = replay_run(one.record, windows=(), cache=cache, log=log, symbols=symbols)
     path = one.sections_path
     write_atomically(path, pack(done.raw, name=path.name)[0])
 
 
 def _bounds_of_run(one: Recorded, *, cache: Path, log: Log) -> Sequence[Bound]:
-    """Return what a run's sections could combine to; nothing if it has none."""
+    """Return the bounds of a run; none without recorded critical sections."""
     if not one.record.virtual or not one.sections_path.is_file():
         return ()
     symbols = symbols_of(one, cache=cache, log=log)
@@ -378,16 +378,16 @@ def _bounds_of_run(one: Recorded, *, cache: Path, log: Log) -> Sequence[Bound]:
 
 def _bounds_of_trace(trace: Trace, wakeup: TracedWakeup) -> Sequence[Bound]:
     """
-    Return what the sections of a whole trace could combine to on a wake-up's CPU.
+    Return the bound of a wake-up's CPU from the critical sections of a whole trace.
 
-    Raises UsageError, with the reason, for a trace that does not tell them.
+    Raises UsageError, with the reason, for a trace without them.
     """
     why = why_no_sections(trace.names)
     if why:
         raise UsageError(f"{trace.name}: {why}")
     cpu = wakeup.cpu
     if cpu is None:
-        raise UsageError(f"{trace.name}: it is not known on which CPU the thread ran")
+        raise UsageError(f"{trace.name}: the CPU of the thread is unknown")
     lost = [f"events of CPU {cpu}: {x.reason}" for x in trace.losses if x.cpu == cpu]
     return bounds_of_events(
         _events_of(trace, cpu), measuring={cpu: wakeup.pid}, lost=dict.fromkeys(lost)
@@ -405,7 +405,7 @@ def record_windows(
     one: Recorded, windows: Sequence[Window], *, worst: int, cache: Path, log: Log
 ) -> ExecTrace:
     """
-    Record windows in a second pass, keep it beside the record, and return it.
+    Record windows in a replay, keep it beside the record, and return it.
 
     Without `windows`, those around the worst wake-ups. Raises UsageError if there are
     none.
@@ -413,22 +413,22 @@ def record_windows(
     if not windows:
         try:
             sections = stream_of(one).sections
-        except UsageError:  # recorded without: one more pass tells where they are
+        except UsageError:  # recorded without: one more replay finds them
             first = replay_run(one.record, windows=(), cache=cache, log=log)
             sections = first.trace.sections
         windows = windows_around(sections, worst)
     if not windows:
         raise UsageError(
-            "the worst wake-up is longer than a window may be: choose a part of it "
+            "the worst wake-up is longer than a window may be; choose a part of it "
             "with --window FIRST:LAST"
         )
-    log(f"booting again, recording {len(windows)} windows")
+    log(f"booting again to record {len(windows)} windows")
     done = replay_run(one.record, windows=tuple(windows), cache=cache, log=log)
     for name in done.not_recorded:
-        log(f"{name}: not known where this kernel keeps it, so not recorded")
+        log(f"{name} not recorded: its place in this kernel is unknown")
     path = one.directory / REPLAY
     write_atomically(path, pack(done.raw, name=path.name)[0])
-    log(f"the same result; recorded in {path}")
+    log(f"same result; recorded in {path}")
     return done.trace
 
 

@@ -60,8 +60,8 @@ def test_the_worst_wake_up_of_a_machine_is_explained_from_its_events(
 
     assert said.status == 0, said.err
     assert "001-os on local: 1 worst wake-up explained" in said.out
-    assert "no events were kept of 1 more" in whole(said.out)
-    assert "another task ran: hog (real-time, priority 80)" in whole(said.out)
+    assert "1 more without recorded events" in whole(said.out)
+    assert "nother task, hog (real-time, priority 80)" in whole(said.out)
     assert "virtual" not in said.out
 
 
@@ -91,9 +91,9 @@ def test_a_trace_without_a_record_is_explained(
         said = rtscope("explain", "--trace", file)
 
         assert said.status == 0, said.err
-        assert "the latest wake-up of a real-time thread" in whole(said.err)
-        assert "another task ran: hog (real-time, priority 80)" in whole(said.out)
-        assert "when the timer was due is not known" in whole(said.out)
+        assert "worst wake-up of a real-time thread" in whole(said.err)
+        assert "nother task, hog (real-time, priority 80)" in whole(said.out)
+        assert "the expiry of the timer is unknown" in whole(said.out)
         assert "sequence" not in said.out
 
 
@@ -191,7 +191,7 @@ def test_a_trace_with_preemptirq_events_tells_what_its_sections_could_combine_to
     assert bound["bound_ns"] == 300_000 + 40_000 + 10_000
 
     said = rtscope("explain", "--trace", file, "--bound")
-    assert "Sections seen could combine to 350 µs on CPU 0" in whole(said.out)
+    assert "observed critical sections: 350 µs on CPU 0" in whole(said.out)
     assert "virtual" not in said.out
 
 
@@ -212,7 +212,7 @@ def test_a_machines_run_cannot_be_booted_again_for_its_sections(
 ) -> None:
     said = rtscope("explain", result, "--bound")
     assert said.status == 2
-    assert "only the run of a virtual board" in whole(said.err)
+    assert "boots only runs of virtual boards" in whole(said.err)
 
 
 def test_without_events_the_counters_around_a_wake_up_are_told_and_no_cause(
@@ -227,8 +227,8 @@ def test_without_events_the_counters_around_a_wake_up_are_told_and_no_cause(
 
     assert said.status == 0, said.err
     text = whole(said.out)
-    assert "CPU 0 woke 7.00 µs late, and nothing is known of why" in text
-    assert "no cause can be told from that" in text
+    assert "CPU 0 woke 7.00 µs late; the cause is unknown" in text
+    assert "the cause cannot be determined" in text
     assert "Local timer interrupts 107" in text
 
 

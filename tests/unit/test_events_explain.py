@@ -65,10 +65,10 @@ def test_a_stopped_thread_is_told_as_such_and_not_as_late() -> None:
         *(Cause.STOPPED, "SIGSTOP, or a debugger"),
     )
     assert found.segments[0].evidence == (
-        "it was switched out in state T",
-        "woken again by bash-200",
+        "the thread was switched out in state T",
+        "woken by bash-200",
     )
-    assert "the thread itself was stopped" in sentence(found)
+    assert "The thread itself was stopped" in sentence(found)
 
 
 def test_leaving_idle_tells_the_state() -> None:

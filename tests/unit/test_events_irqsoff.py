@@ -7,7 +7,7 @@ import pytest
 from fakes.events import IRQ, KNOWN, asleep, event, explained, of, ran, woken
 from rtscope.explain.events.threadstates import MachineTraits
 from rtscope.explain.model import Cause, Confidence, Part
-from rtscope.explain.words import doubts, sentence
+from rtscope.explain.words import caveats_of, sentence
 from rtscope.ftrace.events import Flag
 
 BARE = MachineTraits(guest=False, preemptible=True, release=(6, 12))
@@ -35,7 +35,7 @@ def test_where_nothing_tells_preemption_from_hardware_no_cause_is_claimed() -> N
     assert found.dominant is not None
     assert found.dominant.cause is Cause.UNKNOWN
     assert found.attributed_share < 0.05
-    assert any("is not known" in doubt for doubt in doubts(found))
+    assert any("is unknown" in caveat for caveat in caveats_of(found))
 
 
 def test_events_of_interrupts_going_off_and_on_name_the_function() -> None:
@@ -113,7 +113,7 @@ def test_a_late_interrupt_without_any_event_is_at_most_a_guess(
     assert found.segments[0].cause is cause
     assert found.segments[0].confidence is Confidence.GUESSED
     assert found.attributed_share < 0.05
-    assert ("probably hardware" in sentence(found)) == (cause is Cause.HARDWARE)
+    assert ("Probably hardware" in sentence(found)) == (cause is Cause.HARDWARE)
 
 
 @pytest.mark.parametrize(

@@ -200,7 +200,7 @@ def test_losses_and_missing_flags_leave_a_bound_incomplete() -> None:
     blind = [made(300, "irq_disable", OURS), made(310, "irq_enable", OURS, flags=None)]
     (unknown,) = bounds_of_events([*events, *blind], measuring={0: OURS})
     assert (lossy.lost, lossy.complete) == (("20 events",), False)
-    assert unknown.lost == ("whether a switch was due: the trace has no flags",)
+    assert unknown.lost == ("whether a switch was due, because the trace has no flags",)
 
 
 def test_other_cpus_are_not_followed() -> None:
@@ -216,5 +216,5 @@ def test_other_cpus_are_not_followed() -> None:
 @pytest.mark.parametrize("missing", [*NEEDED, SWITCH])
 def test_a_trace_without_these_events_is_refused_with_the_reason(missing: str) -> None:
     known = {*NEEDED, SWITCH} - {missing}
-    assert f"has no {missing};" in why_no_sections(known)
+    assert f"has no {missing}," in why_no_sections(known)
     assert why_no_sections({*NEEDED, SWITCH, "irq_handler_entry"}) == ""

@@ -36,7 +36,7 @@ def test_a_higher_priority_task_is_named_with_both_priorities() -> None:
     assert found.dominant.cause is Cause.OTHER_TASK
     assert found.dominant.name == "hog (real-time, priority 80)"
     assert found.dominant.evidence == (
-        "hog-200 is real-time, priority 80; the thread real-time, priority 50",
+        "hog-200 is real-time, priority 80; the thread is real-time, priority 50",
     )
     assert found.dominant.confidence is Confidence.SEEN
     assert of(found, Cause.OTHER_TASK) == 494_000
@@ -60,7 +60,7 @@ def test_ticks_do_not_cut_the_culprit_into_pieces_that_others_exceed() -> None:
 
     assert found.dominant is not None
     assert found.dominant.name == "hog (real-time, priority 80)"
-    assert "for 202 another task ran: hog (real-time, priority 80)" in sentence(found)
+    assert "another task, hog (real-time, priority 80): 202 µs" in sentence(found)
     assert of(found, Cause.OTHER_INTERRUPT) == 3_000
 
 
@@ -81,7 +81,7 @@ def test_the_fair_server_is_blamed_where_the_scheduler_passed_the_thread_over() 
     assert found.dominant.cause is Cause.FAIR_SERVER
     assert found.dominant.name == "load (not real-time, nice 0)"
     assert of(found, Cause.FAIR_SERVER) == 8_989_000
-    assert "need_resched was set, and no longer" in found.dominant.evidence[0]
+    assert "need_resched was set and cleared" in found.dominant.evidence[0]
 
 
 def test_throttling_is_told_from_the_fair_server_by_the_timer_that_ends_it() -> None:

@@ -1,4 +1,4 @@
-"""An explanation in words: the sentence, the doubts, and causes over a whole run."""
+"""An explanation in words: the sentence, the caveats, and causes over a whole run."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import pytest
 
 from rtscope.explain.causes import causes_of, difference, differences, paragraph
 from rtscope.explain.model import Cause, Explanation, OtherCpuActivity, Part, Segment
-from rtscope.explain.words import doubts, evidence, sentence, where
+from rtscope.explain.words import caveats_of, evidence, sentence, where
 
 
 def segment(part: Part, begin_ns: int, end_ns: int, cause: Cause, name: str) -> Segment:
@@ -42,21 +42,20 @@ def lock_only(latency_ns: int, *, kernel_function: str = "get_page") -> Explanat
     return Explanation(0, 1, latency_ns, (lock,))
 
 
-def test_the_sentence_tells_the_longest_stretches_in_their_order() -> None:
+def test_the_sentence_names_the_longest_segments_in_their_order() -> None:
     assert sentence(LATE, virtual="virtual ") == (
-        "CPU 1 woke 3,294 virtual µs late: for 1,935 it waited for a lock in "
-        "_raw_spin_lock_irqsave < get_page < handle_fault < … (executing 457 of it, "
-        "the rest were turns of other CPUs; meanwhile CPU 2 spent 81 % of its own time "
-        "in __rmqueue_pcplist), then for 1,321 interrupts were off in "
-        "__rmqueue_pcplist; the other 38.6 are the timer interrupt 22.4, the "
-        "scheduler 16.2."
+        "CPU 1 woke 3,294 virtual µs late. Waiting for a lock in "
+        "_raw_spin_lock_irqsave < get_page < handle_fault < …: 1,935 µs (457 µs "
+        "executed here, the rest: quanta of other CPUs; CPU 2 spent 81 % of its time "
+        "in __rmqueue_pcplist); interrupts off in __rmqueue_pcplist: 1,321 µs. Rest "
+        "(38.6 µs): the timer interrupt 22.4 µs, the scheduler 16.2 µs."
     )
 
 
 @pytest.mark.parametrize(
     ("off_ns", "cause"), [(249, Cause.SCHEDULER), (250, Cause.INTERRUPTS_OFF)]
 )
-def test_what_belongs_to_every_wake_up_is_blamed_from_four_times_the_rest_on(
+def test_what_belongs_to_every_wake_up_is_dominant_from_four_times_the_rest_on(
     off_ns: int, cause: Cause
 ) -> None:
     off = segment(Part.A, 0, off_ns, Cause.INTERRUPTS_OFF, "free_pages")
@@ -67,28 +66,30 @@ def test_what_belongs_to_every_wake_up_is_blamed_from_four_times_the_rest_on(
     assert found.cause is cause
 
 
-def test_a_cpu_that_did_many_things_is_not_told_of_as_the_locks_holder() -> None:
+def test_a_cpu_that_did_many_things_is_not_named_as_the_locks_holder() -> None:
     busy = replace(LOCK, other_cpus=(OtherCpuActivity(0, "memset", 0.3, 450_000),))
     found = sentence(replace(LATE, segments=(busy, MASKED, TIMER, SCHEDULER)))
 
-    assert "meanwhile" not in found
-    assert evidence(busy) == ("meanwhile CPU 0 executed 450 µs, 30 % of it in memset",)
+    assert "CPU 0" not in found
+    assert evidence(busy) == (
+        "CPU 0 executed 450 µs in this time, 30 % of it in memset",
+    )
 
 
-def test_turns_of_other_cpus_are_told_from_a_fifth_of_the_time_on() -> None:
+def test_quanta_of_other_cpus_are_named_from_a_fifth_of_the_time_on() -> None:
     mostly = replace(MASKED, begin_ns=0, end_ns=1000, own_ns=801)
     partly = replace(mostly, own_ns=800)
 
-    assert "turns" not in sentence(Explanation(0, 1, 1000, (mostly,)))
-    assert "turns" in sentence(Explanation(0, 1, 1000, (partly,)))
+    assert "quanta" not in sentence(Explanation(0, 1, 1000, (mostly,)))
+    assert "quanta" in sentence(Explanation(0, 1, 1000, (partly,)))
 
 
-def test_a_wake_up_without_a_path_says_that_nothing_is_known() -> None:
+def test_a_wake_up_without_a_path_has_an_unknown_cause() -> None:
     found = Explanation(2, 1, 5_000, (), ("no path was recorded for this wake-up",))
 
-    assert sentence(found) == ("CPU 2 woke 5.00 µs late, and nothing is known of why.")
-    assert doubts(found) == (
-        "100.0 % of the latency lie in no part: the explanation may miss the cause",
+    assert sentence(found) == "CPU 2 woke 5.00 µs late; the cause is unknown."
+    assert caveats_of(found) == (
+        "100.0 % of the latency is in no part: the explanation may miss the cause",
         "no path was recorded for this wake-up",
     )
 
@@ -96,9 +97,9 @@ def test_a_wake_up_without_a_path_says_that_nothing_is_known() -> None:
 def test_a_residual_of_a_twentieth_is_no_caveat_and_more_is_one() -> None:
     whole = segment(Part.A, 0, 950, Cause.SOFTIRQ, "net_rx_action")
 
-    assert not doubts(Explanation(0, 1, 1000, (whole,)))
-    assert doubts(Explanation(0, 1, 1000, (replace(whole, end_ns=949),))) == (
-        "5.1 % of the latency lie in no part: the explanation may miss the cause",
+    assert not caveats_of(Explanation(0, 1, 1000, (whole,)))
+    assert caveats_of(Explanation(0, 1, 1000, (replace(whole, end_ns=949),))) == (
+        "5.1 % of the latency is in no part: the explanation may miss the cause",
     )
 
 
@@ -106,16 +107,16 @@ def test_what_was_not_recorded_is_a_caveat() -> None:
     unknown = segment(Part.A, 0, 100, Cause.UNKNOWN, "not recorded")
     rest = segment(Part.B, 100, 1000, Cause.TIMER_INTERRUPT, "hrtimer_interrupt")
 
-    assert doubts(Explanation(0, 1, 1000, (unknown, rest))) == (
-        "10.0 % of the latency were not recorded: the cause may lie there",
+    assert caveats_of(Explanation(0, 1, 1000, (unknown, rest))) == (
+        "10.0 % of the latency was not recorded: the cause may be there",
     )
 
 
-def test_a_stretch_without_known_callers_is_where_its_name_says() -> None:
+def test_a_segment_without_known_callers_is_where_its_name_says() -> None:
     assert where(MASKED) == "__rmqueue_pcplist"
 
 
-def test_causes_are_counted_summed_and_blamed() -> None:
+def test_causes_are_counted_and_summed_and_the_dominant_too() -> None:
     found = causes_of([LATE, lock_only(400_000)], load="memory", kernel="plain")
 
     assert (found.wakeups, found.worst_ns) == (2, 3_294_087)
@@ -144,7 +145,7 @@ def test_a_cause_that_comes_twice_on_one_way_counts_once_with_both_durations() -
     assert timer.title == "the timer interrupt"
 
 
-def test_two_kernels_differ_in_the_causes_that_only_one_is_blamed_for() -> None:
+def test_two_kernels_differ_in_their_dominant_causes() -> None:
     plain = causes_of(
         [lock_only(900_000), lock_only(500_000, kernel_function="zap")],
         load="memory",
@@ -167,11 +168,12 @@ def test_two_kernels_differ_in_the_causes_that_only_one_is_blamed_for() -> None:
     assert [s.name for s in found.new] == ["map"]
     assert [s.name for s, _ in found.common] == ["get_page"]
     assert paragraph(found, virtual="virtual ") == (
-        "Under memory, the worst wake-up was 900 virtual µs late with plain "
-        "(2 explained) and 90.0 with rt (2). Blamed with plain only: waiting for a "
-        "lock in zap (once, at worst 500). Blamed with rt only: preemption off in map "
-        "(once, at worst 90.0). Blamed with both: waiting for a lock in get_page (once "
-        "and once, at worst 900 and 80.0)."
+        "Load memory: the worst wake-up was 900 virtual µs late with plain "
+        "(2 explained) and 90.0 virtual µs late with rt (2 explained). Dominant cause "
+        "with plain only: waiting for a lock in zap (once, longest 500 µs). Dominant "
+        "cause with rt only: preemption off in map (once, longest 90.0 µs). Dominant "
+        "cause with both: waiting for a lock in get_page (once and once, longest "
+        "900 µs and 80.0 µs)."
     )
 
 

@@ -94,7 +94,7 @@ def test_interrupts_that_were_on_again_are_no_longer_blamed() -> None:
         (Cause.INTERRUPTS_OFF, "free_pages", 300),
         (Cause.DELIVERY, "zap", 200),
     ]
-    assert "up to two turns of this are an artefact" in found.segments[1].evidence[-1]
+    assert "up to two quanta of this are an artefact" in found.segments[1].evidence[-1]
 
 
 @pytest.mark.parametrize(
@@ -260,6 +260,6 @@ def test_a_thread_that_was_woken_just_before_the_counted_expiry_was_woken() -> N
     assert found.dominant is not None
     assert (found.dominant.part, found.dominant.cause) == (Part.C, Cause.PREEMPTION_OFF)
     assert found.notes == (
-        "the thread was woken a little before the expiry, by the count of "
-        "instructions, which runs ahead of the time",
+        "the thread was woken a little before the expiry by the count of "
+        "instructions, which runs ahead of virtual time",
     )

@@ -101,18 +101,16 @@ def test_an_ordinary_thread_that_armed_an_overdue_timer_did_not_sleep_until_then
     assert found.segments[0].name == "(user space)"
 
 
-def test_a_thread_that_armed_an_overdue_timer_is_said_to_have_been_late_itself() -> (
-    None
-):
+def test_a_thread_that_armed_an_overdue_timer_was_late_itself() -> None:
     late = length(REALTIME) + 700
 
     assert explained(IDLE, REALTIME, late=late).notes == ()
     assert explained(IDLE, REALTIME, late=late, left=OVERDUE).notes == (
-        "the thread armed its timer when that was due already: it was late itself",
+        "the thread itself was late: it armed its timer after the expiry",
     )
 
 
-def test_what_the_board_executed_while_the_thread_slept_is_told() -> None:
+def test_what_the_board_executed_while_the_thread_slept_is_evidence() -> None:
     elsewhere: list[Step] = [(200, "user", 1), (50, "do_idle+")]
 
     found = explained([*IDLE, *elsewhere], ORDINARY, late=length(ORDINARY) + 700)
@@ -120,8 +118,8 @@ def test_what_the_board_executed_while_the_thread_slept_is_told() -> None:
     first = found.segments[0]
     assert (first.name, first.end_ns) == ("(asleep)", 700)
     assert first.evidence == (
-        "the board executed 560 ns since the thread went to sleep: for the rest of "
-        "this all its CPUs slept",
+        "system idle: the board executed 560 ns since the thread went to sleep; for "
+        "the rest of this time all its CPUs slept",
     )
 
 

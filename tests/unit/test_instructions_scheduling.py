@@ -97,7 +97,7 @@ def test_the_fair_server_preempts_a_thread_that_was_already_switched_to() -> Non
     assert (dominant.part, dominant.cause) == (Part.E, Cause.FAIR_SERVER)
     assert (dominant.name, dominant.task) == ("(user space)", "hog")
     assert dominant.evidence[-1] == (
-        "the thread had been switched to already, and had to leave again"
+        "the scheduler had already switched to the thread, and preempted it again"
     )
 
 

@@ -82,7 +82,7 @@ def test_interrupts_are_not_in_its_length_but_in_its_path() -> None:
 
 def test_a_path_that_begins_too_late_or_is_missing_is_said_to_be() -> None:
     cut = only(replace(longest(5, whole=990), first=50, cut=True))
-    assert cut.note == "its begin was not recorded: the ring was too short"
+    assert cut.note == "begin not recorded: the ring was too short"
     gone = only(replace(longest(5, whole=990), left_out=True))
     assert (gone.section, gone.duration_ns, gone.callers) == (Section.BACK, 2 * 990, ())
     assert "no memory" in gone.note
@@ -96,7 +96,7 @@ def test_interrupts_have_the_names_of_their_causes_or_entries() -> None:
         i.vector: (i.arrivals, i.longest_ns, i.closest_ns) for i in bound.interference
     }
     assert told == {
-        "the timer's interrupt": (2, 40, 600),
+        "the timer interrupt": (2, 40, 600),
         "interrupts of other CPUs": (1, 14, None),
         "interrupts of cause 77": (1, 2, None),
     }

@@ -112,14 +112,14 @@ def test_the_task_that_ran_instead_is_named() -> None:
 
     assert found.dominant is not None
     assert (found.dominant.cause, found.dominant.task) == (Cause.OTHER_TASK, "hog")
-    assert "for 0.900 another task, hog, ran in (user space)" in sentence(found)
+    assert "Another task (hog) in (user space): 0.900 µs" in sentence(found)
 
 
-def test_a_path_without_the_wake_up_does_not_blame_the_boards_turns() -> None:
+def test_a_path_without_the_wake_up_does_not_blame_the_boards_quanta() -> None:
     steps: list[Step] = [(900, "user"), *PREEMPT, *THREAD]
 
     found = explain_path(section(steps, TABLE, late=1000), TABLE, arch="x", shift=0)
 
     assert found.dominant is not None
     assert found.dominant.cause is Cause.OTHER_TASK
-    assert any("was not seen on this CPU" in note for note in found.notes)
+    assert any("did not execute the callback" in note for note in found.notes)

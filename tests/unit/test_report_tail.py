@@ -39,15 +39,15 @@ def test_causes_are_counted_with_their_sum_and_their_worst() -> None:
     assert rows == [("a", 2, 15 * US, 8 * US), ("b", 1, 9 * US, 9 * US)]
     assert (found.recorded, found.unknown) == (3, 1)
     assert sentence_of_tail(found, virtual="").endswith(
-        "3 recorded and 1 not recorded; blamed for those recorded: a 2 times (sum "
-        "15.0, worst 8.00), b once (sum 9.00, worst 9.00)."
+        "3 recorded, 1 not recorded. Dominant causes of those recorded: a 2 times "
+        "(sum 15.0 µs, worst 8.00 µs), b once (sum 9.00 µs, worst 9.00 µs)."
     )
 
 
 def test_what_is_known_of_earlier_wakeups_is_not_of_the_tail() -> None:
     found = tail([1 * US] * 3000 + [9 * US], [Blamed(1 * US, "a")])
     assert (found.recorded, found.unknown) == (0, 1)
-    assert "none recorded" in sentence_of_tail(found, virtual="virtual ")
+    assert "0 recorded, 1 not recorded." in sentence_of_tail(found, virtual="virtual ")
 
 
 def test_rare_causes_are_put_together() -> None:

@@ -1,4 +1,4 @@
-"""Explain the worst wake-ups: who made them late, for how long."""
+"""Explain the worst wake-ups: their causes, and the time of each."""
 
 import json as json_text
 import re
@@ -25,66 +25,71 @@ _SECONDS = re.compile(r"([0-9]{1,10})(?:\.([0-9]{1,9}))?")
 def explain(
     record: Annotated[
         Path | None,
-        typer.Argument(help="A campaign's directory, a run's, or a record."),
+        typer.Argument(help="Directory of a campaign or a run, or a record.json."),
     ] = None,
     *,
     run: Annotated[
-        str | None, typer.Option(help="Only this run of a campaign; else all of them.")
+        str | None,
+        typer.Option(help="Run of a campaign, e.g. 002-memory-r1; default: all."),
     ] = None,
     trace: Annotated[
         Path | None,
         typer.Option(
-            help="Instead of a record: a trace.dat file of trace-cmd, or text of "
-            "ftrace (trace, trace_pipe, trace-cmd report)."
+            help="Trace instead of a record: trace.dat of trace-cmd, or text of ftrace "
+            "(trace, trace_pipe, trace-cmd report)."
         ),
     ] = None,
     thread: Annotated[
         str | None,
-        typer.Option(help="With --trace: the thread, by name or number."),
+        typer.Option(help="Thread of --trace by name or PID, e.g. cyclictest."),
     ] = None,
     at: Annotated[
         str | None,
         typer.Option(
-            help="With --trace: a time in it, in seconds as it prints them, at which "
-            "the thread was late; else its latest wake-up."
+            help="Time in --trace at which the thread was late, in seconds, e.g. "
+            "1234.567890; default: its worst wake-up."
         ),
     ] = None,
     worst: Annotated[
-        int, typer.Option(min=1, help="How many wake-ups of each run are shown.")
+        int, typer.Option(min=1, help="Number of wake-ups of each run to show.")
     ] = 1,
     bound: Annotated[
         bool,
         typer.Option(
             "--bound",
-            help="What the longest sections could combine to: boots a virtual board "
-            "again, or takes the preemptirq events of --trace.",
+            help="Latency bound from observed critical sections: from the preemptirq "
+            "events of --trace, or by a replay of a virtual board.",
         ),
     ] = False,
     json: Annotated[
-        bool, typer.Option("--json", help="Print all that is known, as JSON.")
+        bool, typer.Option("--json", help="Print the result as JSON.")
     ] = False,
     html: Annotated[
-        Path | None, typer.Option(help="Write a page with pictures here.")
+        Path | None, typer.Option(help="HTML page to write, with charts.")
     ] = None,
     perfetto: Annotated[
         Path | None,
         typer.Option(
-            help="Write a trace for ui.perfetto.dev here: the parts, and what every "
-            "CPU did."
+            help="Trace to write for ui.perfetto.dev: parts, causes, activity of all "
+            "CPUs."
         ),
     ] = None,
 ) -> int:
-    """Explain the worst wake-ups: who made them late, for how long."""
+    """Explain the worst wake-ups: their causes, and the time of each."""
     log = stderr_log()
     if trace is not None:
         if record is not None or run is not None:
-            raise UsageError("--trace stands instead of a record: leave one out")
+            raise UsageError("--trace replaces the record: leave one of them out")
         selector = WakeupSelector(thread, None if at is None else _trace_time(at))
         explained = explained_file(trace, selector, bound=bound, log=log)
     elif record is None:
-        raise UsageError("name a record, or a trace with --trace FILE")
+        raise UsageError(
+            "no record given: name a result directory, or a trace with --trace FILE"
+        )
     elif thread is not None or at is not None:
-        raise UsageError("--thread and --at choose a wake-up of a trace: add --trace")
+        raise UsageError(
+            "--thread and --at select a wake-up of a trace: add --trace FILE"
+        )
     else:
         cache = cache_dir()
         explained = explained_runs(
@@ -104,9 +109,7 @@ def _trace_time(text: str) -> int:
     """Read seconds as a trace prints them; return nanoseconds."""
     match = _SECONDS.fullmatch(text.strip().rstrip(":"))
     if match is None:
-        raise UsageError(
-            f"--at {text!a}: not a time of a trace; write seconds, as in 1234.567890"
-        )
+        raise UsageError(f"--at {text!a}: not a time; write seconds, e.g. 1234.567890")
     return int(match[1]) * NS_PER_S + int((match[2] or "0").ljust(9, "0"))
 
 

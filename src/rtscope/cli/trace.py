@@ -1,5 +1,5 @@
 """
-List what a virtual board executed on its way to the worst wake-ups, with symbols.
+List the functions that a virtual board executed on the paths to its worst wake-ups.
 
 100 columns, colour for meaning.
 """
@@ -44,34 +44,38 @@ _STYLES = {
 
 def trace(
     record: Annotated[
-        Path, typer.Argument(help="A campaign's directory, a run's, or a record.")
+        Path, typer.Argument(help="Directory of a campaign or a run, or a record.json.")
     ],
     *,
     run: Annotated[
-        str | None, typer.Option(help="Of a campaign; else its latest wake-up's.")
+        str | None,
+        typer.Option(help="Run of a campaign; default: the one with the worst."),
     ] = None,
-    worst: Annotated[int, typer.Option(help="How many of the worst wake-ups.")] = 1,
+    worst: Annotated[int, typer.Option(help="Number of worst wake-ups to list.")] = 1,
     cpu: Annotated[
-        str, typer.Option(help="Another CPU than the wake-up's, or all.")
+        str, typer.Option(help="CPU to list: a number, all, or that of the wake-up.")
     ] = "wake-up",
     limit: Annotated[
-        int, typer.Option(help="Steps of each path; 0 for all, and what came before.")
+        int,
+        typer.Option(
+            help="Steps to list of each path; 0: all, from before the expiry."
+        ),
     ] = 60,
     replay: Annotated[
         bool,
-        typer.Option("--replay", help="Replay of the run, with tasks recorded too."),
+        typer.Option("--replay", help="Replay of the run, which also records tasks."),
     ] = False,
     window: Annotated[
         list[str] | None,
         typer.Option(
-            help="Window of instruction counts to replay: FIRST:LAST, with --replay."
+            help="Instruction counts to record with --replay, e.g. 1000000:2000000."
         ),
     ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print the result as JSON.")
     ] = False,
 ) -> int:
-    """List what a virtual board executed on its way to the worst wake-ups."""
+    """List the functions executed on the paths to the worst wake-ups."""
     chosen = open_recorded(record, run)
     cache = cache_dir()
     log = stderr_log()
@@ -120,7 +124,7 @@ def _window(text: str) -> Window:
     match = _WINDOW.fullmatch(text)
     if match is None:
         raise UsageError(
-            f"--window {text[:40]!r}: write FIRST:LAST, instruction counts"
+            f"--window {text[:40]!r}: write two instruction counts, FIRST:LAST"
         )
     return int(match[1]), int(match[2])
 
@@ -136,13 +140,13 @@ def _cpu(text: str) -> int | Literal["wake-up"] | None:
 
 
 def print_head(console: Console, record: RunRecord, trace: ExecTrace) -> None:
-    """Print which run it is, and what an instruction means there."""
+    """Print the run, and its quantum and the time of an instruction."""
     virtual = record.virtual
     assert virtual is not None
     console.print(
         f"{record.run.id} on virtual board {printable(virtual.board)}, kernel "
-        f"{printable(virtual.kernel)}: {trace.cpus} CPUs in turns of "
-        f"{trace.quantum} instructions, {1 << trace.shift} ns of virtual time each",
+        f"{printable(virtual.kernel)}: {trace.cpus} CPUs, quantum "
+        f"{trace.quantum} instructions, {1 << trace.shift} virtual ns per instruction",
         markup=False,
         width=WIDTH,
     )
@@ -168,8 +172,8 @@ def print_path(
     if left := len(shown) - len(head) - len(tail):
         between = sum(s.instructions for s in shown[len(head) : len(shown) - len(tail)])
         console.print(
-            f"{'…':>14} {left:,} steps with {between:,} instructions are not shown: "
-            "--limit 0 shows all",
+            f"{'…':>14} {left:,} more steps with {between:,} instructions: --limit 0 "
+            "shows all",
             style="dim",
             width=WIDTH,
         )
@@ -226,7 +230,7 @@ def _missing(path: ListedPath) -> int:
 def _remarks(path: ListedPath, *, shift: int) -> list[str]:
     section = path.section
     if section.left_out:
-        return ["no room was left for its path; --replay --window records it"]
+        return ["no memory was left for its path; record it with --replay --window"]
     remarks = []
     if section.cut:
         missing = _missing(path) << shift
@@ -234,7 +238,7 @@ def _remarks(path: ListedPath, *, shift: int) -> list[str]:
             f"the ring was too short: the first {format_duration(missing)} after the "
             "expiry are missing; record them with --replay"
             if missing
-            else "the ring was too short: less than usual from before the expiry"
+            else "the ring was too short: some of the time before the expiry is missing"
         )
     if path.functions:
         total = sum(count for _, count in path.functions)
@@ -242,14 +246,14 @@ def _remarks(path: ListedPath, *, shift: int) -> list[str]:
             f"{printable(name)} {100 * count / total:.0f} %"
             for name, count in path.functions[:TOP]
         )
-        remarks.append(f"most of its {total:,} instructions: {named}")
+        remarks.append(f"{total:,} instructions, most in: {named}")
     if path.unnamed:
-        remarks.append(f"{path.unnamed:,} steps have an address that no symbol names")
+        remarks.append(f"{path.unnamed:,} steps have an address without a symbol")
     return remarks
 
 
 def _from_expiry(path: ListedPath) -> tuple[Step, ...]:
-    """Leave out what was done before the expiry, but for what was going on then."""
+    """Leave out the steps before the expiry, but for the one at it."""
     before = sum(step.at < path.expiry for step in path.steps)
     return path.steps[max(0, before - 1) :]
 

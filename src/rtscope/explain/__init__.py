@@ -4,7 +4,7 @@ Who made a wake-up late, for how long, with evidence: a sum that closes.
     model.py         an explanation: segments from expiry to thread, and their causes
     instructions/    from the instructions that a virtual board executed
     events/          from the events of a kernel's trace
-    words.py         an explanation as a sentence, and its doubts
+    words.py         an explanation as text, and its caveats
     causes.py        causes over the worst wake-ups of a run, and of two kernels
     bound.py         what the longest sections could combine to
     perfetto.py      explained wake-ups as a trace for Perfetto

@@ -1,5 +1,5 @@
 """
-What the longest sections that were seen could combine to. Pure.
+The latency bound from observed critical sections. Pure.
 
 Source: D. B. de Oliveira, D. Casini, R. S. de Oliveira, T. Cucinotta, "Demystifying the
 Real-Time Linux Scheduling Latency", ECRTS 2020, doi 10.4230/LIPIcs.ECRTS.2020.9:
@@ -14,8 +14,8 @@ less. The composition is proven, its parameters are only observed maxima: it is 
 proof, and a section that was never executed is not in it.
 
 The paper's L ends when the scheduler has returned. A thread that reads a clock is
-later by its own way back, which is added (`back_ns`), and on a virtual board an
-interrupt may wait for the turns of other CPUs (`turns_ns`).
+later by its own return, which is added (`Section.BACK`), and on a virtual board an
+interrupt may wait for the quanta of other CPUs (`turns_ns`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ GIVE_UP_NS = NS_PER_S
 
 
 class Section(StrEnum):
-    """A kind of section of the paper, and the way back that it does not have."""
+    """A kind of critical section of the paper, and the return that it does not have."""
 
     POID = "POID"
     """Preemption or interrupts disabled by a thread, not to call the scheduler."""
@@ -48,16 +48,16 @@ class Section(StrEnum):
 
 TITLES: Mapping[Section, str] = {
     Section.POID: "preemption or interrupts off",
-    Section.PAIE: "a switch is due, nothing forbids it",
+    Section.PAIE: "switch due, scheduler not called yet",
     Section.PSD: "in the scheduler",
-    Section.ST: "from its switch on",
-    Section.BACK: "the thread's own way back",
+    Section.ST: "in the scheduler, from the switch on",
+    Section.BACK: "measuring thread, until it sleeps again",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Longest:
-    """The longest section of a kind, without the interrupts in it."""
+    """The longest critical section of a kind, without the interrupts in it."""
 
     section: Section
     duration_ns: int
@@ -70,7 +70,7 @@ class Longest:
     most_in: str = ""
     """The function that it executed most in."""
     note: str = ""
-    """What is not known of it."""
+    """A limit of the recording, such as a missing begin."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +109,7 @@ def arrivals_of(pairs: Sequence[tuple[int, int]]) -> Arrivals:
 
 @dataclass(frozen=True, slots=True)
 class Interference:
-    """What one vector adds."""
+    """The time that one vector adds."""
 
     vector: str
     arrivals: int
@@ -122,7 +122,7 @@ class Interference:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What the sections of one CPU could combine to."""
+    """The latency bound of one CPU from its observed critical sections."""
 
     cpu: int
     longest: tuple[Longest, ...]
@@ -133,9 +133,9 @@ class Bound:
     scheduling_ns: int
     """L_IF: the paper's latency without interrupts."""
     bound_ns: int | None
-    """With interrupts and what is added to the paper's; None: it grew beyond reason."""
+    """With interrupts and additions to the paper's; None above GIVE_UP_NS."""
     lost: tuple[str, ...] = field(default=())
-    """What was not recorded; the bound may be too small by it."""
+    """Parts that were not recorded; the bound may be too small by them."""
 
     @property
     def complete(self) -> bool:
@@ -176,7 +176,7 @@ def compose(
     turns_ns: int = 0,
     lost: Sequence[str] = (),
 ) -> Bound:
-    """Return what the sections and interrupts of one CPU could combine to."""
+    """Return the bound from the critical sections and interrupts of one CPU."""
     known = {one.section: one.duration_ns for one in longest}
     scheduling_ns = scheduling_latency(known)
     start_ns = scheduling_ns + known.get(Section.BACK, 0) + turns_ns
@@ -204,7 +204,7 @@ def compose(
 
 
 def worst_of(bounds: Sequence[Bound]) -> Bound | None:
-    """Return the bound of the CPU that could be latest; None of no CPU."""
+    """Return the largest bound; None without any."""
     return max(
         bounds,
         key=lambda b: GIVE_UP_NS if b.bound_ns is None else b.bound_ns,

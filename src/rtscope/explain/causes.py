@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from rtscope.explain.model import COMPETING_TASKS, INHERENT, Cause, Explanation, Segment
 from rtscope.units import format_us
 
-_TOLD = 3
+_SHOWN = 3
 _NAMED = frozenset(
     {
         Cause.UNKNOWN,
@@ -68,12 +68,12 @@ class Causes:
     attributed_share: float
     """The least of them, 0 to 1."""
     sums: tuple[CauseSum, ...]
-    """Most blamed first, then by their sum."""
+    """Most often dominant first, then by their sum."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Causes that are blamed on one of two kernels only, under the same load."""
+    """Dominant causes of one of two kernels only, under the same load."""
 
     first: Causes
     second: Causes
@@ -85,7 +85,7 @@ class Difference:
 def named_cause(segment: Segment) -> tuple[Cause, str]:
     """Return what a segment is counted under."""
     if segment.cause in INHERENT:
-        return segment.cause, ""  # where it is differs, and says nothing
+        return segment.cause, ""  # the place differs, and means nothing
     if segment.cause in COMPETING_TASKS and segment.task:
         return segment.cause, segment.task
     return segment.cause, segment.name
@@ -118,7 +118,7 @@ def causes_of(explanations: Sequence[Explanation], *, load: str, kernel: str) ->
 
 
 def differences(causes: Sequence[Causes]) -> tuple[Difference, ...]:
-    """Set the first two kernels of each load beside each other."""
+    """Compare the first two kernels of each load."""
     found = []
     for load in dict.fromkeys(one.load for one in causes):
         of_load = [one for one in causes if one.load == load]
@@ -128,7 +128,7 @@ def differences(causes: Sequence[Causes]) -> tuple[Difference, ...]:
 
 
 def difference(first: Causes, second: Causes) -> Difference:
-    """Tell which blamed causes of two kernels disappear and appear."""
+    """Return the dominant causes that only one of two kernels has, and the common."""
     ours = {s.key: s for s in first.sums if s.times_dominant}
     theirs = {s.key: s for s in second.sums if s.times_dominant}
     return Difference(
@@ -141,20 +141,23 @@ def difference(first: Causes, second: Causes) -> Difference:
 
 
 def paragraph(difference: Difference, *, virtual: str = "") -> str:
-    """Say how the causes of two kernels differ; times are microseconds."""
+    """Describe how the causes of two kernels differ; times are microseconds."""
     first, second = difference.first, difference.second
-    said = [
-        f"Under {first.load}, the worst wake-up was {format_us(first.worst_ns)} "
+    sentences = [
+        f"Load {first.load}: the worst wake-up was {format_us(first.worst_ns)} "
         f"{virtual}µs late with {first.kernel} ({first.wakeups} explained) and "
-        f"{format_us(second.worst_ns)} with {second.kernel} ({second.wakeups})."
+        f"{format_us(second.worst_ns)} {virtual}µs late with {second.kernel} "
+        f"({second.wakeups} explained)."
     ]
     if difference.gone:
-        said.append(f"Blamed with {first.kernel} only: {_listed(difference.gone)}.")
+        gone = _listed(difference.gone)
+        sentences.append(f"Dominant cause with {first.kernel} only: {gone}.")
     if difference.new:
-        said.append(f"Blamed with {second.kernel} only: {_listed(difference.new)}.")
+        new = _listed(difference.new)
+        sentences.append(f"Dominant cause with {second.kernel} only: {new}.")
     if difference.common:
-        said.append(f"Blamed with both: {_both(difference.common)}.")
-    return " ".join(said)
+        sentences.append(f"Dominant cause with both: {_both(difference.common)}.")
+    return " ".join(sentences)
 
 
 def _sums(segments: Iterable[Segment]) -> dict[tuple[Cause, str], int]:
@@ -166,20 +169,20 @@ def _sums(segments: Iterable[Segment]) -> dict[tuple[Cause, str], int]:
 
 
 def _listed(sums: Sequence[CauseSum]) -> str:
-    told = [
-        f"{s.title} ({_times(s.times_dominant)}, at worst {format_us(s.worst_ns)})"
-        for s in sums[:_TOLD]
+    shown = [
+        f"{s.title} ({_times(s.times_dominant)}, longest {format_us(s.worst_ns)} µs)"
+        for s in sums[:_SHOWN]
     ]
-    return ", ".join(told) + _more(len(sums))
+    return ", ".join(shown) + _more(len(sums))
 
 
 def _both(common: Sequence[tuple[CauseSum, CauseSum]]) -> str:
-    told = [
-        f"{a.title} ({_times(a.times_dominant)} and {_times(b.times_dominant)}, at "
-        f"worst {format_us(a.worst_ns)} and {format_us(b.worst_ns)})"
-        for a, b in common[:_TOLD]
+    shown = [
+        f"{a.title} ({_times(a.times_dominant)} and {_times(b.times_dominant)}, "
+        f"longest {format_us(a.worst_ns)} µs and {format_us(b.worst_ns)} µs)"
+        for a, b in common[:_SHOWN]
     ]
-    return ", ".join(told) + _more(len(common))
+    return ", ".join(shown) + _more(len(common))
 
 
 def _times(number: int) -> str:
@@ -187,4 +190,4 @@ def _times(number: int) -> str:
 
 
 def _more(number: int) -> str:
-    return f" and {number - _TOLD} more" if number > _TOLD else ""
+    return f" and {number - _SHOWN} more" if number > _SHOWN else ""

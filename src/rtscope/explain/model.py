@@ -13,7 +13,7 @@ from enum import StrEnum
 
 
 class Part(StrEnum):
-    """Where on the way from the expiry to the thread time was spent."""
+    """The part of the path from the expiry to the thread that time was spent in."""
 
     A = "A"
     """Until the timer's interrupt is entered: interrupts off, or another delay."""
@@ -43,7 +43,7 @@ class Cause(StrEnum):
     EARLIER_INTERRUPT = "an earlier interrupt"
     IDLE_EXIT = "leaving idle"
     DELIVERY = "interrupt delivery"
-    """Interrupts were on, and none came yet: hardware, hypervisor, or a CPU's turn."""
+    """Interrupts were on, none came yet: hardware, hypervisor, or a CPU's quantum."""
     TIMER_INTERRUPT = "the timer interrupt"
     OTHER_INTERRUPT = "another interrupt"
     TIMER_CALLBACK = "another timer's callback"
@@ -83,7 +83,7 @@ class Confidence(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A contiguous piece of the way, with one cause."""
+    """A contiguous piece of the path, with one cause."""
 
     part: Part
     begin_ns: int
@@ -93,9 +93,9 @@ class Segment:
     name: str
     """The function, interrupt or task; empty if none is known."""
     own_ns: int | None = None
-    """Of it, time in which this CPU executed; None if that cannot be told.
+    """Of it, time in which this CPU executed; None if that is unknown.
 
-    The rest went to other CPUs of a virtual board, whose turns it waited for.
+    The rest were quanta of other CPUs of a virtual board, which it waited for.
     """
     evidence: tuple[str, ...] = ()
     confidence: Confidence = Confidence.SEEN
@@ -104,7 +104,7 @@ class Segment:
     callers: tuple[str, ...] = ()
     """The function nearly all of it happened in and who called it, innermost first."""
     other_cpus: tuple["OtherCpuActivity", ...] = ()
-    """What the other CPUs did; told where this one waited for them."""
+    """Activity of other CPUs, where this one waited for them."""
     task: str = ""
     """The task that the CPU ran; empty if it is not known, or was the measured one."""
 
@@ -116,7 +116,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class OtherCpuActivity:
-    """What another CPU did most during a segment."""
+    """The function that another CPU executed most during a segment."""
 
     cpu: int
     name: str
@@ -171,8 +171,8 @@ class Explanation:
     def dominant(self) -> Segment | None:
         """Return what took longest, of what need not be there: its longest segment.
 
-        The timer's own interrupt, the scheduler and the way back belong to every
-        wake-up: they are named only if nothing else took longer than they do.
+        The timer's own interrupt, the scheduler and the return belong to every wake-up:
+        they are dominant only if all else is shorter than a quarter of them.
         """
         if not self.segments:
             return None
@@ -185,8 +185,8 @@ class Explanation:
                 spent[key] = spent.get(key, 0) + _weight_ns(s)
         if not spent or 4 * max(spent.values()) < _weight_ns(longest):
             return longest
-        blame = max(spent, key=lambda key: spent[key])
-        pieces = [s for s in self.segments if (s.cause, s.name) == blame]
+        dominant = max(spent, key=lambda key: spent[key])
+        pieces = [s for s in self.segments if (s.cause, s.name) == dominant]
         return max(pieces, key=_weight_ns)
 
     @property
@@ -218,7 +218,7 @@ _WAITS = frozenset({Cause.LOCK, Cause.PAGE_FAULT, Cause.UNKNOWN})
 
 
 def _weight_ns(segment: Segment) -> int:
-    """Return what a segment counts for: no turns of other CPUs."""
+    """Return what a segment counts for: no quanta of other CPUs."""
     if segment.own_ns is None or segment.cause in _WAITS:
         return segment.duration_ns
     return segment.own_ns

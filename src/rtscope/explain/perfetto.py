@@ -1,11 +1,11 @@
 """
-Explained wake-ups as a trace for Perfetto: parts, causes, and what every CPU did. Pure.
+Explained wake-ups as a trace for Perfetto: parts, causes, all CPUs. Pure.
 
 The few messages of its schema that are needed are written here by hand; the numbers
 are those of perfetto_trace.proto, which never change, and a test reads the result with
 Perfetto's own schema. Timestamps of a virtual board are its virtual time. Where the
-whole board slept although the timer was due, what it did before is set back by that, so
-that the two do not overlap.
+whole board slept although the timer was due, the time before is set back by that: the
+two do not overlap.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -51,7 +51,7 @@ def tracks(title: str, uuid: int, names: Sequence[str]) -> Iterator[bytes]:
 
 def parts(explanation: Explanation, due_ns: int, *, track: int) -> Iterator[bytes]:
     """Return the parts of a wake-up as slices, and the causes inside of them."""
-    yield event(due_ns, track, INSTANT, "the timer is due")
+    yield event(due_ns, track, INSTANT, "timer expiry")
     for segment in explanation.segments:
         part = f"{segment.part.value} {TITLES[segment.part]}"
         begin, end = due_ns + segment.begin_ns, due_ns + segment.end_ns

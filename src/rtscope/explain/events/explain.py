@@ -2,8 +2,8 @@
 From the events around a wake-up to an explanation. Pure.
 
 Each interval in which the thread was asleep, stopped, ready or running is explained by
-what the CPU did that mattered then. Where events were lost, or are not recorded on this
-machine, the interval stays without a cause, and says so.
+the activity of its CPU. Where events were lost, or are not recorded on this machine,
+the cause of the interval is unknown.
 """
 
 from bisect import bisect_left
@@ -50,7 +50,7 @@ _NEEDED = ("sched_switch", "sched_waking")
 
 @dataclass(frozen=True, slots=True)
 class ExplainContext:
-    """All that a segment is judged by; `spans` is filled when it is asked for."""
+    """All that the cause of a segment is found from; `spans` is filled on demand."""
 
     window: Window
     wakeup: TracedWakeup
@@ -58,9 +58,9 @@ class ExplainContext:
     spans: dict[int, tuple[Span, ...]]
     intervals: tuple[StateInterval, ...]
     woken: Event | None
-    """What ended the sleep that the timer was armed for."""
+    """The event that ended the sleep that the timer was armed for."""
     priority: int | None
-    """Of the thread, as events tell it."""
+    """Of the thread, by its events."""
 
     def spans_between(self, cpu: int, begin_ns: int, end_ns: int) -> list[Span]:
         """Return what a CPU did in a time."""
@@ -115,32 +115,31 @@ class ExplainContext:
 
 
 def notes(context: ExplainContext) -> Iterator[str]:
-    """Say what limits an explanation from these events."""
+    """Return the limits of an explanation from these events."""
     priority = context.priority
     if priority is not None and priority >= MAX_RT_PRIO:
         yield (
-            f"the thread is not real-time ({priority_words(priority)}): every thread "
-            "may make it wait"
+            f"the thread is {priority_words(priority)}: any other thread may delay it"
         )
     missing = [name for name in _NEEDED if name not in context.window.known]
     if missing:
         yield f"the trace has no {' and no '.join(missing)} events"
     if not context.has_interrupts:
         yield (
-            "the trace has no entries of interrupts: where they begin is known only "
-            "from the first event inside"
+            "the trace has no entries of interrupts: they are seen only from the first "
+            "event inside"
         )
     if not context.wakeup.programmed:
         yield (
-            "when the timer was due is not known: the way begins where the thread "
-            "was woken"
+            "the expiry of the timer is unknown: the path begins where the thread was "
+            "woken"
         )
     if context.wakeup.to_the_switch:
-        yield "the way ends at the switch to the thread: no mark tells of its own code"
+        yield "the path ends at the switch to the thread: its own code has no event"
     if context.window.resolution_ns > 1:
         yield (
-            f"the trace's times are whole {context.window.resolution_ns} ns: shorter "
-            "stretches cannot be told apart"
+            f"the resolution of the trace is {context.window.resolution_ns} ns: "
+            "shorter segments cannot be distinguished"
         )
     moved = {
         interval.cpu
@@ -149,7 +148,7 @@ def notes(context: ExplainContext) -> Iterator[str]:
     }
     cpus = sorted(cpu for cpu in moved if cpu is not None)
     if len(cpus) > 1:
-        yield f"the thread waited on CPUs {', '.join(map(str, cpus))}: it was moved"
+        yield f"the thread migrated: it waited on CPUs {', '.join(map(str, cpus))}"
 
 
 def explain_events(
@@ -196,9 +195,9 @@ def _unknown(context: ExplainContext, timed: Timed, part: Part, name: str) -> Se
 
 
 def _stopped(context: ExplainContext, interval: StateInterval) -> Segment:
-    evidence = ["it was switched out in state T"]
+    evidence = ["the thread was switched out in state T"]
     if interval.end is not None:
-        evidence.append(f"woken again by {_waker(interval.end)}")
+        evidence.append(f"woken by {_waker(interval.end)}")
     part = Part.A if context.woken is interval.end else Part.D
     name = "SIGSTOP, or a debugger"
     return segment_of(interval, context.wakeup, part, Cause.STOPPED, name, *evidence)
@@ -212,9 +211,9 @@ def _blocked(context: ExplainContext, interval: StateInterval) -> Segment:
         if _is_fault(e, wakeup) and wakeup.expiry_ns <= e.at_ns <= interval.begin_ns
     ]
     if not faults:
-        name = "it waited in the kernel (state D)"
+        name = "the thread waited in the kernel (state D)"
         return _unknown(context, interval, Part.E, name)
-    why = f"{faults[-1].name}, and then it waited in state D"
+    why = f"{faults[-1].name}, then the thread waited in state D"
     cause, sure = Cause.PAGE_FAULT, Confidence.INFERRED
     return segment_of(
         interval, wakeup, Part.E, cause, wakeup.comm, why, confidence=sure
@@ -226,12 +225,12 @@ def _is_fault(event: Event, wakeup: TracedWakeup) -> bool:
 
 
 def _asleep(context: ExplainContext, interval: StateInterval) -> Iterator[Segment]:
-    """Explain a sleep from the expiry to what woke the thread."""
+    """Explain a sleep from the expiry to the event that woke the thread."""
     if interval.end is None:
-        yield _unknown(context, interval, Part.A, "nothing seen that woke it")
+        yield _unknown(context, interval, Part.A, "no event that woke the thread")
         return
     if interval.end is not context.woken:
-        name = "it slept again before its own code"
+        name = "the thread slept again before its own code"
         yield _unknown(context, interval, Part.E, name)
         return
     frames = context.frames_at(interval.end)
@@ -245,10 +244,10 @@ def _asleep(context: ExplainContext, interval: StateInterval) -> Iterator[Segmen
     elif _is_timer_thread(interval.end):
         yield from _by_softirq(context, interval, interval.end.comm)
     elif interval.end.flags is None and not context.has_interrupts:
-        name = "the trace tells of no interrupts, and so not what woke it"
+        name = "the trace has no interrupts, so it does not show the waker"
         yield _unknown(context, interval, Part.A, name)
     else:
-        name = f"it was woken by {_waker(interval.end)}, not by a timer"
+        name = f"woken by {_waker(interval.end)}, not by a timer"
         yield _unknown(context, interval, Part.A, name)
 
 
@@ -271,9 +270,9 @@ def _by_interrupt(
             wakeup,
             Part.A,
             Cause.TIMER_SLACK,
-            "it may expire later than asked",
-            "hrtimer_start: expires is later than softexpires, for the thread was not "
-            "real-time when it went to sleep",
+            "the timer may expire later than requested",
+            "hrtimer_start: expires is later than softexpires, because the thread was "
+            "not real-time when it went to sleep",
         )
         begin = slack_end
     delay = IrqDelay(
@@ -300,10 +299,10 @@ def _by_softirq(
 
 
 def _ready(context: ExplainContext, interval: StateInterval) -> Iterator[Segment]:
-    """Explain why a thread that could run did not."""
+    """Explain why a ready thread did not run."""
     cpu = interval.cpu
     if cpu is None:
-        yield _unknown(context, interval, Part.D, "nobody knows on which CPU")
+        yield _unknown(context, interval, Part.D, "its CPU is unknown")
         return
     frames: tuple[Frame, ...] = ()
     if interval.began is not None and interval.began.cpu == cpu:
@@ -365,11 +364,11 @@ def _waited(
 
 
 def _running(context: ExplainContext, interval: StateInterval) -> Iterator[Segment]:
-    """Explain the way back: interrupts and page faults may still come."""
+    """Explain the return: interrupts and page faults may still come."""
     wakeup, cpu = context.wakeup, interval.cpu
     before = interval.end is not None and interval is context.intervals[0]
     if before or cpu is None:
-        name = f"{wakeup.comm} itself ran, and was not yet asleep"
+        name = f"{wakeup.comm} itself still ran"
         part = Part.A if before else Part.E
         yield segment_of(interval, wakeup, part, Cause.RETURN, name)
         return

@@ -1,13 +1,13 @@
 """
 Why the timer's interrupt came late, and times without any event. Pure.
 
-On a kernel without events for interrupts going off and on, a task that runs on says
-little: interrupts off, a hypervisor and the hardware look the same. Only what excludes
-two of them names the third.
+On a kernel without events for interrupts going off and on, a task that runs on shows
+little: interrupts off, a hypervisor and the hardware look the same. A cause is named
+only where the other two are excluded.
 
-The timer's interrupt, the switch and the way back are short, and have events. Where
-none comes for long, something else has the CPU: a hypervisor or hardware, or a lock is
-waited for. That is cut out, so that what belongs to every wake-up is not blamed.
+The timer's interrupt, the switch and the return are short, and have events. Where none
+comes for long, something else has the CPU: a hypervisor or hardware, or a lock is
+waited for. That time is cut out: the parts of every wake-up did not cause it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -67,10 +67,10 @@ def _in_interrupt(span: Span, delay: IrqDelay) -> Segment:
 def _in_idle(span: Span, delay: IrqDelay) -> Segment:
     evidence = [f"the CPU was in {span.name} when the timer was due"]
     if span.name == "idle":
-        evidence.append("how deep is not known: there is no cpu_idle event")
+        evidence.append("the idle state is unknown: there is no cpu_idle event")
     if delay.machine.guest:
         evidence.append(
-            "in a guest the host has to run the CPU again first: both look the same"
+            "in a guest the host must run the CPU again first, which looks the same"
         )
     sure = Confidence.INFERRED
     return segment_of(
@@ -106,7 +106,7 @@ def _hardware(
 
 
 def _switched_off_by(span: Span, delay: IrqDelay) -> tuple[str, str] | None:
-    """Return who had interrupts off for at least half of the span, by events."""
+    """Return the function that had interrupts off for half of the span, by events."""
     off: Event | None = None
     for event in delay.events:
         if event.at_ns > span.end_ns:
@@ -130,28 +130,28 @@ def _covers(begin_ns: int, end_ns: int, span: Span) -> bool:
 def _who(off: Event, on: Event | None, delay: IrqDelay) -> tuple[str, str]:
     name = off.text("caller") or "an unknown function"
     since = (off.at_ns - delay.expiry_ns) / 1000
-    told = f"irq_disable by {name} at {since:+,.3f} us"
+    seen = f"irq_disable by {name} at {since:+,.3f} us"
     if on is not None:
         until = (on.at_ns - delay.expiry_ns) / 1000
-        told += f", irq_enable by {on.text('caller')} at {until:+,.3f} us"
-    return name, told
+        seen += f", irq_enable by {on.text('caller')} at {until:+,.3f} us"
+    return name, seen
 
 
 def _by_stack(span: Span, delay: IrqDelay, stack: Sequence[str]) -> Segment:
     sure = Confidence.INFERRED
     if not stack:
-        why = "the interrupt came from user space, where interrupts are always on"
+        why = "the interrupt came in user space, where interrupts are always on"
         return _hardware(span, delay, why, confidence=sure, where=" in user space")
     if not stack[0].startswith(_UNMASKING):
         return _undecided(span, delay, stack)
-    # The one who unlocks had them off; who calls it tells what for.
+    # The function that unlocks had them off; its caller shows the purpose.
     holders = stack[1:] or stack
     evidence = [
-        f"the interrupt came when {stack[0]} switched interrupts on again, in "
+        f"the interrupt came when {stack[0]} enabled interrupts, in "
         f"{span.task.numbered}"
     ]
     if delay.machine.guest:
-        evidence.append("in a guest the host may have made that longer than it was")
+        evidence.append("in a guest the host may have made that time longer")
     found = segment_of(
         span,
         delay,
@@ -165,7 +165,7 @@ def _by_stack(span: Span, delay: IrqDelay, stack: Sequence[str]) -> Segment:
 
 
 def _enabled_at(span: Span, delay: IrqDelay) -> str | None:
-    """Say if an event near the end of the span shows that interrupts were on."""
+    """Return an event near the end of the span that shows that interrupts were on."""
     for event in reversed(delay.events):
         if not span.begin_ns < event.at_ns < span.end_ns or event.flags is None:
             continue
@@ -183,10 +183,10 @@ def _undecided(span: Span, delay: IrqDelay, stack: Sequence[str] = ()) -> Segmen
         evidence.append(f"the interrupt found {' < '.join(stack[:4])}")
     inside = [e for e in delay.events if span.begin_ns < e.at_ns < span.end_ns]
     if not inside:
-        evidence.append("no event on this CPU in that time")
-    why = "no events tell of interrupts going off and on (preemptirq)"
+        evidence.append("no event on this CPU in this time")
+    why = "the trace has no preemptirq events (irq_disable, irq_enable)"
     if "irq_disable" in delay.known:
-        why = "irq_disable events show none that lasted"
+        why = "no irq_disable event lasted that long"
     # Most code that has interrupts off holds a lock, and with it preemption off.
     critical = bool(delay.depth) and "irq_disable" not in delay.known
     if critical:
@@ -195,12 +195,9 @@ def _undecided(span: Span, delay: IrqDelay, stack: Sequence[str] = ()) -> Segmen
             f"{delay.depth})"
         )
     if (delay.machine.guest or "irq_disable" in delay.known) and not critical:
-        told = (
-            f"{why}; this is a guest: the host can take a CPU away at any time"
-            if delay.machine.guest
-            else why
-        )
-        guess = f"guessed: {told}"
+        guess = f"guessed: {why}"
+        if delay.machine.guest:
+            guess += "; this is a guest: the host can take a CPU away at any time"
         return _hardware(span, delay, *evidence, guess, confidence=Confidence.GUESSED)
     other = "the hypervisor" if delay.machine.guest else "hardware"
     name = f"interrupts off in {span.task.label}, or {other}"

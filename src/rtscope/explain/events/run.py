@@ -1,9 +1,9 @@
 """
 The worst wake-ups of a run on a real machine, explained from the trace it kept.
 
-The agent says when each of them was due and when its thread ran; the trace of the
-kernel that lies beside the record has the events around them. Without a trace there is
-only what counters around a wake-up grew by.
+The agent reports when each of them was due and when its thread ran; the kernel's trace
+beside the record has the events around them. Without a trace there are only the counts
+by which counters grew around a wake-up.
 """
 
 import re
@@ -34,17 +34,16 @@ _PREEMPTIBLE = {
 
 
 def why_untraced(record: RunRecord) -> str:
-    """Say why no events were kept, and what to do."""
+    """Return why no events were kept, with a remedy."""
     tracing = record.result.tracing
     if tracing is None:
-        again = "measure again with rtscope run --explain"
-        return f"{TRACE} is not beside the record; {again}"
+        return f"{TRACE} is missing; measure again with rtscope run --explain"
     if tracing.enabled:
         why = why_lost(record, TRACE)
         return (
-            f"{TRACE}: {why}, when it was to be written beside the record"
+            f"{TRACE} could not be written: {why}"
             if why
-            else f"{TRACE} was beside the record, and is gone"
+            else f"{TRACE} was deleted from the run's directory"
         )
     return f"{tracing.reason}; {tracing.remedy}"
 
@@ -53,7 +52,7 @@ def counted_wakeups(record: RunRecord) -> list[Explanation]:
     """
     Return the worst wake-ups around which counters were kept instead of events.
 
-    No cause is claimed: what the counters grew by is told as notes.
+    No cause is claimed: the growth of the counters is in the notes.
     """
     tracing = record.result.tracing
     if tracing is None:
@@ -102,7 +101,7 @@ def worst_wakeups(record: RunRecord) -> list[TracedWakeup]:
 
 
 def machine_of(record: RunRecord) -> MachineTraits:
-    """Return what the facts of a record tell that events do not."""
+    """Return the traits of a machine that events do not show, from its facts."""
     facts = record.facts_before
     guest = facts["guest"].value if "guest" in facts else None
     model = facts["preemption_model"].value if "preemption_model" in facts else None
@@ -130,7 +129,7 @@ def _explained(
             sequence=wakeup.sequence,
             latency_ns=wakeup.latency_ns,
             segments=(),
-            notes=("no event of its thread is in the trace",),
+            notes=("the trace has no event of this thread",),
         )
         return ExplainedWindow(title, near, wakeup, nothing)
     window, wakeup = window_around(trace, wakeup)
@@ -147,16 +146,16 @@ def _touches(window: Window, pid: int) -> Iterator[bool]:
 
 
 def around_words(around: Around) -> Iterator[str]:
-    """Tell what the machine did in the time of the two looks, most first."""
+    """Write how the counters grew between the two snapshots, most first."""
     before = (around.expiry_ns - around.from_ns) / NS_PER_MS
     after = (around.to_ns - around.wake_ns) / NS_PER_MS
     yield (
-        f"no events were recorded, only what counters grew by from {before:.0f} ms "
-        f"before the expiry to {after:.0f} ms after the wake-up: no cause can be told "
-        "from that"
+        "no events were recorded, only counters, from "
+        f"{before:.0f} ms before the expiry to {after:.0f} ms after the wake-up: the "
+        "cause cannot be determined"
     )
     if around.truncated:
-        yield "the first of the two looks came after the expiry: some of it is missing"
+        yield "the first counter snapshot came after the expiry: counts are too low"
     for time in around.cpu_times:
         if time.cpu == around.cpu and time.steal_ns:
             yield f"a hypervisor took {time.steal_ns / NS_PER_MS:.0f} ms of this CPU"
@@ -170,11 +169,11 @@ def around_words(around: Around) -> Iterator[str]:
     for run in around.schedstat:
         if run.cpu == around.cpu:
             yield (
-                f"{run.tasks} times a task was put on this CPU, and tasks waited "
-                f"{run.waited_ns / NS_PER_MS:.1f} ms for it, all together"
+                f"tasks ran {run.tasks} times on this CPU, and waited "
+                f"{run.waited_ns / NS_PER_MS:.1f} ms for it in total"
             )
     if not around.schedstat and around.switches >= 0:
-        yield f"{around.switches} changes of tasks on all CPUs"
+        yield f"{around.switches} task switches on all CPUs"
 
 
 def _most(deltas: tuple[CounterDelta, ...], cpu: int | None) -> str:

@@ -22,7 +22,7 @@ STRAIGHT_NS = 50_000
 """From an interrupt's end to the switch no CPU that runs Linux takes so long, if
 nothing is in the way: 1 to 20 us are usual."""
 _SHOWN = 3
-"""Last events of a task that are told."""
+"""Last events of a task that are shown."""
 _FUNCTIONS = 6
 _PERIOD_END_NS = 1_000_000
 """What ends throttling expires just before the thread runs."""
@@ -66,7 +66,7 @@ def priority_words(priority: int | None) -> str:
 
 
 class Expired(Protocol):
-    """Something that is told from the expiry of a timer on."""
+    """Something whose times count from the expiry of a timer."""
 
     @property
     def expiry_ns(self) -> int:
@@ -107,7 +107,7 @@ def segment_of(
 
 
 def last_of(span: Span, events: Sequence[Event]) -> Iterator[str]:
-    """Tell the last events of a span's task: `sys_enter, kmem_cache_alloc`."""
+    """List the last events of a span's task: `sys_enter, kmem_cache_alloc`."""
     pid, before_ns = span.task.pid, span.begin_ns
     names = [e.name for e in events if e.pid == pid and e.at_ns <= before_ns]
     if names:
@@ -130,10 +130,10 @@ def waiting_segments(spans: Sequence[Span], waiting: Waiting) -> Iterator[Segmen
 
 
 def lost_segment(span: Span, expired: Expired, part: Part) -> Segment:
-    """Return a segment of which nothing is known."""
+    """Return a segment of unknown cause."""
     loss = span.loss
     if loss is None:
-        name = "the trace has no events of that time"
+        name = "the trace has no events of this time"
     else:
         number = "" if loss.count is None else f"{loss.count} "
         name = f"{number}events are missing: {loss.reason}"
@@ -178,16 +178,16 @@ def _in_task(span: Span, waiting: Waiting) -> Segment:
     label = f"{title} ({priority_words(task.priority)})"
     if ours is not None and ours >= MAX_RT_PRIO:
         why = (
-            f"{numbered} ran: the thread is {priority_words(ours)}, and waits for "
-            "its turn"
+            f"{numbered} ran: the thread is {priority_words(ours)}, and shares the CPU "
+            "fairly"
         )
         return segment_of(span, waiting, Part.D, Cause.NOT_REALTIME, label, why)
     if ours is None or task.priority is None:
-        name = f"{title} ran, and the trace does not tell its priority"
+        name = f"{title} ran, its priority is not in the trace"
         return segment_of(span, waiting, Part.D, Cause.UNKNOWN, name)
     if task.priority <= ours:
         why = (
-            f"{numbered} is {priority_words(task.priority)}; the thread "
+            f"{numbered} is {priority_words(task.priority)}; the thread is "
             f"{priority_words(ours)}"
         )
         return segment_of(span, waiting, Part.D, Cause.OTHER_TASK, label, why)
@@ -199,14 +199,14 @@ def _in_task(span: Span, waiting: Waiting) -> Segment:
 
 def _throttled(span: Span, waiting: Waiting, label: str, why: str) -> Segment:
     cause, limit, sure = _which_limit(span, waiting)
-    ready = f"the thread was ready ({priority_words(waiting.priority)}), and {why}"
+    ready = f"the thread was ready ({priority_words(waiting.priority)}); {why}"
     return segment_of(
         span, waiting, Part.D, cause, label, ready, limit, confidence=sure
     )
 
 
 def _which_limit(span: Span, waiting: Waiting) -> tuple[Cause, str, Confidence]:
-    """Tell throttling from the fair server: their timers, or the kernel's version."""
+    """Distinguish throttling and fair server by timers or the kernel's version."""
     until = span.end_ns + _PERIOD_END_NS
     timers = {
         event.text("function").partition("/")[0]
@@ -215,7 +215,7 @@ def _which_limit(span: Span, waiting: Waiting) -> tuple[Cause, str, Confidence]:
         and waiting.since_ns <= event.at_ns < until
     }
     if span.task.pid == 0:
-        why = "the CPU was idle instead, as only throttling has it"
+        why = "the CPU was idle instead: only throttling does that"
         return Cause.THROTTLED, why, Confidence.INFERRED
     if "sched_rt_period_timer" in timers:
         why = "sched_rt_period_timer, which ends throttling, expired then"
@@ -227,12 +227,12 @@ def _which_limit(span: Span, waiting: Waiting) -> tuple[Cause, str, Confidence]:
     if release is not None:
         why = "this kernel throttles real-time threads"
         return Cause.THROTTLED, why, Confidence.INFERRED
-    why = "guessed: throttling before Linux 6.12, since then the fair server"
+    why = "guessed: throttling before Linux 6.12, the fair server since then"
     return Cause.THROTTLED, why, Confidence.GUESSED
 
 
 def _switched_to(span: Span, waiting: Waiting) -> str | None:
-    """Say if the scheduler chose a less urgent task while it knew of the thread."""
+    """Return how the scheduler chose a task of lower priority before the thread."""
     for event in waiting.events:
         if event.name != "sched_switch" or event.at_ns <= waiting.queued_ns:
             continue
@@ -240,15 +240,15 @@ def _switched_to(span: Span, waiting: Waiting) -> str | None:
             return None
         if event.number("next_pid") == span.task.pid and event.at_ns == span.begin_ns:
             late_ns = event.at_ns - waiting.since_ns
-            return f"{late_ns} ns later the scheduler switched to a less urgent task"
+            return f"{late_ns} ns later the scheduler switched to a lower priority task"
     return None
 
 
 def _passed_over(span: Span, waiting: Waiting) -> str | None:
-    """Say if the scheduler looked, and let a less urgent task go on.
+    """Return how the scheduler let a task of lower priority continue.
 
-    It takes need_resched away when it looks: an event of the task that has it no more,
-    while the thread is ready, shows that another was preferred.
+    It clears need_resched when it runs: an event of the task without it, while the
+    thread is ready, shows that the task was preferred.
     """
     asked = False
     for event in waiting.events:
@@ -263,14 +263,14 @@ def _passed_over(span: Span, waiting: Waiting) -> str | None:
         elif asked and event.name != "sched_switch":
             at = (event.at_ns - waiting.expiry_ns) / 1000
             return (
-                f"need_resched was set, and no longer at +{at:,.3f} us ({event.name}): "
-                "the scheduler let a less urgent task go on"
+                f"need_resched was set and cleared by +{at:,.3f} us ({event.name}): "
+                "the scheduler let a lower priority task continue"
             )
     return None
 
 
 def _not_preempted(span: Span, waiting: Waiting, label: str) -> Segment:
-    """Explain why a less urgent task was not preempted."""
+    """Explain why a task of lower priority was not preempted."""
     found = tuple(_found_in(span, waiting))
     last = tuple(last_of(span, waiting.events))
     off = _switched_off_by(span, waiting)
@@ -289,7 +289,7 @@ def _not_preempted(span: Span, waiting: Waiting, label: str) -> Segment:
         return _in_scheduler(span, waiting, f"from {span.task.label} to the thread")
     if asked:
         why = (
-            f"need_resched was set, and {span.task.numbered} went on "
+            f"need_resched was set, and {span.task.numbered} continued "
             f"({', '.join(dict.fromkeys(e.name for e in asked[-_SHOWN:]))})"
         )
         return _preemption_off(span, waiting, label, why, *found, *last)
@@ -297,14 +297,14 @@ def _not_preempted(span: Span, waiting: Waiting, label: str) -> Segment:
     if asked_before is not None:
         return _preemption_off(span, waiting, label, asked_before, *found)
     if waiting.machine.preemptible is False:
-        why = "this kernel does not preempt its own code: a system call goes on"
+        why = "this kernel does not preempt its own code: a system call continues"
         if not waiting.machine.guest:
             return _preemption_off(span, waiting, label, why, *found, *last)
-        guess = "guessed: in a guest, the hypervisor would look the same"
+        guess = "guessed: in a guest, a delay by the hypervisor looks the same"
         evidence, sure = (why, guess, *found, *last), Confidence.GUESSED
         return _preemption_off(span, waiting, label, *evidence, confidence=sure)
     name = f"preemption off in {span.task.label}, or the hypervisor or hardware"
-    why = "no event of that time tells which"
+    why = "no event of this time shows which"
     return segment_of(span, waiting, Part.C, Cause.UNKNOWN, name, why, *last)
 
 
@@ -322,9 +322,9 @@ def _preemption_off(
 
 
 def _switched_off_by(span: Span, waiting: Waiting) -> tuple[Confidence, str] | None:
-    """Return what shows that preemption was off, and how surely.
+    """Return the evidence that preemption was off, and its confidence.
 
-    Interrupts tell how often it was switched off in the task that they came to.
+    Events of interrupts have the preemption depth of the task that they interrupted.
     """
     label = span.task.numbered
     off = _toggled_off(span, waiting)
@@ -366,7 +366,7 @@ def _depth_told(event: Event, label: str, waiting: Waiting) -> str:
 
 
 def _toggled_off(span: Span, waiting: Waiting) -> str | None:
-    """Return who switched preemption off, by events of that kind."""
+    """Return the function that disabled preemption, by preemptirq events."""
     off: Event | None = None
     for event in waiting.events:
         if event.at_ns >= span.end_ns:
@@ -379,10 +379,10 @@ def _toggled_off(span: Span, waiting: Waiting) -> str | None:
 
 
 def _went_on_after(span: Span, waiting: Waiting) -> str | None:
-    """Say if an interrupt found need_resched set, and its end did not preempt.
+    """Return the interrupt that found need_resched set, and did not preempt.
 
-    At the end of an interrupt the scheduler is called at once, if it may be: what has
-    the CPU after that has preemption off, whatever a hypervisor does.
+    At the end of an interrupt the kernel calls the scheduler at once, if it may: a task
+    that continues after that has preemption off, whatever a hypervisor does.
     """
     latest = _latest_entry(span, waiting)
     if latest is None or latest.at_ns <= waiting.queued_ns:
@@ -392,12 +392,12 @@ def _went_on_after(span: Span, waiting: Waiting) -> str | None:
     at = (latest.at_ns - waiting.expiry_ns) / 1000
     return (
         f"need_resched was set when {latest.name.removesuffix('_entry')} came at "
-        f"{at:+,.3f} us, and {span.task.numbered} went on after it"
+        f"{at:+,.3f} us, and {span.task.numbered} continued after it"
     )
 
 
 def _found_in(span: Span, waiting: Waiting) -> Iterator[str]:
-    """Tell where the timer's interrupt found the task, if a stack was recorded."""
+    """Show where the timer's interrupt found the task, if a stack was recorded."""
     if waiting.stack and span.task.pid == waiting.interrupted_pid:
         chain = " < ".join(waiting.stack[:_FUNCTIONS])
-        yield f"the timer's interrupt found it in {chain}"
+        yield f"the timer interrupt found it in {chain}"

@@ -1,14 +1,14 @@
 """
-The longest sections and interrupts of a kernel that traces preemptirq events. Pure.
+The longest critical sections and interrupts, from preemptirq events. Pure.
 
-The kernel says where preemption and interrupts were disabled and enabled, but not what
-for. As in rtsl's theory (de Oliveira et al., ECRTS 2020, section 5), that is told by
-the functions: preemption is disabled to call the scheduler if it is by a function of
-the scheduler; interrupts were disabled by an interrupt if its entry is the next event.
+The kernel records where preemption and interrupts were disabled and enabled, but not
+the purpose. As in rtsl's theory (de Oliveira et al., ECRTS 2020, section 5), the
+functions show it: a function of the scheduler disables preemption to schedule;
+interrupts were disabled by an interrupt if its entry is the next event.
 
 Like rtsl, sections of the idle task are left out but for its call of the scheduler,
-which begins where interrupts were last disabled before the switch: events do not tell
-for how long of it the CPU slept.
+which begins where interrupts were last disabled before the switch: events do not show
+how long the CPU slept in it.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -33,14 +33,14 @@ _ENDS = ("_entry", "_exit")
 
 
 def why_no_sections(known: Collection[str]) -> str:
-    """Say why a trace of these kinds of events has no sections; empty if it has."""
+    """Return why a trace of these events has no critical sections; empty if it has."""
     missing = [name for name in (*NEEDED, SWITCH) if name not in known]
     if not missing:
         return ""
     return (
-        f"the longest sections are not known: the trace has no {', '.join(missing)}; "
-        "they take a kernel with CONFIG_TRACE_IRQFLAGS and CONFIG_TRACE_PREEMPT_TOGGLE "
-        "and the events of preemptirq and sched_switch switched on"
+        f"the trace has no {', '.join(missing)}, which --bound needs; use a kernel "
+        "with CONFIG_TRACE_IRQFLAGS and CONFIG_TRACE_PREEMPT_TOGGLE, and enable the "
+        "events preemptirq and sched_switch"
     )
 
 
@@ -81,8 +81,8 @@ def bounds_of_events(
     """
     Return the bound of each measured CPU; events by time, of all CPUs or of each apart.
 
-    `measuring` gives the measuring thread of each CPU. `lost` says what the trace has
-    lost: a bound with losses completes no verdict.
+    `measuring` gives the measuring thread of each CPU. `lost` names losses of the
+    trace: a bound with losses completes no verdict.
     """
     cpus = {cpu: _Cpu() for cpu in measuring}
     for event in events:
@@ -100,12 +100,12 @@ def bounds_of_events(
 
 
 def _losses(cpu: _Cpu) -> list[str]:
-    said = []
+    losses = []
     if cpu.flags_unknown:
-        said.append("whether a switch was due: the trace has no flags")
+        losses.append("whether a switch was due, because the trace has no flags")
     if Section.PSD not in cpu.longest:
-        said.append("sections of the scheduler")
-    return said
+        losses.append("critical sections of the scheduler")
+    return losses
 
 
 def _follow(cpu: _Cpu, event: Event, measuring: int) -> None:

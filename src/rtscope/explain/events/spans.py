@@ -17,8 +17,8 @@ IDLE_PID = 0
 AWAKE = 0xFFFFFFFF
 """`cpu_idle` with this state says that idle was left (PWR_EVENT_EXIT)."""
 UNNAMED = "not recorded"
-_EXIT_MISSING = "an interrupt ended, and no event tells when"
-_SWITCH_MISSING = "another task ran then, and no sched_switch tells since when"
+_EXIT_MISSING = "an interrupt ended without an event"
+_SWITCH_MISSING = "another task ran without a sched_switch event"
 SOFTIRQS = (
     "HI",
     "TIMER",
@@ -69,7 +69,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task as far as events tell it."""
+    """A task, as far as events show it."""
 
     pid: int
     comm: str
@@ -78,7 +78,7 @@ class Task:
 
     @property
     def label(self) -> str:
-        """Its name; its number where the trace does not tell the name."""
+        """Its name; its number where the trace has no name."""
         if self.pid == IDLE_PID:
             return "idle"
         return self.comm or f"thread {self.pid}"
@@ -243,7 +243,7 @@ def _lost(begin_ns: int, end_ns: int, loss: Loss | None) -> Span:
 
 
 def _end_unnamed(state: _Cpu, following: Event) -> None:
-    """End an interrupt that only flags tell of after its last event."""
+    """End an interrupt that only flags show, after its last event."""
     outer = next((f for f in state.frames if f.doing is Doing.INTERRUPT), None)
     if outer is not None and outer.name == UNNAMED and _is_outside(following):
         _pop(state, Doing.INTERRUPT)
@@ -261,7 +261,7 @@ def _is_outside(event: Event) -> bool:
 
 
 def _switch_missing(state: _Cpu, following: Event) -> bool:
-    """Tell whether another task runs now though no event told of a switch."""
+    """Tell whether another task runs now without an event of a switch."""
     known = following.pid >= 0 and state.task.pid >= 0
     return known and following.pid != state.task.pid
 

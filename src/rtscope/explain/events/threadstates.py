@@ -1,5 +1,5 @@
 """
-What a thread went through from the expiry of its timer to its own code. Pure.
+The states of a thread from the expiry of its timer to its own code. Pure.
 
 A thread sleeps, is stopped, waits for a CPU or runs; every change is an event.
 """
@@ -14,7 +14,7 @@ _WAKING = frozenset({"sched_waking", "sched_wakeup", "sched_wakeup_new"})
 
 
 class State(StrEnum):
-    """What a thread did."""
+    """The state of a thread."""
 
     SLEEPING = "sleeping"
     STOPPED = "stopped"
@@ -26,7 +26,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MachineTraits:
-    """What the events of a machine do not tell of it; None where nobody knows."""
+    """Traits of a machine that its events do not show; None if unknown."""
 
     guest: bool | None = None
     """It runs under a hypervisor, which can take a CPU away at any time."""
@@ -38,12 +38,12 @@ class MachineTraits:
 
 @dataclass(frozen=True, slots=True)
 class TracedWakeup:
-    """The wake-up that is to be explained."""
+    """The wake-up to explain."""
 
     pid: int
     comm: str
     cpu: int | None
-    """Where it was measured; None if nobody knows."""
+    """Where it was measured; None if unknown."""
     expiry_ns: int
     """When the timer was programmed to expire, on the trace's clock."""
     wake_ns: int
@@ -51,11 +51,11 @@ class TracedWakeup:
     sequence: int = -1
     """Its number in the run; -1 if it has none."""
     asleep: "State" = State.UNKNOWN
-    """What the thread did at the begin of the window, if that is known from before."""
+    """The state of the thread at the begin of the window, if known from before."""
     programmed: bool = True
-    """False if the expiry is not known: the way then begins when it was woken."""
+    """False if the expiry is unknown: the path then begins when it was woken."""
     to_the_switch: bool = False
-    """Nobody told when its own code ran: the way ends at the switch to it."""
+    """The trace has no mark of its own code: the path ends at the switch to it."""
 
     @property
     def latency_ns(self) -> int:

@@ -2,9 +2,9 @@
 Which wake-up of a trace is explained, and the events around it. Pure.
 
 The whole trace is looked at as columns of numbers; only the events around the wake-up
-that is chosen are decoded. Where no record tells which, marks of measuring programs
-say how late they were: timerlat's own lines, and those of cyclictest --tracemark. Else
-it is the latest wake-up of a real-time thread: from the expiry that its timer was
+that is chosen are decoded. Where no record names it, it is a mark of a
+measuring program: timerlat's own lines, and those of cyclictest --tracemark. Else
+it is the worst wake-up of a real-time thread: from the expiry that its timer was
 started with, where the trace has that, to the switch to it.
 """
 
@@ -48,7 +48,7 @@ class Wait(IntEnum):
 
 
 def window_around(trace: Trace, wakeup: TracedWakeup) -> tuple[Window, TracedWakeup]:
-    """Decode the events that matter to a wake-up; tell what its thread did before."""
+    """Decode the events that matter to a wake-up; find its thread's state before."""
     begin = wakeup.expiry_ns - BEFORE_NS
     window = window_of(trace, begin, wakeup.wake_ns + AFTER_NS)
     if wakeup.asleep is State.UNKNOWN:
@@ -57,7 +57,7 @@ def window_around(trace: Trace, wakeup: TracedWakeup) -> tuple[Window, TracedWak
 
 
 def state_before(trace: Trace, pid: int, at_ns: int) -> State:
-    """Return what a thread did at a time, from the last event that tells it."""
+    """Return what a thread did at a time, from the last event of it."""
     latest: tuple[int, State] = (-1, State.UNKNOWN)
     for rows in trace.rows:
         for when, state in _changes_back(trace, rows, pid, at_ns):
@@ -157,7 +157,7 @@ def _last_change(
 
 @dataclass(frozen=True, slots=True)
 class WakeupSelector:
-    """What a user said of the wake-up; None for what they did not."""
+    """The wake-up that a user selects; None for options that are not given."""
 
     thread: str | None = None
     """Its name or number."""
@@ -174,7 +174,7 @@ class Chosen:
 
 
 class NoWakeup(Exception):
-    """The trace has no such wake-up; the text says what it has."""
+    """The trace has no such wake-up; the text names those that it has."""
 
 
 def choose(trace: Trace, asked: WakeupSelector) -> Chosen:
@@ -202,7 +202,7 @@ def _timerlat(trace: Trace) -> Iterator[Chosen]:
             event = trace.events(rows, chosen[at : at + 1])[0]
             if event.text("context") in TIMERLAT_THREADS:
                 wakeup = _marked(event, int(late[at]))
-                yield Chosen(wakeup, "the worst that timerlat tells")
+                yield Chosen(wakeup, "worst wake-up of timerlat")
                 break
 
 
@@ -212,7 +212,7 @@ def _cyclictest(trace: Trace) -> Iterator[Chosen]:
             hit = _HIT.search(event.text("buf"))
             if hit is not None:
                 wakeup = _marked(event, 1000 * int(hit[1]))
-                yield Chosen(wakeup, "the mark of cyclictest --tracemark")
+                yield Chosen(wakeup, "mark of cyclictest --tracemark")
 
 
 def _marked(event: Event, latency_ns: int) -> TracedWakeup:
@@ -229,7 +229,7 @@ def _of_waits(trace: Trace, asked: WakeupSelector) -> Chosen:
     table = waits(trace)
     if len(table) == 0:
         raise NoWakeup(
-            "no thread is woken and runs after it in this trace: it needs the events "
+            "no thread is woken and then runs in this trace; record the events "
             "sched_waking (or sched_wakeup) and sched_switch"
         )
     names = _names(trace)
@@ -267,7 +267,7 @@ def _of_waits(trace: Trace, asked: WakeupSelector) -> Chosen:
         programmed=bool(due[at] >= 0),
         to_the_switch=True,
     )
-    what = "the latest wake-up" if asked.at_ns is None else "the wake-up at that time"
+    what = "worst wake-up" if asked.at_ns is None else "wake-up at this time"
     of = asked.thread or "a real-time thread"
     return Chosen(wakeup, f"{what} of {of}")
 

@@ -1,8 +1,8 @@
 """
 From the recorded path of a virtual board to an explanation. Pure.
 
-The path has every block that was executed from well before the expiry until the mark,
-so that nothing is sampled, and nothing guessed but what names of functions mean.
+The path has every block that was executed from well before the expiry until the mark:
+nothing is sampled, and nothing guessed but the meaning of functions' names.
 """
 
 from bisect import bisect_left
@@ -73,18 +73,18 @@ OF_A_TASK = COMPETING_TASKS | {
     *(Cause.INTERRUPTS_OFF, Cause.PREEMPTION_OFF, Cause.LOCK, Cause.DELIVERY),
     Cause.LATE_TIMER,
 }
-"""Causes whose code is a task's own: it says who called."""
+"""Causes whose code belongs to a task: it is named."""
 CONTENDED_INSTRUCTIONS = 100
 """More than any of the lock functions takes if the lock is free."""
-DELIVERED_BETWEEN_TURNS = (
-    "interrupts were on: a virtual board looks at its timers between the turns of its "
-    "CPUs, so up to two turns of this are an artefact"
+DELIVERED_BETWEEN_QUANTA = (
+    "interrupts were on: a virtual board checks its timers between the quanta of its "
+    "CPUs, so up to two quanta of this are an artefact"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class _WakeupPath:
-    """What the judgement of a segment needs."""
+    """All that the cause of a segment is found from."""
 
     runs: Sequence[Run]
     contexts: Sequence[Context]
@@ -163,27 +163,27 @@ def _wakeup_path(
 def _notes(path: _WakeupPath) -> Iterator[str]:
     milestones, section = path.milestones, path.section
     if section.cut:
-        yield "the recorded path begins later than it should: the ring was too short"
+        yield "the begin of the path was not recorded: the ring was too short"
     if not path.runs:
         yield (
-            "no room was left for the path of this wake-up: rtscope board trace "
-            "--replay records it"
+            "no memory was left for the path of this wake-up: record it with rtscope "
+            "board trace --replay"
             if section.left_out
             else "no path was recorded for this wake-up"
         )
     elif milestones.woken is None:
-        yield "the callback that wakes a sleeping thread was not seen on this CPU"
+        yield "this CPU did not execute the callback that wakes a sleeping thread"
     elif milestones.woken < milestones.first:
         yield (
-            "the thread was woken a little before the expiry, by the count of "
-            "instructions, which runs ahead of the time"
+            "the thread was woken a little before the expiry by the count of "
+            "instructions, which runs ahead of virtual time"
         )
     if armed_overdue(path.runs[milestones.first : milestones.woken], path.tasks):
-        yield "the thread armed its timer when that was due already: it was late itself"
+        yield "the thread itself was late: it armed its timer after the expiry"
     if not path.tasks.known and path.competing.goes_on:
         yield (
-            "which task ran is not known: the kernel's symbols were not, when this was "
-            "recorded; rtscope board trace --replay records it"
+            "the task that ran is unknown: the kernel's symbols were missing when this "
+            "was recorded; record it with rtscope board trace --replay"
         )
     if milestones.late_timer:
         yield (
@@ -202,22 +202,22 @@ def _system_idle(path: _WakeupPath) -> Iterator[Segment]:
         Cause.TIMER_SLACK,
         ASLEEP,
         evidence=(
-            f"the board executed {path.awake_ns} ns since the thread went to sleep: "
-            "for the rest of this all its CPUs slept",
+            f"system idle: the board executed {path.awake_ns} ns since the thread went "
+            "to sleep; for the rest of this time all its CPUs slept",
         ),
         confidence=Confidence.INFERRED,
     )
 
 
 def _unrecorded(path: _WakeupPath) -> Iterator[Segment]:
-    """Tell of the time before the first thing that the CPU is known to have done."""
+    """Return the time before the first recorded block of this CPU."""
     if not path.runs or path.runs[0].begin <= path.expiry:
         return
     end_ns = path.ns(path.runs[0].begin)
     if path.section.cut or path.section.first > path.expiry:
         yield Segment(Part.A, 0, end_ns, Cause.UNKNOWN, "not recorded")
         return
-    # The path begins longer before the expiry than the others' turns take.
+    # The path begins longer before the expiry than the others' quanta take.
     yield Segment(
         Part.A,
         0,
@@ -225,13 +225,13 @@ def _unrecorded(path: _WakeupPath) -> Iterator[Segment]:
         Cause.IDLE_EXIT,
         ASLEEP,
         own_ns=0,
-        evidence=("this CPU slept, and the turn was another CPU's",),
+        evidence=("this CPU slept during the quantum of another CPU",),
         confidence=Confidence.INFERRED,
     )
 
 
 def _segments(path: _WakeupPath) -> Iterator[Segment]:
-    """Cut the way where part or cause change."""
+    """Cut the path where part or cause change."""
     at = range(path.milestones.first, len(path.runs))
     kinds = [(i, _kind(path, i)) for i in at]
     for (part, cause, context), group in groupby(kinds, key=lambda row: row[1]):
@@ -250,7 +250,7 @@ def _kind(path: _WakeupPath, i: int) -> tuple[Part, Cause, Context]:
     """Return part and cause of a run, and the interrupt it belongs to."""
     part, cause = _part_and_cause(path, i)
     context = path.contexts[i]
-    # On the way back the scheduler's last steps and the thread's own are one, and so
+    # On the return the scheduler's last steps and the thread's own are one, and so
     # are a fault and the sleep in it.
     is_one = cause in (Cause.RETURN, Cause.PAGE_FAULT)
     return part, cause, THREAD if is_one else context
@@ -403,9 +403,9 @@ def _evidence(
     if cause is Cause.INTERRUPTS_OFF:
         yield from _irqs_off_evidence(path)
     if cause is Cause.DELIVERY:
-        yield DELIVERED_BETWEEN_TURNS
+        yield DELIVERED_BETWEEN_QUANTA
     if part is Part.E and cause in COMPETING_TASKS:
-        yield "the thread had been switched to already, and had to leave again"
+        yield "the scheduler had already switched to the thread, and preempted it again"
     if any(run.frame.name == FIRMWARE for run in runs):
         yield "the firmware ran (a call of SBI)"
 

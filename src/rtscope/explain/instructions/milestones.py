@@ -1,9 +1,8 @@
 """
 The milestones of a wake-up: expiry, interrupt, callback, scheduler, switch. Pure.
 
-What a run belongs to is told by the innermost of its callers that means something: an
-interrupt that preempts calls the scheduler from inside, and from there on it is the
-scheduler's time.
+A run belongs to the innermost of its callers that has a role: an interrupt that
+preempts calls the scheduler from inside, and from there on it is the scheduler's time.
 
 The path counts instructions, and a board that sleeps executes none: `idle_end` finds
 where it woke, if it slept although the thread's timer was due.
@@ -29,7 +28,7 @@ _OF_THE_SCHEDULER = frozenset({Role.SWITCH, Role.SCHEDULE})
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """The tasks of one CPU, from when on each; empty if they were not told."""
+    """The tasks of one CPU, from when on each; empty if they were not recorded."""
 
     switches: Sequence[TaskSwitch]
     departures: Sequence[int] = ()
@@ -37,7 +36,7 @@ class Tasks:
 
     @property
     def known(self) -> bool:
-        """Whether tasks were told at all."""
+        """Whether tasks were recorded at all."""
         return bool(self.switches)
 
     def at(self, run: Run) -> TaskSwitch | None:
@@ -64,21 +63,21 @@ def tasks_of(section: TraceSection, runs: Sequence[Run]) -> Tasks:
         i for i, run in enumerate(runs) if role_of(run.frame.name) is Role.SWITCH
     ]
     ends = [runs[i].end for i in leaving]
-    told = [one for one in task_switches(section) if one.cpu == section.cpu]
-    tasks = Tasks([replace(one, at=_switched(one.at, ends)) for one in told])
+    recorded = [one for one in task_switches(section) if one.cpu == section.cpu]
+    tasks = Tasks([replace(one, at=_switched(one.at, ends)) for one in recorded])
     departures = tuple(i for i in leaving if tasks.is_measured(runs[i]))
     return replace(tasks, departures=departures)
 
 
-def _switched(told: int, ends: Sequence[int]) -> int:
-    """A task is told a few instructions behind the switch to it."""
-    before = bisect_right(ends, told) - 1
-    return ends[before] if before >= 0 else told
+def _switched(recorded: int, ends: Sequence[int]) -> int:
+    """A task is recorded a few instructions behind the switch to it."""
+    before = bisect_right(ends, recorded) - 1
+    return ends[before] if before >= 0 else recorded
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Context:
-    """What a run belongs to."""
+    """The interrupt, softirq or scheduling that a run belongs to."""
 
     role: Role
     """INTERRUPT, SOFTIRQ, SCHEDULE, or OTHER for a thread's own code."""
@@ -91,7 +90,7 @@ THREAD = Context(Role.OTHER, None)
 
 @dataclass(frozen=True, slots=True)
 class _Marks:
-    """What only the whole path tells of a call."""
+    """Calls whose meaning only the whole path shows."""
 
     traps: set[Frame]
     """Entries of traps that turned out to be interrupts."""
@@ -120,7 +119,7 @@ class Milestones:
 
 
 def contexts_of(runs: Sequence[Run]) -> list[Context]:
-    """Return what each run belongs to."""
+    """Return the context of each run."""
     marks = _Marks(_interrupting_traps(runs), _idle_preemptions(runs))
     known: dict[Frame, Context] = {}
     return [_context(run.frame, marks, known) for run in runs]
@@ -303,7 +302,7 @@ def idle_end(
 
     None if the CPU did not sleep between the expiry as counted and the wake-up: only a
     thread that is not real-time, went to sleep behind that, with a timer that was not
-    due yet, on a CPU that became idle, tells of it.
+    due yet, on a CPU that became idle, shows it.
     """
     left = next(
         (

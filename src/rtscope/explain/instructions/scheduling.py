@@ -1,9 +1,9 @@
 """
 What kept a CPU from the thread: competing tasks, interrupts off, other CPUs. Pure.
 
-Why another task ran although the measured one was awake, the kernel's functions tell:
-which queue it put the thread into, whether it told the running one to give way, and
-what chose the next.
+Another task ran although the measured one was awake: the kernel's functions show why.
+They show the queue that it put the thread into, whether it asked the running task to
+give way, and the scheduling class that chose the next.
 """
 
 from bisect import bisect_left, bisect_right
@@ -38,12 +38,12 @@ _CHOOSERS = frozenset({Role.FAIR_SERVER, Role.PICK_REALTIME, Role.PICK_FAIR})
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A call of the scheduler that was to choose what runs next."""
+    """A call of the scheduler to choose the next task."""
 
     at: int
     """The run in which it began, or in which it asked its last chooser."""
     chooser: Role
-    """What it asked last, and so what chose; OTHER if none of those known here."""
+    """The class that it asked last, which chose; OTHER if unknown here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ def gives_way(left: Run) -> bool:
 
 def _decisions(runs: Sequence[Run], begin: int) -> Sequence[Decision]:
     """
-    Find every call of the scheduler, and what it asked last.
+    Find every call of the scheduler, and the class that it asked last.
 
     It asks class by class until one has a task. Of calls that it returns to behind a
     switch nothing is known, their callers neither: they chose long before.
@@ -180,7 +180,7 @@ def _asked_by_server(frame: Frame) -> bool:
 
 def _goes_on(runs: Sequence[Run], names: Sequence[str | None]) -> bool:
     """
-    Tell whether what ran on after the interrupt need not give way.
+    Tell whether the task that continued after the interrupt need not give way.
 
     On its way to a program the kernel calls the scheduler if it has to: so a program
     that goes on was not to give way.
@@ -254,20 +254,20 @@ class IrqFlags:
 
 
 def irq_flags_of(section: TraceSection) -> IrqFlags:
-    """Return what a section tells of the CPU that its wake-up was on."""
+    """Return the interrupt flags of the CPU that the wake-up was on."""
     mine = (section.kinds == RecordKind.INTERRUPTS) & (section.cpus == section.cpu)
     return IrqFlags(section.at[mine].tolist(), (section.values[mine] != 0).tolist())
 
 
 def irqs_off_at(flags: IrqFlags, runs: Sequence[Run], expiry: int) -> IrqsOff | None:
-    """Return who had switched interrupts off at the expiry; None if they were on."""
+    """Return the call that had interrupts off at the expiry; None if they were on."""
     before = bisect_right(flags.at, expiry) - 1
     if before < 0 or flags.on[before] or not runs:
         return None
     begins = [run.begin for run in runs]
 
     def run_before(count: int) -> Run:
-        # A change is told at the block behind the one that made it.
+        # A change is recorded at the block behind the one that made it.
         return runs[max(0, bisect_left(begins, count) - 1)]
 
     until = flags.at[before + 1] if before + 1 < len(flags.at) else None
@@ -293,7 +293,7 @@ class OtherCpus:
     """By CPU; filled when it is first asked for: few paths wait for a lock."""
 
     def between(self, begin: int, end: int) -> Iterator[OtherCpuActivity]:
-        """Tell what each that ran between two instruction counts did most."""
+        """Return the activity of each CPU that ran between two instruction counts."""
         for cpu in self.cpus:
             inside = overlapping(self._runs_of(cpu), begin, end)
             total = sum(run.own for run in inside)

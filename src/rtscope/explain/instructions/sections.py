@@ -1,8 +1,8 @@
 """
-The longest sections that a virtual board's second pass recorded, by name. Pure.
+The longest critical sections that a virtual board's replay recorded, by name. Pure.
 
-The plugin tells them apart while the board runs (`plugin/sections.h` says how): here
-they get the names of functions, and the bound is composed of them.
+The plugin finds them while the board runs (see `plugin/sections.h`): here they get the
+names of functions, and the bound is composed of them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,13 +24,13 @@ _KINDS = (Section.POID, Section.PAIE, Section.PSD, Section.ST, Section.BACK)
 """In the order of `plugin/longest.h`, which counts from 1."""
 
 CHAIN_KEPT = 8
-_CUT = "its begin was not recorded: the ring was too short"
-_LEFT_OUT = "its path was not recorded: no memory"
+_CUT = "begin not recorded: the ring was too short"
+_LEFT_OUT = "path not recorded: no memory left"
 
 # scause without its top bit: The RISC-V Instruction Set Manual, volume II, 4.1.8.
 _RISCV_CAUSES = {
     1: "interrupts of other CPUs",
-    5: "the timer's interrupt",
+    5: "the timer interrupt",
     9: "interrupts of devices",
 }
 
@@ -53,7 +53,7 @@ def bounds_of(trace: ExecTrace, symbols: SymbolTable) -> tuple[Bound, ...]:
 
 
 def _lost(interrupts: TraceSection) -> Sequence[str]:
-    return ("interrupts: there were too many",) if interrupts.left_out else ()
+    return ("interrupts, because they were too many",) if interrupts.left_out else ()
 
 
 def _longest(section: TraceSection, trace: ExecTrace, symbols: SymbolTable) -> Longest:

@@ -11,7 +11,7 @@ from rich.text import Text
 from rtscope.explain.bound import worst_of
 from rtscope.explain.causes import Causes, differences, paragraph
 from rtscope.explain.model import Explanation, Segment
-from rtscope.explain.words import doubts, evidence, sentence, share, where
+from rtscope.explain.words import caveats_of, evidence, sentence, share, where
 from rtscope.report.model.explanations import (
     NO_PROOF,
     ExplainedRun,
@@ -27,7 +27,7 @@ from rtscope.units import format_us
 
 WIDTH = 100
 SHORT_SHARE = 0.01
-"""Shorter stretches are counted, not listed."""
+"""Shorter segments are counted, not listed."""
 CAUSES_SHOWN = 8
 
 
@@ -55,8 +55,8 @@ def _print_run(run: ExplainedRun, console: Console, *, worst: int, width: int) -
         f"{math.floor(1000 * causes.attributed_share) / 10:.1f} % of each"
     )
     if without := len(run.explanations) - causes.wakeups:
-        kept = "path was" if run.virtual else "events were"
-        head += f"; no {kept} kept of {without} more"
+        kept = "path" if run.virtual else "events"
+        head += f"; {without} more without recorded {kept}"
     console.print(Text(head, style="bold"), width=width)
     for number, explanation in enumerate(run.explanations[:worst], 1):
         _print_wakeup(explanation, console, number=number, unit=run.unit, width=width)
@@ -78,9 +78,9 @@ def _print_bound(run: ExplainedRun, console: Console, *, width: int) -> None:
     if worst is None:
         return
     rows = [(us, f"{what}: {where}") for what, us, where in bound_rows(worst)]
-    rows.append((format_us(worst.bound_ns), "=  max(ST, POID) + all the others"))
+    rows.append((format_us(worst.bound_ns), "=  max(ST, POID) + all others"))
     console.print(
-        _figures(("µs",), rows, width=width, last="longest seen"), width=width
+        _figures(("µs",), rows, width=width, last="longest observed"), width=width
     )
 
 
@@ -107,8 +107,8 @@ def _print_wakeup(
         Padding(Text(sentence(explanation, virtual=unit)), (0, 0, 0, 2), expand=False),
         width=width,
     )
-    for doubt in doubts(explanation):
-        text = Text(f"caveat: {doubt}", style="yellow")
+    for caveat in caveats_of(explanation):
+        text = Text(f"caveat: {caveat}", style="yellow")
         console.print(Padding(text, (0, 0, 0, 2), expand=False), width=width)
     if not explanation.segments:
         return
@@ -148,12 +148,12 @@ def _segments(explanation: Explanation, *, width: int) -> Text:
     styles = ["bold" if segment is dominant else "" for segment in shown]
     if short:
         ns = sum(s.duration_ns for s in short)
-        number = f"{len(short)} stretch" + ("" if len(short) == 1 else "es")
+        number = plural(len(short), "segment")
         rows.append(("", format_us(ns), "", "", f"{number} of less than 1 % each"))
         styles.append("dim")
-    titles: tuple[str, ...] = ("from", "µs", "executing", "")
+    titles: tuple[str, ...] = ("from µs", "took µs", "executed µs", "")
     if not explanation.is_counted:
-        titles = ("from", "µs", "")  # events do not tell what was executed
+        titles = ("from µs", "took µs", "")  # events count no instructions
         rows = [(row[0], row[1], *row[3:]) for row in rows]
     return _figures(titles, rows, styles, width=width)
 
@@ -166,7 +166,7 @@ def _figures(
     width: int,
     last: str = "cause",
 ) -> Text:
-    """Return a table of whole figures, of which only the last column is cut short."""
+    """Return a table with whole numbers: only the last column is cut short."""
     table = [(*titles, last), *rows]
     widths = [max(len(row[at]) for row in table) for at in range(len(titles))]
     text = Text(no_wrap=True)
@@ -215,10 +215,10 @@ def _print_causes(causes: Causes, console: Console, *, width: int) -> None:
         )
         for one in causes.sums[:CAUSES_SHOWN]
     ]
-    titles = ("blamed", "seen in", "sum µs", "worst µs")
+    titles = ("dominant in", "occurs in", "sum µs", "worst µs")
     console.print(_figures(titles, rows, width=width), width=width)
     left = len(causes.sums) - CAUSES_SHOWN
     if left > 0:
         ns = sum(one.sum_ns for one in causes.sums[CAUSES_SHOWN:])
-        text = f"  and {left} more, {format_us(ns)} µs together: --json has them all"
+        text = f"  and {left} more, {format_us(ns)} µs together: --json lists all"
         console.print(Text(text, style="dim"), width=width)

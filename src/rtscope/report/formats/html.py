@@ -16,7 +16,7 @@ from markupsafe import Markup
 from rtscope import __version__
 from rtscope.explain.bound import worst_of
 from rtscope.explain.causes import differences, paragraph
-from rtscope.explain.words import doubts, evidence, sentence, share, where
+from rtscope.explain.words import caveats_of, evidence, sentence, share, where
 from rtscope.published import KernelKind
 from rtscope.report import tables
 from rtscope.report.charts.bars import colour_of, path_bar, tail_bars
@@ -188,7 +188,7 @@ _GLOBALS: Mapping[str, Any] = {
     "path_bar": _ours(path_bar),
     "colour": colour_of,
     "sentence": sentence,
-    "doubts": doubts,
+    "caveats_of": caveats_of,
     "evidence": evidence,
     "where": where,
     "parts": parts_of,

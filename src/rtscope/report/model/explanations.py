@@ -2,12 +2,12 @@
 The explained wake-ups of runs, as every form of their report needs them.
 
 Names of functions come from a kernel that may be anybody's: they are made printable
-here, once, before anything is said of them.
+here, once, before any text uses them.
 
-The latest wake-ups of a run are told by cause. A board records the paths of its K worst
-wake-ups; the histogram counts all. What of the tail was not recorded is counted, and
-never spread over the causes that are known. What sections could combine to is never
-told as a proof.
+The worst wake-ups of a run are counted by cause. A board records the paths of its K
+worst wake-ups; the histogram counts all. Those of the tail that were not recorded are
+counted apart, and never spread over the known causes. The latency bound from observed
+critical sections is never called a proof.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from rtscope.explain.bound import TITLES as SECTION_TITLES
 from rtscope.explain.bound import Bound, Interference, Longest, Section, worst_of
 from rtscope.explain.causes import Causes, causes_of
 from rtscope.explain.model import TITLES, Explanation, Part, Segment
-from rtscope.explain.words import doubts, evidence, sentence
+from rtscope.explain.words import caveats_of, evidence, sentence
 from rtscope.record import explanation as document
 from rtscope.record.explanation import TailCause
 from rtscope.record.model import RunRecord
@@ -31,22 +31,22 @@ from rtscope.stats.distribution import Distribution, distribution_of
 from rtscope.units import format_us
 
 VIRTUAL = "virtual "
-CALLERS_TOLD = 3
+CALLERS_SHOWN = 3
 NO_PROOF = (
-    "the longest sections that were seen, as if they lined up: no proof, for a longer "
-    "one may not have been executed"
+    "the longest critical sections observed, as if they lined up: no proof, because a "
+    "longer one may not have been executed"
 )
 
 ONE_OF = 1000
-"""The tail is the latest of so many wake-ups: 0.1 %."""
+"""The tail is the worst of so many wake-ups: 0.1 %."""
 BINS = 24
 CAUSES_SHOWN = 5
-"""More causes are told apart by no one: the rest are one."""
+"""More causes are too many colours: the rest are one."""
 OTHERS = "other causes"
 
 
 BoundRow = tuple[str, str, str]
-"""What, how long in µs, where."""
+"""Title, length in µs, place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class LatestWakeups:
-    """The latest wake-ups of a run: at most 0.1 % of them, or the last bucket."""
+    """The worst wake-ups of a run: at most 0.1 % of them, or the last bucket."""
 
     samples: int
     """All wake-ups of the run."""
@@ -107,12 +107,12 @@ class ExplainedRun:
     bounds: tuple[Bound, ...] = ()
     """Of each measured CPU, if its sections were recorded."""
     observed_ns: Mapping[int, int] = field(default_factory=dict)
-    """The latest wake-up of each CPU."""
+    """The longest latency of each CPU."""
     tail: LatestWakeups | None = None
 
     @property
     def unit(self) -> str:
-        """What stands before the unit of a time: `virtual `, or nothing."""
+        """The word before the unit of a time: `virtual `, or nothing."""
         return VIRTUAL if self.virtual else ""
 
     @property
@@ -122,7 +122,7 @@ class ExplainedRun:
 
     @property
     def causes(self) -> Causes:
-        """What made this run's worst wake-ups late."""
+        """The causes of this run's worst wake-ups."""
         return causes_of(self.explanations, load=self.load, kernel=self.kernel)
 
 
@@ -132,7 +132,7 @@ def explained_run(
     *,
     bounds: Sequence[Bound] = (),
 ) -> ExplainedRun:
-    """Set the explanations of a run, and its bounds, beside what it measured."""
+    """Return the explanations of a run and its bounds, with the tail measured."""
     explanations, bounds = all_printable((tuple(explanations), tuple(bounds)))
     virtual, record = record.virtual, all_printable(record)
     threads = record.result.threads
@@ -158,7 +158,7 @@ def explained_trace(
     *,
     bounds: Sequence[Bound] = (),
 ) -> ExplainedRun:
-    """Set the explanations of a trace that has no record beside its name."""
+    """Return the explanations of a trace that has no record, under its name."""
     return ExplainedRun(
         run_id=all_printable(name),
         load="an unknown load",
@@ -190,7 +190,7 @@ def merged_causes(runs: Sequence[ExplainedRun]) -> tuple[Causes, ...]:
 
 
 def unit_of(runs: Sequence[ExplainedRun]) -> str:
-    """Return what stands before the unit of times of several runs."""
+    """Return the word before the unit of times of several runs."""
     return VIRTUAL if all(run.virtual for run in runs) else ""
 
 
@@ -205,7 +205,7 @@ def parts_of(explanation: Explanation) -> tuple[tuple[str, str, int], ...]:
 def tail_of(
     threads: Sequence[ThreadResult], known: Sequence[Blamed]
 ) -> LatestWakeups | None:
-    """Set the causes that are known against all wake-ups; None without any."""
+    """Count the known causes among the worst wake-ups; None without any."""
     found = distribution_of(threads)
     if not found.total:
         return None
@@ -224,25 +224,17 @@ def tail_of(
 
 
 def sentence_of_tail(tail: LatestWakeups, *, virtual: str) -> str:
-    """Tell the causes of the tail, and of how many nothing is known."""
-    told = ", ".join(
-        f"{one.cause} {_times(one.wakeups)} (sum {format_us(one.sum_ns)}, worst "
-        f"{format_us(one.worst_ns)})"
+    """Name the causes of the tail, and count the wake-ups of unknown cause."""
+    causes = ", ".join(
+        f"{one.cause} {_times(one.wakeups)} (sum {format_us(one.sum_ns)} µs, worst "
+        f"{format_us(one.worst_ns)} µs)"
         for one in tail.causes
     )
     return (
-        f"Of the latest {plural(tail.wakeups, 'wake-up')} of {tail.samples:,}, from "
-        f"{format_us(tail.from_ns)} {virtual}µs on: {_of(tail)}"
-        f"{f': {told}' if told else ''}."
-    )
-
-
-def _of(tail: LatestWakeups) -> str:
-    if not tail.recorded:
-        return "none recorded"
-    return (
-        f"{tail.recorded:,} recorded and {tail.unknown:,} not recorded; blamed for "
-        "those recorded"
+        f"Worst {plural(tail.wakeups, 'wake-up')} of {tail.samples:,}, from "
+        f"{format_us(tail.from_ns)} {virtual}µs: {tail.recorded:,} recorded, "
+        f"{tail.unknown:,} not recorded."
+        f"{f' Dominant causes of those recorded: {causes}.' if causes else ''}"
     )
 
 
@@ -300,59 +292,61 @@ def _bins(
 def bound_sentence(
     bounds: Sequence[Bound], observed_ns: Mapping[int, int], *, virtual: str
 ) -> str:
-    """Set what could be beside what was seen; empty without bounds."""
+    """Compare the bound with the worst wake-up; empty without bounds."""
     worst = worst_of(bounds)
     if worst is None:
         return ""
     seen = format_us(max(observed_ns.values(), default=0))
     if worst.bound_ns is None:
         return (
-            f"Sections seen on CPU {worst.cpu} combine to no bound: interrupts fill "
-            f"every window (latest wake-up seen: {seen} {virtual}µs)."
+            f"No bound for CPU {worst.cpu}: interrupts fill every window (worst "
+            f"wake-up observed: {seen} {virtual}µs)."
         )
     text = (
-        f"Sections seen could combine to {format_us(worst.bound_ns)} {virtual}µs on "
-        f"CPU {worst.cpu}; the latest wake-up seen was {seen}."
+        f"Latency bound from observed critical sections: {format_us(worst.bound_ns)} "
+        f"{virtual}µs on CPU {worst.cpu}; worst wake-up observed: {seen} {virtual}µs."
     )
-    return " ".join((text, *doubts_of_bounds(bounds, observed_ns)))
+    return " ".join((text, *caveats_of_bounds(bounds, observed_ns)))
 
 
-def doubts_of_bounds(
+def caveats_of_bounds(
     bounds: Sequence[Bound], observed_ns: Mapping[int, int]
 ) -> tuple[str, ...]:
-    """Return what makes a bound too small: lost events, or a wake-up outside of it."""
+    """Return why a bound may be too small: lost events, or a wake-up above it."""
     lost = dict.fromkeys(what for one in bounds for what in one.lost)
     outside = [
         one.cpu
         for one in bounds
         if one.bound_ns is not None and observed_ns.get(one.cpu, 0) > one.bound_ns
     ]
-    said = [f"Not recorded: {what}." for what in lost]
+    found = [f"Not recorded: {what}." for what in lost]
     if outside:
         cpus = ", ".join(map(str, outside))
-        said.append(
-            f"CPU {cpus} was later than its sections allow: something is outside of "
-            "the model, such as a thread that is no less urgent than the measuring one."
+        found.append(
+            f"CPU {cpus} exceeded its bound: something is outside of the model, such "
+            "as a thread with at least the priority of the measuring one."
         )
-    return tuple(said)
+    return tuple(found)
 
 
 def bound_rows(bound: Bound) -> tuple[BoundRow, ...]:
-    """Return what a bound is made of, in the order in which it adds up."""
+    """Return the parts of a bound, in the order in which it adds up."""
     known = {one.section: one for one in bound.longest}
     rows = [_section_row(known[kind]) for kind in Section if kind in known]
     counted = [
         _interrupt_row(one) for one in bound.interference if one.in_window_ns > 0
     ]
-    turns = [("turns of all CPUs, once", format_us(bound.turns_ns), "")]
+    turns = [("quanta of all CPUs, once", format_us(bound.turns_ns), "")]
     return (*rows, *counted, *(turns if bound.turns_ns else []))
 
 
 def _section_row(one: Longest) -> BoundRow:
-    shown = " < ".join(one.callers[:CALLERS_TOLD]) or (
+    shown = " < ".join(one.callers[:CALLERS_SHOWN]) or (
         f"most in {one.most_in}" if one.most_in else one.name
     )
-    aside = f"; executing {format_us(one.own_ns)}" if one.own_ns is not None else ""
+    aside = (
+        f"; {format_us(one.own_ns)} µs executed here" if one.own_ns is not None else ""
+    )
     note = f"; {one.note}" if one.note else ""
     title = f"{one.section.value}  {SECTION_TITLES[one.section]}"
     return title, format_us(one.duration_ns), f"{shown}{aside}{note}"
@@ -362,12 +356,12 @@ def _interrupt_row(one: Interference) -> BoundRow:
     closest = (
         ""
         if one.closest_ns is None
-        else f", {format_us(one.closest_ns)} apart at least"
+        else f", at least {format_us(one.closest_ns)} µs apart"
     )
     return (
         f"IRQ  {one.vector}",
         format_us(one.in_window_ns),
-        f"{one.arrivals:,} seen, the longest {format_us(one.longest_ns)}{closest}",
+        f"{one.arrivals:,} observed, longest {format_us(one.longest_ns)} µs{closest}",
     )
 
 
@@ -375,7 +369,7 @@ def _interrupt_row(one: Interference) -> BoundRow:
 
 
 def document_of(run: ExplainedRun) -> document.Explained:
-    """Return what `explain.json` says; times in ns, virtual ones of a board."""
+    """Return the contents of `explain.json`; times in ns, virtual ones of a board."""
     tail = run.tail
     return document.Explained(
         schema=document.SCHEMA,
@@ -428,7 +422,7 @@ def _wakeup(explanation: Explanation, unit: str) -> document.Wakeup:
             None if dominant is None else explanation.segments.index(dominant)
         ),
         segments=tuple(map(_segment, explanation.segments)),
-        notes=doubts(explanation),
+        notes=caveats_of(explanation),
     )
 
 
