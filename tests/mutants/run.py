@@ -204,6 +204,7 @@ def copied(to: Path) -> Path:
         if (ROOT / name).is_file():
             (to / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, to / name)
+    (to / ".venv").symlink_to(ROOT / ".venv")  # make builds the plugin with it
     return to
 
 

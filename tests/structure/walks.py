@@ -2,8 +2,8 @@
 How far somebody walks who reads what one command does: `walks.py --tree DIR`.
 
 Runs the `rtscope` of a source tree (its own .venv, the entry point that it has
-installed) on the records that lie beside this script, and writes down which function
-calls which. What is counted:
+installed) on the records that lie packed beside this script, and writes down which
+function calls which. What is counted:
 
 * A function is one that is defined in a file under src/rtscope of the tree. Lambdas and
   comprehensions belong to the function that they stand in; bodies of modules and
@@ -33,17 +33,19 @@ import json
 import os
 import pkgutil
 import re
-import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
 
-RECORDS = Path(__file__).parent / "records"
-GOLDEN = Path(__file__).parents[2] / "format" / "v1" / "record.json"
+RECORDS = Path(__file__).parent / "records.tar.gz"
+"""The same results for every tree: two kernels under two loads on a virtual board, one
+of them with recorded paths; a run of a machine with the events of its trace; a cache
+that has the symbols of the board's kernel. Made from the fakes of the tests."""
 
 # title: what is typed (names below RECORDS), and the function that a part begins with
 WALKS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -216,7 +218,8 @@ def _traced(tree: Path, words: Sequence[str]) -> list[Call]:
     python = tree / ".venv" / "bin" / "python"
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder) / "records"
-        shutil.copytree(RECORDS, here)
+        with tarfile.open(RECORDS) as records:
+            records.extractall(here, filter="data")
         answer = Path(folder) / "calls.json"
         subprocess.run(
             [python, __file__, "--tree", tree, "--into", answer, *words],
