@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rtscope.board import aptroot, cpio, elf
+from rtscope.board import aptroot, elf, initrd
 from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import Arch, get_arch, get_board
@@ -111,8 +111,8 @@ def unpack_cyclictest(arch: Arch) -> Path:
 
 def archive_of(arch: Arch, *, cyclictest: bool) -> Path:
     """Write what a board needs besides its own parts, below /bench."""
-    entries: dict[str, cpio.Entry] = {
-        f"bench/{name}": cpio.File(build(name, arch).read_bytes(), runs=True)
+    entries: dict[str, initrd.Entry] = {
+        f"bench/{name}": initrd.File(build(name, arch).read_bytes(), runs=True)
         for name in ("bare", "mark")
     }
     if cyclictest:
@@ -126,9 +126,9 @@ def archive_of(arch: Arch, *, cyclictest: bool) -> Path:
             **{f"lib/{name}": path for name, path in libraries.items()},
         }
         for name, path in files.items():
-            entries[f"bench/{name}"] = cpio.File(path.read_bytes(), runs=True)
+            entries[f"bench/{name}"] = initrd.File(path.read_bytes(), runs=True)
     out = BUILD / arch.name / "archive.cpio"
-    out.write_bytes(cpio.pack(entries))
+    out.write_bytes(initrd.pack(entries))
     return out
 
 

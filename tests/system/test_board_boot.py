@@ -18,9 +18,9 @@ from rtscope.board.catalogue import get_board
 from rtscope.board.initrd import Job
 from rtscope.board.prepare import Prepared, prepare, write_initrd
 from rtscope.board.qemu import Boot, command_line
-from rtscope.board.results import read_results
 from rtscope.contract import AgentResult, parse_line, result_digest
 from rtscope.target import agent_file
+from rtscope.virtual.boot import read_results
 
 pytestmark = [
     pytest.mark.system,

@@ -13,13 +13,13 @@ import pytest
 from rig import PATIENCE_S, alive, arguments_of, children_of, rtscope, until
 
 from rtscope import process
-from rtscope.board import cpio
+from rtscope.board import initrd
 from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import get_board
 from rtscope.board.initrd import Job
-from rtscope.board.ownqemu import own_qemu
 from rtscope.board.prepare import Prepared, prepare
+from rtscope.board.qemu import own_qemu
 from rtscope.errors import BoardError, UsageError
 from rtscope.target import agent_file
 from rtscope.units import NS_PER_S
@@ -76,7 +76,7 @@ def on(prepared: Prepared, **changes: object) -> Prepared:
 
 def with_init(prepared: Prepared, script: bytes, to: Path) -> Prepared:
     """Add an archive whose first process takes the place of ours."""
-    to.write_bytes(cpio.pack({"init": cpio.File(script, runs=True)}))
+    to.write_bytes(initrd.pack({"init": initrd.File(script, runs=True)}))
     return replace(prepared, archives=(*prepared.archives, to))
 
 
@@ -105,7 +105,7 @@ def test_a_panic_is_told_with_its_message(board: Prepared, tmp_path: Path) -> No
 def test_a_board_without_init_says_what_its_kernel_needs(
     board: Prepared, tmp_path: Path
 ) -> None:
-    empty = with_archives(board, tmp_path / "a", cpio.pack({"x": cpio.File(b"")}))
+    empty = with_archives(board, tmp_path / "a", initrd.pack({"x": initrd.File(b"")}))
 
     assert "no program to start" in reason_of(empty)
 
@@ -113,7 +113,9 @@ def test_a_board_without_init_says_what_its_kernel_needs(
 def test_programs_of_another_architecture_are_told(
     board: Prepared, tmp_path: Path
 ) -> None:
-    foreign = cpio.pack({"init": cpio.File(Path("/bin/true").read_bytes(), runs=True)})
+    foreign = initrd.pack(
+        {"init": initrd.File(Path("/bin/true").read_bytes(), runs=True)}
+    )
 
     told = reason_of(with_archives(board, tmp_path / "a", foreign))
 

@@ -10,8 +10,8 @@ import pytest
 from rtscope.board.catalogue import get_board
 from rtscope.board.initrd import Job, job_archive, write_initrd
 from rtscope.board.qemu import Boot, Qemu, Recording, command_line, with_plugin
-from rtscope.board.results import read_results
 from rtscope.errors import BoardError, UsageError
+from rtscope.virtual.boot import read_results
 
 QEMU = Qemu(("qemu",), version="10", digest="")
 

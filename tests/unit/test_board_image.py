@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.board.image import bootable_image, refuse_unbootable
+from rtscope.board.kernels import bootable_image, refuse_unbootable
 from rtscope.errors import UsageError
 from rtscope.kernel.image import arch_of_image, missing_bytes
 

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from fakes.measurements import on_board, record, thread
-from rtscope.board import userland
 from rtscope.board.cache import Part, build_part, locked
 from rtscope.board.catalogue import get_board
 from rtscope.board.kernels import IMAGE, Kernel
-from rtscope.board.prepare import AGENT_ARCHIVE, PLUGIN, Prepared
+from rtscope.board.prepare import AGENT_ARCHIVE, PLUGIN, USERLAND_ARCHIVE, Prepared
 from rtscope.board.qemu import Qemu, Recording
 from rtscope.errors import BoardError
 from rtscope.record.model import RunRecord
@@ -56,7 +55,7 @@ def parts(tmp_path: Path) -> Mapping[str, Part]:
     files = {
         "qemu-x86_64": "q",
         "plugin-x86_64": PLUGIN,
-        "userland-x86_64": userland.ARCHIVE,
+        "userland-x86_64": USERLAND_ARCHIVE,
         "agent-x86_64": AGENT_ARCHIVE,
         "kernel-k-x86_64": IMAGE,
     }

@@ -42,7 +42,13 @@ class BuildContext:
     """Resolve packages anew."""
     log: Callable[[str], None] = _nothing
     may_build: bool = True
-    """False without the lock of the cache: what is not there raises NotBuiltError."""
+    """False without the lock of the cache: a missing part raises NotBuiltError."""
+
+    def build(self, name: str, inputs: object, build: Callable[[Path], Notes]) -> Part:
+        """Return a part, built if the cache lacks it; see `build_part`."""
+        return build_part(
+            self.cache, name, inputs=inputs, build=build, may_build=self.may_build
+        )
 
 
 def cached_lock(cache: Path) -> Lock:
@@ -86,9 +92,25 @@ def part_of_packages(
         return notes
 
     inputs = {"packages": as_rows(packages), "recipe": recipe}
-    return build_part(
-        context.cache, name, inputs=inputs, build=build_it, may_build=context.may_build
-    )
+    return context.build(name, inputs, build_it)
+
+
+def content_part(
+    context: BuildContext,
+    name: str,
+    file: str,
+    content: bytes,
+    *,
+    inputs: object,
+    notes: Notes | None = None,
+) -> Part:
+    """Return a part with one file of this content."""
+
+    def build(work: Path) -> Notes:
+        (work / file).write_bytes(content)
+        return notes or {}
+
+    return context.build(name, inputs, build)
 
 
 def packages_of(

@@ -13,10 +13,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rtscope.board import aptroot, cpio, elf
+from rtscope.board import aptroot, elf, initrd
 from rtscope.board.cache import Part
 from rtscope.board.catalogue import read_table, tuples
 from rtscope.errors import BoardError, UsageError
+from rtscope.kernel.image import arch_of_image, image_bytes, missing_bytes
 from rtscope.kernel.recipe import Recipe, get_recipe, recipe_names
 
 RECIPE = 1
@@ -28,6 +29,9 @@ MODULES = "modules.cpio"
 SYMBOLS = "System.map"
 
 MAX_MODULE_BYTES = 64 << 20
+
+BOOTS = {"x86_64": "bzImage", "aarch64": "Image or Image.gz", "riscv64": "Image"}
+"""What of a kernel's build QEMU boots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +128,7 @@ def keep_packaged(work: Path, root: Path, row: KernelRow) -> Mapping[str, Any]:
 def _pack_modules(
     names: Sequence[str], folders: Sequence[Path], *, work: Path
 ) -> bytes:
-    entries: dict[str, cpio.Entry] = {}
+    entries: dict[str, initrd.Entry] = {}
     order = ""
     for line in names:
         name, _, parameters = line.partition(" ")
@@ -135,10 +139,10 @@ def _pack_modules(
         loose.unlink()
         if late := [need for need in needs if need not in entries]:
             raise BoardError(f"{name} needs {', '.join(late)} to be inserted before it")
-        entries[f"lib/modules/{name}.ko"] = cpio.File(content)
+        entries[f"lib/modules/{name}.ko"] = initrd.File(content)
         order += f"{name}.ko {parameters}\n"
-    entries["lib/modules/order"] = cpio.File(order.encode())
-    return cpio.pack(entries)
+    entries["lib/modules/order"] = initrd.File(order.encode())
+    return initrd.pack(entries)
 
 
 def _module(name: str, folders: Sequence[Path]) -> bytes:
@@ -166,3 +170,44 @@ def _catalogue() -> Mapping[str, Mapping[str, KernelRow]]:
         }
         for name, row in read_table("kernels").items()
     }
+
+
+def bootable_image(path: Path, arch: str) -> bytes:
+    """Return an image; UsageError if it certainly does not boot on an architecture."""
+    if path.is_dir():
+        raise UsageError(
+            f"--kernel {path}: a directory; name the image in it ({BOOTS[arch]})"
+        )
+    if not path.exists():
+        raise UsageError(f"--kernel {path}: no such file")
+    try:
+        image = image_bytes(path)
+    except UsageError as error:
+        raise UsageError(f"--kernel {error}") from error
+    refuse_unbootable(image, path, arch)
+    return image
+
+
+def refuse_unbootable(image: bytes, path: Path, arch: str) -> None:
+    """Raise UsageError for an image that certainly does not boot on an architecture."""
+    found = arch_of_image(image)
+    if found is None:
+        raise UsageError(
+            f"--kernel {path}: no kernel image; for {arch} name the "
+            f"build's {BOOTS[arch]}"
+        )
+    if found != arch:
+        raise UsageError(
+            f"--kernel {path}: a kernel for {found}, and the board is {arch}; name "
+            "an image for it, or another board (rtscope board list)"
+        )
+    if image[:2] == b"\x1f\x8b" and arch != "aarch64":
+        raise UsageError(
+            f"--kernel {path}: in gzip, which only arm64's boot loader unpacks; for "
+            f"{arch} name the build's {BOOTS[arch]}"
+        )
+    if cut := missing_bytes(image):
+        raise UsageError(
+            f"--kernel {path}: cut short: {cut} bytes are missing after its "
+            f"{len(image)}; copy it again"
+        )

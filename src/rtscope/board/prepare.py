@@ -12,35 +12,62 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from rtscope.board import (
     aptroot,
+    elf,
     initrd,
     kernels,
-    ownqemu,
     qemu,
     sourcekernel,
-    userfiles,
-    userland,
 )
 from rtscope.board.buildcontext import (
     DOWNLOADS,
     BuildContext,
-    Notes,
+    content_part,
     part_of_packages,
     pinned,
 )
-from rtscope.board.cache import NotBuiltError, Part, build_part, locked
+from rtscope.board.cache import NotBuiltError, Part, locked
 from rtscope.board.catalogue import Arch, Board, get_arch
-from rtscope.board.image import bootable_image
 from rtscope.board.kernels import Kernel, KernelRow
 from rtscope.board.packages import Package
 from rtscope.board.qemu import Qemu
-from rtscope.errors import BoardError
+from rtscope.errors import BoardError, UsageError
 from rtscope.kernel.recipe import find_recipe
 
 AGENT_ARCHIVE = "agent.cpio"
 PLUGIN = "rtscope-plugin.so"
+
+USERLAND_RECIPE = 1
+"""Counts up when what is kept of the packages, or where, changes."""
+
+USERLAND_ARCHIVE = "userland.cpio"
+
+USERLAND_PACKAGES = ("busybox-static", "e2fsprogs", "stress-ng")
+
+NOT_NEEDED = ("libllvm", "libz3-", "mesa-libgallium", "openssl-provider-")
+"""What libraries of stress-ng would load for graphics: 45 MB that no load uses."""
+
+# Where the packages have them: where the board has them.
+_PROGRAMS = {
+    "usr/bin/busybox": "bin/busybox",
+    "usr/bin/stress-ng": "bin/stress-ng",
+    "usr/sbin/mke2fs": "sbin/mke2fs",
+}
+
+# For what is started by others than the shell, which knows its applets by itself.
+_APPLETS = ("sh", "cat", "mount", "sleep", "true", "kill")
+
+_FOLDERS = ("dev", "disk", "job", "out", "proc", "sys", "tmp", "run", "var/tmp")
+
+FILES_KIND = "files"
+"""How the name of the part begins."""
+
+FILES_ARCHIVE = "files.cpio"
+MAX_FILES_BYTES = 64 << 20
+"""Of all together: they lie in the board's memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +77,7 @@ class Prepared:
     board: Board
     qemu: Qemu
     plugin: Path
-    """What bounds the CPUs' quantum and records the worst paths."""
+    """It bounds the CPUs' quantum and records the worst paths."""
     kernel: Kernel
     archives: tuple[Path, ...]
     """What the initrd begins with; the job follows."""
@@ -96,13 +123,11 @@ def prepare_all(
     """
     arch = get_arch(board.arch)
     wanted = [(name, _row_of(name, board.arch)) for name in kernel_list]
-    own = (
-        ownqemu.own_qemu(own_qemu, board, plugin=plugin_of_ours()) if own_qemu else None
-    )
+    own = qemu.own_qemu(own_qemu, board, plugin=plugin_of_ours()) if own_qemu else None
     for name, row in wanted:
         if row is None:
-            bootable_image(Path(name), board.arch)
-    contents = userfiles.read_files(files)
+            kernels.bootable_image(Path(name), board.arch)
+    contents = read_files(files)
     common, made = _parts(context, arch, wanted, contents, needs_qemu=own is None)
     return [
         assemble(board, Path(name).name, parts=(*common, part), own=own)
@@ -131,7 +156,7 @@ def _parts(
             _kernel_part(context, row) if row else _file_part(context, Path(name), arch)
             for name, row in wanted
         ]
-        brought = (userfiles.files_part(context, files),) if files else ()
+        brought = (files_part(context, files),) if files else ()
         return (*machine, *user, *brought), made
 
     if not context.upgrade:
@@ -170,22 +195,18 @@ def assemble(
         plugin=plugin or kinds["plugin"].file(PLUGIN),
         kernel=found,
         archives=(
-            kinds["userland"].file(userland.ARCHIVE),
+            kinds["userland"].file(USERLAND_ARCHIVE),
             kinds["agent"].file(AGENT_ARCHIVE),
             *((found.modules,) if found.modules else ()),
-            *(
-                (kinds[userfiles.KIND].file(userfiles.ARCHIVE),)
-                if userfiles.KIND in kinds
-                else ()
-            ),
+            *((kinds[FILES_KIND].file(FILES_ARCHIVE),) if FILES_KIND in kinds else ()),
         ),
         parts=tuple(parts),
     )
 
 
 def has_files(prepared: Prepared) -> bool:
-    """Tell whether a board gets files of its campaign's."""
-    return any(part.name.split("-")[0] == userfiles.KIND for part in prepared.parts)
+    """Return whether a board gets guest files of its campaign."""
+    return any(part.name.split("-")[0] == FILES_KIND for part in prepared.parts)
 
 
 def write_initrd(path: Path, prepared: Prepared, job: initrd.Job) -> str:
@@ -197,22 +218,13 @@ def write_initrd(path: Path, prepared: Prepared, job: initrd.Job) -> str:
 
 def _file_part(context: BuildContext, path: Path, arch: Arch) -> Part:
     """Keep the user's own kernel image, so that a bundle has it too."""
-    image = bootable_image(path, arch.name)
-
-    def build(work: Path) -> Notes:
-        (work / kernels.IMAGE).write_bytes(image)
-        return {"release": None}
+    image = kernels.bootable_image(path, arch.name)
 
     digest = _digest(image)
-    # A part's name is what a bundle knows it by: one for each image.
+    # A bundle knows a part by its name: one for each image.
     name = f"kernel-file-{digest[:16]}-{arch.name}"
-    return build_part(
-        context.cache,
-        name,
-        inputs={"image": digest},
-        build=build,
-        may_build=context.may_build,
-    )
+    inputs, notes = {"image": digest}, {"release": None}
+    return content_part(context, name, kernels.IMAGE, image, inputs=inputs, notes=notes)
 
 
 def _row_of(kernel: str, arch: str) -> KernelRow | None:
@@ -241,16 +253,16 @@ def _qemu_part(context: BuildContext, arch: Arch) -> Part:
 def _userland_part(context: BuildContext, arch: Arch) -> Part:
     def resolve(root: Path) -> tuple[Package, ...]:
         found = aptroot.resolve(
-            userland.PACKAGES, arch=arch.debian, root=root, dependencies=True
+            USERLAND_PACKAGES, arch=arch.debian, root=root, dependencies=True
         )
-        return tuple(filter(userland.is_needed, found))
+        return tuple(filter(_is_needed, found))
 
     return part_of_packages(
         context,
         f"userland-{arch.name}",
         resolve,
-        recipe=userland.RECIPE,
-        build=lambda work, root: userland.build_userland(work, root, arch),
+        recipe=USERLAND_RECIPE,
+        build=lambda work, root: _build_userland(work, root, arch),
     )
 
 
@@ -260,15 +272,9 @@ def _agent_part(context: BuildContext, arch: Arch) -> Part:
         return pinned(context, name)
     agent = context.agent(arch.name).read_bytes()
     init = resources.files("rtscope.board").joinpath("init").read_bytes()
-
-    def build(work: Path) -> Notes:
-        (work / AGENT_ARCHIVE).write_bytes(initrd.agent_archive(agent))
-        return {}
-
+    archive = initrd.agent_archive(agent)
     digests = {"agent": _digest(agent), "init": _digest(init)}
-    return build_part(
-        context.cache, name, inputs=digests, build=build, may_build=context.may_build
-    )
+    return content_part(context, name, AGENT_ARCHIVE, archive, inputs=digests)
 
 
 def plugin_of_ours() -> Path:
@@ -284,18 +290,8 @@ def _plugin_part(context: BuildContext) -> Part:
     if name in context.pins:
         return pinned(context, name)
     content = plugin_of_ours().read_bytes()
-
-    def build(work: Path) -> Notes:
-        (work / PLUGIN).write_bytes(content)
-        return {}
-
-    return build_part(
-        context.cache,
-        name,
-        inputs={"plugin": _digest(content)},
-        build=build,
-        may_build=context.may_build,
-    )
+    inputs = {"plugin": _digest(content)}
+    return content_part(context, name, PLUGIN, content, inputs=inputs)
 
 
 def _kernel_part(context: BuildContext, row: KernelRow) -> Part:
@@ -319,3 +315,75 @@ def _kernel_part(context: BuildContext, row: KernelRow) -> Part:
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
+
+
+def _is_needed(package: Package) -> bool:
+    """Whether a package may hold something that the programs need."""
+    return not package.name.startswith(NOT_NEEDED)
+
+
+def _build_userland(work: Path, root: Path, arch: Arch) -> Mapping[str, Any]:
+    """Write the archive, and return what is in it."""
+    libs = root / arch.libs
+    programs = [root / path for path in _PROGRAMS]
+    entries: dict[str, initrd.Entry] = {path: initrd.Folder() for path in _FOLDERS}
+    # Before devtmpfs is mounted the first process talks through this.
+    entries["dev/console"] = initrd.Device(5, 1)
+    for source, target in _PROGRAMS.items():
+        entries[target] = initrd.File((root / source).read_bytes(), runs=True)
+    for applet in _APPLETS:
+        entries[f"bin/{applet}"] = initrd.Link("busybox")
+    libraries = elf.libraries_of(programs, libs=libs)
+    for name, path in libraries.items():
+        entries[f"{arch.libs}/{name}"] = initrd.File(path.read_bytes(), runs=True)
+    for loader in filter(None, map(elf.interpreter, programs)):
+        place = loader.lstrip("/")
+        entries[place] = initrd.Link(f"/{arch.libs}/{Path(loader).name}")
+    archive = initrd.pack(entries)
+    (work / USERLAND_ARCHIVE).write_bytes(archive)
+    return {"libraries": sorted(libraries), "unpacked_bytes": len(archive)}
+
+
+def read_files(paths: Sequence[Path]) -> dict[str, bytes]:
+    """
+    Return the files' contents by their names.
+
+    Raises UsageError for what cannot be read, is too large or has another's name.
+    """
+    found: dict[str, bytes] = {}
+    left = MAX_FILES_BYTES
+    for path in paths:
+        if path.name in found:
+            raise UsageError(
+                f"{path}: two guest files are called {path.name}: rename one of them"
+            )
+        try:
+            with path.open("rb") as file:
+                found[path.name] = file.read(left + 1)
+        except OSError as error:
+            raise UsageError(
+                f"cannot read the guest file {path}: {error.strerror}"
+            ) from error
+        left -= len(found[path.name])
+        if left < 0:
+            raise UsageError(
+                f"{path}: the guest files together exceed {MAX_FILES_BYTES >> 20} MiB; "
+                "they take the board's memory, so leave some out"
+            )
+    return found
+
+
+def files_part(context: BuildContext, files: Mapping[str, bytes]) -> Part:
+    """Return the part with the archive of these files, of which each can be run."""
+    entries: dict[str, initrd.Entry] = {
+        f"files/{name}": initrd.File(content, runs=True)
+        for name, content in files.items()
+    }
+    return content_part(
+        context,
+        f"{FILES_KIND}-board",
+        FILES_ARCHIVE,
+        initrd.pack(entries),
+        inputs={name: _digest(content) for name, content in files.items()},
+        notes={"files": sorted(files)},
+    )

@@ -5,8 +5,11 @@ Instruction-counted time: each instruction of the guest takes 2^shift ns, idle t
 skipped, and no clock, entropy, input, disk or network of the host reaches the guest.
 """
 
+import hashlib
+import json
+import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,16 +17,25 @@ from typing import Any
 from rtscope import process
 from rtscope.board import elf
 from rtscope.board.cache import Part
-from rtscope.board.catalogue import NO_QUANTUM, Arch, Board
+from rtscope.board.catalogue import NO_QUANTUM, Arch, Board, get_arch
 from rtscope.errors import BoardError, TargetError, UsageError
 
 RECIPE = 1
 """Counts up when what is kept of the packages changes."""
 
 SUMMARY, PROGRESS, STREAM = "summary.json", "progress", "stream"
-"""What the plugin writes of a boot."""
+"""The files that the plugin writes in a boot."""
 
-VERSION_PATIENCE_S = 30.0
+TIMEOUT_S = 30.0
+
+WITHOUT_MACHINE = (
+    *("-nodefaults", "-no-user-config", "-display", "none"),
+    *("-M", "none", "-S", "-qmp", "stdio"),
+)
+"""Starts QEMU to be asked by what `questions` returns, on its standard input."""
+
+OLDEST = (10, 0)
+"""The plugin uses QEMU's internals (plugin/qemu.h); older ones were never tested."""
 
 # What results depend on, were QEMU left to choose: with the host's memory it would size
 # its translation cache, and from the host's devices make the guest's.
@@ -169,7 +181,7 @@ def _prefix(part: Path, program: str, loader: str) -> tuple[str, ...]:
 
 def _version(prefix: Sequence[str]) -> str:
     try:
-        done = process.run([*prefix, "--version"], timeout_s=VERSION_PATIENCE_S)
+        done = process.run([*prefix, "--version"], timeout_s=TIMEOUT_S)
     except TargetError as error:
         raise BoardError(f"QEMU does not start: {error}") from error
     lines = done.stdout.decode("utf-8", "replace").splitlines()
@@ -201,3 +213,140 @@ def _inside(root: Path, path: Path) -> Path:
 def escaped(path: Path) -> str:
     """Write a path inside a QEMU option, where a comma ends the value."""
     return str(path).replace(",", ",,")
+
+
+def questions(*names: str) -> bytes:
+    """Return commands of QEMU's machine protocol, and that which ends it."""
+    words = ("qmp_capabilities", *names, "quit")
+    return b"".join(json.dumps({"execute": word}).encode() + b"\n" for word in words)
+
+
+def refusal(prefix: Sequence[str], options: Sequence[str]) -> str:
+    """
+    Return what a QEMU says if it refuses a plugin; empty if it takes it.
+
+    `prefix` begins its command line, `options` are those of the plugin. Raises
+    TargetError if it does not start, or does not end.
+    """
+    words = (*prefix, *WITHOUT_MACHINE, *options)
+    done = process.run(words, timeout_s=TIMEOUT_S, stdin=questions())
+    if done.status == 0:
+        return ""
+    return done.stderr.strip() or f"exit status {done.status}"
+
+
+@dataclass(frozen=True, slots=True)
+class QemuInfo:
+    """The answers of a QEMU about itself."""
+
+    version: str
+    number: tuple[int, int]
+    """Major and minor."""
+    arch: str
+    """What it emulates, as `uname -m` says it."""
+    plugins: bool
+    """Whether it takes plugins."""
+
+
+def own_qemu(program: Path, board: Board, *, plugin: Path) -> Qemu:
+    """
+    Return the user's own QEMU for a board, once it has taken the plugin.
+
+    Its results hold for it alone: the digest is of the program, not of the libraries
+    that it loads. Raises UsageError with what is missing and what to do.
+    """
+    need = get_arch(board.arch).qemu
+    if not program.is_file():
+        reason = "a directory" if program.is_dir() else "no such file"
+        raise UsageError(f"--qemu {program}: {reason}; name the program {need}")
+    prefix = (str(program.absolute()),)
+    try:
+        info = _ask(prefix)
+        digest = hashlib.sha256(program.read_bytes()).hexdigest()
+    except (TargetError, OSError) as error:
+        raise UsageError(f"--qemu {program}: does not start: {error}") from error
+    if info is None:
+        raise UsageError(
+            f"--qemu {program}: no QEMU that emulates a whole machine; name the "
+            f"program {need}"
+        )
+    reason = _unfit(info, board, need=need) or _why_no_plugin(prefix, board, plugin)
+    if reason:
+        raise UsageError(f"--qemu {program}: {reason}")
+    return Qemu(prefix, version=info.version, digest=digest)
+
+
+def _unfit(info: QemuInfo, board: Board, *, need: str) -> str:
+    """Return why a QEMU cannot boot the board, and what to do; empty if it can."""
+    if info.number < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        return (
+            f"QEMU {info.version} is too old: the plugin that bounds the CPUs' quantum "
+            f"needs {oldest} or newer; name a newer one, or leave --qemu out for "
+            "the pinned one"
+        )
+    if info.arch != board.arch:
+        return (
+            f"it emulates {info.arch}, and the board {board.name} is {board.arch}; "
+            f"name the program {need}"
+        )
+    if not info.plugins:
+        return (
+            "it was built without plugins, and nothing else bounds the CPUs' quantum; "
+            "build it with --enable-plugins, or leave --qemu out for the pinned one"
+        )
+    return ""
+
+
+def _why_no_plugin(prefix: Sequence[str], board: Board, plugin: Path) -> str:
+    """Return why a QEMU does not take the plugin, and what to do; empty if it does."""
+    try:
+        said = refusal(prefix, quantum_by_plugin(plugin, board))
+    except TargetError as error:
+        return f"does not start with the plugin that bounds the CPUs' quantum: {error}"
+    if not said:
+        return ""
+    if missing := re.search(r"undefined symbol: (\w+)", said):
+        # QEMU's plugins/meson.build: only modules make it export more than that.
+        return (
+            f"it does not export {missing[1]}, which the plugin that bounds the CPUs' "
+            "quantum needs: without modules QEMU exports no more than its interface "
+            "for plugins; build it with --enable-plugins --enable-modules, or leave "
+            "--qemu out for the pinned one"
+        )
+    return (
+        "it refuses the plugin that bounds the CPUs' quantum: "
+        f"{said.splitlines()[-1]}; leave --qemu out for the pinned one"
+    )
+
+
+def _ask(prefix: Sequence[str]) -> QemuInfo | None:
+    """Start it without a machine and ask; None if it does not answer as QEMU does."""
+    words = (*prefix, *WITHOUT_MACHINE)
+    done = process.run(words, timeout_s=TIMEOUT_S, stdin=questions("query-target"))
+    answers = list(_answers(done.stdout))
+    try:
+        version = next(a["QMP"] for a in answers if "QMP" in a)["version"]
+        major, minor, micro = (version["qemu"][n] for n in ("major", "minor", "micro"))
+        targets = (a["return"] for a in answers if "return" in a)
+        arch = next(target["arch"] for target in targets if "arch" in target)
+        package = str(version["package"])
+    except (KeyError, TypeError, StopIteration):
+        return None
+    options = process.run([*prefix, "-help"], timeout_s=TIMEOUT_S).stdout
+    return QemuInfo(
+        version=f"{major}.{minor}.{micro}" + (f" ({package})" if package else ""),
+        number=(int(major), int(minor)),
+        arch=str(arch),
+        plugins=b"\n-plugin " in options,
+    )
+
+
+def _answers(stdout: bytes) -> Iterator[dict[str, Any]]:
+    for line in stdout.splitlines():
+        try:
+            answer = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(answer, dict):
+            yield answer

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rtscope.board.buildcontext import BuildContext, Notes, pinned
-from rtscope.board.cache import Part, build_part, find_part, part_key
+from rtscope.board.cache import Part, find_part, part_key
 from rtscope.board.catalogue import get_board
 from rtscope.board.kernels import CONFIG, IMAGE, SYMBOLS
 from rtscope.board.kernelsource import (
@@ -92,13 +92,7 @@ def kernel_part(context: BuildContext, recipe: Recipe) -> Part:
         context.log(f"building {recipe.name}: minutes to an hour, once")
         return _build(context, recipe, origin, work)
 
-    return build_part(
-        context.cache,
-        name,
-        inputs=_inputs(recipe, origin),
-        build=make,
-        may_build=context.may_build,
-    )
+    return context.build(name, _inputs(recipe, origin), make)
 
 
 def check_board(recipe: Recipe) -> None:
@@ -151,12 +145,8 @@ def _config_part(context: BuildContext, recipe: Recipe) -> Part:
         _clear(work)
         return {"compiler": "", "release": None}
 
-    return build_part(
-        context.cache,
-        f"kernelconfig-{recipe.name}-{recipe.arch}",
-        inputs=_inputs(recipe, origin),
-        build=make,
-    )
+    name = f"kernelconfig-{recipe.name}-{recipe.arch}"
+    return context.build(name, _inputs(recipe, origin), make)
 
 
 def newest_of(parts: Sequence[Part], recipe: Recipe) -> Part | None:

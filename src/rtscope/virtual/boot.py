@@ -6,15 +6,17 @@ ended if virtual time stands still, or if too much of it passes before the measu
 begins or ends.
 """
 
+import io
 import json
 import os
 import re
 import shutil
+import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rtscope import process
@@ -29,7 +31,6 @@ from rtscope.board.qemu import (
     command_line,
     with_plugin,
 )
-from rtscope.board.results import read_results
 from rtscope.errors import BoardError
 from rtscope.machine.filetree import FileReader
 from rtscope.measure.execute import BoardProgress
@@ -58,6 +59,11 @@ LONGEST_LOOK_S = 1.0
 """A longer pause between two polls means that this process was stopped."""
 
 _LINE = re.compile(rb"([0-9]{20}) ([0-9]{20})\n")
+
+MAX_RESULTS_BYTES = 256 << 20
+MAX_FILES = 10_000
+
+_BLOCK = tarfile.BLOCKSIZE
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,3 +311,42 @@ def _overdue(board: BoardProgress, timeout: BootTimeout) -> str:
         f"it has not ended {END_NS / NS_PER_S:g} s of its own time after the "
         f"{timeout.duration_ns / NS_PER_S:g} s of the measurement"
     )
+
+
+def read_results(path: Path) -> dict[str, bytes]:
+    """
+    Return the files of a board's /out by name.
+
+    Raises BoardError if the board has not sent all of it: it hung, panicked or ran out
+    of something; see its console.
+    """
+    with path.open("rb") as file:
+        content = file.read(MAX_RESULTS_BYTES + 1)
+    if len(content) > MAX_RESULTS_BYTES:
+        raise BoardError(f"the board sent more than {MAX_RESULTS_BYTES >> 20} MiB")
+    if not content:
+        raise BoardError("the board sent no results")
+    try:
+        files, end = _unpacked(content)
+    except (tarfile.TarError, EOFError, ValueError) as error:
+        raise BoardError(f"the board's results are damaged: {error}") from error
+    # tarfile takes whatever is no header for the end; the format has two zero blocks.
+    rest = content[end:]
+    if len(rest) < 2 * _BLOCK or len(rest) % _BLOCK or any(rest):
+        raise BoardError("the board's results are cut short or damaged")
+    return files
+
+
+def _unpacked(content: bytes) -> tuple[dict[str, bytes], int]:
+    """Return the files, and where the last of them ends."""
+    files: dict[str, bytes] = {}
+    end = 0
+    with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
+        for count, member in enumerate(archive, 1):
+            if count > MAX_FILES:
+                raise BoardError(f"the board sent more than {MAX_FILES} files")
+            end = member.offset_data + -(-member.size // _BLOCK) * _BLOCK
+            opened = archive.extractfile(member) if member.isreg() else None
+            if opened is not None:
+                files[str(PurePosixPath(member.name))] = opened.read()
+    return files, end

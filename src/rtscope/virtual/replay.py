@@ -13,9 +13,8 @@ from pathlib import Path
 
 from rtscope.board.cache import all_parts
 from rtscope.board.catalogue import get_board
-from rtscope.board.pluginfit import refusal
 from rtscope.board.prepare import PLUGIN, Prepared, assemble, plugin_of_ours
-from rtscope.board.qemu import Recording, with_plugin
+from rtscope.board.qemu import Recording, refusal, with_plugin
 from rtscope.campaign.file import from_dict
 from rtscope.contract import AgentResult, parse_line, result_digest
 from rtscope.errors import BoardError, MeasurementError, UsageError

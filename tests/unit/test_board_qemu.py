@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rtscope.board.catalogue import get_board
-from rtscope.board.ownqemu import own_qemu
+from rtscope.board.qemu import own_qemu
 from rtscope.errors import UsageError
 
 PLUGIN = Path("/plugins/rtscope-plugin.so")

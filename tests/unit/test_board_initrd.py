@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtscope.board.cpio import BLOCK, Device, Entry, File, Folder, Link, pack
+from rtscope.board.initrd import BLOCK, Device, Entry, File, Folder, Link, pack
 from rtscope.errors import BoardError
 
 

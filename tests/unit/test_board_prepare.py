@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.board import cpio
+from rtscope.board import initrd
 from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import locked
-from rtscope.board.userfiles import ARCHIVE, files_part, read_files
+from rtscope.board.prepare import FILES_ARCHIVE, files_part, read_files
 from rtscope.errors import UsageError
 
 
@@ -22,8 +22,8 @@ def test_files_are_known_by_their_names_and_make_one_archive(tmp_path: Path) -> 
         other = files_part(context, {"mine.ko": b"another"})
 
     assert files == {"mine.ko": b"module"}
-    assert part.file(ARCHIVE).read_bytes() == cpio.pack(
-        {"files/mine.ko": cpio.File(b"module", runs=True)}
+    assert part.file(FILES_ARCHIVE).read_bytes() == initrd.pack(
+        {"files/mine.ko": initrd.File(b"module", runs=True)}
     )
     assert part.digest != other.digest
 
