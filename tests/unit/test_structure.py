@@ -1,10 +1,12 @@
 """No file and no function grows too long; how lines are counted and walks measured."""
 
+import tarfile
 import tomllib
 from pathlib import Path
 
+from rtscope.record.resultdir import read_record
 from structure import sizes
-from structure.walks import Call, Walk, walk_of
+from structure.walks import RECORDS, Call, Walk, walk_of
 
 ROOT = Path(__file__).parents[2]
 EXCEPTIONS = tomllib.loads((ROOT / "tests/structure/exceptions.toml").read_text())
@@ -67,3 +69,19 @@ def test_a_reader_walks_each_pair_once_and_into_what_is_called_later() -> None:
     # f in a; g and h, which g calls the second time, in b; k in a; h in b again
     assert walk_of(calls) == Walk(calls=5, files=2, stays=4, back=4)
     assert walk_of(calls).returns == 2
+
+
+def test_the_records_of_walks_have_facts_that_a_kernel_can_have(
+    tmp_path: Path,
+) -> None:
+    with tarfile.open(RECORDS) as archive:
+        archive.extractall(tmp_path, filter="data")
+    files = sorted(tmp_path.rglob("record.json"))
+    assert files
+    for record in map(read_record, files):
+        for facts in (record.facts_before, record.facts_after):
+            is_realtime = facts["preempt_rt"].value
+            model = facts["preemption_model"].value
+            assert (model == "PREEMPT_RT") is is_realtime, record.run.id
+            release = str(facts["kernel_release"].value)
+            assert ("-rt-" in release) is is_realtime, record.run.id
