@@ -55,7 +55,9 @@ def test_the_first_thing_said_is_the_maximum_and_where_it_was() -> None:
 
     assert headline.maximum == "60.0 µs"
     assert "load memory, CPU 2" in headline.where
-    assert "and no more than that" in headline.support
+    assert (
+        "At 95 % confidence, longer ones occur less than once per" in headline.support
+    )
 
 
 def test_the_worst_load_is_held_against_idle() -> None:
@@ -71,7 +73,7 @@ def test_skipped_activations_are_a_finding_before_all_others() -> None:
     late = thread([4_000, 3_500_000], cpu=0)
     first = build_model([record([late], "os"), *two_loads()]).findings[0]
 
-    assert first.startswith("3 activations did not take place")
+    assert first.startswith("3 missed periods")
 
 
 def test_two_kernels_are_compared_by_their_maxima_and_not_called_a_test() -> None:
@@ -95,7 +97,7 @@ def test_two_kernels_are_compared_by_their_maxima_and_not_called_a_test() -> Non
     assert model.variant_kind == "kernel"
     assert model.findings[0] == (
         "plain has the higher maximum under idle (1.8 times) and memory (10 times) "
-        "(maxima as seen, not a test)."
+        "(observed maxima, no statistical test)."
     )
 
 
@@ -171,15 +173,15 @@ def test_an_invalid_run_supports_nothing_and_is_the_first_finding() -> None:
     model = build_model([*runs, record([thread([4_000])], "idle")])
 
     assert model.headline.support == (
-        "It supports nothing: the run is not valid, see the caveats."
+        "No conclusion: the run is not valid, see the caveats."
     )
-    assert model.findings[0] == "The figures of os are not valid: see the caveats."
+    assert model.findings[0] == "The numbers of os are not valid: see the caveats."
 
 
 def test_a_capped_run_supports_its_exposure_at_most() -> None:
     model = build_model([record([thread([9_000])], facts={"guest": True})])
 
-    assert model.headline.support.endswith("At most: see the caveats.")
+    assert model.headline.support.endswith("Caveats may weaken this.")
 
 
 def test_a_deadline_gives_a_verdict_and_without_one_there_is_none() -> None:
@@ -255,7 +257,7 @@ def load_of(*cpu_ns: int, asked: bool = True) -> LoadRecord:
 def test_the_proof_of_the_load_counts_the_checks_in_which_it_grew() -> None:
     assert "grew in 2 of 3 checks" in alive_sentence(load_of(1, 1, 2))
     assert "ended by itself" in alive_sentence(load_of(1, asked=False))
-    assert alive_sentence(load_of()) == "Nothing shows that the load ran."
+    assert alive_sentence(load_of()) == "No evidence that the load ran."
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
@@ -271,7 +273,7 @@ def test_the_terminal_table_leads_with_the_maximum() -> None:
     heading = next(line for line in lines if line.startswith("load"))
 
     assert heading.split() == [
-        *("load", "max", "samples", "skipped", "caveats", "p99.9", "p99.999"),
+        *("load", "max", "samples", "missed", "caveats", "p99.9", "p99.999"),
         *("min", "avg", "stdev", "bogo-ops/s"),
     ]
     assert next(line for line in lines if line.startswith("memory")).split()[:3] == [

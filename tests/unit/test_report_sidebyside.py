@@ -81,7 +81,7 @@ def test_the_real_time_kernel_is_first_whatever_was_measured_first() -> None:
     assert [row.ratio for row in pair.rows] == [66 / 64, 10]
     assert pair.summary == (
         "k has the higher maximum under memory (10 times); about equal under idle "
-        "(maxima as seen, not a test)."
+        "(observed maxima, no statistical test)."
     )
 
 
@@ -97,12 +97,12 @@ def test_a_sentence_says_what_each_sample_supports_and_no_chance_of_the_exact() 
     virtual = pair_of(matrix()).rows[1].sentence
     real = pair_of(matrix(virtual=False)).rows[1].sentence
     assert virtual.startswith(
-        "k is worse: its maximum is 10 times that of k-rt. Later than 95.0 virtual µs: "
-        "k in 1 episode in 100 ms of virtual time, which supports at least one in "
+        "k is worse: its maximum is 10 times that of k-rt. Latencies over 95.0 "
+        "virtual µs: k had 1 episode in 100 ms of virtual time (at least one per "
     )
-    assert "k-rt never in 100 ms" in virtual
+    assert "k-rt had none in 100 ms" in virtual
     assert "p =" not in virtual
-    assert real.endswith("two equal kernels would differ so with p = 1.0.")
+    assert real.endswith("two equal kernels differ this much with p = 1.0.")
 
 
 def of_zero(*, rt: bool) -> RunRecord:
@@ -199,7 +199,7 @@ def test_equal_results_are_called_the_same_and_not_about_equal() -> None:
     row = rows_of(matrix()[:1])
     pair = side_by_side({"a": row, "b": row})
     assert pair is not None
-    assert pair.rows[0].sentence.startswith("The same results to the last count")
+    assert pair.rows[0].sentence.startswith("Identical results")
 
 
 # --- a published table ------------------------------------------------------------
@@ -220,12 +220,12 @@ def test_figures_are_matched_by_load_and_preemption_model() -> None:
     assert memory.measured.rows[KernelKind.RT].kernel == "k-rt"
     assert memory.measured.ratio == 10
     assert memory.sentence == (
-        "Published: mainline worse, 149 times. Ours: mainline worse, 10 times."
+        "Published: mainline worse, 149 times. Measured: mainline worse, 10 times."
     )
     assert found.not_measured == ("cpu", "os", "storage")
     assert found.summary == (
-        "The same kernel has the higher maximum on both sides under memory; the sides "
-        "do not point the same way under idle."
+        "The same kernel has the higher maximum on both sides under memory; the two "
+        "sides disagree under idle."
     )
 
 
@@ -238,10 +238,10 @@ def test_what_keeps_the_two_apart_is_told() -> None:
     told = " ".join(beside(matrix()).differences)
     for words in (
         "virtual board pc",
-        "no µs of the published machine",
-        "Interval: 200 µs there, 1 ms here",
-        "10 min there, 100 ms here",
-        "CPUs measured: 4 there, 1 here",
+        "not µs of the published machine",
+        "Interval: published 200 µs, measured 1 ms",
+        "published 10 min, measured 100 ms",
+        "Number of CPUs: published 4, measured 1",
         "cyclictest 2.20",
     ):
         assert words in told
@@ -252,17 +252,17 @@ def test_what_keeps_the_two_apart_is_told() -> None:
 def test_each_sample_says_what_it_supports_and_no_verdict() -> None:
     published, rt, plain = beside(matrix()).support
     assert "one run of 10 min" in published
-    assert "less than once in 3.3 min" in published
-    assert "alone shows no difference of kernels" in published
-    assert rt.startswith("Ours, PREEMPT_RT: 1 trajectory of 100 ms of virtual time")
-    assert plain.startswith("Ours, mainline: 1 trajectory")
+    assert "less than once per 3.3 min" in published
+    assert "alone shows no difference between kernels" in published
+    assert rt.startswith("Measured, PREEMPT_RT: 1 trajectory of 100 ms of virtual time")
+    assert plain.startswith("Measured, mainline: 1 trajectory")
 
 
 def test_one_kernel_kind_alone_is_set_beside_its_column_without_a_ratio() -> None:
     found = beside([run(40)])
     assert found.rows[0].measured.ratio is None
-    assert found.rows[0].sentence.endswith("Ours: only one kernel.")
-    assert found.summary.startswith("Only one kernel kind")
+    assert found.rows[0].sentence.endswith("Measured: only one kernel.")
+    assert found.summary.startswith("One side has only one kind")
 
 
 def test_a_custom_load_is_matched_by_its_very_command() -> None:
@@ -284,12 +284,16 @@ def replace_load(given: RunRecord, argv: tuple[str, ...]) -> RunRecord:
 @pytest.mark.parametrize(
     ("records", "name", "says"),
     [
-        ([run(40)], "scheduler-talk-x86-64", "has mainline only, the records PREEMPT"),
+        (
+            [run(40)],
+            "scheduler-talk-x86-64",
+            "has only mainline, the records only PREEMPT",
+        ),
         ([run(40, "network")], "starfive-visionfive2", "no load in common"),
         (
             [run(40, kernel="a"), run(41, kernel="b")],
             "starfive-visionfive2",
-            "2 machines or kernels for the one PREEMPT_RT column",
+            "PREEMPT_RT column has records of 2 machines or kernels",
         ),
     ],
 )
@@ -302,7 +306,7 @@ def test_what_does_not_fit_is_refused_with_the_reason(
 
 def test_an_unknown_preemption_model_is_no_column() -> None:
     unknown = record([thread([5_000] * 9)], facts={"preempt_rt": None})
-    with pytest.raises(UsageError, match="do not tell whether"):
+    with pytest.raises(UsageError, match="do not show whether"):
         beside([unknown])
 
 

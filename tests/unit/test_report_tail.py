@@ -7,8 +7,8 @@ from fakes.measurements import thread
 from rtscope.report.charts.bars import tail_bars
 from rtscope.report.model.explanations import (
     OTHERS,
-    Blamed,
-    LatestWakeups,
+    KnownCause,
+    WorstWakeups,
     sentence_of_tail,
     tail_of,
 )
@@ -16,7 +16,7 @@ from rtscope.report.model.explanations import (
 US = 1_000
 
 
-def tail(latencies: list[int], known: list[Blamed]) -> LatestWakeups:
+def tail(latencies: list[int], known: list[KnownCause]) -> WorstWakeups:
     found = tail_of([thread(latencies)], known)
     assert found is not None
     return found
@@ -32,7 +32,7 @@ def test_the_tail_is_at_most_a_thousandth_and_never_empty() -> None:
 
 
 def test_causes_are_counted_with_their_sum_and_their_worst() -> None:
-    known = [Blamed(9 * US, "b"), Blamed(8 * US, "a"), Blamed(7 * US, "a")]
+    known = [KnownCause(9 * US, "b"), KnownCause(8 * US, "a"), KnownCause(7 * US, "a")]
     found = tail([1 * US] * 4996 + [7 * US] * 2 + [8 * US, 9 * US], known)
 
     rows = [(c.cause, c.wakeups, c.sum_ns, c.worst_ns) for c in found.causes]
@@ -45,13 +45,13 @@ def test_causes_are_counted_with_their_sum_and_their_worst() -> None:
 
 
 def test_what_is_known_of_earlier_wakeups_is_not_of_the_tail() -> None:
-    found = tail([1 * US] * 3000 + [9 * US], [Blamed(1 * US, "a")])
+    found = tail([1 * US] * 3000 + [9 * US], [KnownCause(1 * US, "a")])
     assert (found.recorded, found.unknown) == (0, 1)
     assert "0 recorded, 1 not recorded." in sentence_of_tail(found, virtual="virtual ")
 
 
 def test_rare_causes_are_put_together() -> None:
-    known = [Blamed((10 + i) * US, f"cause {i}") for i in range(7)]
+    known = [KnownCause((10 + i) * US, f"cause {i}") for i in range(7)]
     found = tail([1 * US] * 9000 + [one.latency_ns for one in known], known)
     assert len(found.causes) == 5
     assert (found.causes[-1].cause, found.causes[-1].wakeups) == (OTHERS, 3)
@@ -65,7 +65,7 @@ def test_the_bins_hold_every_wakeup_of_the_tail(
     latencies: list[int], kept: int
 ) -> None:
     worst = sorted(latencies, reverse=True)[:kept]
-    found = tail(latencies, [Blamed(ns, f"c{ns % 3}") for ns in worst])
+    found = tail(latencies, [KnownCause(ns, f"c{ns % 3}") for ns in worst])
 
     assert sum(sum(b.known) for b in found.bins) == found.recorded
     assert sum(b.unknown for b in found.bins) >= found.unknown
@@ -73,10 +73,10 @@ def test_the_bins_hold_every_wakeup_of_the_tail(
 
 
 def test_the_picture_is_grey_where_nothing_is_known_and_escapes_causes() -> None:
-    found = tail([1 * US] * 2998 + [7 * US, 9 * US], [Blamed(9 * US, "<b>&")])
+    found = tail([1 * US] * 2998 + [7 * US, 9 * US], [KnownCause(9 * US, "<b>&")])
     picture = tail_bars(found, name="x", virtual="virtual ")
     assert "not recorded: cause unknown: 1" in picture
     assert "&lt;b&gt;&amp;: 1" in picture
     assert picture.count("var(--c6,") == 2  # its bar, and its legend
-    known = tail([1 * US] * 2999 + [9 * US], [Blamed(9 * US, "a")])
+    known = tail([1 * US] * 2999 + [9 * US], [KnownCause(9 * US, "a")])
     assert "var(--c6," not in tail_bars(known, name="x", virtual="")

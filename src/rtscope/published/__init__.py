@@ -1,4 +1,4 @@
-"""Published latency tables with their source, and what does not add up in them."""
+"""Published latency tables with their sources and their inconsistencies."""
 
 from rtscope.published.catalogue import (
     Figures,

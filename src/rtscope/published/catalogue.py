@@ -1,8 +1,8 @@
 """
 The published tables that there are: one TOML file each in `tables/`.
 
-Figures are as published, in microseconds, and ns from here on; what was not published
-is None, never 0. The notes say what does not add up; the tests calculate each again.
+The files have microseconds, as published; from here on all times are ns. A missing
+number is None, never 0. The notes name inconsistencies; the tests calculate each again.
 """
 
 import difflib
@@ -22,7 +22,7 @@ _TABLES = "tables"
 
 
 class KernelKind(StrEnum):
-    """What a published kernel is matched by: the preemption model in a record."""
+    """The preemption model that matches a published kernel to a record."""
 
     RT = "rt"
     MAINLINE = "mainline"
@@ -38,7 +38,7 @@ class PublishedKernel:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One kernel under one load; None is what was not published."""
+    """One kernel under one load; None if not published."""
 
     min_ns: int | None
     avg_ns: int | None
@@ -48,7 +48,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something that does not add up, or that a reader must know."""
+    """An inconsistency, or something else that a reader must know."""
 
     id: str
     says: str
@@ -56,7 +56,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A table, with everything that its source tells of how it was made."""
+    """A table, with everything that its source reports about its making."""
 
     name: str
     title: str
@@ -68,7 +68,7 @@ class Published:
     licence: str
     machine: str
     cpus: int | None
-    """None if not told."""
+    """None if not published."""
     tool: str
     command: str
     interval_ns: int
@@ -77,7 +77,7 @@ class Published:
     priority: int
     histogram_end_ns: int
     claimed_samples: int | None
-    """What the text says; None if it says nothing."""
+    """The number in the text; None without one."""
     conditions: str
     kernels: Mapping[KernelKind, PublishedKernel]
     loads: Mapping[str, str]
@@ -87,12 +87,12 @@ class Published:
 
     @property
     def samples_per_cpu(self) -> int:
-        """Wake-ups of each CPU, if none was skipped."""
+        """Wake-ups of each CPU, without missed periods."""
         return self.duration_ns // self.interval_ns
 
     @property
     def source(self) -> str:
-        """Who published it, and where it stands."""
+        """Author, title, version, date and place."""
         version = f" {self.version}" if self.version else ""
         author = f"{self.author}, " if self.author else ""
         return f"{author}“{self.title}”{version} ({self.date}), {self.place}"
@@ -112,7 +112,7 @@ def published_names() -> tuple[str, ...]:
 
 @cache
 def get_published(name: str) -> Published:
-    """Return a table; UsageError names the others if there is none of this name."""
+    """Return a table; UsageError if its name is unknown."""
     if name not in published_names():
         near = difflib.get_close_matches(name[:64], published_names(), n=1, cutoff=0.4)
         hint = f"; did you mean {near[0]!r}?" if near else ""

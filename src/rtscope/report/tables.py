@@ -1,8 +1,8 @@
 """
-The figures of a run: `figures.toml` has one row for each, and all else follows from it.
+The columns of all tables: `figures.toml` has one entry for each.
 
-Every table of a report or comparison, in every format, asks here which figures it has,
-in which order, under which headings, and what stands in a cell.
+Every table of a report or comparison, in every format, takes its columns, their order,
+their headings and the text of each cell from here.
 """
 
 import tomllib
@@ -151,7 +151,7 @@ def percentile_ns(summary: Summary, pct: float) -> int | None:
     return None
 
 
-SEEDS_HEADINGS = ("lowest max", "median max", "highest max", "of seed", "seeds")
+SEEDS_HEADINGS = ("lowest max", "median max", "highest max", "worst seed", "seeds")
 SEEDS_EXPLAINED = (
     "A seed is one trajectory, not a repetition: each row of the main table merges the "
     "trajectories of its seeds, and its maximum is the highest of theirs. More seeds "
@@ -160,7 +160,7 @@ SEEDS_EXPLAINED = (
 
 
 def seeds_title(rows: Sequence[Row]) -> str:
-    """Say over how many seeds the maxima are."""
+    """Return the heading of the table over seeds, with their number."""
     seeds = {seed for row in rows if row.seeds for seed, _ in row.seeds.maxima_ns}
     return f"Maxima over {plural(len(seeds), 'seed')}"
 
@@ -186,7 +186,7 @@ def published_cells(side: PublishedSide) -> Cells:
 
 
 def measured_cells(side: MeasuredSide) -> Cells:
-    """Write ours beside them."""
+    """Write the measured latencies of a load, in the same columns."""
     rows = [side.rows.get(kind) for kind in KernelKind]
     return [
         (one, one.text(row) if row else NOTHING)

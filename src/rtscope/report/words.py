@@ -11,10 +11,10 @@ from rtscope.units import NS_PER_US, format_duration, format_us
 _US = re.compile(r"(?<=\d )us\b")
 
 ABOUT_EQUAL = 1.1
-"""Two runs of one kernel differ by more than a tenth: less is no difference."""
+"""Two runs of one kernel can differ by a tenth: less is no difference."""
 
 NOTHING = "\N{EN DASH}"
-"""Stands where there is no number to give."""
+"""Shown where there is no number."""
 
 
 def us(ns: float | None, virtual: str = "") -> str:
@@ -23,7 +23,7 @@ def us(ns: float | None, virtual: str = "") -> str:
 
 
 def virtual_word(records: Iterable[RunRecord]) -> str:
-    """Return what comes before a unit: a virtual time must not pass for a board's."""
+    """Return `virtual ` before a unit if a time is a virtual board's, else nothing."""
     return "virtual " if any(r.virtual for r in records) else ""
 
 
@@ -48,7 +48,7 @@ def about_equal(ratio: float) -> bool:
 
 
 def as_published(ns: int | None) -> str:
-    """Write a published figure in microseconds with the digits that it was given."""
+    """Write a published latency in microseconds, with as many digits as published."""
     if ns is None:
         return NOTHING
     whole, rest = divmod(ns, NS_PER_US)

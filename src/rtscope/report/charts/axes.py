@@ -156,7 +156,7 @@ def mark_maximum(ax: "Axes", max_ns: int) -> None:
 
 
 def mark_deadline(ax: "Axes", deadline_ns: int | None) -> None:
-    """Draw the deadline, if it lies within the axis; else say on which side it is."""
+    """Draw the deadline, if it lies within the axis; else name its side."""
     if deadline_ns is None:
         return
     low, high = ax.get_xlim()
@@ -196,7 +196,7 @@ def title(ax: "Axes", text: str, cpus: Sequence[CpuCurve]) -> None:
 
 
 def line_key(ax: "Axes", names: Sequence[tuple[str, str, object]]) -> None:
-    """Say what each (name, colour, line style) is, in one row above the axes."""
+    """Name each (name, colour, line style) in one row above the axes."""
     x = 0.0
     for name, colour, style in names:
         _key_line(ax, x, colour=colour, style=style)
@@ -205,7 +205,7 @@ def line_key(ax: "Axes", names: Sequence[tuple[str, str, object]]) -> None:
 
 
 def mark_key(ax: "Axes", *, with_p999: bool) -> None:
-    """Say what the marks of a comparison are."""
+    """Name the marks of a comparison."""
     names = [("|", "min", 6.0), ("o", "average", 5.0)]
     names += [("|", "p99.9", 9.0)] if with_p999 else []
     names += [("D", "max", 5.0)]

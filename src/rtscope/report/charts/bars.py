@@ -13,7 +13,7 @@ from html import escape
 from rtscope.explain.model import Cause, Explanation, Part, Segment
 from rtscope.report.charts.axes import INK, MUTED, PALETTE, PAPER
 from rtscope.report.charts.axes import WIDTH_PT as WIDTH
-from rtscope.report.model.explanations import LatestWakeups, sentence_of_tail
+from rtscope.report.model.explanations import WorstWakeups, sentence_of_tail
 from rtscope.units import NS_PER_US, format_us
 
 UNKNOWN_COLOUR = 6
@@ -83,8 +83,8 @@ def path_bar(
 ) -> str:
     """Return an `<svg>` element; `name` keeps its identifiers apart in a page."""
     title = (
-        f"From the expiry to the thread: {format_us(explanation.latency_ns)} {unit}"
-        f"µs on CPU {explanation.cpu}"
+        f"Path from timer expiry to the thread: {format_us(explanation.latency_ns)} "
+        f"{unit}µs on CPU {explanation.cpu}"
     )
     parts = (
         *_letters(explanation),
@@ -126,7 +126,7 @@ def _segments(explanation: Explanation) -> Iterator[str]:
 
 
 def _letters(explanation: Explanation) -> Iterator[str]:
-    """Write the letter of a part above each group of its stretches."""
+    """Write the letter of a part above each group of its segments."""
     groups: list[list[Segment]] = []
     for segment in explanation.segments:
         if groups and groups[-1][-1].part is segment.part:
@@ -168,24 +168,24 @@ _COLOURS = (0, 1, 2, 3, 4)
 NOT_RECORDED = "not recorded: cause unknown"
 
 
-def tail_bars(tail: LatestWakeups, *, name: str, virtual: str) -> str:
+def tail_bars(tail: WorstWakeups, *, name: str, virtual: str) -> str:
     """Return an `<svg>` element; `name` keeps its identifiers apart in a page."""
     height = _TOP + _PLOT + 40 + _ROW * (len(tail.causes) + bool(tail.unknown))
-    about = "The latest wake-ups by cause", sentence_of_tail(tail, virtual=virtual)
+    about = "Worst wake-ups by cause", sentence_of_tail(tail, virtual=virtual)
     parts = (*_axes(tail, virtual), *_bars(tail), *_legend(tail))
     return _svg("tail", height, parts, name=name, about=about)
 
 
-def _highest(tail: LatestWakeups) -> int:
+def _highest(tail: WorstWakeups) -> int:
     return max((sum(b.known) + b.unknown for b in tail.bins), default=0) or 1
 
 
-def _tail_x(tail: LatestWakeups, ns: float) -> float:
+def _tail_x(tail: WorstWakeups, ns: float) -> float:
     low, high = tail.bins[0].low_ns, tail.bins[-1].high_ns
     return _LEFT + (WIDTH - _LEFT - _RIGHT) * (ns - low) / max(1, high - low)
 
 
-def _bars(tail: LatestWakeups) -> Iterator[str]:
+def _bars(tail: WorstWakeups) -> Iterator[str]:
     scale = _PLOT / _highest(tail)
     for one in tail.bins:
         left, right = _tail_x(tail, one.low_ns), _tail_x(tail, one.high_ns)
@@ -197,7 +197,7 @@ def _bars(tail: LatestWakeups) -> Iterator[str]:
                 yield _rect(left + 0.4, y, right - left - 0.8, count * scale, colour)
 
 
-def _axes(tail: LatestWakeups, virtual: str) -> Iterator[str]:
+def _axes(tail: WorstWakeups, virtual: str) -> Iterator[str]:
     bottom, highest = _TOP + _PLOT, _highest(tail)
     yield f'<path d="M{_LEFT} {_TOP}V{bottom}H{WIDTH - _RIGHT}" fill="none" {_STROKE}/>'
     for count in sorted({0, highest // 2, highest}):
@@ -210,11 +210,11 @@ def _axes(tail: LatestWakeups, virtual: str) -> Iterator[str]:
         x = _tail_x(tail, at)
         yield f'<path d="M{x:.1f} {bottom}v4" {_STROKE}/>'
         yield _text(x, bottom + 14, f"{at / NS_PER_US:,g}", muted=True)
-    words = f"{virtual}µs late; height: number of wake-ups"
+    words = f"{virtual}µs latency; height: number of wake-ups"
     yield _text(WIDTH / 2, bottom + 28, words, muted=True)
 
 
-def _legend(tail: LatestWakeups) -> Iterator[str]:
+def _legend(tail: WorstWakeups) -> Iterator[str]:
     rows = [
         (f"{one.cause}: {one.wakeups:,}", colour)
         for one, colour in zip(tail.causes, _COLOURS, strict=False)

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 PNG_DPI = 200
 
 STYLES: Sequence[object] = ("-", (0, (5, 1.6)))
-"""Told apart without colour too."""
+"""Distinguishable without colour too."""
 
 HEADROOM = 60
 """How far above the highest count the axis ends, so that the labels have room."""
@@ -204,11 +204,11 @@ def _draw_tail(chart: Chart, tails: tuple[TailCurve, ...]) -> "Figure":
     ax.set_ylim(min(tail.probability[-1] for tail in tails) / 3, 1.6)
     shade_unresolved(ax, chart.samples)
     share_axis(ax)
-    ax.set_ylabel("wake-ups at least this late")
+    ax.set_ylabel("share with at least this latency")
     mark_deadline(ax, chart.deadline_ns)
     title(ax, chart.title, ())
     names = [("observed", INK, "-")]
-    names += [("with the skipped ones", PALETTE[1], "--") for _ in corrected]
+    names += [("with missed periods", PALETTE[1], "--") for _ in corrected]
     line_key(ax, names)
     return figure
 
@@ -280,7 +280,7 @@ def _mark_skipped(ax: "Axes", seconds: Sequence[float]) -> None:
         clip_on=False,
     )
     ax.annotate(
-        "▾ skipped activations" if len(seconds) > 1 else "▾ skipped activation",
+        "▾ missed periods" if len(seconds) > 1 else "▾ missed period",
         (1, 0.94),
         xycoords="axes fraction",
         ha="right",
@@ -445,7 +445,7 @@ def _draw_tails(ax: "Axes", content: Overlay) -> None:
     fewest = min(layer.samples for layer in content.layers)
     shade_unresolved(ax, fewest)
     share_axis(ax)
-    ax.set_ylabel("wake-ups at least this late")
+    ax.set_ylabel("share with at least this latency")
 
 
 def _name_end(

@@ -10,7 +10,7 @@ from typing import Any
 from rtscope.report.escape import for_csv
 from rtscope.report.model.build import Model
 from rtscope.report.model.comparison import ComparisonReport, SideBySide
-from rtscope.report.model.findings import ExplainedBeside, VerdictInWords
+from rtscope.report.model.findings import ExplainedRecord, VerdictInWords
 from rtscope.report.model.published_comparison import (
     PublishedComparison,
     PublishedRow,
@@ -53,11 +53,11 @@ def render_csv(model: Model) -> str:
 
 def render_json(told: Model | ComparisonReport | PublishedComparison) -> str:
     """
-    A report or comparison as JSON: figures in ns, stable keys, for programs.
+    A report or comparison as JSON: times in ns, stable keys, for programs.
 
     Null stands for: `verdict` without a deadline; `pair` unless two sides are compared;
-    `summary` of a row without a sample; `percentiles` that the samples cannot resolve;
-    `bogo_ops_per_s` of a load that tells none; `over_seeds` with fewer than two seeds;
+    `summary` of a row without a sample; `percentiles` with too few samples;
+    `bogo_ops_per_s` of a load without any; `over_seeds` with fewer than two seeds;
     `kernel_digest` that was not recorded; `inputs_digest` and `seed` of a real machine;
     the `value` of an unknown fact (`why` then says why). New keys may come within a
     schema; none changes its meaning or goes.
@@ -203,7 +203,7 @@ def _over_seeds(over: OverSeeds) -> Mapping[str, Any]:
     }
 
 
-def _explained(one: ExplainedBeside) -> Mapping[str, Any]:
+def _explained(one: ExplainedRecord) -> Mapping[str, Any]:
     return {
         "run": one.run,
         "load": one.load,

@@ -129,11 +129,11 @@ def _caption(chart: Chart, section: LoadSection) -> str:
         )
         return (
             f"{bins}; counts on a logarithmic axis. Filled: all CPUs together. "
-            "The arrow points at the maximum, be it a single sample."
+            "Arrow: the maximum, even of a single sample."
         )
     if isinstance(chart.content, Timeline):
         run = (
-            f" Run {section.shown_run}, which has the maximum."
+            f" From run {section.shown_run}, which has the maximum."
             if section.shown_run
             else ""
         )
@@ -148,13 +148,12 @@ def _caption(chart: Chart, section: LoadSection) -> str:
             )
         step = plural(chart.content.step_s, "second")
         return (
-            f"Each dash is the latest wake-up of one CPU in one step of {step}."
+            f"Each dash is the longest latency of one CPU in one step of {step}."
             f"{hardware}{'.' if hardware else ''}{run}"
         )
     return (
-        "Share of wake-ups at least as late as x, of all CPUs together. In the shaded "
-        f"part, below 3 in {count(chart.samples)}, too few samples tell how rare such "
-        "a latency is."
+        "Share of wake-ups with at least this latency, all CPUs together. Shaded, "
+        f"below 3 in {count(chart.samples)}: too few samples to give a rate."
     )
 
 

@@ -73,7 +73,7 @@ def _report(model: Model) -> Iterator[str]:
         ]
         or ["none"],
     )
-    yield "## To repeat it"
+    yield "## Repeat this measurement"
     yield ""
     # Indented code: nothing in a line without line breaks can end it.
     yield from (f"    {command}" for command in model.commands)
@@ -112,8 +112,8 @@ def _main_table(model: Model) -> Iterator[str]:
             for row in model.rows
         ),
     )
-    yield f"Latencies in {model.virtual}µs, maximum first."
-    yield f"{NOTHING} is not resolvable from so few samples, or not told by the load."
+    yield f"Latencies in {model.virtual}µs."
+    yield f"{NOTHING} means too few samples, or not reported by the load."
 
 
 def _seeds(model: Model) -> Iterator[str]:
@@ -139,7 +139,7 @@ def _list(heading: str, items: Sequence[str]) -> Iterator[str]:
 
 
 def _pair(pair: SideBySide) -> Iterator[str]:
-    """Give the table, then for each load what its samples support."""
+    """Yield the table, then the sentence of each load."""
     for mark, side in zip("AB", pair.sides, strict=True):
         model = f", {side.model}" if side.model else ""
         yield f"* {mark} = {safe(side.label)}{safe(model)}"
@@ -235,24 +235,24 @@ def _published_comparison(comparison: PublishedComparison) -> Iterator[str]:
                     published_cells(row.published),
                     row.published.ratio,
                 ),
-                ("", "ours", measured_cells(row.measured), row.measured.ratio),
+                ("", "measured", measured_cells(row.measured), row.measured.ratio),
             )
         ),
     )
     unit = (
-        f"published in µs, ours in {comparison.virtual}µs"
+        f"published in µs, measured in {comparison.virtual}µs"
         if comparison.virtual
         else "in µs"
     )
-    yield f"Latencies {unit}; the ratio is of the maxima, mainline over PREEMPT_RT."
+    yield f"Latencies {unit}. Ratio: mainline maximum over PREEMPT_RT maximum."
     yield ""
     for heading, items in (
         ("Load by load", [f"{row.load}: {row.sentence}" for row in comparison.rows]),
-        ("What each sample supports", comparison.support),
-        ("What keeps the two apart", comparison.differences),
-        ("What does not add up in the published table", comparison.notes),
-        ("Published and not measured", comparison.not_measured),
-        ("Measured and not published", comparison.not_published),
+        ("Conclusions from each sample", comparison.support),
+        ("Differences between the two measurements", comparison.differences),
+        ("Inconsistencies in the published table", comparison.notes),
+        ("Published but not measured", comparison.not_measured),
+        ("Measured but not published", comparison.not_published),
         ("Caveats", [f"{c.effect.label} {c.says}" for c in comparison.caveats]),
     ):
         yield from _list(heading, [safe(capital(item)) for item in items])

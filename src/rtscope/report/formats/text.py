@@ -3,9 +3,8 @@ Reports and comparisons on a terminal: gravest first, plain on a pipe.
 
 A report is readable at 60 columns. Two sides have Table 5-1's shape, in 80 columns.
 
-Colours mean something or are not there: red for what is bad or invalid, yellow for
-what is open or limited, green for what held. NO_COLOR is honoured by rich itself. Text
-is passed as `Text`, so nothing in it is taken for markup.
+Red is bad or invalid, yellow open or limited, green held. rich honours NO_COLOR. Text
+is passed as `Text`: rich takes nothing in it for markup.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -78,7 +77,7 @@ def print_comparison(
 def print_published(
     comparison: PublishedComparison, console: Console, *, page: str | None = None
 ) -> None:
-    """Print a published table beside ours; `page` is where the page is."""
+    """Print the comparison with a published table; `page` is where the page is."""
     _print(_published_comparison(comparison, page), console)
 
 
@@ -127,7 +126,7 @@ def _report(model: Model, width: int, page: str | None) -> Iterator[RenderableTy
     yield from _findings(model)
     yield from _caveats(model.caveats)
     for command in model.commands:
-        yield Text.assemble(("To repeat it: ", "bold"), command)
+        yield Text.assemble(("Repeat with: ", "bold"), command)
     if page is not None:
         yield Text.assemble(("Charts, details, definitions: ", "bold"), page)
 
@@ -166,13 +165,13 @@ def _tables(model: Model, width: int) -> Iterator[RenderableType]:
         for row in model.rows
         for one in main
     ):
-        notes.append(f"{NOTHING} under p99.x: not resolvable, too few samples.")
+        notes.append(f"{NOTHING} under p99.x: too few samples.")
     if any(row.runs > 1 for row in model.rows):
         runs = sorted({row.runs for row in model.rows})
         notes.append(f"{' or '.join(map(str, runs))} runs merged in each row.")
     spans = dict.fromkeys(duration(row.observed_ns) for row in model.rows)
     cpus = dict.fromkeys(plural(row.cpus, "CPU") for row in model.rows)
-    notes.append(f"Watched per row: {' or '.join(spans)}, {' or '.join(cpus)}.")
+    notes.append(f"Measured per row: {' or '.join(spans)}, {' or '.join(cpus)}.")
     yield Text(" ".join(notes), style="dim")
     for name, letter in letters.items():
         if letter != name and model.pair is None:
@@ -319,7 +318,7 @@ def _pair_table(pair: SideBySide, *, width: int) -> Iterator[RenderableType]:
 
 
 def _pair_sentences(pair: SideBySide) -> Iterator[RenderableType]:
-    yield Text("What the samples support", style="bold")
+    yield Text("Conclusions from the samples", style="bold")
     for row in pair.rows:
         text = Text.assemble((f"{row.load}: ", "bold"), row.sentence)
         yield Padding(text, (0, 0, 0, 2))
@@ -385,19 +384,19 @@ def _published_comparison(
     yield Text(comparison.title, style="bold")
     yield Text(f"Published: {comparison.table.source}.")
     kernels = [f"{name} ({kind.value})" for kind, name in comparison.kernels.items()]
-    yield Text(f"Ours: {comparison.machine}, {enumeration(kernels)}.")
+    yield Text(f"Measured: {comparison.machine}, {enumeration(kernels)}.")
     yield ""
     yield Text(comparison.summary)
     yield ""
     yield _published_table(comparison.rows)
     unit = (
-        f"published in µs, ours in {comparison.virtual}µs"
+        f"published in µs, measured in {comparison.virtual}µs"
         if comparison.virtual
         else "in µs"
     )
     yield Text(
-        f"Latencies {unit}; {NOTHING} is not published or not measured. The ratio is "
-        "of the maxima, mainline over PREEMPT_RT.",
+        f"Latencies {unit}; {NOTHING} means not published or not measured. "
+        "Ratio: mainline maximum over PREEMPT_RT maximum.",
         style="dim",
     )
     yield ""
@@ -405,12 +404,12 @@ def _published_comparison(
         yield Text.assemble((f"{row.load}: ", "bold"), row.sentence)
     yield from _left_out(comparison)
     yield ""
-    yield from _list("What each sample supports", comparison.support)
-    yield from _list("What keeps the two apart", comparison.differences)
-    yield from _list("What does not add up in the published table", comparison.notes)
+    yield from _list("Conclusions from each sample", comparison.support)
+    yield from _list("Differences between the two measurements", comparison.differences)
+    yield from _list("Inconsistencies in the published table", comparison.notes)
     yield from _caveats(comparison.caveats)
     if page is not None:
-        yield Text.assemble(("The page: ", "bold"), page)
+        yield Text.assemble(("Charts, details, definitions: ", "bold"), page)
 
 
 def _published_table(rows: Sequence[PublishedRow]) -> Table:
@@ -429,7 +428,7 @@ def _published_table(rows: Sequence[PublishedRow]) -> Table:
                 published_cells(row.published),
                 row.published.ratio,
             ),
-            ("", "ours", measured_cells(row.measured), row.measured.ratio),
+            ("", "measured", measured_cells(row.measured), row.measured.ratio),
         ):
             shown = [
                 Text(text, style="bold" if figure.strong and text != NOTHING else "")
@@ -442,11 +441,11 @@ def _published_table(rows: Sequence[PublishedRow]) -> Table:
 def _left_out(comparison: PublishedComparison) -> Iterator[RenderableType]:
     if comparison.not_measured:
         yield Text(
-            f"Published and not measured: {enumeration(comparison.not_measured)}."
+            f"Published but not measured: {enumeration(comparison.not_measured)}."
         )
     if comparison.not_published:
         yield Text(
-            f"Measured and not published: {enumeration(comparison.not_published)}."
+            f"Measured but not published: {enumeration(comparison.not_published)}."
         )
 
 

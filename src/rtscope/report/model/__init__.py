@@ -1,1 +1,1 @@
-"""What a report says: all decisions on what is said, and in which order."""
+"""The content of a report: its sentences and numbers, and their order."""

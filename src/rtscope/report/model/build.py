@@ -1,5 +1,5 @@
 """
-The model of a report: everything that a renderer prints is decided here and below.
+The model of a report: all that a renderer prints is decided here and below.
 
 Pure: records in, frozen values out. Text that came from a machine is made printable
 before anything is decided. Times are ns; renderers only write them.
@@ -16,10 +16,10 @@ from rtscope.report.escape import all_printable
 from rtscope.report.model.charts import Chart, cpu_colours, ranges_chart
 from rtscope.report.model.comparison import SideBySide, side_by_side
 from rtscope.report.model.findings import (
-    ExplainedBeside,
+    ExplainedRecord,
     Headline,
     VerdictInWords,
-    explained_beside,
+    explained_records,
     findings_of,
     headline_of,
     verdict_of,
@@ -52,14 +52,14 @@ class Model:
     findings: tuple[str, ...]
     caveats: tuple[MergedCaveat, ...]
     variant_kind: str
-    """What tells rows of one load apart: `kernel`, `machine`…; empty if nothing."""
+    """The property in which rows of one load differ: `kernel`…; empty if in none."""
     rows: tuple[Row, ...]
     pair: SideBySide | None
     """The two variants side by side, if there are two."""
     comparison: Chart | None
     sections: tuple[LoadSection, ...]
-    explained: tuple[ExplainedBeside, ...]
-    """The runs whose explanation lies beside the record."""
+    explained: tuple[ExplainedRecord, ...]
+    """The records with an attached explanation."""
     machines: tuple[MeasuredMachine, ...]
     commands: tuple[str, ...]
     provenance: tuple[Provenance, ...]
@@ -90,14 +90,14 @@ def build_model(
     explained: Mapping[str, Explained] | None = None,
 ) -> Model:
     """
-    Decide what a report of these records says; a deadline adds a verdict.
+    Build the report of these records; a deadline adds a verdict.
 
-    `explained` is what lies beside the records, by the digests of their results.
+    `explained` has the attached explanations, by the digests of the results.
 
     Raises UsageError without records.
     """
     if not records:
-        raise UsageError("no run in this record: nothing to report")
+        raise UsageError("the record has no run: nothing to report")
     records, explained = all_printable((tuple(records), explained or {}))
     rows = rows_of(records)
     kind = variant_kind(rows)
@@ -109,7 +109,7 @@ def build_model(
     for row in rows:
         by_variant.setdefault(row.variant, []).append(row)
     pair = side_by_side(by_variant, deadline_ns=deadline_ns)
-    beside = explained_beside(records, explained)
+    attached = explained_records(records, explained)
     # With a verdict on top the maximum is the first finding; without, it is on top.
     found = () if deadline_ns is None else (f"{headline.maximum} {headline.where}",)
     names = {machine.name for machine in machines}
@@ -131,9 +131,9 @@ def build_model(
         findings=(
             *found,
             *findings_of(rows, worse_where=pair.summary if pair else ""),
-            *(sentence for one in beside for sentence in one.sentences),
+            *(sentence for one in attached for sentence in one.sentences),
         ),
-        explained=beside,
+        explained=attached,
         caveats=merged_caveats(records),
         variant_kind=kind,
         rows=rows,
@@ -142,7 +142,7 @@ def build_model(
             rows,
             list(by_variant),
             title="Loads compared",
-            of="load, on a logarithmic axis; the figures are those of the table",
+            of="load, on a logarithmic axis; the table has the numbers",
             deadline_ns=deadline_ns,
             virtual=virtual,
         )

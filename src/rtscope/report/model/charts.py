@@ -33,7 +33,7 @@ LOG_AXIS_RATIO = 20
 """Latencies that span more than this are drawn on a logarithmic axis."""
 
 MAX_DRAWN_CPUS = 8
-"""As many colours as can be told apart; further CPUs are in the merged curve only."""
+"""As many colours as a reader can distinguish; more CPUs are in the merged curve."""
 
 MAX_TIME_STEPS = 300
 
@@ -43,7 +43,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class CpuCurve:
-    """One CPU's values beside a shared axis; `colour` is its place in the palette."""
+    """One CPU's values over a shared axis; `colour` is its place in the palette."""
 
     label: str
     colour: int
@@ -78,7 +78,7 @@ class Timeline:
     cpus: tuple[CpuCurve, ...]
     merged_ns: tuple[float, ...]
     skipped_s: tuple[float, ...]
-    """Steps in which some CPU skipped an activation."""
+    """Steps in which some CPU missed a period."""
     ghz: tuple[CpuCurve, ...]
     celsius: tuple[float, ...]
     """The hottest sensor, NaN where it gave nothing; empty if there is none."""
@@ -120,7 +120,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """Sides in one drawing, over the same bins: counts, or how rare is how late."""
+    """Sides in one drawing, over the same bins: counts, or tails."""
 
     edges_ns: tuple[float, ...]
     layers: tuple[Layer, ...]
@@ -184,8 +184,8 @@ def charts_of(
         ),
         (
             "tail",
-            "how rare is how late",
-            "Share of wake-ups at least as late as each latency, both axes "
+            "tail of the distribution",
+            "Share of wake-ups with at least each latency, both axes "
             f"logarithmic, of {samples} under {row.name}; it ends at {row.maximum}.",
             tuple(tails),
         ),
@@ -194,7 +194,7 @@ def charts_of(
     if timeline is not None and any(timeline.merged_ns):
         step = plural(timeline.step_s, "second")
         words = (
-            f"The latest wake-up of each CPU in each step of {step} of run "
+            f"The longest latency of each CPU in each step of {step} of run "
             f"{row.worst_run.run.id}, and the clock frequency and temperature where "
             "known."
         )
@@ -243,7 +243,7 @@ def overlay_charts(
             name=f"{anchor_of('both', first.load)}-{kind}",
             title=f"{first.load}: {words}",
             description=f"{what} of {first.variant} and {second.variant} under "
-            f"{first.load}, both axes logarithmic where the span asks for it; "
+            f"{first.load}, axes logarithmic for a wide range; "
             f"the curves end at the maxima: {ends}.",
             content=Overlay(
                 tuple(edges.tolist()), layers, logarithmic, tails=kind == "tails"
@@ -254,7 +254,11 @@ def overlay_charts(
         )
         for kind, words, what in (
             ("counts", "both distributions", "Histograms"),
-            ("tails", "how rare is how late", "Shares of wake-ups at least so late"),
+            (
+                "tails",
+                "tails of the distributions",
+                "Tails (shares of longer wake-ups)",
+            ),
         )
     )
 
@@ -358,7 +362,7 @@ def tail_curve(
     *,
     counting: Callable[[Sequence[ThreadResult]], Distribution] = distribution_of,
 ) -> TailCurve:
-    """Return how rare is how late."""
+    """Return the share of wake-ups with at least each latency."""
     return thinned(*(part.tolist() for part in ccdf(counting(threads))))
 
 

@@ -1,9 +1,9 @@
 """
 Two sets of runs side by side, and a comparison of two or more, one load at a time.
 
-Side by side, as in StarFive's Table 5-1: which side is worse, by how much, and what the
-samples support. No verdict: that is `stats.compare`'s, whose unit is the run, never the
-sample, and whose sentences a comparison has.
+Side by side, as in StarFive's Table 5-1: which side is worse, by how much, and the
+rates that the samples support. No verdict: `stats.compare` gives it; its unit is
+the run, never the sample.
 """
 
 from collections.abc import Mapping, Sequence
@@ -72,13 +72,13 @@ class PairRow:
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """The table, and what may be said about it."""
+    """The table, with its summary and its limits."""
 
     sides: tuple[SideName, SideName]
     rows: tuple[PairRow, ...]
     summary: str
     caution: str
-    """What kind of sample this is."""
+    """The limits of this kind of sample."""
     virtual: str
 
     @property
@@ -104,7 +104,7 @@ class SetOutcome:
     word: str
     different: bool
     rest: str
-    """What follows the word in its sentence, from the space or the colon on."""
+    """The rest of its sentence, from the space or the colon on."""
     remarks: tuple[str, ...]
 
 
@@ -179,7 +179,7 @@ def side_by_side(
 
 
 def _model_of(rows: Sequence[Row]) -> str:
-    """Name the preemption model that all these runs tell, or nothing."""
+    """Name the preemption model if all these runs have one, or nothing."""
     facts = [r.facts_before.get("preempt_rt") for row in rows for r in row.records]
     values = {fact.value if fact else None for fact in facts}
     if values == {True}:
@@ -206,14 +206,14 @@ def _pair_row(
 
 
 def _pair_sentence(first: Row, second: Row, ratio: float | None) -> str:
-    """Say who is worse and what the samples support about it."""
+    """Name the worse side and the rates that the samples support."""
     if ratio is None or first.summary is None or second.summary is None:
         return "Nothing was measured on one side."
     virtual = first.virtual or second.virtual
     both = f"{first.maximum} and {second.maximum}"
     results = [{r.result_digest for r in row.records} for row in (first, second)]
     if virtual and results[0] == results[1]:
-        return f"The same results to the last count; both maxima are {both}."
+        return f"Identical results; the maxima are {both}."
     if about_equal(ratio):
         again = "seeds" if virtual else "runs"
         return f"About equal maxima, {both}: two {again} of one kernel differ as much."
@@ -228,25 +228,25 @@ def _pair_sentence(first: Row, second: Row, ratio: float | None) -> str:
     counted = plural(found.episodes, "episode")
     of_time = " of virtual time" if virtual else ""
     said += (
-        f" Later than {us(found.threshold_ns, virtual)}: {bad.variant} in "
+        f" Latencies over {us(found.threshold_ns, virtual)}: {bad.variant} had "
         f"{'' if found.exact else 'at least '}{counted} in "
-        f"{duration(found.worse_ns)}{of_time}, which supports at least one in "
-        f"{duration(found.at_least_every_ns)}; {good.variant} never in "
-        f"{duration(found.better_ns)}, which supports less than one in "
-        f"{duration(found.less_than_every_ns)} (each 95 %)."
+        f"{duration(found.worse_ns)}{of_time} (at least one per "
+        f"{duration(found.at_least_every_ns)} at 95 % confidence); {good.variant} had "
+        f"none in {duration(found.better_ns)} (fewer than one per "
+        f"{duration(found.less_than_every_ns)} at 95 % confidence)."
     )
     if virtual:  # what follows exactly from its inputs has no chance in it
         return said
     chance = format_number(found.chance, 2)
     p = f"= {chance}" if found.chance >= 1e-6 else "< 0.000001"
     return (
-        f"{said} Were episodes independent, two equal kernels would differ so with "
+        f"{said} If episodes are independent, two equal kernels differ this much with "
         f"p {p}."
     )
 
 
 def _pair_summary(sides: tuple[SideName, SideName], rows: Sequence[PairRow]) -> str:
-    """Say who is worse where, in one sentence."""
+    """Name the worse side under each load, in one sentence."""
     worse: dict[str, list[str]] = {}
     for row in rows:
         if row.ratio is None:
@@ -268,7 +268,7 @@ def _pair_summary(sides: tuple[SideName, SideName], rows: Sequence[PairRow]) -> 
     said = "; ".join(parts)
     # A kernel's name keeps its small letter.
     said = capital(said) if list(worse) == [""] else said
-    return f"{said} (maxima as seen, not a test)."
+    return f"{said} (observed maxima, no statistical test)."
 
 
 def _caution(rows: Sequence[PairRow], *, virtual: str) -> str:
@@ -276,15 +276,15 @@ def _caution(rows: Sequence[PairRow], *, virtual: str) -> str:
     if virtual:
         many = "one trajectory" if runs == {1} else "a few trajectories (seeds)"
         return (
-            f"Virtual time: {many} of each kernel. The figures are exact for these "
-            "inputs and hold for no other seed; they are no microseconds of a board."
+            f"Virtual time: {many} of each kernel. The numbers are exact for these "
+            "inputs, but not for other seeds; they are no microseconds of a board."
         )
     if runs == {1}:
         return (
-            "One run of each: of two runs of one kernel, one has the larger maximum. "
-            "Kernels are told apart by repeated runs: rtscope compare."
+            "One run of each: two runs of one kernel differ too. To compare kernels, "
+            "repeat the runs and type rtscope compare."
         )
-    return "Whether the difference is more than chance: rtscope compare."
+    return "To test whether the difference is more than chance, type rtscope compare."
 
 
 def split_by_kernel(
@@ -315,7 +315,7 @@ def build_comparison(
     sets: Mapping[str, Sequence[RunRecord]], *, deadline_ns: int | None = None
 ) -> ComparisonReport:
     """
-    Compare sets of runs by label; the first is the one that others are held against.
+    Compare sets of runs by label; the first is the baseline.
 
     Raises UsageError for fewer than two sets, and if they have no load in common.
     """
@@ -333,7 +333,7 @@ def build_comparison(
     virtual = virtual_word(records)
     return ComparisonReport(
         title=f"Wake-up latency of {enumeration(list(labelled))} compared",
-        subtitle=f"Held against {next(iter(labelled))}",
+        subtitle=f"Baseline: {next(iter(labelled))}",
         summary=_summary(loads),
         loads=loads,
         pair=side_by_side(
@@ -347,8 +347,7 @@ def build_comparison(
             rows,
             list(labelled),
             title="Side by side",
-            of="set under each load, on a logarithmic axis; the figures are those of "
-            "the tables",
+            of="set under each load, on a logarithmic axis; numbers: see the tables",
             deadline_ns=deadline_ns,
             virtual=virtual,
         ),
@@ -407,7 +406,7 @@ def _outcomes(tests: Comparison) -> tuple[SetOutcome, ...]:
     if repeats:
         remarks.append(f"{capital(plural(repeats, 'exact repetition'))} left out.")
     if left_out:
-        remarks.append(f"Left out, not valid: {enumeration(left_out)}.")
+        remarks.append(f"Left out because not valid: {enumeration(left_out)}.")
     outcomes = []
     for pair in tests.pairs:
         said = list(remarks)
@@ -422,8 +421,8 @@ def _outcomes(tests: Comparison) -> tuple[SetOutcome, ...]:
             )
         if pair.tests and not pair.in_turns:
             said.append(
-                "The runs were not taken in turns: what changed with time (heat, other "
-                "work) looks the same as what changed between the sets."
+                "The runs of the sets did not alternate: a change over time (heat, "
+                "other work) looks like a difference between the sets."
             )
         outcomes.append(
             SetOutcome(

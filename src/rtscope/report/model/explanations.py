@@ -50,7 +50,7 @@ BoundRow = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Blamed:
+class KnownCause:
     """A wake-up whose cause is known."""
 
     latency_ns: int
@@ -69,7 +69,7 @@ class Bin:
 
 
 @dataclass(frozen=True, slots=True)
-class LatestWakeups:
+class WorstWakeups:
     """The worst wake-ups of a run: at most 0.1 % of them, or the last bucket."""
 
     samples: int
@@ -108,7 +108,7 @@ class ExplainedRun:
     """Of each measured CPU, if its sections were recorded."""
     observed_ns: Mapping[int, int] = field(default_factory=dict)
     """The longest latency of each CPU."""
-    tail: LatestWakeups | None = None
+    tail: WorstWakeups | None = None
 
     @property
     def unit(self) -> str:
@@ -148,7 +148,7 @@ def explained_run(
         virtual=virtual is not None,
         bounds=bounds,
         observed_ns={t.cpu: t.max_ns or 0 for t in threads if t.cpu is not None},
-        tail=tail_of(threads, [_blamed(one) for one in explanations if one.dominant]),
+        tail=tail_of(threads, [_known_cause(one) for one in explanations if one.dominant]),
     )
 
 
@@ -172,10 +172,10 @@ def explained_trace(
     )
 
 
-def _blamed(explanation: Explanation) -> Blamed:
+def _known_cause(explanation: Explanation) -> KnownCause:
     dominant = explanation.dominant
     assert dominant is not None
-    return Blamed(explanation.latency_ns, str(dominant.cause))
+    return KnownCause(explanation.latency_ns, str(dominant.cause))
 
 
 def merged_causes(runs: Sequence[ExplainedRun]) -> tuple[Causes, ...]:
@@ -203,8 +203,8 @@ def parts_of(explanation: Explanation) -> tuple[tuple[str, str, int], ...]:
 
 
 def tail_of(
-    threads: Sequence[ThreadResult], known: Sequence[Blamed]
-) -> LatestWakeups | None:
+    threads: Sequence[ThreadResult], known: Sequence[KnownCause]
+) -> WorstWakeups | None:
     """Count the known causes among the worst wake-ups; None without any."""
     found = distribution_of(threads)
     if not found.total:
@@ -214,7 +214,7 @@ def tail_of(
     causes = _causes(inside)
     names = [one.cause for one in causes]
     counted = [(b.latency_ns, b.cause if b.cause in names else OTHERS) for b in inside]
-    return LatestWakeups(
+    return WorstWakeups(
         samples=found.total,
         from_ns=from_ns,
         wakeups=int(found.count[found.low_ns >= from_ns].sum()) + found.beyond,
@@ -223,7 +223,7 @@ def tail_of(
     )
 
 
-def sentence_of_tail(tail: LatestWakeups, *, virtual: str) -> str:
+def sentence_of_tail(tail: WorstWakeups, *, virtual: str) -> str:
     """Name the causes of the tail, and count the wake-ups of unknown cause."""
     causes = ", ".join(
         f"{one.cause} {_times(one.wakeups)} (sum {format_us(one.sum_ns)} µs, worst "
@@ -249,7 +249,7 @@ def _from(found: Distribution) -> int:
     return int(found.low_ns[::-1][max(0, inside - 1)])
 
 
-def _causes(inside: Sequence[Blamed]) -> tuple[TailCause, ...]:
+def _causes(inside: Sequence[KnownCause]) -> tuple[TailCause, ...]:
     by_cause: dict[str, list[int]] = {}
     for one in inside:
         by_cause.setdefault(one.cause, []).append(one.latency_ns)

@@ -1,10 +1,10 @@
 """
-What the figures say in sentences, the worst first, and the verdict on a deadline.
+The findings as sentences, the worst first, and the verdict on a deadline.
 
-What explanations beside the records say may be missing, or be of some of them only.
+Explanations may be attached to some of the records only, or to none.
 
-Nothing here goes beyond what was measured: a ratio of two maxima is said as such, and
-that it is no test.
+No sentence claims more than was measured: a ratio of two maxima is named as such, and
+as no test.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from rtscope.caveats.catalogue import Effect
 from rtscope.contract import KernelThread
 from rtscope.record.explanation import Explained, Wakeup, missing
 from rtscope.record.model import RunRecord
-from rtscope.report.model.explanations import Blamed, LatestWakeups, tail_of
+from rtscope.report.model.explanations import KnownCause, WorstWakeups, tail_of
 from rtscope.report.model.rows import Row
 from rtscope.report.words import (
     capital,
@@ -36,16 +36,17 @@ from rtscope.units import NS_PER_S
 Tone = Literal["bad", "open", "good"]
 
 MEANINGS: Mapping[Verdict, tuple[Tone, str]] = {
-    Verdict.INVALID: ("bad", "there is no valid measurement to judge"),
+    Verdict.INVALID: ("bad", "no valid measurement"),
     Verdict.NO: ("bad", "the deadline was missed"),
-    Verdict.NOT_SHOWN: ("open", "no miss was seen, and that is not enough"),
+    Verdict.NOT_SHOWN: ("open", "no miss observed, but the evidence is not sufficient"),
     Verdict.HELD_IN_TEST: (
         "good",
-        "no miss was seen, on this machine and in this test",
+        "no miss observed, on this machine and in this test",
     ),
     Verdict.HELD_AND_EXPLAINED: (
         "good",
-        "no miss was seen, and the sections seen could not combine to one",
+        "no miss observed, and the latency bound from observed critical sections is "
+        "within the deadline",
     ),
 }
 
@@ -58,7 +59,7 @@ class Headline:
     """The number, with its unit."""
     where: str
     support: str
-    """What the exposure supports, and that it supports no more."""
+    """The rate of longer latencies that the time measured rules out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,37 +86,37 @@ class VerdictInWords:
 
 
 @dataclass(frozen=True, slots=True)
-class ExplainedBeside:
-    """A run whose explanation lies beside its record."""
+class ExplainedRecord:
+    """A record with an attached explanation."""
 
     run: str
     load: str
     culprit: str
-    """What is blamed for the worst wake-up; empty if nothing is known."""
+    """The dominant cause of the worst wake-up; empty if unknown."""
     sentence: str
-    """How the worst wake-up became so late, in one sentence."""
+    """The explanation of the worst wake-up, in one sentence."""
     sentences: tuple[str, ...]
-    """One line each: who is to blame, and what the sections seen could combine to."""
+    """One line each: the dominant cause, and the bound from critical sections."""
     bound_ns: int | None
     observed_ns: int
     missing: tuple[str, ...]
-    """What the explanation lacks to complete a verdict."""
-    tail: LatestWakeups | None
+    """The gaps that keep the explanation from completing a verdict."""
+    tail: WorstWakeups | None
     virtual: str
 
 
 def headline_of(rows: Sequence[Row]) -> Headline:
-    """Say what the maximum is, where it happened, and what that supports."""
+    """Name the maximum, its place, and the rate that the time measured rules out."""
     row = _worst(rows)
     if row is None or row.summary is None:
         return Headline(
             maximum="no measurement",
-            where="No thread woke up in time to be measured.",
+            where="because no thread woke up.",
             support="",
         )
     return Headline(
         maximum=row.maximum,
-        where=f"was the latest wake-up: {_place(row)}.",
+        where=f"was the longest wake-up latency: {_place(row)}.",
         support=_support(row),
     )
 
@@ -149,17 +150,16 @@ def _place(row: Row) -> str:
 
 def _support(row: Row) -> str:
     if row.gravest is Effect.INVALID:
-        return "It supports nothing: the run is not valid, see the caveats."
+        return "No conclusion: the run is not valid, see the caveats."
     supported = duration(supported_interval_ns(0, row.observed_ns))
-    doubt = " At most: see the caveats." if row.gravest is Effect.LIMIT else ""
+    weaker = " Caveats may weaken this." if row.gravest is Effect.LIMIT else ""
     seeds = len({record.run.seed for record in row.records})
     over = f" over {seeds} seeds" if seeds > 1 else ""
     return (
-        f"{duration(row.observed_ns)}{' (virtual time)' if row.virtual else ''} of "
-        f"load {row.name}{over} without a later one "
-        f"supports that a wake-up later than {row.maximum} comes less than "
-        f"once in {supported} "
-        f"under this load (95 %), and no more than that.{doubt}"
+        f"Longest in {duration(row.observed_ns)}"
+        f"{' of virtual time' if row.virtual else ''} under load {row.name}{over}. "
+        f"At 95 % confidence, longer ones occur less than once per {supported} "
+        f"under this load.{weaker}"
     )
 
 
@@ -186,26 +186,25 @@ def _determinism(rows: Sequence[Row]) -> Iterator[str]:
     if broken:
         yield (
             f"DETERMINISM FAILURE: equal inputs gave different results under "
-            f"{enumeration(broken)}; something reached the virtual board that should "
-            "not."
+            f"{enumeration(broken)}: an input outside the record reached the virtual "
+            "board."
         )
 
 
 def _invalid(rows: Sequence[Row]) -> Iterator[str]:
     names = [row.name for row in rows if row.gravest is Effect.INVALID]
     if names:
-        yield f"The figures of {enumeration(names)} are not valid: see the caveats."
+        yield f"The numbers of {enumeration(names)} are not valid: see the caveats."
 
 
 def _skipped(rows: Sequence[Row]) -> Iterator[str]:
     late = {r.name: r.summary.skipped for r in rows if r.summary and r.summary.skipped}
     if late:
         most = max(late, key=late.__getitem__)
-        where = f"{', most' if len(late) > 1 else ','} under {most}"
+        where = f"{', most' if len(late) > 1 else ''} under {most}"
         yield (
-            f"{plural(sum(late.values()), 'activation')} did not take place, because a "
-            f"thread was a whole interval late{where}; averages and percentiles leave "
-            "them out."
+            f"{plural(sum(late.values()), 'missed period')}{where}: a thread was a "
+            "whole interval late. Averages and percentiles leave missed periods out."
         )
 
 
@@ -270,7 +269,7 @@ def _throughput(rows: Sequence[Row]) -> Iterator[str]:
     ]
     if told:
         yield (
-            "Throughput beside these latencies, in bogo operations per second: "
+            "Throughput during the measurement, in bogo operations per second: "
             f"{enumeration(told)}."
         )
 
@@ -284,7 +283,7 @@ def _throughput_change(rows: Sequence[Row], variants: Sequence[str]) -> Iterator
             changes.append(f"{load} {after / before - 1:+.0%}")
     if changes:
         yield (
-            f"Throughput of {variants[1]} against {variants[0]}: "
+            f"Throughput of {variants[1]} relative to {variants[0]}: "
             f"{enumeration(changes)}."
         )
 
@@ -331,7 +330,7 @@ def verdict_of(
 
 
 def _name(finding: Finding, findings: Sequence[Finding]) -> str:
-    """Name the load, and whatever else is not the same in all findings."""
+    """Name the load, and the settings that differ between findings."""
     parts = [finding.load]
     for said in (
         lambda f: f.target,
@@ -358,27 +357,27 @@ def _sentence(sentence: str) -> str:
     return f"{done}." if done and not done.endswith((".", "…")) else done
 
 
-def explained_beside(
+def explained_records(
     records: Sequence[RunRecord], explained: Mapping[str, Explained]
-) -> tuple[ExplainedBeside, ...]:
-    """Return what is known beside each record that was explained, in their order."""
+) -> tuple[ExplainedRecord, ...]:
+    """Return the explanation of each record that has one, in their order."""
     return tuple(
-        _beside(record, explained[record.result_digest])
+        _explained_record(record, explained[record.result_digest])
         for record in records
         if record.result_digest in explained
     )
 
 
-def _beside(record: RunRecord, one: Explained) -> ExplainedBeside:
+def _explained_record(record: RunRecord, one: Explained) -> ExplainedRecord:
     worst, bound = one.worst, one.worst_bound
     virtual = virtual_word([record])
     known = [
-        Blamed(w.latency_ns, w.dominant.cause)
+        KnownCause(w.latency_ns, w.dominant.cause)
         for w in one.wakeups
         if w.dominant is not None
     ]
     lacks = tuple(dict.fromkeys(missing(one, record)))
-    return ExplainedBeside(
+    return ExplainedRecord(
         run=record.run.id,
         load=record.run.load,
         culprit=_culprit(worst),
@@ -407,23 +406,25 @@ def _sentences(
     dominant = worst.dominant if worst else None
     if worst is not None and dominant is not None:
         yield (
-            f"{name}: the wake-up {us(worst.latency_ns, virtual)} late is blamed on "
-            f"{_culprit(worst)} ({us(dominant.end_ns - dominant.begin_ns, virtual)})."
+            f"{name}: dominant cause of the worst wake-up "
+            f"({us(worst.latency_ns, virtual)}): {_culprit(worst)}, "
+            f"{us(dominant.end_ns - dominant.begin_ns, virtual)}."
         )
     bound = one.worst_bound
     if bound is None:
         return
     observed_ns = record.max_ns or 0
-    yield f"{name}: {_could(bound.bound_ns, virtual)}; the latest seen was " + (
+    yield f"{name}: {_could(bound.bound_ns, virtual)}; longest latency observed: " + (
         f"{us(observed_ns, virtual)}.{_limits(lacks)}"
     )
 
 
 def _could(bound_ns: int | None, virtual: str) -> str:
     if bound_ns is None:
-        return "the sections seen combine to no bound"
-    return f"the sections seen could combine to {us(bound_ns, virtual)} (no proof)"
+        return "no latency bound from observed critical sections"
+    bound = us(bound_ns, virtual)
+    return f"latency bound from observed critical sections: {bound} (no proof)"
 
 
 def _limits(lacks: Sequence[str]) -> str:
-    return f" But {'; '.join(lacks)}." if lacks else ""
+    return f" Limits: {'; '.join(lacks)}." if lacks else ""

@@ -1,8 +1,8 @@
 """
-A published table beside a measurement of ours: load by load, kernel kind by kind.
+A published table compared with records: load by load, kernel kind by kind.
 
 The two are never compared by a test: one run of an unknown sample stands on one side.
-What is said is who is worse where on each side, and what keeps the two apart.
+It names the worse kernel of each side, and the differences between the sides.
 """
 
 import shlex
@@ -67,7 +67,7 @@ class PublishedRow:
 
 @dataclass(frozen=True, slots=True)
 class PublishedComparison:
-    """A published table and ours, in the order in which they are read."""
+    """A published table compared with records, in the order in which it is read."""
 
     title: str
     table: Published
@@ -77,14 +77,14 @@ class PublishedComparison:
     summary: str
     rows: tuple[PublishedRow, ...]
     not_measured: tuple[str, ...]
-    """Loads of the table that we have not."""
+    """Loads of the table that no record has."""
     not_published: tuple[str, ...]
-    """Loads of ours that the table has not."""
+    """Loads of the records that the table has not."""
     support: tuple[str, ...]
-    """What each sample supports."""
+    """The conclusions that each sample supports."""
     differences: tuple[str, ...]
     notes: tuple[str, ...]
-    """What does not add up in the table."""
+    """Inconsistencies in the table."""
     caveats: tuple[MergedCaveat, ...]
     virtual: str
     made_by: str
@@ -94,7 +94,7 @@ def compare_with_published(
     records: Sequence[RunRecord], table: Published
 ) -> PublishedComparison:
     """
-    Set a published table beside records of ours.
+    Compare a published table with records.
 
     Raises UsageError if none of them has a load and a kernel kind of the table, or if
     two kernels of one kind are among them.
@@ -109,7 +109,7 @@ def compare_with_published(
     virtual = virtual_word(records)
     machine = enumeration(list(dict.fromkeys(m.name for m in machines_of(records))))
     return PublishedComparison(
-        title=f"{table.machine} as published, and {machine} as measured",
+        title=f"{table.machine} (published) compared with {machine} (measured)",
         table=table,
         machine=machine,
         kernels={kind: kernel_of(runs[0]) for kind, runs in by_kind.items()},
@@ -139,7 +139,8 @@ def _by_kind(records: Sequence[RunRecord]) -> dict[KernelKind, list[RunRecord]]:
         names = list(dict.fromkeys((r.run.target, kernel_of(r)) for r in runs))
         if len(names) > 1:
             raise UsageError(
-                f"{len(names)} machines or kernels for the one {_model(kind)} column "
+                f"the {_model(kind)} column has records of {len(names)} machines or "
+                "kernels "
                 f"({', '.join(f'{kernel} on {target}' for target, kernel in names)}): "
                 "name records of one"
             )
@@ -165,13 +166,14 @@ def _nothing(
 ) -> str:
     if not by_kind:
         return (
-            "the records do not tell whether their kernel is PREEMPT_RT, so no column "
-            f"of {table.name} is theirs; rtscope report shows why under preempt_rt"
+            "the records do not show whether their kernel is PREEMPT_RT, so they match "
+            f"no column of {table.name}; rtscope report gives the reason at the fact "
+            "preempt_rt"
         )
     if not set(by_kind) & set(table.kernels):
         have = enumeration([_model(kind) for kind in by_kind])
         wants = enumeration([_model(kind) for kind in table.kernels])
-        return f"{table.name} has {wants} only, the records {have} only"
+        return f"{table.name} has only {wants}, the records only {have}"
     ours = enumeration(list(dict.fromkeys(r.run.load for r in records)))
     theirs = ", ".join(
         f"{load} ({command})" if command else load
@@ -212,12 +214,12 @@ def _ratio(maxima: Mapping[KernelKind, int]) -> float | None:
 
 
 def _sentence(published: float | None, ours: float | None) -> str:
-    """Say who is worse on each side; never that one side confirms the other."""
+    """Name the worse kernel of each side; never claim that one confirms the other."""
     there, here = (
         "only one kernel" if ratio is None else _worse(ratio)
         for ratio in (published, ours)
     )
-    return f"Published: {there}. Ours: {here}."
+    return f"Published: {there}. Measured: {here}."
 
 
 def _worse(ratio: float) -> str:
@@ -239,8 +241,7 @@ def _summary(rows: Sequence[PublishedRow]) -> str:
     ]
     if not both:
         return (
-            "Only one kernel kind is on one of the sides: there is no ratio to set "
-            "beside the other."
+            "One side has only one kind of kernel: there are no two ratios to compare."
         )
     same = [load for load, there, here in both if there == here]
     other = [load for load, there, here in both if there != here]
@@ -251,7 +252,7 @@ def _summary(rows: Sequence[PublishedRow]) -> str:
             f"{enumeration(same)}"
         )
     if other:
-        parts.append(f"the sides do not point the same way under {enumeration(other)}")
+        parts.append(f"the two sides disagree under {enumeration(other)}")
     return f"{capital('; '.join(parts))}."
 
 
@@ -262,12 +263,12 @@ def _support(
     on = f" on each of {plural(cpus, 'CPU')}" if cpus else " on each CPU"
     yield (
         f"Published: one run of {duration(table.duration_ns)} per load and kernel, "
-        f"{count(table.samples_per_cpu)} wake-ups{on} if none was skipped (skipped "
-        "ones were not counted). A wake-up later than a published maximum is "
-        "supported to come less than once in "
-        f"{duration(supported_interval_ns(0, table.duration_ns))} under that load "
-        "(95 %). Of two runs of one kernel one has the larger maximum: the ratio of "
-        "two single runs alone shows no difference of kernels."
+        f"{count(table.samples_per_cpu)} wake-ups{on} without missed periods "
+        "(the tool did not count them). At 95 % confidence, latencies above a "
+        "published maximum occur less than once per "
+        f"{duration(supported_interval_ns(0, table.duration_ns))} under that load. "
+        "Two runs of one kernel differ too: the ratio of two single runs alone shows "
+        "no difference between kernels."
     )
     for kind in KernelKind:
         mine = [row.measured.rows[kind] for row in rows if kind in row.measured.rows]
@@ -283,16 +284,17 @@ def _ours_supports(kind: KernelKind, rows: Sequence[Row], virtual: str) -> str:
     unit = "trajectory" if virtual and runs == "1" else "run" if runs == "1" else "runs"
     worst = max((r.summary.max_ns for r in rows if r.summary), default=None)
     return (
-        f"Ours, {_model(kind)}: {runs} {unit} of {duration(spans[0])}"
+        f"Measured, {_model(kind)}: {runs} {unit} of {duration(spans[0])}"
         f"{' of virtual time' if virtual else ''} per load, at least "
-        f"{count(min(samples, default=0))} samples, {count(skipped)} skipped in all "
-        f"loads, worst {us(worst, virtual)}. A later one than a load's maximum is "
-        "supported to come less than once in "
-        f"{duration(supported_interval_ns(0, spans[0]))} under that load (95 %)."
+        f"{count(min(samples, default=0))} samples, "
+        f"{plural(skipped, 'missed period')} in all loads, maximum "
+        f"{us(worst, virtual)}. At 95 % confidence, latencies above a load's maximum "
+        "occur less than once per "
+        f"{duration(supported_interval_ns(0, spans[0]))} under that load."
     )
 
 
-# --- what keeps the two apart ---------------------------------------------------------
+# --- differences between the two ------------------------------------------------------
 
 _OURS_FROM = "--no-rand-seed"
 """Options from here on are about where and how long a load runs."""
@@ -317,36 +319,36 @@ def _virtual(records: Sequence[RunRecord], _table: Published) -> Iterator[str]:
     boards = {v.board: v for r in records if (v := r.virtual)}
     for name, v in boards.items():
         yield (
-            f"Ours is the virtual board {name}: instructions counted at "
-            f"{v.mips:g} million a virtual second, no caches, buses or firmware. "
-            "Its virtual µs are no µs of the published machine: set the ratios beside "
-            "each other, not the figures."
+            f"Measured on the virtual board {name}: it counts {v.mips:g} million "
+            "instructions per virtual second and models no caches, buses or firmware. "
+            "Its virtual µs are not µs of the published machine: compare the ratios, "
+            "not the latencies."
         )
 
 
 def _machine(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
     names = enumeration(list(dict.fromkeys(m.name for m in machines_of(records))))
-    yield f"Machine: {table.machine} there, {names} here."
+    yield f"Machine: published {table.machine}, measured {names}."
 
 
 def _kernels(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
     theirs = enumeration([f"{k.release} ({k.model})" for k in table.kernels.values()])
     ours = enumeration(list(dict.fromkeys(kernel_of(r) for r in records)))
-    yield f"Kernels: {theirs} there, {ours} here."
+    yield f"Kernels: published {theirs}, measured {ours}."
 
 
 def _timing(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
     intervals = list(dict.fromkeys(r.run.interval_ns for r in records))
     if intervals != [table.interval_ns]:
         here = enumeration([duration(ns) for ns in intervals])
-        yield f"Interval: {duration(table.interval_ns)} there, {here} here."
+        yield f"Interval: published {duration(table.interval_ns)}, measured {here}."
     lengths = list(dict.fromkeys(r.run.duration_ns for r in records))
     if lengths != [table.duration_ns]:
         here = enumeration([duration(ns) for ns in lengths])
-        longer = "there" if table.duration_ns > max(lengths) else "where it is longer"
+        longer = "published" if table.duration_ns > max(lengths) else "longer"
         yield (
-            f"Duration of a run: {duration(table.duration_ns)} there, {here} here; a "
-            f"longer run has a larger maximum, so the one {longer} is at a "
+            f"Duration of a run: published {duration(table.duration_ns)}, measured "
+            f"{here}. A longer run tends to a higher maximum: the {longer} run is at a "
             "disadvantage."
         )
 
@@ -357,14 +359,14 @@ def _cpus(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
         yield "The number of CPUs was not published."
     elif here != [table.cpus]:
         ours = enumeration([str(n) for n in here])
-        yield f"CPUs measured: {table.cpus} there, {ours} here."
+        yield f"Number of CPUs: published {table.cpus}, measured {ours}."
 
 
 def _policy(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
     here = list(dict.fromkeys((r.run.policy, r.run.priority) for r in records))
     if here != [(table.policy, table.priority)]:
         ours = enumeration([f"{p} {n}" for p, n in here])
-        yield f"Policy: {table.policy} {table.priority} there, {ours} here."
+        yield f"Policy: published {table.policy} {table.priority}, measured {ours}."
 
 
 def _loads(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
@@ -379,9 +381,9 @@ def _loads(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
         if mine[: len(theirs)] == theirs:
             added.setdefault(command_line(mine[len(theirs) :]), []).append(load)
         else:
-            other.append(f"{load}: {command} there, {command_line(mine)} here")
+            other.append(f"{load}: published {command}, measured {command_line(mine)}")
     said = [
-        f"ours add {options} under {enumeration(loads)}"
+        f"rtscope adds {options} under {enumeration(loads)}"
         for options, loads in added.items()
     ]
     if said or other:
@@ -389,18 +391,18 @@ def _loads(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
 
 
 def _told(argv: Sequence[str]) -> list[str]:
-    """Return a load's command up to the options that every load of ours has."""
+    """Return a load's command up to the options that rtscope gives every load."""
     end = argv.index(_OURS_FROM) if _OURS_FROM in argv else len(argv)
     return list(argv[:end])
 
 
 def _instrument(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
     held = {r.result.dma_latency_held for r in records}
-    idle = "" if held == {True} else " and holds CPUs awake, which ours does not"
+    idle = "" if held == {True} else ", which disables idle states; rtscope did not"
     skipped = sum(t.missed_periods for r in records for t in r.result.threads)
     counted = f" ({skipped:,})" if skipped else ""
     yield (
-        f"Instrument: {table.tool} there{idle}; skipped activations are counted here"
-        f"{counted} and not there. Its histogram ends at "
-        f"{duration(table.histogram_end_ns)}, ours holds every latency."
+        f"Instrument: {table.tool}{idle}. rtscope counts missed periods{counted}; the "
+        "published tool does not. The published histogram ends at "
+        f"{duration(table.histogram_end_ns)}; rtscope's has every latency."
     )

@@ -1,9 +1,8 @@
 """
-The rows of the main table, and what is said of all runs: their doubts, their machines.
+The rows of the main table; the caveats and the machines of all runs.
 
-A row is a load on one machine, kernel and setting. Its repetitions are merged; how many
-runs there were is said. An exact repetition of a virtual run is no further run: it
-counts once.
+A row is a load on one machine, kernel and setting. It merges its repetitions and counts
+them. An exact repetition of a virtual run is no further run: it counts once.
 """
 
 import re
@@ -37,11 +36,11 @@ class Row:
     settings: str
     variant: str
     name: str
-    """The load, and what tells it from others of the same load."""
+    """The load, and the variant if a load has several."""
     records: tuple[RunRecord, ...]
     """All runs, exact repetitions of a virtual run with them."""
     counted: tuple[RunRecord, ...]
-    """The runs without exact repetitions: only these are in a figure."""
+    """The runs without exact repetitions: only these are in a number."""
     threads: tuple[ThreadResult, ...]
     """The measuring threads of the runs that count."""
     worst_run: RunRecord
@@ -65,7 +64,7 @@ class Row:
     throughput: Mapping[str, float]
     """Mean over the runs, by stressor."""
     bogo_ops_per_s: float | None
-    """Operations per second of all stressors; None if the load tells none."""
+    """Operations per second of all stressors; None if the load reports none."""
     seeds: OverSeeds | None
     """How the maximum varies over the seeds of a virtual board, if it has several."""
     virtual: str
@@ -74,7 +73,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class MergedCaveat:
-    """One kind of doubt, with what each run had to say about it."""
+    """One kind of caveat, with the details of each run."""
 
     id: str
     effect: Effect
@@ -157,7 +156,7 @@ def in_order(loads: Iterable[str]) -> list[str]:
 
 
 def variant_kind(rows: Sequence[Row]) -> str:
-    """Name what tells the rows of one load apart; empty if nothing does."""
+    """Name the property in which rows of one load differ; empty if in none."""
     kinds = {
         "target": {row.target for row in rows},
         "kernel": {row.kernel for row in rows},
@@ -323,7 +322,7 @@ def _machine(records: Sequence[RunRecord]) -> MeasuredMachine:
 def _preemption(facts: Mapping[str, FactValue], model: str) -> str:
     fact = facts.get("preempt_rt")
     if fact is None or fact.value is None:
-        return "PREEMPT_RT or not: unknown"
+        return "preemption model unknown"
     if fact.value:
         return "PREEMPT_RT"
     return f"not PREEMPT_RT: {model}" if model else "not PREEMPT_RT"

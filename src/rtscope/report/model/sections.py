@@ -28,7 +28,7 @@ class CpuRow:
 
 @dataclass(frozen=True, slots=True)
 class WorstRow:
-    """One of the latest wake-ups."""
+    """One of the worst wake-ups."""
 
     into_run_ns: int
     cpu: str
@@ -75,7 +75,7 @@ class LoadSection:
     """The run whose time line and counters are shown: the one with the maximum."""
     cpus: tuple[CpuRow, ...]
     disturbed: str
-    """What else happened to the measuring threads; empty if nothing did."""
+    """Disturbances of the measuring threads; empty without any."""
     worst: tuple[WorstRow, ...]
     command: str
     version: str
@@ -93,7 +93,7 @@ _LEVELS = ("emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"
 def section_of(
     row: Row, colours: Mapping[int | None, int], *, deadline_ns: int | None
 ) -> LoadSection:
-    """Gather what there is to say about a row; counters are of its worst run."""
+    """Gather everything about a row; counters are of its worst run."""
     record = row.worst_run
     machine = record.result.machine
     log = [line for r in row.counted for line in r.kernel_log]
@@ -119,25 +119,25 @@ def section_of(
 
 
 def alive_sentence(load: LoadRecord) -> str:
-    """Say what proves that the load ran, or that nothing does."""
+    """Return the evidence that the load ran, or its absence, in words."""
     if not load.argv:
-        return "No load: nothing has to be proved."
+        return "No load to check."
     if not load.ticks:
-        return "Nothing shows that the load ran."
+        return "No evidence that the load ran."
     used = [0, *(tick.cpu_ns for tick in load.ticks)]
     busy = sum(after > before for before, after in pairwise(used))
     most = max(tick.processes for tick in load.ticks)
     sentence = (
-        f"Its CPU time grew in {busy:,} of {len(load.ticks):,} checks, one a second, "
+        f"Its CPU time grew in {busy:,} of {len(load.ticks):,} checks, one per second, "
         f"with up to {most:,} {'process' if most == 1 else 'processes'}"
     )
     if load.end is None:
-        return f"{sentence}. How it ended is not known."
+        return f"{sentence}. Its end was not recorded."
     sentence += f", {duration(load.end.cpu_ns)} of CPU time in all"
     return f"{sentence}. " + (
-        "It ran until it was told to stop."
+        "It ran until rtscope stopped it."
         if load.end.stop_requested
-        else "It ended by itself, before it was told to."
+        else "It ended by itself before rtscope stopped it."
     )
 
 
@@ -160,12 +160,14 @@ def _disturbed(row: Row) -> str:
         times.steal_ns for r in row.counted for times in r.result.machine.cpu_times
     )
     told = [
-        f"{plural(switches, 'time')} preempted" if switches else "",
+        plural(switches, "preemption") if switches else "",
         f"{plural(faults, 'page fault')}" if faults else "",
-        f"{duration(steal_ns)} of CPU time taken by the hypervisor" if steal_ns else "",
+        f"{duration(steal_ns)} of CPU time stolen by the hypervisor"
+        if steal_ns
+        else "",
     ]
     happened = enumeration([text for text in told if text])
-    return f"The measuring threads had: {happened}." if happened else ""
+    return f"Disturbances of the measuring threads: {happened}." if happened else ""
 
 
 def _worst_rows(row: Row) -> tuple[WorstRow, ...]:
