@@ -1,9 +1,7 @@
-"""The pages about what is typed: the commands, and the campaign file."""
+"""The pages of the commands and of the campaign file."""
 
-import ast
 from collections.abc import Iterator, Mapping
 from enum import Enum
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -21,20 +19,22 @@ def commands_page() -> Iterator[str]:
     yield ""
     yield sentences(typer.main.get_command(cli.make_app()).help or "")
     yield "Results go to standard output, everything else to standard error."
-    yield "What the exit status means is in [exit-status.md](exit-status.md)."
+    yield "See [exit-status.md](exit-status.md) for the exit status."
     group: Any = typer.main.get_command(cli.make_app())
     for name, command in _verbs(group):
         arguments = [p for p in command.params if p.param_type_name == "argument"]
-        options = [p for p in command.params if p.param_type_name == "option"]
         usage = " ".join(["rtscope", name, *map(_placeholder, arguments), "[OPTIONS]"])
         yield from ("", f"## rtscope {name}", "", sentences(command.help or ""), "")
-        yield from (f"    {usage}", "", "| | |", "|---|---|")
-        for argument in arguments:
-            yield f"| `{argument.name.upper()}` | {cell(argument.help or '')} |"
-        for option in options:
-            yield f"| {_option(option)} | {cell(option.help or '')} |"
+        yield f"    {usage}"
+        groups: dict[str | None, list[str]] = {}
+        for param in command.params:
+            row = f"| {_typed(param)} | {cell(param.help or '')} |"
+            groups.setdefault(param.rich_help_panel, []).append(row)
+        for title, rows in groups.items():
+            yield from (*(["", f"{title}:"] if title else []), "", "| | |", "|---|---|")
+            yield from rows
     yield ""
-    yield "What may be measured is also said by [the campaign file](campaign.md)."
+    yield "Keys with the same meaning are in [the campaign file](campaign.md)."
 
 
 def _verbs(group: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -52,7 +52,10 @@ def _placeholder(argument: Any) -> str:
     return word if argument.required else f"[{word}]"
 
 
-def _option(option: Any) -> str:
+def _typed(option: Any) -> str:
+    """Return what to type for an option or argument, in Markdown."""
+    if option.param_type_name == "argument":
+        return f"`{option.name.upper()}`"
     words = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
     if option.is_flag:
         return words
@@ -66,13 +69,12 @@ def campaign_page() -> Iterator[str]:
     """Yield the page of every key of a campaign file."""
     yield "# The campaign file"
     yield ""
-    yield "A TOML file that says what to measure: `rtscope run FILE.toml`."
-    yield "Every key may be left out; an option of the command line goes before it."
-    yield "`[[run]]` may be there several times: each is the product of its lists."
+    yield "A TOML file with the settings of a campaign: `rtscope run FILE.toml`."
+    yield "Every key is optional; an option of the command line replaces its value."
+    yield "`[[run]]` may occur several times: each is the product of its lists."
     yield "Examples are in [examples/](../../examples)."
     defaults = to_dict(model.Campaign())
     defaults["run"] = defaults["run"][0]
-    helps = _helps()
     known = _options_of_run()
     last = ""
     for key, schema in key_schemas().items():
@@ -80,11 +82,12 @@ def campaign_page() -> Iterator[str]:
         if table != last:
             yield from ("", "## [[run]]" if table == "run" else f"## [{table}]")
             last = table
-        yield from ("", f"### `{name}`", "", helps[key], "")
+        yield from ("", f"### `{name}`", "", f"{schema['description']}.", "")
         written = name in defaults[table] and _toml(defaults[table][name])
         option = f"--{option_of(key)}".replace("_", "-")
         yield f"* Value: {_value(key, schema)}."
-        yield f"* Default: {f'`{written}`' if written else 'not set'}."
+        if written or "(default: " not in schema["description"]:
+            yield f"* Default: {f'`{written}`' if written else 'not set'}."
         yield f"* Option: {f'`{option}`' if option in known else 'none'}."
 
 
@@ -92,35 +95,6 @@ def _options_of_run() -> frozenset[str]:
     group: Any = typer.main.get_command(cli.make_app())
     params = group.commands["run"].params
     return frozenset(name for param in params for name in param.opts)
-
-
-def _helps() -> Mapping[str, str]:
-    """Return the first paragraph below each field of the model, by its key."""
-    tree = ast.parse(Path(model.__file__).read_text("utf-8"))
-    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
-    helps: dict[str, str] = {}
-    for node in classes:
-        for field, below in zip(node.body, node.body[1:], strict=False):
-            match field, below:
-                case (
-                    ast.AnnAssign(annotation=annotation),
-                    ast.Expr(value=ast.Constant(value=str(text))),
-                ):
-                    alias = _alias(annotation)
-                    key = alias if "." in alias else f"run.{alias}"
-                    helps[key] = sentences(text.strip().split("\n\n")[0])
-    return helps
-
-
-def _alias(annotation: ast.expr) -> str:
-    (alias,) = (
-        keyword.value.value
-        for keyword in ast.walk(annotation)
-        if isinstance(keyword, ast.keyword)
-        and keyword.arg == "alias"
-        and isinstance(keyword.value, ast.Constant)
-    )
-    return str(alias)
 
 
 def _value(key: str, schema: Mapping[str, Any]) -> str:

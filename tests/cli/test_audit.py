@@ -74,8 +74,8 @@ def test_this_machine_is_captured_and_judged_again(
     [
         (("--root", "nowhere"), "nowhere: no such directory or archive"),
         (("--root", "junk"), "junk: no archive of `rtscope audit --capture`"),
-        (("--root", "junk", "--config", "junk"), "do not go together"),
-        (("--root", "junk", "--capture", "x"), "do not go together"),
+        (("--root", "junk", "--config", "junk"), "cannot be combined"),
+        (("--root", "junk", "--capture", "x"), "cannot be combined"),
         (("--target", "pc"), "local, ssh:HOST or virtual:BOARD"),
         (("--target", "virtual:pd"), "no such board: 'pd' (boards: "),
         (
@@ -84,7 +84,7 @@ def test_this_machine_is_captured_and_judged_again(
         ),
         (("--append", "isolcpus=1"), "add --target virtual:BOARD"),
         (("--target", "local", "--kernel", "x"), "add --target virtual:BOARD"),
-        (("--observe", "-1"), "--observe -1: 0 to 60 seconds"),
+        (("--observe", "-1"), "--observe -1: write 0 to 60 seconds"),
         (("--cpus", "x"), "not a CPU list"),
         ((*QUICK, "--cpus", "4095"), "--cpus: CPU 4095 is not online"),
     ],

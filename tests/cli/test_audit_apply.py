@@ -160,9 +160,7 @@ def test_with_nothing_applied_restore_says_so(
 ) -> None:
     machine()
 
-    assert rtscope("audit", "--restore").out == (
-        "nothing was applied, so nothing is to be put back\n"
-    )
+    assert rtscope("audit", "--restore").out == ("no changed settings to restore\n")
 
 
 @pytest.mark.parametrize(
@@ -170,13 +168,13 @@ def test_with_nothing_applied_restore_says_so(
     [
         (("--apply", "nonsense"), "is no check"),
         (("--apply", "swap"), "no setting that can be put back"),
-        (("--apply", "safe", "--restore"), "--apply and --restore do not go together"),
+        (("--apply", "safe", "--restore"), "--apply and --restore cannot be combined"),
         (("--apply", "safe", "--config", "x"), "--apply and --config"),
         (("--restore", "--root", "x"), "--restore and --root"),
-        (("--dry-run",), "--dry-run shows what --apply would do"),
+        (("--dry-run",), "--dry-run needs --apply"),
         (("--apply", "rt_throttling"), "--profile polling"),
         (("--apply", "safe", "--target", "virtual:pc"), "local or ssh:HOST"),
-        (("--apply", "safe", "--kernel", "x"), "how a virtual board boots"),
+        (("--apply", "safe", "--kernel", "x"), "for virtual boards only"),
     ],
 )
 def test_what_does_not_go_together_is_refused(

@@ -59,7 +59,8 @@ def test_a_tree_is_searched_as_a_machine(rtscope: Rtscope, here: Path) -> None:
     said = rtscope("audit", "--unit", "loop", "--root", "tree", "--json")
 
     assert rows(said.out)["unit_priority"]["message"] == "fifo 80"
-    assert rows(said.out)["unit_threads"]["message"] == "a captured tree has no threads"
+    message = rows(said.out)["unit_threads"]["message"]
+    assert message == "a captured file tree has no threads"
 
 
 def test_where_systemd_does_not_run_its_threads_are_not_asked_for(

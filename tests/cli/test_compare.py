@@ -48,7 +48,7 @@ def test_a_published_table_is_set_beside_in_each_form(
         (["--published", "list"], "starfive-jh7110-devkit, starfive-visionfive2"),
         (
             ["--published", "starfive-visionfive2", "--deadline", "1ms"],
-            "a published maximum tells of no misses",
+            "a published maximum has no count of misses",
         ),
         (["--published", "scheduler-talk-x86-64"], "no load in common"),
     ],

@@ -141,7 +141,9 @@ def test_the_archive_that_is_written_is_named_where_no_debian_package_can_be(
     said = rtscope("kernel", "package", "./my.toml")
 
     assert said.status == 3
-    assert "dpkg-deb: install it (apt install dpkg); the archive is there" in said.err
+    assert (
+        "dpkg-deb: install it (apt install dpkg); the archive is complete" in said.err
+    )
     assert (here / "my-6.1.tar.gz").exists()
 
 
@@ -174,7 +176,7 @@ def test_what_is_not_built_cannot_be_verified(rtscope: Rtscope, here: Path) -> N
     against = rtscope("kernel", "verify", "--against", "pc-6.12-rt")
 
     assert (of_recipe.status, against.status) == (2, 2)
-    assert "my is not built: rtscope kernel build ./my.toml" in of_recipe.err
+    assert "my is not built; build it: rtscope kernel build ./my.toml" in of_recipe.err
     assert "rtscope kernel build pc-6.12-rt" in against.err
 
 
@@ -301,7 +303,7 @@ def test_a_reject_stops_the_build(rtscope: Rtscope, here: Path) -> None:
     [
         ("show jh7110-6.12-tr", "did you mean 'jh7110-6.12-rt'?"),
         ("build ./gone.toml", "cannot read gone.toml"),
-        ("package pc-6.12 --to ./gone", "gone: no such folder"),
+        ("package pc-6.12 --to ./gone", "gone: no such directory"),
     ],
 )
 def test_a_mistake_is_told_and_nothing_is_done(

@@ -116,7 +116,7 @@ def test_what_cannot_be_told_is_no_proof(
         (("--config", "none"), "No such file"),
         (("--image", "empty"), "no kernel image"),
         (("--config", "empty"), "not a kernel configuration"),
-        (("--against", "none"), "no such file, and no recipe"),
+        (("--against", "none"), "neither a file nor a recipe"),
         (("--against", "./none"), "No such file"),
         (("--target", "virtual:pc"), "local or ssh:HOST"),
         (("--target", "local", "--config", "empty"), "cannot be combined"),

@@ -120,7 +120,7 @@ def test_after_a_failure_what_was_measured_is_shown(
 
     assert said.status == 3
     assert "idle  7.00" in said.out
-    assert "go on with: rtscope run --resume out" in said.err
+    assert "to continue: rtscope run --resume out" in said.err
     assert said.err.endswith("rtscope: fake, 002-cpu: gone\n")
 
 
@@ -141,7 +141,7 @@ def test_ctrl_c_saves_shows_and_can_be_resumed(
 
     assert said.status == 130
     assert "idle" in said.out
-    assert "go on with: rtscope run --resume out" in said.err
+    assert "to continue: rtscope run --resume out" in said.err
     assert said.err.endswith("rtscope: interrupted\n")
     assert "002-cpu" not in fake.log
     kept = here / "out" / "runs" / "001-idle"
@@ -166,7 +166,7 @@ def test_a_command_that_came_by_mail_is_not_run_unasked(
     said = rtscope("run", "--resume", "mail")
 
     assert (said.status, said.out) == (2, "")
-    assert "runs a command of its own: touch" in said.err
+    assert "runs the custom command touch" in said.err
     assert "evil" in said.err
     assert "add --yes" in said.err
     assert "\x1b" not in said.err
@@ -255,6 +255,6 @@ def test_where_nothing_needs_tuning_that_is_said(rtscope: Rtscope, here: Path) -
     said = rtscope(*IDLE, "--tuned", "safe", "--out", "out")
 
     assert said.status == 0
-    assert "put back after it: nothing had to be changed" in said.err
+    assert "restored after it: no change needed" in said.err
     (kept,) = open_records(here / "out")
     assert (kept.tuning or {})["changed"] == []

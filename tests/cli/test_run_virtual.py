@@ -133,7 +133,7 @@ def test_explain_changes_nothing_on_a_board_and_says_so(
     said = rtscope(*RUN, "--kernel", "debian-6.12", "--explain", "--out", "out")
 
     assert said.status == 0
-    assert "--explain changes nothing there" in said.err
+    assert "--explain has no effect on a virtual board" in said.err
     assert board.plan is not None
     assert not board.plan.traced
 
@@ -211,7 +211,7 @@ def test_going_on_with_other_parts_is_refused(
         (("--repeat", "2"), "--repeat is now --repetitions"),
         (("--files=x",), "--files is now --guest-files"),
         (("--locked", "x"), "--locked is now --lockfile"),
-        (("--target", "local"), "--kernel chooses the kernel of a virtual board"),
+        (("--target", "local"), "--kernel is for virtual boards only"),
     ],
 )
 def test_what_is_wrong_is_told_before_a_directory_is_made(

@@ -61,7 +61,7 @@ def measured(here: Path) -> ResultDir:
         ("run --target ssh:-oProxyCommand=x", "does not begin with '-'"),
         ("run --target there", "write local, ssh:HOST or virtual:BOARD"),
         ("run --target virtual:vf2", "no such board"),
-        ("run --kernel debian-6.12", "the kernel of a virtual board"),
+        ("run --kernel debian-6.12", "--kernel is for virtual boards only"),
         ("run none.toml", "cannot read campaign none.toml: No such file"),
         ("run --resume none", "none: no campaign there: it has no campaign.json"),
         ("report none", "none: no such file or directory"),
@@ -70,7 +70,7 @@ def measured(here: Path) -> ResultDir:
         ("tasks --share 1", "--share: 1: no unit; write 1us, 1ms or 1s"),
         ("tasks --share 1ms", "--share: 1ms: write 10ms to 1h"),
         ("tasks --watch 2h", "--watch: 2h: write 10ms to 1h"),
-        ("tasks --share 1s --watch 1s", "--watch measures shares already"),
+        ("tasks --share 1s --watch 1s", "--watch measures shares too"),
         ("tasks --watch 1s --json", "rtscope tasks --share 1s --json"),
         ("tasks --sort share", "--share 1s"),
         ("compare none none", "none: no such file or directory"),
@@ -138,7 +138,7 @@ def test_what_is_resumed_was_asked_for_then(
     said = rtscope("run", "--resume", "out", *more)
 
     assert said.status == 2
-    assert "--resume goes on with what was asked then" in said.err
+    assert "--resume continues the campaign as it was started" in said.err
 
 
 def test_one_record_cannot_be_compared(rtscope: Rtscope, measured: ResultDir) -> None:

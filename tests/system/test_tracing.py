@@ -349,7 +349,7 @@ def test_a_campaign_keeps_the_trace_beside_its_record_and_tells_the_cost(
         done = campaign.finish()
 
     assert done.status == 0, done.stderr
-    assert f"who made them late: rtscope explain {out}" in done.stderr
+    assert f"for the causes of the worst wake-ups: rtscope explain {out}" in done.stderr
     (record,) = open_records(out)
     (run,) = (out / "runs").iterdir()
     assert (run / "worst.trace.dat").read_bytes().startswith(b"\x17\x08\x44tracing6\0")

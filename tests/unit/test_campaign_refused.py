@@ -63,7 +63,7 @@ def test_a_document_of_another_shape_is_refused_with_its_place(
         ("repetitions", 10_001, "repetitions: 10001: write 1 to 10000"),
         ("repetitions", [1, 2], "repetitions: a list: write a whole number"),
         ("cpus", "", "cpus: '': not a CPU list; write 0-3"),
-        ("cpus", 0, 'cpus: 0: write a text such as "0-3"'),
+        ("cpus", 0, 'cpus: 0: write a text such as "2-3"'),
         ("cpus", "0-9999", "there is no CPU 9999"),
     ],
 )

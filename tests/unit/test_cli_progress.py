@@ -75,7 +75,7 @@ def test_a_machine_shows_its_cpus_worst_first_and_the_time_left(
 
     bar, head, *rows, note = drawn(shown)
     assert bar == "1 of 2: idle 21 s left"
-    assert head == "CPU maximum, us last second, us samples skipped"
+    assert head == "CPU maximum, us last second, us samples missed periods"
     assert rows == ["any 9.00 9.00 10 0", "0 7.00 7.00 1,000 2"]
     assert note.startswith("kernel: bad")
     assert "\x1b" not in note
@@ -83,7 +83,7 @@ def test_a_machine_shows_its_cpus_worst_first_and_the_time_left(
     shown(RunFinished(replace(MADE, run=first)))
     assert drawn(shown)[0] == "1 of 2: idle 13 s left"
     assert log.getvalue() == (
-        "letting the machine settle for 3 s\n1 of 2: idle, 10 s\n  maximum 9.00 us\n"
+        "settling for 3 s\n1 of 2: idle, 10 s\n  maximum 9.00 us\n"
     )
 
 
@@ -103,7 +103,7 @@ def test_boards_show_their_own_time_and_what_is_left_of_the_runs() -> None:
     shown(BoardsProgress(boards))
     assert drawn(shown) == [
         "0 of 4 runs done",
-        "run now virtual s host s left",
+        "run phase virtual s host s left",
         "idle, k measuring 3.0 of 10 5 9 s",
         "idle, k ending 10.0 of 10 30",
         "idle, k booting 0.5 2",

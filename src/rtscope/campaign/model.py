@@ -1,10 +1,10 @@
 """
 The resolved campaign: every default filled in, every value in range.
 
-Here stands every key: the alias of a field is its table and key in a campaign file,
-its type reads and writes the value, and what follows it is its help, of which the
-reference manual has the first paragraph. File, options and record are read by this one
-model, so a value is refused with the same words wherever it was written.
+This module defines every key: the alias of a field is its table and key in a campaign
+file, its type reads and writes the value, its description is the help of the key and of
+its option. File, options and record are read by this one model, so a wrong value gets
+the same message everywhere.
 """
 
 from dataclasses import dataclass
@@ -14,27 +14,28 @@ from pydantic import ConfigDict, Field
 
 from rtscope.campaign import values
 from rtscope.campaign.values import REALTIME_POLICIES, Flag, Many
+from rtscope.loads import load_names
 from rtscope.target.address import parse_address
-from rtscope.units import NS_PER_S, NS_PER_US
+from rtscope.units import NS_PER_S, NS_PER_US, exact_duration
 
 DEFAULT_SEED = 1
-"""Of a virtual board."""
+"""The seed of a virtual board."""
 
 DEFAULT_PRIORITY = 99
-"""As cyclictest's users have it: nothing but the kernel's own threads is in the way."""
+"""As usual with cyclictest: only the kernel's own threads can be in the way."""
 
 BOARD_SETTLE_NS = 10 * NS_PER_S
 """
-Virtual time by which what a kernel puts off until after its boot is over.
+Virtual time in which a kernel finishes the work it puts off during boot.
 
-The longest such wait that the distribution's kernels have on these boards is that for
-missing drivers (deferred_probe_timeout, 10 s). Idle time costs the host little.
+The longest wait of distribution kernels on these boards is for missing drivers
+(deferred_probe_timeout, 10 s). Idle time costs the host little.
 """
 
 
 def untraced_ns(duration_ns: int) -> int:
     """
-    Return how long a traced run is measured without tracing, before and after.
+    Return the time measured without tracing before and after a traced run.
 
     A quarter of its duration, from 1 s to 10 s: enough for p99.9 at the usual interval.
     """
@@ -43,38 +44,63 @@ def untraced_ns(duration_ns: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RunTable:
-    """One [[run]]: the product of everything listed, repeated."""
+    """One [[run]]: the product of all lists, repeated."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
-    loads: Annotated[Many[values.Load], Field(alias="load")] = (
-        "idle",
-        "cpu",
-        "os",
-        "memory",
-        "storage",
-    )
-    """Loads, see rtscope run --help."""
-    durations_ns: Annotated[Many[values.Duration], Field(alias="duration")] = (
-        20 * NS_PER_S,
-    )
-    """How long each run measures."""
-    policy_names: Annotated[Many[values.Policy], Field(alias="policy")] = ("fifo",)
-    """Scheduling policy of the measuring threads."""
-    priorities: Annotated[Many[values.Priority], Field(alias="priority")] = ()
-    """
-    Their priority; fifo and rr only.
-
-    Empty means DEFAULT_PRIORITY.
-    """
-    intervals_ns: Annotated[Many[values.Interval], Field(alias="interval")] = (
-        200 * NS_PER_US,
-    )
-    """Time between two wake-ups."""
-    repetitions: Annotated[values.Times, Field(alias="repetitions")] = 1
-    """How often each is run."""
-    cpus: Annotated[values.CpuList | None, Field(alias="cpus")] = None
-    """CPUs to measure; without it all that may be used."""
+    loads: Annotated[
+        Many[values.Load],
+        Field(
+            alias="load",
+            description=f"Loads, one run under each: {', '.join(load_names())}",
+        ),
+    ] = ("idle", "cpu", "os", "memory", "storage")
+    durations_ns: Annotated[
+        Many[values.Duration],
+        Field(alias="duration", description="Duration of each run"),
+    ] = (20 * NS_PER_S,)
+    policy_names: Annotated[
+        Many[values.Policy],
+        Field(
+            alias="policy",
+            description="Scheduling policy of the measuring threads: fifo, rr, other, "
+            "batch, idle or deadline",
+        ),
+    ] = ("fifo",)
+    priorities: Annotated[
+        Many[values.Priority],
+        Field(
+            alias="priority",
+            description="Priority of the measuring threads, policies fifo and rr only "
+            f"(default: {DEFAULT_PRIORITY})",
+            examples=["80"],
+        ),
+    ] = ()
+    """Empty: DEFAULT_PRIORITY."""
+    intervals_ns: Annotated[
+        Many[values.Interval],
+        Field(
+            alias="interval",
+            description="Interval between two wake-ups of a measuring thread",
+        ),
+    ] = (200 * NS_PER_US,)
+    repetitions: Annotated[
+        values.Times,
+        Field(
+            alias="repetitions",
+            description="Repetitions of each run: 4 or more to compare, 2 or more for "
+            "require-identical",
+            examples=["4"],
+        ),
+    ] = 1
+    cpus: Annotated[
+        values.CpuList | None,
+        Field(
+            alias="cpus",
+            description="CPUs to measure; with explain, leave one CPU unmeasured for "
+            "the trace reader (default: all usable CPUs)",
+        ),
+    ] = None
 
     @property
     def policies(self) -> tuple[tuple[str, int], ...]:
@@ -92,104 +118,213 @@ class RunTable:
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """Everything that decides what is measured, and how the machine is set for it."""
+    """Everything that decides the measurement and the settings of the machine."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
-    name: Annotated[values.Text, Field(alias="campaign.name")] = "campaign"
-    """What to call it in reports."""
-    order: Annotated[values.Order, Field(alias="campaign.order")] = "interleaved"
-    """Interleaved runs A B A B, blocked A A B B."""
-    settle_ns: Annotated[values.Settle | None, Field(alias="campaign.settle")] = None
-    """
-    How long the machine is left alone before the first run; a virtual board after each
-    boot, in virtual time, 10s if nothing is said.
-
-    None: see `settling_ns`.
-    """
-    warmup_ns: Annotated[values.Warmup, Field(alias="campaign.warmup")] = NS_PER_S
-    """How long a load runs before its samples count."""
-    deadline_ns: Annotated[values.Deadline | None, Field(alias="campaign.deadline")] = (
-        None
-    )
-    """The latency that must not be exceeded; asks for a verdict."""
-    claim: Annotated[values.Claim | None, Field(alias="campaign.claim")] = None
-    """
-    What is to be shown: fewer than so many misses in so much time.
-
-    As (misses, ns).
-    """
-    min_boots: Annotated[values.Times, Field(alias="campaign.min_boots")] = 1
-    """How many boots a claim needs."""
-    seed: Annotated[values.Seed | None, Field(alias="campaign.seed")] = None
-    """
-    The seed of a virtual board.
-
-    None means DEFAULT_SEED.
-    """
-    seeds: Annotated[values.Seeds, Field(alias="campaign.seeds")] = ()
-    """
-    Run everything with each of these seeds of a virtual board: 8 for 1 to 8, or a list.
-
-    Instead of `seed`.
-    """
-    require_identical: Annotated[Flag, Field(alias="campaign.require_identical")] = (
-        False
-    )
-    """
-    Repetitions on a virtual board must have identical results, else the exit status is
-    1.
-    """
-    worst: Annotated[values.Worst, Field(alias="campaign.worst")] = 16
-    """Worst wake-ups to keep per CPU."""
-    record: Annotated[Flag, Field(alias="campaign.record")] = True
-    """On a virtual board: record the paths to the worst wake-ups."""
-    explain: Annotated[Flag, Field(alias="campaign.explain")] = False
-    """
-    On a machine: record what its kernel did around the worst wake-ups, and measure what
-    recording costs.
-    """
-    deadline_runtime_ns: Annotated[
-        values.DeadlineRuntime | None, Field(alias="campaign.deadline_runtime")
+    name: Annotated[
+        values.Text,
+        Field(alias="campaign.name", description="Name of the campaign in reports"),
+    ] = "campaign"
+    order: Annotated[
+        values.Order,
+        Field(
+            alias="campaign.order",
+            description="Order of the repetitions: interleaved (A B A B) or blocked "
+            "(A A B B)",
+        ),
+    ] = "interleaved"
+    settle_ns: Annotated[
+        values.Settle | None,
+        Field(
+            alias="campaign.settle",
+            description="Idle time before the first run; on a virtual board, virtual "
+            "time after each boot (default: 0s, virtual board: "
+            f"{exact_duration(BOARD_SETTLE_NS)})",
+        ),
     ] = None
-    """Policy deadline: run time reserved per interval; without it half of that."""
-    command: Annotated[values.Command, Field(alias="campaign.command")] = ()
-    """The custom load, word by word."""
-    guest_files: Annotated[
-        Many[values.FilePath], Field(alias="campaign.guest_files")
+    """None: see `settling_ns`."""
+    warmup_ns: Annotated[
+        values.Warmup,
+        Field(
+            alias="campaign.warmup",
+            description="Warm-up time of a load before the measurement",
+        ),
+    ] = NS_PER_S
+    deadline_ns: Annotated[
+        values.Deadline | None,
+        Field(
+            alias="campaign.deadline",
+            description="Longest allowed latency; the report gives a verdict on it "
+            "(default: no verdict)",
+        ),
+    ] = None
+    claim: Annotated[
+        values.Claim | None,
+        Field(
+            alias="campaign.claim",
+            description="Claim to test: fewer than MISSES missed deadlines in TIME; "
+            "needs a deadline (default: none)",
+        ),
+    ] = None
+    """As (misses, ns)."""
+    min_boots: Annotated[
+        values.Times,
+        Field(
+            alias="campaign.min_boots",
+            description="Minimum number of boots behind a claim",
+            examples=["3"],
+        ),
+    ] = 1
+    seed: Annotated[
+        values.Seed | None,
+        Field(
+            alias="campaign.seed",
+            description=f"Random seed of a virtual board (default: {DEFAULT_SEED})",
+            examples=["7"],
+        ),
+    ] = None
+    """None: DEFAULT_SEED."""
+    seeds: Annotated[
+        values.Seeds,
+        Field(
+            alias="campaign.seeds",
+            description="Random seeds of a virtual board, the whole campaign with "
+            "each: N for 1 to N, or a list; instead of seed",
+            examples=["8", "1,5,9"],
+        ),
     ] = ()
-    """
-    Files that a virtual board has below /files: what the custom load runs or inserts.
-    """
-    target: Annotated[values.Target, Field(alias="target.address")] = "local"
-    """`local`, `ssh:HOST` or `virtual:BOARD`."""
-    governor: Annotated[values.Governor | None, Field(alias="target.governor")] = None
-    """CPU frequency governor for the campaign; put back afterwards."""
-    hold_cpu_awake: Annotated[Flag, Field(alias="target.hold_cpu_awake")] = False
-    """Forbid idle states; flatters the machine unless the application does it too."""
-    rt_throttling: Annotated[values.Throttling, Field(alias="target.rt_throttling")] = (
-        "keep"
-    )
-    """Off: no limit on real-time threads during the campaign; put back afterwards."""
-    tuned: Annotated[Many[values.Remedy], Field(alias="target.tuned")] = ()
-    """
-    Checks of rtscope audit whose remedies hold for the campaign, or safe; put back
-    afterwards.
-    """
-    storage_dir: Annotated[
-        values.FilePath | None, Field(alias="target.storage_dir")
+    require_identical: Annotated[
+        Flag,
+        Field(
+            alias="campaign.require_identical",
+            description="Exit status 1 unless all repetitions (2 or more) on a virtual "
+            "board give identical results",
+        ),
+    ] = False
+    worst: Annotated[
+        values.Worst,
+        Field(
+            alias="campaign.worst",
+            description="Number of worst wake-ups to keep for each CPU, 1 to 64",
+            examples=["32"],
+        ),
+    ] = 16
+    record: Annotated[
+        Flag,
+        Field(
+            alias="campaign.record",
+            description="Recording of the paths to the worst wake-ups of a virtual "
+            "board",
+        ),
+    ] = True
+    explain: Annotated[
+        Flag,
+        Field(
+            alias="campaign.explain",
+            description="Trace of the kernel around the worst wake-ups of a machine, "
+            "with the cost of tracing",
+        ),
+    ] = False
+    deadline_runtime_ns: Annotated[
+        values.DeadlineRuntime | None,
+        Field(
+            alias="campaign.deadline_runtime",
+            description="Run time reserved per interval under policy deadline "
+            "(default: half of the interval)",
+        ),
     ] = None
-    """Where the storage load works: a directory on a real disk."""
-    qemu: Annotated[values.FilePath | None, Field(alias="target.qemu")] = None
-    """Your own QEMU for a virtual board: its path."""
-    lockfile: Annotated[values.FilePath | None, Field(alias="target.lockfile")] = None
-    """A lock file: make a virtual board of exactly these packages."""
-    kernels: Annotated[Many[values.Kernel], Field(alias="kernel.names")] = ()
-    """
-    Kernels to measure, names or images' paths; without it the one that runs.
-
-    Without them a virtual board has its first.
-    """
+    command: Annotated[
+        values.Command,
+        Field(
+            alias="campaign.command",
+            description="Command of the custom load",
+            examples=["'iperf3 -c host'"],
+        ),
+    ] = ()
+    guest_files: Annotated[
+        Many[values.FilePath],
+        Field(
+            alias="campaign.guest_files",
+            description="Files to copy to /files in the guest of a virtual board, for "
+            "the custom load",
+            examples=["./my-load"],
+        ),
+    ] = ()
+    target: Annotated[
+        values.Target,
+        Field(
+            alias="target.address",
+            description="Machine to measure: local, ssh:HOST or virtual:BOARD",
+        ),
+    ] = "local"
+    governor: Annotated[
+        values.Governor | None,
+        Field(
+            alias="target.governor",
+            description="CPU frequency governor during the campaign, restored "
+            "afterwards (default: unchanged)",
+        ),
+    ] = None
+    hold_cpu_awake: Annotated[
+        Flag,
+        Field(
+            alias="target.hold_cpu_awake",
+            description="No CPU idle states during the measurement; only if your "
+            "application forbids them too",
+        ),
+    ] = False
+    rt_throttling: Annotated[
+        values.Throttling,
+        Field(
+            alias="target.rt_throttling",
+            description="Real-time throttling during the campaign, restored "
+            "afterwards: keep or off",
+        ),
+    ] = "keep"
+    tuned: Annotated[
+        Many[values.Remedy],
+        Field(
+            alias="target.tuned",
+            description="Audit checks whose remedies apply during the campaign, "
+            "restored afterwards: safe, or their IDs (default: none)",
+        ),
+    ] = ()
+    storage_dir: Annotated[
+        values.FilePath | None,
+        Field(
+            alias="target.storage_dir",
+            description="Directory on a real disk for the storage load (default: the "
+            "results' directory, over SSH /var/tmp)",
+            examples=["/var/tmp"],
+        ),
+    ] = None
+    qemu: Annotated[
+        values.FilePath | None,
+        Field(
+            alias="target.qemu",
+            description="Path of your own QEMU for a virtual board (default: the QEMU "
+            "of the board)",
+            examples=["./qemu-system-x86_64"],
+        ),
+    ] = None
+    lockfile: Annotated[
+        values.FilePath | None,
+        Field(
+            alias="target.lockfile",
+            description="Lock file with the exact packages of a virtual board "
+            "(default: none)",
+            examples=["packages.lock"],
+        ),
+    ] = None
+    kernels: Annotated[
+        Many[values.Kernel],
+        Field(
+            alias="kernel.names",
+            description="Kernels of a virtual board, by name or path of an image "
+            "(default: the first kernel of the board)",
+        ),
+    ] = ()
     runs: Annotated[
         tuple[RunTable, ...],
         Field(alias="run", min_length=1, max_length=values.MAX_ITEMS),
@@ -202,19 +337,19 @@ class Campaign:
 
     @property
     def traced(self) -> bool:
-        """Whether the kernel is to record; a virtual board is watched from outside."""
+        """Whether to trace the kernel; a virtual board is recorded from outside."""
         return self.explain and self.board is None
 
     @property
     def run_seeds(self) -> tuple[int | None, ...]:
-        """The seeds to run everything with; None on a real machine, which has none."""
+        """The seeds, the whole campaign with each; (None,) on a real machine."""
         if self.board is None:
             return (None,)
         return self.seeds or (DEFAULT_SEED if self.seed is None else self.seed,)
 
     @property
     def settling_ns(self) -> int:
-        """How long the machine is left alone: once, a virtual board after each boot."""
+        """Idle time before the first run; on a virtual board after each boot."""
         if self.settle_ns is not None:
             return self.settle_ns
         return 0 if self.board is None else BOARD_SETTLE_NS

@@ -1,126 +1,86 @@
-"""Options of the command line in the place of a campaign's values."""
+"""Options of the command line, which replace values of a campaign."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from rtscope.campaign.check import BOARDS_ONLY
-from rtscope.campaign.file import checked, key_schemas, validated, written
+from rtscope.campaign.file import checked, element, key_schemas, validated, written
 from rtscope.campaign.model import Campaign
 from rtscope.campaign.values import REALTIME_POLICIES
+
+MEASURE, WHERE, VERDICT = "What to measure", "Where", "Verdict"
+BOARDS, SETTINGS = "Virtual boards", "Settings of the machine"
+OUTPUT = "Output"
+"""Groups of options in `rtscope run --help`."""
+
+
+def help_of(key: str) -> str:
+    """Return the help of a key's option: its description, default and example."""
+    schema = key_schemas()[key]
+    default = written(Campaign())
+    value = (default["run"][0] if key.startswith("run.") else default).get(
+        key.removeprefix("run.")
+    )
+    text = str(schema["description"])
+    if isinstance(value, list):
+        value = ",".join(map(str, value))
+    if value:
+        text += f" (default: {'on' if value is True else value})"
+    examples = schema.get("examples") or element(schema).get("examples", ())
+    return f"{text}{', e.g. ' * bool(examples)}{' or '.join(examples)}."
+
+
+def _option(key: str, panel: str, *names: str) -> Any:
+    return typer.Option(*names, help=help_of(key), rich_help_panel=panel)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The options that stand for a campaign's keys, as typed; None: not given."""
+    """The options that set a campaign's keys, as typed; None: not given."""
 
-    target: Annotated[
-        str | None, typer.Option(help="local, ssh:HOST or virtual:BOARD.")
+    load: Annotated[str | None, _option("run.load", MEASURE)] = None
+    duration: Annotated[str | None, _option("run.duration", MEASURE)] = None
+    interval: Annotated[str | None, _option("run.interval", MEASURE)] = None
+    policy: Annotated[str | None, _option("run.policy", MEASURE)] = None
+    priority: Annotated[str | None, _option("run.priority", MEASURE)] = None
+    cpus: Annotated[str | None, _option("run.cpus", MEASURE)] = None
+    repetitions: Annotated[int | None, _option("run.repetitions", MEASURE)] = None
+    warmup: Annotated[str | None, _option("campaign.warmup", MEASURE)] = None
+    settle: Annotated[str | None, _option("campaign.settle", MEASURE)] = None
+    command: Annotated[str | None, _option("campaign.command", MEASURE)] = None
+    storage_dir: Annotated[str | None, _option("target.storage_dir", MEASURE)] = None
+    worst: Annotated[int | None, _option("campaign.worst", MEASURE)] = None
+    explain: Annotated[
+        bool | None, _option("campaign.explain", MEASURE, "--explain")
     ] = None
-    kernel: Annotated[
-        str | None,
-        typer.Option(help="Of a virtual board: NAME,NAME, or images: ./bzImage."),
-    ] = None
-    load: Annotated[
-        str | None, typer.Option(help="Loads: idle,cpu,os,memory,storage,...")
-    ] = None
-    duration: Annotated[str | None, typer.Option(help="Of each run: 10m.")] = None
-    interval: Annotated[
-        str | None, typer.Option(help="Between two wake-ups: 200us.")
-    ] = None
-    policy: Annotated[
-        str | None, typer.Option(help="fifo, rr, other, batch, idle or deadline.")
-    ] = None
-    priority: Annotated[str | None, typer.Option(help="1 to 99, fifo and rr.")] = None
-    cpus: Annotated[
-        str | None, typer.Option(help="To measure: 2-3. Leave one out if you can.")
-    ] = None
-    repetitions: Annotated[
-        int | None,
-        typer.Option(
-            help="Repetitions of each run: 4 or more to compare, 2 or more boots of a "
-            "virtual board for --require-identical; default 1."
-        ),
-    ] = None
+    target: Annotated[str | None, _option("target.address", WHERE)] = None
+    kernel: Annotated[str | None, _option("kernel.names", WHERE)] = None
+    deadline: Annotated[str | None, _option("campaign.deadline", VERDICT)] = None
+    claim: Annotated[str | None, _option("campaign.claim", VERDICT)] = None
+    min_boots: Annotated[int | None, _option("campaign.min_boots", VERDICT)] = None
     require_identical: Annotated[
         bool | None,
-        typer.Option(
-            "--require-identical",
-            help="Exit status 1 unless all repetitions on a virtual board have "
-            "identical results; needs --repetitions 2 or more.",
-        ),
+        _option("campaign.require_identical", VERDICT, "--require-identical"),
     ] = None
-    deadline: Annotated[str | None, typer.Option(help="Asks for a verdict: 200us.")] = (
-        None
-    )
-    claim: Annotated[
-        str | None, typer.Option(help="What is to be shown: 1/1h, with --deadline.")
-    ] = None
-    min_boots: Annotated[int | None, typer.Option(help="Boots that a claim needs.")] = (
-        None
-    )
-    settle: Annotated[
-        str | None, typer.Option(help="Leave the machine alone first: 3m.")
-    ] = None
-    warmup: Annotated[
-        str | None, typer.Option(help="Of a load before its samples count: 1s.")
-    ] = None
-    seed: Annotated[int | None, typer.Option(help="Of a virtual board.")] = None
-    seeds: Annotated[
-        str | None,
-        typer.Option(help="Everything with each: 8 for 1 to 8, or a list: 1,5,9."),
-    ] = None
-    qemu: Annotated[
-        str | None, typer.Option(help="Your own, for a virtual board: its path.")
-    ] = None
-    lockfile: Annotated[
-        str | None,
-        typer.Option(help="Lock file: the exact packages of a virtual board."),
-    ] = None
-    governor: Annotated[
-        str | None, typer.Option(help="CPU frequency governor, put back afterwards.")
-    ] = None
-    hold_cpu_awake: Annotated[
-        bool | None,
-        typer.Option(
-            "--hold-cpu-awake",
-            help="Forbid idle states, if your application does so too.",
-        ),
-    ] = None
-    rt_throttling: Annotated[
-        str | None, typer.Option(help="off: lift the limit, put back afterwards.")
-    ] = None
-    tuned: Annotated[
-        str | None,
-        typer.Option(help="Hold what checks of the audit need: safe, or ID,ID."),
-    ] = None
-    storage_dir: Annotated[
-        str | None, typer.Option(help="For the storage load: on a real disk.")
-    ] = None
-    command: Annotated[
-        str | None, typer.Option(help="The custom load, as one quoted line.")
-    ] = None
-    guest_files: Annotated[
-        str | None,
-        typer.Option(
-            help="Files below /files of a virtual board, for --command: PATH,PATH."
-        ),
-    ] = None
-    worst: Annotated[
-        int | None, typer.Option(help="Worst wake-ups to keep per CPU.")
-    ] = None
+    seed: Annotated[int | None, _option("campaign.seed", BOARDS)] = None
+    seeds: Annotated[str | None, _option("campaign.seeds", BOARDS)] = None
+    guest_files: Annotated[str | None, _option("campaign.guest_files", BOARDS)] = None
     record: Annotated[
-        bool | None,
-        typer.Option(
-            "--record/--no-record",
-            help="The paths to the worst wake-ups of a virtual board; on by default.",
-        ),
+        bool | None, _option("campaign.record", BOARDS, "--record/--no-record")
     ] = None
-    explain: Annotated[
-        bool | None, typer.Option("--explain", help="Trace a machine's worst wake-ups.")
+    qemu: Annotated[str | None, _option("target.qemu", BOARDS)] = None
+    lockfile: Annotated[str | None, _option("target.lockfile", BOARDS)] = None
+    governor: Annotated[str | None, _option("target.governor", SETTINGS)] = None
+    hold_cpu_awake: Annotated[
+        bool | None, _option("target.hold_cpu_awake", SETTINGS, "--hold-cpu-awake")
     ] = None
+    rt_throttling: Annotated[str | None, _option("target.rt_throttling", SETTINGS)] = (
+        None
+    )
+    tuned: Annotated[str | None, _option("target.tuned", SETTINGS)] = None
 
     @property
     def given(self) -> Mapping[str, str | int | bool]:

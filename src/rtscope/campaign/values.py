@@ -204,16 +204,16 @@ Times = Annotated[int, Field(strict=True, ge=1, le=10_000)]
 Worst = Annotated[int, Field(strict=True, ge=1, le=64)]
 
 Settle = Annotated[int, _duration(0, NS_PER_DAY, example="3m")]
-Warmup = Annotated[int, _duration(0, NS_PER_H, example="1s")]
+Warmup = Annotated[int, _duration(0, NS_PER_H, example="5s")]
 Deadline = Annotated[int, _duration(1, MAX_DURATION_NS, example="200us")]
 DeadlineRuntime = Annotated[int, _duration(NS_PER_US, 10 * NS_PER_S, example="50us")]
 Duration = Annotated[int, _duration(NS_PER_S, MAX_DURATION_NS, example="10m")]
-Interval = Annotated[int, _duration(10 * NS_PER_US, 10 * NS_PER_S, example="200us")]
+Interval = Annotated[int, _duration(10 * NS_PER_US, 10 * NS_PER_S, example="1ms")]
 Claim = Annotated[
     tuple[int, int], Written(parse_claim, _write_claim, "misses per time", "1/1h")
 ]
 CpuList = Annotated[
-    tuple[int, ...], Written(parse_cpulist, format_cpulist, "a list of CPUs", "0-3")
+    tuple[int, ...], Written(parse_cpulist, format_cpulist, "a list of CPUs", "2-3")
 ]
 
 Seed = Annotated[int, Field(strict=True, ge=0, le=MAX_SEED), BeforeValidator(_number)]

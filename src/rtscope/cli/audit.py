@@ -1,4 +1,4 @@
-"""Look whether a machine is set up for real time."""
+"""Check the real-time setup of a machine."""
 
 import contextlib
 import sys
@@ -20,7 +20,7 @@ from rtscope.audit.examine import (
 )
 from rtscope.audit.model import Profile, checks_document
 from rtscope.audit.observe import watch, watch_here
-from rtscope.cli.console import put_json, stderr_console, stdout_console
+from rtscope.cli.console import Json, put_json, stderr_console, stdout_console
 from rtscope.cli.kernelverify import FailOn, fails, read_config, refuse_two
 from rtscope.cpulist import parse_cpulist
 from rtscope.errors import UsageError
@@ -35,70 +35,95 @@ if TYPE_CHECKING:
     from rtscope.target import Target
 
 MAX_WINDOW_S = 60.0
-PATIENCE_S = 30.0
+TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRequest:
-    """All that `rtscope audit` can be given."""
+    """The options of `rtscope audit`."""
 
-    profile: Annotated[Profile, typer.Option(help="What the machine is for.")] = (
-        Profile.CONTROL
-    )
+    profile: Annotated[
+        Profile, typer.Option(help="Purpose of the machine (default: control).")
+    ] = Profile.CONTROL
     cpus: Annotated[
         str | None,
         typer.Option(
-            help="The CPUs for real-time threads, such as 2-3; else the isolated ones."
+            help="CPUs for real-time threads (default: the isolated CPUs), e.g. 2-3."
         ),
     ] = None
     target: Annotated[
         str | None,
-        typer.Option(help="local, ssh:HOST, or virtual:BOARD, which is booted."),
+        typer.Option(
+            help="Machine to check: local, ssh:HOST or virtual:BOARD (default: local), "
+            "e.g. ssh:board."
+        ),
     ] = None
     kernel: Annotated[
-        str | None, typer.Option(help="Of a virtual board: a name, or an image.")
+        str | None,
+        typer.Option(
+            help="Kernel of a virtual board, by name or path of an image (default: "
+            "the first kernel of the board), e.g. debian-6.12-rt."
+        ),
     ] = None
     append: Annotated[
         str | None,
-        typer.Option(help="More words for a virtual board's kernel: 'isolcpus=1'."),
+        typer.Option(
+            help="Additional kernel command line of a virtual board, e.g. isolcpus=1."
+        ),
     ] = None
     config: Annotated[
-        Path | None, typer.Option(help="A kernel's configuration, alone.")
+        Path | None,
+        typer.Option(
+            help="Kernel configuration to check instead of a machine, e.g. .config."
+        ),
     ] = None
     root: Annotated[
         Path | None,
-        typer.Option(help="A captured tree, or an archive that --capture wrote."),
+        typer.Option(
+            help="Captured file tree, or archive of --capture, to check instead of a "
+            "machine, e.g. board.tar.gz."
+        ),
     ] = None
     observe: Annotated[
-        float, typer.Option(help="How many seconds to watch the machine; 0: not.")
+        float,
+        typer.Option(
+            help="Seconds to observe the machine, 0 to 60 (default: 1), e.g. 10."
+        ),
     ] = 1.0
     capture: Annotated[
         Path | None,
-        typer.Option(help="Also write what was read to this archive, to send it."),
+        typer.Option(
+            help="Archive to write with the files that were read, to send to others, "
+            "e.g. board.tar.gz."
+        ),
     ] = None
     unit: Annotated[
         str | None,
-        typer.Option(help="Judge a unit of systemd instead: its name, or a file."),
+        typer.Option(
+            help="Systemd unit to check instead, by name or file, e.g. motor.service."
+        ),
     ] = None
     apply: Annotated[
         str | None,
-        typer.Option(help="Change what these checks need: ID,ID or safe."),
+        typer.Option(
+            help="Checks whose remedies to apply: safe, or their IDs, e.g. "
+            "rt_throttling."
+        ),
     ] = None
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="With --apply: only show what would be changed."
+            "--dry-run", help="Preview of the changes of --apply, without any change."
         ),
     ] = False
     restore: Annotated[
-        bool, typer.Option("--restore", help="Put back what --apply has changed.")
+        bool, typer.Option("--restore", help="Undo of all changes by --apply.")
     ] = False
-    fail_on: Annotated[FailOn, typer.Option(help="The least severity that fails.")] = (
-        FailOn.HIGH
-    )
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = (
-        False
-    )
+    fail_on: Annotated[
+        FailOn,
+        typer.Option(help="Lowest severity that gives exit status 1 (default: high)."),
+    ] = FailOn.HIGH
+    json: Json = False
 
     @property
     def cpu_list(self) -> tuple[int, ...] | None:
@@ -107,11 +132,11 @@ class AuditRequest:
 
 
 def audit(request: AuditRequest) -> int:
-    """Look whether a machine is set up for real time; change nothing unasked.
+    """Check the real-time setup of a machine, by default this one.
 
-    Without an option, this machine, for a periodic control loop. The exit status is 1
-    if a check fails that is at least as grave as --fail-on; with --apply or --restore,
-    if something could not be changed or put back.
+    Only --apply and --restore change the machine. The exit status is 1 if a check of
+    at least the severity of --fail-on fails; with --apply or --restore, if a setting
+    could not be changed or restored.
     """
     if request.cpus:
         parse_cpulist(request.cpus)  # refused before a machine is opened
@@ -122,7 +147,7 @@ def audit(request: AuditRequest) -> int:
     address = address_of(request.target, boards=True)
     if address.board is None and (request.kernel, request.append) != (None, None):
         raise UsageError(
-            "--kernel and --append say how a virtual board boots: add --target "
+            "--kernel and --append are for virtual boards only: add --target "
             "virtual:BOARD"
         )
     if request.restore or request.apply is not None or request.dry_run:
@@ -161,17 +186,15 @@ def _tune(request: AuditRequest) -> int:
     if request.apply is not None:
         return tune.apply(request, request.apply)
     if request.dry_run:
-        raise UsageError(
-            "--dry-run shows what --apply would do: --apply safe --dry-run"
-        )
+        raise UsageError("--dry-run needs --apply: write --apply safe --dry-run")
     return tune.restore(request.target, json=request.json)
 
 
 def _window_ns(seconds: float) -> int:
     if not 0 <= seconds <= MAX_WINDOW_S:
         raise UsageError(
-            f"--observe {seconds:g}: 0 to {MAX_WINDOW_S:.0f} seconds; rtscope run "
-            "watches for longer"
+            f"--observe {seconds:g}: write 0 to {MAX_WINDOW_S:.0f} seconds; to observe "
+            "longer: rtscope run"
         )
     return round(seconds * NS_PER_S)
 
@@ -198,8 +221,7 @@ def _context(request: AuditRequest) -> tuple[AuditContext, str]:
 
 def _boot(name: str, request: AuditRequest, window_ns: int) -> tuple[Reader, Observed]:
     """Boot a virtual board and read it from inside; UsageError, BoardError."""
-    # Emulator, packages and plugin: no other audit needs them.
-
+    # Emulator, packages and plugin: only this audit needs them.
     from rtscope.board.buildcontext import BuildContext
     from rtscope.board.cache import cache_dir
     from rtscope.board.catalogue import get_board
@@ -207,16 +229,16 @@ def _boot(name: str, request: AuditRequest, window_ns: int) -> tuple[Reader, Obs
     from rtscope.target import agent_file
     from rtscope.virtual.inspect import inspect_guest, with_append
 
-    talk = stderr_console()
+    console = stderr_console()
     board = with_append(get_board(name), request.append or "")
     kernel = request.kernel or board.kernels[0]
     build_context = BuildContext(
         cache=cache_dir(),
         agent=agent_file,
-        log=lambda text: talk.print(text, markup=False),
+        log=lambda text: console.print(text, markup=False),
     )
     prepared = prepare(board, kernel, context=build_context)
-    talk.print(f"booting {prepared.kernel.name} on {board.name}", markup=False)
+    console.print(f"booting {prepared.kernel.name} on {board.name}", markup=False)
     guest = inspect_guest(prepared, paths(auditing()), window_ns=window_ns)
     return guest.reader, guest.observed
 
@@ -228,7 +250,7 @@ def _with_trial(observed: Observed, board: "Target") -> Observed:
 
     agent = board.start_agent(TRIAL_ARGS)
     try:
-        found = tried(collect(agent, timeout_s=PATIENCE_S))
+        found = tried(collect(agent, timeout_s=TIMEOUT_S))
     finally:
         agent.kill()
     return replace(observed, trial=found.trial, clock_cost_ns=found.clock_cost_ns)
@@ -265,8 +287,8 @@ def _write_capture(context: AuditContext, path: Path) -> None:
     content, redacted, count = capturing.archive(context)
     write_atomically(path, content)
     path.chmod(0o600)  # a kernel log is for its owner, as it is on the machine
-    told = [f"rtscope: wrote {path}: {count} files"]
-    told += [f"  {line}" for line in capturing.taken(context)]
+    lines = [f"rtscope: wrote {path}: {count} files"]
+    lines += [f"  {line}" for line in capturing.taken(context)]
     taken_out = [f"{number} {kind}" for kind, number in redacted.counts.items()]
-    told.append(f"  redacted: {', '.join(taken_out) or 'nothing was found to redact'}")
-    print("\n".join(told), file=sys.stderr)
+    lines.append(f"  redacted: {', '.join(taken_out) or 'nothing found to redact'}")
+    print("\n".join(lines), file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Virtual boards: list them, build their parts, write and read bundles."""
+"""Virtual boards: list, build, export and import them."""
 
 import json as json_text
 import sys
@@ -21,6 +21,7 @@ from rtscope.campaign.file import from_dict, load_campaign, to_dict, with_places
 from rtscope.campaign.model import Campaign
 from rtscope.campaign.options import Options, with_options
 from rtscope.cli.console import (
+    Json,
     plain_table,
     put,
     put_json,
@@ -36,19 +37,21 @@ from rtscope.units import format_duration, format_size
 
 Kernels = Annotated[
     str | None,
-    typer.Option(help="Kernels or image files, by commas. Default: the board's own."),
+    typer.Option(
+        help="Kernels, by name or path of an image (default: those of the board), e.g. "
+        "debian-6.12-rt."
+    ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
 def list_boards(*, json: Json = False) -> int:
-    """List the virtual boards and the cache space of their parts."""
+    """List the virtual boards, and the size of their parts in the cache."""
     boards = [get_board(name) for name in board_names()]
     if json:
         put_json([asdict(board) for board in boards])
         return 0
     titles = ("board", "models", "CPUs", "MIPS", "quantum", "kernels")
-    table = plain_table(*titles, figures=("CPUs", "MIPS"), wraps=titles)
+    table = plain_table(*titles, numbers=("CPUs", "MIPS"), wraps=titles)
     for board in boards:
         table.add_row(
             board.name,
@@ -69,7 +72,7 @@ def show(
     *,
     json: Json = False,
 ) -> int:
-    """Show a board: machine, virtual time, modelled and missing hardware."""
+    """Show a board: machine, virtual time, kernels, models and omissions."""
     board = get_board(name)
     if json:
         put_json(asdict(board))
@@ -89,22 +92,32 @@ def show(
 
 def build(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Boards. Default: all of them.")
+        list[str] | None,
+        typer.Argument(help="Boards to build (default: all), e.g. pc."),
     ] = None,
     *,
     kernel: Kernels = None,
     lockfile: Annotated[
         Path | None,
-        typer.Option(help="Lock file: exactly its packages are used, e.g. board.lock."),
+        typer.Option(
+            help="Lock file with the exact packages to use (default: none), e.g. "
+            "packages.lock."
+        ),
     ] = None,
     save_lock: Annotated[
-        Path | None, typer.Option(help="Lock file to write, with the packages used.")
+        Path | None,
+        typer.Option(
+            help="Lock file to write with the packages used, e.g. packages.lock."
+        ),
     ] = None,
     upgrade: Annotated[
-        bool, typer.Option(help="Newest packages of the archive, not the cached ones.")
+        bool,
+        typer.Option(
+            "--upgrade", help="Newest packages of the archive, not the cached."
+        ),
     ] = False,
 ) -> int:
-    """Fetch and build the parts of boards that the cache lacks."""
+    """Fetch and build the parts of boards into the cache, unless they are there."""
     context = _build_context(lockfile=lockfile, upgrade=upgrade)
     for name in names or board_names():
         board = get_board(name)
@@ -118,18 +131,21 @@ def build(
 
 
 def export(
-    name: Annotated[str, typer.Argument(help="Board, e.g. jh7110.")],
+    name: Annotated[str, typer.Argument(help="Board to export, e.g. pc.")],
     *,
-    to: Annotated[Path, typer.Option(help="Bundle to write: NAME.tar or NAME.tar.gz.")],
+    to: Annotated[Path, typer.Option(help="Bundle to write, e.g. pc.tar.gz.")],
     kernel: Kernels = None,
     campaign: Annotated[
         Path | None,
-        typer.Option(help="Campaign for the bundle: its file, or a result directory."),
+        typer.Option(
+            help="Campaign to include: its file, or a result directory, e.g. "
+            "campaign.toml."
+        ),
     ] = None,
 ) -> int:
-    """Write all inputs of a board's results into one file, a bundle.
+    """Write all parts of a board into one bundle, for reproducible results elsewhere.
 
-    rtscope run --bundle FILE needs nothing else and gives the same result.
+    rtscope run --bundle FILE measures with it, without network.
     """
     board = get_board(name)
     asked = _campaign(campaign, board)
@@ -143,7 +159,7 @@ def export(
         files=[Path(file) for file in asked.guest_files],
     )
     prepared = dict(zip(names, made, strict=True))
-    # The files are in the bundle, and where they lay is of this machine only.
+    # The files are in the bundle; their paths are valid on this machine only.
     document = to_dict(replace(asked, guest_files=()))
     files = {CAMPAIGN: json_text.dumps(document, sort_keys=True).encode()}
     digest = export_bundle(to, prepared, files=files, rtscope=__version__)
@@ -153,13 +169,13 @@ def export(
 
 def import_(
     file: Annotated[
-        Path, typer.Argument(help="Bundle that rtscope board export wrote.")
+        Path, typer.Argument(help="Bundle of rtscope board export, e.g. pc.tar.gz.")
     ],
 ) -> int:
-    """Check all digests of a bundle and put its parts into the cache.
+    """Import the parts of a bundle into the cache, after checking all digests.
 
-    A bundle holds programs that run here: import only from people you trust.
-    rtscope run --bundle FILE imports a bundle and measures.
+    A bundle contains programs that run on this machine: import only bundles you trust.
+    rtscope run --bundle FILE imports and measures.
     """
     bundle = import_bundle(file, cache=_build_context().cache, log=_log)
     put(f"{bundle.digest}  {bundle.board.name} with {', '.join(bundle.kernels)}\n")
@@ -179,7 +195,9 @@ def _campaign(path: Path | None, board: Board) -> Campaign:
     if asked.target not in ("local", target):
         raise UsageError(f"{path}: measures {asked.target}, not {target}")
     if asked.qemu is not None:
-        raise UsageError(f"{path}: your own QEMU cannot be part of a bundle")
+        raise UsageError(
+            f"{path}: a bundle cannot contain your own QEMU; leave qemu out"
+        )
     # The bundle itself is the lock.
     return replace(with_options(asked, Options(target=target)), lockfile=None)
 
@@ -206,7 +224,7 @@ def _kernels(option: str | None, board: Board) -> list[str]:
 
 def _print_prepared(prepared: Prepared) -> None:
     board, kernel = prepared.board, prepared.kernel
-    release = kernel.release or "an image of yours"
+    release = kernel.release or "your own image"
     put(f"{board.name}: {kernel.name} ({release}), QEMU {prepared.qemu.version}\n")
 
 

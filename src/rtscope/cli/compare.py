@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rtscope.cli.console import put, stdout_console
+from rtscope.cli.console import Json, put, stdout_console
 from rtscope.errors import UsageError
 from rtscope.files import write_atomically
 from rtscope.published import get_published
@@ -28,7 +28,7 @@ from rtscope.report.model.published_comparison import (
 from rtscope.units import parse_duration
 
 INVALID = 3
-"""Exit status: equal inputs gave different results, so there is nothing to compare."""
+"""Exit status: equal inputs gave different results, so no comparison is valid."""
 
 
 class Shape(StrEnum):
@@ -43,25 +43,35 @@ def compare(
     record: Annotated[
         list[str],
         typer.Argument(
-            help="Two or more: DIR, or LABEL=DIR; the same LABEL puts runs together. "
-            "One is enough if it has several kernels, or with --published."
+            help="Result directories as DIR or LABEL=DIR; runs of one LABEL belong "
+            "together. One is enough with several kernels, or with --published."
         ),
     ],
     *,
     published: Annotated[
         str | None,
         typer.Option(
-            help="Set this published table beside them; a wrong name lists all."
+            help="Published table to compare with, e.g. raspberry-pi-2018; a wrong "
+            "name lists all.",
         ),
     ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write the page here.")] = None,
-    deadline: Annotated[
-        str | None, typer.Option(help="Compare the misses of this too: 200us.")
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            help="HTML page to write, e.g. compare.html.",
+        ),
     ] = None,
-    format: Annotated[Shape, typer.Option(help="What to print.")] = Shape.TABLE,
-    json: Annotated[
-        bool, typer.Option("--json", help="The same as --format json.")
-    ] = False,
+    deadline: Annotated[
+        str | None,
+        typer.Option(help="Deadline whose misses are compared too, e.g. 200us."),
+    ] = None,
+    format: Annotated[
+        Shape,
+        typer.Option(
+            help="Format of the comparison (default: table).",
+        ),
+    ] = Shape.TABLE,
+    json: Json = False,
 ) -> int:
     """Compare records: machines, kernels or settings, run by run."""
     shape = Shape.JSON if json else format
@@ -70,8 +80,8 @@ def compare(
     if table is not None:
         if deadline is not None:
             raise UsageError(
-                "--deadline with --published: a published maximum tells of no misses; "
-                "leave one of them out"
+                "--deadline with --published: a published maximum has no count of "
+                "misses; leave one of them out"
             )
         records = [one for runs in sets.values() for one in runs]
         _write(compare_with_published(records, table), html, shape)
@@ -90,28 +100,28 @@ def _sets(words: list[str]) -> dict[str, list[RunRecord]]:
         label, path, given = _labelled(word)
         if label in sets and not given:
             raise UsageError(f"two records are called {label!a}; write NAME=DIR")
-        # A label given more than once: runs of one thing, taken in turns or over boots.
+        # The same label again: more runs of the same machine, e.g. after another boot.
         sets.setdefault(label, []).extend(open_records(path))
     return sets
 
 
 def _write(
-    told: ComparisonReport | PublishedComparison, html: Path | None, shape: Shape
+    report: ComparisonReport | PublishedComparison, html: Path | None, shape: Shape
 ) -> None:
     if html is not None:
-        write_atomically(html, render_html(told).encode())
+        write_atomically(html, render_html(report).encode())
     page = str(html) if html else None
     match shape:
         case Shape.JSON:
-            put(render_json(told))
+            put(render_json(report))
         case Shape.MARKDOWN:
-            put(render_markdown(told))
+            put(render_markdown(report))
         case Shape.TABLE:
             with stdout_console() as console:
-                if isinstance(told, PublishedComparison):
-                    print_published(told, console, page=page)
+                if isinstance(report, PublishedComparison):
+                    print_published(report, console, page=page)
                 else:
-                    print_comparison(told, console, page=page)
+                    print_comparison(report, console, page=page)
 
 
 def _labelled(word: str) -> tuple[str, Path, bool]:

@@ -1,15 +1,22 @@
-"""Consoles: standard output for results, standard error for talk."""
+"""Consoles: standard output for results, standard error for messages."""
 
 import contextlib
 import json
 import os
 import sys
 from collections.abc import Callable, Collection, Iterator
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
 from rtscope.errors import RecordError
+
+Json = Annotated[
+    bool,
+    typer.Option("--json", help="Result as JSON."),
+]
 
 
 @contextlib.contextmanager
@@ -23,9 +30,9 @@ def stdout_console() -> Iterator[Console]:
 
 def put(text: str) -> None:
     """
-    Print a result; who stops reading it (`head`) has seen enough, and no error.
+    Print a result; a reader that closes the pipe (`head`) is no error.
 
-    Raises RecordError if it cannot be written: the disk that it goes to is full.
+    Raises RecordError if it cannot be written, e.g. to a full disk.
     """
     try:
         sys.stdout.write(text)
@@ -45,7 +52,7 @@ def put_json(value: object) -> None:
 
 
 def stderr_log() -> Callable[[str], None]:
-    """Return what prints a line of talk, which is no result."""
+    """Return a function that prints a message on standard error."""
     console = stderr_console()
 
     def log(text: str) -> None:
@@ -55,26 +62,26 @@ def stderr_log() -> Callable[[str], None]:
 
 
 def stderr_console() -> Console:
-    """Return the console for talk."""
+    """Return the console for messages."""
     return Console(stderr=True, highlight=False)
 
 
 def plain_table(
-    *headings: str, figures: Collection[str] = (), wraps: Collection[str] = ()
+    *headings: str, numbers: Collection[str] = (), wraps: Collection[str] = ()
 ) -> Table:
-    """Return an empty table without lines: figures on the right, a few may wrap."""
+    """Return an empty table without lines: numbers on the right, some wrap."""
     table = Table(box=None, pad_edge=False)
     for heading in headings:
         table.add_column(
             heading,
-            justify="right" if heading in figures else "left",
+            justify="right" if heading in numbers else "left",
             no_wrap=heading not in wraps,
         )
     return table
 
 
 def typed_words() -> tuple[str, ...]:
-    """Return what the user typed, without the directory: a repetition needs another."""
+    """Return the command as typed, without --out: a repetition needs another one."""
     words = iter(sys.argv[1:])
     kept = []
     for word in words:

@@ -9,7 +9,7 @@ import typer
 
 from rtscope.analysis import Explained, explained_file, explained_runs
 from rtscope.board.cache import cache_dir
-from rtscope.cli.console import put, stderr_log, stdout_console
+from rtscope.cli.console import Json, put, stderr_log, stdout_console
 from rtscope.errors import UsageError
 from rtscope.explain.events.window import WakeupSelector
 from rtscope.files import write_atomically
@@ -30,7 +30,7 @@ def explain(
     *,
     run: Annotated[
         str | None,
-        typer.Option(help="Run of a campaign, e.g. 002-memory-r1; default: all."),
+        typer.Option(help="Run of a campaign (default: all), e.g. 002-memory-r1."),
     ] = None,
     trace: Annotated[
         Path | None,
@@ -46,12 +46,15 @@ def explain(
     at: Annotated[
         str | None,
         typer.Option(
-            help="Time in --trace at which the thread was late, in seconds, e.g. "
-            "1234.567890; default: its worst wake-up."
+            help="Time in --trace at which the thread was late, in seconds (default: "
+            "its worst wake-up), e.g. 1234.567890."
         ),
     ] = None,
     worst: Annotated[
-        int, typer.Option(min=1, help="Number of wake-ups of each run to show.")
+        int,
+        typer.Option(
+            min=1, help="Number of wake-ups of each run to show (default: 1), e.g. 5."
+        ),
     ] = 1,
     bound: Annotated[
         bool,
@@ -61,11 +64,10 @@ def explain(
             "events of --trace, or by a replay of a virtual board.",
         ),
     ] = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print the result as JSON.")
-    ] = False,
+    json: Json = False,
     html: Annotated[
-        Path | None, typer.Option(help="HTML page to write, with charts.")
+        Path | None,
+        typer.Option(help="HTML page to write, with charts, e.g. page.html."),
     ] = None,
     perfetto: Annotated[
         Path | None,

@@ -1,4 +1,4 @@
-"""Kernels: recipes, their patches and configuration, building and packing."""
+"""Kernels: recipes, their patches and configuration, builds and packages."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import Part, all_parts, cache_dir, locked
 from rtscope.board.kernels import CONFIG, IMAGE, SYMBOLS
 from rtscope.board.kernelsource import wanted_version
-from rtscope.cli.console import plain_table, put, put_json, stdout_console
+from rtscope.cli.console import Json, plain_table, put, put_json, stdout_console
 from rtscope.errors import KernelError, UsageError
 from rtscope.kernel import package as pack
 from rtscope.kernel.recipe import Recipe, find_recipe, get_arch, recipe_names
@@ -23,24 +23,23 @@ from rtscope.kernel.tree import kernel_version
 from rtscope.target import agent_file
 from rtscope.units import NS_PER_S, format_duration, format_size
 
-Name = Annotated[str, typer.Argument(help="Recipe: a name, or a file, e.g. ./my.toml.")]
+Name = Annotated[str, typer.Argument(help="Recipe, by name or path, e.g. ./my.toml.")]
 Names = Annotated[
-    list[str], typer.Argument(help="Recipes: names, or files, e.g. ./my.toml.")
+    list[str], typer.Argument(help="Recipes, by name or path, e.g. ./my.toml.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
 def list_kernels(*, json: Json = False) -> int:
-    """List the recipes and their built kernels: release, time, size and digest."""
+    """List the recipes, with release, build time, size and digest if built."""
     parts = all_parts(_build_context().cache)
     rows = [_row(find_recipe(name), parts) for name in recipe_names()]
     if json:
         put_json(rows)
         return 0
     figures = ("built in", "CPU time", "image")
-    digest = "kernel_digest"  # gives way where room is short
+    digest = "kernel_digest"  # wraps in a narrow terminal
     table = plain_table(
-        "kernel", "release", *figures, digest, figures=figures, wraps=(digest,)
+        "kernel", "release", *figures, digest, numbers=figures, wraps=(digest,)
     )
     for row in rows:
         table.add_row(*_cells(row))
@@ -73,9 +72,9 @@ def show(name: Name, *, json: Json = False) -> int:
 
 
 def patches(name: Name, *, json: Json = False) -> int:
-    """Show a recipe's series of patches, and whether they apply to its source.
+    """Show the patch series of a recipe, and try to apply them to a copy of its source.
 
-    Changes nothing. Exit status 1 if a patch does not apply.
+    The exit status is 1 if a patch does not apply.
     """
     recipe = find_recipe(name)
     context, rows, stopped = _build_context(), list[dict[str, Any]](), False
@@ -133,17 +132,17 @@ def config(
     *,
     diff: Annotated[
         str | None,
-        typer.Option(help="Recipe to compare with: only differences are shown."),
+        typer.Option(help="Recipe to compare with, by name or path, e.g. ./my.toml."),
     ] = None,
     json: Json = False,
 ) -> int:
-    """Show a configuration as kbuild resolves it, or the differences of two.
+    """Show a configuration as kbuild resolves it, or compare two of them.
 
-    With --diff: exit status 1 if settings differ that do not follow, by the kernel's
-    own rules, from the preemption setting.
+    With --diff the exit status is 1 if they differ in more than the preemption setting
+    and its consequences by kbuild's rules.
     """
     context = _build_context()
-    # Read both first: a mistake in the second is reported before minutes of building.
+    # Find both before minutes are spent on the first.
     recipes = [find_recipe(text) for text in (name, diff) if text is not None]
     with locked(context.cache, log=context.log):
         found = [sourcekernel.configured(context, recipe) for recipe in recipes]
@@ -169,7 +168,7 @@ def _print_diff(
         return 1 if found.other else 0
     for title, part in (
         ("preemption setting", found.preemption),
-        ("follows from it", found.follows),
+        ("consequences of it", found.follows),
         ("other differences", found.other),
     ):
         put(f"{title}:{'' if part else ' nothing'}\n")
@@ -189,7 +188,7 @@ def build(
     ] = False,
     json: Json = False,
 ) -> int:
-    """Build the kernels that the cache lacks."""
+    """Build kernels into the cache, unless they are there."""
     context = replace(_build_context(), upgrade=upgrade)
     recipes, rows = [find_recipe(name) for name in names], []
     with locked(context.cache, log=context.log):
@@ -207,13 +206,17 @@ def package(
     name: Name,
     *,
     to: Annotated[
-        Path, typer.Option(help="Folder for the archive and the package, e.g. /tmp.")
+        Path,
+        typer.Option(
+            help="Directory for the archive and the package (default: this one), e.g. "
+            "packages."
+        ),
     ] = Path(),
     json: Json = False,
 ) -> int:
-    """Pack a kernel for its board: an archive, and a Debian package."""
+    """Package a kernel for its board: an archive, and a Debian package."""
     if not to.is_dir():
-        raise UsageError(f"{to}: no such folder")
+        raise UsageError(f"{to}: no such directory; make it: mkdir -p {to}")
     context, recipe = _build_context(), find_recipe(name)
     if recipe.size == "virtual":
         _log(
@@ -231,7 +234,9 @@ def package(
         try:
             pack.write_deb(kernel, files[1])
         except KernelError as error:
-            raise KernelError(f"{error}; the archive is there: {files[0]}") from error
+            raise KernelError(
+                f"{error}; the archive is complete: {files[0]}"
+            ) from error
     if json:
         put_json([{"path": str(file), "bytes": file.stat().st_size} for file in files])
         return 0
@@ -300,7 +305,7 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
         row["name"],
         row["release"],
         format_duration(row["build_seconds"] * NS_PER_S),
-        # Kernels built by an earlier rtscope did not have it counted.
+        # An earlier rtscope did not record it.
         format_duration(cpu * NS_PER_S) if cpu else "",
         format_size(row["image_bytes"]),
         row["kernel_digest"][:16],

@@ -1,4 +1,4 @@
-"""Boot built kernels under each load and check their logs."""
+"""Boot built kernels under load, and check their kernel logs."""
 
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -13,8 +13,9 @@ from rtscope import __version__
 from rtscope.board.kernels import Kernel
 from rtscope.campaign.file import to_dict, with_places
 from rtscope.campaign.model import Campaign
-from rtscope.campaign.options import Options, with_options
+from rtscope.campaign.options import Options, help_of, with_options
 from rtscope.cli.console import (
+    Json,
     plain_table,
     put,
     put_json,
@@ -49,32 +50,36 @@ DIGITS = 12
 
 def check(
     names: Annotated[
-        list[str], typer.Argument(help="Recipes: names, or files, e.g. ./my.toml.")
+        list[str], typer.Argument(help="Recipes, by name or path, e.g. ./my.toml.")
     ],
     *,
-    load: Annotated[
-        str | None, typer.Option(help="Loads, by commas: idle,cpu,os,memory,storage.")
-    ] = None,
+    load: Annotated[str | None, typer.Option(help=help_of("run.load"))] = None,
     duration: Annotated[
-        str, typer.Option(help="Virtual time of each load, e.g. 10s.")
-    ] = ("2s"),
+        str,
+        typer.Option(help="Virtual time under each load (default: 2s), e.g. 10s."),
+    ] = "2s",
     interval: Annotated[
-        str, typer.Option(help="Time between two wake-ups, e.g. 1ms.")
+        str,
+        typer.Option(help="Interval between two wake-ups (default: 1ms), e.g. 200us."),
     ] = "1ms",
     settle: Annotated[
-        str | None, typer.Option(help="Virtual time between boot and load, e.g. 10s.")
+        str | None,
+        typer.Option(
+            help="Virtual time between boot and load (default: 10s), e.g. 30s."
+        ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the records and kernel logs.")
+        Path | None,
+        typer.Option(
+            help="Directory to keep records and kernel logs in, e.g. results.",
+        ),
     ] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print the result as JSON.")
-    ] = False,
+    json: Json = False,
 ) -> int:
     """Boot kernels on their virtual boards under each load, and check their logs.
 
-    Builds the kernels that the cache lacks. Exit status 1 if a boot fails, if the
-    running kernel is not the built one, or if its log has a warning or an error.
+    Kernels not in the cache are built first. The exit status is 1 if a boot fails, if
+    another kernel than the built one boots, or if the kernel log shows a problem.
     """
     boards = {name: find_recipe(name).board for name in names}
     options = Options(load=load, duration=duration, interval=interval, settle=settle)
@@ -170,14 +175,14 @@ def _log_cell(one: SmokeTest) -> str:
 
 
 def print_outcomes(outcomes: Sequence[SmokeTest]) -> None:
-    """Print a row for each kernel, then what is wrong with it."""
+    """Print a row for each kernel, then its problems."""
     loads = list(dict.fromkeys(load for one in outcomes for load in one.worst_ns))
-    # In a narrow terminal these two wrap: a number that is cut is another number.
+    # In a narrow terminal these two wrap: a number must stay whole.
     release, digest = "release", "kernel_digest"
     table = plain_table(
-        "kernel", release, *loads, "log", digest, figures=loads, wraps=(release, digest)
+        "kernel", release, *loads, "log", digest, numbers=loads, wraps=(release, digest)
     )
-    table.caption = "Longest latencies of a short run, in virtual µs."
+    table.caption = "Longest latency in virtual µs, in a short run."
     table.caption_justify = "left"
     for one in outcomes:
         table.add_row(
@@ -191,7 +196,7 @@ def print_outcomes(outcomes: Sequence[SmokeTest]) -> None:
         console.print(table)
     for one in outcomes:
         for problem in one.problems:
-            # The error of a failed boot ends with the last lines of its console.
+            # The reason of a failed boot includes the end of its console.
             for line in problem.splitlines():
                 put(f"{one.kernel.name}: {printable(line)}\n")
         for message in one.messages[:SHOWN]:

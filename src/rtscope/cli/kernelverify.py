@@ -1,4 +1,4 @@
-"""Prove that a kernel is the expected one."""
+"""Verify that a kernel is the intended one."""
 
 import sys
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from rtscope.audit.model import (
 from rtscope.board.cache import all_parts, cache_dir
 from rtscope.board.kernels import CONFIG, IMAGE
 from rtscope.board.sourcekernel import newest_of
-from rtscope.cli.console import put_json, stdout_console
+from rtscope.cli.console import Json, put_json, stdout_console
 from rtscope.errors import TargetError, UsageError
 from rtscope.kernel.image import KernelImage, read_image
 from rtscope.kernel.recipe import find_recipe, recipe_names
@@ -31,7 +31,7 @@ from rtscope.report.formats.audit import print_checks
 from rtscope.target.address import address_of, open_target
 
 ASKED_FOR = ("preempt_rt", "running_kernel")
-"""The checks that are the question itself; the others are about how good it is."""
+"""The checks of the identity; the others are about quality."""
 
 
 class FailOn(StrEnum):
@@ -46,39 +46,47 @@ class FailOn(StrEnum):
 def verify(
     name: Annotated[
         str | None,
-        typer.Argument(help="Recipe with a built kernel: a name, or a file."),
+        typer.Argument(
+            help="Recipe of a built kernel, by name or path, e.g. ./my.toml."
+        ),
     ] = None,
     *,
     target: Annotated[
-        str | None, typer.Option(help="Running machine: local or ssh:HOST.")
+        str | None,
+        typer.Option(
+            help="Running machine: local or ssh:HOST (default: local), e.g. ssh:board."
+        ),
     ] = None,
     root: Annotated[
-        Path | None, typer.Option(help="Folder with files captured from a machine.")
+        Path | None,
+        typer.Option(help="File tree captured from a machine, e.g. ./captured."),
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(help="Configuration of a kernel, e.g. .config.")
+        Path | None, typer.Option(help="Kernel configuration, e.g. .config.")
     ] = None,
     image: Annotated[
-        Path | None, typer.Option(help="Kernel image built with CONFIG_IKCONFIG.")
+        Path | None,
+        typer.Option(help="Kernel image built with IKCONFIG, e.g. ./bzImage."),
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option(help="Expected kernel: an image, a configuration or a recipe."),
+        typer.Option(
+            help="Intended kernel: image, configuration or recipe, e.g. ./bzImage."
+        ),
     ] = None,
     ordinary: Annotated[
-        bool, typer.Option("--ordinary", help="Kernel that need not be PREEMPT_RT.")
+        bool, typer.Option("--ordinary", help="Intended kernel without PREEMPT_RT.")
     ] = False,
     fail_on: Annotated[
-        FailOn, typer.Option(help="Lowest severity that fails.")
+        FailOn,
+        typer.Option(help="Lowest severity that gives exit status 1 (default: low)."),
     ] = FailOn.LOW,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print the result as JSON.")
-    ] = False,
+    json: Json = False,
 ) -> int:
-    """Prove that a kernel, running or not yet installed, is the expected one.
+    """Verify that a kernel is the intended one, running or before its installation.
 
-    Without an option: the kernel of this machine. Exit status 1 if a check fails, 3 if
-    it is unknown whether the kernel is PREEMPT_RT or the expected one.
+    Without an option, this verifies the kernel of this machine. The exit status is 1 if
+    a check fails, and 3 if PREEMPT_RT or the identity cannot be determined.
     """
     refuse_two(target=target, root=root, config=config, image=image)
     built = None
@@ -88,9 +96,9 @@ def verify(
                 f"{name} is a recipe: leave out --target, --root, --config "
                 "and --image, or name the recipe with --against"
             )
-        # By its name: where the cache has it is of no interest.
+        # Called by its name: the path in the cache is of no interest.
         built = read_config(built_files(name).config, called=name)
-        # As it was asked for: a recipe without `rt` is not meant to be PREEMPT_RT.
+        # A recipe without `rt` is not meant to be PREEMPT_RT.
         ordinary = ordinary or not built.is_on("PREEMPT_RT")
     kinds = [k for k in verifying() if not (ordinary and k.id == "preempt_rt")]
     if against is None:
@@ -120,7 +128,7 @@ def fails(check: Check, least: FailOn) -> bool:
 
 
 def _unproven(checks: list[Check]) -> int:
-    """Return the exit status for main checks that are unknown: they are no proof."""
+    """Print the checks of the identity with unknown result; return the exit status."""
     asked = [check for check in checks if check.kind.id in ASKED_FOR]
     unknown = [check for check in asked if check.outcome is CheckOutcome.UNKNOWN]
     for check in unknown:
@@ -143,19 +151,21 @@ def built_files(name: str) -> BuiltFiles:
     recipe = find_recipe(name)
     part = newest_of(all_parts(cache_dir()), recipe)
     if part is None:
-        raise UsageError(f"{recipe.name} is not built: rtscope kernel build {name}")
+        raise UsageError(
+            f"{recipe.name} is not built; build it: rtscope kernel build {name}"
+        )
     return BuiltFiles(part.file(IMAGE), part.file(CONFIG))
 
 
 def expected_of(text: str) -> Expected:
-    """Return the identity of an image, a configuration, or a recipe's kernel."""
+    """Return the identity of an image, a configuration, or the kernel of a recipe."""
     path, called = Path(text), Path(text).name
     if text.endswith(".toml") or (not path.exists() and text in recipe_names()):
         path, called = built_files(text).image, text
     elif not path.exists() and "/" not in text:
         raise UsageError(
-            f"--against {text}: no such file, and no recipe: give an image, a "
-            "configuration, or a recipe (rtscope kernel list shows them)"
+            f"--against {text}: neither a file nor a recipe; name an image, a "
+            "configuration or a recipe (to list them: rtscope kernel list)"
         )
     try:
         image = read_image(path)
@@ -177,7 +187,7 @@ def read_config(path: Path, *, called: str | None = None) -> KernelConfig:
     """
     Read a configuration, plain or in gzip; UsageError if it is none.
 
-    `called` stands in the evidence instead of the path.
+    `called` replaces the path in the evidence.
     """
     try:
         with path.open("rb") as file:
@@ -223,7 +233,7 @@ def _context(
 def _config_in(image: KernelImage) -> KernelConfig:
     if image.config is None:
         raise UsageError(
-            f"{image.source}: no configuration in it (it was built without IKCONFIG); "
-            "give its configuration: --config FILE"
+            f"{image.source}: contains no configuration (built without IKCONFIG); name "
+            "its configuration file: --config FILE"
         )
     return image.config

@@ -1,8 +1,8 @@
 """
 The `rtscope` command: choose the verb, run it, turn errors into an exit status.
 
-0 held or done, 1 limit exceeded or check failed, 2 usage, 3 no valid measurement,
-4 a claim not shown, 130 interrupted.
+0 passed or done, 1 deadline missed or check failed, 2 wrong usage, 3 no valid
+measurement, 4 claim not shown, 130 interrupted.
 """
 
 import errno
@@ -18,6 +18,7 @@ from types import FrameType
 from typing import Any, NoReturn, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
 from rtscope import __version__
 from rtscope.errors import MeasurementError, RtscopeError, UsageError
@@ -26,8 +27,8 @@ INTERRUPTED = 130
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 
-# A disk that is full, or that nobody may write to, is no bug of ours.
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+# Full or read-only disks are no bugs of ours.
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 Verb = Callable[..., int]
 
@@ -51,9 +52,9 @@ def _exits(verb: Verb) -> Callable[..., None]:
             print(f"rtscope: {error}", file=sys.stderr)
             status = error.exit_status
         except OSError as error:
-            if error.errno not in _NO_ROOM:
+            if error.errno not in _NO_SPACE:
                 raise
-            where = error.filename or "a file that was to be written"
+            where = error.filename or "cannot write a file"
             print(f"rtscope: {where}: {error.strerror}", file=sys.stderr)
             status = MeasurementError.exit_status
         except KeyboardInterrupt:
@@ -76,7 +77,7 @@ VERBS = {
 
 GROUPS = {
     "board": (
-        "Virtual boards: list, build and move them; what they executed.",
+        "Virtual boards: list, build, export and import them; list executed code.",
         {
             "list": "board:list_boards",
             "show": "board:show",
@@ -87,7 +88,7 @@ GROUPS = {
         },
     ),
     "kernel": (
-        "Kernels: from source and patches to an image that is what was asked for.",
+        "Kernels: patch, configure, build, test, package and verify them.",
         {
             "list": "kernel:list_kernels",
             "show": "kernel:show",
@@ -104,14 +105,14 @@ GROUPS = {
 
 def make_app(typed: Sequence[str] = ()) -> typer.Typer:
     """
-    Return the command with all its verbs, or with the one alone that was typed.
+    Return the command with all its verbs, or with the typed one alone.
 
-    The modules of all verbs take longer to load than some of the verbs to run.
+    Loading the modules of all verbs takes longer than some verbs run.
     """
     app = typer.Typer(
         name="rtscope",
-        help="How late a Linux machine wakes real-time threads, and what may be "
-        "promised.",
+        help="Measure the wake-up latency of real-time threads on Linux, and explain "
+        "it.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -122,16 +123,34 @@ def make_app(typed: Sequence[str] = ()) -> typer.Typer:
     known = first in VERBS or first in GROUPS
     for name, place in VERBS.items():
         if not known or name == first:
-            app.command(name)(_exits(_load(place)))
+            app.command(name, cls=_Command)(_exits(_load(place)))
     for name, (text, verbs) in GROUPS.items():
         if known and name != first:
             continue
         group = typer.Typer(help=text, no_args_is_help=True, rich_markup_mode=None)
         for verb, place in verbs.items():
             if second not in verbs or verb == second:
-                group.command(verb)(_exits(_load(place)))
+                group.command(verb, cls=_Command)(_exits(_load(place)))
         app.add_typer(group, name=name)
     return app
+
+
+class _Command(TyperCommand):
+    """A verb whose help has a section for each group of options."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, and the options by their groups."""
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": []}
+        for param in self.get_params(ctx):
+            setattr(param, "show_default", False)  # the text names it  # noqa: B010
+            if (row := param.get_help_record(ctx)) is not None:
+                kind = f"{param.param_type_name.capitalize()}s"
+                title = getattr(param, "rich_help_panel", None) or kind
+                sections.setdefault(title, []).append(row)
+        for title, rows in sections.items():
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
 
 def _load(place: str) -> Verb:
@@ -178,7 +197,7 @@ def _filled(function: Callable[..., Any], typed: Mapping[str, object]) -> Any:
 
 def _version(
     *,
-    version: bool = typer.Option(False, "--version", help="Print the version."),
+    version: bool = typer.Option(False, "--version", help="Version of rtscope."),
 ) -> None:
     if version:
         print(f"rtscope {__version__}")
@@ -191,7 +210,7 @@ def _interrupt(_signo: int, _frame: FrameType | None) -> NoReturn:
 
 def main() -> NoReturn:
     """Run the command line and exit."""
-    # What ends us otherwise is to put the machine back as Ctrl-C does.
+    # These signals must restore the machine as Ctrl-C does.
     for signo in ENDING:
         signal.signal(signo, _interrupt)
     if isinstance(sys.stdout, io.TextIOWrapper):

@@ -1,9 +1,9 @@
 """
 The progress of a campaign, on standard error.
 
-On a terminal: where the campaign is, the time left, and below it each CPU's maximum of
-a machine, or each virtual board that runs now, with its own time. Elsewhere: a line for
-each run. Standard output is the result's alone.
+On a terminal: the current run, the time left, and below it the maximum of each CPU of
+a machine, or the virtual time of each running board. Elsewhere: a line for each run.
+Standard output carries only the result.
 """
 
 import time
@@ -38,10 +38,10 @@ REFRESH_PER_S = 2
 MAX_CPUS_SHOWN = 16
 
 OVERHEAD_NS = 2 * NS_PER_S
-"""Of a run on a machine besides its own time: start, facts, and ending the load."""
+"""Overhead of a run on a machine: start, facts, and the end of the load."""
 
 ENOUGH_NS = NS_PER_S // 5
-"""Of measured virtual time, before its speed is taken for that of the rest."""
+"""Measured virtual time that is enough to estimate the speed of the rest."""
 
 
 class LiveDisplay:
@@ -89,7 +89,7 @@ class LiveDisplay:
         """Take note of an event."""
         match event:
             case Settling():
-                self._head = "letting the machine settle"
+                self._head = "settling"
                 self._since = time.monotonic()
                 self._log(f"{self._head} for {_span(event.duration_ns)}")
             case SettingsChanged():
@@ -106,13 +106,13 @@ class LiveDisplay:
                 self._finish(event)
 
     def _log(self, text: str) -> None:
-        """Print a line where nothing is redrawn."""
+        """Print a line if the output is no terminal."""
         if not self._console.is_terminal:
             self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def _start(self, event: RunStarted) -> None:
         number = f"{event.number} of {event.of}"
-        if self._plan.boots_each:  # it is over already, beside others
+        if self._plan.boots_each:  # already measured, in parallel with others
             self._head = f"{number}: {_name(event.run)}"
             return
         self._head = f"{number}: {printable(event.run.load)}"
@@ -152,7 +152,7 @@ class LiveDisplay:
         return Group(*parts)
 
     def _update_bar_of_machine(self) -> None:
-        """Go by time: a run on a machine takes as long as was asked."""
+        """Estimate from time: a run on a machine takes its duration."""
         total_ns = self._plan.total_ns + OVERHEAD_NS * len(self._plan.runs)
         left_ns = total_ns - sum(self._budget_ns(run) for run, _ in self._done)
         if self._run is not None:
@@ -171,7 +171,7 @@ class LiveDisplay:
         return self._plan.measuring_ns(run) + self._plan.warmup_ns + OVERHEAD_NS
 
     def _update_bar_of_boards(self) -> None:
-        """Go by runs: how fast a board is on this machine shows in those done."""
+        """Estimate from runs: those done show the speed of a board on this machine."""
         runs = {run.id: run for run in self._plan.runs}
         done, of = len(self._done), len(runs)
         parts = (_part_done(one, runs[name]) for name, one in self._boards.items())
@@ -195,7 +195,13 @@ class LiveDisplay:
 
     def _table_of_cpus(self, tick: Tick) -> Table:
         table = Table(box=None, pad_edge=False, header_style="dim")
-        for heading in ("CPU", "maximum, us", "last second, us", "samples", "skipped"):
+        for heading in (
+            "CPU",
+            "maximum, us",
+            "last second, us",
+            "samples",
+            "missed periods",
+        ):
             table.add_column(heading, justify="right")
         worst_first = sorted(
             tick.cpus, key=lambda cpu: self._maxima.get(cpu.cpu, 0), reverse=True
@@ -218,7 +224,7 @@ class LiveDisplay:
     def _table_of_boards(self) -> Table:
         runs = {run.id: run for run in self._plan.runs}
         table = Table(box=None, pad_edge=False, header_style="dim", expand=False)
-        for heading in ("run", "now"):
+        for heading in ("run", "phase"):
             table.add_column(heading, no_wrap=True)
         for heading in ("virtual s", "host s", "left"):
             table.add_column(heading, justify="right", no_wrap=True)
@@ -241,7 +247,7 @@ def _board_row(board: BoardProgress, run: Run) -> tuple[Text, str, str, str, str
 
 
 def _left_of_board(board: BoardProgress, measured_ns: int, run: Run) -> str:
-    """Estimate from the mean speed so far; nothing while too little is measured."""
+    """Estimate from the mean speed so far; empty before enough is measured."""
     if not board.virtual_ns or not ENOUGH_NS <= measured_ns < run.duration_ns:
         return ""
     host_s_per_ns = board.host_s / board.virtual_ns
@@ -264,11 +270,11 @@ def _span(duration_ns: float) -> str:
 
 
 def _settings_text(tuned: CampaignTuning) -> str:
-    """Say in a line what --tuned changed, and what it could not."""
-    changed = ", ".join(tuned.changed) or "nothing had to be changed"
+    """Return a line with the settings that --tuned changed or could not change."""
+    changed = ", ".join(tuned.changed) or "no change needed"
     reasons = {r.change.check: r.reason for r in tuned.result.refused}
     failed = {**tuned.plan.impossible, **reasons}
-    text = "".join(f"; not {name}: {why}" for name, why in failed.items())
+    text = "".join(f"; not changed: {name}: {why}" for name, why in failed.items())
     if tuned.undone_by:
-        text += f"; {tuned.undone_by} runs and will undo some of it: stop it first"
-    return printable(f"for the measurement, put back after it: {changed}{text}")
+        text += f"; {tuned.undone_by} will undo some of it: stop it first"
+    return printable(f"changed for the measurement, restored after it: {changed}{text}")

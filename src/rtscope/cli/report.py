@@ -1,4 +1,4 @@
-"""Make a report from records: on the terminal, as a page, as data."""
+"""Report records: on the terminal, as a page, as data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import typer
 from rtscope.campaign.file import from_dict
 from rtscope.campaign.model import Campaign
 from rtscope.caveats.catalogue import Effect
-from rtscope.cli.console import put, stderr_log, stdout_console
+from rtscope.cli.console import Json, put, stderr_log, stdout_console
 from rtscope.errors import MeasurementError, UsageError
 from rtscope.files import write_atomically
 from rtscope.record.explanation import find_explained
@@ -37,28 +37,52 @@ class Format(StrEnum):
 
 def report(
     record: Annotated[
-        list[Path], typer.Argument(help="Directories that rtscope run has made.")
+        list[Path],
+        typer.Argument(help="Result directories of rtscope run, e.g. results."),
     ],
     *,
-    html: Annotated[Path | None, typer.Option(help="Write the page here.")] = None,
-    format: Annotated[Format, typer.Option(help="What to print.")] = Format.TABLE,
-    json: Annotated[
-        bool, typer.Option("--json", help="The same as --format json.")
-    ] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            help="HTML page to write, e.g. report.html.",
+        ),
+    ] = None,
+    format: Annotated[
+        Format,
+        typer.Option(
+            help="Format of the report (default: table).",
+        ),
+    ] = Format.TABLE,
+    json: Json = False,
     charts: Annotated[
-        Path | None, typer.Option(help="Write each chart there, as SVG and PNG.")
+        Path | None,
+        typer.Option(
+            help="Directory for each chart as SVG and PNG, e.g. charts.",
+        ),
     ] = None,
     deadline: Annotated[
-        str | None, typer.Option(help="Judge against this: 200us.")
+        str | None,
+        typer.Option(
+            help="Longest allowed latency (default: that of the record), e.g. 200us."
+        ),
     ] = None,
     claim: Annotated[
-        str | None, typer.Option(help="What is to be shown: 1/1h.")
+        str | None,
+        typer.Option(
+            help="Claim to test: fewer than MISSES missed deadlines in TIME "
+            "(default: that of the record), e.g. 1/1h."
+        ),
     ] = None,
     min_boots: Annotated[
-        int | None, typer.Option(min=1, help="Boots that a claim needs.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Minimum number of boots behind a claim (default: "
+            "that of the record), e.g. 3.",
+        ),
     ] = None,
 ) -> int:
-    """Make a report from records: on the terminal, as a page, as data."""
+    """Report records: on the terminal, as a page, as data."""
     records = [one for path in record for one in open_records(path)]
     question = asked_with(records, deadline=deadline, claim=claim, min_boots=min_boots)
     model = model_of(records, question, beside=record)
@@ -73,12 +97,12 @@ def report(
     return exit_status(model)
 
 
-# --- what a run reports too -----------------------------------------------------
+# --- also for a run ---------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is to be judged; without a deadline nothing is."""
+    """The deadline and claim to test; without a deadline there is no verdict."""
 
     deadline_ns: int | None
     claim: Claim | None
@@ -98,7 +122,7 @@ def asked_with(
     claim: str | None,
     min_boots: int | None,
 ) -> Question:
-    """Return the question of the options; what is not given is as in the records."""
+    """Return the question of the options, else of the records."""
     before = (
         asked_by(from_dict(dict(records[0].campaign), source="the record"))
         if records
@@ -106,7 +130,7 @@ def asked_with(
     )
     deadline_ns = parse_duration(deadline) if deadline else before.deadline_ns
     if claim and deadline_ns is None:
-        raise UsageError("--claim is about a deadline: add --deadline 200us")
+        raise UsageError("--claim needs a deadline: add --deadline 200us")
     return Question(
         deadline_ns,
         Claim(*parse_claim(claim)) if claim else before.claim,
@@ -129,7 +153,7 @@ def model_of(
 
 
 def exit_status(model: Model) -> int:
-    """Return what the verdict says; without one, 0, or 3 if a run is not valid."""
+    """Return the status of the verdict; without one 0, or 3 if a run is not valid."""
     if model.verdict is not None:
         return model.verdict.exit_status
     invalid = any(caveat.effect is Effect.INVALID for caveat in model.caveats)

@@ -1,4 +1,4 @@
-"""Measure a machine: without an argument this one, under the five loads."""
+"""Measure the wake-up latency of a machine."""
 
 import contextlib
 import json
@@ -19,8 +19,13 @@ from rtscope.board.catalogue import get_board
 from rtscope.board.kernels import kernel_names
 from rtscope.campaign.file import from_dict, load_campaign, to_dict, with_places
 from rtscope.campaign.model import Campaign
-from rtscope.campaign.options import Options, with_options
-from rtscope.cli.console import put, stderr_console, stderr_log, typed_words
+from rtscope.campaign.options import BOARDS, OUTPUT, VERDICT, Options, with_options
+from rtscope.cli.console import (
+    put,
+    stderr_console,
+    stderr_log,
+    typed_words,
+)
 from rtscope.cli.progress import LiveDisplay
 from rtscope.cli.report import (
     Format,
@@ -55,50 +60,78 @@ from rtscope.virtual.prepare import (
 PAGE = "report.html"
 
 DIGITS = 12
-"""Of a digest: enough to tell two apart by eye."""
+"""Digits of a digest: enough to distinguish two by eye."""
 
-_EXPLAINED_IN_ANY_CASE = (
-    "rtscope: a virtual board records its worst wake-ups in any case: --explain "
-    "changes nothing there; see them with rtscope explain"
+_ALWAYS_RECORDED = (
+    "rtscope: --explain has no effect on a virtual board, which always records its "
+    "worst wake-ups; to see them: rtscope explain"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """All that `rtscope run` can be given."""
+    """The arguments and options of `rtscope run`."""
 
     campaign_file: Annotated[
-        Path | None, typer.Argument(help="A campaign; see examples/.")
+        Path | None,
+        typer.Argument(help="Campaign file, e.g. examples/quick.toml (default: none)."),
     ] = None
     options: Options
     identical_to: Annotated[
         Path | None,
-        typer.Option(help="Exit status 1 unless all is as in this stored record."),
+        typer.Option(
+            help="Stored record of a virtual board; exit status 1 unless all results "
+            "are identical to it, e.g. stored.",
+            rich_help_panel=VERDICT,
+        ),
     ] = None
     jobs: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Virtual boards at once; fewer leave CPUs to your other work."
+            min=1,
+            help="Number of virtual boards to run at once (default: one per CPU, as "
+            "far as memory allows), e.g. 2.",
+            rich_help_panel=BOARDS,
         ),
     ] = None
     bundle: Annotated[
         Path | None,
-        typer.Option(help="Run what rtscope board export wrote, from that alone."),
+        typer.Option(
+            help="Bundle of rtscope board export to run from, without network, e.g. "
+            "pc.tar.",
+            rich_help_panel=BOARDS,
+        ),
     ] = None
-    out: Annotated[Path | None, typer.Option(help="Directory for the results.")] = None
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Directory of the results (default: rtscope-DATE-TIME), e.g. out.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
     resume: Annotated[
-        Path | None, typer.Option(help="Go on with an interrupted campaign.")
+        Path | None,
+        typer.Option(
+            help="Directory of an interrupted campaign to continue, e.g. out.",
+        ),
     ] = None
     yes: Annotated[
-        bool, typer.Option("--yes", help="Answer yes: resume a custom command.")
+        bool,
+        typer.Option(
+            "--yes",
+            help="Consent to run the custom command of a resumed campaign or a bundle.",
+        ),
     ] = False
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = (
-        False
-    )
+    json: Annotated[
+        bool, typer.Option("--json", help="Result as JSON.", rich_help_panel=OUTPUT)
+    ] = False
 
 
 def run(request: RunRequest) -> int:
-    """Measure a machine: without an argument this one, under the five loads."""
+    """Measure the wake-up latency of a machine; by default this one, under five loads.
+
+    Values of options replace those of the campaign file.
+    """
     if request.resume is not None:
         _refuse_more(request)
     options = _options(request)
@@ -124,7 +157,9 @@ def _refuse_more(request: RunRequest) -> None:
     if request.campaign_file is None and request.out is None and typed is None:
         return
     which = "the other arguments" if typed is None else f"--{typed.replace('_', '-')}"
-    raise UsageError(f"--resume goes on with what was asked then: leave out {which}")
+    raise UsageError(
+        f"--resume continues the campaign as it was started: leave out {which}"
+    )
 
 
 def _options(request: RunRequest) -> Options:
@@ -145,7 +180,7 @@ def _kernels(text: str | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """A campaign that can start."""
+    """A campaign that is ready to start."""
 
     campaign: Campaign
     plan: Plan
@@ -156,7 +191,7 @@ class _Work:
 
 
 def _written(request: RunRequest, bundle: Bundle | None) -> Campaign:
-    """Return the campaign before options: of a file, of a bundle, or the usual one."""
+    """Return the campaign before options: from a file, a bundle, or the default."""
     if (file := request.campaign_file) is not None:
         return with_places(load_campaign(file), file.parent)
     if bundle is None:
@@ -192,7 +227,7 @@ def _prepare(
         return None
     console = stderr_console()
     if campaign.explain:
-        console.print(_EXPLAINED_IN_ANY_CASE, markup=False, soft_wrap=True)
+        console.print(_ALWAYS_RECORDED, markup=False, soft_wrap=True)
     return prepare_campaign(
         plan,
         campaign,
@@ -228,32 +263,32 @@ def _open(path: Path, bundle: Bundle | None, request: RunRequest) -> _Work:
 
 
 def _check_target(campaign: Campaign, jobs: int | None) -> None:
-    """Refuse what the target cannot do, before a directory is made for it."""
+    """Refuse what the target cannot do, before making a directory."""
     checks_for(campaign)
     if campaign.board is not None:
         get_board(campaign.board)
     elif jobs is not None:
         raise UsageError(
-            "--jobs says how many virtual boards run at once; on a machine one run "
-            "follows the other"
+            "--jobs is for virtual boards only: on a machine, runs follow one another; "
+            "leave it out"
         )
     elif campaign.kernels:
         raise UsageError(
-            "--kernel chooses the kernel of a virtual board; a machine is measured "
-            "with the one it runs"
+            "--kernel is for virtual boards only: a machine is measured with its "
+            "running kernel; leave it out"
         )
 
 
 def _import_bundle(file: Path | None) -> Bundle | None:
-    """Put a bundle's parts into the cache; say so if another version wrote it."""
+    """Put a bundle's parts into the cache; warn if another version wrote it."""
     if file is None:
         return None
     log = stderr_log()
     bundle = import_bundle(file, cache=cache_dir(), log=log)
     if bundle.rtscope != __version__:
         log(
-            f"the bundle is of version {bundle.rtscope}, and this is {__version__}: "
-            "the board's job may differ, and the result with it"
+            f"rtscope {bundle.rtscope} wrote this bundle, and this is rtscope "
+            f"{__version__}: results may differ"
         )
     return bundle
 
@@ -263,7 +298,9 @@ def _campaign_of(bundle: Bundle) -> Campaign:
     try:
         document = json.loads(bundle.files[CAMPAIGN])
     except (KeyError, ValueError) as error:
-        raise UsageError("the bundle has no campaign: name a campaign file") from error
+        raise UsageError(
+            "the bundle has no valid campaign: name a campaign file"
+        ) from error
     return from_dict(document, source="the bundle's campaign")
 
 
@@ -271,7 +308,7 @@ def _check_bundle(bundle: Bundle, campaign: Campaign) -> None:
     """Raise UsageError if a campaign is not for the bundle's board and parts."""
     if campaign.board != bundle.board.name:
         raise UsageError(
-            f"the bundle has the board {bundle.board.name}: leave --target out"
+            f"the bundle is for the board {bundle.board.name}: leave --target out"
         )
     given = {
         "--qemu": campaign.qemu,
@@ -280,18 +317,17 @@ def _check_bundle(bundle: Bundle, campaign: Campaign) -> None:
     }
     for option, value in given.items():
         if value:
-            raise UsageError(f"{option}: a bundle brings its parts; leave it out")
+            raise UsageError(f"{option}: a bundle contains its own parts; leave it out")
 
 
 def _ask(campaign: Campaign) -> None:
-    """A record may have come by mail: its command is run only if the user says so."""
+    """Run a command from elsewhere only with the user's consent."""
     words = printable(shlex.join(campaign.command))
     if not sys.stdin.isatty():
         raise UsageError(
-            f"this campaign runs a command of its own: {words}; if you trust it, "
-            "add --yes"
+            f"this campaign runs the custom command {words}; if you trust it, add --yes"
         )
-    print(f"This campaign runs a command of its own:\n  {words}", file=sys.stderr)
+    print(f"This campaign runs a custom command:\n  {words}", file=sys.stderr)
     if not typer.confirm("Run it?", err=True):
         raise UsageError("not resumed")
 
@@ -300,7 +336,7 @@ def _measure(work: _Work, form: Format) -> int:
     try:
         _run_all(work)
     except (RtscopeError, KeyboardInterrupt):
-        with contextlib.suppress(RecordError):  # the first cause is the one to tell
+        with contextlib.suppress(RecordError):  # the first cause counts
             _show(work.campaign, work.store, form, so_far=True)
         raise
     return _show(work.campaign, work.store, form, so_far=False)
@@ -318,7 +354,7 @@ def _run_all(work: _Work) -> None:
 @contextlib.contextmanager
 def _runner(work: _Work) -> Iterator[Runner]:
     if work.prepared is not None:
-        # What it takes to record and audit a board, no machine needs.
+        # Loaded for a board only.
         from rtscope.virtual.runner import BoardRunner
 
         yield BoardRunner(work.prepared)
@@ -342,13 +378,13 @@ def _show(campaign: Campaign, store: ResultDir, form: Format, *, so_far: bool) -
     print_report(model, form, page=page)
     if campaign.traced:
         print(
-            f"rtscope: who made them late: rtscope explain "
+            f"rtscope: for the causes of the worst wake-ups: rtscope explain "
             f"{shlex.quote(str(store.path))}",
             file=sys.stderr,
         )
     if so_far:
         print(
-            f"rtscope: this is what was measured; go on with: rtscope run --resume "
+            f"rtscope: results so far; to continue: rtscope run --resume "
             f"{shlex.quote(str(store.path))}",
             file=sys.stderr,
         )
@@ -359,11 +395,11 @@ def _show(campaign: Campaign, store: ResultDir, form: Format, *, so_far: bool) -
 
 
 def _check_stored(stored: Sequence[RunRecord], *, where: str) -> None:
-    """Refuse a record that nothing can be identical with, before anything is run."""
+    """Refuse the record of a real machine, before anything runs."""
     if any(record.virtual is None for record in stored):
         raise UsageError(
-            f"--identical-to {where}: measured on a real machine, of which no two "
-            "runs are alike; compare them with rtscope compare"
+            f"--identical-to {where}: no two runs of a real machine have identical "
+            "results; to compare them: rtscope compare"
         )
 
 
@@ -373,7 +409,7 @@ def _compare_results(
     stored: Sequence[RunRecord] | None,
     on_stdout: bool,
 ) -> int:
-    """Print what was identical; return 0 only if all of it was."""
+    """Print which results are identical; return 0 if all are."""
     found = among(records) if stored is None else against(records, stored)
     text = "\n".join(_lines(found, stored is not None)) + "\n"
     if on_stdout:
@@ -401,12 +437,12 @@ def _lines(found: Sequence[Compared], is_stored: bool) -> Iterator[str]:
 
 def _outcome(one: Compared) -> str:
     if len(one.results) < 2:
-        return "nothing to compare: the stored record has no such run"
+        return "no such run in the stored record"
     result = (
         f"result {one.results[0][:DIGITS]}" if one.same_result else "RESULTS DIFFER"
     )
     if not one.known:
-        return f"{result}, inputs unknown: a record of an older rtscope"
+        return f"{result}, inputs unknown (record of an older rtscope)"
     if one.differing:
         return f"{result}, INPUTS DIFFER: {', '.join(one.differing)}"
     boots = f"{len(one.results)} times, " if one.same_result else ""

@@ -1,11 +1,11 @@
-"""Show every thread of a machine: who runs with which policy, where."""
+"""Show every thread of a machine: policy, priority and CPUs."""
 
 import sys
 from typing import Annotated
 
 import typer
 
-from rtscope.cli.console import put, stdout_console
+from rtscope.cli.console import Json, put, stdout_console
 from rtscope.errors import TargetError, UsageError
 from rtscope.report.formats.tasks import print_tasks, render_tasks_json
 from rtscope.target import Target
@@ -15,8 +15,8 @@ from rtscope.tasks.listing import make_listing, read_surroundings
 from rtscope.tasks.model import Choice, Listing, Order, chosen
 from rtscope.units import NS_PER_H, NS_PER_MS, NS_PER_S, parse_duration
 
-PATIENCE_S = 60.0
-"""For the list itself; a window comes on top."""
+TIMEOUT_S = 60.0
+"""For the list itself; a measuring window adds to it."""
 
 CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
@@ -24,31 +24,39 @@ CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 def tasks(
     *,
     target: Annotated[
-        str, typer.Option(help="A running machine: local, or ssh:HOST.")
+        str,
+        typer.Option(
+            help="Running machine: local or ssh:HOST (default: local), e.g. ssh:board."
+        ),
     ] = "local",
     rt: Annotated[
-        bool, typer.Option("--rt", help="Real-time threads only: fifo, rr, deadline.")
+        bool,
+        typer.Option("--rt", help="Only real-time threads: fifo, rr and deadline."),
     ] = False,
     cpu: Annotated[
-        int | None, typer.Option(min=0, help="Threads that may run on this CPU.")
+        int | None,
+        typer.Option(min=0, help="Only threads allowed on this CPU, e.g. 2."),
     ] = None,
     pid: Annotated[
-        int | None, typer.Option(min=1, help="One process, by any of its threads.")
+        int | None,
+        typer.Option(min=1, help="Only the process of this PID or TID, e.g. 1234."),
     ] = None,
-    sort: Annotated[Order, typer.Option(help="What comes first.")] = Order.PROCESS,
+    sort: Annotated[
+        Order, typer.Option(help="Order of the threads (default: process).")
+    ] = Order.PROCESS,
     share: Annotated[
-        str | None, typer.Option(help="Measure CPU shares over this time: 1s.")
+        str | None,
+        typer.Option(help="Time over which to measure CPU shares, e.g. 1s."),
     ] = None,
     watch: Annotated[
-        str | None, typer.Option(help="Again after each such time, with shares: 2s.")
+        str | None,
+        typer.Option(help="Refresh interval of a live list with CPU shares, e.g. 2s."),
     ] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print the result as JSON.")
-    ] = False,
+    json: Json = False,
 ) -> int:
-    """Show every thread of a machine: policy, priority, CPUs, and what to note of it.
+    """Show every thread of a machine: policy, priority, CPUs and remarks.
 
-    Nothing is changed. Without root, what /proc does not tell is said.
+    This changes nothing. Without root's rights, the list names the values it lacks.
     """
     window_ns = _window(share=share, watch=watch, json=json, sort=sort)
     choice = Choice(real_time=rt, cpu=cpu, pid=pid, order=sort)
@@ -64,10 +72,10 @@ def look(machine: Target, *, window_ns: int = 0) -> Listing:
     """Return the threads of a machine, with shares over a window of more than 0 ns."""
     around = read_surroundings(machine.reader)
     args = ["tasks", *(["--window-ns", str(window_ns)] if window_ns else [])]
-    # Root's rights where they can be had: timer slack of others needs CAP_SYS_NICE.
+    # With root's rights if possible: timer slack of others needs CAP_SYS_NICE.
     agent = machine.start_agent(args, privileged=True)
     try:
-        lines = collect(agent, timeout_s=PATIENCE_S + window_ns / NS_PER_S)
+        lines = collect(agent, timeout_s=TIMEOUT_S + window_ns / NS_PER_S)
     finally:
         agent.kill()
     if not lines:
@@ -79,14 +87,14 @@ def look(machine: Target, *, window_ns: int = 0) -> Listing:
 
 def _window(*, share: str | None, watch: str | None, json: bool, sort: Order) -> int:
     if share is not None and watch is not None:
-        raise UsageError("--share and --watch: --watch measures shares already")
+        raise UsageError("--watch measures shares too: leave --share out")
     if watch is not None and json:
         raise UsageError(
-            "--watch is for people; for data, ask again: rtscope tasks --share 1s "
+            "--watch has no JSON output; for data, repeat: rtscope tasks --share 1s "
             "--json"
         )
     if sort is Order.SHARE and share is None and watch is None:
-        raise UsageError("--sort share needs a time to measure over: --share 1s")
+        raise UsageError("--sort share needs a time to measure shares: add --share 1s")
     option, text = ("--share", share) if share is not None else ("--watch", watch)
     if text is None:
         return 0

@@ -21,7 +21,7 @@ from rtscope.analysis import (
     symbols_of,
 )
 from rtscope.board.cache import cache_dir
-from rtscope.cli.console import put, stderr_log, stdout_console
+from rtscope.cli.console import Json, put, stderr_log, stdout_console
 from rtscope.errors import UsageError
 from rtscope.exectrace.file import ExecTrace, RecordKind, SectionKind, TraceSection
 from rtscope.exectrace.listing import ListedPath, Step, path_of
@@ -49,16 +49,24 @@ def trace(
     *,
     run: Annotated[
         str | None,
-        typer.Option(help="Run of a campaign; default: the one with the worst."),
+        typer.Option(
+            help="Run of a campaign (default: that with the longest latency)."
+        ),
     ] = None,
-    worst: Annotated[int, typer.Option(help="Number of worst wake-ups to list.")] = 1,
+    worst: Annotated[
+        int, typer.Option(help="Number of worst wake-ups to list (default: 1).")
+    ] = 1,
     cpu: Annotated[
-        str, typer.Option(help="CPU to list: a number, all, or that of the wake-up.")
+        str,
+        typer.Option(
+            help="CPU to list, or all (default: the CPU of the wake-up), e.g. 1."
+        ),
     ] = "wake-up",
     limit: Annotated[
         int,
         typer.Option(
-            help="Steps to list of each path; 0: all, from before the expiry."
+            help="Steps to list of each path; 0: all, from before the expiry (default: "
+            "60), e.g. 200."
         ),
     ] = 60,
     replay: Annotated[
@@ -71,9 +79,7 @@ def trace(
             help="Instruction counts to record with --replay, e.g. 1000000:2000000."
         ),
     ] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print the result as JSON.")
-    ] = False,
+    json: Json = False,
 ) -> int:
     """List the functions executed on the paths to the worst wake-ups."""
     chosen = open_recorded(record, run)

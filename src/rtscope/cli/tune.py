@@ -1,4 +1,4 @@
-"""`rtscope audit --apply` and `--restore`: settings changed, and put back."""
+"""`rtscope audit --apply` and `--restore`: change settings, and restore them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ from rtscope.tuning.remedies import TuningPlan, chosen, plan, undone_by, with_se
 
 
 def apply(request: AuditRequest, named: str) -> int:
-    """Change what failed checks need; 0 if all that were named pass or were changed."""
+    """Apply the remedies of failed checks; 0 if all named checks pass afterwards."""
     names = tuple(word.strip() for word in named.split(","))
     kinds = chosen(names)
     _refuse_other_profiles(names, kinds, request.profile)
@@ -51,7 +51,7 @@ def apply(request: AuditRequest, named: str) -> int:
 
 
 def restore(target: str | None, *, json: bool) -> int:
-    """Put everything back that was applied; 0 if nothing is left changed."""
+    """Restore all changed settings; 0 if no changed setting remains."""
     with open_target(address_of(target)) as machine:
         back, refused = settings.restore(machine)
     if json:
@@ -61,10 +61,10 @@ def restore(target: str | None, *, json: bool) -> int:
         for line in restored_lines(back):
             console.print(line, markup=False)
         if not back and not refused:
-            console.print("nothing was applied, so nothing is to be put back")
+            console.print("no changed settings to restore")
         for failed in refused:
             console.print(
-                f"NOT put back: {failed.knob} to {failed.value}: {failed.reason} "
+                f"NOT restored: {failed.knob} to {failed.value}: {failed.reason} "
                 f"({failed.cause})",
                 markup=False,
                 soft_wrap=True,
@@ -75,7 +75,7 @@ def restore(target: str | None, *, json: bool) -> int:
 def _look(
     reader: Reader, kinds: Sequence[CheckKind], request: AuditRequest
 ) -> tuple[AuditContext, list[Check]]:
-    """Read what the checks need and what their remedies would write."""
+    """Check a machine, and read the settings that remedies would write."""
     wanted = [*kinds, catalogue()["irqbalance"]]
     context = read_context(
         reader,
@@ -91,7 +91,7 @@ def _look(
 
 
 def _without_unnamed(planned: TuningPlan, names: Sequence[str]) -> TuningPlan:
-    """Leave out what needs nothing and was not named, unless that is all there is."""
+    """Leave out passed checks that were not named, unless there is nothing else."""
     named = {name: says for name, says in planned.good.items() if name in names}
     return replace(planned, good=named) if planned.changes or named else planned
 
@@ -102,7 +102,7 @@ def _refuse_other_profiles(
     for kind in kinds:
         if profile not in kind.profiles and kind.id in names:
             raise UsageError(
-                f"{kind.id} is not asked of the profile {profile.value}: "
+                f"{kind.id} is no check of the profile {profile.value}: add "
                 f"--profile {min(kind.profiles).value}"
             )
 
@@ -112,6 +112,6 @@ def _show(planned: TuningPlan, context: AuditContext) -> None:
         print_plan(planned, console)
     if service := undone_by(context, planned.changes):
         stderr_console().print(
-            f"rtscope: {service} runs and will undo this within seconds; stop it "
-            f"first: systemctl stop {service}"
+            f"rtscope: {service} will undo this within seconds; stop it first: "
+            f"systemctl stop {service}"
         )

@@ -24,7 +24,7 @@ FIRST_PROCESS = "/proc/1/comm"
 
 
 def audit_unit(request: AuditRequest, name: str) -> int:
-    """Check a unit; 1 if a check fails that is as grave as `fail_on`."""
+    """Check a unit; 1 if a check of at least the severity `fail_on` fails."""
     with _machine(request.target, request.root) as (reader, machine):
         unit = load_unit(name, reader)
         unit = _with_threads(unit, reader, machine)
@@ -55,7 +55,7 @@ def _machine(
 
 
 def _with_threads(unit: Unit, reader: Reader, machine: Target | None) -> Unit:
-    """Add the threads that the unit has now, or why they are not known."""
+    """Add the threads of the unit, or the reason why they are unknown."""
     why = _why_no_threads(unit, reader, machine)
     if why or machine is None:
         return replace(unit, why_no_threads=why)
@@ -73,10 +73,10 @@ def _with_threads(unit: Unit, reader: Reader, machine: Target | None) -> Unit:
 
 def _why_no_threads(unit: Unit, reader: Reader, machine: Target | None) -> str:
     if machine is None:
-        return "a captured tree has no threads"
+        return "a captured file tree has no threads"
     if not unit.installed:
-        return "a file; what runs is compared where it is installed, by its name"
+        return "this is a file; to compare its threads, name the installed unit"
     first = text_of(read(reader, FIRST_PROCESS))
     if first != "systemd":
-        return f"systemd does not run here: process 1 is {first or 'not known'}"
+        return f"systemd does not run here: process 1 is {first or 'unknown'}"
     return ""
