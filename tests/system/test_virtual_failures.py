@@ -134,7 +134,7 @@ def test_a_truncated_kernel_is_given_up_by_the_time_of_the_board(
     told = reason_of(with_kernel(board, half, tmp_path / "kernel"))
 
     assert "2 s of its own time and has not begun to measure" in told
-    assert "its kernel has said nothing" in told
+    assert "its kernel has printed nothing" in told
 
 
 def test_a_job_that_never_measures_is_given_up_by_the_time_of_the_board(
@@ -166,11 +166,11 @@ def test_what_qemu_refuses_is_told(
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        ("kill -KILL $$", "QEMU was killed (SIGKILL), as a kernel does that is out of"),
+        ("kill -KILL $$", "QEMU was killed (SIGKILL), probably because memory ran out"),
         ("kill -SEGV $$", "QEMU died by the signal SIGSEGV"),
         ("exec sleep 600", "QEMU did not begin to run it within 1 s"),
         ("echo Could not load plugin x: undefined symbol: y >&2; exit 1", "refused"),
-        ("echo rom: overlap >&2; exit 1", "exit status 1); it said: rom: overlap"),
+        ("echo rom: overlap >&2; exit 1", "exit status 1); it printed: rom: overlap"),
         ("exit 0", "No such file"),
     ],
 )

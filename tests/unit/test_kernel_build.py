@@ -32,7 +32,7 @@ def _programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", make_programs(tmp_path / "bin"))
 
 
-def _shop(tmp_path: Path, *, cache: str = "cache") -> BuildContext:
+def _build_context(tmp_path: Path, *, cache: str = "cache") -> BuildContext:
     return BuildContext(cache=tmp_path / cache, agent=Path)
 
 
@@ -50,20 +50,20 @@ def _build(context: BuildContext, recipe: Recipe) -> str:
 def test_the_same_recipe_gives_the_same_kernel_wherever_it_is_built(
     tmp_path: Path,
 ) -> None:
-    one = _build(_shop(tmp_path, cache="one"), _recipe(tmp_path / "a"))
-    two = _build(_shop(tmp_path, cache="two"), _recipe(tmp_path / "b"))
+    one = _build(_build_context(tmp_path, cache="one"), _recipe(tmp_path / "a"))
+    two = _build(_build_context(tmp_path, cache="two"), _recipe(tmp_path / "b"))
 
     assert one == two
     assert len(all_parts(tmp_path / "one")) == 1
 
 
 def test_what_else_a_machine_has_makes_no_other_kernel(tmp_path: Path) -> None:
-    one = _build(_shop(tmp_path, cache="one"), _recipe(tmp_path / "a"))
+    one = _build(_build_context(tmp_path, cache="one"), _recipe(tmp_path / "a"))
     for name in ("rustc", "pahole", "libc"):
         program = tmp_path / "bin" / name
         program.write_text("#!/bin/sh\necho 109500\n")
         program.chmod(0o755)
-    two = _build(_shop(tmp_path, cache="two"), _recipe(tmp_path / "b"))
+    two = _build(_build_context(tmp_path, cache="two"), _recipe(tmp_path / "b"))
 
     assert one == two
 
@@ -71,7 +71,7 @@ def test_what_else_a_machine_has_makes_no_other_kernel(tmp_path: Path) -> None:
 def test_a_built_kernel_is_found_again_and_the_users_tree_is_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    context, recipe = _shop(tmp_path), _recipe(tmp_path / "a")
+    context, recipe = _build_context(tmp_path), _recipe(tmp_path / "a")
     before = sorted(str(p) for p in (tmp_path / "a" / "linux").rglob("*"))
 
     digest = _build(context, recipe)
@@ -87,7 +87,7 @@ def test_a_tree_that_was_built_in_place_is_built_from_a_clean_copy(
     recipe = _recipe(tmp_path / "a")
     (tmp_path / "a/linux/.config").write_text("CONFIG_OLD=y\n")
 
-    assert len(_build(_shop(tmp_path), recipe)) == 64
+    assert len(_build(_build_context(tmp_path), recipe)) == 64
     assert (tmp_path / "a/linux/.config").read_text() == "CONFIG_OLD=y\n"
 
 
@@ -97,7 +97,7 @@ def test_preempt_rt_without_expert_stops_the_build_and_names_what_is_missing(
     recipe = _recipe(tmp_path / "a", "CONFIG_PREEMPT_RT=y\n")
 
     with pytest.raises(KernelError, match=r"PREEMPT_RT=y .* needs EXPERT, which is n"):
-        _build(_shop(tmp_path), recipe)
+        _build(_build_context(tmp_path), recipe)
 
     assert all_parts(tmp_path / "cache") == []
 
@@ -112,7 +112,7 @@ def test_preempt_rt_of_a_users_whole_configuration_is_not_lost_in_silence(
     with pytest.raises(
         KernelError, match=r"PREEMPT_RT=y \(of \./whole\) became n: needs EXPERT"
     ):
-        _build(_shop(tmp_path), find_recipe(str(recipe)))
+        _build(_build_context(tmp_path), find_recipe(str(recipe)))
 
 
 def test_what_a_users_whole_configuration_loses_is_counted_and_no_error(
@@ -135,11 +135,11 @@ def test_a_symbol_that_does_not_exist_gets_the_near_ones(tmp_path: Path) -> None
     recipe = _recipe(tmp_path / "a", f"{RT}CONFIG_NO_SUCH_THING=y\n")
 
     with pytest.raises(KernelError, match=r"NO_SUCH_THING.*has no such symbol"):
-        _build(_shop(tmp_path), recipe)
+        _build(_build_context(tmp_path), recipe)
 
 
 def test_a_configuration_is_had_without_building(tmp_path: Path) -> None:
-    context, recipe = _shop(tmp_path), _recipe(tmp_path / "a")
+    context, recipe = _build_context(tmp_path), _recipe(tmp_path / "a")
 
     with locked(context.cache, log=context.log):
         found = configured(context, recipe)
@@ -155,7 +155,7 @@ def test_a_failed_build_shows_the_first_error_keeps_its_log_and_leaves_no_part(
     (tmp_path / "a/linux/init/main.c").write_text("\n#error not finished\n")
 
     with pytest.raises(KernelError, match=r"init/main\.c:2:2: error: .*my\S*\.log"):
-        _build(_shop(tmp_path), recipe)
+        _build(_build_context(tmp_path), recipe)
 
     assert list((tmp_path / "cache/parts").iterdir()) == []
     assert (
@@ -175,7 +175,7 @@ def test_an_interrupted_build_leaves_no_half_part(
     monkeypatch.setattr(build, "_follow", interrupt)
 
     with pytest.raises(KeyboardInterrupt):
-        _build(_shop(tmp_path), recipe)
+        _build(_build_context(tmp_path), recipe)
     assert list((tmp_path / "cache/parts").iterdir()) == []
 
 
@@ -205,7 +205,7 @@ def test_what_unpacks_the_source_is_told_before_the_source_is_fetched(
 def test_a_configuration_is_not_tried_without_a_compiler(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    context, recipe = _shop(tmp_path), _recipe(tmp_path / "a")
+    context, recipe = _build_context(tmp_path), _recipe(tmp_path / "a")
     monkeypatch.setenv("PATH", "")
 
     with (
@@ -233,7 +233,7 @@ def test_a_kernel_that_cannot_boot_on_its_board_is_not_built(
 
     for do in (kernel_part, configured):
         with pytest.raises(UsageError, match=said):
-            do(_shop(tmp_path), find_recipe(str(recipe)))
+            do(_build_context(tmp_path), find_recipe(str(recipe)))
 
 
 def test_a_full_disk_is_told_before_anything_is_built(
@@ -242,7 +242,7 @@ def test_a_full_disk_is_told_before_anything_is_built(
     monkeypatch.setitem(build.FREE_BYTES, "virtual", 1 << 60)
 
     with pytest.raises(KernelError, match="GB free, building my needs"):
-        _build(_shop(tmp_path), _recipe(tmp_path / "a"))
+        _build(_build_context(tmp_path), _recipe(tmp_path / "a"))
 
 
 def test_a_disk_that_is_full_is_told_where_no_program_of_the_build_says_so(
@@ -253,7 +253,7 @@ def test_a_disk_that_is_full_is_told_where_no_program_of_the_build_says_so(
     monkeypatch.setattr(build, "FULL_BYTES", 1 << 60)
 
     with pytest.raises(KernelError, match=r"Error 1.*; the disk of .* is full \("):
-        _build(_shop(tmp_path), recipe)
+        _build(_build_context(tmp_path), recipe)
 
 
 def test_a_compiler_that_does_not_work_is_told(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_a_compiler_that_does_not_work_is_told(tmp_path: Path) -> None:
     gcc.write_text("#!/bin/sh\necho no such licence >&2\nexit 3\n")
 
     with pytest.raises(KernelError, match=r"gcc --version failed: no such licence"):
-        _build(_shop(tmp_path), _recipe(tmp_path / "a"))
+        _build(_build_context(tmp_path), _recipe(tmp_path / "a"))
 
 
 @pytest.mark.parametrize(

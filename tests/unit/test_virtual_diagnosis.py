@@ -63,8 +63,8 @@ def test_a_kernel_that_said_nothing_after_the_firmware_is_told_so() -> None:
     firmware = ("OpenSBI v1.6", "Boot HART MEDELEG           : 0xf4b509")
     told = diagnose(replace(LEFT, console=firmware, given_up="it has stopped"))
 
-    assert told.startswith("jh7110: it has stopped; its kernel has said nothing")
-    assert "one for riscv64 with the console ttyS0 built in" in told
+    assert told.startswith("jh7110: it has stopped; its kernel has printed nothing")
+    assert "a kernel for riscv64 with the console ttyS0 built in" in told
 
 
 def test_a_killed_qemu_tells_the_memory_of_board_and_host() -> None:
@@ -77,7 +77,7 @@ def test_a_plugin_that_does_not_know_what_it_is_asked_is_of_another_rtscope() ->
     said = "rtscope-plugin: bad argument: switched=1\nqemu: Could not load plugin p.so"
     told = diagnose(replace(LEFT, status=1, stderr=said))
 
-    assert "the plugin of these parts is of another rtscope" in told
+    assert "the plugin of these parts belongs to another version" in told
     assert "--no-record" in told
 
 

@@ -115,7 +115,7 @@ def test_what_booted_in_a_qemu_of_ones_own_does_not_boot_again(
 ) -> None:
     rest = {name: part for name, part in parts.items() if "qemu" not in name}
 
-    with pytest.raises(BoardError, match="001-idle: cannot be booted again: it was"):
+    with pytest.raises(BoardError, match="001-idle: cannot be replayed: it was"):
         prepare_replay(kept_with(rest), cache=tmp_path)
 
 

@@ -184,7 +184,7 @@ def files_digest(files: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def verify(part: Part) -> None:
-    """Raise BoardError if a file of the part is not what its manifest says."""
+    """Raise BoardError if a file of the part differs from its manifest."""
     found = list_files(part.path)
     if found == part.manifest["files"] and files_digest(found) == part.digest:
         return

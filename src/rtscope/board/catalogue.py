@@ -45,7 +45,7 @@ class Board:
     name: Name
     title: Prose
     arch: Name
-    """As `uname -m` says it."""
+    """As `uname -m` prints it."""
     machine: Name
     """QEMU's -M."""
     cpu: Name
@@ -121,7 +121,7 @@ def get_board(name: str) -> Board:
 
 
 def parse_board(name: str, text: str) -> Board:
-    """Read a board's file; UsageError says which key is wrong, and why."""
+    """Read a board's file; UsageError names the wrong key and the reason."""
     try:
         board = _BOARD.validate_python({**tomllib.loads(text), "name": name})
     except tomllib.TOMLDecodeError as error:

@@ -63,7 +63,7 @@ def _elf(file: object, program: Path) -> ELFFile:
 
 
 def module_needs(module: Path) -> Iterator[str]:
-    """Yield the names of the modules that a kernel module says it depends on."""
+    """Yield the names of the modules that a kernel module depends on."""
     with module.open("rb") as file:
         section = _elf(file, module).get_section_by_name(".modinfo")
         facts = section.data().split(b"\0") if section is not None else []

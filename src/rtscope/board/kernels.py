@@ -57,12 +57,12 @@ class Kernel:
     digest: str
     """SHA-256 of the image: the identity of the kernel."""
     release: str | None = None
-    """As `uname -r` says it; None for a file of the user's."""
+    """As `uname -r` prints it; None for a file of the user's."""
     config: Path | None = None
     modules: Path | None = None
     """An archive of what the storage load needs; None if all is built in."""
     symbols: Path | None = None
-    """System.map; None where only the running kernel can tell."""
+    """System.map; None where only the running kernel has the symbols."""
 
 
 def kernel_names(arch: str | None = None) -> tuple[str, ...]:

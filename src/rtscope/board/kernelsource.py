@@ -88,7 +88,7 @@ def series_digests(recipe: Recipe) -> dict[str, str]:
 
 
 def wanted_version(recipe: Recipe) -> str | None:
-    """Return the version that the source must have, if the recipe says one."""
+    """Return the version that the source must have, if the recipe names one."""
     version = recipe.source.version
     if version and recipe.source.source_package:
         # Debian's own revision is no part of the kernel's version.

@@ -59,7 +59,7 @@ _LOCK = TypeAdapter(Lock)
 
 
 def read_lock(path: Path) -> Lock:
-    """Read a lock file; UsageError says what is wrong with it."""
+    """Read a lock file; UsageError names the mistake."""
     try:
         with path.open("rb") as file:
             text = file.read(MAX_LOCK_BYTES + 1)

@@ -70,7 +70,7 @@ class Recording:
     windows: tuple[tuple[int, int], ...] = ()
     """Instruction counts, first and last, ascending: everything between them."""
     layout: Mapping[str, str] = field(default_factory=dict)
-    """Where this kernel keeps what windows tell of it; `plugin/options.h`."""
+    """Where this kernel keeps the values that windows record; `plugin/options.h`."""
     sections: Mapping[str, int] = field(default_factory=dict)
     """By what the longest sections are known, if they are to be recorded; likewise."""
 
@@ -171,7 +171,7 @@ def command_line(qemu: Qemu, board: Board, boot: Boot) -> tuple[str, ...]:
 
 def _prefix(part: Path, program: str, loader: str) -> tuple[str, ...]:
     # Through its own loader, for the system's may be older than its C library; without
-    # the environment, by which QEMU and its libraries could be told to do otherwise.
+    # the environment, which could change the behaviour of QEMU and its libraries.
     return (
         *("env", "-i", f"QEMU_MODULE_DIR={part}/modules"),
         *(str(part / "lib" / loader), "--library-path", str(part / "lib")),
@@ -223,7 +223,7 @@ def questions(*names: str) -> bytes:
 
 def refusal(prefix: Sequence[str], options: Sequence[str]) -> str:
     """
-    Return what a QEMU says if it refuses a plugin; empty if it takes it.
+    Return the error of a QEMU that refuses a plugin; empty if it takes it.
 
     `prefix` begins its command line, `options` are those of the plugin. Raises
     TargetError if it does not start, or does not end.
@@ -243,7 +243,7 @@ class QemuInfo:
     number: tuple[int, int]
     """Major and minor."""
     arch: str
-    """What it emulates, as `uname -m` says it."""
+    """The emulated architecture, as `uname -m` prints it."""
     plugins: bool
     """Whether it takes plugins."""
 

@@ -50,7 +50,7 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class RecordKind(IntEnum):
-    """What a record tells."""
+    """The kind of a record."""
 
     BLOCK = 1
     """A block began; the value is the address of its first instruction."""
@@ -65,18 +65,18 @@ class RecordKind(IntEnum):
     SEQUENCE = 6
     """The value is the sequence number of the wake-up marked just before."""
     INTERRUPT = 7
-    """An interrupt began; the value tells which."""
+    """An interrupt began; the value identifies it."""
     DURATION = 8
     """The value is how many instructions the interrupt just before took."""
     NAME = 9
-    """The value is 8 bytes of the name of the task told before; always twice."""
+    """8 bytes of the name of the task in the record before; always twice."""
 
 
 class SectionKind(IntEnum):
     """Why a section was recorded."""
 
     WORST = 1
-    """The path to one of the K worst wake-ups, which the mark at its end tells."""
+    """The path to one of the K worst wake-ups, with the mark at its end."""
     WINDOW = 2
     """Everything between two instruction counts, recorded by a replay."""
     LONGEST = 3
@@ -141,7 +141,7 @@ def parse_trace(data: bytes) -> ExecTrace:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What the header of a section of the kind LONGEST tells."""
+    """The header of a section of the kind LONGEST."""
 
     kind: int
     """As in `plugin/longest.h`."""
@@ -174,7 +174,7 @@ class TaskSwitch:
     task: int
     """Its address: two tasks may have the same name."""
     name: str
-    """Empty if it was not told."""
+    """Empty if it was not recorded."""
 
 
 def task_switches(section: TraceSection) -> list[TaskSwitch]:
@@ -209,7 +209,7 @@ def with_windows(trace: ExecTrace) -> tuple[TraceSection, ...]:
     """
     Return the worst wake-ups, each with the records of a window that holds all of it.
 
-    A window tells the tasks and preemption counts too, and reaches back as far as it
+    A window has the tasks and preemption counts too, and reaches back as far as it
     was asked to; where there is none, the path stays as the ring had it.
     """
     windows = [s for s in trace.sections if s.kind is SectionKind.WINDOW]

@@ -1,5 +1,5 @@
 """
-Names for addresses of a kernel: its System.map, or what /proc/kallsyms told.
+Names for addresses of a kernel: its System.map, or its /proc/kallsyms.
 
 A name holds from its address to the next one of whatever kind, so that an address
 between the kernel and its modules gets none.
@@ -67,7 +67,7 @@ def parse_symbols(text: str, *, moved: Mapping[str, int] | None = None) -> Symbo
     """
     Read System.map or kallsyms; ContractError for a line that is of neither.
 
-    `moved` says by how many bytes a module's symbols are to be shifted, by its name.
+    `moved` has the bytes to add to the addresses of a module's symbols, by its name.
     """
     best: dict[int, tuple[int, str | None]] = {}
     values: dict[str, int] = {}

@@ -92,7 +92,7 @@ class DatTrace:
 
     @property
     def clock(self) -> str:
-        """The trace clock that the file tells."""
+        """The trace clock that the file names."""
         return self.head.clock
 
     def events(self, rows: Rows, chosen: NDArray[np.int64]) -> list[Event]:

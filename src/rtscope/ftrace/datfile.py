@@ -143,7 +143,7 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """All that a file tells before its pages."""
+    """The contents of a file before its pages."""
 
     order: Order
     layout: PageLayout

@@ -34,9 +34,9 @@ class Event:
     pid: int
     """Of the task that was current when it was written; 0 is idle."""
     comm: str
-    """Of that task as far as the trace tells it, else empty."""
+    """Of that task if the trace has it, else empty."""
     flags: Flag | None
-    """None if the trace does not tell them (text without the column of flags)."""
+    """None if the trace does not have them (text without the column of flags)."""
     preempt_depth: int | None
     """How often preemption was switched off where the event was written."""
     fields: Mapping[str, int | str]
@@ -60,7 +60,7 @@ class Loss:
     """Of the last event before; the same as before_ns at the begin of a trace."""
     before_ns: int
     count: int | None
-    """None if the kernel did not say how many."""
+    """None if the kernel did not report the number."""
     reason: str
 
 
@@ -87,7 +87,7 @@ class Trace(Protocol):
 
     @property
     def clock(self) -> str:
-        """The trace clock: "mono", "local"…; empty if the file does not tell."""
+        """The trace clock: "mono", "local"…; empty if the file does not name it."""
 
     @property
     def resolution_ns(self) -> int:

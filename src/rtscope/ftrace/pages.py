@@ -39,7 +39,7 @@ class Decoded:
     missed: NDArray[np.bool_]
     """Per page: events were lost before it."""
     missed_count: NDArray[np.int64]
-    """Per page: how many; -1 if the kernel did not say."""
+    """Per page: the number; -1 if the kernel did not report it."""
     damaged: NDArray[np.bool_]
     """Per page: from some place on it makes no sense."""
 

@@ -115,7 +115,7 @@ def flags_of(text: bytes | None) -> tuple[Flag | None, int | None]:
 
 
 def fields_of(name: str, body: str) -> Mapping[str, int | str]:
-    """Return the fields that the text after an event's name tells."""
+    """Return the fields in the text after an event's name."""
     if name == "timerlat":
         return _matched(_TIMERLAT, body)
     if name == "print":

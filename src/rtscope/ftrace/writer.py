@@ -2,7 +2,7 @@
 A kernel's trace as a file of trace-cmd, version 6: for trace-cmd and KernelShark.
 
 Pure. The form is that of trace-cmd.dat.v6(5); the pages are the kernel's own, but for
-one bit: a page before which others were not kept says that events are missing.
+one bit: it marks a page before which events are missing.
 """
 
 import base64

@@ -46,7 +46,7 @@ SAY_EVERY_S = 30.0
 
 _PROGRAMS = ("make", "gcc", "flex", "bison", "bc", "git", "xz")
 _COMPILED = re.compile(r"^\s+(?:CC|AS|LD)(?: \[M\])?\s+(\S+\.o)\s*$")
-# gcc, then the linker and other tools, then make itself, which only says where.
+# gcc, then the linker and other tools, then make itself, which names only the place.
 _ERRORS = (
     re.compile(r"^(\S+?:\d+:(?:\d+:)? (?:fatal )?error: .*)$", re.M),
     re.compile(
@@ -88,7 +88,7 @@ def missing_programs(arch: Arch) -> tuple[str, ...]:
 
 
 def check_machine(recipe: Recipe, *, where: Path) -> str:
-    """Return the compiler's version; KernelError says what is missing here."""
+    """Return the compiler's version; KernelError names missing programs or space."""
     check_programs(recipe)
     free, needed = shutil.disk_usage(where).free, FREE_BYTES[recipe.size]
     if free < needed:

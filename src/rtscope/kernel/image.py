@@ -49,7 +49,7 @@ class KernelImage:
 
     source: str
     banner: str | None
-    """What /proc/version of this kernel says."""
+    """The text of /proc/version of this kernel."""
     build_id: str | None
     """Hexadecimal; also in /sys/kernel/notes of the running kernel."""
     config: KernelConfig | None
@@ -101,7 +101,7 @@ def parse_image(content: bytes, *, source: str) -> KernelImage:
 
 def arch_of_image(image: bytes) -> str | None:
     """
-    Return the architecture of a Linux kernel image, as `uname -m` says it.
+    Return the architecture of a Linux kernel image, as `uname -m` prints it.
 
     None if it is not certain. Magic numbers: the kernel's
     Documentation/arch/{x86/boot,arm64/booting,riscv/boot-image-header}.rst; ELF and PE

@@ -32,7 +32,7 @@ _BLOCKS = ("if", "menu", "choice")
 
 @dataclass(slots=True)
 class Symbol:
-    """What all definitions of a symbol say together; expressions as they stand."""
+    """All definitions of a symbol together; expressions as written."""
 
     name: str
     definitions: list[tuple[str, ...]] = field(default_factory=list)

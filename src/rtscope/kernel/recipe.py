@@ -82,7 +82,7 @@ class RecipeFile:
     title: Prose
     """What the kernel is, in a few words."""
     arch: Name | Annotated[str, Field(pattern=r"^x86_64$")]
-    """As `uname -m` says it on the board."""
+    """As `uname -m` prints it on the board."""
     board: Name
     """The virtual board that the kernel boots on."""
     source: Source
@@ -103,7 +103,7 @@ class Recipe:
     name: str
     title: str
     arch: str
-    """As `uname -m` says it."""
+    """As `uname -m` prints it."""
     board: str
     """The virtual board that it boots on."""
     size: str
@@ -166,7 +166,7 @@ def find_recipe(text: str, *, size: str | None = None) -> Recipe:
     """
     Return the recipe of a name, or of a file if the text is a path to a .toml.
 
-    Of a file with both sizes it is the virtual one, if `size` does not say otherwise;
+    Of a file with both sizes it is the virtual one, unless `size` names the other;
     the other one is called as ours are: ./NAME-board.toml, of the file ./NAME.toml.
     """
     if not text.endswith(".toml"):
@@ -185,7 +185,7 @@ def find_recipe(text: str, *, size: str | None = None) -> Recipe:
 def parse_recipe(
     name: str, text: str, *, folder: Path | None = None
 ) -> dict[str, Recipe]:
-    """Read a recipe, one for each size; UsageError says which key is wrong, and why."""
+    """Read a recipe, one for each size; UsageError names the wrong key."""
     source = f"{name}.toml"
     try:
         file = _FILE.validate_python(tomllib.loads(text))

@@ -25,7 +25,7 @@ _PACKED = {".xz": "xz -d", ".gz": "gzip -d", ".bz2": "bzip2 -d", ".zst": "zstd -
 _BASE = re.compile(r"^#\s*base:\s*(\S+)", re.M)
 _SUBJECT = re.compile(r"^Subject: (?:\[[^\]]*\] *)?(.*(?:\n[ \t].*)*)", re.M)
 _FILES = re.compile(r"^(?:---|\+\+\+|rename (?:from|to)) (\S+)", re.M)
-# All that is said of a file of which only the mode changes, or that is empty or binary.
+# The only line on a file that is empty or binary, or of which only the mode changes.
 _GIT_FILES = re.compile(r"^diff --git (\S+) (\S+)$", re.M)
 _HUNK = re.compile(r"^@@ -(\d+)")
 _FAILED = re.compile(r"^error: patch failed: (.+):(\d+)$", re.M)
@@ -61,7 +61,7 @@ class Series:
 
     name: str
     base: str | None
-    """The version that they were made for, if the series says it (`# base: X`)."""
+    """The version that they were made for, if the series names it (`# base: X`)."""
     patches: tuple[Patch, ...]
 
     def digest(self) -> str:
@@ -137,7 +137,7 @@ def apply_series(series: Series, tree: Path, *, wanted: str | None = None) -> No
     """
     Apply a series to a tree; KernelError with file, hunk and reason, and no change.
 
-    `wanted` is the version that it was made for, if the series itself does not say.
+    `wanted` is the version that it was made for, if the series does not name one.
     """
     rejected = try_series(series, tree, wanted=wanted, keep=True)
     if rejected is not None:

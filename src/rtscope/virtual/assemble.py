@@ -107,7 +107,7 @@ def _observed(booted: Booted) -> Observation:
                     seen.load_ticks.append(tick)
                 case LoadEnd() as end:
                     seen.load_end = end
-                    # Only the script's end tells a load to stop.
+                    # Only the end of the script stops a load.
                     seen.load_ended_early = not end.stop_requested
                 case other:
                     seen.take(other)

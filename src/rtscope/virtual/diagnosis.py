@@ -40,12 +40,12 @@ class Evidence:
     folder_free_bytes: int
 
 
-# What QEMU says when it cannot run a board, and what it means.
+# Errors of a QEMU that cannot run a board, and their causes.
 _QEMU = (
     (
         r"annot allocate memory|annot set up guest memory",
-        "this machine has not the memory for it: {host}; free some memory, or run "
-        "fewer boards at once with --jobs 1",
+        "too little free memory: {host}; free some memory, or run fewer boards at once "
+        "with --jobs 1",
     ),
     (
         r"unsupported machine type|machine.*not found|Property '.*machine.*' not found",
@@ -59,9 +59,9 @@ _QEMU = (
     ),
     (
         r"rtscope-plugin: bad argument",
-        "the plugin of these parts is of another rtscope, and does not know what it is "
-        "to record: measure with the rtscope that made the bundle or lock, or without "
-        "paths, by --no-record",
+        "the plugin of these parts belongs to another version of rtscope and refuses "
+        "its options: measure with the version that made the bundle or lock file, or "
+        "without paths (--no-record)",
     ),
     (
         r"Could not load plugin|undefined symbol|TCG plugin required|requires.*plugin",
@@ -74,7 +74,7 @@ _QEMU = (
     ),
 )
 
-# What the guest says last; {} is what the pattern has caught.
+# Last messages of a guest, and their causes; {} is the group of the pattern.
 _CONSOLE = (
     (
         r"(?:System is deadlocked on memory|Out of memory and no killable)",
@@ -140,7 +140,7 @@ def _of_qemu(left: Evidence) -> str:
         return ""
     if left.status == -signal.SIGKILL:
         return (
-            "QEMU was killed (SIGKILL), as a kernel does that is out of memory: "
+            "QEMU was killed (SIGKILL), probably because memory ran out: "
             f"{host_memory(left)}; free some memory, or run fewer boards at once with "
             "--jobs 1"
         )
@@ -156,7 +156,7 @@ def _of_qemu(left: Evidence) -> str:
 
 def _stderr_tail(left: Evidence) -> str:
     lines = left.stderr.strip().splitlines()
-    return f"; it said: {lines[-1][:300]}" if lines else "; it said nothing"
+    return f"; it printed: {lines[-1][:300]}" if lines else "; it printed nothing"
 
 
 def _of_console(left: Evidence) -> str:
@@ -172,9 +172,8 @@ def _of_silence(left: Evidence) -> str:
     if _kernel_lines(left.console):
         return what
     return (
-        f"{what}; its kernel has said nothing: if it should not have started at all, "
-        f"see that it is one for {left.board.arch} with the console "
-        f"{left.board.console} built in"
+        f"{what}; its kernel has printed nothing: check that it is a kernel for "
+        f"{left.board.arch} with the console {left.board.console} built in"
     )
 
 

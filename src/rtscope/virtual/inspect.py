@@ -85,7 +85,7 @@ def inspect_guest(
     if not status.isdecimal() or not reader.files:
         log = booted.files.get("script.log", b"").decode("utf-8", "replace")
         raise BoardError(
-            f"{prepared.board.name}: nothing was read inside: "
+            f"{prepared.board.name}: no file was read in the guest: "
             f"{log.strip()[-500:] or 'no message'}"
         )
     return GuestSnapshot(reader, _observed(prepared, booted, window_ns), int(status))

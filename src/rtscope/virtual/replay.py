@@ -59,8 +59,8 @@ def prepare_replay(record: RunRecord, *, cache: Path) -> Prepared:
     virtual = virtual_of(record)
     if not any(name.startswith("qemu-") for name in virtual.part_digests):
         raise BoardError(
-            f"{record.run.id}: cannot be booted again: it was measured with a QEMU of "
-            "one's own, which is not kept; measure without --qemu what is to be"
+            f"{record.run.id}: cannot be replayed: it was measured with your own QEMU "
+            "(--qemu), of which no copy is kept; measure again without --qemu"
         )
     board = get_board(virtual.board)
     measured = find_plugin(virtual.plugin_digest, cache=cache)
