@@ -213,9 +213,10 @@ def test_a_bound_is_printed_beside_the_maximum_and_in_the_report(
         text.out.split()
     )
     assert "no proof" in text.out
-    assert "could combine to" in (here / "page.html").read_text()
+    assert "Latency bound from" in (here / "page.html").read_text()
     told = " ".join(report.out.split())
-    assert "the sections seen could combine to 2.68 virtual µs (no proof)" in told
+    bound = "latency bound from observed critical sections: 2.68 virtual µs (no proof)"
+    assert bound in told
     assert "was later than its sections allow" in told
 
 

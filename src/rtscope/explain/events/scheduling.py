@@ -25,9 +25,9 @@ _SHOWN = 3
 """Last events of a task that are shown."""
 _FUNCTIONS = 6
 _PERIOD_END_NS = 1_000_000
-"""What ends throttling expires just before the thread runs."""
+"""The timer that ends throttling expires just before the thread runs."""
 _RECENT_NS = 10_000_000
-"""No interrupt that is told of by the wake-up it ends in began earlier."""
+"""Interrupts that began earlier are not of this wake-up."""
 
 
 @dataclass(frozen=True, slots=True)

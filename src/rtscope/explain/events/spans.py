@@ -1,9 +1,9 @@
 """
-What a CPU was doing when, from the events of its trace. Pure.
+The activity of a CPU over time, from the events of its trace. Pure.
 
-Interrupts, softirqs and callbacks of timers nest over a task. What events alone do not
-tell (an interrupt whose entry is no event, a trace that begins inside one) is taken
-from the flags that every event carries.
+Interrupts, softirqs and callbacks of timers nest over a task. Where events are missing
+(an interrupt whose entry is no event, a trace that begins inside one), the flags that
+every event carries show them.
 """
 
 import re
@@ -15,7 +15,7 @@ from rtscope.ftrace.events import Event, Flag, Loss, Window
 
 IDLE_PID = 0
 AWAKE = 0xFFFFFFFF
-"""`cpu_idle` with this state says that idle was left (PWR_EVENT_EXIT)."""
+"""`cpu_idle` with this state: the CPU left idle (PWR_EVENT_EXIT)."""
 UNNAMED = "not recorded"
 _EXIT_MISSING = "an interrupt ended without an event"
 _SWITCH_MISSING = "another task ran without a sched_switch event"
@@ -286,7 +286,7 @@ def _loss_after(event: Event, losses: Sequence[Loss]) -> Loss | None:
 
 
 def _state_before(event: Event, tasks: Mapping[int, Task]) -> _Cpu:
-    """Return what must have been so before an event, from what it tells itself."""
+    """Return the state before an event, as the event itself shows it."""
     pid = event.number("prev_pid") if event.name == "sched_switch" else event.pid
     state = _Cpu(tasks.get(pid, Task(pid, event.comm, None)))
     if is_exit(event):

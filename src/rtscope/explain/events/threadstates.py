@@ -73,7 +73,7 @@ class StateInterval:
     cpu: int | None
     """Where it ran or waited; for a sleep, where it was woken."""
     end: Event | None
-    """The event that ended it; None at the end of the way."""
+    """The event that ended it; None at the end of the path."""
     began: Event | None = None
 
 
@@ -95,7 +95,7 @@ def thread_states(window: Window, wakeup: TracedWakeup) -> tuple[StateInterval, 
 
 
 def priority_of(window: Window, pid: int) -> int | None:
-    """Return a thread's priority as events tell it; None if none does."""
+    """Return a thread's priority by its events; None without any."""
     for event in window.events:
         if event.name == "sched_switch":
             for side in ("next", "prev"):
@@ -126,7 +126,7 @@ def _all_states(window: Window, wakeup: TracedWakeup) -> Iterator[StateInterval]
         before, after, at_cpu = change
         if state is State.UNKNOWN:
             state = before
-        # The switch tells where it waited in truth, whatever was said before.
+        # The switch shows the CPU where it waited, whatever came before.
         switched = event.name == "sched_switch"
         if event.at_ns > since:
             where = event.cpu if switched or cpu is None else cpu

@@ -1,14 +1,14 @@
 """
-From executed blocks to calls: what a CPU did, with the callers of each function. Pure.
+From executed blocks to calls: the functions of a CPU, each with its callers. Pure.
 
 A path has no calls in it, only addresses of blocks. A block at the begin of a function
 is a call; one in its middle is a return to it, if it is among the callers. A jump to
 the begin of another function (a tail call) looks like a call whose caller never comes
 back; the next return pops both.
 
-What a function is (its role) is told by its name, of Linux 6.1 to 7.x on x86-64, arm64
-and riscv64. One that is not here is named all the same; only the parts of a wake-up are
-told apart by those that are.
+The role of a function follows from its name, of Linux 6.1 to 7.x on x86-64, arm64 and
+riscv64. Functions without a role are named too; the parts of a wake-up are found by
+those with one.
 """
 
 import re
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from rtscope.exectrace.file import RecordKind, TraceSection
 from rtscope.exectrace.symbols import KERNEL_HALF, USER, SymbolTable
 
-# GCC's clones of a function: what follows the dot is not of its name.
+# GCC's clones of a function: the name ends at the dot.
 _CLONE = re.compile(r"\.(?:isra|constprop|part|cold|llvm)\b.*")
 # x86: jumps that guard against speculation, and the last steps of an interrupt's exit.
 _STEPS_BETWEEN = (
@@ -55,7 +55,7 @@ class Role(Enum):
     INTERRUPT = auto()
     """Entry of a hardware interrupt."""
     TRAP = auto()
-    """Entry of an interrupt, a fault or a system call: what it calls tells which."""
+    """Entry of an interrupt, a fault or a system call: its callees show which."""
     SOFTIRQ = auto()
     SCHEDULE = auto()
     PREEMPT = auto()

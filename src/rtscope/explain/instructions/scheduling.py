@@ -106,7 +106,7 @@ def competing_tasks(
     elsewhere: Sequence[Run] = (),
 ) -> CompetingTasks:
     """
-    Find what tells; `names` are those of all functions that the kernel has.
+    Find the milestones; `names` are those of all functions that the kernel has.
 
     One timer gives the real-time threads of all CPUs their time: `elsewhere` is what
     others did when it expired there.
@@ -183,15 +183,15 @@ def _goes_on(runs: Sequence[Run], names: Sequence[str | None]) -> bool:
     Tell whether the task that continued after the interrupt need not give way.
 
     On its way to a program the kernel calls the scheduler if it has to: so a program
-    that goes on was not to give way.
+    that continues was not asked to give way.
     """
     if any(run.frame.name == USER for run in runs):
         return True
-    said = any(
+    was_asked = any(
         role_of(run.frame.name) is Role.RESCHEDULE and run.frame.is_in(Role.WAKE)
         for run in runs
     )
-    return not said and _SAYS_SO in names
+    return not was_asked and _SAYS_SO in names
 
 
 def _queued(runs: Sequence[Run], begin: int, end: int) -> int | None:
