@@ -21,7 +21,7 @@ struct instruction {
 };
 
 struct arch {
-	const char *name;               /* as QEMU says it */
+	const char *name;               /* as QEMU names it */
 	const char *latency, *sequence; /* registers of the marker */
 	bool (*is_marker)(const struct instruction *i);
 	/* Linux' way into the kernel, which the CPU enters with interrupts disabled. */
@@ -34,7 +34,7 @@ struct arch {
 	/* The CPU may sleep behind it. */
 	bool (*is_wait)(const struct instruction *i);
 	bool count_tells;   /* bit 31 of the count is clear if a switch is due */
-	const char *vector; /* the register that tells interrupts apart; or NULL */
+	const char *vector; /* the register that identifies interrupts; or NULL */
 	const char *flags;  /* the register with the interrupt flag */
 	uint64_t flag;
 	bool flag_masks; /* set: interrupts are off */

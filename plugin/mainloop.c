@@ -41,7 +41,7 @@ static struct timespec soon(void)
 	return at;
 }
 
-/* With loop.lock or the big lock: who changes what this looks at has both. */
+/* With loop.lock or the big lock; a writer of these fields has both. */
 static bool may_go_on(void)
 {
 	return !loop.has_cpus || loop.cpus_wait || qemu_shutdown_requested_get();

@@ -18,7 +18,7 @@
  *                      memory) or REGISTER@OFFSET:4. For windows, for sections, and
  *                      `task` also for tasks:
  *   switched=ADDRESS   the kernel's function that begins when a CPU has switched to
- *                      another task: there the task is told,
+ *                      another task: there the task is recorded,
  *   first-task=ADDRESS with its name, whose place is looked for in the first task
  *   schedule=ADDRESS   also the longest sections without a switch, and all interrupts;
  *                      of the kernel's __schedule. Needs task, preempt and

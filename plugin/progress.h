@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * progress - tells the host how far the board is, and ends QEMU when the host is gone.
+ * progress - reports how far the board is, and ends QEMU when the host is gone.
  *
- * A thread of its own looks from outside: it reads QEMU's clock, which is written at the
- * end of each quantum, and touches neither CPUs nor devices. So it changes no result.
+ * A separate thread reads QEMU's clock, which QEMU writes at the end of each quantum.
+ * It touches neither CPUs nor devices, so it changes no result.
  *
  * The file holds one line of fixed length, written anew some times a second: virtual
  * time, and virtual time when the first mark had been seen (0: none yet), in ns.

@@ -24,7 +24,7 @@ int recorder_init(const struct options *options)
 	return ring_init(options->ring);
 }
 
-/* A window begins with the interrupt state of all CPUs; the rest is told when it is
+/* A window begins with the interrupt state of all CPUs; the rest is recorded when it is
  * first seen, for it may have changed since the window before. */
 static void record_first_state(void)
 {

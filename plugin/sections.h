@@ -3,8 +3,8 @@
  * sections - in which section a CPU is that keeps it from switching to another thread.
  *
  * The sections are those of de Oliveira et al., ECRTS 2020, see enum longest_kind. They
- * are told from the interrupt flag, the preemption count and the begins of __schedule
- * and do_idle; all are looked at where they may have changed, so at the begin of the
+ * follow from the interrupt flag, the preemption count and the begins of __schedule
+ * and do_idle; the plugin reads them where they may have changed: at the begin of the
  * block behind the instruction that changed them:
  *
  * - A hard interrupt is from the kernel's entry until its bits of the count are zero.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * tasks - which task a CPU runs, by name, told where the kernel has switched to it.
+ * tasks - which task a CPU runs, by name, recorded where the kernel switches to it.
  *
  * A task's name lies in its task_struct, at an offset that each kernel has of its own:
  * it is found by looking for the name of the first task, "swapper", in that one.
@@ -17,12 +17,12 @@
 
 void tasks_init(const struct options *options);
 
-/* Writes what tells the current task, and returns how many records that are: none if
- * it cannot be read. */
+/* Writes the records of the current task, and returns their number: none if the task
+ * cannot be read. */
 unsigned int tasks_tell(unsigned int cpu, uint64_t at,
 			struct record out[TASKS_RECORDS]);
 
-/* The same as was told last for a CPU; none if nothing was. */
+/* The records that were written last for a CPU; none if there were none. */
 unsigned int tasks_last(unsigned int cpu, uint64_t at,
 			struct record out[TASKS_RECORDS]);
 

@@ -20,7 +20,7 @@ struct mark {
 };
 
 /* At most `limit` paths, with at most `room` records together: those of the least late
- * are left out first, and said to be. */
+ * are left out first, and marked as left out. */
 void worst_init(unsigned int limit, unsigned int shift, uint64_t room);
 
 /* Copies the path from the ring if this is one of the K worst so far. */
