@@ -171,11 +171,11 @@ def outside(found: dict[str, Any]) -> None:
         (half_explained, "an explanation has a caveat"),
         (of_another_wakeup, "the worst wake-up is not explained"),
         (unexplained, "the worst wake-up is not explained"),
-        (without_bound, "no sections were recorded"),
+        (without_bound, "no critical sections were recorded"),
         (of_another_cpu, "a measured CPU has no bound"),
-        (with_lost_events, "some were lost"),
-        (without_end, "they have no bound"),
-        (outside, "CPU 0 was later than its sections allow"),
+        (with_lost_events, "were lost"),
+        (without_end, "or have no bound"),
+        (outside, "CPU 0 exceeded its bound"),
     ],
 )
 def test_an_explanation_that_lacks_something_completes_no_verdict(

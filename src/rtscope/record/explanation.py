@@ -300,16 +300,16 @@ def missing(explained: Explained, record: RunRecord) -> Iterator[str]:
     if any(w.notes or w.attributed_share < ATTRIBUTED for w in explained.wakeups):
         yield "an explanation has a caveat"
     if not explained.bounds:
-        yield "no sections were recorded"
+        yield "no critical sections were recorded"
         return
     bounds = {one.cpu: one for one in explained.bounds}
     if not all(one.complete and one.bound_ns is not None for one in bounds.values()):
-        yield "of the sections or interrupts some were lost, or they have no bound"
+        yield "some critical sections or interrupts were lost, or have no bound"
     for thread in record.result.threads:
         if thread.cpu is None or thread.cpu not in bounds:
             yield "a measured CPU has no bound"
         elif (bounds[thread.cpu].bound_ns or 0) < (thread.max_ns or 0):
-            yield f"CPU {thread.cpu} was later than its sections allow"
+            yield f"CPU {thread.cpu} exceeded its bound"
 
 
 def _files(path: Path) -> list[Path]:
