@@ -148,7 +148,7 @@ def explained_run(
         virtual=virtual is not None,
         bounds=bounds,
         observed_ns={t.cpu: t.max_ns or 0 for t in threads if t.cpu is not None},
-        tail=tail_of(threads, [_known_cause(one) for one in explanations if one.dominant]),
+        tail=tail_of(threads, [_known_cause(e) for e in explanations if e.dominant]),
     )
 
 
