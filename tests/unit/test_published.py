@@ -146,7 +146,7 @@ def test_so_late_a_wake_up_skips_activations(name: str, skipped: int) -> None:
     worst = max(f.max_ns for f in table.rows.values())
     assert worst // table.interval_ns == skipped
     assert worst > table.histogram_end_ns
-    assert f"skips {skipped} activations" in note(table, "skipped")
+    assert f"misses {skipped} periods" in note(table, "skipped")
 
 
 def test_the_two_kernels_of_the_talk_are_of_different_releases() -> None:

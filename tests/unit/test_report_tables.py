@@ -24,7 +24,7 @@ NEW = """
 [best_case]
 heading = "best case"
 unit = "ns"
-attribute = "mean_with_skipped_ns"
+attribute = "mean_with_missed_periods_ns"
 tables = { main = 15, cpu = 15, pair = 15, sets = 15, sets_page = 15, published = 15 }
 compared = true
 name = "The best case"
@@ -62,7 +62,7 @@ def test_a_figure_that_is_one_row_of_the_table_is_in_every_form_of_a_report() ->
     told = json.loads(render_json(model))
 
     assert row["best case_us"] == "4.040"
-    assert told["rows"][0]["summary"]["mean_with_skipped_ns"] == 4040
+    assert told["rows"][0]["summary"]["mean_with_missed_periods_ns"] == 4040
     assert told["pair"]["loads"][0]["best_case_ratio"] == pytest.approx(4.76 / 4.04)
     for width in (60, 80, 120):
         assert "best case" in render_text(alone, width=width)

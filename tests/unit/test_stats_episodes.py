@@ -74,7 +74,7 @@ def test_no_samples_have_no_misses() -> None:
 def test_a_skipped_activation_is_a_miss_even_below_the_deadline() -> None:
     # deadline of 2 ms, interval of 1 ms: 1.5 ms late is in time, but one is gone
     m = misses_of(record([thread([10, 1_500_000])]), 2 * MS)
-    assert (m.late_samples, m.skipped, m.total, m.episodes) == (0, 1, 1, 1)
+    assert (m.late_samples, m.missed_periods, m.total, m.episodes) == (0, 1, 1, 1)
 
 
 def test_a_late_last_wakeup_with_nothing_left_to_skip_is_no_miss() -> None:

@@ -61,9 +61,11 @@ def test_a_thread_without_samples_does_not_hide_the_others() -> None:
 def test_skipped_activations_are_in_no_mean_but_the_one_that_says_so() -> None:
     # 2.5 intervals late: two skipped, implied lateness 1.5 and 0.5 ms
     s = summarize([thread([500_000, 2_500_000])])
-    assert (s.skipped, s.late) == (2, 1)
+    assert (s.missed_periods, s.overruns) == (2, 1)
     assert s.mean_ns == 1_500_000
-    assert s.mean_with_skipped_ns == (500_000 + 2_500_000 + 1_500_000 + 500_000) / 4
+    assert (
+        s.mean_with_missed_periods_ns == (500_000 + 2_500_000 + 1_500_000 + 500_000) / 4
+    )
 
 
 def test_observed_is_the_longest_thread_and_exposure_all_of_them() -> None:
@@ -120,7 +122,7 @@ def test_a_percentile_bucket_is_clipped_to_minimum_and_maximum() -> None:
 def test_a_percentile_among_the_samples_beyond_17_s_says_so() -> None:
     latencies = [100] + [2**34 + 7] * 9
     s = summarize([thread(latencies, interval_ns=2**40)], percentiles=[50])
-    assert s.beyond == 9
+    assert s.overflow == 9
     assert s.percentiles == (Percentile(50, 2**34, 2**34 + 8),)
 
 

@@ -90,7 +90,7 @@ class ThreadResult:
     sum_ns: Sum
     sum_sq_ns2: Sum
     missed_periods_sum_ns: Sum
-    """Sum of the lateness that the skipped activations would have had."""
+    """Sum of the latencies that the missed periods would have had."""
     histogram: tuple[tuple[Count, Count], ...]
     """(low_ns, count), ascending; bucket width: `bucket_width_ns(low_ns)`."""
     worst: tuple[Wakeup, ...]

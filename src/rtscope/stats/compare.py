@@ -5,7 +5,7 @@ Samples within a run depend on each other: a test on samples finds a difference 
 a machine and itself (Kolmogorov-Smirnov: 97 % of pairs of runs). So each run gives
 three numbers, and their labels are permuted:
 
-    mean     the average lateness, skipped activations included
+    mean     the average latency, missed periods included
     misses   log(1 + misses of the deadline); only if a deadline is given
     max      log of the maximum
 
@@ -250,7 +250,7 @@ def _figures(record: RunRecord, deadline_ns: int | None) -> RunFigures:
     return RunFigures(
         id=record.run.id,
         started=record.started_at,
-        mean_ns=summary.mean_with_skipped_ns,
+        mean_ns=summary.mean_with_missed_periods_ns,
         max_ns=summary.max_ns,
         misses=missed,
         digest=record.result_digest,

@@ -47,7 +47,7 @@ def distribution_of(threads: Sequence[ThreadResult]) -> Distribution:
 
 def with_skipped(threads: Sequence[ThreadResult]) -> Distribution:
     """
-    Return the latencies measured plus those of the skipped activations.
+    Return the latencies measured plus those of the missed periods.
 
     A wake-up L late with L ≥ T (the interval) adds L - T, L - 2T, … down to the last
     that is not negative, but never more than the thread skipped: at its end the grid
@@ -117,7 +117,7 @@ def _edges() -> Counts:
 
 
 def _implied(thread: ThreadResult) -> Counts:
-    """Count, per bucket and beyond, the latencies of a thread's skipped activations."""
+    """Count, per bucket and beyond, the latencies of a thread's missed periods."""
     implied = np.zeros(len(_edges()), dtype=np.int64)
     if not thread.missed_periods or not thread.interval_ns:
         return implied

@@ -35,7 +35,7 @@ class Misses:
 
     late_samples: int
     """Wake-ups later than the deadline, the ambiguous ones included."""
-    skipped: int
+    missed_periods: int
     """Activations that did not take place."""
     ambiguous: int
     """Wake-ups in the deadline's own bucket that may have been in time."""
@@ -46,7 +46,7 @@ class Misses:
     @property
     def total(self) -> int:
         """All misses."""
-        return self.late_samples + self.skipped
+        return self.late_samples + self.missed_periods
 
 
 def misses_of(record: RunRecord, deadline_ns: int) -> Misses:
@@ -54,7 +54,7 @@ def misses_of(record: RunRecord, deadline_ns: int) -> Misses:
     threads = record.result.threads
     counts = [late_samples(t, deadline_ns) for t in threads]
     late = sum(count for count, _ in counts)
-    skipped = sum(t.missed_periods for t in threads)
+    missed = sum(t.missed_periods for t in threads)
     culprits = [w for t in threads for w in _culprits(t, deadline_ns)]
     exact = all(
         _known(t, deadline_ns) == _to_know(t, deadline_ns, late=count)
@@ -64,10 +64,10 @@ def misses_of(record: RunRecord, deadline_ns: int) -> Misses:
     episodes = decluster(culprits, gap_ns)
     if not exact:
         seconds = _seconds_with_a_miss(record.ticks, deadline_ns)
-        episodes = max(episodes, seconds, int(late + skipped > 0))
+        episodes = max(episodes, seconds, int(late + missed > 0))
     return Misses(
         late_samples=late,
-        skipped=skipped,
+        missed_periods=missed,
         ambiguous=sum(ambiguous for _, ambiguous in counts),
         episodes=episodes,
         episodes_exact=exact,
@@ -210,7 +210,7 @@ def _episodes(record: RunRecord, threshold_ns: int) -> tuple[int, bool]:
     Count groups of wake-ups later than the threshold; whether the count is exact.
 
     If not, it is the least that there were: known wake-ups, or seconds with one.
-    Not `misses_of`: skipped activations are no latency beyond a maximum.
+    Not `misses_of`: missed periods are no latency beyond a maximum.
     """
     threads = record.result.threads
     known = [w for t in threads for w in t.worst if w.latency_ns > threshold_ns]

@@ -50,10 +50,10 @@ class Summary:
 
     threads: int
     samples: int
-    skipped: int
-    late: int
+    missed_periods: int
+    overruns: int
     early: int
-    beyond: int
+    overflow: int
     observed_ns: int
     """How long the machine was watched: the time of the longest thread."""
     exposure_ns: int
@@ -63,8 +63,8 @@ class Summary:
     mean_ns: float
     stdev_ns: float
     """Of the population (divided by N), as in Appendix B of StarFive's reports."""
-    mean_with_skipped_ns: float
-    """Mean with each skipped activation at the lateness it would have had."""
+    mean_with_missed_periods_ns: float
+    """Mean with each missed period at the latency it would have had."""
     percentiles: tuple[Percentile, ...]
 
 
@@ -86,22 +86,22 @@ def summarize(
         raise MeasurementError("no samples: no thread woke up in time to be measured")
     sum_ns = sum(t.sum_ns for t in threads)
     sum_sq_ns2 = sum(t.sum_sq_ns2 for t in threads)
-    skipped = sum(t.missed_periods for t in threads)
-    skipped_sum_ns = sum(t.missed_periods_sum_ns for t in threads)
+    missed = sum(t.missed_periods for t in threads)
+    missed_sum_ns = sum(t.missed_periods_sum_ns for t in threads)
     return Summary(
         threads=len(threads),
         samples=sum(t.samples for t in threads),
-        skipped=skipped,
-        late=sum(t.overruns for t in threads),
+        missed_periods=missed,
+        overruns=sum(t.overruns for t in threads),
         early=sum(t.early for t in threads),
-        beyond=sum(t.overflow for t in threads),
+        overflow=sum(t.overflow for t in threads),
         observed_ns=observed_ns(threads),
         exposure_ns=exposure_ns(threads),
         min_ns=min(lows),
         max_ns=max(highs),
         mean_ns=sum_ns / counted,
         stdev_ns=population_stdev(counted, sum_ns, sum_sq=sum_sq_ns2),
-        mean_with_skipped_ns=(sum_ns + skipped_sum_ns) / (counted + skipped),
+        mean_with_missed_periods_ns=(sum_ns + missed_sum_ns) / (counted + missed),
         percentiles=_percentiles(
             threads, percentiles, min_ns=min(lows), max_ns=max(highs)
         ),

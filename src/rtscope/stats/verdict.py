@@ -328,8 +328,8 @@ def _say_invalid(e: Evidence) -> tuple[str, str]:
 def _say_no(e: Evidence) -> tuple[str, str]:
     about = "" if all(m.episodes_exact for m in e.misses) else "about "
     low, high = rate_limits_per_hour(e.episodes, e.observed_ns)
-    skipped = sum(m.skipped for m in e.misses)
-    of_them = f" ({skipped} of them skipped activations)" if skipped else ""
+    skipped = sum(m.missed_periods for m in e.misses)
+    of_them = f" ({skipped} of them missed periods)" if skipped else ""
     return (
         f"{_counted(e.total, 'miss', 'misses')} of "
         f"{format_duration(e.deadline_ns)}{of_them} in "

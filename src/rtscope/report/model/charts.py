@@ -171,7 +171,7 @@ def charts_of(
         return ()
     samples = f"{row.summary.samples:,} samples"
     tails = [tail_curve(row.threads)]
-    if row.summary.skipped:
+    if row.summary.missed_periods:
         tails.append(tail_curve(row.threads, counting=with_skipped))
     drawn: list[tuple[str, str, str, Content | None]] = [
         (

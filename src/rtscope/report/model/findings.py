@@ -198,7 +198,11 @@ def _invalid(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _skipped(rows: Sequence[Row]) -> Iterator[str]:
-    late = {r.name: r.summary.skipped for r in rows if r.summary and r.summary.skipped}
+    late = {
+        r.name: r.summary.missed_periods
+        for r in rows
+        if r.summary and r.summary.missed_periods
+    }
     if late:
         most = max(late, key=late.__getitem__)
         where = f"{', most' if len(late) > 1 else ''} under {most}"

@@ -280,7 +280,7 @@ def _ours_supports(kind: KernelKind, rows: Sequence[Row], virtual: str) -> str:
     runs = enumeration(sorted({str(r.runs) for r in rows}))
     spans = sorted({r.observed_ns for r in rows})
     samples = [r.summary.samples for r in rows if r.summary]
-    skipped = sum(r.summary.skipped for r in rows if r.summary)
+    skipped = sum(r.summary.missed_periods for r in rows if r.summary)
     unit = "trajectory" if virtual and runs == "1" else "run" if runs == "1" else "runs"
     worst = max((r.summary.max_ns for r in rows if r.summary), default=None)
     return (
