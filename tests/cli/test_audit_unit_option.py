@@ -98,7 +98,7 @@ def test_a_unit_that_was_not_started_is_said_to_be_so(
     said = rtscope("audit", "--unit", "loop", "--json")
 
     assert rows(said.out)["unit_threads"]["message"] == (
-        "no thread of it is seen; is it started?"
+        "no thread is visible: systemctl start loop.service"
     )
 
 

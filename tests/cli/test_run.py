@@ -236,7 +236,7 @@ def test_hostile_words_of_a_machine_do_not_reach_the_terminal_or_the_page(
         (("--tuned", "safe", "--target", "virtual:pc"), "what its kernel and its"),
         (
             ("--tuned", "scaling_governor", "--governor", "powersave"),
-            "set the same; leave one of them out",
+            "change the same setting: remove one of them",
         ),
     ],
 )

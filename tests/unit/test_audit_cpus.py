@@ -40,7 +40,7 @@ def test_isolated_cpus_are_taken_where_none_are_named() -> None:
     files = {f"{CPU}/isolated": "1", "/proc/irq/default_smp_affinity": "3"}
 
     assert judged("default_irq_affinity", Case(files, cpus=None)).message == (
-        "CPU 1 is among them"
+        "CPU 1 is in the mask"
     )
 
 
@@ -51,7 +51,7 @@ def test_a_frequency_that_moved_fails_whatever_is_set() -> None:
 
     check = judged("fixed_frequency", replace(good, observed=moved))
 
-    assert check.message == "it changed within the window: 9 kHz, then 8"
+    assert check.message == "changed within the window: 9 kHz, then 8"
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,8 @@ def test_the_timer_that_each_cpu_has_is_no_device(table: str) -> None:
     polling = Case(files, observed=ticks, profile=Profile.POLLING)
 
     directed = judged("irq_affinity", Case(files))
-    assert (directed.outcome, directed.message) == (CheckOutcome.PASS, "none of 1")
+    assert directed.outcome is CheckOutcome.PASS
+    assert directed.message == "none of 1 interrupts"
     assert judged("observed_device_interrupts", polling).outcome is CheckOutcome.PASS
     assert judged("observed_ticks", polling).outcome is CheckOutcome.FAIL
 

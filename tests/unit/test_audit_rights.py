@@ -24,7 +24,7 @@ def test_a_fair_server_of_which_a_part_is_refused_is_not_said_to_be_off() -> Non
 
     check = judged("fair_server", off)
     assert check.outcome is CheckOutcome.UNKNOWN
-    assert check.message == "not all of it can be read"
+    assert check.message == "only partly readable"
     assert [e.path for e in check.evidence] == list(refused)
     assert judged("fair_server", on).outcome is CheckOutcome.FAIL
 
@@ -83,6 +83,4 @@ def test_what_lockdown_takes_away_is_named(name: str) -> None:
     check = judged(name, Case(lockdown))
 
     assert check.outcome is CheckOutcome.UNKNOWN
-    assert check.message.startswith(
-        "kernel lockdown takes it away: /sys/kernel/tracing/"
-    )
+    assert check.message.startswith("kernel lockdown hides /sys/kernel/tracing/")

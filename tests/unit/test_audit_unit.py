@@ -65,7 +65,7 @@ def test_an_ordinary_unit_fails_nothing(kind: object) -> None:
 @pytest.mark.parametrize(
     ("service", "says"),
     [
-        ("CPUSchedulingPriority=80\n", "a priority, and the policy is other"),
+        ("CPUSchedulingPriority=80\n", "a priority, but the policy is other"),
         ("CPUSchedulingPolicy=fifo\n", "fifo without a priority: it gets 1"),
         ("CPUSchedulingPolicy=rr\nCPUSchedulingPriority=0\n", "rr with priority 0"),
     ],

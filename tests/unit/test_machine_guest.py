@@ -15,7 +15,7 @@ def test_a_container() -> None:
     assert facts["container"] == FactValue(True, "/.dockerenv")
     assert facts["container_kind"].value == "docker"
     assert facts["irqbalance"].reason == "the host's processes are not visible"
-    assert facts["guest"].reason == "no CPU flag, DMI or device tree tells"
+    assert facts["guest"].reason == "no CPU flag, DMI or device tree shows it"
     assert facts["preempt_rt"].value is False
 
 

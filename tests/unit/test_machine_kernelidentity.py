@@ -185,7 +185,7 @@ def test_sys_kernel_realtime_alone_proves_nothing() -> None:
     assert kernel.preempt_rt is None
     assert kernel.how == "only /sys/kernel/realtime says so, which is not enough"
     assert kernel.preemption_model is None
-    assert kernel.model_how == "it cannot be told whether this is PREEMPT_RT"
+    assert kernel.model_how == "unknown whether this kernel is PREEMPT_RT"
 
 
 def test_mainline_without_sys_kernel_realtime_is_still_preempt_rt() -> None:

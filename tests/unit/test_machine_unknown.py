@@ -83,7 +83,7 @@ def test_nonsense_gives_no_value_but_a_reason(
     got = fact({path: content}, name)
 
     assert got.value is None
-    assert got.reason.endswith("says nothing that is understood")
+    assert got.reason.endswith("unexpected contents")
 
 
 def test_a_machine_that_shows_nothing_has_no_fact_but_reasons() -> None:

@@ -38,7 +38,7 @@ def test_a_traced_run_says_so_with_the_cost() -> None:
 
     assert detail == (
         "median 2.00 us untraced, 3.00 us traced, "
-        "p99.9 not resolvable: too few samples; "
+        "p99.9: too few samples; "
         "untraced for 500 ms and 500 ms before and after, under the same load, "
         "1000 against 1008 samples"
     )
@@ -48,7 +48,7 @@ def test_a_cost_that_was_not_measured_is_said_to_be_so() -> None:
     kept = traced(traces.tracing(), untraced=False)
 
     assert trace_cost(kept) is None
-    assert told(kept)["traced"] == "what that cost was not measured"
+    assert told(kept)["traced"] == "its cost was not measured"
 
 
 def test_a_run_that_was_interrupted_was_measured_without_only_before() -> None:
@@ -64,7 +64,7 @@ def test_runs_without_tracing_that_were_too_short_for_a_sample_tell_no_cost() ->
     short = replace(kept, untraced_runs=(empty.threads, empty.threads))
 
     assert trace_cost(short) is None
-    assert told(short)["traced"] == "what that cost was not measured"
+    assert told(short)["traced"] == "its cost was not measured"
 
 
 def test_a_trace_without_a_loss_raises_no_doubt() -> None:
@@ -76,7 +76,7 @@ def test_what_is_missing_from_a_trace_is_counted() -> None:
 
     assert told(traced(lost))["trace_incomplete"] == (
         "the kernel overwrote 9 events before they were read; "
-        "3 late wake-ups came too fast; 1 of 1 kept wake-ups have a gap"
+        "3 late wake-ups came too fast to keep; 1 of 1 kept wake-ups have a gap"
     )
 
 
@@ -85,7 +85,8 @@ def test_events_that_had_no_room_are_counted() -> None:
     full = replace(made, cpus=(replace(made.cpus[0], dropped=4),))
 
     assert told(traced(full))["trace_incomplete"] == (
-        "the kernel overwrote 9 events before they were read; it had no room for 4 more"
+        "the kernel overwrote 9 events before they were read; "
+        "its buffer had no space for 4 more"
     )
 
 
@@ -93,7 +94,7 @@ def test_wakeups_that_came_too_fast_are_counted_without_a_trace_too() -> None:
     refused = replace(traces.tracing(cause="permission"), candidates_lost=3)
 
     detail = told(traced(refused))["trace_refused"]
-    assert detail.endswith("; 3 late wake-ups came too fast")
+    assert detail.endswith("; 3 late wake-ups came too fast to keep")
 
 
 def test_a_refused_trace_says_why_and_what_to_do() -> None:

@@ -93,7 +93,7 @@ def test_a_claim_of_several_misses_needs_less_time() -> None:
     judgement = judged(run_of(90), claim=Claim(2, HOUR))
     assert judgement.verdict is Verdict.HELD_IN_TEST
     assert only(judgement).sentence.endswith(
-        "(95 %), and so the claim of fewer than 2 per 1 h"
+        "(95 %), which supports the claim of fewer than 2 per 1 h"
     )
 
 
@@ -244,7 +244,7 @@ def test_min_boots_counts_different_boots(
     judgement = judge(runs, deadline_ns=DEADLINE, min_boots=2)
     assert (judgement.verdict, judgement.exit_status) == (verdict, status)
     if verdict is Verdict.NOT_SHOWN:
-        assert "1 of the 2 boots asked for were seen" in only(judgement).sentence
+        assert "1 of the 2 requested boots" in only(judgement).sentence
         assert only(judgement).run_next == "reboot and run again"
 
 
@@ -281,7 +281,7 @@ def test_a_bound_within_the_deadline_explains(bound_ns: int, verdict: Verdict) -
     )
     assert judgement.verdict is verdict
     assert judgement.exit_status == 0
-    explained = "the sections seen could combine to" in only(judgement).sentence
+    explained = "bound from observed critical sections" in only(judgement).sentence
     assert explained is (verdict is Verdict.HELD_AND_EXPLAINED)
 
 

@@ -153,8 +153,8 @@ def test_real_time_threads_outside_isolated_cpus_are_marked() -> None:
         for tid, found in marks(listing(*threads, around=ISOLATED)).items()
         if found[0][0] == "housekeeping"
     } == {
-        1: "allowed on 0-1; isolated is 2-3",
-        5: "allowed on 0; isolated is 2-3",
+        1: "allowed on CPU 0-1; isolated: CPU 2-3",
+        5: "allowed on CPU 0; isolated: CPU 2-3",
     }
     assert set(marks(listing(*threads))) == {5}
 
@@ -253,7 +253,7 @@ def test_a_deadline_thread_says_what_is_reserved_for_it() -> None:
     assert marks(listing(task(1, "deadline", reset_on_fork=True))) == {
         1: [
             ("deadline", "20 % of a CPU reserved"),
-            ("reset_on_fork", "its children are ordinary"),
+            ("reset_on_fork", "new threads are ordinary"),
         ]
     }
 
@@ -338,8 +338,8 @@ def test_what_was_not_seen_is_said() -> None:
             "4 ended within the window",
             "No kernel thread is visible",
             "hidepid=2",
-            "The timer slack of 1 could not be read: Operation not permitted. That of",
-            "Which CPUs are isolated is unknown",
+            "The timer slack of 1 could not be read: Operation not permitted. Run",
+            "The isolated CPUs are unknown",
             "A sched_ext scheduler is loaded (rusty)",
         ),
         said,

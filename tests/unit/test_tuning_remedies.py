@@ -78,7 +78,7 @@ def test_what_cannot_be_seen_is_not_changed(kind: object) -> None:
     _, found = looked(name, CASES[name].unseen)
 
     assert not found.changes
-    assert found.impossible[name].startswith("it cannot be judged: ")
+    assert found.impossible[name].startswith("unknown: ")
 
 
 def test_every_setting_is_a_knob_of_the_agent_with_the_same_file() -> None:
@@ -210,7 +210,7 @@ def test_nothing_is_directed_elsewhere_where_there_is_no_elsewhere() -> None:
     found = planned("default_irq_affinity", {path: "f"}, cpus=(0, 1, 2, 3))
 
     assert found.impossible == {
-        "default_irq_affinity": "every CPU is set apart: none is left for the rest"
+        "default_irq_affinity": "every CPU is set apart: no housekeeping CPU is left"
     }
 
 

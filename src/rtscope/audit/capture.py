@@ -188,7 +188,7 @@ def unpack(path: Path, into: Path) -> None:
         raise UsageError(f"{path}: {error}") from error
     except (tarfile.TarError, zlib.error, EOFError, ValueError, OverflowError) as error:
         raise UsageError(
-            f"{path}: no archive of `rtscope audit --capture`: {error}"
+            f"{path}: not an archive of `rtscope audit --capture`: {error}"
         ) from error
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
@@ -238,16 +238,16 @@ def _unpack(file: _Bounded, into: Path) -> None:
 
 def _refuse_odd(member: tarfile.TarInfo, left: int) -> None:
     if not member.isreg() or member.issparse():
-        raise UsageError(f"{member.name!a} is no regular file")
+        raise UsageError(f"{member.name!a} is not a regular file")
     biggest = MAX_TOTAL_BYTES if member.name == NOTES_NAME else MAX_FILE_BYTES
     if member.size > biggest or left < 0:
-        raise UsageError(f"{member.name!a} is too big, or all together are")
+        raise UsageError(f"{member.name!a} is too big, or the whole archive is")
 
 
 def _parts(name: str) -> tuple[str, ...]:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or not path.parts:
-        raise UsageError(f"{name!a} is no path below its root")
+        raise UsageError(f"{name!a} is not a path below the archive's root")
     return path.parts
 
 
@@ -293,7 +293,7 @@ def _words(document: Any) -> Mapping[str, str]:
 
 
 def taken(context: AuditContext) -> Iterator[str]:
-    """Say what an archive holds, a line for each place."""
+    """List the contents of an archive, one line for each place."""
     places = Counter(
         _place(path)
         for path, content in context.machine.files.items()
@@ -304,7 +304,7 @@ def taken(context: AuditContext) -> Iterator[str]:
     if context.observed.kernel_log is not None:
         yield "the kernel log"
     if context.observed.window_ns:
-        yield "the counters that were read twice"
+        yield "the counters of the observation window"
 
 
 def _place(path: str) -> str:

@@ -22,7 +22,7 @@ STAT = "/proc/stat"
 FREQUENCIES = "/sys/devices/system/cpu/cpufreq/policy*/scaling_cur_freq"
 WATCHED = (INTERRUPTS, STAT, FREQUENCIES)
 """The files that are read twice."""
-NOT_WATCHED = "nothing was watched (--observe 0, or a tree captured without it)"
+NOT_WATCHED = "no observation window (--observe 0, or a capture without one)"
 
 DMA_LATENCY = "/dev/cpu_dma_latency"
 NOBODY_ASKS_US = 2_000_000_000
@@ -36,12 +36,12 @@ def is_asked(latency_us: int | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The kernel that a machine is meant to run, as far as its image tells."""
+    """The kernel that a machine is meant to run, as far as its image shows it."""
 
     name: str
     """What the user called it."""
     banner: str | None = None
-    """As /proc/version says it."""
+    """As in /proc/version."""
     build_id: str | None = None
     """Hexadecimal; from the linker, over the whole kernel."""
     config_digest: str | None = None
@@ -49,7 +49,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What the kernel said when a child asked for a real-time policy."""
+    """How the kernel answered a child that requested a real-time policy."""
 
     asked: str
     error: int | None
@@ -59,7 +59,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What was tried or watched, beside what the files say."""
+    """What was tried or watched, in addition to the files."""
 
     window_ns: int = 0
     """Between the two readings; 0: nothing was watched."""
@@ -74,33 +74,35 @@ class Observed:
     """Median of one reading of CLOCK_MONOTONIC, with what Python adds to it."""
     clock_resolution_ns: int | None = None
     dma_latency_us: int | None = None
-    """What /dev/cpu_dma_latency said: the wake-up time that programs ask for."""
+    """Of /dev/cpu_dma_latency: the wake-up time that programs request."""
     dma_holders: Mapping[str, str] = field(default_factory=dict)
     """Names of the processes that have it open, by descriptor, as far as seen."""
-    why_no_dma_latency: str = "it was not read: only on this machine or a board's own"
+    why_no_dma_latency: str = (
+        "not read: only on this machine, or by the agent of a board"
+    )
     smi_before: Mapping[str, int] = field(default_factory=dict)
     smi_after: Mapping[str, int] = field(default_factory=dict)
     """System management interrupts since the reset of each CPU, by register file."""
-    why_no_smi: str = "the counters were not read: only on this machine"
+    why_no_smi: str = "not read: only on this machine"
 
 
 @dataclass(frozen=True, slots=True)
 class AuditContext:
-    """What was read, and for whom it is judged."""
+    """What was read, and for whom it is checked."""
 
     machine: MachineSnapshot
     profile: Profile = Profile.CONTROL
     cpus: tuple[int, ...] | None = None
     """The CPUs that real-time threads run on; None: all of them."""
     arch: str | None = None
-    """As `uname -m` says it; None if it is not known."""
+    """As `uname -m` prints it; None if unknown."""
     expected: Expected | None = None
     alone: bool = False
     """There is a configuration and no machine."""
     observed: Observed = field(default_factory=Observed)
     """What was tried or watched."""
     unit: Unit | None = None
-    """The unit of systemd that is judged."""
+    """The unit of systemd that is checked."""
 
     @property
     def kernel(self) -> KernelIdentity:
@@ -140,7 +142,7 @@ def absent(kind: CheckKind, context: AuditContext) -> Answer:
     mode = context.text(LOCKDOWN) or ""
     if f"[{kind.args.get('hidden_by')}]" in mode:
         return unknown(
-            f"kernel lockdown takes it away: {kind.paths[0]}", Sighting(LOCKDOWN, mode)
+            f"kernel lockdown hides {kind.paths[0]}", Sighting(LOCKDOWN, mode)
         )
     why = str(kind.args.get("absent", ""))
     if why:
@@ -153,7 +155,7 @@ def absent(kind: CheckKind, context: AuditContext) -> Answer:
 def not_read(kind: CheckKind, context: AuditContext, *paths: str) -> Answer:
     """Answer for files that have no text: they were refused, or are not there."""
     refused = context.refusals(*paths)
-    return unknown("it cannot be read", *refused) if refused else absent(kind, context)
+    return unknown("not readable", *refused) if refused else absent(kind, context)
 
 
 ONLINE = "/sys/devices/system/cpu/online"
@@ -162,7 +164,7 @@ PARTITIONS = "/sys/fs/cgroup/cpuset.cpus.isolated"
 """CPUs of isolated cpuset partitions (cgroup-v2.rst)."""
 
 CPU_SETS = (ONLINE, ISOLATED, PARTITIONS)
-"""What says which CPUs there are and which are set apart."""
+"""Files that list the CPUs and those that are set apart."""
 
 NOT_SET_APART = "no CPU that is online is set apart; name them with --cpus"
 
@@ -190,13 +192,13 @@ def masked(text: str) -> Cpus | None:
 
 
 def online(context: AuditContext) -> Cpus | None:
-    """Return the CPUs that the kernel schedules on; None if it cannot be told."""
+    """Return the CPUs that the kernel schedules on; None if unknown."""
     text = context.text(ONLINE)
     return (listed(text) or None) if text is not None else None
 
 
 def isolated(context: AuditContext) -> Cpus:
-    """Return the CPUs that the load balancing leaves alone, as far as it is seen."""
+    """Return the CPUs that the load balancing leaves alone, as far as visible."""
     texts = (context.text(path) for path in (ISOLATED, PARTITIONS))
     return frozenset().union(*(listed(text) or () for text in texts if text))
 
@@ -209,7 +211,7 @@ def named(context: AuditContext) -> Cpus:
 def set_apart(context: AuditContext) -> Cpus | None:
     """Return the CPUs for real-time threads: --cpus, else those that are isolated."""
     there = online(context)
-    # On a CPU that is offline nothing runs; a check of its own tells of it.
+    # Nothing runs on an offline CPU; the check `offline_cpus` reports it.
     cpus = named(context) if there is None else named(context) & there
     return cpus or None
 

@@ -46,13 +46,13 @@ RESUME_LATENCY = "power/pm_qos_resume_latency_us"
 
 
 def fixed_frequency(_kind: CheckKind, context: AuditContext) -> Answer:
-    """Check whether each policy has one frequency; what was seen to vary fails."""
+    """Check whether each policy has one frequency; an observed change fails."""
     lowest = context.matching(f"{POLICIES}/scaling_min_freq")
     if not lowest:
         return not_applicable(NO_CPUFREQ)
     moved = _moved(context)
     if moved:
-        return failed(f"it changed within the window: {moved[0].value}", *moved)
+        return failed(f"changed within the window: {moved[0].value}", *moved)
     ranges, unpaired = {}, []
     for path, low in lowest.items():
         high = context.text(path.replace("scaling_min", "scaling_max"))
@@ -61,10 +61,12 @@ def fixed_frequency(_kind: CheckKind, context: AuditContext) -> Answer:
         elif high != low:
             ranges[path] = f"{low} to {high} kHz"
     if ranges:
-        says = f"{len(ranges)} of {len(lowest)} may vary: {next(iter(ranges.values()))}"
+        says = f"{len(ranges)} of {len(lowest)} vary: {next(iter(ranges.values()))}"
         return failed(says, *_evidence(ranges))
     if unpaired:
-        return unknown("no highest frequency", Sighting(unpaired[0], "no partner"))
+        return unknown(
+            "no highest frequency", Sighting(unpaired[0], "without scaling_max_freq")
+        )
     return passed(f"{next(iter(lowest.values()))} kHz", *_evidence(lowest))
 
 
@@ -116,13 +118,13 @@ def idle_states(kind: CheckKind, context: AuditContext) -> Answer:
     asked = context.observed.dma_latency_us
     if deep and asked is not None and asked <= limit:
         told = Sighting(DMA_LATENCY, f"{asked} us{_by_whom(context)}")
-        return passed(f"none deeper than {asked} us as long as that is asked", told)
+        return passed(f"none above {asked} us while a program requests that", told)
     if deep:
-        says = f"{len(deep)} in use, such as {next(iter(deep.values()))}"
+        says = f"{len(deep)} enabled, such as {next(iter(deep.values()))}"
         return failed(says, *_evidence(deep))
     if odd:
-        return unknown("a latency is no number", *odd)
-    return passed(f"none above {limit} us is in use", *_evidence(latencies))
+        return unknown("a latency is not a number", *odd)
+    return passed(f"none above {limit} us is enabled", *_evidence(latencies))
 
 
 def _may_be_chosen(context: AuditContext, state: str, limit: int) -> bool:
@@ -135,7 +137,7 @@ def _may_be_chosen(context: AuditContext, state: str, limit: int) -> bool:
 
 def _by_whom(context: AuditContext) -> str:
     names = sorted(set(context.observed.dma_holders.values()))
-    return f", asked by {', '.join(names[:4])}" if names else ""
+    return f", requested by {', '.join(names[:4])}" if names else ""
 
 
 def latency_request(_kind: CheckKind, context: AuditContext) -> Answer:
@@ -148,7 +150,7 @@ def latency_request(_kind: CheckKind, context: AuditContext) -> Answer:
     evidence = Sighting(DMA_LATENCY, f"{asked} us{_by_whom(context)}")
     if is_asked(asked):
         return failed(evidence.value, evidence, *_holders(context))
-    return passed("nobody asks for it", evidence)
+    return passed("no program limits them", evidence)
 
 
 def _holders(context: AuditContext) -> list[Sighting]:
@@ -171,10 +173,12 @@ def cooling(kind: CheckKind, context: AuditContext) -> Answer:
     }
     hot = {path: state for path, state in states.items() if state != "0"}
     if hot:
-        return failed(f"{len(hot)} of {len(types)} slow it down", *_evidence(hot))
+        return failed(
+            f"{len(hot)} of {len(types)} cooling devices active", *_evidence(hot)
+        )
     if len(states) < len(types):
-        return unknown("not every state can be read")
-    return passed("none slows it down", *_evidence(states))
+        return unknown("not every state is readable")
+    return passed("no cooling device active", *_evidence(states))
 
 
 def smt(kind: CheckKind, context: AuditContext) -> Answer:
@@ -209,14 +213,16 @@ def private_cache(_kind: CheckKind, context: AuditContext) -> Answer:
         seen[others] = text
         cpus = listed(text)
         if cpus is None:
-            return unknown("no CPU list", Sighting(others, text[:80]))
+            return unknown("not a CPU list", Sighting(others, text[:80]))
         if cpus - apart:
-            shared[others] = f"with CPU {format_cpulist(cpus - apart)}"
+            shared[others] = f"shared with CPU {format_cpulist(cpus - apart)}"
     if shared:
         return failed(next(iter(shared.values())), *_evidence(shared))
     if not seen:
-        return unknown("the second-level cache of these CPUs is not described")
-    return passed("with nobody else", *_evidence(seen))
+        return unknown(
+            "the kernel does not describe the second-level cache of these CPUs"
+        )
+    return passed("not shared with other CPUs", *_evidence(seen))
 
 
 def _evidence(texts: Mapping[str, str]) -> list[Sighting]:
@@ -245,7 +251,7 @@ def cpus_within(kind: CheckKind, context: AuditContext) -> Answer:
     for path, text in texts.items():
         cpus = listed(text)
         if cpus is None:
-            return unknown(f"{path} is no CPU list", Sighting(path, text[:80]))
+            return unknown(f"{path} is not a CPU list", Sighting(path, text[:80]))
         covered |= cpus
     return _covers(wanted, covered, texts)
 
@@ -261,11 +267,11 @@ def cpus_outside(kind: CheckKind, context: AuditContext) -> Answer:
         return not_read(kind, context, path)
     cpus = masked(text)
     if cpus is None:
-        return unknown(f"{path} is no mask of CPUs", Sighting(path, text[:80]))
+        return unknown(f"{path} is not a CPU mask", Sighting(path, text[:80]))
     inside = cpus & wanted
     evidence = Sighting(path, f"{text} (CPUs {format_cpulist(cpus) or 'none'})")
     if inside:
-        return failed(f"CPU {format_cpulist(inside)} is among them", evidence)
+        return failed(f"CPU {format_cpulist(inside)} is in the mask", evidence)
     return passed(f"CPUs {format_cpulist(cpus) or 'none'}", evidence)
 
 
@@ -283,7 +289,7 @@ def boot_cpus(kind: CheckKind, context: AuditContext) -> Answer:
         for value in boot_values(cmdline, name)[-1:]:
             cpus = wanted if value == "all" else listed(_FLAGS.sub("", value))
             if cpus is None:
-                return unknown(f"{name}={value} is not understood")
+                return unknown(f"{name}={value} is not a CPU list")
             texts[CMDLINE] = f"{texts.get(CMDLINE, '')} {name}={value}".strip()
             covered |= cpus
     texts = texts or {CMDLINE: f"no {', no '.join(kind.args['parameters'])}"}
@@ -294,7 +300,7 @@ def housekeeping(_kind: CheckKind, context: AuditContext) -> Answer:
     """Check whether a CPU is left for everything else, the boot CPU among them."""
     everywhere = online(context)
     if everywhere is None:
-        return unknown("which CPUs are online is not known")
+        return unknown("unknown which CPUs are online")
     if len(everywhere) == 1:
         return not_applicable("one CPU is online")
     apart = set_apart(context)
@@ -317,7 +323,7 @@ def cpus_online(kind: CheckKind, context: AuditContext) -> Answer:
     present_at = kind.paths[0]
     present, there = listed(context.text(present_at) or ""), online(context)
     if not present or there is None:
-        return unknown("which CPUs are online is not known", *context.refusals(ONLINE))
+        return unknown("unknown which CPUs are online", *context.refusals(ONLINE))
     asleep = present - there
     told = (
         Sighting(present_at, format_cpulist(present)),
@@ -326,7 +332,7 @@ def cpus_online(kind: CheckKind, context: AuditContext) -> Answer:
     if lost := asleep & named(context):
         return failed(f"CPU {format_cpulist(lost)} is offline", *told)
     if asleep:
-        says = f"CPU {format_cpulist(asleep)} is offline, and not set apart"
+        says = f"CPU {format_cpulist(asleep)} is offline, but not set apart"
         return passed(says, *told)
     return passed("every CPU is online", *told)
 
@@ -344,7 +350,7 @@ def processes_outside(kind: CheckKind, context: AuditContext) -> Answer:
     pattern = kind.paths[0]
     statuses = context.matching(pattern)
     if not statuses:
-        return unknown("the processes cannot be seen", *context.refusals(pattern))
+        return unknown("the processes are not visible", *context.refusals(pattern))
     strays, there = [], 0
     for path, text in statuses.items():
         found = _ALLOWED.search(text)
@@ -359,15 +365,15 @@ def processes_outside(kind: CheckKind, context: AuditContext) -> Answer:
     if strays:
         return failed(f"{len(strays)} of {there} processes may run there", *strays)
     if not there:
-        return unknown("no process of user space is seen")
-    return passed(f"none of {there}", Sighting(pattern, f"{there} read"))
+        return unknown("no user-space process is visible")
+    return passed(f"none of {there} processes", Sighting(pattern, f"{there} read"))
 
 
 def _covers(wanted: Cpus, covered: Cpus, texts: dict[str, str]) -> Answer:
     left = wanted - covered
     if left:
-        return failed(f"not for CPU {format_cpulist(left)}", *_seen(texts))
-    return passed(f"for CPU {format_cpulist(wanted)}", *_seen(texts))
+        return failed(f"CPU {format_cpulist(left)} is missing", *_seen(texts))
+    return passed(f"CPU {format_cpulist(wanted)} is covered", *_seen(texts))
 
 
 def _seen(texts: dict[str, str]) -> list[Sighting]:

@@ -57,7 +57,7 @@ def read_context(
     log = observed.kernel_log or ""
     kernel = kernelidentity.identify(reader, files=files, kernel_log=log)
     if kernel.config and kernel.config.source not in files:
-        # For a capture, which must hold all that was judged.
+        # For a capture, which must hold all that was checked.
         files = {**files, **reader.read_many([kernel.config.source])}
     context = AuditContext(
         MachineSnapshot(files, kernel),
@@ -76,7 +76,7 @@ def context_of_config(
     banner: str | None = None,
     expected: Expected | None = None,
 ) -> AuditContext:
-    """Return what a configuration, or an image with its banner, tells alone."""
+    """Return what a configuration, or an image with its banner, shows by itself."""
     kernel = kernelidentity.identify_config(config, banner=banner)
     files: dict[str, Content] = {}
     if banner:
@@ -130,7 +130,7 @@ def _unless_observed(check: Check, by_id: Mapping[str, Check]) -> Check:
     return replace(
         check,
         outcome=CheckOutcome.NOT_APPLICABLE,
-        message=f"{check.message}; what the machine shows counts ({seen.kind.title})",
+        message=f"{check.message}; the running machine decides ({seen.kind.title})",
     )
 
 
@@ -153,9 +153,9 @@ def _answer(kind: CheckKind, context: AuditContext) -> Check:
 def _gate(kind: CheckKind, context: AuditContext) -> Answer | None:
     """Answer for a check that is not about this kernel or machine."""
     if context.alone and not kind.about_config and kind.function != "same_kernel":
-        return unknown("only a running machine tells")
+        return unknown("needs a running machine")
     if kind.archs and context.arch is None:
-        return unknown("the architecture is not known")
+        return unknown("unknown architecture")
     if kind.archs and context.arch not in kind.archs:
         return not_applicable(f"not on {context.arch}")
     return _gate_by_version(kind, context.kernel)
@@ -168,7 +168,7 @@ def _gate_by_version(kind: CheckKind, kernel: KernelIdentity) -> Answer | None:
         is_since = is_release_since(kernel.release, version)
         text = f"Linux {version[0]}.{version[1]}"
         if is_since is None:
-            return unknown(f"whether this is {text} or later is not known")
+            return unknown(f"unknown whether this is {text} or later")
         if is_since is not wanted:
             return not_applicable(f"{'before' if wanted else 'since'} {text}")
     return None

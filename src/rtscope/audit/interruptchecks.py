@@ -1,4 +1,4 @@
-"""Checks of interrupts: where they may go, and where they were seen to go."""
+"""Checks of interrupts: their affinity, and the CPUs where they occurred."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -90,15 +90,16 @@ def irq_affinity(_kind: CheckKind, context: AuditContext) -> Answer:
         says = f"{what} directed at CPU {format_cpulist(apart)}"
         return failed(says, *(Sighting(p, t) for p, t in wrong.items()))
     if odd or not used:
-        return unknown("not every interrupt's CPUs are known", *odd[:16])
+        return unknown("the CPUs of some interrupts are unknown", *odd[:16])
     return passed(
-        f"none of {len(seen)}", *(Sighting(p, t) for p, t in list(seen.items())[:16])
+        f"none of {len(seen)} interrupts",
+        *(Sighting(p, t) for p, t in list(seen.items())[:16]),
     )
 
 
 def directed(context: AuditContext, name: str) -> tuple[str, str | None]:
     """
-    Return the file that tells where an interrupt goes, and its CPU list.
+    Return the file with the CPUs of an interrupt, and its CPU list.
 
     Where one that was just redirected comes next is shown only after it has come once
     more (kernel/irq/migration.c): until then the CPUs that it is allowed on count.
@@ -189,18 +190,20 @@ def irqbalance(kind: CheckKind, context: AuditContext) -> Answer:
     """Check whether irqbalance may move interrupts to CPUs that are set apart."""
     names = context.matching(kind.paths[0])
     if not names:
-        return unknown("the processes cannot be seen", *context.refusals(kind.paths[0]))
+        return unknown(
+            "the processes are not visible", *context.refusals(kind.paths[0])
+        )
     running = [path for path, name in names.items() if name == BALANCER]
     if not running:
-        return passed("it does not run", Sighting(kind.paths[0], f"{len(names)} read"))
+        return passed("not running", Sighting(kind.paths[0], f"{len(names)} read"))
     evidence = Sighting(running[0], BALANCER)
     apart = set_apart(context)
     if apart is None:
-        return failed("it runs, and moves interrupts every 10 s", evidence)
+        return failed("running: it moves interrupts every 10 s", evidence)
     banned, told = _banned(context)
     if apart <= banned:
-        return passed("it runs and keeps off them", evidence, told)
-    says = f"it runs, and may use CPU {format_cpulist(apart - banned)}"
+        return passed("running, but it spares these CPUs", evidence, told)
+    says = f"running, and may use CPU {format_cpulist(apart - banned)}"
     return failed(says, evidence, told)
 
 

@@ -66,7 +66,7 @@ def value(kind: CheckKind, context: AuditContext) -> Answer:
     if wrong:
         return failed(_values(wrong), *_seen(wrong))
     if refused:
-        return unknown("not all of it can be read", *refused)
+        return unknown("only partly readable", *refused)
     return passed(_values(found), *_seen(found))
 
 
@@ -105,7 +105,7 @@ def same_kernel(_kind: CheckKind, context: AuditContext) -> Answer:
     known = {name: pair for name, pair in seen.items() if None not in pair}
     if not known:
         return unknown(
-            f"neither {wanted.name} nor the machine tells a build ID, a version or a "
+            f"neither {wanted.name} nor the machine has a build ID, a version or a "
             "configuration to compare"
         )
     evidence = [
@@ -114,7 +114,7 @@ def same_kernel(_kind: CheckKind, context: AuditContext) -> Answer:
     ]
     other = [name for name, (built, got) in known.items() if built != got]
     if other:
-        return failed(f"another {', '.join(other)} than {wanted.name}", *evidence)
+        return failed(f"not {wanted.name}: another {', '.join(other)}", *evidence)
     return passed(f"the {', the '.join(known)} of {wanted.name}", *evidence)
 
 
@@ -235,7 +235,7 @@ def parameters_absent(kind: CheckKind, context: AuditContext) -> Answer:
 
 
 def unknown_parameters(_kind: CheckKind, context: AuditContext) -> Answer:
-    """Check by the kernel's own word on parameters that it did not understand."""
+    """Check by the kernel's own message on parameters that it does not know."""
     log = context.observed.kernel_log
     if log is None:
         return unknown(context.observed.why_no_log)
@@ -262,8 +262,8 @@ def log_without(kind: CheckKind, context: AuditContext) -> Answer:
         shown = [Sighting(LOG, line[:200]) for line in lines[:5]]
         return failed(f"{count}: {lines[0][:160]}", *shown)
     if _FROM_BOOT.search(log):
-        return passed("nothing of the kind since the boot", Sighting(LOG, "read"))
-    return unknown("nothing of the kind in a log that does not reach back to the boot")
+        return passed("no such message since the boot", Sighting(LOG, "read"))
+    return unknown("no such message, but the log does not reach back to the boot")
 
 
 def _is(word: str, parameter: str) -> bool:

@@ -38,11 +38,13 @@ def bare_metal(_kind: CheckKind, context: AuditContext) -> Answer:
     found = guest(context.machine)
     evidence = Sighting(found.where, found.what)
     if found.value is None:
-        return unknown("neither CPU flags nor firmware tell it")
+        return unknown("neither CPU flags nor firmware show it")
     if found.value:
         return failed("a guest", evidence)
     by_cpu = found.where == CPUINFO
-    return passed("no hypervisor" if by_cpu else "the hardware says its name", evidence)
+    return passed(
+        "no hypervisor" if by_cpu else "the firmware names the hardware", evidence
+    )
 
 
 def steal(_kind: CheckKind, context: AuditContext) -> Answer:
@@ -72,7 +74,7 @@ def swap(kind: CheckKind, context: AuditContext) -> Answer:
         return not_read(kind, context, path)
     rows = text.splitlines()
     if not rows or not rows[0].startswith("Filename"):
-        return unknown("not the table that was expected", Sighting(path, text[:80]))
+        return unknown("not a table of swap areas", Sighting(path, text[:80]))
     if rows[1:]:
         names = ", ".join(row.split()[0] for row in rows[1:] if row.split())
         return failed(names, *(Sighting(path, row) for row in rows[1:]))
@@ -99,7 +101,7 @@ def fair_server(kind: CheckKind, context: AuditContext) -> Answer:
         says = f"{next(iter(on.values()))} ns of each period on CPU {cpus}"
         return failed(says, *(Sighting(p, t) for p, t in on.items()))
     if refused:
-        return unknown("not all of it can be read", *refused)
+        return unknown("only partly readable", *refused)
     return passed("off", *(Sighting(p, t) for p, t in runtimes.items()))
 
 
@@ -107,12 +109,12 @@ def _why_refused(context: AuditContext) -> str:
     mode = context.text(LOCKDOWN)
     if mode and "[none]" not in mode:
         return (
-            f"kernel lockdown ({mode}) refuses debugfs also to root; the fair server "
-            "can then not be turned off either"
+            f"kernel lockdown ({mode}) closes debugfs even to root: the fair server "
+            "cannot be turned off either"
         )
     if context.refusals(LOCKDOWN):
-        return "it may not be read, and whether that is kernel lockdown neither"
-    return "it may not be read; only root may"
+        return "not readable, nor is the state of kernel lockdown: run as root"
+    return "not readable: run as root"
 
 
 def watchdog(kind: CheckKind, context: AuditContext) -> Answer:
@@ -145,12 +147,10 @@ def trace_instances(kind: CheckKind, context: AuditContext) -> Answer:
         says = f"{next(iter(on.values()))} in {next(iter(on))}"
         return failed(says, *(Sighting(p, t) for p, t in on.items()))
     if refused:
-        return unknown("not all of it can be read", *refused)
+        return unknown("only partly readable", *refused)
     if context.text(above) is None:
         return unknown(absent(kind, context).message, *context.refusals(above))
-    return passed(
-        "none traces", Sighting(above, "instances beside it: none that trace")
-    )
+    return passed("none traces", Sighting(above, "no instance that traces"))
 
 
 def clock_cost(kind: CheckKind, context: AuditContext) -> Answer:
@@ -161,7 +161,7 @@ def clock_cost(kind: CheckKind, context: AuditContext) -> Answer:
     """
     seen = context.observed
     if seen.clock_cost_ns is None:
-        return unknown("it was not measured: only on this machine, or over SSH")
+        return unknown("not measured: only on this machine, or over SSH")
     steps = seen.clock_resolution_ns
     says = f"{seen.clock_cost_ns} ns" + (f", in steps of {steps} ns" if steps else "")
     evidence = Sighting("clock_gettime(CLOCK_MONOTONIC), measured", says)
@@ -194,7 +194,7 @@ def isa_extension(kind: CheckKind, context: AuditContext) -> Answer:
     path = kind.paths[0]
     isas = re.findall(r"^isa\s*:\s*(\S+)", context.text(path) or "", re.MULTILINE)
     if not isas:
-        return unknown(f"{path} does not tell the ISA", *context.refusals(path))
+        return unknown(f"{path} does not show the ISA", *context.refusals(path))
     wanted = kind.args["extension"]
     missing = [isa for isa in isas if wanted not in isa.split("_")]
     if missing:
@@ -208,7 +208,7 @@ def lockdown(kind: CheckKind, context: AuditContext) -> Answer:
     if text is None:
         refused = context.refusals(LOCKDOWN)
         if refused:
-            return unknown("it may not be read", *refused)
+            return unknown("not readable", *refused)
         return absent(kind, context)
     if "[none]" in text:
         return passed("none", Sighting(LOCKDOWN, text))
@@ -226,14 +226,14 @@ def smi_count(kind: CheckKind, context: AuditContext) -> Answer:
     """Check whether the firmware took the CPUs away while they were watched."""
     words = (context.text(kind.paths[0]) or "").split()
     if guest(context.machine).value:
-        return not_applicable("a guest does not see those of the host")
+        return not_applicable("a guest does not see the SMIs of its host")
     if words and "GenuineIntel" not in words:
-        return not_applicable("only Intel's processors count them")
+        return not_applicable("only Intel processors count SMIs")
     seen = context.observed
     if not seen.smi_after:
         return unknown(seen.why_no_smi)
     if not seen.window_ns:
-        return unknown("nothing was watched (--observe 0)")
+        return unknown("no observation window (--observe 0)")
     came = {
         path: after - seen.smi_before[path]
         for path, after in seen.smi_after.items()
@@ -281,7 +281,7 @@ def temperature(kind: CheckKind, context: AuditContext) -> Answer:
         return failed(near[0].value, *near)
     if not seen:
         refused = context.refusals(*kind.paths)
-        return unknown("no processor's zone tells temperature and limit", *refused)
+        return unknown("no processor's zone shows a temperature and a limit", *refused)
     return passed(seen[0].value, *seen)
 
 

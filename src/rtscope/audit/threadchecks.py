@@ -34,10 +34,10 @@ _EFFECTIVE = re.compile(r"^CapEff:\s*([0-9a-fA-F]{1,16})", re.MULTILINE)
 
 
 def trial(_kind: CheckKind, context: AuditContext) -> Answer:
-    """Check by what the kernel said to a child that asked for SCHED_FIFO."""
+    """Check how the kernel answered a child that requested SCHED_FIFO."""
     tried = context.observed.trial
     if tried is None:
-        return unknown("it was not tried: only on this machine, and not on a capture")
+        return unknown("not tried: only on a running machine, not on a capture")
     if tried.error is None:
         return passed("granted", Sighting(tried.asked, "granted"))
     name = errno.errorcode.get(tried.error, str(tried.error))
@@ -46,7 +46,7 @@ def trial(_kind: CheckKind, context: AuditContext) -> Answer:
 
 
 def _who_refused(context: AuditContext) -> str:
-    """Name what refuses, as far as it can be told from beside."""
+    """Name the limit that refuses, as far as the files show it."""
     nice = has_capability(context, "CAP_SYS_NICE")
     limit = limit_of(context, "realtime priority")
     if nice is False and limit == "0":
@@ -57,7 +57,7 @@ def _who_refused(context: AuditContext) -> str:
         return "the control group has no real-time budget (RT_GROUP_SCHED)"
     if nice:
         return "despite CAP_SYS_NICE: a control group, a seccomp filter or a container"
-    return "why cannot be told: the capabilities are not known"
+    return "reason unknown: the capabilities are not readable"
 
 
 def has_rt_groups(context: AuditContext) -> bool:
@@ -88,7 +88,7 @@ def rt_groups(_kind: CheckKind, context: AuditContext) -> Answer:
 
 
 def has_capability(context: AuditContext, name: str) -> bool | None:
-    """Whether the process that reads has a capability; None if it cannot be told."""
+    """Whether the process that reads has a capability; None if unknown."""
     found = _EFFECTIVE.search(context.text(STATUS) or "")
     return bool(int(found[1], 16) >> CAPABILITIES[name] & 1) if found else None
 
@@ -108,16 +108,16 @@ def limit(kind: CheckKind, context: AuditContext) -> Answer:
     refused = context.refusals(LIMITS)
     text = limit_of(context, kind.args["limit"])
     if text is None:
-        return unknown(f"{LIMITS} does not tell it", *refused)
+        return unknown(f"{LIMITS} does not list it", *refused)
     evidence = Sighting(LIMITS, f"{kind.args['limit']}: {text}")
     capability = kind.args.get("instead")
     if capability and has_capability(context, capability):
-        return passed(f"{text}, and {capability} goes beyond it", evidence)
+        return passed(f"{text}, but {capability} overrides it", evidence)
     least = kind.args["least"]
     if text == "unlimited":
         return passed(text, evidence)
     if not text.isdecimal():
-        return unknown(f"{text!r} is no limit", evidence)
+        return unknown(f"{text!r} is not a limit", evidence)
     good = least != "unlimited" and int(text) >= int(least)
     return (passed if good else failed)(text, evidence)
 
@@ -148,21 +148,23 @@ def _by_version_2(context: AuditContext, own: str) -> Answer:
     path = f"/sys/fs/cgroup/{top}/cgroup.controllers"
     controllers = context.text(path)
     if not top or controllers is None:
-        says = "not the root group; whether it shares out CPU time is not known"
+        says = "not the root group; unknown whether it uses the CPU controller"
         return unknown(says, evidence, *context.refusals(path))
     told = Sighting(path, controllers)
     if "cpu" in controllers.split():
-        says = "not the root group, and version 2 cannot give a group a budget"
+        says = "not the root group, and cgroup v2 cannot give it a budget"
         return failed(says, evidence, told)
-    return passed("of the root group, as far as CPU time goes", evidence, told)
+    return passed(
+        "the budget of the root group: the CPU controller is off", evidence, told
+    )
 
 
 def _by_version_1(context: AuditContext, path: str, evidence: Sighting) -> Answer:
     if path == "/":
         return passed("the root group", evidence)
     return unknown(
-        "the group's cpu.rt_runtime_us, and that of each above it, must be above 0; "
-        "where they are mounted differs",
+        "check that cpu.rt_runtime_us is above 0 in this group and in each group "
+        "above it",
         evidence,
     )
 
@@ -213,7 +215,7 @@ def real_time_threads(kind: CheckKind, context: AuditContext) -> Answer:
         says = f"{_count(len(top), 'thread')} of priority {HIGHEST}: {top[0].name}"
         return failed(says, *(t.told for t in top[:16]))
     if not any(t.of_kernel for t in threads):
-        return unknown("only the threads of a container are seen")
+        return unknown("only the threads of a container are visible")
     seen = Sighting(STATS, f"{len(threads)} read")
     if not ours:
         return passed("no program has a real-time thread now", seen)
@@ -228,7 +230,7 @@ def interrupt_threads(kind: CheckKind, context: AuditContext) -> Answer:
     if why_not is not None:
         return why_not
     if not any(t.of_kernel for t in threads):
-        return unknown("only the threads of a container are seen")
+        return unknown("only the threads of a container are visible")
     irqs = [t for t in threads if t.of_kernel and _IRQ.match(t.name)]
     if not irqs:
         return not_applicable("interrupts have no threads on this kernel")
@@ -248,12 +250,12 @@ def interrupt_threads(kind: CheckKind, context: AuditContext) -> Answer:
 
 
 def _threads(context: AuditContext) -> tuple[list[_Thread], Answer | None]:
-    """Return the threads, or the answer if there is nothing to tell it by."""
+    """Return the threads, or the answer if none is visible."""
     stats = context.matching(STATS)
     threads = list(_parsed(stats))
     if threads:
         return threads, None
-    return [], unknown("the threads cannot be seen", *context.refusals(STATS))
+    return [], unknown("the threads are not visible", *context.refusals(STATS))
 
 
 def _parsed(stats: Mapping[str, str]) -> Iterator[_Thread]:

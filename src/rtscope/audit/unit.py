@@ -3,7 +3,7 @@ A unit of systemd: its files as systemd finds them, its settings, what they mean
 
 systemd.unit(5), systemd.syntax(7): sections, `key=value`, `#` and `;` comments; a
 backslash at the end of a line continues it past comments; an empty assignment forgets
-what was before it. Specifiers (`%i`) are left as they are: what has one is not judged.
+the ones before it. Specifiers (`%i`) stay as they are: their values are not checked.
 A unit that is given as a path is read from there, with the drop-ins that lie beside it:
 it need not be installed.
 """
@@ -60,7 +60,7 @@ class Unit:
     installed: bool = False
     """Whether it was found by its name where systemd looks."""
     threads: tuple[UnitThread, ...] | None = None
-    why_no_threads: str = "whether it runs was not looked at"
+    why_no_threads: str = "not checked whether it runs"
 
     @property
     def kind(self) -> str:
@@ -313,7 +313,7 @@ def policy_of(unit: Unit) -> Policy:
     named, given = unit.last("CPUSchedulingPolicy"), unit.last("CPUSchedulingPriority")
     name = named.value if named else "other"
     if named and name not in POLICIES:
-        raise OddValueError(named, f"systemd knows {', '.join(POLICIES)}")
+        raise OddValueError(named, f"systemd accepts {', '.join(POLICIES)}")
     priority = number(given) if given else None
     if given and not 0 <= (priority or 0) <= MAX_PRIORITY:
         raise OddValueError(given, f"priorities are 1 to {MAX_PRIORITY}")
@@ -324,12 +324,12 @@ def policy_of(unit: Unit) -> Policy:
 def number(assignment: Assignment) -> int:
     """Return a whole number; raises OddValueError."""
     if not _NUMBER.fullmatch(assignment.value):
-        raise OddValueError(assignment, "no number")
+        raise OddValueError(assignment, "not a number")
     return int(assignment.value)
 
 
 def boolean(assignment: Assignment | None) -> bool:
-    """Return yes or no, no if nothing is said; raises OddValueError."""
+    """Return yes or no, no if not set; raises OddValueError."""
     if assignment is None:
         return False
     found = _BOOLEANS.get(assignment.value.lower())
@@ -344,17 +344,17 @@ def cpus_of(unit: Unit, key: str) -> frozenset[int] | None:
     assignments = unit.all(key)
     for assignment, word in words(assignments):
         if word == "numa":
-            raise OddValueError(assignment, "the CPUs of NUMAMask=, which is not read")
+            raise OddValueError(assignment, "rtscope does not read NUMAMask=")
         match = _RANGE.fullmatch(word)
         if match is None or (match[2] and int(match[2]) < int(match[1])):
-            raise OddValueError(assignment, "no list of CPUs")
+            raise OddValueError(assignment, "not a CPU list")
         found |= set(range(int(match[1]), int(match[2] or match[1]) + 1))
     return frozenset(found) if assignments else None
 
 
 def soft_limit(assignment: Assignment | None) -> int | None:
     """
-    Return the soft limit of `soft:hard`, -1 for infinity, None if nothing is said.
+    Return the soft limit of `soft:hard`, -1 for infinity, None if not set.
 
     Sizes may end in K, M, G, ... to the base 1024; raises OddValueError.
     """
@@ -365,7 +365,7 @@ def soft_limit(assignment: Assignment | None) -> int | None:
         return -1
     match = _BYTES.fullmatch(text)
     if match is None:
-        raise OddValueError(assignment, "no limit")
+        raise OddValueError(assignment, "not a limit")
     power = " KMGTPE".index(match[2] or " ")
     return int(match[1]) << 10 * power
 

@@ -39,7 +39,7 @@ from rtscope.audit.unit import (
 )
 from rtscope.cpulist import format_cpulist
 
-NOT_REAL_TIME = "the unit asks for nothing real-time"
+NOT_REAL_TIME = "not a real-time unit"
 
 OfUnit = Callable[[CheckKind, AuditContext, Unit], Answer]
 
@@ -72,7 +72,7 @@ def _seen(*assignments: Assignment | None) -> tuple[Sighting, ...]:
 
 
 def unit_values(_kind: CheckKind, context: AuditContext) -> Answer:
-    """Check whether systemd would take every line that says something on scheduling."""
+    """Check whether systemd accepts every line on scheduling."""
     unit = context.unit
     if unit is None:
         return not_applicable("no unit was named")
@@ -119,9 +119,9 @@ def unit_priority(_kind: CheckKind, _context: AuditContext, unit: Unit) -> Answe
     if policy.real_time and policy.priority_named is None:
         return failed(f"{policy.name} without a priority: it gets 1", *evidence)
     if policy.real_time and number(policy.priority_named or _NONE) == 0:
-        return failed(f"{policy.name} with priority 0, which it has not", *evidence)
+        return failed(f"{policy.name} with priority 0, which is invalid", *evidence)
     if policy.priority_named and not policy.real_time:
-        return failed(f"a priority, and the policy is {policy.name}", *evidence)
+        return failed(f"a priority, but the policy is {policy.name}", *evidence)
     if not policy.real_time:
         return not_applicable("the unit names no real-time policy", *evidence)
     return passed(f"{policy.name} {policy.priority}", *evidence)
@@ -148,9 +148,9 @@ def unit_restricts_realtime(
     """Check whether a real-time unit forbids real-time policies to itself."""
     restricts = unit.last("RestrictRealtime")
     if boolean(restricts):
-        says = "it asks for real time, and forbids its threads to"
+        says = "a real-time unit that forbids its threads real-time policies"
         return failed(says, *_seen(restricts, unit.last("CPUSchedulingPolicy")))
-    return passed("it does not forbid it", *_files(unit))
+    return passed("not forbidden", *_files(unit))
 
 
 @_of_realtime_unit
@@ -165,7 +165,7 @@ def unit_rtprio(_kind: CheckKind, _context: AuditContext, unit: Unit) -> Answer:
     if allowed >= wanted:
         return passed(f"up to {allowed}", *(evidence or _files(unit)))
     who = "" if runs_as_root(unit) else ", not root"
-    says = f"its threads may ask for {allowed or 'no'} priority, and {wanted} is used"
+    says = f"its threads may request priority {allowed} at most; it uses {wanted}"
     return failed(f"{says}{who}", *(evidence or _files(unit)))
 
 
@@ -178,21 +178,21 @@ def unit_capabilities(_kind: CheckKind, _context: AuditContext, unit: Unit) -> A
     if both:
         return failed(f"{', '.join(both)}: given and taken away", *evidence)
     if not evidence:
-        return not_applicable("the unit says nothing on capabilities")
-    return passed("what is given is not taken away", *evidence)
+        return not_applicable("the unit sets no capabilities")
+    return passed("the bounding set has all of them", *evidence)
 
 
 @_of_realtime_unit
 def unit_memlock(_kind: CheckKind, _context: AuditContext, unit: Unit) -> Answer:
     """Check whether it may lock all of its memory."""
     if has_capability(unit, IPC_LOCK):
-        return passed(f"{IPC_LOCK} goes beyond every limit", *_files(unit))
+        return passed(f"{IPC_LOCK} overrides every limit", *_files(unit))
     named = unit.last("LimitMEMLOCK")
     limit = soft_limit(named)
     if limit == -1:
         return passed("no limit", *_seen(named))
     if limit is None:
-        says = f"no LimitMEMLOCK=, no {IPC_LOCK}: the default of 8 MiB or less holds"
+        says = f"no LimitMEMLOCK=, no {IPC_LOCK}: the default of 8 MiB or less applies"
         return failed(says, *_files(unit))
     return failed(f"{limit} bytes", *_seen(named))
 
@@ -213,8 +213,8 @@ def unit_nice(_kind: CheckKind, _context: AuditContext, unit: Unit) -> Answer:
     """Check whether a nice value is given where it means nothing."""
     policy, nice = policy_of(unit), unit.last("Nice")
     if nice is None or not policy.real_time:
-        return not_applicable("no nice value beside a real-time policy")
-    says = f"{policy.name} does not know nice values"
+        return not_applicable("no nice value with a real-time policy")
+    says = f"{policy.name} ignores nice values"
     return failed(says, *_seen(nice, policy.named))
 
 
@@ -223,9 +223,12 @@ def unit_reset_on_fork(_kind: CheckKind, _context: AuditContext, unit: Unit) -> 
     """Check whether the threads that it makes inherit its policy."""
     named = unit.last("CPUSchedulingResetOnFork")
     if boolean(named):
-        says = "threads and processes that it makes start as ordinary ones"
+        says = "its new threads and processes start as ordinary ones"
         return failed(says, *_seen(named))
-    return passed("what it makes inherits its policy", *(_seen(named) or _files(unit)))
+    return passed(
+        "its new threads and processes inherit its policy",
+        *(_seen(named) or _files(unit)),
+    )
 
 
 @_of_unit
@@ -242,7 +245,7 @@ def unit_affinity(_kind: CheckKind, context: AuditContext, unit: Unit) -> Answer
     if there is not None and wanted - there:
         return failed(f"CPU {format_cpulist(wanted - there)} is not online", *evidence)
     if there is None:
-        return unknown("which CPUs are online is not known", *evidence)
+        return unknown("unknown which CPUs are online", *evidence)
     if apart is not None and asks_for_realtime(unit) and wanted - apart:
         says = f"CPU {format_cpulist(wanted - apart)} is not set apart"
         return failed(says, *evidence)
@@ -254,7 +257,9 @@ def unit_allowed_cpus(_kind: CheckKind, _context: AuditContext, unit: Unit) -> A
     """Check whether its affinity lies within what its control group allows."""
     wanted, allowed = cpus_of(unit, "CPUAffinity"), cpus_of(unit, "AllowedCPUs")
     if wanted is None or allowed is None:
-        return not_applicable("not both CPUAffinity= and AllowedCPUs= are there")
+        return not_applicable(
+            "the unit does not set both CPUAffinity= and AllowedCPUs="
+        )
     evidence = _seen(*unit.all("CPUAffinity"), *unit.all("AllowedCPUs"))
     if wanted - allowed:
         says = f"CPU {format_cpulist(wanted - allowed)} is not among AllowedCPUs="
@@ -286,18 +291,18 @@ def unit_quota(_kind: CheckKind, _context: AuditContext, unit: Unit) -> Answer:
     policy = policy_of(unit)
     used = [a for key in _CPU_CONTROLLER if (a := unit.last(key))]
     if not policy.real_time or not used:
-        return not_applicable("no share of CPU time beside a real-time policy")
-    says = f"{used[0].key}= does not bound threads of {policy.name}"
+        return not_applicable("no share of CPU time with a real-time policy")
+    says = f"{used[0].key}= does not limit {policy.name} threads"
     return failed(says, *_seen(*used, policy.named))
 
 
 @_of_unit
 def unit_threads(_kind: CheckKind, _context: AuditContext, unit: Unit) -> Answer:
-    """Check what its threads really have against what the unit says."""
+    """Check its running threads against its settings."""
     if unit.threads is None:
         return not_applicable(unit.why_no_threads)
     if not unit.threads:
-        return unknown("no thread of it is seen; is it started?")
+        return unknown(f"no thread is visible: systemctl start {unit.name}")
     policy, cpus = policy_of(unit), cpus_of(unit, "CPUAffinity")
     wrong = [
         _told(thread) for thread in unit.threads if cpus and not thread.cpus <= cpus
@@ -305,10 +310,10 @@ def unit_threads(_kind: CheckKind, _context: AuditContext, unit: Unit) -> Answer
     if policy.real_time and not any(
         (t.policy, t.priority) == (policy.name, policy.priority) for t in unit.threads
     ):
-        says = f"none has {policy.name} {policy.priority}"
+        says = f"no thread has {policy.name} {policy.priority}"
         return failed(says, *map(_told, unit.threads[:8]))
     if wrong:
-        says = f"{len(wrong)} of {len(unit.threads)} may run on other CPUs"
+        says = f"{len(wrong)} of {len(unit.threads)} threads may run on other CPUs"
         return failed(says, *wrong[:8])
     return passed(f"{len(unit.threads)} threads", *map(_told, unit.threads[:8]))
 
@@ -319,7 +324,7 @@ def _told(thread: UnitThread) -> Sighting:
 
 
 def _files(unit: Unit) -> tuple[Sighting, ...]:
-    return tuple(Sighting(file, "says nothing on it") for file in unit.files[:1])
+    return tuple(Sighting(file, "does not set it") for file in unit.files[:1])
 
 
 FUNCTIONS = (

@@ -16,7 +16,7 @@ from pydantic import Field
 
 
 class Effect(StrEnum):
-    """What a caveat does to a verdict, the gravest first."""
+    """Effect of a caveat on a verdict, the worst first."""
 
     INVALID = "invalid"
     LIMIT = "limit"
@@ -40,7 +40,7 @@ class CaveatKind:
 
 @dataclass(frozen=True, slots=True)
 class Caveat:
-    """A doubt about one run; `detail` has this run's own figures or names."""
+    """A caveat of one run; `detail` has the numbers or names of this run."""
 
     id: Annotated[str, Field(max_length=64)]
     detail: Annotated[str, Field(max_length=4096)] = ""

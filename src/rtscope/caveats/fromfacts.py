@@ -17,8 +17,8 @@ def caveats_from(
     """
     Return the caveats that follow from the facts around a run on these CPUs.
 
-    An unknown fact raises no caveat but the one about the kernel: that nothing is known
-    of the frequency, say, is in the facts themselves.
+    Of unknown facts only the one about the kernel raises a caveat; the facts themselves
+    show the others.
     """
     return (
         *_surroundings(before, virtual=virtual),
@@ -30,9 +30,9 @@ def caveats_from(
 
 def _surroundings(facts: Facts, *, virtual: bool) -> Iterator[Caveat]:
     guest = _fact(facts, "guest")
-    # A virtual board is a guest whose time the host cannot touch: it says so itself.
+    # A virtual board is a guest whose time the host cannot touch: `virtual_board`.
     if guest.value is True and not virtual:
-        name = _fact(facts, "hypervisor").value or "a hypervisor without name"
+        name = _fact(facts, "hypervisor").value or "unnamed hypervisor"
         yield make("guest", f"{name}: {guest.source}")
     container = _fact(facts, "container")
     if container.value is True:

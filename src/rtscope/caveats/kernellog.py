@@ -1,8 +1,8 @@
 """
-What the kernel said during a run, as caveats.
+Kernel messages during a run, as caveats.
 
-The agent passes on what the kernel logged; `kernellog.toml` says which message raises
-which caveat. Messages with no row count if the kernel itself called them an error.
+The agent passes on what the kernel logged; `kernellog.toml` maps messages to caveats.
+A message without a row counts if the kernel logged it as an error.
 """
 
 import re
@@ -68,15 +68,15 @@ def caveats_from_log(
 
     `load` is the name of the load that ran: the one called `oom` is meant to kill.
     """
-    told: dict[str, dict[str, list[str]]] = {}
+    found: dict[str, dict[str, list[str]]] = {}
     for message in messages:
         kind = kind_of(message)
         if kind is not None:
-            titles = told.setdefault(kind.caveat, {})
+            titles = found.setdefault(kind.caveat, {})
             titles.setdefault(kind.title, []).append(message.text)
     return tuple(
-        make(caveat, _expected(caveat, load) + _tell(titles))
-        for caveat, titles in told.items()
+        make(caveat, _expected(caveat, load) + _listed(titles))
+        for caveat, titles in found.items()
     )
 
 
@@ -86,7 +86,7 @@ def _expected(caveat: str, load: str) -> str:
     return ""
 
 
-def _tell(titles: dict[str, list[str]]) -> str:
+def _listed(titles: dict[str, list[str]]) -> str:
     return "; ".join(
         f"{title}: {_count(texts)}: {_first_line(texts[0])}"
         for title, texts in titles.items()

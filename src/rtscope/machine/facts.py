@@ -145,7 +145,7 @@ def _why_not(kind: FactKind, seen: MachineSnapshot) -> str:
     if refused:
         return "; ".join([f"{path}: {why}" for path, why in refused.items()][:3])
     if any(seen.exists(path) or seen.matching(path) for path in kind.paths):
-        return f"{', '.join(kind.paths)}: says nothing that is understood"
+        return f"{', '.join(kind.paths)}: unexpected contents"
     return kind.absent or f"{', '.join(kind.paths)}: no such file"
 
 
@@ -398,7 +398,9 @@ def _rt_throttling(kind: FactKind, seen: MachineSnapshot) -> FactValue:
         return known(False, f"{RUNTIME} is -1")
     fair_server = is_release_since(seen.kernel.release, (6, 12))
     if fair_server is None:
-        return unknown(kind, seen, "depends on the kernel's release, which is unknown")
+        return unknown(
+            kind, seen, "depends on the release of the kernel, which is unknown"
+        )
     if not fair_server:
         return known(True, f"{RUNTIME}: {BEFORE_6_12}")
     config = seen.kernel.config

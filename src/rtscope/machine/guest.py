@@ -52,7 +52,7 @@ class Sign:
     """An answer, where its sign was seen, and what was seen there."""
 
     value: bool | str | None
-    """None: it cannot be told, and `what` is the reason."""
+    """None: unknown, and `what` is the reason."""
     what: str
     where: str = ""
 
@@ -80,11 +80,11 @@ def guest(machine: MachineSnapshot) -> Sign:
     if model:
         says = f"calls the machine '{model}', no hypervisor"
         return Sign(False, says, "the firmware")
-    return Sign(None, "no CPU flag, DMI or device tree tells")
+    return Sign(None, "no CPU flag, DMI or device tree shows it")
 
 
 def hypervisor(machine: MachineSnapshot) -> Sign:
-    """Name the hypervisor: `none` if there is none, None if it does not tell."""
+    """Name the hypervisor: `none` if there is none, None if unknown."""
     running = guest(machine)
     if not running.value:
         none = None if running.value is None else "none"
@@ -110,7 +110,7 @@ def container(machine: MachineSnapshot) -> Sign:
 
 
 def container_kind(machine: MachineSnapshot) -> Sign:
-    """Name the kind of container: `none` if it is none, None if it cannot be told."""
+    """Name the kind of container: `none` if it is none, None if unknown."""
     if said := _container_says(machine):
         return said
     marks = {path: kind for path, kind in _MARKS.items() if machine.exists(path)}

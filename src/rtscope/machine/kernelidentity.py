@@ -54,7 +54,7 @@ class KernelConfig:
 
 @dataclass(frozen=True, slots=True)
 class ConfigSearch:
-    """What the search for a configuration gave; `why` tells why nothing, if so."""
+    """What the search for a configuration gave; `why` is the reason for none."""
 
     config: KernelConfig | None
     why: str
@@ -336,7 +336,7 @@ def _mentions_a_model(config: KernelConfig) -> bool:
 
 def _model(seen: _Evidence, *, preempt_rt: bool | None) -> tuple[str | None, str]:
     if preempt_rt is None:
-        return None, "it cannot be told whether this is PREEMPT_RT"
+        return None, "unknown whether this kernel is PREEMPT_RT"
     if preempt_rt:
         return "PREEMPT_RT", _model_of_ordinary_threads(seen)
     if seen.dynamic:

@@ -1,12 +1,12 @@
 """
-Virtual runs that should be the same: exact repetitions, and the gate for them.
+Virtual runs that should be identical: repetitions, and the reproducibility check.
 
 A virtual board's result follows from its inputs. So equal results count once, however
 often they were measured (`distinct`), and equal inputs with different results mean that
-something reached the board that should not: then none of those results may be used
+an unrecorded input reached the board: then none of those results may be used
 (`contradictions`).
 
-The gate holds runs against each other (`among`), or against those of a stored record
+The check compares runs with each other (`among`), or with those of a stored record
 (`against`). What differs is named: the result, and each input.
 """
 
@@ -51,7 +51,7 @@ def contradictions(
 
 def caveats_among(records: Sequence[RunRecord]) -> tuple[tuple[Caveat, ...], ...]:
     """
-    Return the caveats of each record, with what only shows beside the others.
+    Return the caveats of each record, and those that only several records show.
 
     That is a contradiction (invalid), and that it repeats another result exactly.
     """
@@ -113,7 +113,7 @@ class Compared:
 
 
 def among(records: Sequence[RunRecord]) -> tuple[Compared, ...]:
-    """Hold the repetitions of each run against each other."""
+    """Compare the repetitions of each run."""
     return tuple(_compared(runs) for runs in _cells(records).values())
 
 
@@ -121,7 +121,7 @@ def against(
     records: Sequence[RunRecord], stored: Sequence[RunRecord]
 ) -> tuple[Compared, ...]:
     """
-    Hold each run against its like in a stored record, and its repetitions.
+    Compare each run with its repetitions and with the same run of a stored record.
 
     Where nothing but the seed tells them apart, and there is one on each side, they are
     each other's like: then the seed is the input that differs.

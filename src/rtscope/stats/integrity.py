@@ -1,5 +1,5 @@
 """
-Do the figures of a record fit each other? Whatever does not makes the run invalid.
+Check that the numbers of a record agree; a contradiction makes the run invalid.
 
 Each rule is a theorem about lists of numbers, so a breach is proof that the record was
 damaged or edited, or that the agent has a defect; no rule is a matter of taste. All
@@ -16,7 +16,7 @@ from rtscope.units import format_us
 
 
 def check_thread(thread: ThreadResult) -> Iterator[Caveat]:
-    """Yield `identity_broken` and `sums_inconsistent`, with the first figure off."""
+    """Yield `identity_broken` and `sums_inconsistent`, with the first wrong value."""
     broken = _identity(thread)
     if broken:
         yield make("identity_broken", f"{name_of(thread)}: {broken}")
@@ -34,12 +34,12 @@ def name_of(thread: ThreadResult) -> str:
 
 def _identity(t: ThreadResult) -> str:
     if t.end_ns < t.start_ns or t.interval_ns == 0:
-        return "no grid of activations: it ends before its start, or has no interval"
+        return "no periods: the end is before the start, or the interval is 0"
     due = (t.end_ns - t.start_ns) // t.interval_ns
     if abs(t.samples + t.missed_periods - due) <= 1:
         return ""
-    seen = f"{t.samples} samples + {t.missed_periods} missed"
-    return f"{seen}, but {due} periods were due"
+    seen = f"{t.samples} samples + {t.missed_periods} missed periods"
+    return f"{seen}, but {due} periods elapsed"
 
 
 def _histogram(t: ThreadResult) -> str:
@@ -57,7 +57,7 @@ def _histogram(t: ThreadResult) -> str:
 def _extremes(t: ThreadResult) -> str:
     if t.samples == t.early:
         if (t.min_ns, t.max_ns, t.sum_ns, t.sum_sq_ns2) != (None, None, 0, 0):
-            return "figures without a sample"
+            return "values without a sample"
         return ""
     if t.min_ns is None or t.max_ns is None:
         return "samples, but no minimum or maximum"
@@ -112,11 +112,11 @@ def _spread(t: ThreadResult) -> str:
 
 def _skips(t: ThreadResult) -> str:
     if t.overruns > t.samples - t.early:
-        return f"{t.overruns} late samples, but only {t.samples - t.early} in all"
+        return f"{t.overruns} overruns, but only {t.samples - t.early} in all"
     if t.missed_periods and not t.overruns:
-        return f"{t.missed_periods} periods missed, but no sample was late enough"
+        return f"{t.missed_periods} missed periods, but no overrun"
     if t.overruns and (t.max_ns is None or t.max_ns < t.interval_ns):
-        return f"{t.overruns} late samples, but the maximum is below the interval"
+        return f"{t.overruns} overruns, but the maximum is below the interval"
     if t.missed_periods_sum_ns > t.missed_periods * (t.max_ns or 0):
         return "the missed periods were later than the maximum"
     return ""

@@ -1,9 +1,8 @@
 """
 Every caveat that a record's samples and counters raise, and all that it has.
 
-A run is suspected in the same way whenever it is looked at, by whatever version wrote
-it. What only the running host could see (the load died, a setting was changed) is in
-the record's own caveats already.
+Every record gets the same checks, whatever version wrote it. The record's own caveats
+hold the rest, which only the running host could see: the load died, a setting changed.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,7 +36,7 @@ def lint(record: RunRecord) -> tuple[Caveat, ...]:
             *(_thread(t) for t in result.threads),
             _skipped(result.threads),
             _asked_and_got(record.run, result.threads),
-            # On a virtual board a read may span the other CPUs' turns: virtual_board.
+            # A read may span quanta of other CPUs of a virtual board.
             () if record.virtual else _clock_cost(result.threads),
             _agent(result),
             _machine(result),
@@ -96,7 +95,7 @@ def clock_coarse(record: RunRecord, deadline_ns: int) -> tuple[Caveat, ...]:
 def _thread(t: ThreadResult) -> Iterator[Caveat]:
     name = name_of(t)
     if t.early:
-        yield make("early", f"{name}: {t.early} wake-ups before their time")
+        yield make("early", f"{name}: {t.early} early wake-ups")
     if t.overflow:
         yield make("overflow", f"{name}: {t.overflow}, worst {format_us(t.max_ns)} us")
     if t.migrations and t.cpu is not None:
@@ -117,9 +116,9 @@ def _skipped(threads: Sequence[ThreadResult]) -> Iterator[Caveat]:
     with_skipped_ns = sum_ns + sum(t.missed_periods_sum_ns for t in threads)
     yield make(
         "missed_periods",
-        f"{skipped} skipped by {sum(t.overruns for t in threads)} late wake-ups; "
+        f"{skipped} missed by {sum(t.overruns for t in threads)} overruns; "
         f"average {format_us(sum_ns / counted)} us, "
-        f"with the skipped ones {format_us(with_skipped_ns / (counted + skipped))} us",
+        f"with missed periods {format_us(with_skipped_ns / (counted + skipped))} us",
     )
 
 
@@ -129,14 +128,14 @@ def _asked_and_got(run: Run, threads: Sequence[ThreadResult]) -> Iterator[Caveat
             if asked != got:
                 yield make(
                     "settings_differ",
-                    f"{name_of(t)}: {what} {asked} asked for, {got} got",
+                    f"{name_of(t)}: {what} {asked} requested, {got} actual",
                 )
     measured = {t.cpu for t in threads}
     if run.cpus is not None and None not in measured and measured != set(run.cpus):
         got = format_cpulist(cpu for cpu in measured if cpu is not None) or "none"
         yield make(
             "settings_differ",
-            f"CPUs {format_cpulist(run.cpus)} asked for, {got} measured",
+            f"CPUs {format_cpulist(run.cpus)} requested, {got} measured",
         )
 
 

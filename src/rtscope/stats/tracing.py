@@ -1,4 +1,4 @@
-"""What a run's tracing cost, and what there is to doubt about its trace."""
+"""Cost of tracing a run, and the caveats of its trace."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ def trace_cost(record: RunRecord) -> TraceCost | None:
 
 
 def check_tracing(record: RunRecord) -> Iterator[Caveat]:
-    """Yield what there is to say of a trace that was asked for."""
+    """Yield the caveats of a requested trace."""
     tracing = record.result.tracing
     if tracing is None:
         return
@@ -77,12 +77,12 @@ def _refused_words(tracing: Tracing) -> str:
 
 
 def _too_fast(tracing: Tracing) -> str:
-    return f"{tracing.candidates_lost} late wake-ups came too fast"
+    return f"{tracing.candidates_lost} late wake-ups came too fast to keep"
 
 
 def _cost_words(cost: TraceCost | None) -> str:
     if cost is None:
-        return "what that cost was not measured"
+        return "its cost was not measured"
     pairs = zip(PERCENTILES, cost.untraced, cost.traced, strict=True)
     each = ", ".join(_pair_words(*pair) for pair in pairs)
     times = " and ".join(format_duration(ns) for ns in cost.untraced_ns)
@@ -97,7 +97,7 @@ def _cost_words(cost: TraceCost | None) -> str:
 def _pair_words(pct: float, before: Percentile, after: Percentile) -> str:
     name = "median" if pct == 50 else f"p{pct:g}"
     if before.high_ns is None or after.high_ns is None:
-        return f"{name} not resolvable: too few samples"
+        return f"{name}: too few samples"
     return (
         f"{name} {format_us(before.high_ns)} us untraced, "
         f"{format_us(after.high_ns)} us traced"
@@ -112,9 +112,9 @@ def _lost_words(tracing: Tracing) -> str:
     if overrun:
         words.append(f"the kernel overwrote {overrun} events before they were read")
     if dropped := sum(max(0, cpu.dropped) for cpu in tracing.cpus):
-        words.append(f"it had no room for {dropped} more")
+        words.append(f"its buffer had no space for {dropped} more")
     if damaged := sum(cpu.damaged for cpu in tracing.cpus):
-        words.append(f"{damaged} pages could not be understood")
+        words.append(f"{damaged} pages are damaged")
     if tracing.candidates_lost:
         words.append(_too_fast(tracing))
     if holes:

@@ -107,7 +107,7 @@ class Evidence:
     min_boots: int
     boots: int
     bound_ns: int | None
-    """What the sections seen could combine to; None if it is not known of all runs."""
+    """From observed critical sections; None if a run has none."""
     observed_ns: int
     worst_ns: int | None
     misses: tuple[Misses, ...]
@@ -157,13 +157,13 @@ def judge(
     """
     Judge runs against a deadline, each load by itself.
 
-    `bounds_ns` gives, by the result's digest, what the sections that were seen in a
-    run could combine to; a load that held, and of which every run has such a bound
-    within the deadline, is HELD AND EXPLAINED. INVALID goes before NO: a miss in an
+    `bounds_ns` gives, by the result's digest, the latency bound from the critical
+    sections observed in a run. A load that held, with such a bound within the deadline
+    for each run, is HELD AND EXPLAINED. INVALID goes before NO: a miss in an
     invalid run may be an artefact. Raises MeasurementError if there are no runs.
     """
     if not records:
-        raise MeasurementError("no runs to judge")
+        raise MeasurementError("no runs to check")
     groups: dict[tuple[object, ...], list[RunRecord]] = {}
     for record in records:
         groups.setdefault(_conditions(record), []).append(record)
@@ -337,8 +337,8 @@ def _say_no(e: Evidence) -> tuple[str, str]:
         f"({about}{_counted(e.episodes, 'episode', 'episodes')}, worst "
         f"{format_us(e.worst_ns)} us): at least {format_number(low)} and at "
         f"most {format_number(high)} episodes per hour (each limit 95 %)",
-        "rtscope explain says what delayed the worst wake-ups, of a machine if it was "
-        "measured with rtscope run --explain",
+        "rtscope explain shows the delays of the worst wake-ups (a machine needs "
+        "rtscope run --explain)",
     )
 
 
@@ -350,7 +350,9 @@ def _say_not_shown(e: Evidence) -> tuple[str, str]:
         minutes = _whole_minutes(e.more_ns) // NS_PER_MIN
         todo.append(f"rtscope run --load {e.load} --duration {minutes}m")
     if e.boots < e.min_boots:
-        reasons.append(f"{e.boots} of the {e.min_boots} boots asked for were seen")
+        reasons.append(
+            f"only {e.boots} of the {e.min_boots} requested boots were measured"
+        )
         todo.append("reboot and run again")
     for limit in e.limits:
         reasons.append(f"no more can be shown: {kind_of(limit).message}")
@@ -361,16 +363,16 @@ def _say_not_shown(e: Evidence) -> tuple[str, str]:
 def _say_held(e: Evidence) -> tuple[str, str]:
     if e.claim is None:
         return _no_miss(e), (
-            "state what you promise (--claim 1/1h) to learn how long to run for it"
+            "add a claim such as --claim 1/1h to get the run time that it needs"
         )
-    return f"{_no_miss(e)}, and so the claim of fewer than {e.claim}", ""
+    return f"{_no_miss(e)}, which supports the claim of fewer than {e.claim}", ""
 
 
 def _say_explained(e: Evidence) -> tuple[str, str]:
     sentence, run_next = _say_held(e)
     return (
-        f"{sentence}; the sections seen could combine to {format_us(e.bound_ns)} us, "
-        "which is no proof",
+        f"{sentence}; latency bound from observed critical sections: "
+        f"{format_us(e.bound_ns)} us, which is no proof",
         run_next,
     )
 

@@ -1,1 +1,1 @@
-"""Who runs with which policy, where: every thread of a machine, and its marks."""
+"""Every thread of a machine: its policy, its CPUs and its marks."""

@@ -1,8 +1,8 @@
 """
 Make the threads of a machine from the lines that its agent wrote.
 
-Beside them stands what they are to be judged against, which is read from the machine,
-and what the list does not tell, and why: nothing is left out without a word.
+They are checked against settings that are read from the machine. What the list lacks
+is noted, with the reason.
 """
 
 import re
@@ -27,7 +27,7 @@ def make_listing(lines: Iterable[Line], around: Surroundings) -> Listing:
     Return the threads by process and number, with their marks.
 
     Raises TargetError if the agent could not list them, ContractError if the list
-    has no end or another number of threads than its end says.
+    has no end, or its end has another number of threads.
     """
     tasks: list[TaskLine] = []
     end: TasksEnd | None = None
@@ -63,7 +63,7 @@ def _thread(
     devices: Mapping[int, tuple[str, ...]],
 ) -> Thread:
     name = names[task.tid]
-    # A user may call a thread irq/9-acpi; the kernel's flag tells.
+    # A user may call a thread irq/9-acpi; the kernel's flag decides.
     irq = irq_of(name, devices) if task.kind == "kernel" else None
     return Thread(
         line=task,
@@ -179,25 +179,25 @@ _WORDS = {
 
 
 def notes_of(listing: Listing) -> list[str]:
-    """Return a sentence for each thing that was not seen, or could not be judged."""
+    """Return a sentence for each thing that is missing or was not checked."""
     return [*_unseen(listing), *_unread(listing), *_unjudged(listing)]
 
 
 def _unseen(listing: Listing) -> Iterator[str]:
     end = listing.end
     if end.vanished:
-        yield f"{end.vanished} ended while they were read, and are not shown."
+        yield f"{end.vanished} ended while they were read and are not shown."
     if end.not_read:
         yield (
-            f"{end.not_read} could not be listed: begun just then, or closed to this "
-            "user (a closed process counts once)."
+            f"{end.not_read} could not be listed: too new, or not readable for this "
+            "user (such a process counts once)."
         )
     if end.window_ended:
-        yield f"{end.window_ended} ended within the window; their share is not shown."
+        yield f"{end.window_ended} ended within the window: their share is not shown."
     if not any(thread.line.kind == "kernel" for thread in listing.threads):
         yield (
-            "No kernel thread is visible: /proc shows a part of this machine only, "
-            "that of a container or of this user."
+            "No kernel thread is visible: /proc shows only the part of this machine "
+            "that belongs to a container or to this user."
         )
     if end.uid and listing.around.hidepid:
         yield (
@@ -213,7 +213,7 @@ def _unread(listing: Listing) -> Iterator[str]:
     for (key, why), count in unread.items():
         remedy = ""
         if key == "timer_slack_ns" and listing.end.uid and "permitted" in why:
-            remedy = " That of others needs CAP_SYS_NICE: run as root."
+            remedy = " Run as root to read that of other users (CAP_SYS_NICE)."
         what = _WORDS.get(key, key)
         yield f"The {what} of {count} could not be read: {why}.{remedy}"
 
@@ -222,7 +222,7 @@ def _unjudged(listing: Listing) -> Iterator[str]:
     users = any(t.kind is ThreadKind.USER and t.real_time for t in listing.threads)
     isolated = listing.around.isolated
     if users and isolated is None:
-        yield "Which CPUs are isolated is unknown: housekeeping CPUs are not marked."
+        yield "The isolated CPUs are unknown: housekeeping CPUs are not marked."
     elif users and not isolated:
         yield "No CPU is isolated: every CPU is a housekeeping CPU, and none is marked."
     if any(not thread.line.cpu_time_exact for thread in listing.threads):

@@ -1,5 +1,5 @@
 """
-What is worth a look in a list of threads: each mark is one rule, with its evidence.
+Problems and peculiarities in a list of threads: a mark is one rule with its evidence.
 
 The rules look at all threads of the machine, whatever of them is shown.
 """
@@ -19,7 +19,7 @@ MAX_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class MarkKind:
-    """A rule: a word for the table, what it says, and why it matters."""
+    """A rule: its word in the table, its title, and the reason for it."""
 
     word: str
     title: str
@@ -31,51 +31,51 @@ KINDS: Mapping[str, MarkKind] = {
     "priority_99": MarkKind(
         "99",
         "user threads of priority 99",
-        "Nothing of a user's can be put above them, a watchdog neither: leave 99 free.",
+        "No thread of a user can preempt them, not even a watchdog: leave 99 free.",
         grave=True,
     ),
     "housekeeping": MarkKind(
         "house",
         "real-time threads allowed on housekeeping CPUs",
-        "CPUs are isolated on this machine, and these threads may run elsewhere.",
+        "This machine has isolated CPUs, but these threads may run on others.",
         grave=True,
     ),
     "irq_above": MarkKind(
         "irq",
         "real-time threads below interrupt threads on their CPUs",
-        "Each of those interrupts delays them; give the interrupt thread a lower "
-        "priority, or the interrupt other CPUs.",
+        "Each of these interrupts delays them: lower the priority of the interrupt "
+        "thread, or move the interrupt to other CPUs.",
         grave=False,
     ),
     "fifo_peers": MarkKind(
         "peers",
         "FIFO threads that share priority and CPUs with others",
-        "Of equal FIFO threads on one CPU, the first runs until it sleeps; nothing "
-        "shares the time out.",
+        "Of FIFO threads with one priority on one CPU, the first runs until it "
+        "sleeps: the scheduler does not share the time.",
         grave=False,
     ),
     "hog": MarkKind(
         "hog",
         "threads that used a whole CPU",
-        "Whatever has a lower priority does not run there meanwhile.",
+        "Threads of a lower priority do not run on that CPU meanwhile.",
         grave=True,
     ),
     "boosted": MarkKind(
         "boost",
         "threads boosted by priority inheritance",
-        "They hold a lock that a thread of the higher priority waits for.",
+        "They hold a lock for which a thread of a higher priority waits.",
         grave=False,
     ),
     "deadline": MarkKind(
         "dl",
         "SCHED_DEADLINE threads",
-        "Run time, deadline and period, and the share of a CPU that is reserved.",
+        "Run time, deadline and period, and the reserved share of a CPU.",
         grave=False,
     ),
     "reset_on_fork": MarkKind(
         "reset",
         "threads whose policy is reset on fork",
-        "The threads and processes that they start have an ordinary policy.",
+        "Their new threads and processes have an ordinary policy.",
         grave=False,
     ),
 }
@@ -111,7 +111,7 @@ def _by_itself(thread: Thread) -> Iterator[Mark]:
         used = 100 * line.deadline.runtime_ns / line.deadline.period_ns
         yield Mark("deadline", f"{used:.3g} % of a CPU reserved")
     if line.reset_on_fork:
-        yield Mark("reset_on_fork", "its children are ordinary")
+        yield Mark("reset_on_fork", "new threads are ordinary")
 
 
 def _housekeeping(thread: Thread, isolated: frozenset[int] | None) -> Iterator[Mark]:
@@ -120,7 +120,7 @@ def _housekeeping(thread: Thread, isolated: frozenset[int] | None) -> Iterator[M
     if outside := thread.cpus - isolated:
         yield Mark(
             "housekeeping",
-            f"allowed on {format_cpulist(outside)}; isolated is "
+            f"allowed on CPU {format_cpulist(outside)}; isolated: CPU "
             f"{format_cpulist(isolated)}",
         )
 
@@ -187,12 +187,12 @@ class _Interrupts:
 
 
 def _is_stopper(thread: Thread) -> bool:
-    """Whether it says FIFO 99 and is of the stop class, above all others."""
+    """Whether it shows FIFO 99 but is of the stop class, above all others."""
     return thread.kind is ThreadKind.KERNEL and thread.name.startswith("migration/")
 
 
 def enumerated(threads: Sequence[Thread], total: int, *, priority: bool = False) -> str:
-    """Name the first few threads, and say how many more there are."""
+    """Name the first few threads, and count the rest."""
     said = [
         f"{t.line.tid} {t.name}" + (f" ({t.line.priority})" if priority else "")
         for t in threads[:MAX_NAMED]

@@ -27,7 +27,7 @@ class Irq:
 
     number: int
     device: str
-    """Who asked for the interrupt, as the kernel names it."""
+    """The driver that requested the interrupt, as the kernel names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +89,10 @@ class Thread:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What is known of the machine around its threads."""
+    """Settings of the machine against which threads are checked."""
 
     isolated: frozenset[int] | None
-    """None: the machine does not tell."""
+    """None: unknown."""
     irq_devices: Mapping[int, tuple[str, ...]]
     sched_ext: str | None
     """The name of a loaded sched_ext scheduler."""

@@ -1,1 +1,1 @@
-"""Settings of a machine: what would remedy a failed check, changed and put back."""
+"""Settings of a machine that remedy failed checks: changed and restored."""

@@ -1,8 +1,8 @@
 """
-`rtscope run --tuned`: what checks need, held for a campaign and put back at its end.
+`rtscope run --tuned`: the settings that checks need, held for one campaign.
 
-A check that was named must be remedied, or nothing is measured; of `safe` what can be
-is, and the record says what was not.
+A named check must be remedied, or nothing is measured. `safe` applies what it can, and
+the record lists the rest.
 """
 
 import contextlib
@@ -87,16 +87,16 @@ def checks_for(campaign: Campaign) -> list[CheckKind]:
         named = kind.id in campaign.tuned
         if named and PROFILE not in kind.profiles:
             raise UsageError(
-                f"--tuned {kind.id}: it is not asked of the profile {PROFILE.value}; "
-                "for another one, apply it before the run: rtscope audit --profile "
+                f"--tuned {kind.id}: not a check of the profile {PROFILE.value}; "
+                "apply it before the run: rtscope audit --profile "
                 f"{min(kind.profiles).value} --apply {kind.id}"
             )
         if option is None:
             left.append(kind)
         elif named:
             raise UsageError(
-                f"--tuned {kind.id} and --{option.replace('_', '-')} set the same; "
-                "leave one of them out"
+                f"--tuned {kind.id} and --{option.replace('_', '-')} change the "
+                "same setting: remove one of them"
             )
     return left
 
@@ -143,6 +143,6 @@ def _refuse_missing(
     missing = [f"{name}: {why[name]}" for name in named if name in why]
     if missing:
         raise TargetError(
-            f"{target.name}: --tuned: {'; '.join(missing)}; nothing was measured and "
-            f"nothing is left changed; leave it out, or write --tuned {SAFE}"
+            f"{target.name}: --tuned: {'; '.join(missing)}; nothing was measured, and "
+            f"all settings are restored; remove the check, or type --tuned {SAFE}"
         )

@@ -1,5 +1,5 @@
 """
-What to write where, so that checks that failed pass: decided here, done by the agent.
+Settings that remedy failed checks: chosen here, written by the agent.
 
 Pure: from a context to a list of changes, one for each file. `rtscope audit --apply`,
 `--dry-run` and `rtscope run --tuned` show or send the same list.
@@ -116,7 +116,7 @@ def plan(context: AuditContext, checks: Iterable[Check]) -> TuningPlan:
     for check in checks:
         kind = check.kind
         if check.outcome is CheckOutcome.UNKNOWN:
-            impossible[kind.id] = f"it cannot be judged: {check.message}"
+            impossible[kind.id] = f"unknown: {check.message}"
         elif not check.failed:
             good[kind.id] = f"{check.outcome.value}: {check.message}"
         else:
@@ -217,7 +217,7 @@ def _others(context: AuditContext) -> tuple[Cpus, Cpus] | str:
     if apart is None or everywhere is None:
         return NOT_SET_APART
     if not everywhere - apart:
-        return "every CPU is set apart: none is left for the rest"
+        return "every CPU is set apart: no housekeeping CPU is left"
     return apart, everywhere - apart
 
 
@@ -272,7 +272,7 @@ def _without_apart(
     for path, text in there.items():
         cpus = read(text)
         if cpus is None:
-            return f"{path}: {text[:80]!a} names no CPUs"
+            return f"{path}: {text[:80]!a} is not a CPU list"
         wanted[path] = write((cpus & rest) or rest, text)
     return {path: text for path, text in wanted.items() if text != there[path]}
 

@@ -1,5 +1,5 @@
 """
-Have settings of a machine changed and put back; the agent does it, through its journal.
+Let the agent change and restore settings of a machine, through its journal.
 
 `apply` lasts until `restore`; `hold` lasts as long as its block. Nothing is decided
 here: the changes come from `tuning.remedies`.
@@ -18,7 +18,7 @@ from rtscope.tuning.remedies import SettingChange
 
 TIMEOUT_S = 30.0
 
-RESTORE_NOW = "put it back at once: rtscope audit --restore, as root"
+RESTORE_NOW = "restore them now: rtscope audit --restore, as root"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class HeldSettings:
         self.after += self.stream.take_lines()
         if self.stream.ended:
             raise TargetError(
-                "what held the settings of --tuned ended before the measurement did: "
-                "what was measured since may have been measured without them"
+                "the agent that held the settings of --tuned ended during the "
+                "measurement: later samples may lack these settings"
             )
 
 
@@ -110,7 +110,8 @@ def _put_back(target: Target, holding: HeldSettings) -> None:
     if missing:
         names = ", ".join(dict.fromkeys(knob for knob, _ in missing))
         raise TargetError(
-            f"{target.name}: it was not told that {names} were put back; {RESTORE_NOW}"
+            f"{target.name}: the agent did not confirm that it restored {names}; "
+            f"{RESTORE_NOW}"
         )
 
 
@@ -157,8 +158,8 @@ def _until_tuned(target: Target, stream: Stream) -> list[Line]:
             break
     _raise_error(target, lines)
     raise TargetError(
-        f"{target.name}: the agent did not say what became of the settings; it said "
-        f"{stream.stderr_tail() or 'nothing'}"
+        f"{target.name}: the agent did not report the settings; its last output: "
+        f"{stream.stderr_tail() or 'none'}"
     )
 
 
@@ -173,7 +174,9 @@ def _result(
         if isinstance(line, Applied | Refused):
             change = known.pop((line.knob, line.index), None)
             if change is None:
-                raise TargetError(f"{target.name}: nobody asked for {line.knob}")
+                raise TargetError(
+                    f"{target.name}: the agent changed {line.knob} without a request"
+                )
             if isinstance(line, Applied):
                 applied.append(replace(change, old=line.old))
             else:
