@@ -5,13 +5,13 @@ Every error this program raises on purpose, and the exit status of each.
     ├── UsageError           2  the command line or the campaign file is wrong
     └── MeasurementError     3  no valid measurement
         ├── RecordError         a record cannot be read or written
-        ├── ContractError       the agent wrote something its contract does not allow
-        ├── TargetError         the machine did not do what it was told
-        ├── BoardError          a part of a virtual board cannot be had or is damaged
+        ├── ContractError       the agent's output breaks its contract
+        ├── TargetError         a command on the machine failed, or no answer came
+        ├── BoardError          a part of a virtual board is missing or damaged
         └── KernelError         a kernel cannot be patched, configured, built or packed
 
-Status 1 is no error: it says "measured, and the limit was exceeded". Whatever is
-not a RtscopeError is a bug of ours and keeps its traceback.
+Status 1 is no error: a deadline was missed or a check failed. Any other exception is
+a bug of rtscope and keeps its traceback.
 """
 
 import difflib
@@ -25,13 +25,13 @@ class RtscopeError(Exception):
 
 
 class UsageError(RtscopeError):
-    """The user can put it right by changing what they typed or wrote."""
+    """The command line or a file of the user is wrong; the message has the remedy."""
 
     exit_status = 2
 
 
 class MeasurementError(RtscopeError):
-    """The run has no valid result. Never to be reported as a latency verdict."""
+    """The run has no valid result; never report it as a latency verdict."""
 
 
 class RecordError(MeasurementError):
@@ -39,7 +39,7 @@ class RecordError(MeasurementError):
 
 
 class ContractError(MeasurementError):
-    """The agent's output is not what its contract promises."""
+    """The output of the agent breaks its contract."""
 
 
 class TargetError(MeasurementError):
@@ -51,7 +51,7 @@ class BoardError(MeasurementError):
 
 
 class KernelError(MeasurementError):
-    """A kernel cannot be patched, configured, built or packed as was asked."""
+    """A kernel cannot be patched, configured, built or packed."""
 
 
 def shown(value: object) -> str:
@@ -70,7 +70,7 @@ def shown(value: object) -> str:
 
 
 def no_such(kind: str, found: object, known: Collection[str]) -> str:
-    """Return the message for a name that is not known, with the nearest that is."""
+    """Return the message for an unknown name, with the nearest known one."""
     near = difflib.get_close_matches(str(found)[:64], known, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    return f"no such {kind}: {shown(found)}{hint} (there are: {', '.join(known)})"
+    return f"no such {kind}: {shown(found)}{hint} (known: {', '.join(known)})"

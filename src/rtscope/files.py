@@ -1,4 +1,4 @@
-"""Files from elsewhere, read within limits, and files that are there as a whole."""
+"""Read files within limits; write files as a whole or not at all."""
 
 import os
 import stat
@@ -17,10 +17,10 @@ def new_file(
     path: Path, error: type[RtscopeError], *, hint: str = ""
 ) -> Iterator[Path]:
     """
-    Give the path of a file to write, which then replaces what is at `path`.
+    Give the path of a file to write, which then replaces `path`.
 
-    Raises `error` with the reason (disk full, no permission), and with `hint`, if it
-    cannot be written; nothing half stays.
+    Raises `error` with the reason (disk full, no permission) and `hint` if it cannot be
+    written, and leaves no partial file.
     """
     if path.exists() and not path.is_file():  # as root it would replace /dev/null
         raise error(f"cannot write {path}: not a regular file")
@@ -44,12 +44,12 @@ def new_file(
 
 def write_atomically(path: Path, content: bytes) -> None:
     """
-    Replace a file as a whole, or leave what is there.
+    Replace a file as a whole, or leave it unchanged.
 
-    Raises RecordError with the reason (disk full, no permission) and no half file.
+    Raises RecordError with the reason (disk full, no permission).
     """
     hint = (
-        "; free some space or choose another place with --out, then go on with "
+        "; free some space, or choose another directory with --out; to continue: "
         "rtscope run --resume"
     )
     with new_file(path, RecordError, hint=hint) as new:
@@ -58,7 +58,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 def read_bounded(path: Path, *, limit: int, kind: str, hint: str = "") -> bytes:
     """
-    Read a regular file, no link, of at most `limit` bytes; more no `kind` of ours has.
+    Read a regular file, no link, of at most `limit` bytes, the maximum for its `kind`.
 
     Raises RecordError, with `hint` if the file cannot be read.
     """
@@ -72,12 +72,14 @@ def read_bounded(path: Path, *, limit: int, kind: str, hint: str = "") -> bytes:
         raise RecordError(f"cannot read {path}: {error.strerror}{hint}") from error
     size = max(about.st_size, len(content))
     if size > limit:
-        raise RecordError(f"{path}: {size} bytes are more than any {kind} has")
+        raise RecordError(
+            f"{path}: {size:,} bytes, more than the {limit:,} bytes of any {kind}"
+        )
     return content
 
 
 def first_mistake(error: ValidationError, *, whole: str = "") -> str:
-    """Say where the first mistake is and which; `whole` stands for all of it."""
+    """Return place and message of the first mistake; `whole` names the document."""
     first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(str(part) for part in first["loc"]) or whole
     return f"{where}: {first['msg']}" if where else first["msg"]

@@ -2,8 +2,8 @@
 Programs that rtscope starts: the only module that imports subprocess.
 
 Argument vectors, never shell strings; every call that waits has a limit. Children get
-a process group of their own, so that Ctrl-C in the terminal reaches rtscope alone,
-which then ends them in good order.
+a process group of their own: Ctrl-C in the terminal reaches rtscope alone, which then
+ends them in order.
 """
 
 import subprocess
@@ -49,7 +49,9 @@ def run(
             process_group=None if terminal else 0,
         )
     except FileNotFoundError as error:
-        raise TargetError(f"{argv[0]}: not installed on this machine") from error
+        raise TargetError(
+            f"{argv[0]}: not installed on this machine; install it"
+        ) from error
     except OSError as error:
         raise TargetError(f"cannot run {argv[0]}: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
@@ -75,7 +77,9 @@ def start(argv: Sequence[str], *, stderr: IO[bytes]) -> "subprocess.Popen[bytes]
             process_group=0,
         )
     except FileNotFoundError as error:
-        raise TargetError(f"{argv[0]}: not installed on this machine") from error
+        raise TargetError(
+            f"{argv[0]}: not installed on this machine; install it"
+        ) from error
     except OSError as error:
         raise TargetError(f"cannot run {argv[0]}: {error.strerror}") from error
 

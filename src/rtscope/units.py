@@ -1,9 +1,9 @@
 """
-What people type and read: durations, microseconds, sizes, claims.
+Durations, microseconds, sizes and claims, as people type and read them.
 
 Inside rtscope a time is an int of nanoseconds and a size an int of bytes; this
 module is the only way in and out. All parsers are exact and raise UsageError with
-what to write instead.
+the remedy.
 """
 
 import math
@@ -66,7 +66,7 @@ def parse_duration(text: str) -> int:
             "(ns, us, ms, s, m, h, d), for example 200us, 90s or 1h30m"
         )
     if total == 0:
-        raise UsageError(f"{shown(text)}: a duration must be more than 0")
+        raise UsageError(f"{shown(text)}: not more than 0; write for example 1ms")
     if total.denominator != 1:
         raise UsageError(f"{shown(text)}: finer than 1 ns; write a whole number of ns")
     if total > MAX_DURATION_NS:
@@ -92,8 +92,8 @@ def parse_claim(text: str) -> tuple[int, int]:
         )
     if not 1 <= int(misses) <= MAX_CLAIM_MISSES:
         raise UsageError(
-            f"{shown(text)}: a claim is about 1 to {MAX_CLAIM_MISSES:,} misses; "
-            "no test can show that there are none: write 1/ and a longer time"
+            f"{shown(text)}: not 1 to {MAX_CLAIM_MISSES:,} misses; no test can show "
+            "zero misses: write 1/ and a longer time"
         )
     return int(misses), parse_duration(period)
 
@@ -109,8 +109,8 @@ def parse_size(text: str) -> int:
     size = Fraction(match[1]) * _SIZE_UNITS[(match[2] or match[3]).upper()]
     if size.denominator != 1 or not 0 < size <= MAX_SIZE_BYTES:
         raise UsageError(
-            f"{shown(text)}: a size is a whole number of bytes, more than 0 and at "
-            "most 2^60; for example 64M"
+            f"{shown(text)}: not a whole number of bytes, 1 to 2^60; write for "
+            "example 64M"
         )
     return int(size)
 

@@ -184,7 +184,7 @@ def test_with_yes_it_is_run(rtscope: Rtscope, fake: FakeTarget, here: Path) -> N
 @pytest.mark.parametrize(
     ("document", "told"),
     [
-        ({"run": [{"load": ["custom"]}]}, "the custom load needs one"),
+        ({"run": [{"load": ["custom"]}]}, "the custom load needs a command"),
         ({"run": []}, "write 1 to"),
         ({"run": 5}, "write 1 to"),
         ({"target": {"address": "ssh:-oProxyCommand=x"}}, "does not begin with '-'"),

@@ -242,7 +242,7 @@ def test_what_is_wrong_is_told_before_a_directory_is_made(
             ("--repetitions", "2", "--require-identical"),
             "no two runs of a real machine have the same result",
         ),
-        (("--qemu", "x"), "a real machine needs none"),
+        (("--qemu", "x"), "a real machine needs no QEMU"),
         (("--lockfile", "x"), "a real machine has the packages that it has"),
     ],
 )

@@ -48,14 +48,14 @@ def measured(here: Path) -> ResultDir:
         ("run --claim 1/1h", "write deadline too, for example 200us"),
         ("run --claim often --deadline 1ms", "--claim: "),
         ("run --policy fifi", "'fifi'"),
-        ("run --policy other --priority 5", "policy other has none"),
-        ("run --policy deadline --cpus 0", "be pinned to a CPU"),
+        ("run --policy other --priority 5", "policy other has no priority"),
+        ("run --policy deadline --cpus 0", "pins no thread of policy deadline"),
         ("run --priority 100", "--priority: 100: write 1 to 99"),
         ("run --priority \u00b2", "write a whole number, 1 to 99"),
         ("run --priority " + "9" * 5000, "write a whole number, 1 to 99"),
         ("run --repetitions 0", "--repetitions: 0: write 1 to 10000"),
         ("run --worst -1", "--worst: "),
-        ("run --load custom", "the custom load needs one"),
+        ("run --load custom", "the custom load needs a command"),
         ("run --command ls", "no run has the custom load"),
         ("run --rt-throttling on", "--rt-throttling: "),
         ("run --target ssh:-oProxyCommand=x", "does not begin with '-'"),
@@ -115,7 +115,7 @@ def test_a_quote_that_is_not_closed_is_told(rtscope: Rtscope, here: Path) -> Non
     said = rtscope("run", "--load", "custom", "--command", "sh -c 'x")
 
     assert said.status == 2
-    assert '--command: "sh -c \'x": a quote is not closed' in said.err
+    assert '--command: "sh -c \'x": no closing quotation mark' in said.err
     assert list(here.iterdir()) == []
 
 

@@ -56,12 +56,15 @@ def test_a_virtual_board_has_a_seed_and_settles_even_if_nothing_is_said() -> Non
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"seed": 3}, "--seed: for virtual boards only: nothing chooses what a real"),
-        ({"seeds": "3"}, "--seeds: for virtual boards only: nothing chooses what a"),
-        ({"qemu": "/q"}, "--qemu: for virtual boards only: a real machine needs none"),
+        ({"seed": 3}, "--seed: for virtual boards only: a real machine has no random"),
+        ({"seeds": "3"}, "--seeds: for virtual boards only: a real machine has"),
+        (
+            {"qemu": "/q"},
+            "--qemu: for virtual boards only: a real machine needs no QEMU",
+        ),
         (
             {"lockfile": "l"},
-            "--lockfile: for virtual boards only: a real machine has",
+            "--lockfile: for virtual boards only: a real machine uses",
         ),
         (
             {"require_identical": True, "repetitions": 2},
@@ -73,7 +76,7 @@ def test_a_virtual_board_has_a_seed_and_settles_even_if_nothing_is_said() -> Non
         ),
         (
             {"seed": 3, "seeds": "3", "target": "virtual:pc"},
-            "--seeds: seed is there too; write one of them",
+            "--seeds: excludes seed; write one of them",
         ),
     ],
 )

@@ -69,11 +69,14 @@ def test_options_take_lists_and_words() -> None:
         ({"target": "ssh:-x"}, "--target: 'ssh:-x': write local"),
         ({"kernel": "A"}, "--kernel: 'A': write for example"),
         ({"rt_throttling": "on"}, "--rt-throttling: no such setting"),
-        ({"claim": "1/1h"}, "--claim: a claim is about misses of a deadline"),
-        ({"load": "custom"}, "--command: the custom load needs one"),
-        ({"policy": "idle", "priority": "3"}, "--priority: policy idle has none"),
-        ({"policy": "deadline", "cpus": "0"}, "--cpus: the kernel lets no thread"),
-        ({"duration": "1s", "interval": "1s"}, "--duration: 1s has no room"),
+        ({"claim": "1/1h"}, "--claim: a claim needs a deadline"),
+        ({"load": "custom"}, "--command: the custom load needs a command"),
+        (
+            {"policy": "idle", "priority": "3"},
+            "--priority: policy idle has no priority",
+        ),
+        ({"policy": "deadline", "cpus": "0"}, "--cpus: the kernel pins no thread"),
+        ({"duration": "1s", "interval": "1s"}, "--duration: 1s is shorter than two"),
     ],
 )
 def test_a_wrong_option_is_refused_by_its_name(

@@ -12,17 +12,17 @@ from rtscope.errors import UsageError
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        (None, "my.toml: nothing where a table is expected"),
-        ([], "my.toml: a list where a table is expected"),
-        ({3: {}}, "my.toml: a table where a table is expected"),
+        (None, "my.toml: nothing: write a table"),
+        ([], "my.toml: a list: write a table"),
+        ({3: {}}, "my.toml: a table: write a table"),
         ({"runs": []}, "my.toml: no such table: 'runs'; did you mean 'run'?"),
-        ({"campaign": 3}, "my.toml: [campaign]: 3 where a table is expected"),
+        ({"campaign": 3}, "my.toml: [campaign]: 3: write a table"),
         ({"kernel": {"name": "x"}}, "[kernel]: no such key: 'name'; did you mean"),
         ({"run": [{}, {"lod": "x"}]}, "[[run]] number 2: no such key: 'lod'; did you"),
         ({"run": {}}, "my.toml: [run]: a table: write 1 to 1000 tables"),
         ({"run": []}, "my.toml: [run]: a list: write 1 to 1000 tables"),
         ({"run": [{}] * 1001}, "my.toml: [run]: a list: write 1 to 1000 tables"),
-        ({"run": [3]}, "[[run]] number 1: 3 where a table is expected"),
+        ({"run": [3]}, "[[run]] number 1: 3: write a table"),
     ],
 )
 def test_a_document_of_another_shape_is_refused_with_its_place(
@@ -38,7 +38,7 @@ def test_a_document_of_another_shape_is_refused_with_its_place(
         ("load", 3, "load: 3 is no text; write it in quotes"),
         ("load", [], "load: write 1 to 1000 values"),
         ("load", ["cpu"] * 1001, "load: write 1 to 1000 values"),
-        ("load", ["idle", "cpu", "idle"], "load: 'idle' is there twice"),
+        ("load", ["idle", "cpu", "idle"], "load: 'idle' occurs twice"),
         ("load", "idle,,cpu", "load: write 1 to 4096 characters"),
         ("load", "x" * 5000, "load: write 1 to 4096 characters"),
         ("load", "a\x1b[31m", "has control characters"),
@@ -49,7 +49,7 @@ def test_a_document_of_another_shape_is_refused_with_its_place(
         ("duration", {}, 'duration: a table: write a text such as "10m"'),
         ("duration", "500ms", "duration: '500ms': write 1s to 366d"),
         ("duration", "367d", "write 366d or less"),
-        ("duration", ["1m", "60s"], "duration: '60s' is there twice"),
+        ("duration", ["1m", "60s"], "duration: '60s' occurs twice"),
         ("interval", "9us", "interval: '9us': write 10us to 10s"),
         ("interval", "11s", "interval: '11s': write 10us to 10s"),
         ("interval", "0s", "more than 0"),
@@ -84,19 +84,19 @@ def test_a_wrong_value_of_a_run_is_refused_with_what_to_write(
         ("campaign", "settle", "25h", "write 0s to 1d"),
         ("campaign", "warmup", "2h", "write 0s to 1h"),
         ("campaign", "warmup", "0ms", "more than 0"),
-        ("campaign", "deadline", "0us", "a duration must be more than 0"),
+        ("campaign", "deadline", "0us", "not more than 0"),
         ("campaign", "deadline", "0", "0: no unit"),
-        ("campaign", "claim", "0/1h", "no test can show that there are none"),
+        ("campaign", "claim", "0/1h", "no test can show zero misses"),
         ("campaign", "min_boots", 0, "write 1 to 10000"),
         ("campaign", "seed", -1, "write 0 to"),
         ("campaign", "worst", 0, "write 1 to 64"),
         ("campaign", "command", [], "write a command such as"),
         ("campaign", "command", "", "write a command such as"),
         ("campaign", "command", 3, "write a command such as"),
-        ("campaign", "command", "sh -c 'x", "a quote is not closed"),
+        ("campaign", "command", "sh -c 'x", "no closing quotation mark"),
         ("campaign", "command", ["a", 3], "each word is a text in quotes"),
         ("campaign", "command", ["a\0"], "each word is a text in quotes"),
-        ("campaign", "command", ["", "x"], "the first word is the program"),
+        ("campaign", "command", ["", "x"], "the program is empty"),
         ("target", "address", "lokal", "write local, ssh:HOST or virtual:BOARD"),
         ("target", "address", "local:x", "write local, ssh:HOST"),
         ("target", "address", "ssh:", "write local, ssh:HOST"),
@@ -114,7 +114,7 @@ def test_a_wrong_value_of_a_run_is_refused_with_what_to_write(
         ("target", "rt_throttling", "on", "no such setting: 'on'"),
         ("target", "storage_dir", "--x", "write ./--x"),
         ("kernel", "names", "Debian", "write for example debian-6.12-rt"),
-        ("kernel", "names", ["a", "a"], "'a' is there twice"),
+        ("kernel", "names", ["a", "a"], "'a' occurs twice"),
         ("kernel", "names", "-/a", "begins with '-'; write ./-/a"),
     ],
 )
@@ -140,20 +140,20 @@ def test_an_address_is_taken_as_written(address: str) -> None:
     [
         (
             {"run": [{"duration": "1s", "interval": "600ms"}]},
-            "my.toml: [[run]] number 1 duration: 1s has no room for two intervals of "
-            "600ms; write a duration of 1200ms or more",
+            "my.toml: [[run]] number 1 duration: 1s is shorter than two intervals "
+            "of 600ms; write a duration of 1200ms or more",
         ),
         (
             {"run": [{}, {"policy": "other", "priority": 10}]},
-            "my.toml: [[run]] number 2 priority: policy other has none",
+            "my.toml: [[run]] number 2 priority: policy other has no priority",
         ),
         (
             {"run": [{"policy": "deadline", "cpus": "0"}]},
-            "[[run]] number 1 cpus: the kernel lets no thread of policy deadline be",
+            "[[run]] number 1 cpus: the kernel pins no thread of policy deadline to",
         ),
         (
             {"campaign": {"claim": "1/1h"}},
-            "[campaign] claim: a claim is about misses of a deadline; write deadline",
+            "[campaign] claim: a claim needs a deadline; write deadline",
         ),
         (
             {"campaign": {"command": ["ls"]}},
@@ -161,7 +161,7 @@ def test_an_address_is_taken_as_written(address: str) -> None:
         ),
         (
             {"run": [{"load": "custom"}]},
-            "[campaign] command: the custom load needs one",
+            "[campaign] command: the custom load needs a command",
         ),
         (
             {"campaign": {"deadline_runtime": "50us"}},
@@ -172,7 +172,7 @@ def test_an_address_is_taken_as_written(address: str) -> None:
                 "campaign": {"deadline_runtime": "300us"},
                 "run": [{"policy": "deadline"}],
             },
-            "deadline_runtime: 300us does not fit an interval of 200us",
+            "deadline_runtime: 300us is longer than the interval of 200us",
         ),
         (
             {"target": {"address": "ssh:a", "storage_dir": "data"}},

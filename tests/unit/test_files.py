@@ -107,7 +107,7 @@ def test_a_file_of_as_many_bytes_as_it_may_have_is_read(tmp_path: Path) -> None:
     path.write_bytes(b"four")
 
     assert read_bounded(path, limit=4, kind="explanation") == b"four"
-    with pytest.raises(RecordError, match="4 bytes are more than any explanation has"):
+    with pytest.raises(RecordError, match="4 bytes, more than the 3 bytes of any"):
         read_bounded(path, limit=3, kind="explanation")
 
 

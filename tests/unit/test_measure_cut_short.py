@@ -79,7 +79,7 @@ def test_an_interrupt_while_the_load_ends_loses_nothing(
 def test_an_agent_that_says_nothing_of_itself_is_refused(story: StoryOf) -> None:
     told = story("idle", on=target({"measure": [[targets.result()]]}))
 
-    with pytest.raises(TargetError, match="did not introduce itself"):
+    with pytest.raises(TargetError, match="sent no first line"):
         list(told.run())
 
 

@@ -200,8 +200,8 @@ def test_a_load_that_does_not_stop_is_killed_after_a_while() -> None:
 @pytest.mark.parametrize(
     ("script", "why"),
     [
-        ([[]] * 1000, "no sign of life from the agent for 30 s"),
-        ([[targets.HELLO], *([[]] * 1000)], "no sign of life from the agent for 25 s"),
+        ([[]] * 1000, "no line from the agent for 30 s"),
+        ([[targets.HELLO], *([[]] * 1000)], "no line from the agent for 25 s"),
         ([[targets.HELLO]], "the agent ended without a result"),
         ([[AgentError("no", cause="cpu", remedy="yes")]], "no; yes"),
         ([[AgentError("no", cause="cpu", remedy="")]], "^no$"),

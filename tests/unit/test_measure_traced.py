@@ -64,8 +64,7 @@ def test_a_disk_that_is_full_for_the_trace_does_not_lose_the_record(
     assert not trace.exists()
     assert told.store.records()[0].caveats == kept.caveats
     assert why_untraced(kept) == (
-        "worst.trace.dat: No space left on device, when it was to be written beside "
-        "the record"
+        "worst.trace.dat could not be written: No space left on device"
     )
 
 

@@ -97,11 +97,20 @@ def test_a_nul_character_is_refused() -> None:
             "ssh: Could not resolve hostname pi: Name or service not known\n",
             "~/.ssh/config",
         ),
-        ("ssh: connect to host pi port 22: Connection refused\n", "SSH server running"),
-        ("ssh: connect to host pi port 22: Connection timed out\n", "is the board up"),
-        ("ssh: connect to host pi port 22: No route to host\n", "is the board up"),
-        ("kex_exchange_identification: read: reset\n", "does `ssh pi uname -m` work?"),
-        ("", "does `ssh pi uname -m` work?"),
+        (
+            "ssh: connect to host pi port 22: Connection refused\n",
+            "start an SSH server",
+        ),
+        (
+            "ssh: connect to host pi port 22: Connection timed out\n",
+            "check that the board is up",
+        ),
+        (
+            "ssh: connect to host pi port 22: No route to host\n",
+            "check that the board is up",
+        ),
+        ("kex_exchange_identification: read: reset\n", "try: ssh pi uname -m"),
+        ("", "try: ssh pi uname -m"),
     ],
 )
 def test_a_failure_is_told_in_sshs_last_words_and_with_what_to_try(
@@ -116,7 +125,7 @@ def test_a_failure_is_told_in_sshs_last_words_and_with_what_to_try(
 def test_a_board_that_runs_no_commands_is_told_from_one_that_refuses() -> None:
     why = why_refused("pi", status=1, stderr="This account is not available.\n")
 
-    assert "commands are not run there (This account is not available.)" in why
+    assert "the board ran no command (This account is not available.)" in why
 
 
 def test_a_host_in_advice_is_quoted_as_a_shell_wants_it() -> None:
@@ -152,12 +161,12 @@ class OsRelease:
             "dnf install stress-ng (from EPEL)",
         ),
         ("ID=openwrt\n", "opkg update && opkg install stress-ng"),
-        ("ID=buildroot\n", "it belongs into the image: BR2_PACKAGE_STRESS_NG=y"),
+        ("ID=buildroot\n", "add it to the image: BR2_PACKAGE_STRESS_NG=y"),
         (
             "ID=something-new\n",
-            "with its package manager, such as: apt install stress-ng",
+            "use its package manager, e.g. apt install stress-ng",
         ),
-        ("ID='broken\n", "with its package manager, such as: apt install stress-ng"),
+        ("ID='broken\n", "use its package manager, e.g. apt install stress-ng"),
     ],
 )
 def test_the_distribution_of_the_board_decides_what_to_type(
@@ -167,4 +176,4 @@ def test_the_distribution_of_the_board_decides_what_to_type(
 
 
 def test_a_board_that_does_not_name_itself_gets_an_example() -> None:
-    assert "such as: apt install" in how_to_install(OsRelease(Missing()), "stress-ng")
+    assert "e.g. apt install" in how_to_install(OsRelease(Missing()), "stress-ng")

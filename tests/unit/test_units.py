@@ -164,7 +164,7 @@ def test_what_is_no_claim_is_refused(text: str) -> None:
 
 
 def test_that_never_a_miss_cannot_be_claimed_is_said() -> None:
-    with pytest.raises(UsageError, match="no test can show that there are none"):
+    with pytest.raises(UsageError, match="no test can show zero misses"):
         parse_claim("0/1h")
 
 

@@ -1,4 +1,4 @@
-"""What values of a campaign mean together: refused here, each with its reason."""
+"""Contradictions between values of a campaign, each with its reason."""
 
 from collections.abc import Iterator
 from itertools import chain, product
@@ -8,33 +8,33 @@ from rtscope.campaign.values import REALTIME_POLICIES
 from rtscope.units import exact_duration, format_duration
 
 MAX_RUNS = 100_000
-"""At a second each that is more than a day of nothing but starting runs."""
+"""At a second each, starting the runs alone takes more than a day."""
 
 _NO_SEED = (
-    "nothing chooses what a real machine does, and no two runs of it are alike; "
-    "write repetitions for more runs"
+    "a real machine has no random seed, and no two of its runs are identical; write "
+    "repetitions for more runs"
 )
 BOARDS_ONLY = {
     "campaign.seed": _NO_SEED,
     "campaign.seeds": _NO_SEED,
     "campaign.require_identical": (
-        "no two runs of a real machine have the same result; compare them with "
+        "no two runs of a real machine have identical results; to compare them: "
         "rtscope compare"
     ),
     "campaign.guest_files": (
-        "a real machine has its files: write their paths into the command"
+        "a real machine has its own files; write their paths into the command"
     ),
-    "target.qemu": "a real machine needs none",
-    "target.lockfile": "a real machine has the packages that it has",
+    "target.qemu": "a real machine needs no QEMU",
+    "target.lockfile": "a real machine uses its installed packages",
 }
-"""Key (the field is called the same), and why it means nothing on a real machine."""
+"""Key (the field has the same name), and why a real machine has no use for it."""
 
 Wrong = tuple[str, str]
-"""The key, and what is wrong with its value."""
+"""The key, and the message about its value."""
 
 
 def contradictions(campaign: Campaign) -> Iterator[tuple[str, int, str]]:
-    """Yield key, number of the [[run]] (0: none) and what is wrong."""
+    """Yield key, number of the [[run]] (0: none) and message."""
     for number, run in enumerate(campaign.runs, 1):
         for key, message in _of_run(run):
             yield key, number, message
@@ -42,7 +42,7 @@ def contradictions(campaign: Campaign) -> Iterator[tuple[str, int, str]]:
         _of_command(campaign), _of_target(campaign), _of_deadlines(campaign)
     ):
         yield key, 0, message
-    # The size first: what is repeated is looked for in all that a campaign runs.
+    # The size first: the search for repeats takes all runs.
     yield from _of_size(campaign)
     yield from _of_repeats(campaign)
 
@@ -51,20 +51,20 @@ def _of_run(run: RunTable) -> Iterator[Wrong]:
     if run.priorities and not set(run.policy_names) & set(REALTIME_POLICIES):
         yield (
             "run.priority",
-            f"policy {run.policy_names[0]} has none; leave priority out, or write "
+            f"policy {run.policy_names[0]} has no priority; leave it out, or write "
             "policy fifo or rr",
         )
     if "deadline" in run.policy_names and run.cpus is not None:
         yield (
             "run.cpus",
-            "the kernel lets no thread of policy deadline be pinned to a CPU; leave "
-            "cpus out, or write another policy",
+            "the kernel pins no thread of policy deadline to a CPU; leave cpus out, or "
+            "write another policy",
         )
     shortest, longest = min(run.durations_ns), max(run.intervals_ns)
     if shortest < 2 * longest:
         yield (
             "run.duration",
-            f"{exact_duration(shortest)} has no room for two intervals of "
+            f"{exact_duration(shortest)} is shorter than two intervals of "
             f"{exact_duration(longest)}; write a duration of "
             f"{exact_duration(2 * longest)} or more",
         )
@@ -74,7 +74,7 @@ def _of_command(campaign: Campaign) -> Iterator[Wrong]:
     if "custom" in campaign.loads and not campaign.command:
         yield (
             "campaign.command",
-            "the custom load needs one; write for example command = "
+            "the custom load needs a command; write for example command = "
             '["iperf3", "-c", "host"]',
         )
     if campaign.command and "custom" not in campaign.loads:
@@ -90,8 +90,8 @@ def _of_target(campaign: Campaign) -> Iterator[Wrong]:
     if campaign.target != "local" and not storage_dir.startswith("/"):
         yield (
             "target.storage_dir",
-            f"{storage_dir!r} is relative, and on another machine nobody knows to "
-            "what; write it from / on",
+            f"{storage_dir!r} is relative, but another machine has no current "
+            "directory; write an absolute path",
         )
     if campaign.board is None:
         for key, reason in BOARDS_ONLY.items():
@@ -100,11 +100,11 @@ def _of_target(campaign: Campaign) -> Iterator[Wrong]:
     elif campaign.tuned:
         yield (
             "target.tuned",
-            "a virtual board is what its kernel and its command line make it; leave it "
-            "out",
+            "for machines only: the kernel and its command line configure a virtual "
+            "board; leave it out",
         )
     if campaign.seeds and campaign.seed is not None:
-        yield "campaign.seeds", "seed is there too; write one of them"
+        yield "campaign.seeds", "excludes seed; write one of them"
     if campaign.require_identical and any(r.repetitions < 2 for r in campaign.runs):
         yield (
             "campaign.require_identical",
@@ -117,8 +117,7 @@ def _of_deadlines(campaign: Campaign) -> Iterator[Wrong]:
     if campaign.claim is not None and campaign.deadline_ns is None:
         yield (
             "campaign.claim",
-            "a claim is about misses of a deadline; write deadline too, for example "
-            "200us",
+            "a claim needs a deadline; write deadline too, for example 200us",
         )
     runtime_ns = campaign.deadline_runtime_ns
     if runtime_ns is None:
@@ -135,7 +134,7 @@ def _of_deadlines(campaign: Campaign) -> Iterator[Wrong]:
     elif runtime_ns > min(intervals_ns):
         yield (
             "campaign.deadline_runtime",
-            f"{exact_duration(runtime_ns)} does not fit an interval of "
+            f"{exact_duration(runtime_ns)} is longer than the interval of "
             f"{exact_duration(min(intervals_ns))}; write less",
         )
 
@@ -164,8 +163,8 @@ def _of_repeats(campaign: Campaign) -> Iterator[tuple[str, int, str]]:
         if seen & cells:
             load = min(str(cell[0]) for cell in seen & cells)
             message = (
-                f"an earlier [[run]] has the same run of load {load}; write it once, "
-                "and repetitions for more of it"
+                f"an earlier [[run]] has the same run of load {load}; write it once; "
+                "for more runs, write repetitions"
             )
             yield "run.load", number, message
         seen |= cells

@@ -1,8 +1,8 @@
 """
 A campaign as tables of plain values: in a TOML file, in a bundle, in a record.
 
-A document has the tables of `Campaign`'s aliases. Values are written as a person
-would, so that a record is read as a file is.
+A document has the tables of `Campaign`'s aliases. Values are written as in a file, so
+one reader reads files and records.
 """
 
 import tomllib
@@ -26,18 +26,20 @@ RENAMED = (("campaign", "files", "guest_files"), ("target", "locked", "lockfile"
 """Table, key of schema 1, and key today."""
 
 At = Callable[[str, int], str]
-"""From key and number of the [[run]] (0: none) to the words for that place."""
+"""From key and number of the [[run]] (0: none) to the name of that place."""
 
 
 def load_campaign(path: Path) -> Campaign:
-    """Read a campaign file; UsageError names file, table, key and what to write."""
+    """Read a campaign file; UsageError names file, table, key and remedy."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise UsageError(f"cannot read campaign {path}: {error.strerror}") from error
     if len(content) > MAX_FILE_BYTES:
-        raise UsageError(f"{path}: larger than 1 MiB; this is not a campaign file")
+        raise UsageError(
+            f"{path}: larger than 1 MiB, so no campaign file; name another file"
+        )
     try:
         document = tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:
@@ -49,7 +51,7 @@ def from_dict(document: object, *, source: str) -> Campaign:
     """
     Build a campaign from tables and check it; `source` begins every message.
 
-    The document may come from anywhere: whatever is wrong with it is a UsageError.
+    The document may come from anywhere; any mistake in it is a UsageError.
     """
 
     def at(key: str, number: int) -> str:
@@ -117,7 +119,7 @@ def validated(values: Mapping[str, object], at: At) -> Campaign:
 
 
 def written(campaign: Campaign) -> dict[str, Any]:
-    """Return the values of keys, and those of each [[run]], as a person writes them."""
+    """Return the values of keys, and those of each [[run]], as in a file."""
     values: dict[str, Any] = _adapter().dump_python(
         campaign, mode="json", by_alias=True, exclude_none=True
     )
@@ -130,7 +132,7 @@ def _without_empty(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def checked(campaign: Campaign, at: At) -> Campaign:
-    """Return the campaign; UsageError for values that cannot stand together."""
+    """Return the campaign; UsageError for contradicting values."""
     for key, number, message in contradictions(campaign):
         raise UsageError(f"{at(key, number)}: {message}")
     return campaign
@@ -158,15 +160,15 @@ def _tables() -> Sequence[str]:
 
 def _table(found: object, where: str) -> Mapping[str, object]:
     if not isinstance(found, Mapping) or not all(isinstance(k, str) for k in found):
-        raise UsageError(f"{where}: {shown(found)} where a table is expected")
+        raise UsageError(f"{where}: {shown(found)}: write a table")
     return found
 
 
-# --- what pydantic refuses, in our words -----------------------------------------
+# --- messages for the errors of pydantic -----------------------------------------
 
 
 def _message(error: ErrorDetails, at: At) -> str:
-    """Write the message of an error: the place, what was found, what to write."""
+    """Write the message of an error: the place, the wrong value, the remedy."""
     first, *rest = error["loc"]
     key, number = str(first), 0
     if rest and first == "run":
@@ -180,7 +182,7 @@ def _message(error: ErrorDetails, at: At) -> str:
         ]
         return f"{at(f'{table}.', number)}: {no_such('key', name, known)}"
     if kind == "dataclass_type":
-        return f"{at(key, number)}: {shown(found)} where a table is expected"
+        return f"{at(key, number)}: {shown(found)}: write a table"
     if key == "run":
         return (
             f"{at('run', 0)}: {shown(found)}: write 1 to {MAX_ITEMS} tables, each "
@@ -190,7 +192,7 @@ def _message(error: ErrorDetails, at: At) -> str:
 
 
 def _wanted(kind: str, error: ErrorDetails, schema: Mapping[str, Any]) -> str:
-    """Write what was found, and what the schema of its key wants instead."""
+    """Write the wrong value, and a right one by the schema of its key."""
     found = shown(error["input"])
     one = element(schema)
     match kind:
@@ -214,7 +216,7 @@ def _wanted(kind: str, error: ErrorDetails, schema: Mapping[str, Any]) -> str:
 
 
 def element(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the schema of one value: of an item of a list, of what may be None."""
+    """Return the schema of one value: the item of a list, the type without None."""
     while "anyOf" in schema or "items" in schema:
         schema = schema["anyOf"][0] if "anyOf" in schema else schema["items"]
     return schema

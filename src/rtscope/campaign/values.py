@@ -1,7 +1,7 @@
 """
-How each kind of value is written in a campaign: pydantic types, with their refusals.
+The kinds of values in a campaign: pydantic types, with their messages.
 
-A refusal says what was found and what to write, wherever the value came from.
+A message gives the wrong value and what to write instead.
 """
 
 import re
@@ -40,13 +40,13 @@ from rtscope.units import (
 MAX_SEED = 2**63 - 1
 
 MAX_ITEMS = 1000
-"""Of one list; a matrix that large is a mistake."""
+"""Items of one list; a larger matrix is a mistake."""
 
 MAX_TEXT = 4096
 
 
 def _parser(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Let pydantic see the refusal of a parser."""
+    """Pass the message of a parser on to pydantic."""
 
     def parsed(text: str) -> Any:
         try:
@@ -59,7 +59,7 @@ def _parser(parse: Callable[[str], Any]) -> Callable[[str], Any]:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A value that is written as a text: its parser, its writer, and an example."""
+    """A value written as a text: its parser, its writer, and an example."""
 
     parse: Callable[[str], Any]
     write: Callable[[Any], str]
@@ -111,7 +111,7 @@ def _write_claim(claim: tuple[int, int]) -> str:
 
 def _printable(text: str) -> str:
     if not text.isprintable():
-        raise ValueError(f"{shown(text)} has control characters; write visible ones")
+        raise ValueError(f"{shown(text)} has control characters; leave them out")
     return text
 
 
@@ -141,7 +141,9 @@ def _command(value: object) -> list[object]:
     try:
         words = shlex.split(value) if isinstance(value, str) else value
     except ValueError as error:
-        raise ValueError(f"{shown(value)}: a quote is not closed") from error
+        raise ValueError(
+            f"{shown(value)}: no closing quotation mark; add it"
+        ) from error
     if not isinstance(words, list | tuple) or not 0 < len(words) <= MAX_ITEMS:
         raise ValueError(
             f'{shown(value)}: write a command such as ["iperf3", "-c", "host"]'
@@ -150,18 +152,18 @@ def _command(value: object) -> list[object]:
         if not isinstance(word, str) or "\0" in word or len(word) > MAX_TEXT:
             raise ValueError(f"{shown(word)}: each word is a text in quotes")
     if not words[0]:
-        raise ValueError("the first word is the program; write its name")
+        raise ValueError("the program is empty; write its name first")
     return list(words)
 
 
 def _number(value: object) -> object:
-    """Return the number that a text of digits is; everything else as it was."""
+    """Return a text of digits as a number, and everything else unchanged."""
     digits = isinstance(value, str) and re.fullmatch("[0-9]{1,19}", value.strip())
     return int(str(value)) if digits else value
 
 
 def _counted(value: object) -> object:
-    """A count stands for the seeds from 1 on; a text with commas is a list."""
+    """A count N means the seeds 1 to N; a text with commas is a list."""
     if isinstance(value, list | tuple) or (isinstance(value, str) and "," in value):
         return value
     count = _number(value)
@@ -183,8 +185,8 @@ def _many(value: object, read: ValidatorFunctionWrapHandler) -> Any:
     twice = [item for n, item in enumerate(items) if values[n] in values[:n]]
     if twice:
         raise ValueError(
-            f"{shown(twice[0])} is there twice; write it once, and repetitions for "
-            "more of it"
+            f"{shown(twice[0])} occurs twice; write it once; for more runs, write "
+            "repetitions"
         )
     return values
 

@@ -1,8 +1,8 @@
 """
 The loads that a machine is measured under: data in `loads.toml`, and their commands.
 
-Nothing here starts a process or looks at a machine: what is free comes in as a value,
-and an argument vector goes out.
+Nothing here starts a process or reads a machine: free memory and space come in as
+values, and an argument vector goes out.
 """
 
 from rtscope.loads.catalogue import Load, Need, get_load, load_names

@@ -11,7 +11,7 @@ from rtscope.errors import UsageError, no_such
 
 
 class Need(StrEnum):
-    """What a load must find on the machine besides stress-ng."""
+    """A requirement of a load on the machine, besides stress-ng."""
 
     MEMORY = "memory"
     STORAGE = "storage"
@@ -34,7 +34,7 @@ class Load:
 
     @property
     def uses_stress_ng(self) -> bool:
-        """Whether the target must have stress-ng for it."""
+        """Whether the load runs stress-ng on the target."""
         return bool(self.argv)
 
 

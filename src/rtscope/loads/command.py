@@ -1,8 +1,8 @@
 """
-From a load to the command that runs it, bounded by what the machine has free.
+From a load to its command, bounded by the free memory and space of the machine.
 
-A load made smaller to fit carries the caveat `load_reduced`; one that cannot fit at
-all is a UsageError before anything starts. Only options that stress-ng has had since
+A load made smaller to fit carries the caveat `load_reduced`; one that cannot fit is a
+UsageError before anything starts. Only options that stress-ng has had since
 0.13 are used, so its version does not matter.
 """
 
@@ -25,7 +25,7 @@ BYTES_PER_ENTRY = 8192
 """A directory takes a block of 4 KiB, and its inode and journal entry about another."""
 
 MIN_OOM_BYTES = 64 * MIB
-"""Below this stress-ng itself hardly starts."""
+"""With less, stress-ng itself hardly starts."""
 
 IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs", "rootfs", "hugetlbfs"})
 """File-system types that never reach a disk."""
@@ -36,7 +36,7 @@ Reduction = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class FreeStorage:
-    """The directory named for the storage load, and what is free there."""
+    """The directory of the storage load, with its free space."""
 
     directory: str
     file_systems: tuple[str, ...]
@@ -50,7 +50,7 @@ class FreeStorage:
 
 @dataclass(frozen=True, slots=True)
 class LoadCommand:
-    """What to start; nothing, for idle."""
+    """The command of a load; empty for idle."""
 
     argv: tuple[str, ...]
     memory_limit_bytes: int | None
@@ -76,15 +76,15 @@ def make_command(
 
     `memory_bytes` are free: MemAvailable of /proc/meminfo, or a cgroup's if less.
     `cpus` (a CPU list) confines the workers to the measured CPUs; None lets them run
-    anywhere. The command ends by itself some time after `duration_s`, in case nobody
-    is left to end it. Another `seed` makes another sequence of work; None is the one
+    anywhere. The command ends by itself some time after `duration_s`, even if rtscope
+    is gone. Another `seed` makes another sequence of work; None is the one
     sequence for all. Raises UsageError if the load does not fit the machine.
     """
     if workers < 1:
-        raise UsageError(f"{load.name}: no CPU to load; write --cpus 0-3")
+        raise UsageError(f"{load.name}: no CPU to load; write for example --cpus 0-3")
     if Need.COMMAND in load.needs:
         if not custom:
-            raise UsageError("the custom load needs a command; write --command 'ARGV'")
+            raise UsageError("the custom load needs a command; add --command 'ARGV'")
         return LoadCommand(custom, None, ())
     if not load.uses_stress_ng:
         return LoadCommand((), None, ())
@@ -152,7 +152,7 @@ def _fit_memory(
     least = min(load.default_bytes, workers * MIN_WORKER_BYTES)
     if half < least:
         raise UsageError(
-            f"{load.name}: half of the free memory is {half // MIB} MiB, and {workers} "
+            f"{load.name}: half of the free memory is {half // MIB} MiB, but {workers} "
             f"workers need {least // MIB} MiB; free some memory, measure fewer CPUs "
             "with --cpus, or leave this load out with --load"
         )
@@ -165,14 +165,12 @@ def _fit_storage(
     load: Load, workers: int, *, free: FreeStorage | None
 ) -> tuple[tuple[str, ...], int | None, tuple[Reduction, ...]]:
     if free is None:
-        raise UsageError(
-            f"{load.name}: no directory to work in; write --storage-dir DIR"
-        )
+        raise UsageError(f"{load.name}: no directory to work in; add --storage-dir DIR")
     in_memory = sorted(IN_MEMORY.intersection(free.file_systems))
     if in_memory and not free.allow_in_memory:
         raise UsageError(
-            f"{load.name}: {free.directory} lies in memory ({in_memory[0]}), so no "
-            "storage would be loaded; write --storage-dir with a directory on a disk"
+            f"{load.name}: {free.directory} is in memory ({in_memory[0]}), not on a "
+            "disk; name a directory on a disk with --storage-dir"
         )
     entries = free.free_bytes // BYTES_PER_ENTRY
     if free.free_inodes is not None:
@@ -183,9 +181,9 @@ def _fit_storage(
     if per_worker < MIN_WORKER_ENTRIES:
         need = 2 * workers * MIN_WORKER_ENTRIES
         raise UsageError(
-            f"{load.name}: {free.directory} has room for {entries} more directories "
-            f"and {workers} workers need {need}; free some space or inodes there, or "
-            "write --storage-dir with another directory"
+            f"{load.name}: {free.directory} has free space for {entries} directories, "
+            f"but {workers} workers need {need}; free some space or inodes there, or "
+            "name another directory with --storage-dir"
         )
     detail = f"{per_worker} directories per worker instead of {load.default_entries}"
     return ("--dir-dirs", f"{per_worker}"), None, (("load_reduced", detail),)
@@ -200,9 +198,9 @@ def _fit_memory_limit(
         return (), usual, ()
     if quarter < MIN_OOM_BYTES:
         raise UsageError(
-            f"{load.name}: a quarter of the free memory is {quarter // MIB} MiB, and "
-            f"this load needs {MIN_OOM_BYTES // MIB} MiB to run out of; free some "
-            "memory, or leave this load out with --load"
+            f"{load.name}: a quarter of the free memory is {quarter // MIB} MiB, but "
+            f"this load needs {MIN_OOM_BYTES // MIB} MiB; free some memory, or leave "
+            "this load out with --load"
         )
-    detail = f"runs out of {quarter // MIB} MiB instead of {usual // MIB} MiB"
+    detail = f"memory limit {quarter // MIB} MiB instead of {usual // MIB} MiB"
     return (), quarter, (("load_reduced", detail),)

@@ -1,4 +1,4 @@
-"""How much work a load got done, from the YAML file that stress-ng leaves behind."""
+"""The throughput of a load, from the YAML file of stress-ng."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -24,17 +24,20 @@ def throughput_of(yaml_text: str) -> Mapping[str, float]:
     Return operations per second of real time by stressor; empty if none are named.
 
     Raises ContractError if the text is not YAML as stress-ng writes it. It may come
-    from a board or with a record, so nothing about it is taken for granted.
+    from a board or a record, so this trusts nothing in it.
     """
     if len(yaml_text) > MAX_YAML_BYTES:
-        raise ContractError(f"stress-ng's metrics have {len(yaml_text)} characters")
+        raise ContractError(
+            f"the metrics of stress-ng have {len(yaml_text):,} characters, more than "
+            f"{MAX_YAML_BYTES:,}"
+        )
     text = _metrics_section(yaml_text)
     try:
         _refuse_aliases_and_depth(text)
         # BaseLoader makes text of every scalar: no number, date or type is guessed.
         document = yaml.load(text, Loader=yaml.BaseLoader)
     except yaml.YAMLError as error:
-        raise ContractError("stress-ng's metrics are not readable YAML") from error
+        raise ContractError("the metrics of stress-ng are not valid YAML") from error
     return dict(_rates(document))
 
 
@@ -51,13 +54,13 @@ def _refuse_aliases_and_depth(text: str) -> None:
     depth = 0
     for event in yaml.parse(text, Loader=yaml.BaseLoader):
         if isinstance(event, yaml.AliasEvent):
-            raise ContractError("stress-ng's metrics contain a YAML alias")
+            raise ContractError("the metrics of stress-ng contain a YAML alias")
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > MAX_DEPTH:
-            raise ContractError("stress-ng's metrics are nested too deeply")
+            raise ContractError("the metrics of stress-ng are nested too deeply")
 
 
 def _rates(document: object) -> Iterator[tuple[str, float]]:

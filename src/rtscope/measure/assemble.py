@@ -32,7 +32,7 @@ STALL_NS = 3_000_000_000
 
 
 INTERRUPTED = (130, 143)
-"""Exit status of a shell or program that SIGINT or SIGTERM ended: as asked."""
+"""Exit status of a shell or program ended by SIGINT or SIGTERM, as intended."""
 
 Facts = Mapping[str, FactValue]
 
@@ -66,7 +66,7 @@ class Measured:
     cpus: tuple[int, ...]
     """The CPUs that caveats are about if no thread was pinned."""
     attachments: Mapping[str, bytes | None]
-    """Files to keep beside the record, by name; None: this run has no such file."""
+    """Attached files by name; None: this run has no such file."""
     caveats: tuple[Caveat, ...] = ()
     """Caveats of the runner: of its audit, of a virtual board."""
     tuned: tuple[str, ...] = ()
@@ -82,7 +82,7 @@ def assemble(measured: Measured) -> RunRecord:
     """Return the record; TargetError without a first and a last line of the agent."""
     seen, load = measured.seen, measured.load
     if seen.hello is None or seen.result is None:
-        raise TargetError("the agent did not introduce itself")
+        raise TargetError("the agent sent no first line")
     record = RunRecord(
         schema=2,
         rtscope=__version__,
@@ -164,7 +164,7 @@ def caveats_from_load(
     if ended_early:
         yield make("load_died", _how(end))
     elif end is None:
-        yield make("load_unproved", "its guard did not report its end")
+        yield make("load_unproved", "no report of its end")
     elif end.status not in (0, None, *INTERRUPTED):
         yield make("load_failed", _how(end))
     if not ended_early:
@@ -197,6 +197,6 @@ def _progress(
             since_ns = after.t_ns
     longest_ns = max(longest_ns, inside[-1].t_ns - since_ns)
     if longest_ns >= min(STALL_NS, inside[-1].t_ns - inside[0].t_ns):
-        # A command of the user's may have its work done elsewhere, over the network.
+        # The user's command may do its work elsewhere, over the network.
         doubt = "load_stalled" if load.expects_progress else "load_unproved"
         yield make(doubt, f"no CPU time for {longest_ns / 1e9:.0f} s")

@@ -1,5 +1,5 @@
 """
-Audit a machine before each run: `audit.json`, and a caveat for grave failures.
+Audit a machine before each run: `audit.json`, and a caveat for severe failures.
 
 The audit only reads and does not wait. If it fails, the run gets a caveat and goes on.
 """
@@ -76,7 +76,7 @@ def failed_audit(error: Exception) -> Audited:
 
 
 def _caveats(checks: Iterable[Check]) -> Iterator[Caveat]:
-    """Yield one caveat for all grave failures; the document has the lesser ones."""
+    """Yield one caveat for all severe failures; the document has the others too."""
     grave: dict[Severity, list[str]] = {}
     for check in checks:
         if check.failed and check.severity >= Severity.HIGH:

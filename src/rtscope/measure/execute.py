@@ -28,7 +28,7 @@ class Settling:
 
 @dataclass(frozen=True, slots=True)
 class SettingsChanged:
-    """--tuned changed settings of the machine for the campaign, or could not."""
+    """--tuned changed settings for the campaign, or failed to."""
 
     tuned: CampaignTuning
 

@@ -46,7 +46,7 @@ from rtscope.tuning.campaign import CampaignTuning, tune
 
 DISK_TIMEOUT_S = 30.0
 
-# linux/magic.h; the storage load wants to know only what is no disk.
+# linux/magic.h; only the types that are not on a disk.
 _FILE_SYSTEMS = {
     0x01021994: "tmpfs",
     0x858458F6: "ramfs",
@@ -111,7 +111,7 @@ def usable_cpus(target: Target) -> tuple[int, ...]:
                 return allowed
             there = frozenset(parse_cpulist(online))
             return tuple(cpu for cpu in allowed if cpu in there)
-    raise TargetError(f"{target.name}: /proc/self/status does not name its CPUs")
+    raise TargetError(f"{target.name}: /proc/self/status has no Cpus_allowed_list")
 
 
 def _load_programs(plan: Plan, target: Target) -> Mapping[str, str]:
@@ -123,10 +123,9 @@ def _load_programs(plan: Plan, target: Target) -> Mapping[str, str]:
     version = target.program_version("stress-ng")
     if version is None:
         raise TargetError(
-            f"{target.name}: stress-ng is not installed there, and the loads "
-            f"{', '.join(needy)} need it; install it: "
-            f"{how_to_install(target.reader, 'stress-ng')}; or measure without: "
-            "--load idle"
+            f"{target.name}: the loads {', '.join(needy)} need stress-ng, which is not "
+            f"installed; install it: {how_to_install(target.reader, 'stress-ng')}; or "
+            "measure without it: --load idle"
         )
     return {"stress-ng": version}
 
@@ -224,7 +223,7 @@ def _prepare_load(shared: _Shared, run: Run, before: Facts) -> _Loading:
         cpus=format_cpulist(cpus) if cpus != shared.cpus else None,
         scratch_dir=scratch,
         yaml_path=yaml_path,
-        # Where it is not known how much memory is free, there is none.
+        # Unknown free memory counts as none.
         memory_bytes=facts.memory_available_bytes(before) or 0,
         storage=storage,
     )
@@ -236,7 +235,7 @@ def _prepare_load(shared: _Shared, run: Run, before: Facts) -> _Loading:
 
 
 def _free_storage(target: Target, directory: str) -> FreeStorage:
-    """Look at a directory of the target; TargetError if it is not there."""
+    """Return the free space of a directory; TargetError if it does not exist."""
     stream = target.start_agent(["disk", "--", directory])
     for line in collect(stream, timeout_s=DISK_TIMEOUT_S):
         if isinstance(line, AgentError):
@@ -248,7 +247,9 @@ def _free_storage(target: Target, directory: str) -> FreeStorage:
                 free_bytes=line.free_bytes,
                 free_inodes=line.free_inodes or None,
             )
-    raise TargetError(f"{target.name}: the agent does not say how full {directory} is")
+    raise TargetError(
+        f"{target.name}: the agent did not report the free space of {directory}"
+    )
 
 
 def _load_seen(shared: _Shared, loading: _Loading) -> LoadSeen:
@@ -267,7 +268,7 @@ def _last_line_of_load(target: Target, loading: _Loading) -> str:
         lines = _load_log(target, loading).splitlines()
     except MeasurementError:  # the connection is lost too: the first cause counts
         return ""
-    return f"; the load's last words: {lines[-1][:300]}" if lines else ""
+    return f"; last line of the load: {lines[-1][:300]}" if lines else ""
 
 
 def _load_log(target: Target, loading: _Loading) -> str:
@@ -291,20 +292,20 @@ _COMMANDS = {
     "opensuse": "zypper install {}",
     "arch": "pacman -S {}",
     "openwrt": "opkg update && opkg install {}",
-    "buildroot": "it belongs into the image: BR2_PACKAGE_{upper}=y",
-    "poky": "it belongs into the image: IMAGE_INSTALL:append = ' {}'",
+    "buildroot": "add it to the image: BR2_PACKAGE_{upper}=y",
+    "poky": "add it to the image: IMAGE_INSTALL:append = ' {}'",
 }
 
 
 def how_to_install(reader: Reader, program: str) -> str:
-    """Return what to type on the machine; a guess that says so if it is unknown."""
+    """Return the command to type on the machine; a guess for unknown systems."""
     files = reader.read_many(_OS_RELEASE)
     for path in _OS_RELEASE:
         for name in _names(text_of(files[path]) or ""):
             if command := _COMMANDS.get(name):
                 upper = program.upper().replace("-", "_")
                 return command.format(program, upper=upper)
-    return f"with its package manager, such as: apt install {program}"
+    return f"use its package manager, e.g. apt install {program}"
 
 
 def _names(os_release: str) -> list[str]:

@@ -2,8 +2,8 @@
 One measurement under one load: start both agents, collect their lines, end both.
 
 The order is the contract: load, warm-up, measurement, load off. A traced run is also
-measured without tracing, before and after, to tell what tracing costs. Whatever happens
-(an error, Ctrl-C, a lost link), all agents have ended when `observe` returns or raises.
+measured without tracing, before and after, for the cost of tracing. After an error,
+Ctrl-C or a lost link too, all agents have ended when `observe` returns or raises.
 """
 
 import time
@@ -34,7 +34,7 @@ START_TIMEOUT_S = 30.0
 """For the agent's first line: sudo or a slow board."""
 
 SILENCE_TIMEOUT_S = 25.0
-"""The agent speaks every second, and gives up on a starved thread after 15."""
+"""The agent reports every second, and gives up on a starved thread after 15 s."""
 
 STOP_TIMEOUT_S = 40.0
 """Storage workers remove thousands of directories first; then the guard kills."""
@@ -74,7 +74,7 @@ class Observation:
     """Without tracing: before and after."""
 
     def take(self, line: Line) -> None:
-        """File a line; raise MeasurementError for one that says it cannot go on."""
+        """File a line; raise MeasurementError for an error of the agent."""
         match line:
             case Hello():
                 self.hello = line
@@ -129,7 +129,7 @@ def observe(
             pump.until_load_runs(load, commands.warmup_ns / NS_PER_S)
         if commands.untraced_args:
             seen.untraced.append(measure(commands.untraced_args, Observation()))
-            if seen.interrupted:  # what was to be measured has not begun
+            if seen.interrupted:  # the measurement has not begun
                 raise KeyboardInterrupt
         measure(commands.measure_args, seen)
         if commands.untraced_args and not seen.interrupted:
@@ -203,7 +203,8 @@ class _Pump:
             timeout_s = SILENCE_TIMEOUT_S if into.hello else START_TIMEOUT_S
             if self._clock() - last_line > timeout_s:
                 raise TargetError(
-                    f"no sign of life from the agent for {timeout_s:.0f} s"
+                    f"no line from the agent for {timeout_s:.0f} s; check whether the "
+                    "machine or the agent was suspended"
                 )
         self._take(meter, into)
         if into.result is None:
@@ -222,7 +223,7 @@ class _Pump:
                 self._take(load)
             self._take(load)
         except KeyboardInterrupt:
-            # What was measured is complete and must not be lost with the load's end.
+            # The measurement is complete and must not be lost.
             self._seen.interrupted = True
 
 

@@ -79,11 +79,11 @@ def remaining(plan: Plan, done_ids: Collection[str]) -> Plan:
 
 def kernels_by_label(kernels: Sequence[str]) -> dict[str, str]:
     """
-    Return the kernels by what they are called, in the order given.
+    Return the kernels by their labels, in the order given.
 
-    Images whose files have the same name, or that of another kernel, are told apart by
-    the nearest directory that differs: `linux-rt/bzImage` and `linux/bzImage`; if no
-    single one does, by their whole paths.
+    Images whose files have the same name, or that of another kernel, get the nearest
+    directory that differs: `linux-rt/bzImage` and `linux/bzImage`; if none does, their
+    whole paths.
     """
     plain = [PurePath(kernel).name for kernel in kernels]
     times = Counter(plain)
@@ -93,7 +93,7 @@ def kernels_by_label(kernels: Sequence[str]) -> dict[str, str]:
         if times[name] > 1 and "/" in kernel
     ]
     labels = [
-        _told_apart(kernel, [k for k in clashing if PurePath(k).name == name])
+        _distinct(kernel, [k for k in clashing if PurePath(k).name == name])
         if kernel in clashing
         else name
         for kernel, name in zip(kernels, plain, strict=True)
@@ -101,7 +101,7 @@ def kernels_by_label(kernels: Sequence[str]) -> dict[str, str]:
     return dict(zip(labels, kernels, strict=True))
 
 
-def _told_apart(kernel: str, alike: Sequence[str]) -> str:
+def _distinct(kernel: str, alike: Sequence[str]) -> str:
     """Return the label of one of several paths that end in the same name."""
     *_, name = PurePath(kernel).parts
     folders = [list(reversed(PurePath(path).parts[:-1])) for path in alike]
@@ -168,7 +168,7 @@ def _parts_that_vary(
 
 
 def _kernel_part(run: Run) -> str:
-    # Of the path of an image its end tells more, and a run's name is a directory's.
+    # The end of a path distinguishes images; the name of a run is a directory.
     label = re.sub(r"[^a-z0-9._+-]+", "-", (run.kernel or "running").lower())
     return label[-MAX_KERNEL_CHARACTERS:].strip("-.")
 

@@ -1,8 +1,8 @@
 """
-The machines a campaign can run on: `Target` is all that one has to offer.
+The machines a campaign can run on, with `Target` as their interface.
 
-Whatever happens on a target is done by the agent (`measure`, `load`, `read`, ...), so a
-new kind of target has to say only how to start the agent there and where to put files.
+The agent does all work on a target (`measure`, `load`, `read`, ...), so a new kind of
+target only starts the agent and offers a place for files.
 """
 
 from collections.abc import Sequence
@@ -33,13 +33,13 @@ def agent_file(machine: str) -> Path:
         return path
     built = sorted(p.parent.name for p in _AGENTS.glob("*/rtscope-agent"))
     raise TargetError(
-        f"no agent for {machine!r}: built are {', '.join(built) or 'none'}; "
-        "run make agent (x86_64, aarch64, armv7l and riscv64 are supported)"
+        f"no agent for {machine!r} (built: {', '.join(built) or 'none'}; supported: "
+        "x86_64, aarch64, armv7l, riscv64); build it: make agent"
     )
 
 
 class Stream(Protocol):
-    """A running agent: its lines come out, and it can be told to end."""
+    """A running agent: gives its lines, and can be stopped."""
 
     @property
     def ended(self) -> bool:
@@ -55,15 +55,15 @@ class Stream(Protocol):
         ...
 
     def ask_stop(self) -> None:
-        """Tell the agent to end in good order; it will still report."""
+        """Ask the agent to stop; it still reports its result."""
         ...
 
     def kill(self) -> None:
-        """End the agent at once, and what it has started with it."""
+        """End the agent and its children at once."""
         ...
 
     def stderr_tail(self) -> str:
-        """Return what it wrote to standard error, at most the last few lines."""
+        """Return the last few lines of its standard error."""
         ...
 
 
@@ -78,10 +78,10 @@ class Target(Protocol):
 
     def start_agent(self, args: Sequence[str], *, privileged: bool = False) -> Stream:
         """
-        Start the agent with a subcommand and its options, tethered to this program.
+        Start the agent with a subcommand and its options; it ends with this program.
 
-        Privileged: with root's rights where they can be had, else with the user's own
-        (the agent then says which right it lacks). Raises TargetError.
+        Privileged: with root's rights if possible, else with the user's own (the agent
+        then names the missing right). Raises TargetError.
         """
         ...
 

@@ -1,7 +1,7 @@
 """
-The address of what is measured: `local`, `ssh:HOST` or `virtual:BOARD`.
+The address of a machine: `local`, `ssh:HOST` or `virtual:BOARD`.
 
-The only place that takes an address apart, and that refuses one.
+Only this module parses and refuses addresses.
 """
 
 import re
@@ -46,7 +46,7 @@ def parse_address(text: str, *, boards: bool = True) -> Address:
         return Address(board=name)
     forms = "local, ssh:HOST or virtual:BOARD" if boards else "local or ssh:HOST"
     raise UsageError(
-        f"{shown(text)}: write {forms}; a host is a name or address as ssh takes it "
+        f"{shown(text)}: write {forms}; a host is a name or address as for ssh, "
         "and does not begin with '-'"
     )
 
@@ -67,7 +67,7 @@ def open_target(
 
     The storage load works below `storage_dir` on this machine.
     """
-    # The contract, which both need, takes as long to load as a local audit to run.
+    # Loading the contract, which both need, takes as long as a local audit.
     from rtscope.target.local import LocalTarget
     from rtscope.target.ssh import SshTarget
 

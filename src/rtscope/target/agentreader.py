@@ -23,10 +23,10 @@ class AgentReader:
 
     def read_many(self, paths: Sequence[str]) -> Mapping[str, Content]:
         """
-        Read files, patterns included; see `reading.Reader`.
+        Read files, patterns included; see `machine.reader.Reader`.
 
         Raises TargetError if the agent cannot run or leaves a path unanswered,
-        ContractError for an answer that is none.
+        ContractError for an invalid answer.
         """
         found: dict[str, Content] = {}
         for some in _batches(list(dict.fromkeys(paths))):
@@ -55,14 +55,14 @@ def _batches(paths: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _answer(path: str, found: Mapping[str, Content]) -> Mapping[str, Content]:
-    """Return what stands for a path: itself, or all that its pattern matches."""
+    """Return the contents for a path, or for all matches of a pattern."""
     if path not in found and not any(character in path for character in "*?["):
-        raise TargetError(f"the agent says nothing about {path!a}")
+        raise TargetError(f"the agent did not answer for {path!a}")
     return answer_from(found, path)
 
 
 def content_of(line: FileLine) -> Content:
-    """Return what the line says of its file; ContractError if it is garbled."""
+    """Return the content of the file in the line; ContractError for invalid base64."""
     if line.status == "missing":
         return Missing()
     if line.status == "denied":
@@ -70,5 +70,7 @@ def content_of(line: FileLine) -> Content:
     try:
         content = base64.b64decode(line.base64, validate=True)
     except binascii.Error as error:
-        raise ContractError(f"the agent garbled {line.path!a}") from error
+        raise ContractError(
+            f"the agent sent invalid base64 for {line.path!a}"
+        ) from error
     return content[:MAX_FILE_BYTES]

@@ -7,11 +7,11 @@ from rtscope.machine.filetree import FileReader
 from rtscope.machine.reader import Reader
 
 Script = Sequence[Sequence[Line]]
-"""What a fake agent says: at each look, one batch of lines; then it has ended."""
+"""Lines of a fake agent: one batch for each call; then it has ended."""
 
 
 class FakeStream:
-    """An agent that says what its script says, and ends when asked or at its end."""
+    """An agent that plays its script, and ends when stopped or at its end."""
 
     def __init__(
         self, script: Script, *, log: list[str], name: str, on_stop: Script = ()
@@ -50,7 +50,7 @@ class FakeStream:
 
 
 class FakeTarget:
-    """Remembers in `log` what it was told to do; answers from prepared scripts."""
+    """Keeps all calls in `log`; answers from prepared scripts."""
 
     def __init__(
         self,

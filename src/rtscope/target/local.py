@@ -16,15 +16,15 @@ from rtscope.machine.reader import Reader
 from rtscope.target import agent_file
 from rtscope.target.stream import PipeStream
 
-SUDO_PATIENCE_S = 120.0
-VERSION_PATIENCE_S = 10.0
+SUDO_TIMEOUT_S = 120.0
+VERSION_TIMEOUT_S = 10.0
 
 
 class LocalTarget:
     """
     The machine that rtscope runs on. A context manager.
 
-    Only the agent gets root's rights, through sudo, and only for what needs them.
+    Only the agent gets root's rights, through sudo, and only where needed.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class LocalTarget:
     def program_version(self, program: str) -> str | None:
         """Return the first line of `PROGRAM --version`; None if it is not installed."""
         try:
-            done = process.run([program, "--version"], timeout_s=VERSION_PATIENCE_S)
+            done = process.run([program, "--version"], timeout_s=VERSION_TIMEOUT_S)
         except TargetError:
             return None
         lines = done.stdout.decode("utf-8", "replace").splitlines()
@@ -89,22 +89,21 @@ class LocalTarget:
 
 
 def _root_prefix(*, may_ask: bool) -> tuple[str, ...]:
-    """Return how to become root: not at all, sudo, or nothing if there is no way."""
+    """Return the prefix to become root: empty as root or without sudo."""
     if os.geteuid() == 0:
         return ()
     sudo = ("sudo", "-n", "--")
     try:
-        if process.run([*sudo, "true"], timeout_s=SUDO_PATIENCE_S).status == 0:
+        if process.run([*sudo, "true"], timeout_s=SUDO_TIMEOUT_S).status == 0:
             return sudo
         if may_ask and sys.stdin.isatty() and sys.stderr.isatty():
             print(
-                "rtscope: the agent needs root's rights to measure real-time threads",
+                "rtscope: the agent needs root's rights for real-time threads: sudo "
+                "asks for your password",
                 file=sys.stderr,
             )
-            asked = process.run(
-                ["sudo", "-v"], timeout_s=SUDO_PATIENCE_S, terminal=True
-            )
+            asked = process.run(["sudo", "-v"], timeout_s=SUDO_TIMEOUT_S, terminal=True)
             return sudo if asked.status == 0 else ()
-    except TargetError:  # no sudo here: the user's own limits may do
+    except TargetError:  # no sudo here: the user's own limits may suffice
         return ()
     return ()

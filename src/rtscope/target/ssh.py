@@ -1,12 +1,12 @@
 """
 A board reached over SSH: the user's own OpenSSH client, configuration and keys.
 
-Nothing is installed on the board. The agent goes into a private temporary directory
-that the board itself removes when the session ends, however it ends. All commands
+Nothing is installed on the board. The agent is copied to a private temporary
+directory, which the board itself removes at the end of the session. All commands
 share one connection (ControlMaster), so a password is asked for once.
 
-During a measurement it carries a byte for each agent five times a second, and a line
-from each once a second: network interrupts on the board that are part of the result.
+During a measurement it carries a byte to each agent five times a second, and a line
+from each once a second. These network interrupts are part of the result.
 """
 
 import os
@@ -41,7 +41,7 @@ COMMAND_S = 30.0
 MAX_CONTROL_DIR = 70
 """sun_path has 108 bytes, and ssh appends 17 characters and a NUL while it binds."""
 
-# What the user's configuration may hold for interactive work would disturb here:
+# These settings for interactive work would disturb:
 # RequestTTY, RemoteCommand, forwardings (a second session cannot bind their ports).
 _QUIET = (
     "-T",
@@ -90,22 +90,23 @@ _UNPACK = """exec sh -c 'eval "$(printf %b "$1")"' sh """
 _ADVICE = (
     (
         "Host key verification failed",
-        "log in once by hand and compare the key's fingerprint: ssh {host}; if the "
-        "board was installed anew, forget its old key first: ssh-keygen -R {host}",
+        "log in once by hand and compare the fingerprint of the key: ssh {host}; after "
+        "a new installation of the board, first remove its old key: ssh-keygen -R "
+        "{host}",
     ),
     (
         "Permission denied",
-        "the board refused this user or key: try ssh {host}; to give it your key: "
-        "ssh-copy-id {host}; a passphrase can be asked for on a terminal only: ssh-add",
+        "the board refused this user or key: try ssh {host}; to copy your key to it: "
+        "ssh-copy-id {host}; to enter a passphrase without a terminal: ssh-add",
     ),
     (
         "Could not resolve hostname",
-        "is the name right? Short names can be defined in ~/.ssh/config",
+        "check the name; ~/.ssh/config can define short names",
     ),
-    ("Connection refused", "is an SSH server running there, on this port?"),
-    ("timed out", "is the board up, and reachable from here?"),
-    ("No route to host", "is the board up, and reachable from here?"),
-    ("Network is unreachable", "is the board up, and reachable from here?"),
+    ("Connection refused", "start an SSH server there, or check the port"),
+    ("timed out", "check that the board is up and reachable: ping it"),
+    ("No route to host", "check that the board is up and reachable: ping it"),
+    ("Network is unreachable", "check that the board is up and reachable: ping it"),
     ("not allowed", "the board refused this user: try ssh {host}"),
 )
 
@@ -170,7 +171,9 @@ class SshTarget:
             raise TargetError(f"{self.name}: {why}")
         machine, uid, gid, *sudo = words
         if not (uid.isdecimal() and gid.isdecimal()):
-            raise TargetError(f"{self.name}: id -u says {uid!a} and id -g {gid!a}")
+            raise TargetError(
+                f"{self.name}: id -u printed {uid!a} and id -g {gid!a}, not numbers"
+            )
         if uid != "0" and sudo:
             self._root = ("sudo", "-n", "--")
             self._user = (int(uid), int(gid))
@@ -190,9 +193,9 @@ class SshTarget:
                 return
             reasons.append(f"{directory}: {last_line(done.stderr)[:200]}")
         raise TargetError(
-            f"{self.name}: nowhere to put the agent and run it ({'; '.join(reasons)}); "
-            "free some space there, or set TMPDIR on the board to a directory that is "
-            "not mounted noexec"
+            f"{self.name}: no directory for the agent ({'; '.join(reasons)}); "
+            "free some space there, or set TMPDIR on the board to a directory not "
+            "mounted noexec"
         )
 
     def _disconnect(self) -> None:
@@ -215,8 +218,8 @@ class SshTarget:
         except TargetError as error:
             if isinstance(error.__cause__, process.TimeoutExpired):
                 raise TargetError(
-                    f"{self.name}: no answer within {timeout_s:.0f} s; is the board "
-                    "up, and reachable from here?"
+                    f"{self.name}: no answer within {timeout_s:.0f} s; check that the "
+                    "board is up and reachable"
                 ) from error
             raise
 
@@ -256,7 +259,7 @@ class SshTarget:
     def start_agent(
         self, args: Sequence[str], *, privileged: bool = False
     ) -> PipeStream:
-        """Start the agent on the board; it ends within 2 s of losing us."""
+        """Start the agent on the board; it ends within 2 s without the link."""
         return self._start(args, root=self._root if privileged else ())
 
     def _run_agent(self, args: Sequence[str]) -> list[Line]:
@@ -287,7 +290,7 @@ class SshTarget:
 
 
 def _make_control_dir() -> Path:
-    """Make a private directory whose path leaves room for the name of a socket."""
+    """Make a private directory with a path short enough for a socket."""
     wanted = (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp")
     for parent in wanted:
         if parent and len(os.fsencode(parent)) <= MAX_CONTROL_DIR:
@@ -296,7 +299,7 @@ def _make_control_dir() -> Path:
             except OSError:
                 continue
     raise MeasurementError(
-        "no directory for ssh's control socket: /tmp cannot be written"
+        "no directory for the control socket of ssh: make /tmp writable"
     )
 
 
@@ -313,28 +316,28 @@ class RemoteShell:
     Wraps commands for one board, whatever its shell is and prints by itself.
 
     sshd hands a command to the login shell of the user. That may be fish or csh, which
-    quote differently from sh, and its start-up files may print. So a command travels as
-    one word of harmless characters that every shell passes on unchanged, is run by sh,
-    and says a word agreed upon before it says anything else.
+    quote differently from sh, and its start-up files may print. So a command is sent as
+    one word of harmless characters that every shell passes on unchanged; sh runs it,
+    and it first prints an agreed word.
     """
 
     word: bytes = field(default_factory=_new_word)
     """Stands alone on a line where the command's own output begins."""
 
     def wrap(self, script: str) -> str:
-        """Return what to give to ssh so that sh runs the script."""
+        """Return the argument for ssh with which sh runs the script."""
         whole = f"echo; echo {self.word.decode()}; {script}"
         return f"{_UNPACK}'{_packed(whole)}'"
 
     def answer(self, stdout: bytes) -> str | None:
-        """Return what the script has printed; None if the board never ran it."""
+        """Return the output of the script; None if the board never ran it."""
         _, found, answer = stdout.partition(b"\n" + self.word + b"\n")
         return answer.decode("utf-8", "replace") if found else None
 
 
 def _packed(script: str) -> str:
     if "\0" in script:
-        raise TargetError("a command cannot hold a NUL character")
+        raise TargetError("a command cannot contain a NUL character; leave it out")
     # printf %b of POSIX: \0 and up to three octal digits.
     return "".join(
         chr(byte) if byte in _HARMLESS else f"\\0{byte:03o}"
@@ -351,24 +354,22 @@ def exec_line(argv: list[str]) -> str:
 
 
 def last_line(stderr: str) -> str:
-    """Return ssh's own last words; empty if it said nothing."""
+    """Return the last line of ssh's own output; empty if there is none."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     return lines[-1] if lines else ""
 
 
 def why_refused(host: str, *, status: int, stderr: str) -> str:
-    """Return why there is no connection, or no shell behind it, and what to try."""
+    """Return why the connection or its shell failed, and the remedy."""
     name = shlex.quote(host)
     words = last_line(stderr)
     if status != FAILED:
         because = f" ({words})" if words else ""
         return (
-            f"logged in, but commands are not run there{because}: the user needs a "
-            f"login shell; does `ssh {name} uname -m` work?"
+            f"logged in, but the board ran no command{because}; give the user a login "
+            f"shell, and try: ssh {name} uname -m"
         )
     for part, advice in _ADVICE:
         if part in words:
             return f"{words}; {advice.format(host=name)}"
-    return (
-        f"cannot log in{': ' if words else ''}{words}; does `ssh {name} uname -m` work?"
-    )
+    return f"cannot log in{': ' if words else ''}{words}; try: ssh {name} uname -m"

@@ -1,8 +1,8 @@
 """
 A running agent on the other end of two pipes, on this machine or through ssh.
 
-As long as standard input is open, the agent knows that this program lives; over a
-network a heartbeat says so. That one rule ends agent and load whatever happens here.
+Open standard input, and over a network a heartbeat, show the agent that this program
+is alive. Without them the agent ends itself and its load.
 """
 
 import contextlib
@@ -20,19 +20,19 @@ from rtscope.errors import ContractError, TargetError
 from rtscope.target import Stream
 
 HEARTBEAT_S = 0.2
-"""Five in the time after which the agent gives the link up for lost."""
+"""A fifth of the time after which the agent takes the link for lost."""
 
-KILL_PATIENCE_S = 5.0
+KILL_TIMEOUT_S = 5.0
 LAST_WORDS_BYTES = 2000
 
 LOST = (
-    "the connection to the machine is lost; what was measured is kept: rtscope run "
-    "--resume goes on from there"
+    "lost the connection to the machine; finished runs are saved; to continue: "
+    "rtscope run --resume"
 )
 
 
 class PipeStream:
-    """An agent whose pipes we hold."""
+    """An agent at the other end of two pipes."""
 
     def __init__(
         self,
@@ -43,10 +43,9 @@ class PipeStream:
         lost_status: int | None = None,
     ) -> None:
         """
-        Start it. What comes before a line `begins_after` is not the agent's.
+        Start it. Output before a line `begins_after` is not from the agent.
 
-        `lost_status` is the exit status that means: not the agent ended, but the way
-        to it.
+        `lost_status` is the exit status for a lost connection to the agent.
         """
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in _finish
         try:
@@ -125,29 +124,31 @@ class PipeStream:
             self._buffer += chunk
             if len(self._buffer) > MAX_LINE_BYTES:
                 self.kill()
-                raise ContractError("the agent wrote a line without an end")
+                raise ContractError(
+                    f"the agent wrote a line of more than {MAX_LINE_BYTES:,} bytes"
+                )
         if not self._has_begun():
             return []
         *lines, rest = bytes(self._buffer).split(b"\n")
         self._buffer = bytearray(rest)
         if self._ended and rest.strip():
             raise ContractError(
-                f"the agent's output breaks off in the middle of a line: "
+                f"the output of the agent ends in the middle of a line: "
                 f"{rest[:60].decode('utf-8', 'replace')!a}"
             )
         return [parse_line(line) for line in lines if line.strip()]
 
     def ask_stop(self) -> None:
-        """Tell the agent to end in good order; it will still report."""
+        """Ask the agent to stop; it still reports its result."""
         self._say(b"q")
 
     def kill(self) -> None:
-        """End the agent: closing its tether does that, and a signal if it does not."""
+        """End the agent: close its standard input, then send a signal if needed."""
         if self._ended:
             return
         self._let_go()
         try:
-            self._process.wait(KILL_PATIENCE_S)
+            self._process.wait(KILL_TIMEOUT_S)
         except process.TimeoutExpired:
             self._process.kill()
         self._finish()
@@ -157,10 +158,10 @@ class PipeStream:
         self._let_go()
         self._stdout.close()
         try:
-            self._process.wait(KILL_PATIENCE_S)
+            self._process.wait(KILL_TIMEOUT_S)
         except process.TimeoutExpired:
             self._process.kill()
-            self._process.wait(KILL_PATIENCE_S)
+            self._process.wait(KILL_TIMEOUT_S)
         size = self._stderr.seek(0, os.SEEK_END)
         self._stderr.seek(max(0, size - LAST_WORDS_BYTES))
         self._stderr_tail = self._stderr.read().decode("utf-8", "replace").strip()
@@ -173,7 +174,7 @@ class PipeStream:
 
     @property
     def pid(self) -> int:
-        """Of the local process: the agent, sudo, or ssh."""
+        """PID of the local process: the agent, sudo, or ssh."""
         return self._process.pid
 
     def stderr_tail(self) -> str:
@@ -183,7 +184,7 @@ class PipeStream:
     def _how_it_ended(self) -> str:
         status = self.status
         if status is not None and status < 0:
-            return f"{self._program} was ended by signal {-status}"
+            return f"{self._program} ended by signal {-status}"
         return LOST if status == self._lost_status else ""
 
 
@@ -205,7 +206,7 @@ def collect(stream: Stream, *, timeout_s: float) -> list[Line]:
             stream.kill()
             raise TargetError(f"no answer from the agent for {timeout_s:.0f} s")
         wait_any([stream], timeout_s=left_s)
-        # What has arrived may be half a line, which is no answer yet.
+        # Only a complete line is an answer.
         if arrived := stream.take_lines():
             lines += arrived
             heard = time.monotonic()
