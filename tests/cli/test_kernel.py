@@ -62,7 +62,7 @@ def test_a_built_kernel_is_verified_by_its_name_and_shown_by_it(
     assert f"{tmp_path}/rtscope/parts" not in said.out
     # The image of the fake tree is read as the text that it is, which is another one.
     against = rtscope("kernel", "verify", "./my.toml", "--against", "./my.toml")
-    assert "running kernel: another configuration than ./my.toml" in against.out
+    assert "running kernel: not ./my.toml: another configuration" in against.out
 
 
 def test_what_a_users_fragment_switches_off_and_is_not_there_is_told(

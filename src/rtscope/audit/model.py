@@ -117,7 +117,7 @@ class Answer:
 
     outcome: CheckOutcome
     message: str
-    """One sentence without its full stop: what is so, or why it cannot be told."""
+    """One sentence without its full stop: the finding, or the reason for unknown."""
     evidence: tuple[Sighting, ...] = ()
 
 
@@ -148,7 +148,7 @@ def failed(message: str, *evidence: Sighting) -> Answer:
 
 
 def unknown(message: str, *evidence: Sighting) -> Answer:
-    """Answer: it cannot be told, and why."""
+    """Answer: unknown, with the reason."""
     return Answer(CheckOutcome.UNKNOWN, message, evidence)
 
 

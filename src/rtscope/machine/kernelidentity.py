@@ -180,7 +180,7 @@ class KernelIdentity:
     version: str | None
     """`uname -v`"""
     preempt_rt: bool | None
-    """None if it cannot be told, or the evidence is contradictory."""
+    """None if unknown, or if the evidence is contradictory."""
     how: str
     preemption_model: str | None
     """`PREEMPT_RT`, `full`, `lazy`, `voluntary` or `none`: the one in effect."""

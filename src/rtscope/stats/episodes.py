@@ -3,7 +3,7 @@ Episodes of late wake-ups: of misses of a deadline, and beyond another's maximum
 
 A miss is a wake-up later than the deadline, or an activation that was skipped: its
 thread was still busy being late, whatever lateness it would have had. Wake-ups are
-known to their bucket, the worst ones exactly: what cannot be told counts as a miss
+known to their bucket, the worst ones exactly: an ambiguous sample counts as a miss
 and is reported as ambiguous.
 
 A ratio of two maxima shows nothing by itself: of two runs of one kernel one has the
@@ -109,7 +109,7 @@ def _buckets(thread: ThreadResult, *, max_ns: int) -> Iterable[tuple[int, int, i
 def _split(
     thread: ThreadResult, deadline_ns: int, *, bucket: tuple[int, int, int]
 ) -> tuple[int, int]:
-    """Divide the deadline's bucket into misses and what cannot be told."""
+    """Divide the bucket of the deadline into misses and ambiguous samples."""
     low_ns, high_ns, count = bucket
     inside = [x for w in thread.worst if low_ns <= (x := w.latency_ns) < high_ns]
     certain = sum(x > deadline_ns for x in inside)

@@ -1,7 +1,7 @@
 """
 The verdict on a deadline: what a set of runs shows, and what it does not.
 
-Runs are judged together only if they had the same target, kernel, load, policy,
+Runs are combined only if they had the same target, kernel, load, policy,
 interval and CPUs; loads are never pooled. The exposure is wall-clock time: all CPUs of
 a run are watched together, and the claim is about the machine.
 """
