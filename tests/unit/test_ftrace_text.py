@@ -212,7 +212,7 @@ def test_a_wake_up_of_a_text_is_found_and_explained() -> None:
     window, wakeup = window_around(trace, chosen.wakeup)
     found = explain_events(window, wakeup, machine=MachineTraits())
 
-    assert chosen.how == "the latest wake-up of a real-time thread"
+    assert chosen.how == "worst wake-up of a real-time thread"
     assert found.latency_ns == 4_004_000
     assert found.dominant is not None
     assert found.dominant.cause is Cause.OTHER_TASK

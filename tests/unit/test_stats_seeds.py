@@ -56,7 +56,7 @@ def test_a_report_says_over_how_many_seeds_its_maxima_are() -> None:
     (line,) = model.seeds
     assert line is model.rows[0]
     assert "(seed 2)" in model.headline.where
-    assert "of load idle over 3 seeds without" in model.headline.support
+    assert "under load idle over 3 seeds" in model.headline.support
     text = render_text(model)
     assert "Maxima over 3 seeds" in text
     assert "idle        5.00        6.00         8.00        2      3" in text
