@@ -265,9 +265,7 @@ def test_a_directory_in_memory_is_refused_as_storage(
 ) -> None:
     room = FreeStorage("/data", file_systems, GIB, None)
 
-    with pytest.raises(
-        UsageError, match=r"/data is in memory .* with --storage-dir"
-    ):
+    with pytest.raises(UsageError, match=r"/data is in memory .* with --storage-dir"):
         command("storage", storage=room)
 
 
