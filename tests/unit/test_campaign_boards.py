@@ -72,7 +72,7 @@ def test_a_virtual_board_has_a_seed_and_settles_even_if_nothing_is_said() -> Non
         ),
         (
             {"require_identical": True, "target": "virtual:pc"},
-            "--require-identical: a run that is done once has nothing to be",
+            "--require-identical: one repetition has no other to be",
         ),
         (
             {"seed": 3, "seeds": "3", "target": "virtual:pc"},
