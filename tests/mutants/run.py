@@ -102,6 +102,7 @@ class Tally:
         self.outcome[job.mutant] = outcome
         if outcome == SURVIVED:
             self.survivors.append(job)
+            print(f"survived: {job.mutant.name}", file=sys.stderr, flush=True)
         if len(self.outcome) % 50 == 0:
             counts = Counter(self.outcome.values())
             told = ", ".join(f"{n} {what}" for what, n in sorted(counts.items()))
