@@ -207,7 +207,7 @@ def _explained(one: ExplainedRecord) -> Mapping[str, Any]:
     return {
         "run": one.run,
         "load": one.load,
-        "culprit": one.culprit,
+        "dominant_cause": one.dominant_cause,
         "sentence": one.sentence,
         "bound_ns": one.bound_ns,
         "observed_max_ns": one.observed_ns,

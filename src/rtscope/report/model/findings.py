@@ -91,7 +91,7 @@ class ExplainedRecord:
 
     run: str
     load: str
-    culprit: str
+    dominant_cause: str
     """The dominant cause of the worst wake-up; empty if unknown."""
     sentence: str
     """The explanation of the worst wake-up, in one sentence."""
@@ -384,7 +384,7 @@ def _explained_record(record: RunRecord, one: Explained) -> ExplainedRecord:
     return ExplainedRecord(
         run=record.run.id,
         load=record.run.load,
-        culprit=_culprit(worst),
+        dominant_cause=_dominant_cause(worst),
         sentence=worst.sentence if worst else "",
         sentences=tuple(_sentences(record, one, lacks, virtual=virtual)),
         bound_ns=bound.bound_ns if bound else None,
@@ -395,7 +395,7 @@ def _explained_record(record: RunRecord, one: Explained) -> ExplainedRecord:
     )
 
 
-def _culprit(worst: Wakeup | None) -> str:
+def _dominant_cause(worst: Wakeup | None) -> str:
     dominant = worst.dominant if worst else None
     if dominant is None:
         return ""
@@ -411,7 +411,7 @@ def _sentences(
     if worst is not None and dominant is not None:
         yield (
             f"{name}: dominant cause of the worst wake-up "
-            f"({us(worst.latency_ns, virtual)}): {_culprit(worst)}, "
+            f"({us(worst.latency_ns, virtual)}): {_dominant_cause(worst)}, "
             f"{us(dominant.end_ns - dominant.begin_ns, virtual)}."
         )
     bound = one.worst_bound
