@@ -227,7 +227,7 @@ def test_json_has_digest_schema_and_unresolved_percentiles_as_null() -> None:
     runs = two_loads()
     told = json.loads(render_json(build_model(runs)))
 
-    assert told["schema"] == 1
+    assert told["schema"] == 2
     assert [r["result_digest"] for r in told["runs"]] == [r.result_digest for r in runs]
     assert told["rows"][0]["summary"]["stdev_ns"] == 1000.0
     assert told["rows"][0]["summary"]["percentiles"]["p99.999"] is None
@@ -328,7 +328,7 @@ def test_a_hostile_record_reaches_no_form_of_the_report_unescaped() -> None:
     assert "\n=" not in forms["csv"]
     assert ",=" not in forms["csv"]
     assert "[red]" in forms["text"]
-    assert json.loads(forms["json"])["schema"] == 1
+    assert json.loads(forms["json"])["schema"] == 2
 
 
 def test_a_virtual_time_never_passes_for_that_of_a_board() -> None:

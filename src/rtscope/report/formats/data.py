@@ -19,7 +19,7 @@ from rtscope.report.model.rows import MeasuredMachine, MergedCaveat, Row
 from rtscope.report.tables import columns, figures, percentile_ns
 from rtscope.stats.seeds import OverSeeds
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 def csv_headings() -> list[str]:
@@ -265,7 +265,7 @@ def _published_comparison(comparison: PublishedComparison) -> Mapping[str, Any]:
         "not_published": list(comparison.not_published),
         "support": list(comparison.support),
         "differences": list(comparison.differences),
-        "notes": [{"id": n.id, "says": n.says} for n in table.notes],
+        "notes": [{"id": n.id, "message": n.says} for n in table.notes],
         "caveats": [_caveat(caveat) for caveat in comparison.caveats],
     }
 
