@@ -108,8 +108,8 @@ def _of_target(campaign: Campaign) -> Iterator[Wrong]:
     if campaign.require_identical and any(r.repetitions < 2 for r in campaign.runs):
         yield (
             "campaign.require_identical",
-            "one repetition has no other to be identical with; write repetitions = 2, or "
-            "--repetitions 2",
+            "one repetition has no other to be identical with; write repetitions = 2, "
+            "or --repetitions 2",
         )
 
 
