@@ -217,7 +217,7 @@ def test_a_wake_up_of_a_text_is_found_and_explained() -> None:
     assert found.dominant is not None
     assert found.dominant.cause is Cause.OTHER_TASK
     assert found.dominant.name == "hog (real-time, priority 80)"
-    assert any("when the timer was due is not known" in note for note in found.notes)
+    assert any("the expiry of the timer is unknown" in note for note in found.notes)
     assert any("1000 ns" in note for note in found.notes)
 
 

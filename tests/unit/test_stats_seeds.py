@@ -59,7 +59,7 @@ def test_a_report_says_over_how_many_seeds_its_maxima_are() -> None:
     assert "under load idle over 3 seeds" in model.headline.support
     text = render_text(model)
     assert "Maxima over 3 seeds" in text
-    assert "idle        5.00        6.00         8.00        2      3" in text
+    assert "idle        5.00        6.00         8.00           2      3" in text
     assert "| idle | 5.00 | 6.00 | 8.00 | 2 | 3 |" in render_markdown(model)
     assert '"max_ns_of_seed": {\n          "1": 5000,' in render_json(model)
 
