@@ -39,7 +39,7 @@ def test_a_run_prints_its_result_and_talks_on_standard_error(
 def test_json_is_all_that_standard_output_gets(rtscope: Rtscope) -> None:
     said = rtscope(*IDLE, "--json", "--out", "out")
 
-    assert json.loads(said.out)["schema"] == 1
+    assert json.loads(said.out)["schema"] == 2
 
 
 @pytest.mark.usefixtures("fake")
