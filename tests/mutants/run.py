@@ -175,12 +175,15 @@ def _run(asked: argparse.Namespace, slots: list[Slot]) -> int:
     users = importers(texts)
     jobs = (job_of(mutant, texts[mutant.file], known, users) for mutant in taken)
     tally = Tally()
-    work(slots, jobs, done=tally.add)
+    with contextlib.suppress(KeyboardInterrupt):  # what is known is told
+        work(slots, jobs, done=tally.add)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"{used.ru_utime + used.ru_stime:.0f} s of CPU time", file=sys.stderr)
     for job in sorted(tally.survivors, key=lambda job: job.mutant.name):
         print(f"survived: {job.mutant.name} ({job.mutant.area})\n{job.diff}\n")
-    print(f"seed {asked.seed}, {len(taken)} of {len(every)} mutants")
+    done = len(tally.outcome)
+    cut = f", ended after {done}" if done < len(taken) else ""
+    print(f"seed {asked.seed}, {len(taken)} of {len(every)} mutants{cut}")
     print(*tally.table(), sep="\n")
     return 0 if tally.share >= WANTED else 1
 
