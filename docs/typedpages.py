@@ -8,7 +8,7 @@ import typer
 
 from prose import cell, plain_type, sentences
 from rtscope.campaign import model
-from rtscope.campaign.file import element, key_schemas, to_dict
+from rtscope.campaign.file import description, element, key_schemas, to_dict
 from rtscope.campaign.options import option_of
 from rtscope.cli import main as cli
 
@@ -82,11 +82,11 @@ def campaign_page() -> Iterator[str]:
         if table != last:
             yield from ("", "## [[run]]" if table == "run" else f"## [{table}]")
             last = table
-        yield from ("", f"### `{name}`", "", f"{schema['description']}.", "")
+        yield from ("", f"### `{name}`", "", f"{description(key)}.", "")
         written = name in defaults[table] and _toml(defaults[table][name])
         option = f"--{option_of(key)}".replace("_", "-")
         yield f"* Value: {_value(key, schema)}."
-        if written or "(default: " not in schema["description"]:
+        if written or "(default: " not in description(key):
             yield f"* Default: {f'`{written}`' if written else 'not set'}."
         yield f"* Option: {f'`{option}`' if option in known else 'none'}."
 

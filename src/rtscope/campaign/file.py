@@ -153,6 +153,12 @@ def key_schemas() -> Mapping[str, Mapping[str, Any]]:
     return properties | {f"run.{key}": value for key, value in runs.items()}
 
 
+def description(key: str) -> str:
+    """Return the help of a key: a phrase without a full stop."""
+    first = str(key_schemas()[key]["description"]).partition("\n\n")[0]
+    return " ".join(first.split()).removesuffix(".")
+
+
 @cache
 def _tables() -> Sequence[str]:
     return tuple(dict.fromkeys(key.partition(".")[0] for key in key_schemas()))

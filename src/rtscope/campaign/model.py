@@ -2,9 +2,9 @@
 The resolved campaign: every default filled in, every value in range.
 
 This module defines every key: the alias of a field is its table and key in a campaign
-file, its type reads and writes the value, its description is the help of the key and of
-its option. File, options and record are read by this one model, so a wrong value gets
-the same message everywhere.
+file, its type reads and writes the value, and the first paragraph below it is the help
+of the key and of its option. File, options and record are read by this one model, so a
+wrong value gets the same message everywhere.
 """
 
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ def untraced_ns(duration_ns: int) -> int:
 class RunTable:
     """One [[run]]: the product of all lists, repeated."""
 
-    __pydantic_config__ = ConfigDict(extra="forbid")
+    __pydantic_config__ = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     loads: Annotated[
         Many[values.Load],
@@ -55,18 +55,15 @@ class RunTable:
             description=f"Loads, one run under each: {', '.join(load_names())}",
         ),
     ] = ("idle", "cpu", "os", "memory", "storage")
-    durations_ns: Annotated[
-        Many[values.Duration],
-        Field(alias="duration", description="Duration of each run"),
-    ] = (20 * NS_PER_S,)
-    policy_names: Annotated[
-        Many[values.Policy],
-        Field(
-            alias="policy",
-            description="Scheduling policy of the measuring threads: fifo, rr, other, "
-            "batch, idle or deadline",
-        ),
-    ] = ("fifo",)
+    durations_ns: Annotated[Many[values.Duration], Field(alias="duration")] = (
+        20 * NS_PER_S,
+    )
+    """Duration of each run."""
+    policy_names: Annotated[Many[values.Policy], Field(alias="policy")] = ("fifo",)
+    """
+    Scheduling policy of the measuring threads: fifo, rr, other, batch, idle or
+    deadline.
+    """
     priorities: Annotated[
         Many[values.Priority],
         Field(
@@ -77,30 +74,19 @@ class RunTable:
         ),
     ] = ()
     """Empty: DEFAULT_PRIORITY."""
-    intervals_ns: Annotated[
-        Many[values.Interval],
-        Field(
-            alias="interval",
-            description="Interval between two wake-ups of a measuring thread",
-        ),
-    ] = (200 * NS_PER_US,)
-    repetitions: Annotated[
-        values.Times,
-        Field(
-            alias="repetitions",
-            description="Repetitions of each run: 4 or more to compare, 2 or more for "
-            "require-identical",
-            examples=["4"],
-        ),
-    ] = 1
-    cpus: Annotated[
-        values.CpuList | None,
-        Field(
-            alias="cpus",
-            description="CPUs to measure; with explain, leave one CPU unmeasured for "
-            "the trace reader (default: all usable CPUs)",
-        ),
-    ] = None
+    intervals_ns: Annotated[Many[values.Interval], Field(alias="interval")] = (
+        200 * NS_PER_US,
+    )
+    """Interval between two wake-ups of a measuring thread."""
+    repetitions: Annotated[values.Times, Field(alias="repetitions", examples=["4"])] = 1
+    """
+    Repetitions of each run: 4 or more to compare, 2 or more for require-identical.
+    """
+    cpus: Annotated[values.CpuList | None, Field(alias="cpus")] = None
+    """
+    CPUs to measure; with explain, leave one CPU unmeasured for the trace reader
+    (default: all usable CPUs).
+    """
 
     @property
     def policies(self) -> tuple[tuple[str, int], ...]:
@@ -120,20 +106,12 @@ class RunTable:
 class Campaign:
     """Everything that decides the measurement and the settings of the machine."""
 
-    __pydantic_config__ = ConfigDict(extra="forbid")
+    __pydantic_config__ = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
-    name: Annotated[
-        values.Text,
-        Field(alias="campaign.name", description="Name of the campaign in reports"),
-    ] = "campaign"
-    order: Annotated[
-        values.Order,
-        Field(
-            alias="campaign.order",
-            description="Order of the repetitions: interleaved (A B A B) or blocked "
-            "(A A B B)",
-        ),
-    ] = "interleaved"
+    name: Annotated[values.Text, Field(alias="campaign.name")] = "campaign"
+    """Name of the campaign in reports."""
+    order: Annotated[values.Order, Field(alias="campaign.order")] = "interleaved"
+    """Order of the repetitions: interleaved (A B A B) or blocked (A A B B)."""
     settle_ns: Annotated[
         values.Settle | None,
         Field(
@@ -144,38 +122,23 @@ class Campaign:
         ),
     ] = None
     """None: see `settling_ns`."""
-    warmup_ns: Annotated[
-        values.Warmup,
-        Field(
-            alias="campaign.warmup",
-            description="Warm-up time of a load before the measurement",
-        ),
-    ] = NS_PER_S
-    deadline_ns: Annotated[
-        values.Deadline | None,
-        Field(
-            alias="campaign.deadline",
-            description="Longest allowed latency; the report gives a verdict on it "
-            "(default: no verdict)",
-        ),
-    ] = None
-    claim: Annotated[
-        values.Claim | None,
-        Field(
-            alias="campaign.claim",
-            description="Claim to test: fewer than MISSES missed deadlines in TIME; "
-            "needs a deadline (default: none)",
-        ),
-    ] = None
-    """As (misses, ns)."""
+    warmup_ns: Annotated[values.Warmup, Field(alias="campaign.warmup")] = NS_PER_S
+    """Warm-up time of a load before the measurement."""
+    deadline_ns: Annotated[values.Deadline | None, Field(alias="campaign.deadline")] = (
+        None
+    )
+    """Longest allowed latency, for a verdict of the report (default: no verdict)."""
+    claim: Annotated[values.Claim | None, Field(alias="campaign.claim")] = None
+    """
+    Claim to test: fewer than MISSES missed deadlines in TIME; needs a deadline
+    (default: none).
+
+    As (misses, ns).
+    """
     min_boots: Annotated[
-        values.Times,
-        Field(
-            alias="campaign.min_boots",
-            description="Minimum number of boots behind a claim",
-            examples=["3"],
-        ),
+        values.Times, Field(alias="campaign.min_boots", examples=["3"])
     ] = 1
+    """Minimum number of boots behind a claim."""
     seed: Annotated[
         values.Seed | None,
         Field(
@@ -186,145 +149,87 @@ class Campaign:
     ] = None
     """None: DEFAULT_SEED."""
     seeds: Annotated[
-        values.Seeds,
-        Field(
-            alias="campaign.seeds",
-            description="Random seeds of a virtual board, the whole campaign with "
-            "each: N for 1 to N, or a list; instead of seed",
-            examples=["8", "1,5,9"],
-        ),
+        values.Seeds, Field(alias="campaign.seeds", examples=["8", "1,5,9"])
     ] = ()
-    require_identical: Annotated[
-        Flag,
-        Field(
-            alias="campaign.require_identical",
-            description="Exit status 1 unless all repetitions (2 or more) on a virtual "
-            "board give identical results",
-        ),
-    ] = False
-    worst: Annotated[
-        values.Worst,
-        Field(
-            alias="campaign.worst",
-            description="Number of worst wake-ups to keep for each CPU, 1 to 64",
-            examples=["32"],
-        ),
-    ] = 16
-    record: Annotated[
-        Flag,
-        Field(
-            alias="campaign.record",
-            description="Recording of the paths to the worst wake-ups of a virtual "
-            "board",
-        ),
-    ] = True
-    explain: Annotated[
-        Flag,
-        Field(
-            alias="campaign.explain",
-            description="Trace of the kernel around the worst wake-ups of a machine, "
-            "with the cost of tracing",
-        ),
-    ] = False
+    """
+    Random seeds of a virtual board, the whole campaign with each: N for 1 to N, or a
+    list; instead of seed.
+    """
+    require_identical: Annotated[Flag, Field(alias="campaign.require_identical")] = (
+        False
+    )
+    """
+    Exit status 1 unless all repetitions (2 or more) on a virtual board give identical
+    results.
+    """
+    worst: Annotated[values.Worst, Field(alias="campaign.worst", examples=["32"])] = 16
+    """Number of worst wake-ups to keep for each CPU, 1 to 64."""
+    record: Annotated[Flag, Field(alias="campaign.record")] = True
+    """Recording of the paths to the worst wake-ups of a virtual board."""
+    explain: Annotated[Flag, Field(alias="campaign.explain")] = False
+    """
+    Trace of the kernel around the worst wake-ups of a machine, with the cost of
+    tracing.
+    """
     deadline_runtime_ns: Annotated[
-        values.DeadlineRuntime | None,
-        Field(
-            alias="campaign.deadline_runtime",
-            description="Run time reserved per interval under policy deadline "
-            "(default: half of the interval)",
-        ),
+        values.DeadlineRuntime | None, Field(alias="campaign.deadline_runtime")
     ] = None
+    """
+    Run time reserved per interval under policy deadline (default: half of the
+    interval).
+    """
     command: Annotated[
-        values.Command,
-        Field(
-            alias="campaign.command",
-            description="Command of the custom load",
-            examples=["'iperf3 -c host'"],
-        ),
+        values.Command, Field(alias="campaign.command", examples=["'iperf3 -c host'"])
     ] = ()
+    """Command of the custom load."""
     guest_files: Annotated[
         Many[values.FilePath],
-        Field(
-            alias="campaign.guest_files",
-            description="Files to copy to /files in the guest of a virtual board, for "
-            "the custom load",
-            examples=["./my-load"],
-        ),
+        Field(alias="campaign.guest_files", examples=["./my-load"]),
     ] = ()
-    target: Annotated[
-        values.Target,
-        Field(
-            alias="target.address",
-            description="Machine to measure: local, ssh:HOST or virtual:BOARD",
-        ),
-    ] = "local"
-    governor: Annotated[
-        values.Governor | None,
-        Field(
-            alias="target.governor",
-            description="CPU frequency governor during the campaign, restored "
-            "afterwards (default: unchanged)",
-        ),
-    ] = None
-    hold_cpu_awake: Annotated[
-        Flag,
-        Field(
-            alias="target.hold_cpu_awake",
-            description="No CPU idle states during the measurement; only if your "
-            "application forbids them too",
-        ),
-    ] = False
-    rt_throttling: Annotated[
-        values.Throttling,
-        Field(
-            alias="target.rt_throttling",
-            description="Real-time throttling during the campaign, restored "
-            "afterwards: keep or off",
-        ),
-    ] = "keep"
-    tuned: Annotated[
-        Many[values.Remedy],
-        Field(
-            alias="target.tuned",
-            description="Audit checks whose remedies apply during the campaign, "
-            "restored afterwards: safe, or their IDs (default: none)",
-        ),
-    ] = ()
+    """Files to copy to /files in the guest of a virtual board, for the custom load."""
+    target: Annotated[values.Target, Field(alias="target.address")] = "local"
+    """Machine to measure: local, ssh:HOST or virtual:BOARD."""
+    governor: Annotated[values.Governor | None, Field(alias="target.governor")] = None
+    """
+    CPU frequency governor during the campaign, restored afterwards (default:
+    unchanged).
+    """
+    hold_cpu_awake: Annotated[Flag, Field(alias="target.hold_cpu_awake")] = False
+    """
+    No CPU idle states during the measurement; only if your application forbids them
+    too.
+    """
+    rt_throttling: Annotated[values.Throttling, Field(alias="target.rt_throttling")] = (
+        "keep"
+    )
+    """Real-time throttling during the campaign, restored afterwards: keep or off."""
+    tuned: Annotated[Many[values.Remedy], Field(alias="target.tuned")] = ()
+    """
+    Audit checks whose remedies apply during the campaign, restored afterwards: safe, or
+    their IDs (default: none).
+    """
     storage_dir: Annotated[
-        values.FilePath | None,
-        Field(
-            alias="target.storage_dir",
-            description="Directory on a real disk for the storage load (default: the "
-            "results' directory, over SSH /var/tmp)",
-            examples=["/var/tmp"],
-        ),
+        values.FilePath | None, Field(alias="target.storage_dir", examples=["/var/tmp"])
     ] = None
+    """
+    Directory on a real disk for the storage load (default: the results' directory, over
+    SSH /var/tmp).
+    """
     qemu: Annotated[
         values.FilePath | None,
-        Field(
-            alias="target.qemu",
-            description="Path of your own QEMU for a virtual board (default: the QEMU "
-            "of the board)",
-            examples=["./qemu-system-x86_64"],
-        ),
+        Field(alias="target.qemu", examples=["./qemu-system-x86_64"]),
     ] = None
+    """Path of your own QEMU for a virtual board (default: the QEMU of the board)."""
     lockfile: Annotated[
         values.FilePath | None,
-        Field(
-            alias="target.lockfile",
-            description="Lock file with the exact packages of a virtual board "
-            "(default: none)",
-            examples=["packages.lock"],
-        ),
+        Field(alias="target.lockfile", examples=["packages.lock"]),
     ] = None
-    kernels: Annotated[
-        Many[values.Kernel],
-        Field(
-            alias="kernel.names",
-            description="Kernels of a virtual board, by name or path of an image "
-            "(default: the first kernel of the board)",
-        ),
-    ] = ()
+    """Lock file with the exact packages of a virtual board (default: none)."""
+    kernels: Annotated[Many[values.Kernel], Field(alias="kernel.names")] = ()
+    """
+    Kernels of a virtual board, by name or path of an image (default: the first kernel
+    of the board).
+    """
     runs: Annotated[
         tuple[RunTable, ...],
         Field(alias="run", min_length=1, max_length=values.MAX_ITEMS),

@@ -7,7 +7,14 @@ from typing import Annotated, Any
 import typer
 
 from rtscope.campaign.check import BOARDS_ONLY
-from rtscope.campaign.file import checked, element, key_schemas, validated, written
+from rtscope.campaign.file import (
+    checked,
+    description,
+    element,
+    key_schemas,
+    validated,
+    written,
+)
 from rtscope.campaign.model import Campaign
 from rtscope.campaign.values import REALTIME_POLICIES
 
@@ -24,7 +31,7 @@ def help_of(key: str) -> str:
     value = (default["run"][0] if key.startswith("run.") else default).get(
         key.removeprefix("run.")
     )
-    text = str(schema["description"])
+    text = description(key)
     if isinstance(value, list):
         value = ",".join(map(str, value))
     if value:
