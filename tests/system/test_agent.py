@@ -92,16 +92,16 @@ def test_an_agent_stopped_for_a_second_counts_the_activations_it_missed() -> Non
     kept = judged(result)
     assert invalid(kept) == set()
     with_and_without = re.fullmatch(
-        r"\d+ skipped by \d+ late wake-ups; average ([\d.,]+) us, "
-        r"with the skipped ones ([\d.,]+) us",
+        r"\d+ missed by \d+ overruns; average ([\d.,]+) us, "
+        r"with missed periods ([\d.,]+) us",
         doubts(kept)["missed_periods"],
     )
     assert with_and_without is not None
-    without, with_skipped = (
+    without, with_missed = (
         float(figure.replace(",", "")) for figure in with_and_without.groups()
     )
     # 1000 lost activations, half a second late on average, among 2500
-    assert with_skipped > 50_000 > without
+    assert with_missed > 50_000 > without
 
 
 @pytest.mark.usefixtures("root")

@@ -181,7 +181,7 @@ def test_what_a_running_agent_has_changed_is_not_asked_back(
         until(lambda: "[never]" in HUGE.read_text(), what="it is held")
         status, out, _ = audit("--restore")
         assert status == 1
-        assert "NOT put back: transparent_hugepage to always" in out
+        assert "NOT restored: transparent_hugepage to always" in out
         assert "another running rtscope has changed it" in out
         holder.send(signal.SIGTERM)
         holder.finish()
@@ -346,7 +346,7 @@ def test_settings_lost_by_a_kill_end_the_campaign_and_the_next_start_restores(
         done = campaign.finish()
 
     assert done.status == 3
-    assert "what held the settings of --tuned ended" in done.stderr
+    assert "the agent that held the settings of --tuned ended" in done.stderr
     assert not list((tmp_path / "out").glob("runs/*/record.json"))
     with agent("restore") as program:
         program.finish()

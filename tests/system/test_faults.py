@@ -50,7 +50,7 @@ def test_without_stress_ng_nothing_is_measured_and_the_package_is_named(
 
     assert done.status == 3
     assert done.stdout == b""
-    assert "stress-ng is not installed" in done.stderr
+    assert "need stress-ng, which is not installed" in done.stderr
     assert "apt install stress-ng" in done.stderr
     assert "Traceback" not in done.stderr
     assert list((out / "runs").iterdir()) == []

@@ -86,4 +86,4 @@ def test_threads_of_others_are_listed_with_what_is_refused_named(
     }
     refused = [note for note in document["notes"] if "timer slack" in note]
     assert len(refused) == 1
-    assert "run as root" in refused[0]
+    assert "Run as root" in refused[0]

@@ -130,7 +130,7 @@ def test_a_board_without_stress_ng_is_told_how_to_install_it(
             done = program.finish()
 
     assert done.status == 3
-    assert "stress-ng is not installed" in done.stderr
+    assert "need stress-ng, which is not installed" in done.stderr
     assert "apk add stress-ng" in done.stderr
 
 
@@ -179,7 +179,7 @@ def test_a_board_with_no_place_for_the_agent_is_refused_with_each_reason(
     mounts = [line for place in places for line in hardened(place)]
     with (
         board(scratch / "ssh", mounts=mounts) as there,
-        pytest.raises(TargetError, match="nowhere to put the agent") as refusal,
+        pytest.raises(TargetError, match="no directory for the agent") as refusal,
         SshTarget("board", ssh=there.ssh),
     ):
         pass

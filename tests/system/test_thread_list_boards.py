@@ -74,7 +74,7 @@ def test_what_is_isolated_is_known_and_who_may_run_elsewhere_is_marked(
     marks = {
         priority: {m.id: m.detail for m in t.marks} for priority, t in ours.items()
     }
-    assert marks[40]["housekeeping"] == "allowed on 0; isolated is 2-3"
+    assert marks[40]["housekeeping"] == "allowed on CPU 0; isolated: CPU 2-3"
     assert marks[60] == {}
 
 
