@@ -112,7 +112,7 @@ def test_a_riscv_board_is_what_its_recipe_and_command_line_made_it() -> None:
     assert status == 1
     right = ("preempt_rt", "hrtimers", "isolated_cpus", "workqueues", "clocksource")
     assert outcomes(rows, *right) == dict.fromkeys(right, "pass")
-    assert rows["isolated_cpus"]["message"] == "for CPU 2"
+    assert rows["isolated_cpus"]["message"] == "CPU 2 is covered"
     assert rows["offline_cpus"]["message"] == "CPU 3 is offline"
     # The kernel is built without it, and says so.
     assert rows["unknown_parameters"]["message"] == "nohz_full=3"
