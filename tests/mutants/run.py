@@ -135,6 +135,8 @@ def main() -> int:
     asked = _asked()
     # Children do not need a thread for each CPU.
     os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    for signo in (signal.SIGTERM, signal.SIGHUP):  # the copies go then too
+        signal.signal(signo, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="rtscope-mutants-") as folder:
         slots = [Slot(copied(Path(folder) / str(i))) for i in range(asked.jobs)]
         _preload()
@@ -253,8 +255,15 @@ def first_run(
             return baseline.measure(slot.tree, tests=mine, files=files, to=to)
 
         pids.append(_forked(slot.tree, begin, log=slot.tree / "baseline.log"))
-    for slot, pid in zip(slots, pids, strict=True):
-        os.waitpid(pid, 0)
+    try:
+        for pid in pids:
+            os.waitpid(pid, 0)
+    except KeyboardInterrupt:
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
+        raise
+    for slot in slots:
         if not (slot.tree / "baseline.json").is_file():
             raise SystemExit((slot.tree / "baseline.log").read_text()[-4000:])
     return baseline.merged(answers)
@@ -387,6 +396,8 @@ def _forked(tree: Path, run: Callable[[], int], *, log: Path) -> int:
     status = 3
     try:
         os.setsid()
+        for signo in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(signo, signal.SIG_DFL)
         os.chdir(tree)
         own = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         for fd in (1, 2):
