@@ -189,6 +189,7 @@ def test_no_figure_of_a_thread_may_be_missing(field: str) -> None:
         b"[]",
         b"{}",
         b'{"type":"no such"}',
+        b'{"type":[]}',
         b'{"type":"keep"}x',
         b'{"type":"keep"',
         b'\xff{"type":"keep"}',

@@ -8,7 +8,11 @@ every record of schema 1, loads for ever.
 from collections.abc import Mapping
 from typing import Any
 
-Object = Mapping[str, Any]
+Names = Mapping[tuple[str, ...], Mapping[str, str]]
+"""The place of an object, in new keys; and new names for its old keys."""
+
+ANY = "*"
+"""As the last key of a place: whatever that key is."""
 
 TYPES = {
     "load-hello": "load_hello",
@@ -16,68 +20,50 @@ TYPES = {
     "trace-file": "trace_file",
     "trace-pages": "trace_pages",
 }
-
-_TICK_CPU = {"skipped": "missed_periods"}
-_THREAD = {
+THREAD = {
     "skipped": "missed_periods",
     "late": "overruns",
     "beyond": "overflow",
     "interrupted": "interrupted_sleeps",
     "skipped_sum_ns": "missed_periods_sum_ns",
 }
-_TRACING = {
-    "on": "enabled",
-    "refused": "reason",
-    "longest_pause_ns": "longest_read_gap_ns",
-    "missing": "missing_events",
-    "around": "counter_deltas",
-}
-_KEPT = {"cut": "truncated", "missed": "overwritten"}
-_COUNTER_DELTAS = {"cut": "truncated", "runs": "schedstat"}
-_LOAD_END = {"asked": "stop_requested"}
 _TASK = {"effective": "kernel_priority", "unread": "unreadable"}
-_TASKS_END = {"missed": "not_read"}
+LINES: Mapping[str, Names] = {
+    "tick": {("cpus",): {"skipped": "missed_periods"}},
+    "result": {
+        ("threads",): THREAD,
+        ("tracing",): {
+            "on": "enabled",
+            "refused": "reason",
+            "longest_pause_ns": "longest_read_gap_ns",
+            "missing": "missing_events",
+            "around": "counter_deltas",
+        },
+        ("tracing", "kept"): {"cut": "truncated", "missed": "overwritten"},
+        ("tracing", "counter_deltas"): {"cut": "truncated", "runs": "schedstat"},
+    },
+    "load_end": {(): {"asked": "stop_requested"}},
+    "task": {(): _TASK, ("unreadable",): _TASK},
+    "tasks_end": {(): {"missed": "not_read"}},
+}
+"""By the type of a line."""
 
 
-def upgraded_line(line: Object) -> dict[str, Any]:
+def upgraded_line(line: Mapping[str, Any]) -> dict[str, Any]:
     """Return a line of either contract in the names of contract 2."""
-    kind = TYPES.get(line.get("type", ""), line.get("type"))
-    new = {**line, "type": kind}
-    match kind:
-        case "tick":
-            new["cpus"] = _each(line.get("cpus"), _TICK_CPU)
-        case "result":
-            new = upgraded_result(new)
-        case "load_end":
-            new = renamed(new, _LOAD_END)
-        case "task":
-            new = renamed(new, _TASK)
-            if isinstance(unreadable := new.get("unreadable"), Mapping):
-                new["unreadable"] = renamed(unreadable, _TASK)
-        case "tasks_end":
-            new = renamed(new, _TASKS_END)
-    return new
+    kind = line.get("type")
+    if not isinstance(kind, str):
+        return dict(line)
+    kind = TYPES.get(kind, kind)
+    return {**renamed(line, LINES.get(kind, {})), "type": kind}
 
 
-def upgraded_result(result: Object) -> dict[str, Any]:
-    """Return the `result` of a measurement in the names of contract 2."""
-    new = {**result, "threads": _each(result.get("threads"), _THREAD)}
-    if isinstance(tracing := result.get("tracing"), Mapping):
-        tracing = renamed(tracing, _TRACING)
-        tracing["kept"] = _each(tracing.get("kept"), _KEPT)
-        deltas = tracing.get("counter_deltas", [])
-        tracing["counter_deltas"] = _each(deltas, _COUNTER_DELTAS)
-        new["tracing"] = tracing
-    return new
-
-
-def renamed(old: Object, names: Mapping[str, str]) -> dict[str, Any]:
-    """Return an object with other names for some of its keys."""
-    return {names.get(key, key): value for key, value in old.items()}
-
-
-def _each(rows: object, names: Mapping[str, str]) -> Any:
-    # What is no list of objects is left for the contract to refuse, by name.
-    if not isinstance(rows, list):
-        return rows
-    return [renamed(row, names) if isinstance(row, Mapping) else row for row in rows]
+def renamed(value: Any, names: Names, place: tuple[str, ...] = ()) -> Any:
+    """Return a document with other names for some keys of its objects."""
+    if isinstance(value, list):
+        return [renamed(item, names, place) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    here = names.get(place) or names.get((*place[:-1], ANY), {})
+    today = {here.get(key, key): item for key, item in value.items()}
+    return {key: renamed(item, names, (*place, key)) for key, item in today.items()}

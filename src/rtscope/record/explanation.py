@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
+from rtscope.contract.upgrade import Names, renamed
 from rtscope.errors import RecordError
 from rtscope.files import first_mistake, read_bounded, write_atomically
 from rtscope.record.model import RunRecord
@@ -189,7 +190,7 @@ class Explained:
         )
 
 
-RENAMED: Mapping[tuple[str, ...], Mapping[str, str]] = {
+RENAMED: Names = {
     ("wakeups",): {"stretches": "segments", "culprit": "dominant_segment"},
     ("wakeups", "segments"): {"own_ns": "executed_ns", "inside": "functions"},
     ("causes",): {"blamed": "dominant_in"},
@@ -200,24 +201,14 @@ RENAMED: Mapping[tuple[str, ...], Mapping[str, str]] = {
         "in_window_ns": "max_in_window_ns",
     },
 }
-"""Where an object is in a document, and its keys of schema 1 with today's names."""
+"""From the keys of schema 1 to today's."""
 
 
 def upgraded_explanation(document: object) -> object:
     """Return a document of schema 1 as one of today's; any other is returned as is."""
     if not isinstance(document, dict) or document.get("schema") != 1:
         return document
-    return {**_renamed(document, ()), "schema": SCHEMA}
-
-
-def _renamed(value: Any, place: tuple[str, ...]) -> Any:
-    if isinstance(value, list):
-        return [_renamed(item, place) for item in value]
-    if not isinstance(value, dict):
-        return value
-    names = RENAMED.get(place, {})
-    today = {names.get(key, key): item for key, item in value.items()}
-    return {key: _renamed(item, (*place, key)) for key, item in today.items()}
+    return {**renamed(document, RENAMED), "schema": SCHEMA}
 
 
 _EXPLAINED = TypeAdapter(Annotated[Explained, BeforeValidator(upgraded_explanation)])
@@ -243,7 +234,7 @@ def find_explained(
             if one.result_digest not in known:
                 log(f"not shown: {file} explains another result than the record's")
             elif one.bounds or one.result_digest not in found:
-                # Of exact repetitions, whose result is one, that which tells more.
+                # Exact repetitions have one result: keep an explanation with bounds.
                 found[one.result_digest] = one
     return found
 
