@@ -162,9 +162,9 @@ def test_a_plugin_that_does_not_know_what_is_asked_of_it_gives_way_to_todays(
 
     assert found == replace(prepared, plugin=ours)
     assert said == [
-        f"with today's plugin ({digest(TODAY)[:12]}): that which measured "
-        f"({digest(THEN)[:12]}) cannot record this; whether it is the same run its "
-        "result shows"
+        f"with today's plugin ({digest(TODAY)[:12]}): the original one "
+        f"({digest(THEN)[:12]}) cannot record this; a replay with another result "
+        "is rejected"
     ]
 
 
@@ -179,4 +179,4 @@ def test_that_the_plugin_that_measured_is_gone_is_said(
     )
 
     assert found == prepared
-    assert "is not in the cache any more; whether it is the same" in said[0]
+    assert "is no longer in the cache; a replay with another result" in said[0]

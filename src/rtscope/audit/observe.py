@@ -31,7 +31,7 @@ from rtscope.units import NS_PER_S
 KMSG = "/dev/kmsg"
 MAX_LOG_BYTES = 4 * 1024 * 1024
 TRIAL_PRIORITY = 80
-"""What rtscope measures with if nothing else is said."""
+"""Of the real-time policy that the audit tries in a child process."""
 CLOCK_READINGS = 2001
 
 

@@ -216,7 +216,7 @@ def escaped(path: Path) -> str:
 
 
 def questions(*names: str) -> bytes:
-    """Return commands of QEMU's machine protocol, and that which ends it."""
+    """Return these commands of QEMU's machine protocol, then the one to quit."""
     words = ("qmp_capabilities", *names, "quit")
     return b"".join(json.dumps({"execute": word}).encode() + b"\n" for word in words)
 

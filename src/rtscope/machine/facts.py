@@ -300,7 +300,7 @@ def _thermal_zones(kind: FactKind, seen: MachineSnapshot) -> FactValue:
 
 
 def _mitigations(kind: FactKind, seen: MachineSnapshot) -> FactValue:
-    """Take what is said of each flaw that affects this CPU."""
+    """Return the state of each flaw that affects this CPU."""
     (pattern,) = kind.paths
     said = seen.matching(pattern)
     if not said:

@@ -173,7 +173,7 @@ _MODEL_OPTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class KernelIdentity:
-    """A kernel, and the evidence for what is said of it."""
+    """A kernel, and the evidence for each property."""
 
     release: str | None
     """`uname -r`"""

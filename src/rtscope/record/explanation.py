@@ -220,7 +220,7 @@ def find_explained(
     """
     Return the explanations that lie below or beside `paths`, by the result's digest.
 
-    One that is damaged, or of no result in `records`, is left out, and said to be.
+    Log and leave out one that is damaged, or explains no result in `records`.
     """
     known = {record.result_digest for record in records}
     found: dict[str, Explained] = {}

@@ -1,5 +1,5 @@
 """
-Reports: a pure model that decides what is said, and thin renderers that say it.
+Reports: a pure model with all decisions, and thin renderers.
 
     records ─build_model─▶ Model ─▶ text · markdown · data · html · charts
     records ─build_comparison─▶ Comparison ─▶ comparetext · comparehtml

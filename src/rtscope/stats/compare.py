@@ -10,9 +10,9 @@ three numbers, and their labels are permuted:
     max      log of the maximum
 
 Each direction, worse and better, is a question of its own: its tests are one-sided and
-share `alpha` by Holm's method. If nothing differs, `worse` is said in at most alpha of
-all comparisons, and so is `better`. Runs to compare should have been taken in turns
-(A B A B): no test can tell a kernel from the afternoon it was measured in.
+share `alpha` by Holm's method. If nothing differs, at most alpha of all comparisons
+answer `worse`, and at most alpha `better`. Runs to compare should alternate (A B A B):
+no test can tell a kernel from the afternoon it was measured in.
 
 A run of a virtual board is one trajectory: measured again it is the same, and counts
 once. Two trajectories differ exactly or not at all, which needs no test; over seeds

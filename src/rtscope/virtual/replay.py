@@ -253,10 +253,10 @@ def select_plugin(
     if has_measured and _accepts(prepared, recording):
         log(f"with the plugin that measured ({measured_id}), not today's ({todays_id})")
         return prepared
-    why = "cannot record this" if has_measured else "is not in the cache any more"
+    why = "cannot record this" if has_measured else "is no longer in the cache"
     log(
-        f"with today's plugin ({todays_id}): that which measured ({measured_id}) "
-        f"{why}; whether it is the same run its result shows"
+        f"with today's plugin ({todays_id}): the original one ({measured_id}) {why}; "
+        "a replay with another result is rejected"
     )
     return todays
 
