@@ -19,7 +19,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rig import PATIENCE_S, agents_of, arguments_of, rtscope, until
+from rig import (
+    PATIENCE_S,
+    agents_of,
+    arguments_of,
+    invalid,
+    records_in,
+    rtscope,
+    until,
+)
 
 from rtscope.ftrace.dat import open_trace
 from rtscope.ftrace.events import Trace
@@ -128,7 +136,10 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
         plant(storm)
         plant(starving)
         done = campaign.finish(RUN_PATIENCE_S)
-        assert done.status == 0, done.stderr
+    # It ends with 3 when a caveat makes its numbers no evidence, which the machine may
+    # give reason for: the kernel leaves its clocksource, or stops a thread we planted.
+    assert done.status in {0, 3}, done.stderr
+    assert not invalid(records_in(out)["idle"]), done.stdout
     return out
 
 

@@ -153,6 +153,16 @@ def within(events: Sequence[tuple[int, str]], kept: KeptTrace) -> list[str]:
     return [line for at, line in events if kept.expiry_ns <= at <= kept.wake_ns]
 
 
+def idle_switches(events: Sequence[tuple[int, str]], cpu: int) -> list[str]:
+    """
+    Return the switches from the idle task of a CPU.
+
+    A kernel was met that records none on its second CPU, whoever traces it.
+    """
+    idle = f"swapper/{cpu}:0"
+    return [line for _, line in events if idle in line.partition("==>")[0]]
+
+
 def test_of_the_worst_of_the_run_the_trace_is_kept_worst_first() -> None:
     with measuring("--trace", "--worst", "4", seconds=1) as agent:
         result, tracing = traced(agent.finish())
@@ -216,9 +226,11 @@ def test_an_agent_that_was_stopped_has_that_time_in_its_trace(tmp_path: Path) ->
     assert any(worst.from_ns <= at <= worst.expiry_ns for at, _ in events)
     assert any(worst.wake_ns <= at <= worst.to_ns for at, _ in events)
     ours = [line for line in within(events, worst) if f"rtscope/{worst.cpu}:" in line]
+    assert not worst.truncated
+    if not idle_switches(events, worst.cpu):
+        pytest.skip("this kernel does not record what an idle CPU switches to")
     # To be stopped it has to run, once more or for the first time after its expiry.
     assert any("==> rtscope/" in line for line in ours)
-    assert not worst.truncated
 
 
 @needs_trace_cmd
