@@ -206,7 +206,7 @@ def test_runs_may_differ_by_a_tenth_in_length() -> None:
 def test_groups_measured_one_after_the_other_are_noticed(
     days: tuple[int, int], in_turns: bool
 ) -> None:
-    a = [run_of(40 * US, started=f"2026-01-0{day}T00:00:00Z") for day in days]
+    a = [run_of(40 * US + d, started=f"2026-01-0{d}T00:00:00Z") for d in days]
     b = [run_of(40 * US, started="2026-01-02T12:00:00Z")]
     assert only(compare({"a": a, "b": b})).in_turns is in_turns
 

@@ -56,11 +56,35 @@ def test_each_result_counts_once_however_often_it_was_measured(
     )
 
 
-def test_repetitions_on_a_machine_are_never_taken_for_one() -> None:
-    same = [record([thread([5_000] * 9)], repetition=i) for i in (1, 2)]
-    assert distinct(same) == tuple(same)
-    assert inputs_of(same[0]) is None
-    assert contradictions([same[0], record([thread([6_000] * 9)])]) == ()
+def test_runs_of_a_machine_are_no_copies_of_each_other() -> None:
+    runs = [record([thread([5_000] * 9, start_ns=s * SECOND_NS)]) for s in (1, 2)]
+    assert distinct(runs) == tuple(runs)
+    assert inputs_of(runs[0]) is None
+    assert contradictions([runs[0], record([thread([6_000] * 9)])]) == ()
+
+
+def test_runs_of_a_machine_that_never_woke_are_all_kept() -> None:
+    runs = [record([thread([])], repetition=i) for i in (1, 2)]
+    assert distinct(runs) == tuple(runs)
+
+
+def test_a_record_of_a_machine_given_three_times_counts_once_and_is_noted() -> None:
+    once = [record([thread([5_000] * 999 + [950_000])])]
+    thrice = [once[0], replace(once[0], run=replace(once[0].run, id="002-idle"))] * 2
+    assert distinct(thrice) == tuple(once)
+    noted = ids_of(once)[0] | {"copied_record"}
+    assert ids_of(thrice) == [noted] * 4
+    details = [c.detail for c in caveats_among(thrice)[1] if c.id == "copied_record"]
+    assert details == ["idle: 4 copies of one record"]
+    claim = Claim(1, SECOND_NS)
+    [one], [three] = (
+        judge(runs, deadline_ns=900_000, claim=claim, min_boots=1).findings
+        for runs in (once, thrice)
+    )
+    assert one == three
+    row, rows = (build_model(runs).rows[0] for runs in (once, thrice))
+    assert (row.runs, rows.runs, rows.repeats) == (1, 1, 3)
+    assert row.observed_ns == rows.observed_ns
 
 
 def test_an_exact_repetition_is_noted_and_adds_no_exposure() -> None:

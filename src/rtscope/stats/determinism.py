@@ -2,7 +2,8 @@
 Virtual runs that should be identical: repetitions, and the reproducibility check.
 
 A virtual board's result follows from its inputs. So equal results count once, however
-often they were measured (`distinct`), and equal inputs with different results mean that
+often they were measured (`distinct`; a record of a machine that is given twice also
+counts once), and equal inputs with different results mean that
 an unrecorded input reached the board: then none of those results may be used
 (`contradictions`).
 
@@ -29,16 +30,27 @@ def inputs_of(record: RunRecord) -> Inputs | None:
 
 
 def distinct(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
-    """Return the records, each virtual result once, in the same order."""
+    """
+    Return the records, each measurement once, in the same order.
+
+    Equal digests are one measurement: an exact repetition on a virtual board, or a
+    copy of a record, because no machine wakes twice at the same nanoseconds. Runs of a
+    machine without a wake-up have nothing to tell them apart, and all are kept.
+    """
     seen: set[str] = set()
     kept = []
     for record in records:
-        if record.virtual is not None:
+        if _tells_apart(record):
             if record.result_digest in seen:
                 continue
             seen.add(record.result_digest)
         kept.append(record)
     return tuple(kept)
+
+
+def _tells_apart(record: RunRecord) -> bool:
+    """Whether only the same measurement can have the digest of this one."""
+    return record.virtual is not None or any(t.worst for t in record.result.threads)
 
 
 def contradictions(
@@ -53,7 +65,8 @@ def caveats_among(records: Sequence[RunRecord]) -> tuple[tuple[Caveat, ...], ...
     """
     Return the caveats of each record, and those that only several records show.
 
-    That is a contradiction (invalid), and that it repeats another result exactly.
+    That is a contradiction (invalid), and that it repeats another result exactly or is
+    a copy of another record.
     """
     raised = [list(all_caveats(record)) for record in records]
     for same in _by_inputs(records):
@@ -69,7 +82,20 @@ def caveats_among(records: Sequence[RunRecord]) -> tuple[tuple[Caveat, ...], ...
             if (alike := results.count(result)) > 1:
                 detail = f"{load}: {alike} runs with the same digest"
                 raised[at].append(make("identical_repeats", detail))
+    for same in _copies(records):
+        detail = f"{records[same[0]].run.load}: {len(same)} copies of one record"
+        for at in same:
+            raised[at].append(make("copied_record", detail))
     return tuple(map(gravest_first, raised))
+
+
+def _copies(records: Sequence[RunRecord]) -> Iterable[Sequence[int]]:
+    """Return where records of machines are that hold the same measurement."""
+    by_result: dict[str, list[int]] = {}
+    for at, record in enumerate(records):
+        if record.virtual is None and _tells_apart(record):
+            by_result.setdefault(record.result_digest, []).append(at)
+    return [same for same in by_result.values() if len(same) > 1]
 
 
 def _by_inputs(records: Sequence[RunRecord]) -> Iterable[Sequence[int]]:
