@@ -230,7 +230,7 @@ def _finding(records: Sequence[RunRecord], e: Evidence) -> Finding:
         policy=run.policy,
         interval_ns=run.interval_ns,
         cpus=cpus or None,
-        runs=len(records),
+        runs=len(distinct(records)),
         boots=e.boots,
         verdict=e.verdict,
         misses=e.total,
