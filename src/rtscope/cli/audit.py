@@ -1,14 +1,11 @@
 """Check the real-time setup of a machine."""
 
 import contextlib
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from rtscope.audit.context import AuditContext, Observed, refuse_absent
 from rtscope.audit.examine import (
@@ -18,15 +15,20 @@ from rtscope.audit.examine import (
     paths,
     read_context,
 )
-from rtscope.audit.model import Profile, checks_document
+from rtscope.audit.model import Profile
 from rtscope.audit.observe import watch, watch_here
-from rtscope.cli.console import Json, put_json, stderr_console, stdout_console
-from rtscope.cli.kernelverify import FailOn, fails, read_config, refuse_two
+from rtscope.cli.console import Json, note, say
+from rtscope.cli.kernelverify import (
+    FailOn,
+    fails,
+    read_config,
+    refuse_two,
+    show_checks,
+)
 from rtscope.cpulist import parse_cpulist
 from rtscope.errors import UsageError
 from rtscope.machine.filetree import FileReader
 from rtscope.machine.reader import Reader
-from rtscope.report.formats.audit import print_checks
 from rtscope.target.address import address_of, open_target
 from rtscope.units import NS_PER_S
 
@@ -42,87 +44,45 @@ TIMEOUT_S = 30.0
 class AuditRequest:
     """The options of `rtscope audit`."""
 
-    profile: Annotated[
-        Profile, typer.Option(help="Purpose of the machine (default: control).")
-    ] = Profile.CONTROL
-    cpus: Annotated[
-        str | None,
-        typer.Option(
-            help="CPUs for real-time threads (default: the isolated CPUs), e.g. 2-3."
-        ),
-    ] = None
-    target: Annotated[
-        str | None,
-        typer.Option(
-            help="Machine to check: local, ssh:HOST or virtual:BOARD (default: local), "
-            "e.g. ssh:board."
-        ),
-    ] = None
-    kernel: Annotated[
-        str | None,
-        typer.Option(
-            help="Kernel of a virtual board, by name or path of an image (default: "
-            "the first kernel of the board), e.g. debian-6.12-rt."
-        ),
-    ] = None
-    append: Annotated[
-        str | None,
-        typer.Option(
-            help="Additional kernel command line of a virtual board, e.g. isolcpus=1."
-        ),
-    ] = None
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            help="Kernel configuration to check instead of a machine, e.g. .config."
-        ),
-    ] = None
-    root: Annotated[
-        Path | None,
-        typer.Option(
-            help="Captured file tree, or archive of --capture, to check instead of a "
-            "machine, e.g. board.tar.gz."
-        ),
-    ] = None
-    observe: Annotated[
-        float,
-        typer.Option(
-            help="Seconds to observe the machine, 0 to 60 (default: 1), e.g. 10."
-        ),
-    ] = 1.0
-    capture: Annotated[
-        Path | None,
-        typer.Option(
-            help="Archive to write with the files that were read, to send to others, "
-            "e.g. board.tar.gz."
-        ),
-    ] = None
-    unit: Annotated[
-        str | None,
-        typer.Option(
-            help="Systemd unit to check instead, by name or file, e.g. motor.service."
-        ),
-    ] = None
-    apply: Annotated[
-        str | None,
-        typer.Option(
-            help="Checks whose remedies to apply: safe, or their IDs, e.g. "
-            "rt_throttling."
-        ),
-    ] = None
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Preview of the changes of --apply, without any change."
-        ),
-    ] = False
-    restore: Annotated[
-        bool, typer.Option("--restore", help="Undo of all changes by --apply.")
-    ] = False
-    fail_on: Annotated[
-        FailOn,
-        typer.Option(help="Lowest severity that gives exit status 1 (default: high)."),
-    ] = FailOn.HIGH
+    profile: Profile = Profile.CONTROL
+    """Purpose of the machine (default: control)."""
+    cpus: str | None = None
+    """CPUs for real-time threads (default: the isolated CPUs), e.g. 2-3."""
+    target: str | None = None
+    """
+    Machine to check: local, ssh:HOST or virtual:BOARD (default: local), e.g. ssh:board.
+    """
+    kernel: str | None = None
+    """
+    Kernel of a virtual board, by name or path of an image (default: the first kernel of
+    the board), e.g. debian-6.12-rt.
+    """
+    append: str | None = None
+    """Additional kernel command line of a virtual board, e.g. isolcpus=1."""
+    config: Path | None = None
+    """Kernel configuration to check instead of a machine, e.g. .config."""
+    root: Path | None = None
+    """
+    Captured file tree, or archive of --capture, to check instead of a machine, e.g.
+    board.tar.gz.
+    """
+    observe: float = 1.0
+    """Seconds to observe the machine, 0 to 60 (default: 1), e.g. 10."""
+    capture: Path | None = None
+    """
+    Archive to write with the files that were read, to send to others, e.g.
+    board.tar.gz.
+    """
+    unit: str | None = None
+    """Systemd unit to check instead, by name or file, e.g. motor.service."""
+    apply: str | None = None
+    """Checks whose remedies to apply: safe, or their IDs, e.g. rt_throttling."""
+    dry_run: bool = False
+    """Preview of the changes of --apply, without any change."""
+    restore: bool = False
+    """Undo of all changes by --apply."""
+    fail_on: FailOn = FailOn.HIGH
+    """Lowest severity that gives exit status 1 (default: high)."""
     json: Json = False
 
     @property
@@ -161,14 +121,10 @@ def audit(request: AuditRequest) -> int:
     refuse_absent(context)
     kinds = auditing(config_only=request.config is not None)
     checks = examine(context, kinds, observed_first=True)
-    if request.json:
-        put_json(checks_document(checks, target=what, kernel=context.kernel))
-    else:
-        with stdout_console() as console:
-            print_checks(checks, console, target=what, kernel=context.kernel)
+    show_checks(checks, context, what=what, json=request.json)
     if request.capture is not None:
         _write_capture(context, request.capture)
-    return int(any(fails(check, request.fail_on) for check in checks))
+    return fails(checks, request.fail_on)
 
 
 def _tune(request: AuditRequest) -> int:
@@ -229,16 +185,11 @@ def _boot(name: str, request: AuditRequest, window_ns: int) -> tuple[Reader, Obs
     from rtscope.target import agent_file
     from rtscope.virtual.inspect import inspect_guest, with_append
 
-    console = stderr_console()
     board = with_append(get_board(name), request.append or "")
     kernel = request.kernel or board.kernels[0]
-    build_context = BuildContext(
-        cache=cache_dir(),
-        agent=agent_file,
-        log=lambda text: console.print(text, markup=False),
-    )
+    build_context = BuildContext(cache=cache_dir(), agent=agent_file, log=note)
     prepared = prepare(board, kernel, context=build_context)
-    console.print(f"booting {prepared.kernel.name} on {board.name}", markup=False)
+    note(f"booting {prepared.kernel.name} on {board.name}")
     guest = inspect_guest(prepared, paths(auditing()), window_ns=window_ns)
     return guest.reader, guest.observed
 
@@ -287,8 +238,8 @@ def _write_capture(context: AuditContext, path: Path) -> None:
     content, redacted, count = capturing.archive(context)
     write_atomically(path, content)
     path.chmod(0o600)  # a kernel log is for its owner, as it is on the machine
-    lines = [f"rtscope: wrote {path}: {count} files"]
+    lines = [f"wrote {path}: {count} files"]
     lines += [f"  {line}" for line in capturing.taken(context)]
     taken_out = [f"{number} {kind}" for kind, number in redacted.counts.items()]
     lines.append(f"  redacted: {', '.join(taken_out) or 'nothing found to redact'}")
-    print("\n".join(lines), file=sys.stderr)
+    say("\n".join(lines))

@@ -1,13 +1,11 @@
 """Virtual boards: list, build, export and import them."""
 
 import json as json_text
-import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from rtscope import __version__
 from rtscope.board.buildcontext import BuildContext, cached_lock
@@ -20,14 +18,7 @@ from rtscope.board.prepare import Prepared, prepare_all
 from rtscope.campaign.file import from_dict, load_campaign, to_dict, with_places
 from rtscope.campaign.model import Campaign
 from rtscope.campaign.options import Options, with_options
-from rtscope.cli.console import (
-    Json,
-    plain_table,
-    put,
-    put_json,
-    stderr_console,
-    stdout_console,
-)
+from rtscope.cli.console import Json, note, plain_table, put, put_json, put_table, say
 from rtscope.errors import UsageError
 from rtscope.files import write_atomically
 from rtscope.measure.plan import kernels_by_label
@@ -61,9 +52,8 @@ def list_boards(*, json: Json = False) -> int:
             _quantum(board),
             ", ".join(board.kernels),
         )
-    with stdout_console() as console:
-        console.print(table)
-    _print_cache(stderr_console())
+    put_table(table)
+    _print_cache()
     return 0
 
 
@@ -90,67 +80,59 @@ def show(
     return 0
 
 
-def build(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(help="Boards to build (default: all), e.g. pc."),
-    ] = None,
-    *,
-    kernel: Kernels = None,
-    lockfile: Annotated[
-        Path | None,
-        typer.Option(
-            help="Lock file with the exact packages to use (default: none), e.g. "
-            "packages.lock."
-        ),
-    ] = None,
-    save_lock: Annotated[
-        Path | None,
-        typer.Option(
-            help="Lock file to write with the packages used, e.g. packages.lock."
-        ),
-    ] = None,
-    upgrade: Annotated[
-        bool,
-        typer.Option(
-            "--upgrade", help="Newest packages of the archive, not the cached."
-        ),
-    ] = False,
-) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildRequest:
+    """The arguments and options of `rtscope board build`."""
+
+    names: Annotated[list[str] | None, typer.Argument()] = None
+    """Boards to build (default: all), e.g. pc."""
+    kernel: Kernels = None
+    lockfile: Path | None = None
+    """Lock file with the exact packages to use (default: none), e.g. packages.lock."""
+    save_lock: Path | None = None
+    """Lock file to write with the packages used, e.g. packages.lock."""
+    upgrade: bool = False
+    """Newest packages of the archive, not the cached."""
+
+
+def build(request: BuildRequest) -> int:
     """Fetch and build the parts of boards into the cache, unless they are there."""
-    context = _build_context(lockfile=lockfile, upgrade=upgrade)
-    for name in names or board_names():
+    context = _build_context(request.lockfile, upgrade=request.upgrade)
+    for name in request.names or board_names():
         board = get_board(name)
-        for prepared in prepare_all(board, _kernels(kernel, board), context=context):
+        kernels = _kernels(request.kernel, board)
+        for prepared in prepare_all(board, kernels, context=context):
             _print_prepared(prepared)
-    if save_lock is not None:
+    if request.save_lock is not None:
         used = context.lock or cached_lock(context.cache)
-        write_atomically(save_lock, lock_text(used).encode())
-    _print_cache(stderr_console())
+        write_atomically(request.save_lock, lock_text(used).encode())
+    _print_cache()
     return 0
 
 
-def export(
-    name: Annotated[str, typer.Argument(help="Board to export, e.g. pc.")],
-    *,
-    to: Annotated[Path, typer.Option(help="Bundle to write, e.g. pc.tar.gz.")],
-    kernel: Kernels = None,
-    campaign: Annotated[
-        Path | None,
-        typer.Option(
-            help="Campaign to include: its file, or a result directory, e.g. "
-            "campaign.toml."
-        ),
-    ] = None,
-) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportRequest:
+    """The arguments and options of `rtscope board export`."""
+
+    name: Annotated[str, typer.Argument()]
+    """Board to export, e.g. pc."""
+    to: Path
+    """Bundle to write, e.g. pc.tar.gz."""
+    kernel: Kernels = None
+    campaign: Path | None = None
+    """Campaign to include: its file, or a result directory, e.g. campaign.toml."""
+
+
+def export(request: ExportRequest) -> int:
     """Write all parts of a board into one bundle, for reproducible results elsewhere.
 
     rtscope run --bundle FILE measures with it, without network.
     """
-    board = get_board(name)
-    asked = _campaign(campaign, board)
-    if kernel is not None:
-        asked = with_options(asked, Options(kernel=",".join(_kernels(kernel, board))))
+    board = get_board(request.name)
+    asked = _campaign(request.campaign, board)
+    if request.kernel is not None:
+        kernels = ",".join(_kernels(request.kernel, board))
+        asked = with_options(asked, Options(kernel=kernels))
     names = kernels_by_label(asked.kernels or board.kernels)
     made = prepare_all(
         board,
@@ -162,8 +144,8 @@ def export(
     # The files are in the bundle; their paths are valid on this machine only.
     document = to_dict(replace(asked, guest_files=()))
     files = {CAMPAIGN: json_text.dumps(document, sort_keys=True).encode()}
-    digest = export_bundle(to, prepared, files=files, rtscope=__version__)
-    put(f"{digest}  {to}\n")
+    digest = export_bundle(request.to, prepared, files=files, rtscope=__version__)
+    put(f"{digest}  {request.to}\n")
     return 0
 
 
@@ -177,7 +159,7 @@ def import_(
     A bundle contains programs that run on this machine: import only bundles you trust.
     rtscope run --bundle FILE imports and measures.
     """
-    bundle = import_bundle(file, cache=_build_context().cache, log=_log)
+    bundle = import_bundle(file, cache=_build_context().cache, log=say)
     put(f"{bundle.digest}  {bundle.board.name} with {', '.join(bundle.kernels)}\n")
     return 0
 
@@ -203,19 +185,15 @@ def _campaign(path: Path | None, board: Board) -> Campaign:
 
 
 def _build_context(
-    *, lockfile: Path | None = None, upgrade: bool = False
+    lockfile: Path | None = None, *, upgrade: bool = False
 ) -> BuildContext:
     return BuildContext(
         cache=cache_dir(),
         agent=agent_file,
         lock=read_lock(lockfile) if lockfile else None,
         upgrade=upgrade,
-        log=_log,
+        log=say,
     )
-
-
-def _log(text: str) -> None:
-    print(f"rtscope: {text}", file=sys.stderr)
 
 
 def _kernels(option: str | None, board: Board) -> list[str]:
@@ -228,13 +206,13 @@ def _print_prepared(prepared: Prepared) -> None:
     put(f"{board.name}: {kernel.name} ({release}), QEMU {prepared.qemu.version}\n")
 
 
-def _print_cache(console: Console) -> None:
+def _print_cache() -> None:
     cache = cache_dir()
     parts = all_parts(cache)
     total = sum(part.size_bytes for part in parts)
-    console.print(f"{len(parts)} parts, {format_size(total)}, in {cache}", markup=False)
+    note(f"{len(parts)} parts, {format_size(total)}, in {cache}")
     for part in parts:
-        console.print(f"{format_size(part.size_bytes):>10}  {part.name}", markup=False)
+        note(f"{format_size(part.size_bytes):>10}  {part.name}")
 
 
 def _quantum(board: Board) -> str:

@@ -51,14 +51,25 @@ def put_json(value: object) -> None:
     put(json.dumps(value, indent=2) + "\n")
 
 
+def put_table(table: Table) -> None:
+    """Print a table as a result; see `put`."""
+    with stdout_console() as console:
+        console.print(table)
+
+
+def say(text: str) -> None:
+    """Print a message of rtscope on standard error, in one line."""
+    print(f"rtscope: {text}", file=sys.stderr)
+
+
+def note(text: str) -> None:
+    """Print a line on standard error, wrapped where the terminal ends."""
+    stderr_console().print(text, markup=False)
+
+
 def stderr_log() -> Callable[[str], None]:
-    """Return a function that prints a message on standard error."""
-    console = stderr_console()
-
-    def log(text: str) -> None:
-        console.print(f"rtscope: {text}", markup=False)
-
-    return log
+    """Return a function that prints a message of rtscope as `note` does."""
+    return lambda text: note(f"rtscope: {text}")
 
 
 def stderr_console() -> Console:

@@ -1,6 +1,5 @@
 """Kernels: recipes, their patches and configuration, builds and packages."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import Part, all_parts, cache_dir, locked
 from rtscope.board.kernels import CONFIG, IMAGE, SYMBOLS
 from rtscope.board.kernelsource import wanted_version
-from rtscope.cli.console import Json, plain_table, put, put_json, stdout_console
+from rtscope.cli.console import Json, plain_table, put, put_json, put_table, say
 from rtscope.errors import KernelError, UsageError
 from rtscope.kernel import package as pack
 from rtscope.kernel.recipe import Recipe, find_recipe, get_arch, recipe_names
@@ -43,8 +42,7 @@ def list_kernels(*, json: Json = False) -> int:
     )
     for row in rows:
         table.add_row(*_cells(row))
-    with stdout_console() as console:
-        console.print(table)
+    put_table(table)
     return 0
 
 
@@ -219,7 +217,7 @@ def package(
         raise UsageError(f"{to}: no such directory; make it: mkdir -p {to}")
     context, recipe = _build_context(), find_recipe(name)
     if recipe.size == "virtual":
-        _log(
+        say(
             f"{recipe.name} is for the virtual board: it has few drivers, no modules "
             f"and no device trees{_board_size_of(name)}"
         )
@@ -313,8 +311,4 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _build_context() -> BuildContext:
-    return BuildContext(cache=cache_dir(), agent=agent_file, log=_log)
-
-
-def _log(text: str) -> None:
-    print(f"rtscope: {text}", file=sys.stderr)
+    return BuildContext(cache=cache_dir(), agent=agent_file, log=say)

@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -16,11 +16,12 @@ from rtscope.campaign.model import Campaign
 from rtscope.campaign.options import Options, help_of, with_options
 from rtscope.cli.console import (
     Json,
+    note,
     plain_table,
     put,
     put_json,
+    put_table,
     stderr_console,
-    stdout_console,
     typed_words,
 )
 from rtscope.cli.progress import LiveDisplay
@@ -48,54 +49,49 @@ SHOWN = 10
 DIGITS = 12
 
 
-def check(
-    names: Annotated[
-        list[str], typer.Argument(help="Recipes, by name or path, e.g. ./my.toml.")
-    ],
-    *,
-    load: Annotated[str | None, typer.Option(help=help_of("run.load"))] = None,
-    duration: Annotated[
-        str,
-        typer.Option(help="Virtual time under each load (default: 2s), e.g. 10s."),
-    ] = "2s",
-    interval: Annotated[
-        str,
-        typer.Option(help="Interval between two wake-ups (default: 1ms), e.g. 200us."),
-    ] = "1ms",
-    settle: Annotated[
-        str | None,
-        typer.Option(
-            help="Virtual time between boot and load (default: 10s), e.g. 30s."
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Directory to keep records and kernel logs in, e.g. results.",
-        ),
-    ] = None,
-    json: Json = False,
-) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRequest:
+    """The arguments and options of `rtscope kernel check`."""
+
+    names: Annotated[list[str], typer.Argument()]
+    """Recipes, by name or path, e.g. ./my.toml."""
+    load: Annotated[str | None, typer.Option(help=help_of("run.load"))] = None
+    duration: str = "2s"
+    """Virtual time under each load (default: 2s), e.g. 10s."""
+    interval: str = "1ms"
+    """Interval between two wake-ups (default: 1ms), e.g. 200us."""
+    settle: str | None = None
+    """Virtual time between boot and load (default: 10s), e.g. 30s."""
+    out: Path | None = None
+    """Directory to keep records and kernel logs in, e.g. results."""
+    json: Json = False
+
+
+def check(request: CheckRequest) -> int:
     """Boot kernels on their virtual boards under each load, and check their logs.
 
     Kernels not in the cache are built first. The exit status is 1 if a boot fails, if
     another kernel than the built one boots, or if the kernel log shows a problem.
     """
-    boards = {name: find_recipe(name).board for name in names}
-    options = Options(load=load, duration=duration, interval=interval, settle=settle)
-    if out is not None:
-        refuse_used(out)
+    boards = {name: find_recipe(name).board for name in request.names}
+    options = Options(
+        load=request.load,
+        duration=request.duration,
+        interval=request.interval,
+        settle=request.settle,
+    )
+    if request.out is not None:
+        refuse_used(request.out)
     with ExitStack() as stack:
-        folder = out or Path(
+        folder = request.out or Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="rtscope-check-"))
         )
         outcomes: list[SmokeTest] = []
         for board in dict.fromkeys(boards.values()):
             kernels = [name for name, its in boards.items() if its == board]
             outcomes += _check_on(board, kernels, folder / board, options)
-    if json:
-        rows = [asdict(one) | {"good": one.good} for one in outcomes]
-        put_json(rows)
+    if request.json:
+        put_json([asdict(one) | {"good": one.good} for one in outcomes])
     else:
         print_outcomes(outcomes)
     return int(not all(one.good for one in outcomes))
@@ -107,17 +103,10 @@ def _check_on(
     """Boot all kernels of one board."""
     boots = Campaign(target=f"virtual:{board}", kernels=tuple(kernels), record=False)
     campaign = with_places(with_options(boots, options), Path.cwd())
-    plan, console = make_plan(campaign), stderr_console()
-    prepared = prepare_campaign(
-        plan,
-        campaign,
-        command=typed_words(),
-        log=lambda text: console.print(text, markup=False),
-    )
+    plan, typed = make_plan(campaign), typed_words()
+    prepared = prepare_campaign(plan, campaign, command=typed, log=note)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    store = create(
-        folder, to_dict(campaign), command=typed_words(), rtscope=__version__
-    )
+    store = create(folder, to_dict(campaign), command=typed, rtscope=__version__)
     failures: dict[str, str] = {}
 
     def failed(run: str, error: BoardError) -> None:
@@ -192,8 +181,7 @@ def print_outcomes(outcomes: Sequence[SmokeTest]) -> None:
             _log_cell(one),
             one.kernel.digest[:DIGITS],
         )
-    with stdout_console() as console:
-        console.print(table)
+    put_table(table)
     for one in outcomes:
         for problem in one.problems:
             # The reason of a failed boot includes the end of its console.

@@ -1,6 +1,5 @@
 """Verify that a kernel is the intended one."""
 
-import sys
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -20,7 +19,7 @@ from rtscope.audit.model import (
 from rtscope.board.cache import all_parts, cache_dir
 from rtscope.board.kernels import CONFIG, IMAGE
 from rtscope.board.sourcekernel import newest_of
-from rtscope.cli.console import Json, put_json, stdout_console
+from rtscope.cli.console import Json, put_json, say, stdout_console
 from rtscope.errors import TargetError, UsageError
 from rtscope.kernel.image import KernelImage, read_image
 from rtscope.kernel.recipe import find_recipe, recipe_names
@@ -29,6 +28,9 @@ from rtscope.machine.kernelidentity import KernelConfig, parse_config
 from rtscope.machine.reader import MAX_FILE_BYTES
 from rtscope.report.formats.audit import print_checks
 from rtscope.target.address import address_of, open_target
+
+SOURCES = ("target", "root", "config", "image")
+"""The options of which one names the kernel."""
 
 ASKED_FOR = ("preempt_rt", "running_kernel")
 """The checks of the identity; the others are about quality."""
@@ -43,55 +45,40 @@ class FailOn(StrEnum):
     FATAL = "fatal"
 
 
-def verify(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            help="Recipe of a built kernel, by name or path, e.g. ./my.toml."
-        ),
-    ] = None,
-    *,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            help="Running machine: local or ssh:HOST (default: local), e.g. ssh:board."
-        ),
-    ] = None,
-    root: Annotated[
-        Path | None,
-        typer.Option(help="File tree captured from a machine, e.g. ./captured."),
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="Kernel configuration, e.g. .config.")
-    ] = None,
-    image: Annotated[
-        Path | None,
-        typer.Option(help="Kernel image built with IKCONFIG, e.g. ./bzImage."),
-    ] = None,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            help="Intended kernel: image, configuration or recipe, e.g. ./bzImage."
-        ),
-    ] = None,
-    ordinary: Annotated[
-        bool, typer.Option("--ordinary", help="Intended kernel without PREEMPT_RT.")
-    ] = False,
-    fail_on: Annotated[
-        FailOn,
-        typer.Option(help="Lowest severity that gives exit status 1 (default: low)."),
-    ] = FailOn.LOW,
-    json: Json = False,
-) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyRequest:
+    """The arguments and options of `rtscope kernel verify`."""
+
+    name: Annotated[str | None, typer.Argument()] = None
+    """Recipe of a built kernel, by name or path, e.g. ./my.toml."""
+    target: str | None = None
+    """Running machine: local or ssh:HOST (default: local), e.g. ssh:board."""
+    root: Path | None = None
+    """File tree captured from a machine, e.g. ./captured."""
+    config: Path | None = None
+    """Kernel configuration, e.g. .config."""
+    image: Path | None = None
+    """Kernel image built with IKCONFIG, e.g. ./bzImage."""
+    against: str | None = None
+    """Intended kernel: image, configuration or recipe, e.g. ./bzImage."""
+    ordinary: bool = False
+    """Intended kernel without PREEMPT_RT."""
+    fail_on: FailOn = FailOn.LOW
+    """Lowest severity that gives exit status 1 (default: low)."""
+    json: Json = False
+
+
+def verify(request: VerifyRequest) -> int:
     """Verify that a kernel is the intended one, running or before its installation.
 
     Without an option, this verifies the kernel of this machine. The exit status is 1 if
     a check fails, and 3 if PREEMPT_RT or the identity cannot be determined.
     """
-    refuse_two(target=target, root=root, config=config, image=image)
-    built = None
-    if name is not None:
-        if any((target, root, config, image)):
+    sources = {key: getattr(request, key) for key in SOURCES}
+    refuse_two(**sources)
+    built, ordinary = None, request.ordinary
+    if (name := request.name) is not None:
+        if any(sources.values()):
             raise UsageError(
                 f"{name} is a recipe: leave out --target, --root, --config "
                 "and --image, or name the recipe with --against"
@@ -101,30 +88,34 @@ def verify(
         # A recipe without `rt` is not meant to be PREEMPT_RT.
         ordinary = ordinary or not built.is_on("PREEMPT_RT")
     kinds = [k for k in verifying() if not (ordinary and k.id == "preempt_rt")]
-    if against is None:
+    if request.against is None:
         kinds = [kind for kind in kinds if kind.function != "same_kernel"]
     if built is not None:
         context, what = context_of_config(built), built.source
     else:
-        context, what = _context(
-            kinds, target=target, root=root, config=config, image=image
-        )
-    if against is not None:
-        context = replace(context, expected=expected_of(against))
+        context, what = _context(kinds, request)
+    if request.against is not None:
+        context = replace(context, expected=expected_of(request.against))
     checks = examine(context, kinds)
+    show_checks(checks, context, what=what, json=request.json)
+    return fails(checks, request.fail_on) or _unproven(checks)
+
+
+def show_checks(
+    checks: list[Check], context: AuditContext, *, what: str, json: bool
+) -> None:
+    """Print the checks of `what`, as text or as JSON."""
     if json:
         put_json(checks_document(checks, target=what, kernel=context.kernel))
-    else:
-        with stdout_console() as console:
-            print_checks(checks, console, target=what, kernel=context.kernel)
-    if any(fails(check, fail_on) for check in checks):
-        return 1
-    return _unproven(checks)
+        return
+    with stdout_console() as console:
+        print_checks(checks, console, target=what, kernel=context.kernel)
 
 
-def fails(check: Check, least: FailOn) -> bool:
-    """Whether a check counts for the exit status."""
-    return check.failed and check.severity >= Severity[least.name]
+def fails(checks: list[Check], least: FailOn) -> int:
+    """Return the exit status: 1 if a check of this severity or a higher one failed."""
+    lowest = Severity[least.name]
+    return int(any(check.failed and check.severity >= lowest for check in checks))
 
 
 def _unproven(checks: list[Check]) -> int:
@@ -132,9 +123,7 @@ def _unproven(checks: list[Check]) -> int:
     asked = [check for check in checks if check.kind.id in ASKED_FOR]
     unknown = [check for check in asked if check.outcome is CheckOutcome.UNKNOWN]
     for check in unknown:
-        print(
-            f"rtscope: not proven: {check.kind.title}: {check.message}", file=sys.stderr
-        )
+        say(f"not proven: {check.kind.title}: {check.message}")
     return TargetError.exit_status if unknown else 0
 
 
@@ -207,23 +196,18 @@ def refuse_two(**options: object) -> None:
 
 
 def _context(
-    kinds: list[CheckKind],
-    *,
-    target: str | None,
-    root: Path | None,
-    config: Path | None,
-    image: Path | None,
+    kinds: list[CheckKind], request: VerifyRequest
 ) -> tuple[AuditContext, str]:
-    if config is not None:
+    if (config := request.config) is not None:
         return context_of_config(read_config(config)), str(config)
-    if image is not None:
+    if (image := request.image) is not None:
         found = read_image(image)
         return context_of_config(_config_in(found), banner=found.banner), str(image)
-    if root is not None:
+    if (root := request.root) is not None:
         if not root.is_dir():
             raise UsageError(f"{root}: no such directory")
         return read_context(FileReader(root), kinds), str(root)
-    address, what = address_of(target), target or "local"
+    address, what = address_of(request.target), request.target or "local"
     if address.host is not None:
         with open_target(address) as board:
             return read_context(board.reader, kinds), what

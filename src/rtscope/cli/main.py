@@ -5,17 +5,19 @@ The `rtscope` command: choose the verb, run it, turn errors into an exit status.
 measurement, 4 claim not shown, 130 interrupted.
 """
 
+import ast
 import errno
 import functools
 import importlib
 import inspect
 import io
+import itertools
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from types import FrameType
-from typing import Any, NoReturn, get_type_hints
+from typing import Annotated, Any, NoReturn, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -159,7 +161,11 @@ def _load(place: str) -> Verb:
 
 
 def _filling(verb: Verb) -> Verb:
-    """Return the verb with the fields of its dataclasses as its own options."""
+    """
+    Return the verb with the fields of its dataclasses as its own options.
+
+    The text below a field is the help of its option.
+    """
 
     @functools.wraps(verb)
     def filled(**typed: object) -> int:
@@ -174,12 +180,38 @@ def _filling(verb: Verb) -> Verb:
 
 def _options(function: Callable[..., object]) -> Iterator[inspect.Parameter]:
     hints = get_type_hints(function, include_extras=True)
-    for parameter in inspect.signature(function).parameters.values():
-        kind = hints[parameter.name]
+    texts = _texts(function) if isinstance(function, type) else {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        kind = hints[name]
         if is_dataclass(kind) and isinstance(kind, type):
             yield from _options(kind)
         else:
+            if name in texts:
+                kind = _described(name, kind, texts[name])
             yield parameter.replace(annotation=kind, kind=parameter.KEYWORD_ONLY)
+
+
+def _texts(request: type) -> Mapping[str, str]:
+    """Return the text below each field, which is the help of its option."""
+    (definition,) = ast.parse(inspect.getsource(request)).body
+    assert isinstance(definition, ast.ClassDef)
+    texts = {}
+    for pair in itertools.pairwise(definition.body):
+        match pair:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(
+                value=ast.Constant(value=str(text))
+            ):
+                texts[name] = " ".join(text.split())
+    return texts
+
+
+def _described(name: str, kind: Any, text: str) -> Any:
+    """Return the annotation of an option with its help; a switch has no --no-."""
+    if info := getattr(kind, "__metadata__", ()):
+        info[0].help = text
+        return kind
+    names = [f"--{name.replace('_', '-')}"] if kind is bool else []
+    return Annotated[kind, typer.Option(*names, help=text)]
 
 
 def _filled(function: Callable[..., Any], typed: Mapping[str, object]) -> Any:

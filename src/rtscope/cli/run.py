@@ -21,7 +21,9 @@ from rtscope.campaign.file import from_dict, load_campaign, to_dict, with_places
 from rtscope.campaign.model import Campaign
 from rtscope.campaign.options import BOARDS, OUTPUT, VERDICT, Options, with_options
 from rtscope.cli.console import (
+    note,
     put,
+    say,
     stderr_console,
     stderr_log,
     typed_words,
@@ -72,59 +74,29 @@ _ALWAYS_RECORDED = (
 class RunRequest:
     """The arguments and options of `rtscope run`."""
 
-    campaign_file: Annotated[
-        Path | None,
-        typer.Argument(help="Campaign file, e.g. examples/quick.toml (default: none)."),
-    ] = None
+    campaign_file: Annotated[Path | None, typer.Argument()] = None
+    """Campaign file, e.g. examples/quick.toml (default: none)."""
     options: Options
-    identical_to: Annotated[
-        Path | None,
-        typer.Option(
-            help="Stored record of a virtual board; exit status 1 unless all results "
-            "are identical to it, e.g. stored.",
-            rich_help_panel=VERDICT,
-        ),
-    ] = None
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Number of virtual boards to run at once (default: one per CPU, as "
-            "far as memory allows), e.g. 2.",
-            rich_help_panel=BOARDS,
-        ),
-    ] = None
-    bundle: Annotated[
-        Path | None,
-        typer.Option(
-            help="Bundle of rtscope board export to run from, without network, e.g. "
-            "pc.tar.",
-            rich_help_panel=BOARDS,
-        ),
-    ] = None
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Directory of the results (default: rtscope-DATE-TIME), e.g. out.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None
-    resume: Annotated[
-        Path | None,
-        typer.Option(
-            help="Directory of an interrupted campaign to continue, e.g. out.",
-        ),
-    ] = None
-    yes: Annotated[
-        bool,
-        typer.Option(
-            "--yes",
-            help="Consent to run the custom command of a resumed campaign or a bundle.",
-        ),
-    ] = False
-    json: Annotated[
-        bool, typer.Option("--json", help="Result as JSON.", rich_help_panel=OUTPUT)
-    ] = False
+    identical_to: Annotated[Path | None, typer.Option(rich_help_panel=VERDICT)] = None
+    """
+    Stored record of a virtual board; exit status 1 unless all results are identical to
+    it, e.g. stored.
+    """
+    jobs: Annotated[int | None, typer.Option(min=1, rich_help_panel=BOARDS)] = None
+    """
+    Number of virtual boards to run at once (default: one per CPU, as far as memory
+    allows), e.g. 2.
+    """
+    bundle: Annotated[Path | None, typer.Option(rich_help_panel=BOARDS)] = None
+    """Bundle of rtscope board export to run from, without network, e.g. pc.tar."""
+    out: Annotated[Path | None, typer.Option(rich_help_panel=OUTPUT)] = None
+    """Directory of the results (default: rtscope-DATE-TIME), e.g. out."""
+    resume: Path | None = None
+    """Directory of an interrupted campaign to continue, e.g. out."""
+    yes: bool = False
+    """Consent to run the custom command of a resumed campaign or a bundle."""
+    json: Annotated[bool, typer.Option("--json", rich_help_panel=OUTPUT)] = False
+    """Result as JSON."""
 
 
 def run(request: RunRequest) -> int:
@@ -225,15 +197,14 @@ def _prepare(
         _check_bundle(bundle, campaign)
     if campaign.board is None:
         return None
-    console = stderr_console()
     if campaign.explain:
-        console.print(_ALWAYS_RECORDED, markup=False, soft_wrap=True)
+        stderr_console().print(_ALWAYS_RECORDED, markup=False, soft_wrap=True)
     return prepare_campaign(
         plan,
         campaign,
         command=typed,
         jobs=jobs,
-        log=lambda text: console.print(text, markup=False),
+        log=note,
         bundle=bundle,
     )
 
@@ -369,7 +340,7 @@ def _show(campaign: Campaign, store: ResultDir, form: Format, *, so_far: bool) -
     if not records:
         return 0
     model = model_of(records, asked_by(campaign), beside=[store.path])
-    page = store.path / PAGE
+    page, where = store.path / PAGE, shlex.quote(str(store.path))
     try:
         write_page(model, page)
     except RecordError:
@@ -377,17 +348,9 @@ def _show(campaign: Campaign, store: ResultDir, form: Format, *, so_far: bool) -
         raise
     print_report(model, form, page=page)
     if campaign.traced:
-        print(
-            f"rtscope: for the causes of the worst wake-ups: rtscope explain "
-            f"{shlex.quote(str(store.path))}",
-            file=sys.stderr,
-        )
+        say(f"for the causes of the worst wake-ups: rtscope explain {where}")
     if so_far:
-        print(
-            f"rtscope: results so far; to continue: rtscope run --resume "
-            f"{shlex.quote(str(store.path))}",
-            file=sys.stderr,
-        )
+        say(f"results so far; to continue: rtscope run --resume {where}")
     return exit_status(model)
 
 

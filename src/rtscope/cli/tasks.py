@@ -1,6 +1,7 @@
 """Show every thread of a machine: policy, priority and CPUs."""
 
 import sys
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -21,50 +22,37 @@ TIMEOUT_S = 60.0
 CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
 
-def tasks(
-    *,
-    target: Annotated[
-        str,
-        typer.Option(
-            help="Running machine: local or ssh:HOST (default: local), e.g. ssh:board."
-        ),
-    ] = "local",
-    rt: Annotated[
-        bool,
-        typer.Option("--rt", help="Only real-time threads: fifo, rr and deadline."),
-    ] = False,
-    cpu: Annotated[
-        int | None,
-        typer.Option(min=0, help="Only threads allowed on this CPU, e.g. 2."),
-    ] = None,
-    pid: Annotated[
-        int | None,
-        typer.Option(min=1, help="Only the process of this PID or TID, e.g. 1234."),
-    ] = None,
-    sort: Annotated[
-        Order, typer.Option(help="Order of the threads (default: process).")
-    ] = Order.PROCESS,
-    share: Annotated[
-        str | None,
-        typer.Option(help="Time over which to measure CPU shares, e.g. 1s."),
-    ] = None,
-    watch: Annotated[
-        str | None,
-        typer.Option(help="Refresh interval of a live list with CPU shares, e.g. 2s."),
-    ] = None,
-    json: Json = False,
-) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TasksRequest:
+    """The options of `rtscope tasks`."""
+
+    target: str = "local"
+    """Running machine: local or ssh:HOST (default: local), e.g. ssh:board."""
+    rt: bool = False
+    """Only real-time threads: fifo, rr and deadline."""
+    cpu: Annotated[int | None, typer.Option(min=0)] = None
+    """Only threads allowed on this CPU, e.g. 2."""
+    pid: Annotated[int | None, typer.Option(min=1)] = None
+    """Only the process of this PID or TID, e.g. 1234."""
+    sort: Order = Order.PROCESS
+    """Order of the threads (default: process)."""
+    share: str | None = None
+    """Time over which to measure CPU shares, e.g. 1s."""
+    watch: str | None = None
+    """Refresh interval of a live list with CPU shares, e.g. 2s."""
+    json: Json = False
+
+
+def tasks(request: TasksRequest) -> int:
     """Show every thread of a machine: policy, priority, CPUs and remarks.
 
     This changes nothing. Without root's rights, the list names the values it lacks.
     """
-    window_ns = _window(share=share, watch=watch, json=json, sort=sort)
-    choice = Choice(real_time=rt, cpu=cpu, pid=pid, order=sort)
-    with open_target(address_of(target), may_ask=False) as machine:
+    window_ns = _window(request)
+    with open_target(address_of(request.target), may_ask=False) as machine:
         while True:
-            listing = look(machine, window_ns=window_ns)
-            _print(listing, choice, target=target, json=json, clear=watch is not None)
-            if watch is None:
+            _print(look(machine, window_ns=window_ns), request)
+            if request.watch is None:
                 return 0
 
 
@@ -85,15 +73,16 @@ def look(machine: Target, *, window_ns: int = 0) -> Listing:
     return make_listing(lines, around)
 
 
-def _window(*, share: str | None, watch: str | None, json: bool, sort: Order) -> int:
+def _window(request: TasksRequest) -> int:
+    share, watch = request.share, request.watch
     if share is not None and watch is not None:
         raise UsageError("--watch measures shares too: leave --share out")
-    if watch is not None and json:
+    if watch is not None and request.json:
         raise UsageError(
             "--watch has no JSON output; for data, repeat: rtscope tasks --share 1s "
             "--json"
         )
-    if sort is Order.SHARE and share is None and watch is None:
+    if request.sort is Order.SHARE and share is None and watch is None:
         raise UsageError("--sort share needs a time to measure shares: add --share 1s")
     option, text = ("--share", share) if share is not None else ("--watch", watch)
     if text is None:
@@ -107,14 +96,13 @@ def _window(*, share: str | None, watch: str | None, json: bool, sort: Order) ->
     return window_ns
 
 
-def _print(
-    listing: Listing, choice: Choice, *, target: str, json: bool, clear: bool
-) -> None:
+def _print(listing: Listing, request: TasksRequest) -> None:
+    choice = Choice(request.rt, request.cpu, request.pid, request.sort)
     shown = chosen(listing.threads, choice)
-    if json:
-        put(render_tasks_json(listing, shown, target=target))
+    if request.json:
+        put(render_tasks_json(listing, shown, target=request.target))
         return
-    if clear and sys.stdout.isatty():
+    if request.watch is not None and sys.stdout.isatty():
         put(CLEAR)
     with stdout_console() as console:
-        print_tasks(listing, shown, console, order=choice.order)
+        print_tasks(listing, shown, console, order=request.sort)

@@ -7,16 +7,13 @@ from pathlib import Path
 
 from rtscope.audit.context import refuse_absent
 from rtscope.audit.examine import auditing_a_unit, examine, read_context
-from rtscope.audit.model import checks_document
 from rtscope.audit.unit import Unit, UnitThread, load_unit, processes_of
 from rtscope.cli.audit import AuditRequest
-from rtscope.cli.console import put_json, stdout_console
-from rtscope.cli.kernelverify import fails
+from rtscope.cli.kernelverify import fails, show_checks
 from rtscope.cli.tasks import look
 from rtscope.machine.filetree import FileReader
 from rtscope.machine.reader import Reader, read, text_of
 from rtscope.report.escape import printable
-from rtscope.report.formats.audit import print_checks
 from rtscope.target import Target
 from rtscope.target.address import address_of, open_target
 
@@ -35,12 +32,8 @@ def audit_unit(request: AuditRequest, name: str) -> int:
     refuse_absent(context)
     checks = examine(replace(context, unit=unit), kinds)
     what = printable(f"{unit.name} ({', '.join(unit.files)})")
-    if request.json:
-        put_json(checks_document(checks, target=what, kernel=context.kernel))
-    else:
-        with stdout_console() as console:
-            print_checks(checks, console, target=what, kernel=context.kernel)
-    return int(any(fails(check, request.fail_on) for check in checks))
+    show_checks(checks, context, what=what, json=request.json)
+    return fails(checks, request.fail_on)
 
 
 @contextlib.contextmanager
