@@ -48,7 +48,7 @@ def explained(
     found = section([*before, *after], TABLE, late=late, flags=flags)
     explanation = explain_path(found, TABLE, arch="riscv64", shift=0)
     assert explanation.residual_ns == 0
-    assert sum(explanation.part_ns(part) for part in Part) == late
+    assert sum(explanation.parts_ns[part] for part in Part) == late
     return explanation
 
 

@@ -55,7 +55,7 @@ def test_a_timer_due_inside_an_interrupt_waits_for_what_expires_before_it() -> N
         late_ns=311_000,
     )
 
-    assert found.part_ns(Part.A) == 0
+    assert found.parts_ns[Part.A] == 0
     assert of(found, Cause.TIMER_CALLBACK) == 300_000
 
 

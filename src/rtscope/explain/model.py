@@ -7,8 +7,9 @@ not be explained; it is printed like every other, so that the sum always closes:
     A + B + C + D + E + residual = latency
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 
@@ -108,10 +109,11 @@ class Segment:
     task: str = ""
     """The task that the CPU ran; empty if it is not known, or was the measured one."""
 
-    @property
-    def duration_ns(self) -> int:
-        """How long it took."""
-        return self.end_ns - self.begin_ns
+    duration_ns: int = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Take the duration, once for all that need it."""
+        object.__setattr__(self, "duration_ns", self.end_ns - self.begin_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,65 +143,39 @@ class Explanation:
     slept_ns: int = 0
     """Of the first segment: the whole board slept, so that no instruction counts it."""
 
-    @property
-    def is_counted(self) -> bool:
-        """Whether instructions were counted: along a path they are, not by events."""
-        return any(segment.own_ns is not None for segment in self.segments)
+    is_counted: bool = field(init=False, compare=False)
+    """Instructions were counted: along a path they are, not by events."""
+    parts_ns: Mapping[Part, int] = field(init=False, compare=False)
+    """The time of each part."""
+    residual_ns: int = field(init=False, compare=False)
+    """What no segment covers; negative if they cover more than the latency."""
+    attributed_share: float = field(init=False, compare=False)
+    """How much of the latency has a cause that is no guess, 0 to 1."""
+    dominant: Segment | None = field(init=False, compare=False)
+    """What took longest, of what need not be there: its longest segment.
 
-    def part_ns(self, part: Part) -> int:
-        """Return the time of a part."""
-        return sum(s.duration_ns for s in self.segments if s.part is part)
+    The timer's own interrupt, the scheduler and the return belong to every wake-up:
+    they are dominant only if all else is shorter than a quarter of them.
+    """
 
-    @property
-    def residual_ns(self) -> int:
-        """What no segment covers; negative if they cover more than the latency."""
-        return self.latency_ns - sum(s.duration_ns for s in self.segments)
-
-    @property
-    def attributed_share(self) -> float:
-        """Return how much of the latency has a cause that is no guess, 0 to 1."""
-        if self.latency_ns <= 0:
-            return 0.0
-        known = sum(
-            s.duration_ns
-            for s in self.segments
-            if s.cause is not Cause.UNKNOWN and s.confidence is not Confidence.GUESSED
-        )
-        return min(1.0, known / self.latency_ns)
-
-    @property
-    def dominant(self) -> Segment | None:
-        """Return what took longest, of what need not be there: its longest segment.
-
-        The timer's own interrupt, the scheduler and the return belong to every wake-up:
-        they are dominant only if all else is shorter than a quarter of them.
-        """
-        if not self.segments:
-            return None
-        longest = max(self.segments, key=_weight_ns)
-        spent: dict[tuple[Cause, str], int] = {}
-        for s in self.segments:
-            if s.cause not in INHERENT:
-                # Interrupts cut what goes on behind them: pieces of one are one.
-                key = (s.cause, s.name)
-                spent[key] = spent.get(key, 0) + _weight_ns(s)
-        if not spent or 4 * max(spent.values()) < _weight_ns(longest):
-            return longest
-        dominant = max(spent, key=lambda key: spent[key])
-        pieces = [s for s in self.segments if (s.cause, s.name) == dominant]
-        return max(pieces, key=_weight_ns)
-
-    @property
-    def sums(self) -> tuple[tuple[Segment, int], ...]:
-        """Return the ns of each cause and name, with its longest segment."""
-        longest: dict[tuple[Cause, str], Segment] = {}
-        spent: dict[tuple[Cause, str], int] = {}
-        for segment in self.segments:
-            key = segment.cause, segment.name
-            spent[key] = spent.get(key, 0) + segment.duration_ns
-            if key not in longest or segment.duration_ns > longest[key].duration_ns:
-                longest[key] = segment
-        return tuple((longest[key], ns) for key, ns in spent.items())
+    def __post_init__(self) -> None:
+        """Take the figures of the segments, once for all that need them."""
+        parts_ns, known_ns = dict.fromkeys(Part, 0), 0
+        for one in self.segments:
+            parts_ns[one.part] += one.duration_ns
+            guessed = one.confidence is Confidence.GUESSED
+            if one.cause is not Cause.UNKNOWN and not guessed:
+                known_ns += one.duration_ns
+        share = known_ns / self.latency_ns if self.latency_ns > 0 else 0.0
+        figures = {
+            "is_counted": any(one.own_ns is not None for one in self.segments),
+            "parts_ns": parts_ns,
+            "residual_ns": self.latency_ns - sum(parts_ns.values()),
+            "attributed_share": min(1.0, share),
+            "dominant": _dominant(self.segments),
+        }
+        for name, figure in figures.items():
+            object.__setattr__(self, name, figure)
 
 
 INHERENT = frozenset(
@@ -215,6 +191,20 @@ COMPETING_TASKS = frozenset(
 
 _WAITS = frozenset({Cause.LOCK, Cause.PAGE_FAULT, Cause.UNKNOWN})
 """Causes in which a CPU may do nothing, and is late by that."""
+
+
+def _dominant(segments: Sequence[Segment]) -> Segment | None:
+    longest = max(segments, key=_weight_ns, default=None)
+    spent: Counter[tuple[Cause, str]] = Counter()
+    for one in segments:
+        if one.cause not in INHERENT:
+            # Interrupts cut what goes on behind them: pieces of one are one.
+            spent[one.cause, one.name] += _weight_ns(one)
+    if longest is None or not spent or 4 * max(spent.values()) < _weight_ns(longest):
+        return longest
+    dominant = max(spent, key=lambda key: spent[key])
+    pieces = [one for one in segments if (one.cause, one.name) == dominant]
+    return max(pieces, key=_weight_ns)
 
 
 def _weight_ns(segment: Segment) -> int:
@@ -243,22 +233,14 @@ def _same(a: Segment, b: Segment) -> bool:
 
 
 def _sum(a: Segment, b: Segment) -> Segment:
-    own = None if a.own_ns is None or b.own_ns is None else a.own_ns + b.own_ns
-    spent = dict(a.inside)
-    for name, ns in b.inside:
-        spent[name] = spent.get(name, 0) + ns
-    inside = tuple(sorted(spent.items(), key=lambda row: -row[1]))
-    return Segment(
-        a.part,
-        a.begin_ns,
-        b.end_ns,
-        a.cause,
-        a.name,
-        own,
-        tuple(dict.fromkeys((*a.evidence, *b.evidence))),
-        a.confidence,
-        inside,
-        a.callers or b.callers,
-        (*a.other_cpus, *b.other_cpus),
-        a.task,
+    spent = Counter(dict(a.inside))
+    spent.update(dict(b.inside))
+    return replace(
+        a,
+        end_ns=b.end_ns,
+        own_ns=None if a.own_ns is None or b.own_ns is None else a.own_ns + b.own_ns,
+        evidence=tuple(dict.fromkeys((*a.evidence, *b.evidence))),
+        inside=tuple(spent.most_common()),
+        callers=a.callers or b.callers,
+        other_cpus=(*a.other_cpus, *b.other_cpus),
     )

@@ -5,6 +5,7 @@ Names of functions come from a kernel that may be anybody's: who prints these te
 makes them harmless first.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from rtscope.explain.model import Cause, Confidence, Explanation, Segment
@@ -74,10 +75,8 @@ def sentence(explanation: Explanation, *, virtual: str = "") -> str:
     `virtual` stands before the unit of a board's latency: "virtual ".
     """
     main = main_segments(explanation)
-    head = (
-        f"CPU {explanation.cpu} woke {format_us(explanation.latency_ns)} {virtual}µs "
-        "late"
-    )
+    latency = _us(explanation.latency_ns, virtual=virtual)
+    head = f"CPU {explanation.cpu} woke {latency} late"
     if not main:
         return f"{head}; the cause is unknown."
     if explanation.is_counted:
@@ -94,7 +93,14 @@ def sentence(explanation: Explanation, *, virtual: str = "") -> str:
 
 def _main_sums(explanation: Explanation) -> list[tuple[Segment, int]]:
     """Return the main causes, each with the sum of its pieces: ticks cut tasks up."""
-    by_length = sorted(explanation.sums, key=lambda row: -row[1])
+    longest: dict[tuple[Cause, str], Segment] = {}
+    spent: Counter[tuple[Cause, str]] = Counter()
+    for segment in explanation.segments:
+        key = segment.cause, segment.name
+        spent[key] += segment.duration_ns
+        best = longest.setdefault(key, segment)
+        longest[key] = max(best, segment, key=lambda one: one.duration_ns)
+    by_length = [(longest[key], ns) for key, ns in spent.most_common()]
     least = MAIN_SHARE * explanation.latency_ns
     chosen = [row for row in by_length[:MAIN_SEGMENTS] if row[1] >= least]
     dominant = [row for row in by_length if row[0] is explanation.dominant]
@@ -145,6 +151,10 @@ def share(part_ns: int, whole_ns: int) -> str:
     return f"{100 * part_ns / whole_ns:.1f} %" if whole_ns > 0 else "0.0 %"
 
 
+def _us(ns: int | None, *, virtual: str = "") -> str:
+    return f"{format_us(ns)} {virtual}µs"
+
+
 def _segment_text(segment: Segment, *, explain_rest: bool) -> str:
     aside = "; ".join(
         (*_executed(segment, explain_rest=explain_rest), *_busiest(segment))
@@ -161,7 +171,7 @@ def _clause_of_length(segment: Segment, ns: int) -> str:
     if known and segment.confidence is Confidence.GUESSED:
         clause = f"probably {clause}"
     task = f" ({segment.task})" if segment.task else ""
-    return f"{clause.format(where=where(segment), task=task)}: {format_us(ns)} µs"
+    return f"{clause.format(where=where(segment), task=task)}: {_us(ns)}"
 
 
 def _is_waiting(segment: Segment) -> bool:
@@ -172,7 +182,7 @@ def _is_waiting(segment: Segment) -> bool:
 
 def _executed(segment: Segment, *, explain_rest: bool) -> Iterator[str]:
     if _is_waiting(segment):
-        executed = f"{format_us(segment.own_ns)} µs executed here"
+        executed = f"{_us(segment.own_ns)} executed here"
         yield (
             f"{executed}, the rest: quanta of other CPUs" if explain_rest else executed
         )
@@ -192,23 +202,21 @@ def _rest(explanation: Explanation, main: Sequence[Segment]) -> str:
     rest_ns = explanation.latency_ns - sum(s.duration_ns for s in main)
     if rest_ns <= 0:
         return ""
-    spent: dict[str, int] = {}
+    spent: Counter[str] = Counter()
     for segment in explanation.segments:
         if segment not in main:
-            cause = str(segment.cause)
-            spent[cause] = spent.get(cause, 0) + segment.duration_ns
+            spent[segment.cause] += segment.duration_ns
     if explanation.residual_ns > 0:
-        spent["unknown"] = spent.get("unknown", 0) + explanation.residual_ns
-    named = sorted(spent.items(), key=lambda row: -row[1])
-    parts = [f"{cause} {format_us(ns)} µs" for cause, ns in named[:3]]
-    more = " and shorter ones" if len(named) > 3 else ""
-    return f" Rest ({format_us(rest_ns)} µs): {', '.join(parts)}{more}."
+        spent[Cause.UNKNOWN] += explanation.residual_ns
+    parts = [f"{cause} {_us(ns)}" for cause, ns in spent.most_common(3)]
+    more = " and shorter ones" if len(spent) > 3 else ""
+    return f" Rest ({_us(rest_ns)}): {', '.join(parts)}{more}."
 
 
 def _other_cpu_lines(segment: Segment) -> Iterator[str]:
     for other in segment.other_cpus:
         yield (
-            f"CPU {other.cpu} executed {format_us(other.own_ns)} µs in this time, "
+            f"CPU {other.cpu} executed {_us(other.own_ns)} in this time, "
             f"{100 * other.share:.0f} % of it in {other.name}"
         )
 
@@ -236,12 +244,11 @@ def _of_the_sum(explanation: Explanation) -> Iterator[str]:
 
 
 def _guessed(explanation: Explanation) -> Iterator[str]:
-    guesses: dict[Cause, int] = {}
+    guesses: Counter[Cause] = Counter()
     for segment in explanation.segments:
         known = segment.cause is not Cause.UNKNOWN
         if known and segment.confidence is Confidence.GUESSED:
-            ns = guesses.get(segment.cause, 0) + segment.duration_ns
-            guesses[segment.cause] = ns
+            guesses[segment.cause] += segment.duration_ns
     for cause, ns in guesses.items():
         if ns > RESIDUAL_CAVEAT * explanation.latency_ns:
             part = share(ns, explanation.latency_ns)

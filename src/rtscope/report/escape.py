@@ -70,7 +70,8 @@ def all_printable(value: T) -> T:
 
 @cache
 def _field_names(kind: type) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(kind))
+    # What a class computes from its other fields, it computes again.
+    return tuple(field.name for field in dataclasses.fields(kind) if field.init)
 
 
 def for_markdown(text: str) -> str:

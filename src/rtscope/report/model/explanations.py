@@ -196,7 +196,9 @@ def unit_of(runs: Sequence[ExplainedRun]) -> str:
 
 def parts_of(explanation: Explanation) -> tuple[tuple[str, str, int], ...]:
     """Return letter, title and ns of each part; the residual is not among them."""
-    return tuple((part.value, TITLES[part], explanation.part_ns(part)) for part in Part)
+    return tuple(
+        (part.value, TITLES[part], explanation.parts_ns[part]) for part in Part
+    )
 
 
 # --- the tail -------------------------------------------------------------------------
