@@ -148,6 +148,8 @@ EXIT_WORDS: Mapping[int, str] = {
     "inputs of a virtual board gave different results.",
     4: "No miss, but a claim or a number of boots was asked for and is not supported: "
     "the verdict is NOT SHOWN.",
+    70: "rtscope itself failed: a bug. The message names the file with the traceback; "
+    "report it with that file. Says nothing about the machine.",
     130: "Interrupted by Ctrl-C or a signal; what was measured is saved, and `rtscope "
     "run --resume` goes on.",
 }

@@ -1,12 +1,13 @@
 """What is typed wrong is told in one clear message, and nothing is done."""
 
-import contextlib
 import errno
 import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -255,26 +256,70 @@ def test_a_result_that_cannot_be_written_is_told(measured: ResultDir) -> None:
     assert (done.returncode, done.stderr) == (3, told)
 
 
-@pytest.mark.parametrize(
-    ("error", "traceback"), [(errno.ENOSPC, False), (errno.ENOENT, True)]
-)
-def test_a_full_disk_is_no_bug_and_what_nobody_thought_of_is_one(
-    rtscope: Rtscope, monkeypatch: pytest.MonkeyPatch, error: int, traceback: bool
-) -> None:
+def failing(error: Exception) -> Callable[[], Path]:
     def fail() -> Path:
-        raise OSError(error, os.strerror(error), "/there")
+        raise error
 
-    monkeypatch.setattr("rtscope.cli.kernel.cache_dir", fail)
-    expected = (
-        pytest.raises(FileNotFoundError) if traceback else contextlib.nullcontext()
-    )
+    return fail
 
-    with expected:
-        said = rtscope("kernel", "list")
-        assert (said.status, said.err) == (
-            3,
-            "rtscope: /there: No space left on device\n",
-        )
+
+def test_a_full_disk_is_no_bug(
+    rtscope: Rtscope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/there")
+    monkeypatch.setattr("rtscope.cli.kernel.cache_dir", failing(full))
+    said = rtscope("kernel", "list")
+
+    assert said.status == 3
+    assert said.err == "rtscope: /there: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [(OverflowError("too\nlarge"), 70), (MemoryError(), 3), (KeyboardInterrupt(), 130)],
+)
+def test_a_bug_has_a_status_of_its_own_and_keeps_its_traceback(
+    rtscope: Rtscope,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    error: Exception,
+    status: int,
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr("rtscope.cli.kernel.cache_dir", failing(error))
+    said = rtscope("kernel", "list")
+
+    kept = list(tmp_path.glob("rtscope-crash-*"))
+    assert (said.status, len(kept)) == (status, int(status == 70))
+    assert "Traceback" not in said.err
+    for file in kept:
+        assert str(file) in said.err
+        text = file.read_text()
+        assert "kernel list" in text
+        assert "Traceback" in text
+        assert "OverflowError" in text
+
+
+def test_a_bug_is_told_where_no_file_can_be_written(
+    rtscope: Rtscope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    monkeypatch.setattr("rtscope.cli.kernel.cache_dir", failing(KeyError("x")))
+    said = rtscope("kernel", "list")
+
+    assert said.status == 70
+    assert "Traceback" in said.err
+
+
+def test_ctrl_c_while_the_program_is_loaded_is_an_interruption(
+    rtscope: Rtscope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def make_app(_typed: list[str]) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rtscope.cli.main.make_app", make_app)
+
+    assert rtscope("kernel", "list").status == 130
 
 
 def test_a_terminal_that_knows_only_ascii_gets_what_it_can_show(

@@ -5,12 +5,13 @@ import json
 import os
 import sys
 from collections.abc import Callable, Collection, Iterator
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from rtscope.cli.streams import VisibleConsole, drawn
 from rtscope.errors import RecordError
 
 Json = Annotated[
@@ -22,10 +23,10 @@ Json = Annotated[
 @contextlib.contextmanager
 def stdout_console() -> Iterator[Console]:
     """Give the console for results: colours on a terminal only, NO_COLOR kept."""
-    console = Console(highlight=False)
+    console = VisibleConsole(file=drawn(sys.stdout), highlight=False)
     with console.capture() as captured:
         yield console
-    put(captured.get())
+    _put(captured.get(), drawn(sys.stdout))
 
 
 def put(text: str) -> None:
@@ -34,9 +35,13 @@ def put(text: str) -> None:
 
     Raises RecordError if it cannot be written, e.g. to a full disk.
     """
+    _put(text, sys.stdout)
+
+
+def _put(text: str, stream: TextIO) -> None:
     try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        stream.write(text)
+        stream.flush()
     except OSError as error:
         # Python flushes once more at its end, and would complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -74,7 +79,7 @@ def stderr_log() -> Callable[[str], None]:
 
 def stderr_console() -> Console:
     """Return the console for messages."""
-    return Console(stderr=True, highlight=False)
+    return VisibleConsole(file=drawn(sys.stderr), highlight=False)
 
 
 def plain_table(

@@ -2,7 +2,7 @@
 The `rtscope` command: choose the verb, run it, turn errors into an exit status.
 
 0 passed or done, 1 deadline missed or check failed, 2 wrong usage, 3 no valid
-measurement, 4 claim not shown, 130 interrupted.
+measurement, 4 claim not shown, 70 rtscope itself failed, 130 interrupted.
 """
 
 import ast
@@ -10,10 +10,13 @@ import errno
 import functools
 import importlib
 import inspect
-import io
 import itertools
+import os
+import shlex
 import signal
 import sys
+import tempfile
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from types import FrameType
@@ -23,9 +26,13 @@ import typer
 from typer.core import TyperCommand
 
 from rtscope import __version__
+from rtscope.cli.streams import open_streams
 from rtscope.errors import MeasurementError, RtscopeError, UsageError
 
 INTERRUPTED = 130
+
+CRASHED = os.EX_SOFTWARE
+"""70 of sysexits.h: Python's own 1 would say that a deadline was missed."""
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 
@@ -244,18 +251,42 @@ def main() -> NoReturn:
     """Run the command line and exit."""
     # These signals must restore the machine as Ctrl-C does.
     for signo in ENDING:
-        signal.signal(signo, _interrupt)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(
-            errors="replace"
-        )  # a terminal without, say, a micro sign
+        if signal.getsignal(signo) is not signal.SIG_IGN:  # nohup wants that kept
+            signal.signal(signo, _interrupt)
+    open_streams()
     try:
         make_app(sys.argv[1:])(prog_name="rtscope")
     except SystemExit as ended:
         if ended.code == UsageError.exit_status:
             _name_renamed(sys.argv[1:])
+        if isinstance(ended.__context__, typer.Abort):  # Ctrl-C at a question
+            raise SystemExit(INTERRUPTED) from ended
         raise
+    except KeyboardInterrupt:
+        print("rtscope: interrupted", file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
+    except MemoryError:
+        print("rtscope: not enough memory", file=sys.stderr)
+        raise SystemExit(MeasurementError.exit_status) from None
+    except Exception as error:
+        _keep_traceback(error)
+        raise SystemExit(CRASHED) from error
     raise SystemExit(0)
+
+
+def _keep_traceback(error: Exception) -> None:
+    """Say where the traceback of a bug is, and how to report it."""
+    trace = "".join(traceback.format_exception(error))
+    what = traceback.format_exception_only(error)[-1].strip()[:300]
+    print(f"rtscope: internal error, a bug of rtscope: {what}", file=sys.stderr)
+    try:
+        number, name = tempfile.mkstemp(prefix="rtscope-crash-", suffix=".txt")
+        with os.fdopen(number, "w", errors="backslashreplace") as file:
+            file.write(f"rtscope {__version__}: {shlex.join(sys.argv[1:])}\n{trace}")
+    except OSError:
+        print(f"{trace}rtscope: report it with this traceback", file=sys.stderr)
+    else:
+        print(f"rtscope: the traceback is in {name}: report it", file=sys.stderr)
 
 
 def _name_renamed(words: Sequence[str]) -> None:

@@ -38,6 +38,13 @@ def printable(text: str, *, limit: int = MAX_SHOWN) -> str:
     return shown + ("…" if len(text) > limit else "")
 
 
+def visible_lines(text: str) -> str:
+    """Write hidden characters like `printable`, but keep the lines and tabs."""
+    if text.isprintable():
+        return text
+    return "".join(c if c in "\n\t" or c.isprintable() else _visible(c) for c in text)
+
+
 def all_printable(value: T) -> T:
     """
     Return a record, or anything else of plain values, with each text printable.

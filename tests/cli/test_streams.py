@@ -1,0 +1,161 @@
+"""Output that cannot be written costs nothing but itself; what is shown is harmless."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.text import Text
+
+from rtscope.cli.streams import VisibleConsole
+
+TESTS = Path(__file__).parents[1]
+
+MEASURE = """
+import contextlib
+from fakes import targets
+from rtscope.cli import main, run
+run.open_target = lambda address, **_: contextlib.nullcontext(targets.target())
+main.main()
+"""
+
+FAKE = (sys.executable, "-c", MEASURE)
+IDLE = ("run", "--load", "idle", "--duration", "6s", "--interval", "100ms")
+RUN = (*IDLE, "--out", "out")
+HARMLESS = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+
+
+def shell(redirected: str, *words: str, here: Path) -> subprocess.CompletedProcess[str]:
+    """Type a command that measures a fake machine, with streams redirected."""
+    return subprocess.run(
+        ["bash", "-c", f'"$@" {redirected}', "bash", *FAKE, *words],
+        cwd=here,
+        env={**HARMLESS, "PYTHONPATH": str(TESTS)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+GONE = {
+    "full": "2>/dev/full",
+    "closed": "2>&-",
+    "stdout closed": ">&-",
+    "all closed": "<&- >&- 2>&-",
+    "read only": "2</dev/null",
+    "broken pipe": "2> >(exec 0<&-)",
+}
+
+
+@pytest.mark.parametrize("redirected", GONE.values(), ids=GONE)
+def test_output_that_cannot_be_written_costs_no_measurement(
+    redirected: str, tmp_path: Path
+) -> None:
+    done = shell(redirected, *RUN, "--deadline", "6500ns", here=tmp_path)
+
+    assert "Traceback" not in done.stderr + done.stdout
+    assert done.returncode == 1  # measured: the deadline was missed
+    [saved] = (tmp_path / "out" / "runs").iterdir()
+    assert json.loads((saved / "record.json").read_text())["result"] is not None
+
+
+def test_an_error_without_a_reader_keeps_its_status(tmp_path: Path) -> None:
+    for redirected in GONE.values():
+        done = shell(redirected, "report", "none", here=tmp_path)
+
+        assert "Traceback" not in done.stderr + done.stdout
+        assert done.returncode == 2
+
+
+@pytest.mark.parametrize("ignored", [True, False])
+def test_a_terminal_that_is_gone_ends_only_a_campaign_that_listens(
+    ignored: bool, tmp_path: Path
+) -> None:
+    """`nohup` has SIGHUP ignored; the terminal of the messages is gone in both."""
+    trap = "trap '' HUP; " if ignored else ""
+    hanging_up = (sys.executable, "-c", HANG_UP + MEASURE, *RUN)
+    master, slave = os.openpty()
+    with subprocess.Popen(
+        ["bash", "-c", f'{trap}exec "$@"', "bash", *hanging_up],
+        cwd=tmp_path,
+        env={**HARMLESS, "PYTHONPATH": str(TESTS), "TERM": "xterm"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=slave,
+    ) as run:
+        os.close(slave)
+        os.close(master)
+        shown, _ = run.communicate(timeout=60)
+
+    assert b"Traceback" not in shown
+    assert run.returncode == (0 if ignored else 130)
+
+
+HANG_UP = """
+import os, signal
+from rtscope.measure import execute
+def assemble(measured, assemble=execute.assemble):
+    os.kill(os.getpid(), signal.SIGHUP)
+    return assemble(measured)
+execute.assemble = assemble
+"""
+
+NASTY = "\x1b]0;owned\x07\x9b31m\u202e"
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_foreign_text_cannot_control_a_terminal(terminal: bool, tmp_path: Path) -> None:
+    runs = tmp_path / "out" / "runs"
+    (runs / f"001-{NASTY}").mkdir(parents=True)
+    (tmp_path / "out" / "campaign.json").write_text("{}")
+    (runs / f"001-{NASTY}" / "record.json").write_text(json.dumps({NASTY: 1}))
+    for words in ("report", "out"), ("run", "--resume", "out"), ("explain", "out"):
+        said = (
+            _on_terminal(*words, here=tmp_path)
+            if terminal
+            else _piped(*words, here=tmp_path)
+        )
+
+        assert "\x1b" not in said
+        assert "\x9b" not in said
+        assert "\u202e" not in said
+
+
+def _piped(*words: str, here: Path) -> str:
+    done = shell("", *words, here=here)
+    return done.stdout + done.stderr
+
+
+def _on_terminal(*words: str, here: Path) -> str:
+    master, slave = os.openpty()
+    subprocess.run(
+        [*FAKE, *words],
+        cwd=here,
+        env={**HARMLESS, "PYTHONPATH": str(TESTS), "TERM": "xterm"},
+        stdin=subprocess.DEVNULL,
+        stdout=slave,
+        stderr=slave,
+        timeout=60,
+        check=False,
+    )
+    os.close(slave)
+    shown = os.read(master, 1 << 16)
+    os.close(master)
+    return shown.decode()
+
+
+def test_a_console_shows_foreign_sequences_and_sends_its_own(tmp_path: Path) -> None:
+    with (tmp_path / "shown").open("w+") as file:
+        console = VisibleConsole(file=file, force_terminal=True, width=60)
+        console.print(Text(f"a{NASTY}b\n", style="bold"))
+        file.seek(0)
+        shown = file.read()
+
+    assert r"\x1b]0;owned" in shown
+    assert "\x1b[1m" in shown
+    assert "\x1b]" not in shown
+    assert "\u202e" not in shown
