@@ -153,7 +153,7 @@ def within(events: Sequence[tuple[int, str]], kept: KeptTrace) -> list[str]:
     return [line for at, line in events if kept.expiry_ns <= at <= kept.wake_ns]
 
 
-def idle_switches(events: Sequence[tuple[int, str]], cpu: int) -> list[str]:
+def idle_switches(events: Sequence[tuple[int, str]], cpu: int | None) -> list[str]:
     """
     Return the switches from the idle task of a CPU.
 

@@ -80,7 +80,7 @@ def test_a_wrong_value_of_a_run_is_refused_with_what_to_write(
     ("table", "key", "value", "message"),
     [
         ("campaign", "name", "", "write 1 to 4096 characters"),
-        ("campaign", "order", "random", "no such order: 'random'"),
+        ("campaign", "order", "sorted", "no such order: 'sorted'"),
         ("campaign", "settle", "25h", "write 0s to 1d"),
         ("campaign", "warmup", "2h", "write 0s to 1h"),
         ("campaign", "warmup", "0ms", "more than 0"),

@@ -1,5 +1,6 @@
 """Plans: which runs, in which order, under which names."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,13 @@ from pydantic import TypeAdapter
 
 from rtscope.campaign.model import Campaign, RunTable
 from rtscope.campaign.values import Order
-from rtscope.measure.plan import kernels_by_label, make_plan, remaining
+from rtscope.measure.plan import (
+    MAX_BLOCK,
+    kernels_by_label,
+    make_plan,
+    remaining,
+    with_order_drawn,
+)
 from rtscope.record.model import Run, RunId
 
 S = 1_000_000_000
@@ -193,7 +200,7 @@ RUN_TABLES = st.builds(
 
 @given(
     st.lists(RUN_TABLES, min_size=1, max_size=3),
-    st.sampled_from(["interleaved", "blocked"]),
+    st.sampled_from(["interleaved", "blocked", "random"]),
     st.sampled_from([(), ("debian-6.12",), ("a", "b" * 61)]),
 )
 def test_any_plan_has_every_run_once_under_a_valid_name(
@@ -312,3 +319,75 @@ def test_images_are_called_by_their_files_and_told_apart_by_a_directory(
 )
 def test_no_two_kernels_are_called_the_same(paths: list[str]) -> None:
     assert sorted(kernels_by_label(paths).values()) == sorted(paths)
+
+
+# --- an order drawn at random ----------------------------------------------------
+
+A, B = (RunTable(loads=("idle", "cpu"), variant=name, repetitions=12) for name in "ab")
+
+
+def drawn(order_seed: int, *runs: RunTable) -> list[Run]:
+    campaign = Campaign(runs=runs or (A, B), order_seed=order_seed)
+    return list(make_plan(campaign).runs)
+
+
+def test_variants_on_a_machine_are_run_in_random_order() -> None:
+    assert Campaign(runs=(A, B)).ordering == "random"
+    assert Campaign(runs=(A,)).ordering == "interleaved"
+    assert Campaign(runs=(A, B), order="blocked").ordering == "blocked"
+    # Nothing drifts in virtual time.
+    assert Campaign(target="virtual:pc", runs=(A, B)).ordering == "interleaved"
+
+
+def test_the_order_is_drawn_once_and_kept() -> None:
+    first, second = (with_order_drawn(Campaign(runs=(A, B))) for _ in range(2))
+    assert first.order_seed != second.order_seed
+    assert with_order_drawn(first) == first
+    assert with_order_drawn(Campaign()).order_seed is None
+
+
+@given(st.integers(0, 2**63 - 1), st.integers(1, 23))
+def test_each_block_has_every_variant_equally_often(
+    order_seed: int, repetitions: int
+) -> None:
+    tables = [replace(table, repetitions=repetitions) for table in (A, B)]
+    runs = drawn(order_seed, *tables)
+
+    assert runs == drawn(order_seed, *tables)
+    counted = Counter((run.block, run.variant, run.load) for run in runs)
+    blocks = -(-repetitions // MAX_BLOCK)
+    assert {run.block for run in runs} == set(range(1, blocks + 1))
+    for block in range(1, blocks + 1):
+        of_it = {n for (which, *_), n in counted.items() if which == block}
+        assert len(of_it) == 1
+        assert of_it <= set(range(repetitions // blocks, MAX_BLOCK + 1))
+    assert [run.block for run in runs] == sorted(run.block or 0 for run in runs)
+    for variant in "ab":
+        turns = [run.repetition for run in runs if run.variant == variant]
+        assert turns == [n + 1 for n in range(repetitions) for _ in A.loads]
+
+
+def test_every_order_of_a_block_comes_up() -> None:
+    tables = [replace(t, repetitions=2, loads=("idle",)) for t in (A, B)]
+    orders = Counter(
+        "".join(run.variant or "" for run in drawn(seed, *tables))
+        for seed in range(1200)
+    )
+    assert set(orders) == {"aabb", "abab", "abba", "baab", "baba", "bbaa"}
+    assert min(orders.values()) > 120  # of 200 on average
+
+
+def test_the_loads_of_a_place_stay_together() -> None:
+    runs = drawn(3)
+    for first, second in zip(runs[::2], runs[1::2], strict=True):
+        assert (first.load, second.load) == ("idle", "cpu")
+        assert first.variant == second.variant
+        assert first.repetition == second.repetition
+
+
+def test_a_variant_is_in_the_name_of_its_runs() -> None:
+    tables = [replace(t, repetitions=1, loads=("idle",)) for t in (A, B)]
+    assert sorted(run.id[4:] for run in drawn(1, *tables)) == ["idle-a", "idle-b"]
+    odd = (replace(A, variant="Ä / x", repetitions=1), replace(B, repetitions=1))
+    for run in drawn(1, *odd):
+        TypeAdapter(RunId).validate_python(run.id)

@@ -150,7 +150,7 @@ def test_one_trajectory_of_each_is_exact_and_no_sample() -> None:
     [pair] = compare(
         {"rt": [run(40)] * 5, "plain": [run(400, kernel="plain")] * 5}
     ).pairs
-    assert (pair.word, pair.tests, pair.in_turns) == (Word.TOO_FEW_SEEDS, (), True)
+    assert (pair.word, pair.figures) == (Word.TOO_FEW_SEEDS, ())
     assert pair.max_ratio == 10
     assert pair.sentence == (
         "one trajectory each, exact for these inputs; to tell plain from rt over all "
@@ -163,8 +163,8 @@ def test_over_four_seeds_the_trajectories_are_tested_exactly() -> None:
     plain = [run(400 + s, seed=s, kernel="plain") for s in range(4)]
     [pair] = compare({"rt": rt * 2, "plain": plain}).pairs
     assert (pair.word, pair.worse) == (Word.DIFFERENT, ("mean", "max"))
-    assert pair.sentence.endswith("4 v 4 trajectories)")
-    assert min(t.p_worse for t in pair.tests) == 1 / 70
+    assert "(4 v 4 trajectories, p = 0.029 after correction" in pair.sentence
+    assert min(f.test.p for f in pair.figures) == 2 / 70
 
 
 def test_equal_digests_are_identical_and_not_merely_without_evidence() -> None:

@@ -159,12 +159,13 @@ def _of_repeats(campaign: Campaign) -> Iterator[tuple[str, int, str]]:
     seen: set[tuple[object, ...]] = set()
     for number, run in enumerate(campaign.runs, 1):
         axes = (run.loads, run.policies, run.intervals_ns, run.durations_ns)
-        cells = set(product(*axes, (run.cpus,)))
+        cells = set(product(*axes, (run.cpus,), (run.variant,)))
         if seen & cells:
             load = min(str(cell[0]) for cell in seen & cells)
             message = (
                 f"an earlier [[run]] has the same run of load {load}; write it once; "
-                "for more runs, write repetitions"
+                "for more runs, write repetitions; to compare runs of equal settings, "
+                "give each its own variant"
             )
             yield "run.load", number, message
         seen |= cells

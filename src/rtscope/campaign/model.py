@@ -82,6 +82,10 @@ class RunTable:
     """
     Repetitions of each run: 4 or more to compare, 2 or more for require-identical.
     """
+    variant: Annotated[values.Text | None, Field(alias="variant", examples=["rr"])] = (
+        None
+    )
+    """Name of these runs, to compare them with runs of another name (default: none)."""
     cpus: Annotated[values.CpuList | None, Field(alias="cpus")] = None
     """
     CPUs to measure; with explain, leave one CPU unmeasured for the trace reader
@@ -110,8 +114,25 @@ class Campaign:
 
     name: Annotated[values.Text, Field(alias="campaign.name")] = "campaign"
     """Name of the campaign in reports."""
-    order: Annotated[values.Order, Field(alias="campaign.order")] = "interleaved"
-    """Order of the repetitions: interleaved (A B A B) or blocked (A A B B)."""
+    order: Annotated[
+        values.Order | None,
+        Field(
+            alias="campaign.order",
+            description="Order of the repetitions: interleaved (A B A B), blocked "
+            "(A A B B), or random (variants in an order drawn at random, balanced in "
+            "blocks) (default: random with variants, else interleaved)",
+        ),
+    ] = None
+    """None: see `ordering`."""
+    order_seed: Annotated[
+        values.Seed | None,
+        Field(
+            alias="campaign.order_seed",
+            description="Random seed of the random order (default: drawn and recorded)",
+            examples=["7"],
+        ),
+    ] = None
+    """None: `with_order_drawn` draws one."""
     settle_ns: Annotated[
         values.Settle | None,
         Field(
@@ -251,6 +272,14 @@ class Campaign:
         if self.board is None:
             return (None,)
         return self.seeds or (DEFAULT_SEED if self.seed is None else self.seed,)
+
+    @property
+    def ordering(self) -> values.Order:
+        """The order of the repetitions; variants on a machine get a random one."""
+        if self.order is not None:
+            return self.order
+        varies = len({table.variant for table in self.runs}) > 1
+        return "random" if varies and self.board is None else "interleaved"
 
     @property
     def settling_ns(self) -> int:

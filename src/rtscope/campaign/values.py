@@ -225,7 +225,7 @@ RealtimePolicy = Literal["fifo", "rr"]
 Policy = Annotated[
     Literal[RealtimePolicy, "other", "batch", "idle", "deadline"], Field(title="policy")
 ]
-Order = Annotated[Literal["interleaved", "blocked"], Field(title="order")]
+Order = Annotated[Literal["interleaved", "blocked", "random"], Field(title="order")]
 Throttling = Annotated[Literal["keep", "off"], Field(title="setting")]
 
 FilePath = Annotated[

@@ -19,7 +19,7 @@ from rtscope.report.formats.text import print_comparison, print_published
 from rtscope.report.model.comparison import (
     ComparisonReport,
     build_comparison,
-    split_by_kernel,
+    split_by_variant,
 )
 from rtscope.report.model.published_comparison import (
     PublishedComparison,
@@ -44,7 +44,8 @@ def compare(
         list[str],
         typer.Argument(
             help="Result directories as DIR or LABEL=DIR; runs of one LABEL belong "
-            "together. One is enough with several kernels, or with --published."
+            "together. One is enough with several kernels or variants, or with "
+            "--published."
         ),
     ],
     *,
@@ -87,7 +88,7 @@ def compare(
         _write(compare_with_published(records, table), html, shape)
         return 0
     comparison = build_comparison(
-        split_by_kernel(sets),
+        split_by_variant(sets),
         deadline_ns=parse_duration(deadline) if deadline else None,
     )
     _write(comparison, html, shape)

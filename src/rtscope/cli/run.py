@@ -40,7 +40,7 @@ from rtscope.cli.report import (
 from rtscope.errors import RecordError, RtscopeError, UsageError
 from rtscope.measure.execute import Runner, execute
 from rtscope.measure.machine import MachineRunner
-from rtscope.measure.plan import Plan, make_plan, remaining
+from rtscope.measure.plan import Plan, make_plan, remaining, with_order_drawn
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import (
     ResultDir,
@@ -179,6 +179,7 @@ def _begin(campaign: Campaign, bundle: Bundle | None, request: RunRequest) -> _W
     _check_target(campaign, request.jobs)
     where = request.out or Path(datetime.now().strftime("rtscope-%Y%m%d-%H%M%S"))
     refuse_used(where)
+    campaign = with_order_drawn(campaign)
     plan = make_plan(campaign)
     prepared = _prepare(plan, campaign, typed, bundle, jobs=request.jobs)
     store = create(where, to_dict(campaign), command=typed, rtscope=__version__)

@@ -3,9 +3,15 @@ From a campaign to the runs to do, in order. Pure: the same campaign, the same p
 
 Interleaved order runs everything once before it repeats (A B A B): drift, such as of
 temperature, then affects all alike, at the price of a change of kernel per repetition.
+
+Random order deals the variants to the places of a block of three to five repetitions,
+each as often as the others. A difference of variants can then be told from drift: the
+test knows every order that could have been drawn (Fisher 1935).
 """
 
+import random
 import re
+import secrets
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +19,7 @@ from itertools import product, zip_longest
 from pathlib import PurePath
 
 from rtscope.campaign.model import Campaign, RunTable, untraced_ns
+from rtscope.campaign.values import MAX_SEED
 from rtscope.cpulist import format_cpulist
 from rtscope.record.model import Run
 from rtscope.units import exact_duration
@@ -21,6 +28,9 @@ MAX_CPUS_CHARACTERS = 30
 """A longer CPU list does not fit into a run's name."""
 
 MAX_KERNEL_CHARACTERS = 60
+
+MAX_BLOCK = 5
+"""Repetitions of a block: 252 orders of two variants, and little drift within it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +81,13 @@ def make_plan(campaign: Campaign) -> Plan:
     )
 
 
+def with_order_drawn(campaign: Campaign) -> Campaign:
+    """Return the campaign with a random seed for its order, if it needs one."""
+    if campaign.ordering != "random" or campaign.order_seed is not None:
+        return campaign
+    return replace(campaign, order_seed=secrets.randbelow(MAX_SEED + 1))
+
+
 def remaining(plan: Plan, done_ids: Collection[str]) -> Plan:
     """Return the plan without the runs that are done, for --resume."""
     done = frozenset(done_ids)
@@ -115,11 +132,14 @@ def _distinct(kernel: str, alike: Sequence[str]) -> str:
 def _ordered(campaign: Campaign) -> Iterator[Run]:
     kernels = tuple(kernels_by_label(campaign.kernels)) or (None,)
     seeds = campaign.run_seeds
-    if campaign.order == "blocked":
+    if campaign.ordering == "blocked":
         for kernel, table in product(kernels, campaign.runs):
             for cell in _cells(campaign, table, kernel=kernel):
                 for seed, repetition in product(seeds, range(table.repetitions)):
                     yield replace(cell, seed=seed, repetition=repetition + 1)
+        return
+    if campaign.ordering == "random":
+        yield from _random_order(campaign, kernels)
         return
     most = max(t.repetitions for t in campaign.runs)
     for repetition, seed in product(range(most), seeds):
@@ -127,6 +147,36 @@ def _ordered(campaign: Campaign) -> Iterator[Run]:
             if repetition < table.repetitions:
                 for cell in _cells(campaign, table, kernel=kernel):
                     yield replace(cell, seed=seed, repetition=repetition + 1)
+
+
+def _random_order(campaign: Campaign, kernels: Sequence[str | None]) -> Iterator[Run]:
+    """Deal kernels and variants to the places of each block; loads stay together."""
+    order = random.Random(campaign.order_seed or 0)
+    variants = list(
+        product(kernels, dict.fromkeys(table.variant for table in campaign.runs))
+    )
+    done = Counter[tuple[str | None, str | None]]()
+    for block, repetitions in enumerate(
+        _blocks(max(t.repetitions for t in campaign.runs)), 1
+    ):
+        places = variants * repetitions
+        order.shuffle(places)
+        for kernel, variant in places:
+            repetition = done[kernel, variant]
+            done[kernel, variant] += 1
+            for seed, table in product(campaign.run_seeds, campaign.runs):
+                if table.variant == variant and repetition < table.repetitions:
+                    for cell in _cells(campaign, table, kernel=kernel):
+                        yield replace(
+                            cell, seed=seed, repetition=repetition + 1, block=block
+                        )
+
+
+def _blocks(repetitions: int) -> Iterator[int]:
+    """Divide repetitions into blocks of at most MAX_BLOCK, as equal as possible."""
+    blocks = -(-repetitions // MAX_BLOCK)
+    for block in range(blocks):
+        yield (repetitions + block) // blocks
 
 
 def _cells(campaign: Campaign, table: RunTable, *, kernel: str | None) -> Iterator[Run]:
@@ -145,6 +195,7 @@ def _cells(campaign: Campaign, table: RunTable, *, kernel: str | None) -> Iterat
             interval_ns=interval_ns,
             duration_ns=duration_ns,
             cpus=table.cpus,
+            variant=table.variant,
             deadline_runtime_ns=reserved_ns if policy == "deadline" else None,
         )
 
@@ -155,6 +206,7 @@ def _parts_that_vary(
     """Return the parts of a run's name: the load, and every value that varies."""
     parts: tuple[Callable[[Run], str], ...] = (
         _kernel_part,
+        _variant_part,
         lambda run: f"{run.policy}{run.priority or ''}",
         lambda run: exact_duration(run.interval_ns),
         lambda run: exact_duration(run.duration_ns),
@@ -171,6 +223,11 @@ def _kernel_part(run: Run) -> str:
     # The end of a path distinguishes images; the name of a run is a directory.
     label = re.sub(r"[^a-z0-9._+-]+", "-", (run.kernel or "running").lower())
     return label[-MAX_KERNEL_CHARACTERS:].strip("-.")
+
+
+def _variant_part(run: Run) -> str:
+    label = re.sub(r"[^a-z0-9._+-]+", "-", (run.variant or "unnamed").lower())
+    return label[:MAX_KERNEL_CHARACTERS].strip("-.") or "variant"
 
 
 def _cpus_part(run: Run) -> str:

@@ -62,6 +62,10 @@ class Run:
     """SCHED_DEADLINE only: the run time reserved in each interval."""
     seed: Count | None = None
     """Of a virtual board; None on a real machine."""
+    variant: Text | None = None
+    """What this run is called in a comparison; None if it has no name of its own."""
+    block: Annotated[int, Field(ge=1)] | None = None
+    """The block of the plan in which the order of the variants was drawn at random."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,13 @@
 """
 Compare groups of runs, for instance of two kernels: the unit is the run.
 
-Samples within a run depend on each other: a test on samples finds a difference between
-a machine and itself (Kolmogorov-Smirnov: 97 % of pairs of runs). So each run gives
-three numbers, and their labels are permuted:
+All figures of all loads are one family: if nothing differs, at most alpha of all
+comparisons of two groups find any difference at all, under any load.
 
-    mean     the average latency, missed periods included
-    misses   log(1 + misses of the deadline); only if a deadline is given
-    max      log of the maximum
-
-Each direction, worse and better, is a question of its own: its tests are one-sided and
-share `alpha` by Holm's method. If nothing differs, at most alpha of all comparisons
-answer `worse`, and at most alpha `better`. Runs to compare should alternate (A B A B):
-no test can tell a kernel from the afternoon it was measured in.
+No test can tell a kernel from the afternoon it was measured in. So a difference is
+shown only where the order of the runs was drawn at random, and the labels are permuted
+as they were drawn; of other runs it is said that they differ, and that the order may
+be the reason.
 
 A run of a virtual board is one trajectory: measured again it is the same, and counts
 once. Two trajectories differ exactly or not at all, which needs no test; over seeds
@@ -25,30 +20,36 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
 
-from rtscope.caveats.catalogue import Caveat, Effect, kind_of
-from rtscope.errors import UsageError
+import numpy as np
+
 from rtscope.record.model import RunRecord
-from rtscope.stats.determinism import caveats_among, contradictions, distinct
-from rtscope.stats.episodes import misses_of
-from rtscope.stats.lint import clock_coarse
-from rtscope.stats.permutation import holm, is_exact, labellings, one_sided, smallest_p
-from rtscope.stats.summary import observed_ns, summarize
-from rtscope.stats.tracing import was_traced
-from rtscope.units import format_duration
+from rtscope.stats.permutation import (
+    Design,
+    Figure,
+    FigureTest,
+    Slot,
+    aligned,
+    joint_test,
+)
+from rtscope.stats.power import detectable_ratio, needed_runs
+from rtscope.stats.runsets import Group, RunFigures, RunSets, run_sets
+from rtscope.units import format_number
 
 ALPHA = 0.05
 
 MIN_RUNS = 4
-"""4 v 4 is the smallest design in which Holm over three tests can reach 5 % (3/70)."""
+"""4 v 4 is the smallest design with a two-sided p below 5 % (2/70)."""
 
-MAX_LENGTH_RATIO = 1.1
-"""The maximum and the misses grow with the length of a run."""
+ASKED_RATIOS = (1.1, 1.3)
+"""For these the needed runs are said."""
 
 
 class Word(StrEnum):
     """The outcome of a comparison."""
 
     DIFFERENT = "DIFFERENT"
+    ORDER_NOT_RANDOMISED = "DIFFERS, ORDER NOT RANDOMISED"
+    """The runs differ, and what changed over time may be the reason."""
     NO_EVIDENCE = "NO EVIDENCE"
     TOO_FEW_RUNS = "TOO FEW RUNS"
     TOO_FEW_SEEDS = "TOO FEW SEEDS"
@@ -60,38 +61,15 @@ class Word(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class RunFigures:
-    """What one run contributes to a comparison."""
+class ComparedFigure:
+    """One figure of two groups: its test, and what the test could have found."""
 
-    id: str
-    started: str
-    mean_ns: float
-    max_ns: int
-    misses: int | None
-    digest: str
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """The runs of one label; `left_out` had no valid measurement."""
-
-    label: str
-    runs: tuple[RunFigures, ...]
-    left_out: tuple[str, ...]
-    repeats: int
-    """Exact repetitions of a virtual run: in no figure and no test."""
-    virtual: bool
-
-
-@dataclass(frozen=True, slots=True)
-class FeatureTest:
-    """One feature, tested in both directions; p-values as they are and after Holm."""
-
-    feature: str
-    p_worse: float
-    p_better: float
-    holm_worse: float
-    holm_better: float
+    figure: str
+    test: FigureTest
+    detectable_ratio: float | None
+    """The ratio found with 80 % by so many runs; None without a finite one."""
+    needed_runs: Mapping[float, int | None]
+    """By ratio, the runs of each group that find it with 80 %; None above 10,000."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +80,18 @@ class Pair:
     candidate: str
     word: Word
     worse: tuple[str, ...]
-    """Features in which the candidate is shown to be worse."""
+    """Figures in which the candidate's runs are higher."""
     better: tuple[str, ...]
-    tests: tuple[FeatureTest, ...]
+    figures: tuple[ComparedFigure, ...]
     """Empty with too few runs."""
+    tests: int
+    """The size of the family, over which the p-values are adjusted."""
     smallest_p: float
-    """The smallest p that so many runs can give, after Holm."""
+    """The smallest p that this design can give."""
     exact: bool
     """False if the labellings were too many and were drawn at random (seeded)."""
-    in_turns: bool
-    """False if all runs of one group came before all of the other."""
+    randomised: bool
+    """Whether the order of the runs was drawn at random (always on virtual boards)."""
     mean_shift_ns: float | None
     """Hodges-Lehmann: the median of all differences of two runs' averages."""
     max_ratio: float | None
@@ -142,213 +122,204 @@ def compare(
     seed: int = 0,
 ) -> Comparison:
     """
-    Compare the second and further groups with the first.
+    Compare the second and further groups with the first, under one load.
 
-    Runs without a valid measurement are left out, by name. Raises UsageError for fewer
-    than two groups, and for runs that differ in load, interval or length.
+    Raises UsageError as `run_sets` does.
     """
-    load = _require_comparable(groups)
-    sets = tuple(
-        _group(label, runs, deadline_ns=deadline_ns) for label, runs in groups.items()
-    )
-    features = ("mean", "max") if deadline_ns is None else ("mean", "misses", "max")
-    tests = len(features) * (len(sets) - 1)
-    needed = _needed_runs(tests, alpha)
-    enough = all(
-        min(len(sets[0].runs), len(other.runs)) >= MIN_RUNS
-        and tests / labellings(len(sets[0].runs), len(other.runs)) <= alpha
-        for other in sets[1:]
-    )
-    tested = [
-        _tests(sets[0], other, features=features, seed=seed) if enough else ()
-        for other in sets[1:]
-    ]
-    broken = bool(contradictions([r for runs in groups.values() for r in runs]))
-    return Comparison(
-        load=load,
-        deadline_ns=deadline_ns,
-        alpha=alpha,
-        groups=sets,
-        pairs=tuple(
-            _pair(
-                sets[0],
-                other,
-                outcome,
-                tests=tests,
-                alpha=alpha,
-                needed=needed,
-                broken=broken,
-            )
-            for other, outcome in zip(sets[1:], _adjusted(tested), strict=True)
-        ),
-        needed_runs=needed,
-    )
+    sets = run_sets(groups, deadline_ns=deadline_ns)
+    [comparison] = compare_loads([sets], alpha=alpha, seed=seed)
+    return comparison
 
 
-def _require_comparable(groups: Mapping[str, Sequence[RunRecord]]) -> str:
-    records = [record for runs in groups.values() for record in runs]
-    if len(groups) < 2 or not all(groups.values()):
-        raise UsageError("nothing to compare: name two sets of runs or more")
-    loads = sorted({r.run.load for r in records})
-    if len(loads) > 1:
-        raise UsageError(f"runs under different loads ({', '.join(loads)}): one a time")
-    if len({r.virtual is None for r in records}) > 1:
-        raise UsageError(
-            "a virtual board's time and a machine's do not compare: one counts "
-            "instructions, the other microseconds"
-        )
-    if len({was_traced(r) for r in records}) > 1:
-        raise UsageError(
-            "a traced run and one that was not do not compare: tracing makes every "
-            "wake-up later; measure both with --explain, or both without"
-        )
-    intervals = sorted({r.run.interval_ns for r in records})
-    if len(intervals) > 1:
-        shown = ", ".join(format_duration(ns) for ns in intervals)
-        raise UsageError(f"runs with different intervals ({shown}) do not compare")
-    lengths = sorted(observed_ns(r.result.threads) for r in records)
-    if lengths[-1] > MAX_LENGTH_RATIO * lengths[0]:
-        raise UsageError(
-            f"runs of {format_duration(lengths[0])} to {format_duration(lengths[-1])} "
-            "do not compare: a longer run has a larger maximum; measure equally long"
-        )
-    return loads[0]
-
-
-def _group(
-    label: str, records: Sequence[RunRecord], *, deadline_ns: int | None
-) -> Group:
-    valid, left_out = [], []
-    for record, raised in zip(records, caveats_among(records), strict=True):
-        if _valid(record, raised, deadline_ns):
-            valid.append(record)
-        else:
-            left_out.append(record.run.id)
-    counted = distinct(valid)
-    return Group(
-        label=label,
-        runs=tuple(_figures(r, deadline_ns) for r in counted),
-        left_out=tuple(left_out),
-        repeats=len(valid) - len(counted),
-        virtual=all(r.virtual for r in records),
-    )
-
-
-def _valid(
-    record: RunRecord, raised: Sequence[Caveat], deadline_ns: int | None
-) -> bool:
-    coarse = () if deadline_ns is None else clock_coarse(record, deadline_ns)
-    caveats = (*raised, *coarse)
-    return record.max_ns is not None and all(
-        kind_of(c).effect is not Effect.INVALID for c in caveats
-    )
-
-
-def _figures(record: RunRecord, deadline_ns: int | None) -> RunFigures:
-    summary = summarize(record.result.threads, percentiles=())
-    missed = None if deadline_ns is None else misses_of(record, deadline_ns).total
-    return RunFigures(
-        id=record.run.id,
-        started=record.started_at,
-        mean_ns=summary.mean_with_missed_periods_ns,
-        max_ns=summary.max_ns,
-        misses=missed,
-        digest=record.result_digest,
-    )
-
-
-def _feature(run: RunFigures, feature: str) -> float:
-    if feature == "mean":
-        return run.mean_ns
-    if feature == "misses":
-        return math.log1p(run.misses or 0)
-    return math.log(max(run.max_ns, 1))
-
-
-def _tests(
-    baseline: Group, candidate: Group, *, features: Sequence[str], seed: int
-) -> tuple[tuple[str, float, float], ...]:
-    """Return, by feature, the p-values of worse and of better."""
+def compare_loads(
+    loads: Sequence[RunSets], *, alpha: float = ALPHA, seed: int = 0
+) -> tuple[Comparison, ...]:
+    """Compare the groups of each load with the first; all loads are one family."""
+    pairs: list[list[Pair]] = [[] for _ in loads]
+    candidates = dict.fromkeys(g.label for sets in loads for g in sets.groups[1:])
+    # Several candidates share alpha (Bonferroni); each has a family of its own.
+    share = alpha / max(len(candidates), 1)
+    needed = _least_runs(share)
+    for label in candidates:
+        sides = [
+            _Side(at, sets, sets.groups[0], group)
+            for at, sets in enumerate(loads)
+            for group in sets.groups[1:]
+            if group.label == label
+        ]
+        family = _test_family(sides, alpha=share, seed=seed)
+        for side in sides:
+            pairs[side.at].append(_pair(side, family, alpha=share, needed=needed))
     return tuple(
-        (
-            feature,
-            *one_sided(
-                [_feature(run, feature) for run in baseline.runs],
-                [_feature(run, feature) for run in candidate.runs],
-                seed=seed,
-            ),
+        Comparison(
+            load=sets.load,
+            deadline_ns=sets.deadline_ns,
+            alpha=alpha,
+            groups=sets.groups,
+            pairs=tuple(of_load),
+            needed_runs=needed,
         )
-        for feature in features
+        for sets, of_load in zip(loads, pairs, strict=True)
     )
 
 
-def _adjusted(
-    tested: Sequence[Sequence[tuple[str, float, float]]],
-) -> list[tuple[FeatureTest, ...]]:
-    """Adjust the tests of all pairs together, each direction by itself."""
-    flat = [test for tests in tested for test in tests]
-    worse, better = holm([p for _, p, _ in flat]), holm([p for _, _, p in flat])
-    adjusted = iter(
-        FeatureTest(*test, w, b) for test, w, b in zip(flat, worse, better, strict=True)
-    )
-    return [tuple(next(adjusted) for _ in tests) for tests in tested]
-
-
-def _needed_runs(tests: int, alpha: float) -> int:
+def _least_runs(alpha: float) -> int:
+    """Return the runs of each group from which some p can be at most alpha."""
     runs = MIN_RUNS
-    while tests / labellings(runs, runs) > alpha:
+    while 2 / math.comb(2 * runs, runs) > alpha:
         runs += 1
     return runs
 
 
-def _pair(
-    baseline: Group,
-    candidate: Group,
-    outcome: tuple[FeatureTest, ...],
-    *,
-    tests: int,
-    alpha: float,
-    needed: int,
-    broken: bool,
-) -> Pair:
-    sizes = len(baseline.runs), len(candidate.runs)
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """A candidate and the baseline under one load."""
+
+    at: int
+    """Which load."""
+    sets: RunSets
+    baseline: Group
+    candidate: Group
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        return len(self.baseline.runs), len(self.candidate.runs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """All figures of one candidate, tested together."""
+
+    design: Design
+    randomised: bool
+    tests: int
+    found: Mapping[int, tuple[ComparedFigure, ...]]
+    """By load; empty where there are too few runs."""
+
+
+def _test_family(sides: Sequence[_Side], *, alpha: float, seed: int) -> _Family:
+    randomised = _is_randomised(sides)
+    places: dict[object, int] = {}
+    slots: list[Slot] = []
+    tested: list[tuple[_Side, str, Figure]] = []
+    for side in sides:
+        if min(side.sizes) < MIN_RUNS:
+            continue
+        runs = []
+        for group in (side.baseline, side.candidate):
+            for number, run in enumerate(sorted(group.runs, key=lambda r: r.started)):
+                drawn = run.drawn if randomised else None
+                ours = group is side.candidate
+                key = ours, drawn.slot if drawn else number
+                if key not in places:
+                    places[key] = len(slots)
+                    slots.append(Slot(drawn.block if drawn else "all", ours))
+                runs.append((places[key], run))
+        for name in side.sets.figures:
+            values = tuple(run.value(name) for _, run in runs)
+            figure = Figure(tuple(place for place, _ in runs), values)
+            tested.append((side, name, figure))
+    design = Design(tuple(slots))
+    found: dict[int, list[ComparedFigure]] = {}
+    if tested and design.smallest_p <= alpha:
+        tests, critical = joint_test(
+            design, [figure for *_, figure in tested], alpha=alpha, seed=seed
+        )
+        for (side, name, figure), test in zip(tested, tests, strict=True):
+            spread = _spread(design, figure)
+            found.setdefault(side.at, []).append(
+                ComparedFigure(
+                    figure=name,
+                    test=test,
+                    detectable_ratio=detectable_ratio(
+                        spread, critical=critical, runs=side.sizes
+                    ),
+                    needed_runs={
+                        ratio: needed_runs(
+                            spread,
+                            ratio=ratio,
+                            alpha=alpha / len(tested),
+                            least=_least_runs(alpha),
+                        )
+                        for ratio in ASKED_RATIOS
+                    },
+                )
+            )
+    return _Family(
+        design=design,
+        randomised=randomised,
+        tests=len(tested),
+        found={at: tuple(figures) for at, figures in found.items()},
+    )
+
+
+def _is_randomised(sides: Sequence[_Side]) -> bool:
+    """
+    Whether every run has a place that was drawn, and the labels are what was drawn.
+
+    They are not if one variant of a plan has both labels. Nothing drifts in virtual
+    time: its runs are a sample of trajectories in any order.
+    """
+    if all(side.baseline.virtual and side.candidate.virtual for side in sides):
+        return True
+    ours = [run.drawn for side in sides for run in side.candidate.runs]
+    theirs = [run.drawn for side in sides for run in side.baseline.runs]
+    places = [
+        {(d.block, d.variant) for d in drawn if d is not None}
+        for drawn in (ours, theirs)
+    ]
+    return None not in (*ours, *theirs) and not places[0] & places[1]
+
+
+def _spread(design: Design, figure: Figure) -> float:
+    """Return the standard deviation from run to run, within a label and a block."""
+    values = aligned(design, figure)
+    labels = np.array([design.slots[at].candidate for at in figure.slots])
+    for label in (False, True):
+        values[labels == label] -= values[labels == label].mean()
+    blocks = len({design.slots[at].block for at in figure.slots})
+    degrees = max(len(values) - 1 - blocks, 1)
+    return math.sqrt(float((values**2).sum()) / degrees)
+
+
+def _pair(side: _Side, family: _Family, *, alpha: float, needed: int) -> Pair:
+    baseline, candidate = side.baseline, side.candidate
+    figures = family.found.get(side.at, ())
+    shown = [f for f in figures if f.test.adjusted_p <= alpha]
     virtual = baseline.virtual and candidate.virtual
-    found = Outcome(
+    outcome = Outcome(
         baseline=baseline.label,
         candidate=candidate.label,
-        sizes=sizes,
+        sizes=side.sizes,
         virtual=virtual,
-        same=bool(baseline.runs) and _digests(baseline) == _digests(candidate),
-        broken=broken,
-        tested=bool(outcome),
-        worse=tuple(t.feature for t in outcome if t.holm_worse <= alpha),
-        better=tuple(t.feature for t in outcome if t.holm_better <= alpha),
-        alpha=alpha,
-        least_p=min(tests * smallest_p(*sizes), 1.0),
+        same=virtual and bool(baseline.runs) and baseline.digests == candidate.digests,
+        broken=side.sets.broken,
+        randomised=family.randomised,
+        figures=figures,
+        worse=tuple(f.figure for f in shown if f.test.statistic > 0),
+        better=tuple(f.figure for f in shown if f.test.statistic < 0),
+        tests=family.tests,
         needed=needed,
     )
-    different = found.word is Word.DIFFERENT
+    word = outcome.word
+    different = word in {Word.DIFFERENT, Word.ORDER_NOT_RANDOMISED}
     shift_ns, ratio, ratio_range = _effects(baseline.runs, candidate.runs)
     return Pair(
         baseline=baseline.label,
         candidate=candidate.label,
-        word=found.word,
-        worse=found.worse if different else (),
-        better=found.better if different else (),
-        tests=outcome,
-        smallest_p=found.least_p,
-        exact=is_exact(*sizes),
-        # Nothing drifts in virtual time.
-        in_turns=virtual or _in_turns(baseline.runs, candidate.runs),
+        word=word,
+        worse=outcome.worse if different else (),
+        better=outcome.better if different else (),
+        figures=figures,
+        tests=family.tests,
+        smallest_p=family.design.smallest_p,
+        exact=family.design.is_exact,
+        randomised=family.randomised,
         mean_shift_ns=shift_ns,
         max_ratio=ratio,
         max_ratio_range=ratio_range,
-        sentence=found.sentence,
+        sentence=outcome.sentence,
     )
-
-
-def _digests(group: Group) -> frozenset[str]:
-    return frozenset(run.digest for run in group.runs)
 
 
 def _effects(
@@ -364,14 +335,6 @@ def _effects(
     return shift_ns, ratio, (min(ours) / max(theirs), max(ours) / min(theirs))
 
 
-def _in_turns(baseline: Sequence[RunFigures], candidate: Sequence[RunFigures]) -> bool:
-    if not baseline or not candidate:
-        return False
-    ours = [run.started for run in candidate]
-    theirs = [run.started for run in baseline]
-    return max(theirs) >= min(ours) and max(ours) >= min(theirs)
-
-
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What is known of a pair when its sentence is written."""
@@ -384,11 +347,11 @@ class Outcome:
     """Whether both have the same results, by their digests."""
     broken: bool
     """Whether equal inputs had different results."""
-    tested: bool
+    randomised: bool
+    figures: tuple[ComparedFigure, ...]
     worse: tuple[str, ...]
     better: tuple[str, ...]
-    alpha: float
-    least_p: float
+    tests: int
     needed: int
 
     @property
@@ -396,11 +359,13 @@ class Outcome:
         """The gravest that is true; only virtual results can be the same or broken."""
         if self.broken:
             return Word.NOT_DETERMINISTIC
-        if self.virtual and self.same:
+        if self.same:
             return Word.IDENTICAL
-        if not self.tested:
+        if not self.figures:
             return Word.TOO_FEW_SEEDS if self.virtual else Word.TOO_FEW_RUNS
-        return Word.DIFFERENT if self.worse or self.better else Word.NO_EVIDENCE
+        if not self.worse and not self.better:
+            return Word.NO_EVIDENCE
+        return Word.DIFFERENT if self.randomised else Word.ORDER_NOT_RANDOMISED
 
     @property
     def sentence(self) -> str:
@@ -409,16 +374,37 @@ class Outcome:
 
 
 def _different(o: Outcome) -> str:
+    named = {*o.worse, *o.better}
+    p = max(f.test.adjusted_p for f in o.figures if f.figure in named)
     return (
         f"{o.candidate} is {_directions(o.worse, o.better)} than {o.baseline} "
-        f"({o.alpha:.0%} for each direction, {_size(o)} {_unit(o)})"
+        f"({_size(o)} {_unit(o)}, p = {format_number(p, 2)} after correction for "
+        f"{o.tests} tests)"
+    )
+
+
+def _order_not_randomised(o: Outcome) -> str:
+    return (
+        f"the runs of {o.candidate} are {_directions(o.worse, o.better)} than those of "
+        f"{o.baseline}, but their order was not drawn at random: whatever else changed "
+        "over time may be the reason; to compare in one campaign, give each its own "
+        "[[run]] with a variant"
     )
 
 
 def _no_evidence(o: Outcome) -> str:
+    said = f"no evidence that {o.candidate} differs from {o.baseline}"
+    [maximum] = [f for f in o.figures if f.figure == "max"]
+    if maximum.detectable_ratio is None:
+        return f"{said}; {_size(o)} {_unit(o)} vary too much to find any difference"
+    needs = ", ".join(
+        f"{ratio:g} times {'over 10,000' if runs is None else f'{runs} v {runs}'}"
+        for ratio, runs in maximum.needed_runs.items()
+    )
     return (
-        f"no evidence that {o.candidate} differs from {o.baseline}; {_size(o)} "
-        f"{_unit(o)} can give p = {o.least_p:.2g} at best"
+        f"{said}; {_size(o)} {_unit(o)} find a maximum "
+        f"{format_number(maximum.detectable_ratio, 3)} times as high with 80 % "
+        f"probability (needed {_unit(o)} for {needs})"
     )
 
 
@@ -453,6 +439,7 @@ def _not_deterministic(_: Outcome) -> str:
 
 _SAYS = {
     Word.DIFFERENT: _different,
+    Word.ORDER_NOT_RANDOMISED: _order_not_randomised,
     Word.NO_EVIDENCE: _no_evidence,
     Word.TOO_FEW_RUNS: _too_few_runs,
     Word.TOO_FEW_SEEDS: _too_few_seeds,

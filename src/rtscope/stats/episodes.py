@@ -9,10 +9,9 @@ and is reported as ambiguous.
 A ratio of two maxima shows nothing by itself: of two runs of one kernel one has the
 larger maximum. What can be counted is how often the worse side was later than the
 better one ever was. The better side has no such episode in its time, the worse side k:
-each count has its exact Poisson limit. Were both the same kernel, an episode would fall
-on the worse side in proportion to the times watched, so that all k did has probability
-(T_worse / (T_worse + T_better))^k, twice that because either side may be the worse.
-Episodes are taken to be independent; samples are not.
+each count has its exact Poisson limit. Episodes are taken to be independent; samples
+are not. No p-value follows: two runs of one kernel differ by more than chance within
+a run explains, and only a test on runs knows by how much (`stats.compare`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -168,8 +167,6 @@ class Excess:
     """The worse side is so late at least once in this time (one-sided, 95 %)."""
     less_than_every_ns: int
     """The better side is so late less than once in this time (one-sided, 95 %)."""
-    chance: float
-    """Probability of such a difference between equals with independent episodes."""
 
 
 def max_of(records: Sequence[RunRecord]) -> int | None:
@@ -201,7 +198,6 @@ def excess(worse: Sequence[RunRecord], better: Sequence[RunRecord]) -> Excess | 
         better_ns=better_ns,
         at_least_every_ns=worse_ns / lower_limit(episodes),
         less_than_every_ns=int(supported_interval_ns(0, better_ns)),
-        chance=min(1.0, 2 * (worse_ns / (worse_ns + better_ns)) ** episodes),
     )
 
 

@@ -1,7 +1,7 @@
 """
 Two sets of runs side by side, and a comparison of two or more, one load at a time.
 
-Side by side, as in StarFive's Table 5-1: which side is worse, by how much, and the
+Side by side, as in StarFive's Table 5-1: which side has the higher maximum, and the
 rates that the samples support. No verdict: `stats.compare` gives it; its unit is
 the run, never the sample.
 """
@@ -38,8 +38,9 @@ from rtscope.report.words import (
     us,
     virtual_word,
 )
-from rtscope.stats.compare import Comparison, Word, compare
+from rtscope.stats.compare import Comparison, Word, compare_loads
 from rtscope.stats.episodes import excess
+from rtscope.stats.runsets import RunSets, run_sets
 from rtscope.units import format_number
 
 
@@ -206,7 +207,7 @@ def _pair_row(
 
 
 def _pair_sentence(first: Row, second: Row, ratio: float | None) -> str:
-    """Name the worse side and the rates that the samples support."""
+    """Name the side with the higher maximum, and the rates that the samples support."""
     if ratio is None or first.summary is None or second.summary is None:
         return "Nothing was measured on one side."
     virtual = first.virtual or second.virtual
@@ -219,8 +220,8 @@ def _pair_sentence(first: Row, second: Row, ratio: float | None) -> str:
         return f"About equal maxima, {both}: two {again} of one kernel differ as much."
     bad, good = (second, first) if ratio > 1 else (first, second)
     said = (
-        f"{bad.variant} is worse: its maximum is "
-        f"{times(max(ratio, 1 / ratio))} that of {good.variant}."
+        f"The maximum of {bad.variant} is {times(max(ratio, 1 / ratio))} that of "
+        f"{good.variant}."
     )
     found = excess(bad.records, good.records)
     if found is None:
@@ -235,14 +236,7 @@ def _pair_sentence(first: Row, second: Row, ratio: float | None) -> str:
         f"none in {duration(found.better_ns)} (fewer than one per "
         f"{duration(found.less_than_every_ns)} at 95 % confidence)."
     )
-    if virtual:  # what follows exactly from its inputs has no chance in it
-        return said
-    chance = format_number(found.chance, 2)
-    p = f"= {chance}" if found.chance >= 1e-6 else "< 0.000001"
-    return (
-        f"{said} If episodes are independent, two equal kernels differ this much with "
-        f"p {p}."
-    )
+    return said
 
 
 def _pair_summary(sides: tuple[SideName, SideName], rows: Sequence[PairRow]) -> str:
@@ -287,27 +281,30 @@ def _caution(rows: Sequence[PairRow], *, virtual: str) -> str:
     return "To test whether the difference is more than chance, type rtscope compare."
 
 
-def split_by_kernel(
+def split_by_variant(
     sets: Mapping[str, Sequence[RunRecord]],
 ) -> Mapping[str, Sequence[RunRecord]]:
     """
-    Make a set of each kernel (or target) where one holds runs of several.
+    Make a set of each variant, kernel or target where one holds runs of several.
 
-    Runs of two kernels are no repetitions of each other.
+    Runs of two kernels, or of two variants of a campaign, are no repetitions of each
+    other.
     """
     split: dict[str, list[RunRecord]] = {}
     for label, runs in sets.items():
-        kernels = {(r.run.target, kernel_of(r)) for r in runs}
-        targets = {target for target, _ in kernels}
-        for record in runs:
-            name = kernel_of(record)
-            if len(targets) > 1:
-                name = f"{record.run.target} {name}"
-            if len(kernels) < 2:
-                name = label
-            elif len(sets) > 1:
-                name = f"{label} {name}"
-            split.setdefault(name, []).append(record)
+        parts = [(r.run.target, kernel_of(r), r.run.variant or "unnamed") for r in runs]
+        targets, kernels, variants = (
+            len(set(column)) for column in zip(*parts, strict=True)
+        )
+        for record, (target, kernel, variant) in zip(runs, parts, strict=True):
+            several = (
+                (label, len(sets) > 1 and max(targets, kernels, variants) > 1),
+                (target, targets > 1),
+                (kernel, kernels > 1 or targets > 1),
+                (variant, variants > 1),
+            )
+            name = " ".join(part for part, varies in several if varies)
+            split.setdefault(name or label, []).append(record)
     return split
 
 
@@ -325,9 +322,7 @@ def build_comparison(
     by_load = _by_load(labelled)
     if not by_load:
         raise UsageError("the records have no load in common: nothing to compare")
-    loads = tuple(
-        _load_comparison(load, runs, deadline_ns) for load, runs in by_load.items()
-    )
+    loads = _load_comparisons(by_load, deadline_ns)
     records = [record for runs in labelled.values() for record in runs]
     rows = [side.row for load in loads for side in load.sides]
     virtual = virtual_word(records)
@@ -375,18 +370,27 @@ def _by_load(
     return {load: found[load] for load in in_order(found) if len(found[load]) > 1}
 
 
-def _load_comparison(
-    load: str, sets: Mapping[str, Sequence[RunRecord]], deadline_ns: int | None
-) -> LoadComparison:
-    try:
-        outcomes = _outcomes(compare(sets, deadline_ns=deadline_ns))
-    except RtscopeError as error:
-        reason = capital(str(error))
-        outcomes = (SetOutcome("NOT COMPARED", False, f": {reason}.", ()),)
-    return LoadComparison(
-        load=load,
-        sides=tuple(_compared_set(label, runs) for label, runs in sets.items()),
-        outcomes=outcomes,
+def _load_comparisons(
+    by_load: Mapping[str, Mapping[str, Sequence[RunRecord]]], deadline_ns: int | None
+) -> tuple[LoadComparison, ...]:
+    """Compare all loads together: their tests are one family."""
+    comparable: list[RunSets] = []
+    outcomes: dict[str, tuple[SetOutcome, ...]] = {}
+    for load, sets in by_load.items():
+        try:
+            comparable.append(run_sets(sets, deadline_ns=deadline_ns))
+        except RtscopeError as error:
+            reason = capital(str(error))
+            outcomes[load] = (SetOutcome("NOT COMPARED", False, f": {reason}.", ()),)
+    for comparison in compare_loads(comparable):
+        outcomes[comparison.load] = _outcomes(comparison)
+    return tuple(
+        LoadComparison(
+            load=load,
+            sides=tuple(_compared_set(label, runs) for label, runs in sets.items()),
+            outcomes=outcomes[load],
+        )
+        for load, sets in by_load.items()
     )
 
 
@@ -404,7 +408,8 @@ def _outcomes(tests: Comparison) -> tuple[SetOutcome, ...]:
     remarks = []
     repeats = sum(group.repeats for group in tests.groups)
     if repeats:
-        remarks.append(f"{capital(plural(repeats, 'exact repetition'))} left out.")
+        copies = "copy of a run" if repeats == 1 else "copies of runs"
+        remarks.append(f"{repeats:,} {copies} left out.")
     if left_out:
         remarks.append(f"Left out because not valid: {enumeration(left_out)}.")
     outcomes = []
@@ -418,11 +423,6 @@ def _outcomes(tests: Comparison) -> tuple[SetOutcome, ...]:
                 f"Maximum {ratio}."
                 if low == high
                 else f"Median maximum {ratio} (single runs {single})."
-            )
-        if pair.tests and not pair.in_turns:
-            said.append(
-                "The runs of the sets did not alternate: a change over time (heat, "
-                "other work) looks like a difference between the sets."
             )
         outcomes.append(
             SetOutcome(

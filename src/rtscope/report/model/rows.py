@@ -226,9 +226,10 @@ def kernel_of(record: RunRecord) -> str:
 
 
 def settings_of(run: Run) -> str:
-    """Name policy, priority and interval."""
+    """Name the variant, policy, priority and interval."""
+    variant = f"{run.variant}: " if run.variant else ""
     priority = f" {run.priority}" if run.policy in ("fifo", "rr") else ""
-    return f"{run.policy}{priority} every {duration(run.interval_ns)}"
+    return f"{variant}{run.policy}{priority} every {duration(run.interval_ns)}"
 
 
 def summary_of(threads: Sequence[ThreadResult]) -> Summary | None:

@@ -1,0 +1,63 @@
+"""
+What a comparison could have found: the effect it would have seen, the runs it needs.
+
+With a figure's logarithm varying by `spread` from run to run, the difference of the
+means of two groups has the standard error spread * sqrt(1/n + 1/m). A test with the
+critical value c finds a difference of (c + t) standard errors with the probability to
+which t is the quantile (Cohen 1988, chapter 2).
+"""
+
+import math
+
+from scipy.stats import t as student
+
+POWER = 0.80
+"""How often an effect is to be found."""
+
+MAX_RUNS = 10_000
+"""More runs than these nobody makes: then there is no answer."""
+
+
+def detectable_ratio(
+    spread: float, *, critical: float, runs: tuple[int, int]
+) -> float | None:
+    """
+    Return the ratio of two groups that this design finds with 80 %.
+
+    `spread` is the standard deviation of the logarithm from run to run, `critical` the
+    value that the statistic has to exceed. None without a finite answer.
+    """
+    n, m = runs
+    if n < 2 or m < 2 or not math.isfinite(critical):
+        return None
+    quantile = float(student.ppf(POWER, n + m - 2))
+    exponent = (critical + quantile) * spread * math.sqrt(1 / n + 1 / m)
+    return math.exp(exponent) if exponent < math.log(1e6) else None
+
+
+def needed_runs(spread: float, *, ratio: float, alpha: float, least: int) -> int | None:
+    """
+    Return how many runs of each group find this ratio with 80 %; None above 10,000.
+
+    `alpha` is that of one figure, two-sided, after it was divided among all figures
+    (Bonferroni), which is at most what the test in steps allows. `least` is the number
+    of runs below which nothing can be found.
+    """
+    effect = math.log(ratio)
+    low, high = max(least, 2), MAX_RUNS
+    if not _finds(high, spread, effect=effect, alpha=alpha):
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        if _finds(middle, spread, effect=effect, alpha=alpha):
+            high = middle
+        else:
+            low = middle + 1
+    return high
+
+
+def _finds(runs: int, spread: float, *, effect: float, alpha: float) -> bool:
+    degrees = 2 * runs - 2
+    critical = float(student.ppf(1 - alpha / 2, degrees))
+    needed = (critical + float(student.ppf(POWER, degrees))) * spread
+    return needed * math.sqrt(2 / runs) <= effect

@@ -1,0 +1,214 @@
+"""
+The runs that are compared under one load: checked, and each reduced to its figures.
+
+Samples within a run depend on each other, so a run gives one value of each figure:
+
+    mean     log of the average latency, missed periods included
+    misses   log(1 + misses of the deadline); only if a deadline is given
+    max      log of the maximum
+"""
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+from rtscope.caveats.catalogue import Caveat, Effect, kind_of
+from rtscope.errors import UsageError
+from rtscope.record.model import RunRecord
+from rtscope.stats.determinism import caveats_among, contradictions, distinct
+from rtscope.stats.episodes import misses_of
+from rtscope.stats.lint import clock_coarse
+from rtscope.stats.summary import observed_ns, summarize
+from rtscope.stats.tracing import was_traced
+from rtscope.units import format_duration
+
+MAX_LENGTH_RATIO = 1.1
+"""The maximum and the misses grow with the length of a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """The place of a run in an order that was drawn at random."""
+
+    block: Hashable
+    """Within it any order could have been drawn; no two campaigns share one."""
+    slot: Hashable
+    """Runs of one slot got their place together."""
+    variant: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunFigures:
+    """What one run contributes to a comparison."""
+
+    id: str
+    started: str
+    mean_ns: float
+    max_ns: int
+    misses: int | None
+    digest: str
+    drawn: Drawn | None
+    """None if the order of the runs was not drawn at random."""
+
+    def value(self, figure: str) -> float:
+        """Return `mean`, `misses` or `max`, on its logarithmic scale."""
+        if figure == "misses":
+            return math.log1p(self.misses or 0)
+        # At least 1 ns: a clock in coarse steps can give 0.
+        return math.log(max(self.mean_ns if figure == "mean" else self.max_ns, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The runs of one label; `left_out` had no valid measurement."""
+
+    label: str
+    runs: tuple[RunFigures, ...]
+    left_out: tuple[str, ...]
+    repeats: int
+    """Copies of a measurement and exact repetitions: in no figure and no test."""
+    virtual: bool
+
+    @property
+    def digests(self) -> frozenset[str]:
+        """The results of the runs."""
+        return frozenset(run.digest for run in self.runs)
+
+
+@dataclass(frozen=True, slots=True)
+class RunSets:
+    """Groups of comparable runs under one load; the first is the baseline."""
+
+    load: str
+    deadline_ns: int | None
+    groups: tuple[Group, ...]
+    broken: bool
+    """Whether equal inputs of a virtual board had different results."""
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """The figures that are compared."""
+        return (
+            ("mean", "max") if self.deadline_ns is None else ("mean", "misses", "max")
+        )
+
+
+def run_sets(
+    groups: Mapping[str, Sequence[RunRecord]], *, deadline_ns: int | None = None
+) -> RunSets:
+    """
+    Check that runs compare, and work out their figures.
+
+    Runs without a valid measurement are left out, by name. Raises UsageError for fewer
+    than two groups, for runs that differ in load, interval or length, and for a
+    measurement of a machine that is in two groups.
+    """
+    load = _require_comparable(groups)
+    sets = tuple(
+        _group(label, runs, deadline_ns=deadline_ns) for label, runs in groups.items()
+    )
+    _require_apart(sets)
+    return RunSets(
+        load=load,
+        deadline_ns=deadline_ns,
+        groups=sets,
+        broken=bool(contradictions([r for runs in groups.values() for r in runs])),
+    )
+
+
+def _require_comparable(groups: Mapping[str, Sequence[RunRecord]]) -> str:
+    records = [record for runs in groups.values() for record in runs]
+    if len(groups) < 2 or not all(groups.values()):
+        raise UsageError("nothing to compare: name two sets of runs or more")
+    loads = sorted({r.run.load for r in records})
+    if len(loads) > 1:
+        raise UsageError(f"runs under different loads ({', '.join(loads)}): one a time")
+    if len({r.virtual is None for r in records}) > 1:
+        raise UsageError(
+            "a virtual board's time and a machine's do not compare: one counts "
+            "instructions, the other microseconds"
+        )
+    if len({was_traced(r) for r in records}) > 1:
+        raise UsageError(
+            "a traced run and one that was not do not compare: tracing makes every "
+            "wake-up later; measure both with --explain, or both without"
+        )
+    intervals = sorted({r.run.interval_ns for r in records})
+    if len(intervals) > 1:
+        shown = ", ".join(format_duration(ns) for ns in intervals)
+        raise UsageError(f"runs with different intervals ({shown}) do not compare")
+    lengths = sorted(observed_ns(r.result.threads) for r in records)
+    if lengths[-1] > MAX_LENGTH_RATIO * lengths[0]:
+        raise UsageError(
+            f"runs of {format_duration(lengths[0])} to {format_duration(lengths[-1])} "
+            "do not compare: a longer run has a larger maximum; measure equally long"
+        )
+    return loads[0]
+
+
+def _require_apart(groups: Sequence[Group]) -> None:
+    """Refuse one measurement in two groups; equal virtual results are a finding."""
+    holder: dict[str, Group] = {}
+    for group in groups:
+        for run in group.runs:
+            other = holder.setdefault(run.digest, group)
+            if other is not group and not group.virtual:
+                raise UsageError(
+                    f"{other.label} and {group.label} contain the same measurement "
+                    f"(run {run.id}): it cannot differ from itself; name two sets of "
+                    "runs"
+                )
+
+
+def _group(
+    label: str, records: Sequence[RunRecord], *, deadline_ns: int | None
+) -> Group:
+    valid, left_out = [], []
+    for record, raised in zip(records, caveats_among(records), strict=True):
+        if _valid(record, raised, deadline_ns):
+            valid.append(record)
+        else:
+            left_out.append(record.run.id)
+    counted = distinct(valid)
+    return Group(
+        label=label,
+        runs=tuple(_figures(r, deadline_ns) for r in counted),
+        left_out=tuple(left_out),
+        repeats=len(valid) - len(counted),
+        virtual=all(r.virtual for r in records),
+    )
+
+
+def _valid(
+    record: RunRecord, raised: Sequence[Caveat], deadline_ns: int | None
+) -> bool:
+    coarse = () if deadline_ns is None else clock_coarse(record, deadline_ns)
+    caveats = (*raised, *coarse)
+    return record.max_ns is not None and all(
+        kind_of(c).effect is not Effect.INVALID for c in caveats
+    )
+
+
+def _figures(record: RunRecord, deadline_ns: int | None) -> RunFigures:
+    summary = summarize(record.result.threads, percentiles=())
+    missed = None if deadline_ns is None else misses_of(record, deadline_ns).total
+    return RunFigures(
+        id=record.run.id,
+        started=record.started_at,
+        mean_ns=summary.mean_with_missed_periods_ns,
+        max_ns=summary.max_ns,
+        misses=missed,
+        digest=record.result_digest,
+        drawn=_drawn(record),
+    )
+
+
+def _drawn(record: RunRecord) -> Drawn | None:
+    run = record.run
+    settings = record.campaign.get("campaign")
+    drawn = settings.get("order_seed") if isinstance(settings, Mapping) else None
+    if run.block is None or drawn is None:
+        return None
+    block = (drawn, run.block)
+    variant = run.variant or ""
+    return Drawn(block, (block, variant, run.repetition), variant)

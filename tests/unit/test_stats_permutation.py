@@ -1,0 +1,199 @@
+"""The joint permutation test, and what a comparison could have found."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import permutation_test, ttest_ind
+from scipy.stats import t as student
+
+from rtscope.stats import permutation
+from rtscope.stats.permutation import (
+    DRAWN_LABELLINGS,
+    Design,
+    Figure,
+    FigureTest,
+    Slot,
+    Values,
+    aligned,
+    joint_test,
+)
+from rtscope.stats.power import detectable_ratio, needed_runs
+
+
+def design(*blocks: tuple[int, int]) -> Design:
+    """Slots of blocks, each with so many of the baseline and of the candidate."""
+    return Design(
+        tuple(
+            Slot(block, ours)
+            for block, sizes in enumerate(blocks)
+            for ours in (False, True)
+            for _ in range(sizes[ours])
+        )
+    )
+
+
+def figure(values: list[float]) -> Figure:
+    return Figure(tuple(range(len(values))), tuple(values))
+
+
+def alone(values: list[float], *blocks: tuple[int, int], seed: int = 0) -> FigureTest:
+    [test], _ = joint_test(design(*blocks), [figure(values)], alpha=0.05, seed=seed)
+    return test
+
+
+def test_the_statistic_and_p_are_those_of_scipy() -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=5), rng.normal(0.8, 3, size=4)
+
+    def welch(x: Values, y: Values, axis: int) -> Values:
+        sizes: Values = np.abs(ttest_ind(x, y, axis=axis, equal_var=False).statistic)
+        return sizes
+
+    reference = permutation_test(
+        (b, a), welch, alternative="greater", n_resamples=math.comb(9, 4)
+    )
+    test = alone([*a, *b], (5, 4))
+    assert test.p == pytest.approx(float(reference.pvalue))
+    assert test.statistic == pytest.approx(
+        float(ttest_ind(b, a, equal_var=False).statistic)
+    )
+    assert test.adjusted_p == test.p
+
+
+def test_labels_are_dealt_within_blocks() -> None:
+    two = design((2, 2), (3, 2))
+    assert two.labellings == 6 * 10
+    labels = two.all_labels(0)
+    assert labels.shape == (60, 9)
+    assert len({tuple(row) for row in labels}) == 60
+    assert {tuple(row) for row in (labels[:, :4].sum(1, keepdims=True))} == {(2,)}
+    assert labels[0].tolist() == [slot.candidate for slot in two.slots]
+
+
+def test_a_level_of_a_block_is_no_difference_of_the_groups() -> None:
+    flat = [1.0, 2, 3, 4, 2, 1, 4, 3]
+    raised = [x + 100 * (i >= 4) for i, x in enumerate(flat)]
+    assert alone(raised, (2, 2), (2, 2)) == alone(flat, (2, 2), (2, 2))
+    assert aligned(design((2, 2), (2, 2)), figure(raised)).sum() == pytest.approx(0)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "smallest"),
+    [
+        (((4, 4),), 2 / 70),
+        (((5, 4),), 1 / 126),
+        (((2, 2), (3, 3)), 2 / 120),
+        (((1, 0), (0, 1)), 1.0),
+        (((20, 20),), 1 / (DRAWN_LABELLINGS + 1)),
+    ],
+)
+def test_the_smallest_p_follows_from_the_labellings(
+    blocks: tuple[tuple[int, int], ...], smallest: float
+) -> None:
+    assert design(*blocks).smallest_p == smallest
+    if design(*blocks).is_exact:
+        values = [float(slot.candidate) for slot in design(*blocks).slots]
+        assert alone(values, *blocks).p == pytest.approx(smallest)
+
+
+def test_groups_that_differ_without_variation_have_the_largest_statistic() -> None:
+    test = alone([0.0] * 4 + [1.0] * 4, (4, 4))
+    assert (test.p, test.statistic > 1e6) == (2 / 70, True)
+    nothing = alone([0.3] * 8, (4, 4))
+    assert (nothing.statistic, nothing.p) == (0, 1)
+
+
+def test_ties_count_as_extreme_whatever_the_order_of_addition() -> None:
+    assert alone([0.1, 0.2, 0.3, 0.1, 0.2, 0.3], (3, 3)).p == 1
+
+
+def test_a_drawn_p_agrees_with_the_exact_one_and_is_never_0(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(2)
+    values = [*rng.normal(size=8), *rng.normal(0.9, size=8)]
+    exact = alone(values, (8, 8))
+    far = [float(x) for x in (*range(8), *range(1000, 1008))]
+    monkeypatch.setattr(permutation, "MAX_LABELLINGS", 100)
+    drawn = alone(values, (8, 8), seed=1)
+    assert drawn != exact
+    assert drawn.p == pytest.approx(exact.p, abs=0.006)
+    assert alone(far, (8, 8)).p >= 1 / (DRAWN_LABELLINGS + 1)
+
+
+@given(
+    st.lists(
+        st.lists(st.integers(0, 9), min_size=8, max_size=8), min_size=1, max_size=4
+    )
+)
+def test_adjusted_p_values_keep_the_order_and_are_never_smaller(
+    rows: list[list[int]],
+) -> None:
+    figures = [figure([float(x) for x in row]) for row in rows]
+    tests, critical = joint_test(design((4, 4)), figures, alpha=0.05)
+    by_size = sorted(tests, key=lambda test: -abs(test.statistic))
+    adjusted = [test.adjusted_p for test in by_size]
+    assert adjusted == sorted(adjusted)
+    assert all(test.p <= test.adjusted_p <= 1 for test in tests)
+    # The critical value and the adjusted p say the same of the largest.
+    assert (by_size[0].adjusted_p <= 0.05) <= (
+        abs(by_size[0].statistic) >= critical * (1 - 1e-9)
+    )
+
+
+def test_equal_groups_are_called_different_in_at_most_alpha_of_all_labellings() -> None:
+    rng = np.random.default_rng(3)
+    figures = [figure(row.tolist()) for row in rng.lognormal(size=(4, 8))]
+    alarms = 0
+    labels = design((4, 4)).all_labels(0)
+    for row in labels:
+        dealt = Design(tuple(Slot(0, bool(ours)) for ours in row))
+        tests, _ = joint_test(dealt, figures, alpha=0.05)
+        alarms += min(test.adjusted_p for test in tests) <= 0.05
+    assert 0 < alarms <= 0.05 * len(labels)
+
+
+def test_unequal_variances_are_no_difference() -> None:
+    """A difference of plain means rejects up to 38 % of these, nominally 5 %."""
+    rng = np.random.default_rng(4)
+    alarms = sum(
+        alone([*rng.normal(size=16), *rng.normal(0, 8, size=4)], (16, 4)).p <= 0.05
+        for _ in range(200)
+    )
+    assert alarms <= 200 * 0.15
+
+
+@pytest.mark.parametrize("runs", [5, 10, 40])
+def test_the_detectable_ratio_is_found_with_80_percent(runs: int) -> None:
+    spread, alpha, rng = 0.1, 0.05, np.random.default_rng(runs)
+    critical = float(student.ppf(1 - alpha / 2, 2 * runs - 2))
+    ratio = detectable_ratio(spread, critical=critical, runs=(runs, runs))
+    assert ratio is not None
+    a = rng.normal(0, spread, size=(20_000, runs))
+    b = rng.normal(math.log(ratio), spread, size=(20_000, runs))
+    found = ttest_ind(b, a, axis=1).pvalue <= alpha
+    assert float(found.mean()) == pytest.approx(0.8, abs=0.03)
+
+
+def test_needed_runs_find_the_ratio_and_one_less_does_not() -> None:
+    needed = needed_runs(0.2, ratio=1.1, alpha=0.05, least=4)
+    assert needed is not None
+    assert needed == pytest.approx(
+        2 * ((1.96 + 0.84) * 0.2 / math.log(1.1)) ** 2, abs=4
+    )
+    assert needed_runs(0.2, ratio=1.1, alpha=0.005, least=4) > needed  # type: ignore[operator]
+    assert needed_runs(0.001, ratio=1.3, alpha=0.05, least=4) == 4
+    assert needed_runs(50.0, ratio=1.1, alpha=0.05, least=4) is None
+
+
+@pytest.mark.parametrize(
+    ("spread", "critical", "runs"),
+    [(0.1, math.inf, (5, 5)), (0.1, 3.0, (1, 5)), (40.0, 3.0, (5, 5))],
+)
+def test_there_may_be_no_ratio_that_a_design_finds(
+    spread: float, critical: float, runs: tuple[int, int]
+) -> None:
+    assert detectable_ratio(spread, critical=critical, runs=runs) is None
