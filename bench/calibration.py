@@ -1,0 +1,302 @@
+"""
+How often what rtscope says of numbers is wrong: the calibration of its statistics.
+
+    calibration.py                 all sections that are simulated, with fixed seeds
+    calibration.py SECTION...      some of them: see SECTIONS
+    calibration.py machine --pairs 60 --out DIR
+                                   real campaigns of this machine, each comparing a
+                                   variant with itself, planned, run and compared by
+                                   the commands that a user types
+
+Prints tables in Markdown, for docs/measured/calibration.md.
+"""
+
+import argparse
+import json
+import math
+import random
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import beta
+
+from rtscope.campaign.model import Campaign, RunTable
+from rtscope.measure.plan import make_plan
+from rtscope.stats.compare import Word, compare_loads
+from rtscope.stats.runsets import Drawn, Group, RunFigures, RunSets
+
+PAIRS = 2_000
+PAIRS_APART = 500
+LOADS = ("idle", "cpu", "os", "memory", "storage")
+Values = npt.NDArray[np.float64]
+Series = Callable[[np.random.Generator, int], Values]
+"""Draws the level of so many runs in the order of their time, about 1."""
+
+
+def log_normal(rng: np.random.Generator, runs: int) -> Values:
+    """Runs that differ by 20 %."""
+    return rng.lognormal(0, 0.2, size=runs)
+
+
+def pareto(rng: np.random.Generator, runs: int) -> Values:
+    """Maxima without a variance: a tail of index 1.5."""
+    return 1 + rng.pareto(1.5, size=runs)
+
+
+def mixture(rng: np.random.Generator, runs: int) -> Values:
+    """One run in five meets something rare that is ten times as late."""
+    levels: Values = rng.lognormal(0, 0.1, size=runs)
+    levels[rng.random(runs) < 0.2] *= 10
+    return levels
+
+
+def autoregressive(rng: np.random.Generator, runs: int) -> Values:
+    """Each run is nearly like the one before: AR(1) with 0.9."""
+    level, levels = rng.normal(0, 0.2), []
+    for _ in range(runs):
+        level = 0.9 * level + rng.normal(0, 0.2 * math.sqrt(1 - 0.81))
+        levels.append(level)
+    return np.exp(np.array(levels))
+
+
+def drift(rng: np.random.Generator, runs: int) -> Values:
+    """Each run is 2 % later than the one before."""
+    return 1.02 ** np.arange(runs) * rng.lognormal(0, 0.05, size=runs)
+
+
+SERIES: dict[str, Series] = {
+    "log-normal, 20 %": log_normal,
+    "Pareto 1.5": pareto,
+    "mixture": mixture,
+    "AR(1) 0.9": autoregressive,
+    "drift of 2 % per run": drift,
+}
+
+
+def planned(repetitions: int, order_seed: int) -> list[tuple[str, str, Drawn]]:
+    """Return load, variant and place of the runs of a campaign, in order of time."""
+    tables = tuple(
+        RunTable(loads=LOADS, repetitions=repetitions, variant=name) for name in "ab"
+    )
+    runs = make_plan(Campaign(runs=tables, order_seed=order_seed)).runs
+    return [
+        (
+            run.load,
+            str(run.variant),
+            Drawn(
+                block=run.block,
+                slot=(run.block, run.variant, run.repetition),
+                variant=str(run.variant),
+            ),
+        )
+        for run in runs
+    ]
+
+
+def campaign(
+    rng: np.random.Generator, series: Series, repetitions: int, *, ratio: float = 1.0
+) -> list[RunSets]:
+    """Simulate a planned campaign of variants a and b under all loads."""
+    order = planned(repetitions, int(rng.integers(2**32)))
+    # Averages and maxima of a run have levels of their own.
+    means, maxima = (series(rng, len(order)) for _ in range(2))
+    groups: dict[tuple[str, str], list[RunFigures]] = {}
+    for at, (load, variant, drawn) in enumerate(order):
+        factor = ratio if variant == "b" else 1.0
+        groups.setdefault((load, variant), []).append(
+            RunFigures(
+                id=str(at),
+                started=f"{at:06}",
+                mean_ns=5_000 * means[at] * factor,
+                max_ns=round(80_000 * maxima[at] * factor),
+                misses=None,
+                digest=str(at),
+                drawn=drawn,
+            )
+        )
+    return [
+        RunSets(
+            load=load,
+            deadline_ns=None,
+            groups=tuple(
+                Group(name, tuple(groups[load, name]), (), 0, virtual=False)
+                for name in "ab"
+            ),
+            broken=False,
+        )
+        for load in LOADS
+    ]
+
+
+def separate(
+    rng: np.random.Generator, series: Series, repetitions: int
+) -> list[RunSets]:
+    """Simulate all runs of a before all of b, as without a plan."""
+    sets = campaign(rng, series, repetitions)
+    ordered = sorted(
+        (run for one in sets for group in one.groups for run in group.runs),
+        key=lambda run: run.id,
+    )
+    by_time = iter(sorted(ordered, key=lambda run: int(run.id)))
+    return [
+        replace(
+            one,
+            groups=tuple(
+                replace(
+                    group,
+                    runs=tuple(replace(next(by_time), drawn=None) for _ in group.runs),
+                )
+                for group in one.groups
+            ),
+        )
+        for one in sets
+    ]
+
+
+def outcome(sets: Sequence[RunSets]) -> Word:
+    """Return the outcome of a comparison: that a difference is shown, if it is once."""
+    words = {pair.word for c in compare_loads(sets) for pair in c.pairs}
+    order = (Word.DIFFERENT, Word.ORDER_NOT_RANDOMISED, Word.NO_EVIDENCE)
+    return next(word for word in order if word in words)
+
+
+def interval(count: int, of: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share (Clopper and Pearson 1934)."""
+    low = float(beta.ppf(0.025, count, of - count + 1)) if count else 0.0
+    high = float(beta.ppf(0.975, count + 1, of - count)) if count < of else 1.0
+    return low, high
+
+
+def share(count: int, of: int) -> str:
+    """Write a share with its 95 % interval."""
+    low, high = interval(count, of)
+    return f"{count / of:.1%} ({low:.1%} to {high:.1%})"
+
+
+def alarms() -> Iterator[str]:
+    """How often equal variants are called different, all five loads together."""
+    yield "| runs of one variant | runs | planned: different | AAA...BBB: different |"
+    yield "|---|---|---|---|"
+    for name, series in SERIES.items():
+        for repetitions in (4, 5):
+            rng = np.random.default_rng(repetitions)
+            planned_words, separate_words = (
+                Counter(outcome(make(rng, series, repetitions)) for _ in range(pairs))
+                for make, pairs in ((campaign, PAIRS), (separate, PAIRS_APART))
+            )
+            yield (
+                f"| {name} | {repetitions} v {repetitions} "
+                f"| {share(planned_words[Word.DIFFERENT], PAIRS)} "
+                f"| {share(separate_words[Word.DIFFERENT], PAIRS_APART)}; differs, "
+                "order not randomised: "
+                f"{share(separate_words[Word.ORDER_NOT_RANDOMISED], PAIRS_APART)} |"
+            )
+
+
+def power() -> Iterator[str]:
+    """How often a real difference is shown, five loads together."""
+    yield "| runs differ by | runs | 1.1 times | 1.3 times |"
+    yield "|---|---|---|---|"
+    for spread in (0.05, 0.1, 0.2):
+        for repetitions, pairs in ((5, 400), (10, 60), (20, 60)):
+            rng = np.random.default_rng(repetitions)
+
+            def series(rng: np.random.Generator, n: int, sd: float = spread) -> Values:
+                return rng.lognormal(0, sd, size=n)
+
+            found = [
+                sum(
+                    outcome(campaign(rng, series, repetitions, ratio=ratio))
+                    is Word.DIFFERENT
+                    for _ in range(pairs)
+                )
+                for ratio in (1.1, 1.3)
+            ]
+            yield (
+                f"| {spread:.0%} | {repetitions} v {repetitions} | "
+                + " | ".join(share(count, pairs) for count in found)
+                + " |"
+            )
+
+
+CAMPAIGN = """
+[campaign]
+warmup = "0s"
+
+[[run]]
+variant = "a"
+load = ["idle"]
+duration = "2s"
+repetitions = {repetitions}
+
+[[run]]
+variant = "b"
+load = ["idle"]
+duration = "2s"
+repetitions = {repetitions}
+"""
+
+
+def machine(pairs: int, repetitions: int, out: Path) -> Iterator[str]:
+    """Compare a variant with itself in real campaigns of this machine."""
+    rtscope = [sys.executable, "-m", "rtscope"]
+    file = out / "campaign.toml"
+    file.write_text(CAMPAIGN.format(repetitions=repetitions))
+    words: Counter[str] = Counter()
+    seen = random.Random(0)
+    for number in range(pairs):
+        where = out / f"pair-{number:03}-{seen.randrange(10**6):06}"
+        run = [*rtscope, "run", str(file), "--out", str(where)]
+        subprocess.run(run, check=False, capture_output=True)
+        done = subprocess.run(
+            [*rtscope, "compare", str(where), "--json"],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        found = json.loads(done.stdout)
+        words[found["loads"][0]["outcomes"][0]["word"]] += 1
+        print(f"{number + 1} of {pairs}: {dict(words)}", file=sys.stderr)
+    yield "| real campaigns | runs | different |"
+    yield "|---|---|---|"
+    counted = words.total()
+    yield (
+        f"| {counted} | {repetitions} v {repetitions} of 2 s "
+        f"| {share(words[Word.DIFFERENT.value], counted)} |"
+    )
+    yield ""
+    yield f"All outcomes: {dict(words)}"
+
+
+SECTIONS: dict[str, Callable[[], Iterator[str]]] = {"alarms": alarms, "power": power}
+
+
+def main() -> None:
+    """Print the tables that were asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("sections", nargs="*", default=list(SECTIONS))
+    parser.add_argument("--pairs", type=int, default=60)
+    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--out", type=Path)
+    asked = parser.parse_args()
+    for name in asked.sections:
+        print(f"\n## {name}\n", flush=True)
+        if name == "machine":
+            out = asked.out or Path(tempfile.mkdtemp(prefix="rtscope-calibration-"))
+            out.mkdir(parents=True, exist_ok=True)
+            lines = machine(asked.pairs, asked.repetitions, out)
+        else:
+            lines = SECTIONS[name]()
+        for line in lines:
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
