@@ -7,15 +7,19 @@ the begin of another function (a tail call) looks like a call whose caller never
 back; the next return pops both.
 
 The role of a function follows from its name, of Linux 6.1 to 7.x on x86-64, arm64 and
-riscv64. Functions without a role are named too; the parts of a wake-up are found by
-those with one.
+riscv64 (`roles.toml`). Functions without a role are named too; the parts of a wake-up
+are found by those with one. A run belongs to the innermost of its callers that has one:
+an interrupt that preempts calls the scheduler from inside, and from there on it is the
+scheduler's time.
 """
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib import resources
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,80 +98,6 @@ class Role(Enum):
     OTHER = auto()
 
 
-_NAMES: Mapping[Role, str] = {
-    Role.INTERRUPT: """
-        do_irq generic_handle_arch_irq el1h_64_irq el0t_64_irq
-        asm_common_interrupt
-    """,
-    Role.TRAP: "handle_exception vectors",
-    Role.SOFTIRQ: "handle_softirqs __do_softirq run_ksoftirqd",
-    Role.SCHEDULE: "__schedule schedule_idle",
-    Role.PREEMPT: """
-        preempt_schedule_irq preempt_schedule preempt_schedule_common
-        preempt_schedule_notrace preempt_schedule_thunk
-        preempt_schedule_notrace_thunk arm64_preempt_schedule_irq
-    """,
-    Role.SWITCH: "__switch_to __switch_to_asm cpu_switch_to",
-    Role.IDLE: """
-        do_idle default_idle_call default_idle arch_cpu_idle cpuidle_enter
-        cpuidle_idle_call cpu_do_idle wait_for_interrupt cpu_startup_entry
-        pv_native_safe_halt acpi_idle_enter cpuidle_enter_state
-        tick_nohz_idle_enter tick_nohz_idle_exit tick_nohz_idle_stop_tick
-    """,
-    Role.TIMER: "hrtimer_interrupt",
-    Role.SOFT_TIMER: "hrtimer_run_softirq",
-    Role.UNTHROTTLE: "sched_rt_period_timer do_sched_rt_period_timer",
-    Role.ENQUEUE: "enqueue_task_rt enqueue_task_dl",
-    Role.ENQUEUE_FAIR: "enqueue_task_fair",
-    Role.RESCHEDULE: "resched_curr __resched_curr",
-    Role.FAIR_SERVER: "fair_server_pick_task fair_server_pick",
-    Role.PICK_REALTIME: "pick_task_rt pick_next_task_rt _pick_next_task_rt",
-    Role.PICK_FAIR: "pick_task_fair pick_next_task_fair __pick_next_task_fair",
-    Role.WAKE: "hrtimer_wakeup",
-    Role.SLEEP: "do_nanosleep",
-    # Linux 7 does not let a thread sleep for such a timer at all.
-    Role.OVERDUE: "clockevents_program_min_delta",
-    Role.LOCK: """
-        native_queued_spin_lock_slowpath queued_spin_lock_slowpath
-        queued_read_lock_slowpath queued_write_lock_slowpath osq_lock
-        _raw_spin_lock _raw_spin_lock_irqsave _raw_spin_lock_irq
-        _raw_spin_lock_bh
-    """,
-    Role.FAULT: """
-        do_page_fault do_mem_abort exc_page_fault asm_exc_page_fault
-        do_user_addr_fault handle_mm_fault __handle_mm_fault
-    """,
-    Role.SYSCALL: "do_trap_ecall_u entry_SYSCALL_64 do_syscall_64 el0_svc",
-    Role.DISPATCH: """
-        handle_riscv_irq riscv_intc_irq handle_arch_irq call_on_irq_stack
-        generic_handle_domain_irq generic_handle_irq handle_irq_desc
-        handle_percpu_devid_irq handle_percpu_devid_fasteoi_ipi
-        handle_fasteoi_irq handle_edge_irq handle_level_irq handle_irq_event
-        handle_irq_event_percpu __handle_irq_event_percpu __common_interrupt
-        common_interrupt el1_interrupt el0_interrupt do_interrupt_handler
-        gic_handle_irq __gic_handle_irq_from_irqson el1h_64_irq_handler
-        el0t_64_irq_handler __el0_irq_handler_common irq_enter_rcu irq_exit_rcu
-        irq_enter irq_exit irqentry_enter irqentry_exit plic_handle_irq
-        __irq_resolve_mapping sbi_ipi_handle ipi_mux_process handle_IPI do_handle_IPI
-        ipi_handler __rcu_read_lock __rcu_read_unlock radix_tree_lookup
-        __radix_tree_lookup ret_from_exception riscv_intc_irq_eoi
-        riscv_v_context_nesting_start riscv_v_context_nesting_end
-        enter_from_kernel_mode exit_to_kernel_mode
-        error_entry error_return sync_regs __irq_exit_rcu
-        __flush_smp_call_function_queue
-        flush_smp_call_function_queue generic_smp_call_function_single_interrupt
-        generic_smp_call_function_interrupt csd_do_func irq_work_run
-        irq_work_run_list irq_work_single
-        tasklet_action tasklet_hi_action tasklet_action_common
-        run_timer_softirq run_timer_base __run_timer_base __run_timers
-        expire_timers call_timer_fn
-    """,
-}
-_ROLES: Mapping[str, Role] = {
-    name: role for role, names in _NAMES.items() for name in names.split()
-}
-
-
 @lru_cache(maxsize=1 << 16)
 def plain(name: str) -> str:
     """Return a function's name without what the compiler added."""
@@ -178,8 +108,9 @@ def plain(name: str) -> str:
 def role_of(name: str) -> Role:
     """Return what a function is."""
     word = plain(name)
-    if word in _ROLES:
-        return _ROLES[word]
+    known = _roles().get(word)
+    if known is not None:
+        return known
     if word.startswith("asm_sysvec_"):
         return Role.INTERRUPT
     if word.startswith(("sysvec_", "__sysvec_")):
@@ -187,10 +118,24 @@ def role_of(name: str) -> Role:
     return Role.OTHER
 
 
+@cache
+def _roles() -> Mapping[str, Role]:
+    """Return the functions of `roles.toml` with their roles."""
+    here = resources.files("rtscope.explain.instructions")
+    table = tomllib.loads(here.joinpath("roles.toml").read_text("utf-8"))
+    return {name: Role[role] for role in table for name in table[role].split()}
+
+
 @lru_cache(maxsize=1 << 16)
 def is_between(name: str) -> bool:
     """Tell whether a name is of a step from one function to another, and of none."""
     return name.startswith(_STEPS_BETWEEN)
+
+
+_INNERMOST = frozenset(
+    {Role.INTERRUPT, Role.SOFTIRQ, Role.SCHEDULE, Role.PREEMPT, Role.SWITCH}
+)
+_SCHEDULING = frozenset({Role.SCHEDULE, Role.PREEMPT, Role.SWITCH})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,6 +145,17 @@ class Frame:
     name: str
     caller: "Frame | None"
     depth: int
+    role: Role = field(init=False)
+    within: frozenset[Role] = field(init=False)
+    """The roles of this call and of all its callers."""
+
+    def __post_init__(self) -> None:
+        """Take the roles, once for all runs of the call."""
+        role = role_of(self.name)
+        above = frozenset[Role]() if self.caller is None else self.caller.within
+        object.__setattr__(self, "role", role)
+        within = above if role in above else above | {role}
+        object.__setattr__(self, "within", within)
 
     def chain(self) -> Iterator["Frame"]:
         """Yield this frame and its callers, innermost first."""
@@ -207,10 +163,6 @@ class Frame:
         while frame is not None:
             yield frame
             frame = frame.caller
-
-    def is_in(self, role: Role) -> bool:
-        """Tell whether it is a call of this role, or in one."""
-        return any(role_of(frame.name) is role for frame in self.chain())
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +210,7 @@ def _callers_of_first(names: Sequence[str], starts: Sequence[bool]) -> Frame | N
     known: list[str] = []
     frame: Frame | None = None
     for name, is_start in zip(names, starts, strict=True):
-        if frame is not None and role_of(frame.name) is Role.SWITCH:
+        if frame is not None and frame.role is Role.SWITCH:
             break
         entered = _entered(frame, name, is_start=is_start)
         is_called = is_start or (name == FIRMWARE and frame is not None)
@@ -288,9 +240,91 @@ def _entered(frame: Frame | None, name: str, *, is_start: bool) -> Frame:
 
 def _has_switched(frame: Frame, name: str, *, is_start: bool) -> bool:
     """Tell a new thread's first block from what the switch itself calls."""
-    if role_of(frame.name) is not Role.SWITCH:
+    if frame.role is not Role.SWITCH:
         return False
     return not is_start or name.startswith(_FIRST_OF_A_THREAD)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Context:
+    """The interrupt, softirq or scheduling that a run belongs to."""
+
+    role: Role
+    """INTERRUPT, SOFTIRQ, SCHEDULE, or OTHER for a thread's own code."""
+    frame: Frame | None
+    """The call that makes it so."""
+
+
+THREAD = Context(Role.OTHER, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """Calls whose meaning only the whole path shows."""
+
+    traps: set[Frame]
+    """Entries of traps that turned out to be interrupts."""
+    idle: set[Frame]
+    """Calls of preempt_schedule that came back at once: preemption was off."""
+
+
+def contexts_of(runs: Sequence[Run]) -> list[Context]:
+    """Return the context of each run."""
+    marks = _Marks(_interrupting_traps(runs), _idle_preemptions(runs))
+    known: dict[Frame, Context] = {}
+    return [_context(run.frame, marks, known) for run in runs]
+
+
+def _interrupting_traps(runs: Sequence[Run]) -> set[Frame]:
+    """Return the entries of traps that turned out to be interrupts."""
+    return {
+        frame.caller
+        for run in runs
+        for frame in run.frame.chain()
+        if frame.role is Role.INTERRUPT
+        and frame.caller is not None
+        and frame.caller.role is Role.TRAP
+    }
+
+
+def _idle_preemptions(runs: Sequence[Run]) -> set[Frame]:
+    found: set[Frame] = set()
+    scheduling: set[Frame] = set()
+    for run in runs:
+        role = run.frame.role
+        if role is Role.PREEMPT:
+            found.add(run.frame)
+        elif role in (Role.SCHEDULE, Role.SWITCH):
+            scheduling.update(run.frame.chain())
+    return found - scheduling
+
+
+def _context(frame: Frame, marks: _Marks, known: dict[Frame, Context]) -> Context:
+    if frame in known:
+        return known[frame]
+    role = frame.role
+    if frame in marks.traps:
+        found = Context(Role.INTERRUPT, frame)
+    elif role is Role.INTERRUPT and frame.caller and frame.caller in marks.traps:
+        found = _context(frame.caller, marks, known)
+    elif role in _INNERMOST and frame not in marks.idle:
+        found = Context(Role.SCHEDULE if role in _SCHEDULING else role, frame)
+    elif frame.caller is None:
+        found = THREAD
+    else:
+        found = _context(frame.caller, marks, known)
+    if found.role is Role.SCHEDULE and frame.caller is not None:
+        found = _outermost_call(found, frame, marks, known)
+    known[frame] = found
+    return found
+
+
+def _outermost_call(
+    found: Context, frame: Frame, marks: _Marks, known: dict[Frame, Context]
+) -> Context:
+    """Let __schedule belong to the preempt_schedule that called it."""
+    above = _context(frame.caller, marks, known) if frame.caller else THREAD
+    return above if above.role is Role.SCHEDULE else found
 
 
 def main_frame(runs: Sequence[Run], *, share: float) -> Frame | None:
@@ -322,7 +356,7 @@ def is_call_while_idle(run: Run) -> bool:
 
     An idle CPU that watches for work is not interrupted: it finds the calls itself.
     """
-    return run.frame.is_in(Role.IDLE) and any(
+    return Role.IDLE in run.frame.within and any(
         plain(frame.name) in CALLED_FROM_IDLE for frame in run.frame.chain()
     )
 

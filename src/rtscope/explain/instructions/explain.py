@@ -14,10 +14,13 @@ from rtscope.exectrace.file import TraceSection
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.instructions.calls import (
     FIRMWARE,
+    THREAD,
+    Context,
     Frame,
     Role,
     Run,
     callback_of,
+    contexts_of,
     is_call_while_idle,
     main_frame,
     plain,
@@ -26,12 +29,9 @@ from rtscope.explain.instructions.calls import (
     spent_in,
 )
 from rtscope.explain.instructions.milestones import (
-    THREAD,
-    Context,
     Milestones,
     Tasks,
     armed_overdue,
-    contexts_of,
     find_milestones,
     idle_end,
     is_one_delivery,
@@ -275,7 +275,7 @@ def _part_and_cause(path: _WakeupPath, i: int) -> tuple[Part, Cause]:
         return part, path.competing.cause(i)
     if is_call_while_idle(run):
         return part, Cause.OTHER_INTERRUPT
-    is_idle = run.frame.is_in(Role.IDLE)
+    is_idle = Role.IDLE in run.frame.within
     return part, Cause.IDLE_EXIT if is_idle else Cause.PREEMPTION_OFF
 
 
@@ -300,7 +300,7 @@ def _interrupt_cause(path: _WakeupPath, i: int) -> Cause:
     milestones, chain = path.milestones, list(path.runs[i].frame.chain())
     if milestones.entered is None or i < milestones.entered:
         return Cause.EARLIER_INTERRUPT
-    roles = [role_of(frame.name) for frame in chain]
+    roles = [frame.role for frame in chain]
     if Role.TIMER not in roles:
         ours = path.contexts[i].frame is path.contexts[milestones.entered].frame
         if milestones.woken is not None:
@@ -328,7 +328,7 @@ def _delay_cause(path: _WakeupPath, i: int) -> Cause:
 def _waiting_cause(path: _WakeupPath, run: Run) -> Cause:
     if is_call_while_idle(run):
         return Cause.EARLIER_INTERRUPT
-    if run.frame.is_in(Role.IDLE):
+    if Role.IDLE in run.frame.within:
         return Cause.IDLE_EXIT
     begin = max(run.begin, path.expiry)
     if 2 * path.flags.off_in(begin, run.end) >= max(1, run.end - begin):
@@ -340,7 +340,7 @@ def _late_cause(path: _WakeupPath, i: int) -> Cause:
     """Return the cause of what came after the first switch to the thread."""
     run = path.runs[i]
     if not path.tasks.known or path.tasks.is_measured(run):
-        return Cause.PAGE_FAULT if run.frame.is_in(Role.FAULT) else Cause.RETURN
+        return Cause.PAGE_FAULT if Role.FAULT in run.frame.within else Cause.RETURN
     before = bisect_left(path.tasks.departures, i) - 1
     left = path.runs[path.tasks.departures[before]] if before >= 0 else None
     if left is not None and sleeps_in_fault(left):
@@ -357,7 +357,7 @@ def _is_late(path: _WakeupPath, i: int) -> bool:
 
 
 def _is_contended(run: Run) -> bool:
-    return role_of(run.frame.name) is Role.LOCK and run.own > CONTENDED_INSTRUCTIONS
+    return run.frame.role is Role.LOCK and run.own > CONTENDED_INSTRUCTIONS
 
 
 def _segment(
@@ -438,7 +438,7 @@ def name_of(
     if cause is Cause.SCHEDULER and context.frame is not None:
         return plain(context.frame.name), ()
     if cause is Cause.PAGE_FAULT:
-        runs = [run for run in runs if run.frame.is_in(Role.FAULT)]
+        runs = [run for run in runs if Role.FAULT in run.frame.within]
         if not runs:  # another ran while the thread slept in it
             return ASLEEP, ()
     frame = main_frame(runs, share=NEARLY_ALL)
@@ -483,7 +483,7 @@ def _handler(runs: Sequence[Run], entry: frozenset[Role]) -> str:
             spent[name] = spent.get(name, 0) + run.own
     if spent:
         return max(spent, key=lambda name: spent[name])
-    led_to = [f for f in runs[0].frame.chain() if role_of(f.name) in entry]
+    led_to = [f for f in runs[0].frame.chain() if f.role in entry]
     return plain((led_to[0] if led_to else runs[0].frame).name).removeprefix("asm_")
 
 
@@ -491,7 +491,7 @@ def _handled_in(run: Run, entry: frozenset[Role]) -> str | None:
     """Return the function that the innermost entry led to."""
     found = None
     for frame in run.frame.chain():
-        role = role_of(frame.name)
+        role = frame.role
         if role in entry:
             return found
         if role not in _LED_TO:

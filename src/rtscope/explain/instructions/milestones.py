@@ -1,9 +1,6 @@
 """
 The milestones of a wake-up: expiry, interrupt, callback, scheduler, switch. Pure.
 
-A run belongs to the innermost of its callers that has a role: an interrupt that
-preempts calls the scheduler from inside, and from there on it is the scheduler's time.
-
 The path counts instructions, and a board that sleeps executes none: `idle_end` finds
 where it woke, if it slept although the thread's timer was due.
 """
@@ -13,15 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rtscope.exectrace.file import TaskSwitch, TraceSection, task_switches
-from rtscope.explain.instructions.calls import Frame, Role, Run, plain, role_of
+from rtscope.explain.instructions.calls import Context, Frame, Role, Run, plain
 
 AHEAD = 64
 """The count of instructions runs ahead by less than one in so many."""
-_INNERMOST = frozenset(
-    {Role.INTERRUPT, Role.SOFTIRQ, Role.SCHEDULE, Role.PREEMPT, Role.SWITCH}
-)
 _DELIVERS = "generic_handle_domain_irq"
-_SCHEDULING = frozenset({Role.SCHEDULE, Role.PREEMPT, Role.SWITCH})
 _ENDS_WAITING = "tick_nohz_idle_exit"
 _OF_THE_SCHEDULER = frozenset({Role.SWITCH, Role.SCHEDULE})
 
@@ -59,9 +52,7 @@ class Tasks:
 
 def tasks_of(section: TraceSection, runs: Sequence[Run]) -> Tasks:
     """Return the tasks of the CPU that the section's wake-up was on, and its runs."""
-    leaving = [
-        i for i, run in enumerate(runs) if role_of(run.frame.name) is Role.SWITCH
-    ]
+    leaving = [i for i, run in enumerate(runs) if run.frame.role is Role.SWITCH]
     ends = [runs[i].end for i in leaving]
     recorded = [one for one in task_switches(section) if one.cpu == section.cpu]
     tasks = Tasks([replace(one, at=_switched(one.at, ends)) for one in recorded])
@@ -73,29 +64,6 @@ def _switched(recorded: int, ends: Sequence[int]) -> int:
     """A task is recorded a few instructions behind the switch to it."""
     before = bisect_right(ends, recorded) - 1
     return ends[before] if before >= 0 else recorded
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Context:
-    """The interrupt, softirq or scheduling that a run belongs to."""
-
-    role: Role
-    """INTERRUPT, SOFTIRQ, SCHEDULE, or OTHER for a thread's own code."""
-    frame: Frame | None
-    """The call that makes it so."""
-
-
-THREAD = Context(Role.OTHER, None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Marks:
-    """Calls whose meaning only the whole path shows."""
-
-    traps: set[Frame]
-    """Entries of traps that turned out to be interrupts."""
-    idle: set[Frame]
-    """Calls of preempt_schedule that came back at once: preemption was off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +84,6 @@ class Milestones:
     """Where the first call of the scheduler begins that switched, after that."""
     switched: int | None
     """The first run after the switch to the thread."""
-
-
-def contexts_of(runs: Sequence[Run]) -> list[Context]:
-    """Return the context of each run."""
-    marks = _Marks(_interrupting_traps(runs), _idle_preemptions(runs))
-    known: dict[Frame, Context] = {}
-    return [_context(run.frame, marks, known) for run in runs]
 
 
 def is_one_delivery(run: Run, other: Run) -> bool:
@@ -146,7 +107,7 @@ def find_milestones(
         woken = _waking_before(runs, first, expiry)
     arrival = tasks.arrival(expiry if woken is None else runs[woken].begin)
     switch = _last(runs, first, Role.SWITCH, before=arrival)
-    late = woken is not None and runs[woken].frame.is_in(Role.SOFT_TIMER)
+    late = woken is not None and Role.SOFT_TIMER in runs[woken].frame.within
     entered = None
     if woken is not None:
         entered = first_of(runs, contexts, woken)
@@ -176,58 +137,6 @@ def first_of(runs: Sequence[Run], contexts: Sequence[Context], inside: int) -> i
     return begin
 
 
-def _interrupting_traps(runs: Sequence[Run]) -> set[Frame]:
-    """Return the entries of traps that turned out to be interrupts."""
-    return {
-        frame.caller
-        for run in runs
-        for frame in run.frame.chain()
-        if role_of(frame.name) is Role.INTERRUPT
-        and frame.caller is not None
-        and role_of(frame.caller.name) is Role.TRAP
-    }
-
-
-def _idle_preemptions(runs: Sequence[Run]) -> set[Frame]:
-    found: set[Frame] = set()
-    scheduling: set[Frame] = set()
-    for run in runs:
-        role = role_of(run.frame.name)
-        if role is Role.PREEMPT:
-            found.add(run.frame)
-        elif role in (Role.SCHEDULE, Role.SWITCH):
-            scheduling.update(run.frame.chain())
-    return found - scheduling
-
-
-def _context(frame: Frame, marks: _Marks, known: dict[Frame, Context]) -> Context:
-    if frame in known:
-        return known[frame]
-    role = role_of(frame.name)
-    if frame in marks.traps:
-        found = Context(Role.INTERRUPT, frame)
-    elif role is Role.INTERRUPT and frame.caller and frame.caller in marks.traps:
-        found = _context(frame.caller, marks, known)
-    elif role in _INNERMOST and frame not in marks.idle:
-        found = Context(Role.SCHEDULE if role in _SCHEDULING else role, frame)
-    elif frame.caller is None:
-        found = THREAD
-    else:
-        found = _context(frame.caller, marks, known)
-    if found.role is Role.SCHEDULE and frame.caller is not None:
-        found = _outermost_call(found, frame, marks, known)
-    known[frame] = found
-    return found
-
-
-def _outermost_call(
-    found: Context, frame: Frame, marks: _Marks, known: dict[Frame, Context]
-) -> Context:
-    """Let __schedule belong to the preempt_schedule that called it."""
-    above = _context(frame.caller, marks, known) if frame.caller else THREAD
-    return above if above.role is Role.SCHEDULE else found
-
-
 def _last(
     runs: Sequence[Run], first: int, role: Role, *, before: int | None = None
 ) -> int | None:
@@ -236,8 +145,7 @@ def _last(
         (
             i
             for i in range(len(runs) - 1, first - 1, -1)
-            if role_of(runs[i].frame.name) is role
-            and (before is None or runs[i].begin < before)
+            if runs[i].frame.role is role and (before is None or runs[i].begin < before)
         ),
         None,
     )
@@ -246,7 +154,7 @@ def _last(
 def _waking(runs: Sequence[Run], first: int, *, before: int | None) -> int | None:
     end = len(runs) if before is None else before
     return next(
-        (i for i in range(first, end) if role_of(runs[i].frame.name) is Role.WAKE),
+        (i for i in range(first, end) if runs[i].frame.role is Role.WAKE),
         None,
     )
 
@@ -261,7 +169,7 @@ def _waking_before(runs: Sequence[Run], first: int, expiry: int) -> int | None:
     late = runs[-1].end - expiry if runs else 0
     found: int | None = None
     for i in range(first - 1, -1, -1):
-        role = role_of(runs[i].frame.name)
+        role = runs[i].frame.role
         if found is not None and runs[found].frame not in runs[i].frame.chain():
             break
         if role is Role.SWITCH or runs[i].end < expiry - late // AHEAD:
@@ -272,11 +180,11 @@ def _waking_before(runs: Sequence[Run], first: int, expiry: int) -> int | None:
 
 
 def _left_to_softirq(runs: Sequence[Run], first: int, before: int) -> int | None:
-    inside = [i for i in range(first, before) if runs[i].frame.is_in(Role.TIMER)]
+    inside = [i for i in range(first, before) if Role.TIMER in runs[i].frame.within]
     if not inside:
         return None
     begin = inside[0]
-    frame = next(f for f in runs[begin].frame.chain() if role_of(f.name) is Role.TIMER)
+    frame = next(f for f in runs[begin].frame.chain() if f.role is Role.TIMER)
     return max(i for i in inside if frame in runs[i].frame.chain())
 
 
@@ -284,11 +192,7 @@ def _first_switching(
     runs: Sequence[Run], contexts: Sequence[Context], *, after: int
 ) -> int | None:
     switch = next(
-        (
-            i
-            for i in range(after, len(runs))
-            if role_of(runs[i].frame.name) is Role.SWITCH
-        ),
+        (i for i in range(after, len(runs)) if runs[i].frame.role is Role.SWITCH),
         None,
     )
     return None if switch is None else max(after, first_of(runs, contexts, switch))
@@ -328,8 +232,8 @@ def idle_end(
 def armed_overdue(runs: Sequence[Run], tasks: Tasks) -> bool:
     """Tell whether the thread armed its timer in these runs after that was due."""
     return any(
-        role_of(run.frame.name) is Role.OVERDUE
-        and run.frame.is_in(Role.SLEEP)
+        run.frame.role is Role.OVERDUE
+        and Role.SLEEP in run.frame.within
         and tasks.is_measured(run)
         for run in runs
     )
@@ -342,7 +246,7 @@ def _goes_to_sleep(left: Run) -> bool:
     On PREEMPT_RT it may have to wait for a lock there too, when that has expired.
     """
     for frame in left.frame.chain():
-        role = role_of(frame.name)
+        role = frame.role
         if role not in _OF_THE_SCHEDULER and not frame.name.startswith("schedule"):
             return role is Role.SLEEP
     return False
@@ -351,9 +255,9 @@ def _goes_to_sleep(left: Run) -> bool:
 def _was_overdue(runs: Sequence[Run], left: int) -> bool:
     """Tell whether the timer was due before the thread left the CPU to wait for it."""
     chain = runs[left].frame.chain()
-    sleeps = next(frame for frame in chain if role_of(frame.name) is Role.SLEEP)
+    sleeps = next(frame for frame in chain if frame.role is Role.SLEEP)
     return any(
-        role_of(run.frame.name) is Role.OVERDUE and sleeps in run.frame.chain()
+        run.frame.role is Role.OVERDUE and sleeps in run.frame.chain()
         for run in runs[:left]
     )
 
@@ -373,15 +277,14 @@ def _ended_idle(runs: Sequence[Run], left: int, *, before: int | None) -> int | 
     waits = left
     for i in range(left, end):
         frame = runs[i].frame
-        if frame not in known and role_of(frame.name) is Role.IDLE:
+        if frame not in known and frame.role is Role.IDLE:
             known.add(frame)
             waits = waits if plain(frame.name) == _ENDS_WAITING else i
     return next(
         (
             i
             for i in range(waits, end)
-            if role_of(runs[i].frame.name) is Role.TIMER
-            and runs[i].frame.is_in(Role.IDLE)
+            if runs[i].frame.role is Role.TIMER and Role.IDLE in runs[i].frame.within
         ),
         None,
     )
@@ -392,7 +295,7 @@ def is_ordinary(runs: Sequence[Run]) -> bool:
     queued = {
         role
         for run in runs
-        if (role := role_of(run.frame.name)) in (Role.ENQUEUE, Role.ENQUEUE_FAIR)
-        and run.frame.is_in(Role.WAKE)
+        if (role := run.frame.role) in (Role.ENQUEUE, Role.ENQUEUE_FAIR)
+        and Role.WAKE in run.frame.within
     }
     return queued == {Role.ENQUEUE_FAIR}

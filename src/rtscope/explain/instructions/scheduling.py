@@ -21,7 +21,6 @@ from rtscope.explain.instructions.calls import (
     Run,
     main_frame,
     plain,
-    role_of,
     runs_of,
     spent_in,
 )
@@ -129,7 +128,7 @@ def competing_tasks(
 def sleeps_in_fault(left: Run) -> bool:
     """Tell of the run in which a thread left its CPU whether it waits for a page."""
     for frame in left.frame.chain():
-        role = role_of(frame.name)
+        role = frame.role
         if role in (Role.PREEMPT, Role.INTERRUPT):
             return False
         if role is Role.FAULT:
@@ -144,7 +143,7 @@ def gives_way(left: Run) -> bool:
     It has to leave where the kernel preempts it, and on its way to its program.
     """
     for frame in left.frame.chain():
-        role = role_of(frame.name)
+        role = frame.role
         if role is Role.PREEMPT or role in _ENTRIES:
             return True
         if role is Role.OTHER and not frame.name.startswith("schedule"):
@@ -163,7 +162,7 @@ def _decisions(runs: Sequence[Run], begin: int) -> Sequence[Decision]:
     calls: set[Frame] = set()
     for i in range(begin, len(runs)):
         frame = runs[i].frame
-        role = role_of(frame.name)
+        role = frame.role
         if role is Role.SCHEDULE and frame not in calls and frame.caller is not None:
             calls.add(frame)
             found.append(Decision(i, Role.OTHER))
@@ -173,8 +172,8 @@ def _decisions(runs: Sequence[Run], begin: int) -> Sequence[Decision]:
 
 
 def _asked_by_server(frame: Frame) -> bool:
-    return role_of(frame.name) is not Role.FAIR_SERVER and any(
-        role_of(caller.name) is Role.FAIR_SERVER for caller in frame.chain()
+    return frame.role is not Role.FAIR_SERVER and any(
+        caller.role is Role.FAIR_SERVER for caller in frame.chain()
     )
 
 
@@ -188,7 +187,7 @@ def _goes_on(runs: Sequence[Run], names: Sequence[str | None]) -> bool:
     if any(run.frame.name == USER for run in runs):
         return True
     was_asked = any(
-        role_of(run.frame.name) is Role.RESCHEDULE and run.frame.is_in(Role.WAKE)
+        run.frame.role is Role.RESCHEDULE and Role.WAKE in run.frame.within
         for run in runs
     )
     return not was_asked and _SAYS_SO in names
@@ -199,8 +198,7 @@ def _queued(runs: Sequence[Run], begin: int, end: int) -> int | None:
         (
             i
             for i in range(end - 1, begin - 1, -1)
-            if role_of(runs[i].frame.name) is Role.ENQUEUE
-            and runs[i].frame.is_in(Role.WAKE)
+            if runs[i].frame.role is Role.ENQUEUE and Role.WAKE in runs[i].frame.within
         ),
         None,
     )
@@ -216,9 +214,7 @@ def _unthrottled(
 
 
 def _unthrottles(run: Run) -> bool:
-    return role_of(run.frame.name) is Role.RESCHEDULE and run.frame.is_in(
-        Role.UNTHROTTLE
-    )
+    return run.frame.role is Role.RESCHEDULE and Role.UNTHROTTLE in run.frame.within
 
 
 @dataclass(frozen=True, slots=True)
