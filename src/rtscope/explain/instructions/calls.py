@@ -35,10 +35,6 @@ _STEPS_BETWEEN = (
     *("retbleed_", "entry_untrain_ret", "early_xen_iret_patch"),
     *("native_irq_return_iret", "common_interrupt_return"),
 )
-CALLED_FROM_IDLE = frozenset(
-    {"flush_smp_call_function_queue", "__flush_smp_call_function_queue"}
-)
-"""What looks for the calls of other CPUs without an interrupt."""
 # What the kernel does between two callbacks of timers.
 _OF_TIMERS = (
     *("_raw_spin", "timerqueue_", "rb_", "__remove_hrtimer"),
@@ -348,17 +344,6 @@ def spent_in(runs: Sequence[Run]) -> list[tuple[str, int]]:
     for run in runs:
         spent[run.frame.name] = spent.get(run.frame.name, 0) + run.own
     return sorted(spent.items(), key=lambda row: -row[1])
-
-
-def is_call_while_idle(run: Run) -> bool:
-    """
-    Tell whether an idle CPU did what another one asked it to by an interrupt.
-
-    An idle CPU that watches for work is not interrupted: it finds the calls itself.
-    """
-    return Role.IDLE in run.frame.within and any(
-        plain(frame.name) in CALLED_FROM_IDLE for frame in run.frame.chain()
-    )
 
 
 def callback_of(run: Run) -> str | None:

@@ -6,10 +6,10 @@ where it woke, if it slept although the thread's timer was due.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from rtscope.exectrace.file import TaskSwitch, TraceSection, task_switches
+from rtscope.exectrace.file import TraceSection, task_switches
 from rtscope.explain.instructions.calls import Context, Frame, Role, Run, plain
 
 AHEAD = 64
@@ -21,43 +21,43 @@ _OF_THE_SCHEDULER = frozenset({Role.SWITCH, Role.SCHEDULE})
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """The tasks of one CPU, from when on each; empty if they were not recorded."""
+    """The tasks of one CPU's runs; the sequences are empty if none were recorded."""
 
-    switches: Sequence[TaskSwitch]
-    departures: Sequence[int] = ()
+    names: Sequence[str]
+    """Of the task of each run; empty if that is unknown."""
+    measured: Sequence[bool]
+    """Whether the thread that is measured did a run; False if that is unknown."""
+    arrivals: Sequence[int]
+    """When the CPU switched to the measured thread, as instruction counts."""
+    departures: Sequence[int]
     """The runs in which the measured thread left the CPU, in order."""
-
-    @property
-    def known(self) -> bool:
-        """Whether tasks were recorded at all."""
-        return bool(self.switches)
-
-    def at(self, run: Run) -> TaskSwitch | None:
-        """Return the task of a run."""
-        before = bisect_right(self.switches, run.begin, key=lambda one: one.at) - 1
-        return self.switches[before] if before >= 0 else None
-
-    def is_measured(self, run: Run) -> bool:
-        """Tell whether the thread that is measured did it; False if unknown."""
-        task = self.at(run)
-        return task is not None and task.task == self.switches[-1].task
 
     def arrival(self, after: int) -> int | None:
         """Return when the CPU first switched to the measured thread, after a count."""
-        measured = self.switches[-1].task if self.switches else None
-        return next(
-            (s.at for s in self.switches if s.task == measured and s.at > after), None
-        )
+        return next((at for at in self.arrivals if at > after), None)
 
 
 def tasks_of(section: TraceSection, runs: Sequence[Run]) -> Tasks:
-    """Return the tasks of the CPU that the section's wake-up was on, and its runs."""
+    """Return the tasks of the CPU that the section's wake-up was on."""
     leaving = [i for i, run in enumerate(runs) if run.frame.role is Role.SWITCH]
     ends = [runs[i].end for i in leaving]
-    recorded = [one for one in task_switches(section) if one.cpu == section.cpu]
-    tasks = Tasks([replace(one, at=_switched(one.at, ends)) for one in recorded])
-    departures = tuple(i for i in leaving if tasks.is_measured(runs[i]))
-    return replace(tasks, departures=departures)
+    switches = [
+        (_switched(one.at, ends), one)
+        for one in task_switches(section)
+        if one.cpu == section.cpu
+    ]
+    if not switches:
+        return Tasks((), (False,) * len(runs), (), ())
+    at = [count for count, _ in switches]
+    before = [bisect_right(at, run.begin) - 1 for run in runs]
+    ours = switches[-1][1].task
+    measured = [i >= 0 and switches[i][1].task == ours for i in before]
+    return Tasks(
+        names=[switches[i][1].name if i >= 0 else "" for i in before],
+        measured=measured,
+        arrivals=[count for count, one in switches if one.task == ours],
+        departures=[i for i in leaving if measured[i]],
+    )
 
 
 def _switched(recorded: int, ends: Sequence[int]) -> int:
@@ -102,18 +102,22 @@ def find_milestones(
 ) -> Milestones:
     """Find the marks, from the expiry (an instruction count) to the end."""
     first = next((i for i, run in enumerate(runs) if run.end > expiry), len(runs))
-    woken = _waking(runs, first, before=_last(runs, first, Role.SWITCH))
+    last = _first(runs, range(len(runs) - 1, first - 1, -1), Role.SWITCH)
+    woken = _first(runs, range(first, len(runs) if last is None else last), Role.WAKE)
     if woken is None:
         woken = _waking_before(runs, first, expiry)
     arrival = tasks.arrival(expiry if woken is None else runs[woken].begin)
-    switch = _last(runs, first, Role.SWITCH, before=arrival)
+    before = _begun(runs, arrival)
+    switch = _first(runs, range(before - 1, first - 1, -1), Role.SWITCH)
     late = woken is not None and Role.SOFT_TIMER in runs[woken].frame.within
     entered = None
     if woken is not None:
         entered = first_of(runs, contexts, woken)
-    scheduled = None
+    scheduled, after = None, woken or first
     if switch is not None:
-        scheduled = _first_switching(runs, contexts, after=woken or first)
+        switching = _first(runs, range(after, len(runs)), Role.SWITCH)
+        assert switching is not None
+        scheduled = max(after, first_of(runs, contexts, switching))
     return Milestones(
         first=first,
         entered=entered,
@@ -137,24 +141,16 @@ def first_of(runs: Sequence[Run], contexts: Sequence[Context], inside: int) -> i
     return begin
 
 
-def _last(
-    runs: Sequence[Run], first: int, role: Role, *, before: int | None = None
+def _first(
+    runs: Sequence[Run], at: Iterable[int], role: Role, *, within: Role | None = None
 ) -> int | None:
-    """Return the last run of a role, that began before an instruction count."""
+    """Return the first of these runs that is of a role, if need be within another."""
     return next(
         (
             i
-            for i in range(len(runs) - 1, first - 1, -1)
-            if runs[i].frame.role is role and (before is None or runs[i].begin < before)
+            for i in at
+            if runs[i].frame.role is role and (within or role) in runs[i].frame.within
         ),
-        None,
-    )
-
-
-def _waking(runs: Sequence[Run], first: int, *, before: int | None) -> int | None:
-    end = len(runs) if before is None else before
-    return next(
-        (i for i in range(first, end) if runs[i].frame.role is Role.WAKE),
         None,
     )
 
@@ -188,14 +184,11 @@ def _left_to_softirq(runs: Sequence[Run], first: int, before: int) -> int | None
     return max(i for i in inside if frame in runs[i].frame.chain())
 
 
-def _first_switching(
-    runs: Sequence[Run], contexts: Sequence[Context], *, after: int
-) -> int | None:
-    switch = next(
-        (i for i in range(after, len(runs)) if runs[i].frame.role is Role.SWITCH),
-        None,
-    )
-    return None if switch is None else max(after, first_of(runs, contexts, switch))
+def _begun(runs: Sequence[Run], before: int | None) -> int:
+    """Return how many runs began before an instruction count; all for None."""
+    if before is None:
+        return len(runs)
+    return bisect_left(runs, before, key=lambda run: run.begin)
 
 
 def idle_end(
@@ -229,16 +222,6 @@ def idle_end(
     return begin if milestones.late_timer or queued else None
 
 
-def armed_overdue(runs: Sequence[Run], tasks: Tasks) -> bool:
-    """Tell whether the thread armed its timer in these runs after that was due."""
-    return any(
-        run.frame.role is Role.OVERDUE
-        and Role.SLEEP in run.frame.within
-        and tasks.is_measured(run)
-        for run in runs
-    )
-
-
 def _goes_to_sleep(left: Run) -> bool:
     """
     Tell of the run in which a thread left its CPU whether it waits for its timer.
@@ -268,11 +251,7 @@ def _ended_idle(runs: Sequence[Run], left: int, *, before: int | None) -> int | 
 
     It is the first since the CPU last began to wait: after it there is a thread to run.
     """
-    end = (
-        len(runs)
-        if before is None
-        else bisect_left(runs, before, key=lambda run: run.begin)
-    )
+    end = _begun(runs, before)
     known: set[Frame] = set()
     waits = left
     for i in range(left, end):
@@ -280,14 +259,7 @@ def _ended_idle(runs: Sequence[Run], left: int, *, before: int | None) -> int | 
         if frame not in known and frame.role is Role.IDLE:
             known.add(frame)
             waits = waits if plain(frame.name) == _ENDS_WAITING else i
-    return next(
-        (
-            i
-            for i in range(waits, end)
-            if runs[i].frame.role is Role.TIMER and Role.IDLE in runs[i].frame.within
-        ),
-        None,
-    )
+    return _first(runs, range(waits, end), Role.TIMER, within=Role.IDLE)
 
 
 def is_ordinary(runs: Sequence[Run]) -> bool:

@@ -1,5 +1,5 @@
 """
-What kept a CPU from the thread: competing tasks, interrupts off, other CPUs. Pure.
+What kept a CPU from the thread: competing tasks, other CPUs. Pure.
 
 Another task ran although the measured one was awake: the kernel's functions show why.
 They show the queue that it put the thread into, whether it asked the running task to
@@ -9,7 +9,6 @@ give way, and the scheduling class that chose the next.
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
 
@@ -194,14 +193,8 @@ def _goes_on(runs: Sequence[Run], names: Sequence[str | None]) -> bool:
 
 
 def _queued(runs: Sequence[Run], begin: int, end: int) -> int | None:
-    return next(
-        (
-            i
-            for i in range(end - 1, begin - 1, -1)
-            if runs[i].frame.role is Role.ENQUEUE and Role.WAKE in runs[i].frame.within
-        ),
-        None,
-    )
+    at = [i for i in range(begin, end) if runs[i].frame.role is Role.ENQUEUE]
+    return next((i for i in reversed(at) if Role.WAKE in runs[i].frame.within), None)
 
 
 def _unthrottled(
@@ -215,64 +208,6 @@ def _unthrottled(
 
 def _unthrottles(run: Run) -> bool:
     return run.frame.role is Role.RESCHEDULE and Role.UNTHROTTLE in run.frame.within
-
-
-@dataclass(frozen=True, slots=True)
-class IrqsOff:
-    """Interrupts were off: from when, until when, by whom."""
-
-    since: int
-    """Instruction count; of the begin of the path, if they were off there."""
-    off: Run | None
-    """Who switched them off; None if that was before the path."""
-    until: int | None
-    on: Run | None
-
-
-@dataclass(frozen=True, slots=True)
-class IrqFlags:
-    """Changes of the CPU's interrupt flag, in order."""
-
-    at: Sequence[int]
-    on: Sequence[bool]
-
-    def off_in(self, begin: int, end: int) -> int:
-        """Return how many instructions of the board passed with interrupts off."""
-        first = max(0, bisect_right(self.at, begin) - 1)
-        last = bisect_left(self.at, end)
-        edges = [*self.at[first:last], end]
-        states = self.on[first:last]
-        return sum(
-            max(0, until - max(since, begin))
-            for (since, until), on in zip(pairwise(edges), states, strict=True)
-            if not on
-        )
-
-
-def irq_flags_of(section: TraceSection) -> IrqFlags:
-    """Return the interrupt flags of the CPU that the wake-up was on."""
-    mine = (section.kinds == RecordKind.INTERRUPTS) & (section.cpus == section.cpu)
-    return IrqFlags(section.at[mine].tolist(), (section.values[mine] != 0).tolist())
-
-
-def irqs_off_at(flags: IrqFlags, runs: Sequence[Run], expiry: int) -> IrqsOff | None:
-    """Return the call that had interrupts off at the expiry; None if they were on."""
-    before = bisect_right(flags.at, expiry) - 1
-    if before < 0 or flags.on[before] or not runs:
-        return None
-    begins = [run.begin for run in runs]
-
-    def run_before(count: int) -> Run:
-        # A change is recorded at the block behind the one that made it.
-        return runs[max(0, bisect_left(begins, count) - 1)]
-
-    until = flags.at[before + 1] if before + 1 < len(flags.at) else None
-    return IrqsOff(
-        since=flags.at[before],
-        off=run_before(flags.at[before]) if before > 0 else None,
-        until=until,
-        on=None if until is None else run_before(until),
-    )
 
 
 @dataclass(frozen=True, slots=True)

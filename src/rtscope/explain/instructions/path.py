@@ -1,0 +1,298 @@
+"""
+The path to one wake-up: the part and the cause of everything its CPU executed. Pure.
+
+Parts follow from the milestones, causes from the calls of a run, the interrupt flag
+and the tasks that competed.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from rtscope.exectrace.file import RecordKind, TraceSection
+from rtscope.exectrace.symbols import SymbolTable
+from rtscope.explain.instructions.calls import (
+    THREAD,
+    Context,
+    Role,
+    Run,
+    callback_of,
+    contexts_of,
+    plain,
+    role_of,
+    runs_of,
+)
+from rtscope.explain.instructions.milestones import (
+    Milestones,
+    Tasks,
+    find_milestones,
+    idle_end,
+    is_one_delivery,
+    tasks_of,
+)
+from rtscope.explain.instructions.scheduling import (
+    PERIOD,
+    CompetingTasks,
+    OtherCpus,
+    competing_tasks,
+    other_cpus,
+    sleeps_in_fault,
+)
+from rtscope.explain.model import Cause, Part
+
+CONTENDED_INSTRUCTIONS = 100
+"""More than any of the lock functions takes if the lock is free."""
+CALLED_FROM_IDLE = frozenset(
+    {"flush_smp_call_function_queue", "__flush_smp_call_function_queue"}
+)
+"""What looks for the calls of other CPUs without an interrupt."""
+
+Kind = tuple[Part, Cause, Context]
+"""Part and cause of a run, and the interrupt it belongs to."""
+
+
+@dataclass(frozen=True, slots=True)
+class IrqsOff:
+    """Interrupts were off: from when, until when, by whom."""
+
+    since: int
+    """Instruction count; of the begin of the path, if they were off there."""
+    off: Run | None
+    """Who switched them off; None if that was before the path."""
+    until: int | None
+    on: Run | None
+
+
+@dataclass(frozen=True, slots=True)
+class IrqFlags:
+    """Changes of the CPU's interrupt flag, in order."""
+
+    at: Sequence[int]
+    on: Sequence[bool]
+
+    def off_in(self, begin: int, end: int) -> int:
+        """Return how many instructions of the board passed with interrupts off."""
+        first = max(0, bisect_right(self.at, begin) - 1)
+        last = bisect_left(self.at, end)
+        edges = [*self.at[first:last], end]
+        states = self.on[first:last]
+        return sum(
+            max(0, until - max(since, begin))
+            for (since, until), on in zip(pairwise(edges), states, strict=True)
+            if not on
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WakeupPath:
+    """All that the cause of a segment is found from."""
+
+    runs: Sequence[Run]
+    contexts: Sequence[Context]
+    milestones: Milestones
+    competing: CompetingTasks
+    tasks: Tasks
+    expiry: int
+    """By the count of instructions; or where the board woke, if it slept then."""
+    slept_ns: int
+    """How long the whole board slept after the true expiry."""
+    awake_ns: int
+    """What it executed while the thread slept; 0 if the board did not."""
+    shift: int
+    irqs_off: IrqsOff | None
+    """Interrupts that were off at the expiry."""
+    flags: IrqFlags
+    section: TraceSection
+    others: OtherCpus
+
+
+def wakeup_path(
+    section: TraceSection, symbols: SymbolTable, *, arch: str, shift: int
+) -> WakeupPath:
+    """Return all that one wake-up is explained from; `shift` as in `explain_path`."""
+    runs = runs_of(section, symbols, arch=arch, cpu=section.cpu)
+    expiry = section.last - (section.latency_ns >> shift)
+    contexts = contexts_of(runs)
+    tasks = tasks_of(section, runs)
+    woke = idle_end(runs, contexts, expiry, tasks=tasks)
+    slept_ns = awake_ns = 0
+    if woke is not None:
+        expiry = woke
+        slept_ns = section.latency_ns - ((section.last - woke) << shift)
+        left = max(i for i in tasks.departures if runs[i].begin < expiry)
+        awake_ns = (expiry - runs[left].end) << shift if slept_ns else 0
+    milestones = find_milestones(runs, contexts, expiry, tasks=tasks)
+    others = other_cpus(section, symbols, arch=arch, shift=shift)
+    elsewhere = others.calling(PERIOD)
+    flags = _irq_flags_of(section)
+    return WakeupPath(
+        runs=runs,
+        contexts=contexts,
+        milestones=milestones,
+        competing=competing_tasks(runs, milestones, symbols.names, elsewhere=elsewhere),
+        tasks=tasks,
+        expiry=expiry,
+        slept_ns=slept_ns,
+        awake_ns=awake_ns,
+        shift=shift,
+        irqs_off=_irqs_off_at(flags, runs, expiry),
+        flags=flags,
+        section=section,
+        others=others,
+    )
+
+
+def kinds_of(path: WakeupPath) -> Sequence[Kind]:
+    """Return part, cause and context of each run, from the expiry on."""
+    return [_kind(path, i) for i in range(path.milestones.first, len(path.runs))]
+
+
+def _kind(path: WakeupPath, i: int) -> Kind:
+    part, cause = _part_and_cause(path, i)
+    context = path.contexts[i]
+    # On the return the scheduler's last steps and the thread's own are one, and so
+    # are a fault and the sleep in it.
+    is_one = cause in (Cause.RETURN, Cause.PAGE_FAULT)
+    return part, cause, THREAD if is_one else context
+
+
+def _part_and_cause(path: WakeupPath, i: int) -> tuple[Part, Cause]:
+    run, context = path.runs[i], path.contexts[i]
+    part = _part(path, i)
+    if _is_contended(run):
+        return part, Cause.LOCK
+    if context.role is Role.INTERRUPT:
+        return part, _interrupt_cause(path, i)
+    if context.role is Role.SOFTIRQ and not _is_late(path, i):
+        return part, Cause.SOFTIRQ
+    if part is Part.A:
+        return part, _delay_cause(path, i)
+    if part is Part.E:
+        return part, _late_cause(path, i)
+    if context.role is Role.SCHEDULE:
+        return part, Cause.SCHEDULER
+    if part is Part.D or path.competing.goes_on:
+        return part, path.competing.cause(i)
+    if _is_call_while_idle(run):
+        return part, Cause.OTHER_INTERRUPT
+    is_idle = Role.IDLE in run.frame.within
+    return part, Cause.IDLE_EXIT if is_idle else Cause.PREEMPTION_OFF
+
+
+def _part(path: WakeupPath, i: int) -> Part:
+    milestones, role = path.milestones, path.contexts[i].role
+    # If nothing woke the thread here, all is before the interrupt but its own end.
+    entered = milestones.switched if milestones.entered is None else milestones.entered
+    if entered is None or i < entered:
+        return Part.A
+    if role is Role.INTERRUPT:
+        return Part.B
+    if (
+        milestones.scheduled is None
+        or milestones.switched is None
+        or i < milestones.scheduled
+    ):
+        return Part.C
+    return Part.D if i < milestones.switched else Part.E
+
+
+def _interrupt_cause(path: WakeupPath, i: int) -> Cause:
+    milestones, chain = path.milestones, list(path.runs[i].frame.chain())
+    if milestones.entered is None or i < milestones.entered:
+        return Cause.EARLIER_INTERRUPT
+    roles = [frame.role for frame in chain]
+    if Role.TIMER not in roles:
+        ours = path.contexts[i].frame is path.contexts[milestones.entered].frame
+        if milestones.woken is not None:
+            ours = ours and is_one_delivery(path.runs[i], path.runs[milestones.woken])
+        return Cause.TIMER_INTERRUPT if ours else Cause.OTHER_INTERRUPT
+    callback = callback_of(path.runs[i])
+    if callback is None or role_of(callback) is Role.WAKE:
+        return Cause.TIMER_INTERRUPT
+    return Cause.TIMER_CALLBACK
+
+
+def _delay_cause(path: WakeupPath, i: int) -> Cause:
+    run = path.runs[i]
+    if _is_late(path, i):
+        return Cause.LATE_TIMER
+    cause = _waiting_cause(path, run)
+    if cause in (Cause.IDLE_EXIT, Cause.DELIVERY) and path.competing.is_ordinary:
+        return Cause.TIMER_SLACK
+    if cause is Cause.DELIVERY and path.milestones.woken is None:
+        # Whether and when the interrupt came is not known: something else ran.
+        return Cause.OTHER_TASK if path.milestones.switched is not None else cause
+    return cause
+
+
+def _waiting_cause(path: WakeupPath, run: Run) -> Cause:
+    if _is_call_while_idle(run):
+        return Cause.EARLIER_INTERRUPT
+    if Role.IDLE in run.frame.within:
+        return Cause.IDLE_EXIT
+    begin = max(run.begin, path.expiry)
+    if 2 * path.flags.off_in(begin, run.end) >= max(1, run.end - begin):
+        return Cause.INTERRUPTS_OFF
+    return Cause.DELIVERY
+
+
+def _late_cause(path: WakeupPath, i: int) -> Cause:
+    """Return the cause of what came after the first switch to the thread."""
+    run = path.runs[i]
+    if not path.tasks.names or path.tasks.measured[i]:
+        return Cause.PAGE_FAULT if Role.FAULT in run.frame.within else Cause.RETURN
+    before = bisect_left(path.tasks.departures, i) - 1
+    left = path.runs[path.tasks.departures[before]] if before >= 0 else None
+    if left is not None and sleeps_in_fault(left):
+        return Cause.PAGE_FAULT
+    if path.contexts[i].role is Role.SCHEDULE:
+        return Cause.SCHEDULER
+    return path.competing.cause(i, left=left)
+
+
+def _is_late(path: WakeupPath, i: int) -> bool:
+    """Tell whether the thread's timer had been left to a softirq by then."""
+    expired = path.milestones.expired
+    return expired is not None and i > expired and _part(path, i) is Part.A
+
+
+def _is_contended(run: Run) -> bool:
+    return run.frame.role is Role.LOCK and run.own > CONTENDED_INSTRUCTIONS
+
+
+def _is_call_while_idle(run: Run) -> bool:
+    """
+    Tell whether an idle CPU did what another one asked it to by an interrupt.
+
+    An idle CPU that watches for work is not interrupted: it finds the calls itself.
+    """
+    return Role.IDLE in run.frame.within and any(
+        plain(frame.name) in CALLED_FROM_IDLE for frame in run.frame.chain()
+    )
+
+
+def _irq_flags_of(section: TraceSection) -> IrqFlags:
+    """Return the interrupt flags of the CPU that the wake-up was on."""
+    mine = (section.kinds == RecordKind.INTERRUPTS) & (section.cpus == section.cpu)
+    return IrqFlags(section.at[mine].tolist(), (section.values[mine] != 0).tolist())
+
+
+def _irqs_off_at(flags: IrqFlags, runs: Sequence[Run], expiry: int) -> IrqsOff | None:
+    """Return the call that had interrupts off at the expiry; None if they were on."""
+    before = bisect_right(flags.at, expiry) - 1
+    if before < 0 or flags.on[before] or not runs:
+        return None
+    begins = [run.begin for run in runs]
+
+    def run_before(count: int) -> Run:
+        # A change is recorded at the block behind the one that made it.
+        return runs[max(0, bisect_left(begins, count) - 1)]
+
+    until = flags.at[before + 1] if before + 1 < len(flags.at) else None
+    return IrqsOff(
+        since=flags.at[before],
+        off=run_before(flags.at[before]) if before > 0 else None,
+        until=until,
+        on=None if until is None else run_before(until),
+    )
