@@ -8,101 +8,49 @@ number. Unknown keys are ignored, so that an older host reads a newer agent of t
 same schema.
 """
 
-from rtscope.contract.digest import result_digest, sha256_of_json
-from rtscope.contract.lines import (
-    MAX_LINE_BYTES,
-    AgentError,
-    AgentResult,
-    Applied,
-    ClockCost,
-    DiskLine,
-    FileLine,
-    Hello,
-    Keeping,
-    KernelMessage,
-    KernelThread,
-    Line,
-    LoadEnd,
-    LoadHello,
-    LoadTick,
-    Machine,
-    Refused,
-    Restored,
-    ThreadResult,
-    Tick,
-    TickCpu,
-    Tuned,
-    Wakeup,
-    WorstSoFar,
-    dump_line,
-    parse_line,
-)
-from rtscope.contract.tasks import DeadlineParameters, TaskLine, TasksEnd
-from rtscope.contract.tracing import (
-    Around,
-    CpuRuns,
-    KeptTrace,
-    TracedCpu,
-    TraceFile,
-    TracePages,
-    Tracing,
-)
-from rtscope.contract.values import (
-    HIST_MAX_BITS,
-    HIST_SUB_BITS,
-    Count,
-    CounterDelta,
-    CpuTime,
-    Text,
-    bucket_width_ns,
-    is_bucket_low,
-)
-
-__all__ = [
-    "HIST_MAX_BITS",
-    "HIST_SUB_BITS",
-    "MAX_LINE_BYTES",
-    "AgentError",
-    "AgentResult",
-    "Applied",
-    "Around",
-    "ClockCost",
-    "Count",
-    "CounterDelta",
-    "CpuRuns",
-    "CpuTime",
-    "DeadlineParameters",
-    "DiskLine",
-    "FileLine",
-    "Hello",
-    "Keeping",
-    "KeptTrace",
-    "KernelMessage",
-    "KernelThread",
-    "Line",
-    "LoadEnd",
-    "LoadHello",
-    "LoadTick",
-    "Machine",
-    "Refused",
-    "Restored",
-    "TaskLine",
-    "TasksEnd",
-    "Text",
-    "ThreadResult",
-    "Tick",
-    "TickCpu",
-    "TraceFile",
-    "TracePages",
-    "TracedCpu",
-    "Tracing",
-    "Tuned",
-    "Wakeup",
-    "WorstSoFar",
-    "bucket_width_ns",
-    "dump_line",
-    "is_bucket_low",
-    "parse_line",
-    "result_digest",
-    "sha256_of_json",
-]
+from rtscope.contract.digest import result_digest as result_digest
+from rtscope.contract.digest import sha256_of_json as sha256_of_json
+from rtscope.contract.lines import MAX_LINE_BYTES as MAX_LINE_BYTES
+from rtscope.contract.lines import AgentError as AgentError
+from rtscope.contract.lines import AgentResult as AgentResult
+from rtscope.contract.lines import Applied as Applied
+from rtscope.contract.lines import ClockCost as ClockCost
+from rtscope.contract.lines import DiskLine as DiskLine
+from rtscope.contract.lines import FileLine as FileLine
+from rtscope.contract.lines import Hello as Hello
+from rtscope.contract.lines import Keeping as Keeping
+from rtscope.contract.lines import KernelMessage as KernelMessage
+from rtscope.contract.lines import KernelThread as KernelThread
+from rtscope.contract.lines import Line as Line
+from rtscope.contract.lines import LoadEnd as LoadEnd
+from rtscope.contract.lines import LoadHello as LoadHello
+from rtscope.contract.lines import LoadTick as LoadTick
+from rtscope.contract.lines import Machine as Machine
+from rtscope.contract.lines import Refused as Refused
+from rtscope.contract.lines import Restored as Restored
+from rtscope.contract.lines import ThreadResult as ThreadResult
+from rtscope.contract.lines import Tick as Tick
+from rtscope.contract.lines import TickCpu as TickCpu
+from rtscope.contract.lines import Tuned as Tuned
+from rtscope.contract.lines import Wakeup as Wakeup
+from rtscope.contract.lines import WorstSoFar as WorstSoFar
+from rtscope.contract.lines import dump_line as dump_line
+from rtscope.contract.lines import parse_line as parse_line
+from rtscope.contract.tasks import DeadlineParameters as DeadlineParameters
+from rtscope.contract.tasks import TaskLine as TaskLine
+from rtscope.contract.tasks import TasksEnd as TasksEnd
+from rtscope.contract.tracing import Around as Around
+from rtscope.contract.tracing import CpuRuns as CpuRuns
+from rtscope.contract.tracing import KeptTrace as KeptTrace
+from rtscope.contract.tracing import TracedCpu as TracedCpu
+from rtscope.contract.tracing import TraceFile as TraceFile
+from rtscope.contract.tracing import TracePages as TracePages
+from rtscope.contract.tracing import Tracing as Tracing
+from rtscope.contract.values import HIST_MAX_BITS as HIST_MAX_BITS
+from rtscope.contract.values import HIST_SUB_BITS as HIST_SUB_BITS
+from rtscope.contract.values import Count as Count
+from rtscope.contract.values import CounterDelta as CounterDelta
+from rtscope.contract.values import CpuTime as CpuTime
+from rtscope.contract.values import Text as Text
+from rtscope.contract.values import bucket_width_ns as bucket_width_ns
+from rtscope.contract.values import is_bucket_low as is_bucket_low

@@ -5,17 +5,11 @@ Nothing here starts a process or reads a machine: free memory and space come in 
 values, and an argument vector goes out.
 """
 
-from rtscope.loads.catalogue import Load, Need, get_load, load_names
-from rtscope.loads.command import FreeStorage, LoadCommand, make_command
-from rtscope.loads.throughput import throughput_of
-
-__all__ = [
-    "FreeStorage",
-    "Load",
-    "LoadCommand",
-    "Need",
-    "get_load",
-    "load_names",
-    "make_command",
-    "throughput_of",
-]
+from rtscope.loads.catalogue import Load as Load
+from rtscope.loads.catalogue import Need as Need
+from rtscope.loads.catalogue import get_load as get_load
+from rtscope.loads.catalogue import load_names as load_names
+from rtscope.loads.command import FreeStorage as FreeStorage
+from rtscope.loads.command import LoadCommand as LoadCommand
+from rtscope.loads.command import make_command as make_command
+from rtscope.loads.throughput import throughput_of as throughput_of
