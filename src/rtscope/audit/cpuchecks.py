@@ -378,10 +378,3 @@ def _covers(wanted: Cpus, covered: Cpus, texts: dict[str, str]) -> Answer:
 
 def _seen(texts: dict[str, str]) -> list[Sighting]:
     return [Sighting(path, text[:200] or "empty") for path, text in texts.items()]
-
-
-FUNCTIONS = (
-    *(fixed_frequency, turbo, idle_states, latency_request, cooling, smt),
-    *(private_cache, cpus_within, cpus_outside, cpus_online, boot_cpus),
-    *(housekeeping, processes_outside),
-)

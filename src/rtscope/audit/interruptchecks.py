@@ -219,6 +219,3 @@ def _banned(context: AuditContext) -> tuple[Cpus, Sighting]:
     texts = {path: context.text(path) or "" for path in (ISOLATED, NOHZ_FULL)}
     cpus = frozenset().union(*(listed(text) or () for text in texts.values()))
     return cpus, Sighting(", ".join(texts), format_cpulist(cpus) or "none")
-
-
-FUNCTIONS = (irq_affinity, observed_interrupts, irqbalance)

@@ -270,9 +270,3 @@ def _is(word: str, parameter: str) -> bool:
     # The kernel takes a dash for an underscore (kernel-parameters.rst).
     word = word.replace("-", "_")
     return word.startswith(parameter) if parameter.endswith("=") else word == parameter
-
-
-FUNCTIONS = (
-    *(config, value, preempt_rt, preemption_model, same_kernel),
-    *(parameters_absent, unknown_parameters, log_without),
-)

@@ -299,9 +299,3 @@ def _limit_mc(context: AuditContext, zone: str) -> int | None:
 
 def _millidegrees(text: str | None) -> int | None:
     return int(text) if text and re.fullmatch(r"-?\d{1,9}", text) else None
-
-
-FUNCTIONS = (
-    *(bare_metal, steal, swap, fair_server, watchdog, trace_instances, clock_cost),
-    *(undervoltage, isa_extension, lockdown, smi_count, temperature),
-)

@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
 
 from rtscope.machine.kernelidentity import KernelIdentity
 
@@ -45,6 +47,24 @@ class Profile(StrEnum):
     GUEST = "guest"
 
 
+def _severity(word: str) -> Severity:
+    return Severity[word.upper()]
+
+
+def _version(text: str) -> tuple[int, int]:
+    major, minor = text.split(".")
+    return int(major), int(minor)
+
+
+NamedSeverity = Annotated[Severity, BeforeValidator(_severity)]
+"""In the catalogue a word, such as `high`."""
+
+Version = Annotated[tuple[int, int], BeforeValidator(_version)]
+"""In the catalogue a text, such as `6.12`."""
+
+CONFIG_FUNCTIONS = frozenset({"config", "preempt_rt", "preemption_model", "rt_groups"})
+
+
 @dataclass(frozen=True, slots=True)
 class Sighting:
     """What was seen, and where."""
@@ -74,27 +94,25 @@ class CheckKind:
     id: str
     group: str
     title: str
-    severity: Severity
+    severity: NamedSeverity
     expected: str
     rationale: str
     source: str
     function: str
     remedy: str
     """What to type now."""
-    permanent_remedy: str
+    permanent_remedy: str = ""
     """How to keep it over a boot; empty if the remedy does."""
-    risk: str
+    risk: str = ""
     """What the remedy costs."""
-    profiles: frozenset[Profile]
-    severity_for: Mapping[Profile, Severity] = field(default_factory=dict)
+    profiles: frozenset[Profile] = frozenset(Profile)
+    severity_for: Mapping[Profile, NamedSeverity] = field(default_factory=dict)
     archs: frozenset[str] = frozenset()
     """As `uname -m` says them; empty: all."""
-    since: tuple[int, int] | None = None
-    until: tuple[int, int] | None = None
+    since: Version | None = None
+    until: Version | None = None
     """The Linux versions for which this is true: from `since`, before `until`."""
     paths: tuple[str, ...] = ()
-    about_config: bool = False
-    """Whether the kernel's configuration alone answers it."""
     verifies: bool = False
     """Whether it belongs to `rtscope kernel verify`."""
     apply: tuple[Setting, ...] = ()
@@ -105,6 +123,11 @@ class CheckKind:
     """The check of a running machine that decides instead, where it can tell."""
     args: Mapping[str, Any] = field(default_factory=dict)
     """What the check function wants to know; each says which keys."""
+
+    @property
+    def about_config(self) -> bool:
+        """Whether the kernel's configuration alone answers it."""
+        return self.function in CONFIG_FUNCTIONS
 
     def severity_in(self, profile: Profile) -> Severity:
         """Return what a failure costs a machine of this profile."""

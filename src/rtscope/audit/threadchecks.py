@@ -280,9 +280,3 @@ def _used(fields: list[str]) -> tuple[str, ...]:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-FUNCTIONS = (
-    *(trial, limit, group_budget, rt_groups),
-    *(real_time_threads, interrupt_threads),
-)

@@ -325,11 +325,3 @@ def _told(thread: UnitThread) -> Sighting:
 
 def _files(unit: Unit) -> tuple[Sighting, ...]:
     return tuple(Sighting(file, "does not set it") for file in unit.files[:1])
-
-
-FUNCTIONS = (
-    *(unit_values, unit_priority, unit_top_priority, unit_restricts_realtime),
-    *(unit_rtprio, unit_capabilities, unit_memlock, unit_rttime, unit_nice),
-    *(unit_reset_on_fork, unit_affinity, unit_allowed_cpus, unit_cpu_controller),
-    *(unit_quota, unit_threads),
-)
