@@ -12,7 +12,9 @@ import struct
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import zstandard
 
@@ -248,14 +250,13 @@ def _within(content: bytes, begin: int, length: int) -> bytes:
     return content[begin : begin + length]
 
 
-def _gunzip(packed: bytes) -> bytes:
-    unzipper = zlib.decompressobj(wbits=31)
-    return _ended(unzipper.decompress(packed, MAX_PLAIN_BYTES), unzipper.eof)
+def _bounded(unpacker: Callable[[], Any]) -> Callable[[bytes], bytes]:
+    def unpack(packed: bytes) -> bytes:
+        unpacking = unpacker()
+        plain = unpacking.decompress(packed, MAX_PLAIN_BYTES)
+        return _ended(plain, unpacking.eof)
 
-
-def _unxz(packed: bytes) -> bytes:
-    unpacker = lzma.LZMADecompressor()
-    return _ended(unpacker.decompress(packed, MAX_PLAIN_BYTES), unpacker.eof)
+    return unpack
 
 
 def _unzstd(packed: bytes) -> bytes:
@@ -268,11 +269,6 @@ def _unzstd(packed: bytes) -> bytes:
     return _ended(bytes(plain), unpacker.eof and len(plain) <= MAX_PLAIN_BYTES)
 
 
-def _unbzip2(packed: bytes) -> bytes:
-    unpacker = bz2.BZ2Decompressor()
-    return _ended(unpacker.decompress(packed, MAX_PLAIN_BYTES), unpacker.eof)
-
-
 def _ended(plain: bytes, at_end: bool) -> bytes:
     if not at_end:
         raise EOFError(f"{_CUT_SHORT}, or more than {MAX_PLAIN_BYTES} bytes unpacked")
@@ -280,11 +276,11 @@ def _ended(plain: bytes, at_end: bool) -> bytes:
 
 
 _PACKERS: Mapping[bytes, Callable[[bytes], bytes]] = {
-    b"\x1f\x8b": _gunzip,
-    b"\xfd7zXZ\0": _unxz,
-    b"\x5d\0\0": _unxz,
+    b"\x1f\x8b": _bounded(partial(zlib.decompressobj, wbits=31)),
+    b"\xfd7zXZ\0": _bounded(lzma.LZMADecompressor),
+    b"\x5d\0\0": _bounded(lzma.LZMADecompressor),
     b"\x28\xb5\x2f\xfd": _unzstd,
-    b"BZh": _unbzip2,
+    b"BZh": _bounded(bz2.BZ2Decompressor),
 }
 _NOT_UNPACKED = (b"\x02\x21\x4c\x18", b"\x04\x22\x4d\x18", b"\x89LZO")
 """Image.lz4, in its old format and today's, and Image.lzo."""

@@ -267,8 +267,7 @@ def our_fragment(name: str) -> str:
 
 def get_arch(name: str) -> Arch:
     """Return the row of an architecture that a recipe names."""
-    row = _arches()[name]
-    return Arch(name, **{**row, "host": tuple(row["host"])})
+    return TypeAdapter(Arch).validate_python({"name": name, **_arches()[name]})
 
 
 _FILE = TypeAdapter(RecipeFile)

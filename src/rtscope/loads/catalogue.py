@@ -7,6 +7,8 @@ from enum import StrEnum
 from functools import cache
 from importlib import resources
 
+from pydantic import ConfigDict, TypeAdapter
+
 from rtscope.errors import UsageError, no_such
 
 
@@ -22,6 +24,8 @@ class Need(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Load:
     """A row of the catalogue; `loads.toml` explains each field."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     name: str
     title: str
@@ -54,14 +58,6 @@ def get_load(name: str) -> Load:
 @cache
 def _catalogue() -> Mapping[str, Load]:
     text = resources.files("rtscope.loads").joinpath("loads.toml").read_text("utf-8")
-    return {
-        name: Load(
-            name=name,
-            **{
-                **row,
-                "argv": tuple(row["argv"]),
-                "needs": frozenset(map(Need, row["needs"])),
-            },
-        )
-        for name, row in tomllib.loads(text).items()
-    }
+    load = TypeAdapter(Load)
+    rows = tomllib.loads(text).items()
+    return {name: load.validate_python({"name": name, **row}) for name, row in rows}

@@ -7,6 +7,7 @@ What a machine is and how it is set up, read through any `machine.reader.Reader`
 cannot be read has no value but a reason: a missing file never becomes a setting.
 """
 
+import contextlib
 import re
 import shlex
 import tomllib
@@ -14,6 +15,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+
+from pydantic import TypeAdapter
 
 from rtscope.contract import Text
 from rtscope.cpulist import format_cpulist, parse_cpulist
@@ -50,8 +53,8 @@ class FactKind:
     means: str
     paths: tuple[str, ...]
     parser: str
-    key: str
-    absent: str
+    key: str = ""
+    absent: str = ""
     """Why there is no value when none of the paths exists."""
 
 
@@ -59,18 +62,9 @@ class FactKind:
 def catalogue() -> Mapping[str, FactKind]:
     """Return every kind of fact by its name, in the order of the file."""
     text = resources.files("rtscope.machine").joinpath("facts.toml").read_text("utf-8")
-    return {
-        name: FactKind(
-            name=name,
-            title=row["title"],
-            means=row["means"],
-            paths=tuple(row["paths"]),
-            parser=row["parser"],
-            key=row.get("key", ""),
-            absent=row.get("absent", ""),
-        )
-        for name, row in tomllib.loads(text).items()
-    }
+    kind = TypeAdapter(FactKind)
+    rows = tomllib.loads(text).items()
+    return {name: kind.validate_python({"name": name, **row}) for name, row in rows}
 
 
 def paths() -> list[str]:
@@ -248,10 +242,8 @@ def _swap_used(kind: FactKind, seen: MachineSnapshot) -> FactValue:
 def _os_release(kind: FactKind, seen: MachineSnapshot) -> FactValue:
     """Take a variable of os-release(5), which is quoted as for a shell."""
     for path in kind.paths:
-        for line in (seen.text(path) or "").splitlines():
-            name, _, quoted = line.partition("=")
-            if name == kind.key and (value := _unquote(quoted)):
-                return known(value, path)
+        if value := os_release(seen.text(path) or "").get(kind.key):
+            return known(value, path)
     return unknown(kind, seen)
 
 
@@ -338,11 +330,14 @@ def _meminfo_kb(seen: MachineSnapshot, key: str) -> int | None:
     return int(line[1]) if line else None
 
 
-def _unquote(quoted: str) -> str:
-    try:
-        return "".join(shlex.split(quoted))
-    except ValueError:
-        return ""
+def os_release(text: str) -> Mapping[str, str]:
+    """Return the variables of os-release(5) that are quoted as it wants it."""
+    found = {}
+    for line in text.splitlines():
+        name, _, quoted = line.partition("=")
+        with contextlib.suppress(ValueError):
+            found[name.strip()] = "".join(shlex.split(quoted))
+    return found
 
 
 def _cpu_name(block: str) -> str:

@@ -7,7 +7,6 @@ Per run, in this order: audit, facts, load on, measurement, load off, facts. Set
 
 import contextlib
 import secrets
-import shlex
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -75,15 +74,7 @@ class MachineRunner:
             if plan.settle_ns:
                 on_event(Settling(plan.settle_ns))
                 time.sleep(plan.settle_ns / 1e9)
-            shared = _Shared(
-                self.target,
-                self.campaign,
-                self.command,
-                cpus=cpus,
-                versions=versions,
-                tuned=settings,
-                on_event=on_event,
-            )
+            shared = _Shared(self, cpus, versions, settings, on_event)
             yield ((run, partial(_measure, shared, run)) for run in plan.runs)
 
 
@@ -91,9 +82,7 @@ class MachineRunner:
 class _Shared:
     """Shared by all runs of a campaign."""
 
-    target: Target
-    campaign: Campaign
-    command: tuple[str, ...]
+    runner: MachineRunner
     cpus: tuple[int, ...]
     versions: Mapping[str, str]
     tuned: CampaignTuning
@@ -143,7 +132,7 @@ def _some(
 
 
 def _measure(shared: _Shared, run: Run) -> Measured:
-    target, campaign = shared.target, shared.campaign
+    target, campaign = shared.runner.target, shared.runner.campaign
     audited = audit.audit_before(
         target.reader,
         target=target.name,
@@ -175,7 +164,7 @@ def _measure(shared: _Shared, run: Run) -> Measured:
     return Measured(
         run=run,
         campaign=campaign,
-        command=shared.command,
+        command=shared.runner.command,
         started=started,
         host_seconds=round(time.monotonic() - began, 3),
         facts_before=before,
@@ -206,19 +195,19 @@ class _Loading:
 
 
 def _prepare_load(shared: _Shared, run: Run, before: Facts) -> _Loading:
-    target = shared.target
+    target = shared.runner.target
     token = secrets.token_hex(4)
     log_path = target.work_path(f"load-{token}.log")
     yaml_path = target.work_path(f"load-{token}.yaml")
     storage, scratch = None, target.work_path(f"rtscope-scratch-{token}")
     if Need.STORAGE in get_load(run.load).needs:
-        directory = shared.campaign.storage_dir or target.default_storage_dir
+        directory = shared.runner.campaign.storage_dir or target.default_storage_dir
         storage = _free_storage(target, directory)
         scratch = f"{directory.rstrip('/')}/rtscope-scratch-{token}"
     cpus = run.cpus or shared.cpus
     command = load_command(
         run,
-        shared.campaign,
+        shared.runner.campaign,
         workers=len(cpus),
         cpus=format_cpulist(cpus) if cpus != shared.cpus else None,
         scratch_dir=scratch,
@@ -258,8 +247,8 @@ def _load_seen(shared: _Shared, loading: _Loading) -> LoadSeen:
     return LoadSeen(
         loading.command,
         version=shared.versions.get("stress-ng"),
-        metrics=text_of(read(shared.target.reader, loading.yaml_path)) or "",
-        log=_load_log(shared.target, loading),
+        metrics=text_of(read(shared.runner.target.reader, loading.yaml_path)) or "",
+        log=_load_log(shared.runner.target, loading),
     )
 
 
@@ -301,21 +290,10 @@ def how_to_install(reader: Reader, program: str) -> str:
     """Return the command to type on the machine; a guess for unknown systems."""
     files = reader.read_many(_OS_RELEASE)
     for path in _OS_RELEASE:
-        for name in _names(text_of(files[path]) or ""):
+        release = facts.os_release(text_of(files[path]) or "")
+        # ID_LIKE lists relatives, nearest first.
+        for name in f"{release.get('ID')} {release.get('ID_LIKE')}".lower().split():
             if command := _COMMANDS.get(name):
                 upper = program.upper().replace("-", "_")
                 return command.format(program, upper=upper)
     return f"use its package manager, e.g. apt install {program}"
-
-
-def _names(os_release: str) -> list[str]:
-    """Return ID and then ID_LIKE, which lists relatives, nearest first."""
-    values = {}
-    for line in os_release.splitlines():
-        key, _, value = line.partition("=")
-        values[key.strip()] = value
-    try:
-        found = shlex.split(f"{values.get('ID', '')} {values.get('ID_LIKE', '')}")
-    except ValueError:  # not quoted as os-release(5) wants it
-        return []
-    return " ".join(found).lower().split()
