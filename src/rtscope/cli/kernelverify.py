@@ -16,7 +16,7 @@ from rtscope.audit.model import (
     Severity,
     checks_document,
 )
-from rtscope.board.cache import all_parts, cache_dir
+from rtscope.board.cache import Part, all_parts, cache_dir
 from rtscope.board.kernels import CONFIG, IMAGE
 from rtscope.board.sourcekernel import newest_of
 from rtscope.cli.console import Json, put_json, say, stdout_console
@@ -84,7 +84,7 @@ def verify(request: VerifyRequest) -> int:
                 "and --image, or name the recipe with --against"
             )
         # Called by its name: the path in the cache is of no interest.
-        built = read_config(built_files(name).config, called=name)
+        built = read_config(built_part(name).file(CONFIG), called=name)
         # A recipe without `rt` is not meant to be PREEMPT_RT.
         ordinary = ordinary or not built.is_on("PREEMPT_RT")
     kinds = [k for k in verifying() if not (ordinary and k.id == "preempt_rt")]
@@ -127,30 +127,22 @@ def _unproven(checks: list[Check]) -> int:
     return TargetError.exit_status if unknown else 0
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltFiles:
-    """The cached files of a built kernel."""
-
-    image: Path
-    config: Path
-
-
-def built_files(name: str) -> BuiltFiles:
-    """Return the image and configuration of a recipe's kernel; UsageError if none."""
+def built_part(name: str) -> Part:
+    """Return the cached files of a recipe's kernel; UsageError if it is not built."""
     recipe = find_recipe(name)
     part = newest_of(all_parts(cache_dir()), recipe)
     if part is None:
         raise UsageError(
             f"{recipe.name} is not built; build it: rtscope kernel build {name}"
         )
-    return BuiltFiles(part.file(IMAGE), part.file(CONFIG))
+    return part
 
 
 def expected_of(text: str) -> Expected:
     """Return the identity of an image, a configuration, or the kernel of a recipe."""
     path, called = Path(text), Path(text).name
     if text.endswith(".toml") or (not path.exists() and text in recipe_names()):
-        path, called = built_files(text).image, text
+        path, called = built_part(text).file(IMAGE), text
     elif not path.exists() and "/" not in text:
         raise UsageError(
             f"--against {text}: neither a file nor a recipe; name an image, a "

@@ -16,6 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from rtscope.cli.console import plain_table
 from rtscope.contract import KernelMessage, Line, Tick
 from rtscope.measure.execute import (
     BoardProgress,
@@ -194,15 +195,10 @@ class LiveDisplay:
         return f"about {_span(max(left_s, *rest_s, 1.0) * NS_PER_S)} left"
 
     def _table_of_cpus(self, tick: Tick) -> Table:
-        table = Table(box=None, pad_edge=False, header_style="dim")
-        for heading in (
-            "CPU",
-            "maximum, us",
-            "last second, us",
-            "samples",
-            "missed periods",
-        ):
-            table.add_column(heading, justify="right")
+        figures = ("maximum, us", "last second, us", "samples", "missed periods")
+        headings = ("CPU", *figures)
+        table = plain_table(*headings, numbers=headings, wraps=headings)
+        table.header_style = "dim"
         worst_first = sorted(
             tick.cpus, key=lambda cpu: self._maxima.get(cpu.cpu, 0), reverse=True
         )
@@ -223,11 +219,9 @@ class LiveDisplay:
 
     def _table_of_boards(self) -> Table:
         runs = {run.id: run for run in self._plan.runs}
-        table = Table(box=None, pad_edge=False, header_style="dim", expand=False)
-        for heading in ("run", "phase"):
-            table.add_column(heading, no_wrap=True)
-        for heading in ("virtual s", "host s", "left"):
-            table.add_column(heading, justify="right", no_wrap=True)
+        times = ("virtual s", "host s", "left")
+        table = plain_table("run", "phase", *times, numbers=times)
+        table.header_style = "dim"
         for name in sorted(self._boards):
             table.add_row(*_board_row(self._boards[name], runs[name]))
         return table

@@ -106,8 +106,9 @@ def run(request: RunRequest) -> int:
     """
     if request.resume is not None:
         _refuse_more(request)
-    options = _options(request)
-    stored = _stored(request.identical_to)
+    options = replace(request.options, kernel=_kernels(request.options.kernel))
+    to = request.identical_to
+    stored = None if to is None else _stored(to)
     bundle = _import_bundle(request.bundle)
     if request.resume is not None:
         work = _open(request.resume, bundle, request)
@@ -134,13 +135,8 @@ def _refuse_more(request: RunRequest) -> None:
     )
 
 
-def _options(request: RunRequest) -> Options:
-    """Return the campaign's options; a kernel's file in this directory is a path."""
-    options = request.options
-    return replace(options, kernel=_kernels(options.kernel))
-
-
 def _kernels(text: str | None) -> str | None:
+    """Return the kernels of --kernel; one's file in this directory is a path."""
     known = kernel_names()
     return text and ",".join(
         f"./{word}"
@@ -210,11 +206,14 @@ def _prepare(
     )
 
 
-def _stored(path: Path | None) -> list[RunRecord] | None:
-    if path is None:
-        return None
+def _stored(path: Path) -> list[RunRecord]:
+    """Return a stored record; refuse one of a real machine, before anything runs."""
     stored = open_records(path)
-    _check_stored(stored, where=str(path))
+    if any(record.virtual is None for record in stored):
+        raise UsageError(
+            f"--identical-to {path}: no two runs of a real machine have identical "
+            "results; to compare them: rtscope compare"
+        )
     return stored
 
 
@@ -306,21 +305,17 @@ def _ask(campaign: Campaign) -> None:
 
 def _measure(work: _Work, form: Format) -> int:
     try:
-        _run_all(work)
+        with (
+            _runner(work) as runner,
+            LiveDisplay(stderr_console(), work.plan) as display,
+        ):
+            for _ in execute(work.plan, runner, work.store, on_event=display):
+                pass
     except (RtscopeError, KeyboardInterrupt):
         with contextlib.suppress(RecordError):  # the first cause counts
             _show(work.campaign, work.store, form, so_far=True)
         raise
     return _show(work.campaign, work.store, form, so_far=False)
-
-
-def _run_all(work: _Work) -> None:
-    with (
-        _runner(work) as runner,
-        LiveDisplay(stderr_console(), work.plan) as display,
-    ):
-        for _ in execute(work.plan, runner, work.store, on_event=display):
-            pass
 
 
 @contextlib.contextmanager
@@ -356,15 +351,6 @@ def _show(campaign: Campaign, store: ResultDir, form: Format, *, so_far: bool) -
 
 
 # --- whether equal inputs gave equal results ------------------------------------
-
-
-def _check_stored(stored: Sequence[RunRecord], *, where: str) -> None:
-    """Refuse the record of a real machine, before anything runs."""
-    if any(record.virtual is None for record in stored):
-        raise UsageError(
-            f"--identical-to {where}: no two runs of a real machine have identical "
-            "results; to compare them: rtscope compare"
-        )
 
 
 def _compare_results(

@@ -292,7 +292,8 @@ def how_to_install(reader: Reader, program: str) -> str:
     for path in _OS_RELEASE:
         release = facts.os_release(text_of(files[path]) or "")
         # ID_LIKE lists relatives, nearest first.
-        for name in f"{release.get('ID')} {release.get('ID_LIKE')}".lower().split():
+        names = " ".join(release.get(key, "") for key in ("ID", "ID_LIKE"))
+        for name in names.lower().split():
             if command := _COMMANDS.get(name):
                 upper = program.upper().replace("-", "_")
                 return command.format(program, upper=upper)

@@ -20,7 +20,6 @@ from rtscope.contract import (
     FileLine,
     LoadEnd,
     LoadTick,
-    parse_line,
     sha256_of_json,
 )
 from rtscope.errors import BoardError
@@ -71,9 +70,8 @@ def measured_on_board(
     """Return what a run measured; BoardError, MeasurementError if it did not."""
     seen = _observed(booted)
     if seen.hello is None or seen.result is None:
-        kernel_log = _text(booted, "kernel.log")
-        log = _text(booted, "script.log").strip()
-        why = oom_kills(kernel_log, prepared.board) or log[-500:] or "no message"
+        log = booted.text("script.log").strip()[-500:] or "no message"
+        why = oom_kills(booted.text("kernel.log"), prepared.board) or log
         raise BoardError(f"{request.run.id}: the board measured nothing: {why}")
     before, after = (
         facts.gather(files_of(prepared, booted, name))
@@ -101,8 +99,8 @@ def measured_on_board(
 def _observed(booted: Booted) -> Observation:
     seen = Observation()
     for name in ("measure.jsonl", "load.jsonl"):
-        for line in booted.files.get(name, b"").splitlines():
-            match parse_line(line):
+        for line in booted.lines(name):
+            match line:
                 case LoadTick() as tick:
                     seen.load_ticks.append(tick)
                 case LoadEnd() as end:
@@ -117,8 +115,7 @@ def _observed(booted: Booted) -> Observation:
 def files_of(prepared: Prepared, booted: Booted, name: str) -> GuestFiles:
     """Return what the agent of a board has read, and its kernel's configuration."""
     files: dict[str, Content] = {}
-    for text in booted.files.get(name, b"").splitlines():
-        line = parse_line(text)
+    for line in booted.lines(name):
         if isinstance(line, FileLine):
             files[line.path] = content_of(line)
     kernel = prepared.kernel
@@ -132,8 +129,8 @@ def _load_seen(request: RunRequest, prepared: Prepared, booted: Booted) -> LoadS
     return LoadSeen(
         request.load,
         version=_package_version(prepared, "stress-ng") if uses else None,
-        metrics=_text(booted, "load.yaml"),
-        log=_text(booted, "load.log"),
+        metrics=booted.text("load.yaml"),
+        log=booted.text("load.log"),
     )
 
 
@@ -151,10 +148,6 @@ def _virtual(
 ) -> VirtualRun:
     board = prepared.board
     inputs = inputs_of(request, prepared, booted)
-
-    def text(name: str) -> str:
-        return booted.files.get(name, b"").decode("ascii", "replace")
-
     return VirtualRun(
         board=board.name,
         cpus=board.cpus,
@@ -171,9 +164,9 @@ def _virtual(
         qemu_digest=prepared.qemu.digest,
         part_digests={part.name: part.digest for part in prepared.parts},
         plugin_digest=booted.plugin_digest,
-        disk_filesystem=text("disk").strip(),
+        disk_filesystem=booted.text("disk").strip(),
         module_addresses=module_addresses(booted.files.get("modules", b"")),
-        module_symbols=text(MODULE_SYMBOLS),
+        module_symbols=booted.text(MODULE_SYMBOLS),
         plugin_counters=booted.counts,
         not_modelled=board.leaves_out,
         trace=trace,
@@ -189,10 +182,6 @@ def _caveats(request: RunRequest, virtual: VirtualRun) -> Iterator[Caveat]:
     )
     if request.run.load == "storage" and virtual.disk_filesystem != "ext4":
         yield make("load_reduced", "files in tmpfs: this kernel has no disk in memory")
-
-
-def _text(booted: Booted, name: str) -> str:
-    return booted.files.get(name, b"").decode("utf-8", "replace")
 
 
 def inputs_of(request: RunRequest, prepared: Prepared, booted: Booted) -> InputDigests:

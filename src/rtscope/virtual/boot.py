@@ -14,7 +14,7 @@ import shutil
 import tarfile
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -31,6 +31,7 @@ from rtscope.board.qemu import (
     command_line,
     with_plugin,
 )
+from rtscope.contract import Line, parse_line
 from rtscope.errors import BoardError
 from rtscope.machine.filetree import FileReader
 from rtscope.measure.execute import BoardProgress
@@ -96,6 +97,14 @@ class Booted:
     host_seconds: float
     stream: bytes | None = None
     """The recorded paths, if they were asked for and the plugin wrote them."""
+
+    def text(self, name: str) -> str:
+        """Return a file as text; empty if the board did not send it."""
+        return self.files.get(name, b"").decode("utf-8", "replace")
+
+    def lines(self, name: str) -> Iterator[Line]:
+        """Yield the lines that the board's agent wrote into a file."""
+        return map(parse_line, self.files.get(name, b"").splitlines())
 
 
 def boot(

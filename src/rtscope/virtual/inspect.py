@@ -16,7 +16,6 @@ from rtscope.audit.observe import TRIAL_ARGS, TRIAL_NS, latency_of, tried
 from rtscope.board.catalogue import Board
 from rtscope.board.initrd import Job
 from rtscope.board.prepare import Prepared
-from rtscope.contract import parse_line
 from rtscope.errors import BoardError, UsageError
 from rtscope.machine.reader import text_of
 from rtscope.units import NS_PER_S
@@ -80,13 +79,12 @@ def inspect_guest(
         timeout=BootTimeout(TRIAL_NS, window_ns),
         stopped=stopped,
     )
-    status = booted.files.get("status", b"").decode("ascii", "replace").strip()
+    status = booted.text("status").strip()
     reader = files_of(prepared, booted, "files.jsonl")
     if not status.isdecimal() or not reader.files:
-        log = booted.files.get("script.log", b"").decode("utf-8", "replace")
         raise BoardError(
             f"{prepared.board.name}: no file was read in the guest: "
-            f"{log.strip()[-500:] or 'no message'}"
+            f"{booted.text('script.log').strip()[-500:] or 'no message'}"
         )
     return GuestSnapshot(reader, _observed(prepared, booted, window_ns), int(status))
 
@@ -116,17 +114,14 @@ def script_of(
 
 
 def _observed(prepared: Prepared, booted: Booted, window_ns: int) -> Observed:
-    log = booted.files.get("kernel.log")
-    lines = booted.files.get("measure.jsonl", b"").splitlines()
+    log = booted.text("kernel.log") if "kernel.log" in booted.files else None
     latency_us = latency_of(booted.files.get("dma_latency", b""))
     return Observed(
         window_ns=window_ns,
         before=_texts(prepared, booted, "before.jsonl"),
         after=_texts(prepared, booted, "after.jsonl"),
-        kernel_log=None
-        if log is None
-        else _LEVEL.sub("", log.decode("utf-8", "replace")),
-        trial=tried(map(parse_line, lines)).trial,
+        kernel_log=None if log is None else _LEVEL.sub("", log),
+        trial=tried(booted.lines("measure.jsonl")).trial,
         dma_latency_us=latency_us,
         why_no_dma_latency="the board's kernel has no /dev/cpu_dma_latency",
     )

@@ -27,6 +27,7 @@ from rtscope.measure.plan import Plan, kernels_by_label
 from rtscope.record.model import Run, RunRecord
 from rtscope.target import agent_file
 from rtscope.units import parse_size
+from rtscope.virtual.boot import BootTimeout
 from rtscope.virtual.capacity import free_memory_bytes, host_capacity
 from rtscope.virtual.script import DISK, METRICS, SCRATCH, job_of
 
@@ -47,6 +48,12 @@ class RunRequest:
     load: LoadCommand
     seed: int
     started: str
+
+    @property
+    def timeout(self) -> BootTimeout:
+        """The limits of its boot."""
+        waits_ns = self.campaign.settling_ns + self.campaign.warmup_ns
+        return BootTimeout(self.run.duration_ns, waits_ns)
 
 
 @dataclass(frozen=True, slots=True)

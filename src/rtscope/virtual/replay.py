@@ -16,18 +16,13 @@ from rtscope.board.catalogue import get_board
 from rtscope.board.prepare import PLUGIN, Prepared, assemble, plugin_of_ours
 from rtscope.board.qemu import Recording, refusal, with_plugin
 from rtscope.campaign.file import from_dict
-from rtscope.contract import AgentResult, parse_line, result_digest
+from rtscope.contract import AgentResult, result_digest
 from rtscope.errors import BoardError, MeasurementError, UsageError
 from rtscope.exectrace.file import ExecTrace, SectionKind, TraceSection, parse_trace
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.record.model import RunRecord
 from rtscope.record.virtual import VirtualRun
-from rtscope.virtual.boot import (
-    Booted,
-    BootTimeout,
-    board_folder,
-    boot,
-)
+from rtscope.virtual.boot import Booted, board_folder, boot
 from rtscope.virtual.kernellayout import FIELDS, section_options
 from rtscope.virtual.prepare import DIGITS, job_for, request_for
 from rtscope.virtual.symbols import find_kernel_layout, parts_by_digest
@@ -138,9 +133,7 @@ def replay_run(
         prepared,
         job_for(request, prepared),
         seed=request.seed,
-        timeout=BootTimeout(
-            record.run.duration_ns, campaign.settling_ns + campaign.warmup_ns
-        ),
+        timeout=request.timeout,
         stopped=stopped,
         recording=recording,
     )
@@ -172,9 +165,7 @@ def _sections(
 
 
 def _refuse_another(record: RunRecord, booted: Booted) -> None:
-    lines = [
-        parse_line(line) for line in booted.files.get("measure.jsonl", b"").splitlines()
-    ]
+    lines = booted.lines("measure.jsonl")
     results = [line for line in lines if isinstance(line, AgentResult)]
     if results and result_digest(results[-1].threads) == record.result_digest:
         return

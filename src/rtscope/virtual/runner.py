@@ -22,7 +22,7 @@ from rtscope.measure.execute import BoardProgress, BoardsProgress, OnEvent, Pend
 from rtscope.measure.plan import Plan
 from rtscope.record.model import Run
 from rtscope.virtual.assemble import measured_on_board
-from rtscope.virtual.boot import BootTimeout, boot
+from rtscope.virtual.boot import boot
 from rtscope.virtual.prepare import PreparedCampaign, RunRequest, job_for
 from rtscope.virtual.smoketest import KERNEL_LOG
 from rtscope.virtual.symbols import find_kernel_layout
@@ -79,16 +79,14 @@ class _Boots:
 
 
 def _measure(request: RunRequest, prepared: Prepared, boots: _Boots) -> Measured:
-    run, campaign = request.run, request.campaign
+    run = request.run
     boots.progress[run.id] = BoardProgress(host_s=0)
     try:
         booted = boot(
             prepared,
             job_for(request, prepared),
             seed=request.seed,
-            timeout=BootTimeout(
-                run.duration_ns, campaign.settling_ns + campaign.warmup_ns
-            ),
+            timeout=request.timeout,
             stopped=boots.halt.is_set,
             on_progress=partial(operator.setitem, boots.progress, run.id),
             recording=_recording(request, prepared),
