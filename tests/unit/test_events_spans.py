@@ -231,6 +231,16 @@ def test_a_cpu_that_is_woken_first_of_all_was_in_an_unknown_idle_state() -> None
     assert seen(window_of([idle(10, AWAKE)])) == [(-DUE, END, "idle", "idle")]
 
 
+def test_before_a_switch_the_task_that_it_names_ran() -> None:
+    """Whatever stands before the line: it may have been cut."""
+    first = replace(switch(0, MAKE, LOADING), pid=-1, comm="<...>")
+
+    assert seen(window_of([first])) == [
+        (-DUE, 0, "task", "make"),
+        (0, END, "task", "load"),
+    ]
+
+
 def test_a_state_of_idle_ends_with_the_switch_to_a_task() -> None:
     events = [
         idle(0, 3),
@@ -287,20 +297,6 @@ def test_tasks_have_the_priority_that_the_last_event_names() -> None:
         LOAD: Task(LOAD, "load", 120),
         OTHER: Task(OTHER, "make", 110),
     }
-
-
-@pytest.mark.parametrize(
-    ("task", "label", "numbered"),
-    [
-        (Task(0, "swapper/3", 120), "idle", "swapper/3-0"),
-        (Task(1, "init", 120), "init", "init-1"),
-        (Task(9, "", None), "thread 9", "<...>-9"),
-    ],
-)
-def test_a_task_is_called_by_name_or_by_number(
-    task: Task, label: str, numbered: str
-) -> None:
-    assert (task.label, task.numbered) == (label, numbered)
 
 
 # --- flags ------------------------------------------------------------------------
@@ -446,6 +442,7 @@ def test_what_a_loss_hides_is_forgotten_but_softirqs_that_wait() -> None:
         (DUE, [], False),
         (DUE + 1, [], False),
         (-1, [loss(-50, 0)], False),
+        (DUE, [loss(0, 0)], False),
         (-1, [loss(0, 0)], True),
         (-1, [loss(-50, -1)], True),
     ],

@@ -154,3 +154,17 @@ def test_the_stack_is_that_of_the_interrupt_which_was_entered_then() -> None:
     assert stack_under([before, ended, after], DUE + 7) == ["late"]
     assert stack_under([woken, after], DUE + 5) == ["late"]
     assert stack_under([woken], DUE + 5) is None
+
+
+@pytest.mark.parametrize(
+    ("task", "label", "numbered"),
+    [
+        (Task(0, "swapper/3", 120), "idle", "swapper/3-0"),
+        (Task(1, "init", 120), "init", "init-1"),
+        (Task(9, "", None), "thread 9", "<...>-9"),
+    ],
+)
+def test_a_task_is_called_by_name_or_by_number(
+    task: Task, label: str, numbered: str
+) -> None:
+    assert (task.label, task.numbered) == (label, numbered)
