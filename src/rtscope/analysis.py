@@ -307,7 +307,8 @@ def symbols_of(recorded: Recorded, *, cache: Path, log: Log) -> SymbolTable:
     virtual = virtual_of(recorded.record)
     digest, modules = virtual.kernel_digest, virtual.module_addresses
     own = parse_symbols(virtual.module_symbols)
-    found = find_symbols(cache, digest, modules=modules)
+    parts = virtual.part_digests
+    found = find_symbols(cache, digest, modules=modules, parts=parts)
     if found is not None:
         return merged(found, own)
     try:
@@ -316,7 +317,8 @@ def symbols_of(recorded: Recorded, *, cache: Path, log: Log) -> SymbolTable:
     except RtscopeError as error:
         log(f"no symbols, functions are shown as addresses: {error}")
         return own
-    return merged(find_symbols(cache, digest, modules=modules) or NO_SYMBOLS, own)
+    found = find_symbols(cache, digest, modules=modules, parts=parts)
+    return merged(found or NO_SYMBOLS, own)
 
 
 def _counted(record: RunRecord) -> list[Explanation]:

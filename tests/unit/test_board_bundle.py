@@ -11,8 +11,14 @@ from typing import Any
 import pytest
 
 from rtscope.board.buildcontext import cached_lock
-from rtscope.board.bundle import export_bundle, import_bundle
-from rtscope.board.cache import all_parts, build_part, locked
+from rtscope.board.bundle import export_bundle, import_bundle, prepare_bundle
+from rtscope.board.cache import (
+    IMPORTED,
+    all_parts,
+    build_part,
+    imported_parts,
+    locked,
+)
 from rtscope.board.catalogue import get_board
 from rtscope.board.kernels import kernel_of_part
 from rtscope.board.prepare import Prepared
@@ -33,10 +39,10 @@ def silent(_text: str) -> None:
     pass
 
 
-def _prepared(cache: Path) -> Prepared:
+def _prepared(cache: Path, *, program: str = "#!/bin/sh\n") -> Prepared:
     def qemu(work: Path) -> Mapping[str, Any]:
         (work / "bin").mkdir()
-        (work / "bin" / "q").write_text("#!/bin/sh\n")
+        (work / "bin" / "q").write_text(program)
         (work / "bin" / "q").chmod(0o755)
         return {}
 
@@ -91,10 +97,49 @@ def test_what_was_exported_is_imported(tmp_path: Path, bundle: Path) -> None:
 
     assert got.board == get_board("pc")
     assert (got.kernels, got.files) == ({"k": "kernel-k-x86_64"}, {"c.toml": b"x"})
-    there = {part.path.name: part.digest for part in all_parts(tmp_path / "to")}
-    assert there == {p.path.name: p.digest for p in all_parts(tmp_path / "from")}
+    there = {part.name: part.digest for part in imported_parts(tmp_path / "to")}
+    assert there == {p.name: p.digest for p in all_parts(tmp_path / "from")}
     assert set(got.pins) == {"qemu-x86_64", "kernel-k-x86_64"}
-    assert list(cached_lock(tmp_path / "to").parts) == ["qemu-x86_64"]
+
+
+def test_a_run_without_the_bundle_never_gets_its_parts(tmp_path: Path) -> None:
+    """The bundle names the inputs of a real part, and has other bytes for it."""
+    cache, built = tmp_path / "to", []
+    made = _prepared(tmp_path / "from")
+    inputs = made.parts[0].manifest["inputs"]
+    export_bundle(tmp_path / "b.tar", {"k": made}, files={}, rtscope="1")
+    bundle = import_bundle(tmp_path / "b.tar", cache=cache, log=silent)
+
+    def build(work: Path) -> Mapping[str, Any]:
+        built.append(work)
+        (work / "genuine").write_text("x")
+        return {}
+
+    with locked(cache, log=silent):
+        part = build_part(cache, "qemu-x86_64", inputs=inputs, build=build)
+
+    assert len(built) == 1
+    assert list(part.manifest["files"]) == ["genuine"]
+    assert all_parts(cache) == [part]
+    assert cached_lock(cache).parts == {}
+    with pytest.raises(BoardError, match="lacks parts: agent, plugin, userland"):
+        prepare_bundle(bundle, cache=cache)  # found the bundle's QEMU and kernel
+
+
+def test_two_bundles_with_the_same_inputs_keep_their_own_parts(tmp_path: Path) -> None:
+    cache = tmp_path / "to"
+    pins = []
+    for content in ("one", "two"):
+        made = _prepared(tmp_path / content, program=content)
+        path = tmp_path / f"{content}.tar"
+        export_bundle(path, {"k": made}, files={}, rtscope="1")
+        pins.append(import_bundle(path, cache=cache, log=silent).pins["qemu-x86_64"])
+
+    texts = [
+        (cache / IMPORTED / f"qemu-x86_64-{pin[:16]}" / "bin/q").read_text()
+        for pin in pins
+    ]
+    assert texts == ["one", "two"]
 
 
 @pytest.mark.parametrize("ending", [".tar", ".tar.gz"])

@@ -164,7 +164,7 @@ def test_a_package_that_the_archive_no_longer_has_is_named(
     monkeypatch.setattr(process, "run", refuse)
 
     with pytest.raises(
-        BoardError, match=r"no longer has gone 1\.0 .*board import.* --upgrade"
+        BoardError, match=r"no longer has gone 1\.0 .*rtscope run --bundle.* --upgrade"
     ):
         fetch(packages, tmp_path, log=lambda _text: None)
 

@@ -102,8 +102,8 @@ def resolve_source(
         raise BoardError(
             f"{suite} has no source package {name} {version} (it has {there or 'none'})"
             ": a distribution keeps only its newest packages. Write one of these "
-            "versions into the recipe, or import a bundle with this kernel: "
-            "rtscope board import FILE"
+            "versions into the recipe, or run from a bundle with this kernel: "
+            "rtscope run --bundle FILE"
         ) from error
     return parse_printed(printed, source_version=version)
 
@@ -213,8 +213,8 @@ def _fetch_all(wanted: Sequence[tuple[Package, Path]]) -> None:
             raise
         raise BoardError(
             f"the archive no longer has {gone[0].name} {gone[0].version} for "
-            f"{gone[0].arch}: a distribution keeps only its newest packages. Import a "
-            "bundle with it (rtscope board import FILE), or build from the newest "
+            f"{gone[0].arch}: a distribution keeps only its newest packages. Run from "
+            "a bundle with it (rtscope run --bundle FILE), or build from the newest "
             "packages with --upgrade and without --lockfile"
         ) from error
     for _, file in wanted:
@@ -270,8 +270,8 @@ def _newest(config: Path, pattern: str, *, suite: str) -> str:
         there = ", ".join(sorted(alike, key=_numbers)[-MAX_NAMED:])
         raise BoardError(
             f"{suite} has no package like {pattern} (it has {there or 'none'}): a "
-            "distribution keeps only its newest packages. Name one of these, or import "
-            "a bundle with the package: rtscope board import FILE"
+            "distribution keeps only its newest packages. Name one of these, or run "
+            "from a bundle with the package: rtscope run --bundle FILE"
         )
     return max(matches, key=_numbers)
 

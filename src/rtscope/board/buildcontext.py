@@ -2,20 +2,19 @@
 Where the parts of boards and kernels are built, and of which packages.
 
 Which packages a part is made of is resolved once and kept in the cache's lock file; a
-part is then found again without the network. Pins name parts exactly: those of a
-bundle, of whatever age.
+part is then found again without the network.
 """
 
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rtscope.board import aptroot
-from rtscope.board.cache import NotBuiltError, Part, build_part, find_part
+from rtscope.board.cache import NotBuiltError, Part, build_part
 from rtscope.board.packages import NO_LOCK, Lock, Package, as_rows, lock_text, read_lock
-from rtscope.errors import BoardError, UsageError
+from rtscope.errors import UsageError
 
 LOCK_FILE = "packages.json"
 DOWNLOADS = "downloads"
@@ -36,8 +35,6 @@ class BuildContext:
     """Where the agent for an architecture (`uname -m`) is."""
     lock: Lock | None = None
     """The user's lock file: exactly these packages, and no others."""
-    pins: Mapping[str, str] = field(default_factory=dict)
-    """Keys of parts, by name: exactly these, whatever would be built now."""
     upgrade: bool = False
     """Resolve packages anew."""
     log: Callable[[str], None] = _nothing
@@ -78,8 +75,6 @@ def part_of_packages(
     `build` gets an empty directory to fill and one with the packages unpacked; `recipe`
     is what the result depends on besides them.
     """
-    if name in context.pins:
-        return pinned(context, name)
     packages = packages_of(context, name, resolve)
 
     def build_it(work: Path) -> Notes:
@@ -135,14 +130,3 @@ def packages_of(
     shutil.rmtree(root, ignore_errors=True)
     remember(context.cache, known.with_part(name, packages))
     return packages
-
-
-def pinned(context: BuildContext, name: str) -> Part:
-    """Return the part that a pin names; BoardError if it is not in the cache."""
-    part = find_part(context.cache, name, context.pins[name])
-    if part is None:
-        raise BoardError(
-            f"{name}-{context.pins[name][:16]} is not in {context.cache}: import the "
-            "bundle that has it (rtscope board import FILE)"
-        )
-    return part

@@ -21,19 +21,17 @@ from typing import IO, Any
 
 from pydantic import TypeAdapter
 
-from rtscope.board.buildcontext import cached_lock, remember
 from rtscope.board.cache import (
+    IMPORTED,
     MANIFEST,
     NAME,
     Part,
-    find_part,
     locked,
     part_key,
     read_part,
     verify,
 )
 from rtscope.board.catalogue import Board
-from rtscope.board.packages import Package
 from rtscope.board.prepare import Prepared, assemble
 from rtscope.errors import BoardError, UsageError
 from rtscope.files import new_file
@@ -47,7 +45,6 @@ MAX_BYTES = 4 << 30
 MAX_FILES = 5_000
 MAX_CONTENTS_BYTES = 8 << 20
 
-_PACKAGES = TypeAdapter(tuple[Package, ...])
 _BOARD = TypeAdapter(Board)
 
 
@@ -59,7 +56,7 @@ class Bundle:
     kernels: Mapping[str, str]
     """The part of each kernel, by the kernel's name."""
     pins: Mapping[str, str]
-    """Its parts' keys, by name."""
+    """Digests of its parts' manifests, which have those of the content, by name."""
     files: Mapping[str, bytes]
     """What was exported beside the parts: a campaign."""
     rtscope: str
@@ -102,7 +99,7 @@ def export_bundle(
 
 def import_bundle(path: Path, *, cache: Path, log: Callable[[str], None]) -> Bundle:
     """
-    Check a bundle and put its parts into the cache, where they are found from now on.
+    Check a bundle and keep its parts in the cache, where only this bundle finds them.
 
     Raises UsageError if it cannot be read, BoardError if anything in it is not right;
     then the cache is as before.
@@ -116,13 +113,6 @@ def import_bundle(path: Path, *, cache: Path, log: Callable[[str], None]) -> Bun
             _place(work, cache)
         finally:
             shutil.rmtree(work, ignore_errors=True)
-        lock = cached_lock(cache)
-        for name, key in bundle.pins.items():
-            part = find_part(cache, name, key)
-            packages = part.manifest["inputs"].get("packages") if part else None
-            if packages:
-                lock = lock.with_part(name, _PACKAGES.validate_python(packages))
-        remember(cache, lock)
     return bundle
 
 
@@ -133,7 +123,7 @@ def prepare_bundle(bundle: Bundle, *, cache: Path) -> dict[str, Prepared]:
     From the bundle's own parts and board alone, whatever would be built now. Raises
     BoardError if the cache was emptied since.
     """
-    parts = {name: _imported(cache, name, key) for name, key in bundle.pins.items()}
+    parts = {name: _imported(cache, name, pin) for name, pin in bundle.pins.items()}
     shared = [part for name, part in parts.items() if not name.startswith("kernel-")]
     return {
         kernel: assemble(bundle.board, kernel, parts=(*shared, parts[name]))
@@ -141,11 +131,15 @@ def prepare_bundle(bundle: Bundle, *, cache: Path) -> dict[str, Prepared]:
     }
 
 
-def _imported(cache: Path, name: str, key: str) -> Part:
-    part = find_part(cache, name, key)
-    if part is None:
+def _imported(cache: Path, name: str, pin: str) -> Part:
+    path = cache / IMPORTED / _folder(name, pin)
+    if not path.is_dir():
         raise BoardError(f"{name} is not in {cache} any more: import the bundle again")
-    return part
+    return read_part(path)
+
+
+def _folder(name: str, pin: str) -> str:
+    return f"{name}-{pin[:16]}"
 
 
 def _contents(
@@ -270,7 +264,7 @@ def _checked(contents: Mapping[str, Any], work: Path) -> Bundle:
     files = {p.name: p.read_bytes() for p in sorted((work / "files").glob("*"))}
     if {name: part_key(content.hex()) for name, content in files.items()} != digests:
         raise BoardError("the bundle's files are not what it lists")
-    pins = {name: str(row["key"]) for name, row in listed.items()}
+    pins = {part.name: part_key(part.manifest) for part in found.values()}
     if not kernels or not set(kernels.values()) <= pins.keys():
         raise BoardError("the bundle lacks the part of a kernel that it names")
     return Bundle(board, kernels, pins, files, rtscope, part_key(contents))
@@ -302,13 +296,10 @@ def _relative(name: str) -> str:
 
 def _place(work: Path, cache: Path) -> None:
     """Move checked parts to their places; keep those that are there already."""
+    (cache / IMPORTED).mkdir(exist_ok=True)
     for path in sorted((work / "parts").iterdir()):
-        place = cache / "parts" / path.name
+        part = read_part(path)
+        place = cache / IMPORTED / _folder(part.name, part_key(part.manifest))
         if not place.exists():
             path.chmod(0o755)
             path.rename(place)
-        elif read_part(place).digest != read_part(path).digest:
-            raise BoardError(
-                f"{path.name} is in the cache with other content: the same packages "
-                f"gave other bytes there. Delete {place}, then import again"
-            )

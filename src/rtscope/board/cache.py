@@ -3,6 +3,9 @@ Where built parts of virtual boards are kept, by the digest of what each is made
 
 A part appears in its place complete or not at all, and is never changed afterwards. One
 builder at a time: others wait. Whatever is in the cache can be deleted at any time.
+
+Parts of imported bundles have a directory of their own, by the digest of their
+content: a bundle names the inputs itself, so a key over them proves nothing there.
 """
 
 import fcntl
@@ -23,6 +26,9 @@ from rtscope.errors import BoardError
 
 MANIFEST = "manifest.json"
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,127}-[0-9a-f]{16}")
+
+IMPORTED = "imported"
+"""Where the parts of bundles are; nothing that is built or found by inputs is there."""
 
 _UNFINISHED = ".building-"
 
@@ -102,7 +108,15 @@ def read_part(path: Path) -> Part:
 
 def all_parts(cache: Path) -> list[Part]:
     """Return every complete part of the cache, by name."""
-    folder = cache / "parts"
+    return _parts_in(cache / "parts")
+
+
+def imported_parts(cache: Path) -> list[Part]:
+    """Return the parts of all imported bundles: for whoever knows a part's digest."""
+    return _parts_in(cache / IMPORTED)
+
+
+def _parts_in(folder: Path) -> list[Part]:
     paths = sorted(folder.iterdir()) if folder.is_dir() else []
     return [read_part(path) for path in paths if NAME.fullmatch(path.name)]
 

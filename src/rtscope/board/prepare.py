@@ -27,7 +27,6 @@ from rtscope.board.buildcontext import (
     BuildContext,
     content_part,
     part_of_packages,
-    pinned,
 )
 from rtscope.board.cache import NotBuiltError, Part, locked
 from rtscope.board.catalogue import Arch, Board, get_arch
@@ -268,8 +267,6 @@ def _userland_part(context: BuildContext, arch: Arch) -> Part:
 
 def _agent_part(context: BuildContext, arch: Arch) -> Part:
     name = f"agent-{arch.name}"
-    if name in context.pins:
-        return pinned(context, name)
     agent = context.agent(arch.name).read_bytes()
     init = resources.files("rtscope.board").joinpath("init").read_bytes()
     archive = initrd.agent_archive(agent)
@@ -287,8 +284,6 @@ def plugin_of_ours() -> Path:
 
 def _plugin_part(context: BuildContext) -> Part:
     name = "plugin-x86_64"  # like QEMU, for the host
-    if name in context.pins:
-        return pinned(context, name)
     content = plugin_of_ours().read_bytes()
     inputs = {"plugin": _digest(content)}
     return content_part(context, name, PLUGIN, content, inputs=inputs)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtscope.board.buildcontext import BuildContext, Notes, pinned
+from rtscope.board.buildcontext import BuildContext, Notes
 from rtscope.board.cache import Part, find_part, part_key
 from rtscope.board.catalogue import get_board
 from rtscope.board.kernels import CONFIG, IMAGE, SYMBOLS
@@ -84,8 +84,6 @@ def kernel_part(context: BuildContext, recipe: Recipe) -> Part:
     """
     check_board(recipe)
     name = part_name(recipe)
-    if name in context.pins:
-        return pinned(context, name)
     origin = find_origin(context, recipe)
 
     def make(work: Path) -> Notes:

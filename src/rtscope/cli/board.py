@@ -10,7 +10,7 @@ import typer
 from rtscope import __version__
 from rtscope.board.buildcontext import BuildContext, cached_lock
 from rtscope.board.bundle import CAMPAIGN, export_bundle, import_bundle
-from rtscope.board.cache import all_parts, cache_dir
+from rtscope.board.cache import all_parts, cache_dir, imported_parts
 from rtscope.board.catalogue import Board, board_names, get_board
 from rtscope.board.kernels import kernel_names
 from rtscope.board.packages import lock_text, read_lock
@@ -154,10 +154,10 @@ def import_(
         Path, typer.Argument(help="Bundle of rtscope board export, e.g. pc.tar.gz.")
     ],
 ) -> int:
-    """Import the parts of a bundle into the cache, after checking all digests.
+    """Keep the parts of a bundle in the cache, after checking all digests.
 
     A bundle contains programs that run on this machine: import only bundles you trust.
-    rtscope run --bundle FILE imports and measures.
+    Only rtscope run --bundle FILE uses them, and replays of its results.
     """
     bundle = import_bundle(file, cache=_build_context().cache, log=say)
     put(f"{bundle.digest}  {bundle.board.name} with {', '.join(bundle.kernels)}\n")
@@ -208,7 +208,7 @@ def _print_prepared(prepared: Prepared) -> None:
 
 def _print_cache() -> None:
     cache = cache_dir()
-    parts = all_parts(cache)
+    parts = [*all_parts(cache), *imported_parts(cache)]
     total = sum(part.size_bytes for part in parts)
     note(f"{len(parts)} parts, {format_size(total)}, in {cache}")
     for part in parts:

@@ -109,7 +109,8 @@ def check_programs(recipe: Recipe) -> None:
         raise KernelError(
             f"building {recipe.name} needs {', '.join(missing)}: install them (Debian, "
             f"Ubuntu: apt install {' '.join(packages)} make flex bison bc git "
-            "xz-utils), or import a bundle with this kernel: rtscope board import FILE"
+            "xz-utils), or run from a bundle with this kernel: rtscope run --bundle "
+            "FILE"
         )
 
 

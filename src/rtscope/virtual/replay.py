@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rtscope.board.cache import all_parts
+from rtscope.board.cache import all_parts, imported_parts
 from rtscope.board.catalogue import get_board
 from rtscope.board.prepare import PLUGIN, Prepared, assemble, plugin_of_ours
 from rtscope.board.qemu import Recording, refusal, with_plugin
@@ -216,7 +216,7 @@ def _merge(windows: Sequence[Window]) -> list[Window]:
 
 def find_plugin(digest: str, *, cache: Path) -> Path | None:
     """Return the cached plugin with this SHA-256; None if it is gone."""
-    for part in all_parts(cache):
+    for part in (*all_parts(cache), *imported_parts(cache)):
         if part.manifest["files"].get(PLUGIN, {}).get("sha256") == digest:
             return part.file(PLUGIN)
     return None

@@ -11,7 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rtscope.board.cache import Part, all_parts, build_part, find_part, locked, part_key
+from rtscope.board.cache import (
+    Part,
+    all_parts,
+    build_part,
+    find_part,
+    imported_parts,
+    locked,
+    part_key,
+)
 from rtscope.board.initrd import Job
 from rtscope.board.kernels import IMAGE, SYMBOLS
 from rtscope.board.prepare import Prepared
@@ -34,14 +42,20 @@ _BOOT_NS = 120 * NS_PER_S
 
 
 def find_symbols(
-    cache: Path, kernel_digest: str, *, modules: Mapping[str, str]
+    cache: Path,
+    kernel_digest: str,
+    *,
+    modules: Mapping[str, str],
+    parts: Mapping[str, str],
 ) -> SymbolTable | None:
     """
     Return the symbols of a kernel by its image's digest; None if unknown.
 
-    `modules` are those of a run: name and address, as in /proc/modules.
+    `modules` are those of a run: name and address, as in /proc/modules. `parts` are
+    the digests of its parts by name: no other part of a bundle may give symbols.
     """
-    for part in all_parts(cache):
+    imported = [p for p in imported_parts(cache) if parts.get(p.name) == p.digest]
+    for part in (*all_parts(cache), *imported):
         files = part.manifest["files"]
         if files.get(IMAGE, {}).get("sha256") == kernel_digest and SYMBOLS in files:
             return parse_symbols(part.file(SYMBOLS).read_text("ascii", "replace"))
@@ -55,7 +69,8 @@ def find_kernel_layout(prepared: Prepared, *, cache: Path) -> dict[str, str]:
 
     Empty for a packaged kernel whose symbols have not been read yet.
     """
-    symbols = find_symbols(cache, prepared.kernel.digest, modules={})
+    parts = {part.name: part.digest for part in prepared.parts}
+    symbols = find_symbols(cache, prepared.kernel.digest, modules={}, parts=parts)
     if symbols is None:
         return {}
     config = prepared.kernel.config
@@ -105,7 +120,8 @@ def module_addresses(listing: bytes) -> dict[str, str]:
 
 def parts_by_digest(cache: Path, digests: Mapping[str, str]) -> Sequence[Part]:
     """Return the parts with these digests, by name; BoardError names missing ones."""
-    there = {(part.name, part.digest): part for part in all_parts(cache)}
+    known = (*imported_parts(cache), *all_parts(cache))
+    there = {(part.name, part.digest): part for part in known}
     wanted = digests.items()
     if gone := sorted(name for name, digest in wanted if (name, digest) not in there):
         raise BoardError(
