@@ -390,3 +390,21 @@ def test_two_machines_are_compared(rtscope: Rtscope, here: Path) -> None:
     assert "slow" in said.out
     assert "quick" in said.out
     assert (here / "page.html").read_text().startswith("<!")
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "told"),
+    [
+        ({"campaign": {"deadline": "soon"}}, 2, "the record: [campaign] deadline: "),
+        ({"campaign": []}, 2, "the record: [campaign] "),
+        ({"target": {"from_a_later_rtscope": 1}}, 0, ""),
+    ],
+)
+def test_a_report_needs_only_the_question_of_the_campaign(
+    rtscope: Rtscope, here: Path, asked: dict[str, object], status: int, told: str
+) -> None:
+    store = create(here / "out", {}, command=("rtscope", "run"), rtscope="0")
+    store.save(replace(record([thread([10])]), campaign=asked))
+    done = rtscope("report", "out")
+    assert done.status == status
+    assert told in done.err

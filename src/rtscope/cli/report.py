@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import Field, TypeAdapter, ValidationError
 
-from rtscope.campaign.file import from_dict
+from rtscope.campaign import values
 from rtscope.campaign.model import Campaign
 from rtscope.caveats.catalogue import Effect
 from rtscope.cli.console import Json, put, stderr_log, stdout_console
 from rtscope.errors import MeasurementError, UsageError
-from rtscope.files import write_atomically
+from rtscope.files import first_mistake, write_atomically
 from rtscope.record.explanation import find_explained
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import open_records
@@ -102,17 +103,21 @@ def report(
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The deadline and claim to test; without a deadline there is no verdict."""
+    """
+    The deadline and claim to test; without a deadline there is no verdict.
 
-    deadline_ns: int | None
-    claim: Claim | None
-    min_boots: int
+    Read from a record as from a campaign file, whose other keys it does not need.
+    """
+
+    deadline_ns: Annotated[values.Deadline | None, Field(alias="deadline")] = None
+    claim: values.Claim | None = None
+    """As (misses, ns)."""
+    min_boots: values.Times = 1
 
 
 def asked_by(campaign: Campaign) -> Question:
     """Return the question that the campaign asks."""
-    claim = None if campaign.claim is None else Claim(*campaign.claim)
-    return Question(campaign.deadline_ns, claim, campaign.min_boots)
+    return Question(campaign.deadline_ns, campaign.claim, campaign.min_boots)
 
 
 def asked_with(
@@ -123,17 +128,18 @@ def asked_with(
     min_boots: int | None,
 ) -> Question:
     """Return the question of the options, else of the records."""
-    before = (
-        asked_by(from_dict(dict(records[0].campaign), source="the record"))
-        if records
-        else Question(None, None, 1)
-    )
+    asked = records[0].campaign.get("campaign", {}) if records else {}
+    try:
+        before = TypeAdapter(Question).validate_python(asked)
+    except ValidationError as error:
+        mistake = first_mistake(error)
+        raise UsageError(f"the record: [campaign] {mistake}") from error
     deadline_ns = parse_duration(deadline) if deadline else before.deadline_ns
     if claim and deadline_ns is None:
         raise UsageError("--claim needs a deadline: add --deadline 200us")
     return Question(
         deadline_ns,
-        Claim(*parse_claim(claim)) if claim else before.claim,
+        parse_claim(claim) if claim else before.claim,
         min_boots or before.min_boots,
     )
 
@@ -146,7 +152,7 @@ def model_of(
     return build_model(
         records,
         deadline_ns=question.deadline_ns,
-        claim=question.claim,
+        claim=Claim(*question.claim) if question.claim else None,
         min_boots=question.min_boots,
         explained=explained,
     )
