@@ -11,9 +11,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from rtscope.campaign import values
 from rtscope.campaign.model import Campaign
-from rtscope.caveats.catalogue import Effect
 from rtscope.cli.console import Json, put, stderr_log, stdout_console
-from rtscope.errors import MeasurementError, UsageError
+from rtscope.errors import UsageError
 from rtscope.files import first_mistake, write_atomically
 from rtscope.record.explanation import find_explained
 from rtscope.record.model import RunRecord
@@ -95,7 +94,7 @@ def report(
         charts.mkdir(parents=True, exist_ok=True)
         write_charts(model.charts, charts)
     print_report(model, Format.JSON if json else format, page=html)
-    return exit_status(model)
+    return model.exit_status
 
 
 # --- also for a run ---------------------------------------------------------------
@@ -156,14 +155,6 @@ def model_of(
         min_boots=question.min_boots,
         explained=explained,
     )
-
-
-def exit_status(model: Model) -> int:
-    """Return the status of the verdict; without one 0, or 3 if a run is not valid."""
-    if model.verdict is not None:
-        return model.verdict.exit_status
-    invalid = any(caveat.effect is Effect.INVALID for caveat in model.caveats)
-    return MeasurementError.exit_status if invalid else 0
 
 
 def print_report(model: Model, form: Format, *, page: Path | None = None) -> None:

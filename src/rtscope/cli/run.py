@@ -32,7 +32,6 @@ from rtscope.cli.progress import LiveDisplay
 from rtscope.cli.report import (
     Format,
     asked_by,
-    exit_status,
     model_of,
     print_report,
     write_page,
@@ -347,7 +346,7 @@ def _show(campaign: Campaign, store: ResultDir, form: Format, *, so_far: bool) -
         say(f"for the causes of the worst wake-ups: rtscope explain {where}")
     if so_far:
         say(f"results so far; to continue: rtscope run --resume {where}")
-    return exit_status(model)
+    return model.exit_status
 
 
 # --- whether equal inputs gave equal results ------------------------------------

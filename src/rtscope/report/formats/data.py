@@ -158,9 +158,8 @@ def _verdict(verdict: VerdictInWords) -> Mapping[str, Any]:
 
 
 def _caveat(caveat: MergedCaveat) -> Mapping[str, Any]:
-    told = asdict(caveat)
-    del told["everywhere"]
-    return told
+    left_out = ("label", "everywhere")
+    return {k: v for k, v in asdict(caveat).items() if k not in left_out}
 
 
 def _row(row: Row) -> Mapping[str, Any]:

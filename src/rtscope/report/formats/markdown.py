@@ -65,7 +65,7 @@ def _report(model: Model) -> Iterator[str]:
     yield from _list(
         "Caveats",
         [
-            f"**{c.effect.label}** {safe(c.says)}"
+            f"**{c.label}** {safe(c.says)}"
             + (f" ({safe('; '.join(c.details))})" if c.details else "")
             + ("" if c.everywhere else f" in {safe(', '.join(c.runs))}")
             + f" → {safe(as_sentence(c.remedy))}"
@@ -180,7 +180,7 @@ def _comparison(comparison: ComparisonReport) -> Iterator[str]:
     yield f"Latencies in {comparison.virtual}µs; the unit of comparison is the run."
     yield ""
     for caveat in comparison.caveats:
-        yield f"* **{caveat.effect.label}** {safe(caveat.says)}"
+        yield f"* **{caveat.label}** {safe(caveat.says)}"
     yield ""
     yield safe(f"Made by {comparison.made_by}.")
 
@@ -253,7 +253,7 @@ def _published_comparison(comparison: PublishedComparison) -> Iterator[str]:
         ("Inconsistencies in the published table", comparison.notes),
         ("Published but not measured", comparison.not_measured),
         ("Measured but not published", comparison.not_published),
-        ("Caveats", [f"{c.effect.label} {c.says}" for c in comparison.caveats]),
+        ("Caveats", [f"{c.label} {c.says}" for c in comparison.caveats]),
     ):
         yield from _list(heading, [safe(capital(item)) for item in items])
     yield safe(f"Made by {comparison.made_by}.")

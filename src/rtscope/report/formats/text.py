@@ -266,9 +266,7 @@ def _caveats(caveats: Sequence[MergedCaveat]) -> Iterator[RenderableType]:
         return
     yield Text("Caveats", style="bold")
     for caveat in caveats:
-        text = Text.assemble(
-            (caveat.effect.label, EFFECTS[caveat.effect]), f" {caveat.says}"
-        )
+        text = Text.assemble((caveat.label, EFFECTS[caveat.effect]), f" {caveat.says}")
         if caveat.details:
             text.append(f" ({'; '.join(caveat.details[:2])}{_more(caveat)})")
         if not caveat.everywhere:

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rtscope import __version__
-from rtscope.errors import UsageError
+from rtscope.caveats.catalogue import Effect
+from rtscope.errors import MeasurementError, UsageError
 from rtscope.record.explanation import Explained, bounds_by_digest
 from rtscope.record.model import RunRecord
 from rtscope.report.escape import all_printable
@@ -56,8 +57,10 @@ class Model:
     rows: tuple[Row, ...]
     pair: SideBySide | None
     """The two variants side by side, if there are two."""
-    comparison: Chart | None
-    sections: tuple[LoadSection, ...]
+    seeds: tuple[Row, ...]
+    """The rows that merge several seeds of a virtual board."""
+    records: tuple[RunRecord, ...]
+    """With each text in them printable."""
     explained: tuple[ExplainedRecord, ...]
     """The records with an attached explanation."""
     machines: tuple[MeasuredMachine, ...]
@@ -67,11 +70,32 @@ class Model:
     made_by: str
     virtual: str
     """`virtual ` if a time in it is a virtual board's, to stand before units."""
+    exit_status: int
+    """That of the verdict; without one 0, or 3 if a run is not valid."""
+
+    # A terminal shows none of these: they are made when a page or a file wants them.
 
     @property
-    def seeds(self) -> tuple[Row, ...]:
-        """The rows that merge several seeds of a virtual board."""
-        return tuple(row for row in self.rows if row.seeds is not None)
+    def comparison(self) -> Chart | None:
+        """The rows in one chart; None with fewer than two that were measured."""
+        if sum(row.summary is not None for row in self.rows) < 2:
+            return None
+        return ranges_chart(
+            self.rows,
+            list(dict.fromkeys(row.variant for row in self.rows)),
+            title="Loads compared",
+            of="load, on a logarithmic axis; the table has the numbers",
+            deadline_ns=self.deadline_ns,
+            virtual=self.virtual,
+        )
+
+    @property
+    def sections(self) -> tuple[LoadSection, ...]:
+        """All about each load."""
+        colours = cpu_colours([t for r in self.records for t in r.result.threads])
+        return tuple(
+            section_of(row, colours, deadline_ns=self.deadline_ns) for row in self.rows
+        )
 
     @property
     def charts(self) -> tuple[Chart, ...]:
@@ -100,59 +124,52 @@ def build_model(
         raise UsageError("the record has no run: nothing to report")
     records, explained = all_printable((tuple(records), explained or {}))
     rows = rows_of(records)
-    kind = variant_kind(rows)
-    virtual = "virtual " if any(row.virtual for row in rows) else ""
     machines = machines_of(records)
-    subtitle = subtitle_of(records, machines)
-    headline = headline_of(rows)
+    caveats = merged_caveats(records)
     by_variant: dict[str, list[Row]] = {}
     for row in rows:
         by_variant.setdefault(row.variant, []).append(row)
     pair = side_by_side(by_variant, deadline_ns=deadline_ns)
-    attached = explained_records(records, explained)
+    headline = headline_of(rows)
     # With a verdict on top the maximum is the first finding; without, it is on top.
     found = () if deadline_ns is None else (f"{headline.maximum} {headline.where}",)
+    attached = explained_records(records, explained)
     names = {machine.name for machine in machines}
     whose = machines[0].name if len(names) == 1 else f"{len(names)} machines"
-    colours = cpu_colours([t for r in records for t in r.result.threads])
-    return Model(
-        title=f"Wake-up latency of {whose}",
-        subtitle=subtitle,
-        headline=headline,
-        verdict=None
-        if deadline_ns is None
-        else verdict_of(
+    invalid = any(caveat.effect is Effect.INVALID for caveat in caveats)
+    status = MeasurementError.exit_status if invalid else 0
+    verdict = None
+    if deadline_ns is not None:
+        verdict = verdict_of(
             records,
             deadline_ns=deadline_ns,
             claim=claim,
             min_boots=min_boots,
             bounds_ns=bounds_by_digest(explained, records),
-        ),
+        )
+        status = verdict.exit_status
+    return Model(
+        title=f"Wake-up latency of {whose}",
+        subtitle=subtitle_of(records, machines),
+        headline=headline,
+        verdict=verdict,
         findings=(
             *found,
             *findings_of(rows, worse_where=pair.summary if pair else ""),
             *(sentence for one in attached for sentence in one.sentences),
         ),
         explained=attached,
-        caveats=merged_caveats(records),
-        variant_kind=kind,
+        caveats=caveats,
+        variant_kind=variant_kind(rows),
         rows=rows,
         pair=pair,
-        comparison=ranges_chart(
-            rows,
-            list(by_variant),
-            title="Loads compared",
-            of="load, on a logarithmic axis; the table has the numbers",
-            deadline_ns=deadline_ns,
-            virtual=virtual,
-        )
-        if sum(row.summary is not None for row in rows) > 1
-        else None,
-        sections=tuple(section_of(r, colours, deadline_ns=deadline_ns) for r in rows),
+        seeds=tuple(row for row in rows if row.seeds is not None),
+        records=records,
         machines=machines,
         commands=tuple(dict.fromkeys(command_line(r.command) for r in records)),
         provenance=tuple(provenance_of(r) for r in records),
         deadline_ns=deadline_ns,
         made_by=f"rtscope {__version__}",
-        virtual=virtual,
+        virtual="virtual " if any(row.virtual for row in rows) else "",
+        exit_status=status,
     )

@@ -63,7 +63,14 @@ class PairRow:
     ratios: Mapping[str, float | None]
     """By figure, the second side's over the first's; None if one has none."""
     sentence: str
-    charts: tuple[Chart, ...]
+    colours: tuple[int, int]
+    """Of the two sides, in every drawing."""
+    deadline_ns: int | None
+
+    @property
+    def charts(self) -> tuple[Chart, ...]:
+        """Both sides in the same drawings, made when a page or a file wants them."""
+        return overlay_charts(*self.rows, self.colours, deadline_ns=self.deadline_ns)
 
     @property
     def ratio(self) -> float | None:
@@ -196,13 +203,13 @@ def _pair_row(
     deadline_ns: int | None,
 ) -> PairRow:
     ratios = {figure.key: figure.ratio(first, second) for figure in compared()}
-    colours = sides[0].colour, sides[1].colour
     return PairRow(
         load=first.load,
         rows=(first, second),
         ratios=ratios,
         sentence=_pair_sentence(first, second, ratios["max"]),
-        charts=overlay_charts(first, second, colours, deadline_ns=deadline_ns),
+        colours=(sides[0].colour, sides[1].colour),
+        deadline_ns=deadline_ns,
     )
 
 

@@ -77,6 +77,8 @@ class MergedCaveat:
 
     id: str
     effect: Effect
+    label: str
+    """The word for its effect."""
     says: str
     details: tuple[str, ...]
     remedy: str
@@ -259,6 +261,7 @@ def merged_caveats(records: Sequence[RunRecord]) -> tuple[MergedCaveat, ...]:
         MergedCaveat(
             id=caveat_id,
             effect=kind.effect,
+            label=kind.effect.label,
             says=kind.message,
             details=tuple(
                 micro(text, virtual)
