@@ -24,7 +24,7 @@ from rtscope.loads import load_names
 from rtscope.machine.facts import catalogue as fact_catalogue
 from rtscope.published import published_names
 from rtscope.report.tables import definitions
-from rtscope.tasks.marks import KINDS
+from rtscope.tasks.marks import mark_kinds
 
 ROOT = Path(__file__).parent.parent.parent
 SRC = ROOT / "src" / "rtscope"
@@ -247,7 +247,7 @@ def test_the_contract_names_each_cause_that_the_agent_gives() -> None:
 def test_each_mark_of_a_thread_is_explained_on_the_page_about_threads() -> None:
     text = (DOCS / "how-to" / "see-every-thread.md").read_text("utf-8")
 
-    for kind in KINDS.values():
+    for kind in mark_kinds().values():
         assert f"| `{kind.word}` |" in text
 
 

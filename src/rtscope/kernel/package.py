@@ -11,8 +11,11 @@ import re
 import shutil
 import tarfile
 import tempfile
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from io import BytesIO
 from pathlib import Path
 from typing import IO
@@ -24,39 +27,6 @@ from rtscope.kernel.build import EPOCH
 
 PATIENCE_S = 1800.0
 SUMS = "SHA256SUMS"
-
-_SCRIPT = """\
-#!/bin/sh
-# As a kernel of the distribution does: tell whoever wants to know (initramfs-tools,
-# boot loaders), by the hooks that are there.
-set -e
-{first}if [ -d /etc/kernel/{stage}.d ]; then
-	DEB_MAINT_PARAMS="$*" run-parts --report --exit-on-error --arg={release} \\
-		--arg=/boot/vmlinuz-{release} /etc/kernel/{stage}.d
-fi
-"""
-
-# What depmod wrote is of no package; an upgrade writes it anew.
-_FORGET = """\
-if [ "$1" = remove ]; then
-	rm -f /lib/modules/{release}/modules.*
-	rmdir --ignore-fail-on-non-empty /lib/modules/{release} 2>/dev/null || :
-fi
-"""
-
-_CONTROL = """\
-Package: {package}
-Version: {version}
-Architecture: {arch}
-Maintainer: rtscope <root@localhost>
-{depends}Installed-Size: {size_kib}
-Section: kernel
-Priority: optional
-Description: {title}
- Built by rtscope from the recipe {name}.
- .
- SHA-256 of the image (kernel_digest): {digest}
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +123,8 @@ def _version(kernel: BuiltKernel) -> str:
 
 def _write_control(kernel: BuiltKernel, folder: Path, *, size_kib: int) -> None:
     folder.mkdir()
-    text = _CONTROL.format(
+    texts = _texts()
+    text = texts["control"].format(
         package=_package_name(kernel),
         version=_version(kernel),
         arch=kernel.arch,
@@ -167,14 +138,20 @@ def _write_control(kernel: BuiltKernel, folder: Path, *, size_kib: int) -> None:
     release = kernel.release
     first = {"postinst": "", "postrm": ""}
     if kernel.modules:
-        first = {"postinst": f"depmod {release}\n", "postrm": _FORGET}
+        first = {"postinst": f"depmod {release}\n", "postrm": texts["forget"]}
     for stage, text in first.items():
         script = folder / stage
-        words = _SCRIPT.format(
+        words = texts["script"].format(
             first=text.format(release=release), stage=stage, release=release
         )
         script.write_text(words)
         script.chmod(0o755)
+
+
+@cache
+def _texts() -> Mapping[str, str]:
+    folder = resources.files("rtscope.kernel")
+    return tomllib.loads(folder.joinpath("package.toml").read_text("utf-8"))
 
 
 def _files(kernel: BuiltKernel) -> dict[str, bytes]:

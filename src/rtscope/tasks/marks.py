@@ -4,9 +4,12 @@ Problems and peculiarities in a list of threads: a mark is one rule with its evi
 The rules look at all threads of the machine, whatever of them is shown.
 """
 
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
 
 from rtscope.cpulist import format_cpulist
 from rtscope.tasks.model import Mark, Surroundings, Thread, ThreadKind, effective_words
@@ -19,7 +22,7 @@ MAX_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class MarkKind:
-    """A rule: its word in the table, its title, and the reason for it."""
+    """A row of `marks.toml`: a rule with its title, and the reason for it."""
 
     word: str
     title: str
@@ -27,63 +30,17 @@ class MarkKind:
     grave: bool
 
 
-KINDS: Mapping[str, MarkKind] = {
-    "priority_99": MarkKind(
-        "99",
-        "user threads of priority 99",
-        "No thread of a user can preempt them, not even a watchdog: leave 99 free.",
-        grave=True,
-    ),
-    "housekeeping": MarkKind(
-        "house",
-        "real-time threads allowed on housekeeping CPUs",
-        "This machine has isolated CPUs, but these threads may run on others.",
-        grave=True,
-    ),
-    "irq_above": MarkKind(
-        "irq",
-        "real-time threads below interrupt threads on their CPUs",
-        "Each of these interrupts delays them: lower the priority of the interrupt "
-        "thread, or move the interrupt to other CPUs.",
-        grave=False,
-    ),
-    "fifo_peers": MarkKind(
-        "peers",
-        "FIFO threads that share priority and CPUs with others",
-        "Of FIFO threads with one priority on one CPU, the first runs until it "
-        "sleeps: the scheduler does not share the time.",
-        grave=False,
-    ),
-    "hog": MarkKind(
-        "hog",
-        "threads that used a whole CPU",
-        "Threads of a lower priority do not run on that CPU meanwhile.",
-        grave=True,
-    ),
-    "boosted": MarkKind(
-        "boost",
-        "threads boosted by priority inheritance",
-        "They hold a lock for which a thread of a higher priority waits.",
-        grave=False,
-    ),
-    "deadline": MarkKind(
-        "dl",
-        "SCHED_DEADLINE threads",
-        "Run time, deadline and period, and the reserved share of a CPU.",
-        grave=False,
-    ),
-    "reset_on_fork": MarkKind(
-        "reset",
-        "threads whose policy is reset on fork",
-        "Their new threads and processes have an ordinary policy.",
-        grave=False,
-    ),
-}
+@cache
+def mark_kinds() -> Mapping[str, MarkKind]:
+    """Return the rules by their ids, in the order of `marks.toml`."""
+    text = resources.files("rtscope.tasks").joinpath("marks.toml").read_text("utf-8")
+    return {name: MarkKind(**row) for name, row in tomllib.loads(text).items()}
 
 
 def marked(threads: Sequence[Thread], around: Surroundings) -> Iterator[Thread]:
     """Return the threads with their marks."""
     peers, irqs = _Peers(threads), _Interrupts(threads)
+    order = list(mark_kinds())
     for thread in threads:
         marks = (
             *_by_itself(thread),
@@ -91,7 +48,6 @@ def marked(threads: Sequence[Thread], around: Surroundings) -> Iterator[Thread]:
             *irqs.above(thread),
             *peers.of(thread),
         )
-        order = list(KINDS)
         yield (
             replace(thread, marks=tuple(sorted(marks, key=lambda m: order.index(m.id))))
             if marks

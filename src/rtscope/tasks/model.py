@@ -32,7 +32,7 @@ class Irq:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Something to note about a thread; `id` is a key of `marks.KINDS`."""
+    """Something to note about a thread; `id` is a key of `marks.toml`."""
 
     id: str
     detail: str

@@ -7,8 +7,11 @@ and only then the missing results.
 
 import re
 import signal
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 
 from rtscope.board.catalogue import Board
 
@@ -40,69 +43,11 @@ class Evidence:
     folder_free_bytes: int
 
 
-# Errors of a QEMU that cannot run a board, and their causes.
-_QEMU = (
-    (
-        r"annot allocate memory|annot set up guest memory",
-        "too little free memory: {host}; free some memory, or run fewer boards at once "
-        "with --jobs 1",
-    ),
-    (
-        r"unsupported machine type|machine.*not found|Property '.*machine.*' not found",
-        "this QEMU does not know its machine {machine}: use the QEMU that rtscope "
-        "fetches, by leaving --qemu out",
-    ),
-    (
-        r"unable to find CPU model|Property '.*-cpu\..*' not found|invalid CPU",
-        "this QEMU does not know its CPU {cpu}: use the QEMU that rtscope fetches, by "
-        "leaving --qemu out",
-    ),
-    (
-        r"rtscope-plugin: bad argument",
-        "the plugin of these parts belongs to another version of rtscope and refuses "
-        "its options: measure with the version that made the bundle or lock file, or "
-        "without paths (--no-record)",
-    ),
-    (
-        r"Could not load plugin|undefined symbol|TCG plugin required|requires.*plugin",
-        "QEMU refused the plugin that bounds the quantum (it needs QEMU 10.0 with "
-        "plugins): use the QEMU that rtscope fetches",
-    ),
-    (
-        r"could not load kernel|invalid kernel|kernel .* is too large|not.*bootable",
-        "QEMU does not take this kernel image for one of {arch}",
-    ),
-)
-
-# Last messages of a guest, and their causes; {} is the group of the pattern.
-_CONSOLE = (
-    (
-        r"(?:System is deadlocked on memory|Out of memory and no killable)",
-        "the board ran out of its memory of {memory}",
-    ),
-    (
-        r"Initramfs unpacking failed: (.{1,200})",
-        "the kernel could not unpack its user space ({}): has the board enough memory "
-        "({memory})?",
-    ),
-    (
-        r"Failed to execute /init \(error -8\)",
-        "the kernel cannot execute the board's programs: it is not a kernel for {arch} "
-        "programs, or has no ELF support",
-    ),
-    (
-        r"No working init found|Unable to mount root fs|Failed to execute /init",
-        "the kernel found no program to start: it needs CONFIG_BLK_DEV_INITRD, "
-        "CONFIG_BINFMT_ELF and CONFIG_BINFMT_SCRIPT built in, and an initrd with /init",
-    ),
-    (
-        r"Attempted to kill init! exitcode=0x0*([0-9a-f]+)",
-        "the board's first process ended (0x{})",
-    ),
-    (r"Kernel panic - not syncing: (.{1,200})", "the kernel panicked: {}"),
-    (r"Out of memory: (.{1,200})", "the board ran out of its memory of {memory}: {}"),
-    (r"^(?:rtscope|tar): (.{1,200})", "the board could not send its results: {}"),
-)
+@cache
+def _causes() -> Mapping[str, Sequence[Mapping[str, str]]]:
+    """Return the rows of `diagnosis.toml`, which explains them."""
+    folder = resources.files("rtscope.virtual")
+    return tomllib.loads(folder.joinpath("diagnosis.toml").read_text("utf-8"))
 
 
 def diagnose(left: Evidence) -> str:
@@ -147,10 +92,10 @@ def _of_qemu(left: Evidence) -> str:
     if left.status < 0:
         name = signal.Signals(-left.status).name
         return f"QEMU died by the signal {name}{_stderr_tail(left)}"
-    for pattern, cause in _QEMU:
-        if re.search(pattern, left.stderr):
-            filled = cause.format(host=host_memory(left), **_board_words(left.board))
-            return filled + _stderr_tail(left)
+    words = {"host": host_memory(left), **_board_words(left.board)}
+    for row in _causes()["qemu"]:
+        if re.search(row["pattern"], left.stderr):
+            return row["cause"].format(**words) + _stderr_tail(left)
     return f"QEMU failed (exit status {left.status}){_stderr_tail(left)}"
 
 
@@ -161,9 +106,9 @@ def _stderr_tail(left: Evidence) -> str:
 
 def _of_console(left: Evidence) -> str:
     text = "\n".join(left.console)
-    for pattern, cause in _CONSOLE:
-        if found := re.search(pattern, text, re.MULTILINE):
-            return cause.format(*found.groups(), **_board_words(left.board))
+    for row in _causes()["console"]:
+        if found := re.search(row["pattern"], text, re.MULTILINE):
+            return row["cause"].format(*found.groups(), **_board_words(left.board))
     return ""
 
 

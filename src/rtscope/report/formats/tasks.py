@@ -19,7 +19,7 @@ from rich.text import Text
 from rtscope.report.escape import printable
 from rtscope.report.words import NOTHING, capital, duration, enumeration, plural
 from rtscope.tasks.listing import notes_of
-from rtscope.tasks.marks import KINDS
+from rtscope.tasks.marks import mark_kinds
 from rtscope.tasks.model import Listing, Order, Thread, ThreadKind
 from rtscope.units import format_duration
 
@@ -131,7 +131,7 @@ def task_row(thread: Thread) -> dict[str, object]:
 
 
 def _marked(shown: Sequence[Thread]) -> Iterator[Text | Padding]:
-    for id_, kind in KINDS.items():
+    for id_, kind in mark_kinds().items():
         found = [
             (thread, mark.detail)
             for thread in shown
@@ -317,7 +317,7 @@ class _Table:
         ]
         if not marks:
             return [*cells, Segment(_shortened(name, self.name_width), plain)]
-        grave = any(KINDS[mark.id].grave for mark in thread.marks)
+        grave = any(mark_kinds()[mark.id].grave for mark in thread.marks)
         return [
             *cells,
             Segment(_cut(name, self.name_width, left=True) + " ", plain),
@@ -358,5 +358,5 @@ def _slack(thread: Thread) -> str:
 
 
 def _marks(thread: Thread) -> str:
-    words = [KINDS[mark.id].word for mark in thread.marks]
+    words = [mark_kinds()[mark.id].word for mark in thread.marks]
     return _shortened(" ".join(words), MAX_MARKS)
