@@ -24,12 +24,11 @@ from rtscope.ftrace.datfile import (
     Format,
     Head,
     Order,
-    is_dat,
     parse_head,
 )
 from rtscope.ftrace.events import Event, Flag, Loss, Rows, Trace
 from rtscope.ftrace.pages import Decoded, decode_pages
-from rtscope.ftrace.text import open_text
+from rtscope.ftrace.text import text_trace
 
 _TEXT = frozenset("tTwW")
 UNKNOWN = "(unknown)"
@@ -173,16 +172,6 @@ class DatTrace:
         return " < ".join(
             self.symbols.name(one) for one in addresses if one not in (0, end)
         )
-
-
-def open_dat(path: Path) -> DatTrace:
-    """Open a trace.dat file; raise RecordError if it is none, or damaged."""
-    try:
-        with path.open("rb") as file:
-            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    except (OSError, ValueError) as error:
-        raise RecordError(f"cannot read {path}: {error}") from error
-    return dat_trace(data, name=str(path))
 
 
 def dat_trace(data: memoryview, *, name: str) -> DatTrace:
@@ -360,9 +349,10 @@ def open_trace(path: Path) -> Trace:
         raise UsageError(f"{path}: no such file")
     try:
         with path.open("rb") as file:
-            begin = file.read(len(MAGIC))
+            if not file.read(1):
+                raise RecordError(f"{path}: empty")
+            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except OSError as error:
         raise RecordError(f"cannot read {path}: {error.strerror}") from error
-    if not begin:
-        raise RecordError(f"{path}: empty")
-    return open_dat(path) if is_dat(begin) else open_text(path)
+    form = dat_trace if data[: len(MAGIC)] == MAGIC else text_trace
+    return form(data, name=str(path))

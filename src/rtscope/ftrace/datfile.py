@@ -9,7 +9,7 @@ between kernels, architectures and configurations.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from rtscope.errors import RecordError
@@ -74,10 +74,12 @@ class PageLayout:
     data_offset: int
     data_size: int
 
-    @property
-    def size(self) -> int:
-        """Of the whole page."""
-        return self.data_offset + self.data_size
+    size: int = field(init=False)
+    """Of the whole page."""
+
+    def __post_init__(self) -> None:
+        """Take the size, once for all pages."""
+        object.__setattr__(self, "size", self.data_offset + self.data_size)
 
 
 def parse_format(text: str) -> Format | None:
@@ -197,11 +199,6 @@ class Cursor:
         if not 0 <= at <= len(self.data):
             raise RecordError(f"{self.name}: damaged: it points to byte {at}")
         return Cursor(self.data, name=self.name, order=self.order, at=at)
-
-
-def is_dat(begin: bytes) -> bool:
-    """Tell whether a file that begins so is a trace.dat file."""
-    return begin.startswith(MAGIC)
 
 
 def parse_head(data: memoryview, *, name: str) -> Head:

@@ -6,7 +6,7 @@ lies. Only the rows that matter become events.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntFlag
 from typing import Protocol
 
@@ -41,10 +41,13 @@ class Event:
     """How often preemption was switched off where the event was written."""
     fields: Mapping[str, int | str]
 
-    def number(self, name: str, default: int = 0) -> int:
-        """Return a field that is a number."""
-        found = self.fields.get(name, default)
-        return found if isinstance(found, int) else default
+    numbers: Mapping[str, int] = field(init=False, compare=False, repr=False)
+    """Those of them that are numbers."""
+
+    def __post_init__(self) -> None:
+        """Find the numbers, once for all that look at the event."""
+        found = {k: v for k, v in self.fields.items() if isinstance(v, int)}
+        object.__setattr__(self, "numbers", found)
 
     def text(self, name: str) -> str:
         """Return a field as text; empty if the event has none of that name."""
@@ -133,12 +136,13 @@ class Window:
 def window_of(trace: Trace, begin_ns: int, end_ns: int) -> Window:
     """Decode the events of all CPUs from `begin_ns` to `end_ns`, both included."""
     events: list[Event] = []
+    known: set[str] = set()
     for rows in trace.rows:
+        known |= {trace.names[kind] for kind in np.unique(rows.kinds).tolist()}
         first = int(np.searchsorted(rows.at_ns, begin_ns, "left"))
         last = int(np.searchsorted(rows.at_ns, end_ns, "right"))
         events += trace.events(rows, np.arange(first, last, dtype=np.int64))
     events.sort(key=lambda event: event.at_ns)
-    used = {name for rows in trace.rows for name in kinds_of(trace, rows)}
     return Window(
         begin_ns=begin_ns,
         end_ns=end_ns,
@@ -148,17 +152,11 @@ def window_of(trace: Trace, begin_ns: int, end_ns: int) -> Window:
             for one in trace.losses
             if one.before_ns >= begin_ns and one.after_ns <= end_ns
         ),
-        known=frozenset(used),
+        known=frozenset(known),
         first_ns={rows.cpu: int(rows.at_ns[0]) for rows in trace.rows},
         last_ns={rows.cpu: int(rows.at_ns[-1]) for rows in trace.rows},
         resolution_ns=trace.resolution_ns,
     )
-
-
-def kinds_of(trace: Trace, rows: Rows) -> list[str]:
-    """Return the names of the events that a CPU has."""
-    counts = np.bincount(rows.kinds, minlength=len(trace.names))
-    return [trace.names[kind] for kind in np.flatnonzero(counts).tolist()]
 
 
 def rows_named(trace: Trace, rows: Rows, name: str) -> NDArray[np.int64]:

@@ -8,13 +8,11 @@ trace-cmd prints those of the scheduler differently. A file without any event is
 refused.
 """
 
-import mmap
 import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -246,16 +244,6 @@ class _Cpu:
     """Of what was matched; the text of the event goes on from there."""
     lost: list[tuple[int, int | None]] = field(default_factory=list)
     """The row before which events were lost, and how many."""
-
-
-def open_text(path: Path) -> TextTrace:
-    """Open text of ftrace; raise RecordError if it has no event."""
-    try:
-        with path.open("rb") as file:
-            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    except (OSError, ValueError) as error:
-        raise RecordError(f"cannot read {path}: {error}") from error
-    return text_trace(data, name=str(path))
 
 
 def text_trace(data: memoryview, *, name: str) -> TextTrace:

@@ -337,7 +337,7 @@ def _waited(
                 e.at_ns
                 for e in events
                 if e.name == "sched_wakeup"
-                and e.number("pid", -1) == context.wakeup.pid
+                and e.numbers.get("pid", -1) == context.wakeup.pid
                 and since <= e.at_ns <= interval.end_ns
             ),
             since,
@@ -423,7 +423,8 @@ def _slack_end(context: ExplainContext, interval: StateInterval) -> int:
             and event.pid == context.wakeup.pid
             and event.at_ns <= interval.begin_ns
         ):
-            soft, hard = event.number("softexpires"), event.number("expires")
+            soft = event.numbers.get("softexpires", 0)
+            hard = event.numbers.get("expires", 0)
             if abs(soft - context.wakeup.expiry_ns) <= context.window.resolution_ns:
                 return interval.begin_ns + max(0, hard - soft)
             return interval.begin_ns

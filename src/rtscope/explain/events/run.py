@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from rtscope.contract import Around, CounterDelta
 from rtscope.explain.events.explain import explain_events
 from rtscope.explain.events.threadstates import MachineTraits, TracedWakeup
-from rtscope.explain.events.window import AFTER_NS, BEFORE_NS, window_around
+from rtscope.explain.events.window import window_around
 from rtscope.explain.model import Explanation
 from rtscope.explain.perfetto import ExplainedWindow
-from rtscope.ftrace.events import Trace, Window, window_of
+from rtscope.ftrace.events import Trace, Window
 from rtscope.ftrace.writer import TRACE
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import why_lost
@@ -121,27 +121,26 @@ def _explained(
     machine: MachineTraits,
     number: int,
 ) -> ExplainedWindow:
-    title = f"{record.run.id}, worst wake-up {number}"
-    near = window_of(trace, wakeup.expiry_ns - BEFORE_NS, wakeup.wake_ns + AFTER_NS)
-    if not any(_touches(near, wakeup.pid)):
-        nothing = Explanation(
+    window, wakeup = window_around(trace, wakeup)
+    if any(_touches(window, wakeup.pid)):
+        explanation = explain_events(window, wakeup, machine=machine)
+    else:
+        explanation = Explanation(
             cpu=wakeup.cpu or 0,
             sequence=wakeup.sequence,
             latency_ns=wakeup.latency_ns,
             segments=(),
             notes=("the trace has no event of this thread",),
         )
-        return ExplainedWindow(title, near, wakeup, nothing)
-    window, wakeup = window_around(trace, wakeup)
-    explanation = explain_events(window, wakeup, machine=machine)
+    title = f"{record.run.id}, worst wake-up {number}"
     return ExplainedWindow(title, window, wakeup, explanation)
 
 
 def _touches(window: Window, pid: int) -> Iterator[bool]:
     for event in window.events:
         yield event.pid == pid or pid in (
-            event.number("pid", -1),
-            event.number("next_pid", -1),
+            event.numbers.get("pid", -1),
+            event.numbers.get("next_pid", -1),
         )
 
 

@@ -182,7 +182,7 @@ def _pass_switch(cpu: _Cpu, event: Event) -> None:
         _close(cpu, Section.PAIE, cpu.masked[0])
         cpu.open[Section.PSD] = _Open(*cpu.masked)
     cpu.open[Section.ST] = _Open(*cpu.masked)
-    cpu.switched_to = event.number("next_pid", -1)
+    cpu.switched_to = event.numbers.get("next_pid", -1)
 
 
 def _enter_scheduler(cpu: _Cpu, event: Event, functions: tuple[str, ...]) -> None:

@@ -76,17 +76,16 @@ class Task:
     priority: int | None
     """As in events: 0 to 99 real-time (0 the highest), -1 deadline, 100 on others."""
 
-    @property
-    def label(self) -> str:
-        """Its name; its number where the trace has no name."""
-        if self.pid == IDLE_PID:
-            return "idle"
-        return self.comm or f"thread {self.pid}"
+    label: str = field(init=False, compare=False)
+    """Its name; its number where the trace has no name."""
+    numbered: str = field(init=False, compare=False)
+    """Name and number, as traces write them."""
 
-    @property
-    def numbered(self) -> str:
-        """Name and number, as traces write them."""
-        return f"{self.comm or '<...>'}-{self.pid}"
+    def __post_init__(self) -> None:
+        """Name it, once for all that mention it."""
+        label = "idle" if self.pid == IDLE_PID else self.comm or f"thread {self.pid}"
+        object.__setattr__(self, "label", label)
+        object.__setattr__(self, "numbered", f"{self.comm or '<...>'}-{self.pid}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,8 +233,9 @@ def is_exit(event: Event) -> bool:
 
 
 def _note(found: dict[int, Task], event: Event, side: str) -> None:
-    pid = event.number(f"{side}pid")
-    found[pid] = Task(pid, event.text(f"{side}comm"), event.number(f"{side}prio"))
+    pid = event.numbers.get(f"{side}pid", 0)
+    comm = str(event.fields.get(f"{side}comm", ""))
+    found[pid] = Task(pid, comm, event.numbers.get(f"{side}prio", 0))
 
 
 def _lost(begin_ns: int, end_ns: int, loss: Loss | None) -> Span:
@@ -287,7 +287,9 @@ def _loss_after(event: Event, losses: Sequence[Loss]) -> Loss | None:
 
 def _state_before(event: Event, tasks: Mapping[int, Task]) -> _Cpu:
     """Return the state before an event, as the event itself shows it."""
-    pid = event.number("prev_pid") if event.name == "sched_switch" else event.pid
+    pid = (
+        event.numbers.get("prev_pid", 0) if event.name == "sched_switch" else event.pid
+    )
     state = _Cpu(tasks.get(pid, Task(pid, event.comm, None)))
     if is_exit(event):
         state.frames = [Frame(Doing.INTERRUPT, _interrupt_name(event, tasks), None)]
@@ -295,7 +297,7 @@ def _state_before(event: Event, tasks: Mapping[int, Task]) -> _Cpu:
         state.frames = [Frame(Doing.SOFTIRQ, _softirq(event), None)]
     elif not is_entry(event):
         _follow_flags(state, event, at_ns=None)
-    if event.name == "cpu_idle" and event.number("state") == AWAKE:
+    if event.name == "cpu_idle" and event.numbers.get("state", 0) == AWAKE:
         state.idle_state = -1
     return state
 
@@ -326,15 +328,15 @@ def _apply_inner(state: _Cpu, event: Event, tasks: Mapping[int, Task]) -> None:
     elif event.name == "sched_switch":
         _switch(state, event, tasks)
     elif event.name == "cpu_idle":
-        idle = event.number("state")
+        idle = event.numbers.get("state", 0)
         state.idle_state = None if idle == AWAKE else idle
 
 
 def _switch(state: _Cpu, event: Event, tasks: Mapping[int, Task]) -> None:
-    prev, following = event.number("prev_pid"), event.number("next_pid")
+    prev, following = event.numbers.get("prev_pid", 0), event.numbers.get("next_pid", 0)
     state.put_aside[prev] = [f for f in state.frames if f.doing is not Doing.INTERRUPT]
     state.frames = state.put_aside.pop(following, [])
-    state.task = tasks.get(following, Task(following, event.text("next_comm"), None))
+    state.task = tasks[following]
     state.idle_state = None
 
 
@@ -367,7 +369,7 @@ def _pop(state: _Cpu, doing: Doing) -> None:
 def _interrupt_name(event: Event, tasks: Mapping[int, Task]) -> str:
     if event.name.startswith("irq_handler_"):
         name = event.text("name")
-        number = f"irq {event.number('irq')}"
+        number = f"irq {event.numbers.get('irq', 0)}"
         return f"{name} ({number})" if name else number
     if event.name.startswith("ipi_"):
         return event.text("reason") or "IPI"
@@ -375,7 +377,7 @@ def _interrupt_name(event: Event, tasks: Mapping[int, Task]) -> str:
 
 
 def _softirq(event: Event) -> str:
-    number = event.number("vec", -1)
+    number = event.numbers.get("vec", -1)
     return SOFTIRQS[number] if 0 <= number < len(SOFTIRQS) else f"softirq {number}"
 
 
@@ -406,13 +408,7 @@ def _merged(spans: Iterator[Span]) -> Iterator[Span]:
 
 
 def _same(a: Span, b: Span) -> bool:
-    return (a.doing, a.name, a.task, a.frames, a.loss) == (
-        b.doing,
-        b.name,
-        b.task,
-        b.frames,
-        b.loss,
-    )
+    return a == replace(b, begin_ns=a.begin_ns, end_ns=a.end_ns)
 
 
 def stack_under(events: Iterable[Event], entered_ns: int) -> list[str] | None:

@@ -5,7 +5,7 @@ A thread sleeps, is stopped, waits for a CPU or runs; every change is an event.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from rtscope.ftrace.events import Event, Window
@@ -57,10 +57,12 @@ class TracedWakeup:
     to_the_switch: bool = False
     """The trace has no mark of its own code: the path ends at the switch to it."""
 
-    @property
-    def latency_ns(self) -> int:
-        """How late it was."""
-        return self.wake_ns - self.expiry_ns
+    latency_ns: int = field(init=False, compare=False)
+    """How late it was."""
+
+    def __post_init__(self) -> None:
+        """Take the latency, once for all that need it."""
+        object.__setattr__(self, "latency_ns", self.wake_ns - self.expiry_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +101,10 @@ def priority_of(window: Window, pid: int) -> int | None:
     for event in window.events:
         if event.name == "sched_switch":
             for side in ("next", "prev"):
-                if event.number(f"{side}_pid", -1) == pid:
-                    return event.number(f"{side}_prio")
-        elif event.number("pid", -1) == pid and "prio" in event.fields:
-            return event.number("prio")
+                if event.numbers.get(f"{side}_pid", -1) == pid:
+                    return event.numbers.get(f"{side}_prio", 0)
+        elif event.numbers.get("pid", -1) == pid and "prio" in event.fields:
+            return event.numbers.get("prio", 0)
     return None
 
 
@@ -139,18 +141,22 @@ def _all_states(window: Window, wakeup: TracedWakeup) -> Iterator[StateInterval]
 
 def _change(event: Event, pid: int, state: State) -> tuple[State, State, int] | None:
     """Return what the thread did before an event and after it, and on which CPU."""
-    if event.name in _WAKING and event.number("pid", -1) == pid:
+    if event.name in _WAKING and event.numbers.get("pid", -1) == pid:
         if state in (State.RUNNABLE, State.RUNNING):
             return None  # sched_wakeup after sched_waking, or a wake-up too many
-        return State.SLEEPING, State.RUNNABLE, event.number("target_cpu", event.cpu)
-    if event.name == "sched_migrate_task" and event.number("pid", -1) == pid:
+        return (
+            State.SLEEPING,
+            State.RUNNABLE,
+            event.numbers.get("target_cpu", event.cpu),
+        )
+    if event.name == "sched_migrate_task" and event.numbers.get("pid", -1) == pid:
         if state is not State.RUNNABLE:
             return None
-        return state, state, event.number("dest_cpu", event.cpu)
+        return state, state, event.numbers.get("dest_cpu", event.cpu)
     if event.name == "sched_switch":
-        if event.number("next_pid", -1) == pid:
+        if event.numbers.get("next_pid", -1) == pid:
             return State.RUNNABLE, State.RUNNING, event.cpu
-        if event.number("prev_pid", -1) == pid:
-            after = sleep_state(event.text("prev_state"))
+        if event.numbers.get("prev_pid", -1) == pid:
+            after = sleep_state(str(event.fields.get("prev_state", "")))
             return State.RUNNING, after, event.cpu
     return None

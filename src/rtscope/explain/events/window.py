@@ -303,7 +303,7 @@ def _names(trace: Trace) -> dict[int, str]:
                 continue
             _, first = np.unique(trace.numbers(rows, chosen, "pid"), return_index=True)
             for event in trace.events(rows, chosen[first]):
-                found.setdefault(event.number("pid"), event.text("comm"))
+                found.setdefault(event.numbers.get("pid", 0), event.text("comm"))
     return found
 
 
