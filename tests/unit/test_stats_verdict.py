@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from fakes.measurements import GOOD_CLOCK, SECOND_NS, record, thread
+from fakes.measurements import GOOD_CLOCK, SECOND_NS, on_board, record, thread
 from rtscope.caveats.catalogue import Caveat, make
 from rtscope.errors import MeasurementError
-from rtscope.machine.facts import FactValue
+from rtscope.machine.facts import FactValue, catalogue
 from rtscope.record.model import RunRecord
+from rtscope.report.model.findings import verdict_of
+from rtscope.stats.conditions import VOLATILE_FACTS, conditions_of
 from rtscope.stats.verdict import Claim, Finding, Judgement, Verdict, judge
 
 US = 1_000
@@ -127,6 +129,128 @@ def test_priorities_are_never_pooled() -> None:
     judgement = judged(*runs, claim=ONE_PER_HOUR)
     assert [f.runs for f in judgement.findings] == [1, 1]
     assert judgement.verdict is Verdict.NOT_SHOWN
+
+
+STRESS = ("stress-ng", "--vm", "2", "--taskset", "0-1")
+
+
+def with_load(record: RunRecord, *argv: str, version: str = "0.15.06") -> RunRecord:
+    load = replace(record.load, argv=argv, version=version)
+    return replace(record, load=load)
+
+
+def with_fact(record: RunRecord, name: str, value: str | bool | None) -> RunRecord:
+    facts = {**record.facts_before, name: FactValue(value, "a test")}
+    return replace(record, facts_before=facts)
+
+
+def changed(number: int) -> tuple[str, RunRecord]:
+    """Return the same run with one condition changed, and its words."""
+    run = run_of(100, start_h=9)
+    held = replace(run.result, dma_latency_us=0, dma_latency_held=True)
+    tuning = {"changed": [{"check": "c", "path": "/sys/a", "value": "1"}]}
+    return [
+        ("host name other", with_fact(run, "hostname", "other")),
+        ("machine Other Board", with_fact(run, "machine_model", "Other Board")),
+        ("kernel configuration ab", with_fact(run, "kernel_config_digest", "ab")),
+        ("kernel command line quiet", with_fact(run, "kernel_cmdline", "quiet")),
+        ("frequency governor powersave", with_fact(run, "governor", "powersave")),
+        ("SMT on", with_fact(run, "smt_active", value=True)),
+        ("CPUs isolated 1", with_fact(run, "cpus_isolated", "1")),
+        ("from_the_future x", with_fact(run, "from_the_future", "x")),
+        ("idle states held 0", replace(run, result=held)),
+        ("tuning /sys/a=1", replace(run, tuning=tuning)),
+        ("load command sleep 9", with_load(run, "sleep", "9")),
+        ("load version 0.15.06", with_load(run)),
+    ][number]
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_other_conditions_are_never_pooled_and_are_named(number: int) -> None:
+    words, other = changed(number)
+    judgement = judged(run_of(100), other, claim=ONE_PER_HOUR)
+    assert [f.runs for f in judgement.findings] == [1, 1]
+    assert judgement.verdict is Verdict.NOT_SHOWN
+    assert words in judgement.findings[1].differences
+    names = [
+        load.name
+        for load in verdict_of(
+            [run_of(100), other], deadline_ns=DEADLINE, claim=None, min_boots=1
+        ).loads
+    ]
+    assert f" · {words}" in names[1]
+
+
+def test_of_long_command_lines_only_the_words_that_differ_are_named() -> None:
+    runs = [
+        with_fact(run_of(1), "kernel_cmdline", f"root=/dev/sda quiet{words}")
+        for words in (" isolcpus=1 nohz=off", "", " isolcpus=1")
+    ]
+    found = [f.differences for f in judged(*runs).findings]
+    assert found == [
+        ("kernel command line isolcpus=1 nohz=off",),
+        ("kernel command line without the others' words",),
+        ("kernel command line isolcpus=1",),
+    ]
+
+
+def test_a_name_has_three_differences_and_how_many_more() -> None:
+    other = run_of(1)
+    for name in ("hostname", "governor", "cpu_model", "clocksource", "distribution"):
+        other = with_fact(other, name, "other")
+    loads = verdict_of(
+        [run_of(1), other], deadline_ns=DEADLINE, claim=None, min_boots=1
+    ).loads
+    assert (
+        "memory · host name other · CPU other · clock source other · 2 more differences"
+    ) in [load.name for load in loads]
+
+
+def test_readings_and_what_belongs_to_one_run_are_no_conditions() -> None:
+    run = with_load(run_of(100), *STRESS, "--timeout", "60s", "--temp-path", "/a")
+    other = with_load(
+        run_of(90, start_h=9), *STRESS, "--timeout", "90s", "--yaml", "/b"
+    )
+    for name in VOLATILE_FACTS - {"boot_id"}:
+        other = with_fact(other, name, "other")
+    assert judged(run, other, claim=ONE_PER_HOUR).verdict is Verdict.HELD_IN_TEST
+
+
+def test_a_load_that_was_fitted_differs_from_one_that_was_not_by_no_number() -> None:
+    whole, *fitted = (
+        with_load(run_of(1, start_h=h), *STRESS, *reduced)
+        for h, reduced in enumerate(
+            [(), ("--vm-bytes", "100m"), ("--vm-bytes", "101m")]
+        )
+    )
+    judgement = judged(whole, *fitted)
+    assert [f.runs for f in judgement.findings] == [1, 2]
+
+
+def test_every_fact_of_the_catalogue_is_a_condition_or_known_to_be_a_reading() -> None:
+    titles = {catalogue()[name].title for name in catalogue().keys() - VOLATILE_FACTS}
+    assert titles <= conditions_of(run_of(1)).keys()
+    assert catalogue().keys() >= VOLATILE_FACTS
+
+
+def test_seeds_of_a_virtual_board_are_pooled_and_other_boards_are_not() -> None:
+    one, two = (
+        on_board(run_of(100, start_h=s), seed=s, initrd_digest=f"{s}" * 64)
+        for s in (1, 2)
+    )
+    assert only(judged(one, two)).runs == 2
+    other = on_board(run_of(100, start_h=3), seed=3, mips=250.0)
+    assert [f.runs for f in judged(one, two, other).findings] == [2, 1]
+
+
+def test_three_boards_are_not_three_boots_of_one() -> None:
+    boards = [
+        with_fact(run_of(100, start_h=h, boot_id=f"{h}"), "hostname", f"board-{h}")
+        for h in range(3)
+    ]
+    judgement = judge(boards, deadline_ns=DEADLINE, min_boots=3)
+    assert judgement.verdict is Verdict.NOT_SHOWN
+    assert [f.boots for f in judgement.findings] == [1, 1, 1]
 
 
 def test_a_kernel_without_a_name_goes_by_its_release() -> None:

@@ -1,8 +1,8 @@
 """
 The verdict on a deadline: what a set of runs shows, and what it does not.
 
-Runs are combined only if they had the same target, kernel, load, policy,
-interval and CPUs; loads are never pooled. The exposure is wall-clock time: all CPUs of
+Runs are combined only under the same conditions (`stats.conditions`): machine, kernel,
+settings, threads and load. The exposure is wall-clock time: all CPUs of
 a run are watched together, and the claim is about the machine.
 """
 
@@ -14,6 +14,7 @@ from enum import StrEnum
 from rtscope.caveats.catalogue import Caveat, Effect, gravest_first, kind_of
 from rtscope.errors import MeasurementError
 from rtscope.record.model import RunRecord
+from rtscope.stats.conditions import conditions_of, differences
 from rtscope.stats.determinism import caveats_among, distinct
 from rtscope.stats.episodes import Misses, misses_of
 from rtscope.stats.exposure import (
@@ -64,6 +65,8 @@ class Finding:
     interval_ns: int
     cpus: tuple[int, ...] | None
     """None if the threads were not pinned."""
+    differences: tuple[str, ...]
+    """Conditions that differ between the findings on this load, in words."""
     runs: int
     boots: int
     verdict: Verdict
@@ -164,9 +167,7 @@ def judge(
     """
     if not records:
         raise MeasurementError("no runs to check")
-    groups: dict[tuple[object, ...], list[RunRecord]] = {}
-    for record in records:
-        groups.setdefault(_conditions(record), []).append(record)
+    groups = _alike(records)
     findings = tuple(
         _finding(
             runs,
@@ -177,8 +178,9 @@ def judge(
                 min_boots=min_boots,
                 bounds_ns=bounds_ns or {},
             ),
+            differing,
         )
-        for runs in groups.values()
+        for runs, differing in zip(groups, _differences(groups), strict=True)
     )
     order = list(Verdict)
     verdict = min((f.verdict for f in findings), key=order.index)
@@ -192,6 +194,26 @@ def judge(
     )
 
 
+def _alike(records: Sequence[RunRecord]) -> list[list[RunRecord]]:
+    """Divide records into groups of equal conditions, in the order of the first."""
+    groups: dict[tuple[object, ...], list[RunRecord]] = {}
+    for record in records:
+        conditions = conditions_of(record)
+        groups.setdefault(tuple(conditions.items()), []).append(record)
+    return list(groups.values())
+
+
+def _differences(groups: Sequence[Sequence[RunRecord]]) -> list[tuple[str, ...]]:
+    """Return, for each group, what tells it from the others of its load."""
+    found: list[tuple[str, ...]] = []
+    for runs in groups:
+        load = runs[0].run.load
+        alike = [other for other in groups if other[0].run.load == load]
+        said = differences([conditions_of(other[0]) for other in alike])
+        found.append(said[next(i for i, other in enumerate(alike) if other is runs)])
+    return found
+
+
 def _exit_status(verdict: Verdict, *, asked: bool) -> int:
     """Without a claim, a deadline that was not missed is nothing to fail about."""
     if verdict is Verdict.NOT_SHOWN:
@@ -199,27 +221,14 @@ def _exit_status(verdict: Verdict, *, asked: bool) -> int:
     return {Verdict.NO: 1, Verdict.INVALID: 3}.get(verdict, 0)
 
 
-def _conditions(record: RunRecord) -> tuple[object, ...]:
-    run, facts = record.run, record.facts_before
-    machine = ("machine_model", "cpu_model", "kernel_release", "kernel_version")
-    return (
-        run.target,
-        run.kernel,
-        run.load,
-        run.policy,
-        run.priority,
-        run.interval_ns,
-        tuple(t.cpu for t in record.result.threads),
-        *(facts[name].value if name in facts else None for name in machine),
-    )
-
-
 def _kernel(record: RunRecord) -> str:
     release = record.facts_before.get("kernel_release")
     return record.run.kernel or str(release.value if release else "") or "unknown"
 
 
-def _finding(records: Sequence[RunRecord], e: Evidence) -> Finding:
+def _finding(
+    records: Sequence[RunRecord], e: Evidence, differing: tuple[str, ...]
+) -> Finding:
     run = records[0].run
     cpus = tuple(t.cpu for t in records[0].result.threads if t.cpu is not None)
     sentence, run_next = put_in_words(e)
@@ -230,6 +239,7 @@ def _finding(records: Sequence[RunRecord], e: Evidence) -> Finding:
         policy=run.policy,
         interval_ns=run.interval_ns,
         cpus=cpus or None,
+        differences=differing,
         runs=len(distinct(records)),
         boots=e.boots,
         verdict=e.verdict,

@@ -35,6 +35,9 @@ from rtscope.units import NS_PER_S
 
 Tone = Literal["bad", "open", "good"]
 
+NAMED_DIFFERENCES = 3
+"""How many conditions the name of a finding has; the machine's facts have them all."""
+
 MEANINGS: Mapping[Verdict, tuple[Tone, str]] = {
     Verdict.INVALID: ("bad", "no valid measurement"),
     Verdict.NO: ("bad", "the deadline was missed"),
@@ -334,7 +337,7 @@ def verdict_of(
 
 
 def _name(finding: Finding, findings: Sequence[Finding]) -> str:
-    """Name the load, and the settings that differ between findings."""
+    """Name the load, and the conditions that differ between findings."""
     parts = [finding.load]
     for said in (
         lambda f: f.target,
@@ -343,6 +346,9 @@ def _name(finding: Finding, findings: Sequence[Finding]) -> str:
     ):
         if len({said(f) for f in findings}) > 1:
             parts.append(said(finding))
+    parts += finding.differences[:NAMED_DIFFERENCES]
+    if (more := len(finding.differences) - NAMED_DIFFERENCES) > 0:
+        parts.append(plural(more, "more difference"))
     return " · ".join(parts)
 
 
