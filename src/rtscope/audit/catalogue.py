@@ -18,8 +18,9 @@ from rtscope.audit import (
     threadchecks,
     unitchecks,
 )
+from rtscope.audit.answer import Answer
 from rtscope.audit.context import CheckFunction
-from rtscope.audit.model import Answer, CheckKind
+from rtscope.audit.model import CheckKind
 
 _MODULES = (
     *(cpuchecks, interruptchecks, kernelchecks, machinechecks),

@@ -3,14 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from rtscope.audit.model import (
-    Answer,
-    CheckKind,
-    Profile,
-    Sighting,
-    not_applicable,
-    unknown,
-)
+from rtscope.audit.answer import Answer, not_applicable, unknown
+from rtscope.audit.model import CheckKind, Profile, Sighting
 from rtscope.audit.unit import Unit
 from rtscope.cpulist import format_cpulist, parse_cpulist
 from rtscope.errors import UsageError

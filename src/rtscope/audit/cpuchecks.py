@@ -6,6 +6,7 @@ of others is kept away from those that are set apart.
 import re
 from collections.abc import Mapping
 
+from rtscope.audit.answer import Answer, failed, not_applicable, passed, unknown
 from rtscope.audit.context import (
     DMA_LATENCY,
     ISOLATED,
@@ -25,15 +26,7 @@ from rtscope.audit.context import (
     online,
     set_apart,
 )
-from rtscope.audit.model import (
-    Answer,
-    CheckKind,
-    Sighting,
-    failed,
-    not_applicable,
-    passed,
-    unknown,
-)
+from rtscope.audit.model import CheckKind, Sighting
 from rtscope.cpulist import format_cpulist
 from rtscope.machine.guest import guest
 from rtscope.machine.kernelidentity import CMDLINE, boot_values

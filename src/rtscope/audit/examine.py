@@ -3,19 +3,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from rtscope.audit.answer import Answer, not_applicable, unknown
 from rtscope.audit.catalogue import FUNCTIONS, catalogue
 from rtscope.audit.context import CPU_SETS, AuditContext, Expected, Observed
 from rtscope.audit.kernelchecks import NOTES
-from rtscope.audit.model import (
-    Answer,
-    Check,
-    CheckKind,
-    CheckOutcome,
-    Profile,
-    not_applicable,
-    unknown,
-    worst_first,
-)
+from rtscope.audit.model import Check, CheckKind, CheckOutcome, Profile, worst_first
 from rtscope.machine import kernelidentity
 from rtscope.machine.facts import catalogue as catalogue_of_facts
 from rtscope.machine.guest import CPUINFO

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 
+from rtscope.audit.answer import Answer, failed, not_applicable, passed, unknown
 from rtscope.audit.context import (
     INTERRUPTS,
     ISOLATED,
@@ -14,15 +15,7 @@ from rtscope.audit.context import (
     masked,
     set_apart,
 )
-from rtscope.audit.model import (
-    Answer,
-    CheckKind,
-    Sighting,
-    failed,
-    not_applicable,
-    passed,
-    unknown,
-)
+from rtscope.audit.model import CheckKind, Sighting
 from rtscope.cpulist import format_cpulist
 from rtscope.units import NS_PER_S
 

@@ -9,16 +9,9 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from rtscope.audit.answer import Answer, failed, not_applicable, passed, unknown
 from rtscope.audit.context import AuditContext, absent
-from rtscope.audit.model import (
-    Answer,
-    CheckKind,
-    Sighting,
-    failed,
-    not_applicable,
-    passed,
-    unknown,
-)
+from rtscope.audit.model import CheckKind, Sighting
 from rtscope.kernel.image import build_id_in
 from rtscope.machine.kernelidentity import BANNER, CMDLINE, KernelConfig
 

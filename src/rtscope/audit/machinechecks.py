@@ -5,6 +5,7 @@ what happens below the kernel: management interrupts, heat.
 
 import re
 
+from rtscope.audit.answer import Answer, failed, not_applicable, passed, unknown
 from rtscope.audit.context import (
     LOCKDOWN,
     NOT_WATCHED,
@@ -16,15 +17,7 @@ from rtscope.audit.context import (
     not_read,
     set_apart,
 )
-from rtscope.audit.model import (
-    Answer,
-    CheckKind,
-    Sighting,
-    failed,
-    not_applicable,
-    passed,
-    unknown,
-)
+from rtscope.audit.model import CheckKind, Sighting
 from rtscope.cpulist import format_cpulist
 from rtscope.machine.guest import CPUINFO, guest
 from rtscope.units import NS_PER_S

@@ -135,16 +135,6 @@ class CheckKind:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a check function found."""
-
-    outcome: CheckOutcome
-    message: str
-    """One sentence without its full stop: the finding, or the reason for unknown."""
-    evidence: tuple[Sighting, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Check:
     """A check, answered."""
 
@@ -158,26 +148,6 @@ class Check:
     def failed(self) -> bool:
         """Whether this is a fault."""
         return self.outcome is CheckOutcome.FAIL
-
-
-def passed(message: str, *evidence: Sighting) -> Answer:
-    """Answer: as expected."""
-    return Answer(CheckOutcome.PASS, message, evidence)
-
-
-def failed(message: str, *evidence: Sighting) -> Answer:
-    """Answer: not as expected."""
-    return Answer(CheckOutcome.FAIL, message, evidence)
-
-
-def unknown(message: str, *evidence: Sighting) -> Answer:
-    """Answer: unknown, with the reason."""
-    return Answer(CheckOutcome.UNKNOWN, message, evidence)
-
-
-def not_applicable(message: str, *evidence: Sighting) -> Answer:
-    """Answer: there is nothing here that the check is about."""
-    return Answer(CheckOutcome.NOT_APPLICABLE, message, evidence)
 
 
 def worst_first(checks: list[Check]) -> list[Check]:

@@ -10,16 +10,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from rtscope.audit.answer import Answer, failed, not_applicable, passed, unknown
 from rtscope.audit.context import AuditContext, absent
-from rtscope.audit.model import (
-    Answer,
-    CheckKind,
-    Sighting,
-    failed,
-    not_applicable,
-    passed,
-    unknown,
-)
+from rtscope.audit.model import CheckKind, Sighting
 from rtscope.machine.kernelidentity import CMDLINE, boot_values
 
 LIMITS = "/proc/self/limits"

@@ -8,16 +8,9 @@ answered by one check, `unit_values`, and makes the others unknown.
 from collections.abc import Callable, Iterator
 from functools import wraps
 
+from rtscope.audit.answer import Answer, failed, not_applicable, passed, unknown
 from rtscope.audit.context import AuditContext, CheckFunction, online, set_apart
-from rtscope.audit.model import (
-    Answer,
-    CheckKind,
-    Sighting,
-    failed,
-    not_applicable,
-    passed,
-    unknown,
-)
+from rtscope.audit.model import CheckKind, Sighting
 from rtscope.audit.threadchecks import has_rt_groups
 from rtscope.audit.unit import (
     IPC_LOCK,
