@@ -10,7 +10,7 @@ import difflib
 import hashlib
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib import resources
@@ -153,11 +153,9 @@ def get_recipe(name: str) -> Recipe:
             "--image, --config or --target"
         )
     if recipe is None:
-        near = difflib.get_close_matches(name[:64], recipe_names(), n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
         raise UsageError(
-            f"no recipe {name[:64]!r}{hint} (rtscope kernel list shows them; name a "
-            "file of yours by its path: ./my.toml)"
+            f"no recipe {name[:64]!r}{_near(name, recipe_names())} (rtscope kernel "
+            "list shows them; name a file of yours by its path: ./my.toml)"
         )
     return recipe
 
@@ -225,10 +223,9 @@ def fragment_text(recipe: Recipe, name: str) -> str:
         return _read(recipe.path(name))
     there = fragment_names()
     if name not in there:
-        near = difflib.get_close_matches(name, there, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
         raise UsageError(
-            f"{recipe.name}: no configuration fragment {name!r}{hint} (fragments: "
+            f"{recipe.name}: no configuration fragment {name!r}{_near(name, there)} "
+            "(fragments: "
             f"{', '.join(there)}, or a file as ./NAME.config)"
         )
     return our_fragment(name)
@@ -273,6 +270,11 @@ def get_arch(name: str) -> Arch:
 _FILE = TypeAdapter(RecipeFile)
 
 
+def _near(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name[:64], list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
 def _first_mistake(error: ValidationError) -> str:
     """Describe the mistake; unknown keys first: often one is the missing key."""
     found = sorted(
@@ -285,8 +287,7 @@ def _first_mistake(error: ValidationError) -> str:
         return f"{'.'.join([*above, key])}: {found[0]['msg']}"
     table = {"source": Source, "size": Size}.get(above[0] if above else "", RecipeFile)
     known = [one.name for one in fields(table)]
-    near = difflib.get_close_matches(key[:64], known, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else f" (keys: {', '.join(known)})"
+    hint = _near(key, known) or f" (keys: {', '.join(known)})"
     return f"no such key: {'.'.join([*above, key])!r}{hint}"
 
 

@@ -215,12 +215,9 @@ def _reason(
     missing = [_needs(parts, values) for parts in symbol.definitions]
     if all(missing):
         return f"needs {min(missing, key=len)}"
-    if not symbol.prompts:
-        return f"it cannot be chosen; it follows from {_named(symbol.names())}"
-    hidden = [unmet(text, values) for text in symbol.prompts if text]
-    if len(hidden) == len(symbol.prompts) and all(hidden):
-        return f"can be chosen only with {' and '.join(hidden[0])}"
-    return "kbuild chose otherwise (a choice of which one can be on, or a range)"
+    return _why_not_chosen(symbol, values, "chosen") or (
+        "kbuild chose otherwise (a choice of which one can be on, or a range)"
+    )
 
 
 def _needs(parts: tuple[str, ...], values: Mapping[str, str]) -> str:
@@ -235,12 +232,19 @@ def _why_on(symbol: Symbol, values: Mapping[str, str]) -> str:
     ]
     if by:
         return f"it is selected by {_named(by)}"
+    return _why_not_chosen(symbol, values, "switched off") or (
+        "kbuild chose otherwise (one of a choice has to be on)"
+    )
+
+
+def _why_not_chosen(symbol: Symbol, values: Mapping[str, str], verb: str) -> str:
+    """Return why a symbol's prompt cannot be answered; empty if it can."""
     if not symbol.prompts:
         return f"it cannot be chosen; it follows from {_named(symbol.names())}"
     hidden = [unmet(text, values) for text in symbol.prompts if text]
     if len(hidden) == len(symbol.prompts) and all(hidden):
-        return f"can be switched off only with {' and '.join(hidden[0])}"
-    return "kbuild chose otherwise (one of a choice has to be on)"
+        return f"can be {verb} only with {' and '.join(hidden[0])}"
+    return ""
 
 
 def _named(names: Iterable[str]) -> str:

@@ -40,6 +40,9 @@ KNOB_STRIDE = 4096
 Values = Mapping[str, str]
 """What to write, by path."""
 
+Wanted = Values | str
+"""What to write, or why it cannot be known."""
+
 
 @dataclass(frozen=True, slots=True)
 class SettingChange:
@@ -150,7 +153,7 @@ def _changes(kind: CheckKind, context: AuditContext) -> list[SettingChange] | st
     return "; ".join(dict.fromkeys(reasons))
 
 
-def _values(setting: Setting, kind: CheckKind, context: AuditContext) -> Values | str:
+def _values(setting: Setting, kind: CheckKind, context: AuditContext) -> Wanted:
     there = context.matching(setting.file)
     if not there:
         refused = context.refusals(setting.file)
@@ -182,9 +185,7 @@ def index_of(pattern: str, path: str) -> int:
     return sum(n * KNOB_STRIDE**place for place, n in enumerate(numbers))
 
 
-def highest_frequency(
-    there: Values, _kind: CheckKind, context: AuditContext
-) -> Values | str:
+def highest_frequency(there: Values, _kind: CheckKind, context: AuditContext) -> Wanted:
     """The highest frequency of the same policy."""
     wanted = {
         path: context.text(path.replace("scaling_min_freq", "scaling_max_freq"))
@@ -193,9 +194,7 @@ def highest_frequency(
     return {p: text for p, text in wanted.items() if text and text != there[p]}
 
 
-def slow_idle_states(
-    there: Values, kind: CheckKind, context: AuditContext
-) -> Values | str:
+def slow_idle_states(there: Values, kind: CheckKind, context: AuditContext) -> Wanted:
     """1, for the states that take too long to wake from."""
     apart = set_apart(context)
     slow = {}
@@ -221,16 +220,12 @@ def _others(context: AuditContext) -> tuple[Cpus, Cpus] | str:
     return apart, everywhere - apart
 
 
-def mask_of_others(
-    there: Values, _kind: CheckKind, context: AuditContext
-) -> Values | str:
+def mask_of_others(there: Values, _kind: CheckKind, context: AuditContext) -> Wanted:
     """The mask that it has, without the CPUs that are set apart."""
     return _without_apart(there, context, read=masked, write=_mask_like)
 
 
-def list_of_others(
-    there: Values, _kind: CheckKind, context: AuditContext
-) -> Values | str:
+def list_of_others(there: Values, _kind: CheckKind, context: AuditContext) -> Wanted:
     """The list that it has, without the CPUs that are set apart."""
 
     def write(cpus: Cpus, _like: str) -> str:
@@ -241,7 +236,7 @@ def list_of_others(
 
 def interrupts_elsewhere(
     there: Values, kind: CheckKind, context: AuditContext
-) -> Values | str:
+) -> Wanted:
     """The list that it has, without the CPUs that are set apart."""
     found = _others(context)
     if isinstance(found, str):
@@ -262,7 +257,7 @@ def _without_apart(
     *,
     read: Callable[[str], Cpus | None],
     write: Callable[[Cpus, str], str],
-) -> Values | str:
+) -> Wanted:
     """Leave what each file allows, but for the CPUs that are set apart."""
     found = _others(context)
     if isinstance(found, str):
@@ -285,9 +280,7 @@ def _mask_like(cpus: Cpus, like: str) -> str:
     return ",".join(reversed(groups))
 
 
-def zero_where_apart(
-    there: Values, _kind: CheckKind, context: AuditContext
-) -> Values | str:
+def zero_where_apart(there: Values, _kind: CheckKind, context: AuditContext) -> Wanted:
     """0, for the CPUs that are set apart."""
     apart = set_apart(context)
     if apart is None:
@@ -295,7 +288,7 @@ def zero_where_apart(
     return {p: "0" for p, text in there.items() if cpu_of(p) in apart and text != "0"}
 
 
-FUNCTIONS: Mapping[str, Callable[[Values, CheckKind, AuditContext], Values | str]] = {
+FUNCTIONS: Mapping[str, Callable[[Values, CheckKind, AuditContext], Wanted]] = {
     function.__name__: function
     for function in (
         *(highest_frequency, slow_idle_states, mask_of_others, list_of_others),
