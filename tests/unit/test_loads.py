@@ -11,6 +11,7 @@ from rtscope.errors import ContractError, UsageError
 from rtscope.loads import (
     FreeStorage,
     LoadCommand,
+    LoadPlace,
     get_load,
     load_names,
     make_command,
@@ -59,17 +60,16 @@ def command(
     duration_s: int = 20,
     seed: int | None = None,
 ) -> LoadCommand:
-    return make_command(
-        get_load(name),
+    place = LoadPlace(
         workers=workers,
         cpus=cpus,
         scratch_dir="/var/tmp/x/scratch",
         yaml_path="/run/metrics.yaml",
-        duration_s=duration_s,
         memory_bytes=available,
         storage=storage,
-        custom=custom,
-        seed=seed,
+    )
+    return make_command(
+        get_load(name), place, duration_s=duration_s, custom=custom, seed=seed
     )
 
 

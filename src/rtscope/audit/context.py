@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from rtscope.audit.answer import Answer, not_applicable, unknown
 from rtscope.audit.model import CheckKind, Profile, Sighting
 from rtscope.audit.unit import Unit
-from rtscope.cpulist import format_cpulist, parse_cpulist
+from rtscope.cpulist import format_cpulist
 from rtscope.errors import UsageError
+from rtscope.machine.facts import cpus_in
 from rtscope.machine.kernelidentity import KernelConfig, KernelIdentity
 from rtscope.machine.snapshot import MachineSnapshot
 
@@ -168,12 +169,7 @@ Cpus = frozenset[int]
 def listed(text: str) -> Cpus | None:
     """Return the CPUs of the kernel's list; None if it is malformed."""
     # sysfs prints "(null)" for a mask that was never allocated.
-    if text.strip() in ("", "(null)"):
-        return frozenset()
-    try:
-        return frozenset(parse_cpulist(text))
-    except UsageError:
-        return None
+    return frozenset() if text.strip() in ("", "(null)") else cpus_in(text)
 
 
 def masked(text: str) -> Cpus | None:

@@ -11,5 +11,6 @@ from rtscope.loads.catalogue import get_load as get_load
 from rtscope.loads.catalogue import load_names as load_names
 from rtscope.loads.command import FreeStorage as FreeStorage
 from rtscope.loads.command import LoadCommand as LoadCommand
+from rtscope.loads.command import LoadPlace as LoadPlace
 from rtscope.loads.command import make_command as make_command
 from rtscope.loads.throughput import throughput_of as throughput_of

@@ -58,29 +58,41 @@ class LoadCommand:
     caveats: tuple[Reduction, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadPlace:
+    """Where a load runs, and what is free there."""
+
+    workers: int
+    """One for each measured CPU."""
+    cpus: str | None
+    """A CPU list that confines the workers; None lets them run anywhere."""
+    scratch_dir: str
+    yaml_path: str
+    memory_bytes: int
+    """Free: MemAvailable of /proc/meminfo, or a cgroup's if less."""
+    storage: FreeStorage | None
+
+
+Fit = tuple[tuple[str, ...], int | None, tuple[Reduction, ...]]
+"""Options that make a load smaller, the limit of its memory, and the caveats."""
+
+
 def make_command(
     load: Load,
+    place: LoadPlace,
     *,
-    workers: int,
-    cpus: str | None,
-    scratch_dir: str,
-    yaml_path: str,
     duration_s: int,
-    memory_bytes: int,
-    storage: FreeStorage | None,
     custom: tuple[str, ...],
     seed: int | None = None,
 ) -> LoadCommand:
     """
-    Return the command for one run: one worker per measured CPU.
+    Return the command for one run.
 
-    `memory_bytes` are free: MemAvailable of /proc/meminfo, or a cgroup's if less.
-    `cpus` (a CPU list) confines the workers to the measured CPUs; None lets them run
-    anywhere. The command ends by itself some time after `duration_s`, even if rtscope
+    The command ends by itself some time after `duration_s`, even if rtscope
     is gone. Another `seed` makes another sequence of work; None is the one
     sequence for all. Raises UsageError if the load does not fit the machine.
     """
-    if workers < 1:
+    if place.workers < 1:
         raise UsageError(f"{load.name}: no CPU to load; write for example --cpus 0-3")
     if Need.COMMAND in load.needs:
         if not custom:
@@ -89,16 +101,14 @@ def make_command(
     if not load.uses_stress_ng:
         return LoadCommand((), None, ())
 
-    options, limit, caveats = _fit(
-        load, workers, free_bytes=memory_bytes, storage=storage
-    )
+    options, limit, caveats = _fit(load, place)
     argv = (
         "stress-ng",
-        *(part.format(workers=workers) for part in load.argv),
+        *(part.format(workers=place.workers) for part in load.argv),
         *options,
         *_random_options(seed),
-        *_common_options(duration_s, scratch_dir=scratch_dir, yaml_path=yaml_path),
-        *(("--taskset", cpus) if cpus and parse_cpulist(cpus) else ()),
+        *_common_options(duration_s, place),
+        *(("--taskset", cpus) if (cpus := place.cpus) and parse_cpulist(cpus) else ()),
     )
     return LoadCommand(argv, limit, caveats)
 
@@ -117,36 +127,30 @@ def _random_options(seed: int | None) -> tuple[str, ...]:
     return ("--seed", str(int.from_bytes(spread[:8], "big") >> 1))
 
 
-def _common_options(
-    duration_s: int, *, scratch_dir: str, yaml_path: str
-) -> tuple[str, ...]:
+def _common_options(duration_s: int, place: LoadPlace) -> tuple[str, ...]:
     safety_net_s = duration_s + max(60, duration_s // 10)
     return (
-        *("--temp-path", scratch_dir),
+        *("--temp-path", place.scratch_dir),
         *("--timeout", f"{safety_net_s}s"),
         "--metrics",
-        *("--yaml", yaml_path),
+        *("--yaml", place.yaml_path),
     )
 
 
-def _fit(
-    load: Load, workers: int, *, free_bytes: int, storage: FreeStorage | None
-) -> tuple[tuple[str, ...], int | None, tuple[Reduction, ...]]:
+def _fit(load: Load, place: LoadPlace) -> Fit:
     if Need.MEMORY in load.needs:
-        return _fit_memory(load, workers, free_bytes=free_bytes)
+        return _fit_memory(load, place)
     if Need.STORAGE in load.needs:
-        return _fit_storage(load, workers, free=storage)
+        return _fit_storage(load, place)
     if Need.MEMORY_LIMIT in load.needs:
-        return _fit_memory_limit(load, workers, free_bytes=free_bytes)
+        return _fit_memory_limit(load, place)
     return (), None, ()
 
 
-def _fit_memory(
-    load: Load, workers: int, *, free_bytes: int
-) -> tuple[tuple[str, ...], int | None, tuple[Reduction, ...]]:
+def _fit_memory(load: Load, place: LoadPlace) -> Fit:
     # stress-ng divides --vm-bytes among its workers (`vm_bytes /= num_instances` in
     # stress-vm.c; seen with 0.15.06), though its manual says "per vm worker".
-    half = free_bytes // 2
+    half, workers = place.memory_bytes // 2, place.workers
     if half >= load.default_bytes:
         return (), None, ()
     least = min(load.default_bytes, workers * MIN_WORKER_BYTES)
@@ -161,9 +165,8 @@ def _fit_memory(
     return ("--vm-bytes", f"{given}m"), None, (("load_reduced", detail),)
 
 
-def _fit_storage(
-    load: Load, workers: int, *, free: FreeStorage | None
-) -> tuple[tuple[str, ...], int | None, tuple[Reduction, ...]]:
+def _fit_storage(load: Load, place: LoadPlace) -> Fit:
+    free, workers = place.storage, place.workers
     if free is None:
         raise UsageError(f"{load.name}: no directory to work in; add --storage-dir DIR")
     in_memory = sorted(IN_MEMORY.intersection(free.file_systems))
@@ -189,11 +192,9 @@ def _fit_storage(
     return ("--dir-dirs", f"{per_worker}"), None, (("load_reduced", detail),)
 
 
-def _fit_memory_limit(
-    load: Load, workers: int, *, free_bytes: int
-) -> tuple[tuple[str, ...], int | None, tuple[Reduction, ...]]:
-    usual = (256 + 64 * workers) * MIB
-    quarter = free_bytes // 4
+def _fit_memory_limit(load: Load, place: LoadPlace) -> Fit:
+    usual = (256 + 64 * place.workers) * MIB
+    quarter = place.memory_bytes // 4
     if quarter >= usual:
         return (), usual, ()
     if quarter < MIN_OOM_BYTES:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from rtscope.campaign.model import Campaign, untraced_ns
 from rtscope.cpulist import format_cpulist
-from rtscope.loads import FreeStorage, LoadCommand, get_load, make_command
+from rtscope.loads import LoadCommand, LoadPlace, get_load, make_command
 from rtscope.record.model import Run
 
 
@@ -45,29 +45,14 @@ def measure_args(run: Run, campaign: Campaign) -> tuple[str, ...]:
     )
 
 
-def load_command(
-    run: Run,
-    campaign: Campaign,
-    *,
-    workers: int,
-    cpus: str | None,
-    scratch_dir: str,
-    yaml_path: str,
-    memory_bytes: int,
-    storage: FreeStorage | None,
-) -> LoadCommand:
+def load_command(run: Run, campaign: Campaign, place: LoadPlace) -> LoadCommand:
     """Return the load of a run, for as long as it measures; see `make_command`."""
     around_ns = 2 * untraced_ns(run.duration_ns) if campaign.traced else 0
     loaded_ns = run.duration_ns + around_ns + campaign.warmup_ns
     return make_command(
         get_load(run.load),
-        workers=workers,
-        cpus=cpus,
-        scratch_dir=scratch_dir,
-        yaml_path=yaml_path,
+        place,
         duration_s=int(loaded_ns / 1e9) + 1,
-        memory_bytes=memory_bytes,
-        storage=storage,
         custom=campaign.command,
         seed=run.seed,
     )

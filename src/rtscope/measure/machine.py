@@ -18,7 +18,7 @@ from rtscope.contract import AgentError, DiskLine
 from rtscope.cpulist import format_cpulist, parse_cpulist
 from rtscope.errors import MeasurementError, TargetError
 from rtscope.ftrace.writer import TRACE, trace_of
-from rtscope.loads import FreeStorage, LoadCommand, Need, get_load
+from rtscope.loads import FreeStorage, LoadCommand, LoadPlace, Need, get_load
 from rtscope.machine import facts
 from rtscope.machine.reader import Reader, read, text_of
 from rtscope.measure import audit
@@ -205,9 +205,7 @@ def _prepare_load(shared: _Shared, run: Run, before: Facts) -> _Loading:
         storage = _free_storage(target, directory)
         scratch = f"{directory.rstrip('/')}/rtscope-scratch-{token}"
     cpus = run.cpus or shared.cpus
-    command = load_command(
-        run,
-        shared.runner.campaign,
+    place = LoadPlace(
         workers=len(cpus),
         cpus=format_cpulist(cpus) if cpus != shared.cpus else None,
         scratch_dir=scratch,
@@ -216,6 +214,7 @@ def _prepare_load(shared: _Shared, run: Run, before: Facts) -> _Loading:
         memory_bytes=facts.memory_available_bytes(before) or 0,
         storage=storage,
     )
+    command = load_command(run, shared.runner.campaign, place)
     args: tuple[str, ...] = ()
     if command.argv:
         user = target.load_user()

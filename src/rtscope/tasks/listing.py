@@ -12,8 +12,8 @@ from functools import lru_cache
 
 from rtscope.contract import AgentError, Line
 from rtscope.contract.tasks import TaskLine, TasksEnd
-from rtscope.cpulist import parse_cpulist
-from rtscope.errors import ContractError, TargetError, UsageError
+from rtscope.errors import ContractError, TargetError
+from rtscope.machine.facts import cpus_in
 from rtscope.machine.reader import Content, Reader, text_of
 from rtscope.tasks.marks import marked
 from rtscope.tasks.model import Irq, Listing, Surroundings, Thread, ThreadKind
@@ -93,10 +93,7 @@ def irq_of(name: str, devices: Mapping[int, tuple[str, ...]]) -> Irq | None:
 
 @lru_cache(maxsize=4096)
 def _cpus_of(text: str | None) -> frozenset[int]:
-    try:
-        return frozenset(parse_cpulist(text or ""))
-    except UsageError:
-        return frozenset()
+    return cpus_in(text) or frozenset()
 
 
 ISOLATED_AT_BOOT = "/sys/devices/system/cpu/isolated"
@@ -109,12 +106,8 @@ SCHED_EXT_OPS = "/sys/kernel/sched_ext/root/ops"
 MOUNTS = "/proc/self/mountinfo"
 
 PATHS = (
-    ISOLATED_AT_BOOT,
-    ISOLATED_NOW,
-    IRQ_ACTIONS,
-    SCHED_EXT_STATE,
-    SCHED_EXT_OPS,
-    MOUNTS,
+    *(ISOLATED_AT_BOOT, ISOLATED_NOW, IRQ_ACTIONS),
+    *(SCHED_EXT_STATE, SCHED_EXT_OPS, MOUNTS),
 )
 
 
@@ -132,12 +125,9 @@ def read_surroundings(reader: Reader) -> Surroundings:
 def _isolated(files: Mapping[str, Content]) -> frozenset[int] | None:
     texts = [text_of(files[path]) for path in (ISOLATED_AT_BOOT, ISOLATED_NOW)]
     told = [text for text in texts if text is not None]
-    if not told:
-        return None
-    try:
-        return frozenset(cpu for text in told if text for cpu in parse_cpulist(text))
-    except UsageError:
-        return None
+    sets = [cpus_in(text) for text in told if text]
+    known = [cpus for cpus in sets if cpus is not None]
+    return frozenset().union(*known) if told and len(known) == len(sets) else None
 
 
 def _irq_devices(files: Mapping[str, Content]) -> Mapping[int, tuple[str, ...]]:

@@ -19,7 +19,7 @@ from rtscope.board.packages import read_lock
 from rtscope.board.prepare import Prepared, has_files, prepare_all
 from rtscope.campaign.model import Campaign
 from rtscope.errors import UsageError
-from rtscope.loads import FreeStorage, LoadCommand
+from rtscope.loads import FreeStorage, LoadCommand, LoadPlace
 from rtscope.machine import facts
 from rtscope.machine.filetree import FileReader
 from rtscope.measure.commands import load_command
@@ -197,9 +197,7 @@ def job_for(request: RunRequest, prepared: Prepared) -> Job:
 
 def _load(run: Run, campaign: Campaign, board: Board) -> LoadCommand:
     cpus = run.cpus or tuple(range(board.cpus))
-    return load_command(
-        run,
-        campaign,
+    place = LoadPlace(
         workers=len(cpus),
         cpus=",".join(map(str, cpus)) if len(cpus) < board.cpus else None,
         scratch_dir=SCRATCH,
@@ -213,3 +211,4 @@ def _load(run: Run, campaign: Campaign, board: Board) -> LoadCommand:
             allow_in_memory=True,
         ),
     )
+    return load_command(run, campaign, place)
