@@ -1,8 +1,10 @@
 """Bundles: the same bytes for the same parts, and nothing in one is believed."""
 
+import gzip
 import io
 import json
 import tarfile
+import tracemalloc
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -289,3 +291,138 @@ def test_one_s_own_qemu_is_not_exported(tmp_path: Path) -> None:
 
     with pytest.raises(UsageError, match="--qemu"):
         export_bundle(tmp_path / "b.tar", {"k": own}, files={}, rtscope="1")
+
+
+def _manifest(
+    **changes: object,
+) -> Callable[[str, bytes], bytes | None]:
+    """Change the manifest of the QEMU part, its keys along with it; None deletes."""
+
+    def change(name: str, content: bytes) -> bytes:
+        if "qemu" not in name or not name.endswith("manifest.json"):
+            return content
+        manifest = {**json.loads(content), **changes}
+        return json.dumps({k: v for k, v in manifest.items() if v is not None}).encode()
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"inputs": [1, 2]},
+        {"inputs": {"packages": [{"name": "x"}]}},
+        {"inputs": None},
+        {"digest": None},
+        {"digest": 5},
+        {"name": None},
+        {"notes": []},
+        {"notes": {"program": 5}},
+        {"files": {"bin/q": {}}},
+        {"files": {"bin/q": {"sha256": "a", "size": [], "runs": True}}},
+        {"files": [1]},
+    ],
+    ids=str,
+)
+def test_odd_values_in_a_manifest_are_refused(
+    tmp_path: Path, bundle: Path, changes: Mapping[str, object]
+) -> None:
+    _rewrite(bundle, _manifest(**changes))
+    _refused(bundle, tmp_path / "to")
+
+
+def _refused(bundle: Path, cache: Path) -> str:
+    with pytest.raises((BoardError, UsageError)) as refused:
+        import_bundle(bundle, cache=cache, log=silent)
+    for folder in ("parts", IMPORTED):
+        assert not (cache / folder).exists() or not list((cache / folder).iterdir())
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["bundle.json", "manifest.json"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[" * 200_000,
+        b"[]",
+        b"5",
+        b"{}",
+        b'"x"',
+        b"9" * 5000,
+        b'{"schema": 1}',
+        b"\xff",
+    ],
+    ids=lambda c: repr(c[:12]),
+)
+def test_a_document_of_another_shape_is_refused(
+    tmp_path: Path, bundle: Path, name: str, content: bytes
+) -> None:
+    _rewrite(bundle, lambda n, kept: content if n.endswith(name) else kept)
+    _refused(bundle, tmp_path / "to")
+
+
+def _bomb(kind: bytes, *, name: str = "x") -> bytes:
+    """A header that claims 3 GiB of itself."""
+    info = tarfile.TarInfo(name)
+    info.type = kind
+    info.size = 3 << 30
+    return info.tobuf(tarfile.GNU_FORMAT)
+
+
+BOMBS = {
+    "pax": _bomb(tarfile.XHDTYPE),
+    "global pax": _bomb(tarfile.XGLTYPE),
+    "long name": _bomb(tarfile.GNUTYPE_LONGNAME),
+    "long link": _bomb(tarfile.GNUTYPE_LONGLINK),
+}
+
+
+@pytest.mark.parametrize("ending", [".tar", ".tar.gz"])
+@pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
+def test_a_header_that_would_fill_the_memory_is_refused(
+    tmp_path: Path, bomb: bytes, ending: str
+) -> None:
+    path = tmp_path / f"bomb{ending}"
+    packed = gzip.compress if ending == ".tar.gz" else bytes
+    path.write_bytes(packed(bomb + bytes(8 << 20)))
+
+    tracemalloc.start()
+    told = _refused(path, tmp_path / "to")
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert "more than 1,048,576 bytes" in told
+    assert most_bytes < 4 << 20
+
+
+def test_headers_of_headers_are_refused(tmp_path: Path) -> None:
+    pax = tarfile.TarInfo("x")
+    pax.type, pax.size = tarfile.XGLTYPE, 512
+    one = pax.tobuf(tarfile.GNU_FORMAT) + b"9 a=bcde\n".ljust(512, b"\0")
+    (tmp_path / "b.tar").write_bytes(one * 900)
+
+    _refused(tmp_path / "b.tar", tmp_path / "to")
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        _special("/".join([PART, *["d"] * 20]), tarfile.REGTYPE),
+        _special(f"{PART}/s", tarfile.GNUTYPE_SPARSE),
+    ],
+)
+def test_a_member_that_takes_more_than_its_size_is_refused(
+    tmp_path: Path, bundle: Path, member: tarfile.TarInfo
+) -> None:
+    _rewrite(bundle, lambda _name, content: content, member)
+    _refused(bundle, tmp_path / "to")
+
+
+def test_a_bundle_with_damaged_compression_is_refused(
+    tmp_path: Path, bundle: Path
+) -> None:
+    packed = bytearray(gzip.compress(bundle.read_bytes()))
+    packed[len(packed) // 2] ^= 0xFF
+    (tmp_path / "b.tar.gz").write_bytes(packed)
+
+    _refused(tmp_path / "b.tar.gz", tmp_path / "to")

@@ -19,8 +19,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from pydantic import TypeAdapter
+from pydantic import StrictBool, StrictInt, TypeAdapter
 
+from rtscope.board.archive import read_archive
 from rtscope.board.cache import (
     IMPORTED,
     MANIFEST,
@@ -32,6 +33,7 @@ from rtscope.board.cache import (
     verify,
 )
 from rtscope.board.catalogue import Board
+from rtscope.board.packages import Package
 from rtscope.board.prepare import Prepared, assemble
 from rtscope.errors import BoardError, UsageError
 from rtscope.files import new_file
@@ -44,8 +46,53 @@ CAMPAIGN = "campaign.json"
 MAX_BYTES = 4 << 30
 MAX_FILES = 5_000
 MAX_CONTENTS_BYTES = 8 << 20
+MAX_DEPTH = 16
+"""Of directories in a part."""
 
 _BOARD = TypeAdapter(Board)
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file of a part, as `list_files` lists it."""
+
+    sha256: str
+    size: StrictInt
+    runs: StrictBool
+
+
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    """What is looked up in the inputs of a part; the rest is only for its key."""
+
+    packages: tuple[Package, ...] | str = ()
+    """A guest file of that name has its digest here."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Notes:
+    """What is looked up in the notes of a part."""
+
+    release: str | None = None
+    program: str = ""
+    loader: str = ""
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Manifest:
+    """The manifest of a part of a bundle."""
+
+    schema: int
+    name: str
+    key: str
+    digest: str
+    notes: _Notes
+    inputs: _Inputs
+    files: Mapping[str, _File]
+
+
+_MANIFEST = TypeAdapter(_Manifest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +172,15 @@ def prepare_bundle(bundle: Bundle, *, cache: Path) -> dict[str, Prepared]:
     """
     parts = {name: _imported(cache, name, pin) for name, pin in bundle.pins.items()}
     shared = [part for name, part in parts.items() if not name.startswith("kernel-")]
-    return {
-        kernel: assemble(bundle.board, kernel, parts=(*shared, parts[name]))
-        for kernel, name in bundle.kernels.items()
-    }
+    try:
+        return {
+            kernel: assemble(bundle.board, kernel, parts=(*shared, parts[name]))
+            for kernel, name in bundle.kernels.items()
+        }
+    except KeyError as error:
+        raise BoardError(
+            f"the bundle is damaged: a part of it lacks {error.args[0]!a}"
+        ) from error
 
 
 def _imported(cache: Path, name: str, pin: str) -> Part:
@@ -188,33 +240,25 @@ def _add_file(archive: tarfile.TarFile, name: str, path: Path) -> None:
 
 def _extract(path: Path, work: Path) -> None:
     """Write the files of a bundle below a directory: regular ones, whole, bounded."""
-    total = 0
-    try:
-        with tarfile.open(path, mode="r|*") as archive:
-            for count, member in enumerate(archive, 1):
-                total += max(0, member.size)
-                if total > MAX_BYTES or count > MAX_FILES:
-                    raise BoardError(f"{path}: too large for a bundle")
-                opened = archive.extractfile(member) if member.isreg() else None
-                if opened is None:
-                    raise BoardError(f"{path}: {member.name!r} is no regular file")
-                _write(work / _safe(member.name), opened, size=member.size)
-    except (tarfile.TarError, EOFError, gzip.BadGzipFile) as error:
-        raise UsageError(f"{path}: not a bundle, or damaged ({error})") from error
-    except FileExistsError as error:
-        raise BoardError(f"{path}: holds {error.filename} twice") from error
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from error
+
+    def write(name: str, content: IO[bytes], size: int) -> None:
+        _write(work / _safe(name), content, size=size)
+
+    read_archive(path, write, max_bytes=MAX_BYTES, max_files=MAX_FILES)
 
 
 def _safe(name: str) -> PurePosixPath:
     """Return the path of a member; BoardError if it is not one that we write."""
     parts = name.split("/")
     plain = all(p not in ("", ".", "..") and p.isprintable() for p in parts)
-    if plain and (
-        name == CONTENTS
-        or (len(parts) == 2 and parts[0] == "files")
-        or (len(parts) >= 3 and parts[0] == "parts" and NAME.fullmatch(parts[1]))
+    if (
+        plain
+        and len(parts) <= MAX_DEPTH
+        and (
+            name == CONTENTS
+            or (len(parts) == 2 and parts[0] == "files")
+            or (len(parts) >= 3 and parts[0] == "parts" and NAME.fullmatch(parts[1]))
+        )
     ):
         return PurePosixPath(name)
     raise BoardError(f"{name!r}: no place in a bundle")
@@ -222,7 +266,11 @@ def _safe(name: str) -> PurePosixPath:
 
 def _write(path: Path, source: IO[bytes], *, size: int) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("xb") as file:
+    try:
+        file = path.open("xb")
+    except FileExistsError as error:
+        raise BoardError(f"the bundle holds {path.name} twice") from error
+    with file:
         shutil.copyfileobj(source, file)
         if file.tell() != size:
             raise BoardError(f"{path.name}: cut short")
@@ -235,7 +283,7 @@ def _read_contents(path: Path) -> dict[str, Any]:
         raise BoardError("the bundle's table of contents is too large")
     try:
         contents = json.loads(path.read_bytes())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BoardError(
             f"the bundle's table of contents is damaged: {error}"
         ) from error
@@ -253,7 +301,8 @@ def _checked(contents: Mapping[str, Any], work: Path) -> Bundle:
         digests = dict(contents["files"])
         rtscope = str(contents["rtscope"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise BoardError(f"the bundle's contents are damaged: {error}") from error
+        why = " ".join(str(error).split())[:200]
+        raise BoardError(f"the bundle's contents are damaged: {why}") from error
     found = {part.path.name: part for part in _parts(work)}
     expected = {f"{n}-{str(row.get('key'))[:16]}": row for n, row in listed.items()}
     if found.keys() != expected.keys():
@@ -275,13 +324,14 @@ def _parts(work: Path) -> Iterator[Part]:
         part = read_part(path)
         manifest = part.manifest
         try:
+            _MANIFEST.validate_python(manifest)
             key = part_key(manifest["inputs"])
             right = manifest["key"] == key and path.name == f"{part.name}-{key[:16]}"
-            for name, row in manifest["files"].items():
-                if row["runs"] and part.file(_relative(name)).is_file():
-                    part.file(name).chmod(0o755)
-        except (KeyError, TypeError, AttributeError) as error:
+        except (ValueError, RecursionError) as error:
             raise BoardError(f"{path.name}: its manifest is damaged") from error
+        for name, row in manifest["files"].items():
+            if row["runs"] and part.file(_relative(name)).is_file():
+                part.file(name).chmod(0o755)
         if not right:
             raise BoardError(f"{path.name}: its key does not match its inputs")
         verify(part)

@@ -99,7 +99,7 @@ def read_part(path: Path) -> Part:
     """Read a part's manifest; BoardError if it is damaged."""
     try:
         manifest = json.loads((path / MANIFEST).read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise BoardError(
             f"{path} is damaged: delete it and type rtscope board build"
         ) from error

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rtscope.board.catalogue import Board
-from rtscope.board.prepare import Prepared
+from rtscope.board.prepare import FILES_KIND, Prepared
 from rtscope.board.qemu import Boot, Qemu, command_line, quantum_by_plugin
 from rtscope.campaign.model import Campaign
 from rtscope.caveats.catalogue import Caveat, make
@@ -137,6 +137,8 @@ def _load_seen(request: RunRequest, prepared: Prepared, booted: Booted) -> LoadS
 def _package_version(prepared: Prepared, name: str) -> str | None:
     """Return the version of a package in the user space of the board."""
     for part in prepared.parts:
+        if part.name.startswith(FILES_KIND):  # its inputs are guest files by name
+            continue
         for package in part.manifest["inputs"].get("packages", ()):
             if package["name"] == name:
                 return f"{name} {package['version']}"
