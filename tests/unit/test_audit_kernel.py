@@ -6,6 +6,7 @@ import gzip
 import lzma
 import random
 import struct
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -429,6 +430,21 @@ def test_an_image_that_unpacks_to_more_than_is_sensible_is_refused(
     module: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(image, "MAX_PLAIN_BYTES", 1 << 20)
+    bomb = module.compress(bytes(128 << 20))
 
-    with pytest.raises(UsageError, match="bytes unpacked"):
-        parse_image(module.compress(bytes(8 << 20)), source="Image")
+    tracemalloc.start()
+    with pytest.raises(UsageError, match="more than 1,048,576 bytes unpacked"):
+        parse_image(bomb, source="Image")
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert most_bytes < 64 << 20
+
+
+def test_an_image_that_names_a_huge_dictionary_is_refused() -> None:
+    filters = [{"id": lzma.FILTER_LZMA2, "dict_size": 512 << 20, "mode": 1, "mf": 3}]
+    header = lzma.LZMACompressor(filters=filters, check=lzma.CHECK_NONE)
+    bomb = header.compress(PLAIN) + header.flush()
+
+    with pytest.raises(UsageError, match=r"[Mm]emory"):
+        parse_image(bomb, source="Image")

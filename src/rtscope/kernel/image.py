@@ -6,6 +6,7 @@ A configuration is in it if it was built with CONFIG_IKCONFIG.
 """
 
 import bz2
+import io
 import lzma
 import re
 import struct
@@ -22,10 +23,14 @@ from rtscope.errors import TargetError, UsageError
 from rtscope.machine.kernelidentity import KernelConfig, parse_config
 
 MAX_IMAGE_BYTES = 256 << 20
-MAX_PLAIN_BYTES = 1 << 30
+MAX_PLAIN_BYTES = 256 << 20
+"""Of an image once unpacked."""
+
+MAX_DICTIONARY_BYTES = 192 << 20
+"""Memory for xz; the kernel's own images are packed with 128 MiB."""
 
 # Zeros are packed 32,768 to 1 by zstd: what one piece gives stays small.
-_PIECE = 4 << 10
+_PIECE = 1 << 10
 _CUT_SHORT = "cut short"
 _HEAD_BYTES = 64 << 10
 
@@ -250,36 +255,45 @@ def _within(content: bytes, begin: int, length: int) -> bytes:
     return content[begin : begin + length]
 
 
+class _Unzstd:
+    """Looks like the unpackers of the standard library."""
+
+    def __init__(self) -> None:
+        self._unpacking = zstandard.ZstdDecompressor().decompressobj()
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._unpacking.eof)
+
+    def decompress(self, packed: bytes, _max_bytes: int) -> bytes:
+        # It knows no maximum: a piece of 1 KiB gives at most 32 MiB.
+        return bytes(self._unpacking.decompress(packed))
+
+
 def _bounded(unpacker: Callable[[], Any]) -> Callable[[bytes], bytes]:
     def unpack(packed: bytes) -> bytes:
+        # Piece by piece: in one go the unpackers take twice what they give.
         unpacking = unpacker()
-        plain = unpacking.decompress(packed, MAX_PLAIN_BYTES)
-        return _ended(plain, unpacking.eof)
+        plain = io.BytesIO()
+        for at in range(0, len(packed), _PIECE):
+            left = MAX_PLAIN_BYTES + 1 - plain.tell()
+            plain.write(unpacking.decompress(packed[at : at + _PIECE], left))
+            if plain.tell() > MAX_PLAIN_BYTES:
+                raise EOFError(f"more than {MAX_PLAIN_BYTES:,} bytes unpacked")
+            if unpacking.eof:
+                return plain.getvalue()
+        raise EOFError(_CUT_SHORT)
 
     return unpack
 
 
-def _unzstd(packed: bytes) -> bytes:
-    unpacker = zstandard.ZstdDecompressor().decompressobj()
-    plain = bytearray()
-    for at in range(0, len(packed), _PIECE):
-        plain += unpacker.decompress(packed[at : at + _PIECE])
-        if unpacker.eof or len(plain) > MAX_PLAIN_BYTES:
-            break
-    return _ended(bytes(plain), unpacker.eof and len(plain) <= MAX_PLAIN_BYTES)
-
-
-def _ended(plain: bytes, at_end: bool) -> bytes:
-    if not at_end:
-        raise EOFError(f"{_CUT_SHORT}, or more than {MAX_PLAIN_BYTES} bytes unpacked")
-    return plain
-
+_unxz = _bounded(partial(lzma.LZMADecompressor, memlimit=MAX_DICTIONARY_BYTES))
 
 _PACKERS: Mapping[bytes, Callable[[bytes], bytes]] = {
     b"\x1f\x8b": _bounded(partial(zlib.decompressobj, wbits=31)),
-    b"\xfd7zXZ\0": _bounded(lzma.LZMADecompressor),
-    b"\x5d\0\0": _bounded(lzma.LZMADecompressor),
-    b"\x28\xb5\x2f\xfd": _unzstd,
+    b"\xfd7zXZ\0": _unxz,
+    b"\x5d\0\0": _unxz,
+    b"\x28\xb5\x2f\xfd": _bounded(_Unzstd),
     b"BZh": _bounded(bz2.BZ2Decompressor),
 }
 _NOT_UNPACKED = (b"\x02\x21\x4c\x18", b"\x04\x22\x4d\x18", b"\x89LZO")
