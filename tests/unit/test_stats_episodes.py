@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from fakes.measurements import record, thread, ticks_of
 from rtscope.contract import Wakeup
 from rtscope.record.model import RunRecord
-from rtscope.stats.episodes import Misses, decluster, excess, late_samples, misses_of
+from rtscope.stats.episodes import (
+    Excess,
+    Misses,
+    decluster,
+    excess,
+    late_samples,
+    misses_of,
+)
+from rtscope.stats.summary import observed_ns
 
 US, MS = 1_000, 1_000_000
 
@@ -180,12 +188,22 @@ def run(
     return record([thread(latencies, worst_kept=worst_kept)])
 
 
+def excess_of(worse: RunRecord, better: RunRecord) -> Excess | None:
+    """Count the episodes of one run beyond the maximum of another."""
+    return excess(
+        [worse],
+        threshold_ns=better.max_ns or 0,
+        worse_ns=observed_ns(worse.result.threads),
+        better_ns=observed_ns(better.result.threads),
+    )
+
+
 def test_the_worse_side_is_counted_in_episodes_beyond_the_better_maximum() -> None:
     # 10 and 11 are one episode: closer than ten intervals
     # and as late as the better maximum is not later
     worse = run({10: 300, 11: 200, 300: 80, 500: 90, 900: 60})
     better = run({3: 80})
-    found = excess([worse], [better])
+    found = excess_of(worse, better)
     assert found is not None
     assert (found.threshold_ns, found.episodes, found.exact) == (80 * US, 2, True)
     assert found.worse_ns == worse.result.end_ns - worse.result.start_ns
@@ -196,16 +214,12 @@ def test_the_worse_side_is_counted_in_episodes_beyond_the_better_maximum() -> No
 
 @pytest.mark.parametrize("worse", [{10: 80}, {10: 79}, {}])
 def test_a_side_that_was_never_later_has_no_excess(worse: dict[int, int]) -> None:
-    assert excess([run(worse)], [run({3: 80})]) is None
-
-
-def test_a_side_without_a_sample_has_no_excess() -> None:
-    assert excess([run({3: 80})], [record([thread([])])]) is None
+    assert excess_of(run(worse), run({3: 80})) is None
 
 
 def test_episodes_whose_times_were_not_kept_are_at_least_so_many() -> None:
     late = {i: 200 + i for i in range(0, 1_000, 100)}
-    found = excess([run(late, worst_kept=3)], [run({3: 80})])
+    found = excess_of(run(late, worst_kept=3), run({3: 80}))
     assert found is not None
     assert (found.episodes, found.exact) == (3, False)
 
@@ -213,7 +227,7 @@ def test_episodes_whose_times_were_not_kept_are_at_least_so_many() -> None:
 def test_a_skipped_activation_is_no_latency_beyond_a_maximum() -> None:
     better = record([thread([5 * US] * 500 + [9 * MS])])
     worse = record([thread([5 * US] * 400 + [7 * MS] + [5 * US] * 90 + [12 * MS])])
-    found = excess([worse], [better])
+    found = excess_of(worse, better)
     assert found is not None
     assert found.episodes == 1
 
@@ -227,7 +241,7 @@ def test_at_most_one_of_the_two_exceeds_the_other(
     first: dict[int, int], second: dict[int, int]
 ) -> None:
     a, b = (run(late, samples=401) for late in (first, second))
-    one, other = excess([a], [b]), excess([b], [a])
+    one, other = excess_of(a, b), excess_of(b, a)
     assert one is None or other is None
     for found in (one, other):
         if found is not None:

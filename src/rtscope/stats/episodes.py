@@ -19,9 +19,8 @@ from dataclasses import dataclass
 
 from rtscope.contract import ThreadResult, Tick, Wakeup, bucket_width_ns
 from rtscope.record.model import RunRecord
-from rtscope.stats.determinism import distinct
 from rtscope.stats.exposure import lower_limit, supported_interval_ns
-from rtscope.stats.summary import BEYOND_LOW_NS, observed_ns
+from rtscope.stats.summary import BEYOND_LOW_NS
 
 GAP_INTERVALS = 10
 GAP_NS = 10_000_000
@@ -169,25 +168,16 @@ class Excess:
     """The better side is so late less than once in this time (one-sided, 95 %)."""
 
 
-def max_of(records: Sequence[RunRecord]) -> int | None:
-    """Return the maximum of all runs; None if nothing was measured."""
-    maxima = (record.max_ns for record in records)
-    return max((ns for ns in maxima if ns is not None), default=None)
+def excess(
+    worse: Sequence[RunRecord], *, threshold_ns: int, worse_ns: int, better_ns: int
+) -> Excess | None:
+    """
+    Count episodes of the worse side later than the maximum of the better one.
 
-
-def watched_ns(records: Sequence[RunRecord]) -> int:
-    """Return how long all runs together watched, exact repetitions once."""
-    return sum(observed_ns(r.result.threads) for r in distinct(records))
-
-
-def excess(worse: Sequence[RunRecord], better: Sequence[RunRecord]) -> Excess | None:
-    """Count episodes of `worse` later than the maximum of `better`; None if none is."""
-    threshold_ns, highest_ns = max_of(better), max_of(worse)
-    if threshold_ns is None or highest_ns is None or highest_ns <= threshold_ns:
-        return None
-    counted = [_episodes(r, threshold_ns) for r in distinct(worse)]
+    None without any. The runs are distinct; the times are those watched on each side.
+    """
+    counted = [_episodes(r, threshold_ns) for r in worse]
     episodes = sum(count for count, _ in counted)
-    worse_ns, better_ns = watched_ns(worse), watched_ns(better)
     if not episodes or not worse_ns or not better_ns:
         return None
     return Excess(
@@ -209,8 +199,8 @@ def _episodes(record: RunRecord, threshold_ns: int) -> tuple[int, bool]:
     Not `misses_of`: missed periods are no latency beyond a maximum.
     """
     threads = record.result.threads
-    known = [w for t in threads for w in t.worst if w.latency_ns > threshold_ns]
     late = sum(late_samples(t, threshold_ns)[0] for t in threads)
+    known = [w for t in threads for w in t.worst if w.latency_ns > threshold_ns]
     gap_ns = max(GAP_NS, *(GAP_INTERVALS * t.interval_ns for t in threads), 0)
     episodes = decluster(known, gap_ns)
     if late > len(known):

@@ -180,8 +180,8 @@ def side_by_side(
     return SideBySide(
         sides=sides,
         rows=rows,
-        summary=_pair_summary(sides, rows),
         caution=_caution(rows, virtual=virtual),
+        summary=_pair_summary(sides, rows),
         virtual=virtual,
     )
 
@@ -222,15 +222,20 @@ def _pair_sentence(first: Row, second: Row, ratio: float | None) -> str:
     results = [{r.result_digest for r in row.records} for row in (first, second)]
     if virtual and results[0] == results[1]:
         return f"Identical results; the maxima are {both}."
+    bad, good = (second, first) if ratio > 1 else (first, second)
+    found = excess(
+        bad.counted,
+        threshold_ns=min(first.summary.max_ns, second.summary.max_ns),
+        worse_ns=bad.observed_ns,
+        better_ns=good.observed_ns,
+    )
     if about_equal(ratio):
         again = "seeds" if virtual else "runs"
         return f"About equal maxima, {both}: two {again} of one kernel differ as much."
-    bad, good = (second, first) if ratio > 1 else (first, second)
     said = (
         f"The maximum of {bad.variant} is {times(max(ratio, 1 / ratio))} that of "
         f"{good.variant}."
     )
-    found = excess(bad.records, good.records)
     if found is None:
         return said
     counted = plural(found.episodes, "episode")
