@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 
 from rtscope.record.model import RunRecord
-from rtscope.report.escape import printable
+from rtscope.report.escape import MAX_SHOWN
 from rtscope.units import NS_PER_US, format_duration, format_us
 
 _US = re.compile(r"(?<=\d )us\b")
@@ -29,7 +29,7 @@ def virtual_word(records: Iterable[RunRecord]) -> str:
 
 def duration(ns: float) -> str:
     """Write a time span for people."""
-    return micro(format_duration(ns))
+    return _US.sub("µs", format_duration(ns))
 
 
 def micro(text: str, virtual: str = "") -> str:
@@ -94,8 +94,8 @@ def as_sentence(phrase: str) -> str:
 
 
 def command_line(argv: Sequence[str]) -> str:
-    """Write a command as one would type it, safe to look at."""
-    return printable(shlex.join(argv))
+    """Write a command of printable words as one would type it."""
+    return cut(shlex.join(argv), MAX_SHOWN)
 
 
 def cut(text: str, limit: int) -> str:

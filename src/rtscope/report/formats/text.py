@@ -146,10 +146,16 @@ def _verdict(verdict: VerdictInWords) -> Iterator[RenderableType]:
 
 
 def _tables(model: Model, width: int) -> Iterator[RenderableType]:
-    letters = _letters(model)
     main, narrow = columns("main"), columns("main", wide=False)
+    paired = columns("pair", wide=width >= WIDE), compared()
+    too_few = any(
+        row.summary is not None and one.percentile and one.of(row) is None
+        for row in model.rows
+        for one in main
+    )
+    letters = _letters(model)
     if model.pair is not None:
-        yield from _pair_table(model.pair, width=width)
+        yield from _pair_table(model.pair, *paired, width=width)
         there = columns("pair", wide=False)
         tables: list[list[Figure]] = [[one for one in main if one not in there]]
     elif width >= WIDE:
@@ -160,11 +166,7 @@ def _tables(model: Model, width: int) -> Iterator[RenderableType]:
         yield _table(_lettered(model.rows, letters), figures, letters)
         yield ""
     notes = [f"Latencies in {model.virtual}µs."]
-    if any(
-        row.summary is not None and one.percentile and one.of(row) is None
-        for row in model.rows
-        for one in main
-    ):
+    if too_few:
         notes.append(f"{NOTHING} under p99.x: too few samples.")
     if any(row.runs > 1 for row in model.rows):
         runs = sorted({row.runs for row in model.rows})
@@ -245,8 +247,9 @@ def plain_table(
 
 
 def _cell(figure: Figure, row: Row) -> Text:
-    strong = figure.strong and figure.of(row) is not None
-    style = "red" if figure.is_bad(row) else "bold" if strong else ""
+    known = figure.of(row) is not None
+    strong = "bold" if figure.strong and known else ""
+    style = "red" if figure.is_bad(row) else strong
     return Text(figure.text(row), style=style)
 
 
@@ -297,13 +300,14 @@ def _bullet(text: Text) -> RenderableType:
 # --- two sides, and comparisons ------------------------------------------------------
 
 
-def _pair_table(pair: SideBySide, *, width: int) -> Iterator[RenderableType]:
-    figures = columns("pair", wide=width >= WIDE)
+def _pair_table(
+    pair: SideBySide, figures: Sequence[Figure], ratios: Sequence[Figure], *, width: int
+) -> Iterator[RenderableType]:
     for mark, side in zip("AB", pair.sides, strict=True):
         model = f", {side.model}" if side.model else ""
         yield Text.assemble((f"{mark} = {side.label}", "bold"), model)
     names = [f"{mark} {one.heading}" for mark in "AB" for one in figures]
-    names += [f"{one.heading} B/A" for one in compared()]
+    names += [f"{one.heading} B/A" for one in ratios]
     gap = 2 if width >= WIDE else 1
     table = plain_table("load", right=names, gap=gap, wrap=True)
     for row in pair.rows:
@@ -330,7 +334,8 @@ def _comparison(
     yield Text(comparison.summary)
     yield ""
     if comparison.pair is not None:
-        yield from _pair_table(comparison.pair, width=width)
+        figures = columns("pair", wide=width >= WIDE)
+        yield from _pair_table(comparison.pair, figures, compared(), width=width)
         yield Text(comparison.pair.summary)
         yield ""
         yield from _pair_sentences(comparison.pair)

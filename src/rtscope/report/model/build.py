@@ -124,16 +124,20 @@ def build_model(
         raise UsageError("the record has no run: nothing to report")
     records, explained = all_printable((tuple(records), explained or {}))
     rows = rows_of(records)
+    kind = variant_kind(rows)
     machines = machines_of(records)
+    subtitle = subtitle_of(records, machines)
+    provenance = tuple(map(provenance_of, records))
     caveats = merged_caveats(records)
+    commands = tuple(dict.fromkeys(command_line(r.command) for r in records))
     by_variant: dict[str, list[Row]] = {}
     for row in rows:
         by_variant.setdefault(row.variant, []).append(row)
     pair = side_by_side(by_variant, deadline_ns=deadline_ns)
+    attached = explained_records(records, explained)
     headline = headline_of(rows)
     # With a verdict on top the maximum is the first finding; without, it is on top.
     found = () if deadline_ns is None else (f"{headline.maximum} {headline.where}",)
-    attached = explained_records(records, explained)
     names = {machine.name for machine in machines}
     whose = machines[0].name if len(names) == 1 else f"{len(names)} machines"
     invalid = any(caveat.effect is Effect.INVALID for caveat in caveats)
@@ -150,7 +154,7 @@ def build_model(
         status = verdict.exit_status
     return Model(
         title=f"Wake-up latency of {whose}",
-        subtitle=subtitle_of(records, machines),
+        subtitle=subtitle,
         headline=headline,
         verdict=verdict,
         findings=(
@@ -160,14 +164,14 @@ def build_model(
         ),
         explained=attached,
         caveats=caveats,
-        variant_kind=variant_kind(rows),
+        variant_kind=kind,
         rows=rows,
         pair=pair,
         seeds=tuple(row for row in rows if row.seeds is not None),
         records=records,
         machines=machines,
-        commands=tuple(dict.fromkeys(command_line(r.command) for r in records)),
-        provenance=tuple(provenance_of(r) for r in records),
+        commands=commands,
+        provenance=provenance,
         deadline_ns=deadline_ns,
         made_by=f"rtscope {__version__}",
         virtual="virtual " if any(row.virtual for row in rows) else "",

@@ -110,8 +110,17 @@ class MeasuredMachine:
     target: str
     kernel: str
     preemption: str
-    hardware: str
+    parts: tuple[str, ...]
+    """Processor and architecture, as far as the name has not said it."""
+    cpus: int
+    """CPUs measured; 0 if no thread was pinned."""
     facts: tuple[FactRow, ...]
+
+    @property
+    def hardware(self) -> str:
+        """The parts, and how many CPUs were measured."""
+        measured = [f"{plural(self.cpus, 'CPU')} measured"] if self.cpus else []
+        return ", ".join([*self.parts, *measured])
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,16 +181,19 @@ def merged_row(records: Sequence[RunRecord], *, variant: str) -> Row:
     counted, contradicted = distinct(records), bool(contradictions(records))
     raised = gravest_first(c for one in caveats_among(records) for c in one)
     gravest = kind_of(raised[0]).effect if raised else None
+    seeds = over_seeds(records)
     worst_run = max(counted, key=lambda r: r.max_ns or 0)
     virtual = "virtual " if any(r.virtual for r in records) else ""
     threads = tuple(t for r in counted for t in r.result.threads)
+    summary = summary_of(threads)
+    watched_ns = sum(observed_ns(r.result.threads) for r in counted)
+    maximum = us(summary.max_ns if summary else None, virtual)
     rates: dict[str, list[float]] = {}
     for record in counted:
         for name, rate in record.load.throughput.items():
             rates.setdefault(name, []).append(rate)
     throughput = {name: sum(v) / len(v) for name, v in rates.items()}
-    first, summary = records[0], summary_of(threads)
-    load = first.run.load
+    first, load = records[0], records[0].run.load
     return Row(
         anchor=anchor_of(load, variant),
         load=load,
@@ -198,15 +210,15 @@ def merged_row(records: Sequence[RunRecord], *, variant: str) -> Row:
         repeats=len(records) - len(counted),
         cpus=len({t.cpu for t in threads} - {None})
         or max(len(r.result.threads) for r in counted),
-        observed_ns=sum(observed_ns(r.result.threads) for r in counted),
+        observed_ns=watched_ns,
         summary=summary,
-        maximum=us(summary.max_ns if summary else None, virtual),
+        maximum=maximum,
         caveats=len({c.id for c in raised}),
         gravest=gravest,
         contradicted=contradicted,
         throughput=throughput,
         bogo_ops_per_s=sum(throughput.values()) if throughput else None,
-        seeds=over_seeds(records),
+        seeds=seeds,
         virtual=virtual,
     )
 
@@ -305,20 +317,14 @@ def _machine(records: Sequence[RunRecord]) -> MeasuredMachine:
     else:
         named = [known[name] for name in _MACHINE_NAMES if known.get(name)]
     fallback = "this machine" if target == "local" else target
-    cpus = {t.cpu for r in records for t in r.result.threads if t.cpu is not None}
-    hardware = [
-        text
-        for text in (known.get("cpu_model"), records[0].hello.arch)
-        if text and text not in named[:1]
-    ]
-    if cpus:
-        hardware.append(f"{plural(len(cpus), 'CPU')} measured")
+    parts = (known.get("cpu_model"), records[0].hello.arch)
     return MeasuredMachine(
         name=named[0] if named else fallback,
         target=target,
         kernel=kernel_of(records[0]),
         preemption=_preemption(facts, known.get("preemption_model", "")),
-        hardware=", ".join(hardware),
+        parts=tuple(text for text in parts if text and text not in named[:1]),
+        cpus=len({t.cpu for r in records for t in r.result.threads} - {None}),
         facts=tuple(_fact_rows(records)),
     )
 
