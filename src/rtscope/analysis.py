@@ -50,7 +50,6 @@ from rtscope.explain.model import Explanation
 from rtscope.explain.perfetto import (
     ExplainedWindow,
     Recording,
-    perfetto_of_events,
     perfetto_trace,
 )
 from rtscope.files import write_atomically
@@ -120,9 +119,7 @@ class Explained:
                 "--perfetto: virtual and real time do not fit into one trace; choose a "
                 "run with --run"
             )
-        if self.paths:
-            return perfetto_trace(self.paths)
-        return perfetto_of_events(self.windows)
+        return perfetto_trace(self.paths or self.windows)
 
 
 def explained_runs(

@@ -24,7 +24,6 @@ from rtscope.explain.instructions.explain import explain_path
 from rtscope.explain.perfetto import (
     ExplainedWindow,
     Recording,
-    perfetto_of_events,
     perfetto_trace,
 )
 
@@ -197,7 +196,7 @@ def of_events() -> bytes:
     wakeup = TracedWakeup(THREAD, "rtscope/0", 0, DUE, DUE + 201_000, 1)
     seen = window(milestones)
     found = explain_events(seen, wakeup, machine=MachineTraits())
-    return perfetto_of_events([ExplainedWindow("001-os, worst", seen, wakeup, found)])
+    return perfetto_trace([ExplainedWindow("001-os, worst", seen, wakeup, found)])
 
 
 def test_events_are_nested_slices_of_what_the_cpu_did() -> None:

@@ -80,18 +80,6 @@ class Arrivals:
     begins_ns: NDArray[np.int64]
     durations_ns: NDArray[np.int64]
 
-    @property
-    def longest_ns(self) -> int:
-        """The longest execution; 0 without any."""
-        return int(self.durations_ns.max(initial=0))
-
-    @property
-    def closest_ns(self) -> int | None:
-        """The least time from one begin to the next; None for fewer than two."""
-        if len(self.begins_ns) < 2:
-            return None
-        return int(np.diff(self.begins_ns).min())
-
     def most_in(self, window_ns: int) -> int:
         """Return the most executed by arrivals that begin within a window."""
         if not len(self.begins_ns):
@@ -186,8 +174,8 @@ def compose(
         Interference(
             vector,
             len(one.begins_ns),
-            one.longest_ns,
-            one.closest_ns,
+            int(one.durations_ns.max(initial=0)),
+            int(np.diff(one.begins_ns).min()) if len(one.begins_ns) > 1 else None,
             one.most_in(window_ns),
         )
         for vector, one in arrivals.items()

@@ -10,6 +10,7 @@ two do not overlap.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from rtscope.exectrace.file import TraceSection
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.events.spans import Doing, Span, spans_of
 from rtscope.explain.events.threadstates import TracedWakeup
-from rtscope.explain.instructions.calls import Frame, plain, runs_of
+from rtscope.explain.instructions.calls import plain, runs_of
 from rtscope.explain.model import TITLES, Explanation
 from rtscope.ftrace.events import Window
 
@@ -28,6 +29,11 @@ _TYPE, _TRACK, _EVENT_NAME = 9, 11, 23
 BEGIN, END, INSTANT = 1, 2, 3
 _ONE_SEQUENCE = 1
 _VARINT, _BYTES = 0, 2
+
+Call = tuple[object, str]
+"""What makes a slice the same as the one before it, and its name."""
+States = Iterator[tuple[int, Sequence[Call]]]
+"""From each time on, what is open on a track, outermost first."""
 
 
 def whole(packets: Iterable[bytes]) -> bytes:
@@ -95,6 +101,23 @@ def _varint(value: int) -> bytes:
     return bytes(out)
 
 
+def nested(states: States, track: int) -> Iterator[bytes]:
+    """
+    Return nested slices on a track; the last state may have nothing open.
+
+    A slice goes on as long as it and all around it are the same.
+    """
+    opened: Sequence[Call] = ()
+    for at_ns, calls in states:
+        pairs = zip(opened, calls, strict=False)
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        for _ in opened[same:]:
+            yield event(at_ns, track, END)
+        for _, name in calls[same:]:
+            yield event(at_ns, track, BEGIN, name)
+        opened = calls
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Recording:
     """A wake-up with the path that explains it."""
@@ -108,55 +131,6 @@ class Recording:
     """2^shift ns of virtual time pass with each instruction."""
 
 
-def perfetto_trace(recordings: Iterable[Recording]) -> bytes:
-    """Return a file that ui.perfetto.dev opens: one group of tracks per wake-up."""
-    packets: list[bytes] = []
-    uuid = 1
-    for recording in recordings:
-        cpus = np.unique(recording.section.cpus).tolist()
-        packets += tracks(recording.title, uuid, [f"CPU {cpu}" for cpu in cpus])
-        explanation = recording.explanation
-        packets += parts(explanation, _due_ns(recording), track=uuid + 1)
-        for at, cpu in enumerate(cpus):
-            packets += _calls(recording, cpu, track=uuid + 2 + at)
-        uuid += 2 + len(cpus)
-    return whole(packets)
-
-
-def _due_ns(recording: Recording) -> int:
-    end_ns = recording.section.last << recording.shift
-    return end_ns - recording.explanation.latency_ns
-
-
-def _calls(recording: Recording, cpu: int, *, track: int) -> Iterator[bytes]:
-    runs = runs_of(recording.section, recording.symbols, arch=recording.arch, cpu=cpu)
-    slept_ns = recording.explanation.slept_ns
-    slept = recording.explanation.segments[0].end_ns if slept_ns else 0
-    woke_ns = _due_ns(recording) + slept
-    open_calls: list[Frame] = []
-    for run in runs:
-        now = run.begin << recording.shift
-        now -= slept_ns if now < woke_ns else 0
-        chain = list(run.frame.chain())[::-1]
-        same = _common(open_calls, chain)
-        for _ in open_calls[same:]:
-            yield event(now, track, END)
-        for frame in chain[same:]:
-            yield event(now, track, BEGIN, plain(frame.name))
-        open_calls = chain
-    for _ in open_calls:
-        yield event(runs[-1].end << recording.shift, track, END)
-
-
-def _common(ours: list[Frame], theirs: list[Frame]) -> int:
-    """Return how many calls two stacks have in common, from the outermost."""
-    pairs = zip(ours, theirs, strict=False)
-    return next(
-        (at for at, (a, b) in enumerate(pairs) if a is not b),
-        min(len(ours), len(theirs)),
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class ExplainedWindow:
     """A wake-up with the events that explain it."""
@@ -167,38 +141,55 @@ class ExplainedWindow:
     explanation: Explanation
 
 
-def perfetto_of_events(explained: Iterable[ExplainedWindow]) -> bytes:
+def perfetto_trace(wakeups: Iterable[Recording | ExplainedWindow]) -> bytes:
     """Return a file that ui.perfetto.dev opens: one group of tracks per wake-up."""
     packets: list[bytes] = []
     uuid = 1
-    for one in explained:
-        cpus = sorted({e.cpu for e in one.window.events})
-        packets += tracks(one.title, uuid, [f"CPU {cpu}" for cpu in cpus])
-        packets += parts(one.explanation, one.wakeup.expiry_ns, track=uuid + 1)
-        for at, cpu in enumerate(cpus):
-            packets += _slices(spans_of(one.window, cpu), uuid + 2 + at)
-        uuid += 2 + len(cpus)
+    for one in wakeups:
+        due_ns, activity = _activity_of(one)
+        packets += tracks(one.title, uuid, [f"CPU {cpu}" for cpu in activity])
+        packets += parts(one.explanation, due_ns, track=uuid + 1)
+        for track, states in enumerate(activity.values(), uuid + 2):
+            packets += nested(states, track)
+        uuid += 2 + len(activity)
     return whole(packets)
 
 
-def _slices(spans: Iterable[Span], track: int) -> Iterator[bytes]:
-    """Return nested slices: the task, and over it interrupts and callbacks."""
-    open_names: list[str] = []
-    last_ns = 0
-    for span in spans:
-        names = _names(span)
-        same = 0
-        while same < min(len(names), len(open_names)):
-            if names[same] != open_names[same]:
-                break
-            same += 1
-        for _ in open_names[same:]:
-            yield event(span.begin_ns, track, END)
-        for name in names[same:]:
-            yield event(span.begin_ns, track, BEGIN, name)
-        open_names, last_ns = names, span.end_ns
-    for _ in open_names:
-        yield event(last_ns, track, END)
+def _activity_of(one: Recording | ExplainedWindow) -> tuple[int, dict[int, States]]:
+    """Return when the timer was due, and what each CPU did."""
+    if isinstance(one, Recording):
+        cpus = np.unique(one.section.cpus).tolist()
+        return _due_ns(one), {cpu: _calls(one, cpu) for cpu in cpus}
+    cpus = sorted({event.cpu for event in one.window.events})
+    return one.wakeup.expiry_ns, {cpu: _tasks(one.window, cpu) for cpu in cpus}
+
+
+def _due_ns(recording: Recording) -> int:
+    end_ns = recording.section.last << recording.shift
+    return end_ns - recording.explanation.latency_ns
+
+
+def _calls(recording: Recording, cpu: int) -> States:
+    shift, slept_ns = recording.shift, recording.explanation.slept_ns
+    slept = recording.explanation.segments[0].end_ns if slept_ns else 0
+    woke_ns = _due_ns(recording) + slept
+    end = 0
+    section, symbols, arch = recording.section, recording.symbols, recording.arch
+    for run in runs_of(section, symbols, arch=arch, cpu=cpu):
+        now = run.begin << shift
+        now -= slept_ns if now < woke_ns else 0
+        yield now, [(f, plain(f.name)) for f in run.frame.chain()][::-1]
+        end = run.end
+    yield end << shift, ()
+
+
+def _tasks(window: Window, cpu: int) -> States:
+    """Return the task of a CPU, and over it interrupts and callbacks."""
+    end_ns = 0
+    for span in spans_of(window, cpu):
+        yield span.begin_ns, [(name, name) for name in _names(span)]
+        end_ns = span.end_ns
+    yield end_ns, ()
 
 
 def _names(span: Span) -> list[str]:

@@ -5,8 +5,11 @@ Names of functions come from a kernel that may be anybody's: who prints these te
 makes them harmless first.
 """
 
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import resources
 
 from rtscope.explain.model import Cause, Confidence, Explanation, Segment
 from rtscope.units import format_us
@@ -22,50 +25,6 @@ RESIDUAL_CAVEAT = 0.05
 
 NOT_RECORDED = "not recorded"
 """The name of a segment before the begin of a path."""
-
-_CLAUSES: Mapping[Cause, str] = {
-    Cause.INTERRUPTS_OFF: "interrupts off in {where}",
-    Cause.EARLIER_INTERRUPT: "an earlier interrupt in {where}",
-    Cause.IDLE_EXIT: "leaving idle in {where}",
-    Cause.DELIVERY: "interrupts on but none delivered, in {where}",
-    Cause.TIMER_INTERRUPT: "the timer interrupt",
-    Cause.OTHER_INTERRUPT: "another interrupt in {where}",
-    Cause.TIMER_CALLBACK: "another timer's callback in {where}",
-    Cause.SOFTIRQ: "a softirq in {where}",
-    Cause.PREEMPTION_OFF: "preemption off in {where}",
-    Cause.LOCK: "waiting for a lock in {where}",
-    Cause.SCHEDULER: "the scheduler",
-    Cause.OTHER_TASK: "another task{task} in {where}",
-    Cause.NOT_REALTIME: "another task{task} in {where}, because the thread is not "
-    "real-time",
-    Cause.THROTTLED: "another task{task} in {where}, because real-time threads were "
-    "throttled",
-    Cause.FAIR_SERVER: "another task{task} in {where}, run by the fair server",
-    Cause.TIMER_SLACK: "timer slack, because the thread is not real-time, in {where}",
-    Cause.STOPPED: "the thread itself was stopped ({where})",
-    Cause.PAGE_FAULT: "a page fault in {where}",
-    Cause.RETURN: "the return to the thread in {where}",
-    Cause.LATE_TIMER: "the timer waiting for its softirq in {where}",
-    Cause.HARDWARE: "hardware or a hypervisor",
-    Cause.UNKNOWN: "an unknown cause ({where})",
-}
-
-
-_FROM_EVENTS: Mapping[Cause, str] = {
-    Cause.EARLIER_INTERRUPT: "an earlier interrupt, {where}",
-    Cause.IDLE_EXIT: "leaving {where}",
-    Cause.OTHER_INTERRUPT: "another interrupt, {where}",
-    Cause.TIMER_CALLBACK: "other timers, {where}",
-    Cause.SOFTIRQ: "the softirq {where}",
-    Cause.OTHER_TASK: "another task, {where}",
-    Cause.NOT_REALTIME: "another task, {where}, because the thread is not real-time",
-    Cause.THROTTLED: "another task, {where}, because real-time threads were throttled",
-    Cause.FAIR_SERVER: "another task, {where}, run by the fair server",
-    Cause.TIMER_SLACK: "timer slack, because the thread is not real-time",
-    Cause.RETURN: "the return to the thread",
-    Cause.LATE_TIMER: "a late timer, {where}",
-}
-"""Where names are of tasks and interrupts, and no instruction was counted."""
 
 
 def sentence(explanation: Explanation, *, virtual: str = "") -> str:
@@ -164,14 +123,21 @@ def _segment_text(segment: Segment, *, explain_rest: bool) -> str:
 
 
 def _clause_of_length(segment: Segment, ns: int) -> str:
-    clause = _CLAUSES[segment.cause]
+    name, clauses = segment.cause.name, _clauses()
+    clause = clauses["from-instructions"][name]
     if segment.own_ns is None:
-        clause = _FROM_EVENTS.get(segment.cause, clause)
+        clause = clauses["from-events"].get(name, clause)
     known = segment.cause is not Cause.UNKNOWN
     if known and segment.confidence is Confidence.GUESSED:
         clause = f"probably {clause}"
     task = f" ({segment.task})" if segment.task else ""
     return f"{clause.format(where=where(segment), task=task)}: {_us(ns)}"
+
+
+@cache
+def _clauses() -> Mapping[str, Mapping[str, str]]:
+    file = resources.files("rtscope.explain").joinpath("clauses.toml")
+    return tomllib.loads(file.read_text("utf-8"))
 
 
 def _is_waiting(segment: Segment) -> bool:

@@ -7,6 +7,7 @@ the kallsyms that the file carries.
 """
 
 import mmap
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ from rtscope.ftrace.events import Event, Flag, Loss, Rows, Trace
 from rtscope.ftrace.pages import Decoded, decode_pages
 from rtscope.ftrace.text import text_trace
 
-_TEXT = frozenset("tTwW")
+_SYMBOL = re.compile(rb"^[ \t]*([0-9a-fA-F]+)[ \t]+[tTwW]\S*[ \t]+(\S+)", re.MULTILINE)
 UNKNOWN = "(unknown)"
 FOREVER_NS = 1 << 62
 """The end of a loss that has none."""
@@ -49,14 +50,8 @@ class KernelSymbols:
     @cached_property
     def _table(self) -> tuple[list[int], list[str]]:
         found: dict[int, str] = {}
-        for line in self.content.split(b"\n"):
-            words = line.split()
-            if len(words) >= 3 and chr(words[1][0]) in _TEXT:
-                try:
-                    address = int(words[0], 16)
-                except ValueError:
-                    continue
-                found.setdefault(address, words[2].decode("ascii", "replace"))
+        for address, name in _SYMBOL.findall(self.content):
+            found.setdefault(int(address, 16), name.decode("ascii", "replace"))
         found.pop(0, None)
         addresses = sorted(found)
         return addresses, [found[address] for address in addresses]

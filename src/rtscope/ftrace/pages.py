@@ -7,7 +7,7 @@ Layout: struct buffer_data_page and struct ring_buffer_event of the kernel
 (include/linux/ring_buffer.h, kernel/trace/ring_buffer.c).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,27 +63,14 @@ def decode_pages(
             first=first,
             big_endian=big_endian,
         )
-        for first in range(0, count, together)
+        for first in range(0, max(1, count), together)
         for lanes in [min(together, count - first)]
     ]
-    if not parts:
-        return _nothing()
     return Decoded(
-        np.concatenate([part.at_ns for part in parts]),
-        np.concatenate([part.places for part in parts]),
-        np.concatenate([part.sizes for part in parts]),
-        np.concatenate([part.pages for part in parts]),
-        np.concatenate([part.missed for part in parts]),
-        np.concatenate([part.missed_count for part in parts]),
-        np.concatenate([part.damaged for part in parts]),
-    )
-
-
-def _nothing() -> Decoded:
-    numbers = np.empty(0, np.int64)
-    none = np.empty(0, np.bool_)
-    return Decoded(
-        numbers, numbers, np.empty(0, np.int32), numbers, none, numbers, none
+        *(
+            np.concatenate([getattr(part, field.name) for part in parts])
+            for field in fields(Decoded)
+        )
     )
 
 

@@ -17,7 +17,6 @@ from rtscope.explain.events.irqdelay import (
 )
 from rtscope.explain.events.scheduling import (
     MAX_RT_PRIO,
-    Timed,
     Waiting,
     priority_words,
     segment_of,
@@ -190,7 +189,9 @@ def _of_interval(context: ExplainContext, interval: StateInterval) -> Iterator[S
         yield _unknown(context, interval, Part.A, "no event of the thread in the trace")
 
 
-def _unknown(context: ExplainContext, timed: Timed, part: Part, name: str) -> Segment:
+def _unknown(
+    context: ExplainContext, timed: Span | StateInterval, part: Part, name: str
+) -> Segment:
     return segment_of(timed, context.wakeup, part, Cause.UNKNOWN, name)
 
 

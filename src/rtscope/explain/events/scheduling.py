@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from rtscope.explain.events.spans import Doing, Span, is_entry
-from rtscope.explain.events.threadstates import MachineTraits
+from rtscope.explain.events.threadstates import MachineTraits, StateInterval
 from rtscope.explain.model import Cause, Confidence, Part, Segment
 from rtscope.ftrace.events import Event, Flag
 
@@ -73,20 +73,8 @@ class Expired(Protocol):
         """When the timer was due."""
 
 
-class Timed(Protocol):
-    """Something that took its time."""
-
-    @property
-    def begin_ns(self) -> int:
-        """When it began."""
-
-    @property
-    def end_ns(self) -> int:
-        """When it ended."""
-
-
 def segment_of(
-    timed: Timed,
+    timed: Span | StateInterval,
     expired: Expired,
     part: Part,
     cause: Cause,
