@@ -46,7 +46,12 @@ def runs_of(module: ModuleType) -> Iterator[tuple[str, Callable[[], object]]]:
             names = names.split(",") if isinstance(names, str) else names
             for row in rows:
                 values = dict(zip(names, row if len(names) > 1 else [row], strict=True))
-                yield f"{name} {list(values.values())}", partial(test, **values)
+                told = [_in_order(value) for value in values.values()]
+                yield f"{name} {told}", partial(test, **values)
+
+
+def _in_order(value: object) -> object:
+    return sorted(value) if isinstance(value, frozenset) else value
 
 
 def lines(found: Explanation) -> Iterator[str]:
