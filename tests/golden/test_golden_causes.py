@@ -6,7 +6,7 @@ was explained meanwhile is held against what it was.
 """
 
 import importlib.util
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -51,6 +51,8 @@ def runs_of(module: ModuleType) -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def _in_order(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _in_order(one) for key, one in value.items()}
     return sorted(value) if isinstance(value, frozenset) else value
 
 
