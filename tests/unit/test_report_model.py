@@ -196,8 +196,12 @@ def test_a_deadline_gives_a_verdict_and_without_one_there_is_none() -> None:
 
 
 def test_an_advice_that_two_loads_share_is_given_once_behind_both() -> None:
-    held = build_model(two_loads(), deadline_ns=100_000).verdict
-    missed = build_model(two_loads(), deadline_ns=50_000).verdict
+    runs = [
+        record([thread([4_000] * 1_000 + [max_ns])], load)
+        for load, max_ns in (("memory", 60_000), ("idle", 6_000))
+    ]
+    held = build_model(runs, deadline_ns=100_000).verdict
+    missed = build_model(runs, deadline_ns=50_000).verdict
 
     assert held is not None
     assert missed is not None

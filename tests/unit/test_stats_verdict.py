@@ -31,10 +31,10 @@ def run_of(
     priority: int = 99,
     start_h: int = 1,
 ) -> RunRecord:
-    """Two CPUs, an activation every 10 s."""
+    """Two CPUs, an activation every 500 ms."""
     start_ns = start_h * HOUR
-    latencies = [20 * US] * (minutes * 6 - 1)
-    interval_ns = 10 * SECOND_NS
+    latencies = [20 * US] * (minutes * 120 - 1)
+    interval_ns = SECOND_NS // 2
     threads = [
         thread(
             [*latencies, worst],
@@ -76,6 +76,59 @@ def test_ten_minutes_without_a_miss_do_not_show_one_per_hour() -> None:
 
 def test_two_cpus_for_ten_minutes_are_ten_minutes_and_not_twenty() -> None:
     assert only(judged(run_of(10))).observed_ns == 10 * MINUTE
+
+
+def test_the_cpu_that_was_watched_least_must_support_the_claim_by_itself() -> None:
+    long = run_of(240)
+    first, second = long.result.threads
+    second = replace(
+        thread([20 * US] * 1200, cpu=1, interval_ns=SECOND_NS // 2, start_ns=HOUR),
+    )
+    r = record([first, second], load="memory")
+    judgement = judged(r, claim=ONE_PER_HOUR)
+    finding = only(judgement)
+    assert (judgement.verdict, judgement.exit_status) == (Verdict.NOT_SHOWN, 4)
+    assert finding.observed_ns == 10 * MINUTE
+    assert finding.sentence.startswith(
+        "no miss of 200 us in 10 min (one CPU, others up to 4 h) under memory: "
+    )
+    assert finding.run_next == "rtscope run --load memory --duration 170m"
+
+
+def test_the_times_of_a_cpu_add_up_over_runs_before_the_least_is_taken() -> None:
+    runs = []
+    for start_h, minutes in ((1, (200, 20)), (9, (20, 200))):
+        threads = [
+            thread(
+                [20 * US] * 120 * m,
+                cpu=cpu,
+                interval_ns=SECOND_NS // 2,
+                start_ns=start_h * HOUR,
+            )
+            for cpu, m in enumerate(minutes)
+        ]
+        runs.append(record(threads))
+    assert only(judged(*runs)).observed_ns == 220 * MINUTE
+
+
+def test_one_sample_in_1_ms_holds_nothing() -> None:
+    judgement = judged(record([thread([20 * US])]), claim=Claim(1, 1))
+    finding = only(judgement)
+    assert (judgement.verdict, judgement.exit_status) == (Verdict.NOT_SHOWN, 4)
+    assert finding.sentence.endswith(
+        "; only 1 wake-up of a CPU, of at least 1,000 that a verdict needs"
+    )
+    assert finding.run_next == "rtscope run --load idle --duration 2s"
+
+
+@pytest.mark.parametrize(
+    ("wakeups", "verdict"), [(999, Verdict.NOT_SHOWN), (1_000, Verdict.HELD_IN_TEST)]
+)
+def test_each_cpu_needs_a_thousand_wakeups(wakeups: int, verdict: Verdict) -> None:
+    threads = [thread([20 * US] * n, cpu=cpu) for cpu, n in enumerate((2_000, wakeups))]
+    judgement = judged(record(threads))
+    assert judgement.verdict is verdict
+    assert judgement.exit_status == (4 if verdict is Verdict.NOT_SHOWN else 0)
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,7 @@ def conditions_of(record: RunRecord) -> Conditions:
         "idle states held": _idle_states(record),
         "tracing": record.result.tracing is not None,
         "tuning": _tuning(record),
+        "variant": run.variant,
         "load": record.load.name,
         "load command": load_command(record),
         "load version": record.load.version,
@@ -182,7 +183,9 @@ def _in_words(label: str, value: object, all_values: Sequence[object]) -> str:
     return f"{label} {said if len(said) <= _LONG else said[:_LONG] + '…'}"
 
 
-_NONE_IS_KNOWN = frozenset({"idle states held", "tuning", "runtime", "load version"})
+_NONE_IS_KNOWN = frozenset(
+    {"idle states held", "tuning", "runtime", "load version", "variant"}
+)
 """Conditions whose absence is a value: nothing was held, changed or given."""
 
 _LISTS = frozenset({"kernel command line", "load command"})

@@ -2,8 +2,9 @@
 The verdict on a deadline: what a set of runs shows, and what it does not.
 
 Runs are combined only under the same conditions (`stats.conditions`): machine, kernel,
-settings, threads and load. The exposure is wall-clock time: all CPUs of
-a run are watched together, and the claim is about the machine.
+settings, threads and load. The exposure is wall-clock time: all CPUs of a run are
+watched together, and the claim is about the machine. Every CPU must support it by
+itself: the one that was watched least decides.
 """
 
 import math
@@ -18,13 +19,21 @@ from rtscope.stats.conditions import conditions_of, differences
 from rtscope.stats.determinism import caveats_among, distinct
 from rtscope.stats.episodes import Misses, misses_of
 from rtscope.stats.exposure import (
+    MIN_WAKEUPS,
+    Watched,
     needed_exposure_ns,
     rate_limits_per_hour,
     supported_interval_ns,
+    watched,
 )
 from rtscope.stats.lint import clock_coarse
-from rtscope.stats.summary import observed_ns
-from rtscope.units import NS_PER_MIN, format_duration, format_number, format_us
+from rtscope.units import (
+    NS_PER_MIN,
+    NS_PER_S,
+    format_duration,
+    format_number,
+    format_us,
+)
 
 
 class Verdict(StrEnum):
@@ -76,6 +85,9 @@ class Finding:
     episodes: int
     episodes_exact: bool
     observed_ns: int
+    """How long the CPU was watched that was watched least."""
+    fewest_wakeups: int
+    """Wake-ups of the CPU that has the fewest."""
     supported_interval_ns: int
     """The runs support fewer than one miss (episode) per this time, at 95 %."""
     rate_per_hour: tuple[float, float]
@@ -111,11 +123,22 @@ class Evidence:
     boots: int
     bound_ns: int | None
     """From observed critical sections; None if a run has none."""
-    observed_ns: int
+    interval_ns: int
+    watched: Watched
     worst_ns: int | None
     misses: tuple[Misses, ...]
     invalid: tuple[Caveat, ...]
     limits: tuple[Caveat, ...]
+
+    @property
+    def observed_ns(self) -> int:
+        """Time that each CPU was watched at least."""
+        return self.watched.least_ns
+
+    @property
+    def too_few(self) -> bool:
+        """Whether a CPU has too few wake-ups for anything to be held."""
+        return self.watched.fewest_wakeups < MIN_WAKEUPS
 
     @property
     def total(self) -> int:
@@ -142,7 +165,7 @@ class Evidence:
             return Verdict.INVALID
         if self.total:
             return Verdict.NO
-        if self.limits or self.more_ns or self.boots < self.min_boots:
+        if self.limits or self.more_ns or self.too_few or self.boots < self.min_boots:
             return Verdict.NOT_SHOWN
         if self.bound_ns is not None and self.bound_ns <= self.deadline_ns:
             return Verdict.HELD_AND_EXPLAINED
@@ -184,7 +207,9 @@ def judge(
     )
     order = list(Verdict)
     verdict = min((f.verdict for f in findings), key=order.index)
-    asked = claim is not None or any(f.boots < min_boots for f in findings)
+    asked = claim is not None or any(
+        f.boots < min_boots or f.fewest_wakeups < MIN_WAKEUPS for f in findings
+    )
     return Judgement(
         deadline_ns=deadline_ns,
         claim=claim,
@@ -248,6 +273,7 @@ def _finding(
         episodes=e.episodes,
         episodes_exact=all(m.episodes_exact for m in e.misses),
         observed_ns=e.observed_ns,
+        fewest_wakeups=e.watched.fewest_wakeups,
         supported_interval_ns=supported_interval_ns(e.episodes, e.observed_ns),
         rate_per_hour=rate_limits_per_hour(e.episodes, e.observed_ns),
         more_ns=e.more_ns,
@@ -291,7 +317,8 @@ def gather(
         min_boots=min_boots,
         boots=_boots(records),
         bound_ns=_bound(records, bounds_ns),
-        observed_ns=sum(observed_ns(r.result.threads) for r in records),
+        interval_ns=records[0].run.interval_ns,
+        watched=watched([r.result.threads for r in records]),
         worst_ns=max(maxima) if len(maxima) == len(records) else None,
         misses=tuple(misses_of(r, deadline_ns) for r in records),
         invalid=by_effect[Effect.INVALID],
@@ -359,6 +386,16 @@ def _say_not_shown(e: Evidence) -> tuple[str, str]:
         reasons.append(f"for {e.claim} run another {more}")
         minutes = _whole_minutes(e.more_ns) // NS_PER_MIN
         todo.append(f"rtscope run --load {e.load} --duration {minutes}m")
+    if e.too_few:
+        fewest = e.watched.fewest_wakeups
+        reasons.append(
+            f"only {_counted(fewest, 'wake-up', 'wake-ups')} of a CPU, of at least "
+            f"{MIN_WAKEUPS:,} that a verdict needs"
+        )
+        if not e.more_ns:
+            lacking_ns = (MIN_WAKEUPS - fewest) * e.interval_ns
+            seconds = math.ceil(lacking_ns / NS_PER_S) + 1
+            todo.append(f"rtscope run --load {e.load} --duration {seconds}s")
     if e.boots < e.min_boots:
         reasons.append(
             f"only {e.boots} of the {e.min_boots} requested boots were measured"
@@ -400,9 +437,16 @@ def _no_miss(e: Evidence) -> str:
     supported_ns = supported_interval_ns(0, e.observed_ns)
     return (
         f"no miss of {format_duration(e.deadline_ns)} in "
-        f"{format_duration(e.observed_ns)} under {e.load}: supports fewer than one "
+        f"{_watched(e)} under {e.load}: supports fewer than one "
         f"miss per {format_duration(supported_ns)} (95 %)"
     )
+
+
+def _watched(e: Evidence) -> str:
+    """Say how long; and that it is the CPU's watched least, if another was longer."""
+    least = format_duration(e.watched.least_ns)
+    longest = format_duration(e.watched.longest_ns)
+    return least if least == longest else f"{least} (one CPU, others up to {longest})"
 
 
 def _counted(n: int, one: str, many: str) -> str:
