@@ -1,5 +1,7 @@
 """A campaign that fails or is interrupted keeps what it has measured."""
 
+import signal
+
 import pytest
 
 from fakes import targets
@@ -7,6 +9,7 @@ from fakes.story import StoryOf, brief, ids, interrupt_after
 from fakes.targets import target
 from rtscope.contract import AgentError
 from rtscope.errors import MeasurementError, RecordError, TargetError
+from rtscope.measure import assemble, execute, interrupts, machine
 from rtscope.target.fake import FakeStream, Script
 
 
@@ -91,3 +94,70 @@ def test_a_record_that_cannot_be_written_ends_the_campaign(story: StoryOf) -> No
         list(told.run())
 
     assert "begin 002-cpu" not in told.target.log
+
+
+@pytest.mark.parametrize("ended_by", ["signal", "parent"])
+def test_a_run_whose_agent_others_have_ended_is_not_done(
+    story: StoryOf, ended_by: str
+) -> None:
+    cut: Script = [[targets.HELLO], [targets.result(stopped=ended_by)]]
+    told = story("idle", "cpu", on=target({"measure": cut}))
+    runs = told.run()
+
+    kept = next(runs)
+    with pytest.raises(MeasurementError, match="001-idle: the agent was ended"):
+        next(runs)
+
+    assert told.store.done_ids() == frozenset()
+    assert told.store.records() == [kept]
+
+
+@pytest.mark.parametrize("step", ["assemble", "with_lost"])
+def test_signals_while_a_run_is_saved_lose_nothing(
+    story: StoryOf, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    whole = getattr(execute, step)
+
+    def interrupted(*asked: object) -> object:
+        for _ in range(interrupts.PATIENCE):
+            signal.raise_signal(signal.SIGINT)
+        return whole(*asked)
+
+    monkeypatch.setattr(execute, step, interrupted)
+    told = story("idle", "cpu")
+
+    with pytest.raises(KeyboardInterrupt):
+        next(told.run())
+
+    assert told.store.done_ids() == {"001-idle"}
+
+
+def test_signals_while_facts_are_read_after_a_run_keep_what_was_measured(
+    story: StoryOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = assemble.Measured
+
+    def interrupted(**asked: object) -> object:
+        signal.raise_signal(signal.SIGINT)
+        return whole(**asked)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(machine, "Measured", interrupted)
+    told = story("idle", "cpu")
+    runs = told.run()
+    kept = next(runs)
+
+    with pytest.raises(KeyboardInterrupt):
+        next(runs)
+
+    assert told.store.records() == [kept]
+
+
+def test_somebody_in_earnest_can_end_a_step_that_hangs() -> None:
+    def hang() -> None:
+        with interrupts.put_off():
+            for _ in range(interrupts.PATIENCE + 1):
+                signal.raise_signal(signal.SIGINT)
+            pytest.fail("goes on")
+
+    with pytest.raises(KeyboardInterrupt):
+        hang()

@@ -10,7 +10,7 @@ from fakes import targets, traces
 from fakes.targets import loading, measuring, target
 from rtscope.contract import AgentError, Line, LoadEnd, Tick
 from rtscope.errors import MeasurementError, TargetError
-from rtscope.measure.observe import AgentCommands, Observation, observe
+from rtscope.measure.observe import PATIENCE_S, AgentCommands, Observation, observe
 from rtscope.target.fake import FakeStream, FakeTarget, Script
 
 UNDER_LOAD = AgentCommands(
@@ -237,13 +237,55 @@ def test_ctrl_c_asks_the_agent_for_what_it_has() -> None:
     assert on.log[2:] == ["stop measure", "stop load", "kill measure", "kill load"]
 
 
-def test_a_second_ctrl_c_ends_it_at_once() -> None:
+def test_a_second_ctrl_c_does_not_cost_what_the_first_has_asked_for() -> None:
+    on = target(on_stop={"measure": measuring(stopped="signal")})
+    seen = observe(on, UNDER_LOAD, on_line=interrupting(2), clock=ticking())
+
+    assert seen.interrupted
+    assert seen.result == targets.result(stopped="signal")
+    assert on.log[2:] == ["stop measure", "stop load", "kill measure", "kill load"]
+
+
+def test_a_second_ctrl_c_ends_an_agent_that_does_not_stop() -> None:
     on = target(on_stop={"measure": measuring()})
 
     with pytest.raises(KeyboardInterrupt):
-        observe(on, UNDER_LOAD, on_line=interrupting(2), clock=ticking())
+        observe(
+            on,
+            UNDER_LOAD,
+            on_line=interrupting(2),
+            clock=ticking(step_s=PATIENCE_S + 1),
+        )
 
     assert on.log[-2:] == ["kill measure", "kill load"]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [[], [[targets.HELLO]], [[AgentError("no samples", cause="other", remedy="")]]],
+)
+@pytest.mark.parametrize("untraced", [(), ("measure",)])
+def test_ctrl_c_before_there_is_a_result_is_an_interruption(
+    script: Script, untraced: tuple[str, ...]
+) -> None:
+    on = target(on_stop={"measure": script})
+    commands = replace(UNDER_LOAD, untraced_args=untraced)
+
+    with pytest.raises(KeyboardInterrupt):
+        observe(on, commands, on_line=interrupting_at_start(on), clock=ticking())
+
+    assert on.log[-2:] == ["kill measure", "kill load"]
+
+
+def interrupting_at_start(on: FakeTarget) -> Callable[[Line], None]:
+    """Interrupt as soon as the agent was started, by a line of the load."""
+    left = iter([1])
+
+    def hear(_line: Line) -> None:
+        if "root measure" in on.log and next(left, None):
+            raise KeyboardInterrupt
+
+    return hear
 
 
 def test_whatever_goes_wrong_both_agents_are_ended() -> None:

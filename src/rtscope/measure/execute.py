@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from rtscope.contract import Line
+from rtscope.errors import MeasurementError
 from rtscope.measure.assemble import Measured, assemble
+from rtscope.measure.interrupts import put_off
 from rtscope.measure.plan import Plan
 from rtscope.record.model import Run, RunRecord
 from rtscope.record.resultdir import ResultDir, with_lost
@@ -118,17 +120,26 @@ def execute(
 
     Raises MeasurementError, TargetError or BoardError with the first cause, RecordError
     if a record cannot be written; records saved before that stay. On KeyboardInterrupt
-    the run so far is saved as interrupted, then KeyboardInterrupt is raised again.
+    the run so far is saved as interrupted, then KeyboardInterrupt is raised again; a
+    run whose agent was ended by others is saved likewise, then MeasurementError raised.
     """
     numbers = {run.id: number for number, run in enumerate(plan.runs, 1)}
     with runner.start(plan, on_event) as pending:
         for run, measure in pending:
             on_event(RunStarted(numbers[run.id], len(numbers), run))
             measured = measure()
-            record = assemble(measured)
-            record = with_lost(record, store.attach_files(run.id, measured.attachments))
-            store.save(record, interrupted=measured.seen.interrupted)
+            with put_off():
+                record = assemble(measured)
+                lost = store.attach_files(run.id, measured.attachments)
+                record = with_lost(record, lost)
+                cut = record.result.stopped is not None
+                store.save(record, interrupted=cut or measured.seen.interrupted)
             on_event(RunFinished(record))
             yield record
             if measured.seen.interrupted:
                 raise KeyboardInterrupt
+            if cut:
+                raise MeasurementError(
+                    f"{run.id}: the agent was ended by a signal that rtscope did not "
+                    "send; find its sender, then type rtscope run --resume"
+                )

@@ -36,6 +36,7 @@ from rtscope.measure.execute import (
     SettingsChanged,
     Settling,
 )
+from rtscope.measure.interrupts import put_off
 from rtscope.measure.observe import AgentCommands, observe
 from rtscope.measure.plan import Plan
 from rtscope.record.model import Run
@@ -159,28 +160,36 @@ def _measure(shared: _Shared, run: Run) -> Measured:
     except MeasurementError as error:
         last = _last_line_of_load(target, loading)
         raise type(error)(f"{target.name}, {run.id}: {error}{last}") from error
-    after = facts.gather(target.reader)
-    shared.tuned.check()
-    return Measured(
-        run=run,
-        campaign=campaign,
-        command=shared.runner.command,
-        started=started,
-        host_seconds=round(time.monotonic() - began, 3),
-        facts_before=before,
-        facts_after=after,
-        seen=seen,
-        load=_load_seen(shared, loading),
-        cpus=shared.cpus,
-        caveats=audited.caveats,
-        tuned=shared.tuned.changed,
-        attachments={
-            TRACE: trace_of(seen.trace, seen.result) if seen.result else None,
-            audit.FILE: audited.document,
-        },
-        untraced=tuple(seen.untraced),
-        tuning=shared.tuned.document() if campaign.tuned else None,
-    )
+    measured = None
+    try:
+        with put_off():
+            after = facts.gather(target.reader)
+            shared.tuned.check()
+            measured = Measured(
+                run=run,
+                campaign=campaign,
+                command=shared.runner.command,
+                started=started,
+                host_seconds=round(time.monotonic() - began, 3),
+                facts_before=before,
+                facts_after=after,
+                seen=seen,
+                load=_load_seen(shared, loading),
+                cpus=shared.cpus,
+                caveats=audited.caveats,
+                tuned=shared.tuned.changed,
+                attachments={
+                    TRACE: trace_of(seen.trace, seen.result) if seen.result else None,
+                    audit.FILE: audited.document,
+                },
+                untraced=tuple(seen.untraced),
+                tuning=shared.tuned.document() if campaign.tuned else None,
+            )
+    except KeyboardInterrupt:
+        if measured is None:
+            raise
+        seen.interrupted = True
+    return measured
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,9 @@ SILENCE_TIMEOUT_S = 25.0
 STOP_TIMEOUT_S = 40.0
 """Storage workers remove thousands of directories first; then the guard kills."""
 
+PATIENCE_S = 3.0
+"""An agent that was asked to stop needs so long for its result: Ctrl-C waits for it."""
+
 Clock = Callable[[], float]
 
 
@@ -185,8 +188,18 @@ class _Pump:
     def until_measured(
         self, meter: Stream, load: Stream | None, *, into: Observation
     ) -> AgentResult:
+        try:
+            return self._until_result(meter, load, into=into)
+        except MeasurementError as error:
+            if self._seen.interrupted:  # asked to stop before it had anything
+                raise KeyboardInterrupt from error
+            raise
+
+    def _until_result(
+        self, meter: Stream, load: Stream | None, *, into: Observation
+    ) -> AgentResult:
         others: Sequence[Stream] = [] if load is None else [load]
-        last_line = self._clock()
+        asked = last_line = self._clock()
         while not meter.ended:
             try:
                 wait_any([meter, *others], timeout_s=1.0)
@@ -196,10 +209,12 @@ class _Pump:
                     self._take(other)
                     self._seen.load_ended_early |= other.ended
             except KeyboardInterrupt:
-                if self._seen.interrupted:
+                if not self._seen.interrupted:
+                    self._seen.interrupted = True
+                    asked = self._clock()
+                    meter.ask_stop()
+                elif self._clock() - asked > PATIENCE_S:
                     raise
-                self._seen.interrupted = True
-                meter.ask_stop()
             timeout_s = SILENCE_TIMEOUT_S if into.hello else START_TIMEOUT_S
             if self._clock() - last_line > timeout_s:
                 raise TargetError(
