@@ -1,0 +1,384 @@
+"""What functions mean by their names, and what a run belongs to by its callers."""
+
+from dataclasses import replace
+
+import pytest
+
+from fakes.paths import Step, section, symbols
+from fakes.wakeuppaths import ENTRY, NAMES, SWITCH, TABLE, THREAD, TIMER
+from rtscope.exectrace.file import TraceSection
+from rtscope.exectrace.symbols import SymbolTable
+from rtscope.explain.instructions.calls import (
+    MAX_DEPTH,
+    Frame,
+    Role,
+    Run,
+    callback_of,
+    contexts_of,
+    is_between,
+    main_frame,
+    plain,
+    role_of,
+    runs_of,
+    spent_in,
+)
+from rtscope.explain.instructions.explain import called, explain_path
+from rtscope.explain.instructions.scheduling import gives_way, sleeps_in_fault
+from rtscope.explain.model import Cause, Confidence, Explanation
+
+
+def chained(*names: str) -> Frame:
+    """Return a call with its callers, the outermost first."""
+    frame: Frame | None = None
+    for depth, name in enumerate(names, 1):
+        frame = Frame(name, frame, depth)
+    assert frame is not None
+    return frame
+
+
+def run(*names: str, own: int = 1) -> Run:
+    return Run(chained(*names), 0, own, own)
+
+
+# --- names ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [
+        ("do_irq", Role.INTERRUPT),
+        ("el1h_64_irq", Role.INTERRUPT),
+        ("asm_common_interrupt", Role.INTERRUPT),
+        ("asm_sysvec_apic_timer_interrupt", Role.INTERRUPT),
+        ("sysvec_apic_timer_interrupt", Role.DISPATCH),
+        ("__sysvec_apic_timer_interrupt", Role.DISPATCH),
+        ("xsysvec_x", Role.OTHER),
+        ("handle_exception", Role.TRAP),
+        ("handle_softirqs", Role.SOFTIRQ),
+        ("__schedule", Role.SCHEDULE),
+        ("__schedule.isra.0", Role.SCHEDULE),
+        ("__schedule.constprop.3", Role.SCHEDULE),
+        ("__schedule.part.0", Role.SCHEDULE),
+        ("__schedule.cold", Role.SCHEDULE),
+        ("__schedule.llvm.123", Role.SCHEDULE),
+        ("__schedule.other", Role.OTHER),
+        ("__schedule.colder", Role.OTHER),
+        ("preempt_schedule", Role.PREEMPT),
+        ("__switch_to_asm", Role.SWITCH),
+        ("cpu_switch_to", Role.SWITCH),
+        ("default_idle_call", Role.IDLE),
+        ("hrtimer_interrupt", Role.TIMER),
+        ("enqueue_task_dl", Role.ENQUEUE),
+        ("free_pages", Role.OTHER),
+    ],
+)
+def test_a_function_has_its_role_whatever_the_compiler_added(
+    name: str, role: Role
+) -> None:
+    assert role_of(name) is role
+    assert role_of(plain(name)) is role
+
+
+@pytest.mark.parametrize(
+    ("name", "between"),
+    [
+        ("__x86_indirect_thunk_rax", True),
+        ("__x86_return_thunk", True),
+        ("its_return_thunk", True),
+        ("srso_alias_return_thunk", True),
+        ("retbleed_return_thunk", True),
+        ("entry_untrain_ret", True),
+        ("early_xen_iret_patch", True),
+        ("native_irq_return_iret", True),
+        ("common_interrupt_return", True),
+        ("common_interrupt", False),
+        ("x86_return", False),
+    ],
+)
+def test_steps_from_one_function_to_another_are_no_functions(
+    name: str, between: bool
+) -> None:
+    assert is_between(name) is between
+
+
+def test_a_call_knows_the_roles_of_its_callers() -> None:
+    frame = chained("do_idle", "do_irq", "zap", "hrtimer_interrupt")
+
+    assert frame.role is Role.TIMER
+    assert frame.within == {Role.IDLE, Role.INTERRUPT, Role.OTHER, Role.TIMER}
+    assert [f.name for f in frame.chain()] == [
+        *("hrtimer_interrupt", "zap", "do_irq", "do_idle")
+    ]
+
+
+# --- what a run belongs to --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("names", "role", "by"),
+    [
+        (("free_pages", "zap"), Role.OTHER, None),
+        (("zap", "do_irq", "usb_irq"), Role.INTERRUPT, "do_irq"),
+        (("zap", "do_irq", "handle_softirqs", "x"), Role.SOFTIRQ, "handle_softirqs"),
+        (("zap", "do_irq", "handle_softirqs", "do_irq"), Role.INTERRUPT, "do_irq"),
+        (("zap", "handle_exception", "do_irq"), Role.INTERRUPT, "handle_exception"),
+        (("zap", "__schedule", "x"), Role.SCHEDULE, "__schedule"),
+        (("schedule", "__schedule", "__switch_to"), Role.SCHEDULE, "__schedule"),
+        (
+            ("do_irq", "preempt_schedule_irq", "__schedule"),
+            *(Role.SCHEDULE, "preempt_schedule_irq"),
+        ),
+        (("__switch_to",), Role.SCHEDULE, "__switch_to"),
+    ],
+)
+def test_a_run_belongs_to_the_innermost_of_its_callers_with_a_meaning(
+    names: tuple[str, ...], role: Role, by: str | None
+) -> None:
+    (found,) = contexts_of([run(*names)])
+
+    assert found.role is role
+    assert (found.frame.name if found.frame else None) == by
+
+
+def test_a_trap_without_an_interrupt_is_none_and_neither_is_a_refused_preemption() -> (
+    None
+):
+    fault, refused = (
+        run("zap", "handle_exception", "do_page_fault"),
+        run("zap", "preempt_schedule"),
+    )
+
+    assert [c.role for c in contexts_of([fault, refused])] == [Role.OTHER, Role.OTHER]
+
+
+# --- where it was executed --------------------------------------------------------
+
+
+def test_the_main_call_is_the_innermost_with_its_share() -> None:
+    outer = chained("zap")
+    a, b = Frame("a", outer, 2), Frame("b", outer, 2)
+    runs = [Run(a, 0, 60, 60), Run(b, 60, 90, 30), Run(outer, 90, 100, 10)]
+
+    def main(share: float) -> str | None:
+        found = main_frame(runs, share=share)
+        return found.name if found else None
+
+    assert [main(s) for s in (0.6, 0.61, 0.9, 1.0)] == ["a", "zap", "zap", "zap"]
+    assert main_frame([Run(chained("x"), 0, 1, 1), *runs], share=1.0) is None
+    assert main_frame([], share=0.9) is None
+    assert spent_in([*runs, Run(b, 0, 40, 40)]) == [("b", 70), ("a", 60), ("zap", 10)]
+
+
+QUEUES = "__hrtimer_run_queues"
+
+
+@pytest.mark.parametrize(
+    ("names", "callback"),
+    [
+        ((QUEUES, "tick", "zap"), "tick"),
+        ((QUEUES,), None),
+        ((f"{QUEUES}.constprop.0", "tick"), "tick"),
+        (("zap", "tick"), None),
+        *(
+            ((QUEUES, name, "zap"), None)
+            for name in (
+                *("_raw_spin_lock", "timerqueue_del", "rb_erase", "enqueue_hrtimer"),
+                *("__remove_hrtimer", "__hrtimer_get_next_event"),
+            )
+        ),
+    ],
+)
+def test_a_callback_is_what_the_queues_of_timers_call_but_not_their_own_steps(
+    names: tuple[str, ...], callback: str | None
+) -> None:
+    assert callback_of(run("do_irq", *names)) == callback
+
+
+@pytest.mark.parametrize(
+    ("names", "fault", "way"),
+    [
+        (("zap", "do_page_fault", "schedule", "__schedule"), True, False),
+        (("do_page_fault", "preempt_schedule", "__schedule"), False, True),
+        (("do_page_fault", "do_irq", "preempt_schedule_irq"), False, True),
+        (("do_page_fault", "do_irq", "__schedule"), False, True),
+        (("do_nanosleep", "schedule", "__schedule"), False, False),
+        (("futex_wait", "schedule", "__schedule"), False, False),
+        (("exit_to_user_mode_loop", "schedule", "__schedule"), False, True),
+        (("do_notify_resume", "__schedule"), False, True),
+        (("work_resched", "__schedule"), False, True),
+        (("entry_SYSCALL_64", "__schedule"), False, True),
+        (("__schedule",), False, False),
+    ],
+)
+def test_how_a_thread_left_its_cpu_tells_whether_it_had_to(
+    names: tuple[str, ...], fault: bool, way: bool
+) -> None:
+    left = run(*names)
+
+    assert sleeps_in_fault(left) is fault
+    assert gives_way(left) is way
+
+
+@pytest.mark.parametrize(
+    ("length", "text"),
+    [(1, "callers: 0"), (6, "callers: 0 < 1 < 2 < 3 < 4 < 5")],
+)
+def test_six_callers_are_shown(length: int, text: str) -> None:
+    names = [str(n) for n in range(length)]
+
+    assert called(names) == text
+    assert called([*names, *("x" * 7)]).endswith(" < …")
+
+
+# --- runs -------------------------------------------------------------------------
+
+
+def runs(steps: list[Step], arch: str = "riscv64", cpu: int = 0) -> list[Run]:
+    return runs_of(section(steps, TABLE, late=5), TABLE, arch=arch, cpu=cpu)
+
+
+def test_runs_of_one_cpu_follow_each_other_and_count_its_own_instructions() -> None:
+    steps: list[Step] = [
+        *((10, "zap"), (7, "free_pages", 1), (5, "zap+"), (3, "free_pages")),
+        *((9, "zap", 1), (2, "free_pages+"), (4, "zap+")),
+    ]
+    found = runs(steps)
+
+    assert [(r.frame.name, r.begin, r.end, r.own) for r in found] == [
+        ("zap", 0, 22, 15),
+        ("free_pages", 22, 36, 5),
+        ("zap", 36, 40, 4),
+    ]
+    assert [(r.frame.name, r.begin, r.end, r.own) for r in runs(steps, cpu=1)] == [
+        ("free_pages", 10, 25, 7),
+        ("zap", 25, 40, 9),
+    ]
+    assert runs(steps, cpu=2) == []
+
+
+def test_a_recursion_without_an_end_keeps_the_innermost_calls() -> None:
+    deep: list[Step] = [(1, "zap"), (1, "free_pages")] * MAX_DEPTH
+    found = runs(deep)
+
+    assert max(sum(1 for _ in r.frame.chain()) for r in found) == MAX_DEPTH
+    assert len(found) == 2 * MAX_DEPTH
+
+
+FIRMWARE_AT = 0x8000_0000
+
+
+def in_firmware(steps: list[Step], at: int, address: int) -> TraceSection:
+    """Put a block of the firmware in the place of a step."""
+    found = section(steps, TABLE, late=5)
+    values = found.values.copy()
+    values[at + 1] = address  # behind the record of the interrupt flag
+    return replace(found, values=values)
+
+
+@pytest.mark.parametrize(
+    ("address", "arch", "name"),
+    [
+        (FIRMWARE_AT, "riscv64", "(firmware)"),
+        (FIRMWARE_AT + 0x1F_FFFF, "riscv64", "(firmware)"),
+        (FIRMWARE_AT + 0x20_0000, "riscv64", "(user space)"),
+        (FIRMWARE_AT - 1, "riscv64", "(user space)"),
+        (FIRMWARE_AT, "x86_64", "(user space)"),
+        (0xFFFF_0000_0000_0000, "riscv64", "(no symbol)"),
+    ],
+)
+def test_an_address_without_a_symbol_is_the_firmware_a_program_or_nameless(
+    address: int, arch: str, name: str
+) -> None:
+    path = in_firmware([(10, "zap"), (10, "zap"), (10, "zap+")], 1, address)
+    found = runs_of(path, TABLE, arch=arch, cpu=0)
+
+    assert [r.frame.name for r in found] == ["zap", name, "zap"]
+    if name == "(firmware)":  # it is called, and returns to its caller
+        assert found[1].frame.caller is found[0].frame
+        assert found[2].frame is found[0].frame
+
+
+# --- time -------------------------------------------------------------------------
+
+
+def explained(
+    before: list[Step], after: list[Step], *, shift: int, table: SymbolTable = TABLE
+) -> Explanation:
+    """Explain a wake-up of a board whose instructions take 2^shift ns."""
+    late = sum(step[0] for step in after)
+    path = section([*before, *after], table, late=late, flags=((0, 1), (20, 0)))
+    path = replace(path, latency_ns=late << shift)
+    return explain_path(path, table, arch="riscv64", shift=shift)
+
+
+HELD: list[Step] = [
+    *((50, "_raw_spin_lock+"), (80, "free_pages", 1), (90, "_raw_spin_lock+")),
+    *((40, "zap", 1), (30, "free_pages+")),
+]
+
+
+@pytest.mark.parametrize("shift", [1, 3])
+def test_all_times_of_a_slower_board_are_as_many_times_longer(shift: int) -> None:
+    before: list[Step] = [(20, "free_pages"), (60, "zap"), (60, "_raw_spin_lock")]
+    after = [*HELD, *TIMER, (10, "preempt_schedule_irq"), *SWITCH, *THREAD]
+    fast = explained(before, after, shift=0)
+    slow = explained(before, after, shift=shift)
+
+    assert slow.residual_ns == fast.residual_ns == 0
+    assert slow.latency_ns == fast.latency_ns << shift
+    assert [(s.begin_ns, s.end_ns, s.own_ns) for s in slow.segments] == [
+        (s.begin_ns << shift, s.end_ns << shift, (s.own_ns or 0) << shift)
+        for s in fast.segments
+    ]
+    assert [s.inside for s in slow.segments] == [
+        tuple((name, ns << shift) for name, ns in s.inside) for s in fast.segments
+    ]
+    assert [[o.own_ns for o in s.other_cpus] for s in slow.segments] == [
+        [o.own_ns << shift for o in s.other_cpus] for s in fast.segments
+    ]
+    for one in ("cause", "name", "part", "callers", "confidence"):
+        assert [getattr(s, one) for s in slow.segments] == [
+            getattr(s, one) for s in fast.segments
+        ]
+
+
+SLEEP = symbols(
+    *NAMES, "enqueue_task_fair", "schedule_idle", "default_idle_call", "schedule"
+)
+
+
+@pytest.mark.parametrize("shift", [0, 2])
+def test_the_time_that_a_board_slept_is_no_instructions(shift: int) -> None:
+    left: list[Step] = [
+        *((900, "user"), (20, "do_nanosleep"), (10, "__schedule")),
+        *((10, "__switch_to"), (10, "__schedule+")),
+    ]
+    woken: list[Step] = [
+        *(*ENTRY, (20, "hrtimer_interrupt"), (10, "__hrtimer_run_queues")),
+        *((30, "hrtimer_wakeup"), (9, "enqueue_task_fair"), (5, "hrtimer_wakeup+")),
+        *((5, "__hrtimer_run_queues+"), (5, "hrtimer_interrupt+"), (5, "do_irq+")),
+        *((5, "handle_exception+"), (10, "schedule_idle"), (10, "__schedule")),
+        *((10, "__switch_to"), (10, "__schedule+"), (15, "do_nanosleep+"), (5, "user")),
+    ]
+    idle: list[Step] = [(300, "do_idle")]
+    took = sum(step[0] for step in woken)
+    steps = [*left, *idle, *woken]
+    path = section(
+        steps,
+        SLEEP,
+        late=took,
+        tasks=[(0, "rtscope"), (940, "swapper/0"), (950 + 300 + took - 30, "rtscope")],
+    )
+    path = replace(path, latency_ns=(took + 700) << shift)
+    found = explain_path(path, SLEEP, arch="riscv64", shift=shift)
+
+    asleep = found.segments[0]
+    assert (asleep.cause, asleep.name) == (Cause.TIMER_SLACK, "(asleep)")
+    assert (asleep.begin_ns, asleep.end_ns) == (0, 700 << shift)
+    assert asleep.confidence is Confidence.INFERRED
+    assert asleep.evidence == (
+        f"system idle: the board executed {310 << shift} ns since the thread went to "
+        "sleep; for the rest of this time all its CPUs slept",
+    )
+    assert found.slept_ns == (700 - 310) << shift
+    assert found.residual_ns == 0
