@@ -1,23 +1,33 @@
-"""Check the real-time setup of a machine."""
+"""Check the real-time setup of a machine or of a unit of systemd, and remedy it."""
 
 import contextlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from rtscope.audit import capture as capturing
+from rtscope.audit.catalogue import catalogue
 from rtscope.audit.context import AuditContext, Observed, refuse_absent
 from rtscope.audit.examine import (
     auditing,
+    auditing_a_unit,
     context_of_config,
     examine,
     paths,
     read_context,
 )
-from rtscope.audit.model import Profile
-from rtscope.audit.observe import watch, watch_here
-from rtscope.cli.console import Json, note, say
+from rtscope.audit.model import Check, CheckKind, Profile
+from rtscope.audit.observe import TRIAL_ARGS, tried, watch, watch_here
+from rtscope.audit.unit import Unit, UnitThread, load_unit, processes_of
+from rtscope.cli.console import (
+    Json,
+    note,
+    put_json,
+    say,
+    stderr_console,
+    stdout_console,
+)
 from rtscope.cli.kernelverify import (
     FailOn,
     fails,
@@ -25,16 +35,26 @@ from rtscope.cli.kernelverify import (
     refuse_two,
     show_checks,
 )
+from rtscope.cli.tasks import look
 from rtscope.cpulist import parse_cpulist
 from rtscope.errors import UsageError
+from rtscope.files import write_atomically
 from rtscope.machine.filetree import FileReader
-from rtscope.machine.reader import Reader
+from rtscope.machine.reader import Reader, read, text_of
+from rtscope.report.escape import printable
+from rtscope.report.formats.audit import (
+    print_plan,
+    print_tuning,
+    restored_document,
+    restored_lines,
+    tuning_document,
+)
+from rtscope.target import Target
 from rtscope.target.address import address_of, open_target
+from rtscope.target.stream import collect
+from rtscope.tuning import settings
+from rtscope.tuning.remedies import TuningPlan, chosen, plan, undone_by, with_settings
 from rtscope.units import NS_PER_S
-
-if TYPE_CHECKING:
-    from rtscope.audit.capture import Captured
-    from rtscope.target import Target
 
 MAX_WINDOW_S = 60.0
 TIMEOUT_S = 30.0
@@ -114,9 +134,7 @@ def audit(request: AuditRequest) -> int:
         return _tune(request)
     if request.unit is not None:
         refuse_two(unit=request.unit, config=request.config, capture=request.capture)
-        from rtscope.cli.unit import audit_unit  # with the contract, as in _tune
-
-        return audit_unit(request, request.unit)
+        return _audit_unit(request, request.unit)
     context, what = _context(request)
     refuse_absent(context)
     kinds = auditing(config_only=request.config is not None)
@@ -128,8 +146,6 @@ def audit(request: AuditRequest) -> int:
 
 
 def _tune(request: AuditRequest) -> int:
-    from rtscope.cli import tune  # with the contract, half of what an audit takes
-
     restore = request.restore or None
     others = {
         "config": request.config,
@@ -140,10 +156,10 @@ def _tune(request: AuditRequest) -> int:
     refuse_two(apply=request.apply, **others)
     refuse_two(restore=restore, **others)
     if request.apply is not None:
-        return tune.apply(request, request.apply)
+        return _apply(request, request.apply)
     if request.dry_run:
         raise UsageError("--dry-run needs --apply: write --apply safe --dry-run")
-    return tune.restore(request.target, json=request.json)
+    return _restore(request.target, json=request.json)
 
 
 def _window_ns(seconds: float) -> int:
@@ -194,11 +210,8 @@ def _boot(name: str, request: AuditRequest, window_ns: int) -> tuple[Reader, Obs
     return guest.reader, guest.observed
 
 
-def _with_trial(observed: Observed, board: "Target") -> Observed:
+def _with_trial(observed: Observed, board: Target) -> Observed:
     """Have the board's agent try a real-time policy, with this user's own rights."""
-    from rtscope.audit.observe import TRIAL_ARGS, tried
-    from rtscope.target.stream import collect
-
     agent = board.start_agent(TRIAL_ARGS)
     try:
         found = tried(collect(agent, timeout_s=TIMEOUT_S))
@@ -218,9 +231,7 @@ def _read(reader: Reader, request: AuditRequest, observed: Observed) -> AuditCon
 
 
 @contextlib.contextmanager
-def _captured(root: Path) -> Iterator["Captured"]:
-    from rtscope.audit import capture as capturing
-
+def _captured(root: Path) -> Iterator[capturing.Captured]:
     if root.is_dir():
         yield capturing.open_tree(root)
         return
@@ -232,9 +243,6 @@ def _captured(root: Path) -> Iterator["Captured"]:
 
 
 def _write_capture(context: AuditContext, path: Path) -> None:
-    from rtscope.audit import capture as capturing
-    from rtscope.files import write_atomically
-
     content, redacted, count = capturing.archive(context)
     write_atomically(path, content)
     path.chmod(0o600)  # a kernel log is for its owner, as it is on the machine
@@ -243,3 +251,161 @@ def _write_capture(context: AuditContext, path: Path) -> None:
     taken_out = [f"{number} {kind}" for kind, number in redacted.counts.items()]
     lines.append(f"  redacted: {', '.join(taken_out) or 'nothing found to redact'}")
     say("\n".join(lines))
+
+
+# --- a unit of systemd, on a machine or from a file ---------------------------
+
+
+FIRST_PROCESS = "/proc/1/comm"
+
+
+def _audit_unit(request: AuditRequest, name: str) -> int:
+    """Check a unit; 1 if a check of at least the severity `fail_on` fails."""
+    with _machine(request.target, request.root) as (reader, machine):
+        unit = load_unit(name, reader)
+        unit = _with_threads(unit, reader, machine)
+        kinds = auditing_a_unit()
+        context = read_context(
+            reader, kinds, profile=request.profile, cpus=request.cpu_list
+        )
+    refuse_absent(context)
+    checks = examine(replace(context, unit=unit), kinds)
+    what = printable(f"{unit.name} ({', '.join(unit.files)})")
+    show_checks(checks, context, what=what, json=request.json)
+    return fails(checks, request.fail_on)
+
+
+@contextlib.contextmanager
+def _machine(
+    target: str | None, root: Path | None
+) -> Iterator[tuple[Reader, Target | None]]:
+    if root is not None:
+        yield FileReader(root), None
+        return
+    with open_target(address_of(target), may_ask=False) as machine:
+        yield machine.reader, machine
+
+
+def _with_threads(unit: Unit, reader: Reader, machine: Target | None) -> Unit:
+    """Add the threads of the unit, or the reason why they are unknown."""
+    why = _why_no_threads(unit, reader, machine)
+    if why or machine is None:
+        return replace(unit, why_no_threads=why)
+    processes = processes_of(unit, reader)
+    threads = look(machine).threads if processes else ()
+    return replace(
+        unit,
+        threads=tuple(
+            UnitThread(t.line.tid, t.name, t.line.policy, t.line.priority, cpus=t.cpus)
+            for t in threads
+            if t.line.pid in processes
+        ),
+    )
+
+
+def _why_no_threads(unit: Unit, reader: Reader, machine: Target | None) -> str:
+    if machine is None:
+        return "a captured file tree has no threads"
+    if not unit.installed:
+        return "this is a file; to compare its threads, name the installed unit"
+    first = text_of(read(reader, FIRST_PROCESS))
+    if first != "systemd":
+        return f"systemd does not run here: process 1 is {first or 'unknown'}"
+    return ""
+
+
+# --- change settings, and restore them ----------------------------------------
+
+
+def _apply(request: AuditRequest, named: str) -> int:
+    """Apply the remedies of failed checks; 0 if all named checks pass afterwards."""
+    names = tuple(word.strip() for word in named.split(","))
+    kinds = chosen(names)
+    _refuse_other_profiles(names, kinds, request.profile)
+    with open_target(address_of(request.target)) as machine:
+        context, checks = _look(machine.reader, kinds, request)
+        planned = _without_unnamed(plan(context, checks), names)
+        if not request.json:
+            _show(planned, context)
+        if request.dry_run or not planned.changes:
+            if request.json:
+                put_json(tuning_document(planned, None))
+            return int(bool(planned.impossible))
+        done = settings.apply(machine, planned.changes)
+        touched = {change.check for change in planned.changes}
+        again = [kind for kind in kinds if kind.id in touched]
+        _, after = _look(machine.reader, again, request)
+    if request.json:
+        put_json(tuning_document(planned, done, after))
+    else:
+        with stdout_console() as console:
+            print_tuning(done, console, after=after)
+    good = not done.refused and not planned.impossible
+    return int(not good or any(check.failed for check in after))
+
+
+def _restore(target: str | None, *, json: bool) -> int:
+    """Restore all changed settings; 0 if no changed setting remains."""
+    with open_target(address_of(target)) as machine:
+        back, refused = settings.restore(machine)
+    if json:
+        put_json(restored_document(back, refused))
+        return int(bool(refused))
+    with stdout_console() as console:
+        for line in restored_lines(back):
+            console.print(line, markup=False)
+        if not back and not refused:
+            console.print("no changed settings to restore")
+        for failed in refused:
+            console.print(
+                f"NOT restored: {failed.knob} to {failed.value}: {failed.reason} "
+                f"({failed.cause})",
+                markup=False,
+                soft_wrap=True,
+            )
+    return int(bool(refused))
+
+
+def _look(
+    reader: Reader, kinds: Sequence[CheckKind], request: AuditRequest
+) -> tuple[AuditContext, list[Check]]:
+    """Check a machine, and read the settings that remedies would write."""
+    wanted = [*kinds, catalogue()["irqbalance"]]
+    context = read_context(
+        reader,
+        wanted,
+        profile=request.profile,
+        cpus=request.cpu_list,
+        observed=Observed(),
+    )
+    refuse_absent(context)
+    order = {kind.id: place for place, kind in enumerate(kinds)}
+    checks = sorted(examine(context, kinds), key=lambda check: order[check.kind.id])
+    return with_settings(context, kinds, reader), checks
+
+
+def _without_unnamed(planned: TuningPlan, names: Sequence[str]) -> TuningPlan:
+    """Leave out passed checks that were not named, unless there is nothing else."""
+    named = {name: says for name, says in planned.good.items() if name in names}
+    return replace(planned, good=named) if planned.changes or named else planned
+
+
+def _refuse_other_profiles(
+    names: Sequence[str], kinds: Sequence[CheckKind], profile: Profile
+) -> None:
+    for kind in kinds:
+        if profile not in kind.profiles and kind.id in names:
+            raise UsageError(
+                f"{kind.id} is no check of the profile {profile.value}: add "
+                f"--profile {min(kind.profiles).value}"
+            )
+
+
+def _show(planned: TuningPlan, context: AuditContext) -> None:
+    with stdout_console() as console:
+        print_plan(planned, console)
+    if service := undone_by(context, planned.changes):
+        stderr_console().print(
+            f"rtscope: {service} will undo this within seconds; stop it first: "
+            f"systemctl stop {service}"
+        )
