@@ -142,12 +142,10 @@ def latency_request(_kind: CheckKind, context: AuditContext) -> Answer:
         return unknown(context.observed.why_no_dma_latency)
     evidence = Sighting(DMA_LATENCY, f"{asked} us{_by_whom(context)}")
     if is_asked(asked):
-        return failed(evidence.value, evidence, *_holders(context))
+        return failed(
+            evidence.value, evidence, *_evidence(context.observed.dma_holders)
+        )
     return passed("no program limits them", evidence)
-
-
-def _holders(context: AuditContext) -> list[Sighting]:
-    return _evidence(context.observed.dma_holders)
 
 
 def cooling(kind: CheckKind, context: AuditContext) -> Answer:

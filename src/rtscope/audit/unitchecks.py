@@ -45,7 +45,7 @@ def _of_unit(check: OfUnit) -> CheckFunction:
         try:
             return check(kind, context, context.unit)
         except OddValueError as odd:
-            return unknown(str(odd), Sighting(odd.assignment.where, str(odd)))
+            return unknown(str(odd), _of_odd(odd))
 
     return checked
 
@@ -64,13 +64,11 @@ def _seen(*assignments: Assignment | None) -> tuple[Sighting, ...]:
     return tuple(Sighting(a.where, f"{a.key}={a.value}") for a in assignments if a)
 
 
-def unit_values(_kind: CheckKind, context: AuditContext) -> Answer:
+@_of_unit
+def unit_values(_kind: CheckKind, _context: AuditContext, unit: Unit) -> Answer:
     """Check whether systemd accepts every line on scheduling."""
-    unit = context.unit
-    if unit is None:
-        return not_applicable("no unit was named")
     odd = list(_odd_values(unit))
-    wrong = [Sighting(o.assignment.where, str(o)) for o in odd if not o.expands]
+    wrong = [_of_odd(one) for one in odd if not one.expands]
     wrong += [Sighting(a.where, f"no assignment: {a.value[:80]}") for a in unit.ignored]
     if wrong:
         return failed(f"{wrong[0].path}: {wrong[0].value}", *wrong)

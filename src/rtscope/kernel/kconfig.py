@@ -204,7 +204,11 @@ class _Parser:
             sides.append(self._all())
         if not all(sides):
             return []
-        return sides[0] if len(sides) == 1 else [" or ".join(_joined(s) for s in sides)]
+        return (
+            sides[0]
+            if len(sides) == 1
+            else [" or ".join(" and ".join(parts) for parts in sides)]
+        )
 
     def _all(self) -> list[str]:
         missing = self._one()
@@ -253,7 +257,3 @@ class _Parser:
             return False
         self._at += 1
         return True
-
-
-def _joined(parts: list[str]) -> str:
-    return " and ".join(parts)

@@ -11,7 +11,7 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -192,25 +192,18 @@ def parse_recipe(
     except ValidationError as error:
         raise UsageError(f"{source}: {_first_mistake(error)}") from error
     _check(source, name, file)
-    common = Recipe(
-        name=name,
-        title=file.title,
-        arch=file.arch,
-        board=file.board,
-        size="virtual",
-        source=file.source,
-        patches=file.patches,
-        base="",
-        fragments=(),
-        folder=folder,
-    )
     return {
-        size: replace(
-            common,
+        size: Recipe(
             name=name if size == "virtual" else f"{name}-{size}",
+            title=file.title,
+            arch=file.arch,
+            board=file.board,
             size=size,
+            source=file.source,
+            patches=file.patches,
             base=file.size[size].base,
             fragments=(*file.size[size].fragments, *file.fragments),
+            folder=folder,
         )
         for size in SIZES
         if size in file.size

@@ -7,7 +7,12 @@ image that was booted) decides nothing alone.
 """
 
 import re
+import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import cast
 
 from rtscope.machine.snapshot import MachineSnapshot
 
@@ -18,27 +23,6 @@ DMI = "/sys/class/dmi/id"
 DEVICE_TREE = "/proc/device-tree"
 DMI_FIELDS = ("sys_vendor", "product_name", "bios_vendor")
 
-# As systemd's src/basic/virt.c reads them.
-_DMI_NAMES = {
-    "KVM": "KVM",
-    "OpenStack": "KVM",
-    "KubeVirt": "KVM",
-    "Amazon EC2": "Amazon EC2",
-    "Google Compute Engine": "Google Compute Engine",
-    "QEMU": "QEMU",
-    "VMware": "VMware",
-    "VMW": "VMware",
-    "innotek GmbH": "VirtualBox",
-    "VirtualBox": "VirtualBox",
-    "Xen": "Xen",
-    "Bochs": "Bochs",
-    "Parallels": "Parallels",
-    "BHYVE": "bhyve",
-    "Hyper-V": "Hyper-V",
-    "Virtual Machine": "Hyper-V",
-    "Apple Virtualization": "Apple Virtualization",
-}
-_CLOCK_NAMES = {"kvm-clock": "KVM", "hyperv_clocksource": "Hyper-V", "xen": "Xen"}
 _TREE_MODELS = ("linux,dummy-virt", "qemu", "riscv-virtio")
 _X86_FLAGS = re.compile(r"^flags\s*:(.*)$", re.MULTILINE)
 
@@ -60,6 +44,14 @@ class Sign:
     def source(self) -> str:
         """The sign in one phrase."""
         return f"{self.where} {self.what}".strip()
+
+
+@cache
+def _names(place: str) -> Mapping[str, str]:
+    """Return the names of hypervisors by what is said of them in a place."""
+    folder = resources.files("rtscope.machine")
+    names = tomllib.loads(folder.joinpath("hypervisors.toml").read_text("utf-8"))
+    return cast("Mapping[str, str]", names[place])
 
 
 def guest(machine: MachineSnapshot) -> Sign:
@@ -96,7 +88,7 @@ def hypervisor(machine: MachineSnapshot) -> Sign:
     if sign := _tree_sign(machine):
         return Sign(_tree_name(sign), "", DEVICE_TREE)
     clocks = machine.text(CLOCKSOURCES) or ""
-    for clock, name in _CLOCK_NAMES.items():
+    for clock, name in _names("clock").items():
         if clock in clocks:
             return Sign(name, f"lists {clock}", CLOCKSOURCES)
     return Sign(None, "the hypervisor does not give its name")
@@ -141,7 +133,7 @@ def _dmi_text(machine: MachineSnapshot) -> str:
 
 def _dmi_name(machine: MachineSnapshot) -> str:
     text = _dmi_text(machine)
-    return next((name for sign, name in _DMI_NAMES.items() if sign in text), "")
+    return next((name for sign, name in _names("dmi").items() if sign in text), "")
 
 
 def _is_bare_metal(machine: MachineSnapshot) -> bool:
@@ -163,9 +155,8 @@ def _tree_sign(machine: MachineSnapshot) -> Sign | None:
 
 
 def _tree_name(sign: Sign) -> str:
-    names = {"kvm": "KVM", "xen": "Xen", "vmware": "VMware", "qemu": "QEMU"}
-    says = sign.source.lower()
-    return next((name for word, name in names.items() if word in says), "unnamed")
+    says, names = sign.source.lower(), _names("tree").items()
+    return next((name for word, name in names if word in says), "unnamed")
 
 
 def _words(strings: str) -> str:

@@ -194,11 +194,11 @@ class KernelIdentity:
 class _Evidence:
     release: str | None
     flag: str | None
-    cmdline: str
-    realtime: str | None
-    debug: str | None
-    log: str
     search: ConfigSearch
+    cmdline: str = ""
+    realtime: str | None = None
+    debug: str | None = None
+    log: str = ""
 
     @property
     def config(self) -> KernelConfig | None:
@@ -232,10 +232,9 @@ def identify(
         release = release or (words[2] if len(words) > 2 else None)
         version = version or f"#{banner.rpartition('#')[2]}"
     running = files.get(RUNNING_CONFIG, Missing())
-    flag = _FLAG.search(version or "")
     evidence = _Evidence(
         release=release,
-        flag=flag[0] if flag else None,
+        flag=_flag_in(version or ""),
         cmdline=_text(files, CMDLINE) or "",
         realtime=_text(files, REALTIME),
         debug=_text(files, DEBUG_PREEMPT),
@@ -251,17 +250,14 @@ def identify_config(
     """Identify a kernel that does not run, by its configuration and its banner."""
     words = (banner or "").split()
     release = words[2] if len(words) > 2 else config.release
-    flag = _FLAG.search(banner.rpartition("#")[2]) if banner else None
-    evidence = _Evidence(
-        release=release,
-        flag=flag[0] if flag else None,
-        cmdline="",
-        realtime=None,
-        debug=None,
-        log="",
-        search=ConfigSearch(config, why=""),
-    )
+    flag = _flag_in((banner or "").rpartition("#")[2])
+    evidence = _Evidence(release, flag, ConfigSearch(config, why=""))
     return _identity(evidence, version=None)
+
+
+def _flag_in(version: str) -> str | None:
+    flag = _FLAG.search(version)
+    return flag[0] if flag else None
 
 
 def _identity(evidence: _Evidence, version: str | None) -> KernelIdentity:
