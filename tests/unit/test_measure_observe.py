@@ -19,6 +19,7 @@ UNDER_LOAD = AgentCommands(
     load_args=("load", "--", "stress-ng"),
     load_privileged=False,
     warmup_ns=2_000_000_000,
+    duration_ns=6_000_000_000,
 )
 
 
@@ -226,6 +227,16 @@ def interrupting(times: int) -> Callable[[Line], None]:
             raise KeyboardInterrupt
 
     return hear
+
+
+def test_an_agent_that_never_comes_to_its_result_is_given_up() -> None:
+    tick = Tick(1, (), {}, {})
+    on = target({"measure": [[targets.HELLO], *([[tick]] * 5_000)]})
+
+    with pytest.raises(TargetError, match="no result after 606 s"):
+        seen_on(on)
+
+    assert on.log[-2:] == ["kill measure", "kill load"]
 
 
 def test_ctrl_c_asks_the_agent_for_what_it_has() -> None:

@@ -60,6 +60,28 @@ def test_a_line_without_an_end_is_an_error_and_ends_the_agent(
     assert running.status is not None
 
 
+def test_an_agent_that_sends_too_much_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "MAX_ANSWER_BYTES", 10_000)
+    monkeypatch.setattr(stream, "BYTES_PER_S", 1_000)
+    monkeypatch.setattr(stream, "KILL_TIMEOUT_S", 0.05)
+    running = says(f"yes '{LINE}'")
+
+    with pytest.raises(ContractError, match="more than 10,000 and 1,000 for each"):
+        collect(running, timeout_s=10)
+
+    assert running.ended
+
+
+def test_an_answer_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "MAX_ANSWER_S", 0.2)
+    running = says(f"while echo '{LINE}'; do sleep 0.01; done")
+
+    with pytest.raises(TargetError, match="has no end after"):
+        collect(running, timeout_s=0.1)
+
+    assert running.ended
+
+
 def test_an_agent_that_says_nothing_is_given_up() -> None:
     running = says("cat")
 

@@ -153,6 +153,7 @@ def _measure(shared: _Shared, run: Run) -> Measured:
                 load_args=loading.args,
                 load_privileged=loading.command.memory_limit_bytes is not None,
                 warmup_ns=campaign.warmup_ns,
+                duration_ns=run.duration_ns,
                 untraced_args=untraced_args(run, campaign),
             ),
             on_line=lambda line: shared.on_event(LineReceived(line)),

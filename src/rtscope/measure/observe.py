@@ -39,6 +39,9 @@ SILENCE_TIMEOUT_S = 25.0
 STOP_TIMEOUT_S = 40.0
 """Storage workers remove thousands of directories first; then the guard kills."""
 
+LATE_S = 600.0
+"""After the end of a measurement: a long trace over a slow link, settings put back."""
+
 PATIENCE_S = 3.0
 """An agent that was asked to stop needs so long for its result: Ctrl-C waits for it."""
 
@@ -55,6 +58,8 @@ class AgentCommands:
     """Empty: no load."""
     load_privileged: bool
     warmup_ns: int
+    duration_ns: int
+    """Of the measurement; the untraced ones are no longer."""
     untraced_args: tuple[str, ...] = ()
     """The measurement without tracing, before and after; empty: none."""
 
@@ -122,7 +127,8 @@ def observe(
 
     def measure(args: tuple[str, ...], into: Observation) -> AgentResult:
         meters.append(target.start_agent(args, privileged=commands.measure_privileged))
-        return pump.until_measured(meters[-1], load, into=into)
+        limit_s = commands.duration_ns / NS_PER_S + LATE_S
+        return pump.until_measured(meters[-1], load, into=into, limit_s=limit_s)
 
     try:
         if commands.load_args:
@@ -186,20 +192,20 @@ class _Pump:
                 )
 
     def until_measured(
-        self, meter: Stream, load: Stream | None, *, into: Observation
+        self, meter: Stream, load: Stream | None, *, into: Observation, limit_s: float
     ) -> AgentResult:
         try:
-            return self._until_result(meter, load, into=into)
+            return self._until_result(meter, load, into=into, limit_s=limit_s)
         except MeasurementError as error:
             if self._seen.interrupted:  # asked to stop before it had anything
                 raise KeyboardInterrupt from error
             raise
 
     def _until_result(
-        self, meter: Stream, load: Stream | None, *, into: Observation
+        self, meter: Stream, load: Stream | None, *, into: Observation, limit_s: float
     ) -> AgentResult:
         others: Sequence[Stream] = [] if load is None else [load]
-        asked = last_line = self._clock()
+        began = asked = last_line = self._clock()
         while not meter.ended:
             try:
                 wait_any([meter, *others], timeout_s=1.0)
@@ -215,18 +221,29 @@ class _Pump:
                     meter.ask_stop()
                 elif self._clock() - asked > PATIENCE_S:
                     raise
-            timeout_s = SILENCE_TIMEOUT_S if into.hello else START_TIMEOUT_S
-            if self._clock() - last_line > timeout_s:
-                raise TargetError(
-                    f"no line from the agent for {timeout_s:.0f} s; check whether the "
-                    "machine or the agent was suspended"
-                )
+            self._refuse_late(into, last_line=last_line, began=began, limit_s=limit_s)
         self._take(meter, into)
         if into.result is None:
             raise TargetError("the agent ended without a result" + _last_stderr(meter))
         if load is not None and self._seen.load_end is not None:
             self._seen.load_ended_early = True
         return into.result
+
+    def _refuse_late(
+        self, into: Observation, *, last_line: float, began: float, limit_s: float
+    ) -> None:
+        now = self._clock()
+        timeout_s = SILENCE_TIMEOUT_S if into.hello else START_TIMEOUT_S
+        if now - last_line > timeout_s:
+            raise TargetError(
+                f"no line from the agent for {timeout_s:.0f} s; check whether the "
+                "machine or the agent was suspended"
+            )
+        if now - began > limit_s:
+            raise TargetError(
+                f"the agent sends lines, but no result after {limit_s:.0f} s; check "
+                "the machine and its agent"
+            )
 
     def stop(self, load: Stream) -> None:
         asked = self._clock()

@@ -15,7 +15,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rtscope import process
-from rtscope.contract import MAX_LINE_BYTES, Line, parse_line
+from rtscope.contract import (
+    MAX_LINE_BYTES,
+    Line,
+    TraceFile,
+    TracePages,
+    parse_line,
+)
 from rtscope.errors import ContractError, TargetError
 from rtscope.target import Stream
 
@@ -24,6 +30,13 @@ HEARTBEAT_S = 0.2
 
 KILL_TIMEOUT_S = 5.0
 LAST_WORDS_BYTES = 2000
+
+MAX_ANSWER_BYTES = 128 << 20
+BYTES_PER_S = 1 << 20
+"""Of all lines but those of a trace, which have a limit of their own."""
+
+MAX_ANSWER_S = 600.0
+"""For an agent that only answers, however often it sends a line."""
 
 LOST = (
     "lost the connection to the machine; finished runs are saved; to continue: "
@@ -60,6 +73,8 @@ class PipeStream:
         self._stdout = self._process.stdout
         os.set_blocking(self._stdout.fileno(), False)
         self._buffer = bytearray()
+        self._started = time.monotonic()
+        self._taken_bytes = 0
         self._begins_after = b"\n" + begins_after + b"\n" if begins_after else b""
         self._lost_status = lost_status
         # A descriptor that is closed while it is written to may be another file's.
@@ -136,7 +151,21 @@ class PipeStream:
                 f"the output of the agent ends in the middle of a line: "
                 f"{rest[:60].decode('utf-8', 'replace')!a}"
             )
-        return [parse_line(line) for line in lines if line.strip()]
+        return [self._parse(line) for line in lines if line.strip()]
+
+    def _parse(self, line: bytes) -> Line:
+        """Parse a line; raise ContractError if the agent has sent too much by now."""
+        parsed = parse_line(line)
+        if not isinstance(parsed, TraceFile | TracePages):
+            self._taken_bytes += len(line)
+        lasted_s = time.monotonic() - self._started
+        if self._taken_bytes > MAX_ANSWER_BYTES + BYTES_PER_S * lasted_s:
+            self.kill()
+            raise ContractError(
+                f"the agent sent {self._taken_bytes:,} bytes in {lasted_s:.0f} s, more "
+                f"than {MAX_ANSWER_BYTES:,} and {BYTES_PER_S:,} for each second"
+            )
+        return parsed
 
     def ask_stop(self) -> None:
         """Ask the agent to stop; it still reports its result."""
@@ -199,8 +228,13 @@ def wait_any(streams: Sequence[Stream], *, timeout_s: float) -> None:
 def collect(stream: Stream, *, timeout_s: float) -> list[Line]:
     """Return all lines of an agent that ends by itself; TargetError if it hangs."""
     lines: list[Line] = []
-    heard = time.monotonic()
+    began = heard = time.monotonic()
     while not stream.ended:
+        if time.monotonic() - began > max(MAX_ANSWER_S, timeout_s):
+            stream.kill()
+            raise TargetError(
+                f"the answer of the agent has no end after {MAX_ANSWER_S:.0f} s"
+            )
         left_s = heard + timeout_s - time.monotonic()
         if left_s <= 0:
             stream.kill()
