@@ -42,12 +42,14 @@ Series = Callable[[np.random.Generator, int], Values]
 
 def log_normal(rng: np.random.Generator, runs: int) -> Values:
     """Runs that differ by 20 %."""
-    return rng.lognormal(0, 0.2, size=runs)
+    levels: Values = rng.lognormal(0, 0.2, size=runs)
+    return levels
 
 
 def pareto(rng: np.random.Generator, runs: int) -> Values:
     """Maxima without a variance: a tail of index 1.5."""
-    return 1 + rng.pareto(1.5, size=runs)
+    levels: Values = 1 + rng.pareto(1.5, size=runs)
+    return levels
 
 
 def mixture(rng: np.random.Generator, runs: int) -> Values:
@@ -68,7 +70,9 @@ def autoregressive(rng: np.random.Generator, runs: int) -> Values:
 
 def drift(rng: np.random.Generator, runs: int) -> Values:
     """Each run is 2 % later than the one before."""
-    return 1.02 ** np.arange(runs) * rng.lognormal(0, 0.05, size=runs)
+    levels: Values = rng.lognormal(0, 0.05, size=runs)
+    levels *= 1.02 ** np.arange(runs)
+    return levels
 
 
 SERIES: dict[str, Series] = {

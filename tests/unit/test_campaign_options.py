@@ -117,5 +117,12 @@ def test_every_option_is_a_key_and_a_few_keys_have_no_option() -> None:
 
     assert options < keys
     assert keys - options == {
-        *("name", "order", "order_seed", "variant", "deadline_runtime"),
+        *(
+            "name",
+            "order",
+            "order_seed",
+            "variant",
+            "kernel_release",
+            "deadline_runtime",
+        ),
     }

@@ -1,16 +1,19 @@
 """A campaign does what its plan says, in this order, and keeps what it has measured."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
 from fakes import targets
 from fakes.story import StoryOf, brief, ids
 from fakes.targets import target
+from rtscope.campaign.model import RunTable
 from rtscope.contract import AgentResult, Line, LoadEnd, Tick
-from rtscope.errors import TargetError
+from rtscope.errors import MeasurementError, TargetError
+from rtscope.machine.kernelidentity import RELEASE
 from rtscope.machine.reader import Content, Reader
+from rtscope.measure.plan import make_plan, remaining
 from rtscope.target.fake import Script
 
 
@@ -170,3 +173,45 @@ def test_a_load_that_does_nothing_is_in_the_record(story: StoryOf) -> None:
 def test_the_result_type_has_no_field_that_the_fake_forgets() -> None:
     assert isinstance(targets.result(), AgentResult)
     assert targets.result().threads == (targets.MEASURED,)
+
+
+# --- runs that need another kernel -------------------------------------------------
+
+
+def test_it_stops_before_a_run_that_needs_another_kernel(story: StoryOf) -> None:
+    here = RunTable(
+        loads=("idle",),
+        durations_ns=(6_000_000_000,),
+        intervals_ns=(100_000_000,),
+        variant="here",
+        kernel_release="6.12.*-here",
+    )
+    there = replace(here, variant="there", kernel_release="*-there")
+    told = story(
+        "idle",
+        on=target(files={RELEASE: "6.12.1-here\n"}),
+        runs=(here, there),
+        order="blocked",
+    )
+
+    with pytest.raises(
+        MeasurementError, match=r"002-idle-there, needs kernel \*-there"
+    ):
+        list(told.run())
+
+    begun = [line for line in brief(told.target.log) if line.startswith("begin")]
+    assert begun == ["begin 001-idle-here"]
+    left = remaining(make_plan(told.campaign), told.store.done_ids())
+    assert [run.id for run in left.runs] == ["002-idle-there"]
+
+
+def test_nothing_is_done_for_a_kernel_that_is_not_booted(story: StoryOf) -> None:
+    table = RunTable(loads=("idle",), kernel_release="*-there")
+    on = target(files={RELEASE: "6.12.1-here\n"})
+    told = story("idle", on=on, runs=(table,), tuned=("safe",))
+
+    with pytest.raises(
+        MeasurementError, match=r"6\.12\.1-here is running; boot such a kernel"
+    ):
+        list(told.run())
+    assert not [line for line in brief(told.target.log) if line != "facts"]

@@ -93,6 +93,30 @@ def test_a_tenth_more_is_no_difference_and_said_so() -> None:
     )
 
 
+def of_variant(variant: str, number: int) -> RunRecord:
+    made = run(40 + number, virtual=False)
+    named = replace(made.run, variant=variant, id=f"{number:03}-idle-{variant}")
+    tables = [{"variant": "fifo"}, {"variant": "rr"}]
+    return replace(made, run=named, campaign={"run": tables})
+
+
+def test_variants_are_sets_in_the_order_of_the_campaign_file() -> None:
+    records = [of_variant(name, i) for i, name in enumerate(("rr", "fifo", "rr"))]
+    sets = split_by_variant({"dir": records})
+    assert {name: len(runs) for name, runs in sets.items()} == {"fifo": 1, "rr": 2}
+    assert list(sets) == ["fifo", "rr"]
+    both = split_by_variant({"one": records, "two": [run(90, virtual=False)]})
+    assert list(both) == ["one fifo", "one rr", "two"]
+
+
+def test_where_runs_are_tested_nobody_is_sent_to_the_test() -> None:
+    records = [of_variant(name, i) for i, name in enumerate(("rr", "fifo", "rr"))]
+    report = build_comparison(split_by_variant({"dir": records}))
+    assert report.subtitle == "Baseline: fifo"
+    assert report.pair is not None
+    assert "type rtscope compare" not in report.pair.caution
+
+
 def test_a_sentence_says_what_each_sample_supports_and_gives_no_p() -> None:
     virtual = pair_of(matrix()).rows[1].sentence
     real = pair_of(matrix(virtual=False)).rows[1].sentence

@@ -97,6 +97,12 @@ def _of_target(campaign: Campaign) -> Iterator[Wrong]:
         for key, reason in BOARDS_ONLY.items():
             if getattr(campaign, key.partition(".")[2]) not in (None, (), False):
                 yield key, f"for virtual boards only: {reason}"
+    elif any(run.kernel_release for run in campaign.runs):
+        yield (
+            "run.kernel_release",
+            "for machines only: a virtual board boots its kernels by itself; write "
+            "kernel.names",
+        )
     elif campaign.tuned:
         yield (
             "target.tuned",

@@ -86,6 +86,13 @@ class RunTable:
         None
     )
     """Name of these runs, to compare them with runs of another name (default: none)."""
+    kernel_release: Annotated[
+        values.Text | None, Field(alias="kernel_release", examples=["*-rt-*"])
+    ] = None
+    """
+    Kernel release that a machine must have booted for these runs, with * for any text;
+    rtscope stops before them until it has (default: any).
+    """
     cpus: Annotated[values.CpuList | None, Field(alias="cpus")] = None
     """
     CPUs to measure; with explain, leave one CPU unmeasured for the trace reader

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from functools import partial
 
 from rtscope.campaign.model import Campaign
@@ -20,6 +21,7 @@ from rtscope.errors import MeasurementError, TargetError
 from rtscope.ftrace.writer import TRACE, trace_of
 from rtscope.loads import FreeStorage, LoadCommand, LoadPlace, Need, get_load
 from rtscope.machine import facts
+from rtscope.machine.kernelidentity import RELEASE
 from rtscope.machine.reader import Reader, read, text_of
 from rtscope.measure import audit
 from rtscope.measure.assemble import Facts, LoadSeen, Measured
@@ -66,6 +68,8 @@ class MachineRunner:
     @contextlib.contextmanager
     def start(self, plan: Plan, on_event: OnEvent) -> Iterator[PendingRuns]:
         """Change settings for the campaign and let the machine settle; see `Runner`."""
+        if plan.runs:
+            _require_booted(self.target, plan.runs[0])
         cpus = usable_cpus(self.target)
         versions = _load_programs(plan, self.target)
         measured = _all_measured(plan, cpus)
@@ -76,7 +80,7 @@ class MachineRunner:
                 on_event(Settling(plan.settle_ns))
                 time.sleep(plan.settle_ns / 1e9)
             shared = _Shared(self, cpus, versions, settings, on_event)
-            yield ((run, partial(_measure, shared, run)) for run in plan.runs)
+            yield _pending(shared, plan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,25 @@ class _Shared:
     versions: Mapping[str, str]
     tuned: CampaignTuning
     on_event: OnEvent
+
+
+def _pending(shared: _Shared, plan: Plan) -> PendingRuns:
+    for run in plan.runs:
+        _require_booted(shared.runner.target, run)
+        yield run, partial(_measure, shared, run)
+
+
+def _require_booted(target: Target, run: Run) -> None:
+    """Stop before a run that needs another kernel than the running one."""
+    if run.kernel_release is None:
+        return
+    release = (text_of(read(target.reader, RELEASE)) or "an unknown kernel").strip()
+    if not fnmatchcase(release, run.kernel_release):
+        raise MeasurementError(
+            f"{target.name}: the next run, {run.id}, needs kernel "
+            f"{run.kernel_release}, and {release} is running; boot such a kernel, then "
+            "continue with rtscope run --resume"
+        )
 
 
 def usable_cpus(target: Target) -> tuple[int, ...]:

@@ -196,6 +196,7 @@ def _cells(campaign: Campaign, table: RunTable, *, kernel: str | None) -> Iterat
             duration_ns=duration_ns,
             cpus=table.cpus,
             variant=table.variant,
+            kernel_release=table.kernel_release,
             deadline_runtime_ns=reserved_ns if policy == "deadline" else None,
         )
 

@@ -64,6 +64,8 @@ class Run:
     """Of a virtual board; None on a real machine."""
     variant: Text | None = None
     """What this run is called in a comparison; None if it has no name of its own."""
+    kernel_release: Text | None = None
+    """Pattern of the kernel release that had to be booted; None: any."""
     block: Annotated[int, Field(ge=1)] | None = None
     """The block of the plan in which the order of the variants was drawn at random."""
 

@@ -152,12 +152,16 @@ class ComparisonReport:
 
 
 def side_by_side(
-    rows_of: Mapping[str, Sequence[Row]], *, deadline_ns: int | None = None
+    rows_of: Mapping[str, Sequence[Row]],
+    *,
+    deadline_ns: int | None = None,
+    tested: bool = False,
 ) -> SideBySide | None:
     """
     Set two labelled sets of rows side by side, PREEMPT_RT first.
 
-    None if there are not two, or they have no load in common.
+    None if there are not two, or they have no load in common. `tested`: whether the
+    tests of their runs are in the same report.
     """
     if len(rows_of) != 2:
         return None
@@ -180,8 +184,8 @@ def side_by_side(
     return SideBySide(
         sides=sides,
         rows=rows,
-        caution=_caution(rows, virtual=virtual),
         summary=_pair_summary(sides, rows),
+        caution=_caution(rows, virtual=virtual, tested=tested),
         virtual=virtual,
     )
 
@@ -277,13 +281,18 @@ def _pair_summary(sides: tuple[SideName, SideName], rows: Sequence[PairRow]) -> 
     return f"{said} (observed maxima, no statistical test)."
 
 
-def _caution(rows: Sequence[PairRow], *, virtual: str) -> str:
+def _caution(rows: Sequence[PairRow], *, virtual: str, tested: bool) -> str:
     runs = {side.runs for row in rows for side in row.rows}
     if virtual:
         many = "one trajectory" if runs == {1} else "a few trajectories (seeds)"
         return (
             f"Virtual time: {many} of each kernel. The numbers are exact for these "
             "inputs, but not for other seeds; they are no microseconds of a board."
+        )
+    if tested:
+        return (
+            "These are the maxima of all runs of each side, not a test. The conclusion "
+            "from the runs is below."
         )
     if runs == {1}:
         return (
@@ -300,7 +309,7 @@ def split_by_variant(
     Make a set of each variant, kernel or target where one holds runs of several.
 
     Runs of two kernels, or of two variants of a campaign, are no repetitions of each
-    other.
+    other. Variants stand in the order of the campaign file: the first is the baseline.
     """
     split: dict[str, list[RunRecord]] = {}
     for label, runs in sets.items():
@@ -308,7 +317,10 @@ def split_by_variant(
         targets, kernels, variants = (
             len(set(column)) for column in zip(*parts, strict=True)
         )
-        for record, (target, kernel, variant) in zip(runs, parts, strict=True):
+        in_file_order = sorted(
+            zip(runs, parts, strict=True), key=lambda item: _variant_place(item[0])
+        )
+        for record, (target, kernel, variant) in in_file_order:
             several = (
                 (label, len(sets) > 1 and max(targets, kernels, variants) > 1),
                 (target, targets > 1),
@@ -318,6 +330,18 @@ def split_by_variant(
             name = " ".join(part for part, varies in several if varies)
             split.setdefault(name or label, []).append(record)
     return split
+
+
+def _variant_place(record: RunRecord) -> int:
+    """Return where the campaign file has the variant of a run; 0 without one."""
+    tables = record.campaign.get("run")
+    names = [
+        table.get("variant")
+        for table in (tables if isinstance(tables, list) else ())
+        if isinstance(table, Mapping)
+    ]
+    known = record.run.variant is not None and record.run.variant in names
+    return names.index(record.run.variant) if known else 0
 
 
 def build_comparison(
@@ -349,6 +373,7 @@ def build_comparison(
                 for label in labelled
             },
             deadline_ns=deadline_ns,
+            tested=True,
         ),
         chart=ranges_chart(
             rows,
