@@ -65,7 +65,8 @@ def autoregressive(rng: np.random.Generator, runs: int) -> Values:
     for _ in range(runs):
         level = 0.9 * level + rng.normal(0, 0.2 * math.sqrt(1 - 0.81))
         levels.append(level)
-    return np.exp(np.array(levels))
+    found: Values = np.exp(np.array(levels))
+    return found
 
 
 def drift(rng: np.random.Generator, runs: int) -> Values:
