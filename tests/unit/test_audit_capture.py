@@ -255,3 +255,31 @@ def test_no_name_leads_outside(
     with contextlib.suppress(UsageError):
         unpacked(content, place)
     assert {p.name for p in place.iterdir()} <= {"archive", "tree"}
+
+
+def test_what_an_archive_holds_is_listed_by_place() -> None:
+    files = {
+        **{f"/proc/{n}/comm": "x" for n in (1, 22)},
+        **{"/proc/1/status": "x", "/proc/irq/24/smp_affinity": "1"},
+        **{"/proc/irq/default_smp_affinity": "1", "/proc/cmdline": "x"},
+        **{"/sys/kernel/mm/ksm/run": "0", "/sys/kernel/mm/ksm/sleep": "0"},
+        **{"/sys/irq": "x"},
+    }
+    context = of_guest()
+    machine = replace(
+        context.machine, files={path: text.encode() for path, text in files.items()}
+    )
+    listed = [*capture.taken(replace(context, machine=machine))]
+
+    assert listed == [
+        "/proc/PID (names and state of processes): 3 files",
+        "/proc/cmdline: 1 file",
+        "/proc/irq: 2 files",
+        "/sys/irq: 1 file",
+        "/sys/kernel/mm: 2 files",
+        "the kernel log",
+        "the counters of the observation window",
+    ]
+    unwatched = replace(context.observed, kernel_log=None, window_ns=0)
+    denied = replace(machine, files={"/proc/cmdline": Denied("no")})
+    assert not [*capture.taken(replace(context, machine=denied, observed=unwatched))]

@@ -40,6 +40,20 @@ def test_a_seed_that_was_run_again_is_no_other_trajectory() -> None:
     )
 
 
+def test_of_a_seed_that_was_run_again_the_worse_counts() -> None:
+    """It never differs, but where two versions of a board were mixed."""
+    over = over_seeds([run(1, 9_000, 1_000), run(1, 5_000), run(2, 6_000)])
+
+    assert over == OverSeeds(((1, 9_000), (2, 6_000)), 3_000_000)
+
+
+def test_of_equal_maxima_the_first_seed_is_the_worst() -> None:
+    over = over_seeds([run(3, 8_000), run(2, 8_000), run(1, 5_000)])
+
+    assert over is not None
+    assert over.worst_seed == 2
+
+
 def test_a_real_machine_has_no_seeds() -> None:
     assert over_seeds([run(None, 5_000), run(None, 6_000)]) is None
 
