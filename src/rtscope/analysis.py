@@ -389,7 +389,9 @@ def _bounds_of_trace(trace: Trace, wakeup: TracedWakeup) -> Sequence[Bound]:
         raise UsageError(f"{trace.name}: the CPU of the thread is unknown")
     lost = [f"events of CPU {cpu}: {x.reason}" for x in trace.losses if x.cpu == cpu]
     return bounds_of_events(
-        _events_of(trace, cpu), measuring={cpu: wakeup.pid}, lost=dict.fromkeys(lost)
+        _events_of(trace, cpu),
+        measuring={cpu: wakeup.pid},
+        not_recorded=dict.fromkeys(lost),
     )
 
 

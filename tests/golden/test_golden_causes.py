@@ -67,15 +67,15 @@ def lines(found: Explanation) -> Iterator[str]:
 
 
 def _segment_lines(segment: Segment) -> Iterator[str]:
-    own = "" if segment.own_ns is None else f", own {segment.own_ns}"
+    own = "" if segment.executed_ns is None else f", own {segment.executed_ns}"
     task = f", task {segment.task}" if segment.task else ""
     yield (
         f"    {segment.part} {segment.begin_ns} to {segment.end_ns}{own}: "
         f"{segment.cause.value}, {segment.name!r}{task} ({segment.confidence.value})"
     )
     yield from (f"        {told}" for told in evidence(segment))
-    if segment.inside:
-        yield f"        inside: {segment.inside}"
+    if segment.functions:
+        yield f"        inside: {segment.functions}"
     if segment.callers:
         yield f"        callers: {segment.callers}"
 

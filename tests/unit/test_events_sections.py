@@ -196,11 +196,13 @@ def test_nothing_counts_before_interrupts_were_seen_enabled() -> None:
 
 def test_losses_and_missing_flags_leave_a_bound_incomplete() -> None:
     events = [STARTED, *scheduling(100)]
-    (lossy,) = bounds_of_events(events, measuring={0: OURS}, lost=["20 events"])
+    (lossy,) = bounds_of_events(events, measuring={0: OURS}, not_recorded=["20 events"])
     blind = [made(300, "irq_disable", OURS), made(310, "irq_enable", OURS, flags=None)]
     (unknown,) = bounds_of_events([*events, *blind], measuring={0: OURS})
-    assert (lossy.lost, lossy.complete) == (("20 events",), False)
-    assert unknown.lost == ("whether a switch was due, because the trace has no flags",)
+    assert (lossy.not_recorded, lossy.complete) == (("20 events",), False)
+    assert unknown.not_recorded == (
+        "whether a switch was due, because the trace has no flags",
+    )
 
 
 def test_other_cpus_are_not_followed() -> None:

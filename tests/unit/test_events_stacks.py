@@ -35,10 +35,10 @@ def between(begin: int, *, outer: Frame = TICK) -> Span:
     return Span(begin, begin + 5, outer.doing, outer.name, task, (outer,))
 
 
-def together(spans: Sequence[Span], own_ns: int | None = None) -> list[Seen]:
+def together(spans: Sequence[Span], waking_ns: int | None = None) -> list[Seen]:
     return [
         (s.begin_ns, s.end_ns, s.name, str(s.count))
-        for s in callbacks_together(spans, own_ns=own_ns)
+        for s in callbacks_together(spans, waking_ns=waking_ns)
     ]
 
 
@@ -59,7 +59,7 @@ def test_callbacks_of_one_function_one_after_another_are_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("own_ns", "wanted"),
+    ("waking_ns", "wanted"),
     [
         (5, [(0, 5, "1"), (5, 15, "1"), (15, 20, "1"), (20, 45, "2"), (45, 50, "1")]),
         (20, [(0, 5, "1"), (5, 15, "1"), (15, 20, "1"), (20, 30, "1")]),
@@ -68,9 +68,9 @@ def test_callbacks_of_one_function_one_after_another_are_one() -> None:
     ],
 )
 def test_the_callback_of_the_threads_own_timer_stays_alone(
-    own_ns: int, wanted: list[tuple[int, int, str]]
+    waking_ns: int, wanted: list[tuple[int, int, str]]
 ) -> None:
-    found = [(begin, end, count) for begin, end, _, count in together(STORM, own_ns)]
+    found = [(begin, end, count) for begin, end, _, count in together(STORM, waking_ns)]
 
     assert found[: len(wanted)] == wanted
 

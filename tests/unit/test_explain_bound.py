@@ -51,10 +51,10 @@ def test_interrupts_lengthen_the_window_that_they_are_counted_in() -> None:
 def test_of_all_windows_the_fullest_counts() -> None:
     rare_and_long, often = (1000, 50), [(n * 40, 3) for n in range(10)]
     arrivals = arrivals_of([rare_and_long, *often])
-    assert arrivals.most_in(0) == 50
-    assert arrivals.most_in(80) == 50
-    assert arrivals_of(often).most_in(80) == 9
-    assert arrivals_of([]).most_in(80) == 0
+    assert arrivals.max_in_window(0) == 50
+    assert arrivals.max_in_window(80) == 50
+    assert arrivals_of(often).max_in_window(80) == 9
+    assert arrivals_of([]).max_in_window(80) == 0
 
 
 def test_vectors_are_counted_each_in_its_own_fullest_window() -> None:
@@ -63,7 +63,11 @@ def test_vectors_are_counted_each_in_its_own_fullest_window() -> None:
 
 def test_the_way_back_and_the_turns_are_added_to_the_papers_latency() -> None:
     bound = compose(
-        3, all_kinds(PSD=100, BACK=30), arrivals={}, turns_ns=5, lost=("an event",)
+        3,
+        all_kinds(PSD=100, BACK=30),
+        arrivals={},
+        quantum_delay_ns=5,
+        not_recorded=("an event",),
     )
     assert (bound.cpu, bound.scheduling_ns, bound.bound_ns) == (3, 100, 135)
     assert not bound.complete
@@ -83,8 +87,8 @@ def test_what_is_told_of_a_vector() -> None:
     }
     tick, once = compose(0, all_kinds(PSD=100), arrivals=arrivals).interference
     assert (tick.vector, tick.arrivals, tick.longest_ns) == ("tick", 3, 9)
-    assert (tick.closest_ns, tick.in_window_ns) == (90, 9)
-    assert (once.closest_ns, once.in_window_ns) == (None, 8)
+    assert (tick.min_interarrival_ns, tick.max_in_window_ns) == (90, 9)
+    assert (once.min_interarrival_ns, once.max_in_window_ns) == (None, 8)
 
 
 def test_the_worst_cpu_is_the_one_without_a_bound() -> None:

@@ -10,12 +10,12 @@ from rtscope.explain.words import caveats_of, evidence, sentence, where
 
 
 def segment(part: Part, begin_ns: int, end_ns: int, cause: Cause, name: str) -> Segment:
-    return Segment(part, begin_ns, end_ns, cause, name, own_ns=end_ns - begin_ns)
+    return Segment(part, begin_ns, end_ns, cause, name, executed_ns=end_ns - begin_ns)
 
 
 LOCK = replace(
     segment(Part.A, 0, 1_934_568, Cause.LOCK, "get_page"),
-    own_ns=457_474,
+    executed_ns=457_474,
     callers=("_raw_spin_lock_irqsave", "get_page", "handle_fault", "do_fault"),
     other_cpus=(
         OtherCpuActivity(0, "memset", 0.12, 450_000),
@@ -77,8 +77,8 @@ def test_a_cpu_that_did_many_things_is_not_named_as_the_locks_holder() -> None:
 
 
 def test_quanta_of_other_cpus_are_named_from_a_fifth_of_the_time_on() -> None:
-    mostly = replace(MASKED, begin_ns=0, end_ns=1000, own_ns=801)
-    partly = replace(mostly, own_ns=800)
+    mostly = replace(MASKED, begin_ns=0, end_ns=1000, executed_ns=801)
+    partly = replace(mostly, executed_ns=800)
 
     assert "quanta" not in sentence(Explanation(0, 1, 1000, (mostly,)))
     assert "quanta" in sentence(Explanation(0, 1, 1000, (partly,)))

@@ -45,7 +45,7 @@ def test_interrupts_off_are_blamed_on_the_function_and_its_callers() -> None:
     assert dominant is not None
     assert (dominant.part, dominant.cause) == (Part.A, Cause.INTERRUPTS_OFF)
     assert (dominant.name, dominant.duration_ns) == ("free_pages", 600)
-    assert dominant.inside == (("free_pages", 500), ("zap", 100))
+    assert dominant.functions == (("free_pages", 500), ("zap", 100))
     assert dominant.evidence[0] == "callers: free_pages < zap"
     assert dominant.evidence[1].startswith("interrupts off since 30 ns before")
 
@@ -79,7 +79,7 @@ def test_a_lock_that_another_cpu_holds() -> None:
     assert dominant is not None
     assert (dominant.cause, dominant.name) == (Cause.LOCK, "zap")
     assert dominant.callers[0] == "_raw_spin_lock"
-    assert (dominant.duration_ns, dominant.own_ns) == (1700, 1000)
+    assert (dominant.duration_ns, dominant.executed_ns) == (1700, 1000)
     assert dominant.other_cpus == (OtherCpuActivity(1, "free_pages", 1.0, 700),)
 
 
@@ -223,7 +223,7 @@ def test_a_cpu_without_a_step_before_the_expiry_slept() -> None:
 
     first = found.segments[0]
     assert (first.cause, first.name) == (Cause.IDLE_EXIT, "(asleep)")
-    assert (first.duration_ns, first.own_ns) == (40, 0)
+    assert (first.duration_ns, first.executed_ns) == (40, 0)
     assert found.attributed_share == 1.0
 
 

@@ -77,7 +77,7 @@ def test_the_slack_in_which_a_whole_board_slept_is_not_what_was_done_before() ->
         *(Part.A, Cause.TIMER_SLACK),
         "(asleep)",
     )
-    assert (first.begin_ns, first.end_ns, first.own_ns) == (0, 700, None)
+    assert (first.begin_ns, first.end_ns, first.executed_ns) == (0, 700, None)
     assert (second.part, second.cause) == (Part.B, Cause.TIMER_INTERRUPT)
     assert found.dominant is first
     assert found.latency_ns == late
@@ -219,7 +219,7 @@ def test_a_sleep_that_began_before_the_expiry_is_counted_as_it_was() -> None:
 
     first = found.segments[0]
     assert (first.cause, first.name) == (Cause.TIMER_SLACK, "do_idle")
-    assert (first.end_ns, first.own_ns) == (100, 100)
+    assert (first.end_ns, first.executed_ns) == (100, 100)
 
 
 def test_a_thread_that_goes_to_sleep_when_its_timer_is_due_was_late_itself() -> None:

@@ -69,8 +69,8 @@ def test_a_section_is_named_by_the_call_that_all_of_it_was_in() -> None:
 
     assert (one.section, one.duration_ns) == (Section.POID, 2 * 900)
     assert one.callers == ("do_it", "caller")
-    assert one.most_in == "helper"
-    assert one.own_ns == 2 * (10 + 500 + 200 + 40 + 60)  # not what CPU 1 did
+    assert one.dominant_function == "helper"
+    assert one.executed_ns == 2 * (10 + 500 + 200 + 40 + 60)  # not what CPU 1 did
     assert one.note == ""
 
 
@@ -93,7 +93,8 @@ def test_interrupts_have_the_names_of_their_causes_or_entries() -> None:
     rows = [(0, timer, 10), (100, other, 7), (300, timer, 20), (900, strange, 1)]
     (bound,) = bounds_of(trace(longest(3, whole=5), interrupts(rows)), TABLE)
     told = {
-        i.vector: (i.arrivals, i.longest_ns, i.closest_ns) for i in bound.interference
+        i.vector: (i.arrivals, i.longest_ns, i.min_interarrival_ns)
+        for i in bound.interference
     }
     assert told == {
         "the timer interrupt": (2, 40, 600),

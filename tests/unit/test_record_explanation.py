@@ -55,7 +55,7 @@ def bound(ns: int, *, lost: Sequence[str] = ()) -> Bound:
         Longest(Section.PSD, 8 * US),
     ]
     ticks = arrivals_of([(0, 2 * US)])
-    return compose(0, longest, arrivals={"the tick": ticks}, lost=lost)
+    return compose(0, longest, arrivals={"the tick": ticks}, not_recorded=lost)
 
 
 def explained(*bounds: Bound) -> Explained:

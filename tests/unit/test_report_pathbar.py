@@ -18,8 +18,8 @@ def heights(*segments: Segment) -> list[float]:
     return [own / whole for whole, own in zip(found[::2], found[1::2], strict=True)]
 
 
-def segment(begin_ns: int, end_ns: int, own_ns: int | None) -> Segment:
-    return Segment(Part.A, begin_ns, end_ns, Cause.TIMER_SLACK, "x", own_ns)
+def segment(begin_ns: int, end_ns: int, executed_ns: int | None) -> Segment:
+    return Segment(Part.A, begin_ns, end_ns, Cause.TIMER_SLACK, "x", executed_ns)
 
 
 def test_a_stretch_in_which_the_board_slept_is_not_filled_like_an_executed_one() -> (

@@ -15,7 +15,7 @@ proof, and a section that was never executed is not in it.
 
 The paper's L ends when the scheduler has returned. A thread that reads a clock is
 later by its own return, which is added (`Section.BACK`), and on a virtual board an
-interrupt may wait for the quanta of other CPUs (`turns_ns`).
+interrupt may wait for the quanta of other CPUs (`quantum_delay_ns`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,9 +65,9 @@ class Longest:
     """The function that all of it was in; empty if that is not known."""
     callers: tuple[str, ...] = ()
     """It and who called it, innermost first."""
-    own_ns: int | None = None
+    executed_ns: int | None = None
     """What this CPU executed from its begin to its end; None if that is not known."""
-    most_in: str = ""
+    dominant_function: str = ""
     """The function that it executed most in."""
     note: str = ""
     """A limit of the recording, such as a missing begin."""
@@ -80,7 +80,7 @@ class Arrivals:
     begins_ns: NDArray[np.int64]
     durations_ns: NDArray[np.int64]
 
-    def most_in(self, window_ns: int) -> int:
+    def max_in_window(self, window_ns: int) -> int:
         """Return the most executed by arrivals that begin within a window."""
         if not len(self.begins_ns):
             return 0
@@ -102,9 +102,9 @@ class Interference:
     vector: str
     arrivals: int
     longest_ns: int
-    closest_ns: int | None
+    min_interarrival_ns: int | None
     """The least time from one arrival to the next; None for fewer than two."""
-    in_window_ns: int
+    max_in_window_ns: int
     """The most that it executed in a window as long as the bound."""
 
 
@@ -117,18 +117,18 @@ class Bound:
     """One of each kind that was seen."""
     interference: tuple[Interference, ...]
     """Most in a window first."""
-    turns_ns: int
+    quantum_delay_ns: int
     scheduling_ns: int
     """L_IF: the paper's latency without interrupts."""
     bound_ns: int | None
     """With interrupts and additions to the paper's; None above GIVE_UP_NS."""
-    lost: tuple[str, ...] = field(default=())
+    not_recorded: tuple[str, ...] = field(default=())
     """Parts that were not recorded; the bound may be too small by them."""
 
     @property
     def complete(self) -> bool:
         """Whether everything that the bound is made of was seen."""
-        return self.bound_ns is not None and not self.lost
+        return self.bound_ns is not None and not self.not_recorded
 
 
 def scheduling_latency(longest: Mapping[Section, int]) -> int:
@@ -149,7 +149,7 @@ def fixed_point(start_ns: int, arrivals: Sequence[Arrivals]) -> int | None:
     """
     bound_ns = start_ns
     while bound_ns <= GIVE_UP_NS:
-        more_ns = start_ns + sum(one.most_in(bound_ns) for one in arrivals)
+        more_ns = start_ns + sum(one.max_in_window(bound_ns) for one in arrivals)
         if more_ns == bound_ns:
             return bound_ns
         bound_ns = more_ns
@@ -161,13 +161,13 @@ def compose(
     longest: Sequence[Longest],
     *,
     arrivals: Mapping[str, Arrivals],
-    turns_ns: int = 0,
-    lost: Sequence[str] = (),
+    quantum_delay_ns: int = 0,
+    not_recorded: Sequence[str] = (),
 ) -> Bound:
     """Return the bound from the critical sections and interrupts of one CPU."""
     known = {one.section: one.duration_ns for one in longest}
     scheduling_ns = scheduling_latency(known)
-    start_ns = scheduling_ns + known.get(Section.BACK, 0) + turns_ns
+    start_ns = scheduling_ns + known.get(Section.BACK, 0) + quantum_delay_ns
     bound_ns = fixed_point(start_ns, tuple(arrivals.values()))
     window_ns = start_ns if bound_ns is None else bound_ns
     found = [
@@ -176,18 +176,20 @@ def compose(
             len(one.begins_ns),
             int(one.durations_ns.max(initial=0)),
             int(np.diff(one.begins_ns).min()) if len(one.begins_ns) > 1 else None,
-            one.most_in(window_ns),
+            one.max_in_window(window_ns),
         )
         for vector, one in arrivals.items()
     ]
     return Bound(
         cpu=cpu,
         longest=tuple(longest),
-        interference=tuple(sorted(found, key=lambda i: (-i.in_window_ns, i.vector))),
-        turns_ns=turns_ns,
+        interference=tuple(
+            sorted(found, key=lambda i: (-i.max_in_window_ns, i.vector))
+        ),
+        quantum_delay_ns=quantum_delay_ns,
         scheduling_ns=scheduling_ns,
         bound_ns=bound_ns,
-        lost=tuple(lost),
+        not_recorded=tuple(not_recorded),
     )
 
 

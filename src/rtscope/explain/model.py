@@ -93,14 +93,14 @@ class Segment:
     cause: Cause
     name: str
     """The function, interrupt or task; empty if none is known."""
-    own_ns: int | None = None
+    executed_ns: int | None = None
     """Of it, time in which this CPU executed; None if that is unknown.
 
     The rest were quanta of other CPUs of a virtual board, which it waited for.
     """
     evidence: tuple[str, ...] = ()
     confidence: Confidence = Confidence.SEEN
-    inside: tuple[tuple[str, int], ...] = ()
+    functions: tuple[tuple[str, int], ...] = ()
     """Functions executed in it, and their own ns; most first."""
     callers: tuple[str, ...] = ()
     """The function nearly all of it happened in and who called it, innermost first."""
@@ -124,7 +124,7 @@ class OtherCpuActivity:
     name: str
     share: float
     """Of what that CPU executed in the segment, 0 to 1."""
-    own_ns: int
+    executed_ns: int
     """What it executed in the segment, of all functions."""
 
 
@@ -168,7 +168,7 @@ class Explanation:
                 known_ns += one.duration_ns
         share = known_ns / self.latency_ns if self.latency_ns > 0 else 0.0
         figures = {
-            "is_counted": any(one.own_ns is not None for one in self.segments),
+            "is_counted": any(one.executed_ns is not None for one in self.segments),
             "parts_ns": parts_ns,
             "residual_ns": self.latency_ns - sum(parts_ns.values()),
             "attributed_share": min(1.0, share),
@@ -209,9 +209,9 @@ def _dominant(segments: Sequence[Segment]) -> Segment | None:
 
 def _weight_ns(segment: Segment) -> int:
     """Return what a segment counts for: no quanta of other CPUs."""
-    if segment.own_ns is None or segment.cause in _WAITS:
+    if segment.executed_ns is None or segment.cause in _WAITS:
         return segment.duration_ns
-    return segment.own_ns
+    return segment.executed_ns
 
 
 def joined(segments: Sequence[Segment]) -> tuple[Segment, ...]:
@@ -233,14 +233,16 @@ def _same(a: Segment, b: Segment) -> bool:
 
 
 def _sum(a: Segment, b: Segment) -> Segment:
-    spent = Counter(dict(a.inside))
-    spent.update(dict(b.inside))
+    spent = Counter(dict(a.functions))
+    spent.update(dict(b.functions))
     return replace(
         a,
         end_ns=b.end_ns,
-        own_ns=None if a.own_ns is None or b.own_ns is None else a.own_ns + b.own_ns,
+        executed_ns=None
+        if a.executed_ns is None or b.executed_ns is None
+        else a.executed_ns + b.executed_ns,
         evidence=tuple(dict.fromkeys((*a.evidence, *b.evidence))),
-        inside=tuple(spent.most_common()),
+        functions=tuple(spent.most_common()),
         callers=a.callers or b.callers,
         other_cpus=(*a.other_cpus, *b.other_cpus),
     )

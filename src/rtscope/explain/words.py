@@ -125,7 +125,7 @@ def _segment_text(segment: Segment, *, explain_rest: bool) -> str:
 def _clause_of_length(segment: Segment, ns: int) -> str:
     name, clauses = segment.cause.name, _clauses()
     clause = clauses["from-instructions"][name]
-    if segment.own_ns is None:
+    if segment.executed_ns is None:
         clause = clauses["from-events"].get(name, clause)
     known = segment.cause is not Cause.UNKNOWN
     if known and segment.confidence is Confidence.GUESSED:
@@ -142,13 +142,13 @@ def _clauses() -> Mapping[str, Mapping[str, str]]:
 
 def _is_waiting(segment: Segment) -> bool:
     """Tell whether a fifth or more of it were quanta of other CPUs."""
-    own_ns = segment.own_ns
-    return own_ns is not None and 5 * own_ns <= 4 * segment.duration_ns
+    executed_ns = segment.executed_ns
+    return executed_ns is not None and 5 * executed_ns <= 4 * segment.duration_ns
 
 
 def _executed(segment: Segment, *, explain_rest: bool) -> Iterator[str]:
     if _is_waiting(segment):
-        executed = f"{_us(segment.own_ns)} executed here"
+        executed = f"{_us(segment.executed_ns)} executed here"
         yield (
             f"{executed}, the rest: quanta of other CPUs" if explain_rest else executed
         )
@@ -182,15 +182,16 @@ def _rest(explanation: Explanation, main: Sequence[Segment]) -> str:
 def _other_cpu_lines(segment: Segment) -> Iterator[str]:
     for other in segment.other_cpus:
         yield (
-            f"CPU {other.cpu} executed {_us(other.own_ns)} in this time, "
+            f"CPU {other.cpu} executed {_us(other.executed_ns)} in this time, "
             f"{100 * other.share:.0f} % of it in {other.name}"
         )
 
 
 def _inside_lines(segment: Segment) -> Iterator[str]:
-    if segment.own_ns and len(segment.inside) > 1:
+    if segment.executed_ns and len(segment.functions) > 1:
         named = ", ".join(
-            f"{name} {share(ns, segment.own_ns)}" for name, ns in segment.inside[:3]
+            f"{name} {share(ns, segment.executed_ns)}"
+            for name, ns in segment.functions[:3]
         )
         yield f"functions executed most: {named}"
 

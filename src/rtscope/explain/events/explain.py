@@ -326,7 +326,7 @@ def _waited(
     interrupt, callback = inside
     callback_ns = None if callback is None else callback.entered_ns
     spans = callbacks_together(
-        context.spans_between(cpu, from_ns, interval.end_ns), own_ns=callback_ns
+        context.spans_between(cpu, from_ns, interval.end_ns), waking_ns=callback_ns
     )
     events = context.events_of(cpu)
     since = interval.begin_ns
@@ -355,8 +355,8 @@ def _waited(
         since_ns=since,
         queued_ns=queued,
         events=events,
-        own_interrupt_ns=interrupted_ns,
-        own_callback_ns=callback_ns,
+        waking_interrupt_ns=interrupted_ns,
+        waking_callback_ns=callback_ns,
         stack=stack or (),
         interrupted_pid=interrupted_pid,
         machine=context.machine,

@@ -43,9 +43,9 @@ class Waiting:
     """When it was in the CPU's queue: from then on the scheduler knew of it."""
     events: Sequence[Event]
     """Of this CPU."""
-    own_interrupt_ns: int | None
+    waking_interrupt_ns: int | None
     """When the interrupt began that woke it."""
-    own_callback_ns: int | None
+    waking_callback_ns: int | None
     """When the callback began that woke it."""
     stack: Sequence[str]
     """The functions that this interrupt found, innermost first; may be empty."""
@@ -134,13 +134,13 @@ def _in_interrupt(span: Span, waiting: Waiting) -> Segment:
         if outer is None:  # a timer's callback in a softirq
             softirq = f"{span.frames[0].name}: {span.name}"
             return segment_of(span, waiting, Part.C, Cause.SOFTIRQ, softirq)
-        if span.is_callback(waiting.own_callback_ns):
+        if span.is_callback(waiting.waking_callback_ns):
             return segment_of(span, waiting, Part.B, Cause.TIMER_INTERRUPT, outer.name)
         expired = f"{span.count} expired one after another"
         cause = Cause.TIMER_CALLBACK
         return segment_of(span, waiting, Part.B, cause, span.name, expired)
     entered = None if outer is None else outer.entered_ns
-    ours = entered is not None and entered == waiting.own_interrupt_ns
+    ours = entered is not None and entered == waiting.waking_interrupt_ns
     cause = Cause.TIMER_INTERRUPT if ours else Cause.OTHER_INTERRUPT
     return segment_of(span, waiting, Part.B, cause, span.name)
 
@@ -149,7 +149,7 @@ def _in_idle(span: Span, waiting: Waiting) -> Segment:
     chosen = _switched_to(span, waiting)
     if chosen is not None:
         return _throttled(span, waiting, "the idle task", chosen)
-    if span.name != "idle" and waiting.own_interrupt_ns is None:
+    if span.name != "idle" and waiting.waking_interrupt_ns is None:
         return segment_of(span, waiting, Part.D, Cause.IDLE_EXIT, span.name)
     return _in_scheduler(span, waiting, "from idle to the thread")
 

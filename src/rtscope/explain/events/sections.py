@@ -76,13 +76,13 @@ def bounds_of_events(
     events: Iterable[Event],
     *,
     measuring: Mapping[int, int],
-    lost: Collection[str] = (),
+    not_recorded: Collection[str] = (),
 ) -> tuple[Bound, ...]:
     """
     Return the bound of each measured CPU; events by time, of all CPUs or of each apart.
 
-    `measuring` gives the measuring thread of each CPU. `lost` names losses of the
-    trace: a bound with losses completes no verdict.
+    `measuring` gives the measuring thread of each CPU. `not_recorded` names losses of
+    the trace: a bound with losses completes no verdict.
     """
     cpus = {cpu: _Cpu() for cpu in measuring}
     for event in events:
@@ -93,7 +93,7 @@ def bounds_of_events(
             number,
             list(cpu.longest.values()),
             arrivals={name: arrivals_of(found) for name, found in cpu.arrivals.items()},
-            lost=[*lost, *_losses(cpu)],
+            not_recorded=[*not_recorded, *_losses(cpu)],
         )
         for number, cpu in sorted(cpus.items())
     )

@@ -184,19 +184,19 @@ def tasks_of(window: Window) -> Mapping[int, Task]:
 
 
 def callbacks_together(
-    spans: Sequence[Span], *, own_ns: int | None = None
+    spans: Sequence[Span], *, waking_ns: int | None = None
 ) -> list[Span]:
     """
     Make one span of the callbacks of timers with the same function, one after another.
 
     What the interrupt does between two of them is done for the next one. The callback
-    that was entered at `own_ns` stays as it is.
+    that was entered at `waking_ns` stays as it is.
     """
     together: list[Span] = []
     for at, span in enumerate(spans):
         following = spans[at + 1] if at + 1 < len(spans) else None
         last = together[-1] if together else None
-        ours = any(s is not None and s.is_callback(own_ns) for s in (last, span))
+        ours = any(s is not None and s.is_callback(waking_ns) for s in (last, span))
         if last is None or ours or last.doing is not Doing.CALLBACK:
             together.append(span)
         elif _same_callback(last, span):
@@ -206,7 +206,7 @@ def callbacks_together(
             following is not None
             and span.frames == last.frames[:-1]
             and _same_callback(last, following)
-            and not following.is_callback(own_ns)
+            and not following.is_callback(waking_ns)
         ):
             together[-1] = replace(last, end_ns=span.end_ns)
         else:

@@ -170,7 +170,7 @@ class Run:
     """Instruction count of the board."""
     end: int
     """Where the next run of this CPU begins: other CPUs may have run in between."""
-    own: int
+    executed: int
     """Instructions of this CPU."""
 
 
@@ -332,8 +332,8 @@ def main_frame(runs: Sequence[Run], *, share: float) -> Frame | None:
     spent: dict[Frame, int] = {}
     for run in runs:
         for frame in run.frame.chain():
-            spent[frame] = spent.get(frame, 0) + run.own
-    least = share * sum(run.own for run in runs)
+            spent[frame] = spent.get(frame, 0) + run.executed
+    least = share * sum(run.executed for run in runs)
     inside = [frame for frame, own in spent.items() if own >= least]
     return max(inside, key=lambda frame: frame.depth, default=None)
 
@@ -342,7 +342,7 @@ def spent_in(runs: Sequence[Run]) -> list[tuple[str, int]]:
     """Return own instructions by function, most first."""
     spent: dict[str, int] = {}
     for run in runs:
-        spent[run.frame.name] = spent.get(run.frame.name, 0) + run.own
+        spent[run.frame.name] = spent.get(run.frame.name, 0) + run.executed
     return sorted(spent.items(), key=lambda row: -row[1])
 
 

@@ -144,7 +144,7 @@ def _unrecorded(path: WakeupPath) -> Iterator[Segment]:
         end_ns,
         Cause.IDLE_EXIT,
         ASLEEP,
-        own_ns=0,
+        executed_ns=0,
         evidence=("this CPU slept during the quantum of another CPU",),
         confidence=Confidence.INFERRED,
     )
@@ -166,16 +166,16 @@ def _after(run: Run, expiry: int) -> Run:
     """Return what of a run was after the expiry."""
     if run.begin >= expiry:
         return run
-    return replace(run, begin=expiry, own=min(run.own, run.end - expiry))
+    return replace(run, begin=expiry, executed=min(run.executed, run.end - expiry))
 
 
 def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
     part, cause, context = kind
     runs = [_after(path.runs[i], path.expiry) for i in at]
-    own = sum(run.own for run in runs)
+    own = sum(run.executed for run in runs)
     name, chain = name_of(cause, context, runs)
     spent = [(plain(name), n << path.shift) for name, n in spent_in(runs)]
-    longest = at[max(range(len(runs)), key=lambda i: runs[i].own)]
+    longest = at[max(range(len(runs)), key=lambda i: runs[i].executed)]
     task = path.tasks.names[longest] if cause in OF_A_TASK and path.tasks.names else ""
     others_did: tuple[OtherCpuActivity, ...] = ()
     if cause is Cause.LOCK:
@@ -281,7 +281,7 @@ def _handler(runs: Sequence[Run], entry: frozenset[Role]) -> str:
     for run in runs:
         name = _handled_in(run, entry)
         if name is not None:
-            spent[name] = spent.get(name, 0) + run.own
+            spent[name] = spent.get(name, 0) + run.executed
     if spent:
         return max(spent, key=lambda name: spent[name])
     led_to = [f for f in runs[0].frame.chain() if f.role in entry]

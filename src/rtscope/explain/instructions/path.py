@@ -258,7 +258,7 @@ def _is_late(path: WakeupPath, i: int) -> bool:
 
 
 def _is_contended(run: Run) -> bool:
-    return run.frame.role is Role.LOCK and run.own > CONTENDED_INSTRUCTIONS
+    return run.frame.role is Role.LOCK and run.executed > CONTENDED_INSTRUCTIONS
 
 
 def _is_call_while_idle(run: Run) -> bool:

@@ -227,7 +227,7 @@ class OtherCpus:
         """Return the activity of each CPU that ran between two instruction counts."""
         for cpu in self.cpus:
             inside = overlapping(self._runs_of(cpu), begin, end)
-            total = sum(run.own for run in inside)
+            total = sum(run.executed for run in inside)
             if total:
                 name, own = _mostly(inside)
                 share = own / total
@@ -277,5 +277,5 @@ def _mostly(runs: Sequence[Run]) -> tuple[str, int]:
     frame = main_frame(runs, share=0.5)
     if frame is None:
         return spent_in(runs)[0]
-    own = sum(run.own for run in runs if frame in run.frame.chain())
+    own = sum(run.executed for run in runs if frame in run.frame.chain())
     return frame.name, own

@@ -45,8 +45,8 @@ def bounds_of(trace: ExecTrace, symbols: SymbolTable) -> tuple[Bound, ...]:
             one.cpu,
             [_longest(s, trace, symbols) for s in longest if s.cpu == one.cpu],
             arrivals=_arrivals(one, trace, symbols),
-            turns_ns=turns << trace.shift,
-            lost=_lost(one),
+            quantum_delay_ns=turns << trace.shift,
+            not_recorded=_lost(one),
         )
         for one in interrupts
     )
@@ -74,8 +74,8 @@ def _longest(section: TraceSection, trace: ExecTrace, symbols: SymbolTable) -> L
         held.net_ns,
         name=callers[0] if callers else most,
         callers=callers,
-        own_ns=sum(run.own for run in runs) << trace.shift,
-        most_in=most,
+        executed_ns=sum(run.executed for run in runs) << trace.shift,
+        dominant_function=most,
         note=_CUT if section.first > held.begin else "",
     )
 

@@ -112,8 +112,8 @@ def _segments(explanation: Explanation) -> Iterator[str]:
         fill = _variable(colour_of(segment))
         # On a path it is known but of what slept, or was not recorded.
         unknown_ns = 0 if explanation.is_counted else segment.duration_ns
-        own_ns = unknown_ns if segment.own_ns is None else segment.own_ns
-        height = _BAR_HEIGHT * min(1.0, own_ns / segment.duration_ns)
+        executed_ns = unknown_ns if segment.executed_ns is None else segment.executed_ns
+        height = _BAR_HEIGHT * min(1.0, executed_ns / segment.duration_ns)
         yield _segment(left, _BAR_TOP, width, _BAR_HEIGHT, f'{fill} opacity="{_PALE}"')
         yield _segment(left, _BAR_TOP + _BAR_HEIGHT - height, width, height, fill)
         if number > 1:

@@ -181,7 +181,7 @@ def _figures(
 
 
 def _row(segment: Segment) -> tuple[str, ...]:
-    own = NOTHING if segment.own_ns is None else format_us(segment.own_ns)
+    own = NOTHING if segment.executed_ns is None else format_us(segment.executed_ns)
     at = f"+{segment.begin_ns / 1000:,.3f}"
     cause = f"{segment.cause}: {where(segment)}"
     return at, format_us(segment.duration_ns), own, segment.part.value, cause

@@ -315,7 +315,7 @@ def caveats_of_bounds(
     bounds: Sequence[Bound], observed_ns: Mapping[int, int]
 ) -> tuple[str, ...]:
     """Return why a bound may be too small: lost events, or a wake-up above it."""
-    lost = dict.fromkeys(what for one in bounds for what in one.lost)
+    lost = dict.fromkeys(what for one in bounds for what in one.not_recorded)
     outside = [
         one.cpu
         for one in bounds
@@ -336,18 +336,20 @@ def bound_rows(bound: Bound) -> tuple[BoundRow, ...]:
     known = {one.section: one for one in bound.longest}
     rows = [_section_row(known[kind]) for kind in Section if kind in known]
     counted = [
-        _interrupt_row(one) for one in bound.interference if one.in_window_ns > 0
+        _interrupt_row(one) for one in bound.interference if one.max_in_window_ns > 0
     ]
-    turns = [("quanta of all CPUs, once", format_us(bound.turns_ns), "")]
-    return (*rows, *counted, *(turns if bound.turns_ns else []))
+    turns = [("quanta of all CPUs, once", format_us(bound.quantum_delay_ns), "")]
+    return (*rows, *counted, *(turns if bound.quantum_delay_ns else []))
 
 
 def _section_row(one: Longest) -> BoundRow:
     shown = " < ".join(one.callers[:CALLERS_SHOWN]) or (
-        f"most in {one.most_in}" if one.most_in else one.name
+        f"most in {one.dominant_function}" if one.dominant_function else one.name
     )
     aside = (
-        f"; {format_us(one.own_ns)} µs executed here" if one.own_ns is not None else ""
+        f"; {format_us(one.executed_ns)} µs executed here"
+        if one.executed_ns is not None
+        else ""
     )
     note = f"; {one.note}" if one.note else ""
     title = f"{one.section.value}  {SECTION_TITLES[one.section]}"
@@ -357,12 +359,12 @@ def _section_row(one: Longest) -> BoundRow:
 def _interrupt_row(one: Interference) -> BoundRow:
     closest = (
         ""
-        if one.closest_ns is None
-        else f", at least {format_us(one.closest_ns)} µs apart"
+        if one.min_interarrival_ns is None
+        else f", at least {format_us(one.min_interarrival_ns)} µs apart"
     )
     return (
         f"IRQ  {one.vector}",
-        format_us(one.in_window_ns),
+        format_us(one.max_in_window_ns),
         f"{one.arrivals:,} observed, longest {format_us(one.longest_ns)} µs{closest}",
     )
 
@@ -433,13 +435,13 @@ def _segment(segment: Segment) -> document.Segment:
         part=segment.part.value,
         begin_ns=segment.begin_ns,
         end_ns=segment.end_ns,
-        executed_ns=segment.own_ns,
+        executed_ns=segment.executed_ns,
         cause=segment.cause.value,
         name=segment.name,
         task=segment.task,
         confidence=segment.confidence.value,
         callers=segment.callers,
-        functions=segment.inside,
+        functions=segment.functions,
         evidence=evidence(segment),
     )
 
@@ -450,17 +452,17 @@ def _bound(bound: Bound, *, observed_ns: int) -> document.CpuBound:
         bound_ns=bound.bound_ns,
         observed_max_ns=observed_ns,
         scheduling_ns=bound.scheduling_ns,
-        quantum_delay_ns=bound.turns_ns,
+        quantum_delay_ns=bound.quantum_delay_ns,
         complete=bound.complete,
-        not_recorded=bound.lost,
+        not_recorded=bound.not_recorded,
         sections=tuple(
             document.LongestSection(
                 section=one.section.value,
                 duration_ns=one.duration_ns,
-                executed_ns=one.own_ns,
+                executed_ns=one.executed_ns,
                 name=one.name,
                 callers=one.callers,
-                dominant_function=one.most_in,
+                dominant_function=one.dominant_function,
                 note=one.note,
             )
             for one in bound.longest
@@ -470,8 +472,8 @@ def _bound(bound: Bound, *, observed_ns: int) -> document.CpuBound:
                 vector=one.vector,
                 arrivals=one.arrivals,
                 longest_ns=one.longest_ns,
-                min_interarrival_ns=one.closest_ns,
-                max_in_window_ns=one.in_window_ns,
+                min_interarrival_ns=one.min_interarrival_ns,
+                max_in_window_ns=one.max_in_window_ns,
             )
             for one in bound.interference
         ),
