@@ -244,12 +244,12 @@ def test_runs_of_one_cpu_follow_each_other_and_count_its_own_instructions() -> N
     ]
     found = runs(steps)
 
-    assert [(r.frame.name, r.begin, r.end, r.own) for r in found] == [
+    assert [(r.frame.name, r.begin, r.end, r.executed) for r in found] == [
         ("zap", 0, 22, 15),
         ("free_pages", 22, 36, 5),
         ("zap", 36, 40, 4),
     ]
-    assert [(r.frame.name, r.begin, r.end, r.own) for r in runs(steps, cpu=1)] == [
+    assert [(r.frame.name, r.begin, r.end, r.executed) for r in runs(steps, cpu=1)] == [
         ("free_pages", 10, 25, 7),
         ("zap", 25, 40, 9),
     ]
@@ -326,15 +326,15 @@ def test_all_times_of_a_slower_board_are_as_many_times_longer(shift: int) -> Non
 
     assert slow.residual_ns == fast.residual_ns == 0
     assert slow.latency_ns == fast.latency_ns << shift
-    assert [(s.begin_ns, s.end_ns, s.own_ns) for s in slow.segments] == [
-        (s.begin_ns << shift, s.end_ns << shift, (s.own_ns or 0) << shift)
+    assert [(s.begin_ns, s.end_ns, s.executed_ns) for s in slow.segments] == [
+        (s.begin_ns << shift, s.end_ns << shift, (s.executed_ns or 0) << shift)
         for s in fast.segments
     ]
-    assert [s.inside for s in slow.segments] == [
-        tuple((name, ns << shift) for name, ns in s.inside) for s in fast.segments
+    assert [s.functions for s in slow.segments] == [
+        tuple((name, ns << shift) for name, ns in s.functions) for s in fast.segments
     ]
-    assert [[o.own_ns for o in s.other_cpus] for s in slow.segments] == [
-        [o.own_ns << shift for o in s.other_cpus] for s in fast.segments
+    assert [[o.executed_ns for o in s.other_cpus] for s in slow.segments] == [
+        [o.executed_ns << shift for o in s.other_cpus] for s in fast.segments
     ]
     for one in ("cause", "name", "part", "callers", "confidence"):
         assert [getattr(s, one) for s in slow.segments] == [
