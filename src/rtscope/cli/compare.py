@@ -6,23 +6,18 @@ from typing import Annotated
 
 import typer
 
-from rtscope.cli.console import Json, put, stdout_console
+from rtscope.cli.console import Json
+from rtscope.cli.report import Format, print_report, write_page
 from rtscope.errors import UsageError
-from rtscope.files import write_atomically
 from rtscope.published import get_published
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import open_records
-from rtscope.report.formats.data import render_json
-from rtscope.report.formats.html import render_html
-from rtscope.report.formats.markdown import render_markdown
-from rtscope.report.formats.text import print_comparison, print_published
+from rtscope.report.formats.text import Told
 from rtscope.report.model.comparison import (
-    ComparisonReport,
     build_comparison,
     split_by_variant,
 )
 from rtscope.report.model.published_comparison import (
-    PublishedComparison,
     compare_with_published,
 )
 from rtscope.units import parse_duration
@@ -106,23 +101,10 @@ def _sets(words: list[str]) -> dict[str, list[RunRecord]]:
     return sets
 
 
-def _write(
-    report: ComparisonReport | PublishedComparison, html: Path | None, shape: Shape
-) -> None:
+def _write(told: Told, html: Path | None, shape: Shape) -> None:
     if html is not None:
-        write_atomically(html, render_html(report).encode())
-    page = str(html) if html else None
-    match shape:
-        case Shape.JSON:
-            put(render_json(report))
-        case Shape.MARKDOWN:
-            put(render_markdown(report))
-        case Shape.TABLE:
-            with stdout_console() as console:
-                if isinstance(report, PublishedComparison):
-                    print_published(report, console, page=page)
-                else:
-                    print_comparison(report, console, page=page)
+        write_page(told, html)
+    print_report(told, Format(shape), page=html)
 
 
 def _labelled(word: str) -> tuple[str, Path, bool]:

@@ -20,7 +20,7 @@ from rtscope.record.resultdir import open_records
 from rtscope.report.formats.data import render_csv, render_json
 from rtscope.report.formats.html import render_html
 from rtscope.report.formats.markdown import render_markdown
-from rtscope.report.formats.text import print_text
+from rtscope.report.formats.text import Told, print_text
 from rtscope.report.model.build import Model, build_model
 from rtscope.stats.verdict import Claim
 from rtscope.units import parse_claim, parse_duration
@@ -157,20 +157,21 @@ def model_of(
     )
 
 
-def print_report(model: Model, form: Format, *, page: Path | None = None) -> None:
-    """Print a report on standard output."""
+def print_report(told: Told, form: Format, *, page: Path | None = None) -> None:
+    """Print a report or comparison on standard output."""
     match form:
         case Format.TABLE:
             with stdout_console() as console:
-                print_text(model, console, page=str(page) if page else None)
+                print_text(told, console, page=str(page) if page else None)
         case Format.MARKDOWN:
-            put(render_markdown(model))
+            put(render_markdown(told))
         case Format.CSV:
-            put(render_csv(model))
+            assert isinstance(told, Model)
+            put(render_csv(told))
         case Format.JSON:
-            put(render_json(model))
+            put(render_json(told))
 
 
-def write_page(model: Model, path: Path) -> None:
+def write_page(told: Told, path: Path) -> None:
     """Write the page of a report; RecordError if it cannot be written."""
-    write_atomically(path, render_html(model).encode())
+    write_atomically(path, render_html(told).encode())

@@ -8,6 +8,7 @@ is passed as `Text`: rich takes nothing in it for markup.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from rich.console import Console, RenderableType
 from rich.padding import Padding
@@ -62,52 +63,35 @@ LONGEST_NAME = 12
 """A longer name of a variant gets a letter in the table, and a line below."""
 
 
-def print_text(model: Model, console: Console, *, page: str | None = None) -> None:
-    """Print the report; `page` is where the full one is."""
-    _print(_report(model, console.width, page), console)
+Told = Model | ComparisonReport | PublishedComparison
+"""What has a text, a page and data."""
 
 
-def print_comparison(
-    comparison: ComparisonReport, console: Console, *, page: str | None = None
-) -> None:
-    """Print the comparison; `page` is where the one with charts is."""
-    _print(_comparison(comparison, console.width, page), console)
+def print_text(told: Told, console: Console, *, page: str | None = None) -> None:
+    """Print a report or a comparison; `page` is where the full one is."""
+    match told:
+        case Model():
+            parts = _report(told, console.width)
+        case ComparisonReport():
+            parts = _comparison(told, console.width)
+        case PublishedComparison():
+            parts = _published_comparison(told)
+    where = [Text.assemble(("Charts, details, definitions: ", "bold"), page or "")]
+    for part in chain(parts, where if page else []):
+        console.print(part, highlight=False, markup=False, emoji=False)
 
 
-def print_published(
-    comparison: PublishedComparison, console: Console, *, page: str | None = None
-) -> None:
-    """Print the comparison with a published table; `page` is where the page is."""
-    _print(_published_comparison(comparison, page), console)
-
-
-def render_text(
-    told: Model | ComparisonReport | PublishedComparison,
-    *,
-    width: int = 80,
-    page: str | None = None,
-) -> str:
+def render_text(told: Told, *, width: int = 80) -> str:
     """Return as plain text what is printed, as a pipe gets it."""
     console = Console(
         width=width, no_color=True, force_terminal=False, color_system=None
     )
     with console.capture() as capture:
-        match told:
-            case Model():
-                print_text(told, console, page=page)
-            case ComparisonReport():
-                print_comparison(told, console, page=page)
-            case PublishedComparison():
-                print_published(told, console, page=page)
+        print_text(told, console)
     return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
 
 
-def _print(parts: Iterable[RenderableType], console: Console) -> None:
-    for part in parts:
-        console.print(part, highlight=False, markup=False, emoji=False)
-
-
-def _report(model: Model, width: int, page: str | None) -> Iterator[RenderableType]:
+def _report(model: Model, width: int) -> Iterator[RenderableType]:
     yield Text(model.title, style="bold")
     yield Text(model.subtitle)
     yield ""
@@ -127,8 +111,6 @@ def _report(model: Model, width: int, page: str | None) -> Iterator[RenderableTy
     yield from _caveats(model.caveats)
     for command in model.commands:
         yield Text.assemble(("Repeat with: ", "bold"), command)
-    if page is not None:
-        yield Text.assemble(("Charts, details, definitions: ", "bold"), page)
 
 
 def _verdict(verdict: VerdictInWords) -> Iterator[RenderableType]:
@@ -327,9 +309,7 @@ def _pair_sentences(pair: SideBySide) -> Iterator[RenderableType]:
     yield ""
 
 
-def _comparison(
-    comparison: ComparisonReport, width: int, page: str | None
-) -> Iterator[RenderableType]:
+def _comparison(comparison: ComparisonReport, width: int) -> Iterator[RenderableType]:
     yield Text(comparison.title, style="bold")
     yield Text(comparison.summary)
     yield ""
@@ -356,8 +336,6 @@ def _comparison(
     )
     yield ""
     yield from _caveats(comparison.caveats)
-    if page is not None:
-        yield Text.assemble(("Charts, details, definitions: ", "bold"), page)
 
 
 def _sets_table(load: LoadComparison) -> Table:
@@ -381,9 +359,7 @@ def _sets_table(load: LoadComparison) -> Table:
 # --- a published table ----------------------------------------------------------------
 
 
-def _published_comparison(
-    comparison: PublishedComparison, page: str | None
-) -> Iterator[RenderableType]:
+def _published_comparison(comparison: PublishedComparison) -> Iterator[RenderableType]:
     yield Text(comparison.title, style="bold")
     yield Text(f"Published: {comparison.table.source}.")
     kernels = [f"{name} ({kind.value})" for kind, name in comparison.kernels.items()]
@@ -411,8 +387,6 @@ def _published_comparison(
     yield from _list("Differences between the two measurements", comparison.differences)
     yield from _list("Inconsistencies in the published table", comparison.notes)
     yield from _caveats(comparison.caveats)
-    if page is not None:
-        yield Text.assemble(("Charts, details, definitions: ", "bold"), page)
 
 
 def _published_table(rows: Sequence[PublishedRow]) -> Table:
