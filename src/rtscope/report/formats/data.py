@@ -69,33 +69,30 @@ def render_json(told: Model | ComparisonReport | PublishedComparison) -> str:
             made = _comparison(told)
         case PublishedComparison():
             made = _published_comparison(told)
+    made = {"schema": SCHEMA, **made}
     return json.dumps(made, indent=2, ensure_ascii=False) + "\n"
+
+
+def _named(thing: object, *names: str) -> dict[str, Any]:
+    """Return the values of these attributes by their names, which are the keys."""
+    return {name: getattr(thing, name) for name in names}
 
 
 def _comparison(comparison: ComparisonReport) -> Mapping[str, Any]:
     return {
-        "schema": SCHEMA,
-        "made_by": comparison.made_by,
-        "title": comparison.title,
-        "summary": comparison.summary,
-        "deadline_ns": comparison.deadline_ns,
+        **_named(comparison, "made_by", "title", "summary", "deadline_ns"),
         "loads": [
             {
                 "load": load.load,
                 "sides": [
-                    {
-                        "label": side.label,
-                        "median_max_ns": side.median_max_ns,
-                        **_row(side.row),
-                    }
+                    {**_named(side, "label", "median_max_ns"), **_row(side.row)}
                     for side in load.sides
                 ],
                 "outcomes": [
                     {
-                        "word": outcome.word,
-                        "different": outcome.different,
+                        **_named(outcome, "word", "different"),
                         "sentence": f"{outcome.word}{outcome.rest}",
-                        "remarks": list(outcome.remarks),
+                        "remarks": outcome.remarks,
                     }
                     for outcome in load.outcomes
                 ],
@@ -110,8 +107,7 @@ def _comparison(comparison: ComparisonReport) -> Mapping[str, Any]:
 def _pair(pair: SideBySide) -> Mapping[str, Any]:
     return {
         "sides": [{"label": s.label, "model": s.model or None} for s in pair.sides],
-        "summary": pair.summary,
-        "caution": pair.caution,
+        **_named(pair, "summary", "caution"),
         "virtual": bool(pair.virtual),
         "loads": [
             {
@@ -127,12 +123,9 @@ def _pair(pair: SideBySide) -> Mapping[str, Any]:
 
 def _report(model: Model) -> Mapping[str, Any]:
     return {
-        "schema": SCHEMA,
-        "made_by": model.made_by,
-        "title": model.title,
-        "deadline_ns": model.deadline_ns,
+        **_named(model, "made_by", "title", "deadline_ns"),
         "verdict": model.verdict and _verdict(model.verdict),
-        "findings": list(model.findings),
+        "findings": model.findings,
         "caveats": [_caveat(caveat) for caveat in model.caveats],
         "rows": [
             {**_row(row), "over_seeds": row.seeds and _over_seeds(row.seeds)}
@@ -141,39 +134,28 @@ def _report(model: Model) -> Mapping[str, Any]:
         "pair": model.pair and _pair(model.pair),
         "explained": [_explained(one) for one in model.explained],
         "machines": [_machine(machine) for machine in model.machines],
-        "commands": list(model.commands),
+        "commands": model.commands,
         "runs": [asdict(one) for one in model.provenance],
     }
 
 
 def _verdict(verdict: VerdictInWords) -> Mapping[str, Any]:
     return {
-        "word": verdict.word,
-        "exit_status": verdict.exit_status,
-        "loads": [
-            {"name": load.name, "word": load.word, "sentence": load.sentence}
-            for load in verdict.loads
-        ],
+        **_named(verdict, "word", "exit_status"),
+        "loads": [_named(load, "name", "word", "sentence") for load in verdict.loads],
     }
 
 
 def _caveat(caveat: MergedCaveat) -> Mapping[str, Any]:
-    left_out = ("label", "everywhere")
-    return {k: v for k, v in asdict(caveat).items() if k not in left_out}
+    return _named(caveat, "id", "effect", "says", "details", "remedy", "runs")
 
 
 def _row(row: Row) -> Mapping[str, Any]:
     summary = row.summary
     own = {one.attribute: one.of(row) for one in figures() if one.of_row}
     return {
-        "load": row.load,
-        "target": row.target,
-        "kernel": row.kernel,
-        "settings": row.settings,
-        "runs": row.runs,
-        "repeats": row.repeats,
-        "cpus": row.cpus,
-        "observed_ns": row.observed_ns,
+        **_named(row, "load", "target", "kernel", "settings"),
+        **_named(row, "runs", "repeats", "cpus", "observed_ns"),
         "caveats": own.pop("caveats"),
         "summary": summary
         and {
@@ -204,17 +186,12 @@ def _over_seeds(over: OverSeeds) -> Mapping[str, Any]:
 
 def _explained(one: ExplainedRecord) -> Mapping[str, Any]:
     return {
-        "run": one.run,
-        "load": one.load,
-        "dominant_cause": one.dominant_cause,
-        "sentence": one.sentence,
-        "bound_ns": one.bound_ns,
+        **_named(one, "run", "load", "dominant_cause", "sentence", "bound_ns"),
         "observed_max_ns": one.observed_ns,
-        "missing": list(one.missing),
+        "missing": one.missing,
         "tail": one.tail
         and {
-            "from_ns": one.tail.from_ns,
-            "wakeups": one.tail.wakeups,
+            **_named(one.tail, "from_ns", "wakeups"),
             "not_recorded": one.tail.unknown,
             "causes": [asdict(cause) for cause in one.tail.causes],
         },
@@ -223,16 +200,9 @@ def _explained(one: ExplainedRecord) -> Mapping[str, Any]:
 
 def _machine(machine: MeasuredMachine) -> Mapping[str, Any]:
     return {
-        "name": machine.name,
-        "target": machine.target,
-        "kernel": machine.kernel,
-        "preemption": machine.preemption,
+        **_named(machine, "name", "target", "kernel", "preemption"),
         "facts": {
-            fact.name: {
-                "value": fact.raw,
-                "source": fact.source,
-                "reason": fact.why,
-            }
+            fact.name: {"value": fact.raw, "source": fact.source, "reason": fact.why}
             for fact in machine.facts
         },
     }
@@ -241,52 +211,32 @@ def _machine(machine: MeasuredMachine) -> Mapping[str, Any]:
 def _published_comparison(comparison: PublishedComparison) -> Mapping[str, Any]:
     table = comparison.table
     return {
-        "schema": SCHEMA,
-        "made_by": comparison.made_by,
-        "title": comparison.title,
+        **_named(comparison, "made_by", "title"),
         "virtual": bool(comparison.virtual),
         "published": {
-            "name": table.name,
-            "source": table.source,
-            "machine": table.machine,
-            "cpus": table.cpus,
-            "command": table.command,
-            "interval_ns": table.interval_ns,
-            "duration_ns": table.duration_ns,
-            "policy": table.policy,
-            "priority": table.priority,
+            **_named(table, "name", "source", "machine", "cpus", "command"),
+            **_named(table, "interval_ns", "duration_ns", "policy", "priority"),
             "kernels": {kind: k.release for kind, k in table.kernels.items()},
         },
         "ours": {"machine": comparison.machine, "kernels": dict(comparison.kernels)},
         "summary": comparison.summary,
         "loads": [_published_load(row) for row in comparison.rows],
-        "not_measured": list(comparison.not_measured),
-        "not_published": list(comparison.not_published),
-        "support": list(comparison.support),
-        "differences": list(comparison.differences),
+        **_named(comparison, "not_measured", "not_published", "support", "differences"),
         "notes": [{"id": n.id, "message": n.says} for n in table.notes],
         "caveats": [_caveat(caveat) for caveat in comparison.caveats],
     }
 
 
 def _published_load(row: PublishedRow) -> Mapping[str, Any]:
+    published, measured = row.published, row.measured
     return {
-        "load": row.load,
-        "sentence": row.sentence,
+        **_named(row, "load", "sentence"),
         "published": {
-            "max_ratio": row.published.ratio,
-            **{
-                kind.value: {
-                    "min_ns": f.min_ns,
-                    "avg_ns": f.avg_ns,
-                    "stdev_ns": f.stdev_ns,
-                    "max_ns": f.max_ns,
-                }
-                for kind, f in row.published.figures.items()
-            },
+            "max_ratio": published.ratio,
+            **{kind.value: asdict(f) for kind, f in published.figures.items()},
         },
         "ours": {
-            "max_ratio": row.measured.ratio,
-            **{kind.value: _row(mine) for kind, mine in row.measured.rows.items()},
+            "max_ratio": measured.ratio,
+            **{kind.value: _row(mine) for kind, mine in measured.rows.items()},
         },
     }
