@@ -1,9 +1,10 @@
 """Explained wake-ups on a terminal: 80 columns are enough, 100 are used."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -12,6 +13,7 @@ from rtscope.explain.bound import worst_of
 from rtscope.explain.causes import Causes, differences, paragraph
 from rtscope.explain.model import Explanation, Segment
 from rtscope.explain.words import caveats_of, evidence, sentence, share, where
+from rtscope.report.formats.text import plain_table
 from rtscope.report.model.explanations import (
     NO_PROOF,
     ExplainedRun,
@@ -36,18 +38,19 @@ def print_explanations(
 ) -> None:
     """Print `worst` wake-ups of each run, then the causes of all of them."""
     width = min(WIDTH, console.width)
-    for run in runs:
-        _print_run(run, console, worst=worst, width=width)
     causes = merged_causes(runs)
-    for one in causes:
-        _print_causes(one, console, width=width)
-    for difference in differences(causes):
-        console.print()
-        text = paragraph(difference, virtual=unit_of(runs))
-        console.print(Text(text), width=width)
+    for part in chain(
+        *(_run(run, worst=worst, width=width) for run in runs),
+        *(_causes(one, width=width) for one in causes),
+        *(
+            ("", Text(paragraph(difference, virtual=unit_of(runs))))
+            for difference in differences(causes)
+        ),
+    ):
+        console.print(part, width=width)
 
 
-def _print_run(run: ExplainedRun, console: Console, *, worst: int, width: int) -> None:
+def _run(run: ExplainedRun, *, worst: int, width: int) -> Iterator[RenderableType]:
     causes = run.causes
     head = (
         f"{run.run_id} on {run.place}: "
@@ -57,71 +60,63 @@ def _print_run(run: ExplainedRun, console: Console, *, worst: int, width: int) -
     if without := len(run.explanations) - causes.wakeups:
         kept = "path" if run.virtual else "events"
         head += f"; {without} more without recorded {kept}"
-    console.print(Text(head, style="bold"), width=width)
+    yield Text(head, style="bold")
     for number, explanation in enumerate(run.explanations[:worst], 1):
-        _print_wakeup(explanation, console, number=number, unit=run.unit, width=width)
-    console.print()
+        yield from _wakeup(explanation, number=number, unit=run.unit, width=width)
+    yield ""
     if run.tail is not None:
-        text = sentence_of_tail(run.tail, virtual=run.unit)
-        console.print(Text(text), width=width)
-        console.print()
+        yield Text(sentence_of_tail(run.tail, virtual=run.unit))
+        yield ""
     if run.bounds:
-        _print_bound(run, console, width=width)
-        console.print()
+        yield from _bound(run, width=width)
+        yield ""
 
 
-def _print_bound(run: ExplainedRun, console: Console, *, width: int) -> None:
+def _bound(run: ExplainedRun, *, width: int) -> Iterator[Text]:
     text = bound_sentence(run.bounds, run.observed_ns, virtual=run.unit)
-    console.print(Text(text, style="bold"), width=width)
-    console.print(Text(f"  ({NO_PROOF})", style="dim"), width=width)
+    yield Text(text, style="bold")
+    yield Text(f"  ({NO_PROOF})", style="dim")
     worst = worst_of(run.bounds)
     if worst is None:
         return
     rows = [(us, f"{what}: {where}") for what, us, where in bound_rows(worst)]
     rows.append((format_us(worst.bound_ns), "=  max(ST, POID) + all others"))
-    console.print(
-        _figures(("µs",), rows, width=width, last="longest observed"), width=width
-    )
+    yield _figures(("µs",), rows, width=width, last="longest observed")
 
 
-def _print_wakeup(
-    explanation: Explanation,
-    console: Console,
-    *,
-    number: int,
-    unit: str,
-    width: int,
-) -> None:
-    console.print()
+def _wakeup(
+    explanation: Explanation, *, number: int, unit: str, width: int
+) -> Iterator[RenderableType]:
+    yield ""
     # A trace without a record has no numbers of wake-ups.
     of = f", sequence {explanation.sequence:,}" if explanation.sequence >= 0 else ""
-    console.print(
-        Text(
-            f"Worst wake-up {number}: {format_us(explanation.latency_ns)} {unit}µs "
-            f"late, CPU {explanation.cpu}{of}",
-            style="bold",
-        ),
-        width=width,
+    yield Text(
+        f"Worst wake-up {number}: {format_us(explanation.latency_ns)} {unit}µs "
+        f"late, CPU {explanation.cpu}{of}",
+        style="bold",
     )
-    console.print(
-        Padding(Text(sentence(explanation, virtual=unit)), (0, 0, 0, 2), expand=False),
-        width=width,
-    )
+    yield _indented(Text(sentence(explanation, virtual=unit)))
     for caveat in caveats_of(explanation):
-        text = Text(f"caveat: {caveat}", style="yellow")
-        console.print(Padding(text, (0, 0, 0, 2), expand=False), width=width)
+        yield _indented(Text(f"caveat: {caveat}", style="yellow"))
     if not explanation.segments:
         return
-    console.print()
-    console.print(_parts(explanation, unit=unit), width=width)
-    console.print()
-    console.print(_segments(explanation, width=width), width=width)
+    yield ""
+    yield _indented(_parts(explanation, unit=unit))
+    yield ""
+    yield _segments(explanation, width=width)
     dominant = explanation.dominant
-    if dominant is not None:
-        _print_evidence(dominant, console, width=width)
+    lines = evidence(dominant) if dominant is not None else ()
+    if dominant is not None and lines:
+        yield ""
+        yield Text(f"  Evidence for {dominant.cause}:")
+        yield from (_indented(Text(f"- {line}", style="dim"), by=4) for line in lines)
 
 
-def _parts(explanation: Explanation, *, unit: str) -> Padding:
+def _indented(part: RenderableType, *, by: int = 2) -> Padding:
+    return Padding(part, (0, 0, 0, by), expand=False)
+
+
+def _parts(explanation: Explanation, *, unit: str) -> Table:
     whole = explanation.latency_ns
     rows = [
         (f"{letter}  {title}", format_us(ns), share(ns, whole))
@@ -130,13 +125,10 @@ def _parts(explanation: Explanation, *, unit: str) -> Padding:
     residual = explanation.residual_ns
     rows.append(("   residual", format_us(residual), share(residual, whole)))
     rows.append(("=  latency", format_us(whole), share(whole, whole)))
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("part", no_wrap=True)
-    table.add_column(f"{unit}µs", justify="right", no_wrap=True)
-    table.add_column("share", justify="right", no_wrap=True)
+    table = plain_table("part", right=(f"{unit}µs", "share"))
     for row in rows:
         table.add_row(*row, style="bold" if row is rows[-1] else "")
-    return Padding(table, (0, 0, 0, 2), expand=False)
+    return table
 
 
 def _segments(explanation: Explanation, *, width: int) -> Text:
@@ -187,24 +179,13 @@ def _row(segment: Segment) -> tuple[str, ...]:
     return at, format_us(segment.duration_ns), own, segment.part.value, cause
 
 
-def _print_evidence(dominant: Segment, console: Console, *, width: int) -> None:
-    lines = evidence(dominant)
-    if not lines:
-        return
-    console.print()
-    console.print(Text(f"  Evidence for {dominant.cause}:"), width=width)
-    for line in lines:
-        text = Text(f"- {line}", style="dim")
-        console.print(Padding(text, (0, 0, 0, 4), expand=False), width=width)
-
-
-def _print_causes(causes: Causes, console: Console, *, width: int) -> None:
-    console.print()
+def _causes(causes: Causes, *, width: int) -> Iterator[RenderableType]:
+    yield ""
     title = (
         f"Causes of {plural(causes.wakeups, 'worst wake-up')} under {causes.load}, "
         f"{causes.kernel}"
     )
-    console.print(Text(title, style="bold"), width=width)
+    yield Text(title, style="bold")
     rows = [
         (
             str(one.times_dominant),
@@ -216,9 +197,9 @@ def _print_causes(causes: Causes, console: Console, *, width: int) -> None:
         for one in causes.sums[:CAUSES_SHOWN]
     ]
     titles = ("dominant in", "occurs in", "sum µs", "worst µs")
-    console.print(_figures(titles, rows, width=width), width=width)
+    yield _figures(titles, rows, width=width)
     left = len(causes.sums) - CAUSES_SHOWN
     if left > 0:
         ns = sum(one.sum_ns for one in causes.sums[CAUSES_SHOWN:])
         text = f"  and {left} more, {format_us(ns)} µs together: --json lists all"
-        console.print(Text(text, style="dim"), width=width)
+        yield Text(text, style="dim")
