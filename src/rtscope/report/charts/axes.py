@@ -6,7 +6,7 @@ Latencies here are in microseconds.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from rtscope.report.model.charts import CpuCurve
@@ -115,20 +115,19 @@ def plain_log_ticks(axis: "Axis", low: float, high: float) -> None:
 
 def count_axis(ax: "Axes") -> None:
     """Label a logarithmic axis of counts with 1, 10, 100, 1 k, 1 M."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
-    ax.yaxis.set_major_locator(LogLocator(subs=(1.0,), numticks=9))
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _count(value)))
-    ax.yaxis.set_minor_locator(NullLocator())
-    ax.grid(axis="y")
+    _label_decades(ax, _count)
 
 
 def share_axis(ax: "Axes") -> None:
     """Label a logarithmic axis of shares with 1 in 10, 1 in 1 k, 1 in 1 M."""
+    _label_decades(ax, _share)
+
+
+def _label_decades(ax: "Axes", write: Callable[[float], str]) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     ax.yaxis.set_major_locator(LogLocator(subs=(1.0,), numticks=9))
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _share(value)))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
     ax.yaxis.set_minor_locator(NullLocator())
     ax.grid(axis="y")
 

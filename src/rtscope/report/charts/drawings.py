@@ -10,7 +10,7 @@ import io
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rtscope.files import write_atomically
 from rtscope.report.charts.axes import (
@@ -176,21 +176,8 @@ def _draw_tail(chart: Chart, tails: tuple[TailCurve, ...]) -> "Figure":
     ax = figure.subplots()
     observed, corrected = tails[0], tails[1:]
     for tail in corrected:
-        ax.plot(
-            _us(tail.x_ns),
-            tail.probability,
-            drawstyle="steps-pre",
-            color=PALETTE[1],
-            lw=1.2,
-            ls=(0, (4, 2)),
-        )
-    ax.plot(
-        _us(observed.x_ns),
-        observed.probability,
-        drawstyle="steps-pre",
-        color=INK,
-        lw=1.3,
-    )
+        _steps(ax, tail, color=PALETTE[1], lw=1.2, ls=(0, (4, 2)))
+    _steps(ax, observed, color=INK, lw=1.3)
     ax.set_yscale("log")
     last = max(tail.x_ns[-1] for tail in tails) / NS_PER_US
     first = max(observed.x_ns[0] / NS_PER_US, 1e-3)
@@ -211,6 +198,10 @@ def _draw_tail(chart: Chart, tails: tuple[TailCurve, ...]) -> "Figure":
     names += [("with missed periods", PALETTE[1], "--") for _ in corrected]
     line_key(ax, names)
     return figure
+
+
+def _steps(ax: "Axes", tail: TailCurve, **look: Any) -> None:
+    ax.plot(_us(tail.x_ns), tail.probability, drawstyle="steps-pre", **look)
 
 
 def _draw_timeline(chart: Chart, content: Timeline) -> "Figure":
@@ -415,14 +406,8 @@ def _draw_counts(ax: "Axes", content: Overlay) -> None:
         heights = [max(count, floor) for count in layer.counts]
         colour = PALETTE[layer.colour]
         ax.stairs(heights, edges, baseline=floor, fill=True, color=colour, alpha=0.16)
-        ax.stairs(
-            heights,
-            edges,
-            baseline=None,
-            color=colour,
-            lw=1.2,
-            ls=STYLES[place % len(STYLES)],
-        )
+        style = STYLES[place % len(STYLES)]
+        ax.stairs(heights, edges, baseline=None, color=colour, lw=1.2, ls=style)
     ax.set_yscale("log")
     ax.set_ylim(floor, max(max(layer.counts) for layer in content.layers) * HEADROOM)
     count_axis(ax)
@@ -431,14 +416,8 @@ def _draw_counts(ax: "Axes", content: Overlay) -> None:
 
 def _draw_tails(ax: "Axes", content: Overlay) -> None:
     for place, layer in enumerate(content.layers):
-        ax.plot(
-            _us(layer.tail.x_ns),
-            layer.tail.probability,
-            drawstyle="steps-pre",
-            color=PALETTE[layer.colour],
-            lw=1.5,
-            ls=STYLES[place % len(STYLES)],
-        )
+        style = STYLES[place % len(STYLES)]
+        _steps(ax, layer.tail, color=PALETTE[layer.colour], lw=1.5, ls=style)
     ax.set_yscale("log")
     lowest = min(layer.tail.probability[-1] for layer in content.layers)
     ax.set_ylim(lowest / 3, HEADROOM)

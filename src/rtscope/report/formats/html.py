@@ -22,7 +22,7 @@ from rtscope.report import tables
 from rtscope.report.charts.bars import colour_of, path_bar, tail_bars
 from rtscope.report.charts.drawings import svg_of
 from rtscope.report.model.build import Model
-from rtscope.report.model.charts import BINS_PER_DECADE, Chart, Histogram, Timeline
+from rtscope.report.model.charts import BINS_PER_DECADE
 from rtscope.report.model.comparison import ComparisonReport
 from rtscope.report.model.explanations import (
     NO_PROOF,
@@ -35,7 +35,6 @@ from rtscope.report.model.explanations import (
     unit_of,
 )
 from rtscope.report.model.published_comparison import PublishedComparison
-from rtscope.report.model.sections import LoadSection
 from rtscope.report.words import (
     NOTHING,
     as_sentence,
@@ -120,43 +119,6 @@ def _seconds(ns: int) -> str:
     return f"{ns / 1e9:,.3f}"
 
 
-def _caption(chart: Chart, section: LoadSection) -> str:
-    if isinstance(chart.content, Histogram):
-        bins = (
-            f"Bins are {10 ** (1 / BINS_PER_DECADE) - 1:.1%} wide"
-            if chart.content.logarithmic
-            else "Bins are equally wide"
-        )
-        return (
-            f"{bins}; counts on a logarithmic axis. Filled: all CPUs together. "
-            "Arrow: the maximum, even of a single sample."
-        )
-    if isinstance(chart.content, Timeline):
-        run = (
-            f" From run {section.shown_run}, which has the maximum."
-            if section.shown_run
-            else ""
-        )
-        hardware = (
-            " Below: the lowest clock frequency of each step"
-            if chart.content.ghz
-            else ""
-        )
-        if chart.content.celsius:
-            hardware += (" and" if hardware else " Below:") + (
-                f" the hottest sensor ({chart.content.sensor})"
-            )
-        step = plural(chart.content.step_s, "second")
-        return (
-            f"Each dash is the longest latency of one CPU in one step of {step}."
-            f"{hardware}{'.' if hardware else ''}{run}"
-        )
-    return (
-        "Share of wake-ups with at least this latency, all CPUs together. Shaded, "
-        f"below 3 in {count(chart.samples)}: too few samples to give a rate."
-    )
-
-
 def _span(model: Model) -> str:
     spans = dict.fromkeys(
         f"{duration(row.observed_ns)} on {plural(row.cpus, 'CPU')}, "
@@ -175,12 +137,13 @@ _FILTERS: Mapping[str, Callable[..., Any]] = {
     "seconds": _seconds,
     "capital": capital,
     "as_sentence": as_sentence,
-    "caption": _caption,
     "svg": _ours(svg_of),
 }
 
 _GLOBALS: Mapping[str, Any] = {
     "nothing": NOTHING,
+    "bin_width": 10 ** (1 / BINS_PER_DECADE) - 1,
+    "plural": plural,
     "tables": tables,
     "tail_bars": _ours(tail_bars),
     "tail_sentence": sentence_of_tail,

@@ -253,22 +253,18 @@ def _caveats(caveats: Sequence[MergedCaveat]) -> Iterator[RenderableType]:
     for caveat in caveats:
         text = Text.assemble((caveat.label, EFFECTS[caveat.effect]), f" {caveat.says}")
         if caveat.details:
-            text.append(f" ({'; '.join(caveat.details[:2])}{_more(caveat)})")
+            text.append(f" ({_first(2, caveat.details, '; ', '; ')})")
         if not caveat.everywhere:
-            text.append(f" [{', '.join(caveat.runs[:4])}{_more_runs(caveat)}]")
+            text.append(f" [{_first(4, caveat.runs, ', ', ' and ')}]")
         yield _bullet(text)
         yield Padding(Text(f"→ {caveat.remedy}", style="dim"), (0, 0, 0, 4))
     yield ""
 
 
-def _more(caveat: MergedCaveat) -> str:
-    left = len(caveat.details) - 2
-    return f"; {left} more" if left > 0 else ""
-
-
-def _more_runs(caveat: MergedCaveat) -> str:
-    left = len(caveat.runs) - 4
-    return f" and {left} more" if left > 0 else ""
+def _first(most: int, items: Sequence[str], between: str, last: str) -> str:
+    """Join the first of the items, and count the others."""
+    left = len(items) - most
+    return between.join(items[:most]) + (f"{last}{left} more" if left > 0 else "")
 
 
 def _bullet(text: Text) -> RenderableType:
