@@ -10,8 +10,9 @@ a file of its own, and both are in.
 import ast
 import functools
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import libcst as cst
@@ -74,6 +75,11 @@ def files_of(source: Path) -> dict[str, str]:
         for path in sorted({p for glob in taken for p in source.glob(glob)} - out):
             found.setdefault(path.relative_to(source).as_posix(), area)
     return found
+
+
+def fitting(files: Iterable[str], patterns: Sequence[str]) -> list[str]:
+    """Return the files that one of these patterns of the shell stands for."""
+    return [f for f in files if any(fnmatchcase(f, pattern) for pattern in patterns)]
 
 
 def mutants_of(text: str, *, file: str, area: str) -> Iterator[Mutant]:

@@ -150,6 +150,13 @@ def _asked() -> argparse.Namespace:
         "--count", type=int, default=COUNT, help="take so many: %(default)s"
     )
     parser.add_argument("--seed", type=int, default=SEED, help="draw with: %(default)s")
+    parser.add_argument(
+        "--files",
+        nargs="+",
+        default=["*"],
+        metavar="PATTERN",
+        help="take mutants of these files alone, such as 'audit/*'; default: all",
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--tests", nargs="+", default=["tests/unit"])
     return parser.parse_args()
@@ -170,8 +177,8 @@ def _run(asked: argparse.Namespace, slots: list[Slot]) -> int:
         print("left out, for they fail without a mutant:", *known.broken, sep="\n  ")
     every = [
         mutant
-        for file, area in files.items()
-        for mutant in drawing.mutants_of(texts[file], file=file, area=area)
+        for file in drawing.fitting(files, asked.files)
+        for mutant in drawing.mutants_of(texts[file], file=file, area=files[file])
     ]
     taken = every if asked.all else drawing.drawn(every, asked.count, seed=asked.seed)
     users = importers(texts)

@@ -66,6 +66,15 @@ def test_every_area_has_files_and_no_file_is_in_two() -> None:
     assert set(files.values()) == set(drawing.AREAS)
 
 
+def test_mutants_can_be_those_of_a_few_files() -> None:
+    files = drawing.files_of(SOURCE)
+
+    assert drawing.fitting(files, ["*"]) == list(files)
+    assert {files[f] for f in drawing.fitting(files, ["audit/*", "x"])} == {"audit"}
+    assert drawing.fitting(files, ["*/unit.py"]) == ["audit/unit.py"]
+    assert not drawing.fitting(files, ["unit.py"])
+
+
 def test_the_same_seed_draws_the_same() -> None:
     every = [Mutant("audit", "a.py", i, (i, i)) for i in range(1000)]
     drawn = drawing.drawn(every, 100, seed=1)
