@@ -45,7 +45,15 @@ def compile_with_symbols(sources: list[Path], out: Path) -> Path:
     subprocess.run(
         [
             *(sys.executable, "-m", "ziglang", "cc", "-target", "x86_64-linux-musl"),
-            *("-std=gnu11", "-pthread", "-O2", "-g", "-static", f"-I{ROOT / 'agent'}"),
+            *(
+                "-std=gnu11",
+                "-D_GNU_SOURCE",
+                "-pthread",
+                "-O2",
+                "-g",
+                "-static",
+                f"-I{ROOT / 'agent'}",
+            ),
             *map(str, sources),
             *("-o", str(out)),
         ],

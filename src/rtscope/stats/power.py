@@ -9,7 +9,7 @@ which t is the quantile (Cohen 1988, chapter 2).
 
 import math
 
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 POWER = 0.80
 """How often an effect is to be found."""
@@ -30,7 +30,7 @@ def detectable_ratio(
     n, m = runs
     if n < 2 or m < 2 or not math.isfinite(critical):
         return None
-    quantile = float(student.ppf(POWER, n + m - 2))
+    quantile = float(stdtrit(n + m - 2, POWER))
     exponent = (critical + quantile) * spread * math.sqrt(1 / n + 1 / m)
     return math.exp(exponent) if exponent < math.log(1e6) else None
 
@@ -58,6 +58,6 @@ def needed_runs(spread: float, *, ratio: float, alpha: float, least: int) -> int
 
 def _finds(runs: int, spread: float, *, effect: float, alpha: float) -> bool:
     degrees = 2 * runs - 2
-    critical = float(student.ppf(1 - alpha / 2, degrees))
-    needed = (critical + float(student.ppf(POWER, degrees))) * spread
+    quantiles = stdtrit(degrees, (1 - alpha / 2, POWER))
+    needed = float(quantiles.sum()) * spread
     return needed * math.sqrt(2 / runs) <= effect
