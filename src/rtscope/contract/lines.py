@@ -17,6 +17,7 @@ from rtscope.contract.tasks import TaskLine, TasksEnd
 from rtscope.contract.tracing import TraceFile, TracePages, Tracing
 from rtscope.contract.upgrade import upgraded_line
 from rtscope.contract.values import (
+    BucketLow,
     Count,
     CounterDelta,
     Cpu,
@@ -25,6 +26,7 @@ from rtscope.contract.values import (
     Schema,
     Sum,
     Text,
+    Times,
 )
 from rtscope.errors import ContractError
 from rtscope.files import first_mistake
@@ -75,15 +77,15 @@ class ThreadResult:
     start_ns: Count
     end_ns: Count
     """Releases were due at start + k * interval, 1 ≤ k ≤ (end - start) / interval."""
-    samples: Count
-    missed_periods: Count
-    overruns: Count
+    samples: Times
+    missed_periods: Times
+    overruns: Times
     """Samples of a whole interval or more: each swallowed at least one activation."""
-    early: Count
+    early: Times
     """Samples that woke before their time (suspect the clock); in no sum or bucket."""
-    overflow: Count
+    overflow: Times
     """Samples of 2^34 ns or more: in sums and maximum, in no bucket."""
-    interrupted_sleeps: Count
+    interrupted_sleeps: Times
     """Sleeps that ended early by a signal and were resumed."""
     min_ns: Count | None
     max_ns: Count | None
@@ -91,7 +93,7 @@ class ThreadResult:
     sum_sq_ns2: Sum
     missed_periods_sum_ns: Sum
     """Sum of the latencies that the missed periods would have had."""
-    histogram: tuple[tuple[Count, Count], ...]
+    histogram: tuple[tuple[BucketLow, Times], ...]
     """(low_ns, count), ascending; bucket width: `bucket_width_ns(low_ns)`."""
     worst: tuple[Wakeup, ...]
     """The K worst wake-ups, worst first."""

@@ -27,6 +27,12 @@ def _decimal(value: object) -> object:
 Count = Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
 """A count or a time in ns: a 64-bit integer that cannot be negative."""
 
+Times = Annotated[int, Field(ge=0, le=2**45, strict=True)]
+"""How often something happened in a run: 2^45 is ten years at 10 us. Sums fit int64."""
+
+BucketLow = Annotated[int, Field(ge=0, lt=1 << HIST_MAX_BITS, strict=True)]
+"""Where a bucket of a histogram starts, in ns."""
+
 Sum = Annotated[
     int,
     BeforeValidator(_decimal),

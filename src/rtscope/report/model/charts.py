@@ -305,7 +305,8 @@ def histogram_of(
     highest = max((t.max_ns for t in threads if t.max_ns is not None), default=None)
     if highest is None or not lows:
         return None
-    first, highest = max(min(lows), 1), max(highest, 1)
+    first = max(min(lows), 1)
+    highest = max(highest, first)  # a record may contradict itself
     edges, logarithmic = bin_edges(first, highest)
     counts: dict[int | None, Floats] = {}
     for thread in threads:
