@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.trees import reader_of
-from rtscope.audit.catalogue import catalogue, parse_row
+from rtscope.audit.catalogue import FUNCTIONS, catalogue, parse_row
 from rtscope.audit.context import AuditContext, Expected
 from rtscope.audit.examine import context_of_config, examine, read_context, verifying
 from rtscope.audit.model import Check, CheckKind, CheckOutcome, Profile, Severity
@@ -256,6 +256,10 @@ def test_a_check_is_gated_by_the_version(release: str, outcome: str) -> None:
     check = examine(context_of_config(config), [parse_row("x", row, group="g")])[0]
 
     assert check.outcome.value == outcome
+
+
+def test_each_check_function_answers_a_row() -> None:
+    assert {kind.function for kind in catalogue().values()} == set(FUNCTIONS)
 
 
 def test_a_row_with_an_unknown_function_is_refused() -> None:

@@ -26,14 +26,6 @@ from rtscope.record.resultdir import read_campaign
 from rtscope.target import agent_file
 from rtscope.units import format_duration, format_size
 
-Kernels = Annotated[
-    str | None,
-    typer.Option(
-        help="Kernels, by name or path of an image (default: those of the board), e.g. "
-        "debian-6.12-rt."
-    ),
-]
-
 
 def list_boards(*, json: Json = False) -> int:
     """List the virtual boards, and the size of their parts in the cache."""
@@ -86,7 +78,11 @@ class BuildRequest:
 
     names: Annotated[list[str] | None, typer.Argument()] = None
     """Boards to build (default: all), e.g. pc."""
-    kernel: Kernels = None
+    kernel: str | None = None
+    """
+    Kernels, by name or path of an image (default: those of the board), e.g.
+    debian-6.12-rt.
+    """
     lockfile: Path | None = None
     """Lock file with the exact packages to use (default: none), e.g. packages.lock."""
     save_lock: Path | None = None
@@ -118,7 +114,11 @@ class ExportRequest:
     """Board to export, e.g. pc."""
     to: Path
     """Bundle to write, e.g. pc.tar.gz."""
-    kernel: Kernels = None
+    kernel: str | None = None
+    """
+    Kernels, by name or path of an image (default: those of the board), e.g.
+    debian-6.12-rt.
+    """
     campaign: Path | None = None
     """Campaign to include: its file, or a result directory, e.g. campaign.toml."""
 

@@ -1,7 +1,7 @@
 """Kernels: recipes, their patches and configuration, builds and packages."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -125,15 +125,17 @@ def _print_series(row: Mapping[str, Any]) -> None:
         put(f"    {patch['name']}: {patch['state']}\n        {patch['subject']}\n")
 
 
-def config(
-    name: Name,
-    *,
-    diff: Annotated[
-        str | None,
-        typer.Option(help="Recipe to compare with, by name or path, e.g. ./my.toml."),
-    ] = None,
-    json: Json = False,
-) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigRequest:
+    """The arguments and options of `rtscope kernel config`."""
+
+    name: Name
+    diff: str | None = None
+    """Recipe to compare with, by name or path, e.g. ./my.toml."""
+    json: Json = False
+
+
+def config(request: ConfigRequest) -> int:
     """Show a configuration as kbuild resolves it, or compare two of them.
 
     With --diff the exit status is 1 if they differ in more than the preemption setting
@@ -141,12 +143,13 @@ def config(
     """
     context = _build_context()
     # Find both before minutes are spent on the first.
-    recipes = [find_recipe(text) for text in (name, diff) if text is not None]
+    wanted = (request.name, request.diff)
+    recipes = [find_recipe(text) for text in wanted if text is not None]
     with locked(context.cache, log=context.log):
         found = [sourcekernel.configured(context, recipe) for recipe in recipes]
-    if diff is not None:
-        return _print_diff(*found, json=json)
-    if json:
+    if request.diff is not None:
+        return _print_diff(*found, json=request.json)
+    if request.json:
         put_json(found[0].values())
     else:
         put(found[0].text)
@@ -175,51 +178,50 @@ def _print_diff(
     return 1 if found.other else 0
 
 
-def build(
-    names: Names,
-    *,
-    upgrade: Annotated[
-        bool,
-        typer.Option(
-            "--upgrade", help="Newest source of the archive, not the cached one."
-        ),
-    ] = False,
-    json: Json = False,
-) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildRequest:
+    """The arguments and options of `rtscope kernel build`."""
+
+    names: Names
+    upgrade: bool = False
+    """Newest source of the archive, not the cached one."""
+    json: Json = False
+
+
+def build(request: BuildRequest) -> int:
     """Build kernels into the cache, unless they are there."""
-    context = replace(_build_context(), upgrade=upgrade)
-    recipes, rows = [find_recipe(name) for name in names], []
+    context = replace(_build_context(), upgrade=request.upgrade)
+    recipes, rows = [find_recipe(name) for name in request.names], []
     with locked(context.cache, log=context.log):
         for recipe in recipes:
             row = _row_of(recipe, sourcekernel.kernel_part(context, recipe))
             rows.append(row)
-            if not json:
+            if not request.json:
                 put(f"{row['kernel_digest']}  {recipe.name} {row['release']}\n")
-    if json:
+    if request.json:
         put_json(rows)
     return 0
 
 
-def package(
-    name: Name,
-    *,
-    to: Annotated[
-        Path,
-        typer.Option(
-            help="Directory for the archive and the package (default: this one), e.g. "
-            "packages."
-        ),
-    ] = Path(),
-    json: Json = False,
-) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackageRequest:
+    """The arguments and options of `rtscope kernel package`."""
+
+    name: Name
+    to: Path = Path()
+    """Directory for the archive and the package (default: this one), e.g. packages."""
+    json: Json = False
+
+
+def package(request: PackageRequest) -> int:
     """Package a kernel for its board: an archive, and a Debian package."""
-    if not to.is_dir():
+    if not (to := request.to).is_dir():
         raise UsageError(f"{to}: no such directory; make it: mkdir -p {to}")
-    context, recipe = _build_context(), find_recipe(name)
+    context, recipe = _build_context(), find_recipe(request.name)
     if recipe.size == "virtual":
         say(
             f"{recipe.name} is for the virtual board: it has few drivers, no modules "
-            f"and no device trees{_board_size_of(name)}"
+            f"and no device trees{_board_size_of(request.name)}"
         )
     with locked(context.cache, log=context.log):
         part = sourcekernel.kernel_part(context, recipe)
@@ -235,7 +237,7 @@ def package(
             raise KernelError(
                 f"{error}; the archive is complete: {files[0]}"
             ) from error
-    if json:
+    if request.json:
         put_json([{"path": str(file), "bytes": file.stat().st_size} for file in files])
         return 0
     for file in files:

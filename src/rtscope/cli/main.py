@@ -16,9 +16,12 @@ import shlex
 import signal
 import sys
 import tempfile
+import tomllib
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
+from functools import cache
+from importlib import resources
 from types import FrameType
 from typing import Annotated, Any, NoReturn, get_type_hints
 
@@ -40,14 +43,6 @@ ENDING = (signal.SIGTERM, signal.SIGHUP)
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 Verb = Callable[..., int]
-
-RENAMED = {
-    "--again": "--replay",
-    "--files": "--guest-files",
-    "--locked": "--lockfile",
-    "--repeat": "--repetitions",
-}
-"""Former names of options, and what to type now."""
 
 
 def _exits(verb: Verb) -> Callable[..., None]:
@@ -74,42 +69,11 @@ def _exits(verb: Verb) -> Callable[..., None]:
     return command
 
 
-VERBS = {
-    "run": "run:run",
-    "report": "report:report",
-    "compare": "compare:compare",
-    "tasks": "tasks:tasks",
-    "audit": "audit:audit",
-    "explain": "explain:explain",
-}
-"""Each verb's module and function."""
-
-GROUPS = {
-    "board": (
-        "Virtual boards: list, build, export and import them; list executed code.",
-        {
-            "list": "board:list_boards",
-            "show": "board:show",
-            "build": "board:build",
-            "export": "board:export",
-            "import": "board:import_",
-            "trace": "trace:trace",
-        },
-    ),
-    "kernel": (
-        "Kernels: patch, configure, build, test, package and verify them.",
-        {
-            "list": "kernel:list_kernels",
-            "show": "kernel:show",
-            "patches": "kernel:patches",
-            "config": "kernel:config",
-            "build": "kernel:build",
-            "check": "kernelcheck:check",
-            "package": "kernel:package",
-            "verify": "kernelverify:verify",
-        },
-    ),
-}
+@cache
+def _tables() -> Mapping[str, Any]:
+    """Return the tables of `verbs.toml`."""
+    file = resources.files("rtscope.cli").joinpath("verbs.toml")
+    return tomllib.loads(file.read_text("utf-8"))
 
 
 def make_app(typed: Sequence[str] = ()) -> typer.Typer:
@@ -129,16 +93,19 @@ def make_app(typed: Sequence[str] = ()) -> typer.Typer:
     )
     app.callback(invoke_without_command=True)(_version)
     first, second = (*typed, "", "")[:2]
-    known = first in VERBS or first in GROUPS
-    for name, place in VERBS.items():
+    alone, groups = _tables()["verbs"], _tables()["groups"]
+    known = first in alone or first in groups
+    for name, place in alone.items():
         if not known or name == first:
             app.command(name, cls=_Command)(_exits(_load(place)))
-    for name, (text, verbs) in GROUPS.items():
+    for name, table in groups.items():
         if known and name != first:
             continue
-        group = typer.Typer(help=text, no_args_is_help=True, rich_markup_mode=None)
-        for verb, place in verbs.items():
-            if second not in verbs or verb == second:
+        group = typer.Typer(
+            help=table["help"], no_args_is_help=True, rich_markup_mode=None
+        )
+        for verb, place in table["verbs"].items():
+            if second not in table["verbs"] or verb == second:
                 group.command(verb, cls=_Command)(_exits(_load(place)))
         app.add_typer(group, name=name)
     return app
@@ -291,5 +258,5 @@ def _keep_traceback(error: Exception) -> None:
 
 def _name_renamed(words: Sequence[str]) -> None:
     for old in (word.partition("=")[0] for word in words):
-        if old in RENAMED:
-            print(f"rtscope: {old} is now {RENAMED[old]}", file=sys.stderr)
+        if new := _tables()["renamed"].get(old):
+            print(f"rtscope: {old} is now {new}", file=sys.stderr)
