@@ -7,6 +7,7 @@ measuring thread is counted. Also counted: the bare loop (sleep, read the clock)
 that it shows what the rest buys.
 """
 
+import json
 import re
 import shutil
 import subprocess
@@ -102,11 +103,11 @@ def agent_cost(agent: Path, directory: Path) -> float:
         ]
         done = subprocess.run(argv, check=True, capture_output=True, text=True)
         total = re.search(r"Collected : (\d+)", done.stderr)
-        taken = re.search(r'"samples":(\d+),"skipped":\d+,"late"', done.stdout)
         assert total, done.stderr
-        assert taken, done.stdout
-        print(f"  agent: {total[1]} instructions, {taken[1]} samples")
-        counts.append((int(total[1]), int(taken[1])))
+        result = json.loads(done.stdout.splitlines()[-1])
+        taken = sum(thread["samples"] for thread in result["threads"])
+        print(f"  agent: {total[1]} instructions, {taken} samples")
+        counts.append((int(total[1]), taken))
     (short, few), (long, many) = counts
     return (long - short) / (many - few)
 
