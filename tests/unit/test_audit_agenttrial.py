@@ -1,10 +1,12 @@
 """What the trial of a board's agent says to the audit."""
 
+from dataclasses import replace
+
 import pytest
 
 from fakes.measurements import record, thread
 from rtscope.audit.context import Trial
-from rtscope.audit.observe import ASKED, Tried, tried
+from rtscope.audit.observe import ASKED, TRIAL_ARGS, Tried, tried
 from rtscope.contract import AgentError
 
 
@@ -27,3 +29,22 @@ def test_a_result_is_a_policy_that_was_granted_and_a_clock_that_was_timed() -> N
 
 def test_an_agent_that_says_nothing_tried_nothing() -> None:
     assert tried([]) == Tried(None, None)
+
+
+def test_of_several_threads_the_dearest_clock_is_told() -> None:
+    cheap, dear = thread([1000]), thread([1000], cpu=1)
+    dear = replace(dear, clock_before=replace(dear.clock_before, p50_ns=70))
+
+    found = tried([record([cheap, dear, replace(cheap, cpu=2)]).result])
+    assert found.clock_cost_ns == 70
+    assert tried([record([cheap]).result, AgentError("x", cause="", remedy="")]) == (
+        Tried(Trial(ASKED, None), cheap.clock_before.p50_ns)
+    )
+
+
+def test_the_trial_is_a_short_measurement_with_the_policy_that_it_names() -> None:
+    assert (
+        *("measure", "--priority", "80"),
+        *("--duration-ns", "20000000"),
+    ) == TRIAL_ARGS
+    assert ASKED == "SCHED_FIFO 80, by the agent"

@@ -76,3 +76,21 @@ def test_without_the_registers_it_says_what_to_type(tmp_path: Path) -> None:
     assert why == (
         f"{tmp_path}/0/msr cannot be read: No such file or directory; only root may"
     )
+
+
+def test_registers_that_may_not_be_listed_are_told_with_the_reason(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "cpu").write_text("no directory")
+
+    assert smi_counts(tmp_path / "cpu") == (
+        {},
+        f"{tmp_path}/cpu cannot be read: Not a directory",
+    )
+
+
+def test_a_count_of_smis_is_read_from_all_its_bytes(tmp_path: Path) -> None:
+    (tmp_path / "3").mkdir()
+    (tmp_path / "3" / "msr").write_bytes(bytes(0x34) + bytes([1, 2, 0, 0, 0, 0, 0, 0]))
+
+    assert smi_counts(tmp_path)[0] == {f"{tmp_path}/3/msr": 0x201}
