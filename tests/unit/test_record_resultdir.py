@@ -13,7 +13,13 @@ from fakes.measurements import record, thread
 from rtscope.errors import RecordError, UsageError
 from rtscope.record import resultdir
 from rtscope.record.model import MAX_RECORD_BYTES, RunRecord
-from rtscope.record.resultdir import ResultDir, create, open_records, read_campaign
+from rtscope.record.resultdir import (
+    ResultDir,
+    create,
+    hold,
+    open_records,
+    read_campaign,
+)
 
 FIRST = record([thread([5_000, 7_000])])
 SECOND = record([thread([6_000])], "cpu")
@@ -240,3 +246,19 @@ def test_a_result_can_be_moved_and_read_elsewhere(
 
     assert open_records(tmp_path / "moved") == [kept]
     assert json.loads((tmp_path / "moved" / "campaign.json").read_text())
+
+
+def test_a_directory_is_measured_into_by_one_at_a_time(store: ResultDir) -> None:
+    with (
+        hold(store.path),
+        pytest.raises(UsageError, match="out: another rtscope measures into it"),
+        hold(store.path),
+    ):
+        pytest.fail("both hold it")
+    with hold(store.path):
+        pass
+
+
+def test_a_directory_that_is_not_there_is_not_held(tmp_path: Path) -> None:
+    with hold(tmp_path / "none"):
+        assert not (tmp_path / "none").exists()

@@ -44,6 +44,7 @@ from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import (
     ResultDir,
     create,
+    hold,
     open_records,
     read_campaign,
     refuse_used,
@@ -109,13 +110,16 @@ def run(request: RunRequest) -> int:
     to = request.identical_to
     stored = None if to is None else _stored(to)
     bundle = _import_bundle(request.bundle)
-    if request.resume is not None:
-        work = _open(request.resume, bundle, request)
-    else:
-        written = _written(request, bundle)
-        campaign = with_places(with_options(written, options), Path.cwd())
-        work = _begin(campaign, bundle, request)
-    status = _measure(work, Format.JSON if request.json else Format.TABLE)
+    with contextlib.ExitStack() as held:
+        if request.resume is not None:
+            held.enter_context(hold(request.resume))
+            work = _open(request.resume, bundle, request)
+        else:
+            written = _written(request, bundle)
+            campaign = with_places(with_options(written, options), Path.cwd())
+            work = _begin(campaign, bundle, request)
+            held.enter_context(hold(work.store.path))
+        status = _measure(work, Format.JSON if request.json else Format.TABLE)
     if stored is None and not work.campaign.require_identical:
         return status
     records = work.store.records()

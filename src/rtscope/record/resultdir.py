@@ -16,9 +16,11 @@ Every file is written as a whole or not at all. A directory may come by mail: no
 in it is followed out of it, and sizes are bounded before anything is read.
 """
 
+import fcntl
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -162,6 +164,33 @@ def create(
     }
     write_atomically(path / CAMPAIGN, json.dumps(document, indent=1).encode() + b"\n")
     return ResultDir(path)
+
+
+@contextmanager
+def hold(path: Path) -> Iterator[None]:
+    """
+    Keep every other rtscope from measuring into a directory.
+
+    Raises UsageError if one does already. Does nothing where no directory is, or where
+    the file system has no locks.
+    """
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        yield
+        return
+    try:
+        with suppress(OSError):
+            try:
+                fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise UsageError(
+                    f"{path}: another rtscope measures into it; wait for its end, or "
+                    "end it first"
+                ) from error
+        yield
+    finally:
+        os.close(number)
 
 
 def refuse_used(path: Path) -> None:
