@@ -6,6 +6,7 @@ a process group of their own: Ctrl-C in the terminal reaches rtscope alone, whic
 ends them in order.
 """
 
+import errno
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -53,7 +54,7 @@ def run(
             f"{argv[0]}: not installed on this machine; install it"
         ) from error
     except OSError as error:
-        raise TargetError(f"cannot run {argv[0]}: {error.strerror}") from error
+        raise TargetError(f"cannot run {argv[0]}: {_why(error)}") from error
     except subprocess.TimeoutExpired as error:
         raise TargetError(
             f"{argv[0]} did not end within {timeout_s:.0f} s: {' '.join(argv)[:200]}"
@@ -81,8 +82,20 @@ def start(argv: Sequence[str], *, stderr: IO[bytes]) -> "subprocess.Popen[bytes]
             f"{argv[0]}: not installed on this machine; install it"
         ) from error
     except OSError as error:
-        raise TargetError(f"cannot run {argv[0]}: {error.strerror}") from error
+        raise TargetError(f"cannot run {argv[0]}: {_why(error)}") from error
 
+
+def _why(error: OSError) -> str:
+    limit = _LIMITS.get(error.errno or 0)
+    hint = f"; raise the limit, which is {limit} of this shell" if limit else ""
+    return f"{error.strerror}{hint}"
+
+
+_LIMITS = {
+    errno.EMFILE: "ulimit -n",
+    errno.EAGAIN: "ulimit -u",
+    errno.ENOMEM: "ulimit -v",
+}
 
 TimeoutExpired = subprocess.TimeoutExpired
 """Raised by the `wait` of a started program."""

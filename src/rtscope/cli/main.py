@@ -39,8 +39,8 @@ CRASHED = os.EX_SOFTWARE
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 
-# Full or read-only disks are no bugs of ours.
-_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+# Full or read-only disks and limits of the shell are no bugs of ours.
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE)
 
 Verb = Callable[..., int]
 

@@ -28,13 +28,13 @@ def agent_file(machine: str) -> Path:
     One per architecture is built by `make agent`.
     """
     arch = _SAME_AS.get(machine, machine)
-    path = _AGENTS / arch / "rtscope-agent"
-    if path.is_file():
-        return path
-    built = sorted(p.parent.name for p in _AGENTS.glob("*/rtscope-agent"))
+    # The machine is what a board says: never a part of a path.
+    built = {p.parent.name: p for p in sorted(_AGENTS.glob("*/rtscope-agent"))}
+    if arch in built:
+        return built[arch]
     raise TargetError(
-        f"no agent for {machine!r} (built: {', '.join(built) or 'none'}; supported: "
-        "x86_64, aarch64, armv7l, riscv64); build it: make agent"
+        f"no agent for {machine[:40]!a} (built: {', '.join(built) or 'none'}; "
+        "supported: x86_64, aarch64, armv7l, riscv64); build it: make agent"
     )
 
 

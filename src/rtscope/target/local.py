@@ -82,8 +82,10 @@ class LocalTarget:
         """Return the first line of `PROGRAM --version`; None if it is not installed."""
         try:
             done = process.run([program, "--version"], timeout_s=VERSION_TIMEOUT_S)
-        except TargetError:
-            return None
+        except TargetError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                return None
+            raise
         lines = done.stdout.decode("utf-8", "replace").splitlines()
         return lines[0].strip() if lines else ""
 

@@ -1,0 +1,54 @@
+"""This machine as a target: its programs, and the agent for its processor."""
+
+import resource
+import sys
+from pathlib import Path
+
+import pytest
+
+from rtscope import target
+from rtscope.errors import TargetError
+from rtscope.target import agent_file
+from rtscope.target.local import LocalTarget
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> LocalTarget:
+    return LocalTarget(storage_dir=tmp_path, agent=Path("/bin/true"))
+
+
+def test_a_program_that_is_not_installed_has_no_version(here: LocalTarget) -> None:
+    assert here.program_version("no-such-program") is None
+    assert here.program_version(sys.executable) == f"Python {sys.version.split()[0]}"
+
+
+def test_a_program_that_cannot_run_is_not_taken_for_a_missing_one(
+    here: LocalTarget,
+) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        with pytest.raises(TargetError, match=r"Too many open files.*ulimit -n"):
+            here.program_version(sys.executable)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("machine", ["{}", "../{}", ".", "", "x/../{}", "\x1b[31m"])
+def test_the_name_of_a_machine_is_never_a_path(
+    machine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A board answers `uname -m` as it likes; the file is uploaded to it."""
+    private = tmp_path / "private"
+    for folder in (private, tmp_path / "agents" / "x"):
+        folder.mkdir(parents=True)
+        (folder / "rtscope-agent").write_text("secret")
+    monkeypatch.setattr(target, "_AGENTS", tmp_path / "agents")
+
+    with pytest.raises(TargetError, match="no agent for") as refused:
+        agent_file(machine.format(private))
+    with pytest.raises(TargetError):
+        agent_file(machine.format("private"))
+
+    assert "\x1b" not in str(refused.value)
+    assert agent_file("x").read_text() == "secret"
