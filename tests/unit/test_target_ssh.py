@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from rtscope.errors import TargetError, UsageError
 from rtscope.machine.reader import Content, Missing
 from rtscope.measure.machine import how_to_install
+from rtscope.target import ssh
 from rtscope.target.address import Address, address_of
-from rtscope.target.ssh import RemoteShell, exec_line, why_refused
+from rtscope.target.ssh import RemoteShell, SshTarget, exec_line, why_refused
+from rtscope.target.stream import PipeStream, collect
 
 # --- the host -------------------------------------------------------------------------
 
@@ -177,3 +179,21 @@ def test_the_distribution_of_the_board_decides_what_to_type(
 
 def test_a_board_that_does_not_name_itself_gets_an_example() -> None:
     assert "e.g. apt install" in how_to_install(OsRelease(Missing()), "stress-ng")
+
+
+@pytest.mark.parametrize(("keeper", "told"), [("cat", "was killed on"), (":", "lost")])
+def test_an_agent_that_was_killed_is_told_from_a_lost_connection(
+    keeper: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For both, ssh ends with 255."""
+    monkeypatch.setattr(ssh, "LOST_S", 0.2)
+    on = SshTarget("board")
+    on._keeper = PipeStream(["sh", "-c", keeper], heartbeat=False)
+    agent = PipeStream(
+        ["sh", "-c", "exit 255"], heartbeat=False, why_ended=on._why_ended
+    )
+    collect(agent, timeout_s=10)
+    said = agent.stderr_tail()
+    on._keeper.kill()
+
+    assert told in said

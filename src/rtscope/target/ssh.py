@@ -38,6 +38,9 @@ CONNECT_S = 60.0
 
 COMMAND_S = 30.0
 
+LOST_S = 1.0
+"""All sessions of a lost connection end within that time of each other."""
+
 MAX_CONTROL_DIR = 70
 """sun_path has 108 bytes, and ssh appends 17 characters and a NUL while it binds."""
 
@@ -253,7 +256,19 @@ class SshTarget:
             [*self._argv(*_SHARED), self._shell.wrap(script)],
             heartbeat=True,
             begins_after=self._shell.word,
-            lost_status=FAILED,
+            why_ended=self._why_ended,
+        )
+
+    def _why_ended(self, status: int) -> str:
+        """Distinguish an agent that was killed from a link that is gone."""
+        if status != FAILED:
+            return ""
+        keeper = self._keeper  # all share one connection, and end with it
+        if keeper is None or keeper.ends_within(LOST_S):
+            return LOST
+        return (
+            "the agent was killed on the board, and the connection is there; look for "
+            "its killer in dmesg, then type rtscope run --resume"
         )
 
     def start_agent(

@@ -11,7 +11,7 @@ import select
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rtscope import process
@@ -53,12 +53,12 @@ class PipeStream:
         *,
         heartbeat: bool,
         begins_after: bytes = b"",
-        lost_status: int | None = None,
+        why_ended: Callable[[int], str] = lambda status: "",
     ) -> None:
         """
         Start it. Output before a line `begins_after` is not from the agent.
 
-        `lost_status` is the exit status for a lost connection to the agent.
+        `why_ended` tells what an exit status of the program says of the agent.
         """
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in _finish
         try:
@@ -76,7 +76,7 @@ class PipeStream:
         self._started = time.monotonic()
         self._taken_bytes = 0
         self._begins_after = b"\n" + begins_after + b"\n" if begins_after else b""
-        self._lost_status = lost_status
+        self._why_ended = why_ended
         # A descriptor that is closed while it is written to may be another file's.
         self._writing = threading.Lock()
         self._ended = False
@@ -214,7 +214,15 @@ class PipeStream:
         status = self.status
         if status is not None and status < 0:
             return f"{self._program} ended by signal {-status}"
-        return LOST if status == self._lost_status else ""
+        return self._why_ended(status) if status else ""
+
+    def ends_within(self, timeout_s: float) -> bool:
+        """Wait for the local process; return whether it has ended."""
+        try:
+            self._process.wait(timeout_s)
+        except process.TimeoutExpired:
+            return False
+        return True
 
 
 def wait_any(streams: Sequence[Stream], *, timeout_s: float) -> None:
