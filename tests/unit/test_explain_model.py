@@ -29,10 +29,12 @@ def segment(
     name: str = "f",
     *,
     part: Part = Part.A,
-    own_ns: int | None = None,
+    executed_ns: int | None = None,
     task: str = "",
 ) -> Segment:
-    return Segment(part, begin_ns, end_ns, cause, name, own_ns=own_ns, task=task)
+    return Segment(
+        part, begin_ns, end_ns, cause, name, executed_ns=executed_ns, task=task
+    )
 
 
 def explanation(*segments: Segment, latency_ns: int | None = None) -> Explanation:
@@ -89,7 +91,7 @@ def test_only_what_is_no_guess_is_attributed(
 
 
 def test_instructions_are_counted_if_one_segment_counts_them() -> None:
-    assert explanation(segment(0, 1), segment(1, 2, own_ns=0)).is_counted
+    assert explanation(segment(0, 1), segment(1, 2, executed_ns=0)).is_counted
     assert not explanation(segment(0, 1)).is_counted
 
 
@@ -123,8 +125,8 @@ def test_what_every_wake_up_has_is_dominant_only_if_all_else_is_short(
 
 
 def test_quanta_of_other_cpus_make_no_segment_dominant_unless_it_waits() -> None:
-    waited = segment(0, 1000, own_ns=10, name="ran")
-    worked = segment(1000, 1500, Cause.EARLIER_INTERRUPT, "irq", own_ns=500)
+    waited = segment(0, 1000, executed_ns=10, name="ran")
+    worked = segment(1000, 1500, Cause.EARLIER_INTERRUPT, "irq", executed_ns=500)
 
     assert dominant_of(waited, worked) == "irq"
     for cause in (Cause.LOCK, Cause.PAGE_FAULT, Cause.UNKNOWN):
@@ -137,16 +139,16 @@ def test_quanta_of_other_cpus_make_no_segment_dominant_unless_it_waits() -> None
 
 def test_neighbours_of_one_cause_become_one_with_all_that_shows_it() -> None:
     first = replace(
-        segment(0, 10, own_ns=4),
+        segment(0, 10, executed_ns=4),
         evidence=("a", "b"),
-        inside=(("f", 3), ("g", 1)),
+        functions=(("f", 3), ("g", 1)),
         callers=("f", "main"),
         other_cpus=(OtherCpuActivity(1, "x", 1.0, 5),),
     )
     second = replace(
-        segment(10, 30, own_ns=9),
+        segment(10, 30, executed_ns=9),
         evidence=("b", "c"),
-        inside=(("g", 8), ("f", 1)),
+        functions=(("g", 8), ("f", 1)),
         callers=("h",),
         other_cpus=(OtherCpuActivity(2, "y", 0.5, 6),),
     )
@@ -155,14 +157,14 @@ def test_neighbours_of_one_cause_become_one_with_all_that_shows_it() -> None:
         replace(
             first,
             end_ns=30,
-            own_ns=13,
+            executed_ns=13,
             evidence=("a", "b", "c"),
-            inside=(("g", 9), ("f", 4)),
+            functions=(("g", 9), ("f", 4)),
             other_cpus=(*first.other_cpus, *second.other_cpus),
         ),
     )
-    assert joined([first, replace(second, own_ns=None)])[0].own_ns is None
-    assert joined([replace(first, own_ns=None), second])[0].own_ns is None
+    assert joined([first, replace(second, executed_ns=None)])[0].executed_ns is None
+    assert joined([replace(first, executed_ns=None), second])[0].executed_ns is None
     assert joined([replace(first, callers=()), second])[0].callers == ("h",)
 
 
@@ -229,10 +231,10 @@ def test_a_place_is_three_callers_at_most(callers: tuple[str, ...], text: str) -
 
 def test_evidence_tells_task_other_cpus_and_functions_in_this_order() -> None:
     one = replace(
-        segment(0, 1000, own_ns=800, task="hog"),
+        segment(0, 1000, executed_ns=800, task="hog"),
         evidence=("seen",),
         other_cpus=(OtherCpuActivity(3, "x", 0.25, 5000),),
-        inside=(("a", 400), ("b", 200), ("c", 100), ("d", 100)),
+        functions=(("a", 400), ("b", 200), ("c", 100), ("d", 100)),
     )
 
     assert evidence(one) == (
@@ -241,7 +243,7 @@ def test_evidence_tells_task_other_cpus_and_functions_in_this_order() -> None:
         "CPU 3 executed 5.00 µs in this time, 25 % of it in x",
         "functions executed most: a 50.0 %, b 25.0 %, c 12.5 %",
     )
-    assert evidence(replace(one, inside=one.inside[:1]))[-1].startswith("CPU 3")
+    assert evidence(replace(one, functions=one.functions[:1]))[-1].startswith("CPU 3")
     assert evidence(segment(0, 1)) == ()
 
 
