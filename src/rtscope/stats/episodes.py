@@ -1,8 +1,9 @@
 """
 Episodes of late wake-ups: of misses of a deadline, and beyond another's maximum.
 
-A miss is a wake-up later than the deadline, or an activation that was skipped: its
-thread was still busy being late, whatever lateness it would have had. Wake-ups are
+A miss is a wake-up later than the deadline, or an activation that such a wake-up
+skipped, whatever lateness it would have had. An activation skipped by a wake-up that is
+known to be in time is none: it would have been less late than that one. Wake-ups are
 known to their bucket, the worst ones exactly: an ambiguous sample counts as a miss
 and is reported as ambiguous.
 
@@ -15,7 +16,8 @@ a run explains, and only a test on runs knows by how much (`stats.compare`).
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 
 from rtscope.contract import ThreadResult, Tick, Wakeup, bucket_width_ns
 from rtscope.record.model import RunRecord
@@ -34,12 +36,17 @@ class Misses:
     late_samples: int
     """Wake-ups later than the deadline, the ambiguous ones included."""
     missed_periods: int
-    """Activations that did not take place."""
+    """Activations skipped by a late wake-up, or by one that may have been late."""
     ambiguous: int
-    """Wake-ups in the deadline's own bucket that may have been in time."""
+    """
+    Misses that may be none: wake-ups in the deadline's own bucket, and activations
+    skipped by wake-ups that may have been in time.
+    """
     episodes: int
     episodes_exact: bool
-    """False if only the seconds with a miss could be counted."""
+    """False if there were at least so many: not every late wake-up has its time."""
+    starts_ns: tuple[int, ...] = field(default=(), compare=False)
+    """When the episodes of known wake-ups began, since the start of the run."""
 
     @property
     def total(self) -> int:
@@ -51,24 +58,31 @@ def misses_of(record: RunRecord, deadline_ns: int) -> Misses:
     """Count the misses of one run."""
     threads = record.result.threads
     counts = [late_samples(t, deadline_ns) for t in threads]
-    late = sum(count for count, _ in counts)
-    missed = sum(t.missed_periods for t in threads)
-    culprits = [w for t in threads for w in _culprits(t, deadline_ns)]
-    exact = all(
-        _known(t, deadline_ns) == _to_know(t, deadline_ns, late=count)
-        for t, (count, _) in zip(threads, counts, strict=True)
-    )
+    late = [count for count, _ in counts]
+    known = [_late(t, deadline_ns) for t in threads]
+    skipped = [
+        _missed_periods(t, deadline_ns, known=known_of_t, late=late_of_t)
+        for t, known_of_t, late_of_t in zip(threads, known, late, strict=True)
+    ]
+    unknown = sum(late) - sum(map(len, known))
+    missed = sum(count for count, _ in skipped)
     gap_ns = max(GAP_NS, *(GAP_INTERVALS * t.interval_ns for t in threads), 0)
-    episodes = decluster(culprits, gap_ns)
-    if not exact:
-        seconds = _seconds_with_a_miss(record.ticks, deadline_ns)
-        episodes = max(episodes, seconds, int(late + missed > 0))
+    groups = _groups((w for one in known for w in one), gap_ns)
+    episodes = len(groups)
+    if unknown:
+        reach_ns = gap_ns + max(_unlisted_ns(t) for t in threads)
+        episodes = max(
+            _fewest(groups, gap_ns=gap_ns, reach_ns=reach_ns, unknown=unknown),
+            _groups_of_ticks(record.ticks, deadline_ns, gap_ns),
+            int(sum(late) + missed > 0),
+        )
     return Misses(
-        late_samples=late,
+        late_samples=sum(late),
         missed_periods=missed,
-        ambiguous=sum(ambiguous for _, ambiguous in counts),
+        ambiguous=sum(n for _, n in counts) + sum(n for _, n in skipped),
         episodes=episodes,
-        episodes_exact=exact,
+        episodes_exact=not unknown,
+        starts_ns=tuple(start - record.result.start_ns for start, _ in groups),
     )
 
 
@@ -90,12 +104,36 @@ def late_samples(thread: ThreadResult, deadline_ns: int) -> tuple[int, int]:
 
 def decluster(wakeups: Iterable[Wakeup], gap_ns: int) -> int:
     """Count groups of wake-ups with at most gap_ns between one's end and the next."""
-    episodes, end_ns = 0, None
+    return len(_groups(wakeups, gap_ns))
+
+
+def _groups(wakeups: Iterable[Wakeup], gap_ns: int) -> list[tuple[int, int]]:
+    """Return when each group of wake-ups began and ended."""
+    groups: list[tuple[int, int]] = []
     for wakeup in sorted(wakeups, key=lambda w: (w.expiry_ns, w.wake_ns)):
-        if end_ns is None or wakeup.expiry_ns > end_ns + gap_ns:
-            episodes += 1
-        end_ns = max(end_ns or 0, wakeup.wake_ns)
-    return episodes
+        if not groups or wakeup.expiry_ns > groups[-1][1] + gap_ns:
+            groups.append((wakeup.expiry_ns, wakeup.wake_ns))
+        else:
+            start_ns, end_ns = groups[-1]
+            groups[-1] = start_ns, max(end_ns, wakeup.wake_ns)
+    return groups
+
+
+def _fewest(
+    groups: Sequence[tuple[int, int]], *, gap_ns: int, reach_ns: int, unknown: int
+) -> int:
+    """
+    Return the least number of groups there can be with so many wake-ups unknown.
+
+    They may lie where they join the most groups: a gap g takes (g - gap) / reach of
+    them, since each reaches from its own end to the next wake-up of its group.
+    """
+    gaps = sorted(
+        -(-(after - end - gap_ns) // reach_ns)
+        for (_, end), (after, _) in pairwise(groups)
+    )
+    joined = sum(taken <= unknown for taken in accumulate(gaps))
+    return len(groups) - joined
 
 
 def _buckets(thread: ThreadResult, *, max_ns: int) -> Iterable[tuple[int, int, int]]:
@@ -117,37 +155,48 @@ def _split(
     return certain, max(count - len(inside), 0)
 
 
-def _swallowed(wakeup: Wakeup, thread: ThreadResult) -> bool:
-    """Whether a wake-up came so late that at least one activation was skipped."""
-    next_ns = wakeup.expiry_ns + thread.interval_ns
-    return next_ns <= min(wakeup.wake_ns, thread.end_ns)
+def _late(thread: ThreadResult, deadline_ns: int) -> list[Wakeup]:
+    """Return the known wake-ups later than the deadline."""
+    return [w for w in thread.worst if w.latency_ns > deadline_ns]
 
 
-def _culprits(thread: ThreadResult, deadline_ns: int) -> list[Wakeup]:
-    """Return the known wake-ups that missed the deadline or made others miss it."""
-    return [
-        w for w in thread.worst if w.latency_ns > deadline_ns or _swallowed(w, thread)
-    ]
+def _missed_periods(
+    thread: ThreadResult, deadline_ns: int, *, known: Sequence[Wakeup], late: int
+) -> tuple[int, int]:
+    """Return the activations skipped by late wake-ups, and how many only may be."""
+    if thread.max_ns is not None and thread.max_ns <= deadline_ns:
+        return 0, 0
+    if deadline_ns < thread.interval_ns:
+        return thread.missed_periods, 0
+    certain = min(sum(_skips(w, thread) for w in known), thread.missed_periods)
+    if len(known) >= late:
+        return certain, 0
+    return thread.missed_periods, thread.missed_periods - certain
 
 
-def _known(thread: ThreadResult, deadline_ns: int) -> int:
-    bar_ns = min(deadline_ns + 1, thread.interval_ns)
-    return sum(w.latency_ns >= bar_ns for w in thread.worst)
+def _skips(wakeup: Wakeup, thread: ThreadResult) -> int:
+    """Count the activations of the grid that passed before the thread ran."""
+    until_ns = min(wakeup.wake_ns, thread.end_ns)
+    return max(until_ns - wakeup.expiry_ns, 0) // thread.interval_ns
 
 
-def _to_know(thread: ThreadResult, deadline_ns: int, *, late: int) -> int:
-    """How many wake-ups `worst` must hold for every miss to have its time."""
-    return late if deadline_ns < thread.interval_ns else thread.overruns
+def _unlisted_ns(thread: ThreadResult) -> int:
+    """Return the latest that a wake-up can have been that is not in `worst`."""
+    return thread.worst[-1].latency_ns if thread.worst else thread.max_ns or 0
 
 
-def _seconds_with_a_miss(ticks: Sequence[Tick], deadline_ns: int) -> int:
-    seconds = 0
-    skipped: Sequence[int] = ()
+def _groups_of_ticks(ticks: Sequence[Tick], deadline_ns: int, gap_ns: int) -> int:
+    """Count groups of seconds with a late wake-up that cannot be one episode."""
+    groups, end_ns, tick_before_ns = 0, None, 0
     for tick in ticks:
-        before, skipped = skipped, [c.missed_periods for c in tick.cpus]
-        grew = sum(skipped) > sum(before)
-        seconds += grew or any(c.max_ns > deadline_ns for c in tick.cpus)
-    return seconds
+        max_ns = max((c.max_ns for c in tick.cpus), default=0)
+        if max_ns > deadline_ns:
+            # The wake-up was due up to its latency before this second began.
+            if end_ns is None or tick_before_ns - max_ns - end_ns > gap_ns:
+                groups += 1
+            end_ns = tick.t_ns
+        tick_before_ns = tick.t_ns
+    return groups
 
 
 @dataclass(frozen=True, slots=True)
