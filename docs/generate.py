@@ -146,8 +146,8 @@ EXIT_WORDS: Mapping[int, str] = {
     3: "There is no valid measurement: target, agent or record failed, or the verdict "
     "is INVALID. What was measured before is saved. Also: a comparison in which equal "
     "inputs of a virtual board gave different results.",
-    4: "No miss, but a claim or a number of boots was asked for and is not supported: "
-    "the verdict is NOT SHOWN.",
+    4: "The claim or number of boots that was asked for is not supported, or a CPU has "
+    "fewer than 1,000 wake-ups: the verdict is NOT SHOWN.",
     70: "rtscope itself failed: a bug. The message names the file with the traceback; "
     "report it with that file. Says nothing about the machine.",
     130: "Interrupted by Ctrl-C or a signal; what was measured is saved, and `rtscope "

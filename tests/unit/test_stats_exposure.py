@@ -5,6 +5,8 @@ import math
 import pytest
 
 from rtscope.stats.exposure import (
+    effective_runs,
+    limits_over_runs,
     lower_limit,
     needed_exposure_ns,
     rate_limits_per_hour,
@@ -67,3 +69,30 @@ def test_the_exposure_needed_supports_the_claim_and_a_ns_less_does_not() -> None
     needed = needed_exposure_ns(HOUR, 0)
     assert supported_interval_ns(0, needed) >= HOUR
     assert supported_interval_ns(0, needed - 3) < HOUR
+
+
+@pytest.mark.parametrize(
+    ("runs", "limit"), [(1, 19), (4, 4.459), (10, 3.493), (10_000, 2.996)]
+)
+def test_the_limit_over_runs_without_an_event(runs: float, limit: float) -> None:
+    # R (20^(1/R) - 1), from (1 + m/R)^-R = 0.05
+    low, high = limits_over_runs(0, runs=runs)
+    assert low == 0
+    assert high == pytest.approx(limit, rel=1e-3)
+
+
+def test_limits_over_runs_enclose_those_of_one_rate_and_approach_them() -> None:
+    few, many = (limits_over_runs(5, runs=runs) for runs in (3, 1e6))
+    assert few[0] < many[0] == pytest.approx(lower_limit(5), rel=1e-3)
+    assert few[1] > many[1] == pytest.approx(upper_limit(5), rel=1e-3)
+
+
+def test_dispersed_events_have_the_limits_of_their_clusters() -> None:
+    assert upper_limit(20, dispersion=10) == pytest.approx(10 * upper_limit(2))
+    assert lower_limit(20, dispersion=10) == pytest.approx(10 * lower_limit(2))
+
+
+def test_a_long_run_beside_short_ones_is_hardly_more_than_one() -> None:
+    assert effective_runs([5, 5, 5, 5]) == 4
+    assert effective_runs([100, 1, 1]) == pytest.approx(1.04, abs=0.01)
+    assert effective_runs([]) == effective_runs([0]) == 1

@@ -51,21 +51,28 @@ def watched(runs: Sequence[Sequence[ThreadResult]]) -> Watched:
     )
 
 
-def upper_limit(events: int, *, confidence: float = CONFIDENCE) -> float:
+def upper_limit(
+    events: int, *, confidence: float = CONFIDENCE, dispersion: float = 1.0
+) -> float:
     """
     Return the one-sided upper limit of the expected count, given the observed one.
 
-    χ²(confidence; 2k + 2) / 2 (Garwood 1936): 3.0 for no event, 4.7 for one.
+    χ²(confidence; 2k + 2) / 2 (Garwood 1936): 3.0 for no event, 4.7 for one. Where
+    events cluster, φ · limit(k/φ): see `stats.dispersion`.
     """
-    return _half_chi2(confidence, events + 1)
+    return dispersion * _half_chi2(confidence, events / dispersion + 1)
 
 
-def lower_limit(events: int, *, confidence: float = CONFIDENCE) -> float:
+def lower_limit(
+    events: int, *, confidence: float = CONFIDENCE, dispersion: float = 1.0
+) -> float:
     """Return the one-sided lower limit of the expected count: χ²(1 - c; 2k) / 2."""
-    return _half_chi2(1 - confidence, events) if events else 0.0
+    if not events:
+        return 0.0
+    return dispersion * _half_chi2(1 - confidence, events / dispersion)
 
 
-def _half_chi2(probability: float, half_degrees: int) -> float:
+def _half_chi2(probability: float, half_degrees: float) -> float:
     """Return χ²(probability; 2 half_degrees) / 2: the inverse of an incomplete Γ."""
     # Not scipy.stats, which has it by name: it takes half a second to load.
     from scipy.special import gammaincinv
@@ -73,20 +80,65 @@ def _half_chi2(probability: float, half_degrees: int) -> float:
     return float(gammaincinv(half_degrees, probability))
 
 
+RUN_VARIATION = 1.0
+"""
+How much the rate of episodes may vary from run to run: its standard deviation by its
+mean. Nothing measures it where there is no episode, and boots, temperature and the
+placement of memory make rates of real machines differ by such factors.
+"""
+
+
+def effective_runs(lengths_ns: Sequence[int]) -> float:
+    """Return (Σ T)² / Σ T²: the number of equally long runs that tell as much."""
+    squares = sum(ns * ns for ns in lengths_ns)
+    return sum(lengths_ns) ** 2 / squares if squares else 1.0
+
+
+def limits_over_runs(
+    events: int,
+    *,
+    runs: float,
+    dispersion: float = 1.0,
+    confidence: float = CONFIDENCE,
+) -> tuple[float, float]:
+    """
+    Return limits of the expected count in runs like these, not in these alone.
+
+    The rate of a run is taken from a Γ distribution whose standard deviation is
+    RUN_VARIATION of its mean, so the count has a negative binomial distribution.
+    Without an event the upper limit is 19 for one run, 4.5 for four, 3.5 for ten and
+    3.0 for very many.
+    """
+    from scipy.special import betaincinv
+
+    shape, seen = runs / RUN_VARIATION**2, events / dispersion
+    upper = float(betaincinv(shape, seen + 1, 1 - confidence))
+    lower = float(betaincinv(seen, shape, 1 - confidence)) if events else 0.0
+    return (
+        dispersion * shape * lower / (1 - lower),
+        dispersion * shape * (1 - upper) / upper,
+    )
+
+
 def rate_limits_per_hour(
-    events: int, exposure_ns: int, *, confidence: float = CONFIDENCE
+    events: int,
+    exposure_ns: int,
+    *,
+    confidence: float = CONFIDENCE,
+    dispersion: float = 1.0,
 ) -> tuple[float, float]:
     """
     Return the lowest and the highest rate per hour that the count is compatible with.
 
-    Each is a one-sided limit at this confidence. Nothing observed for no time: (0, ∞).
+    Each is a one-sided limit at this confidence, of the rate during these runs. Nothing
+    observed for no time: (0, ∞).
     """
     if exposure_ns <= 0:
         return 0.0, math.inf
     hours = exposure_ns / NS_PER_H
     return (
-        lower_limit(events, confidence=confidence) / hours,
-        upper_limit(events, confidence=confidence) / hours,
+        lower_limit(events, confidence=confidence, dispersion=dispersion) / hours,
+        upper_limit(events, confidence=confidence, dispersion=dispersion) / hours,
     )
 
 

@@ -7,60 +7,22 @@ watched together, and the claim is about the machine. Every CPU must support it 
 itself: the one that was watched least decides.
 """
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from rtscope.caveats.catalogue import Caveat, Effect, gravest_first, kind_of
 from rtscope.errors import MeasurementError
 from rtscope.record.model import RunRecord
 from rtscope.stats.conditions import conditions_of, differences
 from rtscope.stats.determinism import caveats_among, distinct
-from rtscope.stats.episodes import Misses, misses_of
-from rtscope.stats.exposure import (
-    MIN_WAKEUPS,
-    Watched,
-    needed_exposure_ns,
-    rate_limits_per_hour,
-    supported_interval_ns,
-    watched,
-)
+from rtscope.stats.dispersion import dispersion_of
+from rtscope.stats.episodes import misses_of
+from rtscope.stats.evidence import Claim, Evidence, Verdict
+from rtscope.stats.exposure import MIN_WAKEUPS, watched
 from rtscope.stats.lint import clock_coarse
-from rtscope.units import (
-    NS_PER_MIN,
-    NS_PER_S,
-    format_duration,
-    format_number,
-    format_us,
-)
+from rtscope.stats.verdictwords import put_in_words
 
-
-class Verdict(StrEnum):
-    """What may be said about a deadline, the one that decides a set of loads first."""
-
-    INVALID = "INVALID"
-    NO = "NO"
-    NOT_SHOWN = "NOT SHOWN"
-    HELD_IN_TEST = "HELD IN TEST"
-    HELD_AND_EXPLAINED = "HELD AND EXPLAINED"
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """Fewer than `events` misses per `per_ns` of wall-clock time."""
-
-    events: int
-    per_ns: int
-
-    @property
-    def interval_ns(self) -> float:
-        """The time per miss that must be supported."""
-        return self.per_ns / self.events
-
-    def __str__(self) -> str:
-        count = "one" if self.events == 1 else str(self.events)
-        return f"{count} per {format_duration(self.per_ns)}"
+__all__ = ["Claim", "Finding", "Judgement", "Verdict", "judge"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +51,12 @@ class Finding:
     fewest_wakeups: int
     """Wake-ups of the CPU that has the fewest."""
     supported_interval_ns: int
-    """The runs support fewer than one miss (episode) per this time, at 95 %."""
-    rate_per_hour: tuple[float, float]
-    """Limits of the rate of episodes, each one-sided at 95 %."""
+    """
+    These runs support fewer than one episode per this time, at 95 %; 0 if there were
+    more than could be counted.
+    """
+    rate_per_hour: tuple[float, float | None]
+    """Limits of the rate of episodes, each one-sided at 95 %; no upper one likewise."""
     more_ns: int
     """How much longer to watch, without a miss, to support the claim; 0 without one."""
     worst_ns: int | None
@@ -110,66 +75,6 @@ class Judgement:
     findings: tuple[Finding, ...]
     verdict: Verdict
     exit_status: int
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What the sentences of a finding are made of."""
-
-    load: str
-    deadline_ns: int
-    claim: Claim | None
-    min_boots: int
-    boots: int
-    bound_ns: int | None
-    """From observed critical sections; None if a run has none."""
-    interval_ns: int
-    watched: Watched
-    worst_ns: int | None
-    misses: tuple[Misses, ...]
-    invalid: tuple[Caveat, ...]
-    limits: tuple[Caveat, ...]
-
-    @property
-    def observed_ns(self) -> int:
-        """Time that each CPU was watched at least."""
-        return self.watched.least_ns
-
-    @property
-    def too_few(self) -> bool:
-        """Whether a CPU has too few wake-ups for anything to be held."""
-        return self.watched.fewest_wakeups < MIN_WAKEUPS
-
-    @property
-    def total(self) -> int:
-        """All misses of all runs."""
-        return sum(m.total for m in self.misses)
-
-    @property
-    def episodes(self) -> int:
-        """All episodes of all runs."""
-        return sum(m.episodes for m in self.misses)
-
-    @property
-    def more_ns(self) -> int:
-        """How much longer to watch, without a further miss, to support the claim."""
-        if self.claim is None:
-            return 0
-        needed_ns = needed_exposure_ns(self.claim.interval_ns, self.episodes)
-        return max(needed_ns - self.observed_ns, 0)
-
-    @property
-    def verdict(self) -> Verdict:
-        """What may be said: the first of these that is true."""
-        if self.invalid or self.worst_ns is None:
-            return Verdict.INVALID
-        if self.total:
-            return Verdict.NO
-        if self.limits or self.more_ns or self.too_few or self.boots < self.min_boots:
-            return Verdict.NOT_SHOWN
-        if self.bound_ns is not None and self.bound_ns <= self.deadline_ns:
-            return Verdict.HELD_AND_EXPLAINED
-        return Verdict.HELD_IN_TEST
 
 
 def judge(
@@ -271,11 +176,11 @@ def _finding(
         misses=e.total,
         ambiguous=sum(m.ambiguous for m in e.misses),
         episodes=e.episodes,
-        episodes_exact=all(m.episodes_exact for m in e.misses),
+        episodes_exact=e.exact,
         observed_ns=e.observed_ns,
         fewest_wakeups=e.watched.fewest_wakeups,
-        supported_interval_ns=supported_interval_ns(e.episodes, e.observed_ns),
-        rate_per_hour=rate_limits_per_hour(e.episodes, e.observed_ns),
+        supported_interval_ns=e.supported_interval_ns,
+        rate_per_hour=e.rate_per_hour,
         more_ns=e.more_ns,
         worst_ns=e.worst_ns,
         reasons=e.invalid or e.limits,
@@ -309,6 +214,8 @@ def gather(
         effect: tuple(c for c in caveats if kind_of(c).effect is effect)
         for effect in Effect
     }
+    misses = tuple(misses_of(r, deadline_ns) for r in records)
+    lengths_ns = tuple(watched([r.result.threads]).least_ns for r in records)
     maxima = [ns for r in records if (ns := r.max_ns) is not None]
     return Evidence(
         load=records[0].run.load,
@@ -320,7 +227,12 @@ def gather(
         interval_ns=records[0].run.interval_ns,
         watched=watched([r.result.threads for r in records]),
         worst_ns=max(maxima) if len(maxima) == len(records) else None,
-        misses=tuple(misses_of(r, deadline_ns) for r in records),
+        misses=misses,
+        counted=misses,
+        lengths_ns=lengths_ns,
+        dispersion=dispersion_of(
+            [(ns, m.starts_ns) for ns, m in zip(lengths_ns, misses, strict=True)]
+        ),
         invalid=by_effect[Effect.INVALID],
         limits=by_effect[Effect.LIMIT],
     )
@@ -340,119 +252,3 @@ def _boots(records: Sequence[RunRecord]) -> int:
         if (fact := r.facts_before.get("boot_id")) is not None
     }
     return max(len(known - {None}), 1)
-
-
-def put_in_words(evidence: Evidence) -> tuple[str, str]:
-    """Return the sentence on a load, and what to run or do next ("" for nothing)."""
-    return _SAYS[evidence.verdict](evidence)
-
-
-def _say_invalid(e: Evidence) -> tuple[str, str]:
-    if not e.invalid:
-        return f"no valid measurement under {e.load}: a run has no samples", (
-            "measure again"
-        )
-    first = e.invalid[0]
-    detail = f" ({first.detail})" if first.detail else ""
-    others = f"; and {len(e.invalid) - 1} more" if len(e.invalid) > 1 else ""
-    return (
-        f"no valid measurement under {e.load}: {kind_of(first).message}{detail}"
-        f"{others}",
-        kind_of(first).remedy,
-    )
-
-
-def _say_no(e: Evidence) -> tuple[str, str]:
-    about = "" if all(m.episodes_exact for m in e.misses) else "about "
-    low, high = rate_limits_per_hour(e.episodes, e.observed_ns)
-    skipped = sum(m.missed_periods for m in e.misses)
-    of_them = f" ({skipped} of them missed periods)" if skipped else ""
-    return (
-        f"{_counted(e.total, 'miss', 'misses')} of "
-        f"{format_duration(e.deadline_ns)}{of_them} in "
-        f"{format_duration(e.observed_ns)} under {e.load} "
-        f"({about}{_counted(e.episodes, 'episode', 'episodes')}, worst "
-        f"{format_us(e.worst_ns)} us): at least {format_number(low)} and at "
-        f"most {format_number(high)} episodes per hour (each limit 95 %)",
-        "rtscope explain shows the delays of the worst wake-ups (a machine needs "
-        "rtscope run --explain)",
-    )
-
-
-def _say_not_shown(e: Evidence) -> tuple[str, str]:
-    reasons, todo = [], []
-    if e.claim is not None and e.more_ns:
-        more = format_duration(_whole_minutes(e.more_ns))
-        reasons.append(f"for {e.claim} run another {more}")
-        minutes = _whole_minutes(e.more_ns) // NS_PER_MIN
-        todo.append(f"rtscope run --load {e.load} --duration {minutes}m")
-    if e.too_few:
-        fewest = e.watched.fewest_wakeups
-        reasons.append(
-            f"only {_counted(fewest, 'wake-up', 'wake-ups')} of a CPU, of at least "
-            f"{MIN_WAKEUPS:,} that a verdict needs"
-        )
-        if not e.more_ns:
-            lacking_ns = (MIN_WAKEUPS - fewest) * e.interval_ns
-            seconds = math.ceil(lacking_ns / NS_PER_S) + 1
-            todo.append(f"rtscope run --load {e.load} --duration {seconds}s")
-    if e.boots < e.min_boots:
-        reasons.append(
-            f"only {e.boots} of the {e.min_boots} requested boots were measured"
-        )
-        todo.append("reboot and run again")
-    for limit in e.limits:
-        reasons.append(f"no more can be shown: {kind_of(limit).message}")
-        todo.append(kind_of(limit).remedy)
-    return "; ".join((_no_miss(e), *reasons)), "; ".join(dict.fromkeys(todo))
-
-
-def _say_held(e: Evidence) -> tuple[str, str]:
-    if e.claim is None:
-        return _no_miss(e), (
-            "add a claim such as --claim 1/1h to get the run time that it needs"
-        )
-    return f"{_no_miss(e)}, which supports the claim of fewer than {e.claim}", ""
-
-
-def _say_explained(e: Evidence) -> tuple[str, str]:
-    sentence, run_next = _say_held(e)
-    return (
-        f"{sentence}; latency bound from observed critical sections: "
-        f"{format_us(e.bound_ns)} us, which is no proof",
-        run_next,
-    )
-
-
-_SAYS: Mapping[Verdict, Callable[[Evidence], tuple[str, str]]] = {
-    Verdict.INVALID: _say_invalid,
-    Verdict.NO: _say_no,
-    Verdict.NOT_SHOWN: _say_not_shown,
-    Verdict.HELD_IN_TEST: _say_held,
-    Verdict.HELD_AND_EXPLAINED: _say_explained,
-}
-
-
-def _no_miss(e: Evidence) -> str:
-    supported_ns = supported_interval_ns(0, e.observed_ns)
-    return (
-        f"no miss of {format_duration(e.deadline_ns)} in "
-        f"{_watched(e)} under {e.load}: supports fewer than one "
-        f"miss per {format_duration(supported_ns)} (95 %)"
-    )
-
-
-def _watched(e: Evidence) -> str:
-    """Say how long; and that it is the CPU's watched least, if another was longer."""
-    least = format_duration(e.watched.least_ns)
-    longest = format_duration(e.watched.longest_ns)
-    return least if least == longest else f"{least} (one CPU, others up to {longest})"
-
-
-def _counted(n: int, one: str, many: str) -> str:
-    return f"{n} {one if n == 1 else many}"
-
-
-def _whole_minutes(ns: int) -> int:
-    """Round up, so that following the advice is enough."""
-    return math.ceil(ns / NS_PER_MIN) * NS_PER_MIN

@@ -30,7 +30,7 @@ from rtscope.report.words import (
 )
 from rtscope.stats.exposure import supported_interval_ns
 from rtscope.stats.lint import HOG_SHARE
-from rtscope.stats.verdict import Claim, Finding, Verdict, judge
+from rtscope.stats.verdict import Claim, Finding, Judgement, Verdict, judge
 from rtscope.units import NS_PER_S
 
 Tone = Literal["bad", "open", "good"]
@@ -52,6 +52,15 @@ MEANINGS: Mapping[Verdict, tuple[Tone, str]] = {
         "within the deadline",
     ),
 }
+
+
+MISSED: Mapping[Verdict, str] = {
+    Verdict.NOT_SHOWN: "the deadline was missed, and the evidence does not decide "
+    "about the claim",
+    Verdict.HELD_IN_TEST: "the deadline was missed less often than claimed, on this "
+    "machine and in this test",
+}
+"""The meaning of a verdict where a claim allows misses and there were some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +330,7 @@ def verdict_of(
         word=judged.verdict.value,
         tone=MEANINGS[judged.verdict][0],
         question=f"{question}?",
-        meaning=MEANINGS[judged.verdict][1],
+        meaning=_meaning(judged),
         loads=_advice_once(
             LoadVerdict(
                 name=_name(f, judged.findings),
@@ -334,6 +343,12 @@ def verdict_of(
         ),
         exit_status=judged.exit_status,
     )
+
+
+def _meaning(judged: Judgement) -> str:
+    """Say what the word means; with a claim, misses may be within it."""
+    missed = any(f.misses for f in judged.findings if f.verdict is judged.verdict)
+    return (MISSED if missed else {}).get(judged.verdict, MEANINGS[judged.verdict][1])
 
 
 def _name(finding: Finding, findings: Sequence[Finding]) -> str:
