@@ -1,7 +1,7 @@
 """Checks of interrupts: their affinity, and the CPUs where they occurred."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from rtscope.audit.answer import Answer, failed, not_applicable, passed, unknown
 from rtscope.audit.context import (
@@ -9,8 +9,10 @@ from rtscope.audit.context import (
     ISOLATED,
     NOT_SET_APART,
     NOT_WATCHED,
+    STAT,
     AuditContext,
     Cpus,
+    Observed,
     listed,
     masked,
     set_apart,
@@ -134,7 +136,39 @@ def observed_interrupts(kind: CheckKind, context: AuditContext) -> Answer:
         says = f"{sum(e for _, e in many)} {window}, most of them {named[many[0][0]]}"
         told = [f"{named[name]}: {count}" for name, count in many[:16]]
         return failed(says, *(Sighting(INTERRUPTS, line) for line in told))
+    idle = _idle(seen, apart) if kind.args.get("busy") else ()
+    if idle:
+        return unknown(
+            f"CPU {format_cpulist(idle)} was idle {window}, and an idle CPU has no "
+            "tick; run the audit while your threads run"
+        )
     return passed(f"as few as expected {window}", Sighting(INTERRUPTS, ", ".join(rows)))
+
+
+_IDLE_SHARE = 0.95
+
+
+def _idle(seen: Observed, cpus: Collection[int]) -> tuple[int, ...]:
+    """Return the CPUs that executed next to nothing while they were watched."""
+    before, after = _cpu_ticks(seen.before), _cpu_ticks(seen.after)
+    idle = []
+    for cpu in sorted(cpus):
+        # user nice system idle iowait irq softirq steal (proc_stat(5))
+        if cpu not in before or cpu not in after:
+            continue
+        spent = [b - a for a, b in zip(before[cpu], after[cpu], strict=False)]
+        if sum(spent[3:5]) >= _IDLE_SHARE * sum(spent):
+            idle.append(cpu)
+    return tuple(idle)
+
+
+def _cpu_ticks(files: Mapping[str, str]) -> Mapping[int, tuple[int, ...]]:
+    rows = (line.split() for line in files.get(STAT, "").splitlines())
+    return {
+        int(row[0][3:]): tuple(map(int, row[1:9]))
+        for row in rows
+        if row and row[0].startswith("cpu") and row[0][3:].isdecimal()
+    }
 
 
 def labels_of(text: str) -> Mapping[str, str]:

@@ -11,9 +11,14 @@ from typing import Any
 
 from rtscope.audit.answer import Answer, failed, not_applicable, passed, unknown
 from rtscope.audit.context import AuditContext, absent
-from rtscope.audit.model import CheckKind, Sighting
+from rtscope.audit.model import CheckKind, CheckOutcome, Sighting
 from rtscope.kernel.image import build_id_in
-from rtscope.machine.kernelidentity import BANNER, CMDLINE, KernelConfig
+from rtscope.machine.kernelidentity import (
+    BANNER,
+    CMDLINE,
+    KernelConfig,
+    boot_values,
+)
 
 NAMES_SHOWN = 6
 
@@ -40,6 +45,41 @@ def config(kind: CheckKind, context: AuditContext) -> Answer:
             f"{_listed(unseen)}"
         )
     return passed(_listed(right), *_lines(found, right))
+
+
+def high_resolution(kind: CheckKind, context: AuditContext) -> Answer:
+    """Check by the configuration (`on`), and whether the command line turns it off."""
+    by_config = config(kind, context)
+    for said in _boot_switch(context, "highres"):
+        if not said and by_config.outcome is CheckOutcome.PASS:
+            return failed("turned off by highres=", Sighting(CMDLINE, "highres="))
+    return by_config
+
+
+def tick_mode(kind: CheckKind, context: AuditContext) -> Answer:
+    """Check whether the tick of an idle CPU goes on, by configuration or `nohz=`."""
+    full = boot_values(context.text(CMDLINE) or "", "nohz_full")
+    goes_on = False in _boot_switch(context, "nohz")
+    if full and goes_on:
+        return failed(
+            "nohz=off takes away what nohz_full= asks for",
+            Sighting(CMDLINE, f"nohz=off nohz_full={full[-1]}"),
+        )
+    if full:
+        return not_applicable("nohz_full= needs a tick that stops")
+    if goes_on:
+        return passed("nohz=off", Sighting(CMDLINE, "nohz=off"))
+    return config(kind, context)
+
+
+def _boot_switch(context: AuditContext, name: str) -> tuple[bool, ...]:
+    """Return what the last `name=` says, as kstrtobool() reads it; empty without."""
+    for said in boot_values(context.text(CMDLINE) or "", name)[-1:]:
+        if re.match(r"[nf0]|of", said, re.IGNORECASE):
+            return (False,)
+        if re.match(r"[yt1]|on", said, re.IGNORECASE):
+            return (True,)
+    return ()
 
 
 def value(kind: CheckKind, context: AuditContext) -> Answer:

@@ -3,7 +3,10 @@ Checks of the machine as a whole: guest, stolen time, swap, clock, fair server, 
 what happens below the kernel: management interrupts, heat.
 """
 
+import errno
+import os
 import re
+from collections.abc import Sequence
 
 from rtscope.audit.answer import Answer, failed, not_applicable, passed, unknown
 from rtscope.audit.context import (
@@ -20,6 +23,7 @@ from rtscope.audit.context import (
 from rtscope.audit.model import CheckKind, Sighting
 from rtscope.cpulist import format_cpulist
 from rtscope.machine.guest import CPUINFO, guest
+from rtscope.machine.kernelidentity import CMDLINE, boot_values
 from rtscope.units import NS_PER_S
 
 STEAL = 7
@@ -85,7 +89,7 @@ def fair_server(kind: CheckKind, context: AuditContext) -> Answer:
     }
     refused = context.refusals(pattern)
     if refused and not runtimes:
-        return unknown(_why_refused(context), *refused)
+        return unknown(_why_refused(context, refused), *refused)
     if not runtimes:
         return unknown("debugfs is not mounted, or this kernel does not show it there")
     on = {path: text for path, text in runtimes.items() if text != "0"}
@@ -98,13 +102,19 @@ def fair_server(kind: CheckKind, context: AuditContext) -> Answer:
     return passed("off", *(Sighting(p, t) for p, t in runtimes.items()))
 
 
-def _why_refused(context: AuditContext) -> str:
+_REFUSED_TO_ROOT = os.strerror(errno.EPERM)
+"""Without the right it is EACCES."""
+
+
+def _why_refused(context: AuditContext, refused: Sequence[Sighting]) -> str:
     mode = context.text(LOCKDOWN)
     if mode and "[none]" not in mode:
         return (
             f"kernel lockdown ({mode}) closes debugfs even to root: the fair server "
             "cannot be turned off either"
         )
+    if any(_REFUSED_TO_ROOT in seen.value for seen in refused):
+        return "the kernel refuses it even to root, as kernel lockdown does"
     if context.refusals(LOCKDOWN):
         return "not readable, nor is the state of kernel lockdown: run as root"
     return "not readable: run as root"
@@ -200,14 +210,40 @@ def lockdown(kind: CheckKind, context: AuditContext) -> Answer:
     text = context.text(LOCKDOWN)
     if text is None:
         refused = context.refusals(LOCKDOWN)
-        if refused:
-            return unknown("not readable", *refused)
-        return absent(kind, context)
+        return unknown("not readable", *refused) if refused else _lockdown_seen(context)
     if "[none]" in text:
         return passed("none", Sighting(LOCKDOWN, text))
     if "[" not in text:
         return unknown("no mode is marked", Sighting(LOCKDOWN, text[:80]))
     return failed(text, Sighting(LOCKDOWN, text))
+
+
+_LOCKED = re.compile(r"Kernel is locked down from|Lockdown: ")
+_FORCED = (
+    "LOCK_DOWN_KERNEL_FORCE_INTEGRITY",
+    "LOCK_DOWN_KERNEL_FORCE_CONFIDENTIALITY",
+)
+
+
+def _lockdown_seen(context: AuditContext) -> Answer:
+    """Answer without securityfs: by the configuration, command line and kernel log."""
+    found = context.config
+    lines = (context.observed.kernel_log or "").splitlines()
+    said = [line for line in lines if _LOCKED.search(line)]
+    if said:
+        return failed("on, by the kernel log", Sighting("kernel log", said[0][:200]))
+    if found is not None and found.whole and not found.is_on("SECURITY_LOCKDOWN_LSM"):
+        name = "CONFIG_SECURITY_LOCKDOWN_LSM"
+        return not_applicable(f"{found.source}: {name} is not set")
+    asked = boot_values(context.text(CMDLINE) or "", "lockdown")
+    if asked and asked[-1] != "none":
+        return failed(asked[-1], Sighting(CMDLINE, f"lockdown={asked[-1]}"))
+    forced = [name for name in _FORCED if found is not None and found.is_on(name)]
+    if found is not None and forced:
+        return failed("forced", Sighting(found.source, f"CONFIG_{forced[0]}=y"))
+    return unknown(
+        "securityfs is not mounted: mount -t securityfs none /sys/kernel/security"
+    )
 
 
 _PROCESSOR = re.compile(r"cpu|x86_pkg_temp|soc|acpitz", re.IGNORECASE)

@@ -62,7 +62,12 @@ NamedSeverity = Annotated[Severity, BeforeValidator(_severity)]
 Version = Annotated[tuple[int, int], BeforeValidator(_version)]
 """In the catalogue a text, such as `6.12`."""
 
-CONFIG_FUNCTIONS = frozenset({"config", "preempt_rt", "preemption_model", "rt_groups"})
+CONFIG_FUNCTIONS = frozenset(
+    {
+        *("config", "preempt_rt", "preemption_model", "rt_groups"),
+        *("high_resolution", "tick_mode"),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from rtscope.audit.answer import Answer, failed, not_applicable, passed, unknown
 from rtscope.audit.context import AuditContext, absent
+from rtscope.audit.kernelchecks import value
 from rtscope.audit.model import CheckKind, Sighting
-from rtscope.machine.kernelidentity import CMDLINE, boot_values
+from rtscope.machine.kernelidentity import CMDLINE, boot_values, is_release_since
 
 LIMITS = "/proc/self/limits"
 STATUS = "/proc/self/status"
@@ -61,6 +62,25 @@ def has_rt_groups(context: AuditContext) -> bool:
     if chosen:
         return chosen[-1] != "0"
     return not context.config.is_on("RT_GROUP_SCHED_DEFAULT_DISABLED")
+
+
+def rt_throttling(kind: CheckKind, context: AuditContext) -> Answer:
+    """Check the limit of real-time threads, where this kernel enforces it."""
+    since_6_12 = is_release_since(context.kernel.release, (6, 12))
+    if since_6_12 is None:
+        return unknown("unknown whether this is Linux 6.12 or later")
+    found = context.config
+    if since_6_12 and found is None:
+        return unknown(
+            "since Linux 6.12 only RT_GROUP_SCHED throttles; no configuration: "
+            f"{context.kernel.config_source}"
+        )
+    if since_6_12 and found is not None and not found.is_on("RT_GROUP_SCHED"):
+        name = "CONFIG_RT_GROUP_SCHED"
+        if name not in found.options and not found.whole:
+            return unknown(f"{found.source} does not mention {name}")
+        return not_applicable("since Linux 6.12 only RT_GROUP_SCHED throttles")
+    return value(kind, context)
 
 
 def rt_groups(_kind: CheckKind, context: AuditContext) -> Answer:
