@@ -1,5 +1,6 @@
 """Compare records: machines, kernels or settings, run by run."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -13,13 +14,8 @@ from rtscope.published import get_published
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import open_records
 from rtscope.report.formats.text import Told
-from rtscope.report.model.comparison import (
-    build_comparison,
-    split_by_variant,
-)
-from rtscope.report.model.published_comparison import (
-    compare_with_published,
-)
+from rtscope.report.model.comparison import build_comparison, split_by_variant
+from rtscope.report.model.published_comparison import compare_with_published
 from rtscope.units import parse_duration
 
 INVALID = 3
@@ -34,59 +30,48 @@ class Shape(StrEnum):
     JSON = "json"
 
 
-def compare(
-    record: Annotated[
-        list[str],
-        typer.Argument(
-            help="Result directories as DIR or LABEL=DIR; runs of one LABEL belong "
-            "together. One is enough with several kernels or variants, or with "
-            "--published."
-        ),
-    ],
-    *,
-    published: Annotated[
-        str | None,
-        typer.Option(
-            help="Published table to compare with, e.g. raspberry-pi-2018; a wrong "
-            "name lists all.",
-        ),
-    ] = None,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            help="HTML page to write, e.g. compare.html.",
-        ),
-    ] = None,
-    deadline: Annotated[
-        str | None,
-        typer.Option(help="Deadline whose misses are compared too, e.g. 200us."),
-    ] = None,
-    format: Annotated[
-        Shape,
-        typer.Option(
-            help="Format of the comparison (default: table).",
-        ),
-    ] = Shape.TABLE,
-    json: Json = False,
-) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareRequest:
+    """The arguments and options of `rtscope compare`."""
+
+    record: Annotated[list[str], typer.Argument()]
+    """
+    Result directories as DIR or LABEL=DIR; runs of one LABEL belong together. One is
+    enough with several kernels or variants, or with --published.
+    """
+    published: str | None = None
+    """
+    Published table to compare with, e.g. raspberry-pi-2018; a wrong name lists all.
+    """
+    html: Path | None = None
+    """HTML page to write, e.g. compare.html."""
+    deadline: str | None = None
+    """Deadline whose misses are compared too, e.g. 200us."""
+    format: Shape = Shape.TABLE
+    """Format of the comparison (default: table)."""
+    json: Json = False
+
+
+def compare(request: CompareRequest) -> int:
     """Compare records: machines, kernels or settings, run by run."""
-    shape = Shape.JSON if json else format
-    table = None if published is None else get_published(published)
-    sets = _sets(record)
+    named = request.published
+    table = None if named is None else get_published(named)
+    sets = _sets(request.record)
     if table is not None:
-        if deadline is not None:
+        if request.deadline is not None:
             raise UsageError(
                 "--deadline with --published: a published maximum has no count of "
                 "misses; leave one of them out"
             )
         records = [one for runs in sets.values() for one in runs]
-        _write(compare_with_published(records, table), html, shape)
+        _write(compare_with_published(records, table), request)
         return 0
+    deadline = request.deadline
     comparison = build_comparison(
         split_by_variant(sets),
         deadline_ns=parse_duration(deadline) if deadline else None,
     )
-    _write(comparison, html, shape)
+    _write(comparison, request)
     return INVALID if comparison.not_deterministic else 0
 
 
@@ -101,10 +86,11 @@ def _sets(words: list[str]) -> dict[str, list[RunRecord]]:
     return sets
 
 
-def _write(told: Told, html: Path | None, shape: Shape) -> None:
-    if html is not None:
-        write_page(told, html)
-    print_report(told, Format(shape), page=html)
+def _write(told: Told, request: CompareRequest) -> None:
+    if request.html is not None:
+        write_page(told, request.html)
+    form = Format.JSON if request.json else Format(request.format)
+    print_report(told, form, page=request.html)
 
 
 def _labelled(word: str) -> tuple[str, Path, bool]:

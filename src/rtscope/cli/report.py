@@ -35,65 +35,45 @@ class Format(StrEnum):
     JSON = "json"
 
 
-def report(
-    record: Annotated[
-        list[Path],
-        typer.Argument(help="Result directories of rtscope run, e.g. results."),
-    ],
-    *,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            help="HTML page to write, e.g. report.html.",
-        ),
-    ] = None,
-    format: Annotated[
-        Format,
-        typer.Option(
-            help="Format of the report (default: table).",
-        ),
-    ] = Format.TABLE,
-    json: Json = False,
-    charts: Annotated[
-        Path | None,
-        typer.Option(
-            help="Directory for each chart as SVG and PNG, e.g. charts.",
-        ),
-    ] = None,
-    deadline: Annotated[
-        str | None,
-        typer.Option(
-            help="Longest allowed latency (default: that of the record), e.g. 200us."
-        ),
-    ] = None,
-    claim: Annotated[
-        str | None,
-        typer.Option(
-            help="Claim to test: fewer than MISSES missed deadlines in TIME "
-            "(default: that of the record), e.g. 1/1h."
-        ),
-    ] = None,
-    min_boots: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Minimum number of boots behind a claim (default: "
-            "that of the record), e.g. 3.",
-        ),
-    ] = None,
-) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportRequest:
+    """The arguments and options of `rtscope report`."""
+
+    record: Annotated[list[Path], typer.Argument()]
+    """Result directories of rtscope run, e.g. results."""
+    html: Path | None = None
+    """HTML page to write, e.g. report.html."""
+    format: Format = Format.TABLE
+    """Format of the report (default: table)."""
+    json: Json = False
+    charts: Path | None = None
+    """Directory for each chart as SVG and PNG, e.g. charts."""
+    deadline: str | None = None
+    """Longest allowed latency (default: that of the record), e.g. 200us."""
+    claim: str | None = None
+    """
+    Claim to test: fewer than MISSES missed deadlines in TIME (default: that of the
+    record), e.g. 1/1h.
+    """
+    min_boots: Annotated[int | None, typer.Option(min=1)] = None
+    """
+    Minimum number of boots behind a claim (default: that of the record), e.g. 3.
+    """
+
+
+def report(request: ReportRequest) -> int:
     """Report records: on the terminal, as a page, as data."""
-    records = [one for path in record for one in open_records(path)]
-    question = asked_with(records, deadline=deadline, claim=claim, min_boots=min_boots)
-    model = model_of(records, question, beside=record)
-    if html is not None:
-        write_page(model, html)
-    if charts is not None:
+    records = [one for path in request.record for one in open_records(path)]
+    model = model_of(records, asked_with(records, request), beside=request.record)
+    if request.html is not None:
+        write_page(model, request.html)
+    if request.charts is not None:
         from rtscope.report.charts.drawings import write_charts
 
-        charts.mkdir(parents=True, exist_ok=True)
-        write_charts(model.charts, charts)
-    print_report(model, Format.JSON if json else format, page=html)
+        request.charts.mkdir(parents=True, exist_ok=True)
+        write_charts(model.charts, request.charts)
+    form = Format.JSON if request.json else request.format
+    print_report(model, form, page=request.html)
     return model.exit_status
 
 
@@ -119,13 +99,7 @@ def asked_by(campaign: Campaign) -> Question:
     return Question(campaign.deadline_ns, campaign.claim, campaign.min_boots)
 
 
-def asked_with(
-    records: Sequence[RunRecord],
-    *,
-    deadline: str | None,
-    claim: str | None,
-    min_boots: int | None,
-) -> Question:
+def asked_with(records: Sequence[RunRecord], request: ReportRequest) -> Question:
     """Return the question of the options, else of the records."""
     asked = records[0].campaign.get("campaign", {}) if records else {}
     try:
@@ -133,13 +107,15 @@ def asked_with(
     except ValidationError as error:
         mistake = first_mistake(error)
         raise UsageError(f"the record: [campaign] {mistake}") from error
-    deadline_ns = parse_duration(deadline) if deadline else before.deadline_ns
-    if claim and deadline_ns is None:
+    deadline_ns = before.deadline_ns
+    if request.deadline:
+        deadline_ns = parse_duration(request.deadline)
+    if request.claim and deadline_ns is None:
         raise UsageError("--claim needs a deadline: add --deadline 200us")
     return Question(
         deadline_ns,
-        parse_claim(claim) if claim else before.claim,
-        min_boots or before.min_boots,
+        parse_claim(request.claim) if request.claim else before.claim,
+        request.min_boots or before.min_boots,
     )
 
 
