@@ -13,12 +13,20 @@ from decimal import Decimal
 from enum import StrEnum
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, TypeAdapter
 
 from rtscope.errors import UsageError
 from rtscope.units import NS_PER_US, parse_duration
 
 _TABLES = "tables"
+
+Duration = Annotated[int, BeforeValidator(parse_duration)]
+"""ns, of a text such as `10min`."""
+
+Microseconds = Annotated[int, BeforeValidator(lambda us: int(us * NS_PER_US))]
+"""ns, of microseconds."""
 
 
 class KernelKind(StrEnum):
@@ -36,14 +44,14 @@ class PublishedKernel:
     model: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
     """One kernel under one load; None if not published."""
 
-    min_ns: int | None
-    avg_ns: int | None
-    stdev_ns: int | None
-    max_ns: int
+    min_ns: Annotated[Microseconds | None, Field(alias="min_us")] = None
+    avg_ns: Annotated[Microseconds | None, Field(alias="avg_us")] = None
+    stdev_ns: Annotated[Microseconds | None, Field(alias="stdev_us")] = None
+    max_ns: Annotated[Microseconds, Field(alias="max_us")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +62,11 @@ class Note:
     says: str
 
 
-@dataclass(frozen=True, slots=True)
+def _by_load_and_kernel(rows: list[dict[str, object]]) -> dict[object, object]:
+    return {(row["load"], row["kernel"]): row for row in rows}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
     """A table, with everything that its source reports about its making."""
 
@@ -67,22 +79,24 @@ class Published:
     place: str
     licence: str
     machine: str
-    cpus: int | None
+    cpus: int | None = None
     """None if not published."""
     tool: str
     command: str
-    interval_ns: int
-    duration_ns: int
+    interval_ns: Annotated[Duration, Field(alias="interval")]
+    duration_ns: Annotated[Duration, Field(alias="duration")]
     policy: str
     priority: int
-    histogram_end_ns: int
-    claimed_samples: int | None
+    histogram_end_ns: Annotated[Duration, Field(alias="histogram_end")]
+    claimed_samples: int | None = None
     """The number in the text; None without one."""
     conditions: str
     kernels: Mapping[KernelKind, PublishedKernel]
     loads: Mapping[str, str]
     """The command of each load; empty for none."""
-    rows: Mapping[tuple[str, KernelKind], Figures]
+    rows: Annotated[
+        Mapping[tuple[str, KernelKind], Figures], BeforeValidator(_by_load_and_kernel)
+    ]
     notes: tuple[Note, ...]
 
     @property
@@ -122,43 +136,5 @@ def get_published(name: str) -> Published:
         )
     file = resources.files("rtscope.published").joinpath(_TABLES, f"{name}.toml")
     # Decimal: 16.3 us are 16,300 ns, and not a hair less.
-    return _table(name, tomllib.loads(file.read_text("utf-8"), parse_float=Decimal))
-
-
-def _table(name: str, row: Mapping[str, Any]) -> Published:
-    return Published(
-        name=name,
-        **{
-            key: row[key]
-            for key in (
-                *("title", "author", "date", "version", "place", "licence"),
-                *("machine", "tool", "command", "policy", "priority"),
-                *("conditions", "loads"),
-            )
-        },
-        cpus=row.get("cpus"),
-        interval_ns=parse_duration(row["interval"]),
-        duration_ns=parse_duration(row["duration"]),
-        histogram_end_ns=parse_duration(row["histogram_end"]),
-        claimed_samples=row.get("claimed_samples"),
-        kernels={
-            KernelKind(k): PublishedKernel(**v) for k, v in row["kernels"].items()
-        },
-        rows={(r["load"], KernelKind(r["kernel"])): _figures(r) for r in row["rows"]},
-        notes=tuple(Note(**note) for note in row["notes"]),
-    )
-
-
-def _figures(row: Mapping[str, Any]) -> Figures:
-    highest = _ns(row["max_us"])
-    assert highest is not None
-    return Figures(
-        min_ns=_ns(row.get("min_us")),
-        avg_ns=_ns(row.get("avg_us")),
-        stdev_ns=_ns(row.get("stdev_us")),
-        max_ns=highest,
-    )
-
-
-def _ns(us: int | Decimal | None) -> int | None:
-    return None if us is None else int(us * NS_PER_US)
+    table = tomllib.loads(file.read_text("utf-8"), parse_float=Decimal)
+    return TypeAdapter(Published).validate_python({"name": name, **table})
