@@ -6,8 +6,9 @@ It names the worse kernel of each side, and the differences between the sides.
 """
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from rtscope import __version__
 from rtscope.errors import UsageError
@@ -36,6 +37,8 @@ from rtscope.report.words import (
     virtual_word,
 )
 from rtscope.stats.exposure import supported_interval_ns
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,20 +305,42 @@ _OURS_FROM = "--no-rand-seed"
 
 def _differences(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
     """Yield the differences of machine, kernel, load and way of measuring."""
-    for told in (
-        _virtual,
-        _machine,
-        _kernels,
-        _timing,
-        _cpus,
-        _policy,
-        _loads,
-        _instrument,
-    ):
-        yield from told(records, table)
+    yield from _virtual(records)
+    yield from _told("Machine", table.machine, [m.name for m in machines_of(records)])
+    theirs = enumeration([f"{k.release} ({k.model})" for k in table.kernels.values()])
+    yield from _told("Kernels", theirs, map(kernel_of, records))
+    runs = [r.run for r in records]
+    intervals = [run.interval_ns for run in runs]
+    yield from _told("Interval", table.interval_ns, intervals, duration)
+    lengths = [run.duration_ns for run in runs]
+    longer = "published" if table.duration_ns > max(lengths) else "longer"
+    for said in _told("Duration of a run", table.duration_ns, lengths, duration):
+        yield (
+            f"{said} A longer run tends to a higher maximum: the {longer} run is at a "
+            "disadvantage."
+        )
+    if table.cpus is None:
+        yield "The number of CPUs was not published."
+    else:
+        cpus = [len(r.result.threads) for r in records]
+        yield from _told("Number of CPUs", table.cpus, cpus)
+    policies = [f"{run.policy} {run.priority}" for run in runs]
+    yield from _told("Policy", f"{table.policy} {table.priority}", policies)
+    yield from _loads(records, table)
+    yield from _instrument(records, table)
 
 
-def _virtual(records: Sequence[RunRecord], _table: Published) -> Iterator[str]:
+def _told(
+    what: str, theirs: T, ours: Iterable[T], write: Callable[[T], str] = str
+) -> Iterator[str]:
+    """Yield a published value and ours, each once; nothing if all are equal."""
+    here = list(dict.fromkeys(ours))
+    if here != [theirs]:
+        measured = enumeration([write(one) for one in here])
+        yield f"{what}: published {write(theirs)}, measured {measured}."
+
+
+def _virtual(records: Sequence[RunRecord]) -> Iterator[str]:
     boards = {v.board: v for r in records if (v := r.virtual)}
     for name, v in boards.items():
         yield (
@@ -326,56 +351,13 @@ def _virtual(records: Sequence[RunRecord], _table: Published) -> Iterator[str]:
         )
 
 
-def _machine(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
-    names = enumeration(list(dict.fromkeys(m.name for m in machines_of(records))))
-    yield f"Machine: published {table.machine}, measured {names}."
-
-
-def _kernels(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
-    theirs = enumeration([f"{k.release} ({k.model})" for k in table.kernels.values()])
-    ours = enumeration(list(dict.fromkeys(kernel_of(r) for r in records)))
-    yield f"Kernels: published {theirs}, measured {ours}."
-
-
-def _timing(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
-    intervals = list(dict.fromkeys(r.run.interval_ns for r in records))
-    if intervals != [table.interval_ns]:
-        here = enumeration([duration(ns) for ns in intervals])
-        yield f"Interval: published {duration(table.interval_ns)}, measured {here}."
-    lengths = list(dict.fromkeys(r.run.duration_ns for r in records))
-    if lengths != [table.duration_ns]:
-        here = enumeration([duration(ns) for ns in lengths])
-        longer = "published" if table.duration_ns > max(lengths) else "longer"
-        yield (
-            f"Duration of a run: published {duration(table.duration_ns)}, measured "
-            f"{here}. A longer run tends to a higher maximum: the {longer} run is at a "
-            "disadvantage."
-        )
-
-
-def _cpus(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
-    here = list(dict.fromkeys(len(r.result.threads) for r in records))
-    if table.cpus is None:
-        yield "The number of CPUs was not published."
-    elif here != [table.cpus]:
-        ours = enumeration([str(n) for n in here])
-        yield f"Number of CPUs: published {table.cpus}, measured {ours}."
-
-
-def _policy(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
-    here = list(dict.fromkeys((r.run.policy, r.run.priority) for r in records))
-    if here != [(table.policy, table.priority)]:
-        ours = enumeration([f"{p} {n}" for p, n in here])
-        yield f"Policy: published {table.policy} {table.priority}, measured {ours}."
-
-
 def _loads(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
     added: dict[str, list[str]] = {}
     other = []
     for load, command in table.loads.items():
         ours = next((r.load.argv for r in records if r.run.load == load), ())
         theirs = shlex.split(command)
-        mine = _told(ours)
+        mine = _own_options(ours)
         if not theirs or not mine or mine == theirs:
             continue
         if mine[: len(theirs)] == theirs:
@@ -390,7 +372,7 @@ def _loads(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
         yield f"Loads: {'; '.join([*said, *other])}."
 
 
-def _told(argv: Sequence[str]) -> list[str]:
+def _own_options(argv: Sequence[str]) -> list[str]:
     """Return a load's command up to the options that rtscope gives every load."""
     end = argv.index(_OURS_FROM) if _OURS_FROM in argv else len(argv)
     return list(argv[:end])
