@@ -1,5 +1,6 @@
 """Answered checks of an audit; what is changed on a machine, was, and was put back."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import Console
@@ -18,18 +19,13 @@ from rtscope.tuning.settings import TuningResult
 EVIDENCE_SHOWN = 3
 PLACES_SHOWN = 4
 
-_COLOURS = {
-    CheckOutcome.FAIL: "bold red",
-    CheckOutcome.UNKNOWN: "yellow",
-    CheckOutcome.PASS: "green",
-    CheckOutcome.NOT_APPLICABLE: "dim",
-}
 _WORDS = {
-    CheckOutcome.FAIL: "FAIL",
-    CheckOutcome.UNKNOWN: "unknown",
-    CheckOutcome.PASS: "pass",
-    CheckOutcome.NOT_APPLICABLE: "n/a",
+    CheckOutcome.FAIL: ("FAIL", "bold red"),
+    CheckOutcome.UNKNOWN: ("unknown", "yellow"),
+    CheckOutcome.PASS: ("pass", "green"),
+    CheckOutcome.NOT_APPLICABLE: ("n/a", "dim"),
 }
+"""The word for an outcome, and its style."""
 _GRAVE = {Severity.FATAL: "bold red", Severity.HIGH: "red", Severity.MEDIUM: "yellow"}
 
 
@@ -55,7 +51,7 @@ def print_checks(
     table.add_column("title", no_wrap=True, width=width)
     table.add_column("message", overflow="ellipsis", no_wrap=True, ratio=1)
     for check in rest:
-        word = Text(_WORDS[check.outcome], style=_COLOURS[check.outcome])
+        word = Text(*_WORDS[check.outcome])
         table.add_row(word, Text(check.kind.title), Text(printable(check.message)))
     console.print(table)
     console.print()
@@ -90,7 +86,7 @@ def _head(check: Check) -> Text:
     if is_note(check):
         text = Text("note", style="cyan")
     else:
-        text = Text(_WORDS[check.outcome], style=_COLOURS[check.outcome])
+        text = Text(*_WORDS[check.outcome])
         text.append(
             f" {check.severity.name.lower()}", style=_GRAVE.get(check.severity, "")
         )
@@ -170,9 +166,7 @@ def print_tuning(
 
 def restored_lines(lines: Sequence[Restored]) -> Iterable[str]:
     """Yield what was put back, one line for places with the same knob and value."""
-    seen: dict[tuple[str, str], int] = {}
-    for line in lines:
-        seen[line.knob, line.value] = seen.get((line.knob, line.value), 0) + 1
+    seen = Counter((line.knob, line.value) for line in lines)
     for (knob, value), count in seen.items():
         places = "" if count == 1 else f" ({_files(count)})"
         yield printable(f"put back: {knob} to {value}{places}")

@@ -40,6 +40,7 @@ from rtscope.report.words import (
     as_sentence,
     capital,
     count,
+    cut,
     duration,
     enumeration,
     plural,
@@ -128,6 +129,8 @@ def _span(model: Model) -> str:
     return f"Each row: {' or '.join(spans)}."
 
 
+_LOG_LEVELS = ("emerg", "alert", "crit", "err", "warning", "notice", "info", "debug")
+
 _FILTERS: Mapping[str, Callable[..., Any]] = {
     "us": format_us,
     "ratio": ratio,
@@ -136,12 +139,14 @@ _FILTERS: Mapping[str, Callable[..., Any]] = {
     "percent": _percent,
     "seconds": _seconds,
     "capital": capital,
+    "cut": cut,
     "as_sentence": as_sentence,
     "svg": _ours(svg_of),
 }
 
 _GLOBALS: Mapping[str, Any] = {
     "nothing": NOTHING,
+    "log_levels": _LOG_LEVELS,
     "bin_width": 10 ** (1 / BINS_PER_DECADE) - 1,
     "plural": plural,
     "tables": tables,

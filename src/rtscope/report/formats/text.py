@@ -412,14 +412,12 @@ def _published_table(rows: Sequence[PublishedRow]) -> Table:
 
 
 def _left_out(comparison: PublishedComparison) -> Iterator[RenderableType]:
-    if comparison.not_measured:
-        yield Text(
-            f"Published but not measured: {enumeration(comparison.not_measured)}."
-        )
-    if comparison.not_published:
-        yield Text(
-            f"Measured but not published: {enumeration(comparison.not_published)}."
-        )
+    for said, loads in (
+        ("Published but not measured", comparison.not_measured),
+        ("Measured but not published", comparison.not_published),
+    ):
+        if loads:
+            yield Text(f"{said}: {enumeration(loads)}.")
 
 
 def _list(heading: str, items: Sequence[str]) -> Iterator[RenderableType]:

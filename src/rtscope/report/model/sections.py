@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rtscope.contract import CounterDelta, ThreadResult
+from rtscope.contract import CounterDelta, KernelMessage, ThreadResult
 from rtscope.record.model import LoadRecord, RunRecord
 from rtscope.report.model.charts import Chart, charts_of, cpu_label
 from rtscope.report.model.findings import kernel_thread_share
@@ -58,14 +58,6 @@ class ThreadRow:
 
 
 @dataclass(frozen=True, slots=True)
-class LogRow:
-    """A line that the kernel logged during the run."""
-
-    level: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class LoadSection:
     """Everything about one load on one machine, kernel and setting."""
 
@@ -83,11 +75,9 @@ class LoadSection:
     interrupts: tuple[CounterRow, ...]
     softirqs: tuple[CounterRow, ...]
     kernel_threads: tuple[ThreadRow, ...]
-    kernel_log: tuple[LogRow, ...]
+    kernel_log: tuple[KernelMessage, ...]
+    """Logged during the runs, the first of them."""
     kernel_log_left_out: int
-
-
-_LEVELS = ("emerg", "alert", "crit", "err", "warning", "notice", "info", "debug")
 
 
 def section_of(
@@ -110,10 +100,7 @@ def section_of(
         interrupts=_counters(machine.interrupts, record),
         softirqs=_counters(machine.softirqs, record),
         kernel_threads=_thread_rows(record),
-        kernel_log=tuple(
-            LogRow(_LEVELS[min(line.level, 7)], cut(line.text, 300))
-            for line in log[:LOG_SHOWN]
-        ),
+        kernel_log=tuple(log[:LOG_SHOWN]),
         kernel_log_left_out=max(0, len(log) - LOG_SHOWN),
     )
 
