@@ -438,18 +438,11 @@ def _sentences(
     bound = one.worst_bound
     if bound is None:
         return
-    observed_ns = record.max_ns or 0
-    yield f"{name}: {_could(bound.bound_ns, virtual)}; longest latency observed: " + (
-        f"{us(observed_ns, virtual)}.{_limits(lacks)}"
-    )
-
-
-def _could(bound_ns: int | None, virtual: str) -> str:
-    if bound_ns is None:
-        return "no latency bound from observed critical sections"
-    bound = us(bound_ns, virtual)
-    return f"latency bound from observed critical sections: {bound} (no proof)"
-
-
-def _limits(lacks: Sequence[str]) -> str:
-    return f" Limits: {'; '.join(lacks)}." if lacks else ""
+    could = "latency bound from observed critical sections"
+    if bound.bound_ns is None:
+        could = f"no {could}"
+    else:
+        could += f": {us(bound.bound_ns, virtual)} (no proof)"
+    observed = f"longest latency observed: {us(record.max_ns or 0, virtual)}"
+    limits = f" Limits: {'; '.join(lacks)}." if lacks else ""
+    yield f"{name}: {could}; {observed}.{limits}"
