@@ -301,7 +301,8 @@ def symbols_of(recorded: Recorded, *, cache: Path, log: Log) -> SymbolTable:
 
     A packaged kernel is booted once for them.
     """
-    virtual = virtual_of(recorded.record)
+    virtual = recorded.record.virtual
+    assert virtual is not None, "only a virtual board has symbols"
     digest, modules = virtual.kernel_digest, virtual.module_addresses
     own = parse_symbols(virtual.module_symbols)
     parts = virtual.part_digests

@@ -6,7 +6,7 @@ others late, only never as late.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rtscope.explain.model import COMPETING_TASKS, INHERENT, Cause, Explanation, Segment
 from rtscope.units import format_us
@@ -43,17 +43,14 @@ class CauseSum:
     worst_ns: int
     """In the one that it took longest in."""
 
-    @property
-    def key(self) -> tuple[Cause, str]:
-        """What makes it the same cause in another run."""
-        return self.cause, self.name
+    title: str = field(init=False, compare=False)
+    """The cause with its function, if there is one."""
 
-    @property
-    def title(self) -> str:
-        """The cause with its function, if there is one."""
-        if not self.name:
-            return str(self.cause)
-        return f"{self.cause}{': ' if self.cause in _NAMED else ' in '}{self.name}"
+    def __post_init__(self) -> None:
+        """Write the title, once for all tables."""
+        before = ": " if self.cause in _NAMED else " in "
+        title = f"{self.cause}{before}{self.name}" if self.name else str(self.cause)
+        object.__setattr__(self, "title", title)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +126,8 @@ def differences(causes: Sequence[Causes]) -> tuple[Difference, ...]:
 
 def difference(first: Causes, second: Causes) -> Difference:
     """Return the dominant causes that only one of two kernels has, and the common."""
-    ours = {s.key: s for s in first.sums if s.times_dominant}
-    theirs = {s.key: s for s in second.sums if s.times_dominant}
+    ours = {(s.cause, s.name): s for s in first.sums if s.times_dominant}
+    theirs = {(s.cause, s.name): s for s in second.sums if s.times_dominant}
     return Difference(
         first,
         second,

@@ -324,11 +324,11 @@ def _waited(
 ) -> Iterator[Segment]:
     """Explain a wait; `inside` are the interrupt and callback that it woke in."""
     interrupt, callback = inside
+    events = context.events_of(cpu)
     callback_ns = None if callback is None else callback.entered_ns
     spans = callbacks_together(
         context.spans_between(cpu, from_ns, interval.end_ns), waking_ns=callback_ns
     )
-    events = context.events_of(cpu)
     since = interval.begin_ns
     if interval.began is not None and interval.began.name == "sched_switch":
         queued = since - 1  # it was preempted: that switch is the scheduler's choice

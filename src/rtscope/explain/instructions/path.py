@@ -125,12 +125,13 @@ def wakeup_path(
     milestones = find_milestones(runs, contexts, expiry, tasks=tasks)
     others = other_cpus(section, symbols, arch=arch, shift=shift)
     elsewhere = others.calling(PERIOD)
+    competing = competing_tasks(runs, milestones, symbols.names, elsewhere=elsewhere)
     flags = _irq_flags_of(section)
     return WakeupPath(
         runs=runs,
         contexts=contexts,
         milestones=milestones,
-        competing=competing_tasks(runs, milestones, symbols.names, elsewhere=elsewhere),
+        competing=competing,
         tasks=tasks,
         expiry=expiry,
         slept_ns=slept_ns,

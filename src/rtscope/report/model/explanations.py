@@ -110,20 +110,20 @@ class ExplainedRun:
     """The longest latency of each CPU."""
     tail: WorstWakeups | None = None
 
-    @property
-    def unit(self) -> str:
-        """The word before the unit of a time: `virtual `, or nothing."""
-        return VIRTUAL if self.virtual else ""
+    unit: str = field(init=False)
+    """The word before the unit of a time: `virtual `, or nothing."""
+    place: str = field(init=False)
+    """Where it was measured, in words."""
+    causes: Causes = field(init=False)
+    """The causes of this run's worst wake-ups."""
 
-    @property
-    def place(self) -> str:
-        """Where it was measured, in words."""
-        return f"virtual board {self.board}" if self.virtual else self.board
-
-    @property
-    def causes(self) -> Causes:
-        """The causes of this run's worst wake-ups."""
-        return causes_of(self.explanations, load=self.load, kernel=self.kernel)
+    def __post_init__(self) -> None:
+        """Sum up the causes, once for all that print them."""
+        place = f"virtual board {self.board}" if self.virtual else self.board
+        causes = causes_of(self.explanations, load=self.load, kernel=self.kernel)
+        object.__setattr__(self, "unit", VIRTUAL if self.virtual else "")
+        object.__setattr__(self, "place", place)
+        object.__setattr__(self, "causes", causes)
 
 
 def explained_run(
@@ -209,15 +209,16 @@ def tail_of(
 ) -> WorstWakeups | None:
     """Count the known causes among the worst wake-ups; None without any."""
     found = distribution_of(threads)
-    if not found.total:
+    total = found.total
+    if not total:
         return None
-    from_ns = _from(found)
+    from_ns = _from(found, total)
     inside = [one for one in known if one.latency_ns >= from_ns]
     causes = _causes(inside)
     names = [one.cause for one in causes]
     counted = [(b.latency_ns, b.cause if b.cause in names else OTHERS) for b in inside]
     return WorstWakeups(
-        samples=found.total,
+        samples=total,
         from_ns=from_ns,
         wakeups=int(found.count[found.low_ns >= from_ns].sum()) + found.beyond,
         causes=causes,
@@ -244,10 +245,10 @@ def _times(number: int) -> str:
     return "once" if number == 1 else f"{number:,} times"
 
 
-def _from(found: Distribution) -> int:
+def _from(found: Distribution, total: int) -> int:
     """Return the low edge of the lowest bucket that is wholly in the latest 0.1 %."""
     from_above = np.cumsum(found.count[::-1]) + found.beyond
-    inside = int(np.searchsorted(from_above, found.total / ONE_OF, side="right"))
+    inside = int(np.searchsorted(from_above, total / ONE_OF, side="right"))
     return int(found.low_ns[::-1][max(0, inside - 1)])
 
 
