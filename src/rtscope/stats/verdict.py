@@ -20,6 +20,7 @@ from rtscope.stats.episodes import misses_of
 from rtscope.stats.evidence import Claim, Evidence, Verdict
 from rtscope.stats.exposure import MIN_WAKEUPS, watched
 from rtscope.stats.lint import clock_coarse
+from rtscope.stats.seeds import trajectories
 from rtscope.stats.verdictwords import put_in_words
 
 __all__ = ["Claim", "Finding", "Judgement", "Verdict", "judge"]
@@ -214,8 +215,14 @@ def gather(
         effect: tuple(c for c in caveats if kind_of(c).effect is effect)
         for effect in Effect
     }
-    misses = tuple(misses_of(r, deadline_ns) for r in records)
-    lengths_ns = tuple(watched([r.result.threads]).least_ns for r in records)
+    misses = {id(r): misses_of(r, deadline_ns) for r in records}
+    alike = trajectories(records)
+    longest = [max(runs, key=_least_ns) for runs in alike]
+    # Of runs that are alike the one with most episodes: none is hidden by another.
+    counted = tuple(
+        max((misses[id(r)] for r in runs), key=lambda m: m.episodes) for runs in alike
+    )
+    lengths_ns = tuple(map(_least_ns, longest))
     maxima = [ns for r in records if (ns := r.max_ns) is not None]
     return Evidence(
         load=records[0].run.load,
@@ -225,17 +232,21 @@ def gather(
         boots=_boots(records),
         bound_ns=_bound(records, bounds_ns),
         interval_ns=records[0].run.interval_ns,
-        watched=watched([r.result.threads for r in records]),
+        watched=watched([r.result.threads for r in longest]),
         worst_ns=max(maxima) if len(maxima) == len(records) else None,
-        misses=misses,
-        counted=misses,
+        misses=tuple(misses.values()),
+        counted=counted,
         lengths_ns=lengths_ns,
         dispersion=dispersion_of(
-            [(ns, m.starts_ns) for ns, m in zip(lengths_ns, misses, strict=True)]
+            [(ns, m.starts_ns) for ns, m in zip(lengths_ns, counted, strict=True)]
         ),
         invalid=by_effect[Effect.INVALID],
         limits=by_effect[Effect.LIMIT],
     )
+
+
+def _least_ns(record: RunRecord) -> int:
+    return watched([record.result.threads]).least_ns
 
 
 def _bound(records: Sequence[RunRecord], bounds_ns: Mapping[str, int]) -> int | None:

@@ -181,7 +181,13 @@ def _watched(e: Evidence) -> str:
     """Say how long; and that it is the CPU's watched least, if another was longer."""
     least = format_duration(e.watched.least_ns)
     longest = format_duration(e.watched.longest_ns)
-    return least if least == longest else f"{least} (one CPU, others up to {longest})"
+    if least != longest:
+        least += f" (one CPU, others up to {longest})"
+    runs, counted = len(e.misses), len(e.counted)
+    if counted < runs:
+        least += f" ({runs} seeds, but only {counted} independent: others share the "
+        least += "worst wake-ups)"
+    return least
 
 
 def _counted(n: int, one: str, many: str) -> str:

@@ -163,12 +163,18 @@ def _place(row: Row) -> str:
 def _support(row: Row) -> str:
     if row.gravest is Effect.INVALID:
         return "No conclusion: the run is not valid, see the caveats."
-    supported = duration(supported_interval_ns(0, row.observed_ns))
+    observed_ns = row.seeds.observed_ns if row.seeds else row.observed_ns
+    supported = duration(supported_interval_ns(0, observed_ns))
     weaker = " Caveats may weaken this." if row.gravest is Effect.LIMIT else ""
     seeds = len({record.run.seed for record in row.records})
     over = f" over {seeds} seeds" if seeds > 1 else ""
+    if row.seeds and row.seeds.trajectories < seeds:
+        over += (
+            f", of which {row.seeds.trajectories} are independent (others share the "
+            "worst wake-ups and add no time)"
+        )
     return (
-        f"Longest in {duration(row.observed_ns)}"
+        f"Longest in {duration(observed_ns)}"
         f"{' of virtual time' if row.virtual else ''} under load {row.name}{over}. "
         f"At 95 % confidence, longer ones occur less than once per {supported} "
         f"under this load.{weaker}"
