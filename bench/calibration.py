@@ -30,6 +30,10 @@ from scipy.stats import beta
 from rtscope.campaign.model import Campaign, RunTable
 from rtscope.measure.plan import make_plan
 from rtscope.stats.compare import Word, compare_loads
+from rtscope.stats.dispersion import dispersion_of
+from rtscope.stats.episodes import Misses
+from rtscope.stats.evidence import Claim, Evidence, Verdict
+from rtscope.stats.exposure import MIN_WAKEUPS, Watched
 from rtscope.stats.runsets import Drawn, Group, RunFigures, RunSets
 
 PAIRS = 6_000
@@ -280,7 +284,135 @@ def machine(pairs: int, repetitions: int, out: Path) -> Iterator[str]:
     yield f"All outcomes: {dict(words)}"
 
 
-SECTIONS: dict[str, Callable[[], Iterator[str]]] = {"alarms": alarms, "power": power}
+HOUR_NS = 3_600 * 10**9
+LIMIT_TRIALS = 500
+Spread = Callable[[np.random.Generator, int, float], tuple[list[Values], float, float]]
+"""
+Draws when the episodes of so many runs begin (0 to 1), given how many are expected.
+
+Returns them with the count that the rates of these runs make one expect, and the count
+of occasions expected in the long run: a burst is one.
+"""
+
+
+def independent(
+    rng: np.random.Generator, runs: int, expected: float
+) -> tuple[list[Values], float, float]:
+    """Episodes of one rate, independent of each other."""
+    starts = [rng.random(rng.poisson(expected / runs)) for _ in range(runs)]
+    return starts, expected, expected
+
+
+def bursts_of(size: int, apart: float) -> Spread:
+    """Bursts of so many episodes, this part of a run apart."""
+
+    def drawn(
+        rng: np.random.Generator, runs: int, expected: float
+    ) -> tuple[list[Values], float, float]:
+        occasions, steps = expected / size, apart * np.arange(size)
+        firsts = [rng.random(rng.poisson(occasions / runs)) for _ in range(runs)]
+        starts = [np.minimum((one[:, None] + steps).ravel(), 1.0) for one in firsts]
+        return starts, expected, occasions
+
+    return drawn
+
+
+def varying(variation: float) -> Spread:
+    """Rates that differ from run to run: Γ with this coefficient of variation."""
+
+    def drawn(
+        rng: np.random.Generator, runs: int, expected: float
+    ) -> tuple[list[Values], float, float]:
+        shape = 1 / variation**2
+        rates = rng.gamma(shape, 1 / shape, size=runs) * expected / runs
+        starts = [rng.random(rng.poisson(rate)) for rate in rates]
+        return starts, float(rates.sum()), expected
+
+    return drawn
+
+
+SPREADS: dict[str, Spread] = {
+    "independent": independent,
+    "bursts of 5, 50 ms apart": bursts_of(5, 0.05 / 3_600),
+    "bursts of 20, 50 ms apart": bursts_of(20, 0.05 / 3_600),
+    "bursts of 5, 10 s apart": bursts_of(5, 10 / 3_600),
+    "run-to-run CV 0.5": varying(0.5),
+    "run-to-run CV 1": varying(1.0),
+}
+
+
+def evidence(starts: Sequence[Values]) -> Evidence:
+    """Return what runs of one hour with these episodes, all counted, give."""
+    runs = [tuple(int(x * HOUR_NS) for x in sorted(one)) for one in starts]
+    misses = tuple(Misses(len(s), 0, 0, len(s), True, starts_ns=s) for s in runs)
+    time_ns = HOUR_NS * len(runs)
+    return Evidence(
+        load="",
+        deadline_ns=1,
+        claim=None,
+        min_boots=1,
+        boots=1,
+        bound_ns=None,
+        interval_ns=1,
+        watched=Watched(time_ns, time_ns, MIN_WAKEUPS),
+        worst_ns=1,
+        misses=misses,
+        counted=misses,
+        lengths_ns=(HOUR_NS,) * len(runs),
+        dispersion=dispersion_of([(HOUR_NS, s) for s in runs]),
+        invalid=(),
+        limits=(),
+    )
+
+
+def limits() -> Iterator[str]:
+    """
+    Simulate the limits of rates and the verdicts on claims.
+
+    The limits printed are of the rate in these runs; without an episode the upper one
+    is of occasions, since nothing shows how large a burst would be. A claim is about
+    all runs: of a claim that says just the true rate, HELD is false, and NO too.
+    """
+    yield (
+        "| episodes | runs | expected | at least | at most | false HELD | false NO "
+        "| widened | ten times the rate claimed: not HELD |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for name, spread in SPREADS.items():
+        for runs in (1, 4, 10):
+            for expected in (5.0, 50.0):
+                yield _limits_row(name, spread, runs, expected)
+
+
+def _limits_row(name: str, spread: Spread, runs: int, expected: float) -> str:
+    rng = np.random.default_rng([*name.encode(), runs, int(expected)])
+    count: Counter[str] = Counter()
+    for _ in range(LIMIT_TRIALS):
+        starts, in_these, occasions = spread(rng, runs, expected)
+        found = evidence(starts)
+        low, high = (x or 0.0 for x in found.rate_per_hour)
+        count["low"] += low * runs <= in_these
+        count["high"] += high * runs >= (
+            in_these if found.episodes else min(in_these, occasions)
+        )
+        held, no, ample = (
+            replace(found, claim=Claim(1, round(HOUR_NS * runs / claimed))).verdict
+            for claimed in (occasions, expected, 10 * expected)
+        )
+        count["held"] += held is Verdict.HELD_IN_TEST
+        count["no"] += no is Verdict.NO
+        count["widened"] += found.dispersion.significant
+        count["ample"] += ample is not Verdict.HELD_IN_TEST
+    cells = ("low", "high", "held", "no", "widened", "ample")
+    shares = " | ".join(f"{count[cell] / LIMIT_TRIALS:.3f}" for cell in cells)
+    return f"| {name} | {runs} | {expected:g} | {shares} |"
+
+
+SECTIONS: dict[str, Callable[[], Iterator[str]]] = {
+    "alarms": alarms,
+    "power": power,
+    "limits": limits,
+}
 
 
 def main() -> None:
