@@ -6,6 +6,7 @@ List the functions that a virtual board executed on the paths to its worst wake-
 
 import json as json_text
 import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -95,21 +96,12 @@ def trace(
     else:
         found = stream_of(chosen)
     paths = [
-        path_of(
-            section,
-            symbols,
-            shift=found.shift,
-            cpu=_shown_cpu(section, only),
-        )
+        path_of(section, symbols, shift=found.shift, cpu=_shown_cpu(section, only))
         for section in shown_sections(found, worst, windows=bool(asked))
     ]
     if json:
-        put(
-            json_text.dumps(
-                [as_dict(path, shift=found.shift) for path in paths], indent=1
-            )
-            + "\n"
-        )
+        documents = [as_dict(path, shift=found.shift) for path in paths]
+        put(json_text.dumps(documents, indent=1) + "\n")
         return 0
     with stdout_console() as console:
         print_head(console, chosen.record, found)
@@ -204,15 +196,7 @@ def as_dict(path: ListedPath, *, shift: int) -> dict[str, Any]:
         "unnamed": path.unnamed,
         "functions": [list(pair) for pair in path.functions],
         "steps": [
-            {
-                "at": step.at,
-                "at_ns": step.at_ns,
-                "cpu": step.cpu,
-                "kind": step.kind.name.lower(),
-                "what": step.what,
-                "instructions": step.instructions,
-            }
-            for step in path.steps
+            asdict(step) | {"kind": step.kind.name.lower()} for step in path.steps
         ],
     }
 

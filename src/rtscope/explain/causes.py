@@ -5,6 +5,7 @@ Pure. The K worst wake-ups are not the run: a cause that is missing here may hav
 others late, only never as late.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -92,16 +93,14 @@ def causes_of(explanations: Sequence[Explanation], *, load: str, kernel: str) ->
     """Sum up the causes of a run's worst wake-ups, or of those of its repetitions."""
     known = [one for one in explanations if one.segments]
     found: dict[tuple[Cause, str], list[int]] = {}
-    times_dominant: dict[tuple[Cause, str], int] = {}
+    times_dominant: Counter[tuple[Cause, str]] = Counter()
     for explanation in known:
         for key, ns in _sums(explanation.segments).items():
             found.setdefault(key, []).append(ns)
-        dominant = explanation.dominant
-        if dominant is not None:
-            key = named_cause(dominant)
-            times_dominant[key] = times_dominant.get(key, 0) + 1
+        if explanation.dominant is not None:
+            times_dominant[named_cause(explanation.dominant)] += 1
     sums = [
-        CauseSum(*key, len(ns), times_dominant.get(key, 0), sum(ns), max(ns))
+        CauseSum(*key, len(ns), times_dominant[key], sum(ns), max(ns))
         for key, ns in found.items()
     ]
     return Causes(
@@ -158,10 +157,9 @@ def paragraph(difference: Difference, *, virtual: str = "") -> str:
 
 
 def _sums(segments: Iterable[Segment]) -> dict[tuple[Cause, str], int]:
-    sums: dict[tuple[Cause, str], int] = {}
+    sums: Counter[tuple[Cause, str]] = Counter()
     for segment in segments:
-        key = named_cause(segment)
-        sums[key] = sums.get(key, 0) + segment.duration_ns
+        sums[named_cause(segment)] += segment.duration_ns
     return sums
 
 

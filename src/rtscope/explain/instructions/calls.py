@@ -15,6 +15,7 @@ scheduler's time.
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -329,10 +330,10 @@ def main_frame(runs: Sequence[Run], *, share: float) -> Frame | None:
 
     More than a half, or it may be one of several; None if there is no such call.
     """
-    spent: dict[Frame, int] = {}
+    spent: Counter[Frame] = Counter()
     for run in runs:
         for frame in run.frame.chain():
-            spent[frame] = spent.get(frame, 0) + run.executed
+            spent[frame] += run.executed
     least = share * sum(run.executed for run in runs)
     inside = [frame for frame, own in spent.items() if own >= least]
     return max(inside, key=lambda frame: frame.depth, default=None)
@@ -340,10 +341,10 @@ def main_frame(runs: Sequence[Run], *, share: float) -> Frame | None:
 
 def spent_in(runs: Sequence[Run]) -> list[tuple[str, int]]:
     """Return own instructions by function, most first."""
-    spent: dict[str, int] = {}
+    spent: Counter[str] = Counter()
     for run in runs:
-        spent[run.frame.name] = spent.get(run.frame.name, 0) + run.executed
-    return sorted(spent.items(), key=lambda row: -row[1])
+        spent[run.frame.name] += run.executed
+    return spent.most_common()
 
 
 def callback_of(run: Run) -> str | None:

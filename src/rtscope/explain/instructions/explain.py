@@ -5,6 +5,7 @@ The path has every block that was executed from well before the expiry until the
 nothing is sampled, and nothing guessed but the meaning of functions' names.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -277,11 +278,11 @@ def _of_softirq(chain: Sequence[str], runs: Sequence[Run]) -> tuple[str, Sequenc
 
 def _handler(runs: Sequence[Run], entry: frozenset[Role]) -> str:
     """Name an interrupt by its handler: where most went, behind the entry code."""
-    spent: dict[str, int] = {}
+    spent: Counter[str] = Counter()
     for run in runs:
         name = _handled_in(run, entry)
         if name is not None:
-            spent[name] = spent.get(name, 0) + run.executed
+            spent[name] += run.executed
     if spent:
         return max(spent, key=lambda name: spent[name])
     led_to = [f for f in runs[0].frame.chain() if f.role in entry]
