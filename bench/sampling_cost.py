@@ -109,7 +109,7 @@ def agent_cost(agent: Path, directory: Path) -> float:
         print(f"  agent: {total[1]} instructions, {taken} samples")
         counts.append((int(total[1]), taken))
     (short, few), (long, many) = counts
-    return (long - short) / (many - few)
+    return float((long - short) / (many - few))
 
 
 def main() -> None:

@@ -243,6 +243,16 @@ CASES: Mapping[str, Cases] = {
         "Filename\tType\n/dev/sda2 partition 999 0 -2\n",
     ),
     "numa_balancing": _file("/proc/sys/kernel/numa_balancing", "0", "1"),
+    "memory_statistics": _file("/proc/sys/vm/stat_interval", "10", "1"),
+    "timer_migration": _file("/proc/sys/kernel/timer_migration", "0", "1"),
+    "console_level": _file("/proc/sys/kernel/printk", "4\t4\t1\t7", "7\t4\t1\t7"),
+    "sched_ext": _file("/sys/kernel/sched_ext/state", "disabled", "enabled"),
+    "pcie_links": _file(
+        "/sys/module/pcie_aspm/parameters/policy",
+        "default [performance] powersave powersupersave",
+        "[default] performance powersave powersupersave",
+    ),
+    "idle_polling": _file("/proc/cmdline", "quiet idle=halt", "quiet idle=poll"),
     "locked_memory_moves": _file("/proc/sys/vm/compact_unevictable_allowed", "0", "1"),
     "irq_affinity": Cases(
         Case(

@@ -172,3 +172,25 @@ def test_what_even_root_may_not_read_is_not_said_to_need_root() -> None:
     assert "run as root" not in even_root.message
     user = judged("fair_server", Case(also={server: Denied("Permission denied")}))
     assert "run as root" in user.message
+
+
+# --- values of the new checks -------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "text", "wanted"),
+    [
+        ("memory_statistics", "/proc/sys/vm/stat_interval", "9", FAIL),
+        ("memory_statistics", "/proc/sys/vm/stat_interval", "120", PASS),
+        ("console_level", "/proc/sys/kernel/printk", "3 4 1 7", PASS),
+        ("console_level", "/proc/sys/kernel/printk", "10 4 1 7", FAIL),
+        ("console_level", "/proc/sys/kernel/printk", "15\t4\t1\t7", FAIL),
+        ("timer_migration", "/proc/sys/kernel/other", "0", UNKNOWN),
+        ("sched_ext", "/sys/kernel/sched_ext/state", "disabling", FAIL),
+        ("idle_polling", CMDLINE, "idle=nomwait", PASS),
+    ],
+)
+def test_a_value_is_judged_by_its_meaning(
+    name: str, path: str, text: str, wanted: object
+) -> None:
+    assert judged(name, Case({path: text})).outcome is wanted
