@@ -8,8 +8,15 @@ import pytest
 from fakes.measurements import record, thread
 from fakes.traces import AROUND
 from rtscope.contract import Around, CounterDelta, CpuRuns
-from rtscope.explain.events.run import around_words, machine_of, worst_wakeups
+from rtscope.explain.events.run import (
+    around_words,
+    explained_windows,
+    machine_of,
+    worst_wakeups,
+)
 from rtscope.explain.events.threadstates import MachineTraits, TracedWakeup
+from rtscope.explain.model import Explanation
+from rtscope.ftrace.text import TextTrace, text_trace
 from rtscope.machine.facts import FactValue
 from rtscope.record.model import RunRecord
 
@@ -87,6 +94,51 @@ def test_the_worst_wake_ups_of_all_threads_come_first_and_16_at_most() -> None:
     assert [one.latency_ns for one in worst_wakeups(many)] == [
         *range(40_000, 24_000, -1_000)
     ]
+
+
+# --- traces -----------------------------------------------------------------------
+
+
+def traced(*pids: int) -> TextTrace:
+    """A trace in which these threads sleep, and are woken 5 us after 1 ms."""
+    lines = []
+    for pid in pids:
+        task = f"prev_comm=t prev_pid={pid} prev_prio=0 prev_state=S"
+        back = f"next_comm=t next_pid={pid} next_prio=0"
+        lines += [
+            f" t-{pid} [000] d..2. 1000.000900: sched_switch: {task} ==> "
+            "next_comm=swapper/0 next_pid=0 next_prio=120",
+            f" <idle>-0 [000] d.h2. 1000.001002: sched_waking: comm=t pid={pid} "
+            "prio=0 target_cpu=000",
+            " <idle>-0 [000] d..2. 1000.001005: sched_switch: prev_comm=swapper/0 "
+            f"prev_pid=0 prev_prio=120 prev_state=R ==> {back}",
+        ]
+    return text_trace(memoryview("\n".join(lines).encode()), name="trace.txt")
+
+
+def test_each_of_the_worst_is_explained_with_its_window_and_its_number() -> None:
+    run = record([thread([9_000, 2_000])])
+    first, second = explained_windows(run, traced(1000))
+
+    assert (first.title, second.title) == (
+        f"{run.run.id}, worst wake-up 1",
+        f"{run.run.id}, worst wake-up 2",
+    )
+    assert first.wakeup.latency_ns == first.explanation.latency_ns == 9_000
+    assert [e.at_ns for e in first.window.events] == [
+        1000 * 10**9 + us * 1000 for us in (900, 1_002, 1_005)
+    ]
+    assert first.explanation.segments
+    assert first.explanation.residual_ns == 0
+
+
+def test_a_trace_without_the_thread_explains_nothing_and_says_so() -> None:
+    (found,) = explained_windows(record([thread([9_000], cpu=2)]), traced(77))
+
+    assert found.explanation == Explanation(
+        2, 1, 9_000, (), ("the trace has no event of this thread",)
+    )
+    assert found.wakeup.pid == 1002
 
 
 # --- counters ---------------------------------------------------------------------
