@@ -17,13 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rtscope.audit.context import (
-    DMA_LATENCY,
-    WATCHED,
-    Observed,
-    Trial,
-    is_asked,
-)
+from rtscope.audit.context import DMA_LATENCY, WATCHED, Observed, Trial, is_asked
 from rtscope.contract import AgentError, AgentResult, Line
 from rtscope.machine.reader import Content, Reader, text_of
 from rtscope.units import NS_PER_S

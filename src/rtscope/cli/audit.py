@@ -28,13 +28,7 @@ from rtscope.cli.console import (
     stderr_console,
     stdout_console,
 )
-from rtscope.cli.kernelverify import (
-    FailOn,
-    fails,
-    read_config,
-    refuse_two,
-    show_checks,
-)
+from rtscope.cli.kernelverify import FailOn, fails, read_config, refuse_two, show_checks
 from rtscope.cli.tasks import look
 from rtscope.cpulist import parse_cpulist
 from rtscope.errors import UsageError

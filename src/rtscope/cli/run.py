@@ -20,22 +20,9 @@ from rtscope.board.kernels import kernel_names
 from rtscope.campaign.file import from_dict, load_campaign, to_dict, with_places
 from rtscope.campaign.model import Campaign
 from rtscope.campaign.options import BOARDS, OUTPUT, VERDICT, Options, with_options
-from rtscope.cli.console import (
-    note,
-    put,
-    say,
-    stderr_console,
-    stderr_log,
-    typed_words,
-)
+from rtscope.cli.console import note, put, say, stderr_console, stderr_log, typed_words
 from rtscope.cli.progress import LiveDisplay
-from rtscope.cli.report import (
-    Format,
-    asked_by,
-    model_of,
-    print_report,
-    write_page,
-)
+from rtscope.cli.report import Format, asked_by, model_of, print_report, write_page
 from rtscope.errors import RecordError, RtscopeError, UsageError
 from rtscope.measure.execute import Runner, execute
 from rtscope.measure.machine import MachineRunner

@@ -238,15 +238,8 @@ def _apply(patch: Patch, scratch: Path, *options: str) -> str | None:
     """Apply one patch; return the error of git, or None."""
     # Inside a repository git would look for the files relative to its top.
     env = ("env", f"GIT_CEILING_DIRECTORIES={scratch.resolve().parent}", "LC_ALL=C")
-    git = (
-        "git",
-        "-C",
-        str(scratch),
-        "apply",
-        f"-p{patch.strip}",
-        "--whitespace=nowarn",
-    )
-    argv = [*env, *git, *options, str(patch.path.resolve())]
+    git = ("git", "-C", str(scratch), "apply", f"-p{patch.strip}")
+    argv = [*env, *git, "--whitespace=nowarn", *options, str(patch.path.resolve())]
     done = process.run(argv, timeout_s=PATIENCE_S)
     if done.status == 127:
         raise KernelError("applying patches needs git: install it (apt install git)")

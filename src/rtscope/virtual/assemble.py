@@ -16,12 +16,7 @@ from rtscope.board.prepare import FILES_KIND, Prepared
 from rtscope.board.qemu import Boot, Qemu, command_line, quantum_by_plugin
 from rtscope.campaign.model import Campaign
 from rtscope.caveats.catalogue import Caveat, make
-from rtscope.contract import (
-    FileLine,
-    LoadEnd,
-    LoadTick,
-    sha256_of_json,
-)
+from rtscope.contract import FileLine, LoadEnd, LoadTick, sha256_of_json
 from rtscope.errors import BoardError
 from rtscope.loads import get_load
 from rtscope.machine import facts
@@ -30,10 +25,7 @@ from rtscope.measure.assemble import LoadSeen, Measured
 from rtscope.measure.commands import measure_args
 from rtscope.measure.observe import Observation
 from rtscope.record.model import Run
-from rtscope.record.virtual import (
-    InputDigests,
-    VirtualRun,
-)
+from rtscope.record.virtual import InputDigests, VirtualRun
 from rtscope.target.agentreader import content_of
 from rtscope.virtual.boot import Booted
 from rtscope.virtual.diagnosis import oom_kills
