@@ -278,6 +278,12 @@ def test_a_time_more_than_a_second_away_is_refused_with_the_times_there_are() ->
     assert refusal(opened(*TWO), thread="5") == "no thread 5 wakes up in this trace"
 
 
+def test_a_thread_has_its_name_from_either_event_of_its_waking() -> None:
+    late = opened(waking(10, name="sched_wakeup"), switch(40))
+
+    assert choose(late, WakeupSelector(thread="rt")).wakeup.comm == "rt"
+
+
 # --- timers -----------------------------------------------------------------------
 
 
@@ -315,6 +321,21 @@ def test_a_wake_up_begins_when_the_timer_that_woke_it_was_due() -> None:
     away = 10 * SECOND_US
     other = (armed(50, 90 + away), expired(100, now_us=103 + away))
     assert begin_of(*other, waking(102), done(104)) == 87
+
+
+@pytest.mark.parametrize(
+    ("now_us", "begin_us"), [(10_000, 9_990), (9_999, 19_991), (30_000, 9_990)]
+)
+def test_a_clock_within_10_ms_of_the_timers_is_its_own(
+    now_us: int, begin_us: int
+) -> None:
+    """On another one it was as late as the timer itself says."""
+    lines = (armed(50, 9_990), expired(20_000, now_us=now_us), waking(20_002))
+    found = choose(
+        opened(*lines, done(20_004), switch(20_010)), WakeupSelector(thread="rt")
+    )
+
+    assert found.wakeup.expiry_ns == begin_us * US
 
 
 @pytest.mark.parametrize(
