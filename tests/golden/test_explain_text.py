@@ -1,6 +1,7 @@
 """Explained wake-ups as printed, to the character, on 80 and on 100 columns."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,23 @@ def test_the_text_is_as_before(width: int, rewrite: bool) -> None:
     assert text == expected.read_text()
     assert max(map(len, text.splitlines())) <= width
     assert "\x1b" not in text
+
+
+def test_one_wakeup_hardly_explained_does_not_speak_for_the_others() -> None:
+    whole = explained(LOCKED, off=True)
+    hardly = replace(whole, latency_ns=100 * whole.latency_ns)
+    console = Console(file=io.StringIO(), width=200, highlight=False)
+    with console.capture() as captured:
+        print_explanations(
+            [run("memory", "rt", whole, whole, hardly)], console, worst=1
+        )
+    assert (
+        captured.get()
+        .splitlines()[0]
+        .endswith(
+            "3 worst wake-ups explained, at least 1.0 % of each, half of them 100.0 % or more"
+        )
+    )
 
 
 def test_the_page_is_the_same_each_time_and_escapes_names_of_functions() -> None:

@@ -140,9 +140,10 @@ def resolvable(pct: float, samples: int) -> bool:
     """
     Whether so many samples say anything about the percentile.
 
-    They do if some order statistic is a 95 % upper limit for it. The j-th largest is
-    one if P(Bin(N, 1-q) ≤ j-1) ≤ 0.05; if any is, the largest (j = 1) is, and for that
-    one the condition is q^N ≤ 0.05.
+    They do if some order statistic of independent samples is a 95 % upper limit for it;
+    wake-ups cluster, so this is the least that it takes, and no confidence. The j-th
+    largest is one if P(Bin(N, 1-q) ≤ j-1) ≤ 0.05; if any is, the largest (j = 1) is,
+    and for that one the condition is q^N ≤ 0.05.
     """
     tail = float(1 - _fraction(pct))
     return samples * math.log1p(-tail) <= math.log(1 - CONFIDENCE)

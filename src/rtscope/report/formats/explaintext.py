@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from statistics import median_high
 
 from rich.console import Console, RenderableType
 from rich.padding import Padding
@@ -55,8 +56,11 @@ def _run(run: ExplainedRun, *, worst: int, width: int) -> Iterator[RenderableTyp
     head = (
         f"{run.run_id} on {run.place}: "
         f"{plural(causes.wakeups, 'worst wake-up')} explained, at least "
-        f"{math.floor(1000 * causes.attributed_share) / 10:.1f} % of each"
+        f"{_floored(causes.attributed_share)} of each"
     )
+    shares = [e.attributed_share for e in run.explanations if e.segments]
+    if shares and _floored(half := median_high(shares)) != _floored(min(shares)):
+        head += f", half of them {_floored(half)} or more"
     if without := len(run.explanations) - causes.wakeups:
         kept = "path" if run.virtual else "events"
         head += f"; {without} more without recorded {kept}"
@@ -70,6 +74,11 @@ def _run(run: ExplainedRun, *, worst: int, width: int) -> Iterator[RenderableTyp
     if run.bounds:
         yield from _bound(run, width=width)
         yield ""
+
+
+def _floored(share_of_latency: float) -> str:
+    """Write a share, rounded down: at least so much is explained."""
+    return f"{math.floor(1000 * share_of_latency) / 10:.1f} %"
 
 
 def _bound(run: ExplainedRun, *, width: int) -> Iterator[Text]:
