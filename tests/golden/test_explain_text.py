@@ -78,17 +78,11 @@ def test_one_wakeup_hardly_explained_does_not_speak_for_the_others() -> None:
     whole = explained(LOCKED, off=True)
     hardly = replace(whole, latency_ns=100 * whole.latency_ns)
     console = Console(file=io.StringIO(), width=200, highlight=False)
+    found = run("memory", "rt", whole, whole, hardly)
     with console.capture() as captured:
-        print_explanations(
-            [run("memory", "rt", whole, whole, hardly)], console, worst=1
-        )
-    assert (
-        captured.get()
-        .splitlines()[0]
-        .endswith(
-            "3 worst wake-ups explained, at least 1.0 % of each, half of them 100.0 % or more"
-        )
-    )
+        print_explanations([found], console, worst=1)
+    said = " ".join(captured.get().split())
+    assert "at least 1.0 % of each, half of them 100.0 % or more " in said
 
 
 def test_the_page_is_the_same_each_time_and_escapes_names_of_functions() -> None:
