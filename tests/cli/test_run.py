@@ -67,7 +67,7 @@ def test_without_out_the_results_get_a_directory_of_their_own(
     ("options", "status", "word"),
     [
         ((), 0, ""),
-        (("--deadline", "1s"), 0, "NOT SHOWN"),
+        (("--deadline", "1s"), 4, "NOT SHOWN"),
         (("--deadline", "6500ns"), 1, "NO"),
         (("--deadline", "6500ns", "--claim", "1/1h"), 1, "NO"),
         (("--deadline", "1s", "--claim", "1/1h"), 4, "NOT SHOWN"),

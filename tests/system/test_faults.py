@@ -58,7 +58,7 @@ def test_without_stress_ng_nothing_is_measured_and_the_package_is_named(
 
 def test_a_load_killed_in_mid_run_is_told_and_caps_the_verdict(tmp_path: Path) -> None:
     out = tmp_path / "results"
-    # The interval is long because a skipped activation would be a miss too.
+    # The interval is long so that a skipped activation needs a long delay.
     slowly = ("--load", "cpu", "--interval", "300ms", "--duration", "1500ms")
     with rtscope(
         *campaign(out, *slowly, "--deadline", "10s", "--claim", "1/1s")
