@@ -114,7 +114,7 @@ packages-%:
 
 # --- the environment -------------------------------------------------------------
 
-NEEDED := pyproject.toml constraints.txt setup/environment
+NEEDED := pyproject.toml constraints.txt constraints-dev.txt setup/environment
 
 # An environment that was made in another folder, before this one was moved or
 # copied, is made again.
