@@ -19,7 +19,14 @@ from rtscope.explain.model import (
     Segment,
     joined,
 )
-from rtscope.explain.words import caveats_of, evidence, main_segments, sentence, where
+from rtscope.explain.words import (
+    caveats_of,
+    evidence,
+    main_segments,
+    sentence,
+    share,
+    where,
+)
 
 
 def segment(
@@ -227,6 +234,14 @@ def test_three_segments_of_a_tenth_or_more_are_named_and_the_dominant_always() -
 )
 def test_a_place_is_three_callers_at_most(callers: tuple[str, ...], text: str) -> None:
     assert where(replace(segment(0, 1), callers=callers)) == text
+
+
+@pytest.mark.parametrize(
+    ("part_ns", "whole_ns", "text"),
+    [(1, 1, "100.0 %"), (1, 3, "33.3 %"), (0, 5, "0.0 %"), (5, 0, "0.0 %")],
+)
+def test_a_share_of_nothing_is_none(part_ns: int, whole_ns: int, text: str) -> None:
+    assert share(part_ns, whole_ns) == text
 
 
 def test_evidence_tells_task_other_cpus_and_functions_in_this_order() -> None:
