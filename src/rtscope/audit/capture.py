@@ -33,21 +33,30 @@ from rtscope.machine.reader import (
 GONE = "REDACTED"
 
 _ADDRESS = re.compile(
-    r"(?<![0-9A-Fa-f:])(?:[0-9A-Fa-f]{2}[:-]){5,7}[0-9A-Fa-f]{2}(?![0-9A-Fa-f:])"
+    r"(?<![0-9A-Fa-f:.])(?:"
+    r"(?:[0-9A-Fa-f]{2}[:-]){5,7}[0-9A-Fa-f]{2}"
+    r"|(?:[0-9A-Fa-f]{1,2}:){5}[0-9A-Fa-f]{1,2}"
+    r"|(?:[0-9A-Fa-f]{4}\.){2}[0-9A-Fa-f]{4}"
+    r")(?![0-9A-Fa-f:.])"
+    r"|(?i:(?<=mac=)|(?<=addr=)|(?<=mac:)|(?<=addr:))[0-9A-Fa-f]{12}\b"
 )
 _SERIAL = re.compile(
     r"(?im)(serial(?:[ _-]?(?:no|number|num))?\s*[:=][ \t]*[\"']?)([^\s\"',;]+)"
 )
 _SECRET = re.compile(
-    r"(?i)((?:^|(?<=[\s\"]))[\w.:-]*"
-    r"(?:pass(?:wd|word|phrase)?|secret|token|credential|psk|key|auth|nonce)"
-    r"[\w.-]*=)(\"[^\"]*\"|\S+)"
+    r"(?i)((?:^|(?<=[\s\"]))(?:"
+    r"[\w.:-]*(?:pass(?:wd|word|phrase)?|secret|token|credential|psk|key|auth|nonce)"
+    r"[\w.-]*=|(?:[\w.:-]*[.:_-])?(?:pw|pwd|pin)="
+    r"|[\w.-]*(?:pass(?:wd|word|phrase)|api[_-]?key|apikey|secret|token):"
+    r"|systemd\.setenv=[\w.-]+="
+    r"))(\"[^\"]*\"|\S+)"
 )
 # For init, behind the lone --, an option and its value may be two words.
 _OPTION = re.compile(
     r"(?i)(--[\w-]*(?:pass(?:wd|word|phrase)|secret|token|key)[\w-]*[ ]+)([^-\s]\S*)"
 )
-_LOGIN = re.compile(r"(://)[^/\s:@]+:[^/\s@]+@")
+# Of an address, also netroot=iscsi:USER:PASSWORD@HOST.
+_LOGIN = re.compile(r"(://|(?i:iscsi:))[^/\s:@]+:[^/\s@]+@")
 
 # Words of the kernel's own that hold no secret although they look so.
 _HARMLESS = re.compile(r"(?i)(?:keymap|vconsole\.keymap|keyboard|bypass)[\w.-]*=$")
