@@ -94,6 +94,9 @@ class Question:
     min_boots: values.Times = 1
 
 
+_QUESTION = TypeAdapter(Question)
+
+
 def asked_by(campaign: Campaign) -> Question:
     """Return the question that the campaign asks."""
     return Question(campaign.deadline_ns, campaign.claim, campaign.min_boots)
@@ -103,7 +106,7 @@ def asked_with(records: Sequence[RunRecord], request: ReportRequest) -> Question
     """Return the question of the options, else of the records."""
     asked = records[0].campaign.get("campaign", {}) if records else {}
     try:
-        before = TypeAdapter(Question).validate_python(asked)
+        before = _QUESTION.validate_python(asked)
     except ValidationError as error:
         mistake = first_mistake(error)
         raise UsageError(f"the record: [campaign] {mistake}") from error

@@ -184,8 +184,8 @@ def side_by_side(
     return SideBySide(
         sides=sides,
         rows=rows,
-        summary=_pair_summary(sides, rows),
         caution=_caution(rows, virtual=virtual, tested=tested),
+        summary=_pair_summary(sides, rows),
         virtual=virtual,
     )
 
