@@ -76,7 +76,8 @@ def test_a_load_killed_in_mid_run_is_told_and_caps_the_verdict(tmp_path: Path) -
     assert "NOT SHOWN" in done.stdout.decode()
     assert "HELD" not in done.stdout.decode()
 
-    with rtscope("report", out, "--deadline", "2us") as report:
+    # One miss in this time is more than one per hour, with 95 % confidence.
+    with rtscope("report", out, "--deadline", "2us", "--claim", "1/1h") as report:
         certain = report.finish()
     assert certain.status == 1, certain.stderr
     assert "NO: the deadline was missed" in certain.stdout.decode()

@@ -228,6 +228,12 @@ _FORCED = (
 def _lockdown_seen(context: AuditContext) -> Answer:
     """Answer without securityfs: by the configuration, command line and kernel log."""
     found = context.config
+    asked = boot_values(context.text(CMDLINE) or "", "lockdown")
+    if asked and asked[-1] != "none":
+        return failed(asked[-1], Sighting(CMDLINE, f"lockdown={asked[-1]}"))
+    forced = [name for name in _FORCED if found is not None and found.is_on(name)]
+    if found is not None and forced:
+        return failed("forced", Sighting(found.source, f"CONFIG_{forced[0]}=y"))
     lines = (context.observed.kernel_log or "").splitlines()
     said = [line for line in lines if _LOCKED.search(line)]
     if said:
@@ -235,12 +241,6 @@ def _lockdown_seen(context: AuditContext) -> Answer:
     if found is not None and found.whole and not found.is_on("SECURITY_LOCKDOWN_LSM"):
         name = "CONFIG_SECURITY_LOCKDOWN_LSM"
         return not_applicable(f"{found.source}: {name} is not set")
-    asked = boot_values(context.text(CMDLINE) or "", "lockdown")
-    if asked and asked[-1] != "none":
-        return failed(asked[-1], Sighting(CMDLINE, f"lockdown={asked[-1]}"))
-    forced = [name for name in _FORCED if found is not None and found.is_on(name)]
-    if found is not None and forced:
-        return failed("forced", Sighting(found.source, f"CONFIG_{forced[0]}=y"))
     return unknown(
         "securityfs is not mounted: mount -t securityfs none /sys/kernel/security"
     )
