@@ -195,6 +195,15 @@ def test_extents_over_each_other_are_refused() -> None:
         opened(bytes(content))
 
 
+def test_where_a_cpu_without_events_begins_does_not_matter() -> None:
+    content = bytearray(dat_file([[cycles(0, 8)], []]))
+    table = content.index(b"flyrecord\0") + 10
+    assert struct.unpack_from("<Q", content, table + 24) == (0,)
+    struct.pack_into("<Q", content, table + 16, 2**64 - 1)
+
+    assert len(opened(bytes(content)).rows) == 1
+
+
 def test_timerlat_and_cyclictest_say_themselves_how_late_they_were() -> None:
     lines = [
         Record(1_000, timerlat_payload(1, 0, 900_000, pid=50)),

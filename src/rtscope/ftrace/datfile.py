@@ -368,7 +368,8 @@ def _extent(cursor: Cursor, cpu: int, offset: int, size: int) -> Extent:
             f"damaged or cut short: the events of CPU {cpu} should begin at byte "
             f"{offset}, and the file ends at {len(cursor.data)}"
         )
-    return Extent(cpu, offset, size)
+    # Where nothing lies may be anywhere, also beyond what any file can hold.
+    return Extent(cpu, offset if size else 0, size)
 
 
 def _header_info(cursor: Cursor) -> PageLayout:
