@@ -1,5 +1,6 @@
 """What holds for every test of a unit."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,11 @@ from fakes.story import StoryOf, stories
 # How long an example takes says more about the machine than about the program.
 settings.register_profile("rtscope", deadline=None)
 settings.load_profile("rtscope")
+
+
+def pytest_configure() -> None:
+    """Take Ctrl-C, which a shell has its jobs in the background ignore."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
