@@ -55,6 +55,9 @@ bench: packages-bench .venv/.stamp-dev agent plugin ## compare the agent with cy
 mutants: .venv/.stamp-dev plugin-native ## take 600 mutants, of which the fast tests must kill 90 %: an hour
 	@PYTHONPATH=tests $(PY) -m mutants.run --tests $(FAST_TESTS) $(ARGS)
 
+fuzz: .venv/.stamp-dev ## read a million mutated inputs, or ARGS="--cases N"
+	@PYTHONPATH=tests $(PY) -m fuzz.run --cases 1000000 $(ARGS)
+
 golden: .venv/.stamp-dev ## rewrite the golden files; read their diff before you commit
 	$(PYTEST) tests/golden --rewrite-golden
 
@@ -128,6 +131,6 @@ endif
 .venv/.stamp-dev: $(NEEDED) | packages-check
 	@PYTHON='$(PYTHON)' setup/environment dev
 
-.PHONY: help run run-local check test test-long fmt bench mutants golden docs agent plugin clean style types \
+.PHONY: help run run-local check test test-long fmt bench mutants fuzz golden docs agent plugin clean style types \
 	agent-native plugin-native fast-tests agent-tests agent-tests-address \
 	agent-tests-thread agent-twice FORCE

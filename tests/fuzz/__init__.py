@@ -1,0 +1,1 @@
+"""Mutated input for everything that reads what others wrote: see run.py."""

@@ -1,0 +1,190 @@
+"""
+What reads input that others wrote: each with valid seeds and the errors it may raise.
+
+A reader gives a value or raises one of its errors. Anything else is a defect.
+"""
+
+import tarfile
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from fakes.auditcases import CASES
+from fakes.audited import BOOTED
+from fakes.trees import reader_of
+from rtscope.audit.catalogue import catalogue
+from rtscope.audit.context import Observed
+from rtscope.audit.examine import examine, read_context
+from rtscope.caveats.kernellog import caveats_from_log
+from rtscope.contract import KernelMessage, parse_line
+from rtscope.errors import RtscopeError
+from rtscope.ftrace.dat import open_trace
+from rtscope.machine.kernelidentity import parse_config
+from rtscope.record.explanation import read_explained
+from rtscope.record.model import record_from_json
+from rtscope.report.formats.data import render_json
+from rtscope.report.formats.markdown import render_markdown
+from rtscope.report.formats.text import render_text
+from rtscope.report.model.build import build_model
+
+FORMATS = Path(__file__).parents[2] / "format"
+RECORDS = Path(__file__).parents[1] / "structure" / "records.tar.gz"
+
+
+@dataclass(frozen=True, slots=True)
+class FuzzedReader:
+    """One reader of foreign input."""
+
+    name: str
+    seeds: Callable[[], Sequence[bytes]]
+    read: Callable[[bytes], object]
+    share: float = 1.0
+    """Of the cases of a reader that is fast; slow ones get fewer."""
+    errors: tuple[type[BaseException], ...] = (RtscopeError,)
+
+
+@cache
+def _agent_lines() -> Sequence[bytes]:
+    files = sorted(FORMATS.glob("v*/*.jsonl"))
+    lines = [line for file in files for line in file.read_bytes().splitlines()]
+    return [line for line in lines if len(line) < 20_000]
+
+
+@cache
+def _task_lines() -> Sequence[bytes]:
+    files = sorted(file for file in FORMATS.glob("v*/tasks/*") if file.is_file())
+    return [line for file in files for line in file.read_bytes().splitlines()]
+
+
+@cache
+def _packed(name: str) -> Sequence[bytes]:
+    with tarfile.open(RECORDS) as records:
+        files = [m for m in records.getmembers() if m.name.endswith(name)]
+        return [
+            file.read() for m in files if (file := records.extractfile(m)) is not None
+        ]
+
+
+def _read_trace(data: bytes) -> object:
+    with tempfile.NamedTemporaryFile(suffix=".dat") as file:
+        file.write(data)
+        file.flush()
+        trace = open_trace(Path(file.name))
+        chosen = [
+            (rows, np.arange(min(len(rows.at_ns), 200), dtype=np.int64))
+            for rows in trace.rows
+        ]
+        return [trace.events(rows, some) for rows, some in chosen]
+
+
+def _report(data: bytes) -> object:
+    """Whatever a record says, it can be reported, or it is refused."""
+    model = build_model([record_from_json(data, name="record.json")])
+    return render_text(model), render_json(model), render_markdown(model)
+
+
+def _read_explained(data: bytes) -> object:
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        file.write(data)
+        file.flush()
+        return read_explained(Path(file.name))
+
+
+_CONFIG = (
+    b"# Automatically generated file; DO NOT EDIT.\n"
+    b"# Linux/x86 6.12.1 Kernel Configuration\n"
+    b'CONFIG_X86_64=y\nCONFIG_HZ=1000\nCONFIG_LOCALVERSION="-rt"\n'
+    b"# CONFIG_PREEMPT_RT is not set\nCONFIG_PREEMPT_DYNAMIC=m\n"
+)
+
+_LOG = (
+    b"6,1,1000,-;Linux version 6.12.1\n",
+    b"3,2,2000,-;BUG: scheduling while atomic: rt/12/0x00000002\n",
+    b"4,3,3000,-;sched: RT throttling activated\n",
+    b"4,9,9000,-;clocksource: timekeeping watchdog on CPU3: Marking clocksource\n",
+    b'4,10,9000,-;Unknown kernel command line parameters "a b=c", will be passed\n',
+)
+
+
+def _read_log(data: bytes) -> object:
+    text = data.decode("utf-8", "replace")
+    raised = caveats_from_log([KernelMessage(1, 3, text[:1000])], load="idle")
+    kinds = [k for k in catalogue().values() if "log" in k.function]
+    observed = Observed(kernel_log=f"{BOOTED}{text}")
+    context = read_context(reader_of({}), kinds, observed=observed)
+    return raised, examine(context, kinds)
+
+
+@cache
+def _machines() -> Sequence[bytes]:
+    """Paths and texts in turns, so that most mutations change a text."""
+    found = [case.good for case in CASES.values()] + [c.bad for c in CASES.values()]
+    return [
+        b"\0".join(
+            part if isinstance(part, bytes) else part.encode()
+            for pair in case.files.items()
+            for part in pair
+        )
+        for case in found
+        if case.files
+    ]
+
+
+def _read_machine(data: bytes) -> object:
+    """Every check that reads them, of a machine whose files say anything at all."""
+    parts = [part.decode("utf-8", "replace") for part in data.split(b"\0")]
+    texts = {
+        path: text
+        for path, text in zip(parts[::2], parts[1::2], strict=False)
+        if path.isascii() and path.startswith("/")
+    }
+    kinds = [
+        kind
+        for kind in catalogue().values()
+        if kind.group != "unit"
+        and any(fnmatchcase(path, one) for one in kind.paths for path in texts)
+    ]
+    reader = reader_of({"/proc/sys/kernel/osrelease": "6.12.1", **texts})
+    return examine(read_context(reader, kinds, cpus=(1,)), kinds)
+
+
+@cache
+def _format_files(name: str) -> Sequence[bytes]:
+    return [file.read_bytes() for file in sorted(FORMATS.glob(f"v*/{name}"))]
+
+
+READERS = (
+    FuzzedReader("agent", _agent_lines, parse_line),
+    FuzzedReader("tasks", _task_lines, parse_line),
+    FuzzedReader(
+        "record",
+        lambda: [*_packed("record.json"), *_format_files("record.json")],
+        lambda data: record_from_json(data, name="record.json"),
+        share=0.2,
+    ),
+    FuzzedReader(
+        "report",
+        lambda: [*_packed("record.json"), *_format_files("record.json")],
+        _report,
+        share=0.02,
+    ),
+    FuzzedReader(
+        "explained",
+        lambda: _format_files("explain.json"),
+        _read_explained,
+        share=0.3,
+    ),
+    FuzzedReader("trace", lambda: _packed("trace.dat"), _read_trace, share=0.02),
+    FuzzedReader(
+        "kernel configuration",
+        lambda: [_CONFIG],
+        lambda data: parse_config(data, source="config"),
+    ),
+    FuzzedReader("kernel log", lambda: _LOG, _read_log, share=0.5),
+    FuzzedReader("files of a machine", _machines, _read_machine, share=0.2),
+)
