@@ -167,8 +167,7 @@ def _options(function: Callable[..., object]) -> Iterator[inspect.Parameter]:
 
 def _texts(request: type) -> Mapping[str, str]:
     """Return the text below each field, which is the help of its option."""
-    (definition,) = ast.parse(inspect.getsource(request)).body
-    assert isinstance(definition, ast.ClassDef)
+    definition = _classes(request.__module__)[request.__name__]
     texts = {}
     for pair in itertools.pairwise(definition.body):
         match pair:
@@ -177,6 +176,13 @@ def _texts(request: type) -> Mapping[str, str]:
             ):
                 texts[name] = " ".join(text.split())
     return texts
+
+
+@cache
+def _classes(module: str) -> Mapping[str, ast.ClassDef]:
+    """Return the classes of a module; `inspect` would read it again for each."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {one.name: one for one in tree.body if isinstance(one, ast.ClassDef)}
 
 
 def _described(name: str, kind: Any, text: str) -> Any:

@@ -6,8 +6,8 @@ comparisons of two groups find any difference at all, under any load.
 
 No test can tell a kernel from the afternoon it was measured in. So a difference is
 shown only where the order of the runs was drawn at random, and the labels are permuted
-as they were drawn; of other runs it is said that they differ, and that the order may
-be the reason.
+as they were drawn. Other runs may differ because of their order, and the answer says
+so.
 
 A run of a virtual board is one trajectory: measured again it is the same, and counts
 once. Two trajectories differ exactly or not at all, which needs no test; over seeds
@@ -41,7 +41,7 @@ MIN_RUNS = 4
 """4 v 4 is the smallest design with a two-sided p below 5 % (2/70)."""
 
 ASKED_RATIOS = (1.1, 1.3)
-"""For these the needed runs are said."""
+"""Ratios of maxima for which an answer without evidence names the needed runs."""
 
 
 class Word(StrEnum):
@@ -66,10 +66,30 @@ class ComparedFigure:
 
     figure: str
     test: FigureTest
-    detectable_ratio: float | None
-    """The ratio found with 80 % by so many runs; None without a finite one."""
-    needed_runs: Mapping[float, int | None]
-    """By ratio, the runs of each group that find it with 80 %; None above 10,000."""
+    spread: float
+    """Standard deviation of its logarithm from run to run."""
+    critical: float
+    """What a statistic has to exceed."""
+    runs: tuple[int, int]
+    alpha: float
+    """This figure's part of the family's."""
+    least_runs: int
+    """With fewer runs of each group nothing can be found."""
+
+    @property
+    def detectable_ratio(self) -> float | None:
+        """The ratio found with 80 % by so many runs; None without a finite one."""
+        return detectable_ratio(self.spread, critical=self.critical, runs=self.runs)
+
+    @property
+    def needed_runs(self) -> Mapping[float, int | None]:
+        """By ratio, the runs of each group that find it with 80 %; None if too many."""
+        return {
+            ratio: needed_runs(
+                self.spread, ratio=ratio, alpha=self.alpha, least=self.least_runs
+            )
+            for ratio in ASKED_RATIOS
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,23 +246,15 @@ def _test_family(sides: Sequence[_Side], *, alpha: float, seed: int) -> _Family:
             design, [figure for *_, figure in tested], alpha=alpha, seed=seed
         )
         for (side, name, figure), test in zip(tested, tests, strict=True):
-            spread = _spread(design, figure)
             found.setdefault(side.at, []).append(
                 ComparedFigure(
                     figure=name,
                     test=test,
-                    detectable_ratio=detectable_ratio(
-                        spread, critical=critical, runs=side.sizes
-                    ),
-                    needed_runs={
-                        ratio: needed_runs(
-                            spread,
-                            ratio=ratio,
-                            alpha=alpha / len(tested),
-                            least=_least_runs(alpha),
-                        )
-                        for ratio in ASKED_RATIOS
-                    },
+                    spread=_spread(design, figure),
+                    critical=critical,
+                    runs=side.sizes,
+                    alpha=alpha / len(tested),
+                    least_runs=_least_runs(alpha),
                 )
             )
     return _Family(
