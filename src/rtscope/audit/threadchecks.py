@@ -14,7 +14,8 @@ from rtscope.audit.answer import Answer, failed, not_applicable, passed, unknown
 from rtscope.audit.context import AuditContext, absent
 from rtscope.audit.kernelchecks import value
 from rtscope.audit.model import CheckKind, Sighting
-from rtscope.machine.kernelidentity import CMDLINE, boot_values, is_release_since
+from rtscope.machine.facts import enforces_rt_limit
+from rtscope.machine.kernelidentity import CMDLINE, boot_values
 
 LIMITS = "/proc/self/limits"
 STATUS = "/proc/self/status"
@@ -66,16 +67,11 @@ def has_rt_groups(context: AuditContext) -> bool:
 
 def rt_throttling(kind: CheckKind, context: AuditContext) -> Answer:
     """Check the limit of real-time threads, where this kernel enforces it."""
-    since_6_12 = is_release_since(context.kernel.release, (6, 12))
-    if since_6_12 is None:
-        return unknown("unknown whether this is Linux 6.12 or later")
+    enforced, why = enforces_rt_limit(context.kernel)
+    if enforced is None:
+        return unknown(why)
     found = context.config
-    if since_6_12 and found is None:
-        return unknown(
-            "since Linux 6.12 only RT_GROUP_SCHED throttles; no configuration: "
-            f"{context.kernel.config_source}"
-        )
-    if since_6_12 and found is not None and not found.is_on("RT_GROUP_SCHED"):
+    if not enforced and found is not None:
         name = "CONFIG_RT_GROUP_SCHED"
         if name not in found.options and not found.whole:
             return unknown(f"{found.source} does not mention {name}")

@@ -391,20 +391,23 @@ def _rt_throttling(kind: FactKind, seen: MachineSnapshot) -> FactValue:
         return unknown(kind, seen)
     if runtime == "-1":
         return known(False, f"{RUNTIME} is -1")
-    fair_server = is_release_since(seen.kernel.release, (6, 12))
-    if fair_server is None:
-        return unknown(
-            kind, seen, "depends on the release of the kernel, which is unknown"
-        )
-    if not fair_server:
-        return known(True, f"{RUNTIME}: {BEFORE_6_12}")
-    config = seen.kernel.config
+    enforced, why = enforces_rt_limit(seen.kernel)
+    return unknown(kind, seen, why) if enforced is None else known(enforced, why)
+
+
+def enforces_rt_limit(kernel: KernelIdentity) -> tuple[bool | None, str]:
+    """Return whether a kernel stops FIFO and RR threads at a limit, and how we know."""
+    since_6_12 = is_release_since(kernel.release, (6, 12))
+    if since_6_12 is None:
+        return None, "depends on the release of the kernel, which is unknown"
+    if not since_6_12:
+        return True, f"{RUNTIME}: {BEFORE_6_12}"
+    config = kernel.config
     if config is None:
-        why = f"depends on RT_GROUP_SCHED; {seen.kernel.config_source}"
-        return unknown(kind, seen, why)
+        return None, f"depends on RT_GROUP_SCHED; {kernel.config_source}"
     if config.is_on("RT_GROUP_SCHED"):
-        return known(True, f"{config.source}: {GROUPS_THROTTLE}")
-    return known(False, f"{config.source}: {FAIR_SERVER}")
+        return True, f"{config.source}: {GROUPS_THROTTLE}"
+    return False, f"{config.source}: {FAIR_SERVER}"
 
 
 def _irqbalance(kind: FactKind, seen: MachineSnapshot) -> FactValue:
