@@ -50,36 +50,32 @@ def config(kind: CheckKind, context: AuditContext) -> Answer:
 def high_resolution(kind: CheckKind, context: AuditContext) -> Answer:
     """Check by the configuration (`on`), and whether the command line turns it off."""
     by_config = config(kind, context)
-    for said in _boot_switch(context, "highres"):
-        if not said and by_config.outcome is CheckOutcome.PASS:
-            return failed("turned off by highres=", Sighting(CMDLINE, "highres="))
+    off = _turned_off(context, "highres")
+    if off and by_config.outcome is CheckOutcome.PASS:
+        return failed(f"turned off by {off}", Sighting(CMDLINE, off))
     return by_config
 
 
 def tick_mode(kind: CheckKind, context: AuditContext) -> Answer:
     """Check whether the tick of an idle CPU goes on, by configuration or `nohz=`."""
     full = boot_values(context.text(CMDLINE) or "", "nohz_full")
-    goes_on = False in _boot_switch(context, "nohz")
-    if full and goes_on:
+    off = _turned_off(context, "nohz")
+    if full and off:
         return failed(
-            "nohz=off takes away what nohz_full= asks for",
-            Sighting(CMDLINE, f"nohz=off nohz_full={full[-1]}"),
+            f"{off} takes away what nohz_full= asks for",
+            Sighting(CMDLINE, f"{off} nohz_full={full[-1]}"),
         )
     if full:
         return not_applicable("nohz_full= needs a tick that stops")
-    if goes_on:
-        return passed("nohz=off", Sighting(CMDLINE, "nohz=off"))
+    if off:
+        return passed(off, Sighting(CMDLINE, off))
     return config(kind, context)
 
 
-def _boot_switch(context: AuditContext, name: str) -> tuple[bool, ...]:
-    """Return what the last `name=` says, as kstrtobool() reads it; empty without."""
-    for said in boot_values(context.text(CMDLINE) or "", name)[-1:]:
-        if re.match(r"[nf0]|of", said, re.IGNORECASE):
-            return (False,)
-        if re.match(r"[yt1]|on", said, re.IGNORECASE):
-            return (True,)
-    return ()
+def _turned_off(context: AuditContext, name: str) -> str:
+    """Return the last `name=` if it says no, as kstrtobool() reads it; else empty."""
+    *_, last = ("", *boot_values(context.text(CMDLINE) or "", name))
+    return f"{name}={last}" if re.match(r"[nf0]|of", last, re.IGNORECASE) else ""
 
 
 def value(kind: CheckKind, context: AuditContext) -> Answer:

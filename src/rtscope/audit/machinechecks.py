@@ -20,6 +20,7 @@ from rtscope.audit.context import (
     not_read,
     set_apart,
 )
+from rtscope.audit.kernelchecks import LOG
 from rtscope.audit.model import CheckKind, Sighting
 from rtscope.cpulist import format_cpulist
 from rtscope.machine.guest import CPUINFO, guest
@@ -237,7 +238,7 @@ def _lockdown_seen(context: AuditContext) -> Answer:
     lines = (context.observed.kernel_log or "").splitlines()
     said = [line for line in lines if _LOCKED.search(line)]
     if said:
-        return failed("on, by the kernel log", Sighting("kernel log", said[0][:200]))
+        return failed("on, by the kernel log", Sighting(LOG, said[0][:200]))
     if found is not None and found.whole and not found.is_on("SECURITY_LOCKDOWN_LSM"):
         name = "CONFIG_SECURITY_LOCKDOWN_LSM"
         return not_applicable(f"{found.source}: {name} is not set")
