@@ -8,7 +8,6 @@ from rtscope.stats.exposure import (
     effective_runs,
     limits_over_runs,
     lower_limit,
-    needed_exposure_ns,
     rate_limits_per_hour,
     supported_interval_ns,
     upper_limit,
@@ -62,11 +61,11 @@ def test_10_minutes_without_a_miss_support_fewer_than_one_per_3_3_minutes() -> N
 
 @pytest.mark.parametrize(("seen", "hours"), [(0, 3.0), (1, 4.7), (2, 6.3)])
 def test_hours_to_run_for_a_claim_of_one_per_hour(seen: int, hours: float) -> None:
-    assert needed_exposure_ns(HOUR, seen) / HOUR == pytest.approx(hours, abs=0.05)
+    assert upper_limit(seen) == pytest.approx(hours, abs=0.05)
 
 
 def test_the_exposure_needed_supports_the_claim_and_a_ns_less_does_not() -> None:
-    needed = needed_exposure_ns(HOUR, 0)
+    needed = math.ceil(HOUR * upper_limit(0))
     assert supported_interval_ns(0, needed) >= HOUR
     assert supported_interval_ns(0, needed - 3) < HOUR
 

@@ -19,7 +19,7 @@ from rtscope.stats.exposure import (
     effective_runs,
     limits_over_runs,
     rate_limits_per_hour,
-    upper_limit,
+    supported_interval_ns,
 )
 from rtscope.units import NS_PER_MIN, format_duration
 
@@ -121,8 +121,9 @@ class Evidence:
         """Fewer than one episode per this time in these runs; 0 if not all counted."""
         if not self.exact:
             return 0
-        factor = self.dispersion.factor
-        return int(self.observed_ns / upper_limit(self.episodes, dispersion=factor))
+        return supported_interval_ns(
+            self.episodes, self.observed_ns, dispersion=self.dispersion.factor
+        )
 
     @property
     def supports(self) -> bool:

@@ -19,7 +19,7 @@ from rtscope.units import NS_PER_H
 
 MIN_WAKEUPS = 1_000
 """
-Wake-ups of each CPU that a deadline must see before anything is said to hold.
+Fewest wake-ups of each CPU for the verdict that a deadline held.
 
 1,000 without a miss rule out at 95 % that one wake-up in 334 misses (3/N). With fewer,
 a CPU that is late in 1 % of its wake-ups often shows none, however long the interval.
@@ -143,22 +143,16 @@ def rate_limits_per_hour(
 
 
 def supported_interval_ns(
-    events: int, exposure_ns: int, *, confidence: float = CONFIDENCE
+    events: int,
+    exposure_ns: int,
+    *,
+    confidence: float = CONFIDENCE,
+    dispersion: float = 1.0,
 ) -> int:
     """
     Return X for the sentence "supports fewer than one miss per X", rounded down.
 
-    With no event in T it is T/3.0.
+    With no event in T it is T/3.0, with one T/4.7, with two T/6.3.
     """
-    return math.floor(exposure_ns / upper_limit(events, confidence=confidence))
-
-
-def needed_exposure_ns(
-    claim_per_ns: float, events_seen: int, *, confidence: float = CONFIDENCE
-) -> int:
-    """
-    Return how long to watch to support "fewer than one miss per claim_per_ns".
-
-    3.0 times as long if no miss is seen, 4.7 with one, 6.3 with two; rounded up.
-    """
-    return math.ceil(claim_per_ns * upper_limit(events_seen, confidence=confidence))
+    limit = upper_limit(events, confidence=confidence, dispersion=dispersion)
+    return math.floor(exposure_ns / limit)
