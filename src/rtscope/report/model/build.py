@@ -100,7 +100,8 @@ class Model:
     @property
     def charts(self) -> tuple[Chart, ...]:
         """All charts, for those who want them as files."""
-        first = () if self.comparison is None else (self.comparison,)
+        comparison = self.comparison
+        first = () if comparison is None else (comparison,)
         both = () if self.pair is None else self.pair.charts
         return (*first, *both, *(chart for s in self.sections for chart in s.charts))
 
