@@ -14,7 +14,6 @@ Prints tables in Markdown, for docs/measured/calibration.md.
 import argparse
 import json
 import math
-import random
 import subprocess
 import sys
 import tempfile
@@ -38,6 +37,8 @@ from rtscope.stats.runsets import Drawn, Group, RunFigures, RunSets
 
 PAIRS = 6_000
 PAIRS_APART = 500
+RUNS = 5
+"""Of each variant under each load, in the section `alarms`."""
 LOADS = ("idle", "cpu", "os", "memory", "storage")
 Values = npt.NDArray[np.float64]
 Series = Callable[[np.random.Generator, int], Values]
@@ -149,11 +150,12 @@ def separate(
 ) -> list[RunSets]:
     """Simulate all runs of a before all of b, as without a plan."""
     sets = campaign(rng, series, repetitions)
-    ordered = sorted(
-        (run for one in sets for group in one.groups for run in group.runs),
-        key=lambda run: run.id,
+    by_time = iter(
+        sorted(
+            (run for one in sets for group in one.groups for run in group.runs),
+            key=lambda run: int(run.id),
+        )
     )
-    by_time = iter(sorted(ordered, key=lambda run: int(run.id)))
     return [
         replace(
             one,
@@ -194,19 +196,18 @@ def alarms() -> Iterator[str]:
     yield "| runs of one variant | runs | planned: different | AAA...BBB: different |"
     yield "|---|---|---|---|"
     for name, series in SERIES.items():
-        for repetitions in (5,):
-            rng = np.random.default_rng(repetitions)
-            planned_words, separate_words = (
-                Counter(outcome(make(rng, series, repetitions)) for _ in range(pairs))
-                for make, pairs in ((campaign, PAIRS), (separate, PAIRS_APART))
-            )
-            yield (
-                f"| {name} | {repetitions} v {repetitions} "
-                f"| {share(planned_words[Word.DIFFERENT], PAIRS)} "
-                f"| {share(separate_words[Word.DIFFERENT], PAIRS_APART)}; differs, "
-                "order not randomised: "
-                f"{share(separate_words[Word.ORDER_NOT_RANDOMISED], PAIRS_APART)} |"
-            )
+        rng = np.random.default_rng(RUNS)
+        planned_words, separate_words = (
+            Counter(outcome(make(rng, series, RUNS)) for _ in range(pairs))
+            for make, pairs in ((campaign, PAIRS), (separate, PAIRS_APART))
+        )
+        yield (
+            f"| {name} | {RUNS} v {RUNS} "
+            f"| {share(planned_words[Word.DIFFERENT], PAIRS)} "
+            f"| {share(separate_words[Word.DIFFERENT], PAIRS_APART)}; differs, "
+            "order not randomised: "
+            f"{share(separate_words[Word.ORDER_NOT_RANDOMISED], PAIRS_APART)} |"
+        )
 
 
 def power() -> Iterator[str]:
@@ -259,9 +260,8 @@ def machine(pairs: int, repetitions: int, out: Path) -> Iterator[str]:
     file = out / "campaign.toml"
     file.write_text(CAMPAIGN.format(repetitions=repetitions))
     words: Counter[str] = Counter()
-    seen = random.Random(0)
     for number in range(pairs):
-        where = out / f"pair-{number:03}-{seen.randrange(10**6):06}"
+        where = out / f"pair-{number:03}"
         run = [*rtscope, "run", str(file), "--out", str(where)]
         subprocess.run(run, check=False, capture_output=True)
         done = subprocess.run(
