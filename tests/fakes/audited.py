@@ -7,8 +7,8 @@ from fakes.trees import Files, reader_of
 from rtscope.audit.catalogue import catalogue
 from rtscope.audit.context import Observed
 from rtscope.audit.examine import examine, read_context
-from rtscope.audit.model import Check, Profile
-from rtscope.machine.reader import Content
+from rtscope.audit.model import Check, CheckOutcome, Profile
+from rtscope.machine.reader import Content, Denied
 
 RELEASE = "/proc/sys/kernel/osrelease"
 ARCH = "/proc/sys/kernel/arch"
@@ -136,3 +136,34 @@ def judged(name: str, case: Case) -> Check:
         observed=case.observed,
     )
     return examine(context, kinds)[0]
+
+
+# --- an answer, for tests to compare ------------------------------------------------
+
+FAIL, PASS = CheckOutcome.FAIL, CheckOutcome.PASS
+NONE, UNKNOWN = CheckOutcome.NOT_APPLICABLE, CheckOutcome.UNKNOWN
+REFUSED = Denied("Permission denied")
+NO = "cannot be read: Permission denied"
+NOT_APART = "no CPU that is online is set apart; name them with --cpus"
+HEAD = "# Automatically generated file; DO NOT EDIT.\n"
+"""The first line of a whole configuration of a kernel."""
+
+Wanted = tuple[CheckOutcome, str]
+Shown = list[tuple[str, str]]
+
+
+def shown_of(check: Check) -> Shown:
+    """Return the evidence of a check."""
+    return [(seen.path, seen.value) for seen in check.evidence]
+
+
+def answer(name: str, case: Case) -> tuple[CheckOutcome, str, Shown]:
+    """Return the answer of a check, and its evidence."""
+    found = judged(name, case)
+    return found.outcome, found.message, shown_of(found)
+
+
+def answer_by_path(name: str, case: Case) -> tuple[CheckOutcome, str, dict[str, str]]:
+    """Return the answer of a check, and its evidence by path."""
+    outcome, message, shown = answer(name, case)
+    return outcome, message, dict(shown)

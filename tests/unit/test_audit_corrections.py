@@ -2,13 +2,11 @@
 
 import pytest
 
-from fakes.audited import Case, judged
+from fakes.audited import FAIL, NONE, PASS, UNKNOWN, Case, judged
 from rtscope.audit.context import INTERRUPTS, STAT, Observed
-from rtscope.audit.model import CheckOutcome, Profile
+from rtscope.audit.model import Profile
 from rtscope.machine.reader import Denied
 
-FAIL, PASS = CheckOutcome.FAIL, CheckOutcome.PASS
-NONE, UNKNOWN = CheckOutcome.NOT_APPLICABLE, CheckOutcome.UNKNOWN
 REFUSED = "Operation not permitted"
 BOOT = "/boot/config-6.12.1"
 CMDLINE = "/proc/cmdline"

@@ -4,23 +4,23 @@ from dataclasses import replace
 
 import pytest
 
-from fakes.audited import Case, judged, status
+from fakes.audited import (
+    FAIL,
+    NONE,
+    NOT_APART,
+    PASS,
+    UNKNOWN,
+    Case,
+    Wanted,
+    status,
+)
+from fakes.audited import answer_by_path as answer
 from fakes.trees import CPU
-from rtscope.audit.model import CheckOutcome, Profile
+from rtscope.audit.model import Profile
 
-FAIL, PASS = CheckOutcome.FAIL, CheckOutcome.PASS
-NONE, UNKNOWN = CheckOutcome.NOT_APPLICABLE, CheckOutcome.UNKNOWN
-NOT_APART = "no CPU that is online is set apart; name them with --cpus"
 ISOLATED, PARTITIONS = f"{CPU}/isolated", "/sys/fs/cgroup/cpuset.cpus.isolated"
 
-Wanted = tuple[CheckOutcome, str]
 Shown = dict[str, str]
-
-
-def answer(name: str, case: Case) -> tuple[CheckOutcome, str, Shown]:
-    """Return the answer of a check, and its evidence by path."""
-    found = judged(name, case)
-    return found.outcome, found.message, {s.path: s.value for s in found.evidence}
 
 
 @pytest.mark.parametrize(

@@ -4,29 +4,29 @@ from dataclasses import replace
 
 import pytest
 
-from fakes.audited import Case, interrupts, judged, seen
+from fakes.audited import (
+    FAIL,
+    NO,
+    NONE,
+    NOT_APART,
+    PASS,
+    REFUSED,
+    UNKNOWN,
+    Case,
+    Shown,
+    Wanted,
+    answer,
+    interrupts,
+    seen,
+)
 from fakes.trees import CPU
 from rtscope.audit.catalogue import catalogue
 from rtscope.audit.context import Observed
 from rtscope.audit.interruptchecks import counts_of, labels_of
 from rtscope.audit.model import CheckOutcome, Profile
-from rtscope.machine.reader import Content, Denied
+from rtscope.machine.reader import Content
 
-FAIL, PASS = CheckOutcome.FAIL, CheckOutcome.PASS
-NONE, UNKNOWN = CheckOutcome.NOT_APPLICABLE, CheckOutcome.UNKNOWN
-REFUSED = Denied("Permission denied")
-NO = "cannot be read: Permission denied"
-NOT_APART = "no CPU that is online is set apart; name them with --cpus"
 INTERRUPTS = "/proc/interrupts"
-
-Wanted = tuple[CheckOutcome, str]
-Shown = list[tuple[str, str]]
-
-
-def answer(name: str, case: Case) -> tuple[CheckOutcome, str, Shown]:
-    """Return the answer of a check, and its evidence."""
-    found = judged(name, case)
-    return found.outcome, found.message, [(s.path, s.value) for s in found.evidence]
 
 
 # --- the kernel's table -----------------------------------------------------------

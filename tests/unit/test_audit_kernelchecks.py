@@ -6,9 +6,19 @@ import pytest
 
 from fakes.audited import (
     BOOTED,
+    FAIL,
+    HEAD,
+    NO,
+    NONE,
+    PASS,
+    REFUSED,
     RELEASE,
+    UNKNOWN,
     Case,
-    judged,
+    Shown,
+    Wanted,
+    answer,
+    shown_of,
 )
 from fakes.trees import reader_of
 from rtscope.audit.catalogue import catalogue
@@ -16,29 +26,10 @@ from rtscope.audit.context import Expected, Observed
 from rtscope.audit.examine import context_of_config, examine, read_context
 from rtscope.audit.model import Check, CheckOutcome, Profile
 from rtscope.machine.kernelidentity import parse_config
-from rtscope.machine.reader import Content, Denied
+from rtscope.machine.reader import Content
 
-FAIL, PASS = CheckOutcome.FAIL, CheckOutcome.PASS
-NONE, UNKNOWN = CheckOutcome.NOT_APPLICABLE, CheckOutcome.UNKNOWN
-REFUSED = Denied("Permission denied")
-NO = "cannot be read: Permission denied"
-HEAD = "# Automatically generated file; DO NOT EDIT.\n"
 CMDLINE = "/proc/cmdline"
 CONFIG = "/boot/config-6.12.1"
-NOT_APART = "no CPU that is online is set apart; name them with --cpus"
-
-Wanted = tuple[CheckOutcome, str]
-Shown = list[tuple[str, str]]
-
-
-def shown_of(check: Check) -> Shown:
-    return [(seen.path, seen.value) for seen in check.evidence]
-
-
-def answer(name: str, case: Case) -> tuple[CheckOutcome, str, Shown]:
-    """Return the answer of a check, and its evidence."""
-    found = judged(name, case)
-    return found.outcome, found.message, shown_of(found)
 
 
 def of_config(name: str, text: str) -> tuple[CheckOutcome, str, Shown]:

@@ -2,27 +2,29 @@
 
 import pytest
 
-from fakes.audited import ZONE, Case, judged, smis, stat, zone
+from fakes.audited import (
+    FAIL,
+    NO,
+    NONE,
+    PASS,
+    REFUSED,
+    UNKNOWN,
+    ZONE,
+    Case,
+    Shown,
+    Wanted,
+    answer,
+    smis,
+    stat,
+    zone,
+)
 from rtscope.audit.context import Observed
 from rtscope.audit.model import CheckOutcome
-from rtscope.machine.reader import Content, Denied
+from rtscope.machine.reader import Content
 
-FAIL, PASS = CheckOutcome.FAIL, CheckOutcome.PASS
-NONE, UNKNOWN = CheckOutcome.NOT_APPLICABLE, CheckOutcome.UNKNOWN
-REFUSED = Denied("Permission denied")
-NO = "cannot be read: Permission denied"
 NOT_WATCHED = "no observation window (--observe 0, or a capture without one)"
 CPUINFO, STAT, SWAPS = "/proc/cpuinfo", "/proc/stat", "/proc/swaps"
 LOCKDOWN = "/sys/kernel/security/lockdown"
-
-Wanted = tuple[CheckOutcome, str]
-Shown = list[tuple[str, str]]
-
-
-def answer(name: str, case: Case) -> tuple[CheckOutcome, str, Shown]:
-    """Return the answer of a check, and its evidence."""
-    found = judged(name, case)
-    return found.outcome, found.message, [(s.path, s.value) for s in found.evidence]
 
 
 @pytest.mark.parametrize(

@@ -5,41 +5,29 @@ import errno
 import pytest
 
 from fakes.audited import (
+    FAIL,
+    HEAD,
     KERNEL,
     KTHREADD,
+    NO,
+    NONE,
+    PASS,
+    REFUSED,
     SELF,
+    UNKNOWN,
     Case,
-    judged,
+    Shown,
+    Wanted,
+    answer,
     limits,
     thread,
     threads,
 )
 from rtscope.audit.catalogue import catalogue
 from rtscope.audit.context import Observed, Trial
-from rtscope.audit.model import Check, CheckOutcome
-from rtscope.machine.reader import Denied
 
-FAIL, PASS = CheckOutcome.FAIL, CheckOutcome.PASS
-NONE, UNKNOWN = CheckOutcome.NOT_APPLICABLE, CheckOutcome.UNKNOWN
-REFUSED = Denied("Permission denied")
-NO = "cannot be read: Permission denied"
-HEAD = "# Automatically generated file; DO NOT EDIT.\n"
 CMDLINE = "/proc/cmdline"
 CONFIG = "/boot/config-6.12.1"
-NOT_APART = "no CPU that is online is set apart; name them with --cpus"
-
-Wanted = tuple[CheckOutcome, str]
-Shown = list[tuple[str, str]]
-
-
-def shown_of(check: Check) -> Shown:
-    return [(seen.path, seen.value) for seen in check.evidence]
-
-
-def answer(name: str, case: Case) -> tuple[CheckOutcome, str, Shown]:
-    """Return the answer of a check, and its evidence."""
-    found = judged(name, case)
-    return found.outcome, found.message, shown_of(found)
 
 
 RT_GROUPS = "CONFIG_RT_GROUP_SCHED"
