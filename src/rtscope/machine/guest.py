@@ -48,7 +48,7 @@ class Sign:
 
 @cache
 def _names(place: str) -> Mapping[str, str]:
-    """Return the names of hypervisors by what is said of them in a place."""
+    """Return the names of hypervisors by the words that a source has for them."""
     folder = resources.files("rtscope.machine")
     names = tomllib.loads(folder.joinpath("hypervisors.toml").read_text("utf-8"))
     return cast("Mapping[str, str]", names[place])

@@ -191,7 +191,7 @@ _NONE_IS_KNOWN = frozenset(
 _LISTS = frozenset({"kernel command line", "load command"})
 
 _LONG = 48
-"""Longest value that a name shows; a digest is told from others by its beginning."""
+"""Characters of a value that are shown; the first ones identify a digest."""
 
 
 def _words(value: object) -> list[str]:

@@ -8,8 +8,8 @@ a burst if they come in bursts, more if the rate differs from run to run.
 Limits are widened by φ (quasi-Poisson: φ · limit(k/φ), McCullagh and Nelder 1989, 9.2)
 wherever it is above 1, also where it is not significant: with few episodes no test
 excludes a dispersion that matters. Two limits of 95 % that hold for independent
-episodes still do, and are a few percent wider than they need be. Only a significant
-dispersion is said.
+episodes still do, and are a few percent wider than they need be. A verdict mentions
+only a significant dispersion.
 """
 
 from collections.abc import Sequence
