@@ -7,8 +7,8 @@ would be seen to execute it.
 
 import functools
 import json
+import os
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,8 +21,8 @@ import pytest
 class Baseline:
     """The fast tests of unchanged code; a test is known by its node id."""
 
-    seconds: dict[str, float] = field(default_factory=dict)
-    """Of each test that passed, with its fixtures."""
+    cpu_s: dict[str, float] = field(default_factory=dict)
+    """CPU time of each test that passed, with its fixtures and its processes."""
     broken: list[str] = field(default_factory=list)
     """Tests that fail without any mutant: they notice none."""
     tests: dict[str, dict[int, set[str]]] = field(default_factory=dict)
@@ -43,8 +43,8 @@ class Baseline:
         }
 
     def fastest(self, tests: set[str]) -> list[str]:
-        """Return tests in the order of what they take."""
-        return sorted(tests & self.seconds.keys(), key=lambda t: (self.seconds[t], t))
+        """Return tests those of least CPU time first."""
+        return sorted(tests & self.cpu_s.keys(), key=lambda t: (self.cpu_s[t], t))
 
 
 @dataclass(slots=True, eq=False)
@@ -55,7 +55,7 @@ class _Watcher:
     began: float = 0.0
     modules: int = 0
     caches: list["functools._lru_cache_wrapper[object]"] = field(default_factory=list)
-    seconds: dict[str, float] = field(default_factory=dict)
+    cpu_s: dict[str, float] = field(default_factory=dict)
     broken: list[str] = field(default_factory=list)
 
     @pytest.hookimpl(wrapper=True)
@@ -66,15 +66,20 @@ class _Watcher:
         for cache in self.caches:
             cache.cache_clear()
         self.measuring.switch_context(item.nodeid)
-        began = time.monotonic()
+        began = _cpu_s()
         answer = yield
         self.measuring.switch_context("")
-        self.seconds[item.nodeid] = time.monotonic() - began
+        self.cpu_s[item.nodeid] = _cpu_s() - began
         return answer
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
             self.broken.append(report.nodeid)
+
+
+def _cpu_s() -> float:
+    """Return the CPU time of this process and of those it waited for."""
+    return sum(os.times()[:4])
 
 
 def _caches() -> Iterator["functools._lru_cache_wrapper[object]"]:
@@ -108,7 +113,7 @@ def measure(tree: Path, *, tests: Sequence[str], files: Sequence[str], to: Path)
         for path in data.measured_files()
     }
     answer = {
-        "seconds": watcher.seconds,
+        "cpu_s": watcher.cpu_s,
         "broken": watcher.broken,
         "tests": executed,
     }
@@ -128,11 +133,11 @@ def merged(answers: Sequence[Path]) -> Baseline:
     for path in answers:
         answer = json.loads(path.read_text())
         found.broken += answer["broken"]
-        found.seconds |= answer["seconds"]
+        found.cpu_s |= answer["cpu_s"]
         for file, lines in answer["tests"].items():
             known = found.tests.setdefault(file, {})
             for line, tests in lines.items():
                 known.setdefault(int(line), set()).update(tests)
     for test in found.broken:
-        found.seconds.pop(test, None)
+        found.cpu_s.pop(test, None)
     return found

@@ -7,13 +7,17 @@ each mutant is written into a copy, and the tests that execute its lines run the
 fastest first, until one fails. Of one that they let live, all tests run that execute
 anything of its file, for a fixture or a cache may stand between a test and a line.
 
-Killed is what a test fails for, and what exceeds its time; the latter is counted apart.
+Killed is what a test fails for. Looped is what takes many times the CPU time that its
+tests take on unchanged code. What does not end, and takes no CPU time either, is
+unsure, and counts as if it had survived: the machine may have been busy. Now and then
+unchanged code takes the place of a mutant, to see how often tests fail for no reason.
 """
 
 import argparse
 import contextlib
 import difflib
 import os
+import random
 import resource
 import shutil
 import signal
@@ -24,12 +28,13 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mutants import baseline, drawing
 from mutants.baseline import Baseline
-from mutants.drawing import AREAS, Mutant
+from mutants.drawing import Mutant
+from mutants.results import KILLED, LOOPED, SURVIVED, UNSURE, Journal, Result
 
 ROOT = Path(__file__).parents[2]
 SEED = 20261122
@@ -37,12 +42,15 @@ COUNT = 600
 WANTED = 0.9
 MOST_BYTES = 4 << 30
 """Of memory: more is an error in the mutant, which it then is killed by."""
+LONGEST_S, WAIT_FACTOR = 300, 20
+"""After so long, and so many times the CPU time, what waits is ended."""
 FIRST = 25
 """Tests that run before the others are collected, of the files with most of them."""
 NOT_FOUND = 4
 """pytest's status where a test has another name than before."""
 
-KILLED, SURVIVED, TIMED_OUT = "killed", "survived", "timed out"
+CONTROL_EVERY = 25
+"""Mutants, for one time unchanged code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +61,13 @@ class Job:
     original: str
     mutated: str
     groups: tuple[tuple[str, ...], ...]
-    cpu_s: int
+    limit_s: int
+    """Of CPU time."""
+
+    @property
+    def key(self) -> tuple[str, int, bool]:
+        """That of its result."""
+        return self.mutant.file, self.mutant.number, self.mutated == self.original
 
     @property
     def diff(self) -> str:
@@ -90,49 +104,12 @@ class Slot:
         os.utime(path, ns=(self.made_ns, self.made_ns))
 
 
-@dataclass(slots=True)
-class Tally:
-    """What became of each mutant."""
-
-    outcome: dict[Mutant, str] = field(default_factory=dict)
-    survivors: list[Job] = field(default_factory=list)
-
-    def add(self, job: Job, outcome: str) -> None:
-        """Note one; say how far it is, now and then."""
-        self.outcome[job.mutant] = outcome
-        if outcome == SURVIVED:
-            self.survivors.append(job)
-            print(f"survived: {job.mutant.name}", file=sys.stderr, flush=True)
-        if len(self.outcome) % 50 == 0:
-            counts = Counter(self.outcome.values())
-            told = ", ".join(f"{n} {what}" for what, n in sorted(counts.items()))
-            print(f"{len(self.outcome)} mutants: {told}", file=sys.stderr, flush=True)
-
-    def table(self) -> Iterator[str]:
-        """Yield the lines of a table by area."""
-        heads = ("total", KILLED, TIMED_OUT, SURVIVED)
-        yield f"{'area':12}" + "".join(f"{head:>11}" for head in heads) + "     share"
-        rows = {area: self._counts(area) for area in AREAS}
-        rows["all"] = sum(rows.values(), Counter())
-        for area, counts in rows.items():
-            total = counts.total()
-            died = counts[KILLED] + counts[TIMED_OUT]
-            figures = (total, died, counts[TIMED_OUT], counts[SURVIVED])
-            share = f"{died / total:.1%}" if total else "-"
-            yield f"{area:12}" + "".join(f"{n:11}" for n in figures) + f"{share:>10}"
-
-    def _counts(self, area: str) -> Counter[str]:
-        return Counter(o for m, o in self.outcome.items() if m.area == area)
-
-    @property
-    def share(self) -> float:
-        """How many died."""
-        return 1 - len(self.survivors) / max(len(self.outcome), 1)
-
-
 def main() -> int:
     """Run; return 1 if too many survived."""
     asked = _asked()
+    if asked.show:
+        print(*Journal.read(asked.journal).told(), sep="\n")
+        return 0
     # Children do not need a thread for each CPU.
     os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     for signo in (signal.SIGTERM, signal.SIGHUP):  # the copies go then too
@@ -157,9 +134,21 @@ def _asked() -> argparse.Namespace:
         metavar="PATTERN",
         help="take mutants of these files alone, such as 'audit/*'; default: all",
     )
+    parser.add_argument(
+        "--journal",
+        type=Path,
+        metavar="FILE",
+        help="write each result there, and leave out mutants whose result it has",
+    )
+    parser.add_argument(
+        "--show", action="store_true", help="tell what the journal has, and end"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--tests", nargs="+", default=["tests/unit"])
-    return parser.parse_args()
+    asked = parser.parse_args()
+    if asked.show and not asked.journal:
+        parser.error("--show needs --journal")
+    return asked
 
 
 def _run(asked: argparse.Namespace, slots: list[Slot]) -> int:
@@ -167,9 +156,8 @@ def _run(asked: argparse.Namespace, slots: list[Slot]) -> int:
     files = drawing.files_of(source)
     texts = {file: (source / file).read_text() for file in files}
     known = first_run(slots, tests=asked.tests, files=list(files))
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(
-        f"{len(known.seconds)} fast tests in {used.ru_utime + used.ru_stime:.0f} s of "
+        f"{len(known.cpu_s)} fast tests in {sum(known.cpu_s.values()):.0f} s of "
         "CPU time",
         file=sys.stderr,
     )
@@ -181,32 +169,55 @@ def _run(asked: argparse.Namespace, slots: list[Slot]) -> int:
         for mutant in drawing.mutants_of(texts[file], file=file, area=files[file])
     ]
     taken = every if asked.all else drawing.drawn(every, asked.count, seed=asked.seed)
+    journal = Journal.opened(
+        asked.journal,
+        {
+            "commit": _git("describe", "--always", "--dirty").decode().strip(),
+            "seed": asked.seed,
+            "drawn": len(taken),
+            "of": len(every),
+        },
+    )
+    done = {result.key for result in journal.results}
     users = importers(texts)
-    jobs = (job_of(mutant, texts[mutant.file], known, users) for mutant in taken)
-    tally = Tally()
+    jobs = (
+        job
+        for i, mutant in enumerate(_mixed(taken, seed=asked.seed))
+        for job in _with_control(i, job_of(mutant, texts[mutant.file], known, users))
+        if job.key not in done
+    )
     with contextlib.suppress(KeyboardInterrupt):  # what is known is told
-        work(slots, jobs, done=tally.add)
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    print(f"{used.ru_utime + used.ru_stime:.0f} s of CPU time", file=sys.stderr)
-    for job in sorted(tally.survivors, key=lambda job: job.mutant.name):
-        print(f"survived: {job.mutant.name} ({job.mutant.area})\n{job.diff}\n")
-    done = len(tally.outcome)
-    cut = f", ended after {done}" if done < len(taken) else ""
-    print(f"seed {asked.seed}, {len(taken)} of {len(every)} mutants{cut}")
-    print(*tally.table(), sep="\n")
-    return 0 if tally.share >= WANTED else 1
+        work(slots, jobs, done=lambda result: _note(journal, result))
+    print(*journal.told(), sep="\n")
+    return 0 if journal.share >= WANTED else 1
+
+
+def _mixed(mutants: Sequence[Mutant], *, seed: int) -> list[Mutant]:
+    """Return them in another order: a part of them is a sample of all areas then."""
+    return random.Random(seed).sample(mutants, len(mutants))
+
+
+def _with_control(i: int, job: Job) -> Iterator[Job]:
+    yield job
+    if i % CONTROL_EVERY == CONTROL_EVERY - 1:
+        yield replace(job, mutated=job.original)
+
+
+def _note(journal: Journal, result: Result) -> None:
+    """Keep a result; say what did not die, and now and then how far it is."""
+    journal.add(result)
+    if not result.control and result.outcome in (SURVIVED, UNSURE):
+        print(f"{result.outcome}: {result.name}", file=sys.stderr, flush=True)
+    if len(journal.results) % 50 == 0:
+        counts = Counter(one.outcome for one in journal.mutants)
+        told = ", ".join(f"{n} {what}" for what, n in sorted(counts.items()))
+        print(f"{len(journal.mutants)} mutants: {told}", file=sys.stderr, flush=True)
 
 
 def copied(to: Path) -> Path:
     """Copy the tree: what git knows or would take, and the programs that were built."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-        timeout=60,
-    )
-    names = [os.fsdecode(name) for name in listed.stdout.split(b"\0") if name]
+    listed = _git("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    names = [os.fsdecode(name) for name in listed.split(b"\0") if name]
     built = [
         path.relative_to(ROOT).as_posix()
         for folder in ("agents", "plugins")
@@ -219,6 +230,12 @@ def copied(to: Path) -> Path:
             shutil.copy2(ROOT / name, to / name)
     (to / ".venv").symlink_to(ROOT / ".venv")  # make builds the plugin with it
     return to
+
+
+def _git(*words: str) -> bytes:
+    return subprocess.run(
+        ["git", *words], cwd=ROOT, capture_output=True, check=True, timeout=60
+    ).stdout
 
 
 def _preload() -> None:
@@ -310,18 +327,18 @@ def job_of(
     second = [test for test in ordered if test not in set(first)]
     third = known.fastest(wide - narrow) if narrow else []
     groups = tuple(tuple(group) for group in (first, second, third) if group)
-    expected_s = sum(known.seconds[test] for group in groups for test in group)
+    expected_s = sum(known.cpu_s[test] for group in groups for test in group)
     return Job(
         mutant=mutant,
         original=text,
         mutated=drawing.mutated(text, mutant.number),
         groups=groups,
-        cpu_s=int(20 + 5 * expected_s),
+        limit_s=int(20 + 5 * expected_s),
     )
 
 
 def work(
-    slots: list[Slot], jobs: Iterator[Job], *, done: Callable[[Job, str], None]
+    slots: list[Slot], jobs: Iterator[Job], *, done: Callable[[Result], None]
 ) -> None:
     """Keep a process in each copy until there are no more jobs."""
     busy: list[Slot] = []
@@ -341,10 +358,10 @@ def work(
 
 def _begin(slot: Slot, job: Job) -> None:
     slot.take(job)
-    slot.ends_at = time.monotonic() + 60 + 4 * job.cpu_s
+    slot.ends_at = time.monotonic() + LONGEST_S + WAIT_FACTOR * job.limit_s
 
     def begin() -> int:
-        resource.setrlimit(resource.RLIMIT_CPU, (job.cpu_s, job.cpu_s + 5))
+        resource.setrlimit(resource.RLIMIT_CPU, (job.limit_s, job.limit_s + 5))
         resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
         return _status_of(job.groups)
 
@@ -366,23 +383,48 @@ def _status_of(groups: Sequence[Sequence[str]]) -> int:
     return 0
 
 
-def _reap(busy: list[Slot], done: Callable[[Job, str], None]) -> None:
+def _reap(busy: list[Slot], done: Callable[[Result], None]) -> None:
     """Take back the copies whose process has ended, and end what takes too long."""
     time.sleep(0.01)
     for slot in list(busy):
         assert slot.job is not None
-        pid, status = os.waitpid(slot.pid, os.WNOHANG)
+        pid, status, used = os.wait4(slot.pid, os.WNOHANG)
         late = not pid and time.monotonic() > slot.ends_at
         if not pid and not late:
             continue
         _kill(slot, ended=bool(pid))
         busy.remove(slot)
         slot.restore()
-        signalled = os.WTERMSIG(status) if pid and os.WIFSIGNALED(status) else 0
-        if late or signalled in (signal.SIGXCPU, signal.SIGKILL):
-            done(slot.job, TIMED_OUT)
-        else:
-            done(slot.job, KILLED if status else SURVIVED)
+        outcome = UNSURE if late else _outcome(status)
+        mutant = slot.job.mutant
+        done(
+            Result(
+                file=mutant.file,
+                number=mutant.number,
+                line=mutant.lines[0],
+                area=mutant.area,
+                outcome=outcome,
+                cpu_s=round(used.ru_utime + used.ru_stime, 2),
+                by=_failed(slot.tree / "mutant.log") if outcome == KILLED else "",
+                diff=slot.job.diff,
+            )
+        )
+
+
+def _outcome(status: int) -> str:
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
+        return LOOPED
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
+        return UNSURE  # not by us: the machine ran out of memory
+    return KILLED if status else SURVIVED
+
+
+def _failed(log: Path) -> str:
+    """Return the test that pytest says has failed; empty where it did not begin."""
+    for line in log.read_text(errors="replace").splitlines():
+        if line.startswith(("FAILED ", "ERROR ")):
+            return line.split()[1]
+    return ""
 
 
 def _kill(slot: Slot, *, ended: bool = False) -> None:

@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from mutants import drawing
 from mutants.drawing import Mutant
+from mutants.results import KILLED, LOOPED, SURVIVED, UNSURE, Journal, Result
 
 SOURCE = Path(__file__).parents[2] / "src" / "rtscope"
 TEXT = '''\
@@ -83,3 +86,41 @@ def test_the_same_seed_draws_the_same() -> None:
     assert drawn != drawing.drawn(every, 100, seed=2)
     assert drawn == sorted(set(drawn), key=lambda mutant: mutant.number)
     assert drawing.drawn(every, 1001, seed=1) == every
+
+
+def _result(number: int, outcome: str, *, diff: str = "-a\n+b") -> Result:
+    return Result("a.py", number, 1, "audit", outcome, cpu_s=0.5, diff=diff)
+
+
+def test_a_journal_goes_on_where_the_last_run_ended(tmp_path: Path) -> None:
+    path, asked = tmp_path / "journal", {"seed": 1}
+    first = Journal.opened(path, asked)
+    first.add(_result(0, KILLED))
+    first.add(_result(1, SURVIVED))
+    with path.open("a") as file:
+        file.write('{"file": "a.py", "num')  # the power went
+
+    again = Journal.opened(path, asked)
+    again.add(_result(2, LOOPED))
+
+    assert [one.number for one in again.results] == [0, 1, 2]
+    assert Journal.read(path).results == again.results
+
+
+def test_a_journal_of_another_commit_is_no_answer(tmp_path: Path) -> None:
+    Journal.opened(tmp_path / "journal", {"commit": "1"})
+
+    with pytest.raises(SystemExit, match=r"'commit': '1'.*'commit': '2'"):
+        Journal.opened(tmp_path / "journal", {"commit": "2"})
+
+
+def test_an_unsure_mutant_is_not_dead_and_unchanged_code_is_no_mutant() -> None:
+    journal = Journal({})
+    for number, outcome in enumerate((KILLED, LOOPED, SURVIVED, UNSURE)):
+        journal.add(_result(number, outcome))
+    journal.add(_result(0, KILLED, diff=""))
+
+    assert journal.share == 0.5
+    report = list(journal.told())
+    assert ["all", "4", "1", "1", "1", "1", "50.0%"] in map(str.split, report)
+    assert any("unchanged code failed 1 of 1 times" in line for line in report)
