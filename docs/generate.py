@@ -240,6 +240,9 @@ def _checks() -> Iterator[str]:
         yield f"* Remedy: {whole(kind.remedy)}"
         if kind.permanent_remedy:
             yield f"* To make it last: {whole(kind.permanent_remedy)}"
+        for part, mode in kind.refused_by.items():
+            words = "what makes it last" if part == "permanent_remedy" else "the remedy"
+            yield f"* Kernel lockdown refuses {words}: from `{mode}` on."
         if kind.risk:
             yield f"* Risk: {whole(kind.risk)}"
         yield f"* Source: {whole(kind.source)}"

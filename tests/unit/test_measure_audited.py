@@ -39,6 +39,7 @@ def test_an_audit_lies_beside_the_record_and_its_grave_failures_are_a_caveat(
     assert {key for row in document["checks"] for key in row} == {
         *("id", "title", "outcome", "severity", "message", "expected", "evidence"),
         *("rationale", "source", "remedy", "permanent_remedy", "risk"),
+        "remedy_refused",
     }
     assert {
         key for row in document["checks"] for e in row["evidence"] for key in e

@@ -5,9 +5,23 @@ from dataclasses import replace
 
 from rtscope.audit.answer import Answer, not_applicable, unknown
 from rtscope.audit.catalogue import FUNCTIONS, catalogue
-from rtscope.audit.context import CPU_SETS, AuditContext, Expected, Observed
+from rtscope.audit.context import (
+    CPU_SETS,
+    LOCKDOWN,
+    AuditContext,
+    Expected,
+    Observed,
+)
 from rtscope.audit.kernelchecks import NOTES
-from rtscope.audit.model import Check, CheckKind, CheckOutcome, Profile, worst_first
+from rtscope.audit.lockdown import lockdown_of
+from rtscope.audit.model import (
+    Check,
+    CheckKind,
+    CheckOutcome,
+    LockdownMode,
+    Profile,
+    worst_first,
+)
 from rtscope.machine import kernelidentity
 from rtscope.machine.facts import catalogue as catalogue_of_facts
 from rtscope.machine.guest import CPUINFO
@@ -29,7 +43,7 @@ UNIT = "unit"
 def paths(kinds: Iterable[CheckKind]) -> list[str]:
     """Return what checks read, each once."""
     # Several checks ask whether this is a guest, as the facts beside a record do.
-    wanted = [*catalogue_of_facts()["guest"].paths, NOTES, ARCH, *CPU_SETS]
+    wanted = [*catalogue_of_facts()["guest"].paths, NOTES, ARCH, LOCKDOWN, *CPU_SETS]
     wanted += [path for kind in kinds for path in kind.paths]
     return list(dict.fromkeys([*kernelidentity.PATHS, *wanted]))
 
@@ -90,8 +104,12 @@ def examine(
 
     With `observed_first` what the machine shows decides over how its kernel is built.
     """
+    seen = lockdown_of(context)
+    mode = seen.mode if seen is not None else LockdownMode.NONE
     checks = [
-        _answer(kind, context) for kind in kinds if context.profile in kind.profiles
+        replace(_answer(kind, context), lockdown=mode)
+        for kind in kinds
+        if context.profile in kind.profiles
     ]
     if observed_first:
         by_id = {check.kind.id: check for check in checks}

@@ -11,6 +11,7 @@ from typing import Any
 
 from rtscope.audit.answer import Answer, failed, not_applicable, passed, unknown
 from rtscope.audit.context import AuditContext, absent
+from rtscope.audit.lockdown import LOG
 from rtscope.audit.model import CheckKind, CheckOutcome, Sighting
 from rtscope.kernel.image import build_id_in
 from rtscope.machine.kernelidentity import (
@@ -242,7 +243,6 @@ def _short(text: str | None) -> str:
     return (text or "")[:60]
 
 
-LOG = "kernel log"
 _UNKNOWN = re.compile(r'Unknown kernel command line parameters "([^"\n]*)"')
 _FROM_BOOT = re.compile(r"^(?:\[ *0\.\d+\] )?Linux version ", re.MULTILINE)
 

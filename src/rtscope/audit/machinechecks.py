@@ -20,11 +20,10 @@ from rtscope.audit.context import (
     not_read,
     set_apart,
 )
-from rtscope.audit.kernelchecks import LOG
+from rtscope.audit.lockdown import lockdown_of
 from rtscope.audit.model import CheckKind, Sighting
 from rtscope.cpulist import format_cpulist
 from rtscope.machine.guest import CPUINFO, guest
-from rtscope.machine.kernelidentity import CMDLINE, boot_values
 from rtscope.units import NS_PER_S
 
 STEAL = 7
@@ -219,26 +218,12 @@ def lockdown(kind: CheckKind, context: AuditContext) -> Answer:
     return failed(text, Sighting(LOCKDOWN, text))
 
 
-_LOCKED = re.compile(r"Kernel is locked down from|Lockdown: ")
-_FORCED = (
-    "LOCK_DOWN_KERNEL_FORCE_INTEGRITY",
-    "LOCK_DOWN_KERNEL_FORCE_CONFIDENTIALITY",
-)
-
-
 def _lockdown_seen(context: AuditContext) -> Answer:
     """Answer without securityfs: by the configuration, command line and kernel log."""
+    seen = lockdown_of(context)
+    if seen is not None:
+        return failed(seen.message, seen.evidence)
     found = context.config
-    asked = boot_values(context.text(CMDLINE) or "", "lockdown")
-    if asked and asked[-1] != "none":
-        return failed(asked[-1], Sighting(CMDLINE, f"lockdown={asked[-1]}"))
-    forced = [name for name in _FORCED if found is not None and found.is_on(name)]
-    if found is not None and forced:
-        return failed("forced", Sighting(found.source, f"CONFIG_{forced[0]}=y"))
-    lines = (context.observed.kernel_log or "").splitlines()
-    said = [line for line in lines if _LOCKED.search(line)]
-    if said:
-        return failed("on, by the kernel log", Sighting(LOG, said[0][:200]))
     if found is not None and found.whole and not found.is_on("SECURITY_LOCKDOWN_LSM"):
         name = "CONFIG_SECURITY_LOCKDOWN_LSM"
         return not_applicable(f"{found.source}: {name} is not set")

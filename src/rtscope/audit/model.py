@@ -47,6 +47,28 @@ class Profile(StrEnum):
     GUEST = "guest"
 
 
+class LockdownMode(StrEnum):
+    """The modes of kernel lockdown, as /sys/kernel/security/lockdown names them."""
+
+    NONE = "none"
+    INTEGRITY = "integrity"
+    """Nobody changes the kernel: no write to debugfs or an MSR, no unsigned kexec."""
+    CONFIDENTIALITY = "confidentiality"
+    """Nobody reads its memory either: no tracing, no kprobes."""
+
+    @property
+    def tightness(self) -> int:
+        """How much it refuses: each mode refuses what those below it do."""
+        return list(LockdownMode).index(self)
+
+
+class RemedyPart(StrEnum):
+    """What is advised to a failed check, by the name of its field."""
+
+    REMEDY = "remedy"
+    PERMANENT_REMEDY = "permanent_remedy"
+
+
 def _severity(word: str) -> Severity:
     return Severity[word.upper()]
 
@@ -108,6 +130,8 @@ class CheckKind:
     """What to type now."""
     permanent_remedy: str = ""
     """How to keep it over a boot; empty if the remedy does."""
+    refused_by: Mapping[RemedyPart, LockdownMode] = field(default_factory=dict)
+    """The mode of kernel lockdown from which on the kernel refuses the remedy."""
     risk: str = ""
     """What the remedy costs."""
     profiles: frozenset[Profile] = frozenset(Profile)
@@ -148,6 +172,28 @@ class Check:
     outcome: CheckOutcome
     message: str
     evidence: tuple[Sighting, ...]
+    lockdown: LockdownMode = LockdownMode.NONE
+    """The mode that is in force, as far as it is known."""
+
+    @property
+    def remedy(self) -> str:
+        """What to type now, or that the kernel refuses it."""
+        return self._advice(RemedyPart.REMEDY, self.kind.remedy)
+
+    @property
+    def permanent_remedy(self) -> str:
+        """How to keep it over a boot, or that the kernel refuses it."""
+        return self._advice(RemedyPart.PERMANENT_REMEDY, self.kind.permanent_remedy)
+
+    def is_refused(self, part: RemedyPart) -> bool:
+        """Whether kernel lockdown refuses a part of the remedy, even to root."""
+        least = self.kind.refused_by.get(part)
+        return least is not None and self.lockdown.tightness >= least.tightness
+
+    def _advice(self, part: RemedyPart, text: str) -> str:
+        if not self.is_refused(part):
+            return text
+        return f"kernel lockdown ({self.lockdown}) refuses this, even to root: {text}"
 
     @property
     def failed(self) -> bool:
@@ -192,7 +238,8 @@ def check_row(check: Check) -> dict[str, object]:
         "evidence": [{"path": e.path, "value": e.value} for e in check.evidence],
         "rationale": kind.rationale,
         "source": kind.source,
-        "remedy": kind.remedy,
-        "permanent_remedy": kind.permanent_remedy,
+        "remedy": check.remedy,
+        "permanent_remedy": check.permanent_remedy,
+        "remedy_refused": check.is_refused(RemedyPart.REMEDY),
         "risk": kind.risk,
     }

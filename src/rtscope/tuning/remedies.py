@@ -24,7 +24,14 @@ from rtscope.audit.context import (
     set_apart,
 )
 from rtscope.audit.interruptchecks import BALANCER, counts_of, directed
-from rtscope.audit.model import Check, CheckKind, CheckOutcome, Setting, Sighting
+from rtscope.audit.model import (
+    Check,
+    CheckKind,
+    CheckOutcome,
+    RemedyPart,
+    Setting,
+    Sighting,
+)
 from rtscope.cpulist import format_cpulist
 from rtscope.errors import UsageError
 from rtscope.machine.reader import Reader
@@ -122,6 +129,8 @@ def plan(context: AuditContext, checks: Iterable[Check]) -> TuningPlan:
             impossible[kind.id] = f"unknown: {check.message}"
         elif not check.failed:
             good[kind.id] = f"{check.outcome.value}: {check.message}"
+        elif check.is_refused(RemedyPart.REMEDY):
+            impossible[kind.id] = check.remedy
         else:
             found = _changes(kind, context)
             if isinstance(found, str):

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rtscope.audit.catalogue import catalogue
-from rtscope.audit.model import Check, CheckOutcome, Severity
+from rtscope.audit.model import Check, CheckOutcome, RemedyPart, Severity
 from rtscope.contract import Refused, Restored
 from rtscope.machine.kernelidentity import KernelIdentity
 from rtscope.report.escape import printable
@@ -109,6 +109,7 @@ def _evidence(check: Check) -> str:
 
 def _advice(check: Check) -> Padding:
     kind = check.kind
+    appliable = kind.apply and not check.is_refused(RemedyPart.REMEDY)
     grid = Table.grid(padding=(0, 1))
     grid.add_column(no_wrap=True, style="dim")
     grid.add_column(overflow="fold")
@@ -116,9 +117,9 @@ def _advice(check: Check) -> Padding:
         ("seen", _evidence(check)),
         ("expected", kind.expected),
         ("why", kind.rationale),
-        ("do", kind.remedy),
-        ("or", f"rtscope audit --apply {kind.id}" if kind.apply else ""),
-        ("permanently", kind.permanent_remedy),
+        ("do", check.remedy),
+        ("or", f"rtscope audit --apply {kind.id}" if appliable else ""),
+        ("permanently", check.permanent_remedy),
         ("risk", kind.risk),
     ):
         if said:
