@@ -58,10 +58,9 @@ from rtscope.ftrace.events import Event, Trace
 from rtscope.ftrace.writer import TRACE
 from rtscope.record.explanation import EXPLAINED, write_explained
 from rtscope.record.model import RunRecord
-from rtscope.record.resultdir import RECORD, ResultDir, read_record, why_lost
+from rtscope.record.resultdir import RECORD, ResultDir, read_record
 from rtscope.report.model.explanations import (
     ExplainedRun,
-    document_of,
     explained_run,
     explained_trace,
 )
@@ -69,7 +68,6 @@ from rtscope.virtual.replay import (
     Window,
     prepare_replay,
     replay_run,
-    virtual_of,
     windows_around,
 )
 from rtscope.virtual.symbols import find_symbols, read_symbols
@@ -201,7 +199,7 @@ def open_recorded(path: Path, run_id: str | None = None) -> Recorded:
     found = every_run(path, run_id)
     virtual = [one for one in found if one.record.virtual]
     if not virtual:
-        virtual_of(found[0].record)  # raises
+        found[0].record.require_virtual()  # raises
     return max(virtual, key=lambda one: one.max_ns)
 
 
@@ -251,8 +249,8 @@ def _explained_paths(one: Recorded, *, cache: Path, log: Log) -> list[Recording]
 
 def stream_of(recorded: Recorded) -> ExecTrace:
     """Return the paths that the run itself recorded; see `note_of`, `read_stream`."""
-    record, trace = recorded.record, virtual_of(recorded.record).trace
-    if why := why_lost(record, FILE):
+    record, trace = recorded.record, recorded.record.require_virtual().trace
+    if why := record.why_lost(FILE):
         trace = {"reason": f"{FILE} could not be written: {why}"}
     note = note_of(trace, name=record.run.id)
     return read_stream(recorded.directory / note.file, sha256=note.sha256)
@@ -304,9 +302,9 @@ def symbols_of(recorded: Recorded, *, cache: Path, log: Log) -> SymbolTable:
     virtual = recorded.record.virtual
     assert virtual is not None, "only a virtual board has symbols"
     digest, modules = virtual.kernel_digest, virtual.module_addresses
-    own = parse_symbols(virtual.module_symbols)
     parts = virtual.part_digests
     found = find_symbols(cache, digest, modules=modules, parts=parts)
+    own = parse_symbols(virtual.module_symbols)
     if found is not None:
         return merged(found, own)
     try:
@@ -332,7 +330,7 @@ def _counted(record: RunRecord) -> list[Explanation]:
 
 def _keep(one: Recorded, explained: ExplainedRun, *, log: Log) -> None:
     try:
-        write_explained(one.directory / EXPLAINED, document_of(explained))
+        write_explained(one.directory / EXPLAINED, explained.document)
     except RecordError as error:  # a result that may only be read
         log(f"{EXPLAINED} was not written: {error}")
 

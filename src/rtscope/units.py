@@ -154,6 +154,11 @@ def format_us(ns: float | None, digits: int = 3) -> str:
     return f"{us:.{decimals}f}"
 
 
+def format_share(part_ns: int, whole_ns: int) -> str:
+    """Write a share of a time in percent: `12.3 %`."""
+    return f"{100 * part_ns / whole_ns:.1f} %" if whole_ns > 0 else "0.0 %"
+
+
 def format_number(value: float, digits: int = 3) -> str:
     """Write a number with that many significant digits and no exponent: `21,900`."""
     if value == 0 or not math.isfinite(value):

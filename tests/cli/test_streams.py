@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
-from rtscope.cli.streams import VisibleConsole
+from rtscope.cli.console import VisibleConsole
 
 TESTS = Path(__file__).parents[1]
 

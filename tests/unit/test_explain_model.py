@@ -24,9 +24,9 @@ from rtscope.explain.words import (
     evidence,
     main_segments,
     sentence,
-    share,
     where,
 )
+from rtscope.units import format_share
 
 
 def segment(
@@ -241,7 +241,7 @@ def test_a_place_is_three_callers_at_most(callers: tuple[str, ...], text: str) -
     [(1, 1, "100.0 %"), (1, 3, "33.3 %"), (0, 5, "0.0 %"), (5, 0, "0.0 %")],
 )
 def test_a_share_of_nothing_is_none(part_ns: int, whole_ns: int, text: str) -> None:
-    assert share(part_ns, whole_ns) == text
+    assert format_share(part_ns, whole_ns) == text
 
 
 def test_evidence_tells_task_other_cpus_and_functions_in_this_order() -> None:

@@ -28,7 +28,7 @@ from rtscope.report.formats.html import render_html
 from rtscope.report.formats.markdown import render_markdown
 from rtscope.report.formats.text import render_text
 from rtscope.report.model.build import Model, build_model
-from rtscope.report.model.explanations import document_of, explained_run
+from rtscope.report.model.explanations import explained_run
 
 US = 1_000
 WORST_NS = 90 * US
@@ -59,7 +59,7 @@ def bound(ns: int, *, lost: Sequence[str] = ()) -> Bound:
 
 
 def explained(*bounds: Bound) -> Explained:
-    return document_of(explained_run(on_board(run()), [explanation()], bounds=bounds))
+    return explained_run(on_board(run()), [explanation()], bounds=bounds).document
 
 
 def document(*bounds: Bound) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from rtscope.files import write_atomically
 from rtscope.record.explanation import explained_as_dict
 from rtscope.report.formats.explaintext import print_explanations
 from rtscope.report.formats.html import render_explanations
-from rtscope.report.model.explanations import document_of
 from rtscope.units import NS_PER_S
 
 _SECONDS = re.compile(r"([0-9]{1,10})(?:\.([0-9]{1,9}))?")
@@ -99,7 +98,7 @@ def explain(
         )
     _write(explained, worst=worst, html=html, perfetto=perfetto)
     if json:
-        documents = [explained_as_dict(document_of(one)) for one in explained.runs]
+        documents = [explained_as_dict(one.document) for one in explained.runs]
         put(json_text.dumps(documents, indent=1) + "\n")
         return 0
     with stdout_console() as console:

@@ -29,7 +29,7 @@ import typer
 from typer.core import TyperCommand
 
 from rtscope import __version__
-from rtscope.cli.streams import open_streams
+from rtscope.cli.console import open_streams
 from rtscope.errors import MeasurementError, RtscopeError, UsageError
 
 INTERRUPTED = 130

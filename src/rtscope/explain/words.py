@@ -12,7 +12,8 @@ from functools import cache
 from importlib import resources
 
 from rtscope.explain.model import Cause, Confidence, Explanation, Segment
-from rtscope.units import format_us
+from rtscope.record import explanation as written
+from rtscope.units import format_share, format_us
 
 MAIN_SHARE = 0.1
 """A segment of at least this share of the latency is named in the sentence."""
@@ -79,7 +80,7 @@ def main_segments(explanation: Explanation) -> tuple[Segment, ...]:
     return tuple(sorted(chosen, key=lambda s: s.begin_ns))
 
 
-def where(segment: Segment) -> str:
+def where(segment: Segment | written.Segment) -> str:
     """Write the function of a segment with its next callers: `a < b < c`."""
     shown = " < ".join(segment.callers[:CALLERS_SHOWN]) or segment.name
     return f"{shown} < …" if len(segment.callers) > CALLERS_SHOWN else shown
@@ -103,11 +104,6 @@ def caveats_of(explanation: Explanation) -> tuple[str, ...]:
         *_guessed(explanation),
         *explanation.notes,
     )
-
-
-def share(part_ns: int, whole_ns: int) -> str:
-    """Write a share in percent."""
-    return f"{100 * part_ns / whole_ns:.1f} %" if whole_ns > 0 else "0.0 %"
 
 
 def _us(ns: int | None, *, virtual: str = "") -> str:
@@ -190,7 +186,7 @@ def _other_cpu_lines(segment: Segment) -> Iterator[str]:
 def _inside_lines(segment: Segment) -> Iterator[str]:
     if segment.executed_ns and len(segment.functions) > 1:
         named = ", ".join(
-            f"{name} {share(ns, segment.executed_ns)}"
+            f"{name} {format_share(ns, segment.executed_ns)}"
             for name, ns in segment.functions[:3]
         )
         yield f"functions executed most: {named}"
@@ -200,14 +196,14 @@ def _of_the_sum(explanation: Explanation) -> Iterator[str]:
     latency, residual = explanation.latency_ns, explanation.residual_ns
     if abs(residual) > RESIDUAL_CAVEAT * latency:
         yield (
-            f"{share(residual, latency)} of the latency is in no part: the explanation "
-            "may miss the cause"
+            f"{format_share(residual, latency)} of the latency is in no part: the "
+            "explanation may miss the cause"
         )
     unknown = sum(
         s.duration_ns for s in explanation.segments if s.cause is Cause.UNKNOWN
     )
     if unknown > RESIDUAL_CAVEAT * latency:
-        yield _unknown(explanation, share(unknown, latency))
+        yield _unknown(explanation, format_share(unknown, latency))
 
 
 def _guessed(explanation: Explanation) -> Iterator[str]:
@@ -218,7 +214,7 @@ def _guessed(explanation: Explanation) -> Iterator[str]:
             guesses[segment.cause] += segment.duration_ns
     for cause, ns in guesses.items():
         if ns > RESIDUAL_CAVEAT * explanation.latency_ns:
-            part = share(ns, explanation.latency_ns)
+            part = format_share(ns, explanation.latency_ns)
             yield f"the cause of {part} of the latency is a guess: {cause}"
 
 

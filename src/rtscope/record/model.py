@@ -25,13 +25,16 @@ from rtscope.contract import (
     ThreadResult,
     Tick,
 )
-from rtscope.errors import RecordError
+from rtscope.errors import RecordError, UsageError
 from rtscope.files import first_mistake
 from rtscope.machine.facts import FactValue
 from rtscope.record.upgrade import upgraded_record
 from rtscope.record.virtual import VirtualRun
 
 SCHEMA = 2
+
+FILE_LOST = "file_not_kept"
+"""The caveat that names a file beside the record, and why it could not be written."""
 
 MAX_RECORD_BYTES = 256 * 1024 * 1024
 """A 24 h run on 64 CPUs has some 80 MB of ticks; more is not a record of ours."""
@@ -125,6 +128,22 @@ class RunRecord:
         """The latest wake-up of all threads; None without a sample."""
         highs = (thread.max_ns for thread in self.result.threads)
         return max((ns for ns in highs if ns is not None), default=None)
+
+    def require_virtual(self) -> VirtualRun:
+        """Return what booted; UsageError for a run of a machine."""
+        if self.virtual is None:
+            raise UsageError(
+                f"{self.run.id}: measured on {self.run.target}: only a virtual board "
+                "records what it executed"
+            )
+        return self.virtual
+
+    def why_lost(self, name: str) -> str:
+        """Return why a file could not be kept; empty if it is missing otherwise."""
+        mark = f"{name}: "
+        told = (one.detail for one in self.caveats if one.id == FILE_LOST)
+        found = (one.removeprefix(mark) for one in told if one.startswith(mark))
+        return next(found, "")
 
 
 @cache

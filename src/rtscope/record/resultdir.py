@@ -29,6 +29,7 @@ from rtscope.caveats.catalogue import gravest_first, make
 from rtscope.errors import RecordError, UsageError
 from rtscope.files import read_bounded, write_atomically
 from rtscope.record.model import (
+    FILE_LOST,
     MAX_RECORD_BYTES,
     RunRecord,
     record_from_json,
@@ -42,8 +43,6 @@ RECORD = "record.json"
 INTERRUPTED = "interrupted.json"
 MAX_CAMPAIGN_BYTES = 16 * 1024 * 1024
 MAX_RUNS = 100_000
-
-_LOST = "file_not_kept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,15 +138,8 @@ def with_lost(record: RunRecord, lost: Mapping[str, str]) -> RunRecord:
     """Return the record with a caveat for each file that could not be kept."""
     if not lost:
         return record
-    told = (make(_LOST, f"{name}: {why}") for name, why in lost.items())
+    told = (make(FILE_LOST, f"{name}: {why}") for name, why in lost.items())
     return replace(record, caveats=gravest_first((*record.caveats, *told)))
-
-
-def why_lost(record: RunRecord, name: str) -> str:
-    """Return why a file could not be kept; empty if that is not why it is missing."""
-    mark = f"{name}: "
-    told = (one.detail for one in record.caveats if one.id == _LOST)
-    return next((one.removeprefix(mark) for one in told if one.startswith(mark)), "")
 
 
 def create(

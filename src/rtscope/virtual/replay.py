@@ -21,7 +21,6 @@ from rtscope.errors import BoardError, MeasurementError, UsageError
 from rtscope.exectrace.file import ExecTrace, SectionKind, TraceSection, parse_trace
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.record.model import RunRecord
-from rtscope.record.virtual import VirtualRun
 from rtscope.virtual.boot import Booted, board_folder, boot
 from rtscope.virtual.kernellayout import FIELDS, section_options
 from rtscope.virtual.prepare import DIGITS, job_for, request_for
@@ -51,7 +50,7 @@ def prepare_replay(record: RunRecord, *, cache: Path) -> Prepared:
 
     Raises BoardError if another part is gone, or QEMU was the user's own.
     """
-    virtual = virtual_of(record)
+    virtual = record.require_virtual()
     if not any(name.startswith("qemu-") for name in virtual.part_digests):
         raise BoardError(
             f"{record.run.id}: cannot be replayed: it was measured with your own QEMU "
@@ -68,17 +67,6 @@ def prepare_replay(record: RunRecord, *, cache: Path) -> Prepared:
         parts=parts_by_digest(cache, rest),
         plugin=measured or plugin_of_ours(),
     )
-
-
-def virtual_of(record: RunRecord) -> VirtualRun:
-    """Return the virtual run of a record; UsageError for one of a machine."""
-    virtual = record.virtual
-    if virtual is None:
-        raise UsageError(
-            f"{record.run.id}: measured on {record.run.target}: only a virtual board "
-            "records what it executed"
-        )
-    return virtual
 
 
 def windows_around(sections: Sequence[TraceSection], count: int) -> tuple[Window, ...]:
@@ -126,7 +114,7 @@ def replay_run(
     prepared = select_plugin(
         prepared,
         recording,
-        measured_digest=virtual_of(record).plugin_digest,
+        measured_digest=record.require_virtual().plugin_digest,
         log=lambda text: log(f"{record.run.id}: {text}"),
     )
     booted = boot(
@@ -170,7 +158,7 @@ def _refuse_another(record: RunRecord, booted: Booted) -> None:
     if results and result_digest(results[-1].threads) == record.result_digest:
         return
     why = "its digest is another"
-    virtual = virtual_of(record)
+    virtual = record.require_virtual()
     version = f"use the version that wrote the record ({record.rtscope})"
     if booted.initrd_digest != virtual.initrd_digest:
         why = f"this rtscope gives the board another job; {version}"

@@ -14,7 +14,6 @@ from rtscope.caveats.kernellog import kind_of as kind_of_message
 from rtscope.contract import KernelMessage
 from rtscope.machine.facts import FactValue
 from rtscope.record.model import RunRecord
-from rtscope.record.resultdir import why_lost
 
 KERNEL_LOG = "kernel.log"
 """Attachment of a record: the whole kernel log, with the level of each line."""
@@ -130,7 +129,7 @@ def _problems(kernel: BuiltKernel, boot: SmokeBoot) -> Iterator[str]:
     if config is not None and not config.source.startswith(CONFIG_IN_GUEST):
         yield f"its configuration could not be read from inside ({config.source})"
     if not any(messages_of(boot.log)):
-        lost = why_lost(boot.record, KERNEL_LOG)
+        lost = boot.record.why_lost(KERNEL_LOG)
         why = f"{KERNEL_LOG} was not kept: {lost}" if lost else "it sent no kernel log"
         yield f"{run.id}: {why}"
     for caveat in boot.record.caveats:

@@ -169,8 +169,8 @@ def explain_events(
         cpu=context.cpu,
         sequence=wakeup.sequence,
         latency_ns=latency_ns,
-        segments=joined(list(apart)),
         notes=tuple(notes(context)),
+        segments=joined(list(apart)),
     )
 
 

@@ -18,7 +18,6 @@ from rtscope.explain.perfetto import ExplainedWindow
 from rtscope.ftrace.events import Trace, Window
 from rtscope.ftrace.writer import TRACE
 from rtscope.record.model import RunRecord
-from rtscope.record.resultdir import why_lost
 from rtscope.units import NS_PER_MS
 
 MOST = 16
@@ -39,7 +38,7 @@ def why_untraced(record: RunRecord) -> str:
     if tracing is None:
         return f"{TRACE} is missing; measure again with rtscope run --explain"
     if tracing.enabled:
-        why = why_lost(record, TRACE)
+        why = record.why_lost(TRACE)
         return (
             f"{TRACE} could not be written: {why}"
             if why

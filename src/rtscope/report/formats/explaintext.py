@@ -12,8 +12,9 @@ from rich.text import Text
 
 from rtscope.explain.bound import worst_of
 from rtscope.explain.causes import Causes, differences, paragraph
-from rtscope.explain.model import Explanation, Segment
-from rtscope.explain.words import caveats_of, evidence, sentence, share, where
+from rtscope.explain.model import TITLES
+from rtscope.explain.words import where
+from rtscope.record.explanation import Segment, Wakeup
 from rtscope.report.formats.text import plain_table
 from rtscope.report.model.explanations import (
     NO_PROOF,
@@ -21,17 +22,19 @@ from rtscope.report.model.explanations import (
     bound_rows,
     bound_sentence,
     merged_causes,
-    parts_of,
     sentence_of_tail,
     unit_of,
 )
-from rtscope.report.words import NOTHING, plural
-from rtscope.units import format_us
+from rtscope.report.words import plural
+from rtscope.units import format_share, format_us
 
 WIDTH = 100
 SHORT_SHARE = 0.01
 """Shorter segments are counted, not listed."""
 CAUSES_SHOWN = 8
+
+Cells = tuple[str | int | None, ...]
+"""A row of a table: numbers are ns, to be written as microseconds."""
 
 
 def print_explanations(
@@ -65,8 +68,8 @@ def _run(run: ExplainedRun, *, worst: int, width: int) -> Iterator[RenderableTyp
         kept = "path" if run.virtual else "events"
         head += f"; {without} more without recorded {kept}"
     yield Text(head, style="bold")
-    for number, explanation in enumerate(run.explanations[:worst], 1):
-        yield from _wakeup(explanation, number=number, unit=run.unit, width=width)
+    for number, wakeup in enumerate(run.document.wakeups[:worst], 1):
+        yield from _wakeup(wakeup, number=number, unit=run.unit, width=width)
     yield ""
     if run.tail is not None:
         yield Text(sentence_of_tail(run.tail, virtual=run.unit))
@@ -94,66 +97,66 @@ def _bound(run: ExplainedRun, *, width: int) -> Iterator[Text]:
 
 
 def _wakeup(
-    explanation: Explanation, *, number: int, unit: str, width: int
+    wakeup: Wakeup, *, number: int, unit: str, width: int
 ) -> Iterator[RenderableType]:
     yield ""
     # A trace without a record has no numbers of wake-ups.
-    of = f", sequence {explanation.sequence:,}" if explanation.sequence >= 0 else ""
+    of = f", sequence {wakeup.sequence:,}" if wakeup.sequence >= 0 else ""
     yield Text(
-        f"Worst wake-up {number}: {format_us(explanation.latency_ns)} {unit}µs "
-        f"late, CPU {explanation.cpu}{of}",
+        f"Worst wake-up {number}: {format_us(wakeup.latency_ns)} {unit}µs "
+        f"late, CPU {wakeup.cpu}{of}",
         style="bold",
     )
-    yield _indented(Text(sentence(explanation, virtual=unit)))
-    for caveat in caveats_of(explanation):
+    yield _indented(Text(wakeup.sentence))
+    for caveat in wakeup.notes:
         yield _indented(Text(f"caveat: {caveat}", style="yellow"))
-    if not explanation.segments:
+    if not wakeup.segments:
         return
     yield ""
-    yield _indented(_parts(explanation, unit=unit))
+    yield _indented(_parts(wakeup, unit=unit))
     yield ""
-    yield _segments(explanation, width=width)
-    dominant = explanation.dominant
-    lines = evidence(dominant) if dominant is not None else ()
-    if dominant is not None and lines:
+    yield _segments(wakeup, width=width)
+    dominant = wakeup.dominant
+    if dominant is not None and dominant.evidence:
         yield ""
         yield Text(f"  Evidence for {dominant.cause}:")
-        yield from (_indented(Text(f"- {line}", style="dim"), by=4) for line in lines)
+        for line in dominant.evidence:
+            yield _indented(Text(f"- {line}", style="dim"), by=4)
 
 
 def _indented(part: RenderableType, *, by: int = 2) -> Padding:
     return Padding(part, (0, 0, 0, by), expand=False)
 
 
-def _parts(explanation: Explanation, *, unit: str) -> Table:
-    whole = explanation.latency_ns
+def _parts(wakeup: Wakeup, *, unit: str) -> Table:
     rows = [
-        (f"{letter}  {title}", format_us(ns), share(ns, whole))
-        for letter, title, ns in parts_of(explanation)
+        *((f"{part}  {title}", wakeup.parts[part]) for part, title in TITLES.items()),
+        ("   residual", wakeup.residual_ns),
+        ("=  latency", wakeup.latency_ns),
     ]
-    residual = explanation.residual_ns
-    rows.append(("   residual", format_us(residual), share(residual, whole)))
-    rows.append(("=  latency", format_us(whole), share(whole, whole)))
     table = plain_table("part", right=(f"{unit}µs", "share"))
     for row in rows:
-        table.add_row(*row, style="bold" if row is rows[-1] else "")
+        title, ns = row
+        style = "bold" if row is rows[-1] else ""
+        share = format_share(ns, wakeup.latency_ns)
+        table.add_row(title, format_us(ns), share, style=style)
     return table
 
 
-def _segments(explanation: Explanation, *, width: int) -> Text:
-    least = SHORT_SHARE * explanation.latency_ns
-    shown = [s for s in explanation.segments if s.duration_ns >= least]
-    short = [s for s in explanation.segments if s.duration_ns < least]
-    rows: list[tuple[str, ...]] = [_row(segment) for segment in shown]
-    dominant = explanation.dominant
+def _segments(wakeup: Wakeup, *, width: int) -> Text:
+    least = SHORT_SHARE * wakeup.latency_ns
+    shown = [s for s in wakeup.segments if s.duration_ns >= least]
+    short = [s for s in wakeup.segments if s.duration_ns < least]
+    rows = [_row(segment) for segment in shown]
+    dominant = wakeup.dominant
     styles = ["bold" if segment is dominant else "" for segment in shown]
     if short:
         ns = sum(s.duration_ns for s in short)
         number = plural(len(short), "segment")
-        rows.append(("", format_us(ns), "", "", f"{number} of less than 1 % each"))
+        rows.append(("", ns, "", "", f"{number} of less than 1 % each"))
         styles.append("dim")
     titles: tuple[str, ...] = ("from µs", "took µs", "executed µs", "")
-    if not explanation.is_counted:
+    if all(one.executed_ns is None for one in wakeup.segments):
         titles = ("from µs", "took µs", "")  # events count no instructions
         rows = [(row[0], row[1], *row[3:]) for row in rows]
     return _figures(titles, rows, styles, width=width)
@@ -161,19 +164,21 @@ def _segments(explanation: Explanation, *, width: int) -> Text:
 
 def _figures(
     titles: Sequence[str],
-    rows: Sequence[Sequence[str]],
+    rows: Sequence[Cells],
     styles: Sequence[str] = (),
     *,
     width: int,
     last: str = "cause",
 ) -> Text:
     """Return a table with whole numbers: only the last column is cut short."""
-    table = [(*titles, last), *rows]
+    table = [(*titles, last)]
+    for cells in rows:
+        table.append(tuple(c if isinstance(c, str) else format_us(c) for c in cells))
     widths = [max(len(row[at]) for row in table) for at in range(len(titles))]
     text = Text(no_wrap=True)
     for at, row in enumerate(table):
-        cells = (cell.rjust(w) for cell, w in zip(row, widths, strict=False))
-        line = Text("  " + "  ".join((*cells, row[-1])))
+        figures = (cell.rjust(w) for cell, w in zip(row, widths, strict=False))
+        line = Text("  " + "  ".join((*figures, row[-1])))
         line.truncate(width, overflow="ellipsis")
         line.stylize("dim" if at == 0 else styles[at - 1] if styles else "")
         text.append_text(line)
@@ -181,11 +186,10 @@ def _figures(
     return text
 
 
-def _row(segment: Segment) -> tuple[str, ...]:
-    own = NOTHING if segment.executed_ns is None else format_us(segment.executed_ns)
+def _row(segment: Segment) -> Cells:
     at = f"+{segment.begin_ns / 1000:,.3f}"
     cause = f"{segment.cause}: {where(segment)}"
-    return at, format_us(segment.duration_ns), own, segment.part.value, cause
+    return at, segment.duration_ns, segment.executed_ns, segment.part, cause
 
 
 def _causes(causes: Causes, *, width: int) -> Iterator[RenderableType]:
@@ -199,8 +203,8 @@ def _causes(causes: Causes, *, width: int) -> Iterator[RenderableType]:
         (
             str(one.times_dominant),
             str(one.wakeups),
-            format_us(one.sum_ns),
-            format_us(one.worst_ns),
+            one.sum_ns,
+            one.worst_ns,
             one.title,
         )
         for one in causes.sums[:CAUSES_SHOWN]

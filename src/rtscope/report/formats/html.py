@@ -16,7 +16,8 @@ from markupsafe import Markup
 from rtscope import __version__
 from rtscope.explain.bound import worst_of
 from rtscope.explain.causes import differences, paragraph
-from rtscope.explain.words import caveats_of, evidence, sentence, share, where
+from rtscope.explain.model import TITLES
+from rtscope.explain.words import where
 from rtscope.published import KernelKind
 from rtscope.report import tables
 from rtscope.report.charts.bars import colour_of, path_bar, tail_bars
@@ -30,7 +31,6 @@ from rtscope.report.model.explanations import (
     bound_rows,
     bound_sentence,
     merged_causes,
-    parts_of,
     sentence_of_tail,
     unit_of,
 )
@@ -46,7 +46,7 @@ from rtscope.report.words import (
     plural,
     ratio,
 )
-from rtscope.units import format_us
+from rtscope.units import format_share, format_us
 
 
 def render_html(told: Model | ComparisonReport | PublishedComparison) -> str:
@@ -154,12 +154,9 @@ _GLOBALS: Mapping[str, Any] = {
     "tail_sentence": sentence_of_tail,
     "path_bar": _ours(path_bar),
     "colour": colour_of,
-    "sentence": sentence,
-    "caveats_of": caveats_of,
-    "evidence": evidence,
     "where": where,
-    "parts": parts_of,
-    "share": share,
+    "part_titles": TITLES,
+    "share": format_share,
     "bound_sentence": bound_sentence,
     "bound_rows": bound_rows,
     "worst_of": worst_of,

@@ -20,9 +20,9 @@ from rtscope.contract import ThreadResult
 from rtscope.explain.bound import TITLES as SECTION_TITLES
 from rtscope.explain.bound import Bound, Interference, Longest, Section, worst_of
 from rtscope.explain.causes import Causes, causes_of
-from rtscope.explain.model import TITLES, Explanation, Part, Segment
+from rtscope.explain.model import Explanation, Segment
 from rtscope.explain.words import caveats_of, evidence, sentence
-from rtscope.record import explanation as document
+from rtscope.record import explanation as written
 from rtscope.record.explanation import TailCause
 from rtscope.record.model import RunRecord
 from rtscope.report.escape import all_printable
@@ -116,14 +116,17 @@ class ExplainedRun:
     """Where it was measured, in words."""
     causes: Causes = field(init=False)
     """The causes of this run's worst wake-ups."""
+    document: written.Explained = field(init=False)
+    """The contents of `explain.json`, with the words of each wake-up."""
 
     def __post_init__(self) -> None:
-        """Sum up the causes, once for all that print them."""
+        """Sum up the causes and find the words, once for all that print them."""
         place = f"virtual board {self.board}" if self.virtual else self.board
         causes = causes_of(self.explanations, load=self.load, kernel=self.kernel)
         object.__setattr__(self, "unit", VIRTUAL if self.virtual else "")
         object.__setattr__(self, "place", place)
         object.__setattr__(self, "causes", causes)
+        object.__setattr__(self, "document", _document(self))
 
 
 def explained_run(
@@ -192,13 +195,6 @@ def merged_causes(runs: Sequence[ExplainedRun]) -> tuple[Causes, ...]:
 def unit_of(runs: Sequence[ExplainedRun]) -> str:
     """Return the word before the unit of times of several runs."""
     return VIRTUAL if all(run.virtual for run in runs) else ""
-
-
-def parts_of(explanation: Explanation) -> tuple[tuple[str, str, int], ...]:
-    """Return letter, title and ns of each part; the residual is not among them."""
-    return tuple(
-        (part.value, TITLES[part], explanation.parts_ns[part]) for part in Part
-    )
 
 
 # --- the tail -------------------------------------------------------------------------
@@ -373,11 +369,11 @@ def _interrupt_row(one: Interference) -> BoundRow:
 # --- explain.json ---------------------------------------------------------------------
 
 
-def document_of(run: ExplainedRun) -> document.Explained:
+def _document(run: ExplainedRun) -> written.Explained:
     """Return the contents of `explain.json`; times in ns, virtual ones of a board."""
     tail = run.tail
-    return document.Explained(
-        schema=document.SCHEMA,
+    return written.Explained(
+        schema=written.SCHEMA,
         rtscope=__version__,
         run=run.run_id,
         load=run.load,
@@ -387,7 +383,7 @@ def document_of(run: ExplainedRun) -> document.Explained:
         result_digest=run.result_digest,
         wakeups=tuple(_wakeup(one, run.unit) for one in run.explanations),
         causes=tuple(
-            document.CauseSum(
+            written.CauseSum(
                 cause=one.cause.value,
                 name=one.name,
                 wakeups=one.wakeups,
@@ -399,7 +395,7 @@ def document_of(run: ExplainedRun) -> document.Explained:
         ),
         tail=None
         if tail is None
-        else document.Tail(
+        else written.Tail(
             from_ns=tail.from_ns,
             wakeups=tail.wakeups,
             recorded=tail.recorded,
@@ -413,15 +409,15 @@ def document_of(run: ExplainedRun) -> document.Explained:
     )
 
 
-def _wakeup(explanation: Explanation, unit: str) -> document.Wakeup:
+def _wakeup(explanation: Explanation, unit: str) -> written.Wakeup:
     dominant = explanation.dominant
-    return document.Wakeup(
+    return written.Wakeup(
         cpu=explanation.cpu,
         sequence=explanation.sequence,
         latency_ns=explanation.latency_ns,
         attributed_share=round(explanation.attributed_share, 6),
         sentence=sentence(explanation, virtual=unit),
-        parts={letter: ns for letter, _, ns in parts_of(explanation)},
+        parts={part.value: ns for part, ns in explanation.parts_ns.items()},
         residual_ns=explanation.residual_ns,
         dominant_segment=(
             None if dominant is None else explanation.segments.index(dominant)
@@ -431,8 +427,8 @@ def _wakeup(explanation: Explanation, unit: str) -> document.Wakeup:
     )
 
 
-def _segment(segment: Segment) -> document.Segment:
-    return document.Segment(
+def _segment(segment: Segment) -> written.Segment:
+    return written.Segment(
         part=segment.part.value,
         begin_ns=segment.begin_ns,
         end_ns=segment.end_ns,
@@ -447,8 +443,8 @@ def _segment(segment: Segment) -> document.Segment:
     )
 
 
-def _bound(bound: Bound, *, observed_ns: int) -> document.CpuBound:
-    return document.CpuBound(
+def _bound(bound: Bound, *, observed_ns: int) -> written.CpuBound:
+    return written.CpuBound(
         cpu=bound.cpu,
         bound_ns=bound.bound_ns,
         observed_max_ns=observed_ns,
@@ -457,7 +453,7 @@ def _bound(bound: Bound, *, observed_ns: int) -> document.CpuBound:
         complete=bound.complete,
         not_recorded=bound.not_recorded,
         sections=tuple(
-            document.LongestSection(
+            written.LongestSection(
                 section=one.section.value,
                 duration_ns=one.duration_ns,
                 executed_ns=one.executed_ns,
@@ -469,7 +465,7 @@ def _bound(bound: Bound, *, observed_ns: int) -> document.CpuBound:
             for one in bound.longest
         ),
         interrupts=tuple(
-            document.Interrupt(
+            written.Interrupt(
                 vector=one.vector,
                 arrivals=one.arrivals,
                 longest_ns=one.longest_ns,
