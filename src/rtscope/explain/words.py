@@ -12,7 +12,6 @@ from functools import cache
 from importlib import resources
 
 from rtscope.explain.model import Cause, Confidence, Explanation, Segment
-from rtscope.record import explanation as written
 from rtscope.units import format_share, format_us
 
 MAIN_SHARE = 0.1
@@ -80,7 +79,7 @@ def main_segments(explanation: Explanation) -> tuple[Segment, ...]:
     return tuple(sorted(chosen, key=lambda s: s.begin_ns))
 
 
-def where(segment: Segment | written.Segment) -> str:
+def where(segment: Segment) -> str:
     """Write the function of a segment with its next callers: `a < b < c`."""
     shown = " < ".join(segment.callers[:CALLERS_SHOWN]) or segment.name
     return f"{shown} < …" if len(segment.callers) > CALLERS_SHOWN else shown

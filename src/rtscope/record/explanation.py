@@ -53,11 +53,6 @@ class Segment:
     """Functions that this CPU executed in it, longest first."""
     evidence: tuple[Sentence, ...] = ()
 
-    @property
-    def duration_ns(self) -> int:
-        """Its length."""
-        return self.end_ns - self.begin_ns
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wakeup:

@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rtscope.exectrace.file import TraceSection, task_switches
+from rtscope.exectrace.file import TaskSwitch
 from rtscope.explain.instructions.calls import Context, Frame, Role, Run, plain
 
 AHEAD = 64
@@ -37,15 +37,11 @@ class Tasks:
         return next((at for at in self.arrivals if at > after), None)
 
 
-def tasks_of(section: TraceSection, runs: Sequence[Run]) -> Tasks:
-    """Return the tasks of the CPU that the section's wake-up was on."""
+def tasks_of(cpu: int, switched: Sequence[TaskSwitch], runs: Sequence[Run]) -> Tasks:
+    """Return the tasks of the CPU that the wake-up was on."""
     leaving = [i for i, run in enumerate(runs) if run.frame.role is Role.SWITCH]
     ends = [runs[i].end for i in leaving]
-    switches = [
-        (_switched(one.at, ends), one)
-        for one in task_switches(section)
-        if one.cpu == section.cpu
-    ]
+    switches = [(_switched(one.at, ends), one) for one in switched if one.cpu == cpu]
     if not switches:
         return Tasks((), (False,) * len(runs), (), ())
     at = [count for count, _ in switches]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rtscope.exectrace.file import RecordKind, TraceSection
+from rtscope.exectrace.file import RecordKind, TraceSection, task_switches
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.instructions.calls import (
     THREAD,
@@ -114,7 +114,7 @@ def wakeup_path(
     runs = runs_of(section, symbols, arch=arch, cpu=section.cpu)
     expiry = section.last - (section.latency_ns >> shift)
     contexts = contexts_of(runs)
-    tasks = tasks_of(section, runs)
+    tasks = tasks_of(section.cpu, task_switches(section), runs)
     woke = idle_end(runs, contexts, expiry, tasks=tasks)
     slept_ns = awake_ns = 0
     if woke is not None:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 from statistics import median_high
 
 from rich.console import Console, RenderableType
@@ -11,10 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from rtscope.explain.bound import worst_of
-from rtscope.explain.causes import Causes, differences, paragraph
-from rtscope.explain.model import TITLES
+from rtscope.explain.causes import Causes
+from rtscope.explain.model import TITLES, Explanation, Segment
 from rtscope.explain.words import where
-from rtscope.record.explanation import Segment, Wakeup
+from rtscope.record.explanation import Wakeup
 from rtscope.report.formats.text import plain_table
 from rtscope.report.model.explanations import (
     NO_PROOF,
@@ -23,7 +23,6 @@ from rtscope.report.model.explanations import (
     bound_sentence,
     merged_causes,
     sentence_of_tail,
-    unit_of,
 )
 from rtscope.report.words import plural
 from rtscope.units import format_share, format_us
@@ -42,14 +41,11 @@ def print_explanations(
 ) -> None:
     """Print `worst` wake-ups of each run, then the causes of all of them."""
     width = min(WIDTH, console.width)
-    causes = merged_causes(runs)
+    causes, differences = merged_causes(runs)
     for part in chain(
         *(_run(run, worst=worst, width=width) for run in runs),
         *(_causes(one, width=width) for one in causes),
-        *(
-            ("", Text(paragraph(difference, virtual=unit_of(runs))))
-            for difference in differences(causes)
-        ),
+        *(("", Text(difference)) for difference in differences),
     ):
         console.print(part, width=width)
 
@@ -68,8 +64,9 @@ def _run(run: ExplainedRun, *, worst: int, width: int) -> Iterator[RenderableTyp
         kept = "path" if run.virtual else "events"
         head += f"; {without} more without recorded {kept}"
     yield Text(head, style="bold")
-    for number, wakeup in enumerate(run.document.wakeups[:worst], 1):
-        yield from _wakeup(wakeup, number=number, unit=run.unit, width=width)
+    explained = zip(run.explanations, run.document.wakeups, strict=True)
+    for number, (one, words) in enumerate(islice(explained, worst), 1):
+        yield from _wakeup(one, words, number=number, unit=run.unit, width=width)
     yield ""
     if run.tail is not None:
         yield Text(sentence_of_tail(run.tail, virtual=run.unit))
@@ -97,7 +94,7 @@ def _bound(run: ExplainedRun, *, width: int) -> Iterator[Text]:
 
 
 def _wakeup(
-    wakeup: Wakeup, *, number: int, unit: str, width: int
+    wakeup: Explanation, words: Wakeup, *, number: int, unit: str, width: int
 ) -> Iterator[RenderableType]:
     yield ""
     # A trace without a record has no numbers of wake-ups.
@@ -107,8 +104,8 @@ def _wakeup(
         f"late, CPU {wakeup.cpu}{of}",
         style="bold",
     )
-    yield _indented(Text(wakeup.sentence))
-    for caveat in wakeup.notes:
+    yield _indented(Text(words.sentence))
+    for caveat in words.notes:
         yield _indented(Text(f"caveat: {caveat}", style="yellow"))
     if not wakeup.segments:
         return
@@ -116,7 +113,7 @@ def _wakeup(
     yield _indented(_parts(wakeup, unit=unit))
     yield ""
     yield _segments(wakeup, width=width)
-    dominant = wakeup.dominant
+    dominant = words.dominant
     if dominant is not None and dominant.evidence:
         yield ""
         yield Text(f"  Evidence for {dominant.cause}:")
@@ -128,9 +125,9 @@ def _indented(part: RenderableType, *, by: int = 2) -> Padding:
     return Padding(part, (0, 0, 0, by), expand=False)
 
 
-def _parts(wakeup: Wakeup, *, unit: str) -> Table:
+def _parts(wakeup: Explanation, *, unit: str) -> Table:
     rows = [
-        *((f"{part}  {title}", wakeup.parts[part]) for part, title in TITLES.items()),
+        *((f"{part}  {TITLES[part]}", ns) for part, ns in wakeup.parts_ns.items()),
         ("   residual", wakeup.residual_ns),
         ("=  latency", wakeup.latency_ns),
     ]
@@ -143,7 +140,7 @@ def _parts(wakeup: Wakeup, *, unit: str) -> Table:
     return table
 
 
-def _segments(wakeup: Wakeup, *, width: int) -> Text:
+def _segments(wakeup: Explanation, *, width: int) -> Text:
     least = SHORT_SHARE * wakeup.latency_ns
     shown = [s for s in wakeup.segments if s.duration_ns >= least]
     short = [s for s in wakeup.segments if s.duration_ns < least]
@@ -156,7 +153,7 @@ def _segments(wakeup: Wakeup, *, width: int) -> Text:
         rows.append(("", ns, "", "", f"{number} of less than 1 % each"))
         styles.append("dim")
     titles: tuple[str, ...] = ("from µs", "took µs", "executed µs", "")
-    if all(one.executed_ns is None for one in wakeup.segments):
+    if not wakeup.is_counted:
         titles = ("from µs", "took µs", "")  # events count no instructions
         rows = [(row[0], row[1], *row[3:]) for row in rows]
     return _figures(titles, rows, styles, width=width)

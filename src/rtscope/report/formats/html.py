@@ -15,7 +15,6 @@ from markupsafe import Markup
 
 from rtscope import __version__
 from rtscope.explain.bound import worst_of
-from rtscope.explain.causes import differences, paragraph
 from rtscope.explain.model import TITLES
 from rtscope.explain.words import where
 from rtscope.published import KernelKind
@@ -62,7 +61,7 @@ def render_html(told: Model | ComparisonReport | PublishedComparison) -> str:
 
 def render_explanations(runs: Sequence[ExplainedRun], *, worst: int) -> str:
     """Return the page with `worst` wake-ups of each run; same runs, same bytes."""
-    causes = merged_causes(runs)
+    causes, differences = merged_causes(runs)
     boards = enumeration(list(dict.fromkeys(run.board for run in runs)))
     places = enumeration(list(dict.fromkeys(run.place for run in runs)))
     unit = unit_of(runs)
@@ -75,7 +74,7 @@ def render_explanations(runs: Sequence[ExplainedRun], *, worst: int) -> str:
         runs=runs,
         worst=worst,
         causes=causes,
-        differences=[paragraph(one, virtual=unit) for one in differences(causes)],
+        differences=differences,
         source="recorded paths" if unit else "recorded events",
         made_by=f"rtscope {__version__}",
     )

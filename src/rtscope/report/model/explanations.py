@@ -19,7 +19,7 @@ from rtscope import __version__
 from rtscope.contract import ThreadResult
 from rtscope.explain.bound import TITLES as SECTION_TITLES
 from rtscope.explain.bound import Bound, Interference, Longest, Section, worst_of
-from rtscope.explain.causes import Causes, causes_of
+from rtscope.explain.causes import Causes, causes_of, differences, paragraph
 from rtscope.explain.model import Explanation, Segment
 from rtscope.explain.words import caveats_of, evidence, sentence
 from rtscope.record import explanation as written
@@ -79,16 +79,10 @@ class WorstWakeups:
     causes: tuple[TailCause, ...]
     """Most first; the last may be all others."""
     bins: tuple[Bin, ...]
-
-    @property
-    def recorded(self) -> int:
-        """Of how many the cause is known."""
-        return sum(one.wakeups for one in self.causes)
-
-    @property
-    def unknown(self) -> int:
-        """Of how many it is not."""
-        return max(0, self.wakeups - self.recorded)
+    recorded: int
+    """Of how many the cause is known."""
+    unknown: int
+    """Of how many it is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,15 +175,19 @@ def _known_cause(explanation: Explanation) -> KnownCause:
     return KnownCause(explanation.latency_ns, str(dominant.cause))
 
 
-def merged_causes(runs: Sequence[ExplainedRun]) -> tuple[Causes, ...]:
-    """Return the causes per load and kernel, over all of their repetitions."""
+def merged_causes(
+    runs: Sequence[ExplainedRun],
+) -> tuple[Sequence[Causes], Sequence[str]]:
+    """Return the causes per load and kernel, and how those of two kernels differ."""
+    unit = unit_of(runs)
     groups: dict[tuple[str, str], list[Explanation]] = {}
     for run in runs:
         groups.setdefault((run.load, run.kernel), []).extend(run.explanations)
-    return tuple(
+    causes = [
         causes_of(found, load=load, kernel=kernel)
         for (load, kernel), found in groups.items()
-    )
+    ]
+    return causes, [paragraph(one, virtual=unit) for one in differences(causes)]
 
 
 def unit_of(runs: Sequence[ExplainedRun]) -> str:
@@ -213,12 +211,15 @@ def tail_of(
     causes = _causes(inside)
     names = [one.cause for one in causes]
     counted = [(b.latency_ns, b.cause if b.cause in names else OTHERS) for b in inside]
+    wakeups = int(found.count[found.low_ns >= from_ns].sum()) + found.beyond
     return WorstWakeups(
         samples=total,
         from_ns=from_ns,
-        wakeups=int(found.count[found.low_ns >= from_ns].sum()) + found.beyond,
+        wakeups=wakeups,
         causes=causes,
         bins=_bins(found, from_ns, counted, names),
+        recorded=len(inside),
+        unknown=max(0, wakeups - len(inside)),
     )
 
 
@@ -422,8 +423,8 @@ def _wakeup(explanation: Explanation, unit: str) -> written.Wakeup:
         dominant_segment=(
             None if dominant is None else explanation.segments.index(dominant)
         ),
-        segments=tuple(map(_segment, explanation.segments)),
         notes=caveats_of(explanation),
+        segments=tuple(map(_segment, explanation.segments)),
     )
 
 

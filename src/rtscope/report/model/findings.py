@@ -439,7 +439,7 @@ def _sentences(
         yield (
             f"{name}: dominant cause of the worst wake-up "
             f"({us(worst.latency_ns, virtual)}): {_dominant_cause(worst)}, "
-            f"{us(dominant.duration_ns, virtual)}."
+            f"{us(dominant.end_ns - dominant.begin_ns, virtual)}."
         )
     bound = one.worst_bound
     if bound is None:
