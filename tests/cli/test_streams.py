@@ -1,9 +1,13 @@
 """Output that cannot be written costs nothing but itself; what is shown is harmless."""
 
+import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
+import tty
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -61,6 +65,94 @@ def test_output_that_cannot_be_written_costs_no_measurement(
     assert done.returncode == 1  # measured: the deadline was missed
     [saved] = (tmp_path / "out" / "runs").iterdir()
     assert json.loads((saved / "record.json").read_text())["result"] is not None
+
+
+def full_pipe() -> tuple[int, int]:
+    reader, writer = os.pipe()
+    fill(writer)
+    return reader, writer
+
+
+def full_terminal() -> tuple[int, int]:
+    master, slave = os.openpty()
+    tty.setraw(slave)
+    fill(slave)
+    return master, slave
+
+
+def fill(descriptor: int) -> None:
+    os.set_blocking(descriptor, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(descriptor, b".")
+    os.set_blocking(descriptor, True)
+
+
+@pytest.mark.parametrize("full", [full_pipe, full_terminal])
+def test_messages_that_nobody_reads_stop_no_measurement(
+    full: Callable[[], tuple[int, int]], tmp_path: Path
+) -> None:
+    reader, writer = full()
+    try:
+        done = subprocess.run(
+            [*FAKE, *RUN, "--deadline", "6500ns"],
+            cwd=tmp_path,
+            env={**HARMLESS, "PYTHONPATH": str(TESTS), "TERM": "xterm"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=writer,
+            timeout=60,
+            check=False,
+        )
+        blocking = os.get_blocking(writer)  # whoever shares it did not ask for that
+    finally:
+        os.close(writer)
+        os.close(reader)
+
+    assert done.returncode == 1
+    assert b"NO: the deadline was missed" in done.stdout
+    assert blocking
+    [saved] = (tmp_path / "out" / "runs").iterdir()
+    assert json.loads((saved / "record.json").read_text())["result"] is not None
+
+
+SAY_MUCH = """
+import os, sys
+from rtscope.cli.console import open_streams
+from rtscope.cli.messages import never_wait_for_readers
+open_streams()
+never_wait_for_readers()
+for number in range(3000):
+    print(f"line {number:4} " + 90 * "x", file=sys.stderr)
+sys.stdout.write("all is said")
+sys.stdout.flush()
+sys.stdin.read(1)
+print("later", file=sys.stderr)
+"""
+
+
+def test_messages_that_were_dropped_are_counted() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", SAY_MUCH],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as program:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        assert program.stderr is not None
+        assert program.stdout.read(11) == b"all is said"
+        os.set_blocking(program.stderr.fileno(), False)
+        kept = program.stderr.read()
+        os.set_blocking(program.stderr.fileno(), True)
+        program.stdin.write(b"g")
+        program.stdin.flush()
+        rest = program.stderr.read().decode()
+
+    count = re.search(r"rtscope: ([0-9,]+) bytes of messages were dropped", rest)
+    assert count is not None
+    assert len(kept) + int(count[1].replace(",", "")) == 3000 * 101
+    assert rest.endswith("nobody read standard error\nlater\n")
 
 
 def test_an_error_without_a_reader_keeps_its_status(tmp_path: Path) -> None:

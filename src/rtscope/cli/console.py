@@ -21,6 +21,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table
 
+from rtscope.cli.messages import Unfailing
 from rtscope.errors import RecordError
 from rtscope.report.escape import visible_lines
 
@@ -28,19 +29,6 @@ Json = Annotated[
     bool,
     typer.Option("--json", help="Result as JSON."),
 ]
-
-
-class _Unfailing(io.FileIO):
-    """Messages: the work goes on when nobody can read them."""
-
-    def write(self, content: object, /) -> int:
-        """Write what can be written, and drop the rest."""
-        size = memoryview(content).nbytes  # type: ignore[arg-type]
-        try:
-            written = super().write(content)  # type: ignore[arg-type]
-        except OSError:
-            return size
-        return size if written is None else written
 
 
 class Visible(io.TextIOWrapper):
@@ -81,7 +69,7 @@ def open_streams() -> None:
         sys.stdout = _visible(io.FileIO(1, "w", closefd=False), encoding, "replace")
     if sys.stderr is None or _is_of_process(sys.stderr, 2):
         encoding = sys.stderr.encoding if sys.stderr else None
-        unfailing = _Unfailing(2, "w", closefd=False)
+        unfailing = Unfailing(2, "w", closefd=False)
         sys.stderr = _visible(unfailing, encoding, "backslashreplace")
 
 

@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rtscope.cli.console import plain_table
+from rtscope.cli.messages import never_wait_for_readers
 from rtscope.contract import KernelMessage, Line, Tick
 from rtscope.measure.execute import (
     BoardProgress,
@@ -72,6 +73,7 @@ class LiveDisplay:
         """Runs with their seconds of host time."""
 
     def __enter__(self) -> Self:
+        never_wait_for_readers()
         if self._console.is_terminal:
             self._live = Live(
                 console=self._console,
