@@ -4,16 +4,22 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from rig import (
+    CPUS,
     MARK,
+    MS,
+    PATIENCE_S,
+    SECOND_NS,
     Done,
     agents_of,
     alive,
     doubts,
+    due,
     invalid,
     marked,
     records_in,
@@ -22,6 +28,7 @@ from rig import (
     workers_of,
 )
 
+from rtscope.cpulist import format_cpulist
 from rtscope.record.model import RunRecord
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("root")]
@@ -172,6 +179,117 @@ def test_the_oom_load_is_killed_inside_its_group_and_the_machine_survives(
 def memory_groups() -> Iterator[Path]:
     yield from Path("/sys/fs/cgroup").glob("rtscope.*")
     yield from Path("/sys/fs/cgroup/memory").glob("rtscope.*")
+
+
+# --- CPUs and clocks ------------------------------------------------------------------
+
+
+@pytest.fixture
+def last_cpu() -> Iterator[Path]:
+    """The switch of a CPU; it is online again afterwards, whatever ends the tests."""
+    switch = Path(f"/sys/devices/system/cpu/cpu{CPUS[-1]}/online")
+    if len(CPUS) < 2 or not os.access(switch, os.W_OK):
+        pytest.skip("this machine can take no CPU offline")
+    put_back = ["sh", "-c", f"trap '' INT TERM HUP; read _; echo 1 >{switch}"]
+    with subprocess.Popen(put_back, stdin=subprocess.PIPE, process_group=0):
+        yield switch
+    assert switch.read_text() == "1\n"
+
+
+@pytest.mark.parametrize("back", [True, False])
+def test_a_cpu_that_goes_offline_makes_the_run_invalid_and_its_samples_are_kept(
+    back: bool, last_cpu: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "results"
+    words = ("--load", "cpu", "--deadline", "10s", "--claim", "1/1s")
+    with rtscope(*campaign(out, *words, seconds=3)) as run:
+        until(lambda: bool(agents_of(run.pid, "measure")), what="it measures")
+        time.sleep(0.5)
+        last_cpu.write_text("0")
+        if back:
+            last_cpu.write_text("1")
+        done = run.finish()
+
+    kept = only_record(out)
+    assert done.status == 3, done.stderr
+    assert "HELD" not in done.stdout.decode()
+    assert {"migrated", "settings_differ"} & invalid(kept)
+    assert ("cpu_offline" in invalid(kept)) is not back
+    assert "cpus_changed" in doubts(kept)
+    for thread in kept.result.threads:
+        assert thread.samples + thread.missed_periods >= due(thread) - 1
+        assert due(thread) * thread.interval_ns > 2_900 * MS
+
+
+def test_a_cpu_that_is_not_measured_and_goes_offline_limits_the_verdict(
+    last_cpu: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "results"
+    others = format_cpulist(cpu for cpu in CPUS if cpu != CPUS[-1])
+    words = ("--load", "idle", "--cpus", others, "--deadline", "10s")
+    with rtscope(*campaign(out, *words, "--claim", "1/1s", seconds=2)) as run:
+        until(lambda: bool(agents_of(run.pid, "measure")), what="it measures")
+        time.sleep(0.5)
+        last_cpu.write_text("0")
+        last_cpu.write_text("1")
+        done = run.finish()
+
+    kept = only_record(out)
+    assert done.status == 4, done.stderr
+    assert "HELD" not in done.stdout.decode()
+    assert "cpus_changed" in doubts(kept)
+    assert invalid(kept) == set()
+
+
+STEP_NS = 120 * SECOND_NS
+"""More than any time for which rtscope waits in a run."""
+
+
+@pytest.fixture
+def wall_clock() -> Iterator[Callable[[int], None]]:
+    """Set the wall clock off by so many ns; it is right again afterwards."""
+    real_ns = time.clock_gettime_ns(time.CLOCK_REALTIME)
+    begun_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+
+    def put_off(by_ns: int) -> None:
+        since_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW) - begun_ns
+        time.clock_settime_ns(time.CLOCK_REALTIME, real_ns + since_ns + by_ns)
+
+    try:
+        put_off(0)
+    except PermissionError:
+        pytest.skip("nobody may set the clock of this machine")
+    yield put_off
+    put_off(0)
+
+
+@pytest.mark.parametrize("by_ns", [STEP_NS, -STEP_NS], ids=["forward", "backward"])
+def test_a_clock_that_is_set_during_a_run_changes_no_measurement(
+    by_ns: int, wall_clock: Callable[[int], None], tmp_path: Path
+) -> None:
+    out = tmp_path / "results"
+    began = datetime.now(UTC)
+    with rtscope(*campaign(out, "--load", "cpu", seconds=2)) as run:
+        until(lambda: bool(agents_of(run.pid, "measure")), what="it measures")
+        time.sleep(0.5)
+        wall_clock(by_ns)
+        until(lambda: not agents_of(run.pid, "measure"), what="it has measured")
+        wall_clock(0)
+        done = run.finish()
+
+    kept = only_record(out)
+    assert done.status == 0, done.stderr
+    assert invalid(kept) == set()
+    assert "clock_stepped" in doubts(kept)
+    step_ns = kept.result.machine.realtime_step_ns
+    assert abs(step_ns - STEP_NS) < 100 * MS
+    assert kept.host_duration_s is not None
+    assert 2 < kept.host_duration_s < PATIENCE_S
+    assert abs(datetime.fromisoformat(kept.started_at) - began) < timedelta(minutes=1)
+    assert kept.load.end is not None
+    assert kept.load.end.stop_requested
+    assert not {"load_died", "load_stalled", "load_unproved"} & doubts(kept).keys()
+    assert all(t.samples + t.missed_periods == due(t) for t in kept.result.threads)
 
 
 # --- disks ----------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """Facts before and after a run raise its doubts."""
 
+import pytest
+
 from fakes.trees import (
     CLOCK,
     CONTAINER,
@@ -74,8 +76,19 @@ def test_what_changed_during_the_run_is_a_doubt() -> None:
         Caveat("governor", "CPU 3: powersave"),
         Caveat("swap_active", "420 kB used before, 420 kB after"),
         Caveat("clocksource_changed", "from tsc to hpet"),
+        Caveat("cpus_changed", "online: 0-3, then 0-1,3"),
         Caveat("cpu_offline", "CPU 2"),
     )
+
+
+@pytest.mark.parametrize("online", ["0-1,3\n", "0-4\n"])
+def test_a_cpu_that_is_not_measured_moves_load_and_interrupts_too(online: str) -> None:
+    before = gather(reader_of(DEBIAN_RT))
+    after = gather(reader_of({**DEBIAN_RT, f"{CPU}/online": online}))
+
+    raised = {caveat.id for caveat in caveats_from(before, after, cpus=(0, 1))}
+
+    assert raised == {"governor", "swap_active", "cpus_changed"}
 
 
 def test_a_clock_source_that_could_not_be_read_did_not_change() -> None:

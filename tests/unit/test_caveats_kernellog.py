@@ -116,6 +116,20 @@ def said(text: str, *, level: int = WARNING) -> KernelMessage:
             "cpu_throttled",
             "CPU throttled",
         ),
+        ("smpboot: CPU 1 is now offline", "cpus_changed", "CPU offline or online"),
+        (
+            "smpboot: Booting Node 0 Processor 1 APIC 0x1",
+            "cpus_changed",
+            "CPU offline or online",
+        ),
+        ("psci: CPU3 killed (polled 0 ms)", "cpus_changed", "CPU offline or online"),
+        (
+            "CPU3: Booted secondary processor 0x0000000003 [0x410fd083]",
+            "cpus_changed",
+            "CPU offline or online",
+        ),
+        ("CPU1: shutdown", "cpus_changed", "CPU offline or online"),
+        ("CPU1: off", "cpus_changed", "CPU offline or online"),
         (
             "thermal thermal_zone0: cpu-thermal: critical temperature reached",
             "cpu_throttled",

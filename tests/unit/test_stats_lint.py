@@ -412,7 +412,11 @@ def test_a_record_without_facts_raises_no_doubt_about_them() -> None:
     [
         ("clocksource", "hpet", {"clocksource_changed": "from tsc to hpet"}),
         ("clocksource", None, {}),
-        ("cpus_online", "0,2-3", {"cpu_offline": "CPU 1"}),
+        (
+            "cpus_online",
+            "0,2-3",
+            {"cpus_changed": "online: 0-3, then 0,2-3", "cpu_offline": "CPU 1"},
+        ),
         ("cpus_online", "nonsense", {}),
     ],
 )

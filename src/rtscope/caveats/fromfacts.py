@@ -85,7 +85,11 @@ def _changes(before: Facts, after: Facts, *, cpus: tuple[int, ...]) -> Iterator[
     if first is not None and last is not None and first != last:
         yield make("clocksource_changed", f"from {first} to {last}")
 
+    former = cpus_in(_fact(before, "cpus_online").value)
     online = cpus_in(_fact(after, "cpus_online").value)
+    if former and online and former != online:
+        were, are = format_cpulist(former), format_cpulist(online)
+        yield make("cpus_changed", f"online: {were}, then {are}")
     gone = set(cpus) - online if online else set()
     if gone:
         yield make("cpu_offline", f"CPU {format_cpulist(gone)}")
