@@ -3,12 +3,14 @@ Programs that rtscope starts: the only module that imports subprocess.
 
 Argument vectors, never shell strings; every call that waits has a limit. Children get
 a process group of their own: Ctrl-C in the terminal reaches rtscope alone, which then
-ends them in order.
+ends them in order. They get the environment that the user has set.
 """
 
 import errno
+import os
 import subprocess
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import IO
 
@@ -47,6 +49,7 @@ def run(
             stderr=None if terminal else subprocess.PIPE,
             timeout=timeout_s,
             check=False,
+            env=os.environ,
             process_group=None if terminal else 0,
         )
     except FileNotFoundError as error:
@@ -75,6 +78,7 @@ def start(argv: Sequence[str], *, stderr: IO[bytes]) -> "subprocess.Popen[bytes]
             stdout=subprocess.PIPE,
             stderr=stderr,
             bufsize=0,
+            env=os.environ,
             process_group=0,
         )
     except FileNotFoundError as error:
@@ -85,17 +89,33 @@ def start(argv: Sequence[str], *, stderr: IO[bytes]) -> "subprocess.Popen[bytes]
         raise TargetError(f"cannot run {argv[0]}: {_why(error)}") from error
 
 
+def start_thread(work: Callable[[], None]) -> None:
+    """Do `work` beside this thread; TargetError if no thread can be started."""
+    try:
+        threading.Thread(target=work, daemon=True).start()
+    except RuntimeError as error:
+        raise TargetError(NO_THREAD) from error
+
+
 def _why(error: OSError) -> str:
     limit = _LIMITS.get(error.errno or 0)
     hint = f"; raise the limit, which is {limit} of this shell" if limit else ""
-    return f"{error.strerror}{hint}"
+    group = ", or pids.max of its cgroup" if limit == PROCESSES else ""
+    return f"{error.strerror}{hint}{group}"
 
+
+PROCESSES = "ulimit -u"
+"""The limit of processes and threads of a user; the message adds whose it is."""
 
 _LIMITS = {
     errno.EMFILE: "ulimit -n",
-    errno.EAGAIN: "ulimit -u",
+    errno.EAGAIN: PROCESSES,
     errno.ENOMEM: "ulimit -v",
 }
+
+NO_THREAD = (
+    f"cannot start a thread: {_why(OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)))}"
+)
 
 TimeoutExpired = subprocess.TimeoutExpired
 """Raised by the `wait` of a started program."""

@@ -276,7 +276,13 @@ def test_a_full_disk_is_no_bug(
 
 @pytest.mark.parametrize(
     ("error", "status"),
-    [(OverflowError("too\nlarge"), 70), (MemoryError(), 3), (KeyboardInterrupt(), 130)],
+    [
+        (OverflowError("too\nlarge"), 70),
+        (RuntimeError("OverflowError"), 70),
+        (RuntimeError("can't start new thread"), 3),
+        (MemoryError(), 3),
+        (KeyboardInterrupt(), 130),
+    ],
 )
 def test_a_bug_has_a_status_of_its_own_and_keeps_its_traceback(
     rtscope: Rtscope,

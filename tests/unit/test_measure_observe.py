@@ -81,6 +81,20 @@ def test_what_tracing_costs_is_measured_before_and_after_under_the_same_load() -
     assert len(seen.ticks) == 6  # those of the run that counts
 
 
+def test_a_limit_of_processes_is_named_in_place_of_the_command() -> None:
+    refused = AgentError(
+        cause="other",
+        message="cannot run the load stress-ng: Resource temporarily unavailable",
+        remedy="check the command and the directories named",
+    )
+    on = target({"load": [[refused]]})
+
+    with pytest.raises(
+        MeasurementError, match=r"unavailable; raise .* ulimit -u .*max"
+    ):
+        seen_on(on)
+
+
 def test_ctrl_c_before_the_run_that_counts_leaves_nothing_to_keep() -> None:
     on = target()
     looks = iter(range(100))

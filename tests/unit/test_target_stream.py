@@ -1,7 +1,9 @@
 """Lines from a real pipe: whole, in order, or an error; and no process stays."""
 
 import sys
+import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -151,6 +153,27 @@ def test_a_heartbeat_goes_on_while_nobody_looks(
     )
 
     assert collect(beating, timeout_s=10) == [Keeping()]
+
+
+def test_without_a_thread_for_heartbeats_the_limit_is_named_and_nothing_runs_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    ended = tmp_path / "ended"
+    with pytest.raises(TargetError, match=r"cannot start a thread: .*ulimit -u"):
+        PipeStream(["sh", "-c", f"read _; : >{ended}"], heartbeat=True)
+
+    assert ended.exists()
+
+
+def test_an_agent_that_the_kernel_killed_leads_to_its_log() -> None:
+    running = says("kill -KILL $$")
+    collect(running, timeout_s=10)
+
+    assert running.stderr_tail().startswith("sh ended by signal 9; the kernel sends it")
 
 
 def test_to_write_to_an_agent_that_is_gone_is_no_error() -> None:

@@ -31,6 +31,7 @@ from typer.core import TyperCommand
 from rtscope import __version__
 from rtscope.cli.console import open_streams
 from rtscope.errors import MeasurementError, RtscopeError, UsageError
+from rtscope.process import NO_THREAD
 
 INTERRUPTED = 130
 
@@ -227,6 +228,9 @@ def main() -> NoReturn:
         if signal.getsignal(signo) is not signal.SIG_IGN:  # nohup wants that kept
             signal.signal(signo, _interrupt)
     open_streams()
+    if "OPENBLAS_NUM_THREADS" not in os.environ:
+        # numpy's threads do nothing here; where they cannot start, it sends SIGINT.
+        os.putenv("OPENBLAS_NUM_THREADS", "1")  # not in os.environ, which loads get
     try:
         make_app(sys.argv[1:])(prog_name="rtscope")
     except SystemExit as ended:
@@ -242,9 +246,18 @@ def main() -> NoReturn:
         print("rtscope: not enough memory", file=sys.stderr)
         raise SystemExit(MeasurementError.exit_status) from None
     except Exception as error:
-        _keep_traceback(error)
-        raise SystemExit(CRASHED) from error
+        raise SystemExit(_status_of(error)) from error
     raise SystemExit(0)
+
+
+def _status_of(error: Exception) -> int:
+    """Print an error that has no class of ours, and return the exit status."""
+    # Python has no type for a thread that could not be started.
+    if type(error) is RuntimeError and str(error) == "can't start new thread":
+        print(f"rtscope: {NO_THREAD}", file=sys.stderr)
+        return MeasurementError.exit_status
+    _keep_traceback(error)
+    return CRASHED
 
 
 def _keep_traceback(error: Exception) -> None:

@@ -6,6 +6,8 @@ measured without tracing, before and after, for the cost of tracing. After an er
 Ctrl-C or a lost link too, all agents have ended when `observe` returns or raises.
 """
 
+import errno
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -259,8 +261,17 @@ class _Pump:
             self._seen.interrupted = True
 
 
+NO_PROCESS = os.strerror(errno.EAGAIN)
+RAISE_PROCESSES = (
+    "raise the limit of processes there: ulimit -u of the user, or pids.max of the "
+    "cgroup"
+)
+
+
 def _message(error: AgentError) -> str:
-    return error.message + (f"; {error.remedy}" if error.remedy else "")
+    # What the agent says of any load that does not start is no help with this limit.
+    remedy = RAISE_PROCESSES if NO_PROCESS in error.message else error.remedy
+    return error.message + (f"; {remedy}" if remedy else "")
 
 
 def _end(seen: Observation) -> str:

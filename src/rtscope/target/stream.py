@@ -8,6 +8,7 @@ is alive. Without them the agent ends itself and its load.
 import contextlib
 import os
 import select
+import signal
 import tempfile
 import threading
 import time
@@ -37,6 +38,10 @@ BYTES_PER_S = 1 << 20
 
 MAX_ANSWER_S = 600.0
 """For an agent that only answers, however often it sends a line."""
+
+WHO_KILLS = (
+    "the kernel sends it where memory runs out, also that of a cgroup: dmesg says so"
+)
 
 LOST = (
     "lost the connection to the machine; finished runs are saved; to continue: "
@@ -84,7 +89,11 @@ class PipeStream:
         self._quiet = threading.Event()
         if heartbeat:
             # A thread, because a heartbeat must go on while the main one computes.
-            threading.Thread(target=self._beat, daemon=True).start()
+            try:
+                process.start_thread(self._beat)
+            except TargetError:
+                self.kill()
+                raise
 
     @property
     def ended(self) -> bool:
@@ -212,6 +221,8 @@ class PipeStream:
 
     def _how_it_ended(self) -> str:
         status = self.status
+        if status == -signal.SIGKILL:
+            return f"{self._program} ended by signal 9; {WHO_KILLS}"
         if status is not None and status < 0:
             return f"{self._program} ended by signal {-status}"
         return self._why_ended(status) if status else ""

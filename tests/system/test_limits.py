@@ -1,0 +1,137 @@
+"""Limits of processes, memory and disk: each is named, and nothing is half done."""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rig import (
+    MARK,
+    Program,
+    agents_of,
+    alive,
+    doubts,
+    invalid,
+    marked,
+    records_in,
+    rtscope,
+    until,
+    workers_of,
+)
+from test_rights import python_for
+
+pytestmark = [pytest.mark.system, pytest.mark.usefixtures("root")]
+
+SHORT = ("--duration", "1s", "--warmup", "100ms", "--interval", "1ms")
+
+
+# --- processes ------------------------------------------------------------------------
+
+NEW_USER = 64_123
+"""Of whom no process counts already."""
+
+
+@pytest.mark.parametrize("most", [1, 2, 4, 7])
+def test_a_limit_of_processes_is_named_whatever_it_refuses(
+    most: int, scratch: Path
+) -> None:
+    """It refuses the agent, the load, a process of the load, or a thread."""
+    scratch.chmod(0o777)
+    mark = f"processes-{os.getpid()}-{most}"
+    user = (f"--reuid={NEW_USER}", f"--regid={NEW_USER}", "--clear-groups")
+    limited = ("prlimit", f"--nproc={most}", "--", *python_for(str(NEW_USER)))
+    words = ("run", "--policy", "other", "--load", "cpu", *SHORT)
+    with Program(
+        ["setpriv", *user, *limited, *words, "--out", scratch / "out"],
+        env={"HOME": str(scratch), "TMPDIR": str(scratch), MARK: mark},
+    ) as program:
+        done = program.finish()
+
+    assert done.status == 3, done.stderr
+    assert "Traceback" not in done.stderr
+    last = done.stderr.strip().splitlines()[-1]
+    assert "ulimit -u" in last or "RLIMIT_NPROC" in last
+    assert list(scratch.glob("out/runs/*/*")) == []
+    assert marked(mark) == []
+
+
+# --- memory ---------------------------------------------------------------------------
+
+
+class MemoryGroup:
+    """A memory cgroup with a limit, of either version."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        top = Path("/sys/fs/cgroup")
+        second = (top / "cgroup.controllers").exists()
+        self.path = (top if second else top / "memory") / f"test-{os.getpid()}"
+        self._file = "memory.max" if second else "memory.limit_in_bytes"
+        try:
+            self.path.mkdir()
+            self.limit(limit_bytes)
+        except OSError as error:
+            pytest.skip(f"cannot make a memory cgroup here: {error}")
+
+    def limit(self, limit_bytes: int) -> None:
+        """Set the limit."""
+        (self.path / self._file).write_text(str(limit_bytes))
+
+    def take(self, pids: list[int]) -> None:
+        """Move processes into the group."""
+        for pid in pids:
+            (self.path / "cgroup.procs").write_text(str(pid))
+
+    def remove(self) -> None:
+        """Remove it; nothing may be in it."""
+        until(self._is_empty, what="the group is empty")
+        self.path.rmdir()
+
+    def _is_empty(self) -> bool:
+        return not (self.path / "cgroup.procs").read_text()
+
+
+@pytest.fixture
+def small_group() -> Iterator[MemoryGroup]:
+    group = MemoryGroup(1 << 20)
+    yield group
+    group.remove()
+
+
+def test_a_load_that_a_memory_group_kills_is_named_and_caps_the_verdict(
+    small_group: MemoryGroup, tmp_path: Path
+) -> None:
+    out = tmp_path / "results"
+    words = ("run", "--load", "memory", *SHORT, "--duration", "4s", "--out", out)
+    with rtscope(*words, "--deadline", "10s", "--claim", "1/1s") as run:
+        until(lambda: bool(agents_of(run.pid, "measure")), what="it measures")
+        time.sleep(0.3)
+        small_group.take(workers_of(run.pid))
+        done = run.finish()
+
+    (kept,) = records_in(out).values()
+    assert done.status == 4, done.stderr
+    assert "HELD" not in done.stdout.decode()
+    assert "Killed process" in doubts(kept)["oom_kill"]
+    assert {"load_died", "load_stalled"} & doubts(kept).keys()
+    assert invalid(kept) == set()
+
+
+def test_an_agent_that_a_memory_group_kills_is_named_and_its_load_ends(
+    small_group: MemoryGroup, tmp_path: Path
+) -> None:
+    out = tmp_path / "results"
+    words = ("run", "--load", "cpu", *SHORT, "--duration", "3s", "--out", out)
+    with rtscope(*words) as run:
+        until(lambda: bool(workers_of(run.pid)), what="the load runs")
+        until(lambda: bool(agents_of(run.pid, "measure")), what="it measures")
+        workers = workers_of(run.pid)
+        small_group.limit(4096)
+        small_group.take(agents_of(run.pid, "measure"))
+        done = run.finish()
+
+    assert done.status == 3
+    assert "rtscope-agent ended by signal 9" in done.stderr
+    assert "where memory runs out" in done.stderr
+    assert alive(workers) == []
+    assert list((out / "runs").iterdir()) == []
