@@ -12,7 +12,7 @@ PYTEST := $(PY) -m pytest -q
 unexport PYTHONDONTWRITEBYTECODE
 
 FAST_TESTS := tests/unit tests/cli tests/golden tests/plugin tests/test_layers.py
-SCRIPTS    := setup/packages setup/environment setup/run setup/test-board .ci/run
+SCRIPTS    := setup/packages setup/environment setup/run setup/test-board setup/fresh .ci/run
 C_FILES    := $(wildcard agent/*.[ch] agent/tests/*.[ch] plugin/*.[ch] plugin/tests/*.c bench/guest/*.c)
 
 help:                 ## list the targets
@@ -51,6 +51,12 @@ fmt: .venv/.stamp-dev ## rewrite the code in the house style
 
 bench: packages-bench .venv/.stamp-dev agent plugin ## compare the agent with cyclictest, and count its cost
 	@for bench in bench/*.py; do echo "--- $$bench"; $(PY) $$bench || exit 1; done
+
+SUITE ?= trixie
+AS    ?= root
+
+fresh:                ## run both commands of README on a fresh SUITE=trixie, or ARGS="make check" AS=user
+	@setup/fresh '$(SUITE)' '$(AS)' "$$ARGS"
 
 mutants: .venv/.stamp-dev plugin-native ## take 600 mutants, of which the fast tests must kill 90 %: an hour
 	@PYTHONPATH=tests $(PY) -m mutants.run --tests $(FAST_TESTS) $(ARGS)
@@ -131,6 +137,6 @@ endif
 .venv/.stamp-dev: $(NEEDED) | packages-check
 	@PYTHON='$(PYTHON)' setup/environment dev
 
-.PHONY: help run run-local check test test-long fmt bench mutants fuzz golden docs agent plugin clean style types \
+.PHONY: help run run-local check test test-long fmt bench fresh mutants fuzz golden docs agent plugin clean style types \
 	agent-native plugin-native fast-tests agent-tests agent-tests-address \
 	agent-tests-thread agent-twice FORCE
