@@ -29,7 +29,6 @@ from rtscope.exectrace.file import (
     with_windows,
 )
 from rtscope.exectrace.symbols import NO_SYMBOLS, SymbolTable, merged, parse_symbols
-from rtscope.explain.bound import Bound
 from rtscope.explain.events.explain import explain_events
 from rtscope.explain.events.run import (
     counted_wakeups,
@@ -56,7 +55,7 @@ from rtscope.files import write_atomically
 from rtscope.ftrace.dat import open_trace
 from rtscope.ftrace.events import Event, Trace
 from rtscope.ftrace.writer import TRACE
-from rtscope.record.explanation import EXPLAINED, write_explained
+from rtscope.record.explanation import EXPLAINED, CpuBound, write_explained
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import RECORD, ResultDir, read_record
 from rtscope.report.model.explanations import (
@@ -366,7 +365,7 @@ def _record_sections_of(one: Recorded, *, cache: Path, log: Log) -> None:
     write_atomically(path, pack(done.raw, name=path.name)[0])
 
 
-def _bounds_of_run(one: Recorded, *, cache: Path, log: Log) -> Sequence[Bound]:
+def _bounds_of_run(one: Recorded, *, cache: Path, log: Log) -> Sequence[CpuBound]:
     """Return the bounds of a run; none without recorded critical sections."""
     if not one.record.virtual or not one.sections_path.is_file():
         return ()
@@ -374,7 +373,7 @@ def _bounds_of_run(one: Recorded, *, cache: Path, log: Log) -> Sequence[Bound]:
     return bounds_of(read_stream(one.sections_path, sha256=None), symbols)
 
 
-def _bounds_of_trace(trace: Trace, wakeup: TracedWakeup) -> Sequence[Bound]:
+def _bounds_of_trace(trace: Trace, wakeup: TracedWakeup) -> Sequence[CpuBound]:
     """
     Return the bound of a wake-up's CPU from the critical sections of a whole trace.
 

@@ -34,7 +34,7 @@ def traced(board: Board, **spins: int) -> ExecTrace:
 
 def longest(trace: ExecTrace) -> Mapping[Section, int]:
     (bound,) = bounds_of(trace, NO_SYMBOLS)
-    return {one.section: one.duration_ns for one in bound.longest}
+    return {Section(one.section): one.duration_ns for one in bound.sections}
 
 
 def interrupts_ns(trace: ExecTrace) -> list[int]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from rtscope.explain.bound import Bound, Section
+from rtscope.explain.bound import Section
 from rtscope.explain.events.sections import (
     NEEDED,
     SWITCH,
@@ -13,6 +13,7 @@ from rtscope.explain.events.sections import (
     why_no_sections,
 )
 from rtscope.ftrace.events import Event, Flag
+from rtscope.record.explanation import CpuBound
 
 NONE = Flag(0)
 OURS = 77
@@ -50,13 +51,13 @@ def switch(ns: int, next_pid: int, *, pid: int = OTHER) -> Event:
 STARTED = made(0, "irq_enable")
 
 
-def bound_of(*events: Event) -> Bound:
+def bound_of(*events: Event) -> CpuBound:
     (bound,) = bounds_of_events([STARTED, *events], measuring={0: OURS})
     return bound
 
 
 def longest(*events: Event) -> dict[Section, int]:
-    return {one.section: one.duration_ns for one in bound_of(*events).longest}
+    return {Section(one.section): one.duration_ns for one in bound_of(*events).sections}
 
 
 def scheduling(begin: int) -> list[Event]:
@@ -85,7 +86,7 @@ def test_a_section_lasts_until_both_are_enabled_again() -> None:
         at(150, "irq_disable"),
         at(400, "preempt_enable"),
         at(450, "irq_enable"),
-    ).longest
+    ).sections
     assert [(f.section, f.duration_ns) for f in found] == [(Section.POID, 350)]
     assert found[0].callers == ("a_lock", "its_user")
 
@@ -108,8 +109,8 @@ def test_an_interrupt_is_taken_off_the_section_that_it_lies_in() -> None:
     ]
     found = bound_of(*events)
     # 400 whole; the interrupt from interrupts off at 200 to its exit at 300
-    assert [one.duration_ns for one in found.longest] == [300]
-    (timer,) = found.interference
+    assert [one.duration_ns for one in found.sections] == [300]
+    (timer,) = found.interrupts
     assert (timer.vector, timer.arrivals, timer.longest_ns) == (
         "local_timer 236",
         1,
@@ -176,7 +177,7 @@ def test_a_bound_is_composed_of_all_of_them() -> None:
         *interrupt(20_000, 20_100),
     ]
     found = bound_of(*events)
-    parts = {one.section: one.duration_ns for one in found.longest}
+    parts = {one.section: one.duration_ns for one in found.sections}
     assert found.bound_ns == (
         max(parts[Section.POID], parts[Section.ST])
         + parts[Section.PAIE]
@@ -190,7 +191,7 @@ def test_a_bound_is_composed_of_all_of_them() -> None:
 def test_nothing_counts_before_interrupts_were_seen_enabled() -> None:
     early = [made(1, "irq_disable"), made(9_000, "preempt_enable")]
     (bound,) = bounds_of_events([*early, STARTED], measuring={0: OURS})
-    assert bound.longest == ()
+    assert bound.sections == ()
     assert not bound.complete
 
 
@@ -212,7 +213,7 @@ def test_other_cpus_are_not_followed() -> None:
         replace(made(900, "irq_enable"), cpu=1),
     ]
     (bound,) = bounds_of_events(events, measuring={0: OURS})
-    assert bound.longest == ()
+    assert bound.sections == ()
 
 
 @pytest.mark.parametrize("missing", [*NEEDED, SWITCH])

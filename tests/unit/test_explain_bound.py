@@ -4,24 +4,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtscope.explain.bound import (
-    Longest,
     Section,
     arrivals_of,
     compose,
     fixed_point,
     scheduling_latency,
-    worst_of,
 )
+from rtscope.record.explanation import SCHEMA, CpuBound, Explained, LongestSection
 
 NS = st.integers(0, 200_000)
 ARRIVALS = st.lists(st.tuples(st.integers(0, 5_000_000), st.integers(0, 2000)))
 
 
-def all_kinds(**ns: int) -> list[Longest]:
-    return [Longest(Section(name), duration) for name, duration in ns.items()]
+def all_kinds(**ns: int) -> list[LongestSection]:
+    return [LongestSection(Section(name), duration) for name, duration in ns.items()]
 
 
-def bound_of(longest: list[Longest], *arrivals: list[tuple[int, int]]) -> int | None:
+def bound_of(
+    longest: list[LongestSection], *arrivals: list[tuple[int, int]]
+) -> int | None:
     named = {f"v{i}": arrivals_of(one) for i, one in enumerate(arrivals)}
     return compose(0, longest, arrivals=named).bound_ns
 
@@ -85,7 +86,7 @@ def test_what_is_told_of_a_vector() -> None:
         "tick": arrivals_of([(500, 9), (0, 5), (90, 4)]),
         "once": arrivals_of([(3, 8)]),
     }
-    tick, once = compose(0, all_kinds(PSD=100), arrivals=arrivals).interference
+    tick, once = compose(0, all_kinds(PSD=100), arrivals=arrivals).interrupts
     assert (tick.vector, tick.arrivals, tick.longest_ns) == ("tick", 3, 9)
     assert (tick.min_interarrival_ns, tick.max_in_window_ns) == (90, 9)
     assert (once.min_interarrival_ns, once.max_in_window_ns) == (None, 8)
@@ -95,9 +96,14 @@ def test_the_worst_cpu_is_the_one_without_a_bound() -> None:
     small, large = (compose(i, all_kinds(PSD=9 * i), arrivals={}) for i in (1, 2))
     endless = arrivals_of([(i, 100_000_000) for i in range(20)])
     none = compose(3, all_kinds(PSD=1), arrivals={"storm": endless})
-    assert worst_of([]) is None
-    assert worst_of([large, small]) is large
-    assert worst_of([small, none, large]) is none
+
+    def worst_of(*bounds: CpuBound) -> CpuBound | None:
+        one = Explained(schema=SCHEMA, result_digest="", wakeups=(), bounds=bounds)
+        return one.worst_bound
+
+    assert worst_of() is None
+    assert worst_of(large, small) is large
+    assert worst_of(small, none, large) is none
 
 
 @given(NS, NS, NS, NS, NS, ARRIVALS)
@@ -130,7 +136,7 @@ def test_a_bound_never_shrinks_with_a_longer_section(
 ) -> None:
     longer = {**kinds, which: kinds.get(which, 0) + more}
     less, greater = (
-        bound_of([Longest(k, ns) for k, ns in found.items()], arrivals)
+        bound_of([LongestSection(k, ns) for k, ns in found.items()], arrivals)
         for found in (kinds, longer)
     )
     assert less is not None

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtscope.explain.causes import causes_of, difference, named_cause, paragraph
+from rtscope.explain.causes import (
+    causes_of,
+    difference,
+    named_cause,
+    paragraph,
+    title_of,
+)
 from rtscope.explain.model import (
     COMPETING_TASKS,
     INHERENT,
@@ -322,8 +328,8 @@ TITLED = {
 def test_a_cause_is_titled_with_its_function_or_its_task(cause: Cause) -> None:
     (one,) = causes_of([explanation(segment(0, 9, cause))], load="", kernel="").sums
 
-    assert one.title == (f"{cause}: f" if cause in TITLED else f"{cause} in f")
-    assert replace(one, name="").title == str(cause)
+    assert title_of(one) == (f"{cause}: f" if cause in TITLED else f"{cause} in f")
+    assert title_of(replace(one, name="")) == str(cause)
 
 
 def test_causes_come_by_how_often_they_were_dominant_then_by_their_sum() -> None:
@@ -339,7 +345,7 @@ def test_causes_come_by_how_often_they_were_dominant_then_by_their_sum() -> None
     )
 
     assert [
-        (s.name, s.wakeups, s.times_dominant, s.sum_ns, s.worst_ns) for s in found.sums
+        (s.name, s.wakeups, s.dominant_in, s.sum_ns, s.worst_ns) for s in found.sums
     ] == [
         ("a", 3, 2, 80, 40),
         ("b", 1, 1, 50, 50),

@@ -4,7 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from rtscope.explain.causes import causes_of, difference, differences, paragraph
+from rtscope.explain.causes import (
+    causes_of,
+    difference,
+    differences,
+    paragraph,
+    title_of,
+)
 from rtscope.explain.model import Cause, Explanation, OtherCpuActivity, Part, Segment
 from rtscope.explain.words import caveats_of, evidence, sentence, where
 
@@ -121,7 +127,8 @@ def test_causes_are_counted_and_summed_and_the_dominant_too() -> None:
 
     assert (found.wakeups, found.worst_ns) == (2, 3_294_087)
     assert [
-        (s.title, s.wakeups, s.times_dominant, s.sum_ns, s.worst_ns) for s in found.sums
+        (title_of(s), s.wakeups, s.dominant_in, s.sum_ns, s.worst_ns)
+        for s in found.sums
     ][:2] == [
         (
             "waiting for a lock in get_page",
@@ -142,7 +149,7 @@ def test_a_cause_that_comes_twice_on_one_way_counts_once_with_both_durations() -
     timer = next(s for s in sums if s.cause is Cause.TIMER_INTERRUPT)
 
     assert (timer.wakeups, timer.sum_ns, timer.worst_ns) == (1, 23_305, 23_305)
-    assert timer.title == "the timer interrupt"
+    assert title_of(timer) == "the timer interrupt"
 
 
 def test_two_kernels_differ_in_their_dominant_causes() -> None:

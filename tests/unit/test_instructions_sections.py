@@ -8,8 +8,9 @@ import numpy as np
 from fakes.paths import Step, section, symbols
 from rtscope.exectrace.file import ExecTrace, RecordKind, SectionKind, TraceSection
 from rtscope.exectrace.symbols import SymbolTable
-from rtscope.explain.bound import Longest, Section
+from rtscope.explain.bound import Section
 from rtscope.explain.instructions.sections import bounds_of
+from rtscope.record.explanation import LongestSection
 
 TABLE = symbols("caller", "do_it", "helper", "asm_sysvec_tick")
 WAY: list[Step] = [
@@ -58,9 +59,9 @@ def trace(*sections: TraceSection, arch: str = "riscv64", cpus: int = 1) -> Exec
     return ExecTrace(arch, cpus, 1, 2500, sections)
 
 
-def only(found: TraceSection, table: SymbolTable = TABLE) -> Longest:
+def only(found: TraceSection, table: SymbolTable = TABLE) -> LongestSection:
     (bound,) = bounds_of(trace(found, interrupts([])), table)
-    (one,) = bound.longest
+    (one,) = bound.sections
     return one
 
 
@@ -94,7 +95,7 @@ def test_interrupts_have_the_names_of_their_causes_or_entries() -> None:
     (bound,) = bounds_of(trace(longest(3, whole=5), interrupts(rows)), TABLE)
     told = {
         i.vector: (i.arrivals, i.longest_ns, i.min_interarrival_ns)
-        for i in bound.interference
+        for i in bound.interrupts
     }
     assert told == {
         "the timer interrupt": (2, 40, 600),
@@ -104,7 +105,7 @@ def test_interrupts_have_the_names_of_their_causes_or_entries() -> None:
     entry = int(TABLE.starts[3])
     x86 = trace(interrupts([(0, entry, 3), (50, 0x10, 4)]), arch="x86_64")
     (bound,) = bounds_of(x86, TABLE)
-    assert {i.vector for i in bound.interference} == {"sysvec_tick", "0x10"}
+    assert {i.vector for i in bound.interrupts} == {"sysvec_tick", "0x10"}
 
 
 def test_every_measured_cpu_has_its_own_bound_and_the_turns_of_all() -> None:

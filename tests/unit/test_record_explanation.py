@@ -9,12 +9,14 @@ import pytest
 
 from fakes.measurements import on_board, record, thread
 from rtscope.errors import RecordError
-from rtscope.explain.bound import Bound, Longest, Section, arrivals_of, compose
+from rtscope.explain.bound import Section, arrivals_of, compose
 from rtscope.explain.model import Cause, Explanation, Part, Segment
 from rtscope.record.explanation import (
     EXPLAINED,
     RENAMED,
+    CpuBound,
     Explained,
+    LongestSection,
     bounds_by_digest,
     explained_as_dict,
     find_explained,
@@ -49,20 +51,20 @@ def explanation(latency_ns: int = WORST_NS) -> Explanation:
     return Explanation(0, 3000, latency_ns, segments)
 
 
-def bound(ns: int, *, lost: Sequence[str] = ()) -> Bound:
+def bound(ns: int, *, lost: Sequence[str] = ()) -> CpuBound:
     longest = [
-        Longest(Section.POID, ns - 10 * US, "do_it"),
-        Longest(Section.PSD, 8 * US),
+        LongestSection(Section.POID, ns - 10 * US, name="do_it"),
+        LongestSection(Section.PSD, 8 * US),
     ]
     ticks = arrivals_of([(0, 2 * US)])
     return compose(0, longest, arrivals={"the tick": ticks}, not_recorded=lost)
 
 
-def explained(*bounds: Bound) -> Explained:
+def explained(*bounds: CpuBound) -> Explained:
     return explained_run(on_board(run()), [explanation()], bounds=bounds).document
 
 
-def document(*bounds: Bound) -> dict[str, Any]:
+def document(*bounds: CpuBound) -> dict[str, Any]:
     return explained_as_dict(explained(*bounds))
 
 

@@ -19,12 +19,13 @@ interrupt may wait for the quanta of other CPUs (`quantum_delay_ns`).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rtscope.record.explanation import CpuBound, Interrupt, LongestSection
 from rtscope.units import NS_PER_S
 
 GIVE_UP_NS = NS_PER_S
@@ -55,24 +56,6 @@ TITLES: Mapping[Section, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Longest:
-    """The longest critical section of a kind, without the interrupts in it."""
-
-    section: Section
-    duration_ns: int
-    name: str = ""
-    """The function that all of it was in; empty if that is not known."""
-    callers: tuple[str, ...] = ()
-    """It and who called it, innermost first."""
-    executed_ns: int | None = None
-    """What this CPU executed from its begin to its end; None if that is not known."""
-    dominant_function: str = ""
-    """The function that it executed most in."""
-    note: str = ""
-    """A limit of the recording, such as a missing begin."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Arrivals:
     """The interrupts of one vector, by ascending begin; the arrays are equally long."""
@@ -93,42 +76,6 @@ def arrivals_of(pairs: Sequence[tuple[int, int]]) -> Arrivals:
     """Return arrivals of begin and duration in ns, in any order."""
     rows = np.array(sorted(pairs), np.int64).reshape(-1, 2)
     return Arrivals(rows[:, 0], rows[:, 1])
-
-
-@dataclass(frozen=True, slots=True)
-class Interference:
-    """The time that one vector adds."""
-
-    vector: str
-    arrivals: int
-    longest_ns: int
-    min_interarrival_ns: int | None
-    """The least time from one arrival to the next; None for fewer than two."""
-    max_in_window_ns: int
-    """The most that it executed in a window as long as the bound."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """The latency bound of one CPU from its observed critical sections."""
-
-    cpu: int
-    longest: tuple[Longest, ...]
-    """One of each kind that was seen."""
-    interference: tuple[Interference, ...]
-    """Most in a window first."""
-    quantum_delay_ns: int
-    scheduling_ns: int
-    """L_IF: the paper's latency without interrupts."""
-    bound_ns: int | None
-    """With interrupts and additions to the paper's; None above GIVE_UP_NS."""
-    not_recorded: tuple[str, ...] = field(default=())
-    """Parts that were not recorded; the bound may be too small by them."""
-
-    @property
-    def complete(self) -> bool:
-        """Whether everything that the bound is made of was seen."""
-        return self.bound_ns is not None and not self.not_recorded
 
 
 def scheduling_latency(longest: Mapping[Section, int]) -> int:
@@ -158,20 +105,20 @@ def fixed_point(start_ns: int, arrivals: Sequence[Arrivals]) -> int | None:
 
 def compose(
     cpu: int,
-    longest: Sequence[Longest],
+    longest: Sequence[LongestSection],
     *,
     arrivals: Mapping[str, Arrivals],
     quantum_delay_ns: int = 0,
     not_recorded: Sequence[str] = (),
-) -> Bound:
+) -> CpuBound:
     """Return the bound from the critical sections and interrupts of one CPU."""
-    known = {one.section: one.duration_ns for one in longest}
+    known = {Section(one.section): one.duration_ns for one in longest}
     scheduling_ns = scheduling_latency(known)
     start_ns = scheduling_ns + known.get(Section.BACK, 0) + quantum_delay_ns
     bound_ns = fixed_point(start_ns, tuple(arrivals.values()))
     window_ns = start_ns if bound_ns is None else bound_ns
     found = [
-        Interference(
+        Interrupt(
             vector,
             len(one.begins_ns),
             int(one.durations_ns.max(initial=0)),
@@ -180,23 +127,13 @@ def compose(
         )
         for vector, one in arrivals.items()
     ]
-    return Bound(
+    return CpuBound(
         cpu=cpu,
-        longest=tuple(longest),
-        interference=tuple(
-            sorted(found, key=lambda i: (-i.max_in_window_ns, i.vector))
-        ),
-        quantum_delay_ns=quantum_delay_ns,
-        scheduling_ns=scheduling_ns,
         bound_ns=bound_ns,
+        scheduling_ns=scheduling_ns,
+        quantum_delay_ns=quantum_delay_ns,
+        complete=bound_ns is not None and not not_recorded,
         not_recorded=tuple(not_recorded),
-    )
-
-
-def worst_of(bounds: Sequence[Bound]) -> Bound | None:
-    """Return the largest bound; None without any."""
-    return max(
-        bounds,
-        key=lambda b: GIVE_UP_NS if b.bound_ns is None else b.bound_ns,
-        default=None,
+        sections=tuple(longest),
+        interrupts=tuple(sorted(found, key=lambda i: (-i.max_in_window_ns, i.vector))),
     )

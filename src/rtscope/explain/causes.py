@@ -7,9 +7,10 @@ others late, only never as late.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from rtscope.explain.model import COMPETING_TASKS, INHERENT, Cause, Explanation, Segment
+from rtscope.record.explanation import CauseSum
 from rtscope.units import format_us
 
 _SHOWN = 3
@@ -26,32 +27,6 @@ _NAMED = frozenset(
     }
 )
 """The name of these is no function."""
-
-
-@dataclass(frozen=True, slots=True)
-class CauseSum:
-    """One cause over the worst wake-ups of a run."""
-
-    cause: Cause
-    name: str
-    """Of the function; empty where there is no choice of them."""
-    wakeups: int
-    """In how many of them it occurs."""
-    times_dominant: int
-    """Of how many it is the dominant cause."""
-    sum_ns: int
-    """In all of them together."""
-    worst_ns: int
-    """In the one that it took longest in."""
-
-    title: str = field(init=False, compare=False)
-    """The cause with its function, if there is one."""
-
-    def __post_init__(self) -> None:
-        """Write the title, once for all tables."""
-        before = ": " if self.cause in _NAMED else " in "
-        title = f"{self.cause}{before}{self.name}" if self.name else str(self.cause)
-        object.__setattr__(self, "title", title)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +68,14 @@ def causes_of(explanations: Sequence[Explanation], *, load: str, kernel: str) ->
     """Sum up the causes of a run's worst wake-ups, or of those of its repetitions."""
     known = [one for one in explanations if one.segments]
     found: dict[tuple[Cause, str], list[int]] = {}
-    times_dominant: Counter[tuple[Cause, str]] = Counter()
+    dominant_in: Counter[tuple[Cause, str]] = Counter()
     for explanation in known:
         for key, ns in _sums(explanation.segments).items():
             found.setdefault(key, []).append(ns)
         if explanation.dominant is not None:
-            times_dominant[named_cause(explanation.dominant)] += 1
+            dominant_in[named_cause(explanation.dominant)] += 1
     sums = [
-        CauseSum(*key, len(ns), times_dominant[key], sum(ns), max(ns))
+        CauseSum(*key, len(ns), dominant_in[key], sum(ns), max(ns))
         for key, ns in found.items()
     ]
     return Causes(
@@ -109,8 +84,14 @@ def causes_of(explanations: Sequence[Explanation], *, load: str, kernel: str) ->
         wakeups=len(known),
         worst_ns=max((e.latency_ns for e in explanations), default=0),
         attributed_share=min((e.attributed_share for e in known), default=0.0),
-        sums=tuple(sorted(sums, key=lambda s: (-s.times_dominant, -s.sum_ns, s.name))),
+        sums=tuple(sorted(sums, key=lambda s: (-s.dominant_in, -s.sum_ns, s.name))),
     )
+
+
+def title_of(one: CauseSum) -> str:
+    """Return a cause with its function, if there is one."""
+    before = ": " if one.cause in _NAMED else " in "
+    return f"{one.cause}{before}{one.name}" if one.name else str(one.cause)
 
 
 def differences(causes: Sequence[Causes]) -> tuple[Difference, ...]:
@@ -125,8 +106,8 @@ def differences(causes: Sequence[Causes]) -> tuple[Difference, ...]:
 
 def difference(first: Causes, second: Causes) -> Difference:
     """Return the dominant causes that only one of two kernels has, and the common."""
-    ours = {(s.cause, s.name): s for s in first.sums if s.times_dominant}
-    theirs = {(s.cause, s.name): s for s in second.sums if s.times_dominant}
+    ours = {(s.cause, s.name): s for s in first.sums if s.dominant_in}
+    theirs = {(s.cause, s.name): s for s in second.sums if s.dominant_in}
     return Difference(
         first,
         second,
@@ -165,7 +146,7 @@ def _sums(segments: Iterable[Segment]) -> dict[tuple[Cause, str], int]:
 
 def _listed(sums: Sequence[CauseSum]) -> str:
     shown = [
-        f"{s.title} ({_times(s.times_dominant)}, longest {format_us(s.worst_ns)} µs)"
+        f"{title_of(s)} ({_times(s.dominant_in)}, longest {format_us(s.worst_ns)} µs)"
         for s in sums[:_SHOWN]
     ]
     return ", ".join(shown) + _more(len(sums))
@@ -173,7 +154,7 @@ def _listed(sums: Sequence[CauseSum]) -> str:
 
 def _both(common: Sequence[tuple[CauseSum, CauseSum]]) -> str:
     shown = [
-        f"{a.title} ({_times(a.times_dominant)} and {_times(b.times_dominant)}, "
+        f"{title_of(a)} ({_times(a.dominant_in)} and {_times(b.dominant_in)}, "
         f"longest {format_us(a.worst_ns)} µs and {format_us(b.worst_ns)} µs)"
         for a, b in common[:_SHOWN]
     ]

@@ -80,17 +80,21 @@ class Wakeup:
         return self.segments[at]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class CauseSum:
     """A cause over all of the wake-ups."""
 
     cause: Name
     name: Name
+    """Of the function; empty where there is no choice of them."""
     wakeups: int
+    """In how many of them it occurs."""
     dominant_in: int
     """Of these wake-ups, those whose dominant cause it is."""
     sum_ns: Nanoseconds
+    """In all of them together."""
     worst_ns: Nanoseconds
+    """In the one that it took longest in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,20 +118,26 @@ class Tail:
     causes: tuple[TailCause, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class LongestSection:
-    """The longest observed critical section of a kind."""
+    """The longest observed critical section of a kind, without the interrupts in it."""
 
     section: Name
+    """A value of `explain.bound.Section`."""
     duration_ns: Nanoseconds
-    executed_ns: Nanoseconds | None
-    name: Name
-    callers: tuple[Name, ...]
-    dominant_function: Name
-    note: Sentence
+    executed_ns: Nanoseconds | None = None
+    """What this CPU executed from its begin to its end; None if that is not known."""
+    name: Name = ""
+    """The function that all of it was in; empty if that is not known."""
+    callers: tuple[Name, ...] = ()
+    """It and who called it, innermost first."""
+    dominant_function: Name = ""
+    """The function that it executed most in."""
+    note: Sentence = ""
+    """A limit of the recording, such as a missing begin."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Interrupt:
     """What one interrupt adds to a bound."""
 
@@ -135,6 +145,7 @@ class Interrupt:
     arrivals: int
     longest_ns: Nanoseconds
     min_interarrival_ns: Nanoseconds | None
+    """The least time from one arrival to the next; None for fewer than two."""
     max_in_window_ns: Nanoseconds
     """The most that it executed in a window as long as the bound."""
 
@@ -145,14 +156,20 @@ class CpuBound:
 
     cpu: int
     bound_ns: Nanoseconds | None
+    """With interrupts and additions to the paper's; None if they fill every window."""
     observed_max_ns: Nanoseconds = 0
     scheduling_ns: Nanoseconds = 0
+    """L_IF: the paper's latency without interrupts."""
     quantum_delay_ns: Nanoseconds = 0
     """The most that an interrupt waits while a virtual board runs its other CPUs."""
     complete: bool
+    """Whether everything that the bound is made of was seen."""
     not_recorded: tuple[Name, ...] = ()
+    """Parts that were not recorded; the bound may be too small by them."""
     sections: tuple[LongestSection, ...] = ()
+    """One of each kind that was seen."""
     interrupts: tuple[Interrupt, ...] = ()
+    """Most in a window first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,9 +14,10 @@ how long the CPU slept in it.
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from rtscope.explain.bound import Bound, Longest, Section, arrivals_of, compose
+from rtscope.explain.bound import Section, arrivals_of, compose
 from rtscope.explain.instructions.calls import plain
 from rtscope.ftrace.events import Event, Flag
+from rtscope.record.explanation import CpuBound, LongestSection
 
 NEEDED = ("irq_disable", "irq_enable", "preempt_disable", "preempt_enable")
 SWITCH = "sched_switch"
@@ -67,7 +68,7 @@ class _Cpu:
     """Interrupts that were entered and not left: the vector and since when."""
     switched_to: int | None = None
     open: dict[Section, _Open] = field(default_factory=dict)
-    longest: dict[Section, Longest] = field(default_factory=dict)
+    longest: dict[Section, LongestSection] = field(default_factory=dict)
     arrivals: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     flags_unknown: bool = False
 
@@ -77,7 +78,7 @@ def bounds_of_events(
     *,
     measuring: Mapping[int, int],
     not_recorded: Collection[str] = (),
-) -> tuple[Bound, ...]:
+) -> tuple[CpuBound, ...]:
     """
     Return the bound of each measured CPU; events by time, of all CPUs or of each apart.
 
@@ -225,8 +226,11 @@ def _close(cpu: _Cpu, section: Section, at_ns: int) -> None:
     before = cpu.longest.get(section)
     if before is None or net_ns > before.duration_ns:
         callers = tuple(name for name in opened.functions if name)
-        cpu.longest[section] = Longest(
-            section, max(0, net_ns), callers[0] if callers else "", callers
+        cpu.longest[section] = LongestSection(
+            section,
+            max(0, net_ns),
+            name=callers[0] if callers else "",
+            callers=callers,
         )
 
 

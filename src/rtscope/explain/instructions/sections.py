@@ -17,8 +17,9 @@ from rtscope.exectrace.file import (
     held_by,
 )
 from rtscope.exectrace.symbols import SymbolTable
-from rtscope.explain.bound import Arrivals, Bound, Longest, Section, compose
+from rtscope.explain.bound import Arrivals, Section, compose
 from rtscope.explain.instructions.calls import main_frame, plain, runs_of, spent_in
+from rtscope.record.explanation import CpuBound, LongestSection
 
 _KINDS = (Section.POID, Section.PAIE, Section.PSD, Section.ST, Section.BACK)
 """In the order of `plugin/longest.h`, which counts from 1."""
@@ -35,7 +36,7 @@ _RISCV_CAUSES = {
 }
 
 
-def bounds_of(trace: ExecTrace, symbols: SymbolTable) -> tuple[Bound, ...]:
+def bounds_of(trace: ExecTrace, symbols: SymbolTable) -> tuple[CpuBound, ...]:
     """Return the bound of each measured CPU, in their order; times in virtual ns."""
     longest = [s for s in trace.sections if s.kind is SectionKind.LONGEST]
     interrupts = [s for s in trace.sections if s.kind is SectionKind.INTERRUPTS]
@@ -56,11 +57,13 @@ def _lost(interrupts: TraceSection) -> Sequence[str]:
     return ("interrupts, because they were too many",) if interrupts.left_out else ()
 
 
-def _longest(section: TraceSection, trace: ExecTrace, symbols: SymbolTable) -> Longest:
+def _longest(
+    section: TraceSection, trace: ExecTrace, symbols: SymbolTable
+) -> LongestSection:
     held = held_by(section, trace.shift)
     kind = _KINDS[held.kind - 1]
     if section.left_out:
-        return Longest(kind, held.net_ns, note=_LEFT_OUT)
+        return LongestSection(kind, held.net_ns, note=_LEFT_OUT)
     runs = [
         run
         for run in runs_of(section, symbols, arch=trace.arch, cpu=section.cpu)
@@ -69,7 +72,7 @@ def _longest(section: TraceSection, trace: ExecTrace, symbols: SymbolTable) -> L
     frame = main_frame(runs, share=1.0)
     callers = tuple(plain(f.name) for f in frame.chain())[:CHAIN_KEPT] if frame else ()
     most = plain(spent_in(runs)[0][0]) if runs else ""
-    return Longest(
+    return LongestSection(
         kind,
         held.net_ns,
         name=callers[0] if callers else most,

@@ -10,8 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from rtscope.explain.bound import worst_of
-from rtscope.explain.causes import Causes
+from rtscope.explain.causes import Causes, title_of
 from rtscope.explain.model import TITLES, Explanation, Segment
 from rtscope.explain.words import where
 from rtscope.record.explanation import Wakeup
@@ -82,10 +81,10 @@ def _floored(share_of_latency: float) -> str:
 
 
 def _bound(run: ExplainedRun, *, width: int) -> Iterator[Text]:
-    text = bound_sentence(run.bounds, run.observed_ns, virtual=run.unit)
+    text = bound_sentence(run)
     yield Text(text, style="bold")
     yield Text(f"  ({NO_PROOF})", style="dim")
-    worst = worst_of(run.bounds)
+    worst = run.document.worst_bound
     if worst is None:
         return
     rows = [(us, f"{what}: {where}") for what, us, where in bound_rows(worst)]
@@ -198,11 +197,11 @@ def _causes(causes: Causes, *, width: int) -> Iterator[RenderableType]:
     yield Text(title, style="bold")
     rows = [
         (
-            str(one.times_dominant),
+            str(one.dominant_in),
             str(one.wakeups),
             one.sum_ns,
             one.worst_ns,
-            one.title,
+            title_of(one),
         )
         for one in causes.sums[:CAUSES_SHOWN]
     ]

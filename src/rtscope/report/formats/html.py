@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from rtscope import __version__
-from rtscope.explain.bound import worst_of
+from rtscope.explain.causes import title_of
 from rtscope.explain.model import TITLES
 from rtscope.explain.words import where
 from rtscope.published import KernelKind
@@ -158,6 +158,6 @@ _GLOBALS: Mapping[str, Any] = {
     "share": format_share,
     "bound_sentence": bound_sentence,
     "bound_rows": bound_rows,
-    "worst_of": worst_of,
+    "title_of": title_of,
     "no_proof": NO_PROOF,
 }

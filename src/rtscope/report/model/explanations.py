@@ -11,19 +11,19 @@ critical sections is never called a proof.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from rtscope import __version__
 from rtscope.contract import ThreadResult
 from rtscope.explain.bound import TITLES as SECTION_TITLES
-from rtscope.explain.bound import Bound, Interference, Longest, Section, worst_of
+from rtscope.explain.bound import Section
 from rtscope.explain.causes import Causes, causes_of, differences, paragraph
 from rtscope.explain.model import Explanation, Segment
 from rtscope.explain.words import caveats_of, evidence, sentence
 from rtscope.record import explanation as written
-from rtscope.record.explanation import TailCause
+from rtscope.record.explanation import CpuBound, Interrupt, LongestSection, TailCause
 from rtscope.record.model import RunRecord
 from rtscope.report.escape import all_printable
 from rtscope.report.words import plural
@@ -98,7 +98,7 @@ class ExplainedRun:
     """Empty for a trace that has no record."""
     explanations: tuple[Explanation, ...]
     virtual: bool = True
-    bounds: tuple[Bound, ...] = ()
+    bounds: tuple[CpuBound, ...] = ()
     """Of each measured CPU, if its sections were recorded."""
     observed_ns: Mapping[int, int] = field(default_factory=dict)
     """The longest latency of each CPU."""
@@ -127,7 +127,7 @@ def explained_run(
     record: RunRecord,
     explanations: Sequence[Explanation],
     *,
-    bounds: Sequence[Bound] = (),
+    bounds: Sequence[CpuBound] = (),
 ) -> ExplainedRun:
     """Return the explanations of a run and its bounds, with the tail measured."""
     explanations, bounds = all_printable((tuple(explanations), tuple(bounds)))
@@ -153,7 +153,7 @@ def explained_trace(
     name: str,
     explanations: Sequence[Explanation],
     *,
-    bounds: Sequence[Bound] = (),
+    bounds: Sequence[CpuBound] = (),
 ) -> ExplainedRun:
     """Return the explanations of a trace that has no record, under its name."""
     return ExplainedRun(
@@ -289,14 +289,12 @@ def _bins(
 # --- the bound ------------------------------------------------------------------------
 
 
-def bound_sentence(
-    bounds: Sequence[Bound], observed_ns: Mapping[int, int], *, virtual: str
-) -> str:
+def bound_sentence(run: ExplainedRun) -> str:
     """Compare the bound with the worst wake-up; empty without bounds."""
-    worst = worst_of(bounds)
+    worst, virtual = run.document.worst_bound, run.unit
     if worst is None:
         return ""
-    seen = format_us(max(observed_ns.values(), default=0))
+    seen = format_us(max(run.observed_ns.values(), default=0))
     if worst.bound_ns is None:
         return (
             f"No bound for CPU {worst.cpu}: interrupts fill every window (worst "
@@ -306,18 +304,16 @@ def bound_sentence(
         f"Latency bound from observed critical sections: {format_us(worst.bound_ns)} "
         f"{virtual}µs on CPU {worst.cpu}; worst wake-up observed: {seen} {virtual}µs."
     )
-    return " ".join((text, *caveats_of_bounds(bounds, observed_ns)))
+    return " ".join((text, *caveats_of_bounds(run.document.bounds)))
 
 
-def caveats_of_bounds(
-    bounds: Sequence[Bound], observed_ns: Mapping[int, int]
-) -> tuple[str, ...]:
+def caveats_of_bounds(bounds: Sequence[CpuBound]) -> tuple[str, ...]:
     """Return why a bound may be too small: lost events, or a wake-up above it."""
     lost = dict.fromkeys(what for one in bounds for what in one.not_recorded)
     outside = [
         one.cpu
         for one in bounds
-        if one.bound_ns is not None and observed_ns.get(one.cpu, 0) > one.bound_ns
+        if one.bound_ns is not None and one.observed_max_ns > one.bound_ns
     ]
     found = [f"Not recorded: {what}." for what in lost]
     if outside:
@@ -329,18 +325,18 @@ def caveats_of_bounds(
     return tuple(found)
 
 
-def bound_rows(bound: Bound) -> tuple[BoundRow, ...]:
+def bound_rows(bound: CpuBound) -> tuple[BoundRow, ...]:
     """Return the parts of a bound, in the order in which it adds up."""
-    known = {one.section: one for one in bound.longest}
+    known = {one.section: one for one in bound.sections}
     rows = [_section_row(known[kind]) for kind in Section if kind in known]
     counted = [
-        _interrupt_row(one) for one in bound.interference if one.max_in_window_ns > 0
+        _interrupt_row(one) for one in bound.interrupts if one.max_in_window_ns > 0
     ]
     turns = [("quanta of all CPUs, once", format_us(bound.quantum_delay_ns), "")]
     return (*rows, *counted, *(turns if bound.quantum_delay_ns else []))
 
 
-def _section_row(one: Longest) -> BoundRow:
+def _section_row(one: LongestSection) -> BoundRow:
     shown = " < ".join(one.callers[:CALLERS_SHOWN]) or (
         f"most in {one.dominant_function}" if one.dominant_function else one.name
     )
@@ -350,11 +346,11 @@ def _section_row(one: Longest) -> BoundRow:
         else ""
     )
     note = f"; {one.note}" if one.note else ""
-    title = f"{one.section.value}  {SECTION_TITLES[one.section]}"
+    title = f"{one.section}  {SECTION_TITLES[Section(one.section)]}"
     return title, format_us(one.duration_ns), f"{shown}{aside}{note}"
 
 
-def _interrupt_row(one: Interference) -> BoundRow:
+def _interrupt_row(one: Interrupt) -> BoundRow:
     closest = (
         ""
         if one.min_interarrival_ns is None
@@ -383,17 +379,7 @@ def _document(run: ExplainedRun) -> written.Explained:
         target=None if run.virtual else run.board,
         result_digest=run.result_digest,
         wakeups=tuple(_wakeup(one, run.unit) for one in run.explanations),
-        causes=tuple(
-            written.CauseSum(
-                cause=one.cause.value,
-                name=one.name,
-                wakeups=one.wakeups,
-                dominant_in=one.times_dominant,
-                sum_ns=one.sum_ns,
-                worst_ns=one.worst_ns,
-            )
-            for one in run.causes.sums
-        ),
+        causes=run.causes.sums,
         tail=None
         if tail is None
         else written.Tail(
@@ -404,7 +390,7 @@ def _document(run: ExplainedRun) -> written.Explained:
             causes=tail.causes,
         ),
         bounds=tuple(
-            _bound(one, observed_ns=run.observed_ns.get(one.cpu, 0))
+            replace(one, observed_max_ns=run.observed_ns.get(one.cpu, 0))
             for one in run.bounds
         ),
     )
@@ -441,38 +427,4 @@ def _segment(segment: Segment) -> written.Segment:
         callers=segment.callers,
         functions=segment.functions,
         evidence=evidence(segment),
-    )
-
-
-def _bound(bound: Bound, *, observed_ns: int) -> written.CpuBound:
-    return written.CpuBound(
-        cpu=bound.cpu,
-        bound_ns=bound.bound_ns,
-        observed_max_ns=observed_ns,
-        scheduling_ns=bound.scheduling_ns,
-        quantum_delay_ns=bound.quantum_delay_ns,
-        complete=bound.complete,
-        not_recorded=bound.not_recorded,
-        sections=tuple(
-            written.LongestSection(
-                section=one.section.value,
-                duration_ns=one.duration_ns,
-                executed_ns=one.executed_ns,
-                name=one.name,
-                callers=one.callers,
-                dominant_function=one.dominant_function,
-                note=one.note,
-            )
-            for one in bound.longest
-        ),
-        interrupts=tuple(
-            written.Interrupt(
-                vector=one.vector,
-                arrivals=one.arrivals,
-                longest_ns=one.longest_ns,
-                min_interarrival_ns=one.min_interarrival_ns,
-                max_in_window_ns=one.max_in_window_ns,
-            )
-            for one in bound.interference
-        ),
     )
