@@ -18,6 +18,7 @@
 #include "rights.h"
 #include "tree.h"
 #include "version.h"
+#include "workers.h"
 
 #define CHECK_NS     (250 * INT64_C(1000000))
 #define POLITE_MS    12000 /* stress-ng cleans up and writes its metrics after SIGINT */
@@ -32,6 +33,8 @@ struct guard {
 	int status;
 	int64_t start_ns;
 	int64_t oom_kills;
+	int64_t next_window_ns;
+	struct workers *workers;
 };
 
 static void __attribute__((noreturn)) become_load(struct guard *g, pid_t parent,
@@ -115,18 +118,40 @@ static bool reap(struct guard *g)
 	return g->ended;
 }
 
-static void emit_tick(struct emit *out)
+/* What each process of the load did since the last window, as one line. */
+static void emit_window(struct guard *g, struct emit *out, int64_t looked_ns)
 {
+	workers_emit(g->workers, looked_ns, out);
+	/* looks are a second apart: the nearest one ends the window */
+	g->next_window_ns = looked_ns + g->options->window_ns - NS_PER_S / 2;
+}
+
+static void emit_tick(struct guard *g, struct emit *out, int64_t now_ns)
+{
+	bool window = now_ns >= g->next_window_ns;
 	struct proctree tree;
+	int64_t looked_ns;
 
 	if (!emit_ready(out, 0))
 		return;
-	proctree_look(&tree);
+	proctree_look(&tree, window ? workers_see : NULL, g->workers);
+	looked_ns = clock_now_ns();
 	emit_begin(out, "load");
-	emit_int(out, "t_ns", clock_now_ns());
+	emit_int(out, "t_ns", looked_ns);
 	emit_int(out, "processes", tree.processes);
 	emit_int(out, "cpu_ns", tree.cpu_ns);
 	emit_end(out);
+	if (window)
+		emit_window(g, out, looked_ns);
+}
+
+/* Before anything is ended: who is missing now was missing in the measurement. */
+static void look_last(struct guard *g, struct emit *out)
+{
+	struct proctree tree;
+
+	proctree_look(&tree, workers_see, g->workers);
+	emit_window(g, out, clock_now_ns());
 }
 
 static enum hostlink_end watch(struct guard *g, struct emit *out)
@@ -144,7 +169,7 @@ static enum hostlink_end watch(struct guard *g, struct emit *out)
 		if (end != HOSTLINK_UP)
 			return end;
 		if (now_ns >= next_tick_ns) {
-			emit_tick(out);
+			emit_tick(g, out, now_ns);
 			next_tick_ns = now_ns + NS_PER_S;
 		}
 		if (out->error)
@@ -180,7 +205,7 @@ static void emit_end_line(struct guard *g, struct emit *out, bool asked,
 {
 	struct proctree tree;
 
-	proctree_look(&tree);
+	proctree_look(&tree, NULL, NULL);
 	emit_begin(out, "load_end");
 	if (g->ended && WIFEXITED(g->status))
 		emit_int(out, "status", WEXITSTATUS(g->status));
@@ -247,7 +272,8 @@ static void emit_hello(struct guard *g, struct emit *out)
 
 enum exit_status load(struct options *options, struct emit *out)
 {
-	struct guard g = { .options = options, .oom_kills = -1 };
+	static struct workers workers; /* too large for a stack */
+	struct guard g = { .options = options, .oom_kills = -1, .workers = &workers };
 	enum hostlink_end why;
 	unsigned int killed;
 	enum exit_status status;
@@ -263,6 +289,7 @@ enum exit_status load(struct options *options, struct emit *out)
 		goto out_journal;
 
 	g.start_ns = clock_now_ns();
+	workers.from_ns = g.start_ns;
 	err = start(&g);
 	/* one that was there before is not ours to remove */
 	made_scratch = options->scratch && err != -EEXIST;
@@ -272,6 +299,8 @@ enum exit_status load(struct options *options, struct emit *out)
 	}
 	emit_hello(&g, out);
 	why = watch(&g, out);
+	if (why == HOSTLINK_UP || why == HOSTLINK_SIGNAL)
+		look_last(&g, out);
 	killed = end_load(&g, why);
 	if (options->memory_limit)
 		g.oom_kills = memgroup_oom_kills((int)getpid());

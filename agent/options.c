@@ -17,6 +17,7 @@
 #define MAX_INTERVAL_NS INT64_C(10000000000)
 #define MIN_WINDOW_NS   INT64_C(10000000) /* a tick of /proc */
 #define MAX_WINDOW_NS   INT64_C(3600000000000)
+#define LOAD_WINDOW_NS  INT64_C(1000000000) /* of a load that names none */
 #define MAX_DURATION_NS (INT64_C(366) * 86400 * 1000000000)
 
 enum {
@@ -277,6 +278,8 @@ static int check_command(struct options *o, char error[OPTIONS_TEXT])
 			return refuse(error, "unexpected: %.100s", o->operand[0]);
 		return check_measure(o, error);
 	case COMMAND_LOAD:
+		if (!o->window_ns)
+			o->window_ns = LOAD_WINDOW_NS;
 		return o->operands ? 0 : refuse(error, "load: no command after --");
 	case COMMAND_KEEP:
 		return o->operands == 1 ? 0 : refuse(error, "keep: name one directory");

@@ -65,8 +65,8 @@ struct options {
 	/* restore */
 	bool applied_too;
 
-	/* tasks */
-	int64_t window_ns; /* 0: none */
+	/* load, and tasks, where 0 is none */
+	int64_t window_ns;
 
 	/* load: the command; read, disk: the paths; keep: the directory */
 	char **operand;

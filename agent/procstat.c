@@ -12,7 +12,7 @@ int procstat_parse(const char *text, struct procstat *out)
 	/* The name may hold anything, also ") R 1 ("; the last ')' ends it. */
 	const char *open = strchr(text, '('), *close = strrchr(text, ')');
 	unsigned long long user, system;
-	long long waited_user, waited_system;
+	long long waited_user, waited_system, started;
 	size_t size;
 
 	if (!open || !close || close < open)
@@ -23,15 +23,16 @@ int procstat_parse(const char *text, struct procstat *out)
 	    sscanf(close + 1,
 		   " %c %d %*d %*d %*d %*d %lu %*u %*u %*u %*u %llu %llu %lld %lld %*d "
 		   "%*d "
-		   "%*d %*d %*u %*u %*d %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u "
+		   "%*d %*d %lld %*u %*d %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u %*u "
 		   "%*u "
 		   "%*u %*d %d",
 		   &out->state, &out->parent, &out->flags, &user, &system, &waited_user,
-		   &waited_system, &out->cpu) != 8)
+		   &waited_system, &started, &out->cpu) != 9)
 		return -EINVAL;
 
 	out->cpu_ticks = (int64_t)(user + system);
 	out->children_ticks = waited_user + waited_system;
+	out->started_ticks = started;
 	size = (size_t)(close - open - 1);
 	if (size >= sizeof(out->name))
 		size = sizeof(out->name) - 1;

@@ -12,7 +12,8 @@ struct procstat {
 	unsigned long flags;
 	int64_t cpu_ticks;      /* user + system */
 	int64_t children_ticks; /* of children that were waited for */
-	int cpu;                /* where it ran last */
+	int64_t started_ticks; /* since the machine booted: tells two of one pid apart */
+	int cpu;               /* where it ran last */
 	char name[64];
 };
 

@@ -12,13 +12,10 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "procstat.h"
 
 struct process {
-	int pid, parent;
+	struct procstat stat;
 	bool below;
-	char state;
-	int64_t ticks;
 };
 
 /* All processes of the machine, by pid. */
@@ -31,12 +28,12 @@ static int by_pid(const void *a, const void *b)
 {
 	const struct process *x = a, *y = b;
 
-	return (x->pid > y->pid) - (x->pid < y->pid);
+	return (x->stat.pid > y->stat.pid) - (x->stat.pid < y->stat.pid);
 }
 
 static const struct process *find(const struct table *t, int pid)
 {
-	const struct process key = { .pid = pid };
+	const struct process key = { .stat.pid = pid };
 
 	return t->count ? bsearch(&key, t->process, t->count, sizeof(key), by_pid)
 			: NULL;
@@ -74,7 +71,7 @@ static void mark_below(struct table *t)
 		for (unsigned int i = 0; i < t->count; i++) {
 			struct process *p = &t->process[i];
 
-			if (p->below || !is_below(t, p->parent))
+			if (p->below || !is_below(t, p->stat.parent))
 				continue;
 			p->below = true;
 			changed = true;
@@ -97,12 +94,7 @@ static struct table read_all(void)
 			continue;
 		if (!grow(&t))
 			break;
-		t.process[t.count++] = (struct process){
-			.pid = s.pid,
-			.parent = s.parent,
-			.state = s.state,
-			.ticks = s.cpu_ticks + s.children_ticks,
-		};
+		t.process[t.count++] = (struct process){ .stat = s };
 	}
 	if (proc)
 		closedir(proc);
@@ -112,7 +104,7 @@ static struct table read_all(void)
 	return t;
 }
 
-void proctree_look(struct proctree *out)
+void proctree_look(struct proctree *out, proctree_visitor *visit, void *context)
 {
 	const int64_t tick_ns = NS_PER_S / sysconf(_SC_CLK_TCK);
 	struct table t = read_all();
@@ -124,10 +116,14 @@ void proctree_look(struct proctree *out)
 			  (waited.ru_utime.tv_usec + waited.ru_stime.tv_usec) * 1000,
 	};
 	for (unsigned int i = 0; i < t.count; i++) {
+		const struct procstat *s = &t.process[i].stat;
+
 		if (!t.process[i].below)
 			continue;
-		out->processes += t.process[i].state != 'Z';
-		out->cpu_ns += t.process[i].ticks * tick_ns;
+		out->processes += s->state != 'Z';
+		out->cpu_ns += (s->cpu_ticks + s->children_ticks) * tick_ns;
+		if (visit)
+			visit(context, s);
 	}
 	free(t.process);
 }
@@ -140,10 +136,11 @@ static unsigned int signal_all(int signo, struct table *before)
 	unsigned int fresh = 0;
 
 	for (unsigned int i = 0; i < t.count; i++) {
-		const struct process *p = &t.process[i], *known = find(before, p->pid);
+		const struct process *p = &t.process[i],
+				     *known = find(before, p->stat.pid);
 
 		/* also the zombies: other threads of such a process may be alive */
-		if (p->below && kill(p->pid, signo) == 0 && p->state != 'Z')
+		if (p->below && kill(p->stat.pid, signo) == 0 && p->stat.state != 'Z')
 			fresh += !known || !known->below;
 	}
 	free(before->process);

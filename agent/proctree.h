@@ -9,12 +9,17 @@
 
 #include <stdint.h>
 
+#include "procstat.h"
+
 struct proctree {
 	unsigned int processes;
 	int64_t cpu_ns; /* of all that live or were waited for below here */
 };
 
-void proctree_look(struct proctree *out);
+/* Gets each process below, zombies too, by ascending pid. NULL: nobody wants them. */
+typedef void proctree_visitor(void *context, const struct procstat *process);
+
+void proctree_look(struct proctree *out, proctree_visitor *visit, void *context);
 
 /*
  * Asks every process below to end, waits up to timeout_ms, then kills until none is

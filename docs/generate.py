@@ -21,7 +21,7 @@ from rtscope.audit.catalogue import catalogue as check_catalogue
 from rtscope.audit.model import CheckKind
 from rtscope.caveats import catalogue, kernellog
 from rtscope.cli import main as cli
-from rtscope.loads.catalogue import Need, get_load, load_names
+from rtscope.loads.catalogue import Need, SignsOfLife, get_load, load_names
 from rtscope.machine.facts import catalogue as fact_catalogue
 from rtscope.published import get_published, published_names
 from rtscope.record.model import RunRecord
@@ -67,6 +67,9 @@ EXPLAINED_IN: Mapping[str, str] = {
     "load_died": "load-proof.md",
     "load_stalled": "load-proof.md",
     "load_unproved": "load-proof.md",
+    "worker_died": "load-proof.md#each-worker",
+    "worker_stopped": "load-proof.md#each-worker",
+    "worker_idle": "load-proof.md#each-worker",
     "load_reduced": "load-proof.md#smaller-than-usual",
     "no_oom_kill": "load-proof.md",
     "short_run": "a-maximum-is-no-bound.md",
@@ -202,6 +205,21 @@ def _loads() -> Iterator[str]:
             yield "* Counts as alive while its CPU time grows."
         elif load.needs:
             yield "* If its CPU time does not grow, that it ran is unproved."
+        if load.argv or load.needs:
+            yield f"* A worker works if, in each window, it {_signs(load.alive)}."
+
+
+def _signs(alive: SignsOfLife) -> str:
+    """What shows that a worker works, as the end of a sentence."""
+    signs = [f"has at least {alive.cpu_percent:g} % of the CPU time it could have"]
+    signs += ["is preempted"] if alive.preempted else []
+    if alive.switches_per_s is not None:
+        each = alive.switches_per_s
+        signs.append(
+            f"switches at least {'once' if each == 1 else f'{each:g} times'} a second"
+        )
+    signs += ["waits for a disk"] if alive.disk_wait else []
+    return " or ".join(signs)
 
 
 def _facts() -> Iterator[str]:

@@ -235,6 +235,13 @@ static void a_list_of_tasks_takes_a_window_and_nothing_else(void)
 	CHECK(refused("tasks all", "unexpected: all"));
 }
 
+static void a_load_is_watched_in_windows_of_a_second_unless_others_are_named(void)
+{
+	CHECK(parse("load -- true") == 0 && o.window_ns == 1000000000);
+	CHECK(parse("load --window-ns 6000000000 -- true") == 0);
+	CHECK(o.window_ns == 6000000000);
+}
+
 int main(void)
 {
 	the_defaults_are_these();
@@ -250,5 +257,6 @@ int main(void)
 	more_settings_than_there_is_room_for_are_refused();
 	a_message_longer_than_its_room_is_cut();
 	a_list_of_tasks_takes_a_window_and_nothing_else();
+	a_load_is_watched_in_windows_of_a_second_unless_others_are_named();
 	return 0;
 }

@@ -22,7 +22,7 @@ static bool name_is(const char *name)
 	CHECK(procstat_parse(text, &s) == 0);
 	CHECK(s.pid == 42 && s.parent == 7 && s.state == 'S' && s.cpu == 6);
 	CHECK(s.flags == 2129984);
-	CHECK(s.cpu_ticks == 33 && s.children_ticks == 7);
+	CHECK(s.cpu_ticks == 33 && s.children_ticks == 7 && s.started_ticks == 5);
 	return strcmp(s.name, name) == 0;
 }
 

@@ -118,7 +118,7 @@ static unsigned int living(void)
 {
 	struct proctree tree;
 
-	proctree_look(&tree);
+	proctree_look(&tree, NULL, NULL);
 	CHECK(tree.cpu_ns >= 0);
 	return tree.processes;
 }

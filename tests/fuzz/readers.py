@@ -21,10 +21,12 @@ from rtscope.audit.catalogue import catalogue
 from rtscope.audit.context import Observed
 from rtscope.audit.examine import examine, read_context
 from rtscope.caveats.kernellog import caveats_from_log
-from rtscope.contract import KernelMessage, parse_line
+from rtscope.contract import KernelMessage, LoadWindow, parse_line
 from rtscope.errors import RtscopeError
 from rtscope.ftrace.dat import open_trace
+from rtscope.loads import get_load
 from rtscope.machine.kernelidentity import parse_config
+from rtscope.measure.loadproof import LoadProof
 from rtscope.record.explanation import read_explained
 from rtscope.record.model import record_from_json
 from rtscope.report.formats.data import render_json
@@ -59,6 +61,15 @@ def _agent_lines() -> Sequence[bytes]:
 def _task_lines() -> Sequence[bytes]:
     files = sorted(file for file in FORMATS.glob("v*/tasks/*") if file.is_file())
     return [line for file in files for line in file.read_bytes().splitlines()]
+
+
+def _read_load(data: bytes) -> object:
+    """Whatever a guard says of its processes, it can be judged, or it is refused."""
+    lines = [parse_line(line) for line in data.splitlines()]
+    windows = [line for line in lines if isinstance(line, LoadWindow)]
+    span = (windows[0].from_ns, windows[-1].to_ns) if windows else (0, 1)
+    proof = LoadProof(get_load("custom"), ("sh",), windows, span)
+    return proof.workers, list(proof.caveats(ended_early=False))
 
 
 @cache
@@ -161,6 +172,7 @@ def _format_files(name: str) -> Sequence[bytes]:
 READERS = (
     FuzzedReader("agent", _agent_lines, parse_line),
     FuzzedReader("tasks", _task_lines, parse_line),
+    FuzzedReader("load", lambda: _format_files("loads/*.jsonl"), _read_load, share=0.1),
     FuzzedReader(
         "record",
         lambda: [*_packed("record.json"), *_format_files("record.json")],

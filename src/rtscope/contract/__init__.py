@@ -25,7 +25,9 @@ from rtscope.contract.lines import Line as Line
 from rtscope.contract.lines import LoadEnd as LoadEnd
 from rtscope.contract.lines import LoadHello as LoadHello
 from rtscope.contract.lines import LoadTick as LoadTick
+from rtscope.contract.lines import LoadWindow as LoadWindow
 from rtscope.contract.lines import Machine as Machine
+from rtscope.contract.lines import ProcessInWindow as ProcessInWindow
 from rtscope.contract.lines import Refused as Refused
 from rtscope.contract.lines import Restored as Restored
 from rtscope.contract.lines import ThreadResult as ThreadResult
@@ -51,6 +53,7 @@ from rtscope.contract.values import HIST_SUB_BITS as HIST_SUB_BITS
 from rtscope.contract.values import Count as Count
 from rtscope.contract.values import CounterDelta as CounterDelta
 from rtscope.contract.values import CpuTime as CpuTime
+from rtscope.contract.values import Flag as Flag
 from rtscope.contract.values import Text as Text
 from rtscope.contract.values import bucket_width_ns as bucket_width_ns
 from rtscope.contract.values import is_bucket_low as is_bucket_low

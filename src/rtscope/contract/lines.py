@@ -246,6 +246,39 @@ class LoadTick:
 
 
 @dataclass(frozen=True, slots=True)
+class ProcessInWindow:
+    """
+    What one process of the load did in a window.
+
+    The CPU time is of all its threads, the switches are of its first one.
+    """
+
+    pid: Count
+    parent: Count
+    started_ns: Count
+    """Since the machine booted; tells two processes of one pid apart."""
+    name: Annotated[str, Field(max_length=64, strict=True)]
+    state: Annotated[str, Field(max_length=8, strict=True)]
+    """At the end of the window, a letter of /proc/PID/stat; `gone` if it had ended."""
+    cpu_ns: Count | None
+    """None: unknown, as for a process that is gone."""
+    voluntary_switches: Count | None
+    involuntary_switches: Count | None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadWindow:
+    """From the guard, for the proof that the load ran: each process in some time."""
+
+    type: Literal["load_window"] = field(kw_only=True, default="load_window")
+    from_ns: Count
+    to_ns: Count
+    processes: tuple[ProcessInWindow, ...]
+    not_watched: Count
+    """Processes beyond those that the guard can watch."""
+
+
+@dataclass(frozen=True, slots=True)
 class LoadEnd:
     """Last line of the guard: how the load ended."""
 
@@ -343,6 +376,7 @@ Line = Annotated[
     | AgentError
     | LoadHello
     | LoadTick
+    | LoadWindow
     | LoadEnd
     | FileLine
     | DiskLine

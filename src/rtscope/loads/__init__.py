@@ -7,10 +7,12 @@ values, and an argument vector goes out.
 
 from rtscope.loads.catalogue import Load as Load
 from rtscope.loads.catalogue import Need as Need
+from rtscope.loads.catalogue import SignsOfLife as SignsOfLife
 from rtscope.loads.catalogue import get_load as get_load
 from rtscope.loads.catalogue import load_names as load_names
 from rtscope.loads.command import FreeStorage as FreeStorage
 from rtscope.loads.command import LoadCommand as LoadCommand
 from rtscope.loads.command import LoadPlace as LoadPlace
 from rtscope.loads.command import make_command as make_command
+from rtscope.loads.throughput import operations_of as operations_of
 from rtscope.loads.throughput import throughput_of as throughput_of

@@ -22,6 +22,23 @@ class Need(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class SignsOfLife:
+    """
+    What shows that a worker works: in each window any one of these is enough.
+
+    `loads.toml` explains each field.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    cpu_percent: float
+    preempted: bool
+    switches_per_s: float | None = None
+    disk_wait: bool = False
+    short_lived: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Load:
     """A row of the catalogue; `loads.toml` explains each field."""
 
@@ -33,6 +50,7 @@ class Load:
     argv: tuple[str, ...]
     needs: frozenset[Need]
     expects_progress: bool
+    alive: SignsOfLife
     default_bytes: int = 0
     default_entries: int = 0
 

@@ -1,4 +1,4 @@
-"""The throughput of a load, from the YAML file of stress-ng."""
+"""The operations of a load and their rate, from the YAML file of stress-ng."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -17,6 +17,9 @@ _RATE = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,18})?")
 _SECTION = re.compile(r"^metrics:\n(?:[ -].*\n?|\n)*", re.MULTILINE)
 
 RATE = "bogo-ops-per-second-real-time"
+OPERATIONS = "bogo-ops"
+
+_COUNT = re.compile(r"[0-9]{1,18}")
 
 
 def throughput_of(yaml_text: str) -> Mapping[str, float]:
@@ -26,6 +29,17 @@ def throughput_of(yaml_text: str) -> Mapping[str, float]:
     Raises ContractError if the text is not YAML as stress-ng writes it. It may come
     from a board or a record, so this trusts nothing in it.
     """
+    found = _figures(_document_of(yaml_text), RATE, _RATE)
+    return {name: float(rate) for name, rate in found}
+
+
+def operations_of(yaml_text: str) -> Mapping[str, int]:
+    """Return the operations completed, by stressor; as `throughput_of` otherwise."""
+    found = _figures(_document_of(yaml_text), OPERATIONS, _COUNT)
+    return {name: int(count) for name, count in found}
+
+
+def _document_of(yaml_text: str) -> object:
     if len(yaml_text) > MAX_YAML_BYTES:
         raise ContractError(
             f"the metrics of stress-ng have {len(yaml_text):,} characters, more than "
@@ -38,7 +52,7 @@ def throughput_of(yaml_text: str) -> Mapping[str, float]:
         document = yaml.load(text, Loader=yaml.BaseLoader)
     except yaml.YAMLError as error:
         raise ContractError("the metrics of stress-ng are not valid YAML") from error
-    return dict(_rates(document))
+    return document
 
 
 def _metrics_section(text: str) -> str:
@@ -63,11 +77,13 @@ def _refuse_aliases_and_depth(text: str) -> None:
             raise ContractError("the metrics of stress-ng are nested too deeply")
 
 
-def _rates(document: object) -> Iterator[tuple[str, float]]:
+def _figures(
+    document: object, key: str, form: re.Pattern[str]
+) -> Iterator[tuple[str, str]]:
     metrics = document.get("metrics") if isinstance(document, dict) else None
     for row in metrics if isinstance(metrics, list) else ():
         if not isinstance(row, dict):
             continue
-        name, rate = row.get("stressor"), row.get(RATE)
-        if isinstance(name, str) and isinstance(rate, str) and _RATE.fullmatch(rate):
-            yield name[:64], float(rate)
+        name, figure = row.get("stressor"), row.get(key)
+        if isinstance(name, str) and isinstance(figure, str) and form.fullmatch(figure):
+            yield name[:64], figure

@@ -4,10 +4,10 @@ Assemble the record of a run on a machine or on a virtual board. Pure.
 A runner hands over its observations; caveats about the running host are raised here.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 from rtscope import __version__
 from rtscope.campaign.file import to_dict
@@ -17,9 +17,17 @@ from rtscope.caveats.catalogue import Caveat, gravest_first, make
 from rtscope.caveats.fromfacts import caveats_from
 from rtscope.contract import AgentResult, LoadEnd, LoadTick, result_digest
 from rtscope.errors import ContractError, TargetError
-from rtscope.loads import Load, LoadCommand, Need, get_load, throughput_of
+from rtscope.loads import (
+    Load,
+    LoadCommand,
+    Need,
+    get_load,
+    operations_of,
+    throughput_of,
+)
 from rtscope.machine.facts import FactValue
 from rtscope.measure.commands import knobs
+from rtscope.measure.loadproof import LoadProof
 from rtscope.measure.observe import Observation
 from rtscope.record.model import LoadRecord, Run, RunRecord
 from rtscope.record.virtual import VirtualRun
@@ -35,6 +43,7 @@ INTERRUPTED = (130, 143)
 """Exit status of a shell or program ended by SIGINT or SIGTERM, as intended."""
 
 Facts = Mapping[str, FactValue]
+Figure = TypeVar("Figure", int, float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +92,12 @@ def assemble(measured: Measured) -> RunRecord:
     seen, load = measured.seen, measured.load
     if seen.hello is None or seen.result is None:
         raise TargetError("the agent sent no first line")
+    proof = LoadProof(
+        get_load(measured.run.load),
+        load.command.argv,
+        seen.load_windows,
+        (seen.result.start_ns, seen.result.end_ns),
+    )
     record = RunRecord(
         schema=2,
         rtscope=__version__,
@@ -102,8 +117,11 @@ def assemble(measured: Measured) -> RunRecord:
             version=load.version,
             ticks=tuple(seen.load_ticks),
             end=seen.load_end,
-            throughput=_throughput(load.metrics),
+            throughput=_figures(throughput_of, load.metrics),
             log_tail=load.log[-LOG_TAIL:],
+            operations=_figures(operations_of, load.metrics),
+            windows=tuple(seen.load_windows),
+            workers=proof.workers,
         ),
         kernel_log=tuple(seen.kernel_log),
         caveats=(),
@@ -113,7 +131,8 @@ def assemble(measured: Measured) -> RunRecord:
         untraced_runs=tuple(result.threads for result in measured.untraced),
         tuning=measured.tuning,
     )
-    caveats = (*measured.caveats, *_caveats(record, measured))
+    missing = proof.caveats(ended_early=seen.load_ended_early)
+    caveats = (*measured.caveats, *_caveats(record, measured), *missing)
     return replace(record, caveats=gravest_first(caveats))
 
 
@@ -140,9 +159,11 @@ def _caveats(record: RunRecord, measured: Measured) -> Iterator[Caveat]:
         )
 
 
-def _throughput(metrics: str) -> Mapping[str, float]:
+def _figures(
+    read: Callable[[str], Mapping[str, Figure]], metrics: str
+) -> Mapping[str, Figure]:
     try:
-        return throughput_of(metrics) if metrics else {}
+        return read(metrics) if metrics else {}
     except ContractError:
         return {}
 

@@ -6,6 +6,10 @@ from rtscope.campaign.model import Campaign, untraced_ns
 from rtscope.cpulist import format_cpulist
 from rtscope.loads import LoadCommand, LoadPlace, get_load, make_command
 from rtscope.record.model import Run
+from rtscope.units import NS_PER_S
+
+MAX_WINDOW_NS = 3_600 * NS_PER_S
+"""The agent takes no longer ones."""
 
 
 def knobs(campaign: Campaign) -> tuple[str, ...]:
@@ -58,17 +62,29 @@ def load_command(run: Run, campaign: Campaign, place: LoadPlace) -> LoadCommand:
     )
 
 
+MAX_WINDOWS = 600
+"""Of a run, for the proof that its load ran: what a record holds is bounded."""
+
+
 def load_args(
     command: LoadCommand,
     *,
+    duration_ns: int,
     log: str,
     scratch_dir: str,
     user: tuple[int, int] | None = None,
 ) -> tuple[str, ...]:
-    """Return the arguments to guard a load; it becomes `user` if started as root."""
+    """
+    Return the arguments to guard a load; it becomes `user` if started as root.
+
+    Its processes are watched in windows: of a second, but for MAX_WINDOWS at most of
+    them in `duration_ns`.
+    """
     limit = command.memory_limit_bytes
+    window_ns = max(NS_PER_S, -(-duration_ns // MAX_WINDOWS))
     return (
         *("load", "--log", log, "--scratch", scratch_dir),
+        *("--window-ns", str(min(window_ns, MAX_WINDOW_NS))),
         *(("--memory-limit", str(limit)) if limit else ()),
         *(("--user", f"{user[0]}:{user[1]}") if limit and user else ()),
         *("--", *command.argv),

@@ -251,7 +251,13 @@ def _prepare_load(shared: _Shared, run: Run, before: Facts) -> _Loading:
     args: tuple[str, ...] = ()
     if command.argv:
         user = target.load_user()
-        args = load_args(command, log=log_path, scratch_dir=scratch, user=user)
+        args = load_args(
+            command,
+            duration_ns=run.duration_ns,
+            log=log_path,
+            scratch_dir=scratch,
+            user=user,
+        )
     return _Loading(command, args, log_path, yaml_path)
 
 

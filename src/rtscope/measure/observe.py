@@ -21,6 +21,7 @@ from rtscope.contract import (
     LoadEnd,
     LoadHello,
     LoadTick,
+    LoadWindow,
     Tick,
     TraceFile,
     TracePages,
@@ -75,6 +76,7 @@ class Observation:
     ticks: list[Tick] = field(default_factory=list)
     kernel_log: list[KernelMessage] = field(default_factory=list)
     load_ticks: list[LoadTick] = field(default_factory=list)
+    load_windows: list[LoadWindow] = field(default_factory=list)
     load_end: LoadEnd | None = None
     load_ended_early: bool = False
     """The load ended before the measurement did."""
@@ -94,10 +96,8 @@ class Observation:
                 self.ticks.append(line)
             case KernelMessage():
                 self.kernel_log.append(line)
-            case LoadTick():
-                self.load_ticks.append(line)
-            case LoadEnd():
-                self.load_end = line
+            case LoadTick() | LoadWindow() | LoadEnd():
+                self._take_from_guard(line)
             case TraceFile():
                 self.trace.take_file(line)
             case TracePages():
@@ -106,6 +106,15 @@ class Observation:
                 raise MeasurementError(_message(line))
             case _:
                 pass
+
+    def _take_from_guard(self, line: LoadTick | LoadWindow | LoadEnd) -> None:
+        match line:
+            case LoadTick():
+                self.load_ticks.append(line)
+            case LoadWindow():
+                self.load_windows.append(line)
+            case LoadEnd():
+                self.load_end = line
 
 
 def observe(

@@ -6,7 +6,7 @@ path in it is followed and no command in it is run.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -17,10 +17,12 @@ from rtscope.caveats.catalogue import Caveat
 from rtscope.contract import (
     AgentResult,
     Count,
+    Flag,
     Hello,
     KernelMessage,
     LoadEnd,
     LoadTick,
+    LoadWindow,
     Text,
     ThreadResult,
     Tick,
@@ -74,6 +76,39 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerLapse:
+    """A time in which a process of the load did not work; from the run's start."""
+
+    what: Literal["died", "stopped", "idle"]
+    after_ns: int
+    """When it was last seen well; negative before the start."""
+    by_ns: int
+    """When it was first seen so."""
+    until_ns: int | None
+    """When it was seen well again; None: not before the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRecord:
+    """What a process of the load did while samples were taken."""
+
+    name: Text
+    pid: Count | None
+    """None: short-lived processes of this name, taken together."""
+    processes: Count
+    """How many were seen: 1, but for short-lived ones."""
+    waits: Flag
+    """It has children that work, and is not expected to work itself."""
+    cpu_ns: Count
+    least_share: float | None
+    """The least CPU time of a window, of one CPU; None if no window was judged."""
+    most_share: float | None
+    voluntary_switches: Count
+    involuntary_switches: Count
+    lapses: tuple[WorkerLapse, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class LoadRecord:
     """What kept the machine busy, and the proof that it did."""
 
@@ -86,6 +121,12 @@ class LoadRecord:
     throughput: Mapping[str, float]
     """Operations per second of real time, by stressor (`bogo-ops` of stress-ng)."""
     log_tail: Text = ""
+    operations: Mapping[str, Count] = field(default_factory=dict)
+    """Operations until the load was stopped, by stressor (`bogo-ops` of stress-ng)."""
+    windows: tuple[LoadWindow, ...] = ()
+    """What each process did, window after window; empty: not watched."""
+    workers: tuple[WorkerRecord, ...] = ()
+    """The same for the whole measurement; empty: not watched."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,14 @@ def job_of(
     if load.argv:
         if load.memory_limit_bytes:
             lines.append(MEMORY_GROUPS)
-        guard = agent_line(*load_args(load, log="/out/load.log", scratch_dir=SCRATCH))
+        guard = agent_line(
+            *load_args(
+                load,
+                duration_ns=run.duration_ns,
+                log="/out/load.log",
+                scratch_dir=SCRATCH,
+            )
+        )
         # In the background; told to end, it lets the load write its metrics.
         lines += [f"{guard} </dev/null >/out/load.jsonl &", "load=$!"]
     if campaign.warmup_ns:
