@@ -87,6 +87,15 @@ def test_a_wait_is_from_a_threads_last_waking_to_the_switch_to_it() -> None:
     ]
 
 
+def test_waits_of_threads_of_one_priority_are_kept_apart() -> None:
+    trace = opened(waking(10, LOW), waking(20, LOAD), switch(30, LOAD), switch(40, LOW))
+
+    assert (waits(trace)[:, [0, 2, 3]] // [1, US, US]).tolist() == [
+        [88, 10, 40],
+        [100, 20, 30],
+    ]
+
+
 def test_idle_is_no_thread_that_waits() -> None:
     assert waits(opened(waking(1, "idle-0"), switch(2, "idle-0"))).tolist() == []
 

@@ -66,6 +66,15 @@ def test_runs_that_differ_in_one_condition_differ_in_no_other(
     assert apart(run_of(), other) == {label}
 
 
+def test_a_run_that_was_traced_is_told_from_one_that_was_not() -> None:
+    run = run_of()
+    traced = replace(run, result=replace(run.result, tracing=tracing()))
+    assert differences([conditions_of(r) for r in (run, traced)]) == (
+        ("tracing off",),
+        ("tracing on",),
+    )
+
+
 @pytest.mark.parametrize(
     "got",
     [{"policy": "rr"}, {"priority": 1}, {"interval_ns": 2_000_000}],
@@ -170,6 +179,11 @@ def test_what_names_a_finding_anyway_is_no_difference() -> None:
         for n in (1, 2)
     )
     assert differences([one, other]) == (("priority 1",), ("priority 2",))
+
+
+def test_what_names_a_finding_is_no_difference_between_kernels_either() -> None:
+    one, other = ({"kernel": name, "policy": name} for name in "ab")
+    assert told(one, other) == ()
 
 
 KERNEL = (

@@ -80,6 +80,12 @@ def test_the_limit_over_runs_without_an_event(runs: float, limit: float) -> None
     assert high == pytest.approx(limit, rel=1e-3)
 
 
+def test_the_lower_limit_over_one_run_is_that_of_a_geometric_count() -> None:
+    # m / (1 + m) = 0.05
+    low, _ = limits_over_runs(1, runs=1)
+    assert low == pytest.approx(1 / 19)
+
+
 def test_limits_over_runs_enclose_those_of_one_rate_and_approach_them() -> None:
     few, many = (limits_over_runs(5, runs=runs) for runs in (3, 1e6))
     assert few[0] < many[0] == pytest.approx(lower_limit(5), rel=1e-3)

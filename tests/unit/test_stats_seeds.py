@@ -130,6 +130,14 @@ def test_two_shared_by_chance_of_long_lists_are_no_coincidence() -> None:
     assert not coincide(one, alone)
 
 
+def test_a_coincidence_must_hold_among_all_pairs_that_were_looked_at() -> None:
+    one = late_at(1, *range(0, 1_600, 100), samples=1_700)
+    other = late_at(2, *range(0, 300, 100), *range(350, 1_600, 100), samples=1_700)
+    # P(Poisson(0.15) >= 3) = 0.0005
+    assert coincide(one, other, comparisons=90)
+    assert not coincide(one, other, comparisons=110)
+
+
 def test_runs_of_a_machine_are_independent() -> None:
     runs = [late_at(None, *SAME), late_at(None, *SAME, samples=3_000)]
     assert trajectories(runs) == ((runs[0],), (runs[1],))

@@ -132,6 +132,14 @@ def test_each_cpu_needs_a_thousand_wakeups(wakeups: int, verdict: Verdict) -> No
     judgement = judged(record(threads))
     assert judgement.verdict is verdict
     assert judgement.exit_status == (4 if verdict is Verdict.NOT_SHOWN else 0)
+    assert only(judgement).sentence.endswith(
+        "; only 999 wake-ups of a CPU, of at least 1,000 that a verdict needs"
+    ) is (wakeups == 999)
+
+
+def test_a_guest_with_just_enough_wakeups_fails_nothing() -> None:
+    r = record([thread([20 * US] * 1_000)], caveats=(make("guest"),))
+    assert (judged(r).verdict, judged(r).exit_status) == (Verdict.NOT_SHOWN, 0)
 
 
 def runs_of(number: int, minutes: int, **others: Any) -> list[RunRecord]:
