@@ -63,6 +63,9 @@ def test_an_empty_list_names_no_cpu_and_a_malformed_one_is_unknown(
     assert listed(text) == cpus
     assert masked("g") is None
     assert masked("") is None
+    assert masked("-1") is None
+    assert masked("0x3") is None
+    assert masked("1_0") is None
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """What check functions get to see: a machine as it was read once, and for whom."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -139,6 +140,10 @@ def absent(kind: CheckKind, context: AuditContext) -> Answer:
         return unknown(
             f"kernel lockdown hides {kind.paths[0]}", Sighting(LOCKDOWN, mode)
         )
+    found = context.config
+    for name in kind.args.get("needs", ()):
+        if found is not None and found.lacks(name):
+            return not_applicable(f"{found.source}: CONFIG_{name} is not set")
     why = str(kind.args.get("absent", ""))
     if why:
         return not_applicable(why)
