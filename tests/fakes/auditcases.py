@@ -81,6 +81,27 @@ def _seen(good: Observed, bad: Observed, *, like: Case = MACHINE) -> Cases:
 
 
 RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
+NET = "/proc/sys/net/core"
+EFI = "/sys/firmware/efi/fw_platform_size"
+RESCTRL = "/sys/fs/resctrl"
+DYNAMIC = "#1 SMP PREEMPT_DYNAMIC"
+KTIMERS = thread("ktimers/1", 1, 1, KERNEL)
+L3 = {
+    f"{CPU}/online": "0-1",
+    **{f"{CPU}/cpu{n}/cache/index3/level": "3" for n in (0, 1)},
+    **{f"{CPU}/cpu{n}/cache/index3/id": "0" for n in (0, 1)},
+}
+
+
+def partition(mask: str, cpus: str) -> Files:
+    """A group with ways of the cache, beside the default group with the lower four."""
+    return {
+        f"{RESCTRL}/schemata": "    MB:0=100\n    L3:0=0f\n",
+        f"{RESCTRL}/rt/schemata": f"    MB:0=100\n    L3:0={mask}\n",
+        f"{RESCTRL}/rt/cpus_list": cpus,
+    }
+
+
 COMM = "/proc/[0-9]*/comm"
 RT_GROUPS = gzip.compress(f"{HEAD}CONFIG_RT_GROUP_SCHED=y\n".encode(), mtime=0)
 PI = "/sys/class/hwmon/hwmon0"
@@ -253,6 +274,45 @@ CASES: Mapping[str, Cases] = {
         "[default] performance powersave powersupersave",
     ),
     "idle_polling": _file("/proc/cmdline", "quiet idle=halt", "quiet idle=poll"),
+    "skewed_ticks": _file("/proc/cmdline", "skew_tick=0 skew_tick=1", "skew_tick=0"),
+    "threaded_interrupts": _files(
+        {VERSION: DYNAMIC, "/proc/cmdline": "quiet threadirqs"},
+        {VERSION: DYNAMIC, "/proc/cmdline": "quiet -- threadirqs"},
+    ),
+    "busy_polling": _files(
+        {f"{NET}/busy_poll": "0", f"{NET}/busy_read": "0"},
+        {f"{NET}/busy_poll": "0", f"{NET}/busy_read": "50"},
+    ),
+    "interrupt_coalescing": _seen(
+        Observed(coalescing={"eth0": {"rx-usecs": 0, "adaptive-rx": 0}}),
+        Observed(coalescing={"eth0": {"rx-usecs": 0, "adaptive-rx": 1}}),
+    ),
+    "mitigations": _file(
+        f"{CPU}/vulnerabilities/meltdown", "Not affected", "Mitigation: PTI"
+    ),
+    "late_microcode": _log(
+        "microcode: load: updated on 4 primary CPUs with 4 siblings"
+    ),
+    "efi_runtime": Cases(
+        Case({EFI: "64", "/proc/cmdline": "quiet efi=noruntime"}),
+        Case({EFI: "64", "/proc/cmdline": "quiet efi=debug,runtime"}),
+        Case({"/proc/cmdline": "quiet"}),
+    ),
+    "kernel_threads": Cases(
+        Case(threads(KTHREADD, KTIMERS, thread("loop", 1, 80), thread("ptp4l", 1, 1))),
+        Case(threads(KTHREADD, KTIMERS, thread("loop", 1, 1))),
+        Case(threads(thread("loop", 1, 80))),
+    ),
+    "ptp_threads": Cases(
+        Case(threads(KTHREADD, thread("ptp4l", 1, 10), thread("loop", 1, 80))),
+        Case(threads(KTHREADD, thread("phc2sys"), thread("loop", 1, 80))),
+        Case(threads(thread("loop", 1, 80))),
+    ),
+    "cache_partition": Cases(
+        Case({**L3, **partition("f0", "1"), f"{RESCTRL}/cpus_list": "0"}),
+        Case({**L3, **partition("18", "1"), f"{RESCTRL}/cpus_list": "0"}),
+        Case({"/proc/cpuinfo": "flags\t\t: fpu cat_l3 tsc\n"}),
+    ),
     "locked_memory_moves": _file("/proc/sys/vm/compact_unevictable_allowed", "0", "1"),
     "irq_affinity": Cases(
         Case(

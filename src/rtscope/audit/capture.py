@@ -281,7 +281,11 @@ def _observed(document: Mapping[str, Any]) -> Observed:
     observed = Observed(**told, trial=None if trial is None else Trial(**trial))
     for texts in (observed.before, observed.after, observed.dma_holders):
         _words(texts)
+    asked = observed.coalescing
+    if asked is not None and not isinstance(asked, dict):
+        raise TypeError("the answers of network interfaces are no table")
     numbers = (
+        *(value for answer in (asked or {}).values() for value in answer.values()),
         *(observed.window_ns, observed.clock_cost_ns, observed.clock_resolution_ns),
         *(observed.dma_latency_us, *observed.smi_before.values()),
         *observed.smi_after.values(),

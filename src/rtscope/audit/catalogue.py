@@ -11,10 +11,13 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from rtscope.audit import (
+    cachechecks,
     cpuchecks,
+    firmwarechecks,
     interruptchecks,
     kernelchecks,
     machinechecks,
+    networkchecks,
     threadchecks,
     unitchecks,
 )
@@ -23,8 +26,8 @@ from rtscope.audit.context import CheckFunction
 from rtscope.audit.model import CheckKind
 
 _MODULES = (
-    *(cpuchecks, interruptchecks, kernelchecks, machinechecks),
-    *(threadchecks, unitchecks),
+    *(cachechecks, cpuchecks, firmwarechecks, interruptchecks),
+    *(kernelchecks, machinechecks, networkchecks, threadchecks, unitchecks),
 )
 
 FUNCTIONS: Mapping[str, CheckFunction] = {

@@ -80,6 +80,9 @@ class Observed:
     smi_after: Mapping[str, int] = field(default_factory=dict)
     """System management interrupts since the reset of each CPU, by register file."""
     why_no_smi: str = "not read: only on this machine"
+    coalescing: Mapping[str, Mapping[str, int]] | None = None
+    """How network interfaces that are up delay interrupts; see `audit.coalescing`."""
+    why_no_coalescing: str = "not asked: only on this machine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,12 +180,15 @@ def listed(text: str) -> Cpus | None:
     return frozenset() if text.strip() in ("", "(null)") else cpus_in(text)
 
 
+_MASK = re.compile(r"[0-9a-fA-F]+(?:,[0-9a-fA-F]+)*")
+
+
 def masked(text: str) -> Cpus | None:
     """Return the CPUs of the kernel's mask, `ff,ffffffff`; None if it is malformed."""
-    try:
-        bits = int(text.strip().replace(",", ""), 16)
-    except ValueError:
+    # int() takes signs, underscores and 0x as well.
+    if not _MASK.fullmatch(text.strip()):
         return None
+    bits = int(text.strip().replace(",", ""), 16)
     return frozenset(cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1)
 
 

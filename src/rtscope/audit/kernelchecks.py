@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from rtscope.audit.answer import Answer, failed, not_applicable, passed, unknown
-from rtscope.audit.context import AuditContext, absent
+from rtscope.audit.context import AuditContext, absent, online
 from rtscope.audit.lockdown import LOG
 from rtscope.audit.model import CheckKind, CheckOutcome, Sighting
 from rtscope.kernel.image import build_id_in
@@ -85,8 +85,9 @@ def value(kind: CheckKind, context: AuditContext) -> Answer:
 
     Keys: `good` (values, or patterns of the shell), `bad` (instead of `good`), `absent`
     (why it does not apply if there is no such file; without it that is unknown),
-    `missing` (why that may be), `hidden_by` (the mode of kernel lockdown that takes
-    the file away).
+    `needs` (options without which no kernel has such a file: where a configuration
+    lacks one, it does not apply), `missing` (why that may be), `hidden_by` (the mode
+    of kernel lockdown that takes the file away).
     """
     pattern = kind.paths[0]
     refused, found = context.refusals(pattern), context.matching(pattern)
@@ -244,7 +245,7 @@ def _short(text: str | None) -> str:
 
 
 _UNKNOWN = re.compile(r'Unknown kernel command line parameters "([^"\n]*)"')
-_FROM_BOOT = re.compile(r"^(?:\[ *0\.\d+\] )?Linux version ", re.MULTILINE)
+FROM_BOOT = re.compile(r"^(?:\[ *0\.\d+\] )?Linux version ", re.MULTILINE)
 
 # From boot loaders and distributions, for others than the kernel; nokaslr is for what
 # unpacks an x86 kernel (arch/x86/boot/compressed/kaslr.c), which calls it unknown.
@@ -263,6 +264,67 @@ def parameters_absent(kind: CheckKind, context: AuditContext) -> Answer:
     return passed("none of them", Sighting(CMDLINE, f"{len(words)} parameters"))
 
 
+def boot_parameter(kind: CheckKind, context: AuditContext) -> Answer:
+    """
+    Check the last value of a boot parameter.
+
+    Keys: `parameter`, `good` (patterns of its value), `cpus` (with fewer CPUs online
+    it does not matter).
+    """
+    there = online(context)
+    if there is not None and len(there) < int(kind.args.get("cpus", 1)):
+        return not_applicable(f"{len(there)} CPU is online")
+    cmdline = context.text(CMDLINE)
+    if cmdline is None:
+        return unknown(f"no {CMDLINE}", *context.refusals(CMDLINE))
+    name = kind.args["parameter"]
+    *_, last = ("", *boot_values(cmdline, name))
+    says = f"{name}={last}" if last else f"no {name}="
+    good = any(fnmatchcase(last, pattern) for pattern in kind.args["good"])
+    return (passed if good else failed)(says, Sighting(CMDLINE, says))
+
+
+def forced_threads(_kind: CheckKind, context: AuditContext) -> Answer:
+    """Check whether the handlers of interrupts run in threads."""
+    found, cmdline = context.config, context.text(CMDLINE)
+    if context.kernel.preempt_rt:
+        return not_applicable("PREEMPT_RT always runs them in threads")
+    if context.kernel.preempt_rt is None:
+        return unknown(context.kernel.how)
+    if cmdline is None:
+        return unknown(f"no {CMDLINE}", *context.refusals(CMDLINE))
+    name = "CONFIG_IRQ_FORCED_THREADING"
+    if found is not None and found.lacks(name.removeprefix("CONFIG_")):
+        told = Sighting(found.source, f"{name} is not set")
+        return failed("this kernel cannot", told)
+    words = cmdline.partition(" -- ")[0].split()
+    asked = [w for w in words if w.partition("=")[0] == "threadirqs"]
+    if asked:
+        return passed(asked[0], Sighting(CMDLINE, asked[0]))
+    return failed("no threadirqs", Sighting(CMDLINE, "no threadirqs"))
+
+
+def mitigations(kind: CheckKind, context: AuditContext) -> Answer:
+    """Check which weaknesses of the processor the kernel makes up for, at a cost."""
+    pattern = kind.paths[0]
+    refused, found = context.refusals(pattern), context.matching(pattern)
+    if not found and not refused:
+        return absent(kind, context)
+    names = {path: path.rpartition("/")[2] for path in found}
+    paid = [path for path, text in found.items() if text.startswith("Mitigation")]
+    if paid:
+        says = f"{len(paid)} in force: {', '.join(names[path] for path in paid)}"
+        return failed(says, *_seen({path: found[path] for path in paid}))
+    if refused:
+        return unknown("only partly readable", *refused)
+    odd = {p: t for p, t in found.items() if not re.match(r"Not affected|Vuln", t)}
+    if odd:
+        return unknown("neither in force nor needless", *_seen(odd))
+    bare = [names[path] for path, text in found.items() if text.startswith("Vuln")]
+    says = f"none in force; vulnerable: {', '.join(bare)}" if bare else "none in force"
+    return passed(says, *_seen(found))
+
+
 def unknown_parameters(_kind: CheckKind, context: AuditContext) -> Answer:
     """Check by the kernel's own message on parameters that it does not know."""
     log = context.observed.kernel_log
@@ -270,7 +332,7 @@ def unknown_parameters(_kind: CheckKind, context: AuditContext) -> Answer:
         return unknown(context.observed.why_no_log)
     found = _UNKNOWN.search(log)
     if found is None:
-        if _FROM_BOOT.search(log):
+        if FROM_BOOT.search(log):
             return passed("the kernel knows all of them", Sighting(LOG, "from boot on"))
         return unknown("the kernel log no longer reaches back to the boot")
     words = [w for w in found[1].split() if not w.startswith(_HARMLESS)]
@@ -290,7 +352,7 @@ def log_without(kind: CheckKind, context: AuditContext) -> Answer:
         count = "1 message" if len(lines) == 1 else f"{len(lines)} messages"
         shown = [Sighting(LOG, line[:200]) for line in lines[:5]]
         return failed(f"{count}: {lines[0][:160]}", *shown)
-    if _FROM_BOOT.search(log):
+    if FROM_BOOT.search(log):
         return passed("no such message since the boot", Sighting(LOG, "read"))
     return unknown("no such message, but the log does not reach back to the boot")
 

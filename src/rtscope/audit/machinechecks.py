@@ -243,7 +243,10 @@ def smi_count(kind: CheckKind, context: AuditContext) -> Answer:
     if guest(context.machine).value:
         return not_applicable("a guest does not see the SMIs of its host")
     if words and "GenuineIntel" not in words:
-        return not_applicable("only Intel processors count SMIs")
+        # It has them all the same (Documentation/trace/hwlat_detector.rst).
+        return unknown(
+            "only Intel processors count SMIs; look for their gaps: rtla hwnoise"
+        )
     seen = context.observed
     if not seen.smi_after:
         return unknown(seen.why_no_smi)

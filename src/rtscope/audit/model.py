@@ -87,7 +87,7 @@ Version = Annotated[tuple[int, int], BeforeValidator(_version)]
 CONFIG_FUNCTIONS = frozenset(
     {
         *("config", "preempt_rt", "preemption_model", "rt_groups"),
-        *("high_resolution", "tick_mode"),
+        *("high_resolution", "tick_mode", "efi_runtime"),
     }
 )
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rtscope.audit.coalescing import read_coalescing
 from rtscope.audit.context import DMA_LATENCY, WATCHED, Observed, Trial, is_asked
 from rtscope.contract import AgentError, AgentResult, Line
 from rtscope.machine.reader import Content, Reader, text_of
@@ -56,11 +57,14 @@ def look_here(observed: Observed, *, trial: bool = True) -> Observed:
     """Add what only this machine can tell: log, a trial if asked, clock, devices."""
     log, why = read_kernel_log()
     latency_us, why_no_latency = read_dma_latency()
+    coalescing, why_no_coalescing = read_coalescing()
     return replace(
         observed,
         dma_latency_us=latency_us,
         why_no_dma_latency=why_no_latency,
         dma_holders=who_holds() if is_asked(latency_us) else {},
+        coalescing=coalescing,
+        why_no_coalescing=why_no_coalescing,
         kernel_log=log,
         why_no_log=why,
         trial=try_realtime() if trial else None,

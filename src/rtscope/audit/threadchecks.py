@@ -197,6 +197,13 @@ _PF_KTHREAD = 0x00200000
 """include/linux/sched.h; ps(1) goes by the same bit."""
 
 _IRQ = re.compile(r"irq/\d+-")
+_CALLBACKS = re.compile(r"(?:ksoftirqd|ktimers|irq_work|rcu[bc]|rcuo[a-z]+)/|rcu_")
+
+CLOCK_PROGRAMS = ("ptp4l", "phc2sys", "ts2phc")
+"""Of linuxptp."""
+
+MEASURED = 80
+"""The priority of a measurement by default (`campaign.model`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +216,16 @@ class _Thread:
 
     @property
     def told(self) -> Sighting:
-        policy = f"{REAL_TIME[self.policy]} {self.priority or ''}".strip()
-        return Sighting(self.path, f"{self.name}: {policy}")
+        return Sighting(self.path, f"{self.name}: {self._policy}")
+
+    @property
+    def short(self) -> str:
+        return f"{self.name} ({self._policy})"
+
+    @property
+    def _policy(self) -> str:
+        policy = REAL_TIME.get(self.policy, "ordinary")
+        return f"{policy} {self.priority or ''}".strip()
 
 
 def real_time_threads(kind: CheckKind, context: AuditContext) -> Answer:
@@ -243,19 +258,81 @@ def interrupt_threads(kind: CheckKind, context: AuditContext) -> Answer:
     irqs = [t for t in threads if t.of_kernel and _IRQ.match(t.name)]
     if not irqs:
         return not_applicable("interrupts have no threads on this kernel")
-    # A deadline thread runs before all of them.
-    ours = [t for t in threads if not t.of_kernel and t.policy in (1, 2)]
-    if not ours:
+    lowest = _lowest(threads)
+    if lowest is None:
         return not_applicable("no program has a real-time thread with a priority now")
-    lowest = min(ours, key=lambda t: t.priority)
     above = [t for t in irqs if t.policy in (1, 2) and t.priority >= lowest.priority]
     if above:
-        says = (
-            f"{len(above)} of {len(irqs)} are not below {lowest.name} "
-            f"({REAL_TIME[lowest.policy]} {lowest.priority})"
-        )
+        says = f"{len(above)} of {len(irqs)} are not below {lowest.short}"
         return failed(says, lowest.told, *(t.told for t in above[:16]))
     return passed(f"{len(irqs)} are below priority {lowest.priority}", lowest.told)
+
+
+def kernel_threads(kind: CheckKind, context: AuditContext) -> Answer:
+    """Check whether threads that run callbacks are below real-time threads."""
+    stats, parameter = kind.paths
+    threads, _ = _threads(context)
+    lowest = _lowest(threads)
+    limit = lowest.priority if lowest else MEASURED
+    than = lowest.short if lowest else f"{MEASURED}, the priority of a measurement"
+    asked = context.text(parameter) or ""
+    if re.fullmatch(r"\d{1,9}", asked) and int(asked) >= limit:
+        says = f"rcutree.kthread_prio={asked} is not below {than}"
+        return failed(says, Sighting(parameter, asked))
+    found = [t for t in threads if t.of_kernel and _CALLBACKS.match(t.name)]
+    above = [t for t in found if t.policy in (1, 2) and t.priority >= limit]
+    if above:
+        says = f"{len(above)} of {len(found)} are not below {than}"
+        told = [lowest.told] if lowest else []
+        return failed(says, *told, *(t.told for t in above[:16]))
+    if not found:
+        return unknown(
+            "the threads of the kernel are not visible",
+            *context.refusals(stats, parameter),
+        )
+    highest = max((t.priority for t in found if t.policy in (1, 2)), default=None)
+    most = "none has a real-time policy" if highest is None else f"{highest} at most"
+    says = f"{_count(len(found), 'thread')}: {most}"
+    return passed(says, Sighting(stats, f"{len(threads)} read"))
+
+
+def ptp_threads(kind: CheckKind, context: AuditContext) -> Answer:
+    """Check whether the threads that steer the clock get the CPU in time."""
+    threads, why_not = _threads(context)
+    if why_not is not None:
+        return why_not
+    found = [t for t in threads if not t.of_kernel and t.name in CLOCK_PROGRAMS]
+    if not found and not any(t.of_kernel for t in threads):
+        return unknown("only the threads of a container are visible")
+    if not found:
+        return not_applicable(f"none of {', '.join(CLOCK_PROGRAMS)} runs")
+    slow = [t for t in found if t.policy not in REAL_TIME]
+    if slow:
+        says = f"{slow[0].name} has no real-time policy"
+        return failed(says, *(t.told for t in slow))
+    lowest = _lowest(threads)
+    above = [t for t in found if lowest and t.priority >= lowest.priority]
+    if lowest and above:
+        says = f"{above[0].short} is not below {lowest.short}"
+        return failed(says, lowest.told, *(t.told for t in above))
+    return passed(", ".join(t.short for t in found), *(t.told for t in found))
+
+
+def _lowest(threads: list[_Thread]) -> _Thread | None:
+    """
+    Return the program's thread of the lowest real-time priority.
+
+    Those that steer the clock do not count: they wait for a network interrupt
+    themselves. Nor do deadline threads, which run before all priorities.
+    """
+    ours = [
+        thread
+        for thread in threads
+        if not thread.of_kernel
+        and thread.policy in (1, 2)
+        and thread.name not in CLOCK_PROGRAMS
+    ]
+    return min(ours, key=lambda thread: thread.priority, default=None)
 
 
 def _threads(context: AuditContext) -> tuple[list[_Thread], Answer | None]:

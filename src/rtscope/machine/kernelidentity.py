@@ -51,6 +51,10 @@ class KernelConfig:
         """Whether CONFIG_name is `y`: built in, not a module."""
         return self.options.get(f"CONFIG_{name}") == "y"
 
+    def lacks(self, name: str) -> bool:
+        """Whether CONFIG_name is certainly not set, neither built in nor a module."""
+        return self.options.get(f"CONFIG_{name}", "n" if self.whole else "") == "n"
+
 
 @dataclass(frozen=True, slots=True)
 class ConfigSearch:
