@@ -1,6 +1,8 @@
 """Limits of processes, memory and disk: each is named, and nothing is half done."""
 
 import os
+import shutil
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -135,3 +137,30 @@ def test_an_agent_that_a_memory_group_kills_is_named_and_its_load_ends(
     assert "where memory runs out" in done.stderr
     assert alive(workers) == []
     assert list((out / "runs").iterdir()) == []
+
+
+# --- the disk of the cache ------------------------------------------------------------
+
+
+@pytest.mark.skipif(shutil.which("apt-get") is None, reason="needs apt")
+@pytest.mark.parametrize("size", ["8k", "64k"])
+def test_a_full_disk_of_the_cache_is_named_and_keeps_nothing_half_done(
+    size: str, tmp_path: Path
+) -> None:
+    """It is full before apt is asked, or when its lists arrive."""
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "rtscope-test", str(cache)]
+    if subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("this machine lets nobody mount")
+    try:
+        with rtscope("board", "build", "pc", env={"XDG_CACHE_HOME": str(cache)}) as run:
+            done = run.finish()
+        left = list(cache.glob("rtscope/parts/*"))
+    finally:
+        subprocess.run(["umount", cache], check=True)
+
+    assert done.status == 3
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith(f"rtscope: no space left in {cache}/rtscope: free some")
+    assert left == []

@@ -1,8 +1,10 @@
 """Bundles: the same bytes for the same parts, and nothing in one is believed."""
 
+import errno
 import gzip
 import io
 import json
+import os
 import tarfile
 import tracemalloc
 from collections.abc import Callable, Mapping
@@ -102,6 +104,24 @@ def test_what_was_exported_is_imported(tmp_path: Path, bundle: Path) -> None:
     there = {part.name: part.digest for part in imported_parts(tmp_path / "to")}
     assert there == {p.name: p.digest for p in all_parts(tmp_path / "from")}
     assert set(got.pins) == {"qemu-x86_64", "kernel-k-x86_64"}
+
+
+def test_a_full_disk_of_the_cache_is_not_the_fault_of_the_bundle(
+    tmp_path: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_from: object, _to: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    cache = tmp_path / "to"
+    monkeypatch.setattr("rtscope.board.bundle.shutil.copyfileobj", full)
+    with pytest.raises(BoardError, match=f"no space left in {cache}"):
+        import_bundle(bundle, cache=cache, log=silent)
+    assert [path for path in cache.rglob("*") if path.name != "lock"] == [
+        cache / "parts"
+    ]
+
+    monkeypatch.undo()
+    assert import_bundle(bundle, cache=cache, log=silent).kernels
 
 
 def test_a_run_without_the_bundle_never_gets_its_parts(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Parts of boards: complete or absent, found again, and never changed unnoticed."""
 
+import errno
+import os
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -48,6 +50,23 @@ def test_a_part_is_built_once(tmp_path: Path) -> None:
     assert part.file("a").read_text() == "1"
     assert part.size_bytes == 1
     assert all_parts(tmp_path) == [part]
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_named_and_leaves_no_half_of_a_part(
+    code: int, tmp_path: Path
+) -> None:
+    def full(work: Path) -> Mapping[str, Any]:
+        one_file(work)
+        raise OSError(code, os.strerror(code))
+
+    told = f"no space left in {tmp_path}: .* set XDG_CACHE_HOME to another directory"
+    with pytest.raises(BoardError, match=told), locked(tmp_path, log=silent):
+        build_part(tmp_path, "p", inputs={"x": 1}, build=full)
+
+    assert list((tmp_path / "parts").iterdir()) == []
+    with locked(tmp_path, log=silent):
+        assert build_part(tmp_path, "p", inputs={"x": 1}, build=one_file).size_bytes
 
 
 def test_without_the_lock_a_part_is_found_and_none_is_built(tmp_path: Path) -> None:

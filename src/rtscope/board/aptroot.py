@@ -6,12 +6,15 @@ and resolves and fetches there, with the signature and hash checks it always mak
 Packages are unpacked as archives; none of their scripts or programs runs.
 """
 
+import errno
+import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
 from rtscope import process
+from rtscope.board.cache import NoSpaceError
 from rtscope.board.packages import Package
 from rtscope.errors import BoardError, TargetError
 
@@ -96,6 +99,8 @@ def resolve_source(
     argv = ("apt-get", "source", "--download-only", "--print-uris", "-qq")
     try:
         printed = _apt(config, *argv, f"{name}={version}")
+    except NoSpaceError:
+        raise
     except BoardError as error:
         shown = _apt(config, "apt-cache", "showsrc", name)
         there = ", ".join(re.findall(r"^Version: (.*)$", shown, re.M))
@@ -188,6 +193,9 @@ def fetch_file(url: str, sha256: str, downloads: Path) -> Path:
         argv = [HELPER, "download-file", url, str(part), f"SHA256:{sha256}"]
         try:
             _run(argv, patience_s=FETCH_PATIENCE_S)
+        except NoSpaceError:
+            part.unlink(missing_ok=True)
+            raise
         except BoardError as error:
             part.unlink(missing_ok=True)
             # apt prints warnings and its command line before the error.
@@ -207,6 +215,8 @@ def _fetch_all(wanted: Sequence[tuple[Package, Path]]) -> None:
     try:
         _run(argv, patience_s=FETCH_PATIENCE_S)
     except BoardError as error:
+        for _, file in wanted:
+            file.with_suffix(".part").unlink(missing_ok=True)
         # "E: Failed to fetch URL  404  Not Found [IP: ...]"
         gone = [p for p, _ in wanted if f"{p.url} 404" in str(error)]
         if not gone:
@@ -249,6 +259,8 @@ def _update(config: Path) -> None:
     """Fetch the lists; apt by itself only warns if the archive does not answer."""
     try:
         _apt(config, "apt-get", "update", "-qq", patience_s=UPDATE_PATIENCE_S)
+    except NoSpaceError:
+        raise
     except BoardError as error:
         raise BoardError(
             f"cannot fetch the package lists of {MIRROR}: {error}; check the network "
@@ -290,6 +302,8 @@ def _run(argv: Sequence[str], *, patience_s: float) -> str:
         done = process.run(argv, timeout_s=patience_s)
     except TargetError as error:
         raise BoardError(f"{error} (Debian, Ubuntu: it is part of apt)") from error
+    if done.status != 0 and os.strerror(errno.ENOSPC) in done.stderr:
+        raise NoSpaceError(f"no space left for {argv[0]}")  # all of it is in the cache
     if done.status != 0:
         words = " ".join(done.stderr.split())[-600:]
         raise BoardError(f"{' '.join(argv)[:160]}: {words or done.status}")

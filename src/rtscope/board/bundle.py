@@ -23,9 +23,11 @@ from pydantic import StrictBool, StrictInt, TypeAdapter
 
 from rtscope.board.archive import read_archive
 from rtscope.board.cache import (
+    FULL,
     IMPORTED,
     MANIFEST,
     NAME,
+    NoSpaceError,
     Part,
     locked,
     part_key,
@@ -242,7 +244,12 @@ def _extract(path: Path, work: Path) -> None:
     """Write the files of a bundle below a directory: regular ones, whole, bounded."""
 
     def write(name: str, content: IO[bytes], size: int) -> None:
-        _write(work / _safe(name), content, size=size)
+        try:
+            _write(work / _safe(name), content, size=size)
+        except OSError as error:
+            if error.errno in FULL:  # not the bundle's fault
+                raise NoSpaceError(f"no space left to unpack {path}") from error
+            raise
 
     read_archive(path, write, max_bytes=MAX_BYTES, max_files=MAX_FILES)
 

@@ -8,6 +8,7 @@ Parts of imported bundles have a directory of their own, by the digest of their
 content: a bundle names the inputs itself, so a key over them proves nothing there.
 """
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -68,9 +69,21 @@ def cache_dir(environ: Mapping[str, str] = os.environ) -> Path:
     return Path(environ.get("HOME") or "/root") / ".cache" / "rtscope"
 
 
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""Of an OSError: the disk is full, or the user's share of it."""
+
+
+class NoSpaceError(BoardError):
+    """The disk of the cache is full; `locked` names it."""
+
+
 @contextmanager
 def locked(cache: Path, *, log: Callable[[str], None]) -> Iterator[None]:
-    """Keep other builders out of the cache; clear away what a killed one has left."""
+    """
+    Keep other builders out of the cache; clear away what a killed one has left.
+
+    A full disk in the block is a BoardError that names the cache.
+    """
     _make(cache / "parts")
     with _lock_file(cache) as file:
         try:
@@ -80,7 +93,15 @@ def locked(cache: Path, *, log: Callable[[str], None]) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX)
         for path in (cache / "parts").glob(f"{_UNFINISHED}*"):
             shutil.rmtree(path, ignore_errors=True)
-        yield
+        try:
+            yield
+        except (NoSpaceError, OSError) as error:
+            if isinstance(error, OSError) and error.errno not in FULL:
+                raise
+            raise BoardError(
+                f"no space left in {cache}: free some there, or set XDG_CACHE_HOME to "
+                "another directory; then type the command again"
+            ) from error
 
 
 def part_key(inputs: object) -> str:
@@ -151,6 +172,8 @@ def build_part(
         notes = build(work)
         return install(cache, work, name=name, key=key, inputs=inputs, notes=notes)
     except OSError as error:
+        if error.errno in FULL:
+            raise NoSpaceError(f"no space left to build {name}") from error
         raise BoardError(f"cannot build {name}: {error}") from error
     finally:
         shutil.rmtree(work, ignore_errors=True)
