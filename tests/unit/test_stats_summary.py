@@ -48,6 +48,12 @@ def test_only_early_wakeups_are_no_samples() -> None:
         summarize([thread([-5, -5])])
 
 
+@pytest.mark.parametrize("lost", ["min_ns", "max_ns"])
+def test_a_damaged_thread_without_an_extreme_is_a_failed_measurement(lost: str) -> None:
+    with pytest.raises(MeasurementError, match="no samples"):
+        summarize([replace(thread([10, 20]), **{lost: None})])  # type: ignore[arg-type]
+
+
 def test_early_wakeups_are_counted_and_in_no_figure() -> None:
     s = summarize([thread([-1_000, 10, 20])])
     assert (s.samples, s.early, s.min_ns, s.mean_ns) == (3, 1, 10, 15)

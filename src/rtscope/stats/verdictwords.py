@@ -65,7 +65,7 @@ def _misses(e: Evidence) -> str:
 
 
 def _clustered(e: Evidence) -> str:
-    if not e.dispersion.significant or e.dispersion.factor <= 1:
+    if not e.dispersion.significant:
         return ""
     return (
         f"; the episodes cluster, {format_number(e.dispersion.factor)} times as much "
