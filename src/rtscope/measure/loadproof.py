@@ -69,7 +69,7 @@ class LoadProof:
             if what == "died" and ended_early:
                 continue  # all of them did, and another caveat says it
             named = [
-                f"{_who(worker)} {lapse_in_words(lapse)}"
+                f"{_who(worker)} {lapse.in_words}"
                 for worker in self.workers
                 for lapse in worker.lapses
                 if lapse.what == what
@@ -280,22 +280,6 @@ class _Process:
     @property
     def pid(self) -> int:
         return self.moments[0].process.pid
-
-
-def lapse_in_words(lapse: WorkerLapse) -> str:
-    """Return when a worker did not work, in seconds from the start of the run."""
-    by, after = (f"{max(ns, 0) / NS_PER_S:.1f}" for ns in (lapse.by_ns, lapse.after_ns))
-    if lapse.by_ns <= 0:
-        said = f"{lapse.what} before the start"
-    elif lapse.what == "idle":
-        until_ns = lapse.until_ns
-        end = "the end" if until_ns is None else f"{until_ns / NS_PER_S:.1f} s"
-        return f"idle from {after} s to {end}"
-    else:
-        said = f"{lapse.what} between {after} and {by} s"
-    if lapse.until_ns is None or lapse.what == "died":
-        return said
-    return f"{said}, until {lapse.until_ns / NS_PER_S:.1f} s"
 
 
 def _who(worker: WorkerRecord) -> str:

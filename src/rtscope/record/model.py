@@ -87,6 +87,19 @@ class WorkerLapse:
     until_ns: int | None
     """When it was seen well again; None: not before the end."""
 
+    @property
+    def in_words(self) -> str:
+        """What was so when, in seconds."""
+        by, after = (f"{max(ns, 0) / 1e9:.1f}" for ns in (self.by_ns, self.after_ns))
+        until = "" if self.until_ns is None else f"{self.until_ns / 1e9:.1f} s"
+        if self.by_ns <= 0:
+            said = f"{self.what} before the start"
+        elif self.what == "idle":
+            return f"idle from {after} s to {until or 'the end'}"
+        else:
+            said = f"{self.what} between {after} and {by} s"
+        return f"{said}, until {until}" if until and self.what != "died" else said
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerRecord:

@@ -108,6 +108,7 @@ def _report(model: Model, width: int) -> Iterator[RenderableType]:
         yield from _pair_sentences(model.pair)
     yield from _seeds(model)
     yield from _findings(model)
+    yield from _loads(model)
     yield from _caveats(model.caveats)
     for command in model.commands:
         yield Text.assemble(("Repeat with: ", "bold"), command)
@@ -240,6 +241,14 @@ def _findings(model: Model) -> Iterator[RenderableType]:
         yield Text("Findings", style="bold")
         for finding in model.findings:
             yield _bullet(Text(finding))
+        yield ""
+
+
+def _loads(model: Model) -> Iterator[RenderableType]:
+    if model.loads:
+        yield Text("Load", style="bold")
+        for load in model.loads:
+            yield _bullet(Text(f"{load.name}: {load.sentence}"))
         yield ""
 
 

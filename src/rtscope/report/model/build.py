@@ -38,6 +38,7 @@ from rtscope.report.model.rows import (
     variant_kind,
 )
 from rtscope.report.model.sections import LoadSection, section_of
+from rtscope.report.model.workers import LoadRow, load_rows
 from rtscope.report.words import command_line
 from rtscope.stats.verdict import Claim
 
@@ -57,6 +58,8 @@ class Model:
     rows: tuple[Row, ...]
     pair: SideBySide | None
     """The two variants side by side, if there are two."""
+    loads: tuple[LoadRow, ...]
+    """Whether the workers of each load worked; empty if none was watched."""
     seeds: tuple[Row, ...]
     """The rows that merge several seeds of a virtual board."""
     records: tuple[RunRecord, ...]
@@ -168,6 +171,7 @@ def build_model(
         variant_kind=kind,
         rows=rows,
         pair=pair,
+        loads=load_rows(rows),
         seeds=tuple(row for row in rows if row.seeds is not None),
         records=records,
         machines=machines,

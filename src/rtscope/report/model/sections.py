@@ -9,6 +9,7 @@ from rtscope.record.model import LoadRecord, RunRecord
 from rtscope.report.model.charts import Chart, charts_of, cpu_label
 from rtscope.report.model.findings import kernel_thread_share
 from rtscope.report.model.rows import Row, summary_of
+from rtscope.report.model.workers import LoadRow, load_row
 from rtscope.report.words import command_line, cut, duration, enumeration, plural
 from rtscope.stats.summary import Summary
 from rtscope.units import NS_PER_S
@@ -72,6 +73,8 @@ class LoadSection:
     command: str
     version: str
     alive: str
+    load: LoadRow | None
+    """Its workers; None if they were not watched."""
     interrupts: tuple[CounterRow, ...]
     softirqs: tuple[CounterRow, ...]
     kernel_threads: tuple[ThreadRow, ...]
@@ -97,6 +100,7 @@ def section_of(
         command=command_line(record.load.argv),
         version=record.load.version or "",
         alive=alive_sentence(record.load),
+        load=load_row(row),
         interrupts=_counters(machine.interrupts, record),
         softirqs=_counters(machine.softirqs, record),
         kernel_threads=_thread_rows(record),
