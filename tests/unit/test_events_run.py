@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 
 from fakes.measurements import record, thread
-from fakes.traces import AROUND
+from fakes.traces import AROUND, tracing
 from rtscope.contract import Around, CounterDelta, CpuRuns
 from rtscope.explain.events.run import (
     around_words,
+    counted_wakeups,
     explained_windows,
     machine_of,
     worst_wakeups,
@@ -142,6 +143,21 @@ def test_a_trace_without_the_thread_explains_nothing_and_says_so() -> None:
 
 
 # --- counters ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("cpu", "told"), [(2, 2), (None, 0)])
+def test_a_wakeup_with_counters_alone_has_its_figures_and_no_cause(
+    cpu: int | None, told: int
+) -> None:
+    run = record([thread([7_000])])
+    around = replace(AROUND, cpu=cpu)
+    kept = replace(tracing(cause="lockdown"), counter_deltas=(around,))
+    notes = tuple(around_words(around))
+
+    assert counted_wakeups(run) == []
+    assert counted_wakeups(replace(run, result=replace(run.result, tracing=kept))) == [
+        Explanation(told, 17, 7_000, (), notes)
+    ]
 
 
 def words(**changes: object) -> Sequence[str]:

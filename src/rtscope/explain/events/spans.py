@@ -297,8 +297,6 @@ def _state_before(event: Event, tasks: Mapping[int, Task]) -> _Cpu:
         state.frames = [Frame(Doing.SOFTIRQ, _softirq(event), None)]
     elif not is_entry(event):
         _follow_flags(state, event, at_ns=None)
-    if event.name == "cpu_idle" and event.numbers.get("state", 0) == AWAKE:
-        state.idle_state = -1
     return state
 
 
@@ -388,7 +386,7 @@ def _span(state: _Cpu, begin_ns: int, end_ns: int) -> Span:
     elif state.task.pid == IDLE_PID:
         deep = state.idle_state
         doing = Doing.IDLE
-        name = f"idle state {deep}" if deep is not None and deep >= 0 else "idle"
+        name = "idle" if deep is None else f"idle state {deep}"
     else:
         doing, name = Doing.TASK, state.task.label
     return Span(begin_ns, end_ns, doing, name, state.task, frames)
