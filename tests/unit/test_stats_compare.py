@@ -311,6 +311,20 @@ def test_many_runs_are_tested_with_a_seeded_sample_of_labellings() -> None:
     assert min(f.test.p for f in first.figures) > 0
 
 
+def test_reports_of_the_same_runs_draw_the_same_labellings() -> None:
+    groups = {"a": planned(range(40, 55), "a"), "b": planned(range(52, 67), "b")}
+    first = compare(groups)
+    assert first == compare(groups, seed=0) != compare(groups, seed=1)
+    assert compare_loads([run_sets(groups)]) == (first,)
+
+
+def test_a_laxer_level_calls_different_what_the_usual_one_does_not() -> None:
+    groups = {"a": planned([40, 41, 42, 43], "a"), "b": planned([41, 42, 44, 45], "b")}
+    usual, lax = compare(groups), compare(groups, alpha=0.5)
+    assert [c.alpha for c in (usual, lax)] == [0.05, 0.5]
+    assert [only(c).word for c in (usual, lax)] == [Word.NO_EVIDENCE, Word.DIFFERENT]
+
+
 def test_relabelling_runs_of_one_kernel_raises_at_most_alpha_false_alarms() -> None:
     """All 252 ways to call 5 of 10 runs of one kernel "b" are its A/A tests."""
     maxima = [41, 95, 44, 260, 47, 52, 230, 61, 48, 77]

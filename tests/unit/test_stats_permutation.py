@@ -178,6 +178,17 @@ def test_the_detectable_ratio_is_found_with_80_percent(runs: int) -> None:
     assert float(found.mean()) == pytest.approx(0.8, abs=0.03)
 
 
+def test_two_runs_of_a_group_find_large_ratios_whichever_group_it_is() -> None:
+    few, other = (
+        detectable_ratio(0.1, critical=2.5, runs=runs) for runs in ((2, 5), (5, 2))
+    )
+    assert few is not None
+    assert few == other
+    assert math.log(few) == pytest.approx(
+        (2.5 + student.ppf(0.8, 5)) * 0.1 * math.sqrt(0.7)
+    )
+
+
 def test_needed_runs_find_the_ratio_and_one_less_does_not() -> None:
     needed = needed_runs(0.2, ratio=1.1, alpha=0.05, least=4)
     assert needed is not None
@@ -191,7 +202,12 @@ def test_needed_runs_find_the_ratio_and_one_less_does_not() -> None:
 
 @pytest.mark.parametrize(
     ("spread", "critical", "runs"),
-    [(0.1, math.inf, (5, 5)), (0.1, 3.0, (1, 5)), (40.0, 3.0, (5, 5))],
+    [
+        (0.1, math.inf, (5, 5)),
+        (0.1, 3.0, (1, 5)),
+        (0.1, 3.0, (5, 1)),
+        (40.0, 3.0, (5, 5)),
+    ],
 )
 def test_there_may_be_no_ratio_that_a_design_finds(
     spread: float, critical: float, runs: tuple[int, int]

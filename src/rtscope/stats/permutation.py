@@ -178,7 +178,7 @@ def _statistics(design: Design, figure: Figure, labels: Labels) -> Values:
         )
         t = difference / np.sqrt(variance)
     # Rounding leaves differences and variances of about this size where there are none.
-    none = 1e-12 * max(float(np.abs(figure.values).max(initial=0)), 1e-300)
+    none = 1e-12 * float(np.abs(figure.values).max())
     t = np.where(variance > none**2, t, np.sign(difference) * _LARGEST)
     t = np.where(np.abs(difference) > none, t, 0.0)
     limited: Values = np.clip(np.nan_to_num(t), -_LARGEST, _LARGEST)
