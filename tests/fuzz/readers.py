@@ -4,10 +4,11 @@ What reads input that others wrote: each with valid seeds and the errors it may 
 A reader gives a value or raises one of its errors. Anything else is a defect.
 """
 
+import json
 import tarfile
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -17,9 +18,11 @@ import numpy as np
 from fakes.auditcases import CASES
 from fakes.audited import BOOTED
 from fakes.trees import reader_of
+from rtscope.audit.capture import NOTES_NAME, open_tree
 from rtscope.audit.catalogue import catalogue
 from rtscope.audit.context import Observed
-from rtscope.audit.examine import examine, read_context
+from rtscope.audit.examine import auditing, examine, read_context
+from rtscope.audit.model import checks_document
 from rtscope.caveats.kernellog import caveats_from_log
 from rtscope.contract import KernelMessage, LoadWindow, parse_line
 from rtscope.errors import RtscopeError
@@ -125,7 +128,8 @@ _LOG = (
 def _read_log(data: bytes) -> object:
     text = data.decode("utf-8", "replace")
     raised = caveats_from_log([KernelMessage(1, 3, text[:1000])], load="idle")
-    kinds = [k for k in catalogue().values() if "log" in k.function]
+    by_log = ("late_microcode", "efi_runtime", "lockdown", "preemption_model")
+    kinds = [k for k in catalogue().values() if "log" in k.function or k.id in by_log]
     observed = Observed(kernel_log=f"{BOOTED}{text}")
     context = read_context(reader_of({}), kinds, observed=observed)
     return raised, examine(context, kinds)
@@ -165,6 +169,31 @@ def _read_machine(data: bytes) -> object:
 
 
 @cache
+def _captures() -> Sequence[bytes]:
+    """What was observed, as a capture keeps it."""
+    found = [one for case in CASES.values() for one in (case.good, case.bad)]
+    notes = (
+        {"schema": 1, "denied": {"/a": "b"}, "observed": asdict(case.observed)}
+        for case in found
+        if case.observed != Observed()
+    )
+    return [json.dumps(one).encode() for one in notes]
+
+
+def _read_capture(data: bytes) -> object:
+    """Every check, of a capture whose notes say anything at all."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, NOTES_NAME).write_bytes(data)
+        tree = open_tree(Path(folder))
+        kinds = auditing()
+        context = read_context(tree, kinds, cpus=(1,), observed=tree.observed)
+    document = checks_document(
+        examine(context, kinds), target="capture", kernel=context.kernel
+    )
+    return json.dumps(document)
+
+
+@cache
 def _format_files(name: str) -> Sequence[bytes]:
     return [file.read_bytes() for file in sorted(FORMATS.glob(f"v*/{name}"))]
 
@@ -199,4 +228,5 @@ READERS = (
     ),
     FuzzedReader("kernel log", lambda: _LOG, _read_log, share=0.5),
     FuzzedReader("files of a machine", _machines, _read_machine, share=0.2),
+    FuzzedReader("capture of an audit", _captures, _read_capture, share=0.02),
 )
