@@ -60,7 +60,8 @@ def test_a_frequency_is_fixed_where_lowest_and_highest_are_one(
 ) -> None:
     paths = {LOWEST.format(n): text for n, text in shown.items()}
 
-    assert answer("fixed_frequency", Case(policies(*ranges))) == (*wanted, paths)
+    files = {f"{CPU}/online": "0-1", **policies(*ranges)}
+    assert answer("fixed_frequency", Case(files)) == (*wanted, paths)
 
 
 @pytest.mark.parametrize(
@@ -118,8 +119,9 @@ def test_turbo_is_off_by_the_switch_that_the_driver_has(
     files: dict[str, str], wanted: Wanted
 ) -> None:
     shown = dict(list(files.items())[:1])
+    there = {f"{CPU}/online": "0-1", **files}
 
-    assert answer("turbo", Case(files)) == (*wanted, shown)
+    assert answer("turbo", Case(there)) == (*wanted, shown)
 
 
 def test_a_switch_that_may_not_be_read_is_named() -> None:

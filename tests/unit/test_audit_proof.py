@@ -203,5 +203,40 @@ def test_interrupt_threads_may_be_above_what_steers_the_clock() -> None:
     assert judged("interrupt_threads", alone).outcome is NONE
 
 
+WITHOUT = [kind for kind in catalogue().values() if kind.args.get("absent")]
+OF_SYSFS = [k.id for k in WITHOUT if k.paths[0].startswith("/sys/") and not k.archs]
+OF_PROC = [k.id for k in WITHOUT if k.paths[0].startswith("/proc/sys/")]
+
+
+@pytest.mark.parametrize("name", OF_SYSFS)
+def test_without_sysfs_nothing_is_absent(name: str) -> None:
+    hidden = judged(name, Case())
+    assert hidden.outcome is UNKNOWN
+    assert f"no {CPU}/online either" in hidden.message
+    shown = judged(name, Case({f"{CPU}/online": "0-1"}))
+    assert shown.outcome is NONE
+
+
+@pytest.mark.parametrize("name", OF_PROC)
+def test_with_the_settings_of_a_kernel_one_of_them_is_absent(name: str) -> None:
+    assert judged(name, Case()).outcome is NONE
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "wanted"),
+    [
+        ("vendor_id\t: GenuineIntel\nflags\t: fpu\n", UNKNOWN),
+        ("vendor_id\t: GenuineIntel\nflags\t: fpu hypervisor\n", NONE),
+        ("vendor_id\t: AuthenticAMD\nflags\t: fpu\n", NONE),
+        ("", UNKNOWN),
+    ],
+)
+def test_heat_that_nobody_counts_is_not_heat_that_is_hidden(
+    cpuinfo: str, wanted: CheckOutcome
+) -> None:
+    files = {"/proc/cpuinfo": cpuinfo, f"{CPU}/online": "0-1"}
+    assert judged("throttled_by_heat", Case(files)).outcome is wanted
+
+
 def test_the_new_checks_have_their_cases() -> None:
     assert set(NEW) <= set(CASES)

@@ -135,6 +135,12 @@ CheckFunction = Callable[[CheckKind, AuditContext], Answer]
 
 LOCKDOWN = "/sys/kernel/security/lockdown"
 
+WITNESSES = {
+    "/sys/": "/sys/devices/system/cpu/online",
+    "/proc/": "/proc/sys/kernel/osrelease",
+}
+"""What every kernel has there: without it a file system is not mounted, or hidden."""
+
 
 def absent(kind: CheckKind, context: AuditContext) -> Answer:
     """Answer for a machine that has none of the files of a check."""
@@ -148,11 +154,24 @@ def absent(kind: CheckKind, context: AuditContext) -> Answer:
         if found is not None and found.lacks(name):
             return not_applicable(f"{found.source}: CONFIG_{name} is not set")
     why = str(kind.args.get("absent", ""))
+    unseen = _unseen(context, kind.paths[0])
+    if why and unseen:
+        return unknown(f"no such file: {kind.paths[0]}, and no {unseen} either")
     if why:
         return not_applicable(why)
     maybe = kind.args.get("missing", "")
     paths = ", ".join(path for path in kind.paths if path != LOCKDOWN)
     return unknown(f"no such file: {paths}" + (f"; {maybe}" if maybe else ""))
+
+
+def _unseen(context: AuditContext, path: str) -> str:
+    """Return a file that every kernel has there and that is not visible; or empty."""
+    if context.matching(path):
+        return ""
+    for folder, witness in WITNESSES.items():
+        if path.startswith(folder):
+            return "" if context.text(witness) is not None else witness
+    return ""
 
 
 def not_read(kind: CheckKind, context: AuditContext, *paths: str) -> Answer:

@@ -26,23 +26,21 @@ from rtscope.audit.context import (
     online,
     set_apart,
 )
+from rtscope.audit.kernelchecks import value
 from rtscope.audit.model import CheckKind, Sighting
 from rtscope.cpulist import format_cpulist
 from rtscope.machine.guest import guest
 from rtscope.machine.kernelidentity import CMDLINE, boot_values
 
-POLICIES = "/sys/devices/system/cpu/cpufreq/policy*"
-NO_CPUFREQ = "this machine has no CPU frequency scaling"
-
 IDLE = "/sys/devices/system/cpu/cpu*/cpuidle/state*"
 RESUME_LATENCY = "power/pm_qos_resume_latency_us"
 
 
-def fixed_frequency(_kind: CheckKind, context: AuditContext) -> Answer:
+def fixed_frequency(kind: CheckKind, context: AuditContext) -> Answer:
     """Check whether each policy has one frequency; an observed change fails."""
-    lowest = context.matching(f"{POLICIES}/scaling_min_freq")
+    lowest = context.matching(kind.paths[0])
     if not lowest:
-        return not_applicable(NO_CPUFREQ)
+        return not_read(kind, context, kind.paths[0])
     moved = _moved(context)
     if moved:
         return failed(f"changed within the window: {moved[0].value}", *moved)
@@ -172,6 +170,19 @@ def cooling(kind: CheckKind, context: AuditContext) -> Answer:
     return passed("no cooling device active", *_evidence(states))
 
 
+def throttled_by_heat(kind: CheckKind, context: AuditContext) -> Answer:
+    """Check how often heat slowed an Intel processor down; others do not count it."""
+    pattern, cpuinfo = kind.paths
+    if context.matching(pattern) or context.refusals(pattern):
+        return value(kind, context)
+    words = (context.text(cpuinfo) or "").split()
+    if guest(context.machine).value:
+        return not_applicable("a guest does not see the heat of its host")
+    if words and "GenuineIntel" not in words:
+        return not_applicable("only Intel processors count it")
+    return absent(kind, context)
+
+
 def smt(kind: CheckKind, context: AuditContext) -> Answer:
     """Check whether two CPUs share a core; a guest cannot see it."""
     active = kind.paths[0]
@@ -277,11 +288,11 @@ def boot_cpus(kind: CheckKind, context: AuditContext) -> Answer:
     covered: Cpus = frozenset()
     texts: dict[str, str] = {}
     for name in kind.args["parameters"]:
-        for value in boot_values(cmdline, name)[-1:]:
-            cpus = wanted if value == "all" else listed(_FLAGS.sub("", value))
+        for last in boot_values(cmdline, name)[-1:]:
+            cpus = wanted if last == "all" else listed(_FLAGS.sub("", last))
             if cpus is None:
-                return unknown(f"{name}={value} is not a CPU list")
-            texts[CMDLINE] = f"{texts.get(CMDLINE, '')} {name}={value}".strip()
+                return unknown(f"{name}={last} is not a CPU list")
+            texts[CMDLINE] = f"{texts.get(CMDLINE, '')} {name}={last}".strip()
             covered |= cpus
     texts = texts or {CMDLINE: f"no {', no '.join(kind.args['parameters'])}"}
     return _covers(wanted, covered, texts)
