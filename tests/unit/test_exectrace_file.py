@@ -1,6 +1,7 @@
 """The stream beside a record: packed, named by digest, and not believed."""
 
 import gzip
+import tracemalloc
 from dataclasses import asdict
 from pathlib import Path
 
@@ -57,6 +58,26 @@ def test_a_damaged_stream_is_refused_with_its_name(
 
     with pytest.raises(RecordError, match=r"w\.trace\.gz"):
         read_stream(path, sha256=None)
+
+
+@pytest.mark.parametrize(
+    ("head", "words"),
+    [(b"", "not a trace of rtscope's plugin"), (RAW, "more than 8,388,608 bytes")],
+)
+def test_a_bomb_is_refused_before_it_is_unpacked(
+    head: bytes, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rtscope.exectrace.file.MAX_BYTES", 8 << 20)
+    monkeypatch.setattr("rtscope.exectrace.file.MAX_PACKED_BYTES", 1 << 20)
+    path = tmp_path / "w.trace.gz"
+    path.write_bytes(gzip.compress(head + bytes(256 << 20)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(RecordError, match=words):
+            read_stream(path, sha256=None)
+        assert tracemalloc.get_traced_memory()[1] < 80 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_missing_stream_says_what_to_do(tmp_path: Path) -> None:

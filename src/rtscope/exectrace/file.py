@@ -43,6 +43,11 @@ BOUND = "bound.trace.gz"
 MAX_PACKED_BYTES = 256 << 20
 MAX_BYTES = 512 << 20
 """Of an unpacked stream: the plugin keeps to 64 MiB of paths, windows may add to it."""
+_PIECE_BYTES = 1 << 16
+"""Unpacks to 64 MiB at most: gzip packs 1,032 to 1."""
+
+Bytes = bytes | bytearray
+
 _GZIP = 16 + zlib.MAX_WBITS
 _FAST = 1
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
@@ -120,7 +125,7 @@ class ExecTrace:
     """The K worst wake-ups, worst first; then the windows, in order."""
 
 
-def parse_trace(data: bytes) -> ExecTrace:
+def parse_trace(data: Bytes) -> ExecTrace:
     """Read what the plugin wrote; raise ContractError if it is damaged or too new."""
     header = _unpack(_HEADER, data, 0)
     magic, version, sections, arch, cpus, shift, turn = header
@@ -235,7 +240,7 @@ def _from_window(
     return section
 
 
-def _parse_section(data: bytes, offset: int) -> tuple[TraceSection, int]:
+def _parse_section(data: Bytes, offset: int) -> tuple[TraceSection, int]:
     kind, cpu, latency_ns, sequence, first, last, records, flags, _ = _unpack(
         _SECTION, data, offset
     )
@@ -264,7 +269,7 @@ def _parse_section(data: bytes, offset: int) -> tuple[TraceSection, int]:
     return section, end
 
 
-def _unpack(what: struct.Struct, data: bytes, offset: int) -> tuple[Any, ...]:
+def _unpack(what: struct.Struct, data: Bytes, offset: int) -> tuple[Any, ...]:
     if offset + what.size > len(data):
         raise ContractError("the trace breaks off in the middle of a header")
     return what.unpack_from(data, offset)
@@ -352,13 +357,24 @@ def read_stream(path: Path, *, sha256: str | None) -> ExecTrace:
             f"{path}: not the stream that the record names: its digest is another; "
             "record it again with --replay"
         )
-    unpacker = zlib.decompressobj(_GZIP)
     try:
-        raw = unpacker.decompress(content, MAX_BYTES)
-        if not unpacker.eof or unpacker.unused_data:
-            raise RecordError(
-                f"{path}: breaks off, or is larger than {MAX_BYTES} bytes"
-            )
-        return parse_trace(raw)
+        return parse_trace(_unpacked(content))
     except (zlib.error, ContractError) as error:
         raise RecordError(f"{path}: damaged: {error}") from error
+
+
+def _unpacked(content: bytes) -> bytearray:
+    """Unpack a stream piece by piece; ContractError as soon as it is none, or large."""
+    unpacker, raw = zlib.decompressobj(_GZIP), bytearray()
+    for start in range(0, len(content), _PIECE_BYTES):
+        piece = content[start : start + _PIECE_BYTES]
+        raw += unpacker.decompress(piece, MAX_BYTES + 1 - len(raw))
+        if not raw.startswith(_MAGIC[: len(raw)]):
+            raise ContractError("this is not a trace of rtscope's plugin")
+        if len(raw) > MAX_BYTES:
+            raise ContractError(f"it unpacks to more than {MAX_BYTES:,} bytes")
+        if unpacker.unused_data or (unpacker.eof and start + len(piece) < len(content)):
+            raise ContractError("something follows the end of the stream")
+    if not unpacker.eof:
+        raise ContractError("it breaks off")
+    return raw
