@@ -95,8 +95,11 @@ def test_an_exact_repetition_is_noted_and_adds_no_exposure() -> None:
         judge(runs, deadline_ns=900_000, claim=claim).findings[0]
         for runs in (once, thrice)
     ]
-    assert judged[0].observed_ns == judged[1].observed_ns
-    assert judged[0].supported_interval_ns == judged[1].supported_interval_ns
+    assert judged[0].evidence.observed_ns == judged[1].evidence.observed_ns
+    assert (
+        judged[0].evidence.supported_interval_ns
+        == judged[1].evidence.supported_interval_ns
+    )
 
 
 def test_equal_inputs_with_different_results_are_said_loudly_and_invalid() -> None:

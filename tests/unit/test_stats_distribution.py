@@ -13,7 +13,6 @@ from rtscope.stats.distribution import (
     Distribution,
     ccdf,
     distribution_of,
-    resolution_floor,
     with_skipped,
 )
 
@@ -49,10 +48,6 @@ def test_latencies_beyond_the_buckets_are_a_step_of_the_ccdf() -> None:
     low_ns, left = ccdf(distribution_of([thread([1, 2**34], interval_ns=2**40)]))
     assert low_ns.tolist() == [1, 2**34]
     assert left.tolist() == [1, 0.5]
-
-
-def test_resolution_floor_is_the_rule_of_three() -> None:
-    assert resolution_floor(3_000_000) == 1e-6
 
 
 def test_without_skips_nothing_is_added() -> None:

@@ -101,7 +101,10 @@ def test_seeds_that_share_their_worst_wakeups_are_one_trajectory() -> None:
     assert over is not None
     assert (over.trajectories, over.observed_ns) == (2, 5_000_000_000)
     [finding] = judge(runs, deadline_ns=900_000).findings
-    assert (finding.runs, finding.observed_ns) == (3, 5_000_000_000)
+    assert (len(finding.evidence.misses), finding.evidence.observed_ns) == (
+        3,
+        5_000_000_000,
+    )
     assert (
         "in 5 s (3 seeds, but only 2 independent: others share the worst wake-ups) "
     ) in finding.sentence
@@ -119,7 +122,7 @@ def test_a_miss_of_a_seed_that_adds_no_time_is_still_a_miss() -> None:
     late = replace(late, worst=worst)
     runs[1] = replace(runs[1], result=replace(runs[1].result, threads=(late,)))
     [finding] = judge(runs, deadline_ns=900_000).findings
-    assert (finding.misses, finding.episodes) == (1, 1)
+    assert (finding.evidence.total, finding.evidence.episodes) == (1, 1)
 
 
 def test_two_shared_by_chance_of_long_lists_are_no_coincidence() -> None:

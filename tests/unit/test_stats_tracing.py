@@ -27,7 +27,6 @@ def test_the_cost_is_the_same_number_with_and_without_tracing() -> None:
 
     assert cost is not None
     assert (cost.untraced_samples, cost.traced_samples) == (1_000, 1_008)
-    assert (cost.untraced_max_ns, cost.traced_max_ns) == (2_000, 9_000)
     # 1000 samples say nothing about p99.9 (0.999^1000 > 5 %): it is not made up.
     assert [p.low_ns for p in cost.untraced] == [2_000, None]
     assert [p.low_ns for p in cost.traced] == [3_000, None]

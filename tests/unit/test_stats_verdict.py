@@ -74,11 +74,11 @@ def test_ten_minutes_without_a_miss_do_not_show_one_per_hour() -> None:
     assert finding.run_next == (
         "rtscope run --load memory --duration 47m --repetitions 5"
     )
-    assert finding.worst_ns == 95 * US
+    assert finding.evidence.worst_ns == 95 * US
 
 
 def test_two_cpus_for_ten_minutes_are_ten_minutes_and_not_twenty() -> None:
-    assert only(judged(run_of(10))).observed_ns == 10 * MINUTE
+    assert only(judged(run_of(10))).evidence.observed_ns == 10 * MINUTE
 
 
 def test_the_cpu_that_was_watched_least_must_support_the_claim_by_itself() -> None:
@@ -91,7 +91,7 @@ def test_the_cpu_that_was_watched_least_must_support_the_claim_by_itself() -> No
     judgement = judged(r, claim=ONE_PER_HOUR)
     finding = only(judgement)
     assert (judgement.verdict, judgement.exit_status) == (Verdict.NOT_SHOWN, 4)
-    assert finding.observed_ns == 10 * MINUTE
+    assert finding.evidence.observed_ns == 10 * MINUTE
     assert finding.sentence.startswith(
         "no miss of 200 us in 10 min (one CPU, others up to 4 h) under memory: "
     )
@@ -111,7 +111,7 @@ def test_the_times_of_a_cpu_add_up_over_runs_before_the_least_is_taken() -> None
             for cpu, m in enumerate(minutes)
         ]
         runs.append(record(threads))
-    assert only(judged(*runs)).observed_ns == 220 * MINUTE
+    assert only(judged(*runs)).evidence.observed_ns == 220 * MINUTE
 
 
 def test_one_sample_in_1_ms_holds_nothing() -> None:
@@ -197,7 +197,7 @@ def test_a_claim_of_several_misses_needs_less_time() -> None:
 
 def test_repetitions_of_a_load_add_up() -> None:
     finding = only(judged(run_of(210), run_of(210, start_h=5), claim=ONE_PER_HOUR))
-    assert (finding.runs, finding.verdict) == (2, Verdict.HELD_IN_TEST)
+    assert (len(finding.evidence.misses), finding.verdict) == (2, Verdict.HELD_IN_TEST)
 
 
 def with_misses(minutes: int, *at: int, start_h: int = 1) -> RunRecord:
@@ -241,15 +241,17 @@ def test_episodes_that_cluster_widen_the_limits_and_may_undo_a_claim() -> None:
     ]
     claim = Claim(3, HOUR)
     spread, clustered = (only(judged(*runs, claim=claim)) for runs in (apart, together))
-    assert spread.episodes == clustered.episodes == 4
+    assert spread.evidence.episodes == clustered.evidence.episodes == 4
     assert spread.verdict is Verdict.HELD_IN_TEST
     assert clustered.verdict is Verdict.NOT_SHOWN
     assert "cluster" not in spread.sentence
     assert "the episodes cluster, 4.00 times as much as by chance" in clustered.sentence
-    for one, other in zip(spread.rate_per_hour, clustered.rate_per_hour, strict=True):
+    for one, other in zip(
+        spread.evidence.rate_per_hour, clustered.evidence.rate_per_hour, strict=True
+    ):
         assert one is not None
         assert other is not None
-    assert clustered.rate_per_hour[0] < spread.rate_per_hour[0]
+    assert clustered.evidence.rate_per_hour[0] < spread.evidence.rate_per_hour[0]
 
 
 def test_loads_are_never_pooled() -> None:
@@ -269,7 +271,7 @@ def test_kernels_are_never_pooled() -> None:
 def test_priorities_are_never_pooled() -> None:
     runs = run_of(100, priority=99), run_of(100, priority=1)
     judgement = judged(*runs, claim=ONE_PER_HOUR)
-    assert [f.runs for f in judgement.findings] == [1, 1]
+    assert [len(f.evidence.misses) for f in judgement.findings] == [1, 1]
     assert judgement.verdict is Verdict.NOT_SHOWN
 
 
@@ -311,7 +313,7 @@ def changed(number: int) -> tuple[str, RunRecord]:
 def test_other_conditions_are_never_pooled_and_are_named(number: int) -> None:
     words, other = changed(number)
     judgement = judged(run_of(100), other, claim=ONE_PER_HOUR)
-    assert [f.runs for f in judgement.findings] == [1, 1]
+    assert [len(f.evidence.misses) for f in judgement.findings] == [1, 1]
     assert judgement.verdict is Verdict.NOT_SHOWN
     assert words in judgement.findings[1].differences
     names = [
@@ -355,7 +357,7 @@ def test_readings_and_what_belongs_to_one_run_are_no_conditions() -> None:
     )
     for name in VOLATILE_FACTS - {"boot_id"}:
         other = with_fact(other, name, "other")
-    assert only(judged(run, other)).runs == 2
+    assert len(only(judged(run, other)).evidence.misses) == 2
 
 
 def test_a_load_that_was_fitted_differs_from_one_that_was_not_by_no_number() -> None:
@@ -366,7 +368,7 @@ def test_a_load_that_was_fitted_differs_from_one_that_was_not_by_no_number() -> 
         )
     )
     judgement = judged(whole, *fitted)
-    assert [f.runs for f in judgement.findings] == [1, 2]
+    assert [len(f.evidence.misses) for f in judgement.findings] == [1, 2]
 
 
 def test_every_fact_of_the_catalogue_is_a_condition_or_known_to_be_a_reading() -> None:
@@ -380,9 +382,9 @@ def test_seeds_of_a_virtual_board_are_pooled_and_other_boards_are_not() -> None:
         on_board(run_of(100, start_h=s), seed=s, initrd_digest=f"{s}" * 64)
         for s in (1, 2)
     )
-    assert only(judged(one, two)).runs == 2
+    assert len(only(judged(one, two)).evidence.misses) == 2
     other = on_board(run_of(100, start_h=3), seed=3, mips=250.0)
-    assert [f.runs for f in judged(one, two, other).findings] == [2, 1]
+    assert [len(f.evidence.misses) for f in judged(one, two, other).findings] == [2, 1]
 
 
 def test_three_boards_are_not_three_boots_of_one() -> None:
@@ -392,7 +394,7 @@ def test_three_boards_are_not_three_boots_of_one() -> None:
     ]
     judgement = judge(boards, deadline_ns=DEADLINE, min_boots=3)
     assert judgement.verdict is Verdict.NOT_SHOWN
-    assert [f.boots for f in judgement.findings] == [1, 1, 1]
+    assert [f.evidence.boots for f in judgement.findings] == [1, 1, 1]
 
 
 def test_a_kernel_without_a_name_goes_by_its_release() -> None:
@@ -404,7 +406,7 @@ def test_a_kernel_without_a_name_goes_by_its_release() -> None:
 def test_without_a_claim_no_miss_is_held_in_test() -> None:
     judgement = judged(run_of(10))
     assert (judgement.verdict, judgement.exit_status) == (Verdict.HELD_IN_TEST, 0)
-    assert only(judgement).more_ns == 0
+    assert only(judgement).evidence.more_ns == 0
     assert "--claim" in only(judgement).run_next
 
 
@@ -416,8 +418,8 @@ def test_a_miss_is_no() -> None:
         "1 miss of 200 us in 10 min under memory (1 episode, worst 250 us): "
         "at least 0.308 and at most 28.5 episodes per hour (each limit 95 %)"
     )
-    assert finding.rate_per_hour == pytest.approx((0.308, 28.46), rel=0.01)
-    assert (finding.misses, finding.ambiguous, finding.episodes) == (1, 0, 1)
+    assert finding.evidence.rate_per_hour == pytest.approx((0.308, 28.46), rel=0.01)
+    assert (finding.evidence.total, finding.evidence.episodes) == (1, 1)
 
 
 def test_one_miss_in_any_load_is_no() -> None:
@@ -434,12 +436,12 @@ def test_episodes_that_are_not_all_counted_have_no_upper_limit() -> None:
         "(at least 1 episode, worst 250 us): at least 0.308 episodes per hour (95 %), "
         "and no upper limit, because not every late wake-up has its time in the record"
     )
-    assert finding.rate_per_hour[1] is None
-    assert finding.supported_interval_ns == 0
+    assert finding.evidence.rate_per_hour[1] is None
+    assert finding.evidence.supported_interval_ns == 0
     many = only(judged(r, claim=Claim(1_000_000, HOUR)))
     assert many.verdict is Verdict.NOT_SHOWN
     assert "--worst" in many.run_next
-    assert not finding.episodes_exact
+    assert not finding.evidence.exact
 
 
 def test_invalid_goes_before_no() -> None:
@@ -452,7 +454,7 @@ def test_invalid_goes_before_no() -> None:
         "no valid measurement under memory: "
         "the kernel throttled real-time threads during the run"
     )
-    assert finding.reasons == (make("rt_throttled"),)
+    assert finding.evidence.invalid == (make("rt_throttled"),)
     assert "ps -eLo" in finding.run_next
 
 
@@ -530,7 +532,7 @@ def test_min_boots_counts_different_boots(
 
 def test_runs_without_a_boot_id_may_be_of_one_boot() -> None:
     runs = [replace(run_of(10), facts_before={}) for _ in range(3)]
-    assert only(judge(runs, deadline_ns=DEADLINE)).boots == 1
+    assert only(judge(runs, deadline_ns=DEADLINE)).evidence.boots == 1
 
 
 def test_an_unknown_boot_id_is_no_boot_of_its_own() -> None:
@@ -539,7 +541,7 @@ def test_an_unknown_boot_id_is_no_boot_of_its_own() -> None:
     judgement = judge(
         [run, replace(run, facts_before=unread)], deadline_ns=DEADLINE, min_boots=2
     )
-    assert only(judgement).boots == 1
+    assert only(judgement).evidence.boots == 1
     assert judgement.verdict is Verdict.NOT_SHOWN
 
 
@@ -588,9 +590,3 @@ def test_all_runs_of_a_load_must_be_explained_and_the_highest_bound_counts() -> 
     )
     assert of_one is beyond is Verdict.HELD_IN_TEST
     assert of_both is Verdict.HELD_AND_EXPLAINED
-
-
-def test_measured_cpus_are_in_the_finding() -> None:
-    assert only(judged(run_of(1))).cpus == (0, 1)
-    unpinned = replace(thread([10] * 60, cpu=None, interval_ns=SECOND_NS))
-    assert only(judged(record([unpinned]))).cpus is None

@@ -10,6 +10,7 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from rtscope.errors import KernelError
@@ -49,13 +50,6 @@ class Symbol:
         texts += [text for parts in self.definitions for text in parts]
         found = {name for text in texts for name in symbols_of(text)}
         return (found | set(self.selected_by)) - {self.name}
-
-
-@dataclass(slots=True)
-class _Block:
-    kind: str
-    conditions: list[str]
-    prompt: list[str] = field(default_factory=list)
 
 
 def read_kconfig(tree: Path, *, srcarch: str) -> Mapping[str, Symbol]:
@@ -112,14 +106,15 @@ class _Reader:
         path = self._tree / name
         if not path.is_file():
             return
-        blocks = [_Block("file", list(around))]
+        # The conditions of each block: of the file, and of what is open in it.
+        blocks = [list(around)]
         current: Symbol | None = None
         for line in _lines(path.read_text("utf-8", "replace")):
             word, _, rest = line.partition(" ")
             if word in {"config", "menuconfig"}:
                 current = self._begin(rest.strip(), blocks)
             elif word in _BLOCKS:
-                blocks.append(_Block(word, [rest] if word == "if" else []))
+                blocks.append([rest] if word == "if" else [])
                 current = None
             elif word in {"endif", "endmenu", "endchoice"}:
                 blocks.pop()
@@ -132,18 +127,18 @@ class _Reader:
             elif current is not None:
                 self._property(current, line)
             elif depends := _DEPENDS.match(line):
-                blocks[-1].conditions.append(depends[1])
+                blocks[-1].append(depends[1])
 
-    def _begin(self, name: str, blocks: list[_Block]) -> Symbol:
+    def _begin(self, name: str, blocks: list[list[str]]) -> Symbol:
         symbol = self.symbol(name)
-        symbol.definitions.append(tuple(c for b in blocks for c in b.conditions))
+        symbol.definitions.append(tuple(chain(*blocks)))
         return symbol
 
-    def _source(self, text: str, blocks: list[_Block]) -> None:
+    def _source(self, text: str, blocks: list[list[str]]) -> None:
         for word in ("$(SRCARCH)", "$SRCARCH"):
             text = text.replace(word, self._srcarch)
         text = text.replace("$(srctree)/", "")
-        self.read(text, tuple(c for b in blocks for c in b.conditions))
+        self.read(text, tuple(chain(*blocks)))
 
     def _property(self, symbol: Symbol, line: str) -> None:
         if depends := _DEPENDS.match(line):

@@ -98,27 +98,49 @@ class Pair:
 
     baseline: str
     candidate: str
-    word: Word
+    sizes: tuple[int, int]
+    virtual: bool
+    same: bool
+    """Whether both have the same results, by their digests."""
+    broken: bool
+    """Whether equal inputs had different results."""
+    randomised: bool
+    """Whether the order of the runs was drawn at random (always on virtual boards)."""
+    figures: tuple[ComparedFigure, ...]
+    """Empty with too few runs."""
     worse: tuple[str, ...]
     """Figures in which the candidate's runs are higher."""
     better: tuple[str, ...]
-    figures: tuple[ComparedFigure, ...]
-    """Empty with too few runs."""
     tests: int
     """The size of the family, over which the p-values are adjusted."""
+    needed: int
+    """Runs of each group with which they could be told apart."""
     smallest_p: float
     """The smallest p that this design can give."""
     exact: bool
     """False if the labellings were too many and were drawn at random (seeded)."""
-    randomised: bool
-    """Whether the order of the runs was drawn at random (always on virtual boards)."""
-    mean_shift_ns: float | None
-    """Hodges-Lehmann: the median of all differences of two runs' averages."""
     max_ratio: float | None
     """Median of the candidate's maxima over the median of the baseline's."""
     max_ratio_range: tuple[float, float] | None
     """The least and the greatest ratio of two runs' maxima."""
-    sentence: str
+
+    @property
+    def word(self) -> Word:
+        """The gravest that is true; only virtual results can be the same or broken."""
+        if self.broken:
+            return Word.NOT_DETERMINISTIC
+        if self.same:
+            return Word.IDENTICAL
+        if not self.figures:
+            return Word.TOO_FEW_SEEDS if self.virtual else Word.TOO_FEW_RUNS
+        if not self.worse and not self.better:
+            return Word.NO_EVIDENCE
+        return Word.DIFFERENT if self.randomised else Word.ORDER_NOT_RANDOMISED
+
+    @property
+    def sentence(self) -> str:
+        """The outcome in one sentence, without a full stop."""
+        return _SAYS[self.word](self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +148,8 @@ class Comparison:
     """Groups of runs under one load; the first is the baseline of each pair."""
 
     load: str
-    deadline_ns: int | None
-    alpha: float
     groups: tuple[Group, ...]
     pairs: tuple[Pair, ...]
-    needed_runs: int
-    """Runs of each group with which every pair could be told apart."""
 
 
 def compare(
@@ -171,14 +189,7 @@ def compare_loads(
         for side in sides:
             pairs[side.at].append(_pair(side, family, alpha=share, needed=needed))
     return tuple(
-        Comparison(
-            load=sets.load,
-            deadline_ns=sets.deadline_ns,
-            alpha=alpha,
-            groups=sets.groups,
-            pairs=tuple(of_load),
-            needed_runs=needed,
-        )
+        Comparison(sets.load, sets.groups, tuple(of_load))
         for sets, of_load in zip(loads, pairs, strict=True)
     )
 
@@ -297,14 +308,17 @@ def _spread(design: Design, figure: Figure) -> float:
 def _pair(side: _Side, family: _Family, *, alpha: float, needed: int) -> Pair:
     baseline, candidate = side.baseline, side.candidate
     figures = family.found.get(side.at, ())
-    shown = [f for f in figures if f.test.adjusted_p <= alpha]
     virtual = baseline.virtual and candidate.virtual
-    outcome = Outcome(
+    same = virtual and bool(baseline.runs) and baseline.digests == candidate.digests
+    told = () if same or side.sets.broken else figures
+    shown = [f for f in told if f.test.adjusted_p <= alpha]
+    ratio, ratio_range = _max_ratios(baseline.runs, candidate.runs)
+    return Pair(
         baseline=baseline.label,
         candidate=candidate.label,
         sizes=side.sizes,
         virtual=virtual,
-        same=virtual and bool(baseline.runs) and baseline.digests == candidate.digests,
+        same=same,
         broken=side.sets.broken,
         randomised=family.randomised,
         figures=figures,
@@ -312,80 +326,26 @@ def _pair(side: _Side, family: _Family, *, alpha: float, needed: int) -> Pair:
         better=tuple(f.figure for f in shown if f.test.statistic < 0),
         tests=family.tests,
         needed=needed,
-    )
-    word = outcome.word
-    different = word in {Word.DIFFERENT, Word.ORDER_NOT_RANDOMISED}
-    shift_ns, ratio, ratio_range = _effects(baseline.runs, candidate.runs)
-    return Pair(
-        baseline=baseline.label,
-        candidate=candidate.label,
-        word=word,
-        worse=outcome.worse if different else (),
-        better=outcome.better if different else (),
-        figures=figures,
-        tests=family.tests,
         smallest_p=family.design.smallest_p,
         exact=family.design.is_exact,
-        randomised=family.randomised,
-        mean_shift_ns=shift_ns,
         max_ratio=ratio,
         max_ratio_range=ratio_range,
-        sentence=outcome.sentence,
     )
 
 
-def _effects(
+def _max_ratios(
     baseline: Sequence[RunFigures], candidate: Sequence[RunFigures]
-) -> tuple[float | None, float | None, tuple[float, float] | None]:
+) -> tuple[float | None, tuple[float, float] | None]:
     if not baseline or not candidate:
-        return None, None, None
-    shift_ns = median(c.mean_ns - b.mean_ns for b in baseline for c in candidate)
+        return None, None
     # At least 1 ns: a clock in coarse steps can give a maximum of 0.
     ours = [max(run.max_ns, 1) for run in candidate]
     theirs = [max(run.max_ns, 1) for run in baseline]
     ratio = median(ours) / median(theirs)
-    return shift_ns, ratio, (min(ours) / max(theirs), max(ours) / min(theirs))
+    return ratio, (min(ours) / max(theirs), max(ours) / min(theirs))
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What is known of a pair when its sentence is written."""
-
-    baseline: str
-    candidate: str
-    sizes: tuple[int, int]
-    virtual: bool
-    same: bool
-    """Whether both have the same results, by their digests."""
-    broken: bool
-    """Whether equal inputs had different results."""
-    randomised: bool
-    figures: tuple[ComparedFigure, ...]
-    worse: tuple[str, ...]
-    better: tuple[str, ...]
-    tests: int
-    needed: int
-
-    @property
-    def word(self) -> Word:
-        """The gravest that is true; only virtual results can be the same or broken."""
-        if self.broken:
-            return Word.NOT_DETERMINISTIC
-        if self.same:
-            return Word.IDENTICAL
-        if not self.figures:
-            return Word.TOO_FEW_SEEDS if self.virtual else Word.TOO_FEW_RUNS
-        if not self.worse and not self.better:
-            return Word.NO_EVIDENCE
-        return Word.DIFFERENT if self.randomised else Word.ORDER_NOT_RANDOMISED
-
-    @property
-    def sentence(self) -> str:
-        """The outcome in one sentence, without a full stop."""
-        return _SAYS[self.word](self)
-
-
-def _different(o: Outcome) -> str:
+def _different(o: Pair) -> str:
     named = {*o.worse, *o.better}
     p = max(f.test.adjusted_p for f in o.figures if f.figure in named)
     return (
@@ -395,7 +355,7 @@ def _different(o: Outcome) -> str:
     )
 
 
-def _order_not_randomised(o: Outcome) -> str:
+def _order_not_randomised(o: Pair) -> str:
     return (
         f"the runs of {o.candidate} are {_directions(o.worse, o.better)} than those of "
         f"{o.baseline}, but their order was not drawn at random: whatever else changed "
@@ -404,7 +364,7 @@ def _order_not_randomised(o: Outcome) -> str:
     )
 
 
-def _no_evidence(o: Outcome) -> str:
+def _no_evidence(o: Pair) -> str:
     said = f"no evidence that {o.candidate} differs from {o.baseline}"
     [maximum] = [f for f in o.figures if f.figure == "max"]
     if maximum.detectable_ratio is None:
@@ -420,14 +380,14 @@ def _no_evidence(o: Outcome) -> str:
     )
 
 
-def _too_few_runs(o: Outcome) -> str:
+def _too_few_runs(o: Pair) -> str:
     return (
         f"too few runs to tell {o.candidate} from {o.baseline}: {_size(o)}, needed "
         f"{o.needed} v {o.needed}"
     )
 
 
-def _too_few_seeds(o: Outcome) -> str:
+def _too_few_seeds(o: Pair) -> str:
     one = "one trajectory each" if o.sizes == (1, 1) else f"{_size(o)} trajectories"
     return (
         f"{one}, exact for these inputs; to tell {o.candidate} from {o.baseline} over "
@@ -435,14 +395,14 @@ def _too_few_seeds(o: Outcome) -> str:
     )
 
 
-def _identical(o: Outcome) -> str:
+def _identical(o: Pair) -> str:
     return (
         f"{o.candidate} and {o.baseline} have the same results to the last count "
         "(equal digests)"
     )
 
 
-def _not_deterministic(_: Outcome) -> str:
+def _not_deterministic(_: Pair) -> str:
     return (
         "runs of a virtual board with equal inputs have different results; nothing "
         "can be told from them"
@@ -460,11 +420,11 @@ _SAYS = {
 }
 
 
-def _size(o: Outcome) -> str:
+def _size(o: Pair) -> str:
     return f"{o.sizes[0]} v {o.sizes[1]}"
 
 
-def _unit(o: Outcome) -> str:
+def _unit(o: Pair) -> str:
     return "trajectories" if o.virtual else "runs"
 
 

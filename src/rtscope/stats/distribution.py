@@ -83,15 +83,6 @@ def ccdf(
     return low_ns, left / max(distribution.total, 1)
 
 
-def resolution_floor(samples: int) -> float:
-    """
-    Return 3/N: what N samples without an event say about its probability, at 95 %.
-
-    A CCDF below this line is not supported by the samples (the rule of three).
-    """
-    return 3 / samples
-
-
 def _distribution(counts: dict[int, int], *, beyond: int, max_ns: int) -> Distribution:
     filled = sorted((low, count) for low, count in counts.items() if count)
     return Distribution(

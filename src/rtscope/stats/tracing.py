@@ -21,8 +21,6 @@ class TraceCost:
     """Of `PERCENTILES`."""
     untraced_samples: int
     traced_samples: int
-    untraced_max_ns: int
-    traced_max_ns: int
     untraced_ns: tuple[int, ...]
     """How long each run without tracing was; one before and one after."""
 
@@ -50,8 +48,6 @@ def trace_cost(record: RunRecord) -> TraceCost | None:
         traced=traced.percentiles,
         untraced_samples=untraced.samples,
         traced_samples=traced.samples,
-        untraced_max_ns=untraced.max_ns,
-        traced_max_ns=traced.max_ns,
         untraced_ns=tuple(observed_ns(run) for run in runs),
     )
 

@@ -10,7 +10,7 @@ itself: the one that was watched least decides.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rtscope.caveats.catalogue import Caveat, Effect, gravest_first, kind_of
+from rtscope.caveats.catalogue import Effect, gravest_first, kind_of
 from rtscope.errors import MeasurementError
 from rtscope.record.model import RunRecord
 from rtscope.stats.conditions import conditions_of, differences
@@ -18,7 +18,7 @@ from rtscope.stats.determinism import caveats_among, distinct
 from rtscope.stats.dispersion import dispersion_of
 from rtscope.stats.episodes import misses_of
 from rtscope.stats.evidence import Claim, Evidence, Verdict
-from rtscope.stats.exposure import MIN_WAKEUPS, watched
+from rtscope.stats.exposure import watched
 from rtscope.stats.lint import clock_coarse
 from rtscope.stats.seeds import trajectories
 from rtscope.stats.verdictwords import put_in_words
@@ -35,34 +35,10 @@ class Finding:
     kernel: str
     policy: str
     interval_ns: int
-    cpus: tuple[int, ...] | None
-    """None if the threads were not pinned."""
     differences: tuple[str, ...]
     """Conditions that differ between the findings on this load, in words."""
-    runs: int
-    boots: int
+    evidence: Evidence
     verdict: Verdict
-    misses: int
-    ambiguous: int
-    """Misses that may have been in time: they lie in the deadline's own bucket."""
-    episodes: int
-    episodes_exact: bool
-    observed_ns: int
-    """How long the CPU was watched that was watched least."""
-    fewest_wakeups: int
-    """Wake-ups of the CPU that has the fewest."""
-    supported_interval_ns: int
-    """
-    These runs support fewer than one episode per this time, at 95 %; 0 if there were
-    more than could be counted.
-    """
-    rate_per_hour: tuple[float, float | None]
-    """Limits of the rate of episodes, each one-sided at 95 %; no upper one likewise."""
-    more_ns: int
-    """How much longer to watch, without a miss, to support the claim; 0 without one."""
-    worst_ns: int | None
-    reasons: tuple[Caveat, ...]
-    """The caveats that made it INVALID or limited it, gravest first."""
     sentence: str
     run_next: str
 
@@ -71,8 +47,6 @@ class Finding:
 class Judgement:
     """The verdict on all loads: that of the load that decides."""
 
-    deadline_ns: int
-    claim: Claim | None
     findings: tuple[Finding, ...]
     verdict: Verdict
     exit_status: int
@@ -114,15 +88,9 @@ def judge(
     order = list(Verdict)
     verdict = min((f.verdict for f in findings), key=order.index)
     asked = claim is not None or any(
-        f.boots < min_boots or f.fewest_wakeups < MIN_WAKEUPS for f in findings
+        f.evidence.boots < min_boots or f.evidence.too_few for f in findings
     )
-    return Judgement(
-        deadline_ns=deadline_ns,
-        claim=claim,
-        findings=findings,
-        verdict=verdict,
-        exit_status=_exit_status(verdict, asked=asked),
-    )
+    return Judgement(findings, verdict, _exit_status(verdict, asked=asked))
 
 
 def _alike(records: Sequence[RunRecord]) -> list[list[RunRecord]]:
@@ -161,7 +129,6 @@ def _finding(
     records: Sequence[RunRecord], e: Evidence, differing: tuple[str, ...]
 ) -> Finding:
     run = records[0].run
-    cpus = tuple(t.cpu for t in records[0].result.threads if t.cpu is not None)
     sentence, run_next = put_in_words(e)
     return Finding(
         load=run.load,
@@ -169,22 +136,9 @@ def _finding(
         kernel=_kernel(records[0]),
         policy=run.policy,
         interval_ns=run.interval_ns,
-        cpus=cpus or None,
         differences=differing,
-        runs=len(distinct(records)),
-        boots=e.boots,
+        evidence=e,
         verdict=e.verdict,
-        misses=e.total,
-        ambiguous=sum(m.ambiguous for m in e.misses),
-        episodes=e.episodes,
-        episodes_exact=e.exact,
-        observed_ns=e.observed_ns,
-        fewest_wakeups=e.watched.fewest_wakeups,
-        supported_interval_ns=e.supported_interval_ns,
-        rate_per_hour=e.rate_per_hour,
-        more_ns=e.more_ns,
-        worst_ns=e.worst_ns,
-        reasons=e.invalid or e.limits,
         sentence=sentence,
         run_next=run_next,
     )

@@ -38,7 +38,6 @@ MAX_DRAWN_CPUS = 8
 MAX_TIME_STEPS = 300
 
 Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

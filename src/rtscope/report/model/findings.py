@@ -353,7 +353,9 @@ def verdict_of(
 
 def _meaning(judged: Judgement) -> str:
     """Say what the word means; with a claim, misses may be within it."""
-    missed = any(f.misses for f in judged.findings if f.verdict is judged.verdict)
+    missed = any(
+        f.evidence.total for f in judged.findings if f.verdict is judged.verdict
+    )
     return (MISSED if missed else {}).get(judged.verdict, MEANINGS[judged.verdict][1])
 
 
