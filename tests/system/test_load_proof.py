@@ -131,6 +131,23 @@ def test_one_busy_process_of_a_command_does_not_hide_one_that_sleeps(
     assert_nothing_holds(kept, done)
 
 
+def test_processes_that_come_and_go_without_working_are_idle_together(
+    tmp_path: Path,
+) -> None:
+    out = tmp_path / "results"
+    command = "sh -c 'while :; do sleep 0.7; done'"
+    words = campaign(out, "--load", "custom", "--command", command)
+    with rtscope(*words) as run:
+        done = run.finish()
+
+    kept = only_record(out)
+    (brief,) = [w for w in kept.load.workers if w.pid is None]
+    assert brief.name == "sleep"
+    assert brief.processes > 1
+    assert " short-lived) idle from " in doubts(kept)["worker_idle"]
+    assert_nothing_holds(kept, done)
+
+
 def test_workers_that_work_are_in_the_record_and_raise_nothing(tmp_path: Path) -> None:
     out = tmp_path / "results"
     with rtscope(*campaign(out, "--load", "cpu,os,storage", seconds=3)) as run:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from rtscope.caveats.catalogue import Effect, catalogue
-from rtscope.contract import LoadWindow, ProcessInWindow
+from rtscope.contract import LoadTick, LoadWindow, ProcessInWindow
 from rtscope.loads import get_load, load_names
 from rtscope.measure.loadproof import LoadProof
 from rtscope.record.model import WorkerRecord
@@ -60,8 +60,10 @@ def proof(
     load: str = "cpu",
     argv: tuple[str, ...] = ARGV,
     seconds: int = 6,
+    ticks: Sequence[LoadTick] = (),
 ) -> LoadProof:
-    return LoadProof(get_load(load), argv, windows, (100 * S, (100 + seconds) * S))
+    span = (100 * S, (100 + seconds) * S)
+    return LoadProof(get_load(load), argv, windows, span, ticks)
 
 
 def raised(
@@ -250,37 +252,54 @@ def test_a_window_mostly_outside_of_the_measurement_judges_nobody() -> None:
     assert list(early.caveats(ended_early=False)) == []
 
 
-def test_processes_that_are_replaced_are_taken_together() -> None:
-    def brief(n: int, ended: bool = False) -> ProcessInWindow:
-        return process(20 + n, GONE if ended else R, name="cc1", started=50 + n)
-
+def replaced_each_second() -> list[LoadWindow]:
+    """Return windows of a shell that starts one compiler after the other."""
     shell = process(8, S_, name="sh")
     windows = [window(-1, shell)]
     for n in range(5):
-        last = [brief(n - 1, ended=True)] if n else []
-        windows.append(window(n, shell, *last, brief(n)))
-    of_shell = [
-        LoadWindow(
-            w.from_ns,
-            w.to_ns,
-            tuple(
-                process(p.pid, (p.state, (p.cpu_ns, 0, 0)), parent=8, name=p.name)
-                if p.name == "cc1"
-                else p
-                for p in w.processes
-            ),
-            0,
-        )
-        for w in windows
+        young = process(20 + n, R, parent=8, name="cc1", started=50 + n)
+        old = process(19 + n, GONE, parent=8, name="cc1", started=49 + n)
+        windows.append(window(n, shell, *([old] if n else []), young))
+    return windows
+
+
+def ticks(*cpu_ms: int) -> list[LoadTick]:
+    """Return the CPU time of the load at each second from the start."""
+    return [
+        LoadTick((100 + n) * S, processes=2, cpu_ns=ms * 1_000_000)
+        for n, ms in enumerate(cpu_ms)
     ]
 
-    made = proof(of_shell, load="custom", argv=("sh",))
+
+def test_processes_that_are_replaced_are_taken_together() -> None:
+    windows = replaced_each_second()
+    made = proof(windows, load="custom", argv=("sh",))
+
     assert list(made.caveats(ended_early=False)) == []
     together = made.workers[-1]
     assert (together.name, together.pid, together.processes) == ("cc1", None, 5)
     assert together.least_share is None
     # stress-ng's own workers are never replaced: there a death is a death
-    assert "worker_died" in raised(of_shell, load="cpu", argv=("stress-ng",))
+    assert "worker_died" in raised(windows, load="cpu", argv=("stress-ng",))
+
+
+@pytest.mark.parametrize(
+    ("cpu_ms", "said"),
+    [
+        ((0, 10, 20, 30, 40, 50), None),
+        ((0, 9, 18, 27, 36, 45), "from 0.0 s to the end"),
+        ((0, 900, 905, 909, 1800, 2700), "from 1.0 s to 3.0 s"),
+    ],
+)
+def test_together_they_must_still_use_cpu_time(
+    cpu_ms: tuple[int, ...], said: str | None
+) -> None:
+    made = proof(
+        replaced_each_second(), load="custom", argv=("sh",), ticks=ticks(*cpu_ms)
+    )
+    found = {c.id: c.detail for c in made.caveats(ended_early=False)}
+    expected = {"worker_idle": f"cc1 (5 short-lived) idle {said}"} if said else {}
+    assert found == expected
 
 
 def test_a_command_whose_only_process_sleeps_is_idle() -> None:

@@ -97,6 +97,7 @@ def assemble(measured: Measured) -> RunRecord:
         load.command.argv,
         seen.load_windows,
         (seen.result.start_ns, seen.result.end_ns),
+        ticks=seen.load_ticks,
     )
     record = RunRecord(
         schema=2,

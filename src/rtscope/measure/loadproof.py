@@ -7,16 +7,18 @@ load to load, and is a row of `loads.toml`.
 
 A process with children is not expected to work itself: stress-ng's parents wait for
 theirs. Where processes are replaced by others of their name all the time, they are
-taken together: each lives too briefly to be watched by itself.
+taken together: each lives too briefly to be watched by itself. Then the CPU time of
+the load as a whole must tell whether they worked.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Literal
 
 from rtscope.caveats.catalogue import Caveat, make
-from rtscope.contract import LoadWindow, ProcessInWindow
+from rtscope.contract import LoadTick, LoadWindow, ProcessInWindow
 from rtscope.loads import Load
 from rtscope.record.model import WorkerLapse, WorkerRecord
 from rtscope.units import NS_PER_S
@@ -51,6 +53,8 @@ class LoadProof:
     windows: Sequence[LoadWindow]
     """As they came, from the start of the load to its end."""
     span_ns: tuple[int, int]
+    ticks: Sequence[LoadTick] = ()
+    """CPU time of the whole load: all that is known of processes that live briefly."""
 
     @cached_property
     def workers(self) -> tuple[WorkerRecord, ...]:
@@ -148,7 +152,23 @@ class LoadProof:
             involuntary_switches=sum(
                 m.process.involuntary_switches or 0 for m in moments
             ),
+            lapses=tuple(self._idle_times()),
         )
+
+    def _idle_times(self) -> Iterator[WorkerLapse]:
+        """Yield when all processes of the load together hardly ran."""
+        start_ns, end_ns = self.span_ns
+        since: LoadTick | None = None
+        inside = [t for t in self.ticks if start_ns <= t.t_ns <= end_ns]
+        for before, after in pairwise(inside):
+            needed = self.load.alive.cpu_percent / 100 * (after.t_ns - before.t_ns)
+            if after.cpu_ns - before.cpu_ns < needed:
+                since = since or before
+            elif since is not None:
+                yield _idle(since, before, start_ns)
+                since = None
+        if since is not None:
+            yield replace(_idle(since, inside[-1], start_ns), until_ns=None)
 
     def _record(self, one: "_Process") -> WorkerRecord:
         moments = [m for m in one.moments if self._inside(m)]
@@ -282,7 +302,14 @@ class _Process:
         return self.moments[0].process.pid
 
 
+def _idle(since: LoadTick, until: LoadTick, start_ns: int) -> WorkerLapse:
+    from_ns, to_ns = since.t_ns - start_ns, until.t_ns - start_ns
+    return WorkerLapse("idle", after_ns=from_ns, by_ns=to_ns, until_ns=to_ns)
+
+
 def _who(worker: WorkerRecord) -> str:
+    if worker.pid is None:
+        return f"{worker.name} ({worker.processes} short-lived)"
     return f"{worker.name} (pid {worker.pid})"
 
 

@@ -120,7 +120,7 @@ def _share(workers: Sequence[WorkerRecord]) -> str:
 
 def _notes(workers: Sequence[WorkerRecord], *, not_watched: int) -> tuple[str, ...]:
     lapses = [
-        f"{worker.name} (pid {worker.pid}) {lapse.in_words}"
+        f"{_who(worker)} {lapse.in_words}"
         for worker in workers
         for lapse in worker.lapses
     ]
@@ -131,6 +131,11 @@ def _notes(workers: Sequence[WorkerRecord], *, not_watched: int) -> tuple[str, .
         *_short_lived(workers),
         *((f"not watched in {plural(not_watched, 'run')}",) if not_watched else ()),
     )
+
+
+def _who(worker: WorkerRecord) -> str:
+    of = "short-lived" if worker.pid is None else f"pid {worker.pid}"
+    return f"{worker.name} ({of})"
 
 
 def _short_lived(workers: Sequence[WorkerRecord]) -> Iterator[str]:
@@ -159,6 +164,6 @@ def _process_row(worker: WorkerRecord, *, run: str) -> ProcessRow:
         voluntary_switches=worker.voluntary_switches,
         involuntary_switches=worker.involuntary_switches,
         notes="; ".join(lapse.in_words for lapse in worker.lapses)
-        or ("not watched by itself" if worker.pid is None else f"there {WHOLE}"),
+        or ("not watched one by one" if worker.pid is None else f"there {WHOLE}"),
         lapsed=bool(worker.lapses),
     )
