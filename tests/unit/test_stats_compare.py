@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from fakes.measurements import SECOND_NS, record, thread
+from fakes.measurements import SECOND_NS, on_board, record, thread
 from fakes.traces import tracing
 from rtscope.caveats.catalogue import make
 from rtscope.errors import UsageError
@@ -253,16 +253,29 @@ def test_a_clock_too_coarse_for_the_deadline_leaves_a_run_out() -> None:
 @pytest.mark.parametrize(
     ("other", "says"),
     [
-        ({"load": "idle"}, "different loads"),
-        ({"interval_ns": SECOND_NS // 2}, "different intervals"),
-        ({"seconds": 120}, "do not compare: a longer run"),
+        ({"load": "idle"}, "runs under different loads (idle, memory): one a time"),
+        (
+            {"interval_ns": SECOND_NS // 2},
+            "runs with different intervals (500 ms, 1 s) do not compare",
+        ),
+        (
+            {"seconds": 120},
+            "runs of 1 min 40 s to 2 min do not compare: a longer run has a larger "
+            "maximum; measure equally long",
+        ),
     ],
 )
 def test_runs_under_different_conditions_are_refused(
     other: dict[str, int], says: str
 ) -> None:
-    with pytest.raises(UsageError, match=says):
+    with pytest.raises(UsageError) as refused:
         compare({"a": [run_of(40 * US)], "b": [run_of(40 * US, **other)]})  # type: ignore[arg-type]
+    assert str(refused.value) == says
+
+
+def test_a_virtual_board_does_not_compare_with_a_machine() -> None:
+    with pytest.raises(UsageError, match="a virtual board's time and a machine's do"):
+        compare({"a": [run_of(40 * US)], "b": [on_board(run_of(40 * US))]})
 
 
 def traced(run: RunRecord, *, cause: str = "") -> RunRecord:

@@ -24,8 +24,10 @@ def test_a_burst_has_its_size_as_dispersion() -> None:
 
 
 def test_evenly_spread_episodes_narrow_no_limit() -> None:
-    found = dispersion_of([(HOUR, tuple(range(0, HOUR, HOUR // 100)))])
-    assert (found.factor, found.significant) == (1, False)
+    starts = tuple(range(0, HOUR, HOUR // 100))
+    for runs in ([(HOUR, starts)], [(HOUR, starts)] * 2):
+        found = dispersion_of(runs)
+        assert (found.factor, found.p, found.significant) == (1, 1, False)
 
 
 def test_runs_that_differ_are_found_whatever_their_lengths() -> None:

@@ -105,38 +105,63 @@ def test_a_run_without_a_grid_breaks_the_identity(changes: Mapping[str, int]) ->
 
 GOOD = good_thread()
 BAD_WAKEUP = Wakeup(0, 1, 0, 9 * US)
+UNORDERED = "the buckets are not in ascending order"
+NO_BUCKET = "a bucket that does not exist, or an empty one"
+ODD_WORST = "more worst wake-ups than samples, or one below the minimum"
 
 
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"histogram": tuple(reversed(GOOD.histogram))}, "ascending"),
-        ({"histogram": (GOOD.histogram[0], *GOOD.histogram)}, "ascending"),
-        ({"histogram": ((5001, 60),)}, "does not exist"),
-        ({"histogram": (*GOOD.histogram, (2**20, 0))}, "empty one"),
-        ({"histogram": GOOD.histogram[:1]}, "20 in the histogram"),
-        ({"min_ns": None}, "no minimum"),
-        ({"min_ns": 4_000}, "the minimum, 4.00 us, lies outside"),
-        ({"max_ns": 9_000, "worst": ()}, "the maximum, 9.00 us, lies outside"),
-        ({"sum_ns": GOOD.sum_ns + 500}, "the sum must lie between"),
-        ({"sum_sq_ns2": GOOD.sum_sq_ns2 * 2}, "the squares must lie between"),
-        ({"overruns": 61}, "61 overruns, but only 60"),
-        ({"overruns": 2}, "the maximum is below the interval"),
-        ({"missed_periods": 1}, "no overrun"),
-        ({"missed_periods_sum_ns": 1}, "later than the maximum"),
-        ({"worst": tuple(reversed(GOOD.worst))}, "not in order"),
+        ({"histogram": tuple(reversed(GOOD.histogram))}, UNORDERED),
+        ({"histogram": (GOOD.histogram[0], *GOOD.histogram)}, UNORDERED),
+        ({"histogram": ((5001, 60),)}, NO_BUCKET),
+        ({"histogram": (*GOOD.histogram, (2**20, 0))}, NO_BUCKET),
+        ({"histogram": GOOD.histogram[:1]}, "60 samples, but 20 in the histogram"),
+        ({"min_ns": None}, "samples, but no minimum or maximum"),
+        ({"min_ns": 4_000}, "the minimum, 4.00 us, lies outside its bucket"),
+        (
+            {"max_ns": 9_000, "worst": ()},
+            "the maximum, 9.00 us, lies outside its bucket",
+        ),
+        (
+            {"sum_ns": GOOD.sum_ns + 500},
+            "the sum must lie between 360000 and 360120, but is 360500",
+        ),
+        (
+            {"sum_sq_ns2": GOOD.sum_sq_ns2 * 2},
+            "the squares must lie between 2200000000 and 2201320360, but is 4400000000",
+        ),
+        ({"overruns": 61}, "61 overruns, but only 60 in all"),
+        ({"overruns": 2}, "2 overruns, but the maximum is below the interval"),
+        ({"missed_periods": 1}, "1 missed periods, but no overrun"),
+        (
+            {"missed_periods_sum_ns": 1},
+            "the missed periods were later than the maximum",
+        ),
+        (
+            {"worst": tuple(reversed(GOOD.worst))},
+            "the worst wake-ups are not in order",
+        ),
         (
             {"worst": (BAD_WAKEUP,)},
-            "wake-up has 9.00 us, the maximum is 7.00",
+            "the worst wake-up has 9.00 us, the maximum is 7.00 us",
         ),
-        ({"worst": (GOOD.worst[0], Wakeup(0, 1, 0, 1))}, "below the minimum"),
-        ({"worst": (GOOD.worst[0],) * 61}, "more worst wake-ups than samples"),
+        ({"worst": (GOOD.worst[0], Wakeup(0, 1, 0, 1))}, ODD_WORST),
+        ({"worst": (GOOD.worst[0],) * 61}, ODD_WORST),
     ],
 )
 def test_figures_that_do_not_fit_each_other_are_found(
     changes: Mapping[str, object], says: str
 ) -> None:
-    assert says in raised(changed(**changes))["sums_inconsistent"]
+    assert raised(changed(**changes))["sums_inconsistent"] == f"CPU 0: {says}"
+
+
+def test_early_wakeups_are_none_of_the_worst() -> None:
+    t = thread([-5, 10, 20])
+    more = replace(t, worst=(t.worst[0], *t.worst))
+    found = raised(record([more]))
+    assert found["sums_inconsistent"] == f"CPU 0: {ODD_WORST}"
 
 
 def test_a_minimum_above_the_maximum_in_one_bucket_is_found() -> None:

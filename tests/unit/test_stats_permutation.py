@@ -80,6 +80,19 @@ def test_a_level_of_a_block_is_no_difference_of_the_groups() -> None:
     assert aligned(design((2, 2), (2, 2)), figure(raised)).sum() == pytest.approx(0)
 
 
+def test_every_labelling_is_tried_if_there_are_as_many_as_are_allowed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(permutation, "MAX_LABELLINGS", 70)
+    assert design((4, 4)).is_exact
+    assert not design((4, 5)).is_exact
+
+
+def test_one_block_of_10_v_10_runs_is_tried_whole() -> None:
+    assert design((10, 10)).is_exact
+    assert not design((10, 11)).is_exact
+
+
 @pytest.mark.parametrize(
     ("blocks", "smallest"),
     [

@@ -171,6 +171,15 @@ def test_one_run_that_would_be_enough_at_a_constant_rate_is_said_to_be_one() -> 
     )
 
 
+def test_where_one_more_run_is_enough_no_number_of_runs_is_advised() -> None:
+    finding = only(judged(*runs_of(5, 45), claim=ONE_PER_HOUR))
+    assert finding.sentence.endswith(
+        "supports fewer than one miss per 1 h 15 min (95 %); 5 runs say little of how "
+        "the rate varies from run to run; for one per 1 h run another 14 min"
+    )
+    assert finding.run_next == "rtscope run --load memory --duration 14m"
+
+
 @pytest.mark.parametrize("minutes", [10, 200])
 def test_following_the_advice_is_enough(minutes: int) -> None:
     first = run_of(minutes)
