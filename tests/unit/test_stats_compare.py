@@ -260,7 +260,7 @@ def test_a_clock_too_coarse_for_the_deadline_leaves_a_run_out() -> None:
         ),
         (
             {"seconds": 120},
-            "runs of 1 min 40 s to 2 min do not compare: a longer run has a larger "
+            "runs of 100 s to 2 min do not compare: a longer run has a larger "
             "maximum; measure equally long",
         ),
     ],
