@@ -263,3 +263,17 @@ def test_a_thread_that_was_woken_just_before_the_counted_expiry_was_woken() -> N
         "the thread was woken a little before the expiry by the count of "
         "instructions, which runs ahead of virtual time",
     )
+
+
+def test_a_wakeup_is_a_little_before_the_expiry_by_a_64th_of_the_latency() -> None:
+    """However long the path before it is."""
+    steps: list[Step] = [(100_000, "zap"), *TIMER, (9000, "zap+"), *SWITCH, *THREAD]
+
+    def woken_before(late: int) -> bool:
+        path = section(steps, TABLE, late=late)
+        notes = explain_path(path, TABLE, arch="x", shift=0).notes
+        return any("woken a little before the expiry" in note for note in notes)
+
+    # The waking ends 9105 instructions before the end: 8965 + 8965 // 64.
+    assert woken_before(8965)
+    assert not woken_before(8964)

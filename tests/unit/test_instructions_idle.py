@@ -228,6 +228,13 @@ def test_a_thread_that_goes_to_sleep_when_its_timer_is_due_was_late_itself() -> 
     assert found.segments[0].name == "(user space)"
 
 
+def test_a_thread_that_left_its_cpu_for_an_unknown_reason_did_not_sleep() -> None:
+    left: list[Step] = [(900, "user"), *AWAY]
+    found = explained(IDLE, ORDINARY, late=length(ORDINARY) + 700, left=left)
+
+    assert found.segments[0].name == "(user space)"
+
+
 def test_a_cpu_that_ran_another_program_meanwhile_did_not_sleep() -> None:
     found = explained([(300, "user")], ORDINARY, late=length(ORDINARY) + 700)
 

@@ -48,6 +48,13 @@ def test_of_a_seed_that_was_run_again_the_worse_counts() -> None:
     assert over == OverSeeds(((1, 9_000), (2, 6_000)), 3_000_000, 2)
 
 
+def test_a_seed_without_any_latency_has_a_maximum_of_zero() -> None:
+    over = over_seeds([run(1, 0), run(2, 6_000)])
+
+    assert over is not None
+    assert over.maxima_ns == ((1, 0), (2, 6_000))
+
+
 def test_of_equal_maxima_the_first_seed_is_the_worst() -> None:
     over = over_seeds([run(3, 8_000), run(2, 8_000), run(1, 5_000)])
 
