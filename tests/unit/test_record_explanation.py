@@ -13,7 +13,6 @@ from rtscope.explain.bound import Section, arrivals_of, compose
 from rtscope.explain.model import Cause, Explanation, Part, Segment
 from rtscope.record.explanation import (
     EXPLAINED,
-    RENAMED,
     CpuBound,
     Explained,
     LongestSection,
@@ -25,6 +24,7 @@ from rtscope.record.explanation import (
     write_explained,
 )
 from rtscope.record.model import RunRecord
+from rtscope.record.upgrade import renamed_tables
 from rtscope.report.formats.data import render_json
 from rtscope.report.formats.html import render_html
 from rtscope.report.formats.markdown import render_markdown
@@ -252,7 +252,7 @@ def test_an_explanation_of_schema_1_loads_with_its_numbers(tmp_path: Path) -> No
 
 def test_what_is_written_has_no_name_of_schema_1(tmp_path: Path) -> None:
     text = json.dumps(document(bound(150 * US, lost=["a lock"])))
-    old = {name for names in RENAMED.values() for name in names}
+    old = {name for names in renamed_tables()["explanation"].values() for name in names}
 
     assert not {name for name in old if f'"{name}"' in text}
 

@@ -5,7 +5,11 @@ Only names differ between the two, so every line that an agent of version 1 wrot
 every record of schema 1, loads for ever.
 """
 
+import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from typing import Any
 
 Names = Mapping[tuple[str, ...], Mapping[str, str]]
@@ -14,39 +18,33 @@ Names = Mapping[tuple[str, ...], Mapping[str, str]]
 ANY = "*"
 """As the last key of a place: whatever that key is."""
 
-TYPES = {
-    "load-hello": "load_hello",
-    "load-end": "load_end",
-    "trace-file": "trace_file",
-    "trace-pages": "trace_pages",
-}
-THREAD = {
-    "skipped": "missed_periods",
-    "late": "overruns",
-    "beyond": "overflow",
-    "interrupted": "interrupted_sleeps",
-    "skipped_sum_ns": "missed_periods_sum_ns",
-}
-_TASK = {"effective": "kernel_priority", "unread": "unreadable"}
-LINES: Mapping[str, Names] = {
-    "tick": {("cpus",): {"skipped": "missed_periods"}},
-    "result": {
-        ("threads",): THREAD,
-        ("tracing",): {
-            "on": "enabled",
-            "refused": "reason",
-            "longest_pause_ns": "longest_read_gap_ns",
-            "missing": "missing_events",
-            "around": "counter_deltas",
-        },
-        ("tracing", "kept"): {"cut": "truncated", "missed": "overwritten"},
-        ("tracing", "counter_deltas"): {"cut": "truncated", "runs": "schedstat"},
-    },
-    "load_end": {(): {"asked": "stop_requested"}},
-    "task": {(): _TASK, ("unreadable",): _TASK},
-    "tasks_end": {(): {"missed": "not_read"}},
-}
-"""By the type of a line."""
+
+@dataclass(frozen=True, slots=True)
+class OldNames:
+    """The contents of `renamed.toml`."""
+
+    types: Mapping[str, str]
+    lines: Mapping[str, Names]
+    """By the type of a line."""
+
+
+@cache
+def old_names() -> OldNames:
+    """Return the names of contract 1, with those of today."""
+    tables = read_tables("rtscope.contract")
+    lines = {line: names_of(places) for line, places in tables["lines"].items()}
+    return OldNames(tables["types"], lines)
+
+
+def read_tables(package: str) -> Mapping[str, Any]:
+    """Return the tables of a package's `renamed.toml`."""
+    file = resources.files(package).joinpath("renamed.toml")
+    return tomllib.loads(file.read_text("utf-8"))
+
+
+def names_of(places: Mapping[str, Mapping[str, str]]) -> Names:
+    """Return new names by place, from a table whose keys are places with dots."""
+    return {tuple(filter(None, key.split("."))): new for key, new in places.items()}
 
 
 def upgraded_line(line: Mapping[str, Any]) -> dict[str, Any]:
@@ -54,8 +52,8 @@ def upgraded_line(line: Mapping[str, Any]) -> dict[str, Any]:
     kind = line.get("type")
     if not isinstance(kind, str):
         return dict(line)
-    kind = TYPES.get(kind, kind)
-    return {**renamed(line, LINES.get(kind, {})), "type": kind}
+    kind = old_names().types.get(kind, kind)
+    return {**renamed(line, old_names().lines.get(kind, {})), "type": kind}
 
 
 def renamed(value: Any, names: Names, place: tuple[str, ...] = ()) -> Any:

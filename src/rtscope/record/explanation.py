@@ -15,10 +15,11 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
-from rtscope.contract.upgrade import Names, renamed
+from rtscope.contract.upgrade import names_of, renamed
 from rtscope.errors import RecordError
 from rtscope.files import first_mistake, read_bounded, write_atomically
 from rtscope.record.model import RunRecord
+from rtscope.record.upgrade import renamed_tables
 
 EXPLAINED = "explain.json"
 """Lies beside the record of each run that was explained."""
@@ -207,25 +208,12 @@ class Explained:
         )
 
 
-RENAMED: Names = {
-    ("wakeups",): {"stretches": "segments", "culprit": "dominant_segment"},
-    ("wakeups", "segments"): {"own_ns": "executed_ns", "inside": "functions"},
-    ("causes",): {"blamed": "dominant_in"},
-    ("bounds",): {"turns_ns": "quantum_delay_ns", "lost": "not_recorded"},
-    ("bounds", "sections"): {"own_ns": "executed_ns", "most_in": "dominant_function"},
-    ("bounds", "interrupts"): {
-        "closest_ns": "min_interarrival_ns",
-        "in_window_ns": "max_in_window_ns",
-    },
-}
-"""From the keys of schema 1 to today's."""
-
-
 def upgraded_explanation(document: object) -> object:
     """Return a document of schema 1 as one of today's; any other is returned as is."""
     if not isinstance(document, dict) or document.get("schema") != 1:
         return document
-    return {**renamed(document, RENAMED), "schema": SCHEMA}
+    names = names_of(renamed_tables()["explanation"])
+    return {**renamed(document, names), "schema": SCHEMA}
 
 
 _EXPLAINED = TypeAdapter(Annotated[Explained, BeforeValidator(upgraded_explanation)])

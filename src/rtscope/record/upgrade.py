@@ -6,54 +6,42 @@ Only names and places differ between the two: every value is taken over as it is
 """
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
-from rtscope.contract.upgrade import ANY, LINES, THREAD, TYPES, Names, renamed
+from rtscope.contract.upgrade import (
+    Names,
+    names_of,
+    old_names,
+    read_tables,
+    renamed,
+)
 
 _LIFTED = ("virtual", "untraced", "tuned")
 """Keys of `extra`, which schema 2 has at the top."""
 
-_CAVEATS = {"skipped": "missed_periods", "beyond": "overflow"}
+
+@cache
+def renamed_tables() -> Mapping[str, Any]:
+    """Return the tables of `renamed.toml`, which explains them."""
+    return read_tables("rtscope.record")
 
 
-def _within(*place: str, line: str) -> Names:
-    return {(*place, *inner): names for inner, names in LINES[line].items()}
+@cache
+def _names() -> Names:
+    """Return the names in a record, those of the agent's lines in it included."""
+    lines = old_names().lines
+    return {
+        **names_of(renamed_tables()["record"]),
+        **_within("ticks", names=lines["tick"]),
+        **_within("result", names=lines["result"]),
+        **_within("load", "end", names=lines["load_end"]),
+        ("untraced_runs",): lines["result"]["threads",],
+    }
 
 
-_NAMES: Names = {
-    (): {
-        "started": "started_at",
-        "host_seconds": "host_duration_s",
-        "untraced": "untraced_runs",
-        "tuned": "tuning",
-    },
-    ("facts_before", ANY): {"why": "reason"},
-    ("facts_after", ANY): {"why": "reason"},
-    **_within("ticks", line="tick"),
-    **_within("result", line="result"),
-    **_within("load", "end", line="load_end"),
-    ("untraced_runs",): THREAD,
-    ("tuning", ANY): {"why": "reason"},
-    ("virtual",): {
-        "turn_instructions": "quantum_instructions",
-        "qemu": "qemu_version",
-        "counts": "plugin_counters",
-        "leaves_out": "not_modelled",
-        "disk": "disk_filesystem",
-        "parts": "part_digests",
-        "modules": "module_addresses",
-        "inputs": "input_digests",
-    },
-    ("virtual", "plugin_counters"): {
-        "slice": "quantum",
-        "turns_ended": "quanta_ended",
-    },
-    ("virtual", "trace"): {
-        "why": "reason",
-        "cut": "truncated",
-        "left_out": "omitted",
-    },
-}
+def _within(*place: str, names: Names) -> Names:
+    return {(*place, *inner): new for inner, new in names.items()}
 
 
 def upgraded_record(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,11 +49,11 @@ def upgraded_record(document: Mapping[str, Any]) -> dict[str, Any]:
     top = {key: value for key, value in document.items() if key != "extra"}
     if isinstance(extra := document.get("extra"), Mapping):
         top |= {key: extra[key] for key in _LIFTED if key in extra}
-    new: dict[str, Any] = renamed(top, _NAMES)
-    _rename_value(_inner(_inner(new, "load"), "end"), "type", TYPES)
+    new: dict[str, Any] = renamed(top, _names())
+    _rename_value(_inner(_inner(new, "load"), "end"), "type", old_names().types)
     caveats = new.get("caveats")
     for caveat in caveats if isinstance(caveats, list) else ():
-        _rename_value(caveat, "id", _CAVEATS)
+        _rename_value(caveat, "id", renamed_tables()["caveats"])
     return new | {"schema": 2}
 
 
