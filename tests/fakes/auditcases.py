@@ -84,6 +84,7 @@ RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
 NET = "/proc/sys/net/core"
 EFI = "/sys/firmware/efi/fw_platform_size"
 RESCTRL = "/sys/fs/resctrl"
+RPS = "/sys/class/net/eth0/queues/rx-0/rps_cpus"
 DYNAMIC = "#1 SMP PREEMPT_DYNAMIC"
 KTIMERS = thread("ktimers/1", 1, 1, KERNEL)
 L3 = {
@@ -274,6 +275,15 @@ CASES: Mapping[str, Cases] = {
         "[default] performance powersave powersupersave",
     ),
     "idle_polling": _file("/proc/cmdline", "quiet idle=halt", "quiet idle=poll"),
+    "rcu_grace_periods": _file("/sys/kernel/rcu_normal", "1", "0"),
+    "packet_steering": _file(RPS, "00000001", "3"),
+    "cpu_partitions": _file(
+        "/sys/fs/cgroup/rt/cpuset.cpus.partition",
+        "isolated",
+        "isolated invalid (Cpu list in cpuset.cpus not exclusive)",
+    ),
+    "background_compaction": _file("/proc/sys/vm/compaction_proactiveness", "0", "20"),
+    "split_locks": _log("x86/split lock detection: #AC: a/7 took a split_lock trap at"),
     "skewed_ticks": _file("/proc/cmdline", "skew_tick=0 skew_tick=1", "skew_tick=0"),
     "threaded_interrupts": _files(
         {VERSION: DYNAMIC, "/proc/cmdline": "quiet threadirqs"},

@@ -30,7 +30,8 @@ from rtscope.machine.reader import Denied
 NEW = (
     *("skewed_ticks", "threaded_interrupts", "busy_polling", "mitigations"),
     *("late_microcode", "efi_runtime", "kernel_threads", "ptp_threads"),
-    *("cache_partition", "interrupt_coalescing"),
+    *("cache_partition", "interrupt_coalescing", "rcu_grace_periods"),
+    *("packet_steering", "cpu_partitions", "background_compaction", "split_locks"),
 )
 VERSION = "/proc/sys/kernel/version"
 WEAK = f"{CPU}/vulnerabilities"
@@ -74,6 +75,9 @@ def test_each_has_a_source_a_remedy_and_is_no_grave_failure(name: str) -> None:
         ("sched_ext", "SCHED_CLASS_EXT"),
         ("pcie_links", "PCIEASPM"),
         ("timer_migration", "NO_HZ_COMMON"),
+        ("rcu_grace_periods", "TREE_RCU"),
+        ("background_compaction", "COMPACTION"),
+        ("packet_steering", "RPS"),
     ],
 )
 def test_only_a_whole_configuration_proves_that_a_file_cannot_be(
@@ -83,6 +87,48 @@ def test_only_a_whole_configuration_proves_that_a_file_cannot_be(
     assert judged(name, Case(config(f"CONFIG_{option}=y"))).outcome is UNKNOWN
     extract = {"/boot/config-6.12.1": "CONFIG_SMP=y\n"}
     assert judged(name, Case(extract)).outcome is UNKNOWN
+
+
+GROUPS = "/sys/fs/cgroup"
+
+
+@pytest.mark.parametrize(
+    ("states", "wanted"),
+    [
+        ({"a": "member", "b": "root"}, PASS),
+        ({"a": "isolated", "b/c": "isolated invalid (x)"}, FAIL),
+        ({"a": "root invalid"}, FAIL),
+        ({"a": "isolated", "b": "garbage"}, UNKNOWN),
+        ({"a": "member"}, NONE),
+        ({}, NONE),
+    ],
+)
+def test_a_partition_is_valid_or_an_ordinary_group(
+    states: dict[str, str], wanted: CheckOutcome
+) -> None:
+    files = {f"{GROUPS}/{n}/cpuset.cpus.partition": t for n, t in states.items()}
+    case = Case({**files, f"{GROUPS}/cgroup.controllers": "cpuset cpu"})
+    assert judged("cpu_partitions", case).outcome is wanted
+
+
+QUEUE = "/sys/class/net/{}/queues/rx-0/rps_cpus"
+
+
+@pytest.mark.parametrize(
+    ("masks", "cpus", "wanted"),
+    [
+        (("0", "0"), (1,), PASS),
+        (("0", "00000000,00000002"), (1,), FAIL),
+        (("garbage", "2"), (1,), FAIL),
+        (("garbage", "1"), (1,), UNKNOWN),
+        (("3",), None, NONE),
+    ],
+)
+def test_packets_are_steered_to_other_cpus(
+    masks: tuple[str, ...], cpus: tuple[int, ...] | None, wanted: CheckOutcome
+) -> None:
+    files = {QUEUE.format(f"eth{n}"): mask for n, mask in enumerate(masks)}
+    assert judged("packet_steering", Case(files, cpus=cpus)).outcome is wanted
 
 
 @pytest.mark.parametrize(

@@ -277,6 +277,29 @@ def cpus_outside(kind: CheckKind, context: AuditContext) -> Answer:
     return passed(f"CPUs {format_cpulist(cpus) or 'none'}", evidence)
 
 
+def cpu_partitions(kind: CheckKind, context: AuditContext) -> Answer:
+    """Check whether the kernel took each group of CPUs that asked to be a partition."""
+    controllers, *patterns = kind.paths
+    refused = context.refusals(*patterns)
+    states = {p: t for one in patterns for p, t in context.matching(one).items()}
+    asked = {p: t for p, t in states.items() if t != "member"}
+    invalid = {path: text for path, text in asked.items() if "invalid" in text}
+    if invalid:
+        path, text = next(iter(invalid.items()))
+        says = f"{path.split('/')[-2]}: {text[:120]}"
+        return failed(says, *_evidence(invalid))
+    if refused:
+        return unknown("only partly readable", *refused)
+    odd = {p: t for p, t in asked.items() if t not in ("root", "isolated")}
+    if odd:
+        return unknown("not the state of a partition", *_evidence(odd))
+    if asked:
+        return passed(f"{len(asked)} valid", *_evidence(asked))
+    if states or context.text(controllers) is not None:
+        return not_applicable("no group is a partition")
+    return unknown(f"no {controllers}: cgroup v2 is not mounted there")
+
+
 def boot_cpus(kind: CheckKind, context: AuditContext) -> Answer:
     """Check whether the command line's `parameters` name the CPUs set apart."""
     wanted = set_apart(context)

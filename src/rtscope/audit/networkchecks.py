@@ -1,9 +1,15 @@
-"""Checks of network interfaces: how long a packet waits for its interrupt."""
+"""Checks of network interfaces: when a packet interrupts, and which CPUs."""
 
 from collections.abc import Mapping
 
 from rtscope.audit.answer import Answer, failed, not_applicable, passed, unknown
-from rtscope.audit.context import AuditContext
+from rtscope.audit.context import (
+    NOT_SET_APART,
+    AuditContext,
+    absent,
+    masked,
+    set_apart,
+)
 from rtscope.audit.model import CheckKind, Sighting
 
 
@@ -29,6 +35,30 @@ def interrupt_coalescing(kind: CheckKind, context: AuditContext) -> Answer:
         says = f"the driver of {silent[0]} does not tell"
         return unknown(says, *(told[name] for name in silent[:16]))
     return passed("none delays interrupts of packets", *list(told.values())[:16])
+
+
+def packet_steering(kind: CheckKind, context: AuditContext) -> Answer:
+    """Check whether packets are steered to CPUs that are set apart."""
+    apart = set_apart(context)
+    if apart is None:
+        return not_applicable(NOT_SET_APART)
+    pattern = kind.paths[0]
+    masks = context.matching(pattern)
+    cpus = {path: masked(text) for path, text in masks.items()}
+    wrong = [path for path, found in cpus.items() if found and found & apart]
+    if wrong:
+        says = f"{len(wrong)} of {len(masks)} queues, such as {wrong[0]}"
+        return failed(says, *(Sighting(path, masks[path]) for path in wrong[:16]))
+    odd = [path for path, found in cpus.items() if found is None]
+    if odd:
+        return unknown("not a CPU mask", Sighting(odd[0], masks[odd[0]][:80]))
+    refused = context.refusals(pattern)
+    if refused:
+        return unknown("only partly readable", *refused)
+    if not masks:
+        return absent(kind, context)
+    seen = [Sighting(path, text) for path, text in masks.items()]
+    return passed(f"none of {len(masks)} queues", *seen[:16])
 
 
 def _delays(values: Mapping[str, int]) -> bool:
