@@ -126,7 +126,7 @@ def test_a_log_that_a_full_disk_lost_is_not_one_that_the_board_did_not_send() ->
     assert problem.endswith(": kernel.log was not kept: No space left on device")
 
 
-@pytest.mark.parametrize("caveat", ["load_died", "clocksource_changed"])
+@pytest.mark.parametrize("caveat", ["load_died", "worker_idle", "clocksource_changed"])
 def test_a_run_without_its_load_or_that_is_invalid_is_a_problem(caveat: str) -> None:
     record = replace(_record(), caveats=(make(caveat, "at once"),))
 

@@ -18,7 +18,10 @@ from rtscope.record.model import RunRecord
 KERNEL_LOG = "kernel.log"
 """Attachment of a record: the whole kernel log, with the level of each line."""
 
-NOT_LOADED = ("load_died", "load_stalled", "stopped_early")
+NOT_LOADED = (
+    *("load_died", "load_stalled", "stopped_early"),
+    *("worker_died", "worker_stopped", "worker_idle"),
+)
 """Caveats of a run that did not last to its end under its load."""
 
 CONFIG_IN_GUEST = "/proc/config.gz"
