@@ -6,6 +6,7 @@ watches every process that the session had started on the board.
 """
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -26,6 +27,7 @@ from rig import (
 )
 
 from fakes.sshd import SSHD, Board, board
+from rtscope.contract import Tick, parse_line
 from rtscope.record.resultdir import open_records
 
 pytestmark = [
@@ -89,14 +91,20 @@ def load() -> Sequence[str]:
 
 
 @pytest.fixture
+def duration() -> str:
+    """How long the campaign measures."""
+    return "2500ms"
+
+
+@pytest.fixture
 def session(
-    tmp_path: Path, private_tmp: Path, load: Sequence[str]
+    tmp_path: Path, private_tmp: Path, load: Sequence[str], duration: str
 ) -> Iterator[Session]:
     board_tmp = tmp_path / "board-tmp"
     board_tmp.mkdir()
     with board(tmp_path / "ssh", settings=[f"SetEnv TMPDIR={board_tmp}"]) as running:
         out = tmp_path / "out"
-        times = ["--duration", "2500ms", "--warmup", "100ms"]
+        times = ["--duration", duration, "--warmup", "100ms"]
         words = ["run", "--target", "ssh:board", "--policy", "other", *load, *times]
         with rtscope(*words, "--out", out, env={"PATH": running.path}) as program:
             until(lambda: is_at_work(running), what="the board measures")
@@ -179,6 +187,33 @@ def test_a_frozen_link_ends_agent_and_load_and_resume_completes(
         done = program.finish()
     assert done.status == 0, done.stderr
     assert [kept.run.load for kept in open_records(session.out)] == ["cpu"]
+
+
+@pytest.mark.parametrize("load", [STRESS_NG], ids=["stress-ng"])
+@pytest.mark.parametrize("duration", ["60s"])
+def test_a_board_that_stops_is_named_and_what_it_had_measured_is_kept(
+    session: Session,
+) -> None:
+    """All of it stops, like a guest whose monitor says `stop`: nothing answers."""
+    kept = session.out / "unfinished" / "001-cpu.jsonl"
+    time.sleep(1.5)  # until it has told its first second
+    stopped = alive([*session.board.processes(), *session.board.sessions()])
+    broken = kill(stopped, signal.SIGSTOP)
+    try:
+        done, _ = ends(session)
+        ended_s = time.monotonic() - broken
+    finally:
+        kill(alive(stopped), signal.SIGCONT)
+
+    assert ended_s < ENDS_WITHIN_S
+    assert done.status == 3
+    assert "lost the connection to the machine" in done.stderr
+    assert re.search(rf"; its first [0-9]+ s \(maximum .* are in {kept}", done.stderr)
+    lines = [parse_line(line) for line in kept.read_bytes().splitlines()]
+    assert any(isinstance(line, Tick) for line in lines)
+    assert list(session.out.glob("runs/*/*.json")) == []
+    session.gone_after_s(broken)
+    nothing_stays(session)
 
 
 def test_a_link_that_stalls_and_recovers_ends_the_run_with_its_reason(

@@ -4,13 +4,22 @@ import os
 import shlex
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rig import PATIENCE_S, alive, arguments_of, children_of, rtscope, until
+from rig import (
+    PATIENCE_S,
+    Program,
+    alive,
+    arguments_of,
+    children_of,
+    rtscope,
+    until,
+)
 
 from rtscope import process
 from rtscope.board import initrd
@@ -180,6 +189,47 @@ def test_a_qemu_that_dies_or_hangs_is_told(
     impatient = replace(SHORT, still_s=1.0)
 
     assert words in reason_of(with_qemu(board, script), timeout=impatient)
+
+
+MONITOR_STOPS = """
+import json, socket, sys, time
+monitor = socket.socket(socket.AF_UNIX)
+while monitor.connect_ex(sys.argv[1]):
+    time.sleep(0.05)
+for command in ("qmp_capabilities", "stop"):
+    time.sleep(float(sys.argv[2]) if command == "stop" else 0)
+    monitor.sendall(json.dumps({"execute": command}).encode())
+sys.stdin.read()
+"""
+
+
+def test_a_machine_that_its_monitor_stops_is_told(
+    board: Prepared, tmp_path: Path
+) -> None:
+    """It keeps what it had measured to itself: its result would come at its end."""
+    monitor = tmp_path / "monitor"
+    stops = [sys.executable, "-c", MONITOR_STOPS, str(monitor), "2"]
+    own = f'exec {shlex.join(board.qemu.prefix)} "$@"'
+    watched = f"{own} -qmp unix:{monitor},server=on,wait=off"
+    prefix = ("/bin/sh", "-c", watched, "sh")
+    stopped = replace(board, qemu=replace(board.qemu, prefix=prefix))
+    with Program(stops):
+        told = reason_of(stopped, "sleep 1000\n", timeout=LONG)
+
+    assert "its time stands still at " in told
+    assert "no timer is set, or QEMU was stopped" in told
+
+
+LONG = BootTimeout(duration_ns=100 * NS_PER_S, boot_ns=100 * NS_PER_S, still_s=3.0)
+
+
+def test_a_qemu_that_is_stopped_is_told_and_ended(board: Prepared) -> None:
+    own = shlex.join(board.qemu.prefix)
+    script = f'(sleep 2; kill -STOP $$) & exec {own} "$@"'
+    prefix = ("/bin/sh", "-c", script, "sh")
+    stopped = replace(board, qemu=replace(board.qemu, prefix=prefix))
+
+    assert "or QEMU was stopped" in reason_of(stopped, "sleep 1000\n", timeout=LONG)
 
 
 def test_an_own_qemu_must_have_what_the_plugin_replaces(

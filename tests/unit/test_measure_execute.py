@@ -7,9 +7,9 @@ import pytest
 
 from fakes import targets
 from fakes.story import StoryOf, brief, ids
-from fakes.targets import target
+from fakes.targets import measuring, target
 from rtscope.campaign.model import RunTable
-from rtscope.contract import AgentResult, Line, LoadEnd, Tick
+from rtscope.contract import AgentResult, Line, LoadEnd, Tick, parse_line
 from rtscope.errors import MeasurementError, TargetError
 from rtscope.machine.kernelidentity import RELEASE
 from rtscope.machine.reader import Content, Reader
@@ -126,6 +126,53 @@ def test_what_is_heard_is_passed_on_as_it_comes(story: StoryOf) -> None:
     list(story("idle", hear=heard.append).run())
 
     assert [type(line) for line in heard] == [Tick] * 6
+
+
+def test_what_a_run_without_a_result_has_said_is_kept_until_it_is_measured_again(
+    story: StoryOf,
+) -> None:
+    said = measuring()[:-1]  # the machine stops before the result
+    told = story("idle", on=target({"measure": said}))
+    file = told.store.path / "unfinished" / "001-idle.jsonl"
+
+    with pytest.raises(
+        TargetError,
+        match=r"without a result; its first 6 s \(maximum 7\.00 us\) are in .*jsonl",
+    ):
+        list(told.run())
+
+    lines = [parse_line(line) for line in file.read_bytes().splitlines()]
+    assert lines == [line for batch in said[1:] for line in batch]
+    assert told.store.done_ids() == frozenset()
+    assert told.store.records() == []
+
+    told.target = target()
+    list(told.run())
+    assert told.store.done_ids() == {"001-idle"}
+    assert not file.exists()
+
+
+def test_a_run_that_stops_before_its_first_second_leaves_nothing(
+    story: StoryOf,
+) -> None:
+    told = story("idle", on=target({"measure": measuring()[:1]}))
+
+    with pytest.raises(TargetError, match=r"without a result$"):
+        list(told.run())
+
+    assert not (told.store.path / "unfinished").exists()
+
+
+def test_where_nothing_can_be_kept_of_a_run_the_first_cause_comes_first(
+    story: StoryOf,
+) -> None:
+    told = story("idle", on=target({"measure": measuring()[:-1]}))
+    (told.store.path / "unfinished").write_text("in the way")
+
+    with pytest.raises(
+        TargetError, match=r"without a result; its first 6 s .* are lost: cannot make"
+    ):
+        list(told.run())
 
 
 def test_a_load_that_dies_is_in_the_record(story: StoryOf) -> None:

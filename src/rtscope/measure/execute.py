@@ -8,17 +8,18 @@ campaign keeps the finished runs.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from rtscope.contract import Line
-from rtscope.errors import MeasurementError
+from rtscope.contract import Line, Tick, dump_line
+from rtscope.errors import MeasurementError, RecordError
 from rtscope.measure.assemble import Measured, assemble
 from rtscope.measure.interrupts import put_off
 from rtscope.measure.plan import Plan
 from rtscope.record.model import Run, RunRecord
 from rtscope.record.resultdir import ResultDir, with_lost
 from rtscope.tuning.campaign import CampaignTuning
+from rtscope.units import format_duration, format_us
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +123,19 @@ def execute(
     if a record cannot be written; records saved before that stay. On KeyboardInterrupt
     the run so far is saved as interrupted, then KeyboardInterrupt is raised again; a
     run whose agent was ended by others is saved likewise, then MeasurementError raised.
+    Of a run without a result the agent's lines are kept, and the error names the file.
     """
     numbers = {run.id: number for number, run in enumerate(plan.runs, 1)}
-    with runner.start(plan, on_event) as pending:
+    heard = _Heard(on_event)
+    with runner.start(plan, heard) as pending:
         for run, measure in pending:
             on_event(RunStarted(numbers[run.id], len(numbers), run))
-            measured = measure()
+            heard.lines.clear()
+            try:
+                measured = measure()
+            except MeasurementError as error:
+                kept = _keep(heard.lines, store, run)
+                raise type(error)(f"{error}{kept}") from error
             with put_off():
                 record = assemble(measured)
                 lost = store.attach_files(run.id, measured.attachments)
@@ -143,3 +151,33 @@ def execute(
                     f"{run.id}: the agent was ended by a signal that rtscope did not "
                     "send; find its sender, then type rtscope run --resume"
                 )
+
+
+@dataclass(slots=True)
+class _Heard:
+    """The lines of the run under way, in case that its result never comes."""
+
+    on_event: OnEvent
+    lines: list[Line] = field(default_factory=list)
+
+    def __call__(self, event: Event) -> None:
+        """Pass an event on."""
+        if isinstance(event, LineReceived):
+            self.lines.append(event.line)
+        self.on_event(event)
+
+
+def _keep(lines: list[Line], store: ResultDir, run: Run) -> str:
+    """Keep the lines of a run; return the words for its error, empty without a tick."""
+    ticks = [line for line in lines if isinstance(line, Tick)]
+    if not ticks:
+        return ""
+    max_ns = max(cpu.max_ns for tick in ticks for cpu in tick.cpus)
+    measured = f"its first {format_duration(ticks[-1].t_ns)}"
+    try:
+        path = store.keep_unfinished(
+            run.id, b"".join(dump_line(line) + b"\n" for line in lines)
+        )
+    except RecordError as error:
+        return f"; {measured} (maximum {format_us(max_ns)} us) are lost: {error}"
+    return f"; {measured} (maximum {format_us(max_ns)} us) are in {path}"

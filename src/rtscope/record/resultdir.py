@@ -4,6 +4,7 @@ The directory of a campaign: where its records lie, and which runs are done.
     OUT/campaign.json              what was asked, and the command to repeat it
     OUT/runs/ID/record.json        a run that was measured to its end
     OUT/runs/ID/interrupted.json   one that was not; --resume measures it again
+    OUT/unfinished/ID.jsonl        what the agent said of one that has no result
     OUT/runs/ID/kernel.log         all that a virtual board's kernel said
     OUT/runs/ID/audit.json         how the machine was set up when the run began
     OUT/runs/ID/worst.trace.gz     a virtual board's recorded paths
@@ -41,6 +42,7 @@ SCHEMA = 2
 CAMPAIGN = "campaign.json"
 RECORD = "record.json"
 INTERRUPTED = "interrupted.json"
+UNFINISHED = "unfinished"
 MAX_CAMPAIGN_BYTES = 16 * 1024 * 1024
 MAX_RUNS = 100_000
 
@@ -68,6 +70,16 @@ class ResultDir:
         write_atomically(path, record_to_json(record))
         if not interrupted:
             (directory / INTERRUPTED).unlink(missing_ok=True)
+            (self.path / UNFINISHED / f"{record.run.id}.jsonl").unlink(missing_ok=True)
+        return path
+
+    def keep_unfinished(self, run_id: str, lines: bytes) -> Path:
+        """Write what the agent said of a run without a result; RecordError if not."""
+        directory = self.path / UNFINISHED
+        _refuse_links(directory)
+        _make(directory)
+        path = directory / f"{run_id}.jsonl"
+        write_atomically(path, lines)
         return path
 
     def attach(self, run_id: str, name: str, content: bytes) -> Path:

@@ -301,7 +301,7 @@ def _still(board: BoardProgress, still_s: float) -> str:
         return f"QEMU did not begin to run it within {still_s:.0f} s"
     return (
         f"its time stands still at {board.virtual_ns / NS_PER_S:.3f} s: nothing has "
-        f"run for {still_s:.0f} s of host time, and no timer is set"
+        f"run for {still_s:.0f} s of host time: no timer is set, or QEMU was stopped"
     )
 
 
