@@ -9,6 +9,7 @@ from fakes.events import (
     AWAKE,
     DUE,
     IDLE,
+    IRQ,
     LOADING,
     NICE_0,
     OTHER,
@@ -135,6 +136,26 @@ def test_slack_of_less_than_a_microsecond_is_none(slack_ns: int, cause: Cause) -
     )
 
     assert found.segments[0].cause is cause
+
+
+def test_a_timer_that_wakes_another_thread_after_ours_is_told_from_it() -> None:
+    other = [
+        event(
+            4_100,
+            "hrtimer_expire_entry",
+            flags=IRQ,
+            hrtimer=2,
+            function="hrtimer_wakeup",
+        ),
+        event(4_500, "hrtimer_expire_exit", flags=IRQ, hrtimer=2),
+    ]
+    found = explained([*asleep(), *woken(1_000), *other, ran(8_000)], late_ns=9_000)
+
+    assert [(s.begin_ns, s.end_ns, s.cause) for s in found.segments[1:4]] == [
+        (1_000, 4_100, Cause.TIMER_INTERRUPT),
+        (4_100, 4_500, Cause.TIMER_CALLBACK),
+        (4_500, 6_000, Cause.TIMER_INTERRUPT),
+    ]
 
 
 def test_a_timer_that_expires_in_a_softirq_is_no_real_time_timer() -> None:

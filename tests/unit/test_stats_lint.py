@@ -280,6 +280,11 @@ def test_a_clock_step_may_be_a_twentieth_of_the_deadline(
     assert bool(clock_coarse(r, 5_000)) is coarse
 
 
+def test_without_threads_no_clock_is_coarse() -> None:
+    r = good_record()
+    assert clock_coarse(replace(r, result=replace(r.result, threads=())), 1) == ()
+
+
 def test_a_coarse_clock_is_named_with_its_figures() -> None:
     r = changed(clock_before=replace(GOOD_CLOCK, granularity_ns=1_000))
     [caveat] = clock_coarse(r, 5_000)

@@ -140,6 +140,14 @@ def test_two_shared_by_chance_of_long_lists_are_no_coincidence() -> None:
     assert not coincide(one, alone)
 
 
+def test_the_same_activations_of_different_cpus_are_no_coincidence() -> None:
+    latencies = [*[5_000] * 1_998, 50_000, 60_000]
+    on = [record([thread(latencies, cpu=cpu, worst_kept=2)]) for cpu in (0, 0, 1)]
+    first, again, apart = on
+    assert coincide(first, again)
+    assert not coincide(first, apart)
+
+
 def test_a_coincidence_must_hold_among_all_pairs_that_were_looked_at() -> None:
     one = late_at(1, *range(0, 1_600, 100), samples=1_700)
     other = late_at(2, *range(0, 300, 100), *range(350, 1_600, 100), samples=1_700)
