@@ -109,7 +109,7 @@ class Segment:
     task: str = ""
     """The task that the CPU ran; empty if it is not known, or was the measured one."""
 
-    duration_ns: int = field(init=False, compare=False)
+    duration_ns: int = field(init=False)
 
     def __post_init__(self) -> None:
         """Take the duration, once for all that need it."""
@@ -143,15 +143,15 @@ class Explanation:
     slept_ns: int = 0
     """Of the first segment: the whole board slept, so that no instruction counts it."""
 
-    is_counted: bool = field(init=False, compare=False)
+    is_counted: bool = field(init=False)
     """Instructions were counted: along a path they are, not by events."""
     parts_ns: Mapping[Part, int] = field(init=False, compare=False)
     """The time of each part."""
-    residual_ns: int = field(init=False, compare=False)
+    residual_ns: int = field(init=False)
     """What no segment covers; negative if they cover more than the latency."""
-    attributed_share: float = field(init=False, compare=False)
+    attributed_share: float = field(init=False)
     """How much of the latency has a cause that is no guess, 0 to 1."""
-    dominant: Segment | None = field(init=False, compare=False)
+    dominant: Segment | None = field(init=False)
     """What took longest, of what need not be there: its longest segment.
 
     The timer's own interrupt, the scheduler and the return belong to every wake-up:

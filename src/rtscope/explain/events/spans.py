@@ -76,9 +76,9 @@ class Task:
     priority: int | None
     """As in events: 0 to 99 real-time (0 the highest), -1 deadline, 100 on others."""
 
-    label: str = field(init=False, compare=False)
+    label: str = field(init=False)
     """Its name; its number where the trace has no name."""
-    numbered: str = field(init=False, compare=False)
+    numbered: str = field(init=False)
     """Name and number, as traces write them."""
 
     def __post_init__(self) -> None:

@@ -57,7 +57,7 @@ class TracedWakeup:
     to_the_switch: bool = False
     """The trace has no mark of its own code: the path ends at the switch to it."""
 
-    latency_ns: int = field(init=False, compare=False)
+    latency_ns: int = field(init=False)
     """How late it was."""
 
     def __post_init__(self) -> None:
