@@ -52,12 +52,8 @@ def run(
             env=os.environ,
             process_group=None if terminal else 0,
         )
-    except FileNotFoundError as error:
-        raise TargetError(
-            f"{argv[0]}: not installed on this machine; install it"
-        ) from error
     except OSError as error:
-        raise TargetError(f"cannot run {argv[0]}: {_why(error)}") from error
+        raise _not_started(argv[0], error) from error
     except subprocess.TimeoutExpired as error:
         raise TargetError(
             f"{argv[0]} did not end within {timeout_s:.0f} s: {' '.join(argv)[:200]}"
@@ -81,12 +77,8 @@ def start(argv: Sequence[str], *, stderr: IO[bytes]) -> "subprocess.Popen[bytes]
             env=os.environ,
             process_group=0,
         )
-    except FileNotFoundError as error:
-        raise TargetError(
-            f"{argv[0]}: not installed on this machine; install it"
-        ) from error
     except OSError as error:
-        raise TargetError(f"cannot run {argv[0]}: {_why(error)}") from error
+        raise _not_started(argv[0], error) from error
 
 
 def start_thread(work: Callable[[], None]) -> None:
@@ -95,6 +87,12 @@ def start_thread(work: Callable[[], None]) -> None:
         threading.Thread(target=work, daemon=True).start()
     except RuntimeError as error:
         raise TargetError(NO_THREAD) from error
+
+
+def _not_started(program: str, error: OSError) -> TargetError:
+    if isinstance(error, FileNotFoundError):
+        return TargetError(f"{program}: not installed on this machine; install it")
+    return TargetError(f"cannot run {program}: {_why(error)}")
 
 
 def _why(error: OSError) -> str:

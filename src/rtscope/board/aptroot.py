@@ -10,6 +10,7 @@ import errno
 import os
 import re
 from collections.abc import Callable, Sequence
+from importlib import resources
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -36,29 +37,6 @@ _FILE = re.compile(r"([^_/]+)_([^_/]+)_([^_/]+)\.deb")
 
 # Of a source package: NAME_VERSION.orig.tar.xz and NAME_VERSION.debian.tar.xz.
 _SOURCE_FILE = re.compile(r"([^_/]+)_[^_/]+\.(orig|debian)\.tar\.[a-z0-9]+")
-
-_CONFIG = """\
-Dir "{root}";
-Dir::State "{root}/state";
-Dir::State::status "{root}/status";
-Dir::Cache "{root}/cache";
-Dir::Etc "{root}/etc";
-Dir::Etc::main "/dev/null";
-Dir::Etc::parts "/dev/null";
-Dir::Etc::preferencesparts "/dev/null";
-Dir::Etc::sourceparts "/dev/null";
-Dir::Etc::trusted "/dev/null";
-Dir::Etc::trustedparts "/dev/null";
-APT::Architecture "{arch}";
-APT::Architectures {{ "{arch}"; }};
-APT::Install-Recommends "false";
-APT::Sandbox::User "";
-Acquire::ForceHash "SHA256";
-Acquire::Languages "none";
-Acquire::Retries "3";
-APT::Update::Error-Mode "any";
-{proxy}
-"""
 
 
 def resolve(
@@ -244,7 +222,8 @@ def _prepare(root: Path, arch: str, *, suite: str, kind: str = "deb") -> Path:
     source = f"{kind} [signed-by={KEYRING}] {MIRROR} {suite} main\n"
     (root / "etc" / "sources.list").write_text(source)
     config = root / "apt.conf"
-    config.write_text(_CONFIG.format(root=root, arch=arch, proxy=_system_proxy()))
+    ours = resources.files("rtscope.board").joinpath("apt.conf").read_text("utf-8")
+    config.write_text(ours.format(root=root, arch=arch, proxy=_system_proxy()))
     _update(config)
     return config
 

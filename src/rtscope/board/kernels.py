@@ -61,8 +61,6 @@ class Kernel:
     config: Path | None = None
     modules: Path | None = None
     """An archive of what the storage load needs; None if all is built in."""
-    symbols: Path | None = None
-    """System.map; None where only the running kernel has the symbols."""
 
 
 def kernel_names(arch: str | None = None) -> tuple[str, ...]:
@@ -108,7 +106,6 @@ def kernel_of_part(part: Part, name: str) -> Kernel:
         release=part.manifest["notes"]["release"],
         config=found(CONFIG),
         modules=found(MODULES),
-        symbols=found(SYMBOLS),
     )
 
 

@@ -56,6 +56,8 @@ class FactKind:
     key: str = ""
     absent: str = ""
     """Why there is no value when none of the paths exists."""
+    volatile: bool = False
+    """A reading that changes by itself: no setting, and no identity."""
 
 
 @cache

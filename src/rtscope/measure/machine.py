@@ -8,11 +8,13 @@ Per run, in this order: audit, facts, load on, measurement, load off, facts. Set
 import contextlib
 import secrets
 import time
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import cache, partial
+from importlib import resources
 
 from rtscope.campaign.model import Campaign
 from rtscope.contract import AgentError, DiskLine
@@ -308,20 +310,12 @@ def _load_log(target: Target, loading: _Loading) -> str:
 
 _OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")
 
-# ID or ID_LIKE of os-release(5) -> what to type.
-_COMMANDS = {
-    "debian": "apt install {}",
-    "ubuntu": "apt install {}",
-    "alpine": "apk add {}",
-    "fedora": "dnf install {}",
-    "rhel": "dnf install {} (from EPEL)",
-    "suse": "zypper install {}",
-    "opensuse": "zypper install {}",
-    "arch": "pacman -S {}",
-    "openwrt": "opkg update && opkg install {}",
-    "buildroot": "add it to the image: BR2_PACKAGE_{upper}=y",
-    "poky": "add it to the image: IMAGE_INSTALL:append = ' {}'",
-}
+
+@cache
+def _installers() -> Mapping[str, str]:
+    """Return the rows of `installers.toml`, which explains them."""
+    file = resources.files("rtscope.measure").joinpath("installers.toml")
+    return tomllib.loads(file.read_text("utf-8"))
 
 
 def how_to_install(reader: Reader, program: str) -> str:
@@ -332,7 +326,7 @@ def how_to_install(reader: Reader, program: str) -> str:
         # ID_LIKE lists relatives, nearest first.
         names = " ".join(release.get(key, "") for key in ("ID", "ID_LIKE"))
         for name in names.lower().split():
-            if command := _COMMANDS.get(name):
+            if command := _installers().get(name):
                 upper = program.upper().replace("-", "_")
                 return command.format(program, upper=upper)
     return f"use its package manager, e.g. apt install {program}"

@@ -8,21 +8,10 @@ value is a condition too: it may be any.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 
 from rtscope.machine.facts import catalogue
 from rtscope.record.model import RunRecord
-
-VOLATILE_FACTS = frozenset(
-    {
-        *("boot_id", "uptime_s", "load_average", "thermal_zones"),
-        *("memory_available_kb", "swap_used_kb"),
-        # Differs by some pages from boot to boot: what the firmware kept for itself.
-        "memory_total_kb",
-        # Evidence in words, which depends on the rights of the user who measures.
-        *("preempt_rt_how", "preemption_model_how"),
-    }
-)
-"""Facts that are readings; all others are settings, or identify machine and kernel."""
 
 MACHINE_FACTS = ("machine_model", "hostname", "cpu_model")
 
@@ -62,11 +51,17 @@ def conditions_of(record: RunRecord) -> Conditions:
             [
                 name
                 for name in (*catalogue(), *sorted(record.facts_before))
-                if name not in VOLATILE_FACTS
+                if name not in volatile_facts()
             ],
         ),
         **_board(record),
     }
+
+
+@cache
+def volatile_facts() -> frozenset[str]:
+    """Return the readings; all other facts are settings, or identify the machine."""
+    return frozenset(name for name, kind in catalogue().items() if kind.volatile)
 
 
 def load_command(record: RunRecord) -> tuple[str, ...]:

@@ -21,10 +21,9 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """How many latencies fell into each bucket [low, high), ascending, none empty."""
+    """How many latencies fell into each bucket: by its begin, ascending, none empty."""
 
     low_ns: Counts
-    high_ns: Counts
     count: Counts
     beyond: int
     """Latencies of 2^34 ns (17 s) and more: in no bucket."""
@@ -87,9 +86,6 @@ def _distribution(counts: dict[int, int], *, beyond: int, max_ns: int) -> Distri
     filled = sorted((low, count) for low, count in counts.items() if count)
     return Distribution(
         low_ns=np.array([low for low, _ in filled], dtype=np.int64),
-        high_ns=np.array(
-            [low + bucket_width_ns(low) for low, _ in filled], dtype=np.int64
-        ),
         count=np.array([count for _, count in filled], dtype=np.int64),
         beyond=beyond,
         max_ns=max_ns,

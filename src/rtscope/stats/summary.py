@@ -48,16 +48,11 @@ class Summary:
     says so: a machine that stops for a second has one bad sample, not a thousand.
     """
 
-    threads: int
     samples: int
     missed_periods: int
     overruns: int
     early: int
     overflow: int
-    observed_ns: int
-    """How long the machine was watched: the time of the longest thread."""
-    exposure_ns: int
-    """The times of all threads added up (CPU time watched)."""
     min_ns: int
     max_ns: int
     mean_ns: float
@@ -89,14 +84,11 @@ def summarize(
     missed = sum(t.missed_periods for t in threads)
     missed_sum_ns = sum(t.missed_periods_sum_ns for t in threads)
     return Summary(
-        threads=len(threads),
         samples=sum(t.samples for t in threads),
         missed_periods=missed,
         overruns=sum(t.overruns for t in threads),
         early=sum(t.early for t in threads),
         overflow=sum(t.overflow for t in threads),
-        observed_ns=observed_ns(threads),
-        exposure_ns=exposure_ns(threads),
         min_ns=min(lows),
         max_ns=max(highs),
         mean_ns=sum_ns / counted,
@@ -111,11 +103,6 @@ def summarize(
 def observed_ns(threads: Iterable[ThreadResult]) -> int:
     """Return how long the machine was watched: the time of the longest thread."""
     return max((t.end_ns - t.start_ns for t in threads), default=0)
-
-
-def exposure_ns(threads: Iterable[ThreadResult]) -> int:
-    """Return the time watched on all CPUs, added up."""
-    return sum(t.end_ns - t.start_ns for t in threads)
 
 
 def population_stdev(count: int, total: int, *, sum_sq: int) -> float:

@@ -16,8 +16,11 @@ import shutil
 import string
 import sys
 import tempfile
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -88,30 +91,6 @@ _UPLOAD = (
 _HARMLESS = frozenset(f"{string.ascii_letters}{string.digits} @%+=:,./_-".encode())
 
 _UNPACK = """exec sh -c 'eval "$(printf %b "$1")"' sh """
-
-# Part of what ssh prints (it is never translated) -> what to try.
-_ADVICE = (
-    (
-        "Host key verification failed",
-        "log in once by hand and compare the fingerprint of the key: ssh {host}; after "
-        "a new installation of the board, first remove its old key: ssh-keygen -R "
-        "{host}",
-    ),
-    (
-        "Permission denied",
-        "the board refused this user or key: try ssh {host}; to copy your key to it: "
-        "ssh-copy-id {host}; to enter a passphrase without a terminal: ssh-add",
-    ),
-    (
-        "Could not resolve hostname",
-        "check the name; ~/.ssh/config can define short names",
-    ),
-    ("Connection refused", "start an SSH server there, or check the port"),
-    ("timed out", "check that the board is up and reachable: ping it"),
-    ("No route to host", "check that the board is up and reachable: ping it"),
-    ("Network is unreachable", "check that the board is up and reachable: ping it"),
-    ("not allowed", "the board refused this user: try ssh {host}"),
-)
 
 
 class SshTarget:
@@ -374,6 +353,13 @@ def last_line(stderr: str) -> str:
     return lines[-1] if lines else ""
 
 
+@cache
+def _advice() -> Mapping[str, str]:
+    """Return the rows of `refusals.toml`, which explains them."""
+    file = resources.files("rtscope.target").joinpath("refusals.toml")
+    return tomllib.loads(file.read_text("utf-8"))
+
+
 def why_refused(host: str, *, status: int, stderr: str) -> str:
     """Return why the connection or its shell failed, and the remedy."""
     name = shlex.quote(host)
@@ -384,7 +370,7 @@ def why_refused(host: str, *, status: int, stderr: str) -> str:
             f"logged in, but the board ran no command{because}; give the user a login "
             f"shell, and try: ssh {name} uname -m"
         )
-    for part, advice in _ADVICE:
+    for part, advice in _advice().items():
         if part in words:
             return f"{words}; {advice.format(host=name)}"
     return f"cannot log in{': ' if words else ''}{words}; try: ssh {name} uname -m"
