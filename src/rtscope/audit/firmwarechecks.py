@@ -37,6 +37,8 @@ def efi_runtime(_kind: CheckKind, context: AuditContext) -> Answer:
         )
     if enabled is None:
         return unknown(told.value, told)
+    if context.alone:
+        return failed("enabled, if EFI firmware starts this kernel", told)
     return failed("enabled", told)
 
 

@@ -209,7 +209,8 @@ def _is_good(kind: CheckKind, text: str) -> bool:
 
 def _values(found: Mapping[str, str]) -> str:
     kinds = list(dict.fromkeys(found.values()))
-    shown = ", ".join(text[:80] or "empty" for text in kinds[:NAMES_SHOWN])
+    texts = (" ".join(text[:80].split()) for text in kinds[:NAMES_SHOWN])
+    shown = ", ".join(text or "empty" for text in texts)
     where = next(iter(found)) if len(found) == 1 else f"{len(found)} files"
     return f"{shown} in {where}"
 
