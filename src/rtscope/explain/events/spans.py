@@ -348,11 +348,7 @@ def _follow_flags(state: _Cpu, event: Event, *, at_ns: int | None) -> None:
     elif inside and not event.flags & Flag.HARDIRQ:
         _pop(state, Doing.INTERRUPT)
     serving = any(f.doing is Doing.SOFTIRQ for f in state.frames)
-    if (
-        serving
-        and not event.flags & (Flag.SOFTIRQ | Flag.HARDIRQ)
-        and event.name != "softirq_exit"
-    ):
+    if serving and not event.flags & (Flag.SOFTIRQ | Flag.HARDIRQ):
         _pop(state, Doing.SOFTIRQ)
 
 
