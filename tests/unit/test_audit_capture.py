@@ -245,6 +245,13 @@ def test_a_newer_capture_is_refused_by_its_number(tmp_path: Path) -> None:
 WHOLE = capture.archive(of_guest())[0]
 
 
+def test_the_notes_of_a_capture_have_a_line_for_each_value() -> None:
+    with tarfile.open(fileobj=io.BytesIO(WHOLE)) as tar:
+        notes = tar.extractfile(capture.NOTES_NAME)
+        assert notes is not None
+        assert notes.read().startswith(b'{\n "schema": 1,\n')
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(junk=st.binary(max_size=200), at=st.integers(0, len(WHOLE)))
 def test_damage_never_gives_anything_but_a_clear_error(

@@ -445,13 +445,27 @@ def test_50_us_to_the_switch_are_the_schedulers_own_and_more_are_not(
     assert told(found)[2][2:4] == (late_ns - READY_NS, cause)
 
 
-def test_the_stack_that_the_timer_found_shows_where_the_task_was() -> None:
+@pytest.mark.parametrize(
+    "shows",
+    [
+        (),
+        (event(100_000, "sys_enter", flags=ASKED),),
+        (tick(100_000), tick_ends(103_000)),
+        (event(-50_000, "preempt_disable", caller="exit_mmap"),),
+    ],
+    ids=["preemption model", "need_resched", "interrupt", "preempt_disable"],
+)
+def test_the_stack_that_the_timer_found_shows_where_the_task_was(
+    shows: tuple[Event, ...],
+) -> None:
     functions = "a < asm_sysvec_x < f1 < f2 < f3 < f4 < f5 < f6 < f7"
     stack = event(2_000, "kernel_stack", flags=IRQ, stack=functions)
-    found = waited(stack, machine=LEFT)
-    other = waited(replace(stack, at_ns=DUE + 900, flags=Flag(0)), machine=LEFT)
+    found = waited(stack, *shows, machine=LEFT)
+    apart = replace(stack, at_ns=DUE + 900, flags=Flag(0))
+    other = waited(apart, *shows, machine=LEFT)
 
     shown = "the timer interrupt found it in f1 < f2 < f3 < f4 < f5 < f6"
+    assert found.cause is Cause.PREEMPTION_OFF
     assert shown in found.evidence
     assert shown not in other.evidence
 

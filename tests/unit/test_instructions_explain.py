@@ -265,6 +265,16 @@ def test_a_thread_that_was_woken_just_before_the_counted_expiry_was_woken() -> N
     )
 
 
+def test_a_waking_after_the_switch_to_the_thread_is_anothers() -> None:
+    without = [step for step in TIMER if step[1] != "hrtimer_wakeup"]
+    after = [(100, "zap+"), *SWITCH, *TIMER, *THREAD]
+    found = explained([(500, "zap"), *without], after)
+
+    assert found.notes == (
+        "this CPU did not execute the callback that wakes a sleeping thread",
+    )
+
+
 def test_a_wakeup_is_a_little_before_the_expiry_by_a_64th_of_the_latency() -> None:
     """However long the path before it is."""
     steps: list[Step] = [(100_000, "zap"), *TIMER, (9000, "zap+"), *SWITCH, *THREAD]

@@ -180,6 +180,20 @@ def test_where_one_more_run_is_enough_no_number_of_runs_is_advised() -> None:
     assert finding.run_next == "rtscope run --load memory --duration 14m"
 
 
+@pytest.mark.parametrize(
+    ("runs", "minutes", "advice"),
+    [
+        (3, 75, "--duration 47m"),  # 5 of 9 min: 47 <= 1.1 * 45
+        (4, 50, "--duration 8m --repetitions 5"),  # 47 > 1.1 * 40
+    ],
+)
+def test_five_runs_are_advised_if_one_takes_over_a_tenth_longer(
+    runs: int, minutes: int, advice: str
+) -> None:
+    finding = only(judged(*runs_of(runs, minutes), claim=ONE_PER_HOUR))
+    assert finding.run_next == f"rtscope run --load memory {advice}"
+
+
 @pytest.mark.parametrize("minutes", [10, 200])
 def test_following_the_advice_is_enough(minutes: int) -> None:
     first = run_of(minutes)
