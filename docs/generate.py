@@ -132,6 +132,7 @@ RECORD_HEAD = """\
 | `DIR/runs/ID/record.json` | a run that was measured to its end |
 | `DIR/runs/ID/audit.json` | how the machine was set up when the run began |
 | `DIR/runs/ID/interrupted.json` | a run that was not; `--resume` measures it again |
+| `DIR/unfinished/ID.jsonl` | ticks and maxima of a run that has no result at all |
 | `DIR/report.html` | the report, made from the records |
 
 A record is written as a whole or not at all, and never edited.
