@@ -85,10 +85,9 @@ def know_kernel(kernel: str, *, board: str = "pc") -> BuildContext:
     """Have a packaged kernel of a board in the cache, with its symbols."""
     context = BuildContext(cache=cache_dir(), agent=agent_file, log=lambda _text: None)
     (prepared,) = prepare_all(get_board(board), [kernel], context=context)
-    if (
-        find_symbols(context.cache, prepared.kernel.digest, modules={}, parts={})
-        is None
-    ):
+    parts = {part.name: part.digest for part in prepared.parts}
+    digest = prepared.kernel.digest
+    if find_symbols(context.cache, digest, modules={}, parts=parts) is None:
         # Without them the names of tasks would not be recorded.
         read_symbols(prepared, cache=context.cache, log=context.log)
     return context

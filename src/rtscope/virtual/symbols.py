@@ -2,11 +2,13 @@
 Find the symbols of a board's kernel: its System.map, or its own /proc/kallsyms.
 
 The System.map of a packaged kernel is a stub. Its /proc/kallsyms is read in the guest
-by an extra boot and cached as a part under the kernel's digest;
-`nokaslr` makes it valid for every boot. Modules get their addresses in the run.
+by an extra boot and cached under the digests of the kernel's image and of its part,
+which holds the modules; `nokaslr` makes it valid for every boot. Modules get their
+addresses in the run.
 """
 
 import gzip
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -52,15 +54,37 @@ def find_symbols(
     Return the symbols of a kernel by its image's digest; None if unknown.
 
     `modules` are those of a run: name and address, as in /proc/modules. `parts` are
-    the digests of its parts by name: no other part of a bundle may give symbols.
+    the digests of its parts by name: no other part of a bundle may give symbols. Of
+    several parts with this image and different symbols only the run's own counts.
+    Raises BoardError for symbols that were changed in the cache.
     """
     imported = [p for p in imported_parts(cache) if parts.get(p.name) == p.digest]
-    for part in (*all_parts(cache), *imported):
-        files = part.manifest["files"]
-        if files.get(IMAGE, {}).get("sha256") == kernel_digest and SYMBOLS in files:
-            return parse_symbols(part.file(SYMBOLS).read_text("ascii", "replace"))
-    found = find_part(cache, _name(kernel_digest), part_key(_inputs(kernel_digest)))
+    fitting = [
+        part
+        for part in (*all_parts(cache), *imported)
+        if _sha256_of(part, IMAGE) == kernel_digest and _sha256_of(part, SYMBOLS)
+    ]
+    own = [part for part in fitting if parts.get(part.name) == part.digest]
+    if own or len({_sha256_of(part, SYMBOLS) for part in fitting}) == 1:
+        return parse_symbols(_content(*(own or fitting)[:1]))
+    inputs = _inputs(kernel_digest, parts)
+    found = find_part(cache, _name(kernel_digest), part_key(inputs))
     return _of_part(found, modules) if found else None
+
+
+def _sha256_of(part: Part, file: str) -> str | None:
+    row = part.manifest["files"].get(file)
+    return None if row is None else row["sha256"]
+
+
+def _content(part: Part) -> str:
+    content = part.file(SYMBOLS).read_bytes()
+    if hashlib.sha256(content).hexdigest() != _sha256_of(part, SYMBOLS):
+        raise BoardError(
+            f"{part.path}/{SYMBOLS} was changed: delete {part.path} and type rtscope "
+            "board build"
+        )
+    return content.decode("ascii", "replace")
 
 
 def find_kernel_layout(prepared: Prepared, *, cache: Path) -> dict[str, str]:
@@ -87,6 +111,7 @@ def read_symbols(
     Raises BoardError if the board does not boot, or its kernel has no symbols.
     """
     digest = prepared.kernel.digest
+    parts = {part.name: part.digest for part in prepared.parts}
 
     def build(work: Path) -> Mapping[str, Any]:
         log(f"reading the symbols of {prepared.kernel.name}: one boot, once")
@@ -109,7 +134,8 @@ def read_symbols(
         return {"kernel": prepared.kernel.name, "release": prepared.kernel.release}
 
     with locked(cache, log=log):
-        build_part(cache, _name(digest), inputs=_inputs(digest), build=build)
+        inputs = _inputs(digest, parts)
+        build_part(cache, _name(digest), inputs=inputs, build=build)
 
 
 def module_addresses(listing: bytes) -> dict[str, str]:
@@ -147,5 +173,6 @@ def _name(kernel_digest: str) -> str:
     return f"symbols-{kernel_digest[:12]}"
 
 
-def _inputs(kernel_digest: str) -> dict[str, object]:
-    return {"kernel": kernel_digest, "recipe": RECIPE}
+def _inputs(kernel_digest: str, parts: Mapping[str, str]) -> dict[str, object]:
+    kernel = {name: d for name, d in parts.items() if name.startswith("kernel-")}
+    return {"kernel": kernel_digest, "part": kernel, "recipe": RECIPE}

@@ -1,0 +1,99 @@
+"""A kernel's symbols are of the run's own part, whoever else claims its image."""
+
+import gzip
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rtscope.board.cache import IMPORTED, Part, build_part, locked
+from rtscope.board.kernels import IMAGE, SYMBOLS
+from rtscope.errors import BoardError
+from rtscope.virtual import symbols
+from rtscope.virtual.symbols import KALLSYMS, MODULES, find_symbols
+
+KERNEL = b"the same image in each part"
+DIGEST = hashlib.sha256(KERNEL).hexdigest()
+
+
+def table(function: str) -> str:
+    return f"ffffffff81000000 T _stext\nffffffff81000100 T {function}\n"
+
+
+def kernel_part(cache: Path, name: str, function: str) -> Part:
+    def build(work: Path) -> Mapping[str, Any]:
+        (work / IMAGE).write_bytes(KERNEL)
+        (work / SYMBOLS).write_text(table(function))
+        return {}
+
+    with locked(cache, log=lambda _text: None):
+        inputs = {"of": function}
+        return build_part(cache, f"kernel-{name}", inputs=inputs, build=build)
+
+
+def imported(cache: Path, part: Part) -> Part:
+    place = cache / IMPORTED / part.path.name
+    place.parent.mkdir(exist_ok=True)
+    return Part(part.path.rename(place), part.manifest)
+
+
+def functions(cache: Path, *run: Part) -> set[str]:
+    parts = {part.name: part.digest for part in run}
+    found = find_symbols(cache, DIGEST, modules={}, parts=parts)
+    return set() if found is None else set(found.names) - {"_stext"}
+
+
+def test_of_equal_images_with_other_symbols_the_part_of_the_run_counts(
+    tmp_path: Path,
+) -> None:
+    one = kernel_part(tmp_path, "a", "right")
+    other = kernel_part(tmp_path, "b", "wrong")
+
+    assert functions(tmp_path, one) == {"right"}
+    assert functions(tmp_path, other) == {"wrong"}
+    assert functions(tmp_path) == set()  # the kernel itself will tell
+
+
+def test_one_table_needs_no_name(tmp_path: Path) -> None:
+    kernel_part(tmp_path, "a", "right")
+    kernel_part(tmp_path, "b", "right")
+
+    assert functions(tmp_path) == {"right"}
+
+
+def test_a_bundle_gives_symbols_to_its_own_runs_only(tmp_path: Path) -> None:
+    local = kernel_part(tmp_path, "a", "right")
+    foreign = imported(tmp_path, kernel_part(tmp_path, "b", "wrong"))
+
+    assert functions(tmp_path) == {"right"}
+    assert functions(tmp_path, local) == {"right"}
+    assert functions(tmp_path, foreign) == {"wrong"}
+
+
+def test_symbols_that_were_changed_are_refused(tmp_path: Path) -> None:
+    part = kernel_part(tmp_path, "a", "right")
+    part.file(SYMBOLS).write_text(table("wrong"))
+
+    with pytest.raises(BoardError, match="was changed: delete"):
+        functions(tmp_path, part)
+
+
+def test_what_a_kernel_told_is_for_the_part_that_was_booted(tmp_path: Path) -> None:
+    """Its modules are in the part: another one with this image has others."""
+    booted, other = {"kernel-a": "1"}, {"kernel-a": "2"}
+
+    def build(work: Path) -> Mapping[str, Any]:
+        (work / KALLSYMS).write_bytes(gzip.compress(table("told").encode()))
+        (work / MODULES).write_bytes(b"")
+        return {}
+
+    with locked(tmp_path, log=lambda _text: None):
+        inputs = symbols._inputs(DIGEST, booted)
+        build_part(tmp_path, symbols._name(DIGEST), inputs=inputs, build=build)
+
+    found = find_symbols(tmp_path, DIGEST, modules={}, parts=booted)
+    assert found is not None
+    assert "told" in found.names
+    assert find_symbols(tmp_path, DIGEST, modules={}, parts=other) is None
