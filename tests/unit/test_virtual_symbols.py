@@ -39,10 +39,14 @@ def imported(cache: Path, part: Part) -> Part:
     return Part(part.path.rename(place), part.manifest)
 
 
-def functions(cache: Path, *run: Part) -> set[str]:
+def functions(cache: Path, *run: Part) -> set[str | None]:
     parts = {part.name: part.digest for part in run}
     found = find_symbols(cache, DIGEST, modules={}, parts=parts)
-    return set() if found is None else set(found.names) - {"_stext"}
+    return (
+        set()
+        if found is None
+        else {name for name in found.names if name and name != "_stext"}
+    )
 
 
 def test_of_equal_images_with_other_symbols_the_part_of_the_run_counts(
