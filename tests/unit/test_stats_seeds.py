@@ -8,7 +8,13 @@ from rtscope.report.formats.data import render_json
 from rtscope.report.formats.markdown import render_markdown
 from rtscope.report.formats.text import render_text
 from rtscope.report.model.build import build_model
-from rtscope.stats.seeds import OverSeeds, coincide, over_seeds, trajectories
+from rtscope.stats.seeds import (
+    OverSeeds,
+    coincide,
+    independent,
+    over_seeds,
+    trajectories,
+)
 from rtscope.stats.verdict import judge
 
 
@@ -119,6 +125,32 @@ def test_seeds_that_share_their_worst_wakeups_are_one_trajectory() -> None:
     assert support.startswith(
         "Longest in 5 s under load idle over 3 seeds, of which 2 "
     )
+
+
+def test_a_row_adds_up_the_time_of_independent_trajectories_only() -> None:
+    runs = [late_at(1, *SAME), late_at(2, *OTHER), late_at(3, *SAME, samples=3_000)]
+
+    assert independent(runs) == (runs[2], runs[1])
+    [row] = build_model(runs).rows
+    assert (row.runs, row.observed_ns) == (3, 5_000_000_000)
+    machine = [replace(r, run=replace(r.run, seed=None)) for r in runs]
+    [row] = build_model(machine).rows
+    assert (row.runs, row.observed_ns) == (3, 7_000_000_000)
+
+
+def of_kernel(record: RunRecord, kernel: str) -> RunRecord:
+    return replace(record, run=replace(record.run, kernel=kernel))
+
+
+def test_a_comparison_counts_the_episodes_of_one_trajectory_once() -> None:
+    late = [of_kernel(late_at(seed, *SAME), "late") for seed in (1, 2, 3)]
+    good = [of_kernel(late_at(seed, *OTHER), "good") for seed in (1, 2, 3)]
+    quiet = thread([5_000, 6_000] * 1_000, worst_kept=16)
+    good = [replace(r, result=replace(r.result, threads=(quiet,))) for r in good]
+
+    pair = build_model([*late, *good]).pair
+    assert pair is not None
+    assert "late had 16 episodes in 2 s" in pair.rows[0].sentence
 
 
 def test_a_miss_of_a_seed_that_adds_no_time_is_still_a_miss() -> None:

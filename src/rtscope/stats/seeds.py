@@ -66,13 +66,19 @@ def over_seeds(records: Sequence[RunRecord]) -> OverSeeds | None:
             measured.append(record)
     if len(maxima) < 2:
         return None
-    alike = trajectories(measured)
+    alone = independent(measured)
     return OverSeeds(
         maxima_ns=tuple(sorted(maxima.items())),
-        observed_ns=sum(
-            max(observed_ns(record.result.threads) for record in runs) for runs in alike
-        ),
-        trajectories=len(alike),
+        observed_ns=sum(observed_ns(record.result.threads) for record in alone),
+        trajectories=len(alone),
+    )
+
+
+def independent(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
+    """Return the longest run of each independent trajectory: their times add up."""
+    return tuple(
+        max(runs, key=lambda record: observed_ns(record.result.threads))
+        for runs in trajectories(records)
     )
 
 

@@ -41,6 +41,7 @@ from rtscope.report.words import (
 from rtscope.stats.compare import Comparison, Word, compare_loads
 from rtscope.stats.episodes import excess
 from rtscope.stats.runsets import RunSets, run_sets
+from rtscope.stats.seeds import independent
 from rtscope.units import format_number
 
 
@@ -228,7 +229,7 @@ def _pair_sentence(first: Row, second: Row, ratio: float | None) -> str:
         return f"Identical results; the maxima are {both}."
     bad, good = (second, first) if ratio > 1 else (first, second)
     found = excess(
-        bad.counted,
+        independent(bad.counted),
         threshold_ns=min(first.summary.max_ns, second.summary.max_ns),
         worse_ns=bad.observed_ns,
         better_ns=good.observed_ns,

@@ -16,7 +16,7 @@ from rtscope.machine.facts import FactValue
 from rtscope.record.model import Run, RunRecord
 from rtscope.report.words import duration, micro, plural, us, virtual_word
 from rtscope.stats.determinism import caveats_among, contradictions, distinct
-from rtscope.stats.seeds import OverSeeds, over_seeds
+from rtscope.stats.seeds import OverSeeds, independent, over_seeds
 from rtscope.stats.summary import Summary, observed_ns, summarize
 
 STANDARD_LOADS = ("idle", "cpu", "os", "memory", "storage")
@@ -51,7 +51,7 @@ class Row:
     """Exact repetitions that were left out."""
     cpus: int
     observed_ns: int
-    """Time the machine was watched, all runs of the row added up."""
+    """Time watched, all runs added up; of seeds that are alike, the longest run's."""
     summary: Summary | None
     """None if no thread woke up: nothing was measured."""
     maximum: str
@@ -186,7 +186,7 @@ def merged_row(records: Sequence[RunRecord], *, variant: str) -> Row:
     virtual = "virtual " if any(r.virtual for r in records) else ""
     threads = tuple(t for r in counted for t in r.result.threads)
     summary = summary_of(threads)
-    watched_ns = sum(observed_ns(r.result.threads) for r in counted)
+    watched_ns = sum(observed_ns(r.result.threads) for r in independent(counted))
     maximum = us(summary.max_ns if summary else None, virtual)
     rates: dict[str, list[float]] = {}
     for record in counted:
