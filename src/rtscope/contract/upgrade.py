@@ -42,7 +42,9 @@ def read_tables(package: str) -> Mapping[str, Any]:
     return tomllib.loads(file.read_text("utf-8"))
 
 
-def names_of(places: Mapping[str, Mapping[str, str]]) -> Names:
+def names_of(
+    places: Mapping[str, Mapping[str, str]],
+) -> dict[tuple[str, ...], Mapping[str, str]]:
     """Return new names by place, from a table whose keys are places with dots."""
     return {tuple(filter(None, key.split("."))): new for key, new in places.items()}
 

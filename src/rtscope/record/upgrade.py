@@ -30,18 +30,12 @@ def renamed_tables() -> Mapping[str, Any]:
 @cache
 def _names() -> Names:
     """Return the names in a record, those of the agent's lines in it included."""
-    lines = old_names().lines
-    return {
-        **names_of(renamed_tables()["record"]),
-        **_within("ticks", names=lines["tick"]),
-        **_within("result", names=lines["result"]),
-        **_within("load", "end", names=lines["load_end"]),
-        ("untraced_runs",): lines["result"]["threads",],
-    }
-
-
-def _within(*place: str, names: Names) -> Names:
-    return {(*place, *inner): new for inner, new in names.items()}
+    tables, lines = renamed_tables(), old_names().lines
+    names = names_of(tables["record"])
+    for place, line in tables["lines"].items():
+        inside = lines[line].items()
+        names |= {(*place.split("."), *inner): new for inner, new in inside}
+    return names | {("untraced_runs",): lines["result"]["threads",]}
 
 
 def upgraded_record(document: Mapping[str, Any]) -> dict[str, Any]:
