@@ -202,14 +202,12 @@ def callbacks_together(
         elif _same_callback(last, span):
             count = last.count + span.count
             together[-1] = replace(last, end_ns=span.end_ns, count=count)
-        elif (
+        elif not (
             following is not None
             and span.frames == last.frames[:-1]
             and _same_callback(last, following)
             and not following.is_callback(waking_ns)
         ):
-            together[-1] = replace(last, end_ns=span.end_ns)
-        else:
             together.append(span)
     return together
 
@@ -292,7 +290,7 @@ def _state_before(event: Event, tasks: Mapping[int, Task]) -> _Cpu:
     )
     state = _Cpu(tasks.get(pid, Task(pid, event.comm, None)))
     if is_exit(event):
-        state.frames = [Frame(Doing.INTERRUPT, _interrupt_name(event, tasks), None)]
+        state.frames = [Frame(Doing.INTERRUPT, _interrupt_name(event), None)]
     elif event.name == "softirq_exit":
         state.frames = [Frame(Doing.SOFTIRQ, _softirq(event), None)]
     elif not is_entry(event):
@@ -302,7 +300,7 @@ def _state_before(event: Event, tasks: Mapping[int, Task]) -> _Cpu:
 
 def _apply(state: _Cpu, event: Event, tasks: Mapping[int, Task]) -> None:
     if is_entry(event):
-        name = _interrupt_name(event, tasks)
+        name = _interrupt_name(event)
         state.frames.append(Frame(Doing.INTERRUPT, name, event.at_ns))
     elif is_exit(event):
         _pop(state, Doing.INTERRUPT)
@@ -360,7 +358,7 @@ def _pop(state: _Cpu, doing: Doing) -> None:
             return
 
 
-def _interrupt_name(event: Event, tasks: Mapping[int, Task]) -> str:
+def _interrupt_name(event: Event) -> str:
     if event.name.startswith("irq_handler_"):
         name = event.text("name")
         number = f"irq {event.numbers.get('irq', 0)}"
