@@ -314,6 +314,52 @@ def test_one_of_a_command_that_is_not_replaced_died() -> None:
     assert set(raised(windows, load="custom", argv=("sh",))) == {"worker_died"}
 
 
+def test_what_a_command_prepared_before_the_measurement_is_not_its_load() -> None:
+    windows = working(R, R, R)
+    shell = process(30, R, name="make")
+    before = LoadWindow(97 * S, 98 * S, (shell,), 9)
+    gone = process(30, GONE, name="make")
+    ended = LoadWindow(98 * S, 99 * S, (gone, *windows[0].processes), 9)
+    made = proof([before, ended, *windows[1:]], load="custom", argv=("sh",))
+
+    assert list(made.caveats(ended_early=False)) == []
+    assert [w.pid for w in made.workers] == [7, 8]
+    # of a fixed set it was missing
+    assert "worker_died" in raised([before, ended, *windows[1:]])
+
+
+def test_what_was_not_watched_after_the_measurement_does_not_count() -> None:
+    late = LoadWindow(107 * S, 108 * S, (), not_watched=5)
+    assert raised([*working(*[R] * 6), late]) == {}
+
+
+def test_a_parent_of_short_lived_children_of_its_name_is_watched_by_itself() -> None:
+    windows = [
+        window(
+            n,
+            process(8, ("S", (10_000_000, 0, 0))),
+            *([process(19 + n, GONE, parent=8, started=49 + n)] if n else []),
+            process(20 + n, R, parent=8, started=50 + n),
+        )
+        for n in range(6)
+    ]
+    parent, together = proof(windows, load="oom", argv=("sh",)).workers
+    assert (parent.pid, parent.waits) == (8, True)
+    assert (together.pid, together.processes) == (None, 6)
+    # its own time is in no other's figures
+    assert together.cpu_ns == 5 * 950_000_000
+
+
+def test_three_are_named_without_counting_the_rest() -> None:
+    three = [
+        window(n, *(process(pid, R if n < 2 else S_) for pid in range(10, 13)))
+        for n in range(-1, 7)
+    ]
+    said = raised(three)["worker_idle"]
+    assert said.count("(pid ") == 3
+    assert "more" not in said
+
+
 def test_what_was_not_watched_is_not_proved() -> None:
     windows = working(*[R] * 6, not_watched=3)
     assert raised(windows) == {"load_unproved": "3 of its processes were not watched"}
