@@ -168,11 +168,12 @@ def test_a_terminal_that_is_gone_ends_only_a_campaign_that_listens(
     ignored: bool, tmp_path: Path
 ) -> None:
     """`nohup` has SIGHUP ignored; the terminal of the messages is gone in both."""
-    trap = "trap '' HUP; " if ignored else ""
+    # Whatever these tests were started with, nohup perhaps.
+    signals = "--ignore-signal=HUP" if ignored else "--default-signal=HUP"
     hanging_up = (sys.executable, "-c", HANG_UP + MEASURE, *RUN)
     master, slave = os.openpty()
     with subprocess.Popen(
-        ["bash", "-c", f'{trap}exec "$@"', "bash", *hanging_up],
+        ["env", signals, *hanging_up],
         cwd=tmp_path,
         env={**HARMLESS, "PYTHONPATH": str(TESTS), "TERM": "xterm"},
         stdin=subprocess.DEVNULL,
@@ -240,7 +241,11 @@ def _on_terminal(*words: str, here: Path) -> str:
     return shown.decode()
 
 
-def test_a_console_shows_foreign_sequences_and_sends_its_own(tmp_path: Path) -> None:
+def test_a_console_shows_foreign_sequences_and_sends_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
     with (tmp_path / "shown").open("w+") as file:
         console = VisibleConsole(file=file, force_terminal=True, width=60)
         console.print(Text(f"a{NASTY}b\n", style="bold"))
