@@ -20,7 +20,7 @@ from rtscope.contract import ThreadResult
 from rtscope.explain.bound import TITLES as SECTION_TITLES
 from rtscope.explain.bound import Section
 from rtscope.explain.causes import Causes, causes_of, differences, paragraph
-from rtscope.explain.model import Explanation, Segment
+from rtscope.explain.model import Explanation
 from rtscope.explain.words import caveats_of, evidence, sentence
 from rtscope.record import explanation as written
 from rtscope.record.explanation import CpuBound, Interrupt, LongestSection, TailCause
@@ -410,21 +410,20 @@ def _wakeup(explanation: Explanation, unit: str) -> written.Wakeup:
             None if dominant is None else explanation.segments.index(dominant)
         ),
         notes=caveats_of(explanation),
-        segments=tuple(map(_segment, explanation.segments)),
-    )
-
-
-def _segment(segment: Segment) -> written.Segment:
-    return written.Segment(
-        part=segment.part.value,
-        begin_ns=segment.begin_ns,
-        end_ns=segment.end_ns,
-        executed_ns=segment.executed_ns,
-        cause=segment.cause.value,
-        name=segment.name,
-        task=segment.task,
-        confidence=segment.confidence.value,
-        callers=segment.callers,
-        functions=segment.functions,
-        evidence=evidence(segment),
+        segments=tuple(
+            written.Segment(
+                part=segment.part.value,
+                begin_ns=segment.begin_ns,
+                end_ns=segment.end_ns,
+                executed_ns=segment.executed_ns,
+                cause=segment.cause.value,
+                name=segment.name,
+                task=segment.task,
+                confidence=segment.confidence.value,
+                callers=segment.callers,
+                functions=segment.functions,
+                evidence=evidence(segment),
+            )
+            for segment in explanation.segments
+        ),
     )
