@@ -79,8 +79,6 @@ def waits(trace: Trace) -> NDArray[np.int64]:
     if len(woken) == 0:
         woken = column_table(trace, "sched_wakeup", ("pid", "prio"))
     ran = column_table(trace, "sched_switch", ("next_pid", "next_prio"))
-    if len(woken) == 0 or len(ran) == 0:
-        return np.empty((0, len(Wait)), np.int64)
     # Both by thread and then by time, so that a wait is two neighbours.
     whole = np.concatenate([_with_mark(woken, 0), _with_mark(ran, 1)])
     whole = whole[np.lexsort((whole[:, 0], whole[:, 2]))]
