@@ -160,6 +160,25 @@ def test_a_timer_in_a_softirq_says_that_the_thread_was_not_real_time() -> None:
     assert any("not real-time" in note for note in found.notes)
 
 
+def test_a_timer_that_expired_before_ours_was_due_left_nothing_to_a_softirq() -> None:
+    interrupt: list[Step] = [*ENTRY, (20, "hrtimer_interrupt"), (5, "do_irq+")]
+    soft: list[Step] = [
+        *((2000, "run_ksoftirqd"), (10, "handle_softirqs")),
+        *((10, "hrtimer_run_softirq"), (10, "__hrtimer_run_queues")),
+        (10, "hrtimer_wakeup"),
+    ]
+    found = explained(
+        [(50, "user"), *interrupt],
+        [(30, "user"), *interrupt, *soft, *SWITCH, *THREAD],
+    )
+
+    assert [(s.end_ns, s.cause) for s in found.segments[:3]] == [
+        (30, Cause.DELIVERY),
+        (75, Cause.EARLIER_INTERRUPT),
+        (2_075, Cause.LATE_TIMER),
+    ]
+
+
 def test_a_softirq_is_named_by_its_handler_and_not_by_what_leads_to_it() -> None:
     burst: list[Step] = [
         *((5, "irq_exit_rcu"), (30, "handle_softirqs"), (10, "tasklet_action")),

@@ -164,6 +164,12 @@ def test_early_wakeups_are_none_of_the_worst() -> None:
     assert found["sums_inconsistent"] == f"CPU 0: {ODD_WORST}"
 
 
+def test_early_wakeups_are_no_overruns() -> None:
+    more = replace(thread([-5, 10, 20]), overruns=3)
+    found = raised(record([more]))
+    assert found["sums_inconsistent"] == "CPU 0: 3 overruns, but only 2 in all"
+
+
 def test_a_minimum_above_the_maximum_in_one_bucket_is_found() -> None:
     t = thread([200_000, 200_050], interval_ns=SECOND_NS)
     swapped = replace(t, min_ns=t.max_ns, max_ns=t.min_ns, worst=())
