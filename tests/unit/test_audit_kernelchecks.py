@@ -316,6 +316,23 @@ def test_the_witnesses_of_preemption_are_shown(
         assert shown == [("uname -v", version), (CONFIG, config.strip())]
 
 
+@pytest.mark.parametrize(
+    "option",
+    [
+        *("PREEMPT_RT", "PREEMPT", "PREEMPT_LAZY", "PREEMPT_VOLUNTARY"),
+        *("PREEMPT_NONE", "PREEMPT_DYNAMIC"),
+    ],
+)
+def test_every_option_of_a_preemption_model_is_a_witness(option: str) -> None:
+    config = f"CONFIG_{option}=y\nCONFIG_PREEMPT_COUNT=y\n"
+    version = "#1 SMP PREEMPT_RT" if option == "PREEMPT_RT" else "#1 SMP PREEMPT"
+    files = {VERSION: version, CONFIG: f"{HEAD}{config}"}
+    _, _, shown = answer("preempt_rt", Case(files))
+
+    assert (CONFIG, f"CONFIG_{option}=y") in shown
+    assert (CONFIG, "CONFIG_PREEMPT_COUNT=y") not in shown
+
+
 # --- profiles ---------------------------------------------------------------------
 
 

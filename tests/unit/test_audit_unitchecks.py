@@ -193,6 +193,12 @@ def test_every_line_that_systemd_would_ignore_is_shown_and_the_first_is_told() -
     assert found.evidence[-1].value == "no assignment: odd"
 
 
+def test_of_a_line_that_is_no_assignment_80_characters_are_shown() -> None:
+    found = judged("unit_values", Case("CPUSchedulingPolicy=fifo\n" + "x" * 81 + "\n"))
+
+    assert found.evidence[-1].value == "no assignment: " + "x" * 80
+
+
 def test_what_only_systemd_can_expand_hides_nothing_that_is_wrong() -> None:
     both = judged("unit_values", Case("User=%i\nAllowedCPUs=y\n"))
     one = judged("unit_values", Case("User=%i\nAllowedCPUs=1\n"))
