@@ -338,7 +338,7 @@ def _waited(
                 e.at_ns
                 for e in events
                 if e.name == "sched_wakeup"
-                and e.numbers.get("pid", -1) == context.wakeup.pid
+                and e.numbers.get("pid") == context.wakeup.pid
                 and since <= e.at_ns <= interval.end_ns
             ),
             since,

@@ -138,8 +138,8 @@ def _explained(
 def _touches(window: Window, pid: int) -> Iterator[bool]:
     for event in window.events:
         yield event.pid == pid or pid in (
-            event.numbers.get("pid", -1),
-            event.numbers.get("next_pid", -1),
+            event.numbers.get("pid"),
+            event.numbers.get("next_pid"),
         )
 
 

@@ -227,7 +227,7 @@ def _switched_to(span: Span, waiting: Waiting) -> str | None:
         if event.at_ns > span.begin_ns:
             return None
         at_begin = event.at_ns == span.begin_ns
-        if at_begin and event.numbers.get("next_pid", 0) == span.task.pid:
+        if at_begin and event.numbers.get("next_pid") == span.task.pid:
             late_ns = event.at_ns - waiting.since_ns
             return f"{late_ns} ns later the scheduler switched to a lower priority task"
     return None

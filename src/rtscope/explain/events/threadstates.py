@@ -101,9 +101,9 @@ def priority_of(window: Window, pid: int) -> int | None:
     for event in window.events:
         if event.name == "sched_switch":
             for side in ("next", "prev"):
-                if event.numbers.get(f"{side}_pid", -1) == pid:
+                if event.numbers.get(f"{side}_pid") == pid:
                     return event.numbers.get(f"{side}_prio", 0)
-        elif event.numbers.get("pid", -1) == pid and "prio" in event.fields:
+        elif event.numbers.get("pid") == pid and "prio" in event.fields:
             return event.numbers.get("prio", 0)
     return None
 
@@ -141,7 +141,7 @@ def _all_states(window: Window, wakeup: TracedWakeup) -> Iterator[StateInterval]
 
 def _change(event: Event, pid: int, state: State) -> tuple[State, State, int] | None:
     """Return what the thread did before an event and after it, and on which CPU."""
-    if event.name in _WAKING and event.numbers.get("pid", -1) == pid:
+    if event.name in _WAKING and event.numbers.get("pid") == pid:
         if state in (State.RUNNABLE, State.RUNNING):
             return None  # sched_wakeup after sched_waking, or a wake-up too many
         return (
@@ -149,14 +149,14 @@ def _change(event: Event, pid: int, state: State) -> tuple[State, State, int] | 
             State.RUNNABLE,
             event.numbers.get("target_cpu", event.cpu),
         )
-    if event.name == "sched_migrate_task" and event.numbers.get("pid", -1) == pid:
+    if event.name == "sched_migrate_task" and event.numbers.get("pid") == pid:
         if state is not State.RUNNABLE:
             return None
         return state, state, event.numbers.get("dest_cpu", event.cpu)
     if event.name == "sched_switch":
-        if event.numbers.get("next_pid", -1) == pid:
+        if event.numbers.get("next_pid") == pid:
             return State.RUNNABLE, State.RUNNING, event.cpu
-        if event.numbers.get("prev_pid", -1) == pid:
+        if event.numbers.get("prev_pid") == pid:
             after = sleep_state(str(event.fields.get("prev_state", "")))
             return State.RUNNING, after, event.cpu
     return None
