@@ -246,6 +246,34 @@ def test_a_window_that_is_too_short_judges_nobody() -> None:
     }
 
 
+def test_one_that_is_seen_to_go_on_is_stopped_no_longer_however_short_the_look() -> (
+    None
+):
+    windows = working(R, R, R, R, R, T)
+    last = windows[-1].to_ns
+    late = LoadWindow(last, last + S // 5, (process(7, R), process(8, R)), 0)
+    made = LoadProof(get_load("cpu"), ARGV, [*windows, late], (100 * S, 107 * S))
+    (found,) = made.caveats(ended_early=False)
+    assert found.detail == "worker (pid 8) stopped between 5.0 and 6.0 s, until 6.2 s"
+
+
+def test_half_a_second_and_half_of_a_window_are_enough_to_judge() -> None:
+    def judged(*, length_ns: int, inside_ns: int) -> bool:
+        windows = working(R, R)
+        last = windows[-1].to_ns
+        idle = LoadWindow(
+            last, last + length_ns, (process(7, R), process(8, S_)), not_watched=0
+        )
+        span = (100 * S, last + inside_ns)
+        made = LoadProof(get_load("cpu"), ARGV, [*windows, idle], span)
+        return "worker_idle" in {c.id for c in made.caveats(ended_early=False)}
+
+    assert judged(length_ns=S // 2, inside_ns=S // 2)
+    assert judged(length_ns=S, inside_ns=S // 2)
+    assert not judged(length_ns=S // 2 - 1, inside_ns=S)
+    assert not judged(length_ns=S, inside_ns=S // 2 - 1)
+
+
 def test_a_window_mostly_outside_of_the_measurement_judges_nobody() -> None:
     windows = working(S_, R, R)
     early = LoadProof(get_load("cpu"), ARGV, windows, (101 * S - S // 3, 106 * S))

@@ -225,11 +225,12 @@ class LoadProof:
         inside = self._inside(moment)
         if inside and moment.process.state in STOPPED:
             return "stopped"
-        if one.waits or not self._is_judged(one, moment) or self._is_alive(moment):
-            # A window too short to judge ends no lapse.
-            unsure = inside and not one.waits and not self._is_judged(one, moment)
-            return before if unsure and before == "idle" else None
-        return before or "idle"
+        if one.waits:
+            return None
+        if not self._is_judged(one, moment):
+            # too short to judge: it ends no lapse
+            return before if inside and before == "idle" else None
+        return None if self._is_alive(moment) else before or "idle"
 
     def _is_alive(self, moment: "_Moment") -> bool:
         signs, process = self.load.alive, moment.process
