@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 from rig import Done, rtscope
 
+from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import open_records
 from rtscope.stats.lint import all_caveats
+from rtscope.units import NS_PER_S
 
 pytestmark = [
     pytest.mark.system,
@@ -75,6 +77,55 @@ def test_the_gate_passes_twice_the_same_and_fails_for_another_seed(
     assert b"2 times, inputs equal" in gated.stdout
     assert other.status == 1
     assert b"RESULTS DIFFER, INPUTS DIFFER: initrd, seed" in other.stdout
+
+
+def with_fault(script: str, out: Path) -> tuple[Done, RunRecord]:
+    """Run with a load that, half a second into it, does something to the board."""
+    load = ("--load", "custom", "--command", f"sh -c 'sleep 0.5; {script}; sleep 99'")
+    done = run(*BOARD, *SHORT, *load, "--yes", "--deadline", "1s", out=out)
+    (kept,) = open_records(out)
+    return done, kept
+
+
+def all_samples_are_there(kept: RunRecord) -> bool:
+    return all(t.samples + t.missed_periods == 1000 for t in kept.result.threads)
+
+
+def test_a_cpu_that_goes_offline_makes_the_run_invalid(tmp_path: Path) -> None:
+    off = "echo 0 >/sys/devices/system/cpu/cpu1/online"
+    done, kept = with_fault(off, tmp_path / "out")
+
+    assert done.status == 3, done.stderr
+    assert b"HELD" not in done.stdout
+    found = {c.id for c in all_caveats(kept)}
+    assert found >= {"cpu_offline", "cpus_changed", "migrated", "settings_differ"}
+    assert all_samples_are_there(kept)
+
+
+def test_a_clock_that_is_set_by_years_changes_no_measurement(tmp_path: Path) -> None:
+    there_and_back = "date -s 2030-01-01; sleep 0.3; date -s 2020-01-01"
+    done, kept = with_fault(there_and_back, tmp_path / "out")
+
+    assert done.status == 0, done.stderr
+    found = {c.id for c in all_caveats(kept)}
+    assert "clock_stepped" in found
+    assert kept.result.machine.realtime_step_ns > 4 * 365 * 86_400 * NS_PER_S
+    assert not found & {"suspended", "identity_broken", "sums_inconsistent"}
+    assert all_samples_are_there(kept)
+
+
+def test_a_process_that_memory_max_kills_is_named(tmp_path: Path) -> None:
+    group = "/sys/fs/cgroup/small"
+    limit = (
+        "echo +memory >/sys/fs/cgroup/cgroup.subtree_control; "
+        f"mkdir {group}; echo 4M >{group}/memory.max; "
+        f"echo $$ >{group}/cgroup.procs; head -c 60000000 /dev/zero | tail"
+    )
+    _, kept = with_fault(limit, tmp_path / "out")
+
+    details = {c.id: c.detail for c in all_caveats(kept)}
+    assert "Memory cgroup out of memory: Killed process" in details["oom_kill"]
+    assert all_samples_are_there(kept)
 
 
 def test_a_kernel_that_does_not_boot_is_told_with_its_reason(tmp_path: Path) -> None:
