@@ -613,3 +613,12 @@ def test_all_runs_of_a_load_must_be_explained_and_the_highest_bound_counts() -> 
     )
     assert of_one is beyond is Verdict.HELD_IN_TEST
     assert of_both is Verdict.HELD_AND_EXPLAINED
+
+
+def test_a_finding_names_what_was_measured_and_how() -> None:
+    finding = only(judged(run_of(10, kernel="debian-6.12")))
+    assert (finding.load, finding.target, finding.kernel) == (
+        *("memory", "local", "debian-6.12"),
+    )
+    assert (finding.policy, finding.interval_ns) == ("fifo", SECOND_NS // 2)
+    assert finding.fewest_wakeups == 1_200
