@@ -621,4 +621,3 @@ def test_a_finding_names_what_was_measured_and_how() -> None:
         *("memory", "local", "debian-6.12"),
     )
     assert (finding.policy, finding.interval_ns) == ("fifo", SECOND_NS // 2)
-    assert finding.fewest_wakeups == 1_200
