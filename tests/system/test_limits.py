@@ -115,7 +115,7 @@ def test_a_load_that_a_memory_group_kills_is_named_and_caps_the_verdict(
     assert done.status == 4, done.stderr
     assert "HELD" not in done.stdout.decode()
     assert "Killed process" in doubts(kept)["oom_kill"]
-    assert {"load_died", "load_stalled"} & doubts(kept).keys()
+    assert {"load_died", "load_stalled", "worker_died"} & doubts(kept).keys()
     assert invalid(kept) == set()
 
 
