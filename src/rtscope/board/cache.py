@@ -60,6 +60,21 @@ class Part:
         """Return a file of it."""
         return self.path / name
 
+    def sha256_of(self, name: str) -> str | None:
+        """Return the digest that the manifest has of a file; None without one."""
+        row = self.manifest["files"].get(name)
+        return None if row is None else str(row["sha256"])
+
+    def content(self, name: str) -> bytes:
+        """Return the content of a file; BoardError if it was changed."""
+        content = self.file(name).read_bytes()
+        if hashlib.sha256(content).hexdigest() != self.sha256_of(name):
+            raise BoardError(
+                f"{self.file(name)} was changed: delete {self.path} and type rtscope "
+                "board build"
+            )
+        return content
+
 
 def cache_dir(environ: Mapping[str, str] = os.environ) -> Path:
     """Return the directory that the XDG base directory specification names."""

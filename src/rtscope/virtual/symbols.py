@@ -8,7 +8,6 @@ addresses in the run.
 """
 
 import gzip
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -62,29 +61,15 @@ def find_symbols(
     fitting = [
         part
         for part in (*all_parts(cache), *imported)
-        if _sha256_of(part, IMAGE) == kernel_digest and _sha256_of(part, SYMBOLS)
+        if part.sha256_of(IMAGE) == kernel_digest and part.sha256_of(SYMBOLS)
     ]
     own = [part for part in fitting if parts.get(part.name) == part.digest]
-    if own or len({_sha256_of(part, SYMBOLS) for part in fitting}) == 1:
-        return parse_symbols(_content(*(own or fitting)[:1]))
+    if own or len({part.sha256_of(SYMBOLS) for part in fitting}) == 1:
+        content = (own or fitting)[0].content(SYMBOLS)
+        return parse_symbols(content.decode("ascii", "replace"))
     inputs = _inputs(kernel_digest, parts)
     found = find_part(cache, _name(kernel_digest), part_key(inputs))
     return _of_part(found, modules) if found else None
-
-
-def _sha256_of(part: Part, file: str) -> str | None:
-    row = part.manifest["files"].get(file)
-    return None if row is None else row["sha256"]
-
-
-def _content(part: Part) -> str:
-    content = part.file(SYMBOLS).read_bytes()
-    if hashlib.sha256(content).hexdigest() != _sha256_of(part, SYMBOLS):
-        raise BoardError(
-            f"{part.path}/{SYMBOLS} was changed: delete {part.path} and type rtscope "
-            "board build"
-        )
-    return content.decode("ascii", "replace")
 
 
 def find_kernel_layout(prepared: Prepared, *, cache: Path) -> dict[str, str]:
