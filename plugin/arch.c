@@ -68,6 +68,18 @@ static bool x86_64_is_wait(const struct instruction *i)
 	return i->byte[0] == 0xf4; /* hlt */
 }
 
+/* rdtsc, rdtscp */
+static bool x86_64_reads_clock(const struct instruction *i)
+{
+	return i->byte[0] == 0x0f &&
+	       (i->byte[1] == 0x31 || (i->byte[1] == 0x01 && i->byte[2] == 0xf9));
+}
+
+static bool x86_64_is_pause(const struct instruction *i)
+{
+	return i->byte[0] == 0xf3 && i->byte[1] == 0x90;
+}
+
 static bool aarch64_is_marker(const struct instruction *i)
 {
 	return word(i) == MARKER_AARCH64_WORD;
@@ -100,6 +112,18 @@ static bool aarch64_may_count(const struct instruction *i, const struct place *c
 static bool aarch64_is_wait(const struct instruction *i)
 {
 	return word(i) == 0xd503207f; /* wfi */
+}
+
+/* mrs and msr of the generic timer: op1 3, CRn 14 */
+static bool aarch64_reads_clock(const struct instruction *i)
+{
+	return (word(i) & 0xffdff000) == 0xd51be000;
+}
+
+/* yield, wfe */
+static bool aarch64_is_pause(const struct instruction *i)
+{
+	return word(i) == 0xd503203f || word(i) == 0xd503205f;
 }
 
 static bool riscv64_is_marker(const struct instruction *i)
@@ -137,6 +161,22 @@ static bool riscv64_is_wait(const struct instruction *i)
 	return word(i) == 0x10500073;
 }
 
+/* csrr of cycle, time or instret: all three count virtual time */
+static bool riscv64_reads_clock(const struct instruction *i)
+{
+	uint32_t w = word(i);
+
+	return (w & 0x7f) == 0x73 && (w >> 12 & 3) && w >> 20 >= 0xc00 &&
+	       w >> 20 <= 0xc02;
+}
+
+/* QEMU lets a CPU go on behind its pause. */
+static bool riscv64_is_pause(const struct instruction *i)
+{
+	(void)i;
+	return false;
+}
+
 static const struct arch arches[] = {
 	{
 		.name = "x86_64",
@@ -146,6 +186,8 @@ static const struct arch arches[] = {
 		.is_entry = x86_64_is_entry,
 		.may_switch_interrupts = x86_64_may_switch,
 		.may_count = x86_64_may_count,
+		.reads_clock = x86_64_reads_clock,
+		.is_pause = x86_64_is_pause,
 		.is_wait = x86_64_is_wait,
 		.count_tells = true,
 		.flags = "eflags",
@@ -159,6 +201,8 @@ static const struct arch arches[] = {
 		.is_entry = aarch64_is_entry,
 		.may_switch_interrupts = aarch64_may_switch,
 		.may_count = aarch64_may_count,
+		.reads_clock = aarch64_reads_clock,
+		.is_pause = aarch64_is_pause,
 		.is_wait = aarch64_is_wait,
 		.flags = "cpsr",
 		.flag = UINT64_C(1) << 7, /* I */
@@ -172,6 +216,8 @@ static const struct arch arches[] = {
 		.is_entry = riscv64_is_entry,
 		.may_switch_interrupts = riscv64_may_switch,
 		.may_count = riscv64_may_count,
+		.reads_clock = riscv64_reads_clock,
+		.is_pause = riscv64_is_pause,
 		.is_wait = riscv64_is_wait,
 		.vector = "scause",
 		.flags = "sstatus",

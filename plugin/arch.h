@@ -31,6 +31,10 @@ struct arch {
 	/* The next block may find another preemption count, kept at this place; it may
 	 * say yes too often. */
 	bool (*may_count)(const struct instruction *i, const struct place *count);
+	/* The CPU's clock, or arms a timer by a time from now. */
+	bool (*reads_clock)(const struct instruction *i);
+	/* A CPU that spins waits for others by it; QEMU ends its turn there. */
+	bool (*is_pause)(const struct instruction *i);
 	/* The CPU may sleep behind it. */
 	bool (*is_wait)(const struct instruction *i);
 	bool count_tells;   /* bit 31 of the count is clear if a switch is due */

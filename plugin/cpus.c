@@ -4,14 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "clock.h"
+
 static struct cpu nobody;
 
-struct cpus cpus = { .now = &nobody, .quantum_ends = UINT64_MAX };
-
-void cpus_init(uint64_t quantum)
-{
-	cpus.quantum = quantum;
-}
+struct cpus cpus = { .now = &nobody, .turn_ends = UINT64_MAX };
 
 void cpus_add(unsigned int index)
 {
@@ -21,6 +18,7 @@ void cpus_add(unsigned int index)
 	}
 	cpus.cpu[index] = (struct cpu){
 		.identity = current_cpu,
+		.sleeps = true, /* until it is looked at */
 		.look = true,
 		.interrupts = false, /* so every CPU comes out of its reset */
 		.preempt = CPU_PREEMPT_UNKNOWN,
@@ -30,22 +28,17 @@ void cpus_add(unsigned int index)
 		cpus.count = index + 1;
 }
 
-static uint64_t quantum_so_far(const struct cpu *cpu)
+static uint64_t turn_so_far(const struct cpu *cpu)
 {
-	return cpu == cpus.now ? cpus.executed - cpus.quantum_began : 0;
+	return cpu == cpus.now ? cpus.executed - cpus.turn_began : 0;
 }
 
 uint64_t cpus_executed(const struct cpu *cpu)
 {
-	return cpu->executed + quantum_so_far(cpu);
+	return cpu->executed + turn_so_far(cpu);
 }
 
-static void renew_quantum(void)
-{
-	cpus.quantum_ends = cpus.quantum ? cpus.executed + cpus.quantum : UINT64_MAX;
-}
-
-void cpus_begin_quantum(void *identity)
+void cpus_begin_turn(void *identity, unsigned int of_block)
 {
 	struct cpu *next = cpus.cpu;
 
@@ -56,16 +49,25 @@ void cpus_begin_quantum(void *identity)
 			"rtscope-plugin: a CPU executes that was not announced\n");
 		exit(1);
 	}
-	cpus.now->executed = cpus_executed(cpus.now);
 	cpus.now = next;
-	cpus.quantum_began = cpus.executed;
-	renew_quantum();
+	cpus.turn_began = cpus.executed;
+	clock_begin_turn(next, of_block);
 }
 
-/* If no other CPU wants to run, the same one goes on, with a new quantum. */
+struct cpu *cpus_end_turn(void)
+{
+	struct cpu *cpu = cpus.now;
+
+	if (cpu == &nobody)
+		return NULL;
+	cpu->executed = cpus_executed(cpu);
+	cpus.now = &nobody;
+	return cpu;
+}
+
 void cpus_end_quantum(void)
 {
 	cpus.quanta_ended++;
+	cpus.turn_ends = UINT64_MAX;
 	cpu_exit(cpus.now->identity);
-	renew_quantum();
 }

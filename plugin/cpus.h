@@ -25,7 +25,9 @@
 
 struct cpu {
 	void *identity;
-	uint64_t executed; /* without the present quantum */
+	uint64_t executed; /* without the present turn */
+	int64_t time_ns;   /* its place in virtual time, likewise: see clock.h */
+	bool sleeps;       /* and nothing is to wake it */
 	bool look;         /* the next block may find its state changed: see state.h */
 	/* as last seen */
 	bool interrupts; /* enabled */
@@ -36,17 +38,15 @@ struct cpu {
 struct cpus {
 	struct cpu cpu[CPUS_MAX];
 	unsigned int count;
-	struct cpu *now;        /* which executes */
-	uint64_t executed;      /* by all CPUs, the block in progress included */
-	uint64_t quantum_began; /* value of executed */
-	uint64_t quantum_ends;  /* likewise; UINT64_MAX if quanta are not bounded */
-	uint64_t quantum;
-	uint64_t quanta_ended; /* by us */
+	struct cpu *now;     /* which executes */
+	uint64_t at_ns;      /* while recording: time at which the block began */
+	uint64_t executed;   /* by all CPUs, the block in progress included */
+	uint64_t turn_began; /* value of executed */
+	uint64_t turn_ends;  /* likewise; UINT64_MAX if the turn is not bounded */
+	uint64_t quanta_ended;
 };
 
 extern struct cpus cpus;
-
-void cpus_init(uint64_t quantum);
 
 /* Called by QEMU for each CPU in turn, before it executes anything. */
 void cpus_add(unsigned int index);
@@ -59,23 +59,31 @@ static inline unsigned int cpus_index(const struct cpu *cpu)
 	return (unsigned int)(cpu - cpus.cpu);
 }
 
-void cpus_begin_quantum(void *identity);
+void cpus_begin_turn(void *identity, unsigned int of_block);
 void cpus_end_quantum(void);
 
+static inline bool cpus_is_executing(void)
+{
+	return cpus.now->identity;
+}
+
+/* Returns whose turn it was; NULL: it has executed nothing. */
+struct cpu *cpus_end_turn(void);
+
 /* At the beginning of each block. */
-static inline struct cpu *cpus_at_block(void)
+static inline struct cpu *cpus_at_block(unsigned int instructions)
 {
 	void *identity = current_cpu;
 
 	if (__builtin_expect(identity != cpus.now->identity, 0))
-		cpus_begin_quantum(identity);
+		cpus_begin_turn(identity, instructions);
 	return cpus.now;
 }
 
 static inline void cpus_count(unsigned int instructions)
 {
 	cpus.executed += instructions;
-	if (__builtin_expect(cpus.executed >= cpus.quantum_ends, 0))
+	if (__builtin_expect(cpus.executed >= cpus.turn_ends, 0))
 		cpus_end_quantum();
 }
 

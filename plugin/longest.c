@@ -8,7 +8,7 @@
 #include "paths.h"
 
 /* Before the section: who called what it is in. */
-#define LEAD_INSTRUCTIONS 2000
+#define LEAD_NS 4000
 /* 32 bytes each in the file */
 #define MAX_INTERRUPTS (UINT64_C(1) << 22)
 #define FIRST_RECORDS  4096
@@ -20,18 +20,12 @@ struct interrupts {
 };
 
 static struct {
-	unsigned int shift;
 	struct path kept[CPUS_MAX][LONGEST_KINDS], offered[CPUS_MAX][LONGEST_KINDS];
 	struct interrupts interrupts[CPUS_MAX];
 	const struct path *written[CPUS_MAX * LONGEST_KINDS];
 	struct path arrivals[CPUS_MAX];
 	unsigned int count;
 } longest;
-
-void longest_init(const struct options *options)
-{
-	longest.shift = (unsigned int)options->shift;
-}
 
 static void drop(struct path *path)
 {
@@ -51,15 +45,15 @@ void longest_begin(unsigned int cpu)
 void longest_offer(unsigned int cpu, enum longest_kind kind, struct stretch s)
 {
 	struct path *offered = &longest.offered[cpu][kind];
-	uint64_t whole = s.ended - s.began;
-	uint64_t net = whole > s.interrupted ? whole - s.interrupted : 0;
+	uint64_t whole_ns = s.ended_ns - s.began_ns;
+	uint64_t net_ns = whole_ns > s.interrupted_ns ? whole_ns - s.interrupted_ns : 0;
 	struct section section = {
 		.kind = SECTION_LONGEST,
 		.cpu = cpu,
-		.latency_ns = net << longest.shift,
-		.sequence = s.interrupted << 8 | kind,
-		.first = s.began > LEAD_INSTRUCTIONS ? s.began - LEAD_INSTRUCTIONS : 0,
-		.last = s.ended,
+		.latency_ns = net_ns,
+		.sequence = s.interrupted_ns << 8 | kind,
+		.first = s.began_ns > LEAD_NS ? s.began_ns - LEAD_NS : 0,
+		.last = s.ended_ns,
 	};
 
 	if (section.latency_ns <= offered->section.latency_ns ||
@@ -93,9 +87,9 @@ void longest_interrupt(unsigned int cpu, uint64_t vector, struct stretch s)
 		in->lost = true;
 		return;
 	}
-	add(in, record_make(RECORD_INTERRUPT, cpu, s.began, vector));
-	add(in, record_make(RECORD_DURATION, cpu, s.began,
-			    s.ended - s.began - s.interrupted));
+	add(in, record_make(RECORD_INTERRUPT, cpu, s.began_ns, vector));
+	add(in, record_make(RECORD_DURATION, cpu, s.began_ns,
+			    s.ended_ns - s.began_ns - s.interrupted_ns));
 }
 
 void longest_keep(unsigned int cpu)

@@ -11,7 +11,6 @@
 
 #include <stdint.h>
 
-#include "options.h"
 #include "trace.h"
 
 /* As in the file: see format/plugin.md. */
@@ -25,11 +24,9 @@ enum longest_kind {
 };
 
 struct stretch {
-	uint64_t began, ended; /* instruction counts */
-	uint64_t interrupted;  /* of them, in interrupts */
+	uint64_t began_ns, ended_ns;
+	uint64_t interrupted_ns; /* of it, in interrupts */
 };
-
-void longest_init(const struct options *options);
 
 /* Nothing that was before counts. */
 void longest_begin(unsigned int cpu);

@@ -3,8 +3,10 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <string.h>
 #include <time.h>
 
+#include "clock.h"
 #include "qemu.h"
 
 /* The end of the board does not wait for its CPUs: they may spin for ever. */
@@ -58,16 +60,67 @@ static void stand_still_while_cpus_execute(void)
 	pthread_mutex_unlock(&loop.lock);
 }
 
+static bool is_of(const char *file, const char *name)
+{
+	size_t length = strlen(file), wanted = strlen(name);
+
+	return length >= wanted && strcmp(file + length - wanted, name) == 0;
+}
+
+/* The loop that executes the CPUs takes the lock when its thread begins, before it looks
+ * at timers, and after each turn: in this order, first by time and by line. */
+static void at_lock_of_cpus(int line)
+{
+	static int first, head;
+
+	if (!first)
+		first = line;
+	else if (!head)
+		head = line;
+	if (line == head)
+		clock_before_turns();
+	else if (head)
+		clock_end_turn();
+}
+
+/* Whatever one CPU does to another is under the lock. */
+static void at_lock_of_instruction(const char *file)
+{
+	static const char *of_memory, *of_ports;
+
+	if (!of_memory && is_of(file, "cputlb.c"))
+		of_memory = file;
+	if (!of_ports && is_of(file, "physmem.c"))
+		of_ports = file;
+	if (file == of_memory || file == of_ports)
+		clock_at_reading();
+	clock_may_wake();
+}
+
+static void take_lock_for_cpu(void *big_lock, const char *file, int line)
+{
+	static const char *of_cpus;
+
+	loop.take_lock(big_lock, file, line);
+	if (!of_cpus && is_of(file, "tcg-accel-ops-rr.c"))
+		of_cpus = file;
+	if (file == of_cpus)
+		at_lock_of_cpus(line);
+	else if (cpus_is_executing())
+		at_lock_of_instruction(file);
+}
+
 /* Between the look and the lock the CPUs may have begun again: looked at once more. */
 static void take_lock(void *big_lock, const char *file, int line)
 {
-	bool of_loop = pthread_equal(pthread_self(), loop.thread);
-
+	if (!pthread_equal(pthread_self(), loop.thread)) {
+		take_lock_for_cpu(big_lock, file, line);
+		return;
+	}
 	for (;;) {
-		if (of_loop)
-			stand_still_while_cpus_execute();
+		stand_still_while_cpus_execute();
 		loop.take_lock(big_lock, file, line);
-		if (!of_loop || may_go_on())
+		if (may_go_on())
 			return;
 		qemu_mutex_unlock_impl(big_lock, file, line);
 	}
@@ -75,12 +128,12 @@ static void take_lock(void *big_lock, const char *file, int line)
 
 static void wait(void *condition, void *big_lock, const char *file, int line)
 {
-	bool cpus = qemu_in_vcpu_thread();
+	bool of_cpu = qemu_in_vcpu_thread();
 
-	if (cpus)
+	if (of_cpu)
 		say_cpus_wait(true);
 	loop.wait(condition, big_lock, file, line);
-	if (cpus)
+	if (of_cpu)
 		say_cpus_wait(false);
 }
 

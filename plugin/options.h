@@ -11,7 +11,7 @@
  *   worst=K            how many of the worst wake-ups are kept, 1 to 64
  *   ring=N             how many records of the past are kept
  *   room=N             how many records the paths of the worst wake-ups may have together
- *   window=FIRST:LAST  also everything between two instruction counts; may be repeated,
+ *   window=FIRST:LAST  also everything between two virtual times in ns; may be repeated,
  *                      in ascending order
  *   task=PLACE         where the current task's address is while the kernel runs,
  *   preempt=PLACE      and its preemption count: REGISTER, REGISTER@OFFSET (8 bytes in
@@ -38,7 +38,7 @@
 #define OPTIONS_WORST   64
 
 struct window {
-	uint64_t first, last;
+	uint64_t first, last; /* virtual ns */
 };
 
 struct place {

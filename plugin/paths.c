@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "cpus.h"
 #include "ring.h"
 #include "tasks.h"
 
 /* The state that each CPU had before the records, which have only its changes. */
-static unsigned int first_state(uint64_t from, struct record out[CPUS_MAX])
+static unsigned int first_state(uint64_t from, uint64_t begin_ns,
+				struct record out[CPUS_MAX])
 {
 	bool enabled[CPUS_MAX];
 	unsigned int n = 0;
@@ -20,8 +22,7 @@ static unsigned int first_state(uint64_t from, struct record out[CPUS_MAX])
 		if (record_kind(ring_get(i)) == RECORD_INTERRUPTS)
 			enabled[record_cpu(ring_get(i))] = !ring_get(i)->value;
 	for (; n < cpus.count; n++)
-		out[n] = record_make(RECORD_INTERRUPTS, n, record_at(ring_get(from)),
-				     enabled[n]);
+		out[n] = record_make(RECORD_INTERRUPTS, n, begin_ns, enabled[n]);
 	return n;
 }
 
@@ -37,10 +38,9 @@ static unsigned int copy_task(uint64_t from, uint64_t at, struct record *out)
 }
 
 /* The task that each CPU ran before it switched to another, as far as the ring tells. */
-static unsigned int first_tasks(uint64_t from, struct record *out)
+static unsigned int first_tasks(uint64_t from, uint64_t begin_ns, struct record *out)
 {
 	uint64_t oldest = ring.head > ring.mask ? ring.head - ring.mask - 1 : 0;
-	uint64_t begin = record_at(ring_get(from));
 	bool switches[CPUS_MAX] = { false };
 	unsigned int n = 0;
 
@@ -49,26 +49,37 @@ static unsigned int first_tasks(uint64_t from, struct record *out)
 			switches[record_cpu(ring_get(i))] = true;
 	for (unsigned int i = 0; i < cpus.count; i++)
 		if (!switches[i])
-			n += tasks_last(i, begin, out + n);
+			n += tasks_last(i, begin_ns, out + n);
 	for (uint64_t i = from; i-- > oldest;) {
 		const struct record *r = ring_get(i);
 
 		if (record_kind(r) != RECORD_TASK || !switches[record_cpu(r)])
 			continue;
 		switches[record_cpu(r)] = false;
-		n += copy_task(i, begin, out + n);
+		n += copy_task(i, begin_ns, out + n);
 	}
 	return n;
 }
 
+static uint64_t earliest_ns(uint64_t from)
+{
+	uint64_t ns = record_at_ns(ring_get(from));
+
+	for (uint64_t i = from; i < ring.head; i++)
+		if (record_at_ns(ring_get(i)) < ns)
+			ns = record_at_ns(ring_get(i));
+	return ns;
+}
+
 bool paths_copy(struct section section, struct path *out)
 {
-	uint64_t from = ring_find(section.first);
+	uint64_t from = ring_find(section.first, clock_disorder_ns());
+	uint64_t begin_ns = earliest_ns(from);
 	struct record before[CPUS_MAX * (1 + TASKS_RECORDS)];
-	unsigned int n = first_state(from, before);
+	unsigned int n = first_state(from, begin_ns, before);
 
-	n += first_tasks(from, before + n);
-	section.first = record_at(ring_get(from));
+	n += first_tasks(from, begin_ns, before + n);
+	section.first = begin_ns;
 	section.records = n + ring.head - from;
 	section.flags = from && from + ring.mask + 1 == ring.head ? SECTION_CUT : 0;
 	out->section = section;

@@ -11,6 +11,7 @@
 
 #include "arch.h"
 #include "blocks.h"
+#include "clock.h"
 #include "cpus.h"
 #include "mainloop.h"
 #include "options.h"
@@ -69,7 +70,8 @@ static void at_cpu(qemu_plugin_id_t id, unsigned int index)
 static void at_block(unsigned int index, void *userdata)
 {
 	(void)index;
-	cpus_at_block();
+	cpus_at_block((unsigned int)(uintptr_t)userdata);
+	clock_at_block((unsigned int)(uintptr_t)userdata);
 	cpus_count((unsigned int)(uintptr_t)userdata);
 }
 
@@ -79,12 +81,20 @@ static void at_block_of_program(unsigned int index, void *userdata)
 	plugin.in_programs += (unsigned int)(uintptr_t)userdata;
 }
 
+static void begin_block(const struct block *block)
+{
+	clock_at_block(block->instructions);
+	cpus.at_ns = (uint64_t)clock_own_ns(block->instructions);
+}
+
 static void at_recorded_block(unsigned int index, void *userdata)
 {
 	const struct block *block = userdata;
+	struct cpu *cpu = cpus_at_block(block->instructions);
 
 	(void)index;
-	recorder_at_block(cpus_at_block(), block);
+	begin_block(block);
+	recorder_at_block(cpu, block);
 	cpus_count(block->instructions);
 	plugin.in_programs += block->in_program;
 }
@@ -92,9 +102,10 @@ static void at_recorded_block(unsigned int index, void *userdata)
 static void at_watched_block(unsigned int index, void *userdata)
 {
 	const struct block *block = userdata;
-	struct cpu *cpu = cpus_at_block();
+	struct cpu *cpu = cpus_at_block(block->instructions);
 
 	(void)index;
+	begin_block(block);
 	recorder_at_block(cpu, block);
 	sections_at_block(cpu, block);
 	cpus_count(block->instructions);
@@ -109,12 +120,13 @@ static void at_marker(unsigned int index, void *userdata)
 	bool of_program = (uintptr_t)userdata & 1;
 	struct mark mark = {
 		.cpu = cpus_index(cpus.now),
-		.at = cpus.executed - to_come,
+		.at_ns = (uint64_t)clock_own_ns(to_come),
 	};
+	uint64_t executed = cpus.executed - to_come;
 
 	(void)index;
 	plugin.marks.count++;
-	plugin.marks.last = mark.at;
+	plugin.marks.last = executed;
 	plugin.marks.last_in_programs = plugin.in_programs - of_program * to_come;
 	if (!registers_read(plugin.latency, &mark.latency_ns) ||
 	    !registers_read(plugin.sequence, &mark.sequence))
@@ -123,6 +135,26 @@ static void at_marker(unsigned int index, void *userdata)
 		recorder_at_mark(&mark);
 	if (plugin.options.schedule)
 		sections_at_mark(cpus.now);
+}
+
+static void at_clock(unsigned int index, void *userdata)
+{
+	(void)index;
+	(void)userdata;
+	clock_at_reading();
+}
+
+static void at_pause(unsigned int index, void *userdata)
+{
+	(void)index;
+	(void)userdata;
+	clock_at_pause();
+}
+
+static void call_before(struct qemu_plugin_insn *insn, qemu_udata_cb callback)
+{
+	qemu_plugin_register_vcpu_insn_exec_cb(insn, callback, QEMU_READS_NO_REGISTERS,
+					       NULL);
 }
 
 /* Kernels live in the upper half of the addresses. */
@@ -159,6 +191,10 @@ static void at_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		block.may_count |= watched && !of_program &&
 				   plugin.arch->may_count(&in, &plugin.options.preempt);
 		block.waits |= watched && plugin.arch->is_wait(&in);
+		if (plugin.arch->reads_clock(&in))
+			call_before(insn, at_clock);
+		if (plugin.arch->is_pause(&in))
+			call_before(insn, at_pause);
 		if (plugin.arch->is_marker(&in))
 			qemu_plugin_register_vcpu_insn_exec_cb(
 				insn, at_marker, QEMU_READS_REGISTERS,
@@ -181,7 +217,8 @@ static void at_exit(qemu_plugin_id_t id, void *userdata)
 	(void)id;
 	(void)userdata;
 	if (plugin.options.summary)
-		summary_write(plugin.options.summary, &plugin.marks);
+		summary_write(plugin.options.summary, plugin.options.quantum,
+			      &plugin.marks);
 	if (!plugin.options.out)
 		return;
 	err = recorder_write(&plugin.options, plugin.arch->name);
@@ -206,7 +243,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
 		return -1;
 	}
 	mainloop_init();
-	cpus_init(plugin.options.quantum);
+	clock_init(plugin.options.quantum);
 	if (plugin.options.out && recorder_init(&plugin.options)) {
 		fprintf(stderr, "rtscope-plugin: no memory for the ring\n");
 		return -1;

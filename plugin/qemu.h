@@ -94,6 +94,18 @@ int64_t qemu_clock_get_ns(int clock);
 extern __thread void *current_cpu __attribute__((tls_model("initial-exec")));
 void cpu_exit(void *cpu);
 
+/* Likewise: what its clock is made of (see icount.h), and how a turn begins and ends. */
+enum { QEMU_ALL_TIMERS = -1 };
+extern char timers_state[];
+int64_t icount_get(void);
+int64_t icount_get_raw(void);
+int64_t icount_to_ns(int64_t instructions);
+void icount_prepare_for_run(void *cpu, int64_t budget);
+void icount_process_data(void *cpu);
+int64_t qemu_clock_deadline_ns_all(int clock, int attributes);
+bool cpu_thread_is_idle(void *cpu);
+void cpu_loop_exit(void *cpu);
+
 /* Likewise: how a thread takes the lock that all of QEMU's state is under, and how one
  * waits for a condition; made to be replaced, by QEMU's own profiler of them. */
 typedef void (*qemu_lock_fn)(void *lock, const char *file, int line);

@@ -13,12 +13,13 @@ enum record_kind {
 	RECORD_MARK = 5,       /* value: latency in ns; its sequence number follows */
 	RECORD_SEQUENCE = 6,
 	RECORD_INTERRUPT = 7, /* value: its vector; its duration follows */
-	RECORD_DURATION = 8,  /* value: instructions, without interrupts inside */
+	RECORD_DURATION = 8,  /* value: ns, without interrupts inside */
 	RECORD_NAME = 9,      /* value: 8 bytes of the task's name; twice after it */
+	RECORD_PAUSE = 10,    /* the CPU executes nothing until its next block */
 };
 
 struct record {
-	uint64_t stamp; /* kind << 56 | cpu << 48 | instructions executed before it */
+	uint64_t stamp; /* kind << 56 | cpu << 48 | virtual ns by that CPU's time */
 	uint64_t value;
 };
 
@@ -31,7 +32,7 @@ static inline struct record record_make(enum record_kind kind, unsigned int cpu,
 				value };
 }
 
-static inline uint64_t record_at(const struct record *r)
+static inline uint64_t record_at_ns(const struct record *r)
 {
 	return r->stamp & RECORD_AT_MASK;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "clock.h"
 #include "longest.h"
 #include "ring.h"
 #include "state.h"
@@ -14,12 +15,26 @@
 /* No window is open: so that most blocks are done with one comparison. */
 static uint64_t next_window;
 
+static bool in_window(uint64_t at_ns)
+{
+	return windows_contain(at_ns, (uint64_t)virtual_clock.now_ns);
+}
+
+static void at_rest(const struct cpu *cpu, uint64_t since_ns)
+{
+	struct record r = record_make(RECORD_PAUSE, cpus_index(cpu), since_ns, 0);
+
+	ring_add(r);
+	if (since_ns >= next_window && in_window(since_ns) && !windows_is_empty())
+		windows_add(r);
+}
+
 int recorder_init(const struct options *options)
 {
-	worst_init((unsigned int)options->worst, (unsigned int)options->shift,
-		   options->room);
+	worst_init((unsigned int)options->worst, options->room);
 	windows_init(options);
 	tasks_init(options);
+	clock_at_rest = at_rest;
 	next_window = options->windows ? options->window[0].first : UINT64_MAX;
 	return ring_init(options->ring);
 }
@@ -29,7 +44,7 @@ int recorder_init(const struct options *options)
 static void record_first_state(void)
 {
 	for (unsigned int i = 0; i < cpus.count; i++) {
-		windows_add(record_make(RECORD_INTERRUPTS, i, cpus.executed,
+		windows_add(record_make(RECORD_INTERRUPTS, i, cpus.at_ns,
 					cpus.cpu[i].interrupts));
 		cpus.cpu[i].task = CPU_TASK_UNKNOWN;
 		cpus.cpu[i].preempt = CPU_PREEMPT_UNKNOWN;
@@ -41,7 +56,7 @@ static void record_window(struct cpu *cpu, const struct block *block)
 	struct record change[STATE_CHANGES];
 	unsigned int n;
 
-	if (!windows_contain(cpus.executed))
+	if (!in_window(cpus.at_ns))
 		return;
 	if (windows_is_empty())
 		record_first_state();
@@ -51,19 +66,19 @@ static void record_window(struct cpu *cpu, const struct block *block)
 	n += state_look_at_kernel(cpu, block->address, change + n);
 	for (unsigned int i = 0; i < n; i++)
 		windows_add(change[i]);
-	windows_add(record_make(RECORD_BLOCK, cpus_index(cpu), cpus.executed,
-				block->address));
+	windows_add(
+		record_make(RECORD_BLOCK, cpus_index(cpu), cpus.at_ns, block->address));
 }
 
 /* Told to windows too: they see the task change, but not its name. */
 static void record_task(struct cpu *cpu)
 {
 	struct record told[TASKS_RECORDS];
-	unsigned int n = tasks_tell(cpus_index(cpu), cpus.executed, told);
+	unsigned int n = tasks_tell(cpus_index(cpu), cpus.at_ns, told);
 
 	for (unsigned int i = 0; i < n; i++) {
 		ring_add(told[i]);
-		if (windows_contain(cpus.executed) && !windows_is_empty())
+		if (in_window(cpus.at_ns) && !windows_is_empty())
 			windows_add(told[i]);
 	}
 	if (n)
@@ -76,25 +91,25 @@ void recorder_at_block(struct cpu *cpu, const struct block *block)
 
 	if (__builtin_expect(block->after_switch, 0))
 		record_task(cpu);
-	if (__builtin_expect(cpus.executed >= next_window, 0))
+	if (__builtin_expect(cpus.at_ns >= next_window, 0))
 		record_window(cpu, block);
 	if (block->look_at_begin | cpu->look && state_look_at_interrupts(cpu, &change))
 		ring_add(change);
 	cpu->look = block->look_after;
-	ring_add(record_make(RECORD_BLOCK, cpus_index(cpu), cpus.executed,
-			     block->address));
+	ring_add(
+		record_make(RECORD_BLOCK, cpus_index(cpu), cpus.at_ns, block->address));
 }
 
 void recorder_at_mark(const struct mark *mark)
 {
 	const struct record record[] = {
-		record_make(RECORD_MARK, mark->cpu, mark->at, mark->latency_ns),
-		record_make(RECORD_SEQUENCE, mark->cpu, mark->at, mark->sequence),
+		record_make(RECORD_MARK, mark->cpu, mark->at_ns, mark->latency_ns),
+		record_make(RECORD_SEQUENCE, mark->cpu, mark->at_ns, mark->sequence),
 	};
 
 	for (unsigned int i = 0; i < 2; i++) {
 		ring_add(record[i]);
-		if (windows_contain(mark->at))
+		if (in_window(mark->at_ns))
 			windows_add(record[i]);
 	}
 	worst_offer(mark);
@@ -108,7 +123,7 @@ int recorder_write(const struct options *options, const char *arch)
 		.version = TRACE_VERSION,
 		.sections = worst_count() + windows_count() + sections,
 		.cpus = cpus.count,
-		.shift = (uint32_t)options->shift,
+		.shift = icount.shift,
 		.quantum = options->quantum,
 	};
 	FILE *file = fopen(options->out, "wb");

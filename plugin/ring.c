@@ -17,15 +17,16 @@ int ring_init(uint64_t records)
 	return ring.record ? 0 : -ENOMEM;
 }
 
-uint64_t ring_find(uint64_t at)
+uint64_t ring_find(uint64_t at_ns, uint64_t disorder_ns)
 {
 	uint64_t low = ring.head > ring.mask ? ring.head - ring.mask - 1 : 0;
 	uint64_t high = ring.head;
+	uint64_t before_ns = at_ns > disorder_ns ? at_ns - disorder_ns : 0;
 
 	while (low < high) {
 		uint64_t middle = low + (high - low) / 2;
 
-		if (record_at(ring_get(middle)) < at)
+		if (record_at_ns(ring_get(middle)) < before_ns)
 			low = middle + 1;
 		else
 			high = middle;

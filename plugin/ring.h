@@ -28,7 +28,9 @@ static inline const struct record *ring_get(uint64_t number)
 	return &ring.record[number & ring.mask];
 }
 
-/* The oldest record that is still there and not before the instruction count `at`. */
-uint64_t ring_find(uint64_t at);
+/* Records of the CPUs are in the order in which QEMU executed them, so a little
+ * disordered in time. Returns where those begin that may be at this time or later: a
+ * record that is still there, behind all that are earlier by more than the disorder. */
+uint64_t ring_find(uint64_t at_ns, uint64_t disorder_ns);
 
 #endif

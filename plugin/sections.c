@@ -23,11 +23,11 @@ struct tracked {
 	bool waited;    /* the block before may have slept */
 	uint64_t task, measuring, idle;
 	uint64_t count;
-	bool on;           /* interrupts */
-	bool off;          /* preemption */
-	uint64_t on_until; /* when each of both was last so */
-	uint64_t off_since;
-	uint64_t entered, vector; /* the kernel, last, and by what */
+	bool on;              /* interrupts */
+	bool off;             /* preemption */
+	uint64_t on_until_ns; /* when each of both was last so */
+	uint64_t off_since_ns;
+	uint64_t entered_ns, vector; /* the kernel, last, and by what */
 	bool interrupted;
 	struct stretch interrupt;
 	bool scheduling, masked,
@@ -48,7 +48,6 @@ void sections_init(const struct arch *arch, const struct options *options)
 	sections.options = options;
 	if (arch->vector)
 		sections.vector = registers_find(arch->vector);
-	longest_init(options);
 }
 
 static unsigned int index_of(const struct tracked *t)
@@ -58,15 +57,15 @@ static unsigned int index_of(const struct tracked *t)
 
 static void open_at(struct tracked *t, enum longest_kind kind, uint64_t at)
 {
-	t->section[kind] = (struct section_of){ true, { .began = at } };
+	t->section[kind] = (struct section_of){ true, { .began_ns = at } };
 }
 
 static void close_at(struct tracked *t, enum longest_kind kind, uint64_t at)
 {
 	struct section_of *s = &t->section[kind];
 
-	if (s->open && t->measured && at > s->stretch.began) {
-		s->stretch.ended = at;
+	if (s->open && t->measured && at > s->stretch.began_ns) {
+		s->stretch.ended_ns = at;
 		longest_offer(index_of(t), kind, s->stretch);
 	}
 	s->open = false;
@@ -74,22 +73,23 @@ static void close_at(struct tracked *t, enum longest_kind kind, uint64_t at)
 
 static void begin_interrupt(struct tracked *t)
 {
-	uint64_t at = t->entered > t->interrupt.ended ? t->entered : cpus.executed;
+	uint64_t at =
+		t->entered_ns > t->interrupt.ended_ns ? t->entered_ns : cpus.at_ns;
 
 	/* Only while both are enabled; if that was for no whole block, nobody saw it. */
 	if (!t->off)
 		close_at(t, LONGEST_POID, at);
 	t->interrupted = true;
-	t->interrupt = (struct stretch){ .began = at };
+	t->interrupt = (struct stretch){ .began_ns = at };
 }
 
 static void end_interrupt(struct tracked *t)
 {
 	t->interrupted = false;
-	t->interrupt.ended = cpus.executed;
+	t->interrupt.ended_ns = cpus.at_ns;
 	for (unsigned int kind = 0; kind < LONGEST_KINDS; kind++)
-		t->section[kind].stretch.interrupted +=
-			t->interrupt.ended - t->interrupt.began;
+		t->section[kind].stretch.interrupted_ns +=
+			t->interrupt.ended_ns - t->interrupt.began_ns;
 	if (t->measured)
 		longest_interrupt(index_of(t), t->vector, t->interrupt);
 }
@@ -110,19 +110,19 @@ static void look_outside(struct tracked *t)
 
 	if (t->off || !t->on) {
 		if (!t->section[LONGEST_POID].open)
-			open_at(t, LONGEST_POID, cpus.executed);
+			open_at(t, LONGEST_POID, cpus.at_ns);
 		return;
 	}
-	close_at(t, LONGEST_POID, cpus.executed);
+	close_at(t, LONGEST_POID, cpus.at_ns);
 	if (!is_due(t))
 		t->section[LONGEST_PAIE].open = false;
 	else if (!is_open)
-		open_at(t, LONGEST_PAIE, cpus.executed);
+		open_at(t, LONGEST_PAIE, cpus.at_ns);
 }
 
 static void enter_scheduler(struct tracked *t)
 {
-	uint64_t at = t->off ? t->off_since : cpus.executed;
+	uint64_t at = t->off ? t->off_since_ns : cpus.at_ns;
 
 	close_at(t, LONGEST_POID, at);
 	close_at(t, LONGEST_PAIE, at);
@@ -136,10 +136,10 @@ static void enter_scheduler(struct tracked *t)
 static void leave_scheduler(struct tracked *t)
 {
 	t->scheduling = false;
-	close_at(t, LONGEST_PSD, cpus.executed);
-	close_at(t, LONGEST_ST, cpus.executed);
+	close_at(t, LONGEST_PSD, cpus.at_ns);
+	close_at(t, LONGEST_ST, cpus.at_ns);
 	if (t->measured && t->switched && t->task == t->measuring)
-		open_at(t, LONGEST_BACK, cpus.executed);
+		open_at(t, LONGEST_BACK, cpus.at_ns);
 	look_outside(t);
 }
 
@@ -148,7 +148,7 @@ static void look_in_scheduler(struct tracked *t, bool is_another)
 	t->masked |= !t->on;
 	if (is_another) {
 		t->switched = true;
-		open_at(t, LONGEST_ST, t->on_until);
+		open_at(t, LONGEST_ST, t->on_until_ns);
 	}
 	if (!t->off && t->masked && t->task != t->idle)
 		leave_scheduler(t);
@@ -181,10 +181,10 @@ static void look(struct tracked *t, bool on)
 	if (was_interrupted)
 		end_interrupt(t);
 	if (!on && (was_on || was_interrupted))
-		t->on_until = cpus.executed;
+		t->on_until_ns = cpus.at_ns;
 	t->off = is_off(t);
 	if (t->off && !was_off)
-		t->off_since = cpus.executed;
+		t->off_since_ns = cpus.at_ns;
 	if (t->scheduling)
 		look_in_scheduler(t, t->task != task_before);
 	else
@@ -193,14 +193,14 @@ static void look(struct tracked *t, bool on)
 
 static void enter_kernel(struct tracked *t, const struct block *block)
 {
-	t->entered = cpus.executed;
+	t->entered_ns = cpus.at_ns;
 	if (!sections.vector || !registers_read(sections.vector, &t->vector))
 		t->vector = block->address;
 }
 
 static void keep_until_here(struct tracked *t)
 {
-	close_at(t, LONGEST_BACK, cpus.executed);
+	close_at(t, LONGEST_BACK, cpus.at_ns);
 	longest_keep(index_of(t));
 }
 
@@ -211,7 +211,7 @@ void sections_at_block(struct cpu *cpu, const struct block *block)
 
 	if (__builtin_expect(t->waited, 0)) {
 		if (t->section[LONGEST_POID].open && t->task == t->idle)
-			open_at(t, LONGEST_POID, cpus.executed);
+			open_at(t, LONGEST_POID, cpus.at_ns);
 		t->waited = false;
 	}
 	if (block->look_at_begin && !t->interrupted)

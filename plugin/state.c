@@ -43,7 +43,7 @@ unsigned int state_look_at_interrupts(struct cpu *cpu, struct record *out)
 	if (enabled == cpu->interrupts)
 		return 0;
 	cpu->interrupts = enabled;
-	*out = record_make(RECORD_INTERRUPTS, cpus_index(cpu), cpus.executed, enabled);
+	*out = record_make(RECORD_INTERRUPTS, cpus_index(cpu), cpus.at_ns, enabled);
 	return 1;
 }
 
@@ -84,13 +84,13 @@ unsigned int state_look_at_kernel(struct cpu *cpu, uint64_t address, struct reco
 	if (read_place(state.task_place, state.task, &value) && value != cpu->task) {
 		cpu->task = value;
 		out[changes++] =
-			record_make(RECORD_TASK, cpus_index(cpu), cpus.executed, value);
+			record_make(RECORD_TASK, cpus_index(cpu), cpus.at_ns, value);
 	}
 	if (read_place(state.preempt_place, state.preempt, &value) &&
 	    (int64_t)value != cpu->preempt) {
 		cpu->preempt = (int64_t)value;
-		out[changes++] = record_make(RECORD_PREEMPT, cpus_index(cpu),
-					     cpus.executed, value);
+		out[changes++] =
+			record_make(RECORD_PREEMPT, cpus_index(cpu), cpus.at_ns, value);
 	}
 	return changes;
 }

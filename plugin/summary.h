@@ -12,6 +12,6 @@ struct marks {
 	uint64_t last_in_programs; /* those of them outside of the kernel */
 };
 
-void summary_write(const char *path, const struct marks *marks);
+void summary_write(const char *path, uint64_t quantum, const struct marks *marks);
 
 #endif

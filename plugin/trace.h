@@ -8,7 +8,7 @@
 
 #include "record.h"
 
-#define TRACE_VERSION 1
+#define TRACE_VERSION 2
 
 struct trace_header {
 	char magic[8]; /* "RTSCOPE\n" */
@@ -35,7 +35,7 @@ struct section {
 	uint32_t cpu;
 	uint64_t latency_ns;
 	uint64_t sequence;
-	uint64_t first; /* instruction counts: where it begins, and of the mark */
+	uint64_t first; /* virtual ns: where it begins, and of the mark */
 	uint64_t last;
 	uint64_t records;
 	uint32_t flags;

@@ -7,9 +7,11 @@
 #define FIRST_RECORDS 4096
 
 static struct {
-	unsigned int count, now; /* windows before `now` are over */
+	unsigned int count;
+	unsigned int now; /* windows before it are over for all CPUs */
+	unsigned int in;  /* of the last time asked for */
 	struct path path[OPTIONS_WINDOWS];
-	uint64_t room; /* of the current one */
+	uint64_t room[OPTIONS_WINDOWS];
 } windows;
 
 void windows_init(const struct options *options)
@@ -23,30 +25,32 @@ void windows_init(const struct options *options)
 		};
 }
 
-bool windows_contain(uint64_t at)
+bool windows_contain(uint64_t at_ns, uint64_t now_ns)
 {
 	while (windows.now < windows.count &&
-	       at > windows.path[windows.now].section.last) {
+	       now_ns > windows.path[windows.now].section.last)
 		windows.now++;
-		windows.room = 0;
-	}
-	return windows.now < windows.count &&
-	       at >= windows.path[windows.now].section.first;
+	windows.in = windows.now;
+	while (windows.in < windows.count &&
+	       at_ns > windows.path[windows.in].section.last)
+		windows.in++;
+	return windows.in < windows.count &&
+	       at_ns >= windows.path[windows.in].section.first;
 }
 
 bool windows_is_empty(void)
 {
-	return !windows.path[windows.now].section.records;
+	return !windows.path[windows.in].section.records;
 }
 
 void windows_add(struct record r)
 {
-	struct path *path = &windows.path[windows.now];
+	struct path *path = &windows.path[windows.in];
+	uint64_t *room = &windows.room[windows.in];
 
-	if (path->section.records == windows.room) {
-		windows.room = windows.room ? 2 * windows.room : FIRST_RECORDS;
-		path->record =
-			realloc(path->record, windows.room * sizeof(struct record));
+	if (path->section.records == *room) {
+		*room = *room ? 2 * *room : FIRST_RECORDS;
+		path->record = realloc(path->record, *room * sizeof(struct record));
 		if (!path->record) {
 			fprintf(stderr, "rtscope-plugin: no memory for the window\n");
 			exit(1);

@@ -8,32 +8,31 @@
 #include "paths.h"
 
 /* Before the expiry: what the CPU did then may have caused the delay. */
-#define LEAD_INSTRUCTIONS 20000
+#define LEAD_NS 40000
 
 static struct {
-	unsigned int limit, count, shift;
+	unsigned int limit, count;
 	uint64_t room;
 	struct path path[OPTIONS_WORST]; /* worst first */
 } worst;
 
-void worst_init(unsigned int limit, unsigned int shift, uint64_t room)
+void worst_init(unsigned int limit, uint64_t room)
 {
 	worst.limit = limit;
-	worst.shift = shift;
 	worst.room = room;
 }
 
 /* False: no memory; the wake-up is not kept. */
 static bool copy_path(const struct mark *mark, struct path *path)
 {
-	uint64_t back = (mark->latency_ns >> worst.shift) + LEAD_INSTRUCTIONS;
+	uint64_t back_ns = mark->latency_ns + LEAD_NS;
 	struct section section = {
 		.kind = SECTION_WORST,
 		.cpu = mark->cpu,
 		.latency_ns = mark->latency_ns,
 		.sequence = mark->sequence,
-		.first = mark->at > back ? mark->at - back : 0,
-		.last = mark->at,
+		.first = mark->at_ns > back_ns ? mark->at_ns - back_ns : 0,
+		.last = mark->at_ns,
 	};
 
 	return paths_copy(section, path);

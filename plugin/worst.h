@@ -14,14 +14,14 @@
 
 struct mark {
 	unsigned int cpu;
-	uint64_t at; /* instruction count */
+	uint64_t at_ns;
 	uint64_t latency_ns;
 	uint64_t sequence;
 };
 
 /* At most `limit` paths, with at most `room` records together: those of the least late
  * are left out first, and marked as left out. */
-void worst_init(unsigned int limit, unsigned int shift, uint64_t room);
+void worst_init(unsigned int limit, uint64_t room);
 
 /* Copies the path from the ring if this is one of the K worst so far. */
 void worst_offer(const struct mark *mark);

@@ -232,15 +232,14 @@ def _files(path: Path) -> list[Path]:
 def _explained_paths(one: Recorded, *, cache: Path, log: Log) -> list[Recording]:
     stream, paths = _paths_of(one)
     symbols = symbols_of(one, cache=cache, log=log)
-    arch, shift = stream.arch, stream.shift
+    arch = stream.arch
     return [
         Recording(
             title=f"{one.record.run.id}, worst wake-up {number}",
             section=section,
-            explanation=explain_path(section, symbols, arch=arch, shift=shift),
+            explanation=explain_path(section, symbols, arch=arch),
             symbols=symbols,
             arch=arch,
-            shift=shift,
         )
         for number, section in enumerate(paths, 1)
     ]
@@ -289,7 +288,7 @@ def _lacks(section: TraceSection) -> bool:
 
 def _wakeup(section: TraceSection) -> tuple[int, int, int, int]:
     """Return the key of a wake-up, the same in each replay of the same run."""
-    return section.cpu, section.sequence, section.latency_ns, section.last
+    return section.cpu, section.sequence, section.latency_ns, section.last_ns
 
 
 def symbols_of(recorded: Recorded, *, cache: Path, log: Log) -> SymbolTable:

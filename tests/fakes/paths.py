@@ -11,8 +11,13 @@ TEXT = 0xFFFF_FFFF_8000_0000
 SIZE = 0x1000
 USER_CODE = 0x1_0000
 
+ASLEEP = "asleep"
 Step = tuple[int, str] | tuple[int, str, int]
-"""Instructions, function (with + for its middle), and the CPU if it is not 0."""
+"""
+ns, function (with + for its middle), and the CPU if it is not 0; others pause.
+
+In a step of the name ASLEEP all of them do.
+"""
 
 
 def symbols(*names: str) -> SymbolTable:
@@ -30,19 +35,23 @@ def section(
     tasks: Sequence[tuple[int, str]] = (),
 ) -> TraceSection:
     """
-    Make the path to a wake-up that was `late` instructions late, at 1 ns each.
+    Make the path to a wake-up that was `late` ns late.
 
-    `flags` are changes of the interrupt flag of CPU 0: (instruction count, 0 or 1);
-    `tasks` the names of those it switched to: (instruction count, name).
+    `flags` are changes of the interrupt flag of CPU 0: (ns, 0 or 1);
+    `tasks` the names of those it switched to: (ns, name).
     """
     rows: list[tuple[int, int, int, int]] = [
         (at, 0, RecordKind.INTERRUPTS, value) for at, value in flags
     ]
     rows += [row for at, name in tasks for row in _told(at, name)]
-    at = 0
+    at, last = 0, 0
     for step in steps:
         cpu = step[2] if len(step) > 2 else 0
-        rows.append((at, cpu, RecordKind.BLOCK, _address(table, step[1])))
+        if cpu != last or step[1] == ASLEEP:
+            rows.append((at, last, RecordKind.PAUSE, 0))
+        last = cpu
+        if step[1] != ASLEEP:
+            rows.append((at, cpu, RecordKind.BLOCK, _address(table, step[1])))
         at += step[0]
     rows.sort(key=lambda row: row[0])
     return TraceSection(
@@ -50,11 +59,11 @@ def section(
         cpu=0,
         latency_ns=late,
         sequence=7,
-        first=0,
-        last=at,
+        first_ns=0,
+        last_ns=at,
         cut=False,
         left_out=False,
-        at=np.array([row[0] for row in rows], np.int64),
+        at_ns=np.array([row[0] for row in rows], np.int64),
         cpus=np.array([row[1] for row in rows], np.uint8),
         kinds=np.array([row[2] for row in rows], np.uint8),
         values=np.array([row[3] for row in rows], np.uint64),

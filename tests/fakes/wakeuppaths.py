@@ -46,7 +46,7 @@ def explained(
     """Explain a wake-up that was due between the two."""
     late = sum(step[0] for step in after)
     found = section([*before, *after], TABLE, late=late, flags=flags)
-    explanation = explain_path(found, TABLE, arch="riscv64", shift=0)
+    explanation = explain_path(found, TABLE, arch="riscv64")
     assert explanation.residual_ns == 0
     assert sum(explanation.parts_ns[part] for part in Part) == late
     return explanation
@@ -56,4 +56,4 @@ def among_rivals(before: list[Step], after: list[Step]) -> Explanation:
     """Explain one of a kernel that is known to say who has to give way."""
     late = sum(step[0] for step in after)
     found = section([*before, *after], COMPETING_TASKS, late=late)
-    return explain_path(found, COMPETING_TASKS, arch="riscv64", shift=0)
+    return explain_path(found, COMPETING_TASKS, arch="riscv64")

@@ -41,7 +41,7 @@ def explained(way: list[Step], *, off: bool) -> Explanation:
     steps: list[Step] = [(50, "__rmqueue_pcplist"), *way, *TO_THREAD]
     late = sum(step[0] for step in steps[1:])
     found = section(steps, TABLE, late=late, flags=((0, 1), (20, 0 if off else 1)))
-    return explain_path(found, TABLE, arch="riscv64", shift=0)
+    return explain_path(found, TABLE, arch="riscv64")
 
 
 def run(load: str, kernel: str, *found: Explanation) -> ExplainedRun:

@@ -58,8 +58,7 @@ def _in_order(value: object) -> object:
 
 def lines(found: Explanation) -> Iterator[str]:
     yield f"  {sentence(found)}"
-    slept = f", slept {found.slept_ns}" if found.slept_ns else ""
-    yield f"    CPU {found.cpu}, number {found.sequence}, {found.latency_ns} ns{slept}"
+    yield f"    CPU {found.cpu}, number {found.sequence}, {found.latency_ns} ns"
     for segment in found.segments:
         yield from _segment_lines(segment)
     yield from (f"    note: {note}" for note in found.notes)

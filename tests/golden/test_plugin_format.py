@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rtscope.exectrace.file import RecordKind, parse_trace
+from rtscope.exectrace.file import VERSION, RecordKind, parse_trace
 
 FORMAT = Path(__file__).parents[2] / "format"
 FIRST = [kind for kind in RecordKind if kind <= RecordKind.SEQUENCE]
@@ -18,16 +18,16 @@ def numbers_of(path: Path) -> dict[str, object]:
     return {
         "arch": trace.arch,
         "cpus": trace.cpus,
-        "shift": trace.shift,
-        "slice": trace.quantum,
+        "instruction_ns": trace.instruction_ns,
+        "quantum": trace.quantum,
         "sections": [
             {
                 "kind": s.kind.name,
                 "cpu": s.cpu,
                 "latency_ns": s.latency_ns,
                 "sequence": s.sequence,
-                "first": s.first,
-                "last": s.last,
+                "first_ns": s.first_ns,
+                "last_ns": s.last_ns,
                 "cut": s.cut,
                 "records": {
                     kind.name: number
@@ -35,7 +35,7 @@ def numbers_of(path: Path) -> dict[str, object]:
                     # Kinds that came later are in no file from before.
                     if (number := int((s.kinds == kind).sum())) or kind in FIRST
                 },
-                "begins": [int(s.at[0]), int(s.cpus[0]), int(s.values[0])],
+                "begins": [int(s.at_ns[0]), int(s.cpus[0]), int(s.values[0])],
                 "values": sum(int(value) for value in s.values),
             }
             for s in trace.sections
@@ -54,4 +54,5 @@ def test_a_recorded_trace_still_says_what_it_said(path: Path, rewrite: bool) -> 
 
 
 def test_there_is_a_trace_of_every_version() -> None:
-    assert {path.parent.name for path in TRACES} == {"plugin-v1"}
+    versions = [f"plugin-v{version}" for version in range(1, VERSION + 1)]
+    assert sorted({path.parent.name for path in TRACES}) == versions

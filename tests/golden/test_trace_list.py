@@ -26,8 +26,8 @@ def listing(symbols: SymbolTable, *, limit: int) -> str:
     with console.capture() as captured:
         print_head(console, kept, trace)
         for number, section in enumerate(trace.sections, 1):
-            path = path_of(section, symbols, shift=trace.shift, cpu=None)
-            print_path(console, path, number, limit=limit, shift=trace.shift)
+            path = path_of(section, symbols, cpu=None)
+            print_path(console, path, number, limit=limit)
     return captured.get()
 
 

@@ -214,13 +214,15 @@ def test_a_machine_that_its_monitor_stops_is_told(
     prefix = ("/bin/sh", "-c", watched, "sh")
     stopped = replace(board, qemu=replace(board.qemu, prefix=prefix))
     with Program(stops):
-        told = reason_of(stopped, "sleep 1000\n", timeout=LONG)
+        told = reason_of(stopped, "sleep 900000\n", timeout=LONG)
 
     assert "its time stands still at " in told
     assert "no timer is set, or QEMU was stopped" in told
 
 
-LONG = BootTimeout(duration_ns=100 * NS_PER_S, boot_ns=100 * NS_PER_S, still_s=3.0)
+LONG = BootTimeout(
+    duration_ns=100 * NS_PER_S, boot_ns=1_000_000 * NS_PER_S, still_s=3.0
+)
 
 
 def test_a_qemu_that_is_stopped_is_told_and_ended(board: Prepared) -> None:
@@ -229,7 +231,7 @@ def test_a_qemu_that_is_stopped_is_told_and_ended(board: Prepared) -> None:
     prefix = ("/bin/sh", "-c", script, "sh")
     stopped = replace(board, qemu=replace(board.qemu, prefix=prefix))
 
-    assert "or QEMU was stopped" in reason_of(stopped, "sleep 1000\n", timeout=LONG)
+    assert "or QEMU was stopped" in reason_of(stopped, "sleep 900000\n", timeout=LONG)
 
 
 def test_an_own_qemu_must_have_what_the_plugin_replaces(

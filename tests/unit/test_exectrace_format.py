@@ -9,11 +9,21 @@ from rtscope.exectrace.file import (
     RecordKind,
     SectionKind,
     TaskSwitch,
+    TraceSection,
+    executed_ns,
+    held_by,
     parse_trace,
     task_switches,
 )
 
-HEADER = struct.pack("<8sII16sIIQ", b"RTSCOPE\n", 1, 1, b"x86_64", 2, 1, 2500)
+
+def header(*, version: int = 2, shift: int = 1) -> bytes:
+    return struct.pack(
+        "<8sII16sIIQ", b"RTSCOPE\n", version, 1, b"x86_64", 2, shift, 2500
+    )
+
+
+HEADER = header()
 
 
 def record(kind: int, cpu: int, at: int, value: int) -> bytes:
@@ -28,8 +38,8 @@ def section(records: list[bytes], *, kind: int = 1, flags: int = 0) -> bytes:
 WHOLE = HEADER + section(
     [
         record(2, 1, 5, 0),
-        record(1, 0, 2**48 - 1, 0xFFFFFFFF81000000),
         record(5, 1, 20_005, 40_000),
+        record(1, 0, 2**48 - 1, 0xFFFFFFFF81000000),
     ]
 )
 
@@ -37,24 +47,24 @@ WHOLE = HEADER + section(
 def test_a_trace_is_read_as_written() -> None:
     trace = parse_trace(WHOLE)
 
-    assert (trace.arch, trace.cpus, trace.shift, trace.quantum) == (
+    assert (trace.arch, trace.cpus, trace.instruction_ns, trace.quantum) == (
         "x86_64",
         2,
-        1,
+        2,
         2500,
     )
     (path,) = trace.sections
     assert (path.kind, path.cpu) == (SectionKind.WORST, 1)
     assert (path.latency_ns, path.sequence) == (40_000, 17)
-    assert (path.first, path.last, path.cut) == (5, 20_005, False)
+    assert (path.first_ns, path.last_ns, path.cut) == (5, 20_005, False)
     assert list(path.kinds) == [
         RecordKind.INTERRUPTS,
-        RecordKind.BLOCK,
         RecordKind.MARK,
+        RecordKind.BLOCK,
     ]
-    assert list(path.cpus) == [1, 0, 1]
-    assert list(path.at) == [5, 2**48 - 1, 20_005]
-    assert list(path.values) == [0, 0xFFFFFFFF81000000, 40_000]
+    assert list(path.cpus) == [1, 1, 0]
+    assert list(path.at_ns) == [5, 20_005, 2**48 - 1]
+    assert list(path.values) == [0, 40_000, 0xFFFFFFFF81000000]
 
 
 def test_a_path_that_was_cut_says_so() -> None:
@@ -78,8 +88,8 @@ def test_another_file_is_refused() -> None:
 
 
 def test_a_newer_version_is_refused_by_name() -> None:
-    with pytest.raises(ContractError, match="version 2, not 1"):
-        parse_trace(WHOLE[:8] + b"\2" + WHOLE[9:])
+    with pytest.raises(ContractError, match="version 3, not 2"):
+        parse_trace(WHOLE[:8] + b"\3" + WHOLE[9:])
 
 
 def test_an_unknown_kind_of_section_is_refused() -> None:
@@ -103,3 +113,99 @@ def test_tasks_are_told_with_their_names_and_keep_them() -> None:
         TaskSwitch(20, 0, 0xFFFF888000002000, ""),
         TaskSwitch(30, 1, 0xFFFF888000001000, "kworker/1:2"),
     ]
+
+
+# --- several CPUs -----------------------------------------------------------------
+
+
+def rows_of(path: TraceSection) -> list[tuple[int, int, int, int]]:
+    columns = (path.at_ns, path.cpus, path.kinds, path.values)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def test_the_records_of_all_cpus_are_in_the_order_of_their_times() -> None:
+    """QEMU executes one CPU after the other: the second begins at an earlier time."""
+    words = [int.from_bytes(word, "little") for word in (b"first\0\0\0", b"\0" * 8)]
+    mine = [record(4, 0, 30, 0x1000), *(record(9, 0, 30, word) for word in words)]
+    theirs = [record(4, 1, 30, 0x2000), *(record(9, 1, 30, word) for word in words)]
+    rows = [
+        *(record(1, 0, 10, 0xA), *mine, record(1, 0, 40, 0xB)),
+        *(record(1, 1, 5, 0xC), *theirs, record(1, 1, 35, 0xD)),
+    ]
+
+    (path,) = parse_trace(HEADER + section(rows)).sections
+
+    assert path.at_ns.tolist() == [5, 10, *[30] * 6, 35, 40]
+    # Of equal times those of one CPU stay together, in their own order.
+    assert path.kinds.tolist() == [1, 1, *[4, 9, 9] * 2, 1, 1]
+    assert path.cpus.tolist() == [1, 0, *[0] * 3, *[1] * 3, 1, 0]
+    assert task_switches(path) == [
+        TaskSwitch(30, 0, 0x1000, "first"),
+        TaskSwitch(30, 1, 0x2000, "first"),
+    ]
+
+
+def test_what_a_block_took_ends_where_its_cpu_pauses() -> None:
+    rows = [
+        *(record(1, 1, 100, 0xA), record(10, 1, 130, 0), record(1, 1, 500, 0xB)),
+        *(record(1, 0, 110, 0xC), record(1, 0, 20_000, 0xD), record(10, 1, 600, 0)),
+    ]
+    (path,) = parse_trace(HEADER + section(rows)).sections
+
+    def taken(cpu: int) -> list[tuple[int, int]]:
+        blocks, lengths = executed_ns(path, cpu)
+        return list(zip(path.values[blocks].tolist(), lengths.tolist(), strict=True))
+
+    assert taken(1) == [(0xA, 30), (0xB, 100)]
+    assert taken(0) == [(0xC, 19_890), (0xD, 5)]  # the last goes on to the mark
+    assert taken(2) == []
+
+
+# --- version 1 --------------------------------------------------------------------
+
+
+def test_a_trace_of_version_1_says_the_same_as_one_of_version_2() -> None:
+    counted = [
+        *(record(2, 1, 5, 0), record(1, 1, 10, 0xA), record(1, 1, 20, 0xB)),
+        *(record(1, 0, 30, 0xC), record(1, 0, 35, 0xD), record(1, 1, 50, 0xE)),
+        *(record(5, 1, 20_005, 40_000), record(6, 1, 20_005, 17)),
+    ]
+    timed = [
+        *(record(2, 1, 20, 0), record(1, 1, 40, 0xA), record(1, 1, 80, 0xB)),
+        *(record(10, 1, 120, 0), record(1, 0, 120, 0xC), record(1, 0, 140, 0xD)),
+        *(record(10, 0, 200, 0), record(1, 1, 200, 0xE)),
+        *(record(5, 1, 80_020, 40_000), record(6, 1, 80_020, 17)),
+    ]
+    head = struct.pack("<IIQQQQQII", 1, 1, 40_000, 17, 20, 80_020, len(timed), 0, 0)
+
+    old = parse_trace(header(version=1, shift=2) + section(counted))
+    new = parse_trace(header(version=2, shift=2) + head + b"".join(timed))
+
+    (before,), (after,) = old.sections, new.sections
+    assert rows_of(before) == rows_of(after)
+    assert (before.first_ns, before.last_ns) == (after.first_ns, after.last_ns)
+    assert (before.latency_ns, before.sequence) == (after.latency_ns, after.sequence)
+    assert (old.instruction_ns, old.quantum) == (new.instruction_ns, new.quantum)
+
+
+def test_the_interrupts_of_version_1_took_instructions() -> None:
+    rows = [record(7, 1, 100, 5), record(8, 1, 100, 30)]
+
+    (path,) = parse_trace(header(version=1, shift=2) + section(rows, kind=4)).sections
+
+    assert rows_of(path) == [(400, 1, 7, 5), (400, 1, 8, 120)]
+
+
+def test_the_longest_section_of_version_1_was_interrupted_for_instructions() -> None:
+    head = struct.pack("<IIQQQQQII", 3, 1, 400, 25 << 8 | 3, 50, 1000, 0, 0, 0)
+
+    (path,) = parse_trace(header(version=1, shift=2) + head).sections
+    held = held_by(path)
+
+    assert (held.kind, held.net_ns) == (3, 400)
+    assert (held.begin_ns, held.end_ns) == (4000 - 400 - 100, 4000)
+
+
+def test_an_impossible_length_of_an_instruction_is_refused() -> None:
+    with pytest.raises(ContractError, match="impossible shift"):
+        parse_trace(header(version=1, shift=2**32 - 1) + section([]))

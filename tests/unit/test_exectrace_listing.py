@@ -1,4 +1,4 @@
-"""Steps of a recorded path: merged per function, every instruction counted once."""
+"""Steps of a recorded path: merged per function, all that was executed counted once."""
 
 import struct
 
@@ -24,7 +24,7 @@ def section(
 
 
 def trace(*sections: bytes) -> ExecTrace:
-    header = struct.pack("<8sII16sIIQ", b"RTSCOPE\n", 1, len(sections), b"x", 2, 1, 9)
+    header = struct.pack("<8sII16sIIQ", b"RTSCOPE\n", 2, len(sections), b"x", 2, 1, 9)
     return parse_trace(header + b"".join(sections))
 
 
@@ -33,13 +33,15 @@ WORST = section(
         record(2, 1, 900, 1),
         record(1, 1, 900, KERNEL),
         record(1, 1, 930, KERNEL + 0x10),
-        record(1, 0, 940, KERNEL),
+        record(10, 1, 940, 0),
         record(2, 1, 960, 0),
         record(1, 1, 960, KERNEL + 0x100),
         record(1, 1, 970, 0x4000),
         record(1, 1, 980, KERNEL - 0x200000),
         record(5, 1, 1000, 100),
         record(6, 1, 1000, 7),
+        record(1, 0, 940, KERNEL),
+        record(10, 0, 960, 0),
     ],
     kind=1,
     first=900,
@@ -47,44 +49,63 @@ WORST = section(
 )
 
 
-def test_blocks_of_a_function_are_one_step_with_their_instructions() -> None:
+def test_blocks_of_a_function_are_one_step_with_all_that_they_took() -> None:
     (only,) = trace(WORST).sections
-    path = path_of(only, SYMBOLS, shift=1, cpu=1)
+    path = path_of(only, SYMBOLS, cpu=1)
 
-    # 100 ns at 2 ns each: due 50 instructions before the mark
-    assert path.expiry == 950
-    assert [(s.at_ns, s.kind, s.what, s.instructions) for s in path.steps] == [
-        (-100, RecordKind.INTERRUPTS, "interrupts on", 0),
-        (-100, RecordKind.BLOCK, "first", 40),
-        (20, RecordKind.INTERRUPTS, "interrupts off", 0),
-        (20, RecordKind.BLOCK, "second", 10),
-        (40, RecordKind.BLOCK, "(user space)", 10),
-        (60, RecordKind.BLOCK, f"{KERNEL - 0x200000:#x}", 20),
-        (100, RecordKind.MARK, "mark: 100 ns late", 0),
+    assert path.expiry_ns == 900
+    assert [
+        (s.at_ns, s.after_expiry_ns, s.kind, s.what, s.executed_ns) for s in path.steps
+    ] == [
+        (900, 0, RecordKind.INTERRUPTS, "interrupts on", 0),
+        (900, 0, RecordKind.BLOCK, "first", 40),
+        (960, 60, RecordKind.INTERRUPTS, "interrupts off", 0),
+        (960, 60, RecordKind.BLOCK, "second", 10),
+        (970, 70, RecordKind.BLOCK, "(user space)", 10),
+        (980, 80, RecordKind.BLOCK, f"{KERNEL - 0x200000:#x}", 20),
+        (1000, 100, RecordKind.MARK, "mark: 100 ns late", 0),
     ]
-    assert path.functions[0] == (f"{KERNEL - 0x200000:#x}", 20)
+    assert path.functions[:2] == (("first", 40), (f"{KERNEL - 0x200000:#x}", 20))
     assert path.unnamed == 1
 
 
-def test_all_cpus_together_account_for_every_instruction() -> None:
-    (only,) = trace(WORST).sections
-    path = path_of(only, SYMBOLS, shift=1, cpu=None)
+def test_a_step_ends_where_its_cpu_pauses() -> None:
+    rows = [
+        *(record(1, 1, 900, KERNEL), record(10, 1, 920, 0)),
+        *(record(1, 1, 970, KERNEL + 0x10), record(1, 1, 980, KERNEL + 0x20)),
+    ]
+    (only,) = trace(section(rows, kind=1, first=900, last=1000)).sections
 
-    assert sum(s.instructions for s in path.steps) == only.last - only.first
-    assert {s.cpu for s in path.steps} == {0, 1}
+    steps = path_of(only, SYMBOLS, cpu=1).steps
+
+    assert [(s.at_ns, s.what, s.executed_ns) for s in steps] == [
+        (900, "first", 20),
+        (970, "first", 30),
+    ]
+
+
+def test_the_steps_of_all_cpus_are_in_order_and_have_all_that_each_executed() -> None:
+    (only,) = trace(WORST).sections
+    path = path_of(only, SYMBOLS, cpu=None)
+
+    assert [s.at_ns for s in path.steps] == sorted(s.at_ns for s in path.steps)
+    spent = {
+        cpu: sum(s.executed_ns for s in path.steps if s.cpu == cpu) for cpu in (0, 1)
+    }
+    assert spent == {0: 20, 1: 80}
 
 
 def test_a_cpu_that_did_nothing_has_no_steps() -> None:
     (only,) = trace(WORST).sections
 
-    assert path_of(only, NO_SYMBOLS, shift=1, cpu=5).steps == ()
+    assert path_of(only, NO_SYMBOLS, cpu=5).steps == ()
 
 
 def test_a_path_that_was_left_out_has_no_steps() -> None:
     empty = trace(section([], kind=1, first=900, last=1000, flags=2)).sections[0]
-    path = path_of(empty, SYMBOLS, shift=1, cpu=None)
+    path = path_of(empty, SYMBOLS, cpu=None)
 
-    assert (path.steps, path.expiry) == ((), 950)
+    assert (path.steps, path.expiry_ns) == ((), 900)
 
 
 def test_a_window_that_holds_a_wake_up_tells_all_of_it() -> None:
@@ -104,8 +125,8 @@ def test_a_window_that_holds_a_wake_up_tells_all_of_it() -> None:
 
     (found,) = with_windows(trace(left_out, window))
 
-    assert (found.left_out, list(found.at)) == (False, [900, 900, 900])
-    steps = path_of(found, SYMBOLS, shift=1, cpu=1).steps
+    assert (found.left_out, list(found.at_ns)) == (False, [900, 900, 900])
+    steps = path_of(found, SYMBOLS, cpu=1).steps
     assert [s.what for s in steps] == [
         f"task {KERNEL:#x}",
         "preemption count 0x1",
@@ -118,5 +139,5 @@ def test_a_window_that_begins_later_changes_nothing() -> None:
 
     (found,) = with_windows(trace(WORST, window))
 
-    assert found.first == 900
-    assert len(found.at) == 10
+    assert found.first_ns == 900
+    assert len(found.at_ns) == 12

@@ -52,7 +52,7 @@ def test_the_sentence_names_the_longest_segments_in_their_order() -> None:
     assert sentence(LATE, virtual="virtual ") == (
         "CPU 1 woke 3,294 virtual µs late. Waiting for a lock in "
         "_raw_spin_lock_irqsave < get_page < handle_fault < …: 1,935 µs (457 µs "
-        "executed here, the rest: quanta of other CPUs; CPU 2 spent 81 % of its time "
+        "executed here, the rest: this CPU paused; CPU 2 spent 81 % of its time "
         "in __rmqueue_pcplist); interrupts off in __rmqueue_pcplist: 1,321 µs. Rest "
         "(38.6 µs): the timer interrupt 22.4 µs, the scheduler 16.2 µs."
     )
@@ -82,12 +82,12 @@ def test_a_cpu_that_did_many_things_is_not_named_as_the_locks_holder() -> None:
     )
 
 
-def test_quanta_of_other_cpus_are_named_from_a_fifth_of_the_time_on() -> None:
+def test_pauses_are_named_from_a_fifth_of_the_time_on() -> None:
     mostly = replace(MASKED, begin_ns=0, end_ns=1000, executed_ns=801)
     partly = replace(mostly, executed_ns=800)
 
-    assert "quanta" not in sentence(Explanation(0, 1, 1000, (mostly,)))
-    assert "quanta" in sentence(Explanation(0, 1, 1000, (partly,)))
+    assert "paused" not in sentence(Explanation(0, 1, 1000, (mostly,)))
+    assert "paused" in sentence(Explanation(0, 1, 1000, (partly,)))
 
 
 def test_a_wake_up_without_a_path_has_an_unknown_cause() -> None:

@@ -42,7 +42,7 @@ def test_a_thunk_is_part_of_the_function_that_jumps_through_it() -> None:
 
     found = runs_of(path, table, arch="x86_64", cpu=0)
 
-    assert [([f.name for f in r.frame.chain()], r.executed) for r in found] == [
+    assert [([f.name for f in r.frame.chain()], r.executed_ns) for r in found] == [
         (["zap"], 13),
         (["free_pages", "zap"], 12),
         (["zap"], 10),

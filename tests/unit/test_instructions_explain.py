@@ -94,19 +94,16 @@ def test_interrupts_that_were_on_again_are_no_longer_blamed() -> None:
         (Cause.INTERRUPTS_OFF, "free_pages", 300),
         (Cause.DELIVERY, "zap", 200),
     ]
-    assert "up to two quanta of this are an artefact" in found.segments[1].evidence[-1]
 
 
 @pytest.mark.parametrize(
-    ("instructions", "cause"), [(100, Cause.DELIVERY), (101, Cause.LOCK)]
+    ("took_ns", "cause"), [(200, Cause.DELIVERY), (201, Cause.LOCK)]
 )
-def test_a_free_lock_takes_no_more_than_100_instructions(
-    instructions: int, cause: Cause
-) -> None:
-    lock: list[Step] = [(instructions, "_raw_spin_lock")]
+def test_a_free_lock_takes_no_more_than_200_ns(took_ns: int, cause: Cause) -> None:
+    lock: list[Step] = [(took_ns, "_raw_spin_lock")]
     found = explained([(50, "zap")], [*lock, *TIMER, *PREEMPT, *THREAD])
 
-    assert found.segments[0].duration_ns == instructions
+    assert found.segments[0].duration_ns == took_ns
     assert found.segments[0].cause is cause
 
 
@@ -170,7 +167,7 @@ def test_what_was_before_the_path_is_unknown_and_lowers_the_share() -> None:
     late = 1000 + 195
     found = section([*TIMER, *PREEMPT, *THREAD], TABLE, late=late)
 
-    explanation = explain_path(found, TABLE, arch="riscv64", shift=0)
+    explanation = explain_path(found, TABLE, arch="riscv64")
 
     assert explanation.segments[0].cause is Cause.UNKNOWN
     assert explanation.attributed_share == 195 / late
@@ -192,7 +189,7 @@ def test_any_path_gives_an_explanation_whose_sum_closes(
 ) -> None:
     found = section(steps, TABLE, late=late)
 
-    explanation = explain_path(found, TABLE, arch="riscv64", shift=0)
+    explanation = explain_path(found, TABLE, arch="riscv64")
 
     covered = sum(s.duration_ns for s in explanation.segments)
     assert covered + explanation.residual_ns == late
@@ -219,7 +216,7 @@ def test_what_the_switch_itself_calls_is_the_schedulers() -> None:
 def test_a_cpu_without_a_step_before_the_expiry_slept() -> None:
     steps: list[Step] = [(200, "user", 1), (40, "zap", 1), *TIMER, *PREEMPT, *THREAD]
 
-    found = explain_path(section(steps, TABLE, late=235), TABLE, arch="x", shift=0)
+    found = explain_path(section(steps, TABLE, late=235), TABLE, arch="x")
 
     first = found.segments[0]
     assert (first.cause, first.name) == (Cause.IDLE_EXIT, "(asleep)")
@@ -240,7 +237,7 @@ def test_a_page_fault_that_sleeps_lasts_until_the_thread_runs_again() -> None:
         tasks=((0, "sh"), (ours, "rtscope"), (other, "sh"), (again, "rtscope")),
     )
 
-    found = explain_path(path, TABLE, arch="riscv64", shift=0)
+    found = explain_path(path, TABLE, arch="riscv64")
 
     assert found.residual_ns == 0
     dominant = found.dominant
@@ -251,20 +248,6 @@ def test_a_page_fault_that_sleeps_lasts_until_the_thread_runs_again() -> None:
     assert dominant.callers[0] == "do_page_fault"
 
 
-def test_a_thread_that_was_woken_just_before_the_counted_expiry_was_woken() -> None:
-    steps: list[Step] = [(50, "zap"), *TIMER, (9000, "zap+"), *SWITCH, *THREAD]
-
-    found = explain_path(section(steps, TABLE, late=9080), TABLE, arch="x", shift=0)
-
-    assert found.residual_ns == 0
-    assert found.dominant is not None
-    assert (found.dominant.part, found.dominant.cause) == (Part.C, Cause.PREEMPTION_OFF)
-    assert found.notes == (
-        "the thread was woken a little before the expiry by the count of "
-        "instructions, which runs ahead of virtual time",
-    )
-
-
 def test_a_waking_after_the_switch_to_the_thread_is_anothers() -> None:
     without = [step for step in TIMER if step[1] != "hrtimer_wakeup"]
     after = [(100, "zap+"), *SWITCH, *TIMER, *THREAD]
@@ -273,17 +256,3 @@ def test_a_waking_after_the_switch_to_the_thread_is_anothers() -> None:
     assert found.notes == (
         "this CPU did not execute the callback that wakes a sleeping thread",
     )
-
-
-def test_a_wakeup_is_a_little_before_the_expiry_by_a_64th_of_the_latency() -> None:
-    """However long the path before it is."""
-    steps: list[Step] = [(100_000, "zap"), *TIMER, (9000, "zap+"), *SWITCH, *THREAD]
-
-    def woken_before(late: int) -> bool:
-        path = section(steps, TABLE, late=late)
-        notes = explain_path(path, TABLE, arch="x", shift=0).notes
-        return any("woken a little before the expiry" in note for note in notes)
-
-    # The waking ends 9105 instructions before the end: 8965 + 8965 // 64.
-    assert woken_before(8965)
-    assert not woken_before(8964)

@@ -17,7 +17,7 @@ from fakes.events import (
     window,
     woken,
 )
-from fakes.paths import Step, section, symbols
+from fakes.paths import ASLEEP, Step, section, symbols
 from rtscope.explain.events.explain import explain_events
 from rtscope.explain.events.threadstates import MachineTraits, TracedWakeup
 from rtscope.explain.instructions.explain import explain_path
@@ -37,16 +37,14 @@ STEPS: list[Step] = [
 ]
 
 
-def recording(steps: Sequence[Step] = STEPS, *, late: int = 800) -> Recording:
-    shift = 1
+def recording(steps: Sequence[Step] = STEPS, *, late: int = 400) -> Recording:
     found = section(steps, TABLE, late=late, flags=((0, 0),))
     return Recording(
         title="001-memory, worst wake-up 1",
         section=found,
-        explanation=explain_path(found, TABLE, arch="riscv64", shift=shift),
+        explanation=explain_path(found, TABLE, arch="riscv64"),
         symbols=TABLE,
         arch="riscv64",
-        shift=shift,
     )
 
 
@@ -105,17 +103,17 @@ def test_calls_are_nested_slices_at_virtual_time_on_the_track_of_their_cpu() -> 
     data = perfetto_trace([recording()])
 
     assert slices(data, 3) == [
-        (0, 1400, "zap"),
-        (200, 1200, "free_pages"),
-        (1300, 1400, "free_pages"),
+        (0, 700, "zap"),
+        (100, 600, "free_pages"),
+        (650, 700, "free_pages"),
     ]
-    assert slices(data, 4) == [(600, 1400, "zap")]
+    assert slices(data, 4) == [(300, 700, "zap")]
 
 
 def test_callers_from_before_the_path_are_slices_from_its_begin_on() -> None:
     data = perfetto_trace([recording([(10, "free_pages+"), (10, "zap+")], late=4)])
 
-    assert slices(data, 3) == [(0, 40, "zap"), (0, 20, "free_pages")]
+    assert slices(data, 3) == [(0, 20, "zap"), (0, 10, "free_pages")]
 
 
 def test_tracks_have_names_and_belong_to_their_wake_up() -> None:
@@ -129,52 +127,19 @@ def test_tracks_have_names_and_belong_to_their_wake_up() -> None:
     ]
 
 
-def test_what_a_board_did_before_it_slept_ends_where_the_timer_was_due() -> None:
-    table = symbols(
-        *("do_nanosleep", "__schedule", "__switch_to", "do_idle", "schedule_idle"),
-        *("do_irq", "hrtimer_interrupt", "hrtimer_wakeup", "enqueue_task_fair"),
-    )
-    steps: list[Step] = [
-        *((900, "user"), (20, "do_nanosleep"), (10, "__schedule"), (10, "__switch_to")),
-        *((60, "do_idle+"), (10, "do_irq"), (20, "hrtimer_interrupt")),
-        *((10, "hrtimer_wakeup"), (10, "enqueue_task_fair"), (10, "schedule_idle")),
-        *((10, "__schedule"), (10, "__switch_to"), (20, "do_nanosleep+")),
-    ]
-    found = section(
-        steps,
-        table,
-        late=300,
-        tasks=[(0, "rtscope"), (940, "swapper/0"), (1080, "rtscope")],
-    )
-    explanation = explain_path(found, table, arch="riscv64", shift=0)
+def test_a_cpu_that_sleeps_stays_in_the_call_in_which_it_does() -> None:
+    steps: list[Step] = [(100, "do_irq"), (500, ASLEEP), (50, "do_irq+")]
+    data = perfetto_trace([recording([*steps, (50, "zap")], late=400)])
 
-    data = perfetto_trace([Recording("", found, explanation, table, "riscv64", 0)])
-
-    due, woke, end = 800, 1000, 1100
-    asleep = "timer slack: (asleep)"
-    assert (due, woke, asleep) in slices(data, 2)
-    assert slices(data, 3) == [
-        (0, due, "(user space)"),
-        (760, due, "do_nanosleep"),
-        (780, due, "__schedule"),
-        (790, due, "__switch_to"),
-        (due, 1080, "do_idle"),
-        (woke, 1080, "do_irq"),
-        (1010, 1080, "hrtimer_interrupt"),
-        (1030, 1080, "hrtimer_wakeup"),
-        (1040, 1080, "enqueue_task_fair"),
-        (1050, 1080, "schedule_idle"),
-        (1060, 1080, "__schedule"),
-        (1070, 1080, "__switch_to"),
-        (1080, end, "do_nanosleep"),
-    ]
+    assert slices(data, 3) == [(0, 700, "do_irq"), (650, 700, "zap")]
+    assert min(begin for begin, _, _ in slices(data, 2)) == 300
 
 
 def test_parts_cover_the_latency_from_the_expiry_on() -> None:
     found = slices(perfetto_trace([recording()]), 2)
 
-    assert found[0][0] == 2 * 700 - 800
-    assert max(end for _, end, _ in found) == 2 * 700
+    assert found[0][0] == 700 - 400
+    assert max(end for _, end, _ in found) == 700
     assert found[0][2] == "A before the interrupt"
 
 

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from fakes.paths import Step, section, symbols
-from fakes.wakeuppaths import ENTRY, NAMES, SWITCH, TABLE, THREAD, TIMER
+from fakes.paths import Step, section
+from fakes.wakeuppaths import TABLE
 from rtscope.exectrace.file import TraceSection
-from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.instructions.calls import (
     MAX_DEPTH,
     Frame,
@@ -22,9 +21,8 @@ from rtscope.explain.instructions.calls import (
     runs_of,
     spent_in,
 )
-from rtscope.explain.instructions.explain import called, explain_path
+from rtscope.explain.instructions.explain import called
 from rtscope.explain.instructions.scheduling import gives_way, sleeps_in_fault
-from rtscope.explain.model import Cause, Confidence, Explanation
 
 
 def chained(*names: str) -> Frame:
@@ -244,12 +242,14 @@ def test_runs_of_one_cpu_follow_each_other_and_count_its_own_instructions() -> N
     ]
     found = runs(steps)
 
-    assert [(r.frame.name, r.begin, r.end, r.executed) for r in found] == [
+    assert [(r.frame.name, r.begin_ns, r.end_ns, r.executed_ns) for r in found] == [
         ("zap", 0, 22, 15),
         ("free_pages", 22, 36, 5),
         ("zap", 36, 40, 4),
     ]
-    assert [(r.frame.name, r.begin, r.end, r.executed) for r in runs(steps, cpu=1)] == [
+    assert [
+        (r.frame.name, r.begin_ns, r.end_ns, r.executed_ns) for r in runs(steps, cpu=1)
+    ] == [
         ("free_pages", 10, 25, 7),
         ("zap", 25, 40, 9),
     ]
@@ -296,89 +296,3 @@ def test_an_address_without_a_symbol_is_the_firmware_a_program_or_nameless(
     if name == "(firmware)":  # it is called, and returns to its caller
         assert found[1].frame.caller is found[0].frame
         assert found[2].frame is found[0].frame
-
-
-# --- time -------------------------------------------------------------------------
-
-
-def explained(
-    before: list[Step], after: list[Step], *, shift: int, table: SymbolTable = TABLE
-) -> Explanation:
-    """Explain a wake-up of a board whose instructions take 2^shift ns."""
-    late = sum(step[0] for step in after)
-    path = section([*before, *after], table, late=late, flags=((0, 1), (20, 0)))
-    path = replace(path, latency_ns=late << shift)
-    return explain_path(path, table, arch="riscv64", shift=shift)
-
-
-HELD: list[Step] = [
-    *((50, "_raw_spin_lock+"), (80, "free_pages", 1), (90, "_raw_spin_lock+")),
-    *((40, "zap", 1), (30, "free_pages+")),
-]
-
-
-@pytest.mark.parametrize("shift", [1, 3])
-def test_all_times_of_a_slower_board_are_as_many_times_longer(shift: int) -> None:
-    before: list[Step] = [(20, "free_pages"), (60, "zap"), (60, "_raw_spin_lock")]
-    after = [*HELD, *TIMER, (10, "preempt_schedule_irq"), *SWITCH, *THREAD]
-    fast = explained(before, after, shift=0)
-    slow = explained(before, after, shift=shift)
-
-    assert slow.residual_ns == fast.residual_ns == 0
-    assert slow.latency_ns == fast.latency_ns << shift
-    assert [(s.begin_ns, s.end_ns, s.executed_ns) for s in slow.segments] == [
-        (s.begin_ns << shift, s.end_ns << shift, (s.executed_ns or 0) << shift)
-        for s in fast.segments
-    ]
-    assert [s.functions for s in slow.segments] == [
-        tuple((name, ns << shift) for name, ns in s.functions) for s in fast.segments
-    ]
-    assert [[o.executed_ns for o in s.other_cpus] for s in slow.segments] == [
-        [o.executed_ns << shift for o in s.other_cpus] for s in fast.segments
-    ]
-    for one in ("cause", "name", "part", "callers", "confidence"):
-        assert [getattr(s, one) for s in slow.segments] == [
-            getattr(s, one) for s in fast.segments
-        ]
-
-
-SLEEP = symbols(
-    *NAMES, "enqueue_task_fair", "schedule_idle", "default_idle_call", "schedule"
-)
-
-
-@pytest.mark.parametrize("shift", [0, 2])
-def test_the_time_that_a_board_slept_is_no_instructions(shift: int) -> None:
-    left: list[Step] = [
-        *((900, "user"), (20, "do_nanosleep"), (10, "__schedule")),
-        *((10, "__switch_to"), (10, "__schedule+")),
-    ]
-    woken: list[Step] = [
-        *(*ENTRY, (20, "hrtimer_interrupt"), (10, "__hrtimer_run_queues")),
-        *((30, "hrtimer_wakeup"), (9, "enqueue_task_fair"), (5, "hrtimer_wakeup+")),
-        *((5, "__hrtimer_run_queues+"), (5, "hrtimer_interrupt+"), (5, "do_irq+")),
-        *((5, "handle_exception+"), (10, "schedule_idle"), (10, "__schedule")),
-        *((10, "__switch_to"), (10, "__schedule+"), (15, "do_nanosleep+"), (5, "user")),
-    ]
-    idle: list[Step] = [(300, "do_idle")]
-    took = sum(step[0] for step in woken)
-    steps = [*left, *idle, *woken]
-    path = section(
-        steps,
-        SLEEP,
-        late=took,
-        tasks=[(0, "rtscope"), (940, "swapper/0"), (950 + 300 + took - 30, "rtscope")],
-    )
-    path = replace(path, latency_ns=(took + 700) << shift)
-    found = explain_path(path, SLEEP, arch="riscv64", shift=shift)
-
-    asleep = found.segments[0]
-    assert (asleep.cause, asleep.name) == (Cause.TIMER_SLACK, "(asleep)")
-    assert (asleep.begin_ns, asleep.end_ns) == (0, 700 << shift)
-    assert asleep.confidence is Confidence.INFERRED
-    assert asleep.evidence == (
-        f"system idle: the board executed {310 << shift} ns since the thread went to "
-        "sleep; for the rest of this time all its CPUs slept",
-    )
-    assert found.slept_ns == (700 - 310) << shift
-    assert found.residual_ns == 0

@@ -60,7 +60,7 @@ def explained(
         late=length(after),
         tasks=[(0, "hog"), *((50 + at, name) for at, name in tasks)],
     )
-    explanation = explain_path(found, TABLE, arch="riscv64", shift=0)
+    explanation = explain_path(found, TABLE, arch="riscv64")
     assert explanation.residual_ns == 0
     return explanation
 

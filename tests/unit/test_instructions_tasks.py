@@ -108,17 +108,17 @@ def test_the_task_that_ran_instead_is_named() -> None:
         tasks=((0, "hog"), (50 + 95 + 900 + 60, "rtscope")),
     )
 
-    found = explain_path(path, TABLE, arch="riscv64", shift=0)
+    found = explain_path(path, TABLE, arch="riscv64")
 
     assert found.dominant is not None
     assert (found.dominant.cause, found.dominant.task) == (Cause.OTHER_TASK, "hog")
     assert "Another task (hog) in (user space): 0.900 µs" in sentence(found)
 
 
-def test_a_path_without_the_wake_up_does_not_blame_the_boards_quanta() -> None:
+def test_a_path_without_the_wake_up_does_not_blame_the_delivery() -> None:
     steps: list[Step] = [(900, "user"), *PREEMPT, *THREAD]
 
-    found = explain_path(section(steps, TABLE, late=1000), TABLE, arch="x", shift=0)
+    found = explain_path(section(steps, TABLE, late=1000), TABLE, arch="x")
 
     assert found.dominant is not None
     assert found.dominant.cause is Cause.OTHER_TASK

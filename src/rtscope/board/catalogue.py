@@ -66,7 +66,9 @@ class Board:
     models: tuple[Prose, ...]
     leaves_out: tuple[Prose, ...]
     quantum_instructions: Annotated[int, Field(ge=100, le=10_000_000)] | None = None
-    """Instructions that a CPU executes before the next CPU runs."""
+    """Instructions that a CPU may be ahead of another one that executes."""
+    revision: Annotated[int, Field(ge=1)] = 1
+    """Of the model: results of different revisions are of different machines."""
 
     @property
     def instruction_ns(self) -> int:
@@ -75,7 +77,7 @@ class Board:
 
     @property
     def mips(self) -> float:
-        """Millions of instructions per virtual second, of all CPUs together."""
+        """Millions of instructions per virtual second, of each CPU."""
         return 1000 / self.instruction_ns
 
     @property

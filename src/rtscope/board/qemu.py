@@ -68,7 +68,7 @@ class Recording:
     worst: int
     """How many of the worst wake-ups of all CPUs."""
     windows: tuple[tuple[int, int], ...] = ()
-    """Instruction counts, first and last, ascending: everything between them."""
+    """Virtual times in ns, first and last, ascending: everything between them."""
     layout: Mapping[str, str] = field(default_factory=dict)
     """Where this kernel keeps the values that windows record; `plugin/options.h`."""
     sections: Mapping[str, int] = field(default_factory=dict)

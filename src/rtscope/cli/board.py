@@ -62,7 +62,8 @@ def show(
     lines = [
         f"{board.name}: {board.title}",
         f"machine   QEMU {board.machine}, CPU {board.cpu}, {board.memory} of memory",
-        f"time      {board.cpus} CPUs share {board.mips:g} million instructions per "
+        f"model     revision {board.revision}",
+        f"time      {board.cpus} CPUs, each {board.mips:g} million instructions per "
         f"virtual second; quantum {_quantum(board)}",
         f"kernels   {', '.join(kernel_names(board.arch))}, or an image",
         *_listed("models", board.models),

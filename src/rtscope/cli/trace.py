@@ -77,7 +77,7 @@ def trace(
     window: Annotated[
         list[str] | None,
         typer.Option(
-            help="Instruction counts to record with --replay, e.g. 1000000:2000000."
+            help="Virtual times in ns to record with --replay, e.g. 1000000:2000000."
         ),
     ] = None,
     json: Json = False,
@@ -96,17 +96,17 @@ def trace(
     else:
         found = stream_of(chosen)
     paths = [
-        path_of(section, symbols, shift=found.shift, cpu=_shown_cpu(section, only))
+        path_of(section, symbols, cpu=_shown_cpu(section, only))
         for section in shown_sections(found, worst, windows=bool(asked))
     ]
     if json:
-        documents = [as_dict(path, shift=found.shift) for path in paths]
+        documents = [as_dict(path) for path in paths]
         put(json_text.dumps(documents, indent=1) + "\n")
         return 0
     with stdout_console() as console:
         print_head(console, chosen.record, found)
         for number, path in enumerate(paths, 1):
-            print_path(console, path, number, limit=limit, shift=found.shift)
+            print_path(console, path, number, limit=limit)
     return 0
 
 
@@ -122,7 +122,7 @@ def _window(text: str) -> Window:
     match = _WINDOW.fullmatch(text)
     if match is None:
         raise UsageError(
-            f"--window {text[:40]!r}: write two instruction counts, FIRST:LAST"
+            f"--window {text[:40]!r}: write two virtual times in ns, FIRST:LAST"
         )
     return int(match[1]), int(match[2])
 
@@ -144,34 +144,31 @@ def print_head(console: Console, record: RunRecord, trace: ExecTrace) -> None:
     console.print(
         f"{record.run.id} on virtual board {printable(virtual.board)}, kernel "
         f"{printable(virtual.kernel)}: {trace.cpus} CPUs, quantum "
-        f"{trace.quantum} instructions, {1 << trace.shift} virtual ns per instruction",
+        f"{trace.quantum} instructions, {trace.instruction_ns} virtual ns each",
         markup=False,
         width=WIDTH,
     )
 
 
-def print_path(
-    console: Console, path: ListedPath, number: int, *, limit: int, shift: int
-) -> None:
+def print_path(console: Console, path: ListedPath, number: int, *, limit: int) -> None:
     """Print one path: its head, then at most `limit` steps; 0 for all of them."""
     console.print()
     console.print(Text(_title(path, number), style="bold"), width=WIDTH)
-    for line in _remarks(path, shift=shift):
+    for line in _remarks(path):
         console.print(Text(f"  {line}", style="dim"), width=WIDTH)
     if path.section.left_out:
         return
     shown = path.steps if limit == 0 else _from_expiry(path)
     console.print(
-        Text(f"{'virtual µs':>14} {'CPU':>4} {'instructions':>13}  step", style="dim")
+        Text(f"{'virtual µs':>14} {'CPU':>4} {'executed ns':>13}  step", style="dim")
     )
     head, tail = _ends(shown, limit)
     for step in head:
         console.print(_row(step), no_wrap=True, overflow="ellipsis", width=WIDTH)
     if left := len(shown) - len(head) - len(tail):
-        between = sum(s.instructions for s in shown[len(head) : len(shown) - len(tail)])
+        between = sum(s.executed_ns for s in shown[len(head) : len(shown) - len(tail)])
         console.print(
-            f"{'…':>14} {left:,} more steps with {between:,} instructions: --limit 0 "
-            "shows all",
+            f"{'…':>14} {left:,} more steps with {between:,} ns: --limit 0 shows all",
             style="dim",
             width=WIDTH,
         )
@@ -179,7 +176,7 @@ def print_path(
         console.print(_row(step), no_wrap=True, overflow="ellipsis", width=WIDTH)
 
 
-def as_dict(path: ListedPath, *, shift: int) -> dict[str, Any]:
+def as_dict(path: ListedPath) -> dict[str, Any]:
     """Return a path for JSON; times in virtual ns."""
     section = path.section
     return {
@@ -187,12 +184,12 @@ def as_dict(path: ListedPath, *, shift: int) -> dict[str, Any]:
         "cpu": section.cpu,
         "latency_ns": section.latency_ns,
         "sequence": section.sequence,
-        "first": section.first,
-        "expiry": path.expiry,
-        "last": section.last,
+        "first_ns": section.first_ns,
+        "expiry_ns": path.expiry_ns,
+        "last_ns": section.last_ns,
         "cut": section.cut,
         "left_out": section.left_out,
-        "missing_ns": _missing(path) << shift,
+        "missing_ns": _missing_ns(path),
         "unnamed": path.unnamed,
         "functions": [list(pair) for pair in path.functions],
         "steps": [
@@ -204,30 +201,32 @@ def as_dict(path: ListedPath, *, shift: int) -> dict[str, Any]:
 def _title(path: ListedPath, number: int) -> str:
     section = path.section
     if section.kind is SectionKind.WINDOW:
-        return f"Window {number}: instructions {section.first:,} to {section.last:,}"
+        return (
+            f"Window {number}: {section.first_ns:,} to {section.last_ns:,} virtual ns"
+        )
     return (
         f"Worst wake-up {number}: {format_us(section.latency_ns)} virtual µs late, "
-        f"CPU {section.cpu}, sequence {section.sequence:,}; due at instruction "
-        f"{path.expiry:,}"
+        f"CPU {section.cpu}, sequence {section.sequence:,}; due at "
+        f"{path.expiry_ns:,} virtual ns"
     )
 
 
-def _missing(path: ListedPath) -> int:
-    """Return how many instructions after the expiry were no longer in the ring."""
-    return max(0, path.section.first - path.expiry)
+def _missing_ns(path: ListedPath) -> int:
+    """Return how much after the expiry was no longer in the ring."""
+    return max(0, path.section.first_ns - path.expiry_ns)
 
 
-def _remarks(path: ListedPath, *, shift: int) -> list[str]:
+def _remarks(path: ListedPath) -> list[str]:
     section = path.section
     if section.left_out:
         return ["no memory was left for its path; record it with --replay --window"]
     remarks = []
     if section.cut:
-        missing = _missing(path) << shift
+        missing_ns = _missing_ns(path)
         remarks.append(
-            f"the ring was too short: the first {format_duration(missing)} after the "
-            "expiry are missing; record them with --replay"
-            if missing
+            f"the ring was too short: the first {format_duration(missing_ns)} after "
+            "the expiry are missing; record them with --replay"
+            if missing_ns
             else "the ring was too short: some of the time before the expiry is missing"
         )
     if path.functions:
@@ -236,7 +235,7 @@ def _remarks(path: ListedPath, *, shift: int) -> list[str]:
             f"{printable(name)} {100 * count / total:.0f} %"
             for name, count in path.functions[:TOP]
         )
-        remarks.append(f"{total:,} instructions, most in: {named}")
+        remarks.append(f"{format_us(total)} µs executed, most in: {named}")
     if path.unnamed:
         remarks.append(f"{path.unnamed:,} steps have an address without a symbol")
     return remarks
@@ -244,7 +243,7 @@ def _remarks(path: ListedPath, *, shift: int) -> list[str]:
 
 def _from_expiry(path: ListedPath) -> tuple[Step, ...]:
     """Leave out the steps before the expiry, but for the one at it."""
-    before = sum(step.at < path.expiry for step in path.steps)
+    before = sum(step.at_ns < path.expiry_ns for step in path.steps)
     return path.steps[max(0, before - 1) :]
 
 
@@ -257,10 +256,10 @@ def _ends(
 
 
 def _row(step: Step) -> Text:
-    us = step.at_ns / 1000
+    us = step.after_expiry_ns / 1000
     line = Text(f"{us:>+14,.3f} {step.cpu:>4} ")
     if step.kind is RecordKind.BLOCK:
-        line.append(f"{step.instructions:>13,}  ")
+        line.append(f"{step.executed_ns:>13,}  ")
         line.append(printable(step.what))
     else:
         line.append(f"{'':>13}  ")

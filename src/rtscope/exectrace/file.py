@@ -1,8 +1,9 @@
 """
 The recorded paths of a virtual board: what the plugin writes, and as it lies packed.
 
-`format/plugin.md` describes the stream. A stamp counts the instructions that all CPUs
-of the board have begun; 2^shift ns of virtual time pass with each of them.
+`format/plugin.md` describes the stream. A stamp is virtual time in ns, of the CPU that
+it is about. Version 1 counted the instructions of all CPUs together, which then shared
+one clock: its stamps become times, and where another CPU executes, a CPU pauses.
 
 The record names the file with its digest and says how much of what it should hold is
 in it. A record may come by mail: a name is no path, and nothing is unpacked without a
@@ -25,8 +26,12 @@ from pydantic import Field, TypeAdapter, ValidationError
 from rtscope.errors import ContractError, RecordError, UsageError
 from rtscope.files import first_mistake, read_bounded
 
-VERSION = 1
+VERSION = 2
+_IN_INSTRUCTIONS = 1
+"""A version whose stamps count the instructions of all CPUs together."""
 
+_MAX_SHIFT = 10
+"""An instruction takes 2^shift ns; QEMU takes no more than this."""
 _MAGIC = b"RTSCOPE\n"
 _HEADER = struct.Struct("<8sII16sIIQ")
 _SECTION = struct.Struct("<IIQQQQQII")
@@ -72,9 +77,11 @@ class RecordKind(IntEnum):
     INTERRUPT = 7
     """An interrupt began; the value identifies it."""
     DURATION = 8
-    """The value is how many instructions the interrupt just before took."""
+    """The value is how many ns the interrupt just before took."""
     NAME = 9
     """8 bytes of the name of the task in the record before; always twice."""
+    PAUSE = 10
+    """The CPU executes nothing from here to its next block."""
 
 
 class SectionKind(IntEnum):
@@ -83,7 +90,7 @@ class SectionKind(IntEnum):
     WORST = 1
     """The path to one of the K worst wake-ups, with the mark at its end."""
     WINDOW = 2
-    """Everything between two instruction counts, recorded by a replay."""
+    """Everything between two virtual times, recorded by a replay."""
     LONGEST = 3
     """The longest section of a kind on a CPU, with what led to it: see `Held`."""
     INTERRUPTS = 4
@@ -92,22 +99,22 @@ class SectionKind(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TraceSection:
-    """Records in the order in which things happened; the arrays are of equal length."""
+    """Records in the order of their times; the arrays are of equal length."""
 
     kind: SectionKind
     cpu: int
     """Of the wake-up; 0 for a window."""
     latency_ns: int
     sequence: int
-    first: int
-    last: int
-    """Instruction counts: where the section begins, and that of the mark."""
+    first_ns: int
+    last_ns: int
+    """Virtual times: where the section begins, and that of the mark."""
     cut: bool
     """The ring was too short: the section begins later than it should."""
     left_out: bool
     """Its records exceeded the limit; only this header was kept."""
-    at: NDArray[np.int64]
-    """Instruction count, on all CPUs, before what is recorded."""
+    at_ns: NDArray[np.int64]
+    """Virtual time of the CPU, before what is recorded."""
     cpus: NDArray[np.uint8]
     kinds: NDArray[np.uint8]
     values: NDArray[np.uint64]
@@ -119,8 +126,9 @@ class ExecTrace:
 
     arch: str
     cpus: int
-    shift: int
+    instruction_ns: int
     quantum: int
+    """Instructions."""
     sections: tuple[TraceSection, ...]
     """The K worst wake-ups, worst first; then the windows, in order."""
 
@@ -131,17 +139,54 @@ def parse_trace(data: Bytes) -> ExecTrace:
     magic, version, sections, arch, cpus, shift, turn = header
     if magic != _MAGIC:
         raise ContractError("this is not a trace of rtscope's plugin")
-    if version != VERSION:
+    if version not in (_IN_INSTRUCTIONS, VERSION):
         raise ContractError(f"the trace has version {version}, not {VERSION}")
+    if shift > _MAX_SHIFT:
+        raise ContractError(f"the trace has the impossible shift {shift}")
     found = []
     offset = _HEADER.size
     for _ in range(sections):
         section, offset = _parse_section(data, offset)
-        found.append(section)
+        found.append(_upgraded(section, shift) if version < VERSION else section)
     if offset != len(data):
         raise ContractError(f"the trace has {len(data) - offset} bytes too many")
     name = arch.rstrip(b"\0").decode("ascii", "replace")
-    return ExecTrace(name, cpus, shift, turn, tuple(found))
+    return ExecTrace(name, cpus, 1 << shift, turn, tuple(map(_sorted, found)))
+
+
+def _upgraded(section: TraceSection, shift: int) -> TraceSection:
+    """Return a section of version 1 with times instead of counts."""
+    values = section.values.copy()
+    values[section.kinds == RecordKind.DURATION] <<= np.uint64(shift)
+    blocks = np.flatnonzero(section.kinds == RecordKind.BLOCK)
+    leaves = np.diff(section.cpus[blocks].astype(np.int16)) != 0
+    before = blocks[1:][leaves]
+    left = section.cpus[blocks[:-1][leaves]]
+    sequence = section.sequence
+    if section.kind is SectionKind.LONGEST:
+        sequence = (sequence >> 8 << shift) << 8 | sequence & 0xFF
+    return replace(
+        section,
+        sequence=sequence,
+        first_ns=section.first_ns << shift,
+        last_ns=section.last_ns << shift,
+        at_ns=np.insert(section.at_ns, before, section.at_ns[before]) << shift,
+        cpus=np.insert(section.cpus, before, left),
+        kinds=np.insert(section.kinds, before, np.uint8(RecordKind.PAUSE)),
+        values=np.insert(values, before, np.uint64(0)),
+    )
+
+
+def _sorted(section: TraceSection) -> TraceSection:
+    """Order the records of all CPUs, which QEMU executes in turn, by their times."""
+    order = np.argsort(section.at_ns, kind="stable")
+    return replace(
+        section,
+        at_ns=section.at_ns[order],
+        cpus=section.cpus[order],
+        kinds=section.kinds[order],
+        values=section.values[order],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,29 +197,44 @@ class Held:
     """As in `plugin/longest.h`."""
     net_ns: int
     """Without interrupts."""
-    begin: int
-    """Instruction count; its records begin earlier."""
-    end: int
+    begin_ns: int
+    """Virtual time; its records begin earlier."""
+    end_ns: int
 
 
-def held_by(section: TraceSection, shift: int) -> Held:
+def held_by(section: TraceSection) -> Held:
     """Read the header of a section of the kind LONGEST."""
-    interrupted = section.sequence >> 8
-    whole = (section.latency_ns >> shift) + interrupted
+    interrupted_ns = section.sequence >> 8
     return Held(
         kind=section.sequence & 0xFF,
         net_ns=section.latency_ns,
-        begin=section.last - whole,
-        end=section.last,
+        begin_ns=section.last_ns - section.latency_ns - interrupted_ns,
+        end_ns=section.last_ns,
     )
+
+
+def executed_ns(
+    section: TraceSection, cpu: int
+) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+    """
+    Return the indices of a CPU's blocks in a section, and how many ns each took.
+
+    A block goes on to the next one of its CPU, or to where that pauses.
+    """
+    of_time = np.isin(section.kinds, (RecordKind.BLOCK, RecordKind.PAUSE))
+    mine = np.flatnonzero(of_time & (section.cpus == cpu))
+    at_ns = section.at_ns[mine]
+    end_ns = max(section.last_ns, int(at_ns[-1])) if len(at_ns) else 0
+    lengths = np.append(at_ns[1:], end_ns)[: len(mine)] - at_ns
+    is_block = section.kinds[mine] == RecordKind.BLOCK
+    return mine[is_block], lengths[is_block]
 
 
 @dataclass(frozen=True, slots=True)
 class TaskSwitch:
     """From when on a CPU ran a task."""
 
-    at: int
-    """Instruction count."""
+    at_ns: int
     cpu: int
     task: int
     """Its address: two tasks may have the same name."""
@@ -186,7 +246,7 @@ def task_switches(section: TraceSection) -> list[TaskSwitch]:
     """Return the task changes of a section, in order; nothing if it has none."""
     wanted = (section.kinds == RecordKind.TASK) | (section.kinds == RecordKind.NAME)
     rows = zip(
-        section.at[wanted].tolist(),
+        section.at_ns[wanted].tolist(),
         section.cpus[wanted].tolist(),
         section.kinds[wanted].tolist(),
         section.values[wanted].tolist(),
@@ -226,13 +286,15 @@ def _from_window(
     section: TraceSection, windows: Sequence[TraceSection]
 ) -> TraceSection:
     for window in windows:
-        if window.first <= section.first and section.last <= window.last:
-            held = (window.at >= section.first) & (window.at <= section.last)
+        if window.first_ns <= section.first_ns and section.last_ns <= window.last_ns:
+            held = (window.at_ns >= section.first_ns) & (
+                window.at_ns <= section.last_ns
+            )
             return replace(
                 section,
                 cut=False,
                 left_out=False,
-                at=window.at[held],
+                at_ns=window.at_ns[held],
                 cpus=window.cpus[held],
                 kinds=window.kinds[held],
                 values=window.values[held],
@@ -257,11 +319,11 @@ def _parse_section(data: Bytes, offset: int) -> tuple[TraceSection, int]:
         cpu=cpu,
         latency_ns=latency_ns,
         sequence=sequence,
-        first=first,
-        last=last,
+        first_ns=first,
+        last_ns=last,
         cut=bool(flags & _CUT),
         left_out=bool(flags & _LEFT_OUT),
-        at=(stamp & np.uint64(2**48 - 1)).astype(np.int64),
+        at_ns=(stamp & np.uint64(2**48 - 1)).astype(np.int64),
         cpus=(stamp >> np.uint64(48)).astype(np.uint8),
         kinds=(stamp >> np.uint64(56)).astype(np.uint8),
         values=rows["value"],

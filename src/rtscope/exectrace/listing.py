@@ -1,38 +1,44 @@
 """
 The steps of a recorded path: blocks merged per function, and changes of state. Pure.
 
-Times are virtual ns relative to the expiry of the wake-up (for a window: to its begin).
-All CPUs of a board share one count of instructions, so while one CPU executes the
-others stand still, and time passes for them too.
+Times are virtual ns, each of the CPU that a step is of.
 """
 
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from heapq import merge
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rtscope.exectrace.file import RecordKind, SectionKind, TraceSection, task_switches
+from rtscope.exectrace.file import (
+    RecordKind,
+    SectionKind,
+    TraceSection,
+    executed_ns,
+    task_switches,
+)
 from rtscope.exectrace.symbols import KERNEL_HALF, USER, SymbolTable
 
 # x86-64 and arm64 keep "no need to reschedule" in the word of the preemption count.
 _COUNT_MASK = 0x7FFFFFFF
+_NOT_SHOWN = (RecordKind.SEQUENCE, RecordKind.NAME)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """What one CPU did for a while, or a change of its state."""
 
-    at: int
-    """Instruction count at its begin."""
     at_ns: int
-    """Virtual time relative to the expiry."""
+    """Virtual time at its begin."""
+    after_expiry_ns: int
+    """The same relative to the expiry of the wake-up; for a window, to its begin."""
     cpu: int
     kind: RecordKind
     what: str
-    instructions: int = 0
-    """That this CPU executed in it; 0 for a change of state."""
+    executed_ns: int = 0
+    """What this CPU executed in it; 0 for a change of state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,71 +46,70 @@ class ListedPath:
     """A section, ready to be listed."""
 
     section: TraceSection
-    expiry: int
-    """Instruction count at which the wake-up was due; a window's begin."""
+    expiry_ns: int
+    """Virtual time at which the wake-up was due; a window's begin."""
     steps: tuple[Step, ...]
     functions: tuple[tuple[str, int], ...] = field(default=())
-    """Instructions after the expiry by function, most first."""
+    """ns executed after the expiry by function, most first."""
     unnamed: int = 0
     """Blocks of the kernel for which there was no symbol."""
 
 
 def path_of(
-    section: TraceSection, symbols: SymbolTable, *, shift: int, cpu: int | None
+    section: TraceSection, symbols: SymbolTable, *, cpu: int | None
 ) -> ListedPath:
     """Return the steps of a section; of one CPU, or of all of them."""
-    expiry = section.first
+    expiry_ns = section.first_ns
     if section.kind is SectionKind.WORST:
-        expiry = max(0, section.last - (section.latency_ns >> shift))
-    steps = tuple(_merged(section, symbols, expiry=expiry, shift=shift, cpu=cpu))
+        expiry_ns = max(0, section.last_ns - section.latency_ns)
+    shown = np.unique(section.cpus).tolist() if cpu is None else [cpu]
+    each = (_merged(section, symbols, expiry_ns=expiry_ns, cpu=one) for one in shown)
+    steps = tuple(merge(*each, key=lambda step: step.at_ns))
     spent: Counter[str] = Counter()
     for step in steps:
-        if step.kind is RecordKind.BLOCK and step.at >= expiry:
-            spent[step.what] += step.instructions
+        if step.kind is RecordKind.BLOCK and step.at_ns >= expiry_ns:
+            spent[step.what] += step.executed_ns
     unnamed = sum(s.kind is RecordKind.BLOCK and s.what.startswith("0x") for s in steps)
-    return ListedPath(section, expiry, steps, tuple(spent.most_common()), unnamed)
+    return ListedPath(section, expiry_ns, steps, tuple(spent.most_common()), unnamed)
 
 
 def _merged(
     section: TraceSection,
     symbols: SymbolTable,
     *,
-    expiry: int,
-    shift: int,
-    cpu: int | None,
+    expiry_ns: int,
+    cpu: int,
 ) -> Iterator[Step]:
-    """Yield steps in order; blocks of one function on one CPU become one."""
+    """
+    Yield the steps of a CPU in order.
+
+    Blocks of one function become one, as far as the CPU does not pause.
+    """
     names, named = _names(section, symbols)
-    wanted = (section.kinds != RecordKind.SEQUENCE) & (section.kinds != RecordKind.NAME)
-    tasks = {(one.at, one.task): one.name for one in task_switches(section)}
-    if cpu is not None:
-        wanted &= section.cpus == cpu
-    at, cpus, kinds, values, named, lengths = (
-        column[wanted]
-        for column in (
-            *(section.at, section.cpus, section.kinds, section.values),
-            *(named, _lengths(section)),
-        )
+    wanted = (section.cpus == cpu) & ~np.isin(section.kinds, _NOT_SHOWN)
+    tasks = {(one.at_ns, one.task): one.name for one in task_switches(section)}
+    at, kinds, values = (
+        column[wanted] for column in (section.at_ns, section.kinds, section.values)
     )
+    named, lengths = named[wanted], _lengths(section, cpu)[wanted]
     if not len(at):
         return
     same = (
         (kinds[1:] == RecordKind.BLOCK)
         & (kinds[:-1] == RecordKind.BLOCK)
         & (named[1:] == named[:-1])
-        & (cpus[1:] == cpus[:-1])
     )
     begins = np.flatnonzero(np.concatenate(([True], ~same)))
-    instructions = np.add.reduceat(lengths, begins).tolist()
-    columns = (column[begins].tolist() for column in (at, cpus, kinds, values, named))
-    for begin, where, number, value, name, total in zip(
-        *columns, instructions, strict=True
-    ):
+    spent_ns = np.add.reduceat(lengths, begins).tolist()
+    columns = (column[begins].tolist() for column in (at, kinds, values, named))
+    for begin, number, value, name, total in zip(*columns, spent_ns, strict=True):
         kind = RecordKind(number)
+        if kind is RecordKind.PAUSE:
+            continue
         what = names[name] if kind is RecordKind.BLOCK else _words(kind, value)
         if kind is RecordKind.TASK and tasks.get((begin, value)):
             what = f"{what} {tasks[begin, value]}"
-        yield Step(begin, (begin - expiry) << shift, where, kind, what, total)
+        yield Step(begin, begin - expiry_ns, cpu, kind, what, total)
 
 
 def _words(kind: RecordKind, value: int) -> str:
@@ -117,13 +122,11 @@ def _words(kind: RecordKind, value: int) -> str:
     return f"mark: {value} ns late"
 
 
-def _lengths(section: TraceSection) -> NDArray[np.int64]:
-    """Return how many instructions each block has: up to the next, or to the end."""
-    lengths = np.zeros(len(section.at), np.int64)
-    blocks = np.flatnonzero(section.kinds == RecordKind.BLOCK)
-    if len(blocks):
-        at = section.at[blocks]
-        lengths[blocks] = np.append(at[1:], max(section.last, int(at[-1]))) - at
+def _lengths(section: TraceSection, cpu: int) -> NDArray[np.int64]:
+    """Return how long each block of a CPU took, in ns; 0 for the other records."""
+    lengths = np.zeros(len(section.at_ns), np.int64)
+    blocks, own_ns = executed_ns(section, cpu)
+    lengths[blocks] = own_ns
     return lengths
 
 

@@ -14,8 +14,7 @@ less. The composition is proven, its parameters are only observed maxima: it is 
 proof, and a section that was never executed is not in it.
 
 The paper's L ends when the scheduler has returned. A thread that reads a clock is
-later by its own return, which is added (`Section.BACK`), and on a virtual board an
-interrupt may wait for the quanta of other CPUs (`quantum_delay_ns`).
+later by its own return, which is added (`Section.BACK`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -108,13 +107,12 @@ def compose(
     longest: Sequence[LongestSection],
     *,
     arrivals: Mapping[str, Arrivals],
-    quantum_delay_ns: int = 0,
     not_recorded: Sequence[str] = (),
 ) -> CpuBound:
     """Return the bound from the critical sections and interrupts of one CPU."""
     known = {Section(one.section): one.duration_ns for one in longest}
     scheduling_ns = scheduling_latency(known)
-    start_ns = scheduling_ns + known.get(Section.BACK, 0) + quantum_delay_ns
+    start_ns = scheduling_ns + known.get(Section.BACK, 0)
     bound_ns = fixed_point(start_ns, tuple(arrivals.values()))
     window_ns = start_ns if bound_ns is None else bound_ns
     found = [
@@ -131,7 +129,6 @@ def compose(
         cpu=cpu,
         bound_ns=bound_ns,
         scheduling_ns=scheduling_ns,
-        quantum_delay_ns=quantum_delay_ns,
         complete=bound_ns is not None and not not_recorded,
         not_recorded=tuple(not_recorded),
         sections=tuple(longest),

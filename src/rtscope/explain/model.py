@@ -44,7 +44,7 @@ class Cause(StrEnum):
     EARLIER_INTERRUPT = "an earlier interrupt"
     IDLE_EXIT = "leaving idle"
     DELIVERY = "interrupt delivery"
-    """Interrupts were on, none came yet: hardware, hypervisor, or a CPU's quantum."""
+    """Interrupts were on, none came yet: because of hardware or a hypervisor."""
     TIMER_INTERRUPT = "the timer interrupt"
     OTHER_INTERRUPT = "another interrupt"
     TIMER_CALLBACK = "another timer's callback"
@@ -96,7 +96,7 @@ class Segment:
     executed_ns: int | None = None
     """Of it, time in which this CPU executed; None if that is unknown.
 
-    The rest were quanta of other CPUs of a virtual board, which it waited for.
+    The rest it paused, mostly asleep.
     """
     evidence: tuple[str, ...] = ()
     confidence: Confidence = Confidence.SEEN
@@ -140,8 +140,6 @@ class Explanation:
     """In order; they do not overlap."""
     notes: tuple[str, ...] = field(default=())
     """What limits the explanation: a path that begins too late, lost events."""
-    slept_ns: int = 0
-    """Of the first segment: the whole board slept, so that no instruction counts it."""
 
     is_counted: bool = field(init=False)
     """Instructions were counted: along a path they are, not by events."""
@@ -189,7 +187,12 @@ COMPETING_TASKS = frozenset(
 """Causes that are another task: what matters is which, not where it was."""
 
 
-_WAITS = frozenset({Cause.LOCK, Cause.PAGE_FAULT, Cause.UNKNOWN})
+_WAITS = frozenset(
+    {
+        *(Cause.LOCK, Cause.PAGE_FAULT, Cause.UNKNOWN),
+        *(Cause.IDLE_EXIT, Cause.TIMER_SLACK),
+    }
+)
 """Causes in which a CPU may do nothing, and is late by that."""
 
 
@@ -208,7 +211,7 @@ def _dominant(segments: Sequence[Segment]) -> Segment | None:
 
 
 def _weight_ns(segment: Segment) -> int:
-    """Return what a segment counts for: no quanta of other CPUs."""
+    """Return what a segment counts for: not a pause, unless that is the cause."""
     if segment.executed_ns is None or segment.cause in _WAITS:
         return segment.duration_ns
     return segment.executed_ns

@@ -127,8 +127,6 @@ class Recording:
     explanation: Explanation
     symbols: SymbolTable
     arch: str
-    shift: int
-    """2^shift ns of virtual time pass with each instruction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,22 +163,16 @@ def _activity_of(one: Recording | ExplainedWindow) -> tuple[int, dict[int, State
 
 
 def _due_ns(recording: Recording) -> int:
-    end_ns = recording.section.last << recording.shift
-    return end_ns - recording.explanation.latency_ns
+    return recording.section.last_ns - recording.explanation.latency_ns
 
 
 def _calls(recording: Recording, cpu: int) -> States:
-    shift, slept_ns = recording.shift, recording.explanation.slept_ns
-    slept = recording.explanation.segments[0].end_ns if slept_ns else 0
-    woke_ns = _due_ns(recording) + slept
-    end = 0
+    end_ns = 0
     section, symbols, arch = recording.section, recording.symbols, recording.arch
     for run in runs_of(section, symbols, arch=arch, cpu=cpu):
-        now = run.begin << shift
-        now -= slept_ns if now < woke_ns else 0
-        yield now, [(f, plain(f.name)) for f in run.frame.chain()][::-1]
-        end = run.end
-    yield end << shift, ()
+        yield run.begin_ns, [(f, plain(f.name)) for f in run.frame.chain()][::-1]
+        end_ns = run.end_ns
+    yield end_ns, ()
 
 
 def _tasks(window: Window, cpu: int) -> States:

@@ -136,7 +136,7 @@ def _clauses() -> Mapping[str, Mapping[str, str]]:
 
 
 def _is_waiting(segment: Segment) -> bool:
-    """Tell whether a fifth or more of it were quanta of other CPUs."""
+    """Tell whether the CPU executed nothing in a fifth of it or more."""
     executed_ns = segment.executed_ns
     return executed_ns is not None and 5 * executed_ns <= 4 * segment.duration_ns
 
@@ -144,9 +144,7 @@ def _is_waiting(segment: Segment) -> bool:
 def _executed(segment: Segment, *, explain_rest: bool) -> Iterator[str]:
     if _is_waiting(segment):
         executed = f"{_us(segment.executed_ns)} executed here"
-        yield (
-            f"{executed}, the rest: quanta of other CPUs" if explain_rest else executed
-        )
+        yield f"{executed}, the rest: this CPU paused" if explain_rest else executed
 
 
 def _busiest(segment: Segment) -> Iterator[str]:

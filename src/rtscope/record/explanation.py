@@ -162,7 +162,7 @@ class CpuBound:
     scheduling_ns: Nanoseconds = 0
     """L_IF: the paper's latency without interrupts."""
     quantum_delay_ns: Nanoseconds = 0
-    """The most that an interrupt waits while a virtual board runs its other CPUs."""
+    """Of former boards, whose CPUs shared a clock: the wait for the others."""
     complete: bool
     """Whether everything that the bound is made of was seen."""
     not_recorded: tuple[Name, ...] = ()

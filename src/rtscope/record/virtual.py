@@ -25,7 +25,7 @@ class InputDigests:
     qemu: Text
     plugin: Text
     board: Text
-    """All of QEMU's command line but files and seed: machine, time, turns."""
+    """All of QEMU's command line but files and seed, and the board's revision."""
     campaign: Text
     """What of the campaign concerns this run."""
     seed: Count
@@ -43,7 +43,7 @@ class VirtualRun:
     board: Text
     cpus: Count
     mips: Annotated[float, Field(gt=0, allow_inf_nan=False)]
-    """Million instructions per virtual second, of all CPUs together."""
+    """Million instructions per virtual second, of each CPU since revision 2."""
     quantum_instructions: Count | None
     seed: Count
     kernel: Text
@@ -53,6 +53,8 @@ class VirtualRun:
     plugin_digest: Text
     qemu_version: Text = ""
     """Its version."""
+    board_revision: Count = 1
+    """Of the board's model: in the first one all CPUs shared one clock."""
     settle_ns: Count = 0
     input_digests: InputDigests | None = None
     """None in a record of an older rtscope."""
@@ -84,6 +86,7 @@ class VirtualRun:
                 *(self.board, self.cpus, self.mips, self.quantum_instructions),
                 known and known.board,
             ),
+            "model": f"revision {self.board_revision}",
             "campaign": known and known.campaign,
             "seed": self.seed,
         }

@@ -36,7 +36,7 @@ def lint(record: RunRecord) -> tuple[Caveat, ...]:
             *(_thread(t) for t in result.threads),
             _skipped(result.threads),
             _asked_and_got(record.run, result.threads),
-            # A read may span quanta of other CPUs of a virtual board.
+            # On a virtual board a read's cost belongs to the model, and to no clock.
             () if record.virtual else _clock_cost(result.threads),
             _agent(result),
             _machine(result),

@@ -146,6 +146,7 @@ def _virtual(
         board=board.name,
         cpus=board.cpus,
         mips=board.mips,
+        board_revision=board.revision,
         quantum_instructions=board.quantum_instructions,
         seed=request.seed,
         settle_ns=request.campaign.settling_ns,
@@ -172,7 +173,7 @@ def _caveats(request: RunRequest, virtual: VirtualRun) -> Iterator[Caveat]:
         "virtual_board",
         f"{virtual.board}: {virtual.cpus} CPUs, a quantum of "
         f"{virtual.quantum_instructions} instructions, {virtual.mips:g} million "
-        f"instructions per virtual second together, seed {virtual.seed}",
+        f"instructions per virtual second and CPU, seed {virtual.seed}",
     )
     if request.run.load == "storage" and virtual.disk_filesystem != "ext4":
         yield make("load_reduced", "files in tmpfs: this kernel has no disk in memory")
@@ -201,7 +202,8 @@ def board_digest(board: Board) -> str:
         seed=0,
         quantum=quantum_by_plugin(Path("plugin"), board),
     )
-    return sha256_of_json(command_line(_NO_QEMU, board, boot))
+    words = command_line(_NO_QEMU, board, boot)
+    return sha256_of_json((*words, f"revision={board.revision}"))
 
 
 def campaign_digest(run: Run, campaign: Campaign) -> str:

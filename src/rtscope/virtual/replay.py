@@ -21,13 +21,14 @@ from rtscope.errors import BoardError, MeasurementError, UsageError
 from rtscope.exectrace.file import ExecTrace, SectionKind, TraceSection, parse_trace
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.record.model import RunRecord
+from rtscope.units import NS_PER_MS, format_duration
 from rtscope.virtual.boot import Booted, board_folder, boot
 from rtscope.virtual.kernellayout import FIELDS, section_options
 from rtscope.virtual.prepare import DIGITS, job_for, request_for
 from rtscope.virtual.symbols import find_kernel_layout, parts_by_digest
 
-MAX_WINDOW_INSTRUCTIONS = 20_000_000
-"""Of all windows together: 40 ms of virtual time, at most some 300 MB of records."""
+MAX_WINDOW_NS = 10 * NS_PER_MS
+"""Of all windows together: at most some 300 MB of records, of four busy CPUs."""
 
 MAX_WINDOWS = 64
 
@@ -77,8 +78,8 @@ def windows_around(sections: Sequence[TraceSection], count: int) -> tuple[Window
     worst = [s for s in sections if s.kind is SectionKind.WORST]
     chosen: list[Window] = []
     for section in worst[:count]:
-        more = _merge([*chosen, (section.first, section.last)])
-        if _width(more) > MAX_WINDOW_INSTRUCTIONS:
+        more = _merge([*chosen, (section.first_ns, section.last_ns)])
+        if _width_ns(more) > MAX_WINDOW_NS:
             break
         chosen = more
     return tuple(chosen)
@@ -96,7 +97,7 @@ def replay_run(
     """
     Boot again with the inputs of a record, and record these windows too.
 
-    Windows are instruction counts, first and last. With `symbols` the longest sections
+    Windows are virtual times in ns, first and last. With `symbols` the longest sections
     and all interrupts are recorded as well. `log` gets the choice of the
     plugin, if today's is not the one that measured. Raises UsageError for impossible
     windows or sections, BoardError if inputs are gone, MeasurementError if the result
@@ -181,14 +182,14 @@ def _check(windows: Sequence[Window]) -> None:
     ordered = all(a[1] < b[0] for a, b in itertools.pairwise(windows))
     if not ordered:
         raise UsageError("windows must be in ascending order and must not overlap")
-    if _width(windows) > MAX_WINDOW_INSTRUCTIONS:
+    if _width_ns(windows) > MAX_WINDOW_NS:
         raise UsageError(
-            f"windows of {_width(windows):,} instructions are too much to keep: "
-            f"{MAX_WINDOW_INSTRUCTIONS:,} are the most"
+            f"windows of {format_duration(_width_ns(windows))} are too much to keep: "
+            f"{format_duration(MAX_WINDOW_NS)} are the most"
         )
 
 
-def _width(windows: Sequence[Window]) -> int:
+def _width_ns(windows: Sequence[Window]) -> int:
     return sum(last - first for first, last in windows)
 
 

@@ -3,7 +3,7 @@ From the instructions that a virtual board executed to an explanation.
 
     calls.py       from executed blocks to calls, with the callers and role of each
     roles.toml     the functions that have a role
-    milestones.py  tasks, interrupt, callback, scheduler, switch; when the board slept
+    milestones.py  tasks, interrupt, callback, scheduler, switch
     scheduling.py  what kept the CPU: competing tasks, other CPUs
     path.py        part and cause of all that the CPU of a wake-up executed
     explain.py     the explanation: its segments, their names and evidence

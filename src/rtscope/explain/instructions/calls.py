@@ -25,7 +25,7 @@ from importlib import resources
 import numpy as np
 from numpy.typing import NDArray
 
-from rtscope.exectrace.file import RecordKind, TraceSection
+from rtscope.exectrace.file import TraceSection, executed_ns
 from rtscope.exectrace.symbols import KERNEL_HALF, USER, SymbolTable
 
 # GCC's clones of a function: the name ends at the dot.
@@ -167,12 +167,12 @@ class Run:
     """What a CPU executed in one function, without a call or return between."""
 
     frame: Frame
-    begin: int
-    """Instruction count of the board."""
-    end: int
-    """Where the next run of this CPU begins: other CPUs may have run in between."""
-    executed: int
-    """Instructions of this CPU."""
+    begin_ns: int
+    """Virtual time of this CPU."""
+    end_ns: int
+    """Where the next run of this CPU begins: it may have slept before that."""
+    executed_ns: int
+    """What it executed of this time."""
 
 
 def runs_of(
@@ -193,7 +193,7 @@ def runs_of(
         frame = _entered(frame, name, is_start=starts[i])
         begin, spent, last_name, last_frame = at[i], own[i], name, frame
     if last_frame is not None:
-        runs.append(Run(last_frame, begin, max(section.last, begin), spent))
+        runs.append(Run(last_frame, begin, max(section.last_ns, begin), spent))
     return runs
 
 
@@ -333,17 +333,17 @@ def main_frame(runs: Sequence[Run], *, share: float) -> Frame | None:
     spent: Counter[Frame] = Counter()
     for run in runs:
         for frame in run.frame.chain():
-            spent[frame] += run.executed
-    least = share * sum(run.executed for run in runs)
+            spent[frame] += run.executed_ns
+    least = share * sum(run.executed_ns for run in runs)
     inside = [frame for frame, own in spent.items() if own >= least]
     return max(inside, key=lambda frame: frame.depth, default=None)
 
 
 def spent_in(runs: Sequence[Run]) -> list[tuple[str, int]]:
-    """Return own instructions by function, most first."""
+    """Return own ns by function, most first."""
     spent: Counter[str] = Counter()
     for run in runs:
-        spent[run.frame.name] += run.executed
+        spent[run.frame.name] += run.executed_ns
     return spent.most_common()
 
 
@@ -360,12 +360,8 @@ def callback_of(run: Run) -> str | None:
 def _blocks(
     section: TraceSection, symbols: SymbolTable, *, arch: str, cpu: int
 ) -> tuple[list[int], list[str], list[bool], list[int]]:
-    blocks = np.flatnonzero(section.kinds == RecordKind.BLOCK)
-    at = section.at[blocks]
-    end = max(section.last, int(at[-1])) if len(at) else 0
-    lengths = np.append(at[1:], end) - at
-    mine = section.cpus[blocks] == cpu
-    values = section.values[blocks][mine]
+    blocks, own_ns = executed_ns(section, cpu)
+    values = section.values[blocks]
     addresses, which = np.unique(values, return_inverse=True)
     names = _names(addresses, symbols, arch=arch)
     is_start = np.isin(addresses, symbols.starts)
@@ -374,7 +370,7 @@ def _blocks(
     for i in range(1, len(called)):
         if is_between(called[i]):
             called[i], starts[i] = called[i - 1], False
-    return at[mine].tolist(), called, starts, lengths[mine].tolist()
+    return section.at_ns[blocks].tolist(), called, starts, own_ns.tolist()
 
 
 def _names(

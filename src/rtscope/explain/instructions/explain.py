@@ -50,27 +50,22 @@ OF_A_TASK = COMPETING_TASKS | {
     Cause.LATE_TIMER,
 }
 """Causes whose code belongs to a task: it is named."""
-DELIVERED_BETWEEN_QUANTA = (
-    "interrupts were on: a virtual board checks its timers between the quanta of its "
-    "CPUs, so up to two quanta of this are an artefact"
-)
 
 
 def explain_path(
-    section: TraceSection, symbols: SymbolTable, *, arch: str, shift: int
+    section: TraceSection, symbols: SymbolTable, *, arch: str
 ) -> Explanation:
-    """Explain one of the worst wake-ups; 2^`shift` ns pass with each instruction."""
-    path = wakeup_path(section, symbols, arch=arch, shift=shift)
+    """Explain one of the worst wake-ups."""
+    path = wakeup_path(section, symbols, arch=arch)
     kinds = kinds_of(path)
     notes = tuple(_notes(path))
-    segments = [*_system_idle(path), *_unrecorded(path), *_segments(path, kinds)]
+    segments = [*_unrecorded(path), *_segments(path, kinds)]
     return Explanation(
         section.cpu,
         section.sequence,
         section.latency_ns,
         joined(segments),
         notes,
-        path.slept_ns - path.awake_ns,
     )
 
 
@@ -87,11 +82,6 @@ def _notes(path: WakeupPath) -> Iterator[str]:
         )
     elif milestones.woken is None:
         yield "this CPU did not execute the callback that wakes a sleeping thread"
-    elif milestones.woken < milestones.first:
-        yield (
-            "the thread was woken a little before the expiry by the count of "
-            "instructions, which runs ahead of virtual time"
-        )
     if any(_armed_overdue(path, i) for i in at[milestones.first : milestones.woken]):
         yield "the thread itself was late: it armed its timer after the expiry"
     if not path.tasks.names and path.competing.goes_on:
@@ -113,32 +103,15 @@ def _armed_overdue(path: WakeupPath, i: int) -> bool:
     return is_late and path.tasks.measured[i]
 
 
-def _system_idle(path: WakeupPath) -> Iterator[Segment]:
-    if not path.slept_ns:
-        return
-    yield Segment(
-        Part.A,
-        0,
-        path.slept_ns,
-        Cause.TIMER_SLACK,
-        ASLEEP,
-        evidence=(
-            f"system idle: the board executed {path.awake_ns} ns since the thread went "
-            "to sleep; for the rest of this time all its CPUs slept",
-        ),
-        confidence=Confidence.INFERRED,
-    )
-
-
 def _unrecorded(path: WakeupPath) -> Iterator[Segment]:
     """Return the time before the first recorded block of this CPU."""
-    if not path.runs or path.runs[0].begin <= path.expiry:
+    if not path.runs or path.runs[0].begin_ns <= path.expiry_ns:
         return
-    end_ns = _ns(path, path.runs[0].begin)
-    if path.section.cut or path.section.first > path.expiry:
+    end_ns = _ns(path, path.runs[0].begin_ns)
+    if path.section.cut or path.section.first_ns > path.expiry_ns:
         yield Segment(Part.A, 0, end_ns, Cause.UNKNOWN, "not recorded")
         return
-    # The path begins longer before the expiry than the others' quanta take.
+    # The path begins before the expiry: a CPU that executed nothing slept.
     yield Segment(
         Part.A,
         0,
@@ -146,14 +119,14 @@ def _unrecorded(path: WakeupPath) -> Iterator[Segment]:
         Cause.IDLE_EXIT,
         ASLEEP,
         executed_ns=0,
-        evidence=("this CPU slept during the quantum of another CPU",),
+        evidence=("this CPU slept",),
         confidence=Confidence.INFERRED,
     )
 
 
-def _ns(path: WakeupPath, count: int) -> int:
-    """Return virtual time since the expiry of an instruction count."""
-    return path.slept_ns + ((count - path.expiry) << path.shift)
+def _ns(path: WakeupPath, at_ns: int) -> int:
+    """Return virtual time since the expiry."""
+    return at_ns - path.expiry_ns
 
 
 def _segments(path: WakeupPath, kinds: Sequence[Kind]) -> Iterator[Segment]:
@@ -163,31 +136,33 @@ def _segments(path: WakeupPath, kinds: Sequence[Kind]) -> Iterator[Segment]:
         yield _segment(path, kind, [first + at for at in group])
 
 
-def _after(run: Run, expiry: int) -> Run:
+def _after(run: Run, expiry_ns: int) -> Run:
     """Return what of a run was after the expiry."""
-    if run.begin >= expiry:
+    if run.begin_ns >= expiry_ns:
         return run
-    return replace(run, begin=expiry, executed=min(run.executed, run.end - expiry))
+    # A CPU that pauses does so at the end of a run.
+    executed_ns = max(0, run.begin_ns + run.executed_ns - expiry_ns)
+    return replace(run, begin_ns=expiry_ns, executed_ns=executed_ns)
 
 
 def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
     part, cause, context = kind
-    runs = [_after(path.runs[i], path.expiry) for i in at]
-    own = sum(run.executed for run in runs)
+    runs = [_after(path.runs[i], path.expiry_ns) for i in at]
+    own = sum(run.executed_ns for run in runs)
     name, chain = name_of(cause, context, runs)
-    spent = [(plain(name), n << path.shift) for name, n in spent_in(runs)]
-    longest = at[max(range(len(runs)), key=lambda i: runs[i].executed)]
+    spent = [(plain(name), ns) for name, ns in spent_in(runs) if ns]
+    longest = at[max(range(len(runs)), key=lambda i: runs[i].executed_ns)]
     task = path.tasks.names[longest] if cause in OF_A_TASK and path.tasks.names else ""
     others_did: tuple[OtherCpuActivity, ...] = ()
     if cause is Cause.LOCK:
-        others_did = tuple(path.others.between(runs[0].begin, runs[-1].end))
+        others_did = tuple(path.others.between(runs[0].begin_ns, runs[-1].end_ns))
     return Segment(
         part,
-        _ns(path, runs[0].begin),
-        _ns(path, runs[-1].end),
+        _ns(path, runs[0].begin_ns),
+        _ns(path, runs[-1].end_ns),
         cause,
         name,
-        own << path.shift,
+        own,
         tuple(_evidence(path, part, cause, chain, runs)),
         Confidence.INFERRED if cause is Cause.DELIVERY else Confidence.SEEN,
         tuple(spent[:NAMES_KEPT]),
@@ -204,8 +179,6 @@ def _evidence(
         yield called(chain)
     if cause is Cause.INTERRUPTS_OFF:
         yield from _irqs_off_evidence(path)
-    if cause is Cause.DELIVERY:
-        yield DELIVERED_BETWEEN_QUANTA
     if part is Part.E and cause in COMPETING_TASKS:
         yield "the scheduler had already switched to the thread, and preempted it again"
     if any(run.frame.name == FIRMWARE for run in runs):
@@ -216,15 +189,15 @@ def _irqs_off_evidence(path: WakeupPath) -> Iterator[str]:
     irqs_off = path.irqs_off
     if irqs_off is None:
         return
-    ago = -_ns(path, irqs_off.since)
+    ago = -_ns(path, irqs_off.since_ns)
     if irqs_off.off is None:
         yield f"interrupts off since more than {ago} ns before the expiry"
     else:
         where = called_in(irqs_off.off.frame)
         yield f"interrupts off since {ago} ns before the expiry ({where})"
-    if irqs_off.on is not None and irqs_off.until is not None:
+    if irqs_off.on is not None and irqs_off.until_ns is not None:
         where = called_in(irqs_off.on.frame)
-        yield f"on again {_ns(path, irqs_off.until)} ns after it ({where})"
+        yield f"on again {_ns(path, irqs_off.until_ns)} ns after it ({where})"
 
 
 def name_of(
@@ -282,7 +255,7 @@ def _handler(runs: Sequence[Run], entry: frozenset[Role]) -> str:
     for run in runs:
         name = _handled_in(run, entry)
         if name is not None:
-            spent[name] += run.executed
+            spent[name] += run.executed_ns
     if spent:
         return max(spent, key=lambda name: spent[name])
     led_to = [f for f in runs[0].frame.chain() if f.role in entry]

@@ -27,7 +27,6 @@ from rtscope.explain.instructions.milestones import (
     Milestones,
     Tasks,
     find_milestones,
-    idle_end,
     is_one_delivery,
     tasks_of,
 )
@@ -41,7 +40,7 @@ from rtscope.explain.instructions.scheduling import (
 )
 from rtscope.explain.model import Cause, Part
 
-CONTENDED_INSTRUCTIONS = 100
+CONTENDED_NS = 200
 """More than any of the lock functions takes if the lock is free."""
 CALLED_FROM_IDLE = frozenset(
     {"flush_smp_call_function_queue", "__flush_smp_call_function_queue"}
@@ -56,11 +55,11 @@ Kind = tuple[Part, Cause, Context]
 class IrqsOff:
     """Interrupts were off: from when, until when, by whom."""
 
-    since: int
-    """Instruction count; of the begin of the path, if they were off there."""
+    since_ns: int
+    """Virtual time; of the begin of the path, if they were off there."""
     off: Run | None
     """Who switched them off; None if that was before the path."""
-    until: int | None
+    until_ns: int | None
     on: Run | None
 
 
@@ -68,17 +67,17 @@ class IrqsOff:
 class IrqFlags:
     """Changes of the CPU's interrupt flag, in order."""
 
-    at: Sequence[int]
+    at_ns: Sequence[int]
     on: Sequence[bool]
 
-    def off_in(self, begin: int, end: int) -> int:
-        """Return how many instructions of the board passed with interrupts off."""
-        first = max(0, bisect_right(self.at, begin) - 1)
-        last = bisect_left(self.at, end)
-        edges = [*self.at[first:last], end]
+    def off_in(self, begin_ns: int, end_ns: int) -> int:
+        """Return how long interrupts were off between two times, in ns."""
+        first = max(0, bisect_right(self.at_ns, begin_ns) - 1)
+        last = bisect_left(self.at_ns, end_ns)
+        edges = [*self.at_ns[first:last], end_ns]
         states = self.on[first:last]
         return sum(
-            max(0, until - max(since, begin))
+            max(0, until - max(since, begin_ns))
             for (since, until), on in zip(pairwise(edges), states, strict=True)
             if not on
         )
@@ -93,13 +92,7 @@ class WakeupPath:
     milestones: Milestones
     competing: CompetingTasks
     tasks: Tasks
-    expiry: int
-    """By the count of instructions; or where the board woke, if it slept then."""
-    slept_ns: int
-    """How long the whole board slept after the true expiry."""
-    awake_ns: int
-    """What it executed while the thread slept; 0 if the board did not."""
-    shift: int
+    expiry_ns: int
     irqs_off: IrqsOff | None
     """Interrupts that were off at the expiry."""
     flags: IrqFlags
@@ -108,22 +101,15 @@ class WakeupPath:
 
 
 def wakeup_path(
-    section: TraceSection, symbols: SymbolTable, *, arch: str, shift: int
+    section: TraceSection, symbols: SymbolTable, *, arch: str
 ) -> WakeupPath:
-    """Return all that one wake-up is explained from; `shift` as in `explain_path`."""
+    """Return all that one wake-up is explained from."""
     runs = runs_of(section, symbols, arch=arch, cpu=section.cpu)
-    expiry = section.last - (section.latency_ns >> shift)
+    expiry_ns = section.last_ns - section.latency_ns
     contexts = contexts_of(runs)
     tasks = tasks_of(section.cpu, task_switches(section), runs)
-    woke = idle_end(runs, contexts, expiry, tasks=tasks)
-    slept_ns = awake_ns = 0
-    if woke is not None:
-        expiry = woke
-        slept_ns = section.latency_ns - ((section.last - woke) << shift)
-        left = max(i for i in tasks.departures if runs[i].begin < expiry)
-        awake_ns = (expiry - runs[left].end) << shift if slept_ns else 0
-    milestones = find_milestones(runs, contexts, expiry, tasks=tasks)
-    others = other_cpus(section, symbols, arch=arch, shift=shift)
+    milestones = find_milestones(runs, contexts, expiry_ns, tasks=tasks)
+    others = other_cpus(section, symbols, arch=arch)
     elsewhere = others.calling(PERIOD)
     competing = competing_tasks(runs, milestones, symbols.names, elsewhere=elsewhere)
     flags = _irq_flags_of(section)
@@ -133,11 +119,8 @@ def wakeup_path(
         milestones=milestones,
         competing=competing,
         tasks=tasks,
-        expiry=expiry,
-        slept_ns=slept_ns,
-        awake_ns=awake_ns,
-        shift=shift,
-        irqs_off=_irqs_off_at(flags, runs, expiry),
+        expiry_ns=expiry_ns,
+        irqs_off=_irqs_off_at(flags, runs, expiry_ns),
         flags=flags,
         section=section,
         others=others,
@@ -232,8 +215,8 @@ def _waiting_cause(path: WakeupPath, run: Run) -> Cause:
         return Cause.EARLIER_INTERRUPT
     if Role.IDLE in run.frame.within:
         return Cause.IDLE_EXIT
-    begin = max(run.begin, path.expiry)
-    if 2 * path.flags.off_in(begin, run.end) >= max(1, run.end - begin):
+    begin = max(run.begin_ns, path.expiry_ns)
+    if 2 * path.flags.off_in(begin, run.end_ns) >= max(1, run.end_ns - begin):
         return Cause.INTERRUPTS_OFF
     return Cause.DELIVERY
 
@@ -259,7 +242,7 @@ def _is_late(path: WakeupPath, i: int) -> bool:
 
 
 def _is_contended(run: Run) -> bool:
-    return run.frame.role is Role.LOCK and run.executed > CONTENDED_INSTRUCTIONS
+    return run.frame.role is Role.LOCK and run.executed_ns > CONTENDED_NS
 
 
 def _is_call_while_idle(run: Run) -> bool:
@@ -276,24 +259,26 @@ def _is_call_while_idle(run: Run) -> bool:
 def _irq_flags_of(section: TraceSection) -> IrqFlags:
     """Return the interrupt flags of the CPU that the wake-up was on."""
     mine = (section.kinds == RecordKind.INTERRUPTS) & (section.cpus == section.cpu)
-    return IrqFlags(section.at[mine].tolist(), (section.values[mine] != 0).tolist())
+    return IrqFlags(section.at_ns[mine].tolist(), (section.values[mine] != 0).tolist())
 
 
-def _irqs_off_at(flags: IrqFlags, runs: Sequence[Run], expiry: int) -> IrqsOff | None:
+def _irqs_off_at(
+    flags: IrqFlags, runs: Sequence[Run], expiry_ns: int
+) -> IrqsOff | None:
     """Return the call that had interrupts off at the expiry; None if they were on."""
-    before = bisect_right(flags.at, expiry) - 1
+    before = bisect_right(flags.at_ns, expiry_ns) - 1
     if before < 0 or flags.on[before] or not runs:
         return None
-    begins = [run.begin for run in runs]
+    begins = [run.begin_ns for run in runs]
 
-    def run_before(count: int) -> Run:
+    def run_before(at_ns: int) -> Run:
         # A change is recorded at the block behind the one that made it.
-        return runs[max(0, bisect_left(begins, count) - 1)]
+        return runs[max(0, bisect_left(begins, at_ns) - 1)]
 
-    until = flags.at[before + 1] if before + 1 < len(flags.at) else None
+    until_ns = flags.at_ns[before + 1] if before + 1 < len(flags.at_ns) else None
     return IrqsOff(
-        since=flags.at[before],
-        off=run_before(flags.at[before]) if before > 0 else None,
-        until=until,
-        on=None if until is None else run_before(until),
+        since_ns=flags.at_ns[before],
+        off=run_before(flags.at_ns[before]) if before > 0 else None,
+        until_ns=until_ns,
+        on=None if until_ns is None else run_before(until_ns),
     )

@@ -201,8 +201,8 @@ def _unthrottled(
     runs: Sequence[Run], begin: int, elsewhere: Sequence[Run]
 ) -> Sequence[int]:
     here = {i for i in range(begin, len(runs)) if _unthrottles(runs[i])}
-    there = [run.begin for run in elsewhere if _unthrottles(run)]
-    at = {bisect_right(runs, begin, key=lambda run: run.end) for begin in there}
+    there = [run.begin_ns for run in elsewhere if _unthrottles(run)]
+    at = {bisect_right(runs, begin, key=lambda run: run.end_ns) for begin in there}
     return sorted(here | {i for i in at if begin <= i < len(runs)})
 
 
@@ -218,20 +218,18 @@ class OtherCpus:
     section: TraceSection
     symbols: SymbolTable
     arch: str
-    shift: int
-    """2^`shift` ns pass with each instruction."""
     _runs: dict[int, list[Run]] = field(default_factory=dict)
     """By CPU; filled when it is first asked for: few paths wait for a lock."""
 
-    def between(self, begin: int, end: int) -> Iterator[OtherCpuActivity]:
-        """Return the activity of each CPU that ran between two instruction counts."""
+    def between(self, begin_ns: int, end_ns: int) -> Iterator[OtherCpuActivity]:
+        """Return the activity of each CPU that ran between two times."""
         for cpu in self.cpus:
-            inside = overlapping(self._runs_of(cpu), begin, end)
-            total = sum(run.executed for run in inside)
+            inside = overlapping(self._runs_of(cpu), begin_ns, end_ns)
+            total = sum(run.executed_ns for run in inside)
             if total:
                 name, own = _mostly(inside)
                 share = own / total
-                yield OtherCpuActivity(cpu, plain(name), share, total << self.shift)
+                yield OtherCpuActivity(cpu, plain(name), share, total)
 
     def calling(self, function: str) -> Sequence[Run]:
         """Return the runs of all those that called a function; without one, nothing."""
@@ -252,24 +250,24 @@ class OtherCpus:
         return self._runs[cpu]
 
 
-def other_cpus(
-    section: TraceSection, symbols: SymbolTable, *, arch: str, shift: int
-) -> OtherCpus:
+def other_cpus(section: TraceSection, symbols: SymbolTable, *, arch: str) -> OtherCpus:
     """Find which CPUs executed something besides that of the wake-up."""
     there = np.unique(section.cpus[section.kinds == RecordKind.BLOCK]).tolist()
     others = tuple(cpu for cpu in there if cpu != section.cpu)
-    return OtherCpus(others, section, symbols, arch, shift)
+    return OtherCpus(others, section, symbols, arch)
 
 
-def overlapping(runs: Sequence[Run], begin: int, end: int) -> Sequence[Run]:
+def overlapping(runs: Sequence[Run], begin_ns: int, end_ns: int) -> Sequence[Run]:
     """
-    Return the runs of one CPU that were partly between two instruction counts.
+    Return the runs of one CPU that were partly between two times.
 
     Each ends where the next begins, so both are in order: a path may wait for a lock
     some 10,000 times, and looking at every run each time took minutes.
     """
-    first = bisect_right(runs, begin, key=lambda run: run.end)
-    return runs[first : bisect_left(runs, end, lo=first, key=lambda run: run.begin)]
+    first = bisect_right(runs, begin_ns, key=lambda run: run.end_ns)
+    return runs[
+        first : bisect_left(runs, end_ns, lo=first, key=lambda run: run.begin_ns)
+    ]
 
 
 def _mostly(runs: Sequence[Run]) -> tuple[str, int]:
@@ -277,5 +275,5 @@ def _mostly(runs: Sequence[Run]) -> tuple[str, int]:
     frame = main_frame(runs, share=0.5)
     if frame is None:
         return spent_in(runs)[0]
-    own = sum(run.executed for run in runs if frame in run.frame.chain())
+    own = sum(run.executed_ns for run in runs if frame in run.frame.chain())
     return frame.name, own

@@ -40,13 +40,11 @@ def bounds_of(trace: ExecTrace, symbols: SymbolTable) -> tuple[CpuBound, ...]:
     """Return the bound of each measured CPU, in their order; times in virtual ns."""
     longest = [s for s in trace.sections if s.kind is SectionKind.LONGEST]
     interrupts = [s for s in trace.sections if s.kind is SectionKind.INTERRUPTS]
-    turns = trace.cpus * trace.quantum if trace.cpus > 1 else 0
     return tuple(
         compose(
             one.cpu,
             [_longest(s, trace, symbols) for s in longest if s.cpu == one.cpu],
             arrivals=_arrivals(one, trace, symbols),
-            quantum_delay_ns=turns << trace.shift,
             not_recorded=_lost(one),
         )
         for one in interrupts
@@ -60,14 +58,14 @@ def _lost(interrupts: TraceSection) -> Sequence[str]:
 def _longest(
     section: TraceSection, trace: ExecTrace, symbols: SymbolTable
 ) -> LongestSection:
-    held = held_by(section, trace.shift)
+    held = held_by(section)
     kind = _KINDS[held.kind - 1]
     if section.left_out:
         return LongestSection(kind, held.net_ns, note=_LEFT_OUT)
     runs = [
         run
         for run in runs_of(section, symbols, arch=trace.arch, cpu=section.cpu)
-        if run.end > held.begin and run.begin < held.end
+        if run.end_ns > held.begin_ns and run.begin_ns < held.end_ns
     ]
     frame = main_frame(runs, share=1.0)
     callers = tuple(plain(f.name) for f in frame.chain())[:CHAIN_KEPT] if frame else ()
@@ -77,9 +75,9 @@ def _longest(
         held.net_ns,
         name=callers[0] if callers else most,
         callers=callers,
-        executed_ns=sum(run.executed for run in runs) << trace.shift,
+        executed_ns=sum(run.executed_ns for run in runs),
         dominant_function=most,
-        note=_CUT if section.first > held.begin else "",
+        note=_CUT if section.first_ns > held.begin_ns else "",
     )
 
 
@@ -88,9 +86,9 @@ def _arrivals(
 ) -> dict[str, Arrivals]:
     """Return the interrupts by their names, in the order of these."""
     is_begin = section.kinds == RecordKind.INTERRUPT
-    begins_ns = section.at[is_begin] << trace.shift
-    lengths = section.values[section.kinds == RecordKind.DURATION].astype(np.int64)
-    durations_ns = lengths << trace.shift
+    begins_ns = section.at_ns[is_begin]
+    is_length = section.kinds == RecordKind.DURATION
+    durations_ns = section.values[is_length].astype(np.int64)
     vectors, which = np.unique(section.values[is_begin], return_inverse=True)
     names = np.array(list(_vector_names(vectors.tolist(), trace.arch, symbols)))
     found = {}

@@ -3,8 +3,7 @@ Bars that are drawn by hand, as SVG: the path of a wake-up, and the tail of a ru
 
 The path of a wake-up is one bar from the expiry to the thread's own code. Colours are
 its parts; the filled height of a segment is the share of it in which this CPU executed,
-the pale rest were turns of the board's other CPUs, or it slept. The tail has bars by
-cause, grey for what was not recorded.
+in the pale rest it paused. The tail has bars by cause, grey for what was not recorded.
 """
 
 from collections.abc import Iterable, Iterator

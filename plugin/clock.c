@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "clock.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* QEMU's own limit where there is no timer. */
+#define NO_TIMER_NS INT32_MAX
+
+struct clock virtual_clock;
+void (*clock_at_rest)(const struct cpu *cpu, uint64_t since_ns);
+
+static struct {
+	int64_t latest_ns;  /* reading of all CPUs */
+	int64_t lowered_at; /* instructions, when the clock was last raised or lowered */
+	bool paused;
+	bool started;
+} clock_;
+
+void clock_init(uint64_t quantum)
+{
+	virtual_clock.quantum_ns =
+		(int64_t)quantum; /* in ns once QEMU has said how long */
+}
+
+static void start(unsigned int of_block)
+{
+	const char *differs = icount_init(of_block);
+
+	if (differs) {
+		fprintf(stderr,
+			"rtscope-plugin: this QEMU is not known: it differs in %s\n",
+			differs);
+		exit(1);
+	}
+	clock_.started = true;
+	virtual_clock.quantum_ns = virtual_clock.quantum_ns
+					   ? virtual_clock.quantum_ns << icount.shift
+					   : INT64_MAX / 4;
+}
+
+static int64_t max_ns(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Who sleeps, and who was woken at this time. */
+static void look_who_sleeps(int64_t woken_ns)
+{
+	for (struct cpu *c = cpus.cpu; c < cpus.cpu + cpus.count; c++) {
+		bool sleeps = cpu_thread_is_idle(c->identity);
+
+		if (c->sleeps && !sleeps)
+			c->time_ns = max_ns(c->time_ns, woken_ns);
+		c->sleeps = sleeps;
+	}
+}
+
+/* INT64_MAX: all others sleep. */
+static int64_t earliest_of_others(const struct cpu *cpu)
+{
+	int64_t earliest_ns = INT64_MAX;
+
+	for (const struct cpu *c = cpus.cpu; c < cpus.cpu + cpus.count; c++)
+		if (c != cpu && !c->sleeps && c->time_ns < earliest_ns)
+			earliest_ns = c->time_ns;
+	return earliest_ns;
+}
+
+void clock_begin_turn(struct cpu *cpu, unsigned int of_block)
+{
+	int64_t until_ns, to_timer_ns, to_quantum_ns = INT64_MAX;
+
+	if (__builtin_expect(!clock_.started, 0))
+		start(of_block);
+	look_who_sleeps(virtual_clock.now_ns);
+	until_ns = icount_until_timer();
+	if (until_ns < 0 || until_ns > NO_TIMER_NS)
+		until_ns = NO_TIMER_NS;
+	to_timer_ns = virtual_clock.now_ns + until_ns - cpu->time_ns;
+	if (earliest_of_others(cpu) != INT64_MAX)
+		to_quantum_ns =
+			virtual_clock.now_ns + virtual_clock.quantum_ns - cpu->time_ns;
+	if (to_timer_ns <= 0 || to_quantum_ns <= 0) {
+		cpus_end_turn();
+		icount_leave();
+	}
+	icount_move_clock(cpu->time_ns - icount_clock_between());
+	icount_set_budget((to_timer_ns + (1 << icount.shift) - 1) >> icount.shift,
+			  of_block);
+	cpus.turn_ends =
+		to_quantum_ns == INT64_MAX
+			? UINT64_MAX
+			: cpus.executed + (uint64_t)(to_quantum_ns >> icount.shift);
+}
+
+void clock_before_turns(void)
+{
+	if (clock_.started)
+		virtual_clock.now_ns =
+			max_ns(virtual_clock.now_ns, icount_clock_between());
+}
+
+/* One that waits for another need not be executed until that has had its turn. */
+static void let_pass(struct cpu *cpu)
+{
+	int64_t others_ns = earliest_of_others(cpu);
+
+	clock_.paused = false;
+	if (others_ns != INT64_MAX)
+		cpu->time_ns = max_ns(cpu->time_ns, others_ns);
+}
+
+static void leave_cpu(struct cpu *cpu)
+{
+	int64_t ended_ns;
+
+	icount_move_clock(-virtual_clock.raised_ns);
+	virtual_clock.raised_ns = 0;
+	cpu->time_ns = ended_ns = icount_clock_between();
+	look_who_sleeps(ended_ns);
+	if (clock_.paused)
+		let_pass(cpu);
+	if (clock_at_rest && (cpu->sleeps || cpu->time_ns > ended_ns))
+		clock_at_rest(cpu, (uint64_t)ended_ns);
+}
+
+void clock_end_turn(void)
+{
+	struct cpu *cpu = cpus_end_turn();
+	int64_t earliest_ns;
+
+	if (!clock_.started)
+		return;
+	if (cpu) {
+		leave_cpu(cpu);
+	} else {
+		look_who_sleeps(virtual_clock.now_ns);
+	}
+	earliest_ns = earliest_of_others(NULL);
+	if (earliest_ns != INT64_MAX)
+		virtual_clock.now_ns = max_ns(virtual_clock.now_ns, earliest_ns);
+	icount_move_clock(virtual_clock.now_ns - icount_clock_between());
+}
+
+void clock_at_reading(void)
+{
+	int64_t behind_ns = clock_.latest_ns - icount_clock();
+
+	if (behind_ns > 0) {
+		icount_move_clock(behind_ns);
+		virtual_clock.raised_ns += behind_ns;
+		virtual_clock.look = true;
+	} else {
+		clock_.latest_ns -= behind_ns;
+	}
+	clock_.lowered_at = icount_executed();
+}
+
+void clock_may_wake(void)
+{
+	virtual_clock.may_wake = virtual_clock.look = true;
+}
+
+/* A CPU that is woken by this one goes on from here, and this one no further than a
+ * quantum before it. */
+static void look_who_wakes(struct cpu *cpu, unsigned int of_block)
+{
+	bool was_alone = earliest_of_others(cpu) == INT64_MAX;
+	int64_t own_ns = clock_own_ns(of_block);
+
+	virtual_clock.may_wake = false;
+	look_who_sleeps(own_ns);
+	if (was_alone && earliest_of_others(cpu) != INT64_MAX) {
+		virtual_clock.now_ns = own_ns;
+		cpus.turn_ends = cpus.executed +
+				 (uint64_t)(virtual_clock.quantum_ns >> icount.shift);
+	}
+}
+
+static void lower(void)
+{
+	int64_t executed = icount_executed();
+	int64_t passed_ns = (executed - clock_.lowered_at) << icount.shift;
+
+	if (passed_ns > virtual_clock.raised_ns)
+		passed_ns = virtual_clock.raised_ns;
+	if (passed_ns < 0)
+		return;
+	icount_move_clock(-passed_ns);
+	virtual_clock.raised_ns -= passed_ns;
+	clock_.lowered_at = executed;
+}
+
+void clock_look(unsigned int of_block)
+{
+	if (virtual_clock.raised_ns)
+		lower();
+	if (virtual_clock.may_wake)
+		look_who_wakes(cpus.now, of_block);
+	virtual_clock.look = virtual_clock.raised_ns;
+}
+
+void clock_at_pause(void)
+{
+	clock_.paused = true;
+}

@@ -1,0 +1,29 @@
+"""Windows of a replay are virtual times in ns, and not too long together."""
+
+from dataclasses import replace
+
+from fakes.paths import section, symbols
+from rtscope.exectrace.file import TraceSection
+from rtscope.units import NS_PER_MS
+from rtscope.virtual.replay import windows_around
+
+PATH = section([(10, "zap")], symbols("zap"), late=5)
+
+
+def path(first_ns: int, last_ns: int) -> TraceSection:
+    return replace(PATH, first_ns=first_ns, last_ns=last_ns)
+
+
+def test_paths_that_overlap_have_one_window() -> None:
+    paths = [path(500, 900), path(100, 200), path(850, 1000)]
+
+    assert windows_around(paths, 2) == ((100, 200), (500, 900))
+    assert windows_around(paths, 3) == ((100, 200), (500, 1000))
+
+
+def test_windows_of_10_ms_together_are_the_most() -> None:
+    most = path(0, 10 * NS_PER_MS)
+    more = path(20 * NS_PER_MS, 20 * NS_PER_MS + 1)
+
+    assert windows_around([most, more], 2) == ((0, 10 * NS_PER_MS),)
+    assert windows_around([path(0, 10 * NS_PER_MS + 1)], 1) == ()
