@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "mainloop.h"
+
 /* QEMU's own limit where there is no timer. */
 #define NO_TIMER_NS INT32_MAX
 
@@ -12,21 +14,22 @@ struct clock virtual_clock;
 void (*clock_at_rest)(const struct cpu *cpu, uint64_t since_ns);
 
 static struct {
-	int64_t latest_ns;  /* reading of all CPUs */
+	int64_t latest_ns;  /* of all CPUs */
 	int64_t lowered_at; /* instructions, when the clock was last raised or lowered */
-	bool paused;
-	bool started;
-} clock_;
+} reading;
+
+static bool started, paused;
 
 void clock_init(uint64_t quantum)
 {
-	virtual_clock.quantum_ns =
-		(int64_t)quantum; /* in ns once QEMU has said how long */
+	/* In ns as soon as QEMU has said how long an instruction takes. */
+	virtual_clock.quantum_ns = (int64_t)quantum;
 }
 
 static void start(unsigned int of_block)
 {
-	const char *differs = icount_init(of_block);
+	const char *differs =
+		mainloop_sees_turns() ? icount_init(of_block) : "the loop of its CPUs";
 
 	if (differs) {
 		fprintf(stderr,
@@ -34,7 +37,7 @@ static void start(unsigned int of_block)
 			differs);
 		exit(1);
 	}
-	clock_.started = true;
+	started = true;
 	virtual_clock.quantum_ns = virtual_clock.quantum_ns
 					   ? virtual_clock.quantum_ns << icount.shift
 					   : INT64_MAX / 4;
@@ -70,9 +73,9 @@ static int64_t earliest_of_others(const struct cpu *cpu)
 
 void clock_begin_turn(struct cpu *cpu, unsigned int of_block)
 {
-	int64_t until_ns, to_timer_ns, to_quantum_ns = INT64_MAX;
+	int64_t until_ns, to_timer_ns, to_quantum_ns = INT64_MAX, budget;
 
-	if (__builtin_expect(!clock_.started, 0))
+	if (__builtin_expect(!started, 0))
 		start(of_block);
 	look_who_sleeps(virtual_clock.now_ns);
 	until_ns = icount_until_timer();
@@ -82,13 +85,15 @@ void clock_begin_turn(struct cpu *cpu, unsigned int of_block)
 	if (earliest_of_others(cpu) != INT64_MAX)
 		to_quantum_ns =
 			virtual_clock.now_ns + virtual_clock.quantum_ns - cpu->time_ns;
-	if (to_timer_ns <= 0 || to_quantum_ns <= 0) {
+	budget = (to_timer_ns + (1 << icount.shift) - 1) >> icount.shift;
+	/* The block may be too long for one that is ahead: QEMU chose it for the CPU that
+	 * is furthest behind, which always has its turn. */
+	if (budget < of_block || to_quantum_ns <= 0) {
 		cpus_end_turn();
 		icount_leave();
 	}
 	icount_move_clock(cpu->time_ns - icount_clock_between());
-	icount_set_budget((to_timer_ns + (1 << icount.shift) - 1) >> icount.shift,
-			  of_block);
+	icount_set_budget(budget, of_block);
 	cpus.turn_ends =
 		to_quantum_ns == INT64_MAX
 			? UINT64_MAX
@@ -97,7 +102,7 @@ void clock_begin_turn(struct cpu *cpu, unsigned int of_block)
 
 void clock_before_turns(void)
 {
-	if (clock_.started)
+	if (started)
 		virtual_clock.now_ns =
 			max_ns(virtual_clock.now_ns, icount_clock_between());
 }
@@ -107,7 +112,7 @@ static void let_pass(struct cpu *cpu)
 {
 	int64_t others_ns = earliest_of_others(cpu);
 
-	clock_.paused = false;
+	paused = false;
 	if (others_ns != INT64_MAX)
 		cpu->time_ns = max_ns(cpu->time_ns, others_ns);
 }
@@ -120,7 +125,7 @@ static void leave_cpu(struct cpu *cpu)
 	virtual_clock.raised_ns = 0;
 	cpu->time_ns = ended_ns = icount_clock_between();
 	look_who_sleeps(ended_ns);
-	if (clock_.paused)
+	if (paused)
 		let_pass(cpu);
 	if (clock_at_rest && (cpu->sleeps || cpu->time_ns > ended_ns))
 		clock_at_rest(cpu, (uint64_t)ended_ns);
@@ -131,13 +136,12 @@ void clock_end_turn(void)
 	struct cpu *cpu = cpus_end_turn();
 	int64_t earliest_ns;
 
-	if (!clock_.started)
+	if (!started)
 		return;
-	if (cpu) {
+	if (cpu)
 		leave_cpu(cpu);
-	} else {
+	else
 		look_who_sleeps(virtual_clock.now_ns);
-	}
 	earliest_ns = earliest_of_others(NULL);
 	if (earliest_ns != INT64_MAX)
 		virtual_clock.now_ns = max_ns(virtual_clock.now_ns, earliest_ns);
@@ -146,16 +150,16 @@ void clock_end_turn(void)
 
 void clock_at_reading(void)
 {
-	int64_t behind_ns = clock_.latest_ns - icount_clock();
+	int64_t behind_ns = reading.latest_ns - icount_clock();
 
 	if (behind_ns > 0) {
 		icount_move_clock(behind_ns);
 		virtual_clock.raised_ns += behind_ns;
 		virtual_clock.look = true;
 	} else {
-		clock_.latest_ns -= behind_ns;
+		reading.latest_ns -= behind_ns;
 	}
-	clock_.lowered_at = icount_executed();
+	reading.lowered_at = icount_executed();
 }
 
 void clock_may_wake(void)
@@ -182,7 +186,7 @@ static void look_who_wakes(struct cpu *cpu, unsigned int of_block)
 static void lower(void)
 {
 	int64_t executed = icount_executed();
-	int64_t passed_ns = (executed - clock_.lowered_at) << icount.shift;
+	int64_t passed_ns = (executed - reading.lowered_at) << icount.shift;
 
 	if (passed_ns > virtual_clock.raised_ns)
 		passed_ns = virtual_clock.raised_ns;
@@ -190,7 +194,7 @@ static void lower(void)
 		return;
 	icount_move_clock(-passed_ns);
 	virtual_clock.raised_ns -= passed_ns;
-	clock_.lowered_at = executed;
+	reading.lowered_at = executed;
 }
 
 void clock_look(unsigned int of_block)
@@ -204,5 +208,5 @@ void clock_look(unsigned int of_block)
 
 void clock_at_pause(void)
 {
-	clock_.paused = true;
+	paused = true;
 }

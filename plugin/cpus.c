@@ -49,6 +49,11 @@ void cpus_begin_turn(void *identity, unsigned int of_block)
 			"rtscope-plugin: a CPU executes that was not announced\n");
 		exit(1);
 	}
+	if (cpus.now != &nobody) {
+		fprintf(stderr, "rtscope-plugin: this QEMU is not known: "
+				"a turn began before another one had ended\n");
+		exit(1);
+	}
 	cpus.now = next;
 	cpus.turn_began = cpus.executed;
 	clock_begin_turn(next, of_block);

@@ -69,18 +69,25 @@ static bool is_of(const char *file, const char *name)
 
 /* The loop that executes the CPUs takes the lock when its thread begins, before it looks
  * at timers, and after each turn: in this order, first by time and by line. */
+static struct {
+	int first, head;
+} line_of;
+
 static void at_lock_of_cpus(int line)
 {
-	static int first, head;
-
-	if (!first)
-		first = line;
-	else if (!head)
-		head = line;
-	if (line == head)
+	if (!line_of.first)
+		line_of.first = line;
+	else if (!line_of.head)
+		line_of.head = line;
+	if (line == line_of.head)
 		clock_before_turns();
-	else if (head)
+	else if (line_of.head)
 		clock_end_turn();
+}
+
+bool mainloop_sees_turns(void)
+{
+	return line_of.head > line_of.first;
 }
 
 /* Whatever one CPU does to another is under the lock. */

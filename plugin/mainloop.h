@@ -15,10 +15,15 @@
 #ifndef MAINLOOP_H
 #define MAINLOOP_H
 
+#include <stdbool.h>
+
 /* In QEMU's main thread, before there is a CPU. */
 void mainloop_init(void);
 
 /* In the CPUs' thread, before it executes anything. */
 void mainloop_at_cpu(void);
+
+/* Whether the clock is told where a turn begins. */
+bool mainloop_sees_turns(void);
 
 #endif

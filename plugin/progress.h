@@ -2,8 +2,8 @@
 /*
  * progress - reports how far the board is, and ends QEMU when the host is gone.
  *
- * A separate thread reads QEMU's clock, which QEMU writes at the end of each quantum.
- * It touches neither CPUs nor devices, so it changes no result.
+ * A separate thread reads what time it is on the board, which is written at the end of
+ * each turn. It touches neither CPUs nor devices, so it changes no result.
  *
  * The file holds one line of fixed length, written anew some times a second: virtual
  * time, and virtual time when the first mark had been seen (0: none yet), in ns.

@@ -6,7 +6,7 @@
  * - The CPU index passed to callbacks is that of the CPU which translated the block.
  *   Which one executes it, only current_cpu tells. For the same reason the inline and
  *   conditional callbacks, which count by that index, are not used at all.
- * - The virtual clock must not be read in a callback: QEMU would abort.
+ * - In a callback QEMU refuses to read its clock, unless no CPU seems to execute.
  */
 #ifndef QEMU_H
 #define QEMU_H
@@ -86,11 +86,9 @@ char *g_array_free(struct garray *array, int free_elements);
 /* Ends QEMU if it cannot make a thread. */
 struct gthread *g_thread_new(const char *name, void *(*run)(void *), void *userdata);
 
-/* No part of the plugin interface, but exported: the virtual clock (for a thread that
- * runs no CPU), the CPU that this thread runs, and the request that it stop after the
- * block it is in. */
+/* No part of the plugin interface, but exported: the CPU that this thread runs, and the
+ * request that it stop after the block it is in. */
 enum { QEMU_CLOCK_VIRTUAL = 1 };
-int64_t qemu_clock_get_ns(int clock);
 extern __thread void *current_cpu __attribute__((tls_model("initial-exec")));
 void cpu_exit(void *cpu);
 
