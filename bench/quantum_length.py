@@ -1,13 +1,13 @@
 """
-How results and host time of a virtual board change with the length of its CPUs' quanta.
+How results and host time of a virtual board change with the length of its quantum.
 
-Boots the same board once for each length, with nothing else changed, and prints a table
-of docs/explanation/quantum-length.md. No quantum reaches the last length: QEMU ends
-each when the guest's next timer is due, as if nothing bounded it.
+Boots the same board with each length, load and seed, with nothing else changed, and
+prints a table of docs/explanation/quantum-length.md.
 """
 
 import argparse
 import os
+import re
 import resource
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,19 +22,23 @@ from rtscope.loads import get_load
 from rtscope.target import agent_file
 from rtscope.virtual.boot import BootTimeout, boot
 
-QUANTA_US = (1, 2, 5, 10, 20, 50, 20_000)
+QUANTA = (250, 500, 1000, 2500, 5000, 10_000)
+LOADS = ("idle", "cpu", "os", "memory")
 INTERVAL_NS = 1_000_000
 WARMUP_S = 1
+_OPERATIONS = re.compile(r"bogo-ops-per-second-real-time: ([0-9.]+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """What one quantum length gave."""
+class Boot:
+    """What one boot gave."""
 
-    quantum_us: int
     minimum_ns: int
-    mean_ns: float
+    sum_ns: int
+    samples: int
     maximum_ns: int
+    operations: float
+    """Bogo operations per virtual second."""
     host_s: float
     """User CPU time of QEMU, boot included: unlike elapsed time, no neighbour's."""
     instructions: int
@@ -43,18 +47,23 @@ class Row:
 def script(load: str, *, cpus: int, seconds: float, seed: int) -> str:
     """Return what the board does: load, warm-up, measurement."""
     argv = " ".join(get_load(load).argv).format(workers=cpus)
+    stressed = (
+        f"stress-ng {argv} --seed {seed} --temp-path /tmp --metrics --yaml /out/load.yaml"
+        " >/dev/null 2>&1 &\nload=$!\n"
+    )
     return (
-        f"stress-ng {argv} --no-rand-seed --temp-path /tmp >/dev/null 2>&1 &\n"
-        f"sleep {WARMUP_S}\n"
-        "rtscope-agent measure --policy fifo --priority 98"
-        f" --interval-ns {INTERVAL_NS} --duration-ns {int(seconds * 1e9)}"
-        f" --phase-ns {seed * 37_013} >/out/measure.jsonl\n"
+        (stressed if argv else "")
+        + f"sleep {WARMUP_S}\n"
+        + "rtscope-agent measure --policy fifo --priority 98"
+        + f" --interval-ns {INTERVAL_NS} --duration-ns {int(seconds * 1e9)}"
+        + f" --phase-ns {seed * 37_013} >/out/measure.jsonl\n"
+        + ("kill $load\nwait $load\n" if argv else "")
     )
 
 
 def measure(
     board: Board, kernel: str, job: Job, *, seed: int, timeout: BootTimeout
-) -> Row:
+) -> Boot:
     """Boot once."""
     context = BuildContext(cache=cache_dir(os.environ), agent=agent_file)
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
@@ -68,56 +77,60 @@ def measure(
     host_s = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
     lines = map(parse_line, booted.files["measure.jsonl"].splitlines())
     threads = next(line for line in lines if isinstance(line, AgentResult)).threads
-    samples = sum(t.samples for t in threads)
-    return Row(
-        quantum_us=board.quantum_instructions * 2**board.shift // 1000,
+    operations = _OPERATIONS.search(booted.text("load.yaml"))
+    return Boot(
         minimum_ns=min(t.min_ns for t in threads if t.min_ns is not None),
-        mean_ns=sum(t.sum_ns for t in threads) / samples,
+        sum_ns=sum(t.sum_ns for t in threads),
+        samples=sum(t.samples for t in threads),
         maximum_ns=max(t.max_ns for t in threads if t.max_ns is not None),
+        operations=float(operations[1]) if operations else 0.0,
         host_s=host_s,
         instructions=booted.counts["instructions"],
     )
 
 
-def rows(
-    board: Board, args: argparse.Namespace, *, quanta_us: Sequence[int]
-) -> Iterator[Row]:
-    """Measure with one quantum length after the other."""
-    job = Job(script(args.load, cpus=board.cpus, seconds=args.seconds, seed=args.seed))
+def boots(board: Board, args: argparse.Namespace, *, load: str) -> Iterator[Boot]:
+    """Measure with one seed after the other."""
     timeout = BootTimeout(int(args.seconds * 1e9), WARMUP_S * 10**9)
-    for quantum_us in quanta_us:
-        quantum = quantum_us * 1000 >> board.shift
-        bounded = replace(board, quantum_instructions=quantum)
-        yield measure(bounded, args.kernel, job, seed=args.seed, timeout=timeout)
+    for seed in range(1, args.seeds + 1):
+        job = Job(script(load, cpus=board.cpus, seconds=args.seconds, seed=seed))
+        yield measure(board, args.kernel, job, seed=seed, timeout=timeout)
 
 
-def as_table_row(row: Row) -> str:
+def as_table_row(load: str, quantum: int, found: Sequence[Boot]) -> str:
     """Write a row in Markdown."""
+    mean_ns = sum(b.sum_ns for b in found) / sum(b.samples for b in found)
+    host_s = sum(b.host_s for b in found)
+    operations = sum(b.operations for b in found) / len(found)
     return (
-        f"| {row.quantum_us:,} | {row.minimum_ns / 1e3:.1f} "
-        f"| {row.mean_ns / 1e3:.1f} | {row.maximum_ns / 1e3:,.1f} "
-        f"| {row.host_s:.1f} | {row.instructions / row.host_s / 1e6:.0f} |"
+        f"| {load} | {quantum:,} | {min(b.minimum_ns for b in found) / 1e3:.2f} "
+        f"| {mean_ns / 1e3:.2f} | {max(b.maximum_ns for b in found) / 1e3:,.1f} "
+        f"| {operations:,.0f} | {host_s:.1f} "
+        f"| {sum(b.instructions for b in found) / host_s / 1e6:.0f} |"
     )
 
 
 def main() -> None:
-    """Print the table of one board, kernel and load."""
+    """Print the table of one board and kernel."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--board", default="jh7110")
     parser.add_argument("--kernel", default="jh7110-6.12-rt")
-    parser.add_argument("--load", default="os")
+    parser.add_argument("--load", action="append", help="repeatable")
     parser.add_argument("--seconds", type=float, default=2.0)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument(
-        "--quantum", type=int, action="append", help="in us; repeatable"
+        "--quantum", type=int, action="append", help="in instructions; repeatable"
     )
     args = parser.parse_args()
     print(
-        "| quantum, us | min | avg | max | host CPU, s | MIPS |\n"
-        "|---|---|---|---|---|---|"
+        "| load | quantum | min | avg | max | operations/s | host CPU, s | MIPS |\n"
+        "|---|---:|---:|---:|---:|---:|---:|---:|"
     )
-    for row in rows(get_board(args.board), args, quanta_us=args.quantum or QUANTA_US):
-        print(as_table_row(row), flush=True)
+    for load in args.load or LOADS:
+        for quantum in args.quantum or QUANTA:
+            board = replace(get_board(args.board), quantum_instructions=quantum)
+            found = list(boots(board, args, load=load))
+            print(as_table_row(load, quantum, found), flush=True)
 
 
 if __name__ == "__main__":
