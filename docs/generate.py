@@ -78,6 +78,7 @@ EXPLAINED_IN: Mapping[str, str] = {
     "samples": "a-maximum-is-no-bound.md#samples-are-not-independent",
     "p99_9": "percentiles.md",
     "p99_999": "percentiles.md",
+    "other_board_model": "virtual-boards.md#cpus-that-execute-at-the-same-time",
     "identical_repeats": "virtual-boards.md#what-comparing-means-there",
     "not_deterministic": "virtual-boards.md#what-comparing-means-there",
     "avg": "published-tables.md",

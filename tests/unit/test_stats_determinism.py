@@ -38,6 +38,22 @@ def ids_of(records: list[RunRecord]) -> list[set[str]]:
     return [{c.id for c in raised} for raised in caveats_among(records)]
 
 
+def test_results_of_two_models_of_a_board_say_so() -> None:
+    older = run(40)
+    assert older.virtual is not None
+    newer = on_board(run(50), kernel_digest=KERNEL["rt"], board_revision=2)
+    other = on_board(
+        run(60), kernel_digest=KERNEL["rt"], board="rpi3", board_revision=2
+    )
+
+    raised = caveats_among([older, newer, other])
+
+    found = [[c for c in one if c.id == "other_board_model"] for one in raised]
+    assert [len(one) for one in found] == [1, 1, 0]
+    assert found[0][0].detail == f"{older.virtual.board}: revisions 1 and 2"
+    assert "other_board_model" not in ids_of([older, run(50)])[0]
+
+
 @settings(deadline=None)  # scipy is loaded by the first example
 @given(st.lists(st.integers(10, 15), min_size=1, max_size=12))
 def test_each_result_counts_once_however_often_it_was_measured(

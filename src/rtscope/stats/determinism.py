@@ -11,7 +11,7 @@ The check compares runs with each other (`among`), or with those of a stored rec
 (`against`). What differs is named: the result, and each input.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rtscope.caveats.catalogue import Caveat, gravest_first, make
@@ -65,8 +65,8 @@ def caveats_among(records: Sequence[RunRecord]) -> tuple[tuple[Caveat, ...], ...
     """
     Return the caveats of each record, and those that only several records show.
 
-    That is a contradiction (invalid), and that it repeats another result exactly or is
-    a copy of another record.
+    That is a contradiction (invalid), that it repeats another result exactly or is a
+    copy of another record, and that others are of another model of its board.
     """
     raised = [list(all_caveats(record)) for record in records]
     for same in _by_inputs(records):
@@ -86,7 +86,22 @@ def caveats_among(records: Sequence[RunRecord]) -> tuple[tuple[Caveat, ...], ...
         detail = f"{records[same[0]].run.load}: {len(same)} copies of one record"
         for at in same:
             raised[at].append(make("copied_record", detail))
+    for at, detail in _other_models(records):
+        raised[at].append(make("other_board_model", detail))
     return tuple(map(gravest_first, raised))
+
+
+def _other_models(records: Sequence[RunRecord]) -> Iterator[tuple[int, str]]:
+    """Yield the runs of boards of which others have another revision, in words."""
+    revisions: dict[str, set[int]] = {}
+    boards = [record.virtual for record in records]
+    for board in boards:
+        if board is not None:
+            revisions.setdefault(board.board, set()).add(board.board_revision)
+    for at, board in enumerate(boards):
+        if board is not None and len(found := revisions[board.board]) > 1:
+            numbers = " and ".join(map(str, sorted(found)))
+            yield at, f"{board.board}: revisions {numbers}"
 
 
 def _copies(records: Sequence[RunRecord]) -> Iterable[Sequence[int]]:
