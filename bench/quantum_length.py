@@ -48,8 +48,8 @@ def script(load: str, *, cpus: int, seconds: float, seed: int) -> str:
     """Return what the board does: load, warm-up, measurement."""
     argv = " ".join(get_load(load).argv).format(workers=cpus)
     stressed = (
-        f"stress-ng {argv} --seed {seed} --temp-path /tmp --metrics --yaml /out/load.yaml"
-        " >/dev/null 2>&1 &\nload=$!\n"
+        f"stress-ng {argv} --seed {seed} --temp-path /tmp --metrics"
+        " --yaml /out/load.yaml >/dev/null 2>&1 &\nload=$!\n"
     )
     return (
         (stressed if argv else "")
