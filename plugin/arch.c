@@ -68,11 +68,20 @@ static bool x86_64_is_wait(const struct instruction *i)
 	return i->byte[0] == 0xf4; /* hlt */
 }
 
-/* rdtsc, rdtscp */
+/* rdtsc, rdtscp; in, by which the ACPI timer is read */
 static bool x86_64_reads_clock(const struct instruction *i)
 {
-	return i->byte[0] == 0x0f &&
-	       (i->byte[1] == 0x31 || (i->byte[1] == 0x01 && i->byte[2] == 0xf9));
+	switch (i->byte[0]) {
+	case 0xe4:
+	case 0xe5:
+	case 0xec:
+	case 0xed:
+		return true;
+	case 0x0f:
+		return i->byte[1] == 0x31 || (i->byte[1] == 0x01 && i->byte[2] == 0xf9);
+	default:
+		return false;
+	}
 }
 
 static bool x86_64_is_pause(const struct instruction *i)
@@ -114,10 +123,10 @@ static bool aarch64_is_wait(const struct instruction *i)
 	return word(i) == 0xd503207f; /* wfi */
 }
 
-/* mrs and msr of the generic timer: op1 3, CRn 14 */
+/* mrs of the generic timer: op1 3, CRn 14 */
 static bool aarch64_reads_clock(const struct instruction *i)
 {
-	return (word(i) & 0xffdff000) == 0xd51be000;
+	return (word(i) & 0xfffff000) == 0xd53be000;
 }
 
 /* yield, wfe */

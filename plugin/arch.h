@@ -31,7 +31,7 @@ struct arch {
 	/* The next block may find another preemption count, kept at this place; it may
 	 * say yes too often. */
 	bool (*may_count)(const struct instruction *i, const struct place *count);
-	/* The CPU's clock, or arms a timer by a time from now. */
+	/* The CPU's own, or one that is a device. */
 	bool (*reads_clock)(const struct instruction *i);
 	/* A CPU that spins waits for others by it; QEMU ends its turn there. */
 	bool (*is_pause)(const struct instruction *i);

@@ -71,6 +71,14 @@ static int64_t earliest_of_others(const struct cpu *cpu)
 	return earliest_ns;
 }
 
+static void raise_clock(int64_t by_ns)
+{
+	icount_move_clock(by_ns);
+	virtual_clock.raised_ns += by_ns;
+	virtual_clock.look = true;
+	reading.lowered_at = icount_executed();
+}
+
 void clock_begin_turn(struct cpu *cpu, unsigned int of_block)
 {
 	int64_t until_ns, to_timer_ns, to_quantum_ns = INT64_MAX, budget;
@@ -94,6 +102,9 @@ void clock_begin_turn(struct cpu *cpu, unsigned int of_block)
 	}
 	icount_move_clock(cpu->time_ns - icount_clock_between());
 	icount_set_budget(budget, of_block);
+	/* It arms timers by the time that it has read. */
+	if (cpu->read_ns > icount_clock())
+		raise_clock(cpu->read_ns - icount_clock());
 	cpus.turn_ends =
 		to_quantum_ns == INT64_MAX
 			? UINT64_MAX
@@ -152,14 +163,11 @@ void clock_at_reading(void)
 {
 	int64_t behind_ns = reading.latest_ns - icount_clock();
 
-	if (behind_ns > 0) {
-		icount_move_clock(behind_ns);
-		virtual_clock.raised_ns += behind_ns;
-		virtual_clock.look = true;
-	} else {
+	if (behind_ns > 0)
+		raise_clock(behind_ns);
+	else
 		reading.latest_ns -= behind_ns;
-	}
-	reading.lowered_at = icount_executed();
+	cpus.now->read_ns = reading.latest_ns;
 }
 
 void clock_may_wake(void)

@@ -47,7 +47,7 @@ void clock_end_turn(void);
 /* Is called where a CPU's turn ends and it does not go on at that time. */
 extern void (*clock_at_rest)(const struct cpu *cpu, uint64_t since_ns);
 
-/* Before an instruction that reads a clock, or reaches a device. */
+/* Before an instruction that reads a clock. */
 void clock_at_reading(void);
 
 /* Before an instruction that may interrupt another CPU. */

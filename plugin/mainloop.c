@@ -90,20 +90,6 @@ bool mainloop_sees_turns(void)
 	return line_of.head > line_of.first;
 }
 
-/* Whatever one CPU does to another is under the lock. */
-static void at_lock_of_instruction(const char *file)
-{
-	static const char *of_memory, *of_ports;
-
-	if (!of_memory && is_of(file, "cputlb.c"))
-		of_memory = file;
-	if (!of_ports && is_of(file, "physmem.c"))
-		of_ports = file;
-	if (file == of_memory || file == of_ports)
-		clock_at_reading();
-	clock_may_wake();
-}
-
 static void take_lock_for_cpu(void *big_lock, const char *file, int line)
 {
 	static const char *of_cpus;
@@ -114,7 +100,7 @@ static void take_lock_for_cpu(void *big_lock, const char *file, int line)
 	if (file == of_cpus)
 		at_lock_of_cpus(line);
 	else if (cpus_is_executing())
-		at_lock_of_instruction(file);
+		clock_may_wake(); /* what one CPU does to another is under the lock */
 }
 
 /* Between the look and the lock the CPUs may have begun again: looked at once more. */

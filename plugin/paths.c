@@ -74,14 +74,16 @@ static uint64_t earliest_ns(uint64_t from)
 bool paths_copy(struct section section, struct path *out)
 {
 	uint64_t from = ring_find(section.first, clock_disorder_ns());
+	bool cut = from && from + ring.mask + 1 == ring.head;
 	uint64_t begin_ns = earliest_ns(from);
 	struct record before[CPUS_MAX * (1 + TASKS_RECORDS)];
 	unsigned int n = first_state(from, begin_ns, before);
 
 	n += first_tasks(from, begin_ns, before + n);
-	section.first = begin_ns;
+	/* Without a record all CPUs slept. */
+	section.first = cut || begin_ns < section.first ? begin_ns : section.first;
 	section.records = n + ring.head - from;
-	section.flags = from && from + ring.mask + 1 == ring.head ? SECTION_CUT : 0;
+	section.flags = cut ? SECTION_CUT : 0;
 	out->section = section;
 	out->record = malloc(section.records * sizeof(struct record));
 	if (!out->record)
