@@ -104,9 +104,11 @@ def public_agent(scratch: Path) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _no_journal_is_left() -> Iterator[None]:
+def _no_journal_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
-    assert [path for path in JOURNAL_DIR.glob("journal.*") if is_left(path)] == []
+    # Beside these tests others may just have killed what holds its journal.
+    if request.path.stem not in BESIDE:
+        assert [path for path in JOURNAL_DIR.glob("journal.*") if is_left(path)] == []
 
 
 def is_left(journal: Path) -> bool:
