@@ -1,9 +1,8 @@
 """
 Checks of the last-level cache: whether CPUs set apart have a part of their own.
 
-The resctrl file system gives groups of CPUs and tasks a mask of a cache's ways; who
-uses which mask is told in Documentation/arch/x86/resctrl.rst (Resource allocation
-rules).
+The resctrl file system gives groups of CPUs and tasks a mask of a cache's ways; for who
+uses which mask see Documentation/arch/x86/resctrl.rst (Resource allocation rules).
 """
 
 import re

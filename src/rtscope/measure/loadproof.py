@@ -330,7 +330,7 @@ def _lapse(
 
 
 def _workers_asked(load: Load, argv: Sequence[str]) -> int | None:
-    """Return how many workers stress-ng was told to start; None if it was not."""
+    """Return the number of workers in stress-ng's command; None without one."""
     if not load.argv or load.argv[0] not in argv:
         return None
     after = argv.index(load.argv[0]) + 1
