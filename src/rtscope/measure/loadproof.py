@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, TypedDict
 
 from rtscope.caveats.catalogue import Caveat, make
 from rtscope.contract import LoadTick, LoadWindow, ProcessInWindow
@@ -145,13 +145,9 @@ class LoadProof:
             pid=None,
             processes=len(alike),
             waits=False,
-            cpu_ns=sum(m.process.cpu_ns or 0 for m in moments),
             least_share=None,
             most_share=None,
-            voluntary_switches=sum(m.process.voluntary_switches or 0 for m in moments),
-            involuntary_switches=sum(
-                m.process.involuntary_switches or 0 for m in moments
-            ),
+            **_totals(moments),
             lapses=tuple(self._idle_times()),
         )
 
@@ -178,13 +174,9 @@ class LoadProof:
             pid=one.pid,
             processes=1,
             waits=one.waits,
-            cpu_ns=sum(m.process.cpu_ns or 0 for m in moments),
             least_share=min(shares, default=None),
             most_share=max(shares, default=None),
-            voluntary_switches=sum(m.process.voluntary_switches or 0 for m in moments),
-            involuntary_switches=sum(
-                m.process.involuntary_switches or 0 for m in moments
-            ),
+            **_totals(moments),
             lapses=tuple(self._lapses(one)),
         )
 
@@ -301,6 +293,24 @@ class _Process:
     @property
     def pid(self) -> int:
         return self.moments[0].process.pid
+
+
+class _Totals(TypedDict):
+    """What a record says of a process over all windows together."""
+
+    cpu_ns: int
+    voluntary_switches: int
+    involuntary_switches: int
+
+
+def _totals(moments: Sequence[_Moment]) -> _Totals:
+    return {
+        "cpu_ns": sum(m.process.cpu_ns or 0 for m in moments),
+        "voluntary_switches": sum(m.process.voluntary_switches or 0 for m in moments),
+        "involuntary_switches": sum(
+            m.process.involuntary_switches or 0 for m in moments
+        ),
+    }
 
 
 def _idle(since: LoadTick, until: LoadTick, start_ns: int) -> WorkerLapse:
