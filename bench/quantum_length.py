@@ -1,8 +1,8 @@
 """
 How results and host time of a virtual board change with the length of its quantum.
 
-Boots the same board with each length, load and seed, with nothing else changed, and
-prints a table of docs/explanation/quantum-length.md.
+Boots the same board with each length, load, number of the load's workers and seed, with
+nothing else changed, and prints a table of docs/explanation/quantum-length.md.
 """
 
 import argparse
@@ -11,6 +11,7 @@ import re
 import resource
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import cache_dir
@@ -44,9 +45,9 @@ class Boot:
     instructions: int
 
 
-def script(load: str, *, cpus: int, seconds: float, seed: int) -> str:
+def script(load: str, *, workers: int, seconds: float, seed: int) -> str:
     """Return what the board does: load, warm-up, measurement."""
-    argv = " ".join(get_load(load).argv).format(workers=cpus)
+    argv = " ".join(get_load(load).argv).format(workers=workers)
     stressed = (
         f"stress-ng {argv} --seed {seed} --temp-path /tmp --metrics"
         " --yaml /out/load.yaml >/dev/null 2>&1 &\nload=$!\n"
@@ -89,21 +90,24 @@ def measure(
     )
 
 
-def boots(board: Board, args: argparse.Namespace, *, load: str) -> Iterator[Boot]:
+def boots(
+    board: Board, args: argparse.Namespace, *, load: str, workers: int
+) -> Iterator[Boot]:
     """Measure with one seed after the other."""
     timeout = BootTimeout(int(args.seconds * 1e9), WARMUP_S * 10**9)
     for seed in range(1, args.seeds + 1):
-        job = Job(script(load, cpus=board.cpus, seconds=args.seconds, seed=seed))
+        job = Job(script(load, workers=workers, seconds=args.seconds, seed=seed))
         yield measure(board, args.kernel, job, seed=seed, timeout=timeout)
 
 
-def as_table_row(load: str, quantum: int, found: Sequence[Boot]) -> str:
+def as_table_row(load: str, workers: int, quantum: int, found: Sequence[Boot]) -> str:
     """Write a row in Markdown."""
     mean_ns = sum(b.sum_ns for b in found) / sum(b.samples for b in found)
     host_s = sum(b.host_s for b in found)
     operations = sum(b.operations for b in found) / len(found)
     return (
-        f"| {load} | {quantum:,} | {min(b.minimum_ns for b in found) / 1e3:.2f} "
+        f"| {load} | {workers} | {quantum:,} "
+        f"| {min(b.minimum_ns for b in found) / 1e3:.2f} "
         f"| {mean_ns / 1e3:.2f} | {max(b.maximum_ns for b in found) / 1e3:,.1f} "
         f"| {operations:,.0f} | {host_s:.1f} "
         f"| {sum(b.instructions for b in found) / host_s / 1e6:.0f} |"
@@ -121,16 +125,22 @@ def main() -> None:
     parser.add_argument(
         "--quantum", type=int, action="append", help="in instructions; repeatable"
     )
+    parser.add_argument(
+        "--workers", type=int, action="append", help="of the load; repeatable"
+    )
     args = parser.parse_args()
     print(
-        "| load | quantum | min | avg | max | operations/s | host CPU, s | MIPS |\n"
-        "|---|---:|---:|---:|---:|---:|---:|---:|"
+        "| load | workers | quantum | min | avg | max "
+        "| operations/s | host CPU, s | MIPS |\n"
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|"
     )
-    for load in args.load or LOADS:
-        for quantum in args.quantum or QUANTA:
-            board = replace(get_board(args.board), quantum_instructions=quantum)
-            found = list(boots(board, args, load=load))
-            print(as_table_row(load, quantum, found), flush=True)
+    named = get_board(args.board)
+    for load, workers, quantum in product(
+        args.load or LOADS, args.workers or (named.cpus,), args.quantum or QUANTA
+    ):
+        board = replace(named, quantum_instructions=quantum)
+        found = list(boots(board, args, load=load, workers=workers))
+        print(as_table_row(load, workers, quantum, found), flush=True)
 
 
 if __name__ == "__main__":
