@@ -1,4 +1,4 @@
-"""What `make run` does, with a fake rtscope: two commands, and one answer."""
+"""What `make run` does, with a fake rtscope: three commands, and one answer."""
 
 import os
 import platform
@@ -16,15 +16,23 @@ pytestmark = pytest.mark.skipif(
     reason="on this machine make run leaves the virtual board out",
 )
 
-# Leaves a page where it is told to, unless it is to fail; says what it was told.
+# Leaves runs and pages where it is told to, unless it fails; says what it was told.
 FAKE = """\
 #!/bin/sh
 echo "rtscope $*"
-case $* in *two-kernels*) status=$VIRTUAL ;; *) status=$LOCAL ;; esac
-while [ "$#" -gt 1 ]; do
-    if [ "$1" = --out ] && [ "$status" -ne 3 ]; then
-        mkdir "$2" && : >"$2/report.html"
-    fi
+case $* in
+*two-kernels*) status=$VIRTUAL ;;
+explain*) status=$EXPLAIN ;;
+*) status=$LOCAL ;;
+esac
+while [ "$#" -gt 1 ] && [ "$status" -ne 3 ]; do
+    case $1 in
+    --out)
+        mkdir -p "$2/runs/003-memory-debian-6.12-rt" "$2/runs/004-memory-debian-6.12"
+        : >"$2/report.html"
+        ;;
+    --html) : >"$2" ;;
+    esac
     shift
 done
 exit "$status"
@@ -37,7 +45,7 @@ class Ran:
     said: list[str]
 
     def where(self, what: str) -> str:
-        (line,) = (line for line in self.said if line.startswith(what))
+        (line,) = (line.strip() for line in self.said if line.strip().startswith(what))
         return line.removeprefix(what).strip()
 
     @property
@@ -45,12 +53,15 @@ class Ran:
         return [line for line in self.said if line.startswith("rtscope ")]
 
 
-def run(here: Path, *words: str, local: int = 0, virtual: int = 0) -> Ran:
+def run(
+    here: Path, *words: str, local: int = 0, virtual: int = 0, explain: int = 0
+) -> Ran:
     fake = here / ".venv" / "bin" / "rtscope"
     fake.parent.mkdir(parents=True)
     fake.write_text(FAKE)
     fake.chmod(0o755)
-    env = {**os.environ, "LOCAL": str(local), "VIRTUAL": str(virtual)}
+    statuses = {"LOCAL": local, "VIRTUAL": virtual, "EXPLAIN": explain}
+    env = {**os.environ, **{name: str(status) for name, status in statuses.items()}}
     done = subprocess.run(
         [SCRIPT, *words], cwd=here, env=env, capture_output=True, text=True, timeout=30
     )
@@ -58,15 +69,27 @@ def run(here: Path, *words: str, local: int = 0, virtual: int = 0) -> Ran:
     return Ran(done.returncode, done.stdout.splitlines())
 
 
-def test_both_halves_run_and_both_pages_are_named_at_the_end(tmp_path: Path) -> None:
+def test_all_parts_run_and_their_pages_are_named_at_the_end(tmp_path: Path) -> None:
     ran = run(tmp_path, "--load", "idle,os")
 
-    first, second = ran.told
+    first, second, third = ran.told
     assert ran.status == 0
     assert first.endswith("--load idle,os")
     assert "examples/two-kernels.toml" in second
+    assert third.startswith("rtscope explain ")
+    assert "--run 004-memory-debian-6.12 " in third
     assert (tmp_path / ran.where("This machine:")).is_file()
     assert (tmp_path / ran.where("The virtual board:")).is_file()
+    assert (tmp_path / ran.where("Its explanation:")).is_file()
+    assert ran.where("again: .venv/bin/") == third
+
+
+def test_an_explanation_that_fails_leaves_both_reports(tmp_path: Path) -> None:
+    ran = run(tmp_path, explain=3)
+
+    assert ran.status == 3
+    assert (tmp_path / ran.where("The virtual board:")).is_file()
+    assert ran.where("Its explanation:") == "missing, see above"
 
 
 def test_a_failed_comparison_leaves_the_measurement_and_is_told_by_the_status(
