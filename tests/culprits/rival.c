@@ -5,20 +5,28 @@
  *   rival hog fifo|other PRIORITY CPU BUSY_US EVERY_US TIMES
  *   rival demote NAME          threads of processes of this name become SCHED_OTHER
  *   rival refs WHAT NAME CPU TIMES
+ *   rival stop|freeze|trace NAME FOR_US EVERY_US TIMES
  *
  * hog uses up time; the priority of an ordinary one is its nice value. refs asks the
  * kernel again and again to forget what was accessed (clear_refs: 1), as tools do that
  * estimate working sets, or to track writes (4), as tools do that copy a running process.
+ * stop sends SIGSTOP and SIGCONT to a process, freeze puts it into a cgroup that it freezes
+ * and thaws, trace stops it as a debugger does: each time for FOR_US.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -145,6 +153,82 @@ static void clear_refs(const char *pid, const char *what)
 	close(fd);
 }
 
+#define CGROUPS "/tmp/cgroups"
+#define FREEZER CGROUPS "/frozen"
+
+static void put(const char *path, const char *what)
+{
+	const int fd = open(path, O_WRONLY);
+
+	if (fd < 0 || write(fd, what, strlen(what)) < 0)
+		refuse(path);
+	close(fd);
+}
+
+static void stop(const char *pid, const char *on)
+{
+	if (kill(atoi(pid), *on == '1' ? SIGSTOP : SIGCONT))
+		refuse("kill");
+}
+
+static void confine(const char *pid, const char *unused)
+{
+	(void)unused;
+	put(FREEZER "/cgroup.procs", pid);
+}
+
+static void freeze(const char *unused, const char *on)
+{
+	(void)unused;
+	put(FREEZER "/cgroup.freeze", on);
+}
+
+/* A debugger attaches to threads, one by one. */
+static void trace(const char *pid, const char *on)
+{
+	struct dirent *entry;
+	char path[64];
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%.16s/task", pid);
+	tasks = opendir(path);
+	while (tasks && (entry = readdir(tasks))) {
+		const int tid = atoi(entry->d_name);
+
+		if (!tid)
+			continue;
+		if (*on != '1') {
+			ptrace(PTRACE_DETACH, tid, NULL, NULL);
+		} else if (!ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
+			ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+			waitpid(tid, NULL, __WALL);
+		}
+	}
+	if (tasks)
+		closedir(tasks);
+}
+
+static void hold_back(char **argv, void (*act)(const char *pid, const char *on))
+{
+	const long for_us = atol(argv[1]), every_us = atol(argv[2]);
+
+	for (int times = atoi(argv[3]); times; times--) {
+		each(argv[0], act, "1");
+		sleep_us(for_us);
+		each(argv[0], act, "0");
+		sleep_us(every_us - for_us);
+	}
+}
+
+static void prepare_freezer(const char *name)
+{
+	mkdir(CGROUPS, 0755);
+	if (mount("none", CGROUPS, "cgroup2", 0, NULL))
+		refuse("cgroup2");
+	mkdir(FREEZER, 0755);
+	each(name, confine, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 8 && strcmp(argv[1], "hog") == 0) {
@@ -155,8 +239,15 @@ int main(int argc, char **argv)
 		stay_on(atoi(argv[4]));
 		for (int times = atoi(argv[5]); times; times--)
 			each(argv[3], clear_refs, argv[2]);
+	} else if (argc == 6 && strcmp(argv[1], "stop") == 0) {
+		hold_back(argv + 2, stop);
+	} else if (argc == 6 && strcmp(argv[1], "freeze") == 0) {
+		prepare_freezer(argv[2]);
+		hold_back(argv + 2, freeze);
+	} else if (argc == 6 && strcmp(argv[1], "trace") == 0) {
+		hold_back(argv + 2, trace);
 	} else {
-		fprintf(stderr, "usage: rival hog|demote|refs ...\n");
+		fprintf(stderr, "usage: rival hog|demote|refs|stop|freeze|trace ...\n");
 		return 2;
 	}
 	return 0;

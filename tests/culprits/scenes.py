@@ -119,6 +119,19 @@ FAULTS = Scene(
 )
 """The memory of the agent is write-protected again and again."""
 
+
+def held_back(how: str, *, kernels: tuple[str, ...] = BOTH) -> Scene:
+    """Keep the measuring threads from running for 2.5 ms each time: they are no task.
+
+    `how` is stop (SIGSTOP), freeze (a cgroup's freezer) or trace (a debugger).
+    """
+    return Scene(
+        f"sleep 0.3; taskset 1 /files/rival {how} rtscope-agent 2500 40000 5; ",
+        _MIDDLE,
+        kernels,
+    )
+
+
 THROTTLED = Scene(
     "cd /proc/sys/kernel; "
     "echo 19000 >sched_rt_runtime_us; echo 20000 >sched_rt_period_us; "
