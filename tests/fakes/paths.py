@@ -19,6 +19,9 @@ ns, function (with + for its middle), and the CPU if it is not 0; others pause.
 In a step of the name ASLEEP all of them do.
 """
 
+Task = tuple[int, str] | tuple[int, str, int]
+"""Since when a task runs, its name, and the CPU if it is not 0."""
+
 
 def symbols(*names: str) -> SymbolTable:
     """Make functions of one page each, in this order."""
@@ -32,18 +35,20 @@ def section(
     *,
     late: int,
     flags: Sequence[tuple[int, int]] = ((0, 1),),
-    tasks: Sequence[tuple[int, str]] = (),
+    tasks: Sequence[Task] = (),
+    block_ns: int = 0,
 ) -> TraceSection:
     """
     Make the path to a wake-up that was `late` ns late.
 
     `flags` are changes of the interrupt flag of CPU 0: (ns, 0 or 1);
-    `tasks` the names of those it switched to: (ns, name).
+    `tasks` the names of those it switched to: (ns, name), and the CPU if not this one;
+    `block_ns` the longest that a block can take, if the CPUs do not share a clock.
     """
     rows: list[tuple[int, int, int, int]] = [
         (at, 0, RecordKind.INTERRUPTS, value) for at, value in flags
     ]
-    rows += [row for at, name in tasks for row in _told(at, name)]
+    rows += [row for task in tasks for row in _told(*task)]
     at, last = 0, 0
     for step in steps:
         cpu = step[2] if len(step) > 2 else 0
@@ -53,6 +58,7 @@ def section(
         if step[1] != ASLEEP:
             rows.append((at, cpu, RecordKind.BLOCK, _address(table, step[1])))
         at += step[0]
+    rows.append((at, 0, RecordKind.MARK, late))
     rows.sort(key=lambda row: row[0])
     return TraceSection(
         kind=SectionKind.WORST,
@@ -67,6 +73,7 @@ def section(
         cpus=np.array([row[1] for row in rows], np.uint8),
         kinds=np.array([row[2] for row in rows], np.uint8),
         values=np.array([row[3] for row in rows], np.uint64),
+        block_ns=block_ns,
     )
 
 
@@ -77,10 +84,10 @@ def _address(table: SymbolTable, name: str) -> int:
     return int(table.starts[table.names.index(name.rstrip("+"))]) + 8 * middle
 
 
-def _told(at: int, name: str) -> list[tuple[int, int, int, int]]:
+def _told(at: int, name: str, cpu: int = 0) -> list[tuple[int, int, int, int]]:
     text = name.encode().ljust(16, b"\0")
     words = (text[:8], text[8:])
     return [
-        (at, 0, RecordKind.TASK, TEXT + len(name)),
-        *((at, 0, RecordKind.NAME, int.from_bytes(word, "little")) for word in words),
+        (at, cpu, RecordKind.TASK, TEXT + len(name)),
+        *((at, cpu, RecordKind.NAME, int.from_bytes(word, "little")) for word in words),
     ]

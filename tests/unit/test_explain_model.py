@@ -15,6 +15,7 @@ from rtscope.explain.causes import (
 )
 from rtscope.explain.model import (
     COMPETING_TASKS,
+    HELD_BACK,
     INHERENT,
     TITLES,
     Cause,
@@ -319,7 +320,8 @@ def test_a_cause_is_counted_by_task_by_function_or_by_itself(cause: Cause) -> No
 
 
 TITLED = {
-    *(Cause.UNKNOWN, Cause.HARDWARE, Cause.STOPPED, Cause.NOT_REALTIME),
+    *HELD_BACK,
+    *(Cause.UNKNOWN, Cause.HARDWARE, Cause.NOT_REALTIME),
     *(Cause.THROTTLED, Cause.FAIR_SERVER, Cause.OTHER_TASK, Cause.IDLE_EXIT),
 }
 

@@ -30,6 +30,9 @@ VERSION = 2
 _IN_INSTRUCTIONS = 1
 """A version whose stamps count the instructions of all CPUs together."""
 
+_BLOCK_INSTRUCTIONS = 512
+"""QEMU 7.2 to 10: TCG_MAX_INSNS, include/tcg/tcg.h."""
+
 _MAX_SHIFT = 10
 """An instruction takes 2^shift ns; QEMU takes no more than this."""
 _MAGIC = b"RTSCOPE\n"
@@ -118,6 +121,8 @@ class TraceSection:
     cpus: NDArray[np.uint8]
     kinds: NDArray[np.uint8]
     values: NDArray[np.uint64]
+    block_ns: int = 0
+    """The longest that a block can take; 0 of CPUs that shared a clock, and paused."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,7 +152,11 @@ def parse_trace(data: Bytes) -> ExecTrace:
     offset = _HEADER.size
     for _ in range(sections):
         section, offset = _parse_section(data, offset)
-        found.append(_upgraded(section, shift) if version < VERSION else section)
+        if version < VERSION:
+            section = _upgraded(section, shift)
+        else:
+            section = replace(section, block_ns=_BLOCK_INSTRUCTIONS << shift)
+        found.append(section)
     if offset != len(data):
         raise ContractError(f"the trace has {len(data) - offset} bytes too many")
     name = arch.rstrip(b"\0").decode("ascii", "replace")

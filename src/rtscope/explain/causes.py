@@ -9,16 +9,25 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rtscope.explain.model import COMPETING_TASKS, INHERENT, Cause, Explanation, Segment
+from rtscope.explain.model import (
+    COMPETING_TASKS,
+    HELD_BACK,
+    INHERENT,
+    Cause,
+    Explanation,
+    Segment,
+)
 from rtscope.record.explanation import CauseSum
 from rtscope.units import format_us
 
 _SHOWN = 3
+WITHDRAWN = "withdrawn: an invariant is broken"
+"""The name of the cause of wake-ups whose explanations prove nothing."""
 _NAMED = frozenset(
     {
         Cause.UNKNOWN,
         Cause.HARDWARE,
-        Cause.STOPPED,
+        *HELD_BACK,
         Cause.NOT_REALTIME,
         Cause.THROTTLED,
         Cause.FAIR_SERVER,
@@ -66,7 +75,8 @@ def named_cause(segment: Segment) -> tuple[Cause, str]:
 
 def causes_of(explanations: Sequence[Explanation], *, load: str, kernel: str) -> Causes:
     """Sum up the causes of a run's worst wake-ups, or of those of its repetitions."""
-    known = [one for one in explanations if one.segments]
+    kept = [one for one in explanations if one.segments]
+    known = [one for one in kept if not one.is_withdrawn]
     found: dict[tuple[Cause, str], list[int]] = {}
     dominant_in: Counter[tuple[Cause, str]] = Counter()
     for explanation in known:
@@ -78,12 +88,20 @@ def causes_of(explanations: Sequence[Explanation], *, load: str, kernel: str) ->
         CauseSum(*key, len(ns), dominant_in[key], sum(ns), max(ns))
         for key, ns in found.items()
     ]
+    if withdrawn := [one.latency_ns for one in kept if one.is_withdrawn]:
+        number = len(withdrawn)
+        sums.append(
+            CauseSum(
+                *(Cause.UNKNOWN, WITHDRAWN, number, number),
+                *(sum(withdrawn), max(withdrawn)),
+            )
+        )
     return Causes(
         load=load,
         kernel=kernel,
-        wakeups=len(known),
+        wakeups=len(kept),
         worst_ns=max((e.latency_ns for e in explanations), default=0),
-        attributed_share=min((e.attributed_share for e in known), default=0.0),
+        attributed_share=min((e.attributed_share for e in kept), default=0.0),
         sums=tuple(sorted(sums, key=lambda s: (-s.dominant_in, -s.sum_ns, s.name))),
     )
 

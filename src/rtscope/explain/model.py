@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from rtscope.explain.invariants import Broken, covered_ns
+
 
 class Part(StrEnum):
     """The part of the path from the expiry to the thread that time was spent in."""
@@ -61,7 +63,17 @@ class Cause(StrEnum):
     FAIR_SERVER = "the fair server"
     """It gives ordinary tasks their share, before real-time ones, since Linux 6.8."""
     STOPPED = "a stopped thread"
-    """A signal stopped the thread itself, or a debugger did."""
+    """A signal stopped the thread itself."""
+    FROZEN = "a frozen thread"
+    """The freezer of its cgroup, or that of a suspend, stopped it."""
+    TRACED = "a traced thread"
+    """A debugger stopped it."""
+    MIGRATION = "a migration"
+    """The thread was moved to another CPU."""
+    DESCRIPTOR = "waiting for a descriptor"
+    """The thread waited for a file, a pipe, a socket, or another thread's event."""
+    CPU_QUOTA = "a CPU quota"
+    """The group of the thread, or its deadline server, had used up its time."""
     PAGE_FAULT = "a page fault"
     RETURN = "the return path"
     TIMER_SLACK = "timer slack"
@@ -140,6 +152,8 @@ class Explanation:
     """In order; they do not overlap."""
     notes: tuple[str, ...] = field(default=())
     """What limits the explanation: a path that begins too late, lost events."""
+    broken: tuple[Broken, ...] = field(default=())
+    """Invariants that do not hold: the causes of their times prove nothing."""
 
     is_counted: bool = field(init=False)
     """Instructions were counted: along a path they are, not by events."""
@@ -148,9 +162,12 @@ class Explanation:
     residual_ns: int = field(init=False)
     """What no segment covers; negative if they cover more than the latency."""
     attributed_share: float = field(init=False)
-    """How much of the latency has a cause that is no guess, 0 to 1."""
+    """How much of the latency has a cause that is no guess, and proven, 0 to 1."""
+    is_withdrawn: bool = field(init=False)
+    """Broken invariants cover the dominant cause, or much of the latency."""
     dominant: Segment | None = field(init=False)
-    """What took longest, of what need not be there: its longest segment.
+    """What took longest, of what need not be there: its longest segment; None if the
+    explanation is withdrawn.
 
     The timer's own interrupt, the scheduler and the return belong to every wake-up:
     they are dominant only if all else is shorter than a quarter of them.
@@ -163,23 +180,46 @@ class Explanation:
             parts_ns[one.part] += one.duration_ns
             guessed = one.confidence is Confidence.GUESSED
             if one.cause is not Cause.UNKNOWN and not guessed:
-                known_ns += one.duration_ns
+                known_ns += one.duration_ns - self._unproven_ns(one)
+        dominant = _dominant(self.segments)
+        unproven_ns = covered_ns(self.broken, 0, max(0, self.latency_ns))
+        withdrawn = unproven_ns > WITHDRAWN_SHARE * self.latency_ns or (
+            dominant is not None
+            and 2 * self._unproven_ns(dominant) > dominant.duration_ns
+        )
         share = known_ns / self.latency_ns if self.latency_ns > 0 else 0.0
         figures = {
             "is_counted": any(one.executed_ns is not None for one in self.segments),
             "parts_ns": parts_ns,
             "residual_ns": self.latency_ns - sum(parts_ns.values()),
             "attributed_share": min(1.0, share),
-            "dominant": _dominant(self.segments),
+            "is_withdrawn": withdrawn,
+            "dominant": None if withdrawn else dominant,
         }
         for name, figure in figures.items():
             object.__setattr__(self, name, figure)
 
+    def _unproven_ns(self, segment: Segment) -> int:
+        if not self.broken:
+            return 0
+        return covered_ns(self.broken, segment.begin_ns, segment.end_ns)
+
+
+WITHDRAWN_SHARE = 0.05
+"""More of the latency that proves nothing: the explanation is withdrawn."""
 
 INHERENT = frozenset(
     {Cause.TIMER_INTERRUPT, Cause.SCHEDULER, Cause.RETURN, Cause.DELIVERY}
 )
 
+
+HELD_BACK = frozenset(
+    {
+        *(Cause.STOPPED, Cause.FROZEN, Cause.TRACED, Cause.MIGRATION),
+        *(Cause.DESCRIPTOR, Cause.CPU_QUOTA),
+    }
+)
+"""Causes that keep the thread itself from being runnable: nothing else delays it."""
 
 COMPETING_TASKS = frozenset(
     {Cause.OTHER_TASK, Cause.NOT_REALTIME, Cause.THROTTLED, Cause.FAIR_SERVER}
@@ -190,10 +230,11 @@ COMPETING_TASKS = frozenset(
 _WAITS = frozenset(
     {
         *(Cause.LOCK, Cause.PAGE_FAULT, Cause.UNKNOWN),
-        *(Cause.IDLE_EXIT, Cause.TIMER_SLACK),
+        *(Cause.IDLE_EXIT, Cause.TIMER_SLACK, Cause.STOPPED, Cause.FROZEN),
+        *(Cause.TRACED, Cause.MIGRATION, Cause.DESCRIPTOR, Cause.CPU_QUOTA),
     }
 )
-"""Causes in which a CPU may do nothing, and is late by that."""
+"""Causes in which a CPU may do nothing, and the thread is late by that."""
 
 
 def _dominant(segments: Sequence[Segment]) -> Segment | None:

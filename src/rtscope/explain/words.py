@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 
+from rtscope.explain.invariants import first_of_each, text_of
 from rtscope.explain.model import Cause, Confidence, Explanation, Segment
 from rtscope.units import format_share, format_us
 
@@ -36,6 +37,9 @@ def sentence(explanation: Explanation, *, virtual: str = "") -> str:
     main = main_segments(explanation)
     latency = _us(explanation.latency_ns, virtual=virtual)
     head = f"CPU {explanation.cpu} woke {latency} late"
+    if explanation.is_withdrawn:
+        why = text_of(first_of_each(explanation.broken)[0])
+        return f"{head}. The explanation is withdrawn: {why}."
     if not main:
         return f"{head}; the cause is unknown."
     if explanation.is_counted:
@@ -99,6 +103,7 @@ def evidence(segment: Segment) -> tuple[str, ...]:
 def caveats_of(explanation: Explanation) -> tuple[str, ...]:
     """Return what limits an explanation: a residual, a cut path, a wrong policy."""
     return (
+        *_of_the_invariants(explanation),
         *_of_the_sum(explanation),
         *_guessed(explanation),
         *explanation.notes,
@@ -187,6 +192,14 @@ def _inside_lines(segment: Segment) -> Iterator[str]:
             for name, ns in segment.functions[:3]
         )
         yield f"functions executed most: {named}"
+
+
+def _of_the_invariants(explanation: Explanation) -> Iterator[str]:
+    number = Counter(one.invariant for one in explanation.broken)
+    for one in first_of_each(explanation.broken):
+        at = f"from +{format_us(one.begin_ns)} to +{format_us(one.end_ns)} µs"
+        more = number[one.invariant] - 1
+        yield f"not proven {at}: {text_of(one)}{f' (and {more} more)' * bool(more)}"
 
 
 def _of_the_sum(explanation: Explanation) -> Iterator[str]:

@@ -56,6 +56,19 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BrokenInvariant:
+    """A statement that must hold of every wake-up, and does not of this one."""
+
+    invariant: Name
+    """A name of `explain.invariants.Invariant`, in lower case."""
+    begin_ns: Nanoseconds
+    end_ns: Nanoseconds
+    """Since the expiry: the causes of this time prove nothing."""
+    values: Mapping[Name, Nanoseconds | Name] = field(default_factory=dict)
+    """What was found, by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Wakeup:
     """One of the worst wake-ups, explained."""
 
@@ -71,6 +84,8 @@ class Wakeup:
     segments: tuple[Segment, ...]
     notes: tuple[Sentence, ...]
     """What limits the explanation."""
+    broken_invariants: tuple[BrokenInvariant, ...] = ()
+    """Why it is not certain; older explanations were not checked."""
 
     @property
     def dominant(self) -> Segment | None:

@@ -12,6 +12,7 @@ from itertools import groupby
 
 from rtscope.exectrace.file import TraceSection
 from rtscope.exectrace.symbols import SymbolTable
+from rtscope.explain.instructions.absences import Absence, Wait, wait_of
 from rtscope.explain.instructions.calls import (
     FIRMWARE,
     Context,
@@ -24,7 +25,14 @@ from rtscope.explain.instructions.calls import (
     role_of,
     spent_in,
 )
-from rtscope.explain.instructions.path import Kind, WakeupPath, kinds_of, wakeup_path
+from rtscope.explain.instructions.path import (
+    Kind,
+    WakeupPath,
+    held_in,
+    kinds_of,
+    wakeup_path,
+)
+from rtscope.explain.instructions.proofs import broken_invariants
 from rtscope.explain.model import (
     COMPETING_TASKS,
     Cause,
@@ -59,13 +67,14 @@ def explain_path(
     path = wakeup_path(section, symbols, arch=arch)
     kinds = kinds_of(path)
     notes = tuple(_notes(path))
-    segments = [*_unrecorded(path), *_segments(path, kinds)]
+    segments = joined([*_unrecorded(path), *_segments(path, kinds)])
     return Explanation(
         section.cpu,
         section.sequence,
         section.latency_ns,
-        joined(segments),
+        segments,
         notes,
+        broken_invariants(path, kinds, segments),
     )
 
 
@@ -80,9 +89,10 @@ def _notes(path: WakeupPath) -> Iterator[str]:
             if section.left_out
             else "no path was recorded for this wake-up"
         )
-    elif milestones.woken is None:
+    elif milestones.woken is None and path.held is None:
         yield "this CPU did not execute the callback that wakes a sleeping thread"
-    if any(_armed_overdue(path, i) for i in at[milestones.first : milestones.woken]):
+    armed = at[milestones.first : milestones.woken] if path.held is None else ()
+    if any(_armed_overdue(path, i) for i in armed):
         yield "the thread itself was late: it armed its timer after the expiry"
     if not path.tasks.names and path.competing.goes_on:
         yield (
@@ -110,6 +120,19 @@ def _unrecorded(path: WakeupPath) -> Iterator[Segment]:
     end_ns = _ns(path, path.runs[0].begin_ns)
     if path.section.cut or path.section.first_ns > path.expiry_ns:
         yield Segment(Part.A, 0, end_ns, Cause.UNKNOWN, "not recorded")
+        return
+    if path.held is not None and path.held.cause is not None:
+        name, chain = _held_name(path.held)
+        yield Segment(
+            Part.A,
+            0,
+            end_ns,
+            path.held.cause,
+            name,
+            executed_ns=0,
+            evidence=tuple(_held_evidence(path.held)),
+            callers=tuple(chain),
+        )
         return
     # The path begins before the expiry: a CPU that executed nothing slept.
     yield Segment(
@@ -149,10 +172,12 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
     part, cause, context = kind
     runs = [_after(path.runs[i], path.expiry_ns) for i in at]
     own = sum(run.executed_ns for run in runs)
-    name, chain = name_of(cause, context, runs)
+    held = held_in(path, path.runs[at[0]])
+    name, chain = _held_name(held) if held else name_of(cause, context, runs)
     spent = [(plain(name), ns) for name, ns in spent_in(runs) if ns]
     longest = at[max(range(len(runs)), key=lambda i: runs[i].executed_ns)]
-    task = path.tasks.names[longest] if cause in OF_A_TASK and path.tasks.names else ""
+    of_a_task = cause in OF_A_TASK and path.tasks.names and held is None
+    task = path.tasks.names[longest] if of_a_task else ""
     others_did: tuple[OtherCpuActivity, ...] = ()
     if cause is Cause.LOCK:
         others_did = tuple(path.others.between(runs[0].begin_ns, runs[-1].end_ns))
@@ -163,13 +188,41 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
         cause,
         name,
         own,
-        tuple(_evidence(path, part, cause, chain, runs)),
+        (
+            *_evidence(path, part, cause, chain, runs),
+            *(_held_evidence(held) if held else ()),
+        ),
         Confidence.INFERRED if cause is Cause.DELIVERY else Confidence.SEEN,
         tuple(spent[:NAMES_KEPT]),
         tuple(chain),
         others_did,
         "" if path.tasks.measured[longest] else task,
     )
+
+
+def _held_name(held: Absence) -> tuple[str, Sequence[str]]:
+    """Return the function that the thread itself waited in, and its callers."""
+    calls = held.calls
+    at = calls.index(held.waited_in) if held.waited_in else 0
+    if held.wait is Wait.LOCK:
+        wanting = (
+            i
+            for i in range(at, len(calls))
+            if wait_of(calls[i : i + 1]) is not held.wait
+        )
+        at = next(wanting, at)
+    return calls[at], calls[at:]
+
+
+def _held_evidence(held: Absence) -> Iterator[str]:
+    if held.cause is None:
+        yield "the thread slept again, for a timer that was already due"
+        return
+    yield f"the thread was not runnable: it waited in {held.waited_in}"
+    if held.begun_by:
+        yield f"made to wait by {held.begun_by}"
+    if held.ended_by:
+        yield f"made runnable again by {held.ended_by}"
 
 
 def _evidence(

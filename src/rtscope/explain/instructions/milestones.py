@@ -87,9 +87,21 @@ def _delivery_of(run: Run) -> Frame | None:
 
 
 def find_milestones(
-    runs: Sequence[Run], contexts: Sequence[Context], expiry_ns: int, *, tasks: Tasks
+    runs: Sequence[Run],
+    contexts: Sequence[Context],
+    expiry_ns: int,
+    *,
+    tasks: Tasks,
+    held: tuple[int, int] | None = None,
 ) -> Milestones:
-    """Find the marks, from the expiry to the end."""
+    """
+    Find the marks, from the expiry to the end.
+
+    `held` has the times at which a thread that something held back at the expiry was
+    runnable again, and had its CPU again.
+    """
+    if held is not None:
+        return _behind(runs, contexts, expiry_ns, *held)
     first = next((i for i, run in enumerate(runs) if run.end_ns > expiry_ns), len(runs))
     last = _first(runs, range(len(runs) - 1, first - 1, -1), Role.SWITCH)
     woken = _first(runs, range(first, len(runs) if last is None else last), Role.WAKE)
@@ -113,6 +125,31 @@ def find_milestones(
         expired=_left_to_softirq(runs, first, entered or 0) if late else None,
         scheduled=scheduled,
         switched=None if switch is None else switch + 1,
+    )
+
+
+def _behind(
+    runs: Sequence[Run],
+    contexts: Sequence[Context],
+    expiry_ns: int,
+    runnable_ns: int,
+    arrival_ns: int,
+) -> Milestones:
+    """Return the milestones of a thread that no timer woke, in the same order."""
+    first = bisect_right(runs, expiry_ns, key=lambda run: run.end_ns)
+    entered = max(first, _begun(runs, runnable_ns))
+    switched = _begun(runs, arrival_ns)
+    switching = _first(runs, range(entered, switched), Role.SWITCH)
+    return Milestones(
+        first=first,
+        entered=entered,
+        woken=None,
+        late_timer=False,
+        expired=None,
+        scheduled=None
+        if switching is None
+        else max(entered, first_of(runs, contexts, switching)),
+        switched=switched,
     )
 
 

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from rtscope.exectrace.file import RecordKind, TraceSection, task_switches
 from rtscope.exectrace.symbols import SymbolTable
+from rtscope.explain.instructions.absences import Absence, Wait, absences_of
 from rtscope.explain.instructions.calls import (
     THREAD,
     Context,
@@ -38,7 +39,7 @@ from rtscope.explain.instructions.scheduling import (
     other_cpus,
     sleeps_in_fault,
 )
-from rtscope.explain.model import Cause, Part
+from rtscope.explain.model import HELD_BACK, Cause, Part
 
 CONTENDED_NS = 200
 """More than any of the lock functions takes if the lock is free."""
@@ -92,6 +93,10 @@ class WakeupPath:
     milestones: Milestones
     competing: CompetingTasks
     tasks: Tasks
+    absences: Sequence[Absence]
+    """Of the measured thread, that ended after the expiry."""
+    held: Absence | None
+    """The absence at the expiry, if something held the thread back."""
     expiry_ns: int
     irqs_off: IrqsOff | None
     """Interrupts that were off at the expiry."""
@@ -107,8 +112,22 @@ def wakeup_path(
     runs = runs_of(section, symbols, arch=arch, cpu=section.cpu)
     expiry_ns = section.last_ns - section.latency_ns
     contexts = contexts_of(runs)
-    tasks = tasks_of(section.cpu, task_switches(section), runs)
-    milestones = find_milestones(runs, contexts, expiry_ns, tasks=tasks)
+    switches = task_switches(section)
+    tasks = tasks_of(section.cpu, switches, runs)
+    absences = [
+        one
+        for one in absences_of(section, symbols, runs, tasks, switches)
+        if one.end_ns > expiry_ns
+    ]
+    at_expiry = (one for one in absences[:1] if one.begin_ns <= expiry_ns)
+    held = next((one for one in at_expiry if one.cause is not None), None)
+    milestones = find_milestones(
+        runs,
+        contexts,
+        expiry_ns,
+        tasks=tasks,
+        held=(held.runnable_ns, held.end_ns) if held else None,
+    )
     others = other_cpus(section, symbols, arch=arch)
     elsewhere = others.calling(PERIOD)
     competing = competing_tasks(runs, milestones, symbols.names, elsewhere=elsewhere)
@@ -119,6 +138,8 @@ def wakeup_path(
         milestones=milestones,
         competing=competing,
         tasks=tasks,
+        absences=absences,
+        held=held,
         expiry_ns=expiry_ns,
         irqs_off=_irqs_off_at(flags, runs, expiry_ns),
         flags=flags,
@@ -137,12 +158,16 @@ def _kind(path: WakeupPath, i: int) -> Kind:
     context = path.contexts[i]
     # On the return the scheduler's last steps and the thread's own are one, and so
     # are a fault and the sleep in it.
-    is_one = cause in (Cause.RETURN, Cause.PAGE_FAULT)
+    is_one = cause in (Cause.RETURN, Cause.PAGE_FAULT, *HELD_BACK)
     return part, cause, THREAD if is_one else context
 
 
 def _part_and_cause(path: WakeupPath, i: int) -> tuple[Part, Cause]:
     run, context = path.runs[i], path.contexts[i]
+    held = held_in(path, run)
+    if held is not None:
+        is_first = held.begin_ns <= path.expiry_ns
+        return Part.A if is_first else Part.E, held.cause or Cause.RETURN
     part = _part(path, i)
     if _is_contended(run):
         return part, Cause.LOCK
@@ -157,11 +182,33 @@ def _part_and_cause(path: WakeupPath, i: int) -> tuple[Part, Cause]:
     if context.role is Role.SCHEDULE:
         return part, Cause.SCHEDULER
     if part is Part.D or path.competing.goes_on:
-        return part, path.competing.cause(i)
+        return part, _competing_cause(path, i)
     if _is_call_while_idle(run):
         return part, Cause.OTHER_INTERRUPT
     is_idle = Role.IDLE in run.frame.within
     return part, Cause.IDLE_EXIT if is_idle else Cause.PREEMPTION_OFF
+
+
+def _competing_cause(path: WakeupPath, i: int, left: Run | None = None) -> Cause:
+    """Return the cause of a run of another task: the idle one competes with none."""
+    cause = path.competing.cause(i, left=left)
+    is_idle = Role.IDLE in path.runs[i].frame.within
+    return Cause.IDLE_EXIT if is_idle and cause is not Cause.THROTTLED else cause
+
+
+def held_in(path: WakeupPath, run: Run) -> Absence | None:
+    """
+    Return the absence that a run was in while the thread itself was not runnable.
+
+    Not the sleep that the wake-up ends, and none in a page fault: they have causes by
+    what the CPU did meanwhile.
+    """
+    begin_ns = max(run.begin_ns, path.expiry_ns)
+    for one in path.absences:
+        if one.begin_ns <= begin_ns < one.runnable_ns:
+            again = one.wait is Wait.TIMER and one is not path.absences[0]
+            return one if one.cause or again else None
+    return None
 
 
 def _part(path: WakeupPath, i: int) -> Part:
@@ -232,7 +279,7 @@ def _late_cause(path: WakeupPath, i: int) -> Cause:
         return Cause.PAGE_FAULT
     if path.contexts[i].role is Role.SCHEDULE:
         return Cause.SCHEDULER
-    return path.competing.cause(i, left=left)
+    return _competing_cause(path, i, left)
 
 
 def _is_late(path: WakeupPath, i: int) -> bool:

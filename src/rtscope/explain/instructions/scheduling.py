@@ -29,7 +29,8 @@ from rtscope.explain.model import Cause, OtherCpuActivity
 PERIOD = "sched_rt_period_timer"
 """The timer that gives real-time threads their time, until Linux 6.11."""
 _SAYS_SO = "resched_curr"
-_ENTRIES = frozenset({Role.INTERRUPT, Role.TRAP, Role.SYSCALL, Role.DISPATCH})
+ENTRIES = frozenset({Role.INTERRUPT, Role.TRAP, Role.SYSCALL, Role.DISPATCH})
+"""A thread that left its CPU there would have gone on."""
 _TO_PROGRAMS = ("exit_to_user_mode", "do_notify_resume", "work_resched")
 _CHOOSERS = frozenset({Role.FAIR_SERVER, Role.PICK_REALTIME, Role.PICK_FAIR})
 
@@ -66,8 +67,8 @@ class CompetingTasks:
         """
         if self.is_ordinary:
             return Cause.NOT_REALTIME
-        before = bisect_right(self.decisions, i, key=lambda one: one.at)
-        chooser = self.decisions[before - 1].chooser if before else None
+        decision = self.decision_before(i)
+        chooser = decision.chooser if decision else None
         if self._is_throttled(i, chooser):
             return Cause.THROTTLED
         if chooser is Role.FAIR_SERVER:
@@ -75,10 +76,14 @@ class CompetingTasks:
         if chooser is not Role.PICK_FAIR or (left is not None and not gives_way(left)):
             return Cause.OTHER_TASK
         # Real-time ones are asked first: it became an ordinary one while it was awake.
-        was_awake = (
-            self.queued is not None and self.queued < self.decisions[before - 1].at
-        )
+        assert decision is not None
+        was_awake = self.queued is not None and self.queued < decision.at
         return Cause.NOT_REALTIME if was_awake else Cause.OTHER_TASK
+
+    def decision_before(self, i: int) -> Decision | None:
+        """Return the last choice of the scheduler before a run."""
+        before = bisect_right(self.decisions, i, key=lambda one: one.at)
+        return self.decisions[before - 1] if before else None
 
     def _is_throttled(self, i: int, chooser: Role | None) -> bool:
         """
@@ -111,13 +116,16 @@ def competing_tasks(
     """
     if milestones.switched is None:
         return CompetingTasks(False, False, (), (), None)
-    begin = milestones.first if milestones.woken is None else milestones.woken
+    known = (milestones.woken, milestones.entered, milestones.first)
+    begin = next(at for at in known if at is not None)
     scheduled = (
         milestones.switched if milestones.scheduled is None else milestones.scheduled
     )
     return CompetingTasks(
         is_ordinary=is_ordinary(runs[begin : milestones.switched]),
-        goes_on=_goes_on(runs[begin:scheduled], names),
+        goes_on=_goes_on(
+            runs[begin:scheduled], names if milestones.woken is not None else ()
+        ),
         decisions=_decisions(runs, begin),
         unthrottled=_unthrottled(runs, begin, elsewhere),
         queued=_queued(runs, begin, milestones.switched),
@@ -143,11 +151,16 @@ def gives_way(left: Run) -> bool:
     """
     for frame in left.frame.chain():
         role = frame.role
-        if role is Role.PREEMPT or role in _ENTRIES:
+        if role is Role.PREEMPT or role in ENTRIES:
             return True
         if role is Role.OTHER and not frame.name.startswith("schedule"):
-            return any(milestones in frame.name for milestones in _TO_PROGRAMS)
+            return leads_to_program(frame.name)
     return False
+
+
+def leads_to_program(name: str) -> bool:
+    """Tell of a function whether a thread is on its way to its program in it."""
+    return any(part in name for part in _TO_PROGRAMS)
 
 
 def _decisions(runs: Sequence[Run], begin: int) -> Sequence[Decision]:

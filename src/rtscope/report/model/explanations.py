@@ -20,7 +20,7 @@ from rtscope.contract import ThreadResult
 from rtscope.explain.bound import TITLES as SECTION_TITLES
 from rtscope.explain.bound import Section
 from rtscope.explain.causes import Causes, causes_of, differences, paragraph
-from rtscope.explain.model import Explanation
+from rtscope.explain.model import Cause, Explanation
 from rtscope.explain.words import caveats_of, evidence, sentence
 from rtscope.record import explanation as written
 from rtscope.record.explanation import CpuBound, Interrupt, LongestSection, TailCause
@@ -145,7 +145,10 @@ def explained_run(
         virtual=virtual is not None,
         bounds=bounds,
         observed_ns={t.cpu: t.max_ns or 0 for t in threads if t.cpu is not None},
-        tail=tail_of(threads, [_known_cause(e) for e in explanations if e.dominant]),
+        tail=tail_of(
+            threads,
+            [_known_cause(e) for e in explanations if e.dominant or e.is_withdrawn],
+        ),
     )
 
 
@@ -171,8 +174,8 @@ def explained_trace(
 
 def _known_cause(explanation: Explanation) -> KnownCause:
     dominant = explanation.dominant
-    assert dominant is not None
-    return KnownCause(explanation.latency_ns, str(dominant.cause))
+    cause = Cause.UNKNOWN if dominant is None else dominant.cause
+    return KnownCause(explanation.latency_ns, str(cause))
 
 
 def merged_causes(
@@ -410,6 +413,15 @@ def _wakeup(explanation: Explanation, unit: str) -> written.Wakeup:
             None if dominant is None else explanation.segments.index(dominant)
         ),
         notes=caveats_of(explanation),
+        broken_invariants=tuple(
+            written.BrokenInvariant(
+                invariant=one.invariant.name.lower(),
+                begin_ns=one.begin_ns,
+                end_ns=one.end_ns,
+                values=one.values,
+            )
+            for one in explanation.broken
+        ),
         segments=tuple(
             written.Segment(
                 part=segment.part.value,

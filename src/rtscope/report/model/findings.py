@@ -13,6 +13,7 @@ from typing import Literal
 
 from rtscope.caveats.catalogue import Effect
 from rtscope.contract import KernelThread
+from rtscope.explain.model import Cause
 from rtscope.record.explanation import Explained, Wakeup, missing
 from rtscope.record.model import RunRecord
 from rtscope.report.model.explanations import KnownCause, WorstWakeups, tail_of
@@ -405,9 +406,9 @@ def _explained_record(record: RunRecord, one: Explained) -> ExplainedRecord:
     worst, bound = one.worst, one.worst_bound
     virtual = virtual_word([record])
     known = [
-        KnownCause(w.latency_ns, w.dominant.cause)
+        KnownCause(w.latency_ns, w.dominant.cause if w.dominant else Cause.UNKNOWN)
         for w in one.wakeups
-        if w.dominant is not None
+        if w.dominant is not None or w.broken_invariants
     ]
     lacks = tuple(dict.fromkeys(missing(one, record)))
     return ExplainedRecord(
@@ -442,6 +443,11 @@ def _sentences(
             f"{name}: dominant cause of the worst wake-up "
             f"({us(worst.latency_ns, virtual)}): {_dominant_cause(worst)}, "
             f"{us(dominant.end_ns - dominant.begin_ns, virtual)}."
+        )
+    elif worst is not None and worst.broken_invariants:
+        yield (
+            f"{name}: the explanation of the worst wake-up "
+            f"({us(worst.latency_ns, virtual)}) is withdrawn: an invariant is broken."
         )
     bound = one.worst_bound
     if bound is None:

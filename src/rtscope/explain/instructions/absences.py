@@ -1,0 +1,242 @@
+"""
+When the measured thread was off its CPU, and what it waited for. Pure.
+
+The calls that it left its CPU in show it, or else those that it returns to: a sleep may
+have begun before the path. `waits.toml` has the functions. Whoever made it runnable
+again called one of a few functions, on whichever CPU.
+"""
+
+import tomllib
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cache
+from importlib import resources
+
+import numpy as np
+
+from rtscope.exectrace.file import RecordKind, TaskSwitch, TraceSection
+from rtscope.exectrace.symbols import USER, SymbolTable
+from rtscope.explain.instructions.calls import Role, Run, plain, role_of
+from rtscope.explain.instructions.milestones import Tasks
+from rtscope.explain.instructions.scheduling import ENTRIES, leads_to_program
+from rtscope.explain.model import Cause
+
+
+class Wait(Enum):
+    """What a thread that is off its CPU waits for."""
+
+    CPU = auto()
+    """It was preempted: it is runnable."""
+    TIMER = auto()
+    """It sleeps until its timer expires."""
+    STOPPED = auto()
+    FROZEN = auto()
+    TRACED = auto()
+    HALTED = auto()
+    """It is stopped or frozen: who ended that shows which."""
+    LOCK = auto()
+    PAGE = auto()
+    DESCRIPTOR = auto()
+    MIGRATION = auto()
+    QUOTA = auto()
+    UNKNOWN = auto()
+
+
+CAUSES: Mapping[Wait, Cause] = {
+    Wait.STOPPED: Cause.STOPPED,
+    Wait.FROZEN: Cause.FROZEN,
+    Wait.TRACED: Cause.TRACED,
+    Wait.HALTED: Cause.STOPPED,
+    Wait.LOCK: Cause.LOCK,
+    Wait.DESCRIPTOR: Cause.DESCRIPTOR,
+    Wait.MIGRATION: Cause.MIGRATION,
+    Wait.QUOTA: Cause.CPU_QUOTA,
+}
+"""What keeps the thread itself from being runnable; a page is the fault's time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """The measured thread was off its CPU; virtual times in ns."""
+
+    begin_ns: int
+    """When it left; the begin of the path if it was away by then."""
+    end_ns: int
+    """When the CPU switched to it again."""
+    runnable_ns: int
+    """From when on it was runnable again; its end if nothing shows that."""
+    wait: Wait
+    calls: tuple[str, ...]
+    """The calls that it waited in, innermost first."""
+    ended_by: str = ""
+    """The task that made it runnable again, with its CPU."""
+    begun_by: str = ""
+    """The one that made the last such call before, which made it wait."""
+
+    @property
+    def cause(self) -> Cause | None:
+        """What held the thread back; None if that is its CPU, timer, or a page."""
+        return CAUSES.get(self.wait)
+
+    @property
+    def waited_in(self) -> str:
+        """The call that shows what it waited for; empty if none does."""
+        waits = _waits()
+        return next((name for name in self.calls if name in waits), "")
+
+
+def absences_of(
+    section: TraceSection,
+    symbols: SymbolTable,
+    runs: Sequence[Run],
+    tasks: Tasks,
+    switches: Sequence[TaskSwitch],
+) -> tuple[Absence, ...]:
+    """
+    Return the absences of the measured thread in a path, in order.
+
+    Without recorded tasks it is known of the last one only: the mark is the thread's.
+    """
+    ends = {run.end_ns for run in runs if run.frame.role is Role.SWITCH}
+    if tasks.names:
+        arrivals = [at_ns for at_ns in tasks.arrivals_ns if at_ns in ends]
+    else:
+        arrivals = [max(ends)] if ends else []
+    found, since = [], -1
+    for arrival in arrivals:
+        left = next(
+            (
+                runs[i]
+                for i in tasks.departures
+                if since < runs[i].begin_ns and runs[i].end_ns < arrival
+            ),
+            None,
+        )
+        calls = tuple(_left_in(left) if left else _returned_to(runs, arrival))
+        begin_ns = left.begin_ns if left else max(since, section.first_ns)
+        absence = Absence(begin_ns, arrival, arrival, wait_of(calls), calls)
+        found.append(_with_end(absence, runs, section, symbols, switches))
+        since = arrival
+    return tuple(found)
+
+
+def wait_of(calls: Sequence[str]) -> Wait:
+    """Return what a thread waits for that left its CPU in these calls."""
+    waits, would_go_on = _waits(), True
+    for name in calls:
+        if name in waits:
+            return waits[name]
+        role = role_of(name)
+        if not would_go_on:
+            continue
+        if role is Role.PREEMPT or role in ENTRIES or leads_to_program(name):
+            return Wait.CPU
+        would_go_on = role is not Role.OTHER or name.startswith("schedule")
+    return Wait.UNKNOWN
+
+
+def _left_in(left: Run) -> Iterator[str]:
+    for frame in left.frame.chain():
+        yield plain(frame.name)
+
+
+def _returned_to(runs: Sequence[Run], arrival_ns: int) -> Iterator[str]:
+    """Yield the calls that a thread returns to: of none of them the caller is known."""
+    last = ""
+    begin = bisect_left(runs, arrival_ns, key=lambda run: run.begin_ns)
+    for run in runs[begin:]:
+        name = plain(run.frame.name)
+        if run.frame.role is Role.SWITCH or name == USER:
+            return
+        if run.frame.caller is None and name != last:
+            yield name
+            last = name
+
+
+def _with_end(
+    absence: Absence,
+    runs: Sequence[Run],
+    section: TraceSection,
+    symbols: SymbolTable,
+    switches: Sequence[TaskSwitch],
+) -> Absence:
+    """Find out when the thread was runnable again, and by whom."""
+    begin, end, wait = absence.begin_ns, absence.end_ns, absence.wait
+    if wait is Wait.HALTED:
+        ends = (
+            kind
+            for kind in (Wait.FROZEN, Wait.STOPPED)
+            if any(begin < at < end for at, _ in _calls(section, symbols, kind))
+        )
+        wait = next(ends, wait)
+    if wait is Wait.CPU:
+        runnable_ns, by, before = begin, "", ""
+    elif wait is Wait.TIMER:
+        expiry_ns = section.last_ns - section.latency_ns
+        wakes = [
+            run.begin_ns
+            for run in runs
+            if run.frame.role is Role.WAKE and begin <= run.begin_ns < end
+        ]
+        due = [at_ns for at_ns in wakes if at_ns >= expiry_ns]
+        runnable_ns, by, before = (due or wakes or [end])[0], "", ""
+    else:
+        ours = [one.task for one in switches if one.cpu == section.cpu][-1:]
+        calls = [
+            (at_ns, caller)
+            for at_ns, cpu in _calls(section, symbols, wait)
+            if (caller := _task_at(at_ns, cpu, switches)).task not in ours
+        ]
+        inside = [call for call in calls if begin < call[0] < end]
+        earlier = [call for call in calls if call[0] <= begin]
+        runnable_ns = inside[-1][0] if inside else end
+        by, before = (
+            f"{found[-1][1].name or 'an unknown task'} on CPU {found[-1][1].cpu}"
+            if found
+            else ""
+            for found in (inside, earlier)
+        )
+    return Absence(begin, end, runnable_ns, wait, absence.calls, by, before)
+
+
+def _calls(
+    section: TraceSection, symbols: SymbolTable, wait: Wait
+) -> Iterator[tuple[int, int]]:
+    """Yield time and CPU of the calls that end such waits, in order."""
+    for name in _ended_by().get(wait, ()):
+        address = symbols.address_of(name)
+        if address is not None:
+            called = (section.kinds == RecordKind.BLOCK) & (
+                section.values == np.uint64(address)
+            )
+            yield from zip(
+                section.at_ns[called].tolist(),
+                section.cpus[called].tolist(),
+                strict=True,
+            )
+            return
+
+
+def _task_at(at_ns: int, cpu: int, switches: Sequence[TaskSwitch]) -> TaskSwitch:
+    """Return the task of a CPU at a time; one without a name if none was recorded."""
+    before = [one for one in switches if one.cpu == cpu and one.at_ns <= at_ns]
+    return before[-1] if before else TaskSwitch(at_ns, cpu, 0, "")
+
+
+@cache
+def _waits() -> Mapping[str, Wait]:
+    return {name: Wait[wait] for wait, names in _table("in") for name in names}
+
+
+@cache
+def _ended_by() -> Mapping[Wait, Sequence[str]]:
+    return {Wait[wait]: names for wait, names in _table("ended-by")}
+
+
+def _table(key: str) -> Iterator[tuple[str, Sequence[str]]]:
+    here = resources.files("rtscope.explain.instructions")
+    table = tomllib.loads(here.joinpath("waits.toml").read_text("utf-8"))[key]
+    for wait, names in table.items():
+        yield wait, names.split()

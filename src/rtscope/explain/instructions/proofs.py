@@ -1,0 +1,198 @@
+"""
+The invariants of a wake-up on a virtual board, checked against its records. Pure.
+
+The explanation cuts a path into causes; here the tasks, marks and times that the plugin
+recorded beside it are asked whether the story can be true.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from rtscope.exectrace.file import RecordKind, executed_ns, task_switches
+from rtscope.explain.instructions.absences import Wait
+from rtscope.explain.instructions.calls import Role
+from rtscope.explain.instructions.path import Kind, WakeupPath
+from rtscope.explain.invariants import Broken, Invariant
+from rtscope.explain.model import COMPETING_TASKS, Cause, Part, Segment
+
+SWITCH_NS = 5_000
+"""From the switch of the stacks to the record of the new task: some 1,000 ns."""
+PROMPT_NS = 10_000
+"""A board delivers an interrupt that is on, and leaves its idle loop, at once: up to
+4,700 ns were seen on `pc`, whose timer ticks coarsely."""
+_NEVER_PAUSE = COMPETING_TASKS - {Cause.THROTTLED} | {
+    *(Cause.IDLE_EXIT, Cause.TIMER_INTERRUPT, Cause.OTHER_INTERRUPT, Cause.SOFTIRQ),
+    *(Cause.TIMER_CALLBACK, Cause.PREEMPTION_OFF, Cause.SCHEDULER),
+}
+"""In these a CPU executes: a pause is the idle task's."""
+SLIGHT_NS = 200
+"""Segments end with the function in which something changed, not at the change."""
+
+
+def broken_invariants(
+    path: WakeupPath, kinds: Sequence[Kind], segments: Sequence[Segment]
+) -> tuple[Broken, ...]:
+    """Return the invariants that this explanation breaks; none is a proof."""
+    if not path.runs:
+        return ()
+    return tuple(
+        (
+            *_mark(path),
+            *_expiry(path, segments),
+            *_arrivals(path),
+            *_runnable(path, segments),
+            *_idle(path, segments),
+            *_choice(path, kinds),
+            *_switches(path),
+            *_time(path),
+        )
+    )
+
+
+def _whole(path: WakeupPath, invariant: Invariant, **values: int | str) -> Broken:
+    return Broken(invariant, 0, path.section.latency_ns, values)
+
+
+def _mark(path: WakeupPath) -> Iterator[Broken]:
+    """The path ends at a mark of this latency, on this CPU."""
+    section = path.section
+    marks = section.values[
+        (section.kinds == RecordKind.MARK) & (section.cpus == section.cpu)
+    ]
+    if not len(marks) or int(marks[-1]) != section.latency_ns:
+        yield _whole(path, Invariant.MARK, latency_ns=section.latency_ns)
+
+
+def _expiry(path: WakeupPath, segments: Sequence[Segment]) -> Iterator[Broken]:
+    """A timer never expires before it is due, and interrupts that are on come."""
+    asleep = next((one for one in path.absences if one.wait is Wait.TIMER), None)
+    early = asleep is not None and asleep.runnable_ns < path.expiry_ns
+    if asleep is not None and early and asleep.begin_ns <= path.expiry_ns:
+        late_ns = asleep.runnable_ns - path.expiry_ns
+        yield _whole(path, Invariant.EXPIRY, late_ns=late_ns)
+    if not path.section.block_ns:
+        return
+    for one in segments:
+        idle_ns = _paused_ns(one) if one.cause is Cause.IDLE_EXIT else 0
+        waited_ns = one.duration_ns if one.cause is Cause.DELIVERY else idle_ns
+        if one.part is Part.A and waited_ns > PROMPT_NS:
+            values = {"late_ns": one.end_ns}
+            yield Broken(Invariant.EXPIRY, one.begin_ns, one.end_ns, values)
+
+
+def _paused_ns(segment: Segment) -> int:
+    executed_ns = segment.executed_ns
+    return 0 if executed_ns is None else segment.duration_ns - executed_ns
+
+
+def _arrivals(path: WakeupPath) -> Iterator[Broken]:
+    sleeps = sum(one.wait is Wait.TIMER for one in path.absences)
+    if sleeps > 1:
+        yield _whole(path, Invariant.ARRIVAL, sleeps=sleeps)
+
+
+def _runnable(path: WakeupPath, segments: Sequence[Segment]) -> Iterator[Broken]:
+    """Where another task is blamed, the thread waited for nothing but its CPU."""
+    for one in segments:
+        if one.cause not in COMPETING_TASKS:
+            continue
+        begin, end = one.begin_ns + path.expiry_ns, one.end_ns + path.expiry_ns
+        for absence in path.absences:
+            since, until = max(begin, absence.begin_ns), min(end, absence.runnable_ns)
+            if absence.wait is not Wait.CPU and until - since > SLIGHT_NS:
+                yield Broken(
+                    Invariant.RUNNABLE,
+                    since - path.expiry_ns,
+                    until - path.expiry_ns,
+                    {"task": one.task or one.name},
+                )
+
+
+def _idle(path: WakeupPath, segments: Sequence[Segment]) -> Iterator[Broken]:
+    """The idle task is nobody's rival, and does not pause beside a runnable thread."""
+    for one in segments:
+        blamed = one.cause in COMPETING_TASKS and _is_idle(one)
+        paused = (
+            one.part is not Part.A
+            and one.cause in _NEVER_PAUSE
+            and path.section.block_ns > 0
+            and _paused_ns(one) > PROMPT_NS
+        )
+        if blamed or paused:
+            values = {"task": one.task or one.name}
+            yield Broken(Invariant.IDLE, one.begin_ns, one.end_ns, values)
+
+
+def _is_idle(segment: Segment) -> bool:
+    return segment.task.startswith("swapper/") or "do_idle" in segment.callers
+
+
+def _choice(path: WakeupPath, kinds: Sequence[Kind]) -> Iterator[Broken]:
+    """A real-time thread that is queued is chosen before every ordinary task."""
+    first, competing = path.milestones.first, path.competing
+    queued = competing.queued
+    if competing.is_ordinary or queued is None:
+        return
+    for at, (_, cause, _) in enumerate(kinds, first):
+        decision = competing.decision_before(at)
+        if cause is not Cause.OTHER_TASK or decision is None:
+            continue
+        if decision.chooser is Role.PICK_FAIR and decision.at > queued:
+            run = path.runs[at]
+            yield Broken(
+                Invariant.CHOICE,
+                run.begin_ns - path.expiry_ns,
+                run.end_ns - path.expiry_ns,
+                {"task": path.tasks.names[at] if path.tasks.names else "a task"},
+            )
+
+
+def _switches(path: WakeupPath) -> Iterator[Broken]:
+    """Each record of a task has a switch before it, and each switch such a record."""
+    records = [
+        one.at_ns for one in task_switches(path.section) if one.cpu == path.section.cpu
+    ]
+    if not records:
+        return
+    shown = list(_switches_shown(path))
+    recorded = [at_ns for at_ns in records[1:] if at_ns >= shown[0]] if shown else []
+    unshown = sum(
+        1
+        for at_ns in recorded
+        if not any(0 <= at_ns - end_ns <= SWITCH_NS for end_ns in shown)
+    )
+    unrecorded = sum(
+        1
+        for end_ns in shown
+        if not any(0 <= at_ns - end_ns <= SWITCH_NS for at_ns in records)
+    )
+    if unshown or unrecorded or (not shown and len(records) > 1):
+        yield _whole(
+            path, Invariant.SWITCHES, switches=len(records) - 1, shown=len(shown)
+        )
+
+
+def _switches_shown(path: WakeupPath) -> Iterator[int]:
+    """Yield the ends of the switches that functions show; one is of several pieces."""
+    last_ns: int | None = None
+    for run in path.runs:
+        if run.frame.role is not Role.SWITCH:
+            continue
+        if last_ns is not None and run.begin_ns - last_ns > SWITCH_NS // 4:
+            yield last_ns
+        last_ns = run.end_ns
+    if last_ns is not None:
+        yield last_ns
+
+
+def _time(path: WakeupPath) -> Iterator[Broken]:
+    """No block of instructions takes longer than the longest that QEMU makes."""
+    section = path.section
+    if not section.block_ns:
+        return
+    blocks, own_ns = executed_ns(section, section.cpu)
+    for at in (own_ns > section.block_ns).nonzero()[0].tolist():
+        begin_ns = int(section.at_ns[blocks[at]]) - path.expiry_ns
+        end_ns = begin_ns + int(own_ns[at])
+        if end_ns > 0:
+            values = {"block_ns": int(own_ns[at]), "most_ns": section.block_ns}
+            yield Broken(Invariant.TIME, max(0, begin_ns), end_ns, values)
