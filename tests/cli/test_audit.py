@@ -14,8 +14,12 @@ QUICK = ("--observe", "0")
 def test_a_tree_is_judged_worst_first(rtscope: Rtscope, here: Path) -> None:
     write_tree(here / "guest", GUEST)
 
-    said = rtscope("audit", "--root", "guest")
+    brief = rtscope("audit", "--root", "guest")
+    said = rtscope("audit", "--root", "guest", "-v")
 
+    assert brief.status == 1
+    assert len(brief.out.splitlines()) <= 40
+    assert brief.out.count("→") > 3
     assert said.status == 1
     assert said.out.startswith("guest: Linux 6.18.44, none\n")
     assert said.out.index("FAIL fatal") < said.out.index("FAIL high")

@@ -45,7 +45,7 @@ def rows(out: str) -> dict[str, dict[str, str]]:
 
 def test_a_file_is_judged_without_being_installed(rtscope: Rtscope, here: Path) -> None:
     (here / "loop.service").write_text(UNIT)
-    said = rtscope("audit", "--unit", "loop.service", "--root", ".")
+    said = rtscope("audit", "--unit", "loop.service", "--root", ".", "-v")
 
     assert said.status == 1
     assert "FAIL high  policy and priority: fifo without a priority" in said.out

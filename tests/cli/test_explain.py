@@ -45,9 +45,13 @@ def result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_every_run_with_paths_is_explained_and_the_others_are_named(
     rtscope: Rtscope, result: Path
 ) -> None:
-    said = rtscope("explain", result)
+    said = rtscope("explain", result, "-v")
+    brief = rtscope("explain", result)
 
     assert said.status == 0, said.err
+    assert "2 runs explained; the worst wake-up of all:" in brief.out
+    assert len(brief.out.splitlines()) <= 22
+    assert max(map(len, brief.out.splitlines()[:-1])) <= 80
     assert "001-idle on virtual board pc" in said.out
     assert "002-memory on virtual board pc" in said.out
     assert "=  latency" in said.out
@@ -203,7 +207,7 @@ def test_a_bound_is_printed_beside_the_maximum_and_in_the_report(
     rtscope: Rtscope, result: Path, here: Path, second_passes: list[str]
 ) -> None:
     text = rtscope("explain", result, "--bound", "--html", "page.html")
-    report = rtscope("report", result)
+    report = rtscope("report", result, "-v")
 
     assert text.status == 0, text.err
     assert second_passes == ["001-idle", "002-memory", "003-os"]

@@ -30,7 +30,10 @@ def test_a_run_prints_its_result_and_talks_on_standard_error(
     assert said.status == 0
     assert said.err == "1 of 1: idle, 6 s\n  maximum 7.00 us\n"
     assert "idle  7.00" in said.out
-    assert "Repeat with: rtscope run --load idle --duration 6s" in said.out
+    assert "Page with charts: out/report.html" in said.out
+    assert len(said.out.splitlines()) <= 22
+    everything = rtscope("report", "out", "-v").out
+    assert "Repeat with: rtscope run --load idle --duration 6s" in everything
     assert (here / "out" / "report.html").exists()
     assert len(open_records(here / "out")) == 1
 

@@ -156,7 +156,7 @@ def test_each_seed_is_a_run_and_the_report_says_so(
     rtscope: Rtscope, board: FakeBoard, here: Path
 ) -> None:
     board.results = [5_000, 9_000, 7_000]
-    said = rtscope(*RUN, "--seeds", "1,5,9", "--out", "out")
+    said = rtscope(*RUN, "--seeds", "1,5,9", "--out", "out", "-v")
 
     assert ids(open_records(here / "out")) == [
         *("001-idle-s1", "002-idle-s5", "003-idle-s9")

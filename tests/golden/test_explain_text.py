@@ -11,7 +11,11 @@ from fakes.measurements import on_board, record, thread
 from fakes.paths import Step, section, symbols
 from rtscope.explain.instructions.explain import explain_path
 from rtscope.explain.model import Explanation
-from rtscope.report.formats.explaintext import print_explanations
+from rtscope.report.formats.explaintext import (
+    print_brief_explanations,
+    print_explanations,
+)
+from rtscope.report.formats.fitted import COLUMNS, LINES
 from rtscope.report.formats.html import render_explanations
 from rtscope.report.model.explanations import ExplainedRun, explained_run
 
@@ -72,6 +76,20 @@ def test_the_text_is_as_before(width: int, rewrite: bool) -> None:
     assert text == expected.read_text()
     assert max(map(len, text.splitlines())) <= width
     assert "\x1b" not in text
+
+
+def test_the_short_text_is_as_before_and_fits_into_one_look(rewrite: bool) -> None:
+    console = Console(file=io.StringIO(), width=80, highlight=False)
+    with console.capture() as captured:
+        print_brief_explanations(runs(), console, command="rtscope explain results")
+    text = captured.get()
+    expected = KEPT / "brief.txt"
+    if rewrite:
+        expected.write_text(text)
+
+    assert text == expected.read_text()
+    assert len(text.splitlines()) <= LINES
+    assert max(map(len, text.splitlines())) <= COLUMNS
 
 
 def test_one_wakeup_hardly_explained_does_not_speak_for_the_others() -> None:

@@ -11,6 +11,7 @@ from fakes.measurements import on_board
 from rtscope.machine.facts import FactValue
 from rtscope.published import get_published
 from rtscope.record.model import RunRecord
+from rtscope.report.formats.brief import More, render_brief
 from rtscope.report.formats.data import render_json
 from rtscope.report.formats.markdown import render_markdown
 from rtscope.report.formats.text import render_text
@@ -18,6 +19,7 @@ from rtscope.report.model.build import build_model
 from rtscope.report.model.comparison import build_comparison
 from rtscope.report.model.published_comparison import compare_with_published
 
+MORE = More("rtscope compare a b", "compare.html")
 EXPECTED = Path(__file__).parent / "compare"
 
 
@@ -60,6 +62,8 @@ FORMS: Mapping[str, Callable[[], str]] = {
     "report-80.txt": lambda: render_text(build_model(together())),
     "report-120.txt": lambda: render_text(build_model(together()), width=120),
     "compare-80.txt": lambda: render_text(build_comparison(sets())),
+    "report-brief.txt": lambda: render_brief(build_model(together()), more=MORE),
+    "compare-brief.txt": lambda: render_brief(build_comparison(sets()), more=MORE),
     "compare.md": lambda: render_markdown(build_comparison(sets())),
     "compare.json": lambda: render_json(build_comparison(sets())),
     **{

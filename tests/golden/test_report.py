@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from rtscope.record.model import record_from_json
+from rtscope.report.formats.brief import More, render_brief
 from rtscope.report.formats.data import render_csv, render_json
 from rtscope.report.formats.markdown import render_markdown
 from rtscope.report.formats.text import render_text
@@ -15,7 +16,10 @@ from rtscope.stats.verdict import Claim
 RECORD = Path(__file__).parent.parent.parent / "format" / "v1" / "record.json"
 EXPECTED = Path(__file__).parent / "report"
 
+MORE = More("rtscope report results", "results/report.html")
+
 RENDERERS: Mapping[str, Callable[[Model], str]] = {
+    "brief.txt": lambda model: render_brief(model, more=MORE),
     "txt": render_text,
     "md": render_markdown,
     "csv": render_csv,

@@ -28,7 +28,15 @@ from rtscope.cli.console import (
     stderr_console,
     stdout_console,
 )
-from rtscope.cli.kernelverify import FailOn, fails, read_config, refuse_two, show_checks
+from rtscope.cli.detail import Shown
+from rtscope.cli.kernelverify import (
+    Checked,
+    FailOn,
+    fails,
+    read_config,
+    refuse_two,
+    show_checks,
+)
 from rtscope.cli.tasks import look
 from rtscope.cpulist import parse_cpulist
 from rtscope.errors import UsageError
@@ -98,6 +106,7 @@ class AuditRequest:
     fail_on: FailOn = FailOn.HIGH
     """Lowest severity that gives exit status 1 (default: high)."""
     json: Json = False
+    shown: Shown
 
     @property
     def cpu_list(self) -> tuple[int, ...] | None:
@@ -112,6 +121,7 @@ def audit(request: AuditRequest) -> int:
     at least the severity of --fail-on fails; with --apply or --restore, if a setting
     could not be changed or restored.
     """
+    detail = request.shown.detail
     if request.cpus:
         parse_cpulist(request.cpus)  # refused before a machine is opened
     sources = {"config": request.config, "root": request.root}
@@ -133,7 +143,8 @@ def audit(request: AuditRequest) -> int:
     refuse_absent(context)
     kinds = auditing(config_only=request.config is not None)
     checks = examine(context, kinds, observed_first=True)
-    show_checks(checks, context, what=what, json=request.json)
+    form = Checked(what, json=request.json, detail=detail)
+    show_checks(checks, context, form)
     if request.capture is not None:
         _write_capture(context, request.capture)
     return fails(checks, request.fail_on)
@@ -265,7 +276,8 @@ def _audit_unit(request: AuditRequest, name: str) -> int:
     refuse_absent(context)
     checks = examine(replace(context, unit=unit), kinds)
     what = printable(f"{unit.name} ({', '.join(unit.files)})")
-    show_checks(checks, context, what=what, json=request.json)
+    form = Checked(what, json=request.json, detail=request.shown.detail)
+    show_checks(checks, context, form)
     return fails(checks, request.fail_on)
 
 

@@ -1,5 +1,6 @@
 """Compare records: machines, kernels or settings, run by run."""
 
+import shlex
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -7,12 +8,14 @@ from typing import Annotated
 
 import typer
 
-from rtscope.cli.console import Json
+from rtscope.cli.console import Json, typed_words
+from rtscope.cli.detail import ShownWithNotes
 from rtscope.cli.report import Format, print_report, write_page
 from rtscope.errors import UsageError
 from rtscope.published import get_published
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import open_records
+from rtscope.report.formats.brief import More
 from rtscope.report.formats.text import Told
 from rtscope.report.model.comparison import build_comparison, split_by_variant
 from rtscope.report.model.published_comparison import compare_with_published
@@ -50,10 +53,12 @@ class CompareRequest:
     format: Shape = Shape.TABLE
     """Format of the comparison (default: table)."""
     json: Json = False
+    shown: ShownWithNotes
 
 
 def compare(request: CompareRequest) -> int:
     """Compare records: machines, kernels or settings, run by run."""
+    request.shown.detail  # noqa: B018 -- refused before anything is read
     named = request.published
     table = None if named is None else get_published(named)
     sets = _sets(request.record)
@@ -90,7 +95,8 @@ def _write(told: Told, request: CompareRequest) -> None:
     if request.html is not None:
         write_page(told, request.html)
     form = Format.JSON if request.json else Format(request.format)
-    print_report(told, form, page=request.html)
+    more = More(shlex.join(typed_words()), str(request.html or ""))
+    print_report(told, form, detail=request.shown.detail, more=more)
 
 
 def _labelled(word: str) -> tuple[str, Path, bool]:

@@ -2,19 +2,27 @@
 
 import json as json_text
 import re
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from rtscope.analysis import Explained, explained_file, explained_runs
 from rtscope.board.cache import cache_dir
-from rtscope.cli.console import Json, put, stderr_log, stdout_console
+from rtscope.cli.console import Json, put, stderr_log, stdout_console, typed_words
+from rtscope.cli.detail import Shown
 from rtscope.errors import UsageError
 from rtscope.explain.events.window import WakeupSelector
 from rtscope.files import write_atomically
 from rtscope.record.explanation import explained_as_dict
-from rtscope.report.formats.explaintext import print_explanations
+from rtscope.report.formats.brief import Detail
+from rtscope.report.formats.explaintext import (
+    print_brief_explanations,
+    print_explanations,
+    worst_sentence,
+)
 from rtscope.report.formats.html import render_explanations
 from rtscope.units import NS_PER_S
 
@@ -50,11 +58,12 @@ def explain(
         ),
     ] = None,
     worst: Annotated[
-        int,
+        int | None,
         typer.Option(
-            min=1, help="Number of wake-ups of each run to show (default: 1), e.g. 5."
+            min=1,
+            help="Number of wake-ups of each run to show in full, e.g. 5.",
         ),
-    ] = 1,
+    ] = None,
     bound: Annotated[
         bool,
         typer.Option(
@@ -64,6 +73,7 @@ def explain(
         ),
     ] = False,
     json: Json = False,
+    shown: Shown,
     html: Annotated[
         Path | None,
         typer.Option(help="HTML page to write, with charts, e.g. page.html."),
@@ -77,7 +87,9 @@ def explain(
     ] = None,
 ) -> int:
     """Explain the worst wake-ups: their causes, and the time of each."""
+    detail = shown.detail
     log = stderr_log()
+    number = worst or 1
     if trace is not None:
         if record is not None or run is not None:
             raise UsageError("--trace replaces the record: leave one of them out")
@@ -94,15 +106,25 @@ def explain(
     else:
         cache = cache_dir()
         explained = explained_runs(
-            record, run, worst=worst, bound=bound, cache=cache, log=log
+            record, run, worst=number, bound=bound, cache=cache, log=log
         )
-    _write(explained, worst=worst, html=html, perfetto=perfetto)
+    _write(explained, worst=number, html=html, perfetto=perfetto)
     if json:
         documents = [explained_as_dict(one.document) for one in explained.runs]
         put(json_text.dumps(documents, indent=1) + "\n")
         return 0
     with stdout_console() as console:
-        print_explanations(explained.runs, console, worst=worst)
+        if detail is Detail.QUIET:
+            console.print(Text(worst_sentence(explained.runs)), soft_wrap=True)
+        elif detail is Detail.BRIEF and worst is None:
+            print_brief_explanations(
+                explained.runs,
+                console,
+                command=shlex.join(typed_words()),
+                page=str(html or ""),
+            )
+        else:
+            print_explanations(explained.runs, console, worst=number)
     return 0
 
 

@@ -1,5 +1,6 @@
 """Verify that a kernel is the intended one."""
 
+import shlex
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -19,14 +20,16 @@ from rtscope.audit.model import (
 from rtscope.board.cache import Part, all_parts, cache_dir
 from rtscope.board.kernels import CONFIG, IMAGE
 from rtscope.board.sourcekernel import newest_of
-from rtscope.cli.console import Json, put_json, say, stdout_console
+from rtscope.cli.console import Json, put_json, say, stdout_console, typed_words
+from rtscope.cli.detail import Shown
 from rtscope.errors import TargetError, UsageError
 from rtscope.kernel.image import KernelImage, read_image
 from rtscope.kernel.recipe import find_recipe, recipe_names
 from rtscope.machine.filetree import FileReader
 from rtscope.machine.kernelidentity import KernelConfig, parse_config
 from rtscope.machine.reader import MAX_FILE_BYTES
-from rtscope.report.formats.audit import print_checks
+from rtscope.report.formats.audit import print_brief_checks, print_checks, summary
+from rtscope.report.formats.brief import Detail
 from rtscope.target.address import address_of, open_target
 
 SOURCES = ("target", "root", "config", "image")
@@ -66,6 +69,7 @@ class VerifyRequest:
     fail_on: FailOn = FailOn.LOW
     """Lowest severity that gives exit status 1 (default: low)."""
     json: Json = False
+    shown: Shown
 
 
 def verify(request: VerifyRequest) -> int:
@@ -74,6 +78,7 @@ def verify(request: VerifyRequest) -> int:
     Without an option, this verifies the kernel of this machine. The exit status is 1 if
     a check fails, and 3 if PREEMPT_RT or the identity cannot be determined.
     """
+    detail = request.shown.detail
     sources = {key: getattr(request, key) for key in SOURCES}
     refuse_two(**sources)
     built, ordinary = None, request.ordinary
@@ -97,19 +102,36 @@ def verify(request: VerifyRequest) -> int:
     if request.against is not None:
         context = replace(context, expected=expected_of(request.against))
     checks = examine(context, kinds)
-    show_checks(checks, context, what=what, json=request.json)
+    form = Checked(what, json=request.json, detail=detail)
+    show_checks(checks, context, form)
     return fails(checks, request.fail_on) or _unproven(checks)
 
 
-def show_checks(
-    checks: list[Check], context: AuditContext, *, what: str, json: bool
-) -> None:
-    """Print the checks of `what`, as text or as JSON."""
-    if json:
-        put_json(checks_document(checks, target=what, kernel=context.kernel))
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The object of checks, and how they are printed."""
+
+    what: str
+    json: bool
+    detail: Detail
+
+
+def show_checks(checks: list[Check], context: AuditContext, form: Checked) -> None:
+    """Print checks, as text or as JSON."""
+    what, kernel = form.what, context.kernel
+    if form.json:
+        put_json(checks_document(checks, target=what, kernel=kernel))
         return
     with stdout_console() as console:
-        print_checks(checks, console, target=what, kernel=context.kernel)
+        if form.detail is Detail.QUIET:
+            console.print(summary(checks), soft_wrap=True)
+        elif form.detail is Detail.ALL:
+            print_checks(checks, console, target=what, kernel=kernel)
+        else:
+            command = shlex.join(typed_words())
+            print_brief_checks(
+                checks, console, target=what, kernel=kernel, command=command
+            )
 
 
 def fails(checks: list[Check], least: FailOn) -> int:

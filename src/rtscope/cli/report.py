@@ -1,5 +1,6 @@
 """Report records: on the terminal, as a page, as data."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,19 +12,24 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from rtscope.campaign import values
 from rtscope.campaign.model import Campaign
-from rtscope.cli.console import Json, put, stderr_log, stdout_console
+from rtscope.cli.console import Json, put, stderr_log, stdout_console, typed_words
+from rtscope.cli.detail import ShownWithNotes
 from rtscope.errors import UsageError
 from rtscope.files import first_mistake, write_atomically
 from rtscope.record.explanation import find_explained
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import open_records
+from rtscope.report.formats.brief import Detail, More, print_result
 from rtscope.report.formats.data import render_csv, render_json
 from rtscope.report.formats.html import render_html
 from rtscope.report.formats.markdown import render_markdown
-from rtscope.report.formats.text import Told, print_text
+from rtscope.report.formats.text import Told
 from rtscope.report.model.build import Model, build_model
 from rtscope.stats.verdict import Claim
 from rtscope.units import parse_claim, parse_duration
+
+PAGE = "report.html"
+"""The page that a run writes beside its records."""
 
 
 class Format(StrEnum):
@@ -46,6 +52,7 @@ class ReportRequest:
     format: Format = Format.TABLE
     """Format of the report (default: table)."""
     json: Json = False
+    shown: ShownWithNotes
     charts: Path | None = None
     """Directory for each chart as SVG and PNG, e.g. charts."""
     deadline: str | None = None
@@ -63,6 +70,7 @@ class ReportRequest:
 
 def report(request: ReportRequest) -> int:
     """Report records: on the terminal, as a page, as data."""
+    detail = request.shown.detail
     records = [one for path in request.record for one in open_records(path)]
     model = model_of(records, asked_with(records, request), beside=request.record)
     if request.html is not None:
@@ -73,8 +81,17 @@ def report(request: ReportRequest) -> int:
         request.charts.mkdir(parents=True, exist_ok=True)
         write_charts(model.charts, request.charts)
     form = Format.JSON if request.json else request.format
-    print_report(model, form, page=request.html)
+    more = More(shlex.join(typed_words()), _page_of(request))
+    print_report(model, form, detail=detail, more=more)
     return model.exit_status
+
+
+def _page_of(request: ReportRequest) -> str:
+    """Return the page of this report, or the one that the run wrote beside it."""
+    if request.html is None and len(request.record) == 1:
+        beside = request.record[0] / PAGE
+        return str(beside) if beside.is_file() else ""
+    return str(request.html or "")
 
 
 # --- also for a run ---------------------------------------------------------------
@@ -136,12 +153,12 @@ def model_of(
     )
 
 
-def print_report(told: Told, form: Format, *, page: Path | None = None) -> None:
-    """Print a report or comparison on standard output."""
+def print_report(told: Told, form: Format, *, detail: Detail, more: More) -> None:
+    """Print a report or comparison on standard output; `detail` is for a terminal."""
     match form:
         case Format.TABLE:
             with stdout_console() as console:
-                print_text(told, console, page=str(page) if page else None)
+                print_result(told, console, detail=detail, more=more)
         case Format.MARKDOWN:
             put(render_markdown(told))
         case Format.CSV:

@@ -21,8 +21,16 @@ from rtscope.campaign.file import from_dict, load_campaign, to_dict, with_places
 from rtscope.campaign.model import Campaign
 from rtscope.campaign.options import BOARDS, OUTPUT, VERDICT, Options, with_options
 from rtscope.cli.console import note, put, say, stderr_console, stderr_log, typed_words
+from rtscope.cli.detail import Shown
 from rtscope.cli.progress import LiveDisplay
-from rtscope.cli.report import Format, asked_by, model_of, print_report, write_page
+from rtscope.cli.report import (
+    PAGE,
+    Format,
+    asked_by,
+    model_of,
+    print_report,
+    write_page,
+)
 from rtscope.errors import RecordError, RtscopeError, UsageError
 from rtscope.measure.execute import Runner, execute
 from rtscope.measure.machine import MachineRunner
@@ -37,6 +45,7 @@ from rtscope.record.resultdir import (
     refuse_used,
 )
 from rtscope.report.escape import printable
+from rtscope.report.formats.brief import Detail, More
 from rtscope.stats.determinism import Compared, against, among
 from rtscope.target.address import open_target, parse_address
 from rtscope.tuning.campaign import checks_for
@@ -45,8 +54,6 @@ from rtscope.virtual.prepare import (
     prepare_campaign,
     refuse_other_inputs,
 )
-
-PAGE = "report.html"
 
 DIGITS = 12
 """Digits of a digest: enough to distinguish two by eye."""
@@ -84,6 +91,21 @@ class RunRequest:
     """Consent to run the custom command of a resumed campaign or a bundle."""
     json: Annotated[bool, typer.Option("--json", rich_help_panel=OUTPUT)] = False
     """Result as JSON."""
+    shown: Shown
+
+    @property
+    def result(self) -> "_Result":
+        """The form of the result; UsageError for -q with -v."""
+        form = Format.JSON if self.json else Format.TABLE
+        return _Result(form, self.shown.detail)
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """How the result of a run is printed."""
+
+    form: Format
+    detail: Detail
 
 
 def run(request: RunRequest) -> int:
@@ -91,6 +113,7 @@ def run(request: RunRequest) -> int:
 
     Values of options replace those of the campaign file.
     """
+    result = request.result
     if request.resume is not None:
         _refuse_more(request)
     options = replace(request.options, kernel=_kernels(request.options.kernel))
@@ -106,7 +129,7 @@ def run(request: RunRequest) -> int:
             campaign = with_places(with_options(written, options), Path.cwd())
             work = _begin(campaign, bundle, request)
             held.enter_context(hold(work.store.path))
-        status = _measure(work, Format.JSON if request.json else Format.TABLE)
+        status = _measure(work, result)
     if stored is None and not work.campaign.require_identical:
         return status
     records = work.store.records()
@@ -293,7 +316,7 @@ def _ask(campaign: Campaign) -> None:
         raise UsageError("not resumed")
 
 
-def _measure(work: _Work, form: Format) -> int:
+def _measure(work: _Work, result: _Result) -> int:
     try:
         with (
             _runner(work) as runner,
@@ -303,9 +326,9 @@ def _measure(work: _Work, form: Format) -> int:
                 pass
     except (RtscopeError, KeyboardInterrupt):
         with contextlib.suppress(RecordError):  # the first cause counts
-            _show(work.campaign, work.store, form, so_far=True)
+            _show(work.campaign, work.store, result, so_far=True)
         raise
-    return _show(work.campaign, work.store, form, so_far=False)
+    return _show(work.campaign, work.store, result, so_far=False)
 
 
 @contextlib.contextmanager
@@ -321,18 +344,24 @@ def _runner(work: _Work) -> Iterator[Runner]:
         yield MachineRunner(target, work.campaign, work.typed)
 
 
-def _show(campaign: Campaign, store: ResultDir, form: Format, *, so_far: bool) -> int:
+def _show(
+    campaign: Campaign, store: ResultDir, result: _Result, *, so_far: bool
+) -> int:
     records = store.records()
     if not records:
         return 0
     model = model_of(records, asked_by(campaign), beside=[store.path])
     page, where = store.path / PAGE, shlex.quote(str(store.path))
+    again = f"rtscope report {where}"
+    form, detail = result.form, result.detail
     try:
         write_page(model, page)
     except RecordError:
-        print_report(model, form)
+        print_report(model, form, detail=detail, more=More(again))
         raise
-    print_report(model, form, page=page)
+    print_report(model, form, detail=detail, more=More(again, str(page)))
+    if detail is Detail.QUIET:
+        return model.exit_status
     if campaign.traced:
         say(f"for the causes of the worst wake-ups: rtscope explain {where}")
     if so_far:

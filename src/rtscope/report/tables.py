@@ -19,7 +19,7 @@ from rtscope.report.words import NOTHING, as_published, count, plural
 from rtscope.stats.summary import Summary
 from rtscope.units import format_us
 
-Table = Literal["main", "cpu", "pair", "sets", "sets_page", "published"]
+Table = Literal["main", "brief", "cpu", "pair", "sets", "sets_page", "published"]
 WIDE = 100
 """Columns from this place on are for wide terminals, or for a second table."""
 

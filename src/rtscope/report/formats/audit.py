@@ -1,9 +1,9 @@
 """Answered checks of an audit; what is changed on a machine, was, and was put back."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -13,8 +13,12 @@ from rtscope.audit.model import Check, CheckOutcome, RemedyPart, Severity
 from rtscope.contract import Refused, Restored
 from rtscope.machine.kernelidentity import KernelIdentity
 from rtscope.report.escape import printable
+from rtscope.report.formats.fitted import Room, command_to_type, print_fitted
 from rtscope.tuning.remedies import SettingChange, TuningPlan
 from rtscope.tuning.settings import TuningResult
+
+AUDIT_LINES = 40
+"""Two looks at a terminal: failures come with their remedies."""
 
 EVIDENCE_SHOWN = 3
 PLACES_SHOWN = 4
@@ -56,6 +60,41 @@ def print_checks(
     console.print(table)
     console.print()
     console.print(summary(checks))
+
+
+def print_brief_checks(
+    checks: Sequence[Check],
+    console: Console,
+    *,
+    target: str,
+    kernel: KernelIdentity,
+    command: str,
+) -> None:
+    """Print what failed with its remedy in at most 40 lines; `command` checks again."""
+    failed = sorted(
+        (check for check in checks if check.failed and not is_note(check)),
+        key=lambda check: -check.severity,
+    )
+    head = Text(printable(f"{target}: {kernel_line(kernel)}"), style="bold")
+
+    def compose(room: Room) -> Iterator[RenderableType]:
+        yield head
+        yield ""
+        for check in failed[: room.rows]:
+            yield _head(check)
+            if check.remedy:
+                yield Padding(Text(f"→ {printable(check.remedy)}"), (0, 0, 0, 4))
+        if left := failed[room.rows :]:
+            yield Text(f"{len(left)} more failed: {_titles(left)}.")
+        yield ""
+        yield Text(f"{summary(checks)}.")
+        yield from command_to_type("Every check, with reasons:", f"{command} -v")
+
+    print_fitted(compose, console, lines=AUDIT_LINES)
+
+
+def _titles(checks: Iterable[Check]) -> str:
+    return ", ".join(check.kind.title for check in checks)
 
 
 def summary(checks: Sequence[Check]) -> str:

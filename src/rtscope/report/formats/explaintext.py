@@ -14,6 +14,13 @@ from rtscope.explain.causes import Causes, title_of
 from rtscope.explain.model import TITLES, Explanation, Segment
 from rtscope.explain.words import where
 from rtscope.record.explanation import Wakeup
+from rtscope.report.formats.fitted import (
+    COLUMNS,
+    Room,
+    command_to_type,
+    print_fitted,
+    rows_left_out,
+)
 from rtscope.report.formats.text import plain_table
 from rtscope.report.model.explanations import (
     NO_PROOF,
@@ -23,13 +30,15 @@ from rtscope.report.model.explanations import (
     merged_causes,
     sentence_of_tail,
 )
-from rtscope.report.words import plural
+from rtscope.report.words import NOTHING, cut, plural
 from rtscope.units import format_share, format_us
 
 WIDTH = 100
 SHORT_SHARE = 0.01
 """Shorter segments are counted, not listed."""
 CAUSES_SHOWN = 8
+MOST_OF_A_KERNEL = 18
+"""Characters of its name in a table of several runs."""
 
 Cells = tuple[str | int | None, ...]
 """A row of a table: numbers are ns, to be written as microseconds."""
@@ -49,7 +58,99 @@ def print_explanations(
         console.print(part, width=width)
 
 
+def print_brief_explanations(
+    runs: Sequence[ExplainedRun], console: Console, *, command: str, page: str = ""
+) -> None:
+    """Print the worst wake-up of all, and the causes; `command` explains again."""
+
+    def compose(room: Room) -> Iterator[RenderableType]:
+        yield from _brief(runs, room)
+        said = (
+            f"Page: {page}; parts, times and evidence:"
+            if page
+            else ("Parts, times and evidence:")
+        )
+        yield from command_to_type(said, f"{command} -v")
+
+    print_fitted(compose, console)
+
+
+def worst_sentence(runs: Sequence[ExplainedRun]) -> str:
+    """Return the explanation of the worst wake-up of all, in one sentence."""
+    run = _worst_run(runs)
+    if run is None:
+        return "No worst wake-up has a recorded path: nothing to explain."
+    return run.document.wakeups[0].sentence
+
+
+def _worst_run(runs: Sequence[ExplainedRun]) -> ExplainedRun | None:
+    explained = [run for run in runs if run.document.wakeups]
+    return max(explained, key=lambda run: run.explanations[0].latency_ns, default=None)
+
+
+def _brief(runs: Sequence[ExplainedRun], room: Room) -> Iterator[RenderableType]:
+    width = COLUMNS
+    worst = _worst_run(runs)
+    if len(runs) == 1:
+        yield Text(_head_of(runs[0]), style="bold")
+    else:
+        yield Text(f"{plural(len(runs), 'run')} explained; the worst wake-up of all:")
+    yield Text(worst_sentence(runs))
+    if worst is not None:
+        for caveat in worst.document.wakeups[0].notes:
+            yield Text(f"caveat: {caveat}", style="yellow")
+    yield ""
+    if len(runs) > 1:
+        yield from _runs_table(runs, room, width=width)
+        yield ""
+    causes, differences = merged_causes(runs)
+    if len(runs) == 1:
+        most = min(CAUSES_SHOWN, room.rows)
+        yield from list(_causes(causes[0], width=width, most=most))[1:]
+        yield ""
+        if runs[0].tail is not None and room.sentences:
+            yield Text(sentence_of_tail(runs[0].tail, virtual=runs[0].unit))
+    for run in runs:
+        if run.bounds:
+            yield Text(bound_sentence(run), style="bold")
+            yield Text(f"  ({NO_PROOF})", style="dim")
+    for difference in differences[: room.sentences]:
+        yield Text(difference)
+
+
+def _runs_table(
+    runs: Sequence[ExplainedRun], room: Room, *, width: int
+) -> Iterator[Text]:
+    unit = runs[0].unit
+    rows: list[Cells] = []
+    for run in runs:
+        first = run.document.wakeups[0] if run.document.wakeups else None
+        dominant = first.dominant if first else None
+        cause = f"{dominant.cause}: {dominant.name}" if dominant else "unknown"
+        latency = run.explanations[0].latency_ns if run.explanations else None
+        share = _floored(run.causes.attributed_share) if first else NOTHING
+        shown = NOTHING if latency is None else latency
+        rows.append((run.load, cut(run.kernel, MOST_OF_A_KERNEL), shown, share, cause))
+    titles = ("load", "kernel", f"{unit}µs", "explained")
+    yield _figures(titles, rows[: room.rows], width=width, last="dominant cause")
+    yield from rows_left_out(len(rows) - room.rows)
+
+
 def _run(run: ExplainedRun, *, worst: int, width: int) -> Iterator[RenderableType]:
+    yield Text(_head_of(run), style="bold")
+    explained = zip(run.explanations, run.document.wakeups, strict=True)
+    for number, (one, words) in enumerate(islice(explained, worst), 1):
+        yield from _wakeup(one, words, number=number, unit=run.unit, width=width)
+    yield ""
+    if run.tail is not None:
+        yield Text(sentence_of_tail(run.tail, virtual=run.unit))
+        yield ""
+    if run.bounds:
+        yield from _bound(run, width=width)
+        yield ""
+
+
+def _head_of(run: ExplainedRun) -> str:
     causes = run.causes
     head = (
         f"{run.run_id} on {run.place}: "
@@ -62,17 +163,7 @@ def _run(run: ExplainedRun, *, worst: int, width: int) -> Iterator[RenderableTyp
     if without := len(run.explanations) - causes.wakeups:
         kept = "path" if run.virtual else "events"
         head += f"; {without} more without recorded {kept}"
-    yield Text(head, style="bold")
-    explained = zip(run.explanations, run.document.wakeups, strict=True)
-    for number, (one, words) in enumerate(islice(explained, worst), 1):
-        yield from _wakeup(one, words, number=number, unit=run.unit, width=width)
-    yield ""
-    if run.tail is not None:
-        yield Text(sentence_of_tail(run.tail, virtual=run.unit))
-        yield ""
-    if run.bounds:
-        yield from _bound(run, width=width)
-        yield ""
+    return head
 
 
 def _floored(share_of_latency: float) -> str:
@@ -188,7 +279,9 @@ def _row(segment: Segment) -> Cells:
     return at, segment.duration_ns, segment.executed_ns, segment.part, cause
 
 
-def _causes(causes: Causes, *, width: int) -> Iterator[RenderableType]:
+def _causes(
+    causes: Causes, *, width: int, most: int = CAUSES_SHOWN
+) -> Iterator[RenderableType]:
     yield ""
     title = (
         f"Causes of {plural(causes.wakeups, 'worst wake-up')} under {causes.load}, "
@@ -203,12 +296,12 @@ def _causes(causes: Causes, *, width: int) -> Iterator[RenderableType]:
             one.worst_ns,
             title_of(one),
         )
-        for one in causes.sums[:CAUSES_SHOWN]
+        for one in causes.sums[:most]
     ]
     titles = ("dominant in", "occurs in", "sum µs", "worst µs")
     yield _figures(titles, rows, width=width)
-    left = len(causes.sums) - CAUSES_SHOWN
+    left = len(causes.sums) - most
     if left > 0:
-        ns = sum(one.sum_ns for one in causes.sums[CAUSES_SHOWN:])
+        ns = sum(one.sum_ns for one in causes.sums[most:])
         text = f"  and {left} more, {format_us(ns)} µs together: --json lists all"
         yield Text(text, style="dim")

@@ -109,7 +109,7 @@ def _report(model: Model, width: int) -> Iterator[RenderableType]:
     yield from _seeds(model)
     yield from _findings(model)
     yield from _loads(model)
-    yield from _caveats(model.caveats)
+    yield from caveat_list(model.caveats)
     for command in model.commands:
         yield Text.assemble(("Repeat with: ", "bold"), command)
 
@@ -136,9 +136,9 @@ def _tables(model: Model, width: int) -> Iterator[RenderableType]:
         for row in model.rows
         for one in main
     )
-    letters = _letters(model)
+    letters = letters_of(model)
     if model.pair is not None:
-        yield from _pair_table(model.pair, *paired, width=width)
+        yield from sides_table(model.pair, *paired, width=width)
         there = columns("pair", wide=False)
         tables: list[list[Figure]] = [[one for one in main if one not in there]]
     elif width >= WIDE:
@@ -146,7 +146,7 @@ def _tables(model: Model, width: int) -> Iterator[RenderableType]:
     else:
         tables = [list(narrow), [one for one in main if one not in narrow]]
     for figures in tables:
-        yield _table(_lettered(model.rows, letters), figures, letters)
+        yield rows_table(in_letter_order(model.rows, letters), figures, letters)
         yield ""
     notes = [f"Latencies in {model.virtual}µs."]
     if too_few:
@@ -167,7 +167,7 @@ def _tables(model: Model, width: int) -> Iterator[RenderableType]:
 def _seeds(model: Model) -> Iterator[RenderableType]:
     if not model.seeds:
         return
-    letters = _letters(model)
+    letters = letters_of(model)
     yield Text(seeds_title(model.seeds), style="bold")
     table = plain_table("load", *([""] if any(letters) else []), right=SEEDS_HEADINGS)
     for row in model.seeds:
@@ -185,7 +185,8 @@ def _seeds(model: Model) -> Iterator[RenderableType]:
     yield ""
 
 
-def _letters(model: Model) -> dict[str, str]:
+def letters_of(model: Model) -> dict[str, str]:
+    """Return what stands in a table for each variant: its name, or a letter."""
     if model.pair is not None:
         return {s.label: x for s, x in zip(model.pair.sides, "AB", strict=True)}
     names = list(dict.fromkeys(row.variant for row in model.rows))
@@ -194,7 +195,7 @@ def _letters(model: Model) -> dict[str, str]:
     return {name: chr(ord("A") + i % 26) for i, name in enumerate(names)}
 
 
-def _lettered(rows: Sequence[Row], letters: Mapping[str, str]) -> Sequence[Row]:
+def in_letter_order(rows: Sequence[Row], letters: Mapping[str, str]) -> Sequence[Row]:
     """Put the rows of each load in the order of their letters or names as they came."""
     loads = list(dict.fromkeys(row.load for row in rows))
     if any(len(letter) != 1 for letter in letters.values()):
@@ -202,9 +203,10 @@ def _lettered(rows: Sequence[Row], letters: Mapping[str, str]) -> Sequence[Row]:
     return sorted(rows, key=lambda r: (loads.index(r.load), letters[r.variant]))
 
 
-def _table(
+def rows_table(
     rows: Sequence[Row], figures: Sequence[Figure], letters: Mapping[str, str]
 ) -> Table:
+    """Return the table of these rows; `letters` stand for their variants."""
     left = [""] if any(letters) else []
     table = plain_table("load", *left, right=[one.heading for one in figures])
     before = None
@@ -252,7 +254,7 @@ def _loads(model: Model) -> Iterator[RenderableType]:
         yield ""
 
 
-def _caveats(caveats: Sequence[MergedCaveat]) -> Iterator[RenderableType]:
+def caveat_list(caveats: Sequence[MergedCaveat]) -> Iterator[RenderableType]:
     """List the caveats, each with its remedy."""
     if not caveats:
         yield Text("No caveats.")
@@ -262,15 +264,15 @@ def _caveats(caveats: Sequence[MergedCaveat]) -> Iterator[RenderableType]:
     for caveat in caveats:
         text = Text.assemble((caveat.label, EFFECTS[caveat.effect]), f" {caveat.says}")
         if caveat.details:
-            text.append(f" ({_first(2, caveat.details, '; ', '; ')})")
+            text.append(f" ({first_of(2, caveat.details, '; ', '; ')})")
         if not caveat.everywhere:
-            text.append(f" [{_first(4, caveat.runs, ', ', ' and ')}]")
+            text.append(f" [{first_of(4, caveat.runs, ', ', ' and ')}]")
         yield _bullet(text)
         yield Padding(Text(f"→ {caveat.remedy}", style="dim"), (0, 0, 0, 4))
     yield ""
 
 
-def _first(most: int, items: Sequence[str], between: str, last: str) -> str:
+def first_of(most: int, items: Sequence[str], between: str, last: str) -> str:
     """Join the first of the items, and count the others."""
     left = len(items) - most
     return between.join(items[:most]) + (f"{last}{left} more" if left > 0 else "")
@@ -287,9 +289,10 @@ def _bullet(text: Text) -> RenderableType:
 # --- two sides, and comparisons ------------------------------------------------------
 
 
-def _pair_table(
+def sides_table(
     pair: SideBySide, figures: Sequence[Figure], ratios: Sequence[Figure], *, width: int
 ) -> Iterator[RenderableType]:
+    """Name both sides, give their table, and the limits of such a sample."""
     for mark, side in zip("AB", pair.sides, strict=True):
         model = f", {side.model}" if side.model else ""
         yield Text.assemble((f"{mark} = {side.label}", "bold"), model)
@@ -320,7 +323,7 @@ def _comparison(comparison: ComparisonReport, width: int) -> Iterator[Renderable
     yield ""
     if comparison.pair is not None:
         figures = columns("pair", wide=width >= WIDE)
-        yield from _pair_table(comparison.pair, figures, compared(), width=width)
+        yield from sides_table(comparison.pair, figures, compared(), width=width)
         yield Text(comparison.pair.summary)
         yield ""
         yield from _pair_sentences(comparison.pair)
@@ -340,7 +343,7 @@ def _comparison(comparison: ComparisonReport, width: int) -> Iterator[Renderable
         style="dim",
     )
     yield ""
-    yield from _caveats(comparison.caveats)
+    yield from caveat_list(comparison.caveats)
 
 
 def _sets_table(load: LoadComparison) -> Table:
@@ -372,7 +375,7 @@ def _published_comparison(comparison: PublishedComparison) -> Iterator[Renderabl
     yield ""
     yield Text(comparison.summary)
     yield ""
-    yield _published_table(comparison.rows)
+    yield published_table(comparison.rows)
     unit = (
         f"published in µs, measured in {comparison.virtual}µs"
         if comparison.virtual
@@ -386,15 +389,16 @@ def _published_comparison(comparison: PublishedComparison) -> Iterator[Renderabl
     yield ""
     for row in comparison.rows:
         yield Text.assemble((f"{row.load}: ", "bold"), row.sentence)
-    yield from _left_out(comparison)
+    yield from left_out(comparison)
     yield ""
     yield from _list("Conclusions from each sample", comparison.support)
     yield from _list("Differences between the two measurements", comparison.differences)
     yield from _list("Inconsistencies in the published table", comparison.notes)
-    yield from _caveats(comparison.caveats)
+    yield from caveat_list(comparison.caveats)
 
 
-def _published_table(rows: Sequence[PublishedRow]) -> Table:
+def published_table(rows: Sequence[PublishedRow]) -> Table:
+    """Return the published figures of each load, and the measured ones below."""
     figures = columns("published")
     names = [
         f"{mark if one is figures[0] else ''}\n{one.heading}"
@@ -420,7 +424,8 @@ def _published_table(rows: Sequence[PublishedRow]) -> Table:
     return table
 
 
-def _left_out(comparison: PublishedComparison) -> Iterator[RenderableType]:
+def left_out(comparison: PublishedComparison) -> Iterator[RenderableType]:
+    """Name the loads that one of the two has not."""
     for said, loads in (
         ("Published but not measured", comparison.not_measured),
         ("Measured but not published", comparison.not_published),

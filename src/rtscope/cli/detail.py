@@ -1,0 +1,50 @@
+"""How much of a result a terminal shows: -q, -v and --notes."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from rtscope.campaign.options import OUTPUT
+from rtscope.errors import UsageError
+from rtscope.report.formats.brief import Detail
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """The options of every verb with a result on a terminal."""
+
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", rich_help_panel=OUTPUT)] = (
+        False
+    )
+    """The answer alone, in one line."""
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", rich_help_panel=OUTPUT)
+    ] = False
+    """Everything on the terminal (default: what fits into one look)."""
+
+    @property
+    def detail(self) -> Detail:
+        """What is asked for; UsageError for -q with -v."""
+        if self.quiet and self.verbose:
+            raise UsageError("--quiet and --verbose exclude each other: leave one out")
+        if self.quiet:
+            return Detail.QUIET
+        return Detail.ALL if self.verbose else Detail.BRIEF
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownWithNotes:
+    """The options of a report or a comparison, whose caveats may be many."""
+
+    shown: Shown
+    notes: Annotated[bool, typer.Option("--notes", rich_help_panel=OUTPUT)] = False
+    """Every caveat with its numbers and its remedy."""
+
+    @property
+    def detail(self) -> Detail:
+        """What is asked for; UsageError for two of the options."""
+        detail = self.shown.detail
+        if self.notes and detail is not Detail.BRIEF:
+            raise UsageError("--notes shows the caveats alone: leave out -q and -v")
+        return Detail.NOTES if self.notes else detail
