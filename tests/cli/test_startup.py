@@ -1,18 +1,23 @@
 """What every command pays for before it does anything."""
 
+import importlib
 import subprocess
 import sys
 
 import pytest
 
+from rtscope.cli.main import tables
 
-@pytest.mark.parametrize("words", [["--version"], ["report", "--help"]])
-def test_no_command_loads_statistics_to_show_its_help(words: list[str]) -> None:
+HEAVY = ("numpy", "scipy", "matplotlib", "pydantic")
+
+
+def loaded_by(*words: str) -> list[str]:
+    """Return the modules that a command has loaded when it ends."""
     program = (
         "import sys\n"
         "from rtscope.cli.main import main\n"
         "try: main()\n"
-        "finally: print('scipy' in sys.modules, file=sys.stderr)\n"
+        "finally: print(*sys.modules, file=sys.stderr)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, *words],
@@ -21,4 +26,38 @@ def test_no_command_loads_statistics_to_show_its_help(words: list[str]) -> None:
         check=True,
     )
     assert done.stdout
-    assert done.stderr.splitlines()[-1] == "False"
+    return done.stderr.splitlines()[-1].split()
+
+
+def places() -> list[tuple[str, str]]:
+    """Every verb: where it is, and its help in the list."""
+    rows = [*tables()["verbs"].values()]
+    for group in tables()["groups"].values():
+        rows += group["verbs"].values()
+    return [(row["place"], row["help"]) for row in rows]
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["-h"], []])
+def test_a_list_of_verbs_loads_none_of_them(words: list[str]) -> None:
+    loaded = loaded_by(*words)
+
+    assert not {*HEAVY} & {*loaded}
+    for place, _ in places():
+        assert f"rtscope.cli.{place.partition(':')[0]}" not in loaded
+
+
+def test_help_of_a_verb_loads_no_other_verb() -> None:
+    loaded = loaded_by("report", "--help")
+
+    assert "rtscope.cli.report" in loaded
+    assert not {"scipy", "matplotlib"} & {*loaded}
+    for other in ("run", "compare", "audit", "board", "kernel", "tasks", "explain"):
+        assert f"rtscope.cli.{other}" not in loaded
+
+
+@pytest.mark.parametrize(("place", "said"), places())
+def test_the_list_says_of_a_verb_what_its_own_help_says(place: str, said: str) -> None:
+    module, _, name = place.partition(":")
+    verb = getattr(importlib.import_module(f"rtscope.cli.{module}"), name)
+
+    assert (verb.__doc__ or "").split("\n\n")[0].split() == said.split()

@@ -1,17 +1,16 @@
 """
 Standard streams and consoles: standard output for results, standard error for messages.
 
-They cost no measurement and carry no foreign terminal sequences. A message that cannot
-be written (full, closed, a broken pipe, a terminal that is gone) is dropped. Control
-characters in whatever is printed become visible, `\\x1b` for ESC: names and messages
-come from boards, records and bundles of others. Only `drawn`, for rich, passes
-sequences on; its consoles filter the text before they add colours.
+They cost no measurement and carry no foreign terminal sequences. Control characters
+in whatever is printed become visible, `\\x1b` for ESC: names and messages come from
+boards, records and bundles of others. The consoles of rich filter the text before they
+add colours.
 """
 
 import contextlib
-import io
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Annotated, TextIO
@@ -21,7 +20,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table
 
-from rtscope.cli.messages import Unfailing
+from rtscope.cli.streams import drawn
 from rtscope.errors import RecordError
 from rtscope.report.escape import visible_lines
 
@@ -29,18 +28,6 @@ Json = Annotated[
     bool,
     typer.Option("--json", help="Result as JSON."),
 ]
-
-
-class Visible(io.TextIOWrapper):
-    """A text stream that shows control characters instead of sending them."""
-
-    drawn: TextIO
-    """The same stream for text that is filtered already."""
-
-    def write(self, text: str, /) -> int:
-        """Write the text with its control characters visible."""
-        super().write(visible_lines(text))
-        return len(text)
 
 
 class VisibleConsole(Console):
@@ -54,43 +41,6 @@ class VisibleConsole(Console):
             text, style, control = segment
             shown = text if control else visible_lines(text)
             yield segment if shown is text else Segment(shown, style)
-
-
-def open_streams() -> None:
-    """Replace the standard streams of this process; a closed one goes to /dev/null."""
-    for number in range(3):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
-    sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115 -- to the end
-    if sys.stdout is None or _is_of_process(sys.stdout, 1):
-        encoding = sys.stdout.encoding if sys.stdout else None
-        sys.stdout = _visible(io.FileIO(1, "w", closefd=False), encoding, "replace")
-    if sys.stderr is None or _is_of_process(sys.stderr, 2):
-        encoding = sys.stderr.encoding if sys.stderr else None
-        unfailing = Unfailing(2, "w", closefd=False)
-        sys.stderr = _visible(unfailing, encoding, "backslashreplace")
-
-
-def drawn(stream: TextIO) -> TextIO:
-    """Return where rich writes what it has drawn."""
-    return stream.drawn if isinstance(stream, Visible) else stream
-
-
-def _is_of_process(stream: TextIO, number: int) -> bool:
-    """Whether it is the real stream, not one that a test put in its place."""
-    try:
-        return stream.fileno() == number
-    except (OSError, ValueError):
-        return False
-
-
-def _visible(raw: io.FileIO, encoding: str | None, errors: str) -> Visible:
-    buffer = io.BufferedWriter(raw)
-    made = Visible(buffer, encoding, errors, line_buffering=True)
-    made.drawn = io.TextIOWrapper(buffer, encoding, errors, line_buffering=True)
-    return made
 
 
 @contextlib.contextmanager
@@ -174,8 +124,8 @@ def typed_words() -> tuple[str, ...]:
     words = iter(sys.argv[1:])
     kept = []
     for word in words:
-        if word == "--out":
+        if word in ("--out", "-o"):
             next(words, None)
-        elif not word.startswith("--out="):
+        elif not (word.startswith("--out=") or re.match("-o[^-]", word)):
             kept.append(word)
     return ("rtscope", *kept)

@@ -5,31 +5,25 @@ The `rtscope` command: choose the verb, run it, turn errors into an exit status.
 measurement, 4 claim not shown, 70 rtscope itself failed, 130 interrupted.
 """
 
-import ast
 import errno
 import functools
-import importlib
-import inspect
-import itertools
 import os
 import shlex
 import signal
 import sys
-import tempfile
 import tomllib
-import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import is_dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from types import FrameType
-from typing import Annotated, Any, NoReturn, get_type_hints
+from typing import Any, NoReturn
 
 import typer
-from typer.core import TyperCommand
 
 from rtscope import __version__
-from rtscope.cli.console import open_streams
+from rtscope.cli.command import Command
+from rtscope.cli.foreign import answers
+from rtscope.cli.streams import open_streams
 from rtscope.errors import MeasurementError, RtscopeError, UsageError
 from rtscope.process import NO_THREAD
 
@@ -39,6 +33,18 @@ CRASHED = os.EX_SOFTWARE
 """70 of sysexits.h: Python's own 1 would say that a deadline was missed."""
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+FIRST = """\
+rtscope measures how late this machine wakes real-time threads, and explains why.
+
+Type first:
+  rtscope doctor               what this machine can do with rtscope
+  rtscope run -l idle -d 10s   measure this machine for ten seconds, idle
+  rtscope run                  measure it under five loads
+  rtscope report DIR           show that result again; -v shows everything
+  rtscope explain DIR          name the causes of the worst wake-ups
+
+All commands: rtscope --help; the options of one: rtscope run --help"""
 
 # Full or read-only disks and limits of the shell are no bugs of ours.
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE)
@@ -71,154 +77,77 @@ def _exits(verb: Verb) -> Callable[..., None]:
 
 
 @cache
-def _tables() -> Mapping[str, Any]:
+def tables() -> Mapping[str, Any]:
     """Return the tables of `verbs.toml`."""
     file = resources.files("rtscope.cli").joinpath("verbs.toml")
     return tomllib.loads(file.read_text("utf-8"))
 
 
-def make_app(typed: Sequence[str] = ()) -> typer.Typer:
+def make_app(typed: Sequence[str] | None = None) -> typer.Typer:
     """
-    Return the command with all its verbs, or with the typed one alone.
+    Return the command with the typed verb; None: with all verbs.
 
-    Loading the modules of all verbs takes longer than some verbs run.
+    Loading all verbs takes a second. Verbs that were not typed have only their help.
     """
     app = typer.Typer(
         name="rtscope",
         help="Measure the wake-up latency of real-time threads on Linux, and explain "
         "it.",
-        no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback(invoke_without_command=True)(_version)
-    first, second = (*typed, "", "")[:2]
-    alone, groups = _tables()["verbs"], _tables()["groups"]
-    known = first in alone or first in groups
-    for name, place in alone.items():
-        if not known or name == first:
-            app.command(name, cls=_Command)(_exits(_load(place)))
+    app.callback(invoke_without_command=True)(_first)
+    first, second = (*(typed or ()), "", "")[:2]
+    alone, groups = tables()["verbs"], tables()["groups"]
+    for name, row in alone.items():
+        _add(app, name, row, load=typed is None or name == first)
     for name, table in groups.items():
-        if known and name != first:
-            continue
         group = typer.Typer(
             help=table["help"], no_args_is_help=True, rich_markup_mode=None
         )
-        for verb, place in table["verbs"].items():
-            if second not in table["verbs"] or verb == second:
-                group.command(verb, cls=_Command)(_exits(_load(place)))
+        for verb, row in table["verbs"].items():
+            asked = (name, verb) == (first, second)
+            _add(group, verb, row, load=typed is None or asked)
         app.add_typer(group, name=name)
     return app
 
 
-class _Command(TyperCommand):
-    """A verb whose help has a section for each group of options."""
+def _add(app: typer.Typer, name: str, row: Mapping[str, Any], *, load: bool) -> None:
+    """Add a verb; one that is not loaded serves the list of verbs alone."""
+    if not load:
+        app.command(name, help=row["help"])(lambda: None)
+        return
+    # Only a verb that runs or shows its options needs its module.
+    from rtscope.cli.verbs import load_verb
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments, and the options by their groups."""
-        sections: dict[str, list[tuple[str, str]]] = {"Arguments": []}
-        for param in self.get_params(ctx):
-            setattr(param, "show_default", False)  # the text names it  # noqa: B010
-            if (row := param.get_help_record(ctx)) is not None:
-                kind = f"{param.param_type_name.capitalize()}s"
-                title = getattr(param, "rich_help_panel", None) or kind
-                sections.setdefault(title, []).append(row)
-        for title, rows in sections.items():
-            if rows:
-                with formatter.section(title):
-                    formatter.write_dl(rows)
+    epilog = "\b\n" + "\n".join(f"  {line}" for line in row["examples"])
+    verb = _exits(load_verb(row["place"]))
+    app.command(name, cls=Command, epilog=f"\b\nExamples:\n{epilog[3:]}")(verb)
 
 
-def _load(place: str) -> Verb:
-    module, _, function = place.partition(":")
-    return _filling(getattr(importlib.import_module(f"rtscope.cli.{module}"), function))
-
-
-def _filling(verb: Verb) -> Verb:
-    """
-    Return the verb with the fields of its dataclasses as its own options.
-
-    The text below a field is the help of its option.
-    """
-
-    @functools.wraps(verb)
-    def filled(**typed: object) -> int:
-        status: int = _filled(verb, typed)
-        return status
-
-    options = list(_options(verb))
-    filled.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
-    filled.__annotations__ = {option.name: option.annotation for option in options}
-    return filled
-
-
-def _options(function: Callable[..., object]) -> Iterator[inspect.Parameter]:
-    hints = get_type_hints(function, include_extras=True)
-    texts = _texts(function) if isinstance(function, type) else {}
-    for name, parameter in inspect.signature(function).parameters.items():
-        kind = hints[name]
-        if is_dataclass(kind) and isinstance(kind, type):
-            yield from _options(kind)
-        else:
-            if name in texts:
-                kind = _described(name, kind, texts[name])
-            yield parameter.replace(annotation=kind, kind=parameter.KEYWORD_ONLY)
-
-
-def _texts(request: type) -> Mapping[str, str]:
-    """Return the text below each field, which is the help of its option."""
-    definition = _classes(request.__module__)[request.__name__]
-    texts = {}
-    for pair in itertools.pairwise(definition.body):
-        match pair:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(
-                value=ast.Constant(value=str(text))
-            ):
-                texts[name] = " ".join(text.split())
-    return texts
-
-
-@cache
-def _classes(module: str) -> Mapping[str, ast.ClassDef]:
-    """Return the classes of a module; `inspect` would read it again for each."""
-    tree = ast.parse(inspect.getsource(sys.modules[module]))
-    return {one.name: one for one in tree.body if isinstance(one, ast.ClassDef)}
-
-
-def _described(name: str, kind: Any, text: str) -> Any:
-    """Return the annotation of an option with its help; a switch has no --no-."""
-    if info := getattr(kind, "__metadata__", ()):
-        info[0].help = text
-        return kind
-    names = [f"--{name.replace('_', '-')}"] if kind is bool else []
-    return Annotated[kind, typer.Option(*names, help=text)]
-
-
-def _filled(function: Callable[..., Any], typed: Mapping[str, object]) -> Any:
-    """Call the verb, or make a dataclass of its options."""
-    hints = get_type_hints(function)
-    return function(
-        **{
-            name: _filled(hints[name], typed)
-            if is_dataclass(hints[name])
-            else typed[name]
-            for name in inspect.signature(function).parameters
-        }
-    )
-
-
-def _version(
+def _first(
+    ctx: typer.Context,
     *,
     version: bool = typer.Option(False, "--version", help="Version of rtscope."),
 ) -> None:
     if version:
         print(f"rtscope {__version__}")
         raise typer.Exit
+    if ctx.invoked_subcommand is None:
+        print(FIRST)
+        raise typer.Exit
 
 
 def _interrupt(_signo: int, _frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt
+
+
+def _keep_numpy_to_one_thread() -> None:
+    """Its threads do nothing here; where they cannot start, it sends SIGINT."""
+    if "OPENBLAS_NUM_THREADS" not in os.environ:
+        os.putenv("OPENBLAS_NUM_THREADS", "1")  # not in os.environ, which loads get
 
 
 def main() -> NoReturn:
@@ -228,9 +157,7 @@ def main() -> NoReturn:
         if signal.getsignal(signo) is not signal.SIG_IGN:  # nohup wants that kept
             signal.signal(signo, _interrupt)
     open_streams()
-    if "OPENBLAS_NUM_THREADS" not in os.environ:
-        # numpy's threads do nothing here; where they cannot start, it sends SIGINT.
-        os.putenv("OPENBLAS_NUM_THREADS", "1")  # not in os.environ, which loads get
+    _keep_numpy_to_one_thread()
     try:
         make_app(sys.argv[1:])(prog_name="rtscope")
     except SystemExit as ended:
@@ -262,6 +189,9 @@ def _status_of(error: Exception) -> int:
 
 def _keep_traceback(error: Exception) -> None:
     """Say where the traceback of a bug is, and how to report it."""
+    import tempfile
+    import traceback
+
     trace = "".join(traceback.format_exception(error))
     what = traceback.format_exception_only(error)[-1].strip()[:300]
     print(f"rtscope: internal error, a bug of rtscope: {what}", file=sys.stderr)
@@ -277,5 +207,8 @@ def _keep_traceback(error: Exception) -> None:
 
 def _name_renamed(words: Sequence[str]) -> None:
     for old in (word.partition("=")[0] for word in words):
-        if new := _tables()["renamed"].get(old):
+        if new := tables()["renamed"].get(old):
             print(f"rtscope: {old} is now {new}", file=sys.stderr)
+    if words[:1] == ["run"] or words[0].startswith("-"):
+        for line in answers(words, tables()["foreign"]):
+            print(f"rtscope: {line}", file=sys.stderr)

@@ -83,7 +83,9 @@ class RunRequest:
     """
     bundle: Annotated[Path | None, typer.Option(rich_help_panel=BOARDS)] = None
     """Bundle of rtscope board export to run from, without network, e.g. pc.tar."""
-    out: Annotated[Path | None, typer.Option(rich_help_panel=OUTPUT)] = None
+    out: Annotated[Path | None, typer.Option("--out", "-o", rich_help_panel=OUTPUT)] = (
+        None
+    )
     """Directory of the results (default: rtscope-DATE-TIME), e.g. out."""
     resume: Path | None = None
     """Directory of an interrupted campaign to continue, e.g. out."""
