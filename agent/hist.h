@@ -2,8 +2,8 @@
 /*
  * hist - latency histogram and exact sums of one measuring thread.
  *
- * Written by its sampler only and read after that thread has been joined, hence plain
- * integers: no atomics, no locks.
+ * Written by its sampler only: load and store, no exchange, no lock. Others may read the
+ * counts meanwhile, and the rest after that thread has been joined.
  *
  * Below 2^HIST_SUB_BITS ns each value has its own bucket; above, every power of two is
  * cut into 2^HIST_SUB_BITS equal buckets, so a bucket spans at most 0.1 % of the values
@@ -13,6 +13,7 @@
 #ifndef HIST_H
 #define HIST_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #define HIST_SUB_BITS 10
@@ -26,13 +27,14 @@ struct wide {
 };
 
 struct hist {
-	uint64_t early;    /* woke before its time; in no sum, no bucket */
-	uint64_t overflow; /* 2^HIST_MAX_BITS ns or more; in the sums, in no bucket */
-	int64_t min_ns;    /* of all but the early ones; INT64_MAX if there are none */
+	_Atomic uint64_t early; /* woke before its time; in no sum, no bucket */
+	_Atomic uint64_t
+		overflow; /* 2^HIST_MAX_BITS ns or more; in the sums, in no bucket */
+	int64_t min_ns;   /* of all but the early ones; INT64_MAX if there are none */
 	int64_t max_ns;
 	struct wide sum_ns;
 	struct wide sum_sq_ns2;
-	uint64_t count[HIST_BUCKETS];
+	_Atomic uint64_t count[HIST_BUCKETS];
 };
 
 void hist_init(struct hist *h);
@@ -58,12 +60,24 @@ static inline unsigned int hist_bucket(uint64_t ns)
 	return (shift << HIST_SUB_BITS) + (unsigned int)(ns >> shift);
 }
 
+/* Safe from any thread. */
+static inline uint64_t hist_peek(const _Atomic uint64_t *n)
+{
+	return atomic_load_explicit(n, memory_order_relaxed);
+}
+
+/* One writer, so load and store do the work of a costlier exchange. */
+static inline void hist_bump(_Atomic uint64_t *n)
+{
+	atomic_store_explicit(n, hist_peek(n) + 1, memory_order_relaxed);
+}
+
 static inline void hist_add(struct hist *h, int64_t latency_ns)
 {
 	uint64_t ns = (uint64_t)latency_ns;
 
 	if (__builtin_expect(latency_ns < 0, 0)) {
-		h->early++;
+		hist_bump(&h->early);
 		return;
 	}
 
@@ -80,9 +94,9 @@ static inline void hist_add(struct hist *h, int64_t latency_ns)
 		h->max_ns = latency_ns;
 
 	if (__builtin_expect(ns >> HIST_MAX_BITS == 0, 1))
-		h->count[hist_bucket(ns)]++;
+		hist_bump(&h->count[hist_bucket(ns)]);
 	else
-		h->overflow++;
+		hist_bump(&h->overflow);
 }
 
 /* Smallest value that falls into the bucket. */

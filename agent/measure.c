@@ -192,6 +192,8 @@ static enum exit_status sample(struct run *run, struct emit *out)
 	run->locked_kb = result_locked_kb();
 	begin_tracing(run);
 	samplers_release(run);
+	if (run->growth)
+		result_emit_started(run, out);
 	samplers_watch(run, out);
 	if (!samplers_wait(run))
 		return samplers_starved(run, out);
@@ -237,6 +239,13 @@ static enum exit_status prepare(struct run *run, struct emit *out)
 	if (!run->sampler)
 		return emit_error(out, "memlock", "no memory for the measuring threads",
 				  "measure fewer CPUs with --cpus");
+	if (run->options->growth) {
+		run->growth = growth_alloc(run->count);
+		if (!run->growth)
+			return emit_error(out, "memlock",
+					  "no memory for what a second has added",
+					  "measure fewer CPUs with --cpus");
+	}
 	/* threads inherit it until they pin themselves; the supervisor stays */
 	if (cpulist_count(&run->housekeeping))
 		cpulist_set_affinity(&run->housekeeping);

@@ -40,6 +40,7 @@ enum {
 	OPT_WINDOW,
 	OPT_APPLIED,
 	OPT_TRACE,
+	OPT_GROWTH,
 };
 
 static const struct option long_options[] = {
@@ -62,6 +63,7 @@ static const struct option long_options[] = {
 	{ "window-ns", required_argument, NULL, OPT_WINDOW },
 	{ "applied", no_argument, NULL, OPT_APPLIED },
 	{ "trace", no_argument, NULL, OPT_TRACE },
+	{ "growth", no_argument, NULL, OPT_GROWTH },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -216,6 +218,9 @@ static int parse_option(int option, char *text, struct options *o)
 		return 0;
 	case OPT_TRACE:
 		o->trace = true;
+		return 0;
+	case OPT_GROWTH:
+		o->growth = true;
 		return 0;
 	case OPT_HOST_LINK:
 		o->link.watch = true;

@@ -50,7 +50,8 @@ struct options {
 	int64_t phase_ns; /* added to the start of the grid */
 	unsigned int worst;
 	bool hold_cpu_awake;
-	bool trace; /* keep the kernel's events around the worst wake-ups */
+	bool growth; /* tell once a second what the histogram grew by */
+	bool trace;  /* keep the kernel's events around the worst wake-ups */
 	struct knob_change knob[OPTIONS_MAX_KNOBS];
 	unsigned int knobs;
 

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "growth.h"
+#include "histline.h"
 #include "slurp.h"
 #include "tracereport.h"
 #include "version.h"
@@ -33,6 +35,8 @@ static void emit_options(const struct options *o, struct emit *e)
 	emit_int(e, "worst", o->worst);
 	emit_bool(e, "hold_cpu_awake", o->hold_cpu_awake);
 	emit_bool(e, "trace", o->trace);
+	if (o->growth)
+		emit_bool(e, "growth", true);
 	emit_bool(e, "heartbeat", o->link.heartbeat);
 	emit_open(e, "set", '{');
 	for (unsigned int i = 0; i < o->knobs; i++)
@@ -82,6 +86,14 @@ void result_emit_tick(struct run *run, struct emit *out, int64_t t_ns)
 	}
 	klog_drain(&run->klog, out);
 	emit_records(run, out);
+	for (unsigned int i = 0; i < run->count; i++)
+		/* a maximum stored while we exchange stays for the next tick: none is lost */
+		run->tick_max_ns[i] = atomic_exchange_explicit(
+			&run->sampler[i].progress.window_max_ns, 0,
+			memory_order_relaxed);
+	if (run->growth)
+		growth_emit(run->growth, run->sampler, run->tick_max_ns, run->count,
+			    out);
 	emit_begin(out, "tick");
 	emit_int(out, "t_ns", t_ns);
 	emit_open(out, "cpus", '[');
@@ -96,10 +108,7 @@ void result_emit_tick(struct run *run, struct emit *out, int64_t t_ns)
 		emit_int(out, "missed_periods",
 			 (int64_t)atomic_load_explicit(&p->missed_periods,
 						       memory_order_relaxed));
-		/* a maximum stored while we exchange stays for the next tick: none is lost */
-		emit_int(out, "max_ns",
-			 atomic_exchange_explicit(&p->window_max_ns, 0,
-						  memory_order_relaxed));
+		emit_int(out, "max_ns", run->tick_max_ns[i]);
 		emit_close(out, '}');
 	}
 	emit_close(out, ']');
@@ -123,8 +132,8 @@ static void emit_hist(struct emit *e, const struct hist *h)
 {
 	bool none = h->max_ns < h->min_ns;
 
-	emit_int(e, "early", (int64_t)h->early);
-	emit_int(e, "overflow", (int64_t)h->overflow);
+	emit_int(e, "early", (int64_t)hist_peek(&h->early));
+	emit_int(e, "overflow", (int64_t)hist_peek(&h->overflow));
 	if (none) {
 		emit_null(e, "min_ns");
 		emit_null(e, "max_ns");
@@ -135,14 +144,8 @@ static void emit_hist(struct emit *e, const struct hist *h)
 	emit_wide(e, "sum_ns", &h->sum_ns);
 	emit_wide(e, "sum_sq_ns2", &h->sum_sq_ns2);
 	emit_open(e, "histogram", '[');
-	for (unsigned int i = 0; i < HIST_BUCKETS; i++) {
-		if (!h->count[i])
-			continue;
-		emit_open(e, NULL, '[');
-		emit_int(e, NULL, hist_bucket_low_ns(i));
-		emit_int(e, NULL, (int64_t)h->count[i]);
-		emit_close(e, ']');
-	}
+	for (unsigned int i = 0; i < HIST_BUCKETS; i++)
+		histline_emit_bucket(e, i, hist_peek(&h->count[i]));
 	emit_close(e, ']');
 }
 
@@ -159,9 +162,8 @@ static void emit_usage(struct emit *e, const struct usage *u)
 	emit_int(e, "cpu_time_ns", u->cpu_time_ns);
 }
 
-static void emit_thread(struct emit *e, const struct sampler *s)
+static void emit_set_up(struct emit *e, const struct sampler *s)
 {
-	emit_open(e, NULL, '{');
 	wakeupline_emit_cpu(e, s->cpu);
 	emit_int(e, "tid", s->tid);
 	emit_text(e, "policy", policy_name(s->got_policy.kind));
@@ -170,6 +172,12 @@ static void emit_thread(struct emit *e, const struct sampler *s)
 	emit_int(e, "timer_slack_ns", s->got_timer_slack_ns);
 	emit_int(e, "interval_ns", s->interval_ns);
 	emit_int(e, "start_ns", s->start_ns);
+}
+
+static void emit_thread(struct emit *e, const struct sampler *s)
+{
+	emit_open(e, NULL, '{');
+	emit_set_up(e, s);
 	emit_int(e, "end_ns", s->end_ns);
 	emit_int(e, "samples", (int64_t)s->progress.samples);
 	emit_int(e, "missed_periods", (int64_t)s->progress.missed_periods);
@@ -214,6 +222,37 @@ static int64_t last_end_ns(const struct run *run)
 	return end_ns;
 }
 
+static void emit_conditions(const struct run *run, struct emit *out)
+{
+	emit_int(out, "locked_kb", run->locked_kb);
+	if (run->dma_latency.us < 0)
+		emit_null(out, "dma_latency_us");
+	else
+		emit_int(out, "dma_latency_us", run->dma_latency.us);
+	emit_bool(out, "dma_latency_held", run->dma_latency.held);
+	if (cpulist_count(&run->housekeeping))
+		emit_int(out, "housekeeping_cpu", cpulist_next(&run->housekeeping, 0));
+	else
+		emit_null(out, "housekeeping_cpu");
+	emit_text(out, "kernel_log", run->klog.state);
+}
+
+void result_emit_started(const struct run *run, struct emit *out)
+{
+	emit_begin(out, "started");
+	emit_int(out, "start_ns", run->start_ns);
+	emit_conditions(run, out);
+	emit_open(out, "threads", '[');
+	for (unsigned int i = 0; i < run->count; i++) {
+		emit_open(out, NULL, '{');
+		emit_set_up(out, &run->sampler[i]);
+		emit_cost(out, "clock_before", &run->sampler[i].clock_before);
+		emit_close(out, '}');
+	}
+	emit_close(out, ']');
+	emit_end(out);
+}
+
 int result_emit(struct run *run, struct emit *out)
 {
 	const char *ended_by = hostlink_word(run->ended_by);
@@ -228,18 +267,8 @@ int result_emit(struct run *run, struct emit *out)
 		emit_text(out, "stopped", ended_by);
 	else
 		emit_null(out, "stopped");
-	emit_int(out, "locked_kb", run->locked_kb);
-	if (run->dma_latency.us < 0)
-		emit_null(out, "dma_latency_us");
-	else
-		emit_int(out, "dma_latency_us", run->dma_latency.us);
-	emit_bool(out, "dma_latency_held", run->dma_latency.held);
-	if (cpulist_count(&run->housekeeping))
-		emit_int(out, "housekeeping_cpu", cpulist_next(&run->housekeeping, 0));
-	else
-		emit_null(out, "housekeeping_cpu");
+	emit_conditions(run, out);
 	emit_int(out, "kernel_log_lost", run->klog.lost);
-	emit_text(out, "kernel_log", run->klog.state);
 	emit_int(out, "ticks_lost", run->ticks_lost);
 	emit_open(out, "threads", '[');
 	for (unsigned int i = 0; i < run->count; i++)

@@ -8,6 +8,7 @@
 
 #include "counterdeltas.h"
 #include "counters.h"
+#include "growth.h"
 #include "journal.h"
 #include "klog.h"
 #include "kthreads.h"
@@ -42,6 +43,8 @@ struct run {
 	unsigned int started;        /* of them, how many threads are to be joined */
 	struct sampler *sampler;
 	uint32_t record_version[CPULIST_MAX_CPUS];
+	int64_t tick_max_ns
+		[CPULIST_MAX_CPUS]; /* of each sampler, since the last tick */
 	_Atomic bool stop; /* one writer, the supervisor; a flag, it orders nothing */
 
 	struct dma_latency dma_latency;
@@ -51,6 +54,7 @@ struct run {
 	bool starved; /* a thread did not end: it cannot be joined */
 	int64_t locked_kb;
 	int64_t ticks_lost;
+	struct growth *growth; /* of --growth: one for each sampler; else NULL */
 
 	/* of --trace: the tracer, or if something refuses it, counters instead */
 	struct candidates *candidates; /* one for each sampler */

@@ -133,10 +133,12 @@ RECORD_HEAD = """\
 | `DIR/runs/ID/record.json` | a run that was measured to its end |
 | `DIR/runs/ID/audit.json` | how the machine was set up when the run began |
 | `DIR/runs/ID/interrupted.json` | a run that was not; `--resume` measures it again |
-| `DIR/unfinished/ID.jsonl` | ticks and maxima of a run that has no result at all |
+| `DIR/unfinished/ID.jsonl` | ticks and maxima of a run whose agent told nothing else |
 | `DIR/report.html` | the report, made from the records |
 
 A record is written as a whole or not at all, and never edited.
+If a machine was lost, `result.stopped` is `lost`, and null stands for what the agent \
+would have told at its end.
 A record of another schema is refused, never guessed at.
 Its parts that are lines of the agent are described in \
 [the contract](../../format/README.md)."""

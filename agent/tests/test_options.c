@@ -44,6 +44,7 @@ static void the_defaults_are_these(void)
 	      o.phase_ns == 0);
 	CHECK(o.worst == 16 && !o.hold_cpu_awake && o.knobs == 0);
 	CHECK(!o.link.watch && !o.link.heartbeat && !o.user_given);
+	CHECK(!o.trace && !o.growth);
 }
 
 static void all_options_of_a_measurement_arrive(void)
@@ -51,14 +52,14 @@ static void all_options_of_a_measurement_arrive(void)
 	CHECK(parse("measure --host-link --cpus 1,3 --policy rr --priority 7 "
 		    "--interval-ns "
 		    "200000 --duration-ns 5000000000 --phase-ns 31 --worst 64 "
-		    "--hold-cpu-awake --set governor=performance --set "
+		    "--hold-cpu-awake --growth --set governor=performance --set "
 		    "rt_runtime_us=-1") == 0);
 	CHECK(o.link.watch && !o.link.heartbeat);
 	CHECK(o.cpus_given && cpulist_count(&o.cpus) == 2 && cpulist_has(&o.cpus, 3));
 	CHECK(o.policy.kind == POLICY_RR && o.policy.priority == 7);
 	CHECK(o.interval_ns == 200000 && o.duration_ns == 5000000000 &&
 	      o.phase_ns == 31);
-	CHECK(o.worst == 64 && o.hold_cpu_awake && o.knobs == 2);
+	CHECK(o.worst == 64 && o.hold_cpu_awake && o.growth && o.knobs == 2);
 	CHECK(strcmp(o.knob[0].name, "governor") == 0);
 	CHECK(strcmp(o.knob[0].value, "performance") == 0);
 	CHECK(strcmp(o.knob[1].value, "-1") == 0);

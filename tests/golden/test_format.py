@@ -6,8 +6,18 @@ from typing import Any
 
 import pytest
 
-from rtscope.contract import AgentResult, Hello, Line, dump_line, parse_line
+from rtscope.contract import (
+    AgentResult,
+    Growth,
+    Hello,
+    Line,
+    Started,
+    WorstSoFar,
+    dump_line,
+    parse_line,
+)
 from rtscope.contract import result_digest as digest_of
+from rtscope.measure.grown import Grown
 from rtscope.record.model import RunRecord, record_from_json, record_to_json
 from rtscope.stats.integrity import check_thread
 
@@ -15,6 +25,7 @@ FORMAT = Path(__file__).parent.parent.parent / "format"
 EXPECTED = "expected.json"
 
 STREAMS = sorted(FORMAT.glob("v*/*.jsonl"))
+TELLING = sorted(FORMAT.glob("v*/growth/*.jsonl"))
 RECORDS = sorted(FORMAT.glob("v*/record*.json"))
 
 
@@ -111,3 +122,21 @@ def test_a_record_carries_its_own_digest_and_survives_writing(path: Path) -> Non
 
     assert record.result_digest == digest_of(record.result.threads)
     assert record_from_json(record_to_json(record), name="again") == record
+
+
+@pytest.mark.parametrize("path", TELLING, ids=name_of)
+def test_what_is_told_each_second_adds_up_to_the_result(path: Path) -> None:
+    grown, result = Grown(), result_of(path)
+    for line in lines_of(path):
+        if isinstance(line, Started | Growth | WorstSoFar):
+            grown.take(line)
+    rebuilt = grown.result()
+
+    assert rebuilt is not None
+    assert grown.contradiction(result) == ""
+    for made, whole in zip(rebuilt.threads, result.threads, strict=True):
+        assert made.histogram == whole.histogram
+        assert (made.samples, made.max_ns) == (whole.samples, whole.max_ns)
+        assert made.worst == whole.worst[:1]
+        assert made.end_ns == whole.end_ns
+        assert list(check_thread(made)) == []

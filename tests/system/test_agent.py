@@ -131,6 +131,7 @@ def test_a_measuring_thread_gives_its_cpu_away_once_per_sample() -> None:
         result = agent.finish().result
 
     for t in result.threads:
+        assert t.voluntary_switches is not None
         assert t.samples - 5 <= t.voluntary_switches <= t.samples + 5
         assert (t.minor_faults, t.major_faults, t.migrations) == (0, 0, 0)
 
@@ -264,6 +265,7 @@ def test_a_wall_clock_that_is_stepped_is_noticed_and_the_latencies_do_not_care()
             time.clock_settime_ns(time.CLOCK_REALTIME, real_ns + since_ns)
 
     kept = judged(result)
+    assert result.machine is not None
     assert abs(result.machine.realtime_step_ns - ahead_ns) < 100 * MS
     assert "clock_stepped" in doubts(kept)
     assert invalid(kept) == set()

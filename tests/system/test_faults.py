@@ -281,6 +281,7 @@ def test_a_clock_that_is_set_during_a_run_changes_no_measurement(
     assert done.status == 0, done.stderr
     assert invalid(kept) == set()
     assert "clock_stepped" in doubts(kept)
+    assert kept.result.machine is not None
     step_ns = kept.result.machine.realtime_step_ns
     assert abs(step_ns - STEP_NS) < 100 * MS
     assert kept.host_duration_s is not None

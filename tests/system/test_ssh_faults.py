@@ -27,8 +27,9 @@ from rig import (
 )
 
 from fakes.sshd import SSHD, Board, board
-from rtscope.contract import Tick, parse_line
+from rtscope.contract import LOST
 from rtscope.record.resultdir import open_records
+from rtscope.stats.lint import all_caveats
 
 pytestmark = [
     pytest.mark.system,
@@ -195,7 +196,7 @@ def test_a_board_that_stops_is_named_and_what_it_had_measured_is_kept(
     session: Session,
 ) -> None:
     """All of it stops, like a guest whose monitor says `stop`: nothing answers."""
-    kept = session.out / "unfinished" / "001-cpu.jsonl"
+    kept = session.out / "runs" / "001-cpu" / "interrupted.json"
     time.sleep(1.5)  # until it has told its first second
     stopped = alive([*session.board.processes(), *session.board.sessions()])
     broken = kill(stopped, signal.SIGSTOP)
@@ -209,9 +210,11 @@ def test_a_board_that_stops_is_named_and_what_it_had_measured_is_kept(
     assert done.status == 3
     assert "lost the connection to the machine" in done.stderr
     assert re.search(rf"; its first [0-9]+ s \(maximum .* are in {kept}", done.stderr)
-    lines = [parse_line(line) for line in kept.read_bytes().splitlines()]
-    assert any(isinstance(line, Tick) for line in lines)
-    assert list(session.out.glob("runs/*/*.json")) == []
+    (record,) = open_records(session.out)
+    assert record.result.stopped == LOST
+    assert all(t.samples and t.histogram for t in record.result.threads)
+    assert "result_rebuilt" in {caveat.id for caveat in all_caveats(record)}
+    assert not list(session.out.glob("runs/*/record.json"))
     session.gone_after_s(broken)
     nothing_stays(session)
 
@@ -230,7 +233,7 @@ def test_a_link_that_stalls_and_recovers_ends_the_run_with_its_reason(
     assert gone_s < GONE_WITHIN_S
     assert done.status == 3
     assert "nothing was heard from the host for a second" in done.stderr
-    assert list(session.out.glob("runs/*/*.json")) == []
+    assert list(session.out.glob("runs/*/record.json")) == []
 
 
 def test_an_agent_whose_words_nobody_takes_does_not_wait_for_ever(

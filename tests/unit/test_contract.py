@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes import targets, threads, traces
+from fakes import targets, telling, threads, traces
 from fakes.measurements import record, thread
 from rtscope import contract
 from rtscope.caveats.catalogue import Effect, kind_of
@@ -23,6 +23,7 @@ from rtscope.contract import (
     Applied,
     CounterDelta,
     FileLine,
+    Growth,
     Keeping,
     KernelMessage,
     KernelThread,
@@ -62,6 +63,7 @@ def a_result() -> AgentResult:
         thread([], cpu=None),
     )
     made = record(threads).result
+    assert made.machine is not None
     machine = replace(
         made.machine,
         interrupts=(CounterDelta("39", 'dwc_otg "usb"', {0: 4_800_000, 1: 20}),),
@@ -72,6 +74,8 @@ def a_result() -> AgentResult:
 
 LINES: Mapping[str, Line] = {
     "hello": replace(targets.HELLO, restored=("governor",)),
+    "started": telling.started([thread([5_000]), thread([], cpu=None)]),
+    "growth": Growth((telling.growth(thread([5_000, 7_000])),)),
     "tick": Tick(
         10**9, (TickCpu(0, 5, 1, 7), TickCpu(None, 0, 0, 0)), {0: 1}, {"a": -5}
     ),

@@ -93,6 +93,7 @@ def test_shares_below_a_tenth_have_a_digit_more() -> None:
         KernelThread(40 + i, f"kworker/{i}", "kernel", i, ms * 1_000_000)
         for i, ms in enumerate((2_000, 1_900))
     ]
+    assert run.result.machine is not None
     machine = replace(run.result.machine, kernel_threads=tuple(busy))
     page = render_html(
         build_model([replace(run, result=replace(run.result, machine=machine))])

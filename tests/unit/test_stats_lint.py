@@ -38,6 +38,7 @@ def with_result(**changes: object) -> RunRecord:
 
 def with_machine(**changes: object) -> RunRecord:
     r = good_record()
+    assert r.result.machine is not None
     machine = replace(r.result.machine, **changes)  # type: ignore[arg-type]
     return replace(r, result=replace(r.result, machine=machine))
 

@@ -10,6 +10,9 @@ same schema.
 
 from rtscope.contract.digest import result_digest as result_digest
 from rtscope.contract.digest import sha256_of_json as sha256_of_json
+from rtscope.contract.growth import CpuGrowth as CpuGrowth
+from rtscope.contract.growth import Growth as Growth
+from rtscope.contract.lines import LOST as LOST
 from rtscope.contract.lines import MAX_LINE_BYTES as MAX_LINE_BYTES
 from rtscope.contract.lines import AgentError as AgentError
 from rtscope.contract.lines import AgentResult as AgentResult
@@ -30,7 +33,9 @@ from rtscope.contract.lines import Machine as Machine
 from rtscope.contract.lines import ProcessInWindow as ProcessInWindow
 from rtscope.contract.lines import Refused as Refused
 from rtscope.contract.lines import Restored as Restored
+from rtscope.contract.lines import Started as Started
 from rtscope.contract.lines import ThreadResult as ThreadResult
+from rtscope.contract.lines import ThreadStarted as ThreadStarted
 from rtscope.contract.lines import Tick as Tick
 from rtscope.contract.lines import TickCpu as TickCpu
 from rtscope.contract.lines import Tuned as Tuned
@@ -55,5 +60,6 @@ from rtscope.contract.values import CounterDelta as CounterDelta
 from rtscope.contract.values import CpuTime as CpuTime
 from rtscope.contract.values import Flag as Flag
 from rtscope.contract.values import Text as Text
+from rtscope.contract.values import bucket_low_ns as bucket_low_ns
 from rtscope.contract.values import bucket_width_ns as bucket_width_ns
 from rtscope.contract.values import is_bucket_low as is_bucket_low

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 
+from rtscope.contract.growth import Growth
 from rtscope.contract.tasks import TaskLine, TasksEnd
 from rtscope.contract.tracing import TraceFile, TracePages, Tracing
 from rtscope.contract.upgrade import upgraded_line
@@ -30,6 +31,9 @@ from rtscope.contract.values import (
 )
 from rtscope.errors import ContractError
 from rtscope.files import first_mistake
+
+LOST = "lost"
+"""Why a run ended whose result never came: this host says it, no agent does."""
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 
@@ -85,7 +89,7 @@ class ThreadResult:
     """Samples that woke before their time (suspect the clock); in no sum or bucket."""
     overflow: Times
     """Samples of 2^34 ns or more: in sums and maximum, in no bucket."""
-    interrupted_sleeps: Times
+    interrupted_sleeps: Times | None
     """Sleeps that ended early by a signal and were resumed."""
     min_ns: Count | None
     max_ns: Count | None
@@ -97,14 +101,14 @@ class ThreadResult:
     """(low_ns, count), ascending; bucket width: `bucket_width_ns(low_ns)`."""
     worst: tuple[Wakeup, ...]
     """The K worst wake-ups, worst first."""
-    minor_faults: Count
-    major_faults: Count
-    voluntary_switches: Count
-    involuntary_switches: Count
+    minor_faults: Count | None
+    major_faults: Count | None
+    voluntary_switches: Count | None
+    involuntary_switches: Count | None
     migrations: Count | None
-    cpu_time_ns: Count
+    cpu_time_ns: Count | None
     clock_before: ClockCost
-    clock_after: ClockCost
+    clock_after: ClockCost | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,16 +150,20 @@ class AgentResult:
     start_ns: Count
     end_ns: Count
     stopped: Text | None
-    """Why it ended before its time (`signal` or `parent`); None if it did not."""
+    """
+    Why it ended before its time: `signal`, `parent`, or `lost` if it never came.
+
+    None if it did not. What a lost one would have said last is None in this record.
+    """
     locked_kb: Count
     dma_latency_us: Count | None
     dma_latency_held: Flag
     housekeeping_cpu: Count | None
-    kernel_log_lost: Count
+    kernel_log_lost: Count | None
     kernel_log: Text
     """`watched`, or why it could not be: `denied`, `missing`."""
     threads: tuple[ThreadResult, ...]
-    machine: Machine
+    machine: Machine | None
     ticks_lost: Count = 0
     """Ticks the agent could not write because nobody read them in time."""
     tracing: Tracing | None = None
@@ -173,6 +181,35 @@ class Hello:
     options: Mapping[str, Any]
     restored: tuple[Text, ...] = ()
     """Settings that a killed run had left changed and that were put back now."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadStarted:
+    """What one measuring thread got, before its first sample; see `ThreadResult`."""
+
+    cpu: Cpu | None
+    tid: Count
+    policy: Text
+    priority: Count
+    affinity: Text
+    timer_slack_ns: Count
+    interval_ns: Annotated[int, Field(gt=0, le=2**63 - 1, strict=True)]
+    start_ns: Count
+    clock_before: ClockCost
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """With growth: what a result says that is known when its threads are let go."""
+
+    type: Literal["started"] = field(kw_only=True, default="started")
+    start_ns: Count
+    locked_kb: Count
+    dma_latency_us: Count | None
+    dma_latency_held: Flag
+    housekeeping_cpu: Count | None
+    kernel_log: Text
+    threads: tuple[ThreadStarted, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,6 +406,8 @@ class Tuned:
 
 Line = Annotated[
     Hello
+    | Started
+    | Growth
     | Tick
     | WorstSoFar
     | KernelMessage

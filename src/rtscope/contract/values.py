@@ -82,6 +82,11 @@ def bucket_width_ns(low_ns: int) -> int:
     )
 
 
+def bucket_low_ns(latency_ns: int) -> int:
+    """Return where the bucket of a latency starts."""
+    return latency_ns - latency_ns % bucket_width_ns(latency_ns)
+
+
 def is_bucket_low(low_ns: int) -> bool:
     """Whether some bucket starts at low_ns."""
     return 0 <= low_ns < 1 << HIST_MAX_BITS and low_ns % bucket_width_ns(low_ns) == 0

@@ -34,6 +34,7 @@ from rtscope.record.virtual import VirtualRun
 from rtscope.units import NS_PER_S
 
 LOG_TAIL = 4000
+LOST_WORDS = 400
 
 STALL_NS = 3_000_000_000
 """CPU time is counted in ticks of 10 ms; three seconds without one is no work."""
@@ -138,6 +139,11 @@ def assemble(measured: Measured) -> RunRecord:
 
 
 def _caveats(record: RunRecord, measured: Measured) -> Iterator[Caveat]:
+    seen = measured.seen
+    if seen.lost is not None:
+        yield make("result_rebuilt", str(seen.lost)[:LOST_WORDS])
+    elif differs := seen.grown.contradiction(record.result):
+        yield make("growth_differs", differs)
     cpus = tuple(t.cpu for t in record.result.threads if t.cpu is not None)
     yield from caveats_from(
         record.facts_before,

@@ -123,7 +123,8 @@ def execute(
     if a record cannot be written; records saved before that stay. On KeyboardInterrupt
     the run so far is saved as interrupted, then KeyboardInterrupt is raised again; a
     run whose agent was ended by others is saved likewise, then MeasurementError raised.
-    Of a run without a result the agent's lines are kept, and the error names the file.
+    So is one whose result never came, with what its agent had told; of an agent that
+    told no histogram the lines are kept. The error names the file.
     """
     numbers = {run.id: number for number, run in enumerate(plan.runs, 1)}
     heard = _Heard(on_event)
@@ -136,21 +137,39 @@ def execute(
             except MeasurementError as error:
                 kept = _keep(heard.lines, store, run)
                 raise type(error)(f"{error}{kept}") from error
+            lost = measured.seen.lost
             with put_off():
                 record = assemble(measured)
-                lost = store.attach_files(run.id, measured.attachments)
-                record = with_lost(record, lost)
+                missing = store.attach_files(run.id, measured.attachments)
+                record = with_lost(record, missing)
                 cut = record.result.stopped is not None
-                store.save(record, interrupted=cut or measured.seen.interrupted)
+                try:
+                    path = store.save(
+                        record, interrupted=cut or measured.seen.interrupted
+                    )
+                except RecordError as error:
+                    if lost is None:
+                        raise
+                    kept = f"{_measured(record)} are lost: {error}"
+                    raise type(lost)(f"{lost}; {kept}") from error
             on_event(RunFinished(record))
             yield record
             if measured.seen.interrupted:
                 raise KeyboardInterrupt
+            if lost is not None:
+                raise type(lost)(f"{lost}; {_measured(record)} are in {path}") from lost
             if cut:
                 raise MeasurementError(
                     f"{run.id}: the agent was ended by a signal that rtscope did not "
                     "send; find its sender, then type rtscope run --resume"
                 )
+
+
+def _measured(record: RunRecord) -> str:
+    """Return how much of a run was measured, in words."""
+    watched_ns = record.result.end_ns - record.result.start_ns
+    most = "" if record.max_ns is None else f" (maximum {format_us(record.max_ns)} us)"
+    return f"its first {format_duration(watched_ns)}{most}"
 
 
 @dataclass(slots=True)

@@ -173,7 +173,7 @@ def _measure(shared: _Shared, run: Run) -> Measured:
         seen = observe(
             target,
             AgentCommands(
-                measure_args=measure_args(run, campaign),
+                measure_args=(*measure_args(run, campaign), "--growth"),
                 measure_privileged=True,
                 load_args=loading.args,
                 load_privileged=loading.command.memory_limit_bytes is not None,
@@ -184,13 +184,15 @@ def _measure(shared: _Shared, run: Run) -> Measured:
             on_line=lambda line: shared.on_event(LineReceived(line)),
         )
     except MeasurementError as error:
-        last = _last_line_of_load(target, loading)
-        raise type(error)(f"{target.name}, {run.id}: {error}{last}") from error
+        raise _told_where(error, target, run, loading) from error
+    if seen.lost is not None:
+        seen.lost = _told_where(seen.lost, target, run, loading)
     measured = None
     try:
         with put_off():
-            after = facts.gather(target.reader)
-            shared.tuned.check()
+            after = {} if seen.lost else facts.gather(target.reader)
+            if not seen.lost:
+                shared.tuned.check()
             measured = Measured(
                 run=run,
                 campaign=campaign,
@@ -200,12 +202,14 @@ def _measure(shared: _Shared, run: Run) -> Measured:
                 facts_before=before,
                 facts_after=after,
                 seen=seen,
-                load=_load_seen(shared, loading),
+                load=_load_seen(shared, loading, lost=seen.lost is not None),
                 cpus=shared.cpus,
                 caveats=audited.caveats,
                 tuned=shared.tuned.changed,
                 attachments={
-                    TRACE: trace_of(seen.trace, seen.result) if seen.result else None,
+                    TRACE: None
+                    if seen.lost or not seen.result
+                    else trace_of(seen.trace, seen.result),
                     audit.FILE: audited.document,
                 },
                 untraced=tuple(seen.untraced),
@@ -216,6 +220,16 @@ def _measure(shared: _Shared, run: Run) -> Measured:
             raise
         seen.interrupted = True
     return measured
+
+
+def _told_where(
+    error: MeasurementError, target: Target, run: Run, loading: "_Loading"
+) -> MeasurementError:
+    """Return the error with machine and run, and the last line of the load."""
+    last = _last_line_of_load(target, loading)
+    told = type(error)(f"{target.name}, {run.id}: {error}{last}")
+    told.__cause__ = error
+    return told
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,8 +295,8 @@ def _free_storage(target: Target, directory: str) -> FreeStorage:
     )
 
 
-def _load_seen(shared: _Shared, loading: _Loading) -> LoadSeen:
-    if not loading.args:
+def _load_seen(shared: _Shared, loading: _Loading, *, lost: bool) -> LoadSeen:
+    if not loading.args or lost:
         return LoadSeen(loading.command, None, metrics="", log="")
     return LoadSeen(
         loading.command,

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from rtscope.contract import (
     AgentError,
     AgentResult,
+    Growth,
     Hello,
     KernelMessage,
     Line,
@@ -22,6 +23,7 @@ from rtscope.contract import (
     LoadHello,
     LoadTick,
     LoadWindow,
+    Started,
     Tick,
     TraceFile,
     TracePages,
@@ -29,6 +31,7 @@ from rtscope.contract import (
 )
 from rtscope.errors import MeasurementError, TargetError
 from rtscope.ftrace.writer import TraceParts
+from rtscope.measure.grown import Grown
 from rtscope.target import Stream, Target
 from rtscope.target.stream import wait_any
 from rtscope.units import NS_PER_S
@@ -81,6 +84,9 @@ class Observation:
     load_ended_early: bool = False
     """The load ended before the measurement did."""
     interrupted: bool = False
+    lost: MeasurementError | None = None
+    """Why the result never came that is made of what was told until then."""
+    grown: Grown = field(default_factory=Grown)
     trace: TraceParts = field(default_factory=TraceParts)
     untraced: list[AgentResult] = field(default_factory=list)
     """Without tracing: before and after."""
@@ -94,6 +100,8 @@ class Observation:
                 self.result = line
             case Tick():
                 self.ticks.append(line)
+            case Started() | Growth() | WorstSoFar():
+                self.grown.take(line)
             case KernelMessage():
                 self.kernel_log.append(line)
             case LoadTick() | LoadWindow() | LoadEnd():
@@ -128,8 +136,9 @@ def observe(
     Measure once; `on_line` gets each line for the progress display as it arrives.
 
     On KeyboardInterrupt the agents are ended in good order, and what was measured is
-    returned with `interrupted` set. Raises MeasurementError or TargetError when there
-    is no result.
+    returned with `interrupted` set. Where the result never came, one of what was told
+    until then is returned with `lost` set. Raises MeasurementError or TargetError when
+    nothing was told.
     """
     seen = Observation()
     load: Stream | None = None
@@ -156,11 +165,33 @@ def observe(
             seen.untraced.append(measure(commands.untraced_args, Observation()))
         if load is not None:
             pump.stop(load)
+    except (MeasurementError, KeyboardInterrupt) as error:
+        if not _rebuilt(seen, error):
+            raise
     finally:
-        for stream in (*meters, load):
-            if stream is not None:
-                stream.kill()
+        _kill(*meters, load)
     return seen
+
+
+def _kill(*streams: Stream | None) -> None:
+    for stream in streams:
+        if stream is not None:
+            stream.kill()
+
+
+def _rebuilt(seen: Observation, error: MeasurementError | KeyboardInterrupt) -> bool:
+    """Whether there is a result after all, made of what was told before the error."""
+    if seen.result is not None:
+        return False
+    seen.result = seen.grown.result()
+    if seen.result is None:
+        return False
+    if isinstance(error, KeyboardInterrupt):
+        seen.interrupted = True
+        seen.lost = TargetError("no result came after the run was asked to stop")
+    else:
+        seen.lost = error
+    return True
 
 
 class _Pump:

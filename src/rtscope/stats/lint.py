@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rtscope.caveats.catalogue import Caveat, gravest_first, make
 from rtscope.caveats.fromfacts import caveats_from
-from rtscope.contract import AgentResult, ThreadResult, Tick
+from rtscope.contract import AgentResult, ClockCost, ThreadResult, Tick
 from rtscope.cpulist import format_cpulist, parse_cpulist
 from rtscope.errors import UsageError
 from rtscope.record.model import Run, RunRecord
@@ -77,8 +77,9 @@ def caveats_of_facts(record: RunRecord) -> tuple[Caveat, ...]:
 def clock_coarse(record: RunRecord, deadline_ns: int) -> tuple[Caveat, ...]:
     """Return `clock_coarse` if the clock's step exceeds a twentieth of the deadline."""
     steps = [
-        (max(t.clock_before.granularity_ns, t.clock_after.granularity_ns), name_of(t))
+        (cost.granularity_ns, name_of(t))
         for t in record.result.threads
+        for _, cost in _clock_costs(t)
     ]
     step_ns, name = max(steps, default=(0, ""))
     if step_ns * 20 <= deadline_ns:
@@ -155,11 +156,17 @@ def _canonical(cpulist: str) -> str:
         return cpulist
 
 
+def _clock_costs(t: ThreadResult) -> Iterator[tuple[str, ClockCost]]:
+    yield "before", t.clock_before
+    if t.clock_after is not None:
+        yield "after", t.clock_after
+
+
 def _clock_cost(threads: Iterable[ThreadResult]) -> Iterator[Caveat]:
     slow = [
         (cost.max_ns, cost.p999_ns, name_of(t), when)
         for t in threads
-        for when, cost in (("before", t.clock_before), ("after", t.clock_after))
+        for when, cost in _clock_costs(t)
         if cost.p999_ns > SLOW_READ_P999_NS or cost.max_ns > SLOW_READ_MAX_NS
     ]
     if slow:
@@ -196,6 +203,8 @@ def _agent(result: AgentResult) -> Iterator[Caveat]:
 
 def _machine(result: AgentResult) -> Iterator[Caveat]:
     machine = result.machine
+    if machine is None:
+        return
     if machine.realtime_step_ns > REALTIME_STEP_NS:
         yield make("clock_stepped", f"by {format_duration(machine.realtime_step_ns)}")
     if machine.suspended_ns:
@@ -221,7 +230,7 @@ def _machine(result: AgentResult) -> Iterator[Caveat]:
 def _hogs(result: AgentResult) -> Iterator[Caveat]:
     """Interrupt threads only: under load, kernel workers are the load at work."""
     run_ns = max(result.end_ns - result.start_ns, 1)
-    for thread in result.machine.kernel_threads:
+    for thread in result.machine.kernel_threads if result.machine else ():
         share = thread.cpu_time_ns / run_ns
         if thread.kind == "irq" and share > HOG_SHARE:
             yield make(

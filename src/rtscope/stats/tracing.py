@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rtscope.caveats.catalogue import Caveat, make
-from rtscope.contract import ThreadResult, Tracing
+from rtscope.contract import LOST, ThreadResult, Tracing
 from rtscope.record.model import RunRecord
 from rtscope.stats.summary import Percentile, observed_ns, summarize
 from rtscope.units import format_duration, format_us
@@ -27,6 +27,8 @@ class TraceCost:
 
 def was_traced(record: RunRecord) -> bool:
     """Whether the kernel recorded its events, which makes every wake-up later."""
+    if record.result.stopped == LOST:
+        return record.hello.options.get("trace") is True
     return record.result.tracing is not None and record.result.tracing.enabled
 
 

@@ -253,7 +253,8 @@ def _hogs(rows: Sequence[Row]) -> Iterator[str]:
     shares: dict[str, list[tuple[float, int, str]]] = {}
     for row in rows:
         for record in row.counted:
-            for thread in record.result.machine.kernel_threads:
+            machine = record.result.machine
+            for thread in machine.kernel_threads if machine else ():
                 share = kernel_thread_share(thread, record)
                 if thread.kind == "irq" and share > HOG_SHARE:
                     found_of = shares.setdefault(thread.name, [])

@@ -101,8 +101,8 @@ def section_of(
         version=record.load.version or "",
         alive=alive_sentence(record.load),
         load=load_row(row),
-        interrupts=_counters(machine.interrupts, record),
-        softirqs=_counters(machine.softirqs, record),
+        interrupts=_counters(machine.interrupts if machine else (), record),
+        softirqs=_counters(machine.softirqs if machine else (), record),
         kernel_threads=_thread_rows(record),
         kernel_log=tuple(log[:LOG_SHOWN]),
         kernel_log_left_out=max(0, len(log) - LOG_SHOWN),
@@ -145,11 +145,10 @@ def _cpu_rows(threads: Sequence[ThreadResult]) -> tuple[CpuRow, ...]:
 
 
 def _disturbed(row: Row) -> str:
-    switches = sum(t.involuntary_switches for t in row.threads)
-    faults = sum(t.minor_faults + t.major_faults for t in row.threads)
-    steal_ns = sum(
-        times.steal_ns for r in row.counted for times in r.result.machine.cpu_times
-    )
+    switches = sum(t.involuntary_switches or 0 for t in row.threads)
+    faults = sum((t.minor_faults or 0) + (t.major_faults or 0) for t in row.threads)
+    machines = [r.result.machine for r in row.counted if r.result.machine]
+    steal_ns = sum(times.steal_ns for one in machines for times in one.cpu_times)
     told = [
         plural(switches, "preemption") if switches else "",
         f"{plural(faults, 'page fault')}" if faults else "",
@@ -199,9 +198,9 @@ def _counters(
 
 
 def _thread_rows(record: RunRecord) -> tuple[ThreadRow, ...]:
-    threads = sorted(
-        record.result.machine.kernel_threads, key=lambda t: -t.cpu_time_ns
-    )[:COUNTERS_SHOWN]
+    machine = record.result.machine
+    found = machine.kernel_threads if machine else ()
+    threads = sorted(found, key=lambda t: -t.cpu_time_ns)[:COUNTERS_SHOWN]
     return tuple(
         ThreadRow(
             name=cut(t.name, 80),
