@@ -51,7 +51,7 @@ def lock_only(latency_ns: int, *, kernel_function: str = "get_page") -> Explanat
 def test_the_sentence_names_the_longest_segments_in_their_order() -> None:
     assert sentence(LATE, virtual="virtual ") == (
         "CPU 1 woke 3,294 virtual µs late. Waiting for a lock in "
-        "_raw_spin_lock_irqsave < get_page < handle_fault < …: 1,935 µs (457 µs "
+        "get_page < handle_fault < do_fault: 1,935 µs (457 µs "
         "executed here, the rest: this CPU paused; CPU 2 spent 81 % of its time "
         "in __rmqueue_pcplist); interrupts off in __rmqueue_pcplist: 1,321 µs. Rest "
         "(38.6 µs): the timer interrupt 22.4 µs, the scheduler 16.2 µs."

@@ -85,8 +85,10 @@ def main_segments(explanation: Explanation) -> tuple[Segment, ...]:
 
 def where(segment: Segment) -> str:
     """Write the function of a segment with its next callers: `a < b < c`."""
-    shown = " < ".join(segment.callers[:CALLERS_SHOWN]) or segment.name
-    return f"{shown} < …" if len(segment.callers) > CALLERS_SHOWN else shown
+    callers, name = segment.callers, segment.name
+    named = callers[callers.index(name) :] if name in callers else ()
+    shown = " < ".join(named[:CALLERS_SHOWN]) or name
+    return f"{shown} < …" if len(named) > CALLERS_SHOWN else shown
 
 
 def evidence(segment: Segment) -> tuple[str, ...]:

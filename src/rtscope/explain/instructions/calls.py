@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from rtscope.exectrace.file import TraceSection, executed_ns
 from rtscope.exectrace.symbols import KERNEL_HALF, USER, SymbolTable
 
-# GCC's clones of a function: the name ends at the dot.
-_CLONE = re.compile(r"\.(?:isra|constprop|part|cold|llvm)\b.*")
+# GCC's clones of a function: the name ends at the dot; its module follows.
+_CLONE = re.compile(r"\.(?:isra|constprop|part|cold|llvm)\b[^\s\[]*")
 # x86: jumps that guard against speculation, and the last steps of an interrupt's exit.
 _STEPS_BETWEEN = (
     *("__x86_indirect_", "__x86_return_thunk", "its_return_thunk", "srso_"),
@@ -351,6 +351,8 @@ def callback_of(run: Run) -> str | None:
     """Return the timer's function in which a run is; None outside of all."""
     inner = None
     for frame in run.frame.chain():
+        if frame.role is Role.INTERRUPT:
+            return None  # what interrupts a callback is not of it
         if plain(frame.name) == "__hrtimer_run_queues":
             return inner if inner and not inner.startswith(_OF_TIMERS) else None
         inner = frame.name

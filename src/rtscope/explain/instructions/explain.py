@@ -33,6 +33,7 @@ from rtscope.explain.instructions.path import (
     wakeup_path,
 )
 from rtscope.explain.instructions.proofs import broken_invariants
+from rtscope.explain.instructions.scheduling import ENTRIES
 from rtscope.explain.model import (
     COMPETING_TASKS,
     Cause,
@@ -43,6 +44,7 @@ from rtscope.explain.model import (
     Segment,
     joined,
 )
+from rtscope.explain.naming import title_index
 
 NAMES_KEPT = 5
 NEARLY_ALL = 0.9
@@ -52,7 +54,12 @@ ASLEEP = "(asleep)"
 # An idle CPU finds the calls of others by itself, without an interrupt.
 _ENTRY = frozenset({Role.INTERRUPT, Role.TRAP, Role.IDLE})
 _SOFTIRQ = frozenset({Role.SOFTIRQ})
-_LED_TO = frozenset({Role.INTERRUPT, Role.TRAP, Role.DISPATCH, Role.SOFTIRQ})
+_LED_TO = frozenset(
+    {Role.INTERRUPT, Role.TRAP, Role.DISPATCH, Role.SOFTIRQ, Role.SOFT_TIMER}
+)
+_OF_SOFT_TIMERS = "__hrtimer_run_queues"
+_STOPS = ENTRIES | {Role.SCHEDULE, Role.IDLE, Role.SOFTIRQ}
+"""Behind these begins the code that was interrupted, or the kernel's own."""
 OF_A_TASK = COMPETING_TASKS | {
     *(Cause.INTERRUPTS_OFF, Cause.PREEMPTION_OFF, Cause.LOCK, Cause.DELIVERY),
     Cause.LATE_TIMER,
@@ -258,7 +265,7 @@ def name_of(
 ) -> tuple[str, Sequence[str]]:
     """Return the name of a segment, and the calls that nearly all of it happened in."""
     if cause in (Cause.EARLIER_INTERRUPT, Cause.OTHER_INTERRUPT):
-        return _handler(runs, _ENTRY), ()
+        return _handler(runs, _ENTRY), _calls_of_interrupt(runs)
     if cause is Cause.TIMER_CALLBACK:
         return plain(callback_of(runs[0]) or ""), ()
     if cause is Cause.TIMER_INTERRUPT:
@@ -273,10 +280,18 @@ def name_of(
     chain = [plain(f.name) for f in frame.chain()] if frame else []
     if cause is Cause.SOFTIRQ:
         return _of_softirq(chain, runs)
-    if cause is Cause.LOCK:
-        waiting = (name for name in chain if role_of(name) is not Role.LOCK)
-        return next(waiting, chain[0] if chain else _most(runs)), chain
-    return (chain[0] if chain else _most(runs)), chain
+    if not chain:
+        return _most(runs), chain
+    stops = [role_of(name) in _STOPS for name in chain]
+    return chain[title_index(chain, stops)], chain
+
+
+def _calls_of_interrupt(runs: Sequence[Run]) -> Sequence[str]:
+    """Return the calls that nearly all of an interrupt was in, up to its entry."""
+    frame = main_frame(runs, share=NEARLY_ALL)
+    chain = list(frame.chain()) if frame else []
+    entry = next((i for i, one in enumerate(chain) if one.role in _ENTRY), None)
+    return [plain(one.name) for one in chain[: entry + 1]] if entry else []
 
 
 def called(chain: Sequence[str]) -> str:
@@ -322,6 +337,6 @@ def _handled_in(run: Run, entry: frozenset[Role]) -> str | None:
         role = frame.role
         if role in entry:
             return found
-        if role not in _LED_TO:
+        if role not in _LED_TO and plain(frame.name) != _OF_SOFT_TIMERS:
             found = plain(frame.name)
     return None

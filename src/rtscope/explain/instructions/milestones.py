@@ -108,7 +108,7 @@ def find_milestones(
     arrival = tasks.arrival(expiry_ns if woken is None else runs[woken].begin_ns)
     before = _begun(runs, arrival)
     switch = _first(runs, range(before - 1, first - 1, -1), Role.SWITCH)
-    late = woken is not None and Role.SOFT_TIMER in runs[woken].frame.within
+    late = woken is not None and _runs_timers(runs[woken]) is Role.SOFT_TIMER
     entered = None
     if woken is not None:
         entered = first_of(runs, contexts, woken)
@@ -151,6 +151,12 @@ def _behind(
         else max(entered, first_of(runs, contexts, switching)),
         switched=switched,
     )
+
+
+def _runs_timers(run: Run) -> Role | None:
+    """Return what runs the timer of a callback: an interrupt may be in a softirq."""
+    roles = (frame.role for frame in run.frame.chain())
+    return next((r for r in roles if r in (Role.TIMER, Role.SOFT_TIMER)), None)
 
 
 def first_of(runs: Sequence[Run], contexts: Sequence[Context], inside: int) -> int:
