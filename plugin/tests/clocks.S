@@ -8,9 +8,6 @@
  *
  * then marks the count, with its number. The last one switches the machine off.
  */
-#define FINISHER      0x100000
-#define FINISHER_PASS 0x5555
-
 	.option norvc
 	.globl	_start
 _start:
@@ -27,20 +24,7 @@ _start:
 	addi	s2, s2, -1
 	bnez	s2, 1b
 
-	mv	a0, s3
-	mv	a1, s0
-	slti	x0, x0, 0x7ff
-	la	t0, finished
-	li	t1, 1
-	amoadd.w t1, t1, (t0)
-	li	t2, CPUS - 1
-	bne	t1, t2, rest
-	li	t0, FINISHER
-	li	t1, FINISHER_PASS
-	sw	t1, 0(t0)
-rest:	wfi
-	j	rest
+#include "finish.S"
 
 	.align	3
 latest:	.dword	0
-finished: .word	0
