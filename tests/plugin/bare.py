@@ -5,6 +5,7 @@ Needs QEMU 10.0 for riscv64, which no test fetches: the one that `rtscope board 
 has left in the cache, or what RTSCOPE_TEST_QEMU_RISCV64 names.
 """
 
+import hashlib
 import json
 import os
 import shlex
@@ -12,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,8 @@ from elftools.elf.elffile import ELFFile
 from rtscope.exectrace.file import ExecTrace, parse_trace
 
 ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "plugin/tests"
+BUILT = ROOT / "plugin/build/tests"
 PLUGIN = ROOT / "src/rtscope/plugins/rtscope-plugin.so"
 PATIENCE_S = 60
 UPPER_HALF = 0xFFFF_FFFF_0000_0000
@@ -60,30 +64,41 @@ def find_qemu() -> Sequence[str] | None:
     return None
 
 
-def build_guest(
-    to: Path, *, rounds: int = 0, spins: int = 1, latency_ns: int = 0
-) -> Path:
+def build_guest(*, rounds: int = 0, spins: int = 1, latency_ns: int = 0) -> Path:
     """Build the guest of plugin/tests/guest.S, which says what it does."""
-    return build(to, "guest.S", ROUNDS=rounds, SPINS=spins, LATENCY_NS=latency_ns)
+    return build("guest.S", ROUNDS=rounds, SPINS=spins, LATENCY_NS=latency_ns)
 
 
-def build(to: Path, source: str, **defined: int) -> Path:
+def build(source: str, **defined: int) -> Path:
     """Build a guest of plugin/tests with these numbers."""
+    return compiled(
+        source,
+        *("-target", "riscv64-freestanding", "-nostdlib", "-static"),
+        *("-Wl,--build-id=none", "-Wl,-T", f"-Wl,{SOURCES / 'guest.ld'}"),
+        *(f"-D{name}={value}" for name, value in defined.items()),
+    )
+
+
+def compiled(source: str, *arguments: str) -> Path:
+    """
+    Return what zig makes of a file of plugin/tests, which takes it a second.
+
+    Made once, and again when a file there, the arguments or zig are others.
+    """
+    made_of = hashlib.sha256(repr((version("ziglang"), source, arguments)).encode())
+    for path in sorted(SOURCES.iterdir()):
+        made_of.update(path.read_bytes())
+    built = BUILT / f"{source}-{made_of.hexdigest()[:16]}"
+    if built.exists():
+        return built
+    built.parent.mkdir(parents=True, exist_ok=True)
     cache = str(ROOT / "plugin/build/zig-cache")
     zig_dirs = {"ZIG_LOCAL_CACHE_DIR": cache, "ZIG_GLOBAL_CACHE_DIR": cache}
-    guest = to / "-".join([source.removesuffix(".S"), *map(str, defined.values())])
-    subprocess.run(
-        [
-            *(sys.executable, "-m", "ziglang", "cc", "-target", "riscv64-freestanding"),
-            *("-nostdlib", "-static", "-Wl,--build-id=none"),
-            *("-Wl,-T", f"-Wl,{ROOT / 'plugin/tests/guest.ld'}"),
-            *(f"-D{name}={value}" for name, value in defined.items()),
-            *(str(ROOT / "plugin/tests" / source), "-o", str(guest)),
-        ],
-        env={**os.environ, **zig_dirs},
-        check=True,
-    )
-    return guest
+    mine = built.with_name(f"{built.name}.{os.getpid()}")  # tests run side by side
+    argv = [sys.executable, "-m", "ziglang", "cc", *arguments]
+    argv += [str(SOURCES / source), "-o", str(mine)]
+    subprocess.run(argv, env={**os.environ, **zig_dirs}, check=True)
+    return mine.replace(built)
 
 
 def address_of(guest: Path, symbol: str) -> int:

@@ -17,7 +17,7 @@ def latencies_ns(
     board: Board, source: str, *, quantum: int, **defined: int
 ) -> list[int]:
     """Return what a guest has marked, the largest first."""
-    guest = build(board.work, source, **defined)
+    guest = build(source, **defined)
     cpus = defined.get("CPUS", 2)
     trace = board.record(guest, cpus=cpus, quantum=quantum, worst=64)
     return [s.latency_ns for s in trace.sections if s.kind is SectionKind.WORST]
@@ -31,8 +31,8 @@ def test_no_cpu_reads_a_clock_that_goes_backwards(board: Board, quantum: int) ->
 
 
 def test_all_cpus_execute_at_the_same_time(board: Board) -> None:
-    alone = build(board.work, "clocks.S", CPUS=1, ROUNDS=50_000)
-    together = build(board.work, "clocks.S", CPUS=CPUS, ROUNDS=50_000)
+    alone = build("clocks.S", CPUS=1, ROUNDS=50_000)
+    together = build("clocks.S", CPUS=CPUS, ROUNDS=50_000)
 
     (one,) = board.record(alone, cpus=1, quantum=2500).sections
     last = board.record(together, cpus=CPUS, quantum=2500).sections
@@ -53,7 +53,7 @@ def test_a_cpu_that_is_woken_begins_when_the_interrupt_was_sent(
 
 
 def test_sleeping_cpus_take_no_part(board: Board) -> None:
-    guest = build(board.work, "wakes.S", ROUNDS=3, SPINS=200_000)
+    guest = build("wakes.S", ROUNDS=3, SPINS=200_000)
 
     counted = board.count(guest, cpus=2, quantum=2500)
 

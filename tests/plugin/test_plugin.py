@@ -46,8 +46,8 @@ def marked_latencies(section: TraceSection) -> list[int]:
 
 
 def test_every_instruction_counts_once(board: Board) -> None:
-    few = board.count(build_guest(board.work, spins=10_000), cpus=1)
-    many = board.count(build_guest(board.work, spins=70_000), cpus=1)
+    few = board.count(build_guest(spins=10_000), cpus=1)
+    many = board.count(build_guest(spins=70_000), cpus=1)
 
     assert many["last_mark"] - few["last_mark"] == 2 * 60000
     programs = "last_mark_in_programs"
@@ -57,7 +57,7 @@ def test_every_instruction_counts_once(board: Board) -> None:
 
 
 def test_the_cpus_add_up_to_all(board: Board) -> None:
-    counted = board.count(build_guest(board.work, rounds=3), cpus=2, quantum=QUANTUM)
+    counted = board.count(build_guest(rounds=3), cpus=2, quantum=QUANTUM)
 
     assert len(counted["per_cpu"]) == 2
     assert min(counted["per_cpu"]) > QUANTUM
@@ -66,7 +66,7 @@ def test_the_cpus_add_up_to_all(board: Board) -> None:
 
 
 def test_two_runs_are_identical(board: Board) -> None:
-    guest = build_guest(board.work, rounds=5)
+    guest = build_guest(rounds=5)
     paths = board.work / "paths"
     arguments = {"quantum": QUANTUM, "out": paths, "shift": 1}
 
@@ -77,7 +77,7 @@ def test_two_runs_are_identical(board: Board) -> None:
 
 
 def test_recording_changes_nothing_in_the_guest(board: Board) -> None:
-    guest = build_guest(board.work, rounds=5)
+    guest = build_guest(rounds=5)
 
     silent = board.count(guest, cpus=2, quantum=QUANTUM)
     recorded = board.count(
@@ -96,7 +96,7 @@ def test_recording_changes_nothing_in_the_guest(board: Board) -> None:
 def test_unbounded_turns_keep_a_cpu_waiting_and_bounded_ones_do_not(
     board: Board,
 ) -> None:
-    guest = build_guest(board.work, rounds=4)
+    guest = build_guest(rounds=4)
 
     unbounded = board.record(guest, cpus=2, quantum=0, worst=4)
     bounded = board.record(guest, cpus=2, quantum=QUANTUM, worst=4)
@@ -111,7 +111,7 @@ def test_unbounded_turns_keep_a_cpu_waiting_and_bounded_ones_do_not(
 def test_the_worst_are_kept_worst_first_and_of_equal_ones_the_earlier(
     board: Board,
 ) -> None:
-    guest = build_guest(board.work, rounds=6, latency_ns=4_000_000)
+    guest = build_guest(rounds=6, latency_ns=4_000_000)
 
     trace = board.record(guest, cpus=2, quantum=0, worst=3)
 
@@ -125,7 +125,7 @@ def test_the_worst_are_kept_worst_first_and_of_equal_ones_the_earlier(
 def test_a_path_ends_at_its_mark_and_begins_well_before_its_expiry(
     board: Board,
 ) -> None:
-    guest = build_guest(board.work, spins=200_000, latency_ns=50_000)
+    guest = build_guest(spins=200_000, latency_ns=50_000)
 
     (path,) = board.record(guest, cpus=1).sections
 
@@ -142,7 +142,7 @@ def test_a_path_ends_at_its_mark_and_begins_well_before_its_expiry(
 
 
 def test_blocks_account_for_every_instruction_of_a_path(board: Board) -> None:
-    guest = build_guest(board.work, spins=30_000)
+    guest = build_guest(spins=30_000)
 
     (path,) = board.record(guest, cpus=1).sections
 
@@ -157,7 +157,7 @@ def test_blocks_account_for_every_instruction_of_a_path(board: Board) -> None:
 
 
 def test_a_short_ring_says_that_the_path_was_cut(board: Board) -> None:
-    guest = build_guest(board.work, spins=200_000, latency_ns=50_000)
+    guest = build_guest(spins=200_000, latency_ns=50_000)
 
     (path,) = board.record(guest, cpus=1, ring=1024).sections
 
@@ -166,7 +166,7 @@ def test_a_short_ring_says_that_the_path_was_cut(board: Board) -> None:
 
 
 def test_interrupts_are_seen_to_be_enabled_and_disabled(board: Board) -> None:
-    (path,) = board.record(build_guest(board.work), cpus=1).sections
+    (path,) = board.record(build_guest(), cpus=1).sections
 
     assert of_kind(path, RecordKind.INTERRUPTS) == [0, 1, 0]
     changes_ns = path.at_ns[path.kinds == RecordKind.INTERRUPTS]
@@ -176,7 +176,7 @@ def test_interrupts_are_seen_to_be_enabled_and_disabled(board: Board) -> None:
 
 def test_a_window_also_tells_the_task_and_the_preemption_count(board: Board) -> None:
     trace = board.record(
-        build_guest(board.work), cpus=1, window="0:2000", task="tp", preempt="tp@8:4"
+        build_guest(), cpus=1, window="0:2000", task="tp", preempt="tp@8:4"
     )
 
     window = trace.sections[-1]
@@ -191,7 +191,7 @@ def test_a_window_also_tells_the_task_and_the_preemption_count(board: Board) -> 
 def test_a_task_is_told_by_name_where_the_kernel_has_switched_to_it(
     board: Board,
 ) -> None:
-    guest = build_guest(board.work)
+    guest = build_guest()
     places = {
         "task": "tp",
         "switched": address_of(guest, "switched"),
@@ -208,7 +208,7 @@ def test_a_task_is_told_by_name_where_the_kernel_has_switched_to_it(
 
 
 def test_a_task_without_a_known_name_is_told_all_the_same(board: Board) -> None:
-    guest = build_guest(board.work)
+    guest = build_guest()
     switched = address_of(guest, "switched")
 
     (path,) = board.record(guest, cpus=1, task="tp", switched=switched).sections
@@ -218,7 +218,7 @@ def test_a_task_without_a_known_name_is_told_all_the_same(board: Board) -> None:
 
 
 def test_every_window_tells_the_state_anew(board: Board) -> None:
-    guest = build_guest(board.work, spins=1)
+    guest = build_guest(spins=1)
     (path,) = board.record(guest, cpus=1).sections
     end = path.last_ns
     last_four, last_two = f"{end - 8}:{end - 5}", f"{end - 4}:99999"
@@ -234,7 +234,7 @@ def test_every_window_tells_the_state_anew(board: Board) -> None:
 
 
 def test_a_window_holds_just_what_began_in_it(board: Board) -> None:
-    guest = build_guest(board.work, spins=5000)
+    guest = build_guest(spins=5000)
 
     trace = board.record(guest, cpus=1, window="200:399")
 
@@ -259,23 +259,21 @@ def test_a_window_holds_just_what_began_in_it(board: Board) -> None:
 def test_a_wrong_argument_ends_qemu_and_is_named(
     board: Board, arguments: dict[str, str]
 ) -> None:
-    done = board.start(build_guest(board.work), cpus=1, **arguments)
+    done = board.start(build_guest(), cpus=1, **arguments)
 
     assert done.returncode != 0
     assert "rtscope-plugin: bad argument: " in done.stderr
 
 
 def test_a_register_that_the_cpu_lacks_is_named(board: Board) -> None:
-    done = board.start(
-        build_guest(board.work), cpus=1, out=board.work / "x", task="sp_el0"
-    )
+    done = board.start(build_guest(), cpus=1, out=board.work / "x", task="sp_el0")
 
     assert done.returncode != 0
     assert "the CPU has no register sp_el0" in done.stderr
 
 
 def test_progress_is_told_from_outside_and_changes_nothing(board: Board) -> None:
-    guest = build_guest(board.work, rounds=3, spins=2000, latency_ns=9)
+    guest = build_guest(rounds=3, spins=2000, latency_ns=9)
     told, summary = board.work / "progress", board.work / "watched.json"
     host, held = os.pipe()
 
@@ -296,7 +294,7 @@ def test_progress_is_told_from_outside_and_changes_nothing(board: Board) -> None
 
 
 def test_a_qemu_whose_host_is_gone_ends(board: Board) -> None:
-    guest = build_guest(board.work, spins=2_000_000_000)
+    guest = build_guest(spins=2_000_000_000)
 
     done = board.start(guest, cpus=1, progress=board.work / "progress")
 
@@ -304,7 +302,7 @@ def test_a_qemu_whose_host_is_gone_ends(board: Board) -> None:
 
 
 def test_paths_that_have_no_room_are_left_out_by_name(board: Board) -> None:
-    guest = build_guest(board.work, rounds=6, latency_ns=4_000_000)
+    guest = build_guest(rounds=6, latency_ns=4_000_000)
 
     whole = board.record(guest, cpus=2, quantum=0, worst=3).sections
     room = len(whole[0].at_ns) + len(whole[1].at_ns)

@@ -20,7 +20,7 @@ SPINS = {"POID": 100, "PAIE": 100, "PSD": 100, "ST": 100, "BACK": 100, "IRQ": 10
 
 def traced(board: Board, **spins: int) -> ExecTrace:
     return board.record(
-        build(board.work, "sections.S", **{**SPINS, **spins}),
+        build("sections.S", **{**SPINS, **spins}),
         cpus=1,
         task="tp",
         preempt="tp@8:4",
@@ -104,7 +104,7 @@ def test_a_section_has_the_path_from_before_its_begin_to_its_end(board: Board) -
 
 
 def test_sections_change_nothing_in_the_guest(board: Board) -> None:
-    guest = build(board.work, "sections.S", **SPINS)
+    guest = build("sections.S", **SPINS)
     silent = board.count(guest, cpus=1)
 
     summary = board.work / "told.json"

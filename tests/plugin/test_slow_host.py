@@ -1,39 +1,25 @@
 """A virtual board gives the same results however the host schedules QEMU's threads."""
 
-import os
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from bare import NO_QEMU, ROOT, Board, build, find_qemu
+from bare import NO_QEMU, ROOT, Board, build, compiled, find_qemu
 
 CPUS = 4
 QUANTUM = 1250
 
 
-@pytest.fixture(scope="module")
-def slow_host(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def slow_host() -> Path:
     """Build what makes QEMU's threads late, each time at other moments."""
-    cache = str(ROOT / "plugin/build/zig-cache")
-    library = tmp_path_factory.mktemp("slow") / "slowhost.so"
-    subprocess.run(
-        [
-            *(sys.executable, "-m", "ziglang", "cc"),
-            *("-target", "x86_64-linux-gnu.2.31", "-D_GNU_SOURCE", "-O2"),
-            *("-shared", "-fPIC", str(ROOT / "plugin/tests/slowhost.c")),
-            *("-o", str(library)),
-        ],
-        env={
-            **os.environ,
-            "ZIG_LOCAL_CACHE_DIR": cache,
-            "ZIG_GLOBAL_CACHE_DIR": cache,
-        },
-        check=True,
+    return compiled(
+        "slowhost.c",
+        *("-target", "x86_64-linux-gnu.2.31", "-D_GNU_SOURCE", "-O2"),
+        *("-shared", "-fPIC"),
     )
-    return library
 
 
 def slowed(qemu: Sequence[str], by: Path, *, said: Path) -> Sequence[str]:
@@ -59,7 +45,7 @@ def test_timers_come_at_the_same_instruction_on_a_slow_host(
     if qemu is None:
         pytest.skip(NO_QEMU)
     subprocess.run(["make", "-s", "-C", str(ROOT / "plugin"), "WERROR=1"], check=True)
-    guest = build(tmp_path, "timers.S", CPUS=CPUS, ROUNDS=600)
+    guest = build("timers.S", CPUS=CPUS, ROUNDS=600)
 
     expected = counted(qemu, guest, tmp_path)
 
