@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-import scipy.stats
+import scipy  # whose stats take a second, and load when they are used
 
 KILLED, LOOPED, SURVIVED, UNSURE = "killed", "looped", "survived", "unsure"
 OUTCOMES = (KILLED, LOOPED, SURVIVED, UNSURE)

@@ -4,10 +4,9 @@ import math
 
 import numpy as np
 import pytest
+import scipy  # whose stats take a second, and load when they are used
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import permutation_test, ttest_ind
-from scipy.stats import t as student
 
 from rtscope.stats import permutation
 from rtscope.stats.permutation import (
@@ -49,16 +48,18 @@ def test_the_statistic_and_p_are_those_of_scipy() -> None:
     a, b = rng.normal(size=5), rng.normal(0.8, 3, size=4)
 
     def welch(x: Values, y: Values, axis: int) -> Values:
-        sizes: Values = np.abs(ttest_ind(x, y, axis=axis, equal_var=False).statistic)
+        sizes: Values = np.abs(
+            scipy.stats.ttest_ind(x, y, axis=axis, equal_var=False).statistic
+        )
         return sizes
 
-    reference = permutation_test(
+    reference = scipy.stats.permutation_test(
         (b, a), welch, alternative="greater", n_resamples=math.comb(9, 4)
     )
     test = alone([*a, *b], (5, 4))
     assert test.p == pytest.approx(float(reference.pvalue))
     assert test.statistic == pytest.approx(
-        float(ttest_ind(b, a, equal_var=False).statistic)
+        float(scipy.stats.ttest_ind(b, a, equal_var=False).statistic)
     )
     assert test.adjusted_p == test.p
 
@@ -182,12 +183,12 @@ def test_unequal_variances_are_no_difference() -> None:
 @pytest.mark.parametrize("runs", [5, 10, 40])
 def test_the_detectable_ratio_is_found_with_80_percent(runs: int) -> None:
     spread, alpha, rng = 0.1, 0.05, np.random.default_rng(runs)
-    critical = float(student.ppf(1 - alpha / 2, 2 * runs - 2))
+    critical = float(scipy.stats.t.ppf(1 - alpha / 2, 2 * runs - 2))
     ratio = detectable_ratio(spread, critical=critical, runs=(runs, runs))
     assert ratio is not None
     a = rng.normal(0, spread, size=(20_000, runs))
     b = rng.normal(math.log(ratio), spread, size=(20_000, runs))
-    found = ttest_ind(b, a, axis=1).pvalue <= alpha
+    found = scipy.stats.ttest_ind(b, a, axis=1).pvalue <= alpha
     assert float(found.mean()) == pytest.approx(0.8, abs=0.03)
 
 
@@ -198,7 +199,7 @@ def test_two_runs_of_a_group_find_large_ratios_whichever_group_it_is() -> None:
     assert few is not None
     assert few == other
     assert math.log(few) == pytest.approx(
-        (2.5 + student.ppf(0.8, 5)) * 0.1 * math.sqrt(0.7)
+        (2.5 + scipy.stats.t.ppf(0.8, 5)) * 0.1 * math.sqrt(0.7)
     )
 
 
