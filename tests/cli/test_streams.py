@@ -25,16 +25,18 @@ run.open_target = lambda address, **_: contextlib.nullcontext(targets.target())
 main.main()
 """
 
+RTSCOPE = (sys.executable, "-m", "rtscope")
 FAKE = (sys.executable, "-c", MEASURE)
+"""The same with a fake machine to measure, which takes longer to load."""
 IDLE = ("run", "--load", "idle", "--duration", "6s", "--interval", "100ms")
 RUN = (*IDLE, "--out", "out")
 HARMLESS = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
 
 
 def shell(redirected: str, *words: str, here: Path) -> subprocess.CompletedProcess[str]:
-    """Type a command that measures a fake machine, with streams redirected."""
+    """Type a command, with streams redirected."""
     return subprocess.run(
-        ["bash", "-c", f'"$@" {redirected}', "bash", *FAKE, *words],
+        ["bash", "-c", f'"$@" {redirected}', "bash", *words],
         cwd=here,
         env={**HARMLESS, "PYTHONPATH": str(TESTS)},
         stdin=subprocess.DEVNULL,
@@ -59,7 +61,7 @@ GONE = {
 def test_output_that_cannot_be_written_costs_no_measurement(
     redirected: str, tmp_path: Path
 ) -> None:
-    done = shell(redirected, *RUN, "--deadline", "6500ns", here=tmp_path)
+    done = shell(redirected, *FAKE, *RUN, "--deadline", "6500ns", here=tmp_path)
 
     assert "Traceback" not in done.stderr + done.stdout
     assert done.returncode == 1  # measured: the deadline was missed
@@ -157,7 +159,7 @@ def test_messages_that_were_dropped_are_counted() -> None:
 
 def test_an_error_without_a_reader_keeps_its_status(tmp_path: Path) -> None:
     for redirected in GONE.values():
-        done = shell(redirected, "report", "none", here=tmp_path)
+        done = shell(redirected, *RTSCOPE, "report", "none", here=tmp_path)
 
         assert "Traceback" not in done.stderr + done.stdout
         assert done.returncode == 2
@@ -206,7 +208,11 @@ def test_foreign_text_cannot_control_a_terminal(terminal: bool, tmp_path: Path) 
     (runs / f"001-{NASTY}").mkdir(parents=True)
     (tmp_path / "out" / "campaign.json").write_text("{}")
     (runs / f"001-{NASTY}" / "record.json").write_text(json.dumps({NASTY: 1}))
-    for words in ("report", "out"), ("run", "--resume", "out"), ("explain", "out"):
+    for words in (
+        (*RTSCOPE, "report", "out"),
+        (*FAKE, "run", "--resume", "out"),
+        (*RTSCOPE, "explain", "out"),
+    ):
         said = (
             _on_terminal(*words, here=tmp_path)
             if terminal
@@ -226,7 +232,7 @@ def _piped(*words: str, here: Path) -> str:
 def _on_terminal(*words: str, here: Path) -> str:
     master, slave = os.openpty()
     subprocess.run(
-        [*FAKE, *words],
+        words,
         cwd=here,
         env={**HARMLESS, "PYTHONPATH": str(TESTS), "TERM": "xterm"},
         stdin=subprocess.DEVNULL,
