@@ -27,10 +27,11 @@ run-local: agent-native ## measure this machine alone, for about two minutes
 
 # -j4 on any machine: the agent's tests wait more than they compute.
 AT_ONCE := --no-print-directory -j4 --output-sync=line
+STYLE   := style-python style-c style-scripts
 CHECKS  := fast-tests types agent-tests agent-tests-address agent-tests-thread
 
-check: style          ## all that a commit has to pass, without measuring: under a minute
-	@$(MAKE) $(AT_ONCE) $(CHECKS)
+check: .venv/.stamp-dev ## all that a commit has to pass, without measuring: under a minute
+	@$(MAKE) $(AT_ONCE) $(STYLE) $(CHECKS)
 
 # The board first: tests of the plugin are skipped without its QEMU, and a kernel that
 # a test would have to wait for is compiled here, with all CPUs.
@@ -81,10 +82,16 @@ clean:                ## remove what was built; .venv and measured records stay
 	@$(MAKE) -s -C plugin clean
 	rm -rf build .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-style: .venv/.stamp-dev
+style: $(STYLE)
+
+style-python: .venv/.stamp-dev
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
+
+style-c: .venv/.stamp-dev
 	.venv/bin/clang-format --dry-run -Werror $(C_FILES)
+
+style-scripts:
 	shellcheck $(SCRIPTS)
 
 types: .venv/.stamp-dev
@@ -137,6 +144,6 @@ endif
 .venv/.stamp-dev: $(NEEDED) | packages-check
 	@PYTHON='$(PYTHON)' setup/environment dev
 
-.PHONY: help run run-local check test test-long fmt bench fresh mutants fuzz golden docs agent plugin clean style types \
-	agent-native plugin-native fast-tests agent-tests agent-tests-address \
+.PHONY: help run run-local check test test-long fmt bench fresh mutants fuzz golden docs agent plugin clean \
+	$(STYLE) style types agent-native plugin-native fast-tests agent-tests agent-tests-address \
 	agent-tests-thread agent-twice FORCE
