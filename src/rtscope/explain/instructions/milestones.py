@@ -8,8 +8,6 @@ from rtscope.exectrace.file import TaskSwitch
 from rtscope.explain.instructions.calls import Context, Frame, Role, Run
 
 _DELIVERS = "generic_handle_domain_irq"
-_ENDS_WAITING = "tick_nohz_idle_exit"
-_OF_THE_SCHEDULER = frozenset({Role.SWITCH, Role.SCHEDULE})
 
 
 @dataclass(frozen=True, slots=True)
