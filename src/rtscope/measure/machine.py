@@ -41,7 +41,7 @@ from rtscope.measure.execute import (
     Settling,
 )
 from rtscope.measure.interrupts import put_off
-from rtscope.measure.observe import AgentCommands, observe
+from rtscope.measure.observe import AgentCommands, Observation, observe
 from rtscope.measure.plan import Plan
 from rtscope.record.model import Run
 from rtscope.target import Target
@@ -206,12 +206,7 @@ def _measure(shared: _Shared, run: Run) -> Measured:
                 cpus=shared.cpus,
                 caveats=audited.caveats,
                 tuned=shared.tuned.changed,
-                attachments={
-                    TRACE: None
-                    if seen.lost or not seen.result
-                    else trace_of(seen.trace, seen.result),
-                    audit.FILE: audited.document,
-                },
+                attachments={TRACE: _trace(seen), audit.FILE: audited.document},
                 untraced=tuple(seen.untraced),
                 tuning=shared.tuned.document() if campaign.tuned else None,
             )
@@ -220,6 +215,12 @@ def _measure(shared: _Shared, run: Run) -> Measured:
             raise
         seen.interrupted = True
     return measured
+
+
+def _trace(seen: Observation) -> bytes | None:
+    if seen.lost or not seen.result:
+        return None
+    return trace_of(seen.trace, seen.result)
 
 
 def _told_where(
