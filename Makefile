@@ -77,10 +77,16 @@ agent: .venv/.stamp-run ## build the agent for all four architectures
 plugin: .venv/.stamp-run ## build the plugin that virtual boards run under
 	@$(MAKE) --no-print-directory -C plugin
 
+wheel: .venv/.stamp-run ## make dist/rtscope-*.whl, for pipx, pip or uv
+	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 315532800) \
+		$(PY) -m pip --quiet wheel --no-deps --no-build-isolation --no-index \
+		--wheel-dir dist .
+	@ls dist/*.whl
+
 clean:                ## remove what was built; .venv and measured records stay
 	@$(MAKE) -s -C agent clean
 	@$(MAKE) -s -C plugin clean
-	rm -rf build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 style: $(STYLE)
 
@@ -144,6 +150,6 @@ endif
 .venv/.stamp-dev: $(NEEDED) | packages-check
 	@PYTHON='$(PYTHON)' setup/environment dev
 
-.PHONY: help run run-local check test test-long fmt bench fresh mutants fuzz golden docs agent plugin clean \
+.PHONY: help run run-local check test test-long fmt bench fresh mutants fuzz golden docs agent plugin wheel deb clean \
 	$(STYLE) style types agent-native plugin-native fast-tests agent-tests agent-tests-address \
 	agent-tests-thread agent-twice FORCE

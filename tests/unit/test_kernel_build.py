@@ -392,3 +392,12 @@ def test_a_debian_package_says_what_it_is_and_is_the_same_twice(tmp_path: Path) 
     assert "root/root" in files
     assert "./boot/vmlinuz-6.12.1" in files
     assert deb_name(kernel) == "linux-image-6.12.1_6.12.1+rtscope.abcdef01_riscv64.deb"
+
+
+def test_without_tuxmake_building_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+
+    with pytest.raises(KernelError, match=r"tuxmake.*: pipx inject rtscope tuxmake"):
+        build.check_programs(_recipe(tmp_path / "a"))

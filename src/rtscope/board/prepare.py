@@ -278,7 +278,10 @@ def plugin_of_ours() -> Path:
     """Return the plugin of this rtscope; BoardError if it is not built."""
     file = Path(str(resources.files("rtscope").joinpath("plugins", PLUGIN)))
     if not file.is_file():
-        raise BoardError("the plugin for QEMU is not built: run make plugin")
+        raise BoardError(
+            "the plugin for QEMU is not built: run make plugin in the source tree (an "
+            "rtscope that was installed on another machine than x86-64 has none)"
+        )
     return file
 
 

@@ -6,6 +6,7 @@ tuxmake runs as a program, in an environment of our own: what the user has set i
 fixed, so that the same recipe and compiler give the same bytes.
 """
 
+import importlib.util
 import os
 import re
 import shutil
@@ -102,6 +103,13 @@ def check_machine(recipe: Recipe, *, where: Path) -> str:
 
 def check_programs(recipe: Recipe) -> None:
     """Raise KernelError if this machine lacks what building or configuring needs."""
+    if importlib.util.find_spec("tuxmake") is None:
+        raise KernelError(
+            f"building {recipe.name} needs tuxmake, which this installation of rtscope "
+            "lacks: pipx inject rtscope tuxmake (or pip install 'rtscope[kernels]'); "
+            "Debian's packages have none, so install rtscope with pipx for this, or "
+            "run from a bundle with this kernel: rtscope run --bundle FILE"
+        )
     arch = get_arch(recipe.arch)
     missing = missing_programs(arch)
     if missing:

@@ -34,7 +34,8 @@ def agent_file(machine: str) -> Path:
         return built[arch]
     raise TargetError(
         f"no agent for {machine[:40]!a} (built: {', '.join(built) or 'none'}; "
-        "supported: x86_64, aarch64, armv7l, riscv64); build it: make agent"
+        "supported: x86_64, aarch64, armv7l, riscv64); build it in the source tree: "
+        "make agent"
     )
 
 
