@@ -12,7 +12,7 @@ PYTEST := $(PY) -m pytest -q
 unexport PYTHONDONTWRITEBYTECODE
 
 FAST_TESTS := tests/unit tests/cli tests/golden tests/plugin tests/test_layers.py
-SCRIPTS    := setup/packages setup/environment setup/run setup/test-board setup/fresh .ci/run
+SCRIPTS    := setup/packages setup/environment setup/run setup/test-board setup/fresh setup/try-install .ci/run
 C_FILES    := $(wildcard agent/*.[ch] agent/tests/*.[ch] plugin/*.[ch] plugin/tests/*.c bench/guest/*.c)
 
 help:                 ## list the targets
@@ -82,6 +82,10 @@ wheel: .venv/.stamp-run ## make dist/rtscope-*.whl, for pipx, pip or uv
 		$(PY) -m pip --quiet wheel --no-deps --no-build-isolation --no-index \
 		--wheel-dir dist .
 	@ls dist/*.whl
+
+deb: wheel            ## make dist/rtscope_*.deb, for Debian 13 and later
+	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 315532800) \
+		$(PY) setup/deb.py dist/rtscope-*_x86_64.whl
 
 clean:                ## remove what was built; .venv and measured records stay
 	@$(MAKE) -s -C agent clean
