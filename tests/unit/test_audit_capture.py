@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from fakes.audited import RELEASE, seen
 from fakes.trees import GUEST, reader_of
 from rtscope.audit import capture
-from rtscope.audit.capture import GONE, Redacted, redact_text
 from rtscope.audit.context import AuditContext, Trial
 from rtscope.audit.examine import auditing, examine, read_context
 from rtscope.errors import UsageError
 from rtscope.machine.reader import Denied, Missing
+from rtscope.redaction import GONE, Redacted, redact_text
 
 DEBUG = "/sys/kernel/debug/sched/fair_server/cpu*/runtime"
 

@@ -10,7 +10,6 @@ import gzip
 import io
 import json
 import os
-import re
 import tarfile
 import zlib
 from collections import Counter
@@ -29,85 +28,7 @@ from rtscope.machine.reader import (
     Missing,
     paths_matching,
 )
-
-GONE = "REDACTED"
-
-_ADDRESS = re.compile(
-    r"(?<![0-9A-Fa-f:.])(?:"
-    r"(?:[0-9A-Fa-f]{2}[:-]){5,7}[0-9A-Fa-f]{2}"
-    r"|(?:[0-9A-Fa-f]{1,2}:){5}[0-9A-Fa-f]{1,2}"
-    r"|(?:[0-9A-Fa-f]{4}\.){2}[0-9A-Fa-f]{4}"
-    r")(?![0-9A-Fa-f:.])"
-    r"|(?i:(?<=mac=)|(?<=addr=)|(?<=mac:)|(?<=addr:))[0-9A-Fa-f]{12}\b"
-)
-_SERIAL = re.compile(
-    r"(?im)(serial(?:[ _-]?(?:no|number|num))?\s*[:=][ \t]*[\"']?)([^\s\"',;]+)"
-)
-_SECRET = re.compile(
-    r"(?i)((?:^|(?<=[\s\"]))(?:"
-    r"[\w.:-]*(?:pass(?:wd|word|phrase)?|secret|token|credential|psk|key|auth|nonce)"
-    r"[\w.-]*=|(?:[\w.:-]*[.:_-])?(?:pw|pwd|pin)="
-    r"|[\w.-]*(?:pass(?:wd|word|phrase)|api[_-]?key|apikey|secret|token):"
-    r"|systemd\.setenv=[\w.-]+="
-    r"))(\"[^\"]*\"|\S+)"
-)
-# For init, behind the lone --, an option and its value may be two words.
-_OPTION = re.compile(
-    r"(?i)(--[\w-]*(?:pass(?:wd|word|phrase)|secret|token|key)[\w-]*[ ]+)([^-\s]\S*)"
-)
-# Of an address, also netroot=iscsi:USER:PASSWORD@HOST.
-_LOGIN = re.compile(r"(://|(?i:iscsi:))[^/\s:@]+:[^/\s@]+@")
-
-# Words of the kernel's own that hold no secret although they look so.
-_HARMLESS = re.compile(r"(?i)(?:keymap|vconsole\.keymap|keyboard|bypass)[\w.-]*=$")
-
-
-@dataclass(slots=True)
-class Redacted:
-    """How much was taken out, by kind."""
-
-    counts: dict[str, int] = field(default_factory=dict)
-
-    def count(self, kind: str, number: int) -> None:
-        """Add to a kind."""
-        if number:
-            self.counts[kind] = self.counts.get(kind, 0) + number
-
-
-def redact_text(text: str, tally: Redacted) -> str:
-    """Return text without hardware addresses, serial numbers, passwords and keys."""
-    text, addresses = _ADDRESS.subn(GONE, text)
-    text, serials = _SERIAL.subn(rf"\1{GONE}", text)
-    secrets = 0
-
-    def secret(found: re.Match[str]) -> str:
-        nonlocal secrets
-        if _HARMLESS.search(found[1]) or found[2] == GONE:
-            return found[0]
-        secrets += 1
-        return f"{found[1]}{GONE}"
-
-    text = _SECRET.sub(secret, text)
-    text, options = _OPTION.subn(rf"\1{GONE}", text)
-    text, logins = _LOGIN.subn(rf"\1{GONE}@", text)
-    tally.count("hardware addresses", addresses)
-    tally.count("serial numbers", serials)
-    tally.count("secrets", secrets + options + logins)
-    return text
-
-
-def redact_files(files: Mapping[str, bytes], tally: Redacted) -> Mapping[str, bytes]:
-    """Redact every file that is text; what is binary stays."""
-    kept: dict[str, bytes] = {}
-    for path, content in files.items():
-        try:
-            text = content.decode("utf-8")
-        except UnicodeDecodeError:
-            kept[path] = content
-            continue
-        kept[path] = redact_text(text, tally).encode()
-    return kept
-
+from rtscope.redaction import Redacted, redact_files, redact_text
 
 NOTES_NAME = "rtscope-capture.json"
 SCHEMA = 1

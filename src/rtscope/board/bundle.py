@@ -7,21 +7,18 @@ every digest before it uses a file. That shows that the bundle is whole, not tha
 programs are harmless.
 """
 
-import gzip
-import io
 import json
 import shutil
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from pydantic import StrictBool, StrictInt, TypeAdapter
 
-from rtscope.board.archive import read_archive
+from rtscope.archive import Bounds, add_content, archive_to, read_archive
 from rtscope.board.cache import (
     FULL,
     IMPORTED,
@@ -135,11 +132,11 @@ def export_bundle(
     contents = {**_contents(prepared, parts, files), "rtscope": rtscope}
     with (
         new_file(path, BoardError) as new,
-        _archive_to(new, compress=path.suffix == ".gz") as archive,
+        archive_to(new, compress=path.suffix == ".gz") as archive,
     ):
-        _add(archive, CONTENTS, json.dumps(contents, sort_keys=True).encode())
+        add_content(archive, CONTENTS, json.dumps(contents, sort_keys=True).encode())
         for name in sorted(files):
-            _add(archive, f"files/{name}", files[name])
+            add_content(archive, f"files/{name}", files[name])
         for _, part in sorted(parts.items()):
             for file in sorted([MANIFEST, *part.manifest["files"]]):
                 _add_file(archive, f"parts/{part.path.name}/{file}", part.file(file))
@@ -214,25 +211,6 @@ def _contents(
     }
 
 
-@contextmanager
-def _archive_to(path: Path, *, compress: bool) -> Iterator[tarfile.TarFile]:
-    with path.open("wb") as raw:
-        if not compress:
-            with tarfile.open(fileobj=raw, mode="w|") as archive:
-                yield archive
-            return
-        # Neither name nor time of the file: the same parts give the same bytes.
-        packed = gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0)
-        with packed, tarfile.open(fileobj=packed, mode="w|") as archive:
-            yield archive
-
-
-def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
-    info = tarfile.TarInfo(name)
-    info.size = len(content)
-    archive.addfile(info, io.BytesIO(content))
-
-
 def _add_file(archive: tarfile.TarFile, name: str, path: Path) -> None:
     info = tarfile.TarInfo(name)
     info.size = path.stat().st_size
@@ -251,7 +229,8 @@ def _extract(path: Path, work: Path) -> None:
                 raise NoSpaceError(f"no space left to unpack {path}") from error
             raise
 
-    read_archive(path, write, max_bytes=MAX_BYTES, max_files=MAX_FILES)
+    bounds = Bounds("bundle", BoardError, max_bytes=MAX_BYTES, max_files=MAX_FILES)
+    read_archive(path, write, bounds)
 
 
 def _safe(name: str) -> PurePosixPath:
