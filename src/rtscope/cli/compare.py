@@ -14,6 +14,7 @@ from rtscope.cli.report import Format, print_report, write_page
 from rtscope.errors import UsageError
 from rtscope.published import get_published
 from rtscope.record.model import RunRecord
+from rtscope.record.pack import SUFFIX, unpacking
 from rtscope.record.resultdir import open_records
 from rtscope.report.formats.brief import More
 from rtscope.report.formats.text import Told
@@ -39,8 +40,9 @@ class CompareRequest:
 
     record: Annotated[list[str], typer.Argument()]
     """
-    Result directories as DIR or LABEL=DIR; runs of one LABEL belong together. One is
-    enough with several kernels or variants, or with --published.
+    Result directories, or archives of rtscope pack, as DIR or LABEL=DIR; runs of one
+    LABEL belong together. One is enough with several kernels or variants, or with
+    --published.
     """
     published: str | None = None
     """
@@ -82,12 +84,14 @@ def compare(request: CompareRequest) -> int:
 
 def _sets(words: list[str]) -> dict[str, list[RunRecord]]:
     sets: dict[str, list[RunRecord]] = {}
-    for word in words:
-        label, path, given = _labelled(word)
-        if label in sets and not given:
-            raise UsageError(f"two records are called {label!a}; write NAME=DIR")
-        # The same label again: more runs of the same machine, e.g. after another boot.
-        sets.setdefault(label, []).extend(open_records(path))
+    with unpacking() as opened:
+        for word in words:
+            label, path, given = _labelled(word)
+            if label in sets and not given:
+                raise UsageError(f"two records are called {label!a}; write NAME=DIR")
+            # The same label again: more runs of the same machine, e.g. after another
+            # boot.
+            sets.setdefault(label, []).extend(open_records(opened(path)))
     return sets
 
 
@@ -103,4 +107,4 @@ def _labelled(word: str) -> tuple[str, Path, bool]:
     label, equals, path = word.partition("=")
     if equals and label and path and not Path(word).exists():
         return label, Path(path), True
-    return Path(word).resolve().name, Path(word), False
+    return Path(word).resolve().name.removesuffix(SUFFIX), Path(word), False

@@ -17,6 +17,7 @@ from rtscope.errors import UsageError
 from rtscope.explain.events.window import WakeupSelector
 from rtscope.files import write_atomically
 from rtscope.record.explanation import explained_as_dict
+from rtscope.record.pack import is_packed, unpacking
 from rtscope.report.formats.brief import Detail
 from rtscope.report.formats.explaintext import (
     print_brief_explanations,
@@ -32,7 +33,10 @@ _SECONDS = re.compile(r"([0-9]{1,10})(?:\.([0-9]{1,9}))?")
 def explain(
     record: Annotated[
         Path | None,
-        typer.Argument(help="Directory of a campaign or a run, or a record.json."),
+        typer.Argument(
+            help="Directory of a campaign or a run, an archive of rtscope pack, or a "
+            "record.json."
+        ),
     ] = None,
     *,
     run: Annotated[
@@ -90,42 +94,45 @@ def explain(
     detail = shown.detail
     log = stderr_log()
     number = worst or 1
-    if trace is not None:
-        if record is not None or run is not None:
-            raise UsageError("--trace replaces the record: leave one of them out")
-        selector = WakeupSelector(thread, None if at is None else _trace_time(at))
-        explained = explained_file(trace, selector, bound=bound, log=log)
-    elif record is None:
-        raise UsageError(
-            "no record given: name a result directory, or a trace with --trace FILE"
-        )
-    elif thread is not None or at is not None:
-        raise UsageError(
-            "--thread and --at select a wake-up of a trace: add --trace FILE"
-        )
-    else:
-        cache = cache_dir()
-        explained = explained_runs(
-            record, run, worst=number, bound=bound, cache=cache, log=log
-        )
-    _write(explained, worst=number, html=html, perfetto=perfetto)
-    if json:
-        documents = [explained_as_dict(one.document) for one in explained.runs]
-        put(json_text.dumps(documents, indent=1) + "\n")
-        return 0
-    with stdout_console() as console:
-        if detail is Detail.QUIET:
-            console.print(Text(worst_sentence(explained.runs)), soft_wrap=True)
-        elif detail is Detail.BRIEF and worst is None:
-            print_brief_explanations(
-                explained.runs,
-                console,
-                command=shlex.join(typed_words()),
-                page=str(html or ""),
+    with unpacking() as opened:
+        if trace is not None:
+            if record is not None or run is not None:
+                raise UsageError("--trace replaces the record: leave one of them out")
+            selector = WakeupSelector(thread, None if at is None else _trace_time(at))
+            explained = explained_file(trace, selector, bound=bound, log=log)
+        elif record is None:
+            raise UsageError(
+                "no record given: name a result directory, or a trace with --trace FILE"
+            )
+        elif thread is not None or at is not None:
+            raise UsageError(
+                "--thread and --at select a wake-up of a trace: add --trace FILE"
             )
         else:
-            print_explanations(explained.runs, console, worst=number)
-    return 0
+            cache = cache_dir()
+            if is_packed(record):
+                log(f"{record}: the explanation is not kept in the archive")
+            explained = explained_runs(
+                opened(record), run, worst=number, bound=bound, cache=cache, log=log
+            )
+        _write(explained, worst=number, html=html, perfetto=perfetto)
+        if json:
+            documents = [explained_as_dict(one.document) for one in explained.runs]
+            put(json_text.dumps(documents, indent=1) + "\n")
+            return 0
+        with stdout_console() as console:
+            if detail is Detail.QUIET:
+                console.print(Text(worst_sentence(explained.runs)), soft_wrap=True)
+            elif detail is Detail.BRIEF and worst is None:
+                print_brief_explanations(
+                    explained.runs,
+                    console,
+                    command=shlex.join(typed_words()),
+                    page=str(html or ""),
+                )
+            else:
+                print_explanations(explained.runs, console, worst=number)
+        return 0
 
 
 def _trace_time(text: str) -> int:

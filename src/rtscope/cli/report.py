@@ -18,6 +18,7 @@ from rtscope.errors import UsageError
 from rtscope.files import first_mistake, write_atomically
 from rtscope.record.explanation import find_explained
 from rtscope.record.model import RunRecord
+from rtscope.record.pack import unpacking
 from rtscope.record.resultdir import open_records
 from rtscope.report.formats.brief import Detail, More, print_result
 from rtscope.report.formats.data import render_csv, render_json
@@ -46,7 +47,7 @@ class ReportRequest:
     """The arguments and options of `rtscope report`."""
 
     record: Annotated[list[Path], typer.Argument()]
-    """Result directories of rtscope run, e.g. results."""
+    """Result directories of rtscope run, e.g. results, or archives of rtscope pack."""
     html: Path | None = None
     """HTML page to write, e.g. report.html."""
     format: Format = Format.TABLE
@@ -71,8 +72,10 @@ class ReportRequest:
 def report(request: ReportRequest) -> int:
     """Report records: on the terminal, as a page, as data."""
     detail = request.shown.detail
-    records = [one for path in request.record for one in open_records(path)]
-    model = model_of(records, asked_with(records, request), beside=request.record)
+    with unpacking() as opened:
+        paths = [opened(path) for path in request.record]
+        records = [one for path in paths for one in open_records(path)]
+        model = model_of(records, asked_with(records, request), beside=paths)
     if request.html is not None:
         write_page(model, request.html)
     if request.charts is not None:
