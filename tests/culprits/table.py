@@ -27,6 +27,7 @@ from culprits.scenes import (
     Blamed,
     Scene,
     blamed_by_kernel,
+    held_back,
     late,
     planted,
     told,
@@ -49,12 +50,13 @@ def main() -> None:
         for number, scene in enumerate((planted(PLANTED_US), RIVALS)):
             for kernel, blamed in _measured(scene, files, work / str(number)).items():
                 print("\n".join(_row(kernel, one) for one in _each(late(blamed))))
-        for number, scene in enumerate((DEMOTED, FAULTS, THROTTLED), 2):
+        away = [held_back(how) for how in ("stop", "freeze", "trace")]
+        for number, scene in enumerate((DEMOTED, FAULTS, THROTTLED, *away), 2):
             for kernel, blamed in _measured(scene, files, work / str(number)).items():
                 print(_row(kernel, _worst(blamed)))
         (work / "jh7110").mkdir()
         files = [build_rival(work / "jh7110", arch="riscv64")]
-        for number, scene in enumerate((STARVED, DEMOTED_THERE), 5):
+        for number, scene in enumerate((STARVED, DEMOTED_THERE), 8):
             for kernel, blamed in _measured(scene, files, work / str(number)).items():
                 rows = _each([b for b in blamed if b.latency_ns > LATE_NS])
                 shown = rows if scene is STARVED else [_worst(blamed)]

@@ -21,11 +21,15 @@ from culprits.scenes import (
     PLANTED_US,
     RIVALS,
     THROTTLED,
+    held_back,
     in_order,
     late,
     planted,
 )
 from rtscope.record.resultdir import open_records
+
+HELD_NS = 2_000_000
+"""Later than anything else on these boards while a thread is held back for 2.5 ms."""
 
 pytestmark = [
     pytest.mark.system,
@@ -103,6 +107,24 @@ def test_real_time_throttling_is_named_on_kernels_that_have_it(tmp_path: Path) -
     for blamed in found.values():
         one = worst(blamed)
         assert (one.cause, one.task) == ("real-time throttling", "rival")
+
+
+@pytest.mark.parametrize(
+    ("how", "cause"),
+    [
+        ("stop", "a stopped thread"),
+        ("freeze", "a frozen thread"),
+        ("trace", "a traced thread"),
+    ],
+)
+def test_a_thread_that_is_held_back_is_delayed_by_that_and_not_by_the_idle_task(
+    how: str, cause: str, files: list[Path], tmp_path: Path
+) -> None:
+    found = explained(held_back(how), files, tmp_path / "out")
+
+    for blamed in found.values():
+        long = [one for one in blamed if one.latency_ns > HELD_NS]
+        assert {(one.cause, one.task) for one in long} == {(cause, "")}
 
 
 def test_nothing_else_is_blamed_and_recording_changes_no_result(

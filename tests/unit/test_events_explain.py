@@ -63,7 +63,7 @@ def test_a_stopped_thread_is_told_as_such_and_not_as_late() -> None:
 
     assert told(found)[0] == (
         *(Part.A, 0, 30_000_000),
-        *(Cause.STOPPED, "SIGSTOP, or a debugger"),
+        *(Cause.STOPPED, "SIGSTOP"),
     )
     assert found.segments[0].evidence == (
         "the thread was switched out in state T",

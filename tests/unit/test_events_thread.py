@@ -151,8 +151,14 @@ def test_a_thread_that_sleeps_again_before_its_own_code_has_no_cause() -> None:
     )
 
 
-def test_a_thread_that_is_stopped_after_its_wake_up_waits_in_part_d() -> None:
-    stop = switch(10_000, thread(), BASH, state="T")
+@pytest.mark.parametrize(
+    ("state", "cause", "name"),
+    [("T", Cause.STOPPED, "SIGSTOP"), ("t", Cause.TRACED, "a debugger")],
+)
+def test_a_thread_that_is_stopped_after_its_wake_up_waits_in_part_d(
+    state: str, cause: Cause, name: str
+) -> None:
+    stop = switch(10_000, thread(), BASH, state=state)
     found = explained(
         [
             *(*asleep(), *woken(1_000), ran(7_000), stop),
@@ -163,7 +169,7 @@ def test_a_thread_that_is_stopped_after_its_wake_up_waits_in_part_d() -> None:
 
     assert told(found)[4] == (
         *(Part.D, 10_000, 490_000),
-        *(Cause.STOPPED, "SIGSTOP, or a debugger"),
+        *(cause, name),
     )
 
 

@@ -15,6 +15,7 @@ from rtscope.explain.events.irqdelay import (
     event_gaps_apart,
     irq_delay_segments,
 )
+from rtscope.explain.events.proofs import broken_invariants
 from rtscope.explain.events.scheduling import (
     MAX_RT_PRIO,
     Waiting,
@@ -164,13 +165,16 @@ def explain_events(
     context = ExplainContext(window, wakeup, machine, {}, intervals, woken, priority)
     segments = [s for interval in intervals for s in _of_interval(context, interval)]
     events = context.events_of(context.cpu)
-    apart = event_gaps_apart(segments, events, due_ns=due_ns, machine=machine)
+    apart = joined(
+        list(event_gaps_apart(segments, events, due_ns=due_ns, machine=machine))
+    )
     return Explanation(
         cpu=context.cpu,
         sequence=wakeup.sequence,
         latency_ns=latency_ns,
         notes=tuple(notes(context)),
-        segments=joined(list(apart)),
+        segments=apart,
+        broken=broken_invariants(window, wakeup, intervals, apart, priority=priority),
     )
 
 
@@ -196,12 +200,17 @@ def _unknown(
 
 
 def _stopped(context: ExplainContext, interval: StateInterval) -> Segment:
-    evidence = ["the thread was switched out in state T"]
+    began = "" if interval.began is None else interval.began.text("prev_state")
+    traced = began.startswith("t")
+    evidence = [f"the thread was switched out in state {'t' if traced else 'T'}"]
     if interval.end is not None:
         evidence.append(f"woken by {_waker(interval.end)}")
     part = Part.A if context.woken is interval.end else Part.D
-    name = "SIGSTOP, or a debugger"
-    return segment_of(interval, context.wakeup, part, Cause.STOPPED, name, *evidence)
+    name = "SIGSTOP, or a debugger" if not began else "SIGSTOP"
+    cause = Cause.STOPPED
+    if traced:
+        name, cause = "a debugger", Cause.TRACED
+    return segment_of(interval, context.wakeup, part, cause, name, *evidence)
 
 
 def _blocked(context: ExplainContext, interval: StateInterval) -> Segment:
