@@ -25,13 +25,17 @@ def explanations_of(path: Path) -> Iterator[tuple[str, Explanation]]:
         try:
             stream = stream_of(one)
         except RtscopeError as error:
-            sys.stderr.write(f"{one.directory}: {error}\n")
+            _log(f"{one.directory}: {error}")
             continue
-        symbols = symbols_of(one, cache=cache_dir(), log=sys.stderr.write)
+        symbols = symbols_of(one, cache=cache_dir(), log=_log)
         virtual = one.record.virtual
         of = f"{virtual.kernel if virtual else ''}, {one.record.run.load}"
         for section in with_windows(stream):
             yield of, explain_path(section, symbols, arch=stream.arch)
+
+
+def _log(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
 
 
 def main(paths: Sequence[str]) -> None:
