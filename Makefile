@@ -45,6 +45,9 @@ test: packages-test style ## every test but test-long: all architectures, real a
 test-long: packages-test agent plugin ## what takes minutes to prove on virtual boards; after make test
 	$(PYTEST) -m "system and long" tests/system
 
+clocks: agent plugin ## hand ten million clock readings from CPU to CPU on each virtual board: minutes
+	RTSCOPE_TEST_HANDED=10000000 $(PYTEST) -n0 tests/system/test_clocks.py
+
 fmt: .venv/.stamp-dev ## rewrite the code in the house style
 	$(PY) -m ruff check --fix-only .
 	$(PY) -m ruff format .
@@ -154,6 +157,6 @@ endif
 .venv/.stamp-dev: $(NEEDED) | packages-check
 	@PYTHON='$(PYTHON)' setup/environment dev
 
-.PHONY: help run run-local check test test-long fmt bench fresh mutants fuzz golden docs agent plugin wheel deb clean \
+.PHONY: help run run-local check test test-long clocks fmt bench fresh mutants fuzz golden docs agent plugin wheel deb clean \
 	$(STYLE) style types agent-native plugin-native fast-tests agent-tests agent-tests-address \
 	agent-tests-thread agent-twice FORCE
