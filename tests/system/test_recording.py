@@ -1,12 +1,14 @@
 """A board that records its worst paths: nothing changes, and they can be listed."""
 
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from rig import Done, rtscope
+from rig import Done, Program, rtscope
+from test_rights import python_for
 
 from rtscope.record.resultdir import open_records
 
@@ -24,6 +26,7 @@ SHORT = (
 )
 
 PATIENCE_S = 400.0
+NOBODY = 65_534
 
 
 def finished(*words: str | Path, env: Mapping[str, str] | None = None) -> Done:
@@ -85,3 +88,26 @@ def test_a_bundle_alone_gives_the_same_result_with_an_empty_cache(
     assert one.virtual is not None
     assert two.virtual is not None
     assert two.virtual.part_digests == one.virtual.part_digests
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
+def test_another_user_without_any_rights_measures_the_same(
+    with_it: Path, scratch: Path
+) -> None:
+    bundle = scratch / "b.tar"
+    finished("board", "export", "jh7110", "--campaign", with_it, "--to", bundle)
+    bundle.chmod(0o644)
+    scratch.chmod(0o777)
+    user = (f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+    words = ("run", "--bundle", bundle, "--out", scratch / "out")
+    home = str(scratch)
+    env = {"HOME": home, "XDG_CACHE_HOME": f"{home}/cache", "TMPDIR": home}
+
+    with Program(
+        ["setpriv", *user, *python_for(str(NOBODY)), *words], env=env
+    ) as program:
+        done = program.finish(PATIENCE_S)
+
+    assert done.status == 0, done.stderr
+    (one,), (two,) = open_records(with_it), open_records(scratch / "out")
+    assert two.result_digest == one.result_digest
