@@ -2,7 +2,8 @@
 Sections of a known length on the jh7110, and what rtscope says of their length.
 
 A kernel without modules gets them by a patch of its image. Their length is counted in
-instructions: 500 for each virtual us. What other CPUs do may change it by a quantum.
+instructions: 500 for each virtual us. What other CPUs do may change it by a quantum,
+and the kernel executes a little around it.
 """
 
 import json
@@ -24,6 +25,9 @@ from rtscope.units import NS_PER_US
 KERNEL = "jh7110-6.12-rt"
 BOARD = get_board("jh7110")
 QUANTUM_NS = (BOARD.quantum_instructions or 0) << BOARD.shift
+AROUND_NS = 500
+"""To take a lock and to release it, with preemption off."""
+WITHIN_NS = QUANTUM_NS + AROUND_NS
 CPU, OTHER_CPU = 1, 2
 BUSY = f"stress-ng --matrix {BOARD.cpus} --oomable --timeout 60s -q & "
 LATER_NS = 4_000
@@ -94,13 +98,13 @@ def test_a_section_is_as_long_as_it_was_planted(
     (explained,) = json.loads(finished("explain", out, "--json").stdout)
     worst = max(explained["wakeups"], key=lambda wakeup: wakeup["latency_ns"])
     assert worst["segments"][worst["dominant_segment"]]["cause"] == planted.cause
-    assert executed_ns(worst["segments"]) == pytest.approx(planted_ns, abs=QUANTUM_NS)
+    assert executed_ns(worst["segments"]) == pytest.approx(planted_ns, abs=WITHIN_NS)
 
     (bounded,) = json.loads(finished("explain", out, "--bound", "--json").stdout)
     (cpu,) = bounded["bounds"]
     (longest,) = (s for s in cpu["sections"] if s["section"] == "POID")
     assert PLACE in longest["callers"]
-    assert longest["duration_ns"] == pytest.approx(planted_ns, abs=QUANTUM_NS)
+    assert longest["duration_ns"] == pytest.approx(planted_ns, abs=WITHIN_NS)
 
 
 def executed_ns(segments: Sequence[dict[str, Any]]) -> int:
