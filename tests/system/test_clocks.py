@@ -22,7 +22,7 @@ COMPILED = ("jh7110-6.12-rt", "jh7110-6.1-rt", "jh7110-7.3-rt")
 BOARDS = [
     ("pc", "debian-6.12-rt"),
     ("pc", "debian-6.12"),
-    ("rpi3", "debian-6.12-rt"),
+    pytest.param("rpi3", "debian-6.12-rt", marks=pytest.mark.long),
     *(("jh7110", kernel) for kernel in COMPILED),
 ]
 
