@@ -81,7 +81,7 @@ def build(source: str, **defined: int) -> Path:
 
 def compiled(source: str, *arguments: str) -> Path:
     """
-    Return what zig makes of a file of plugin/tests, which takes it a second.
+    Return what zig makes of a file of plugin/tests.
 
     Made once, and again when a file there, the arguments or zig are others.
     """
