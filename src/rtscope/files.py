@@ -1,5 +1,6 @@
 """Read files within limits; write files as a whole or not at all."""
 
+import errno
 import os
 import stat
 import tempfile
@@ -35,23 +36,48 @@ def new_file(
         new.replace(path)
     except OSError as cause:
         why = cause.strerror or cause
-        raise error(f"cannot write {path}: {why}{hint}") from cause
+        advice = hint or _ADVICE.get(cause.errno or 0, "")
+        raise error(f"cannot write {path}: {why}{advice}") from cause
     finally:
         if new is not None:
             with suppress(OSError):
                 new.unlink(missing_ok=True)
 
 
-def write_atomically(path: Path, content: bytes) -> None:
+_ADVICE = {
+    errno.ENOSPC: "; free some space",
+    errno.EDQUOT: "; free some space",
+    errno.EACCES: "; name a place that you may write",
+    errno.EPERM: "; name a place that you may write",
+    errno.EROFS: "; name a place that you may write",
+    errno.ENOENT: "; make its directory first",
+    errno.ENOTDIR: "; name a place in a directory",
+}
+
+
+def refuse_unwritable(path: Path) -> None:
+    """Raise RecordError, before any work, if a file could not be written there."""
+    number = 0
+    if not path.parent.exists():
+        number = errno.ENOENT
+    elif not path.parent.is_dir():
+        number = errno.ENOTDIR
+    elif not os.access(path.parent, os.W_OK | os.X_OK):
+        number = errno.EACCES
+    if number:
+        why = f"{os.strerror(number)}{_ADVICE[number]}"
+        raise RecordError(f"cannot write {path}: {why}")
+    if path.exists() and not path.is_file():
+        raise RecordError(f"cannot write {path}: not a regular file")
+
+
+def write_atomically(path: Path, content: bytes, *, hint: str = "") -> None:
     """
     Replace a file as a whole, or leave it unchanged.
 
-    Raises RecordError with the reason (disk full, no permission).
+    Raises RecordError with the reason (disk full, no permission), and with `hint` or
+    the advice that fits the reason.
     """
-    hint = (
-        "; free some space, or choose another directory with --out; to continue: "
-        "rtscope run --resume"
-    )
     with new_file(path, RecordError, hint=hint) as new:
         new.write_bytes(content)
 

@@ -211,7 +211,7 @@ def test_going_on_with_other_parts_is_refused(
         (("--repeat", "2"), "--repeat is now --repetitions"),
         (("--files=x",), "--files is now --guest-files"),
         (("--locked", "x"), "--locked is now --lockfile"),
-        (("--target", "local"), "--kernel is for virtual boards only"),
+        (("--target", "local"), "--target is given twice"),
     ],
 )
 def test_what_is_wrong_is_told_before_a_directory_is_made(
@@ -243,6 +243,7 @@ def test_what_is_wrong_is_told_before_a_directory_is_made(
             "no two runs of a real machine have identical",
         ),
         (("--qemu", "x"), "a real machine needs no QEMU"),
+        (("--kernel", "debian-6.12"), "--kernel is for virtual boards only"),
         (("--lockfile", "x"), "a real machine uses its installed packages"),
     ],
 )

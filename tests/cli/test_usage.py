@@ -194,6 +194,32 @@ def test_a_page_that_cannot_be_written_is_told(
 
     assert said.status == 3
     assert "cannot write no/such/place.html: No such file" in said.err
+    assert said.err.endswith("make its directory first\n")
+    assert said.out == ""
+
+
+def test_a_file_in_the_place_of_the_charts_is_refused(
+    rtscope: Rtscope, measured: ResultDir, here: Path
+) -> None:
+    (here / "charts").write_text("mine")
+    said = rtscope("report", "out", "--charts", "charts")
+
+    assert (said.status, said.out) == (2, "")
+    assert "--charts charts: a file; name a directory" in said.err
+    assert (here / "charts").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [("-q -v", "leave one out"), ("--notes -v", "leave out -q and -v")],
+)
+def test_two_amounts_of_output_are_refused(
+    rtscope: Rtscope, measured: ResultDir, words: str, advice: str
+) -> None:
+    said = rtscope("report", "out", *words.split())
+
+    assert (said.status, said.out) == (2, "")
+    assert advice in said.err
 
 
 def test_help_and_version_are_results(rtscope: Rtscope) -> None:

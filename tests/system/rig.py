@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Self
 
@@ -21,6 +22,7 @@ from rtscope.board.sourcekernel import newest_of
 from rtscope.caveats.catalogue import Effect, kind_of
 from rtscope.contract import AgentError, AgentResult, Line, ThreadResult, parse_line
 from rtscope.kernel.recipe import get_recipe
+from rtscope.measure.preflight import TRIAL_NS
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import open_records
 from rtscope.stats.lint import all_caveats
@@ -212,14 +214,23 @@ def arguments_of(pid: int) -> list[str]:
 
 
 def agents_of(pid: int, command: str) -> list[int]:
-    """Return the agents with this subcommand among the processes of a campaign."""
+    """Return the agents with this subcommand in a campaign; a trial does not count."""
     return [
         child
         for child in children_of(pid)
         if (words := arguments_of(child))
         and Path(words[0]).name == "rtscope-agent"
         and command in words[1:2]
+        and not is_trial(words)
     ]
+
+
+def is_trial(words: Sequence[str]) -> bool:
+    """Whether an agent only tries whether it could measure, before the campaign."""
+    given = dict(pairwise(words))
+    interval_ns = int(given.get("--interval-ns", "0"))
+    length_ns = max(TRIAL_NS, 2 * interval_ns)
+    return given.get("--duration-ns") == str(length_ns)
 
 
 def workers_of(pid: int) -> list[int]:

@@ -25,7 +25,8 @@ from test_rights import python_for
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("root")]
 
-SHORT = ("--duration", "1s", "--warmup", "100ms", "--interval", "1ms")
+QUICK = ("--warmup", "100ms", "--interval", "1ms")
+SHORT = (*QUICK, "--duration", "1s")
 
 
 # --- processes ------------------------------------------------------------------------
@@ -104,7 +105,7 @@ def test_a_load_that_a_memory_group_kills_is_named_and_caps_the_verdict(
     small_group: MemoryGroup, tmp_path: Path
 ) -> None:
     out = tmp_path / "results"
-    words = ("run", "--load", "memory", *SHORT, "--duration", "4s", "--out", out)
+    words = ("run", "--load", "memory", *QUICK, "--duration", "4s", "--out", out)
     with rtscope(*words, "--deadline", "10s", "--claim", "1/1s") as run:
         until(lambda: bool(agents_of(run.pid, "measure")), what="it measures")
         time.sleep(0.3)
@@ -123,7 +124,7 @@ def test_an_agent_that_a_memory_group_kills_is_named_and_its_load_ends(
     small_group: MemoryGroup, tmp_path: Path
 ) -> None:
     out = tmp_path / "results"
-    words = ("run", "--load", "cpu", *SHORT, "--duration", "3s", "--out", out)
+    words = ("run", "--load", "cpu", *QUICK, "--duration", "3s", "--out", out)
     with rtscope(*words) as run:
         until(lambda: bool(workers_of(run.pid)), what="the load runs")
         until(lambda: bool(agents_of(run.pid, "measure")), what="it measures")

@@ -40,7 +40,7 @@ from rtscope.cli.kernelverify import (
 from rtscope.cli.tasks import look
 from rtscope.cpulist import parse_cpulist
 from rtscope.errors import UsageError
-from rtscope.files import write_atomically
+from rtscope.files import refuse_unwritable, write_atomically
 from rtscope.machine.filetree import FileReader
 from rtscope.machine.reader import Reader, read, text_of
 from rtscope.report.escape import printable
@@ -139,6 +139,8 @@ def audit(request: AuditRequest) -> int:
     if request.unit is not None:
         refuse_two(unit=request.unit, config=request.config, capture=request.capture)
         return _audit_unit(request, request.unit)
+    if request.capture is not None:
+        refuse_unwritable(request.capture)
     context, what = _context(request)
     refuse_absent(context)
     kinds = auditing(config_only=request.config is not None)

@@ -12,6 +12,7 @@ from rtscope.cli.console import Json, typed_words
 from rtscope.cli.detail import ShownWithNotes
 from rtscope.cli.report import Format, print_report, write_page
 from rtscope.errors import UsageError
+from rtscope.files import refuse_unwritable
 from rtscope.published import get_published
 from rtscope.record.model import RunRecord
 from rtscope.record.pack import SUFFIX, unpacking
@@ -60,7 +61,8 @@ class CompareRequest:
 
 def compare(request: CompareRequest) -> int:
     """Compare records: machines, kernels or settings, run by run."""
-    request.shown.detail  # noqa: B018 -- refused before anything is read
+    if request.html is not None:
+        refuse_unwritable(request.html)
     named = request.published
     table = None if named is None else get_published(named)
     sets = _sets(request.record)

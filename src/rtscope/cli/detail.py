@@ -23,11 +23,14 @@ class Shown:
     ] = False
     """Everything on the terminal (default: what fits into one look)."""
 
-    @property
-    def detail(self) -> Detail:
-        """What is asked for; UsageError for -q with -v."""
+    def __post_init__(self) -> None:
+        """Raise UsageError for -q with -v, before any work."""
         if self.quiet and self.verbose:
             raise UsageError("--quiet and --verbose exclude each other: leave one out")
+
+    @property
+    def detail(self) -> Detail:
+        """What is asked for."""
         if self.quiet:
             return Detail.QUIET
         return Detail.ALL if self.verbose else Detail.BRIEF
@@ -41,10 +44,12 @@ class ShownWithNotes:
     notes: Annotated[bool, typer.Option("--notes", rich_help_panel=OUTPUT)] = False
     """Every caveat with its numbers and its remedy."""
 
+    def __post_init__(self) -> None:
+        """Raise UsageError for --notes with -q or -v, before any work."""
+        if self.notes and self.shown.detail is not Detail.BRIEF:
+            raise UsageError("--notes shows the caveats alone: leave out -q and -v")
+
     @property
     def detail(self) -> Detail:
-        """What is asked for; UsageError for two of the options."""
-        detail = self.shown.detail
-        if self.notes and detail is not Detail.BRIEF:
-            raise UsageError("--notes shows the caveats alone: leave out -q and -v")
-        return Detail.NOTES if self.notes else detail
+        """What is asked for."""
+        return Detail.NOTES if self.notes else self.shown.detail

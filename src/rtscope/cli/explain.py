@@ -15,7 +15,7 @@ from rtscope.cli.console import Json, put, stderr_log, stdout_console, typed_wor
 from rtscope.cli.detail import Shown
 from rtscope.errors import UsageError
 from rtscope.explain.events.window import WakeupSelector
-from rtscope.files import write_atomically
+from rtscope.files import refuse_unwritable, write_atomically
 from rtscope.record.explanation import explained_as_dict
 from rtscope.record.pack import is_packed, unpacking
 from rtscope.report.formats.brief import Detail
@@ -92,6 +92,8 @@ def explain(
 ) -> int:
     """Explain the worst wake-ups: their causes, and the time of each."""
     detail = shown.detail
+    for file in filter(None, (html, perfetto)):
+        refuse_unwritable(file)
     log = stderr_log()
     number = worst or 1
     with unpacking() as opened:

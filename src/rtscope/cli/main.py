@@ -96,7 +96,7 @@ def make_app(typed: Sequence[str] | None = None) -> typer.Typer:
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={"help_option_names": ["--help", "-h"]},
     )
     app.callback(invoke_without_command=True)(_first)
     first, second = (*(typed or ()), "", "")[:2]

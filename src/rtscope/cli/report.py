@@ -15,7 +15,7 @@ from rtscope.campaign.model import Campaign
 from rtscope.cli.console import Json, put, stderr_log, stdout_console, typed_words
 from rtscope.cli.detail import ShownWithNotes
 from rtscope.errors import UsageError
-from rtscope.files import first_mistake, write_atomically
+from rtscope.files import first_mistake, refuse_unwritable, write_atomically
 from rtscope.record.explanation import find_explained
 from rtscope.record.model import RunRecord
 from rtscope.record.pack import unpacking
@@ -72,6 +72,11 @@ class ReportRequest:
 def report(request: ReportRequest) -> int:
     """Report records: on the terminal, as a page, as data."""
     detail = request.shown.detail
+    if request.html is not None:
+        refuse_unwritable(request.html)
+    charts = request.charts
+    if charts is not None and charts.exists() and not charts.is_dir():
+        raise UsageError(f"--charts {charts}: a file; name a directory")
     with unpacking() as opened:
         paths = [opened(path) for path in request.record]
         records = [one for path in paths for one in open_records(path)]

@@ -35,6 +35,7 @@ from rtscope.errors import RecordError, RtscopeError, UsageError
 from rtscope.measure.execute import Runner, execute
 from rtscope.measure.machine import MachineRunner
 from rtscope.measure.plan import Plan, make_plan, remaining, with_order_drawn
+from rtscope.measure.preflight import refuse_full_disk, refuse_impossible
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import (
     ResultDir,
@@ -47,6 +48,7 @@ from rtscope.record.resultdir import (
 from rtscope.report.escape import printable
 from rtscope.report.formats.brief import Detail, More
 from rtscope.stats.determinism import Compared, against, among
+from rtscope.target import Target
 from rtscope.target.address import open_target, parse_address
 from rtscope.tuning.campaign import checks_for
 from rtscope.virtual.prepare import (
@@ -97,7 +99,7 @@ class RunRequest:
 
     @property
     def result(self) -> "_Result":
-        """The form of the result; UsageError for -q with -v."""
+        """The form of the result; as typed."""
         form = Format.JSON if self.json else Format.TABLE
         return _Result(form, self.shown.detail)
 
@@ -125,11 +127,11 @@ def run(request: RunRequest) -> int:
     with contextlib.ExitStack() as held:
         if request.resume is not None:
             held.enter_context(hold(request.resume))
-            work = _open(request.resume, bundle, request)
+            work = _open(request.resume, bundle, request, held)
         else:
             written = _written(request, bundle)
             campaign = with_places(with_options(written, options), Path.cwd())
-            work = _begin(campaign, bundle, request)
+            work = _begin(campaign, bundle, request, held)
             held.enter_context(hold(work.store.path))
         status = _measure(work, result)
     if stored is None and not work.campaign.require_identical:
@@ -171,6 +173,8 @@ class _Work:
     """For a virtual board."""
     store: ResultDir
     typed: tuple[str, ...]
+    target: Target | None
+    """For a machine; open."""
 
 
 def _written(request: RunRequest, bundle: Bundle | None) -> Campaign:
@@ -185,16 +189,36 @@ def _written(request: RunRequest, bundle: Bundle | None) -> Campaign:
     return campaign
 
 
-def _begin(campaign: Campaign, bundle: Bundle | None, request: RunRequest) -> _Work:
+def _begin(
+    campaign: Campaign,
+    bundle: Bundle | None,
+    request: RunRequest,
+    held: contextlib.ExitStack,
+) -> _Work:
     typed = typed_words()
     _check_target(campaign, request.jobs)
     where = request.out or Path(datetime.now().strftime("rtscope-%Y%m%d-%H%M%S"))
     refuse_used(where)
+    refuse_full_disk(where)
     campaign = with_order_drawn(campaign)
     plan = make_plan(campaign)
     prepared = _prepare(plan, campaign, typed, bundle, jobs=request.jobs)
+    target = held.enter_context(_machine(campaign, plan, where))
     store = create(where, to_dict(campaign), command=typed, rtscope=__version__)
-    return _Work(campaign, plan, prepared, store, typed)
+    return _Work(campaign, plan, prepared, store, typed, target)
+
+
+@contextlib.contextmanager
+def _machine(campaign: Campaign, plan: Plan, where: Path) -> Iterator[Target | None]:
+    """Give the machine that can measure the plan, alone; None for a virtual board."""
+    if campaign.board is not None:
+        yield None
+        return
+    address = parse_address(campaign.target)
+    with open_target(address, storage_dir=where.resolve(), alone=stderr_log()) as one:
+        if plan.runs:
+            refuse_impossible(one, campaign, plan)
+        yield one
 
 
 def _prepare(
@@ -232,7 +256,12 @@ def _stored(path: Path) -> list[RunRecord]:
     return stored
 
 
-def _open(path: Path, bundle: Bundle | None, request: RunRequest) -> _Work:
+def _open(
+    path: Path,
+    bundle: Bundle | None,
+    request: RunRequest,
+    held: contextlib.ExitStack,
+) -> _Work:
     document = read_campaign(path)
     campaign = from_dict(document.get("campaign"), source=str(path / "campaign.json"))
     if campaign.command and not request.yes:
@@ -245,7 +274,8 @@ def _open(path: Path, bundle: Bundle | None, request: RunRequest) -> _Work:
     prepared = _prepare(plan, campaign, typed, bundle, jobs=request.jobs)
     if prepared is not None:
         refuse_other_inputs(prepared, store.records())
-    return _Work(campaign, plan, prepared, store, typed)
+    target = held.enter_context(_machine(campaign, plan, path))
+    return _Work(campaign, plan, prepared, store, typed, target)
 
 
 def _check_target(campaign: Campaign, jobs: int | None) -> None:
@@ -341,9 +371,8 @@ def _runner(work: _Work) -> Iterator[Runner]:
 
         yield BoardRunner(work.prepared)
         return
-    address = parse_address(work.campaign.target)
-    with open_target(address, storage_dir=work.store.path.resolve()) as target:
-        yield MachineRunner(target, work.campaign, work.typed)
+    assert work.target is not None, "a machine is opened before its directory is made"
+    yield MachineRunner(work.target, work.campaign, work.typed)
 
 
 def _show(

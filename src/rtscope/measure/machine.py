@@ -73,7 +73,7 @@ class MachineRunner:
         if plan.runs:
             _require_booted(self.target, plan.runs[0])
         cpus = usable_cpus(self.target)
-        versions = _load_programs(plan, self.target)
+        versions = load_programs(plan, self.target)
         measured = _all_measured(plan, cpus)
         with tune(self.target, self.campaign, cpus=measured) as settings:
             if self.campaign.tuned:
@@ -129,7 +129,7 @@ def usable_cpus(target: Target) -> tuple[int, ...]:
     raise TargetError(f"{target.name}: /proc/self/status has no Cpus_allowed_list")
 
 
-def _load_programs(plan: Plan, target: Target) -> Mapping[str, str]:
+def load_programs(plan: Plan, target: Target) -> Mapping[str, str]:
     """Return the versions of programs for the loads; TargetError if one is missing."""
     loads = [get_load(name) for name in dict.fromkeys(run.load for run in plan.runs)]
     needy = [load.name for load in loads if load.uses_stress_ng]

@@ -44,6 +44,11 @@ RECORD = "record.json"
 INTERRUPTED = "interrupted.json"
 UNFINISHED = "unfinished"
 MAX_CAMPAIGN_BYTES = 16 * 1024 * 1024
+_CONTINUE = (
+    "; free some space, or choose another directory with --out; to continue: "
+    "rtscope run --resume"
+)
+
 MAX_RUNS = 100_000
 
 
@@ -67,7 +72,7 @@ class ResultDir:
         _refuse_links(directory.parent, directory)
         _make(directory)
         path = directory / (INTERRUPTED if interrupted else RECORD)
-        write_atomically(path, record_to_json(record))
+        write_atomically(path, record_to_json(record), hint=_CONTINUE)
         if not interrupted:
             (directory / INTERRUPTED).unlink(missing_ok=True)
             (self.path / UNFINISHED / f"{record.run.id}.jsonl").unlink(missing_ok=True)
@@ -79,7 +84,7 @@ class ResultDir:
         _refuse_links(directory)
         _make(directory)
         path = directory / f"{run_id}.jsonl"
-        write_atomically(path, lines)
+        write_atomically(path, lines, hint=_CONTINUE)
         return path
 
     def attach(self, run_id: str, name: str, content: bytes) -> Path:
@@ -88,7 +93,7 @@ class ResultDir:
         _refuse_links(directory.parent, directory)
         _make(directory)
         path = directory / name
-        write_atomically(path, content)
+        write_atomically(path, content, hint=_CONTINUE)
         return path
 
     def detach(self, run_id: str, name: str) -> None:
@@ -166,7 +171,8 @@ def create(
         "command": list(command),
         "campaign": dict(campaign),
     }
-    write_atomically(path / CAMPAIGN, json.dumps(document, indent=1).encode() + b"\n")
+    text = json.dumps(document, indent=1).encode() + b"\n"
+    write_atomically(path / CAMPAIGN, text, hint=_CONTINUE)
     return ResultDir(path)
 
 

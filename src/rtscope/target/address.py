@@ -5,12 +5,14 @@ Only this module parses and refuses addresses.
 """
 
 import re
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rtscope.errors import UsageError, shown
+from rtscope.target.alone import alone as held_alone
 
 if TYPE_CHECKING:
     from rtscope.target.local import LocalTarget
@@ -59,19 +61,30 @@ def address_of(option: str | None, *, boards: bool = False) -> Address:
         raise UsageError(f"--target: {error}") from error
 
 
+@contextmanager
 def open_target(
-    address: Address, *, storage_dir: Path = Path("/var/tmp"), may_ask: bool = True
-) -> "AbstractContextManager[LocalTarget | SshTarget]":
+    address: Address,
+    *,
+    storage_dir: Path = Path("/var/tmp"),
+    may_ask: bool = True,
+    alone: Callable[[str], None] | None = None,
+) -> "Iterator[LocalTarget | SshTarget]":
     """
-    Return a running machine, for a `with`; may ask: sudo for a password.
+    Give a running machine; may ask: sudo for a password.
 
-    The storage load works below `storage_dir` on this machine.
+    The storage load works below `storage_dir` on this machine. Alone: wait until no
+    other rtscope of this machine measures it, which is said with this function.
     """
     # Loading the contract, which both need, takes as long as a local audit.
     from rtscope.target.local import LocalTarget
     from rtscope.target.ssh import SshTarget
 
     assert address.board is None, "a virtual board is booted, not opened"
-    if address.host is not None:
-        return SshTarget(address.host)
-    return LocalTarget(storage_dir=storage_dir, may_ask=may_ask)
+    name = "local" if address.host is None else f"ssh:{address.host}"
+    with held_alone(name, alone) if alone else nullcontext():
+        if address.host is not None:
+            with SshTarget(address.host) as board:
+                yield board
+        else:
+            with LocalTarget(storage_dir=storage_dir, may_ask=may_ask) as here:
+                yield here

@@ -88,7 +88,7 @@ def print_brief_checks(
             yield Text(f"{len(left)} more failed: {_titles(left)}.")
         yield ""
         yield Text(f"{summary(checks)}.")
-        yield from command_to_type("Every check, with reasons:", f"{command} -v")
+        yield from command_to_type("Every check, with reasons:", f"{command} -v", room)
 
     print_fitted(compose, console, lines=AUDIT_LINES)
 

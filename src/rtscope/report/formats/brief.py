@@ -94,7 +94,7 @@ def print_brief(told: Told, console: Console, *, more: More) -> None:
     """Print the short form of a report or a comparison."""
 
     def compose(room: Room) -> Iterable[RenderableType]:
-        return chain(_body(told, room), _caveats(told.caveats, more), _foot(more))
+        return chain(_body(told, room), _caveats(told.caveats, more, room), _foot(more))
 
     print_fitted(compose, console)
 
@@ -317,12 +317,14 @@ def _published(comparison: PublishedComparison, room: Room) -> Iterator[Renderab
 # --- caveats by weight, and where the rest is --------------------------------------
 
 
-def _caveats(caveats: Sequence[MergedCaveat], more: More) -> Iterator[RenderableType]:
+def _caveats(
+    caveats: Sequence[MergedCaveat], more: More, room: Room
+) -> Iterator[RenderableType]:
     grave = [one for one in caveats if one.effect is not Effect.NOTE]
     notes = len(caveats) - len(grave)
     for caveat in grave:
         label = Text.assemble((caveat.effect.upper(), EFFECTS[caveat.effect]), " ")
-        yield label.append(_in_a_line(caveat, COLUMNS - len(label)))
+        yield label.append(_in_a_line(caveat, room.width - len(label)))
     said = ["No caveats."] if not caveats else []
     for effect, verb in ((Effect.INVALID, "invalidate"), (Effect.LIMIT, "limit")):
         count = sum(one.effect is effect for one in caveats)
@@ -334,7 +336,7 @@ def _caveats(caveats: Sequence[MergedCaveat], more: More) -> Iterator[Renderable
     if not caveats:
         yield Text(said[0])
         return
-    yield from command_to_type(f"{'; '.join(said)}:", f"{more.command} --notes")
+    yield from command_to_type(f"{'; '.join(said)}:", f"{more.command} --notes", room)
 
 
 def _in_a_line(caveat: MergedCaveat, width: int) -> str:

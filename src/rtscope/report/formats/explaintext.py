@@ -70,7 +70,7 @@ def print_brief_explanations(
             if page
             else ("Parts, times and evidence:")
         )
-        yield from command_to_type(said, f"{command} -v")
+        yield from command_to_type(said, f"{command} -v", room)
 
     print_fitted(compose, console)
 

@@ -32,6 +32,7 @@ class Room:
     blanks: bool = True
     rows: int = MOST_ROWS
     """Of a table."""
+    width: int = COLUMNS
 
 
 Compose = Callable[[Room], Iterable[RenderableType]]
@@ -42,7 +43,7 @@ def print_fitted(compose: Compose, console: Console, *, lines: int = LINES) -> N
     """Print the form that has room for most and still fits into the lines."""
     width = min(console.width, COLUMNS)
     parts: list[RenderableType] = []
-    for room in _rooms():
+    for room in _rooms(width):
         parts = [part for part in compose(room) if room.blanks or part != ""]
         if sum(_height(part, console, width) for part in parts) <= lines:
             break
@@ -53,8 +54,8 @@ def print_fitted(compose: Compose, console: Console, *, lines: int = LINES) -> N
             console.print(part, width=width)
 
 
-def _rooms() -> Iterator[Room]:
-    room = Room()
+def _rooms(width: int) -> Iterator[Room]:
+    room = Room(width=width)
     for sentences in range(MOST_SENTENCES, -1, -1):
         room = replace(room, sentences=sentences)
         yield room
@@ -74,9 +75,9 @@ def _is_command(part: RenderableType) -> bool:
     return isinstance(part, Text) and bool(part.no_wrap)
 
 
-def command_to_type(said: str, command: str) -> Iterator[Text]:
+def command_to_type(said: str, command: str, room: Room) -> Iterator[Text]:
     """Say it with a command in the same line, or below it where that is too long."""
-    if len(said) + 1 + len(command) <= COLUMNS:
+    if len(said) + 1 + len(command) <= room.width:
         yield Text(f"{said} {command}", no_wrap=True)
     else:
         yield Text(said)
