@@ -33,6 +33,7 @@ from rtscope.explain.events.explain import explain_events
 from rtscope.explain.events.run import (
     counted_wakeups,
     explained_windows,
+    machine_of,
     why_untraced,
 )
 from rtscope.explain.events.sections import bounds_of_events, why_no_sections
@@ -232,12 +233,14 @@ def _files(path: Path) -> list[Path]:
 def _explained_paths(one: Recorded, *, cache: Path, log: Log) -> list[Recording]:
     stream, paths = _paths_of(one)
     symbols = symbols_of(one, cache=cache, log=log)
-    arch = stream.arch
+    arch, preemptible = stream.arch, machine_of(one.record).preemptible
     return [
         Recording(
             title=f"{one.record.run.id}, worst wake-up {number}",
             section=section,
-            explanation=explain_path(section, symbols, arch=arch),
+            explanation=explain_path(
+                section, symbols, arch=arch, preemptible=preemptible
+            ),
             symbols=symbols,
             arch=arch,
         )

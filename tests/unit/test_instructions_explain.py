@@ -15,7 +15,7 @@ from fakes.wakeuppaths import (
     among_rivals,
     explained,
 )
-from rtscope.explain.instructions.explain import explain_path
+from rtscope.explain.instructions.explain import NOT_PREEMPTED, explain_path
 from rtscope.explain.instructions.path import IrqFlags
 from rtscope.explain.model import Cause, OtherCpuActivity, Part
 
@@ -61,6 +61,21 @@ def test_preemption_off_is_what_runs_on_between_interrupt_and_scheduler() -> Non
     assert (dominant.part, dominant.cause) == (Part.C, Cause.PREEMPTION_OFF)
     assert (dominant.name, dominant.duration_ns) == ("free_pages", 405)
     assert dominant.callers == ("free_pages", "zap")
+
+
+@pytest.mark.parametrize("preemptible", [None, True, False])
+def test_a_kernel_that_does_not_preempt_its_own_code_is_said_to(
+    preemptible: bool | None,
+) -> None:
+    after = [*TIMER, (400, "free_pages+"), (5, "zap+"), *SWITCH, *THREAD]
+    steps: list[Step] = [(50, "zap"), (50, "free_pages"), *after]
+    path = section(steps, TABLE, late=sum(step[0] for step in steps) - 100)
+
+    found = explain_path(path, TABLE, arch="riscv64", preemptible=preemptible)
+
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.PREEMPTION_OFF
+    assert (NOT_PREEMPTED in found.dominant.evidence) is (preemptible is False)
 
 
 def test_a_lock_that_another_cpu_holds() -> None:

@@ -67,14 +67,31 @@ OF_A_TASK = COMPETING_TASKS | {
 """Causes whose code belongs to a task: it is named."""
 
 
+NOT_PREEMPTED = (
+    "this kernel does not preempt its own code: nobody needs to have turned preemption "
+    "off there"
+)
+
+
 def explain_path(
-    section: TraceSection, symbols: SymbolTable, *, arch: str
+    section: TraceSection,
+    symbols: SymbolTable,
+    *,
+    arch: str,
+    preemptible: bool | None = None,
 ) -> Explanation:
-    """Explain one of the worst wake-ups."""
+    """Explain one of the worst wake-ups; `preemptible`: the kernel's own code is."""
     path = wakeup_path(section, symbols, arch=arch)
     kinds = kinds_of(path)
     notes = tuple(_notes(path))
     segments = joined([*_unrecorded(path), *_segments(path, kinds)])
+    if preemptible is False:
+        segments = tuple(
+            replace(one, evidence=(*one.evidence, NOT_PREEMPTED))
+            if one.cause is Cause.PREEMPTION_OFF
+            else one
+            for one in segments
+        )
     return Explanation(
         section.cpu,
         section.sequence,
