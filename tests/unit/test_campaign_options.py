@@ -6,6 +6,7 @@ import pytest
 
 from fakes.measurements import SECOND_NS
 from fakes.refusals import refused_option
+from rtscope.campaign import file as campaign_file
 from rtscope.campaign.file import key_schemas
 from rtscope.campaign.model import Campaign, RunTable
 from rtscope.campaign.options import Options, option_of, with_options
@@ -126,3 +127,12 @@ def test_every_option_is_a_key_and_a_few_keys_have_no_option() -> None:
             "deadline_runtime",
         ),
     }
+
+
+def test_without_descriptions_of_pydantic_there_is_still_a_help(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Version 2.10, which Debian 13 has, finds none."""
+    monkeypatch.setattr(campaign_file, "key_schemas", lambda: {"run.duration": {}})
+
+    assert campaign_file.description("run.duration") == ""

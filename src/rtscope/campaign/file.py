@@ -154,8 +154,12 @@ def key_schemas() -> Mapping[str, Mapping[str, Any]]:
 
 
 def description(key: str) -> str:
-    """Return the help of a key: a phrase without a full stop."""
-    first = str(key_schemas()[key]["description"]).partition("\n\n")[0]
+    """
+    Return the help of a key: a phrase without a full stop.
+
+    Empty where pydantic finds none: 2.10 of Debian 13 does not, with Python 3.13.
+    """
+    first = str(key_schemas()[key].get("description", "")).partition("\n\n")[0]
     return " ".join(first.split()).removesuffix(".")
 
 
