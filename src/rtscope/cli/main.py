@@ -38,9 +38,9 @@ FIRST = """\
 rtscope measures how late this machine wakes real-time threads, and explains why.
 
 Type first:
-  rtscope doctor               what this machine can do with rtscope
   rtscope run -l idle -d 10s   measure this machine for ten seconds, idle
   rtscope run                  measure it under five loads
+  rtscope audit                check its real-time settings
   rtscope report DIR           show that result again; -v shows everything
   rtscope explain DIR          name the causes of the worst wake-ups
 
