@@ -38,6 +38,7 @@ pytestmark = [
 
 GONE_WITHIN_S = 2.0
 ENDS_WITHIN_S = 12.0
+REPORTED_WITHIN_S = 30.0  # what was kept is told in a report
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +207,7 @@ def test_a_board_that_stops_is_named_and_what_it_had_measured_is_kept(
     finally:
         kill(alive(stopped), signal.SIGCONT)
 
-    assert ended_s < ENDS_WITHIN_S
+    assert ended_s < REPORTED_WITHIN_S
     assert done.status == 3
     assert "lost the connection to the machine" in done.stderr
     assert re.search(rf"; its first [0-9]+ s \(maximum .* are in {kept}", done.stderr)

@@ -59,6 +59,16 @@ def test_the_load_runs_around_the_measurement_and_is_told_to_end() -> None:
     assert lines[ends + 1] == "wait $load"
 
 
+def test_only_the_network_load_gets_a_loopback_interface() -> None:
+    command = LoadCommand(("stress-ng", "--sock", "2"), None, ())
+    run = replace(RUN, load="network")
+    lines = job_of(run, BOARD, command, facts=["/proc/version"], seed=3).script
+
+    begins = lines.index("load --log")
+    assert 0 < lines.index("ip link set lo up\n") < begins
+    assert "ip link" not in "".join(script("stress-ng", "--matrix", "2"))
+
+
 def test_a_board_settles_first_for_as_long_as_is_asked() -> None:
     assert script(campaign=replace(BOARD, settle_ns=1_500_000_000))[0] == "sleep 1.5"
     assert script(campaign=replace(BOARD, settle_ns=0))[0].startswith("rtscope-agent")

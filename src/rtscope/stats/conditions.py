@@ -12,6 +12,7 @@ from functools import cache
 
 from rtscope.machine.facts import catalogue
 from rtscope.record.model import RunRecord
+from rtscope.stats.tracing import was_traced
 
 MACHINE_FACTS = ("machine_model", "hostname", "cpu_model")
 
@@ -40,7 +41,8 @@ def conditions_of(record: RunRecord) -> Conditions:
         "CPUs": tuple(t.cpu for t in threads),
         "threads": _not_as_asked(record),
         "idle states held": _idle_states(record),
-        "tracing": record.result.tracing is not None,
+        # A lost run was asked for a trace, and has no word of it.
+        "tracing": record.result.tracing is not None or was_traced(record),
         "tuning": _tuning(record),
         "variant": run.variant,
         "load": record.load.name,

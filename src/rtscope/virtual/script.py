@@ -22,6 +22,10 @@ PHASE_STEP_NS = 37_013
 MEMORY_GROUPS = "echo +memory >/sys/fs/cgroup/cgroup.subtree_control"
 """A kernel without memory cgroups refuses; the guard of the load then reports it."""
 
+LOOPBACK_LOADS = ("network",)
+LOOPBACK = "ip link set lo up"
+"""Without it stress-ng's sockets find no network, and give up after ten seconds."""
+
 MODULE_SYMBOLS = "module-symbols"
 _MODULES_BEFORE = "cut -d' ' -f1 /proc/modules >/tmp/modules-before"
 _SYMBOLS_OF_NEW_MODULES = (
@@ -74,6 +78,8 @@ def job_of(
     if load.argv:
         if load.memory_limit_bytes:
             lines.append(MEMORY_GROUPS)
+        if run.load in LOOPBACK_LOADS:
+            lines.append(LOOPBACK)
         guard = agent_line(
             *load_args(
                 load,
