@@ -8,7 +8,7 @@ import pytest
 
 from rtscope.cli.main import tables
 
-HEAVY = ("numpy", "scipy", "matplotlib", "pydantic")
+HEAVY = ("numpy", "scipy", "matplotlib")
 
 
 def loaded_by(*words: str) -> list[str]:
