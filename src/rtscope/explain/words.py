@@ -86,7 +86,7 @@ def main_segments(explanation: Explanation) -> tuple[Segment, ...]:
 def where(segment: Segment) -> str:
     """Write the function of a segment with its next callers: `a < b < c`."""
     callers, name = segment.callers, segment.name
-    named = callers[callers.index(name) :] if name in callers else ()
+    named = callers[callers.index(name) :] if name in callers else callers
     shown = " < ".join(named[:CALLERS_SHOWN]) or name
     return f"{shown} < …" if len(named) > CALLERS_SHOWN else shown
 
