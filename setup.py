@@ -53,9 +53,10 @@ def platform_tag() -> str:
     Return the platform that the wheel is for.
 
     The agents are static and run on any Linux. The plugin is loaded into a QEMU of
-    x86-64, whose C library must have the versions of symbols that it names.
+    x86-64, whose C library must have the versions of symbols that it names. An editable
+    installation needs neither of them yet.
     """
-    if platform.machine() != "x86_64":
+    if platform.machine() != "x86_64" or not PLUGIN.is_file():
         return f"linux_{platform.machine()}"
     newest = max(int(minor) for minor in _GLIBC.findall(PLUGIN.read_bytes()))
     return f"manylinux_2_{newest}_x86_64"
