@@ -113,6 +113,8 @@ def test_a_campaign_whose_agent_is_killed_says_so_and_the_next_restores(
 ) -> None:
     words = ("run", "--load", "idle", "--rt-throttling", "off", "--duration", "30s")
     with rtscope(*words, "--out", tmp_path / "results") as campaign:
+        # Before it, another agent has tried for some milliseconds whether it can.
+        until(lambda: bool(agents_of(campaign.pid, "measure")), what="it measures")
         until(is_changed, what="the setting is changed")
         (agent,) = agents_of(campaign.pid, "measure")
         os.kill(agent, signal.SIGKILL)

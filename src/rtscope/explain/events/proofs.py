@@ -111,16 +111,22 @@ def _rivals(
     priority: int | None,
 ) -> Iterator[Broken]:
     """The idle task delays nobody, and no task does that the thread would preempt."""
-    switches = [e for e in window.events if e.name == "sched_switch"]
+    switches = [
+        e for e in window.events if e.name == "sched_switch" and e.cpu == wakeup.cpu
+    ]
     for one in segments:
         if one.cause not in COMPETING_TASKS - {Cause.THROTTLED}:
             continue
         begin = one.begin_ns + wakeup.expiry_ns
-        before = [e for e in switches if e.cpu == wakeup.cpu and e.at_ns <= begin]
+        before = [e for e in switches if e.at_ns <= begin]
         if not before:
             continue
         task = before[-1].numbers.get("next_pid", -1)
         rivals = before[-1].numbers.get("next_prio", -1)
+        # It may have changed its own priority meanwhile; the next switch tells it.
+        after = next((e.numbers for e in switches if e.at_ns > begin), {})
+        if after.get("prev_pid") == task:
+            rivals = min(rivals, after.get("prev_prio", rivals))
         values = {"task": one.task or one.name}
         if task == IDLE_PID:
             yield Broken(Invariant.IDLE, one.begin_ns, one.end_ns, values)
