@@ -1,5 +1,6 @@
 """What goes wrong around a measurement: each case is noticed, named, and cleaned up."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -301,10 +302,10 @@ def test_a_clock_that_is_set_during_a_run_changes_no_measurement(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 24 KiB: a campaign's file fits, a record does not."""
+    """A file system with room for a campaign, until another file fills it."""
     mounted = tmp_path / "disk"
     mounted.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=24k", "rtscope-test", str(mounted)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=80m", "rtscope-test", str(mounted)]
     if subprocess.run(mount, check=False, capture_output=True).returncode:
         pytest.skip("this machine lets nobody mount")
     yield mounted
@@ -317,7 +318,12 @@ def test_a_full_disk_is_told_and_leaves_no_half_record(
     out = small_disk / "results"
     mark = f"full-{os.getpid()}"
     words = campaign(out, "--load", "cpu", "--interval", "100us")
+    filler = small_disk / "filler"
     with rtscope(*words, env={MARK: mark}) as run:
+        until(lambda: bool(agents_of(run.pid, "measure")), what="it measures")
+        with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
         done = run.finish()
 
     assert_told_that_it_cannot_write(done, "No space left on device")
@@ -325,7 +331,7 @@ def test_a_full_disk_is_told_and_leaves_no_half_record(
     assert marked(mark) == []
     assert list(private_tmp.iterdir()) == []
 
-    subprocess.run(["mount", "-o", "remount,size=64m", small_disk], check=True)
+    filler.unlink()
     with rtscope("run", "--resume", out) as run:
         done = run.finish()
     assert done.status == 0, done.stderr

@@ -156,9 +156,10 @@ class PipeStream:
         *lines, rest = bytes(self._buffer).split(b"\n")
         self._buffer = bytearray(rest)
         if self._ended and rest.strip():
+            cut = rest[:60].decode("utf-8", "replace")
             raise ContractError(
-                f"the output of the agent ends in the middle of a line: "
-                f"{rest[:60].decode('utf-8', 'replace')!a}"
+                f"the output of the agent ends in the middle of a line: {cut!a}"
+                + "".join(f"; {why}" for why in [self._how_it_ended()] if why)
             )
         return [self._parse(line) for line in lines if line.strip()]
 
