@@ -55,11 +55,6 @@ def test_what_a_module_does_to_a_cpu_of_arm64_is_named(tmp_path: Path) -> None:
 
 
 @needs_kernels
-@pytest.mark.xfail(
-    strict=False,
-    reason="an invariant withdraws one explanation of the fair server; "
-    "its absences are read wrongly, or the thread did wait",
-)
 def test_a_rival_and_the_fair_server_of_50_ms_are_told_apart(tmp_path: Path) -> None:
     rival = build_rival(tmp_path, arch="riscv64")
 

@@ -6,7 +6,7 @@ from fakes.paths import ASLEEP, Step, section, symbols
 from fakes.wakeuppaths import NAMES, PREEMPT, SWITCH, THREAD, TIMER
 from rtscope.explain.instructions.absences import Wait, wait_of
 from rtscope.explain.instructions.explain import explain_path
-from rtscope.explain.model import Cause, Explanation, Part
+from rtscope.explain.model import COMPETING_TASKS, Cause, Explanation, Part
 from rtscope.explain.words import evidence, sentence
 
 HELD = {
@@ -81,6 +81,7 @@ def test_without_a_sign_of_its_end_a_stop_goes_on_until_the_thread_runs() -> Non
         ("__schedule schedule exit_to_user_mode_loop", Wait.CPU),
         ("__schedule schedule my_driver_read do_syscall_64", Wait.UNKNOWN),
         ("__schedule schedule my_driver_read pipe_read", Wait.DESCRIPTOR),
+        ("schedule rwsem_down_read_slowpath lock_mm do_user_addr_fault", Wait.PAGE),
         ("", Wait.UNKNOWN),
     ],
 )
@@ -101,3 +102,47 @@ def test_a_sleep_for_a_timer_that_was_already_due_is_part_of_the_return() -> Non
 
     assert {s.cause for s in found.segments} >= {Cause.RETURN}
     assert not any(s.cause is Cause.OTHER_TASK for s in found.segments)
+
+
+def test_a_path_that_begins_in_the_scheduler_shows_the_wait_by_its_return() -> None:
+    away: list[Step] = [(50, "do_idle"), (5000, ASLEEP), (30, "user", 1)]
+    freed: list[Step] = [(20, "__ptrace_unlink", 1), (30, "user", 1)]
+    back: list[Step] = [*SWITCH, (5, "ptrace_stop+"), (5, "get_signal+"), (9, "user")]
+    tasks = (
+        *((0, "rtscope"), (0, "sh", 1), (60, "swapper/0")),
+        *((5115, "killer", 1), (5260, "rtscope")),
+    )
+    steps = [*SWITCH, *away, *freed, *back]
+    path = section(steps, TABLE, late=5000, tasks=tasks, block_ns=1024)
+
+    found = explain_path(path, TABLE, arch="x86_64")
+
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.TRACED
+    assert found.broken == ()
+
+
+def test_a_thread_that_is_preempted_before_it_leaves_the_scheduler_is_runnable() -> (
+    None
+):
+    steps = [(100, "user"), *TIMER, *PREEMPT, *SWITCH, (3000, "user")]
+    steps += [*TIMER, *PREEMPT, *THREAD]
+    tasks = ((0, "sh"), (265, "rtscope"), (335, "sh"), (3510, "rtscope"))
+    path = section(steps, TABLE, late=sum(s[0] for s in steps) - 90, tasks=tasks)
+
+    found = explain_path(path, TABLE, arch="riscv64")
+
+    assert found.dominant is not None
+    assert found.dominant.cause in COMPETING_TASKS
+    assert found.broken == ()
+
+
+def test_a_path_that_begins_behind_the_expiry_blames_who_ran_in_it() -> None:
+    steps = [(3000, "user"), *PREEMPT, *THREAD]
+    tasks = ((0, "sh"), (3070, "rtscope"))
+    path = section(steps, TABLE, late=5000, tasks=tasks)
+
+    found = explain_path(path, TABLE, arch="riscv64")
+
+    assert Cause.OTHER_TASK in {segment.cause for segment in found.segments}
+    assert found.broken == ()

@@ -114,9 +114,17 @@ def absences_of(
             ),
             None,
         )
-        calls = tuple(_left_in(left) if left else _returned_to(runs, arrival))
+        calls = tuple(_left_in(left)) if left else ()
         begin_ns = left.begin_ns if left else max(since, section.first_ns)
-        absence = Absence(begin_ns, arrival, arrival, wait_of(calls), calls)
+        wait = wait_of(calls)
+        if wait is Wait.UNKNOWN and all(map(_is_of_scheduler, calls)):
+            # A thread that came in this path, and has not left the scheduler since, was
+            # preempted there. Else the path began behind the calls that matter.
+            calls = (
+                calls if left and since >= 0 else (*calls, *_returned_to(runs, arrival))
+            )
+            wait = Wait.CPU if left and since >= 0 else wait_of(calls)
+        absence = Absence(begin_ns, arrival, arrival, wait, calls)
         found.append(_with_end(absence, runs, section, symbols, switches))
         since = arrival
     return tuple(found)
@@ -125,16 +133,22 @@ def absences_of(
 def wait_of(calls: Sequence[str]) -> Wait:
     """Return what a thread waits for that left its CPU in these calls."""
     waits, would_go_on = _waits(), True
-    for name in calls:
+    for at, name in enumerate(calls):
         if name in waits:
-            return waits[name]
+            # A fault that waits for the lock of the address space is a fault.
+            faults = any(waits.get(caller) is Wait.PAGE for caller in calls[at:])
+            return Wait.PAGE if faults else waits[name]
         role = role_of(name)
         if not would_go_on:
             continue
         if role is Role.PREEMPT or role in ENTRIES or leads_to_program(name):
             return Wait.CPU
-        would_go_on = role is not Role.OTHER or name.startswith("schedule")
+        would_go_on = _is_of_scheduler(name)
     return Wait.UNKNOWN
+
+
+def _is_of_scheduler(name: str) -> bool:
+    return role_of(name) is not Role.OTHER or name.startswith("schedule")
 
 
 def _left_in(left: Run) -> Iterator[str]:
@@ -181,7 +195,9 @@ def _with_end(
             if run.frame.role is Role.WAKE and begin <= run.begin_ns < end
         ]
         due = [at_ns for at_ns in wakes if at_ns >= expiry_ns]
-        runnable_ns, by, before = (due or wakes or [end])[0], "", ""
+        # A path that begins behind the expiry does not show how the sleep ended.
+        ended = begin if begin == section.first_ns > expiry_ns else end
+        runnable_ns, by, before = (due or wakes or [ended])[0], "", ""
     else:
         ours = [one.task for one in switches if one.cpu == section.cpu][-1:]
         calls = [

@@ -32,7 +32,7 @@ from rtscope.explain.instructions.path import (
     kinds_of,
     wakeup_path,
 )
-from rtscope.explain.instructions.proofs import armed_overdue, broken_invariants
+from rtscope.explain.instructions.proofs import broken_invariants
 from rtscope.explain.instructions.scheduling import ENTRIES
 from rtscope.explain.model import (
     COMPETING_TASKS,
@@ -103,7 +103,7 @@ def explain_path(
 
 
 def _notes(path: WakeupPath) -> Iterator[str]:
-    milestones, section = path.milestones, path.section
+    milestones, section, at = path.milestones, path.section, range(len(path.runs))
     if section.cut:
         yield "the begin of the path was not recorded: the ring was too short"
     if not path.runs:
@@ -115,7 +115,8 @@ def _notes(path: WakeupPath) -> Iterator[str]:
         )
     elif milestones.woken is None and path.held is None:
         yield "this CPU did not execute the callback that wakes a sleeping thread"
-    if armed_overdue(path):
+    armed = at[milestones.first : milestones.woken] if path.held is None else ()
+    if any(_armed_overdue(path, i) for i in armed):
         yield "the thread itself was late: it armed its timer after the expiry"
     if not path.tasks.names and path.competing.goes_on:
         yield (
@@ -127,6 +128,13 @@ def _notes(path: WakeupPath) -> Iterator[str]:
             "the timer expired in a softirq: the thread was not real-time when it "
             "went to sleep"
         )
+
+
+def _armed_overdue(path: WakeupPath, i: int) -> bool:
+    """Tell whether the thread armed its timer in a run after that was due."""
+    frame = path.runs[i].frame
+    is_late = frame.role is Role.OVERDUE and Role.SLEEP in frame.within
+    return is_late and path.tasks.measured[i]
 
 
 def _unrecorded(path: WakeupPath) -> Iterator[Segment]:

@@ -69,8 +69,8 @@ def _expiry(path: WakeupPath, segments: Sequence[Segment]) -> Iterator[Broken]:
     if asleep is not None and early and asleep.begin_ns <= path.expiry_ns:
         late_ns = asleep.runnable_ns - path.expiry_ns
         yield _whole(path, Invariant.EXPIRY, late_ns=late_ns)
-    # Timers of threads that are not real-time have slack, and expire in softirqs.
-    if not path.section.block_ns or path.milestones.late_timer or armed_overdue(path):
+    # The timer of a thread that is not real-time has slack, and expires in a softirq.
+    if not path.section.block_ns or path.milestones.late_timer:
         return
     for one in segments:
         idle_ns = _paused_ns(one) if one.cause is Cause.IDLE_EXIT else 0
@@ -78,21 +78,6 @@ def _expiry(path: WakeupPath, segments: Sequence[Segment]) -> Iterator[Broken]:
         if one.part is Part.A and waited_ns > PROMPT_NS:
             values = {"late_ns": one.end_ns}
             yield Broken(Invariant.EXPIRY, one.begin_ns, one.end_ns, values)
-
-
-def armed_overdue(path: WakeupPath) -> bool:
-    """Tell whether the thread armed its timer in a run after that was due."""
-    if path.held is not None:
-        return False
-    at = range(path.milestones.first, len(path.runs))
-    woken = path.milestones.woken
-    return any(
-        path.runs[i].frame.role is Role.OVERDUE
-        and Role.SLEEP in path.runs[i].frame.within
-        and path.tasks.measured[i]
-        for i in at
-        if woken is None or i < woken
-    )
 
 
 def _paused_ns(segment: Segment) -> int:
