@@ -132,7 +132,7 @@ def test_a_load_that_dies_is_told_and_the_memory_load_runs_out_in_its_group(
     tmp_path: Path,
 ) -> None:
     died = tmp_path / "died"
-    done = measured("--load", "custom", "--command", "sh -c 'exit 3'", out=died)
+    done = measured("-v", "--load", "custom", "--command", "sh -c 'exit 3'", out=died)
     assert b"exit status 3" in done.stdout, done.stderr
     (record,) = open_records(died)
     assert "load_died" in {c.id for c in all_caveats(record)}
