@@ -1,7 +1,7 @@
 """
-A result made of what its agent told second by second, where no other came. Pure.
+A result that is rebuilt from the agent's growth lines, where no other came. Pure.
 
-The agent adds up the same counts: what it told until the end is its result's histogram.
+The agent adds up the same counts: the sum of all growth lines is its final histogram.
 """
 
 from collections import Counter
@@ -26,13 +26,13 @@ from rtscope.stats.summary import BEYOND_LOW_NS
 
 @dataclass(slots=True)
 class Grown:
-    """What an agent has told of its histograms so far."""
+    """The sum of the growth lines so far."""
 
     started: Started | None = None
     totals: tuple[CpuGrowth, ...] = ()
     counts: list[Counter[int]] = field(default_factory=list)
     maxima: list[Wakeup] = field(default_factory=list)
-    """The last maximum told of each CPU."""
+    """The last maximum of each CPU."""
 
     def take(self, line: Started | Growth | WorstSoFar) -> None:
         """Add a line; raise ContractError if it is of other threads than before."""
@@ -57,7 +57,7 @@ class Grown:
             counts.update(dict(cpu.histogram))
 
     def result(self) -> AgentResult | None:
-        """Return the result until the last second told; None before the first."""
+        """Return the result up to the last growth line; None without one."""
         begun = self.started
         if begun is None or not self.totals:
             return None
@@ -83,18 +83,18 @@ class Grown:
 
     def contradiction(self, result: AgentResult) -> str:
         """
-        Return how a result contradicts what was told before it; empty if it does not.
+        Return how a result contradicts the growth lines; empty if it does not.
 
-        Each bucket holds what it had grown by, and no more if every line was read.
+        No bucket may hold less than their sum, nor more if every line was read.
         """
         for thread, counts in zip(result.threads, self.counts, strict=False):
             final = Counter(dict(thread.histogram))
             for low_ns in sorted({*counts, *final}):
-                told, has = counts[low_ns], final[low_ns]
-                if told > has or (told < has and not result.ticks_lost):
+                grown, has = counts[low_ns], final[low_ns]
+                if grown > has or (grown < has and not result.ticks_lost):
                     return (
                         f"CPU {thread.cpu}: {has} samples in the bucket of "
-                        f"{low_ns} ns, {told} told second by second"
+                        f"{low_ns} ns, {grown} told second by second"
                     )
         return ""
 

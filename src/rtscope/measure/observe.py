@@ -85,7 +85,7 @@ class Observation:
     """The load ended before the measurement did."""
     interrupted: bool = False
     lost: MeasurementError | None = None
-    """Why the result never came that is made of what was told until then."""
+    """Why the agent sent no result; `result` is then rebuilt from the growth lines."""
     grown: Grown = field(default_factory=Grown)
     trace: TraceParts = field(default_factory=TraceParts)
     untraced: list[AgentResult] = field(default_factory=list)
@@ -136,9 +136,9 @@ def observe(
     Measure once; `on_line` gets each line for the progress display as it arrives.
 
     On KeyboardInterrupt the agents are ended in good order, and what was measured is
-    returned with `interrupted` set. Where the result never came, one of what was told
-    until then is returned with `lost` set. Raises MeasurementError or TargetError when
-    nothing was told.
+    returned with `interrupted` set. If the agent sends no result, one is rebuilt from
+    its growth lines, and `lost` is set. Raises MeasurementError or TargetError if there
+    are none.
     """
     seen = Observation()
     load: Stream | None = None
@@ -180,7 +180,7 @@ def _kill(*streams: Stream | None) -> None:
 
 
 def _rebuilt(seen: Observation, error: MeasurementError | KeyboardInterrupt) -> bool:
-    """Whether there is a result after all, made of what was told before the error."""
+    """Rebuild the result from the growth lines; return whether that could be done."""
     if seen.result is not None:
         return False
     seen.result = seen.grown.result()
