@@ -6,6 +6,7 @@ can rely on, even when the test fails.
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Self
+
+import pytest
 
 from fakes.measurements import record
 from rtscope.board.cache import all_parts, cache_dir
@@ -35,6 +38,10 @@ JOURNAL_DIR = Path("/run/rtscope")
 RT_RUNTIME = Path("/proc/sys/kernel/sched_rt_runtime_us")
 
 CPUS = tuple(sorted(os.sched_getaffinity(0)))
+
+NEEDS_APT = pytest.mark.skipif(
+    shutil.which("apt-get") is None, reason="needs apt to fetch QEMU and kernels"
+)
 
 # Slow enough for two CPUs that do other things too.
 PATIENCE_S = 60.0

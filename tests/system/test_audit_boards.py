@@ -7,13 +7,12 @@ its command line, and what was done to its CPUs. A board boots in seconds of hos
 
 import hashlib
 import json
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rig import rtscope
+from rig import NEEDS_APT, rtscope
 
 from rtscope.audit.examine import auditing, examine, paths, read_context
 from rtscope.audit.model import Check, CheckOutcome
@@ -27,9 +26,7 @@ from rtscope.virtual.inspect import inspect_guest, with_append
 pytestmark = [
     pytest.mark.system,
     pytest.mark.long,
-    pytest.mark.skipif(
-        shutil.which("apt-get") is None, reason="needs apt to fetch QEMU and kernels"
-    ),
+    NEEDS_APT,
 ]
 
 PATIENCE_S = 300.0

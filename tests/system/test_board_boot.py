@@ -5,11 +5,11 @@ What is fetched stays in the user's own cache: the first call takes a minute, an
 later one needs no network.
 """
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rig import NEEDS_APT
 
 from rtscope import process
 from rtscope.board.buildcontext import BuildContext
@@ -24,9 +24,7 @@ from rtscope.virtual.boot import read_results
 
 pytestmark = [
     pytest.mark.system,
-    pytest.mark.skipif(
-        shutil.which("apt-get") is None, reason="needs apt to fetch QEMU and kernels"
-    ),
+    NEEDS_APT,
 ]
 
 PATIENCE_S = 300.0

@@ -1,18 +1,15 @@
 """No program on a virtual board reads a clock that goes backwards, on any CPU."""
 
 import os
-import shutil
 
 import pytest
-from rig import are_built
+from rig import NEEDS_APT, are_built
 
 from clocks.measure import hand_over
 
 pytestmark = [
     pytest.mark.system,
-    pytest.mark.skipif(
-        shutil.which("apt-get") is None, reason="needs apt to fetch QEMU and kernels"
-    ),
+    NEEDS_APT,
 ]
 
 HANDED = int(os.environ.get("RTSCOPE_TEST_HANDED", "100000"))

@@ -4,19 +4,15 @@ What measuring costs, counted exactly on a virtual board: guest instructions.
 The comparison with cyclictest is `make bench`: it needs one more package.
 """
 
-import shutil
-
 import pytest
-from rig import are_built
+from rig import NEEDS_APT, are_built
 
 from virtual_cost import AGENT_TO_BARE, costs, prepare_board
 
 pytestmark = [
     pytest.mark.system,
     pytest.mark.long,
-    pytest.mark.skipif(
-        shutil.which("apt-get") is None, reason="needs apt to fetch QEMU and kernels"
-    ),
+    NEEDS_APT,
     pytest.mark.skipif(
         not are_built("jh7110-6.12-rt"),
         reason="its kernel takes minutes to compile: rtscope board build jh7110",

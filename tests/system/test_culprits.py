@@ -5,12 +5,12 @@ Each is planted at a time of its own; the wake-ups that it made late must be exp
 by it, in that order, and by nothing else.
 """
 
-import shutil
 from collections import Counter
 from itertools import groupby
 from pathlib import Path
 
 import pytest
+from rig import NEEDS_APT
 
 from culprits.build import build_module, build_rival, know_kernel
 from culprits.measure import explained, finished, worst
@@ -34,9 +34,7 @@ HELD_NS = 2_000_000
 pytestmark = [
     pytest.mark.system,
     pytest.mark.long,
-    pytest.mark.skipif(
-        shutil.which("apt-get") is None, reason="needs apt to fetch QEMU and kernels"
-    ),
+    NEEDS_APT,
 ]
 
 

@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from rig import are_built
+from rig import NEEDS_APT, are_built
 
 from culprits.build import KBUILD, build_module, build_rival
 from culprits.measure import explained, worst
@@ -25,9 +25,7 @@ from culprits.scenes import (
 pytestmark = [
     pytest.mark.system,
     pytest.mark.long,
-    pytest.mark.skipif(
-        shutil.which("apt-get") is None, reason="needs apt to fetch QEMU and kernels"
-    ),
+    NEEDS_APT,
 ]
 needs_kernels = pytest.mark.skipif(
     not are_built(*BOARDS_OWN),

@@ -7,14 +7,13 @@ and the kernel executes a little around it.
 """
 
 import json
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rig import are_built
+from rig import NEEDS_APT, are_built
 
 from culprits.build import know_kernel
 from culprits.measure import finished
@@ -36,9 +35,7 @@ LATER_NS = 4_000
 pytestmark = [
     pytest.mark.system,
     pytest.mark.long,
-    pytest.mark.skipif(
-        shutil.which("apt-get") is None, reason="needs apt to fetch QEMU and kernels"
-    ),
+    NEEDS_APT,
     pytest.mark.skipif(
         not are_built(KERNEL),
         reason="its kernel takes minutes to compile: rtscope board build jh7110",

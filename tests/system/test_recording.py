@@ -7,16 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from rig import Done, Program, rtscope
+from rig import NEEDS_APT, Done, Program, rtscope
 from test_rights import python_for
 
 from rtscope.record.resultdir import open_records
 
 pytestmark = [
     pytest.mark.system,
-    pytest.mark.skipif(
-        shutil.which("apt-get") is None, reason="needs apt to fetch QEMU and kernels"
-    ),
+    NEEDS_APT,
 ]
 
 RUN = ("run", "--target", "virtual:jh7110", "--kernel", "jh7110-6.12-rt")

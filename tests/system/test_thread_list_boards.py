@@ -5,9 +5,8 @@ A PREEMPT_RT kernel with two isolated CPUs: interrupts have threads, and a FIFO 
 on another CPU is where it should not be.
 """
 
-import shutil
-
 import pytest
+from rig import NEEDS_APT
 
 from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import cache_dir
@@ -25,9 +24,7 @@ from rtscope.virtual.script import agent_line
 
 pytestmark = [
     pytest.mark.system,
-    pytest.mark.skipif(
-        shutil.which("apt-get") is None, reason="needs apt to fetch QEMU and kernels"
-    ),
+    NEEDS_APT,
 ]
 
 LONG = ("--interval-ns", "10000000", "--duration-ns", "10000000000")

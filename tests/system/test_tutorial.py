@@ -2,12 +2,12 @@
 
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from rig import NEEDS_APT
 
 from rtscope.record.resultdir import open_records
 
@@ -47,9 +47,7 @@ def test_the_first_measurement_runs_from_top_to_bottom(tmp_path: Path) -> None:
     assert (tmp_path / "rtscope-first" / "again.html").is_file()
 
 
-@pytest.mark.skipif(
-    shutil.which("apt-get") is None, reason="needs apt to fetch QEMU and kernels"
-)
+@NEEDS_APT
 @pytest.mark.long
 def test_two_kernels_differ_and_one_of_them_gives_the_same_digits_again(
     tmp_path: Path,

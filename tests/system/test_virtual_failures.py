@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from rig import (
+    NEEDS_APT,
     PATIENCE_S,
     Program,
     alive,
@@ -36,9 +37,7 @@ from rtscope.virtual.boot import BootTimeout, boot
 
 pytestmark = [
     pytest.mark.system,
-    pytest.mark.skipif(
-        shutil.which("apt-get") is None, reason="needs apt to fetch QEMU and kernels"
-    ),
+    NEEDS_APT,
 ]
 
 MEASURE = (

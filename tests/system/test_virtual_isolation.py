@@ -1,13 +1,19 @@
 """Nothing of this machine reaches a virtual board, and nothing it does changes it."""
 
 import os
-import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from rig import Done, arguments_of, children_of, rtscope, until
+from rig import (
+    NEEDS_APT,
+    Done,
+    arguments_of,
+    children_of,
+    rtscope,
+    until,
+)
 
 from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import cache_dir
@@ -22,9 +28,7 @@ from rtscope.virtual.boot import BootTimeout, boot
 pytestmark = [
     pytest.mark.system,
     pytest.mark.long,
-    pytest.mark.skipif(
-        shutil.which("apt-get") is None, reason="needs apt to fetch QEMU and kernels"
-    ),
+    NEEDS_APT,
 ]
 
 BOARD = ("run", "--target", "virtual:jh7110", "--kernel", "jh7110-6.12-rt")

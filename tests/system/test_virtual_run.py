@@ -1,10 +1,9 @@
 """A campaign on a virtual board: exact, and said to be virtual."""
 
-import shutil
 from pathlib import Path
 
 import pytest
-from rig import Done, rtscope
+from rig import NEEDS_APT, Done, rtscope
 
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import open_records
@@ -13,9 +12,7 @@ from rtscope.units import NS_PER_S
 
 pytestmark = [
     pytest.mark.system,
-    pytest.mark.skipif(
-        shutil.which("apt-get") is None, reason="needs apt to fetch QEMU and kernels"
-    ),
+    NEEDS_APT,
 ]
 
 BOARD = ("run", "--target", "virtual:pc", "--kernel", "debian-6.12-rt")

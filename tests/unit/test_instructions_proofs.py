@@ -52,20 +52,22 @@ def test_an_expiry_that_is_shifted_forth_is_caught() -> None:
     assert (Invariant.EXPIRY, True) in broken(recorded(LATE - 60))
 
 
+def only(path: TraceSection, kept: np.ndarray) -> TraceSection:
+    """Drop all other records of a path."""
+    return replace(
+        path,
+        at_ns=path.at_ns[kept],
+        cpus=path.cpus[kept],
+        kinds=path.kinds[kept],
+        values=path.values[kept],
+    )
+
+
 def test_a_dropped_switch_is_caught() -> None:
     path = recorded()
     is_last = (path.kinds == RecordKind.TASK) & (path.at_ns > 0)
-    kept = ~is_last
 
-    found = broken(
-        replace(
-            path,
-            at_ns=path.at_ns[kept],
-            cpus=path.cpus[kept],
-            kinds=path.kinds[kept],
-            values=path.values[kept],
-        )
-    )
+    found = broken(only(path, ~is_last))
 
     assert (Invariant.SWITCHES, True) in found
 
@@ -81,18 +83,8 @@ def test_dropped_blocks_are_caught() -> None:
     at = np.flatnonzero((path.kinds == RecordKind.BLOCK) & (path.at_ns > 26_000))
     kept = np.ones(len(path.kinds), bool)
     kept[at[1:9]] = False
-    path = replace(path, latency_ns=LATE)
 
-    found = broken(
-        replace(
-            path,
-            at_ns=path.at_ns[kept],
-            cpus=path.cpus[kept],
-            kinds=path.kinds[kept],
-            values=path.values[kept],
-            block_ns=100,
-        )
-    )
+    found = broken(replace(only(path, kept), latency_ns=LATE, block_ns=100))
 
     assert Invariant.TIME in {invariant for invariant, _ in found}
 
