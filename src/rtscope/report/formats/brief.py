@@ -84,7 +84,11 @@ def print_result(told: Told, console: Console, *, detail: Detail, more: More) ->
         case Detail.BRIEF:
             print_brief(told, console, more=more)
         case Detail.NOTES:
-            for part in (Text(told.title, style="bold"), "", *_notes(told)):
+            for part in (
+                Text(told.title, style="bold"),
+                "",
+                *caveat_list(told.caveats),
+            ):
                 console.print(part)
         case Detail.ALL:
             print_text(told, console, page=more.page or None)
@@ -125,10 +129,6 @@ def _answer(told: Told) -> Text:
     verdict = told.verdict
     tone = TONES[verdict.tone]
     return Text.assemble((verdict.word, tone), f": {verdict.meaning}.")
-
-
-def _notes(told: Told) -> Iterator[RenderableType]:
-    yield from caveat_list(told.caveats)
 
 
 # --- the parts of a report ------------------------------------------------------------
