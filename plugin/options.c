@@ -105,8 +105,8 @@ static bool parse_one(const char *name, const char *value, struct options *o)
 const char *options_parse(int argc, char **argv, struct options *out)
 {
 	*out = (struct options){ .worst = 16,
-				 .ring = UINT64_C(1) << 20,
-				 .room = UINT64_C(1) << 22 };
+				 .ring = UINT64_C(1) << 22,
+				 .room = UINT64_C(1) << 23 };
 
 	for (int i = 0; i < argc; i++) {
 		char name[16];

@@ -304,10 +304,13 @@ def test_a_qemu_whose_host_is_gone_ends(board: Board) -> None:
 def test_paths_that_have_no_room_are_left_out_by_name(board: Board) -> None:
     guest = build_guest(rounds=6, latency_ns=4_000_000)
 
-    whole = board.record(guest, cpus=2, quantum=0, worst=3).sections
-    room = len(whole[0].at_ns) + len(whole[1].at_ns)
-    kept = board.record(guest, cpus=2, quantum=0, worst=3, room=room).sections
+    measured = {"cpus": 2, "quantum": 0, "worst": 3, "ring": 4096}
 
+    whole = board.record(guest, **measured).sections
+    room = len(whole[0].at_ns) + len(whole[1].at_ns)
+    kept = board.record(guest, **measured, room=room).sections
+
+    assert {len(s.at_ns) for s in whole} == {4096 + 2}, "the ring is what limits each"
     assert [s.left_out for s in kept] == [False, False, True]
     assert [len(s.at_ns) for s in kept] == [len(s.at_ns) for s in whole[:2]] + [0]
     assert [s.last_ns for s in kept] == [s.last_ns for s in whole]
