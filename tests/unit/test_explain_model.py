@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from rtscope.explain.causes import (
     causes_of,
     difference,
-    named_cause,
     paragraph,
     title_of,
 )
@@ -25,6 +24,7 @@ from rtscope.explain.model import (
     Part,
     Segment,
     joined,
+    named_cause,
 )
 from rtscope.explain.words import (
     caveats_of,
@@ -136,6 +136,17 @@ def test_what_every_wake_up_has_is_dominant_only_if_all_else_is_short(
 
     assert dominant_of(usual, other) == expected
     assert dominant_of(usual, replace(other, end_ns=1249)) == "usual"
+
+
+def test_a_task_is_dominant_by_all_that_it_did_wherever_that_was() -> None:
+    first = segment(0, 300, Cause.OTHER_TASK, "(user space)", task="rival")
+    second = segment(300, 700, Cause.OTHER_TASK, "(user space)", task="reader")
+    third = segment(700, 1000, Cause.OTHER_TASK, "do_exit", task="rival")
+
+    found = explanation(first, second, third).dominant
+
+    assert found is not None
+    assert (found.task, found.name) == ("rival", "(user space)")
 
 
 def test_quanta_of_other_cpus_make_no_segment_dominant_unless_it_waits() -> None:

@@ -10,12 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rtscope.explain.model import (
-    COMPETING_TASKS,
     HELD_BACK,
-    INHERENT,
     Cause,
     Explanation,
     Segment,
+    named_cause,
 )
 from rtscope.record.explanation import CauseSum
 from rtscope.units import format_us
@@ -62,15 +61,6 @@ class Difference:
     gone: tuple[CauseSum, ...]
     new: tuple[CauseSum, ...]
     common: tuple[tuple[CauseSum, CauseSum], ...]
-
-
-def named_cause(segment: Segment) -> tuple[Cause, str]:
-    """Return what a segment is counted under."""
-    if segment.cause in INHERENT:
-        return segment.cause, ""  # the place differs, and means nothing
-    if segment.cause in COMPETING_TASKS and segment.task:
-        return segment.cause, segment.task
-    return segment.cause, segment.name
 
 
 def causes_of(explanations: Sequence[Explanation], *, load: str, kernel: str) -> Causes:

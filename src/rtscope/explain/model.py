@@ -237,17 +237,26 @@ _WAITS = frozenset(
 """Causes in which a CPU may do nothing, and the thread is late by that."""
 
 
+def named_cause(segment: Segment) -> tuple[Cause, str]:
+    """Return what a segment is counted under."""
+    if segment.cause in INHERENT:
+        return segment.cause, ""  # the place differs, and means nothing
+    if segment.cause in COMPETING_TASKS and segment.task:
+        return segment.cause, segment.task
+    return segment.cause, segment.name
+
+
 def _dominant(segments: Sequence[Segment]) -> Segment | None:
     longest = max(segments, key=_weight_ns, default=None)
     spent: Counter[tuple[Cause, str]] = Counter()
     for one in segments:
         if one.cause not in INHERENT:
             # Interrupts cut what goes on behind them: pieces of one are one.
-            spent[one.cause, one.name] += _weight_ns(one)
+            spent[named_cause(one)] += _weight_ns(one)
     if longest is None or not spent or 4 * max(spent.values()) < _weight_ns(longest):
         return longest
     dominant = max(spent, key=lambda key: spent[key])
-    pieces = [one for one in segments if (one.cause, one.name) == dominant]
+    pieces = [one for one in segments if named_cause(one) == dominant]
     return max(pieces, key=_weight_ns)
 
 
