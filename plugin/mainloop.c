@@ -90,6 +90,8 @@ bool mainloop_sees_turns(void)
 	return line_of.head > line_of.first;
 }
 
+/* QEMU has other threads, too, which come at moments that the host decides. They run no
+ * CPU, and must not touch what is kept for the CPUs while those execute. */
 static void take_lock_for_cpu(void *big_lock, const char *file, int line)
 {
 	static const char *of_cpus;
@@ -99,7 +101,7 @@ static void take_lock_for_cpu(void *big_lock, const char *file, int line)
 		of_cpus = file;
 	if (file == of_cpus)
 		at_lock_of_cpus(line);
-	else if (cpus_is_executing())
+	else if (current_cpu && cpus_is_executing())
 		clock_may_wake(); /* what one CPU does to another is under the lock */
 }
 

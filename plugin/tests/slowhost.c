@@ -3,7 +3,9 @@
  * slowhost - loaded before QEMU, makes its threads late as a busy host does, at other
  * moments in every run: after they have waited, before they take a lock, and before the
  * CPUs' thread leaves an instruction early, as it does when a CPU begins to wait. And it
- * lets the main loop look when nothing has happened. Says so in the file SLOWHOST names.
+ * lets the main loop look when nothing has happened, and a thread that belongs to no CPU
+ * take QEMU's big lock, as the one does that frees what QEMU has replaced (util/rcu.c).
+ * Says so in the file SLOWHOST names.
  */
 #include <dlfcn.h>
 #include <poll.h>
@@ -22,6 +24,7 @@
 #define LATE_BEFORE_MAIN_LOCK_NS 100000
 #define LATE_BEFORE_JUMP_NS      80000
 #define LOOKS_AFTER_NS           2000
+#define LOCKS_AFTER_NS           3000
 #define ONE_IN                   256
 #define TIMES_AS_LATE            20
 
@@ -62,11 +65,36 @@ __attribute__((constructor)) static void say_so(void)
 
 #define THEIR(function) ((__typeof__(&(function)))dlsym(RTLD_NEXT, #function))
 
+static void *lock_again_and_again(void *nothing)
+{
+	void (*lock)(const char *file, int line) = dlsym(RTLD_DEFAULT, "bql_lock_impl");
+	void (*unlock)(void) = dlsym(RTLD_DEFAULT, "bql_unlock");
+
+	(void)nothing;
+	while (lock && unlock) {
+		be_late(LOCKS_AFTER_NS);
+		lock("slowhost.c", __LINE__);
+		unlock();
+	}
+	return NULL;
+}
+
+/* The main loop polls first when QEMU and its plugin have begun. */
+static void begin_to_lock(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, lock_again_and_again, NULL);
+}
+
 int ppoll(struct pollfd *files, nfds_t count, const struct timespec *timeout,
 	  const sigset_t *signals)
 {
+	static pthread_once_t begun = PTHREAD_ONCE_INIT;
 	struct timespec soon = { .tv_nsec = LOOKS_AFTER_NS };
 	int ready;
+
+	pthread_once(&begun, begin_to_lock);
 
 	if (!timeout || timeout->tv_sec || timeout->tv_nsec > LOOKS_AFTER_NS)
 		timeout = &soon;
