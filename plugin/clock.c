@@ -71,11 +71,17 @@ static int64_t earliest_of_others(const struct cpu *cpu)
 	return earliest_ns;
 }
 
+static void ask_for_look(void)
+{
+	virtual_clock.look = true;
+	cpus_look_at_next_block();
+}
+
 static void raise_clock(int64_t by_ns)
 {
 	icount_move_clock(by_ns);
 	virtual_clock.raised_ns += by_ns;
-	virtual_clock.look = true;
+	ask_for_look();
 	reading.lowered_at = icount_executed();
 }
 
@@ -105,10 +111,10 @@ void clock_begin_turn(struct cpu *cpu, unsigned int of_block)
 	/* It arms timers by the time that it has read. */
 	if (cpu->read_ns > icount_clock())
 		raise_clock(cpu->read_ns - icount_clock());
-	cpus.turn_ends =
-		to_quantum_ns == INT64_MAX
-			? UINT64_MAX
-			: cpus.executed + (uint64_t)(to_quantum_ns >> icount.shift);
+	cpus.turn_ends = to_quantum_ns == INT64_MAX
+				 ? UINT64_MAX
+				 : cpus_all_executed() +
+					   (uint64_t)(to_quantum_ns >> icount.shift);
 }
 
 void clock_before_turns(void)
@@ -172,7 +178,8 @@ void clock_at_reading(void)
 
 void clock_may_wake(void)
 {
-	virtual_clock.may_wake = virtual_clock.look = true;
+	virtual_clock.may_wake = true;
+	ask_for_look();
 }
 
 /* A CPU that is woken by this one goes on from here, and this one no further than a
@@ -186,7 +193,7 @@ static void look_who_wakes(struct cpu *cpu, unsigned int of_block)
 	look_who_sleeps(own_ns);
 	if (was_alone && earliest_of_others(cpu) != INT64_MAX) {
 		virtual_clock.now_ns = own_ns;
-		cpus.turn_ends = cpus.executed +
+		cpus.turn_ends = cpus_all_executed() +
 				 (uint64_t)(virtual_clock.quantum_ns >> icount.shift);
 	}
 }

@@ -30,6 +30,8 @@ struct clock {
 	bool look;         /* the next block is to see to one of these two */
 	bool may_wake;     /* the block before may have interrupted another CPU */
 	int64_t quantum_ns;
+	struct icount_turn of_turn;
+	int64_t turn_ns; /* of its end, if it executes all it may */
 };
 
 extern struct clock virtual_clock;
@@ -70,6 +72,24 @@ static inline void clock_at_block(unsigned int of_block)
 {
 	if (__builtin_expect(virtual_clock.look, 0))
 		clock_look(of_block);
+}
+
+/* What does not change in a turn, or not without a look at the next block: for
+ * clock_turn_ns(). In a block. */
+static inline void clock_remember_turn(void)
+{
+	virtual_clock.of_turn = icount_of_turn();
+	virtual_clock.turn_ns = (virtual_clock.of_turn.most << icount.shift) +
+				*icount.bias - virtual_clock.raised_ns;
+}
+
+/* The executing CPU's own time when a block of so many instructions began. */
+static inline uint64_t clock_turn_ns(uint64_t instructions)
+{
+	int64_t left = icount_left(&virtual_clock.of_turn);
+
+	return (uint64_t)(virtual_clock.turn_ns -
+			  ((left + (int64_t)instructions) << icount.shift));
 }
 
 /* The executing CPU's own time, so many instructions before the end of the block. */

@@ -8,7 +8,12 @@
 
 static struct cpu nobody;
 
-struct cpus cpus = { .now = &nobody, .turn_ends = UINT64_MAX };
+struct cpus cpus = {
+	.now = &nobody,
+	.before = -CPUS_LOOK,
+	.counted = CPUS_LOOK,
+	.turn_ends = UINT64_MAX,
+};
 
 void cpus_add(unsigned int index)
 {
@@ -30,7 +35,7 @@ void cpus_add(unsigned int index)
 
 static uint64_t turn_so_far(const struct cpu *cpu)
 {
-	return cpu == cpus.now ? cpus.executed - cpus.turn_began : 0;
+	return cpu == cpus.now ? cpus_all_executed() - cpus.turn_began : 0;
 }
 
 uint64_t cpus_executed(const struct cpu *cpu)
@@ -38,24 +43,26 @@ uint64_t cpus_executed(const struct cpu *cpu)
 	return cpu->executed + turn_so_far(cpu);
 }
 
+static struct cpu *find(const void *identity)
+{
+	for (struct cpu *c = cpus.cpu; c < cpus.cpu + cpus.count; c++)
+		if (c->identity == identity)
+			return c;
+	fprintf(stderr, "rtscope-plugin: a CPU executes that was not announced\n");
+	exit(1);
+}
+
 void cpus_begin_turn(void *identity, unsigned int of_block)
 {
-	struct cpu *next = cpus.cpu;
+	struct cpu *next = find(identity);
 
-	while (next < cpus.cpu + cpus.count && next->identity != identity)
-		next++;
-	if (next == cpus.cpu + cpus.count) {
-		fprintf(stderr,
-			"rtscope-plugin: a CPU executes that was not announced\n");
-		exit(1);
-	}
 	if (cpus.now != &nobody) {
 		fprintf(stderr, "rtscope-plugin: this QEMU is not known: "
 				"a turn began before another one had ended\n");
 		exit(1);
 	}
 	cpus.now = next;
-	cpus.turn_began = cpus.executed;
+	cpus.turn_began = cpus_all_executed();
 	clock_begin_turn(next, of_block);
 }
 
@@ -67,12 +74,24 @@ struct cpu *cpus_end_turn(void)
 		return NULL;
 	cpu->executed = cpus_executed(cpu);
 	cpus.now = &nobody;
+	cpus_look_at_next_block();
 	return cpu;
 }
 
-void cpus_end_quantum(void)
+static void end_quantum(void)
 {
 	cpus.quanta_ended++;
 	cpus.turn_ends = UINT64_MAX;
 	cpu_exit(cpus.now->identity);
+}
+
+void cpus_before_count(unsigned int instructions, bool look_at_next_block)
+{
+	uint64_t executed = cpus_all_executed(), left;
+
+	if (executed + instructions >= cpus.turn_ends)
+		end_quantum();
+	left = look_at_next_block ? 0 : cpus.turn_ends - executed;
+	cpus.counted = left < CPUS_LOOK ? CPUS_LOOK - left : 0;
+	cpus.before = executed - cpus.counted;
 }

@@ -39,18 +39,30 @@ struct cpu {
 struct cpus {
 	struct cpu cpu[CPUS_MAX];
 	unsigned int count;
-	struct cpu *now;     /* which executes */
-	uint64_t at_ns;      /* while recording: time at which the block began */
-	uint64_t executed;   /* by all CPUs, the block in progress included */
-	uint64_t turn_began; /* value of executed */
+	struct cpu *now; /* which executes */
+	uint64_t at_ns;  /* while recording: time at which the block began */
+	/* Their sum is what all CPUs have executed, the block in progress included. Each
+	 * block adds its instructions to `counted`; if that makes it CPUS_LOOK or more, it
+	 * is looked at what is due first. So most blocks cost one comparison. */
+	uint64_t before, counted;
+	uint64_t turn_began; /* a value of cpus_all_executed() */
 	uint64_t turn_ends;  /* likewise; UINT64_MAX if the turn is not bounded */
 	uint64_t quanta_ended;
 };
+
+/* A turn that is longer is looked at there and goes on. The operand of a comparison
+ * holds 31 bits. */
+#define CPUS_LOOK (UINT64_C(1) << 30)
 
 extern struct cpus cpus;
 
 /* Called by QEMU for each CPU in turn, before it executes anything. */
 void cpus_add(unsigned int index);
+
+static inline uint64_t cpus_all_executed(void)
+{
+	return cpus.before + cpus.counted;
+}
 
 /* Instructions that the CPU has executed so far. */
 uint64_t cpus_executed(const struct cpu *cpu);
@@ -61,7 +73,6 @@ static inline unsigned int cpus_index(const struct cpu *cpu)
 }
 
 void cpus_begin_turn(void *identity, unsigned int of_block);
-void cpus_end_quantum(void);
 
 static inline bool cpus_is_executing(void)
 {
@@ -71,7 +82,20 @@ static inline bool cpus_is_executing(void)
 /* Returns whose turn it was; NULL: it has executed nothing. */
 struct cpu *cpus_end_turn(void);
 
-/* At the beginning of each block. */
+/* Something is due at the next block. */
+static inline void cpus_look_at_next_block(void)
+{
+	cpus.before = cpus_all_executed() - CPUS_LOOK;
+	cpus.counted = CPUS_LOOK;
+}
+
+/* Before the block's instructions are counted. */
+static inline bool cpus_is_look_due(uint64_t instructions)
+{
+	return cpus.counted + instructions >= CPUS_LOOK;
+}
+
+/* At the beginning of a block where something may be due. */
 static inline struct cpu *cpus_at_block(unsigned int instructions)
 {
 	void *identity = current_cpu;
@@ -81,11 +105,8 @@ static inline struct cpu *cpus_at_block(unsigned int instructions)
 	return cpus.now;
 }
 
-static inline void cpus_count(unsigned int instructions)
-{
-	cpus.executed += instructions;
-	if (__builtin_expect(cpus.executed >= cpus.turn_ends, 0))
-		cpus_end_quantum();
-}
+/* After all that is due at a block, before its instructions are counted: ends the quantum
+ * if they do. The next look is due when that ends, or at the next block. */
+void cpus_before_count(unsigned int instructions, bool look_at_next_block);
 
 #endif

@@ -40,6 +40,30 @@ static inline int64_t icount_executed(void)
 	       *(const uint16_t *)(cpu + icount.low);
 }
 
+/* The same for all of a turn: QEMU moves instructions from one of the numbers to another
+ * meanwhile, but the sum of the first two stays, and so does that of the others. */
+struct icount_turn {
+	int64_t most; /* what is executed if all of the turn is */
+	const int64_t *extra;
+	const uint16_t *low;
+};
+
+static inline struct icount_turn icount_of_turn(void)
+{
+	const char *cpu = current_cpu;
+
+	return (struct icount_turn){
+		.most = *icount.count + *(const int64_t *)(cpu + icount.budget),
+		.extra = (const int64_t *)(cpu + icount.extra),
+		.low = (const uint16_t *)(cpu + icount.low),
+	};
+}
+
+static inline int64_t icount_left(const struct icount_turn *turn)
+{
+	return *turn->extra + *turn->low;
+}
+
 /* The same as virtual time in ns. */
 static inline int64_t icount_clock(void)
 {

@@ -35,9 +35,15 @@ static struct {
 	struct options options;
 	const struct arch *arch;
 	struct qemu_plugin_register *latency, *sequence;
-	uint64_t in_programs; /* instructions, of cpus.executed */
+	uint64_t in_programs; /* of all executed instructions */
 	struct marks marks;
 } plugin;
+
+/* Kernels live in the upper half of the addresses. */
+static bool in_program(uint64_t address)
+{
+	return !(address >> 63);
+}
 
 static void give_up(const char *what, const char *which)
 {
@@ -65,14 +71,23 @@ static void at_cpu(qemu_plugin_id_t id, unsigned int index)
 		sections_init(plugin.arch, &plugin.options);
 }
 
+static __attribute__((noinline)) void look_at_block(unsigned int instructions)
+{
+	cpus_at_block(instructions);
+	clock_at_block(instructions);
+	cpus_before_count(instructions, virtual_clock.look);
+}
+
 /* Userdata: how many instructions the block has; read from memory they would cost a
  * cache miss at every other block, more than all the rest of this. */
 static void at_block(unsigned int index, void *userdata)
 {
+	unsigned int instructions = (unsigned int)(uintptr_t)userdata;
+
 	(void)index;
-	cpus_at_block((unsigned int)(uintptr_t)userdata);
-	clock_at_block((unsigned int)(uintptr_t)userdata);
-	cpus_count((unsigned int)(uintptr_t)userdata);
+	if (__builtin_expect(cpus_is_look_due(instructions), 0))
+		look_at_block(instructions);
+	cpus.counted += instructions;
 }
 
 static void at_block_of_program(unsigned int index, void *userdata)
@@ -81,35 +96,93 @@ static void at_block_of_program(unsigned int index, void *userdata)
 	plugin.in_programs += (unsigned int)(uintptr_t)userdata;
 }
 
-static void begin_block(const struct block *block)
+static struct cpu *begin_block(const struct block *block)
 {
+	struct cpu *cpu = cpus_at_block(block->instructions);
+
 	clock_at_block(block->instructions);
 	cpus.at_ns = (uint64_t)clock_own_ns(block->instructions);
+	return cpu;
+}
+
+static void count_block(const struct block *block, const struct cpu *cpu)
+{
+	cpus_before_count(block->instructions, virtual_clock.look || cpu->look);
+	cpus.counted += block->instructions;
+	plugin.in_programs += block->in_program;
 }
 
 static void at_recorded_block(unsigned int index, void *userdata)
 {
 	const struct block *block = userdata;
-	struct cpu *cpu = cpus_at_block(block->instructions);
+	struct cpu *cpu = begin_block(block);
 
 	(void)index;
-	begin_block(block);
 	recorder_at_block(cpu, block);
-	cpus_count(block->instructions);
-	plugin.in_programs += block->in_program;
+	count_block(block, cpu);
+	clock_remember_turn();
 }
 
 static void at_watched_block(unsigned int index, void *userdata)
 {
 	const struct block *block = userdata;
-	struct cpu *cpu = cpus_at_block(block->instructions);
+	struct cpu *cpu = begin_block(block);
 
 	(void)index;
-	begin_block(block);
 	recorder_at_block(cpu, block);
 	sections_at_block(cpu, block);
-	cpus_count(block->instructions);
-	plugin.in_programs += block->in_program;
+	count_block(block, cpu);
+}
+
+/* All that is to be known of most blocks is in the bits of the userdata. */
+enum { ADDRESS_SHIFT = 16 };
+
+static bool is_plain(const struct block *block)
+{
+	int64_t address = (int64_t)block->address;
+
+	return !block->look_at_begin && !block->look_after && !block->after_switch &&
+	       block->instructions >> ADDRESS_SHIFT == 0 &&
+	       (int64_t)(block->address << ADDRESS_SHIFT) >> ADDRESS_SHIFT == address;
+}
+
+static void *as_userdata(const struct block *block)
+{
+	return (void *)(uintptr_t)(block->address << ADDRESS_SHIFT |
+				   block->instructions);
+}
+
+static __attribute__((noinline)) void look_at_plain_block(uint64_t address,
+							  unsigned int instructions)
+{
+	const struct block block = {
+		.address = address,
+		.instructions = instructions,
+		.in_program = in_program(address) ? instructions : 0,
+	};
+
+	at_recorded_block(0, (void *)(uintptr_t)&block);
+}
+
+static void at_plain_block(unsigned int index, void *userdata)
+{
+	uint64_t address = (uint64_t)((int64_t)(uintptr_t)userdata >> ADDRESS_SHIFT);
+	unsigned int instructions = (uint16_t)(uintptr_t)userdata;
+	uint64_t at_ns;
+
+	(void)index;
+	if (__builtin_expect(cpus_is_look_due(instructions), 0)) {
+		look_at_plain_block(address, instructions);
+		return;
+	}
+	at_ns = clock_turn_ns(instructions);
+	if (__builtin_expect(recorder_may_be_in_window(at_ns), 0)) {
+		look_at_plain_block(address, instructions);
+		return;
+	}
+	recorder_at_plain_block(cpus_index(cpus.now), at_ns, address);
+	cpus.counted += instructions;
+	plugin.in_programs += in_program(address) ? instructions : 0;
 }
 
 /* Userdata: twice how many instructions of the block are still to come, the marker
@@ -122,7 +195,7 @@ static void at_marker(unsigned int index, void *userdata)
 		.cpu = cpus_index(cpus.now),
 		.at_ns = (uint64_t)clock_own_ns(to_come),
 	};
-	uint64_t executed = cpus.executed - to_come;
+	uint64_t executed = cpus_all_executed() - to_come;
 
 	(void)index;
 	plugin.marks.count++;
@@ -157,10 +230,22 @@ static void call_before(struct qemu_plugin_insn *insn, qemu_udata_cb callback)
 					       NULL);
 }
 
-/* Kernels live in the upper half of the addresses. */
-static bool in_program(uint64_t address)
+static void call_at_block(struct qemu_plugin_tb *tb, const struct block *block)
 {
-	return !(address >> 63);
+	if (!plugin.options.out) {
+		qemu_plugin_register_vcpu_tb_exec_cb(
+			tb, block->in_program ? at_block_of_program : at_block,
+			QEMU_READS_NO_REGISTERS,
+			(void *)(uintptr_t)block->instructions);
+	} else if (!plugin.options.schedule && is_plain(block)) {
+		qemu_plugin_register_vcpu_tb_exec_cb(
+			tb, at_plain_block, QEMU_READS_REGISTERS, as_userdata(block));
+	} else {
+		qemu_plugin_register_vcpu_tb_exec_cb(
+			tb,
+			plugin.options.schedule ? at_watched_block : at_recorded_block,
+			QEMU_READS_REGISTERS, (void *)(uintptr_t)blocks_intern(*block));
+	}
 }
 
 static void at_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
@@ -200,14 +285,7 @@ static void at_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 				insn, at_marker, QEMU_READS_REGISTERS,
 				(void *)(uintptr_t)((n - i) << 1 | of_program));
 	}
-	if (plugin.options.out)
-		qemu_plugin_register_vcpu_tb_exec_cb(
-			tb, watched ? at_watched_block : at_recorded_block,
-			QEMU_READS_REGISTERS, (void *)(uintptr_t)blocks_intern(block));
-	else
-		qemu_plugin_register_vcpu_tb_exec_cb(
-			tb, of_program ? at_block_of_program : at_block,
-			QEMU_READS_NO_REGISTERS, (void *)(uintptr_t)n);
+	call_at_block(tb, &block);
 }
 
 static void at_exit(qemu_plugin_id_t id, void *userdata)

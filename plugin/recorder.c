@@ -12,8 +12,7 @@
 #include "tasks.h"
 #include "windows.h"
 
-/* No window is open: so that most blocks are done with one comparison. */
-static uint64_t next_window;
+uint64_t recorder_next_window;
 
 static bool in_window(uint64_t at_ns)
 {
@@ -25,7 +24,8 @@ static void at_rest(const struct cpu *cpu, uint64_t since_ns)
 	struct record r = record_make(RECORD_PAUSE, cpus_index(cpu), since_ns, 0);
 
 	ring_add(r);
-	if (since_ns >= next_window && in_window(since_ns) && !windows_is_empty())
+	if (since_ns >= recorder_next_window && in_window(since_ns) &&
+	    !windows_is_empty())
 		windows_add(r);
 }
 
@@ -35,7 +35,7 @@ int recorder_init(const struct options *options)
 	windows_init(options);
 	tasks_init(options);
 	clock_at_rest = at_rest;
-	next_window = options->windows ? options->window[0].first : UINT64_MAX;
+	recorder_next_window = options->windows ? options->window[0].first : UINT64_MAX;
 	return ring_init(options->ring);
 }
 
@@ -91,7 +91,7 @@ void recorder_at_block(struct cpu *cpu, const struct block *block)
 
 	if (__builtin_expect(block->after_switch, 0))
 		record_task(cpu);
-	if (__builtin_expect(cpus.at_ns >= next_window, 0))
+	if (__builtin_expect(recorder_may_be_in_window(cpus.at_ns), 0))
 		record_window(cpu, block);
 	if (block->look_at_begin | cpu->look && state_look_at_interrupts(cpu, &change))
 		ring_add(change);

@@ -17,7 +17,7 @@ void summary_write(const char *path, uint64_t quantum, const struct marks *marks
 	fprintf(file,
 		"{\"schema\": 2, \"quantum\": %" PRIu64 ", \"instructions\": %" PRIu64
 		", \"per_cpu\": [",
-		quantum, cpus.executed);
+		quantum, cpus_all_executed());
 	for (unsigned int i = 0; i < cpus.count; i++)
 		fprintf(file, "%s%" PRIu64, i ? ", " : "", cpus_executed(&cpus.cpu[i]));
 	fprintf(file,
