@@ -3,8 +3,9 @@
  * cpus - which CPU executes, how many instructions each has executed, and when its
  * quantum ends.
  *
- * A CPU's quantum ends by cpu_exit() after `quantum` instructions; else a busy CPU would keep
- * one with a pending interrupt waiting until the next virtual timer, for milliseconds.
+ * A CPU's turn ends by cpu_exit() where its quantum does: `turn_ends`, which clock.c sets
+ * for each turn. Else a busy CPU would keep the others from executing until the next
+ * virtual timer, for milliseconds.
  *
  * Counted are the instructions of blocks that were begun. An exception in the middle of
  * a block, or an access to a device, leaves a block early; so the count runs ahead of

@@ -2,7 +2,8 @@
 /*
  * options - the plugin's arguments, checked once: -plugin rtscope-plugin.so,NAME=VALUE,...
  *
- *   quantum=N            a CPU's quantum ends after N instructions; 0: QEMU decides
+ *   quantum=N          no CPU that executes is ahead of another by more than N
+ *                      instructions; 0: a turn ends at the next timer only
  *   summary=FILE       at exit: what was counted, as JSON
  *   progress=FILE      all the time: how far the board is; and QEMU ends when its
  *                      standard input does, see progress.h

@@ -3,9 +3,9 @@
  * state - what a CPU's state is when a block begins, and records of its changes.
  *
  * Reading a register costs as much as executing ten blocks. Outside of windows only the
- * interrupt-enable flag is read, and only where it may have changed: before
- * blocks that hold an entry of the kernel, and after those that may switch it. In a window everything is read before
- * each block of the kernel.
+ * interrupt-enable flag is read, and only where it may have changed: before blocks that
+ * hold an entry of the kernel, and after those that may switch it. In a window everything
+ * is read before each block of the kernel.
  */
 #ifndef STATE_H
 #define STATE_H
