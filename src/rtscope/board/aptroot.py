@@ -9,6 +9,7 @@ Packages are unpacked as archives; none of their scripts or programs runs.
 import errno
 import os
 import re
+import shutil
 from collections.abc import Callable, Sequence
 from importlib import resources
 from pathlib import Path
@@ -37,6 +38,22 @@ _FILE = re.compile(r"([^_/]+)_([^_/]+)_([^_/]+)\.deb")
 
 # Of a source package: NAME_VERSION.orig.tar.xz and NAME_VERSION.debian.tar.xz.
 _SOURCE_FILE = re.compile(r"([^_/]+)_[^_/]+\.(orig|debian)\.tar\.[a-z0-9]+")
+
+
+def check_programs() -> None:
+    """Raise BoardError if this machine lacks what fetches and unpacks packages."""
+    for program in ("apt-get", "apt-config", HELPER, "dpkg-deb"):
+        if shutil.which(program) is None:
+            raise BoardError(
+                f"{program}: not installed on this machine; install it: on Debian and "
+                "Ubuntu it is part of apt or dpkg; elsewhere, import a bundle from "
+                "another computer (rtscope board import FILE)"
+            )
+    if not KEYRING.exists():
+        raise BoardError(
+            f"{KEYRING}: missing, and Debian's archive cannot be verified without it; "
+            "install it: apt install debian-archive-keyring"
+        )
 
 
 def resolve(
@@ -211,11 +228,7 @@ def _fetch_all(wanted: Sequence[tuple[Package, Path]]) -> None:
 
 def _prepare(root: Path, arch: str, *, suite: str, kind: str = "deb") -> Path:
     """Make apt's own directory and fetch its lists; return its configuration file."""
-    if not KEYRING.exists():
-        raise BoardError(
-            f"{KEYRING}: missing, and Debian's archive cannot be verified without it; "
-            "install it: apt install debian-archive-keyring"
-        )
+    check_programs()
     for folder in ("state/lists/partial", "cache/archives/partial", "etc"):
         (root / folder).mkdir(parents=True, exist_ok=True)
     (root / "status").touch()

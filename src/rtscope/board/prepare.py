@@ -8,8 +8,9 @@ the files that a campaign brings.
 import contextlib
 import hashlib
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -166,6 +167,26 @@ def _parts(
         parts = take(context)
         shutil.rmtree(context.cache / DOWNLOADS, ignore_errors=True)
     return parts
+
+
+def lacking(board: Board, context: BuildContext) -> tuple[str, ...]:
+    """Return what a board and its kernels must still fetch or build; nothing is."""
+    looking, arch = replace(context, may_build=False), get_arch(board.arch)
+    rows = [kernels.get_kernel_row(name, board.arch) for name in board.kernels]
+    parts: dict[str, Callable[[], Part]] = {
+        f"QEMU for {arch.name}": lambda: _qemu_part(looking, arch),
+        "user space": lambda: _userland_part(looking, arch),
+        **{row.name: partial(_kernel_part, looking, row) for row in rows},
+    }
+    return tuple(name for name, part in parts.items() if not _is_built(part))
+
+
+def _is_built(part: Callable[[], Part]) -> bool:
+    try:
+        part()
+    except NotBuiltError:
+        return False
+    return True
 
 
 def assemble(

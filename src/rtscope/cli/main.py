@@ -38,6 +38,7 @@ FIRST = """\
 rtscope measures how late this machine wakes real-time threads, and explains why.
 
 Type first:
+  rtscope doctor               see what works on this machine, and what to do
   rtscope run -l idle -d 10s   measure this machine for ten seconds, idle
   rtscope run                  measure it under five loads
   rtscope audit                check its real-time settings

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rtscope.campaign.model import Campaign
-from rtscope.contract import AgentError
+from rtscope.contract import AgentError, Line
 from rtscope.errors import TargetError, UsageError
 from rtscope.measure.commands import measure_args
 from rtscope.measure.machine import load_programs
@@ -63,14 +63,17 @@ def _kinds(plan: Plan) -> Iterator[Run]:
 
 
 def _try(target: Target, run: Run, campaign: Campaign) -> None:
-    short = replace(run, duration_ns=max(TRIAL_NS, 2 * run.interval_ns))
-    args = measure_args(short, replace(campaign, explain=False))
-    agent = target.start_agent(args, privileged=True)
-    try:
-        lines = collect(agent, timeout_s=TRIAL_TIMEOUT_S)
-    finally:
-        agent.kill()
-    for line in lines:
+    for line in trial(target, run, replace(campaign, explain=False)):
         if isinstance(line, AgentError):
             advice = f"; {line.remedy}" if line.remedy else ""
             raise TargetError(f"{target.name}: {line.message}{advice}")
+
+
+def trial(target: Target, run: Run, campaign: Campaign) -> list[Line]:
+    """Let the agent measure this kind of run for milliseconds; return what it said."""
+    short = replace(run, duration_ns=max(TRIAL_NS, 2 * run.interval_ns))
+    agent = target.start_agent(measure_args(short, campaign), privileged=True)
+    try:
+        return collect(agent, timeout_s=TRIAL_TIMEOUT_S)
+    finally:
+        agent.kill()

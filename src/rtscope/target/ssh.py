@@ -93,6 +93,15 @@ _HARMLESS = frozenset(f"{string.ascii_letters}{string.digits} @%+=:,./_-".encode
 _UNPACK = """exec sh -c 'eval "$(printf %b "$1")"' sh """
 
 
+def check_programs(ssh: str = "ssh") -> None:
+    """Raise TargetError if this computer has no ssh."""
+    if shutil.which(ssh) is None:
+        raise TargetError(
+            f"{ssh} is not installed on this machine; install it (Debian, Ubuntu: "
+            "apt install openssh-client)"
+        )
+
+
 class SshTarget:
     """A board. A context manager: connects on entry, cleans up on exit."""
 
@@ -111,11 +120,7 @@ class SshTarget:
         self._keeper: PipeStream | None = None
 
     def __enter__(self) -> Self:
-        if shutil.which(self._ssh[0]) is None:
-            raise TargetError(
-                f"{self._ssh[0]} is not installed on this machine (Debian, Ubuntu: "
-                "apt install openssh-client)"
-            )
+        check_programs(self._ssh[0])
         self._control = _make_control_dir() / "s"
         try:
             self._upload(agent_file(self._connect()))
