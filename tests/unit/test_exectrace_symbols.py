@@ -31,6 +31,16 @@ def test_an_address_is_in_the_function_that_begins_before_it() -> None:
     assert named(table, 0xFFFFFFFF81000001) == ["startup_64"]
 
 
+def test_the_first_address_of_a_symbol_is_told_from_all_others() -> None:
+    schedule = 0xFFFFFFFF81000100
+    asked = np.array([0, schedule - 1, schedule, schedule + 1, 2**64 - 1], np.uint64)
+
+    found = parse_symbols(TEXT).are_starts(asked)
+
+    assert found.tolist() == [False, False, True, False, False]
+    assert not SymbolTable(np.empty(0, np.uint64), (), {}).are_starts(asked).any()
+
+
 def test_data_and_what_lies_outside_have_no_function() -> None:
     table = parse_symbols(TEXT)
 

@@ -6,8 +6,9 @@ between the kernel and its modules gets none.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,8 @@ MAX_FUNCTION_BYTES = 1 << 20
 """Farther behind the last symbol of a module than any function is long."""
 
 _ROW = re.compile(
-    r"([0-9a-f]{8,16}) (\S) ([^\s\[\]]{1,512})(?:\s+\[([^\]\s]{1,64})\])?"
+    r"^([0-9a-f]{8,16}) (\S) ([^\s\[\]]{1,512})(?:[^\S\n]+\[([^\]\s]{1,64})\])?$",
+    re.MULTILINE,
 )
 _TEXT = frozenset("tTwW")
 # Names that the compiler and the linker make, beside the function's own.
@@ -59,6 +61,12 @@ class SymbolTable:
             for i, known in zip(at.tolist(), inside.tolist(), strict=True)
         ]
 
+    def are_starts(self, addresses: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Tell which addresses are the first of a symbol."""
+        at = np.searchsorted(self.starts, addresses, side="right") - 1
+        found: NDArray[np.bool_] = np.append(self.starts, np.uint64(0))[at] == addresses
+        return found & (at >= 0)
+
 
 NO_SYMBOLS = SymbolTable(np.empty(0, np.uint64), (), {})
 
@@ -69,21 +77,25 @@ def parse_symbols(text: str, *, moved: Mapping[str, int] | None = None) -> Symbo
 
     `moved` has the bytes to add to the addresses of a module's symbols, by its name.
     """
-    best: dict[int, tuple[int, str | None]] = {}
+    return _parsed(text, tuple((moved or {}).items()))
+
+
+@lru_cache(maxsize=4)
+def _parsed(text: str, moved: tuple[tuple[str, int], ...]) -> SymbolTable:
+    """Read a table once for all runs of a kernel: it takes half a second."""
+    by_module = dict(moved)
+    best: dict[int, tuple[str, str | None]] = {}
     values: dict[str, int] = {}
-    for line in text.splitlines():
-        row = _ROW.fullmatch(line)
-        if row is None:
-            raise ContractError(f"not a line of a symbol table: {line[:80]!r}")
-        address = int(row[1], 16) + (moved or {}).get(row[4] or "", 0)
+    for digits, kind, word, module in _rows(text):
+        address = int(digits, 16) + by_module.get(module, 0)
         name = None
-        if row[2] in _TEXT:
-            name = f"{row[3]} [{row[4]}]" if row[4] else row[3]
+        if kind in _TEXT:
+            name = f"{word} [{module}]" if module else word
         else:
-            values.setdefault(row[3], address)
-        rank = _rank(row[3], is_text=name is not None)
-        if address not in best or rank < best[address][0]:
-            best[address] = (rank, name)
+            values.setdefault(word, address)
+        known = best.get(address)
+        if known is None or _rank(word, name) < _rank(*known):
+            best[address] = word, name
     order = sorted(address for address in best if 0 <= address < 1 << 64)
     if best and not any(order):
         raise ContractError(
@@ -94,6 +106,16 @@ def parse_symbols(text: str, *, moved: Mapping[str, int] | None = None) -> Symbo
         names=tuple(best[address][1] for address in order),
         values=values,
     )
+
+
+def _rows(text: str) -> Sequence[tuple[str, str, str, str]]:
+    """Return address, kind, name and module of each line."""
+    lines = text.splitlines()
+    rows: list[tuple[str, str, str, str]] = _ROW.findall("\n".join(lines))
+    if len(rows) != len(lines):
+        wrong = next(line for line in lines if _ROW.fullmatch(line) is None)
+        raise ContractError(f"not a line of a symbol table: {wrong[:80]!r}")
+    return rows
 
 
 def merged(table: SymbolTable, more: SymbolTable) -> SymbolTable:
@@ -110,9 +132,9 @@ def merged(table: SymbolTable, more: SymbolTable) -> SymbolTable:
     )
 
 
-def _rank(name: str, *, is_text: bool) -> int:
+def _rank(word: str, function: str | None) -> int:
     """Return how bad a name is, of several for one address."""
-    if not is_text:
+    if function is None:
         return 1000
-    made_up = name.startswith(_MADE_UP)
-    return 500 * made_up + len(name) - len(name.lstrip("_"))
+    made_up = word.startswith(_MADE_UP)
+    return 500 * made_up + len(word) - len(word.lstrip("_"))

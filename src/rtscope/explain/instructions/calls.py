@@ -179,22 +179,14 @@ def runs_of(
     section: TraceSection, symbols: SymbolTable, *, arch: str, cpu: int
 ) -> list[Run]:
     """Return what one CPU did in a section, in order."""
-    at, names, starts, own = _blocks(section, symbols, arch=arch, cpu=cpu)
-    runs: list[Run] = []
+    at_ns, names, starts, own_ns = _stretches(section, symbols, arch=arch, cpu=cpu)
     frame = _callers_of_first(names, starts)
-    begin, spent = 0, 0
-    last_name, last_frame = None, None
-    for i, name in enumerate(names):
-        if name == last_name and not starts[i]:
-            spent += own[i]
-            continue
-        if last_frame is not None:
-            runs.append(Run(last_frame, begin, at[i], spent))
-        frame = _entered(frame, name, is_start=starts[i])
-        begin, spent, last_name, last_frame = at[i], own[i], name, frame
-    if last_frame is not None:
-        runs.append(Run(last_frame, begin, max(section.last_ns, begin), spent))
-    return runs
+    frames: list[Frame] = []
+    for name, is_start in zip(names, starts, strict=True):
+        frame = _entered(frame, name, is_start=is_start)
+        frames.append(frame)
+    ends_ns = [*at_ns[1:], max([section.last_ns, *at_ns[-1:]])]
+    return [*map(Run, frames, at_ns, ends_ns, own_ns)]
 
 
 def _callers_of_first(names: Sequence[str], starts: Sequence[bool]) -> Frame | None:
@@ -205,15 +197,22 @@ def _callers_of_first(names: Sequence[str], starts: Sequence[bool]) -> Frame | N
     Nothing of it holds behind the first switch to another thread.
     """
     known: list[str] = []
-    frame: Frame | None = None
+    open_calls: list[str] = []
     for name, is_start in zip(names, starts, strict=True):
-        if frame is not None and frame.role is Role.SWITCH:
+        if open_calls and role_of(open_calls[-1]) is Role.SWITCH:
             break
-        entered = _entered(frame, name, is_start=is_start)
-        is_called = is_start or (name == FIRMWARE and frame is not None)
-        if not is_called and (frame is None or entered not in frame.chain()):
+        if open_calls and name == FIRMWARE:
+            is_start = open_calls[-1] != FIRMWARE
+        if is_start:
+            if len(open_calls) == MAX_DEPTH:
+                open_calls.clear()
+            open_calls.append(name)
+            continue
+        while open_calls and open_calls[-1] != name:
+            open_calls.pop()
+        if not open_calls:
             known.append(name)
-        frame = entered
+            open_calls.append(name)
     stack: Frame | None = None
     for name in reversed(known[:MAX_DEPTH]):
         stack = Frame(name, stack, 1 if stack is None else 1 + stack.depth)
@@ -229,9 +228,11 @@ def _entered(frame: Frame | None, name: str, *, is_start: bool) -> Frame:
         if name == FIRMWARE and frame.name == FIRMWARE:
             return frame
         return Frame(name, frame if frame.depth < MAX_DEPTH else None, 1 + frame.depth)
-    for caller in frame.chain():
+    caller: Frame | None = frame
+    while caller is not None:  # and not chain(): millions of blocks come here
         if caller.name == name:
             return caller
+        caller = caller.caller
     return Frame(name, None, 1)
 
 
@@ -274,14 +275,16 @@ def contexts_of(runs: Sequence[Run]) -> list[Context]:
 
 def _interrupting_traps(runs: Sequence[Run]) -> set[Frame]:
     """Return the entries of traps that turned out to be interrupts."""
-    return {
-        frame.caller
-        for run in runs
-        for frame in run.frame.chain()
-        if frame.role is Role.INTERRUPT
-        and frame.caller is not None
-        and frame.caller.role is Role.TRAP
-    }
+    found: set[Frame] = set()
+    for run in runs:
+        # Nothing is an interrupt in most runs, which is known without their callers.
+        if Role.INTERRUPT not in run.frame.within:
+            continue
+        for frame in run.frame.chain():
+            caller = frame.caller
+            if frame.role is Role.INTERRUPT and caller and caller.role is Role.TRAP:
+                found.add(caller)
+    return found
 
 
 def _idle_preemptions(runs: Sequence[Run]) -> set[Frame]:
@@ -330,12 +333,15 @@ def main_frame(runs: Sequence[Run], *, share: float) -> Frame | None:
 
     More than a half, or it may be one of several; None if there is no such call.
     """
-    spent: Counter[Frame] = Counter()
+    own: Counter[Frame] = Counter()
     for run in runs:
-        for frame in run.frame.chain():
-            spent[frame] += run.executed_ns
+        own[run.frame] += run.executed_ns
+    spent: Counter[Frame] = Counter()
+    for innermost, ns in own.items():
+        for frame in innermost.chain():
+            spent[frame] += ns
     least = share * sum(run.executed_ns for run in runs)
-    inside = [frame for frame, own in spent.items() if own >= least]
+    inside = [frame for frame, ns in spent.items() if ns >= least]
     return max(inside, key=lambda frame: frame.depth, default=None)
 
 
@@ -359,20 +365,29 @@ def callback_of(run: Run) -> str | None:
     return None
 
 
-def _blocks(
+def _stretches(
     section: TraceSection, symbols: SymbolTable, *, arch: str, cpu: int
 ) -> tuple[list[int], list[str], list[bool], list[int]]:
+    """Return begin, function, whether it was called, and own ns of what a CPU did."""
     blocks, own_ns = executed_ns(section, cpu)
-    values = section.values[blocks]
-    addresses, which = np.unique(values, return_inverse=True)
+    if not len(blocks):
+        return [], [], [], []
+    addresses, which = np.unique(section.values[blocks], return_inverse=True)
     names = _names(addresses, symbols, arch=arch)
-    is_start = np.isin(addresses, symbols.starts)
-    called = [names[i] for i in which.tolist()]
-    starts = is_start[which].tolist() if len(addresses) else []
-    for i in range(1, len(called)):
-        if is_between(called[i]):
-            called[i], starts[i] = called[i - 1], False
-    return section.at_ns[blocks].tolist(), called, starts, own_ns.tolist()
+    codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
+    is_step = np.array([is_between(name) for name in names])[which]
+    is_step[0] = False
+    called_from = np.maximum.accumulate(np.where(is_step, 0, np.arange(len(which))))
+    code = np.array([codes[name] for name in names])[which][called_from]
+    starts = symbols.are_starts(addresses)[which] & ~is_step
+    first = np.flatnonzero(np.append(True, (code[1:] != code[:-1]) | starts[1:]))
+    words = tuple(codes)
+    return (
+        section.at_ns[blocks][first].tolist(),
+        [words[one] for one in code[first].tolist()],
+        starts[first].tolist(),
+        np.add.reduceat(own_ns, first).tolist(),
+    )
 
 
 def _names(

@@ -203,6 +203,8 @@ def held_in(path: WakeupPath, run: Run) -> Absence | None:
     Not the sleep that the wake-up ends, and none in a page fault: they have causes by
     what the CPU did meanwhile.
     """
+    if not path.absences:
+        return None
     begin_ns = max(run.begin_ns, path.expiry_ns)
     for one in path.absences:
         if one.begin_ns <= begin_ns < one.runnable_ns:

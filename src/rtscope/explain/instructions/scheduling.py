@@ -252,7 +252,7 @@ class OtherCpus:
         called = (self.section.kinds == RecordKind.BLOCK) & (
             self.section.values == begin
         )
-        cpus = set(np.unique(self.section.cpus[called]).tolist())
+        cpus = set(np.flatnonzero(np.bincount(self.section.cpus[called])).tolist())
         return [r for cpu in self.cpus if cpu in cpus for r in self._runs_of(cpu)]
 
     def _runs_of(self, cpu: int) -> list[Run]:
@@ -265,7 +265,8 @@ class OtherCpus:
 
 def other_cpus(section: TraceSection, symbols: SymbolTable, *, arch: str) -> OtherCpus:
     """Find which CPUs executed something besides that of the wake-up."""
-    there = np.unique(section.cpus[section.kinds == RecordKind.BLOCK]).tolist()
+    executing = section.cpus[section.kinds == RecordKind.BLOCK]
+    there = np.flatnonzero(np.bincount(executing)).tolist()
     others = tuple(cpu for cpu in there if cpu != section.cpu)
     return OtherCpus(others, section, symbols, arch)
 
