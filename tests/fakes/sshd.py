@@ -111,8 +111,8 @@ def board(
     """
     assert SSHD is not None
     directory.mkdir(parents=True, exist_ok=True)
-    port = _free_port()
-    _write_files(directory, port, settings=settings, options=options, user=user)
+    port = free_port()
+    write_files(directory, port, settings=settings, options=options, user=user)
     argv = [SSHD, "-D", "-e", "-f", str(directory / "sshd_config")]
     if os.geteuid() == 0:
         # The server of root wants its directory; in a namespace it leaves no trace.
@@ -129,14 +129,15 @@ def board(
         _end(running, server)
 
 
-def _write_files(
+def write_files(
     directory: Path,
     port: int,
     *,
-    settings: Sequence[str],
-    options: Sequence[str],
-    user: str | None,
+    settings: Sequence[str] = (),
+    options: Sequence[str] = (),
+    user: str | None = None,
 ) -> None:
+    """Write the keys and the configurations of a server and of its client."""
     for name in ("host_key", "user_key"):
         make_key(directory / name)
     host_key = (directory / "host_key.pub").read_text()
@@ -177,7 +178,8 @@ def _me() -> str:
     return pwd.getpwuid(os.geteuid()).pw_name
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port of 127.0.0.1 on which nobody listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
