@@ -172,6 +172,21 @@ def test_what_even_root_may_not_read_is_not_said_to_need_root() -> None:
     assert "run as root" in user.message
 
 
+# --- checks of lists ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "option", ["DEBUG_PLIST", "DEBUG_LIST", "DEBUG_SG", "DEBUG_NOTIFIERS"]
+)
+def test_the_checks_that_the_reason_speaks_of_are_the_ones_looked_for(
+    option: str,
+) -> None:
+    assert (
+        judged("list_debugging", Case(configured(f"CONFIG_{option}=y"))).outcome is FAIL
+    )
+    assert judged("list_debugging", Case(configured())).outcome is PASS
+
+
 # --- values of the new checks -------------------------------------------------------
 
 
