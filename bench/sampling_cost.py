@@ -19,6 +19,8 @@ ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "build" / "bench"
 INTERVAL_NS = 1_000_000
 LENGTHS = (1000, 5000)
+FLAGS = ("-std=gnu11", "-D_GNU_SOURCE", "-pthread", "-O2", "-g", "-static")
+"""Those of agent/Makefile, and symbols for callgrind."""
 
 BARE_LOOP = r"""
 #include <stdint.h>
@@ -46,15 +48,8 @@ def compile_with_symbols(sources: list[Path], out: Path) -> Path:
     subprocess.run(
         [
             *(sys.executable, "-m", "ziglang", "cc", "-target", "x86_64-linux-musl"),
-            *(
-                "-std=gnu11",
-                "-D_GNU_SOURCE",
-                "-pthread",
-                "-O2",
-                "-g",
-                "-static",
-                f"-I{ROOT / 'agent'}",
-            ),
+            *FLAGS,
+            f"-I{ROOT / 'agent'}",
             *map(str, sources),
             *("-o", str(out)),
         ],
