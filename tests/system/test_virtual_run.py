@@ -58,6 +58,19 @@ def test_the_same_campaign_has_the_same_result_and_another_seed_another(
     assert {r.result_digest for r in open_records(other)}.isdisjoint(idle)
 
 
+@pytest.mark.long
+def test_the_network_load_has_a_network_on_a_board(tmp_path: Path) -> None:
+    """The loopback interface is down after a boot, and a board has no other."""
+    done = run(*BOARD, *SHORT, "--load", "network", out=tmp_path / "out")
+
+    assert done.status == 0, done.stderr
+    [record] = open_records(tmp_path / "out")
+    assert record.load.operations["sock"] > 0
+    working = [w for w in record.load.workers if not w.waits]
+    assert len(working) == 2
+    assert all(w.cpu_ns and not w.lapses for w in working)
+
+
 def test_the_gate_passes_twice_the_same_and_fails_for_another_seed(
     tmp_path: Path,
 ) -> None:
