@@ -128,6 +128,37 @@ static void a_damaged_page_is_refused_and_not_read_beyond(void)
 	CHECK(span_of_page() == -EINVAL);
 }
 
+/* Marsaglia's xorshift: the same bytes on each machine. */
+static uint32_t drawn(void)
+{
+	static uint32_t state = 20261122;
+
+	state ^= state << 13;
+	state ^= state >> 17;
+	state ^= state << 5;
+	return state;
+}
+
+static void mutated_pages_are_read_or_refused(void)
+{
+	for (unsigned int i = 0; i < 100000; i++) {
+		int status;
+
+		begin_page(page, 1000);
+		put_event(page, 2, 0, 0, 12);
+		put_event(page, 30, 5, 2, 8);
+		put_event(page, 0, 11, 12, 16);
+		put_event(page, 29, 1, 5, 8);
+		put_event(page, 1, 7, 0, 8);
+		for (unsigned int n = 1 + drawn() % 4; n > 0; n--)
+			page[drawn() % (drawn() % 2 ? 72 : PAGE_BYTES)] = drawn() >> 8;
+
+		status = span_of_page();
+		CHECK(status == 0 || status == -EINVAL);
+		CHECK(status || span.events <= PAGE_BYTES / 4);
+	}
+}
+
 int main(void)
 {
 	the_layout_is_read_from_the_kernels_own_words();
@@ -138,5 +169,6 @@ int main(void)
 	a_page_after_a_loss_says_so();
 	an_empty_page_covers_a_moment();
 	a_damaged_page_is_refused_and_not_read_beyond();
+	mutated_pages_are_read_or_refused();
 	return 0;
 }
