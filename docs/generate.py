@@ -1,5 +1,5 @@
 """
-Write docs/reference from the program, so that the two cannot disagree.
+Write docs/reference, the manual and completions from the program: they cannot disagree.
 
 `make docs` runs it; `tests/unit/test_docs.py` fails when a page is out of date. What a
 page says in prose comes from the tables and doc strings of the program; only the links
@@ -15,8 +15,11 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from completions import scripts
 from kernelpages import kernels_page
+from manpages import man_pages
 from prose import cell, ended, plain_type, sentences, whole
+from rtscope import __version__
 from rtscope.audit.catalogue import catalogue as check_catalogue
 from rtscope.audit.model import CheckKind
 from rtscope.caveats import catalogue, kernellog
@@ -34,6 +37,8 @@ from typedpages import campaign_page, commands_page
 ROOT = Path(__file__).parent.parent
 SRC = ROOT / "src" / "rtscope"
 REFERENCE = ROOT / "docs" / "reference"
+MANUAL = ROOT / "docs" / "man"
+COMPLETIONS = SRC / "cli" / "completions"
 
 NEEDS: Mapping[Need, str] = {
     Need.MEMORY: "Memory: it is made smaller if half of what is free is less than it "
@@ -405,10 +410,21 @@ def _exit_status() -> Iterator[str]:
     yield "How they make a gate: [gate-in-ci.md](../how-to/gate-in-ci.md)."
 
 
+def installed() -> Mapping[Path, str]:
+    """Return what is installed with the program: completions, pages of the manual."""
+    pages = man_pages(EXIT_WORDS, __version__)
+    return {
+        **{COMPLETIONS / name: text for name, text in scripts().items()},
+        **{MANUAL / name: text for name, text in pages.items()},
+    }
+
+
 def main() -> None:
-    """Write the pages."""
-    for name, text in pages().items():
-        (REFERENCE / name).write_text(text, encoding="utf-8")
+    """Write the pages, and what is installed."""
+    made = {REFERENCE / name: text for name, text in pages().items()}
+    for path, text in {**made, **installed()}.items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -142,7 +142,7 @@ def contents(wheel: ZipFile, version: str, epoch_s: int) -> Iterator[tuple[str, 
         if first == "rtscope":
             yield f"{PACKAGES}/{name}", wheel.read(name)
         elif first.endswith(".data"):
-            yield f"usr/{rest.removeprefix('data/')}", wheel.read(name)
+            yield in_debian(rest.removeprefix("data/"), wheel.read(name))
         elif rest in ("METADATA", "entry_points.txt", "top_level.txt"):
             yield f"{PACKAGES}/{name}", wheel.read(name)
     yield "usr/bin/rtscope", START.encode()
@@ -157,6 +157,17 @@ def contents(wheel: ZipFile, version: str, epoch_s: int) -> Iterator[tuple[str, 
         f"  * Made of the wheel by setup/deb.py.\n\n -- {maintainer()}  {date}\n"
     )
     yield f"{DOC}/changelog.Debian.gz", packed(entry)
+
+
+def in_debian(name: str, content: bytes) -> tuple[str, bytes]:
+    """Return path and content of a shared file as Debian's policy wants them."""
+    if name.startswith("share/man/"):
+        return f"usr/{name}.gz", packed(content.decode())
+    # zsh looks into site-functions for the machine's own files only.
+    return (
+        f"usr/{name.replace('zsh/site-functions', 'zsh/vendor-completions')}",
+        content,
+    )
 
 
 def write(root: Path, files: Mapping[str, bytes]) -> None:

@@ -113,6 +113,9 @@ def test_all_files_of_the_package_are_installed(environment: Path) -> None:
     shared = environment / "share" / "doc" / "rtscope"
     examples = {path.name for path in (shared / "examples").iterdir()}
     assert examples == {path.name for path in (ROOT / "examples").glob("*.toml")}
+    man = {path.name for path in (environment / "share/man/man1").glob("rtscope*")}
+    assert man == {path.name for path in (ROOT / "docs" / "man").glob("*.1")}
+    assert (environment / "share/bash-completion/completions/rtscope.bash").is_file()
     assert {path.name for path in (shared / "plugin").glob("*.c")} == {
         path.name for path in (ROOT / "plugin").glob("*.c")
     }

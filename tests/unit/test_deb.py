@@ -41,6 +41,8 @@ def wheel(tmp_path: Path) -> Path:
         "rtscope/__init__.py": "",
         "rtscope/agents/riscv64/rtscope-agent": "agent",
         "rtscope-0.1.0.data/data/share/doc/rtscope/examples/quick.toml": "",
+        "rtscope-0.1.0.data/data/share/man/man1/rtscope.1": ".TH",
+        "rtscope-0.1.0.data/data/share/zsh/site-functions/_rtscope": "#compdef",
         "rtscope-0.1.0.dist-info/METADATA": METADATA,
         "rtscope-0.1.0.dist-info/RECORD": "",
         "rtscope-0.1.0.dist-info/entry_points.txt": "",
@@ -109,6 +111,8 @@ def test_programs_are_executable_and_lie_where_debian_has_them(
     assert files["usr/bin/rtscope"] == files[agent] == "-rwxr-xr-x"
     assert files[f"{packages}/rtscope/__init__.py"] == "-rw-r--r--"
     assert "usr/share/doc/rtscope/examples/quick.toml" in files
+    assert "usr/share/man/man1/rtscope.1.gz" in files
+    assert "usr/share/zsh/vendor-completions/_rtscope" in files
     assert f"{packages}/rtscope-0.1.0.dist-info/METADATA" in files
     assert f"{packages}/rtscope-0.1.0.dist-info/RECORD" not in files
 

@@ -46,13 +46,18 @@ def name_of(path: Path) -> str:
 
 
 @cache
-def generated() -> Mapping[str, str]:
+def generate() -> Any:
     spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    pages: Mapping[str, str] = module.pages()
+    return module
+
+
+@cache
+def generated() -> Mapping[str, str]:
+    pages: Mapping[str, str] = generate().pages()
     return pages
 
 
@@ -94,6 +99,11 @@ def anchors(path: Path) -> frozenset[str]:
 )
 def test_a_generated_page_is_up_to_date(name: str) -> None:
     assert (REFERENCE / name).read_text("utf-8") == generated()[name], "run: make docs"
+
+
+def test_the_manual_and_the_completions_are_up_to_date() -> None:
+    for path, text in generate().installed().items():
+        assert path.read_text("utf-8") == text, "run: make docs"
 
 
 def test_a_sentence_ends_once() -> None:

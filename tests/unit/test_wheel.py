@@ -107,6 +107,19 @@ def test_every_file_that_is_read_at_run_time_is_packed() -> None:
     assert unpacked == []
 
 
+def test_what_is_shared_is_in_the_tree_and_has_the_names_that_shells_look_for() -> None:
+    found = {
+        place: {path.name for pattern in patterns for path in ROOT.glob(pattern)}
+        for place, patterns in PYPROJECT["tool"]["setuptools"]["data-files"].items()
+    }
+
+    assert all(found.values())
+    assert {"rtscope.1", "rtscope-run.1"} <= found["share/man/man1"]
+    assert found["share/bash-completion/completions"] == {"rtscope.bash"}
+    assert found["share/zsh/site-functions"] == {"_rtscope"}
+    assert found["share/fish/vendor_completions.d"] == {"rtscope.fish"}
+
+
 def test_what_the_program_imports_is_what_the_package_requires() -> None:
     project = PYPROJECT["project"]
     names = {re.split(r"[^\w-]", one)[0] for one in project["dependencies"]}

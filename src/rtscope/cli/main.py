@@ -123,9 +123,9 @@ def _add(app: typer.Typer, name: str, row: Mapping[str, Any], *, load: bool) -> 
     # Only a verb that runs or shows its options needs its module.
     from rtscope.cli.verbs import load_verb
 
-    epilog = "\b\n" + "\n".join(f"  {line}" for line in row["examples"])
+    examples = "\n".join(f"  {line}" for line in row["examples"])
     verb = _exits(load_verb(row["place"]))
-    app.command(name, cls=Command, epilog=f"\b\nExamples:\n{epilog[3:]}")(verb)
+    app.command(name, cls=Command, epilog=f"\b\nExamples:\n{examples}")(verb)
 
 
 def _first(

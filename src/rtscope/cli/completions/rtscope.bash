@@ -1,0 +1,271 @@
+# bash completion of rtscope. Made by docs/generate.py from src/rtscope/cli: edit that, then type `make docs`.
+
+# Sets kind, values, many and options of a verb, after the word in front.
+_rtscope_known() {
+    kind='' values='' many=''
+    case "$1" in
+        '') options='--help -h --version'
+            [[ $2 == '' ]] && kind=values values='run report compare tasks audit explain pack doctor completion board kernel'
+            ;;
+        'board') options='--help -h'
+            [[ $2 == '' ]] && kind=values values='list show build export import trace'
+            ;;
+        'kernel') options='--help -h'
+            [[ $2 == '' ]] && kind=values values='list show patches config build check package verify'
+            ;;
+        'run') options='--load -l --duration -d --interval --policy --priority -p --cpus --repetitions --warmup --settle --command --storage-dir --worst --explain --target -t --kernel --deadline --claim --min-boots --require-identical --seed --seeds --guest-files --record --no-record --qemu --lockfile --governor --hold-cpu-awake --rt-throttling --tuned --identical-to --jobs --bundle --out -o --resume --yes --json --quiet -q --verbose -v --help -h'
+            case "$2" in
+                --load|-l) kind=values values='idle cpu os memory storage network timers switch pipe oom custom' many=yes ;;
+                --duration|-d) kind=none ;;
+                --interval) kind=none ;;
+                --policy) kind=values values='fifo rr other batch idle deadline' many=yes ;;
+                --priority|-p) kind=none ;;
+                --cpus) kind=none ;;
+                --repetitions) kind=none ;;
+                --warmup) kind=none ;;
+                --settle) kind=none ;;
+                --command) kind=none ;;
+                --storage-dir) kind=directories ;;
+                --worst) kind=none ;;
+                --target|-t) kind=values values='local ssh: virtual:jh7110 virtual:pc virtual:rpi3' ;;
+                --kernel) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
+                --deadline) kind=none ;;
+                --claim) kind=none ;;
+                --min-boots) kind=none ;;
+                --seed) kind=none ;;
+                --seeds) kind=none ;;
+                --guest-files) kind=files ;;
+                --qemu) kind=files ;;
+                --lockfile) kind=files ;;
+                --governor) kind=none ;;
+                --rt-throttling) kind=values values='keep off' ;;
+                --tuned) kind=values values='safe fixed_frequency turbo energy_preference idle_states irq_affinity default_irq_affinity workqueues preemption_model scaling_governor transparent_hugepages ksm numa_balancing locked_memory_moves rt_throttling rt_safety_net deadline_admission fair_server watchdog stack_tracer' many=yes ;;
+                --identical-to) kind=files ;;
+                --jobs) kind=none ;;
+                --bundle) kind=files ;;
+                --out|-o) kind=files ;;
+                --resume) kind=directories ;;
+                '') kind=files ;;
+            esac
+            ;;
+        'report') options='--html --format --json --quiet -q --verbose -v --notes --charts --deadline --claim --min-boots --help -h'
+            case "$2" in
+                --html) kind=files ;;
+                --format) kind=values values='table markdown csv json' ;;
+                --charts) kind=files ;;
+                --deadline) kind=none ;;
+                --claim) kind=none ;;
+                --min-boots) kind=none ;;
+                '') kind=files ;;
+            esac
+            ;;
+        'compare') options='--published --html --deadline --format --json --quiet -q --verbose -v --notes --help -h'
+            case "$2" in
+                --published) kind=values values='raspberry-pi-2018 scheduler-talk-raspberry-pi-3bplus scheduler-talk-x86-64 starfive-jh7110-devkit starfive-visionfive2' ;;
+                --html) kind=files ;;
+                --deadline) kind=none ;;
+                --format) kind=values values='table markdown json' ;;
+                '') kind=files ;;
+            esac
+            ;;
+        'tasks') options='--target --rt --cpu --pid --sort --share --watch --json --help -h'
+            case "$2" in
+                --target) kind=values values='local ssh:' ;;
+                --cpu) kind=none ;;
+                --pid) kind=none ;;
+                --sort) kind=values values='process priority share time switches faults cpu name' ;;
+                --share) kind=none ;;
+                --watch) kind=none ;;
+            esac
+            ;;
+        'audit') options='--profile --cpus --target --kernel --append --config --root --observe --capture --unit --apply --dry-run --restore --fail-on --json --quiet -q --verbose -v --help -h'
+            case "$2" in
+                --profile) kind=values values='control polling audio host guest' ;;
+                --cpus) kind=none ;;
+                --target) kind=values values='local ssh: virtual:jh7110 virtual:pc virtual:rpi3' ;;
+                --kernel) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
+                --append) kind=none ;;
+                --config) kind=files ;;
+                --root) kind=files ;;
+                --observe) kind=none ;;
+                --capture) kind=files ;;
+                --unit) kind=none ;;
+                --apply) kind=values values='safe fixed_frequency turbo energy_preference idle_states irq_affinity default_irq_affinity workqueues preemption_model scaling_governor transparent_hugepages ksm numa_balancing locked_memory_moves rt_throttling rt_safety_net deadline_admission fair_server watchdog stack_tracer' many=yes ;;
+                --fail-on) kind=values values='low medium high fatal' ;;
+            esac
+            ;;
+        'explain') options='--run --trace --thread --at --worst --bound --json --quiet -q --verbose -v --html --perfetto --help -h'
+            case "$2" in
+                --run) kind=none ;;
+                --trace) kind=files ;;
+                --thread) kind=none ;;
+                --at) kind=none ;;
+                --worst) kind=none ;;
+                --html) kind=files ;;
+                --perfetto) kind=files ;;
+                '') kind=files ;;
+            esac
+            ;;
+        'pack') options='--out --max-size --redact --help -h'
+            case "$2" in
+                --out) kind=files ;;
+                --max-size) kind=none ;;
+                '') kind=directories ;;
+            esac
+            ;;
+        'doctor') options='--target -t --json --quiet -q --verbose -v --help -h'
+            case "$2" in
+                --target|-t) kind=values values='local ssh:' ;;
+            esac
+            ;;
+        'completion') options='--help -h'
+            case "$2" in
+                '') kind=values values='bash zsh fish' ;;
+            esac
+            ;;
+        'board list') options='--json --help -h'
+            case "$2" in
+            esac
+            ;;
+        'board show') options='--json --help -h'
+            case "$2" in
+                '') kind=values values='jh7110 pc rpi3' ;;
+            esac
+            ;;
+        'board build') options='--kernel --lockfile --save-lock --upgrade --help -h'
+            case "$2" in
+                --kernel) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
+                --lockfile) kind=files ;;
+                --save-lock) kind=files ;;
+                '') kind=values values='jh7110 pc rpi3' ;;
+            esac
+            ;;
+        'board export') options='--to --kernel --campaign --help -h'
+            case "$2" in
+                --to) kind=files ;;
+                --kernel) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
+                --campaign) kind=files ;;
+                '') kind=values values='jh7110 pc rpi3' ;;
+            esac
+            ;;
+        'board import') options='--help -h'
+            case "$2" in
+                '') kind=files ;;
+            esac
+            ;;
+        'board trace') options='--run --worst --cpu --limit --replay --window --json --help -h'
+            case "$2" in
+                --run) kind=none ;;
+                --worst) kind=none ;;
+                --cpu) kind=none ;;
+                --limit) kind=none ;;
+                --window) kind=none ;;
+                '') kind=files ;;
+            esac
+            ;;
+        'kernel list') options='--json --help -h'
+            case "$2" in
+            esac
+            ;;
+        'kernel show') options='--json --help -h'
+            case "$2" in
+                '') kind=values values='jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' ;;
+            esac
+            ;;
+        'kernel patches') options='--json --help -h'
+            case "$2" in
+                '') kind=values values='jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' ;;
+            esac
+            ;;
+        'kernel config') options='--diff --json --help -h'
+            case "$2" in
+                --diff) kind=values values='jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' ;;
+                '') kind=values values='jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' ;;
+            esac
+            ;;
+        'kernel build') options='--upgrade --json --help -h'
+            case "$2" in
+                '') kind=values values='jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' ;;
+            esac
+            ;;
+        'kernel check') options='--load --duration --interval --settle --out --json --help -h'
+            case "$2" in
+                --load) kind=values values='idle cpu os memory storage network timers switch pipe oom custom' many=yes ;;
+                --duration) kind=none ;;
+                --interval) kind=none ;;
+                --settle) kind=none ;;
+                --out) kind=files ;;
+                '') kind=values values='jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' ;;
+            esac
+            ;;
+        'kernel package') options='--to --json --help -h'
+            case "$2" in
+                --to) kind=files ;;
+                '') kind=values values='jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' ;;
+            esac
+            ;;
+        'kernel verify') options='--target --root --config --image --against --ordinary --fail-on --json --quiet -q --verbose -v --help -h'
+            case "$2" in
+                --target) kind=values values='local ssh:' ;;
+                --root) kind=files ;;
+                --config) kind=files ;;
+                --image) kind=files ;;
+                --against) kind=files ;;
+                --fail-on) kind=values values='low medium high fatal' ;;
+                '') kind=values values='jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' ;;
+            esac
+            ;;
+    esac
+}
+
+_rtscope() {
+    local line=${COMP_LINE:0:COMP_POINT} cur prev before='' verb='' word values=''
+    local kind='' many='' options='' found
+    local -a words
+    read -ra words <<< "$line"
+    # Of the line, not COMP_WORDS: that is cut at each ':' and '='.
+    [[ $line == *[[:space:]] ]] && words+=('')
+    cur=${words[${#words[@]}-1]}
+    prev=${words[${#words[@]}-2]}
+    for word in "${words[@]:1:${#words[@]}-2}"; do
+        [[ $word == -* || $verb == *' '* ]] && continue
+        case "$verb" in
+            '') verb=$word ;;
+            board|kernel) verb="$verb $word" ;;
+        esac
+    done
+    if [[ $cur == --*=* ]]; then
+        prev=${cur%%=*}
+        before="$prev="
+        cur=${cur#*=}
+    fi
+    _rtscope_known "$verb" "$prev"
+    if [[ -z $kind ]]; then
+        if [[ $cur == -* ]]; then
+            mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
+            return
+        fi
+        _rtscope_known "$verb" ''
+    fi
+    if [[ $many && $cur == *,* ]]; then
+        before="$before${cur%,*},"
+        cur=${cur##*,}
+    fi
+    case "$kind" in
+        values) mapfile -t found < <(compgen -W "$values" -- "$cur") ;;
+        files) mapfile -t found < <(compgen -f -- "$cur") ;;
+        directories) mapfile -t found < <(compgen -d -- "$cur") ;;
+        *) return ;;
+    esac
+    [[ $kind != values && -z $before ]] && compopt -o filenames 2> /dev/null
+    ((${#found[@]} == 1)) && [[ ${found[0]} == *: ]] && compopt -o nospace 2> /dev/null
+    # bash replaces only what follows the last character at which it cuts words.
+    [[ $COMP_WORDBREAKS == *=* ]] && before=${before##*=}
+    found=("${found[@]/#/$before}")
+    if [[ $cur == *:* && $COMP_WORDBREAKS == *:* ]]; then
+        found=("${found[@]#"${cur%"${cur##*:}"}"}")
+    fi
+    COMPREPLY=("${found[@]}")
+}
+
+complete -F _rtscope rtscope

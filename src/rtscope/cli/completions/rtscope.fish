@@ -1,0 +1,208 @@
+# fish completion of rtscope. Made by docs/generate.py from src/rtscope/cli: edit that, then type `make docs`.
+
+# Whether these words, and only options besides them, stand before the cursor.
+function __rtscope_at
+    set -l words (commandline -opc)[2..]
+    set -l typed
+    for word in $words
+        string match -q -- '-*' $word; or set -a typed $word
+    end
+    test (count $typed) -ge (count $argv); or return 1
+    test (count $argv) -eq 0; and test (count $typed) -gt 0; and return 1
+    for i in (seq (count $argv))
+        test "$typed[$i]" = "$argv[$i]"; or return 1
+    end
+end
+
+function __rtscope_just
+    __rtscope_at $argv; or return 1
+    set -l typed (string match -v -- '-*' (commandline -opc)[2..])
+    test (count $typed) -eq (count $argv)
+end
+
+complete -c rtscope -f
+complete -c rtscope -s h -l help -d 'Show this help'
+complete -c rtscope -n __rtscope_just -l version -d 'Version of rtscope'
+complete -c rtscope -n '__rtscope_just' -a run -d 'Measure the wake-up latency of a machine'
+complete -c rtscope -n '__rtscope_just' -a report -d 'Report records: on the terminal, as a page, as data'
+complete -c rtscope -n '__rtscope_just' -a compare -d 'Compare records: machines, kernels or settings, run by run'
+complete -c rtscope -n '__rtscope_just' -a tasks -d 'Show every thread of a machine: policy, priority, CPUs and remarks'
+complete -c rtscope -n '__rtscope_just' -a audit -d 'Check the real-time setup of a machine, by default this one'
+complete -c rtscope -n '__rtscope_just' -a explain -d 'Explain the worst wake-ups: their causes, and the time of each'
+complete -c rtscope -n '__rtscope_just' -a pack -d 'Pack a result into one file to mail'
+complete -c rtscope -n '__rtscope_just' -a doctor -d 'Show what this machine can do with rtscope, and what to type for the rest'
+complete -c rtscope -n '__rtscope_just' -a completion -d 'Print the completion of commands, options and values for a shell'
+complete -c rtscope -n '__rtscope_just' -a board -d 'Virtual boards: list, build, export and import them'
+complete -c rtscope -n '__rtscope_just' -a kernel -d 'Kernels: patch, configure, build, test, package and verify them'
+complete -c rtscope -n '__rtscope_just board' -a list -d 'List the virtual boards, and the size of their parts in the cache'
+complete -c rtscope -n '__rtscope_just board' -a show -d 'Show a board: machine, virtual time, kernels, models and omissions'
+complete -c rtscope -n '__rtscope_just board' -a build -d 'Fetch and build the parts of boards into the cache, unless they are there'
+complete -c rtscope -n '__rtscope_just board' -a export -d 'Write all parts of a board into one bundle, for reproducible results elsewhere'
+complete -c rtscope -n '__rtscope_just board' -a import -d 'Keep the parts of a bundle in the cache, after checking all digests'
+complete -c rtscope -n '__rtscope_just board' -a trace -d 'List the functions executed on the paths to the worst wake-ups'
+complete -c rtscope -n '__rtscope_just kernel' -a list -d 'List the recipes, with release, build time, size and digest if built'
+complete -c rtscope -n '__rtscope_just kernel' -a show -d 'Show a recipe: source, patches, configuration'
+complete -c rtscope -n '__rtscope_just kernel' -a patches -d 'Show the patch series of a recipe, and try to apply them to a copy of its source'
+complete -c rtscope -n '__rtscope_just kernel' -a config -d 'Show a configuration as kbuild resolves it, or compare two of them'
+complete -c rtscope -n '__rtscope_just kernel' -a build -d 'Build kernels into the cache, unless they are there'
+complete -c rtscope -n '__rtscope_just kernel' -a check -d 'Boot kernels on their virtual boards under each load, and check their logs'
+complete -c rtscope -n '__rtscope_just kernel' -a package -d 'Package a kernel for its board: an archive, and a Debian package'
+complete -c rtscope -n '__rtscope_just kernel' -a verify -d 'Verify that a kernel is the intended one, running or before its installation'
+complete -c rtscope -n '__rtscope_at run' -l load -s l -d 'Loads, one run under each' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
+complete -c rtscope -n '__rtscope_at run' -l duration -s d -d 'Duration of each run' -x
+complete -c rtscope -n '__rtscope_at run' -l interval -d 'Interval between two wake-ups of a measuring thread' -x
+complete -c rtscope -n '__rtscope_at run' -l policy -d 'Scheduling policy of the measuring threads' -xa '(__fish_append , fifo rr other batch idle deadline)'
+complete -c rtscope -n '__rtscope_at run' -l priority -s p -d 'Priority of the measuring threads, policies fifo and rr only' -x
+complete -c rtscope -n '__rtscope_at run' -l cpus -d 'CPUs to measure' -x
+complete -c rtscope -n '__rtscope_at run' -l repetitions -d 'Repetitions of each run' -x
+complete -c rtscope -n '__rtscope_at run' -l warmup -d 'Warm-up time of a load before the measurement' -x
+complete -c rtscope -n '__rtscope_at run' -l settle -d 'Idle time before the first run' -x
+complete -c rtscope -n '__rtscope_at run' -l command -d 'Command of the custom load' -x
+complete -c rtscope -n '__rtscope_at run' -l storage-dir -d 'Directory on a real disk for the storage load' -xa '(__fish_complete_directories)'
+complete -c rtscope -n '__rtscope_at run' -l worst -d 'Number of worst wake-ups to keep for each CPU, 1 to 64' -x
+complete -c rtscope -n '__rtscope_at run' -l explain -d 'Trace of the kernel around the worst wake-ups of a machine, with the cost of tracing'
+complete -c rtscope -n '__rtscope_at run' -l target -s t -d 'Machine to measure' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
+complete -c rtscope -n '__rtscope_at run' -l kernel -d 'Kernels of a virtual board, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at run' -l deadline -d 'Longest allowed latency, for a verdict of the report' -x
+complete -c rtscope -n '__rtscope_at run' -l claim -d 'Claim to test' -x
+complete -c rtscope -n '__rtscope_at run' -l min-boots -d 'Minimum number of boots behind a claim' -x
+complete -c rtscope -n '__rtscope_at run' -l require-identical -d 'Exit status 1 unless all repetitions (2 or more) on a virtual board give identical results'
+complete -c rtscope -n '__rtscope_at run' -l seed -d 'Random seed of a virtual board' -x
+complete -c rtscope -n '__rtscope_at run' -l seeds -d 'Random seeds of a virtual board, the whole campaign with each' -x
+complete -c rtscope -n '__rtscope_at run' -l guest-files -d 'Files to copy to /files in the guest of a virtual board, for the custom load' -rF
+complete -c rtscope -n '__rtscope_at run' -l record -l no-record -d 'Recording of the paths to the worst wake-ups of a virtual board'
+complete -c rtscope -n '__rtscope_at run' -l qemu -d 'Path of your own QEMU for a virtual board' -rF
+complete -c rtscope -n '__rtscope_at run' -l lockfile -d 'Lock file with the exact packages of a virtual board' -rF
+complete -c rtscope -n '__rtscope_at run' -l governor -d 'CPU frequency governor during the campaign, restored afterwards' -x
+complete -c rtscope -n '__rtscope_at run' -l hold-cpu-awake -d 'No CPU idle states during the measurement'
+complete -c rtscope -n '__rtscope_at run' -l rt-throttling -d 'Real-time throttling during the campaign, restored afterwards' -xa 'keep off'
+complete -c rtscope -n '__rtscope_at run' -l tuned -d 'Audit checks whose remedies apply during the campaign, restored afterwards' -xa '(__fish_append , safe fixed_frequency turbo energy_preference idle_states irq_affinity default_irq_affinity workqueues preemption_model scaling_governor transparent_hugepages ksm numa_balancing locked_memory_moves rt_throttling rt_safety_net deadline_admission fair_server watchdog stack_tracer)'
+complete -c rtscope -n '__rtscope_at run' -l identical-to -d 'Stored record of a virtual board' -rF
+complete -c rtscope -n '__rtscope_at run' -l jobs -d 'Number of virtual boards to run at once' -x
+complete -c rtscope -n '__rtscope_at run' -l bundle -d 'Bundle of rtscope board export to run from, without network' -rF
+complete -c rtscope -n '__rtscope_at run' -l out -s o -d 'Directory of the results' -rF
+complete -c rtscope -n '__rtscope_at run' -l resume -d 'Directory of an interrupted campaign to continue' -xa '(__fish_complete_directories)'
+complete -c rtscope -n '__rtscope_at run' -l yes -d 'Consent to run the custom command of a resumed campaign or a bundle'
+complete -c rtscope -n '__rtscope_at run' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at run' -l quiet -s q -d 'The answer alone, in one line'
+complete -c rtscope -n '__rtscope_at run' -l verbose -s v -d 'Everything on the terminal'
+complete -c rtscope -n '__rtscope_at run' -F
+complete -c rtscope -n '__rtscope_at report' -l html -d 'HTML page to write' -rF
+complete -c rtscope -n '__rtscope_at report' -l format -d 'Format of the report' -xa 'table markdown csv json'
+complete -c rtscope -n '__rtscope_at report' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at report' -l quiet -s q -d 'The answer alone, in one line'
+complete -c rtscope -n '__rtscope_at report' -l verbose -s v -d 'Everything on the terminal'
+complete -c rtscope -n '__rtscope_at report' -l notes -d 'Every caveat with its numbers and its remedy'
+complete -c rtscope -n '__rtscope_at report' -l charts -d 'Directory for each chart as SVG and PNG' -rF
+complete -c rtscope -n '__rtscope_at report' -l deadline -d 'Longest allowed latency' -x
+complete -c rtscope -n '__rtscope_at report' -l claim -d 'Claim to test' -x
+complete -c rtscope -n '__rtscope_at report' -l min-boots -d 'Minimum number of boots behind a claim' -x
+complete -c rtscope -n '__rtscope_at report' -F
+complete -c rtscope -n '__rtscope_at compare' -l published -d 'Published table to compare with' -xa 'raspberry-pi-2018 scheduler-talk-raspberry-pi-3bplus scheduler-talk-x86-64 starfive-jh7110-devkit starfive-visionfive2'
+complete -c rtscope -n '__rtscope_at compare' -l html -d 'HTML page to write' -rF
+complete -c rtscope -n '__rtscope_at compare' -l deadline -d 'Deadline whose misses are compared too' -x
+complete -c rtscope -n '__rtscope_at compare' -l format -d 'Format of the comparison' -xa 'table markdown json'
+complete -c rtscope -n '__rtscope_at compare' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at compare' -l quiet -s q -d 'The answer alone, in one line'
+complete -c rtscope -n '__rtscope_at compare' -l verbose -s v -d 'Everything on the terminal'
+complete -c rtscope -n '__rtscope_at compare' -l notes -d 'Every caveat with its numbers and its remedy'
+complete -c rtscope -n '__rtscope_at compare' -F
+complete -c rtscope -n '__rtscope_at tasks' -l target -d 'Running machine' -xa 'local ssh:'
+complete -c rtscope -n '__rtscope_at tasks' -l rt -d 'Only real-time threads'
+complete -c rtscope -n '__rtscope_at tasks' -l cpu -d 'Only threads allowed on this CPU' -x
+complete -c rtscope -n '__rtscope_at tasks' -l pid -d 'Only the process of this PID or TID' -x
+complete -c rtscope -n '__rtscope_at tasks' -l sort -d 'Order of the threads' -xa 'process priority share time switches faults cpu name'
+complete -c rtscope -n '__rtscope_at tasks' -l share -d 'Time over which to measure CPU shares' -x
+complete -c rtscope -n '__rtscope_at tasks' -l watch -d 'Refresh interval of a live list with CPU shares' -x
+complete -c rtscope -n '__rtscope_at tasks' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at audit' -l profile -d 'Purpose of the machine' -xa 'control polling audio host guest'
+complete -c rtscope -n '__rtscope_at audit' -l cpus -d 'CPUs for real-time threads' -x
+complete -c rtscope -n '__rtscope_at audit' -l target -d 'Machine to check' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
+complete -c rtscope -n '__rtscope_at audit' -l kernel -d 'Kernel of a virtual board, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at audit' -l append -d 'Additional kernel command line of a virtual board' -x
+complete -c rtscope -n '__rtscope_at audit' -l config -d 'Kernel configuration to check instead of a machine' -rF
+complete -c rtscope -n '__rtscope_at audit' -l root -d 'Captured file tree, or archive of --capture, to check instead of a machine' -rF
+complete -c rtscope -n '__rtscope_at audit' -l observe -d 'Seconds to observe the machine, 0 to 60' -x
+complete -c rtscope -n '__rtscope_at audit' -l capture -d 'Archive to write with the files that were read, to send to others' -rF
+complete -c rtscope -n '__rtscope_at audit' -l unit -d 'Systemd unit to check instead, by name or file' -x
+complete -c rtscope -n '__rtscope_at audit' -l apply -d 'Checks whose remedies to apply' -xa '(__fish_append , safe fixed_frequency turbo energy_preference idle_states irq_affinity default_irq_affinity workqueues preemption_model scaling_governor transparent_hugepages ksm numa_balancing locked_memory_moves rt_throttling rt_safety_net deadline_admission fair_server watchdog stack_tracer)'
+complete -c rtscope -n '__rtscope_at audit' -l dry-run -d 'Preview of the changes of --apply, without any change'
+complete -c rtscope -n '__rtscope_at audit' -l restore -d 'Undo of all changes by --apply'
+complete -c rtscope -n '__rtscope_at audit' -l fail-on -d 'Lowest severity that gives exit status 1' -xa 'low medium high fatal'
+complete -c rtscope -n '__rtscope_at audit' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at audit' -l quiet -s q -d 'The answer alone, in one line'
+complete -c rtscope -n '__rtscope_at audit' -l verbose -s v -d 'Everything on the terminal'
+complete -c rtscope -n '__rtscope_at explain' -l run -d 'Run of a campaign' -x
+complete -c rtscope -n '__rtscope_at explain' -l trace -d 'Trace instead of a record' -rF
+complete -c rtscope -n '__rtscope_at explain' -l thread -d 'Thread of --trace by name or PID' -x
+complete -c rtscope -n '__rtscope_at explain' -l at -d 'Time in --trace at which the thread was late, in seconds' -x
+complete -c rtscope -n '__rtscope_at explain' -l worst -d 'Number of wake-ups of each run to show in full' -x
+complete -c rtscope -n '__rtscope_at explain' -l bound -d 'Latency bound from observed critical sections'
+complete -c rtscope -n '__rtscope_at explain' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at explain' -l quiet -s q -d 'The answer alone, in one line'
+complete -c rtscope -n '__rtscope_at explain' -l verbose -s v -d 'Everything on the terminal'
+complete -c rtscope -n '__rtscope_at explain' -l html -d 'HTML page to write, with charts' -rF
+complete -c rtscope -n '__rtscope_at explain' -l perfetto -d 'Trace to write for ui.perfetto.dev' -rF
+complete -c rtscope -n '__rtscope_at explain' -F
+complete -c rtscope -n '__rtscope_at pack' -l out -d 'Archive to write' -rF
+complete -c rtscope -n '__rtscope_at pack' -l max-size -d 'Largest archive' -x
+complete -c rtscope -n '__rtscope_at pack' -l redact -d 'Replace names of hosts and users, addresses, serial numbers and secrets'
+complete -c rtscope -n '__rtscope_at pack' -xa '(__fish_complete_directories)'
+complete -c rtscope -n '__rtscope_at doctor' -l target -s t -d 'Machine to ask' -xa 'local ssh:'
+complete -c rtscope -n '__rtscope_at doctor' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at doctor' -l quiet -s q -d 'The answer alone, in one line'
+complete -c rtscope -n '__rtscope_at doctor' -l verbose -s v -d 'Everything on the terminal'
+complete -c rtscope -n '__rtscope_at completion' -a 'bash zsh fish'
+complete -c rtscope -n '__rtscope_at board list' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at board show' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at board show' -a 'jh7110 pc rpi3'
+complete -c rtscope -n '__rtscope_at board build' -l kernel -d 'Kernels, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at board build' -l lockfile -d 'Lock file with the exact packages to use' -rF
+complete -c rtscope -n '__rtscope_at board build' -l save-lock -d 'Lock file to write with the packages used' -rF
+complete -c rtscope -n '__rtscope_at board build' -l upgrade -d 'Newest packages of the archive, not the cached'
+complete -c rtscope -n '__rtscope_at board build' -a 'jh7110 pc rpi3'
+complete -c rtscope -n '__rtscope_at board export' -l to -d 'Bundle to write' -rF
+complete -c rtscope -n '__rtscope_at board export' -l kernel -d 'Kernels, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at board export' -l campaign -d 'Campaign to include' -rF
+complete -c rtscope -n '__rtscope_at board export' -a 'jh7110 pc rpi3'
+complete -c rtscope -n '__rtscope_at board import' -F
+complete -c rtscope -n '__rtscope_at board trace' -l run -d 'Run of a campaign' -x
+complete -c rtscope -n '__rtscope_at board trace' -l worst -d 'Number of worst wake-ups to list' -x
+complete -c rtscope -n '__rtscope_at board trace' -l cpu -d 'CPU to list, or all' -x
+complete -c rtscope -n '__rtscope_at board trace' -l limit -d 'Steps to list of each path' -x
+complete -c rtscope -n '__rtscope_at board trace' -l replay -d 'Replay of the run, which also records tasks'
+complete -c rtscope -n '__rtscope_at board trace' -l window -d 'Virtual times in ns to record with --replay' -x
+complete -c rtscope -n '__rtscope_at board trace' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at board trace' -F
+complete -c rtscope -n '__rtscope_at kernel list' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at kernel show' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at kernel show' -a 'jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board'
+complete -c rtscope -n '__rtscope_at kernel patches' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at kernel patches' -a 'jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board'
+complete -c rtscope -n '__rtscope_at kernel config' -l diff -d 'Recipe to compare with, by name or path' -xa 'jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board'
+complete -c rtscope -n '__rtscope_at kernel config' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at kernel config' -a 'jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board'
+complete -c rtscope -n '__rtscope_at kernel build' -l upgrade -d 'Newest source of the archive, not the cached one'
+complete -c rtscope -n '__rtscope_at kernel build' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at kernel build' -a 'jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board'
+complete -c rtscope -n '__rtscope_at kernel check' -l load -d 'Loads, one run under each' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
+complete -c rtscope -n '__rtscope_at kernel check' -l duration -d 'Virtual time under each load' -x
+complete -c rtscope -n '__rtscope_at kernel check' -l interval -d 'Interval between two wake-ups' -x
+complete -c rtscope -n '__rtscope_at kernel check' -l settle -d 'Virtual time between boot and load' -x
+complete -c rtscope -n '__rtscope_at kernel check' -l out -d 'Directory to keep records and kernel logs in' -rF
+complete -c rtscope -n '__rtscope_at kernel check' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at kernel check' -a 'jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board'
+complete -c rtscope -n '__rtscope_at kernel package' -l to -d 'Directory for the archive and the package' -rF
+complete -c rtscope -n '__rtscope_at kernel package' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at kernel package' -a 'jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board'
+complete -c rtscope -n '__rtscope_at kernel verify' -l target -d 'Running machine' -xa 'local ssh:'
+complete -c rtscope -n '__rtscope_at kernel verify' -l root -d 'File tree captured from a machine' -rF
+complete -c rtscope -n '__rtscope_at kernel verify' -l config -d 'Kernel configuration' -rF
+complete -c rtscope -n '__rtscope_at kernel verify' -l image -d 'Kernel image built with IKCONFIG' -rF
+complete -c rtscope -n '__rtscope_at kernel verify' -l against -d 'Intended kernel' -rF
+complete -c rtscope -n '__rtscope_at kernel verify' -l ordinary -d 'Intended kernel without PREEMPT_RT'
+complete -c rtscope -n '__rtscope_at kernel verify' -l fail-on -d 'Lowest severity that gives exit status 1' -xa 'low medium high fatal'
+complete -c rtscope -n '__rtscope_at kernel verify' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at kernel verify' -l quiet -s q -d 'The answer alone, in one line'
+complete -c rtscope -n '__rtscope_at kernel verify' -l verbose -s v -d 'Everything on the terminal'
+complete -c rtscope -n '__rtscope_at kernel verify' -a 'jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board'
