@@ -29,6 +29,7 @@ from rtscope.exectrace.file import (
     with_windows,
 )
 from rtscope.exectrace.symbols import NO_SYMBOLS, SymbolTable, merged, parse_symbols
+from rtscope.explain.activity import ExplainedWindow, Recording
 from rtscope.explain.events.explain import explain_events
 from rtscope.explain.events.run import (
     counted_wakeups,
@@ -47,11 +48,8 @@ from rtscope.explain.events.window import (
 from rtscope.explain.instructions.explain import explain_path
 from rtscope.explain.instructions.sections import bounds_of
 from rtscope.explain.model import Explanation
-from rtscope.explain.perfetto import (
-    ExplainedWindow,
-    Recording,
-    perfetto_trace,
-)
+from rtscope.explain.perfetto import perfetto_trace
+from rtscope.explain.timeline import Timeline, timeline_of
 from rtscope.files import write_atomically
 from rtscope.ftrace.dat import open_trace
 from rtscope.ftrace.events import Event, Trace
@@ -104,20 +102,25 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """All runs, and the wake-ups of them for a trace of Perfetto."""
+    """All runs, and of each the latest wake-ups with all that the CPUs did."""
 
     runs: tuple[ExplainedRun, ...]
-    paths: tuple[Recording, ...] = ()
-    windows: tuple[ExplainedWindow, ...] = ()
+    wakeups: tuple[tuple[Recording | ExplainedWindow, ...], ...]
+    """Of each run, latest first; none where there are only counters."""
 
     def perfetto(self) -> bytes:
         """Return the trace. Raises UsageError for runs of boards and of machines."""
-        if self.paths and self.windows:
+        wakeups = [one for found in self.wakeups for one in found]
+        if len({type(one) for one in wakeups}) > 1:
             raise UsageError(
                 "--perfetto: virtual and real time do not fit into one trace; choose a "
                 "run with --run"
             )
-        return perfetto_trace(self.paths or self.windows)
+        return perfetto_trace(wakeups)
+
+    def timelines(self) -> Sequence[Sequence[Timeline]]:
+        """Return the timelines of the latest wake-ups of each run."""
+        return [[timeline_of(one) for one in found] for found in self.wakeups]
 
 
 def explained_runs(
@@ -133,20 +136,15 @@ def explained_runs(
     if bound:
         _record_sections(chosen, cache=cache, log=log)
     runs: list[ExplainedRun] = []
-    paths: list[Recording] = []
-    windows: list[ExplainedWindow] = []
+    wakeups: list[tuple[Recording | ExplainedWindow, ...]] = []
     for one in chosen:
         try:
-            if one.record.virtual:
-                recordings = _explained_paths(one, cache=cache, log=log)
-                paths += recordings[:worst]
-                explanations = [r.explanation for r in recordings]
-            elif (one.directory / TRACE).is_file():
-                found = explained_windows(one.record, open_trace(one.directory / TRACE))
-                windows += found[:worst]
-                explanations = [w.explanation for w in found]
-            else:
-                explanations = _counted(one.record)
+            found = _wakeups_of(one, cache=cache, log=log)
+            explanations = (
+                _counted(one.record)
+                if found is None
+                else [wakeup.explanation for wakeup in found]
+            )
         except UsageError as error:
             if len(chosen) == 1:
                 raise
@@ -154,13 +152,25 @@ def explained_runs(
             continue
         bounds = _bounds_of_run(one, cache=cache, log=log)
         runs.append(explained_run(one.record, explanations, bounds=bounds))
+        wakeups.append(tuple(found or ())[:worst])
         _keep(one, runs[-1], log=log)
     if not runs:
         raise UsageError(
             f"{path}: no run has recorded paths or events; measure a virtual board "
             "without --no-record, or a machine with --explain"
         )
-    return Explained(tuple(runs), tuple(paths), tuple(windows))
+    return Explained(tuple(runs), tuple(wakeups))
+
+
+def _wakeups_of(
+    one: Recorded, *, cache: Path, log: Log
+) -> Sequence[Recording | ExplainedWindow] | None:
+    """Return the explained wake-ups of a run; None where only counters tell of them."""
+    if one.record.virtual:
+        return _explained_paths(one, cache=cache, log=log)
+    if (one.directory / TRACE).is_file():
+        return explained_windows(one.record, open_trace(one.directory / TRACE))
+    return None
 
 
 def explained_file(
@@ -186,7 +196,7 @@ def explained_file(
     shown = ExplainedWindow(path.name, window, wakeup, explanation)
     bounds = _bounds_of_trace(trace, chosen.wakeup) if bound else ()
     run = explained_trace(path.name, [explanation], bounds=bounds)
-    return Explained((run,), (), (shown,))
+    return Explained((run,), ((shown,),))
 
 
 def open_recorded(path: Path, run_id: str | None = None) -> Recorded:

@@ -1,6 +1,7 @@
 """Explained wake-ups as printed, to the character, on 80 and on 100 columns."""
 
 import io
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from rtscope.report.formats.explaintext import (
 from rtscope.report.formats.fitted import COLUMNS, LINES
 from rtscope.report.formats.html import render_explanations
 from rtscope.report.model.explanations import ExplainedRun, explained_run
+from rtscope.units import format_us
 
 KEPT = Path(__file__).parent / "explain"
 
@@ -111,3 +113,18 @@ def test_the_page_is_the_same_each_time_and_escapes_names_of_functions() -> None
     assert "a_&lt;b&gt;&amp;\\x1b[1m" in page
     assert "<b>" not in page
     assert "\x1b" not in page
+
+
+def test_the_page_opens_with_the_worst_of_each_load_and_kernel_and_its_cause() -> None:
+    later = run("memory", "plain", explained([], off=False))
+    page = render_explanations([later, *runs()], worst=1)
+
+    opening = page[page.index("<main>") : page.index("<h2")]
+    rows = re.findall(r'<a href="#run(\d)">([^<]*)</a>.*?wrap">([^<]*)<', opening)
+    assert [(number, cause) for number, _, cause in rows] == [
+        ("2", "waiting for a lock in __rmqueue_pcplist"),
+        ("3", "interrupt delivery"),
+    ]
+    worst = runs()[0].explanations[0]
+    assert rows[0][1] == format_us(worst.latency_ns)
+    assert "<td>510</td>" in opening  # of all pieces of the wait, not of one

@@ -149,7 +149,8 @@ def _write(
     explained: Explained, *, worst: int, html: Path | None, perfetto: Path | None
 ) -> None:
     if html is not None:
-        page = render_explanations(explained.runs, worst=worst)
+        lines = explained.timelines()
+        page = render_explanations(explained.runs, worst=worst, timelines=lines)
         write_atomically(html, page.encode())
     if perfetto is not None:
         write_atomically(perfetto, explained.perfetto())

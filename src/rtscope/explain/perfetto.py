@@ -9,18 +9,16 @@ two do not overlap.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import takewhile
 
-import numpy as np
-
-from rtscope.exectrace.file import TraceSection
-from rtscope.exectrace.symbols import SymbolTable
-from rtscope.explain.events.spans import Doing, Span, spans_of
-from rtscope.explain.events.threadstates import TracedWakeup
-from rtscope.explain.instructions.calls import plain, runs_of
+from rtscope.explain.activity import (
+    ExplainedWindow,
+    Open,
+    Recording,
+    States,
+    activity_of,
+    common,
+)
 from rtscope.explain.model import TITLES, Explanation
-from rtscope.ftrace.events import Window
 
 _PACKET = 1
 _TIMESTAMP, _SEQUENCE, _EVENT, _DESCRIPTOR = 8, 10, 11, 60
@@ -29,11 +27,6 @@ _TYPE, _TRACK, _EVENT_NAME = 9, 11, 23
 BEGIN, END, INSTANT = 1, 2, 3
 _ONE_SEQUENCE = 1
 _VARINT, _BYTES = 0, 2
-
-Call = tuple[object, str]
-"""What makes a slice the same as the one before it, and its name."""
-States = Iterator[tuple[int, Sequence[Call]]]
-"""From each time on, what is open on a track, outermost first."""
 
 
 def whole(packets: Iterable[bytes]) -> bytes:
@@ -107,10 +100,9 @@ def nested(states: States, track: int) -> Iterator[bytes]:
 
     A slice goes on as long as it and all around it are the same.
     """
-    opened: Sequence[Call] = ()
+    opened: Sequence[Open] = ()
     for at_ns, calls in states:
-        pairs = zip(opened, calls, strict=False)
-        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        same = common(opened, calls)
         for _ in opened[same:]:
             yield event(at_ns, track, END)
         for _, name in calls[same:]:
@@ -118,74 +110,15 @@ def nested(states: States, track: int) -> Iterator[bytes]:
         opened = calls
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Recording:
-    """A wake-up with the path that explains it."""
-
-    title: str
-    section: TraceSection
-    explanation: Explanation
-    symbols: SymbolTable
-    arch: str
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainedWindow:
-    """A wake-up with the events that explain it."""
-
-    title: str
-    window: Window
-    wakeup: TracedWakeup
-    explanation: Explanation
-
-
 def perfetto_trace(wakeups: Iterable[Recording | ExplainedWindow]) -> bytes:
     """Return a file that ui.perfetto.dev opens: one group of tracks per wake-up."""
     packets: list[bytes] = []
     uuid = 1
     for one in wakeups:
-        due_ns, activity = _activity_of(one)
+        due_ns, activity = activity_of(one)
         packets += tracks(one.title, uuid, [f"CPU {cpu}" for cpu in activity])
         packets += parts(one.explanation, due_ns, track=uuid + 1)
         for track, states in enumerate(activity.values(), uuid + 2):
             packets += nested(states, track)
         uuid += 2 + len(activity)
     return whole(packets)
-
-
-def _activity_of(one: Recording | ExplainedWindow) -> tuple[int, dict[int, States]]:
-    """Return when the timer was due, and what each CPU did."""
-    if isinstance(one, Recording):
-        cpus = np.unique(one.section.cpus).tolist()
-        return _due_ns(one), {cpu: _calls(one, cpu) for cpu in cpus}
-    cpus = sorted({event.cpu for event in one.window.events})
-    return one.wakeup.expiry_ns, {cpu: _tasks(one.window, cpu) for cpu in cpus}
-
-
-def _due_ns(recording: Recording) -> int:
-    return recording.section.last_ns - recording.explanation.latency_ns
-
-
-def _calls(recording: Recording, cpu: int) -> States:
-    end_ns = 0
-    section, symbols, arch = recording.section, recording.symbols, recording.arch
-    for run in runs_of(section, symbols, arch=arch, cpu=cpu):
-        yield run.begin_ns, [(f, plain(f.name)) for f in run.frame.chain()][::-1]
-        end_ns = run.end_ns
-    yield end_ns, ()
-
-
-def _tasks(window: Window, cpu: int) -> States:
-    """Return the task of a CPU, and over it interrupts and callbacks."""
-    end_ns = 0
-    for span in spans_of(window, cpu):
-        yield span.begin_ns, [(name, name) for name in _names(span)]
-        end_ns = span.end_ns
-    yield end_ns, ()
-
-
-def _names(span: Span) -> list[str]:
-    if span.doing is Doing.LOST:
-        return ["events are missing"]
-    below = span.task.label if span.frames or span.task.pid else span.name
-    return [below, *(f"{frame.doing} {frame.name}" for frame in span.frames)]

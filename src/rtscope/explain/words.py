@@ -12,7 +12,14 @@ from functools import cache
 from importlib import resources
 
 from rtscope.explain.invariants import first_of_each, text_of
-from rtscope.explain.model import Cause, Confidence, Explanation, Segment
+from rtscope.explain.model import (
+    COMPETING_TASKS,
+    Cause,
+    Confidence,
+    Explanation,
+    Segment,
+    named_cause,
+)
 from rtscope.units import format_share, format_us
 
 MAIN_SHARE = 0.1
@@ -44,7 +51,14 @@ def sentence(explanation: Explanation, *, virtual: str = "") -> str:
         return f"{head}; the cause is unknown."
     if explanation.is_counted:
         first = next(filter(_is_waiting, main), None)
-        parts = [_segment_text(s, explain_rest=s is first) for s in main]
+        of_tasks = _tasks_ns(explanation, main)
+        parts = [
+            _segment_text(s, of_tasks.get(named_cause(s)), explain_rest=s is first)
+            for s in _first_of_each_task(main)
+        ]
+        main = tuple(
+            s for s in explanation.segments if s in main or named_cause(s) in of_tasks
+        )
     else:
         sums = _main_sums(explanation)
         parts = [_clause_of_length(segment, ns) for segment, ns in sums]
@@ -52,6 +66,26 @@ def sentence(explanation: Explanation, *, virtual: str = "") -> str:
         main = tuple(s for s in explanation.segments if (s.cause, s.name) in names)
     text = "; ".join(parts)
     return f"{head}. {text[0].upper()}{text[1:]}.{_rest(explanation, main)}"
+
+
+def _tasks_ns(
+    explanation: Explanation, main: Sequence[Segment]
+) -> Mapping[tuple[Cause, str], int]:
+    """Return how long each task of the main segments ran: interrupts cut it up."""
+    tasks = {named_cause(s) for s in main if s.cause in COMPETING_TASKS}
+    spent: Counter[tuple[Cause, str]] = Counter()
+    for segment in explanation.segments:
+        if named_cause(segment) in tasks:
+            spent[named_cause(segment)] += segment.duration_ns
+    return spent
+
+
+def _first_of_each_task(main: Sequence[Segment]) -> Iterator[Segment]:
+    told: set[tuple[Cause, str]] = set()
+    for segment in main:
+        if segment.cause not in COMPETING_TASKS or named_cause(segment) not in told:
+            yield segment
+        told.add(named_cause(segment))
 
 
 def _main_sums(explanation: Explanation) -> list[tuple[Segment, int]]:
@@ -116,11 +150,11 @@ def _us(ns: int | None, *, virtual: str = "") -> str:
     return f"{format_us(ns)} {virtual}µs"
 
 
-def _segment_text(segment: Segment, *, explain_rest: bool) -> str:
+def _segment_text(segment: Segment, sum_ns: int | None, *, explain_rest: bool) -> str:
     aside = "; ".join(
         (*_executed(segment, explain_rest=explain_rest), *_busiest(segment))
     )
-    text = _clause_of_length(segment, segment.duration_ns)
+    text = _clause_of_length(segment, sum_ns or segment.duration_ns)
     return f"{text} ({aside})" if aside else text
 
 

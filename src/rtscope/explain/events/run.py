@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator
 
 from rtscope.contract import Around, CounterDelta
+from rtscope.explain.activity import ExplainedWindow
 from rtscope.explain.events.explain import explain_events
 from rtscope.explain.events.threadstates import MachineTraits, TracedWakeup
 from rtscope.explain.events.window import window_around
 from rtscope.explain.model import Explanation
-from rtscope.explain.perfetto import ExplainedWindow
 from rtscope.ftrace.events import Trace, Window
 from rtscope.ftrace.writer import TRACE
 from rtscope.record.model import RunRecord

@@ -16,11 +16,14 @@ from markupsafe import Markup
 from rtscope import __version__
 from rtscope.explain.causes import title_of
 from rtscope.explain.model import TITLES
+from rtscope.explain.timeline import Timeline
 from rtscope.explain.words import where
 from rtscope.published import KernelKind
 from rtscope.report import tables
 from rtscope.report.charts.bars import colour_of, path_bar, tail_bars
 from rtscope.report.charts.drawings import svg_of
+from rtscope.report.charts.flame import flame_chart, note_of_timeline
+from rtscope.report.escape import all_printable
 from rtscope.report.model.build import Model
 from rtscope.report.model.charts import BINS_PER_DECADE
 from rtscope.report.model.comparison import ComparisonReport
@@ -30,6 +33,7 @@ from rtscope.report.model.explanations import (
     bound_rows,
     bound_sentence,
     merged_causes,
+    opening_rows,
     sentence_of_tail,
     unit_of,
 )
@@ -59,9 +63,18 @@ def render_html(told: Model | ComparisonReport | PublishedComparison) -> str:
             return _page("published.html", comparison=told, kinds=tuple(KernelKind))
 
 
-def render_explanations(runs: Sequence[ExplainedRun], *, worst: int) -> str:
-    """Return the page with `worst` wake-ups of each run; same runs, same bytes."""
-    causes, differences = merged_causes(runs)
+def render_explanations(
+    runs: Sequence[ExplainedRun],
+    *,
+    worst: int,
+    timelines: Sequence[Sequence[Timeline]] = (),
+) -> str:
+    """
+    Return the page with `worst` wake-ups of each run; same runs, same bytes.
+
+    `timelines` are of the latest wake-ups of each run, as far as they were recorded.
+    """
+    causes, _ = merged_causes(runs)
     boards = enumeration(list(dict.fromkeys(run.board for run in runs)))
     places = enumeration(list(dict.fromkeys(run.place for run in runs)))
     unit = unit_of(runs)
@@ -73,8 +86,9 @@ def render_explanations(runs: Sequence[ExplainedRun], *, worst: int) -> str:
         unit=unit,
         runs=runs,
         worst=worst,
+        timelines=all_printable(tuple(map(tuple, timelines))) or ((),) * len(runs),
         causes=causes,
-        differences=differences,
+        opening=opening_rows(runs),
         source="recorded paths" if unit else "recorded events",
         made_by=f"rtscope {__version__}",
     )
@@ -152,6 +166,8 @@ _GLOBALS: Mapping[str, Any] = {
     "tail_bars": _ours(tail_bars),
     "tail_sentence": sentence_of_tail,
     "path_bar": _ours(path_bar),
+    "flame_chart": _ours(flame_chart),
+    "timeline_note": note_of_timeline,
     "colour": colour_of,
     "where": where,
     "part_titles": TITLES,

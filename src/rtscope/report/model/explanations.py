@@ -19,8 +19,15 @@ from rtscope import __version__
 from rtscope.contract import ThreadResult
 from rtscope.explain.bound import TITLES as SECTION_TITLES
 from rtscope.explain.bound import Section
-from rtscope.explain.causes import Causes, causes_of, differences, paragraph
-from rtscope.explain.model import Cause, Explanation
+from rtscope.explain.causes import (
+    WITHDRAWN,
+    Causes,
+    causes_of,
+    differences,
+    paragraph,
+    title_of,
+)
+from rtscope.explain.model import Cause, Explanation, named_cause
 from rtscope.explain.words import caveats_of, evidence, sentence
 from rtscope.record import explanation as written
 from rtscope.record.explanation import CpuBound, Interrupt, LongestSection, TailCause
@@ -28,6 +35,7 @@ from rtscope.record.model import RunRecord
 from rtscope.report.escape import all_printable
 from rtscope.report.words import plural
 from rtscope.stats.distribution import Distribution, distribution_of
+from rtscope.stats.summary import BEYOND_LOW_NS
 from rtscope.units import format_us
 
 VIRTUAL = "virtual "
@@ -83,6 +91,20 @@ class WorstWakeups:
     """Of how many the cause is known."""
     unknown: int
     """Of how many it is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpeningRow:
+    """The worst wake-up under a load with a kernel, and what it is blamed on."""
+
+    run_number: int
+    """Of its run, from 1 on."""
+    load: str
+    kernel: str
+    latency_ns: int
+    cause: str
+    cause_ns: int
+    """How long the cause took, of the latency; 0 if it is unknown or withdrawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +215,27 @@ def merged_causes(
     return causes, [paragraph(one, virtual=unit) for one in differences(causes)]
 
 
+def opening_rows(runs: Sequence[ExplainedRun]) -> Sequence[OpeningRow]:
+    """Return the worst wake-up of each load and kernel, in the order of the runs."""
+    worst: dict[tuple[str, str], OpeningRow] = {}
+    for number, run in enumerate(runs, 1):
+        for one in run.explanations[:1]:
+            known = worst.get((run.load, run.kernel))
+            if known is None or one.latency_ns > known.latency_ns:
+                worst[run.load, run.kernel] = _opening_row(number, run, one)
+    return tuple(worst.values())
+
+
+def _opening_row(number: int, run: ExplainedRun, one: Explanation) -> OpeningRow:
+    cause, cause_ns = WITHDRAWN if one.is_withdrawn else Cause.UNKNOWN.value, 0
+    if one.dominant is not None:
+        key = named_cause(one.dominant)
+        blamed = (piece for piece in one.segments if named_cause(piece) == key)
+        cause_ns = sum(piece.duration_ns for piece in blamed)
+        cause = next(title_of(s) for s in run.causes.sums if (s.cause, s.name) == key)
+    return OpeningRow(number, run.load, run.kernel, one.latency_ns, cause, cause_ns)
+
+
 def unit_of(runs: Sequence[ExplainedRun]) -> str:
     """Return the word before the unit of times of several runs."""
     return VIRTUAL if all(run.virtual for run in runs) else ""
@@ -212,15 +255,13 @@ def tail_of(
     from_ns = _from(found, total)
     inside = [one for one in known if one.latency_ns >= from_ns]
     causes = _causes(inside)
-    names = [one.cause for one in causes]
-    counted = [(b.latency_ns, b.cause if b.cause in names else OTHERS) for b in inside]
     wakeups = int(found.count[found.low_ns >= from_ns].sum()) + found.beyond
     return WorstWakeups(
         samples=total,
         from_ns=from_ns,
         wakeups=wakeups,
         causes=causes,
-        bins=_bins(found, from_ns, counted, names),
+        bins=_bins(found, from_ns, inside, [one.cause for one in causes]),
         recorded=len(inside),
         unknown=max(0, wakeups - len(inside)),
     )
@@ -271,21 +312,36 @@ def _causes(inside: Sequence[KnownCause]) -> tuple[TailCause, ...]:
 def _bins(
     found: Distribution,
     from_ns: int,
-    counted: Sequence[tuple[int, str]],
+    inside: Sequence[KnownCause],
     names: Sequence[str],
 ) -> tuple[Bin, ...]:
+    """
+    Count the wake-ups by latency and cause, each once.
+
+    All are counted at the begin of their bucket, also those whose latency is known:
+    what a bucket has besides them was not recorded.
+    """
     width = max(1, -(-(found.max_ns + 1 - from_ns) // BINS))
+    # In a last bucket, that of the longest: what is in none.
+    low_ns = np.append(found.low_ns, np.int64(BEYOND_LOW_NS))
+    count = np.append(found.count, found.beyond)
+    at_ns = np.array([one.latency_ns for one in inside], dtype=np.int64)
+    placed_ns = low_ns[np.searchsorted(low_ns, at_ns, side="right") - 1].tolist()
+    causes = [one.cause if one.cause in names else OTHERS for one in inside]
     bins = []
-    for low_ns in range(from_ns, found.max_ns + 1, width):
-        high_ns = low_ns + width
-        inside = (found.low_ns >= low_ns) & (found.low_ns < high_ns)
+    for begin_ns in range(from_ns, found.max_ns + 1, width):
+        end_ns = begin_ns + width
         of_cause = [
-            sum(low_ns <= ns < high_ns and cause == name for ns, cause in counted)
+            sum(
+                begin_ns <= ns < end_ns and cause == name
+                for ns, cause in zip(placed_ns, causes, strict=True)
+            )
             for name in names
         ]
-        # A latency may lie in another bin than the low edge of its bucket does.
-        unknown = max(0, int(found.count[inside].sum()) - sum(of_cause))
-        bins.append(Bin(low_ns, high_ns, tuple(of_cause), unknown))
+        counted = int(count[(low_ns >= begin_ns) & (low_ns < end_ns)].sum())
+        bins.append(
+            Bin(begin_ns, end_ns, tuple(of_cause), max(0, counted - sum(of_cause)))
+        )
     return tuple(bins)
 
 
