@@ -84,8 +84,10 @@ def test_boxes_lie_where_their_times_are_and_names_are_escaped() -> None:
     page = flame_chart(drawn, one.explanation, name="path1", unit="virtual ")
 
     assert '<i style="left:25%;width:25%"' in page
-    assert "<b>&" not in page and "&lt;b&gt;&amp;&quot;" in page
-    assert "CPU 3" in page and note_of_timeline(drawn, unit="") == ""
+    assert "<b>&" not in page
+    assert "&lt;b&gt;&amp;&quot;" in page
+    assert "CPU 3" in page
+    assert note_of_timeline(drawn, unit="") == ""
 
 
 def test_the_blamed_calls_and_the_causes_are_marked_and_the_axis_is_round() -> None:
@@ -96,7 +98,9 @@ def test_the_blamed_calls_and_the_causes_are_marked_and_the_axis_is_round() -> N
 
     blamed = re.findall(r'<i class=blamed [^>]*title="([^,]*),', page)
     known = {one.explanation.dominant.name, *one.explanation.dominant.callers}
-    assert blamed and set(blamed) <= known
+    assert blamed
+    assert set(blamed) <= known
     ticks = re.findall(r"<span [^>]*>([^<]*)</span>", page)
     assert ticks == ["-0.1", "0", "0.1", "0.2", "0.3"]
-    assert page.count('type="radio"') == 4 and page.count(" checked") == 1
+    assert page.count('type="radio"') == 4
+    assert page.count(" checked") == 1
