@@ -10,6 +10,7 @@ What these functions have no argument for is changed with `dataclasses.replace`.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
 from rtscope import __version__
@@ -74,21 +75,32 @@ def thread(
     A negative latency is an early wake-up. The grid is just long enough for all of
     them, or `activations` long: then a skip at its end is cut off there.
     """
-    wakeups = tuple(_wakeups(latencies_ns, cpu, interval_ns, start_ns))
+    seqs = _sequence(latencies_ns, interval_ns)
     if activations is None:
-        activations = sum(1 + max(x, 0) // interval_ns for x in latencies_ns)
+        activations = sum(x // interval_ns for x in latencies_ns if x >= interval_ns)
+        activations += len(latencies_ns)
     end_ns = start_ns + activations * interval_ns
-    assert not wakeups or wakeups[-1].expiry_ns <= end_ns, "the grid is too short"
-    timely = [w for w in wakeups if w.latency_ns >= 0]
+    assert not seqs or seqs[-1] <= activations, "the grid is too short"
+
+    def wakeup(at: int) -> Wakeup:
+        expiry_ns = start_ns + seqs[at] * interval_ns
+        return Wakeup(cpu, seqs[at], expiry_ns, expiry_ns + latencies_ns[at])
+
+    late = [at for at, x in enumerate(latencies_ns) if x >= interval_ns]
     skips = [
-        skip for w in timely for skip in _skipped_ns(w, interval_ns, end_ns=end_ns)
+        skip
+        for at in late
+        for skip in _skipped_ns(wakeup(at), interval_ns, end_ns=end_ns)
     ]
-    counts = Counter(
-        x - x % bucket_width_ns(x)
-        for w in timely
-        if not (x := w.latency_ns) >> HIST_MAX_BITS
+    # Most wake-ups are as late as others: what each latency adds is counted once.
+    timely = Counter(x for x in latencies_ns if x >= 0)
+    counts: Counter[int] = Counter()
+    for x, times in timely.items():
+        if not x >> HIST_MAX_BITS:
+            counts[x - x % bucket_width_ns(x)] += times
+    latest = sorted(
+        range(len(latencies_ns)), key=latencies_ns.__getitem__, reverse=True
     )
-    values = [w.latency_ns for w in timely]
     return ThreadResult(
         cpu=cpu,
         tid=1000 + (cpu or 0),
@@ -99,38 +111,36 @@ def thread(
         interval_ns=interval_ns,
         start_ns=start_ns,
         end_ns=end_ns,
-        samples=len(wakeups),
+        samples=len(latencies_ns),
         missed_periods=len(skips),
-        overruns=sum(x >= interval_ns for x in values),
-        early=len(wakeups) - len(timely),
-        overflow=len(values) - counts.total(),
+        overruns=len(late),
+        early=len(latencies_ns) - timely.total(),
+        overflow=timely.total() - counts.total(),
         interrupted_sleeps=0,
-        min_ns=min(values, default=None),
-        max_ns=max(values, default=None),
-        sum_ns=sum(values),
-        sum_sq_ns2=sum(x * x for x in values),
+        min_ns=min(timely, default=None),
+        max_ns=max(timely, default=None),
+        sum_ns=sum(x * times for x, times in timely.items()),
+        sum_sq_ns2=sum(x * x * times for x, times in timely.items()),
         missed_periods_sum_ns=sum(skips),
         histogram=tuple(sorted(counts.items())),
-        worst=tuple(sorted(timely, key=lambda w: (-w.latency_ns, w.seq))[:worst_kept]),
+        worst=tuple(map(wakeup, latest[: min(worst_kept, timely.total())])),
         minor_faults=0,
         major_faults=0,
-        voluntary_switches=len(wakeups),
+        voluntary_switches=len(latencies_ns),
         involuntary_switches=0,
         migrations=0,
-        cpu_time_ns=len(wakeups) * 2_000,
+        cpu_time_ns=len(latencies_ns) * 2_000,
         clock_before=GOOD_CLOCK,
         clock_after=GOOD_CLOCK,
     )
 
 
-def _wakeups(
-    latencies_ns: Iterable[int], cpu: int | None, interval_ns: int, start_ns: int
-) -> Iterable[Wakeup]:
-    k = 1
-    for latency_ns in latencies_ns:
-        expiry_ns = start_ns + k * interval_ns
-        yield Wakeup(cpu, k, expiry_ns, expiry_ns + latency_ns)
-        k += 1 + max(latency_ns, 0) // interval_ns
+def _sequence(latencies_ns: Sequence[int], interval_ns: int) -> Sequence[int]:
+    """Return which activation of the grid each wake-up belongs to."""
+    if not latencies_ns or max(latencies_ns) < interval_ns:
+        return range(1, len(latencies_ns) + 1)
+    steps = (1 + max(x, 0) // interval_ns for x in latencies_ns[:-1])
+    return tuple(accumulate(steps, initial=1))
 
 
 def _skipped_ns(wakeup: Wakeup, interval_ns: int, *, end_ns: int) -> list[int]:
