@@ -10,8 +10,25 @@ import pytest
 
 from fakes import targets
 from fakes.commandline import Rtscope, Said
+from fakes.forked import Forked, loaded
 from rtscope.cli import main, run
 from rtscope.target.fake import FakeTarget
+
+
+FIRST = """
+from fakes import measurements, targets
+from rtscope.cli import detail, explain, main, report, run
+from rtscope.report.formats.html import render_html
+from rtscope.report.model.build import build_model
+render_html(build_model([measurements.record([measurements.thread([7_000] * 60)])]))
+"""
+
+
+@pytest.fixture(scope="session")
+def forked() -> Iterator[Forked]:
+    """Processes with streams of their own that do not load what is loaded once."""
+    with loaded(FIRST) as forked:
+        yield forked
 
 
 @pytest.fixture

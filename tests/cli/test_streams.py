@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
+from fakes.forked import Forked
 from rtscope.cli.console import VisibleConsole
 
 TESTS = Path(__file__).parents[1]
@@ -25,9 +26,7 @@ run.open_target = lambda address, **_: contextlib.nullcontext(targets.target())
 main.main()
 """
 
-RTSCOPE = (sys.executable, "-m", "rtscope")
-FAKE = (sys.executable, "-c", MEASURE)
-"""The same with a fake machine to measure, which takes longer to load."""
+RTSCOPE = "from rtscope.cli.main import main; main()"
 IDLE = ("run", "--load", "idle", "--duration", "6s", "--interval", "100ms")
 RUN = (*IDLE, "--out", "out")
 HARMLESS = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
@@ -59,9 +58,15 @@ GONE = {
 
 @pytest.mark.parametrize("redirected", GONE.values(), ids=GONE)
 def test_output_that_cannot_be_written_costs_no_measurement(
-    redirected: str, tmp_path: Path
+    redirected: str, tmp_path: Path, forked: Forked
 ) -> None:
-    done = shell(redirected, *FAKE, *RUN, "--deadline", "6500ns", here=tmp_path)
+    # One is started as a user starts it, by an interpreter that finds all closed.
+    started = (
+        (sys.executable, "-c", MEASURE)
+        if redirected == GONE["all closed"]
+        else forked(MEASURE)
+    )
+    done = shell(redirected, *started, *RUN, "--deadline", "6500ns", here=tmp_path)
 
     assert "Traceback" not in done.stderr + done.stdout
     assert done.returncode == 1  # measured: the deadline was missed
@@ -92,12 +97,12 @@ def fill(descriptor: int) -> None:
 
 @pytest.mark.parametrize("full", [full_pipe, full_terminal])
 def test_messages_that_nobody_reads_stop_no_measurement(
-    full: Callable[[], tuple[int, int]], tmp_path: Path
+    full: Callable[[], tuple[int, int]], tmp_path: Path, forked: Forked
 ) -> None:
     reader, writer = full()
     try:
         done = subprocess.run(
-            [*FAKE, *RUN, "--deadline", "6500ns"],
+            [*forked(MEASURE), *RUN, "--deadline", "6500ns"],
             cwd=tmp_path,
             env={**HARMLESS, "PYTHONPATH": str(TESTS), "TERM": "xterm"},
             stdin=subprocess.DEVNULL,
@@ -157,9 +162,11 @@ def test_messages_that_were_dropped_are_counted() -> None:
     assert rest.endswith("nobody read standard error\nlater\n")
 
 
-def test_an_error_without_a_reader_keeps_its_status(tmp_path: Path) -> None:
+def test_an_error_without_a_reader_keeps_its_status(
+    tmp_path: Path, forked: Forked
+) -> None:
     for redirected in GONE.values():
-        done = shell(redirected, *RTSCOPE, "report", "none", here=tmp_path)
+        done = shell(redirected, *forked(RTSCOPE), "report", "none", here=tmp_path)
 
         assert "Traceback" not in done.stderr + done.stdout
         assert done.returncode == 2
@@ -167,12 +174,12 @@ def test_an_error_without_a_reader_keeps_its_status(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ignored", [True, False])
 def test_a_terminal_that_is_gone_ends_only_a_campaign_that_listens(
-    ignored: bool, tmp_path: Path
+    ignored: bool, tmp_path: Path, forked: Forked
 ) -> None:
     """`nohup` has SIGHUP ignored; the terminal of the messages is gone in both."""
     # Whatever these tests were started with, nohup perhaps.
     signals = "--ignore-signal=HUP" if ignored else "--default-signal=HUP"
-    hanging_up = (sys.executable, "-c", HANG_UP + MEASURE, *RUN)
+    hanging_up = (*forked(HANG_UP + MEASURE), *RUN)
     master, slave = os.openpty()
     with subprocess.Popen(
         ["env", signals, *hanging_up],
@@ -203,15 +210,17 @@ NASTY = "\x1b]0;owned\x07\x9b31m\u202e"
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_foreign_text_cannot_control_a_terminal(terminal: bool, tmp_path: Path) -> None:
+def test_foreign_text_cannot_control_a_terminal(
+    terminal: bool, tmp_path: Path, forked: Forked
+) -> None:
     runs = tmp_path / "out" / "runs"
     (runs / f"001-{NASTY}").mkdir(parents=True)
     (tmp_path / "out" / "campaign.json").write_text("{}")
     (runs / f"001-{NASTY}" / "record.json").write_text(json.dumps({NASTY: 1}))
     for words in (
-        (*RTSCOPE, "report", "out"),
-        (*FAKE, "run", "--resume", "out"),
-        (*RTSCOPE, "explain", "out"),
+        (*forked(RTSCOPE), "report", "out"),
+        (*forked(MEASURE), "run", "--resume", "out"),
+        (*forked(RTSCOPE), "explain", "out"),
     ):
         said = (
             _on_terminal(*words, here=tmp_path)

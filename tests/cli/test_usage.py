@@ -15,6 +15,7 @@ import pytest
 
 from fakes.boards import campaign
 from fakes.commandline import Rtscope
+from fakes.forked import Forked
 from fakes.measurements import record, thread
 from rtscope import __version__
 from rtscope.campaign.file import to_dict
@@ -253,8 +254,11 @@ def typed(*words: str | Path, **environment: str) -> subprocess.CompletedProcess
     )
 
 
-def test_who_stops_reading_has_seen_enough(measured: ResultDir) -> None:
-    argv = [sys.executable, "-m", "rtscope", "report", str(measured.path)]
+RTSCOPE = "from rtscope.cli.main import main; main()"
+
+
+def test_who_stops_reading_has_seen_enough(measured: ResultDir, forked: Forked) -> None:
+    argv = [*forked(RTSCOPE), "report", str(measured.path)]
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w") as gone:
@@ -265,8 +269,10 @@ def test_who_stops_reading_has_seen_enough(measured: ResultDir) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_a_result_that_cannot_be_written_is_told(measured: ResultDir) -> None:
-    argv = [sys.executable, "-m", "rtscope", "report", str(measured.path)]
+def test_a_result_that_cannot_be_written_is_told(
+    measured: ResultDir, forked: Forked
+) -> None:
+    argv = [*forked(RTSCOPE), "report", str(measured.path)]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             argv,
@@ -368,10 +374,10 @@ def test_a_terminal_that_knows_only_ascii_gets_what_it_can_show(
     ("environment", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)]
 )
 def test_colours_are_for_terminals_whose_user_wants_them(
-    environment: dict[str, str], coloured: bool, measured: ResultDir
+    environment: dict[str, str], coloured: bool, measured: ResultDir, forked: Forked
 ) -> None:
     master, slave = os.openpty()
-    argv = [sys.executable, "-m", "rtscope", "report", str(measured.path)]
+    argv = [*forked(RTSCOPE), "report", str(measured.path)]
     plain = {k: v for k, v in os.environ.items() if k != "NO_COLOR"}
     with subprocess.Popen(
         argv,
