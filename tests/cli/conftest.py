@@ -1,10 +1,12 @@
 """The command line in this process, with its output caught and its effects undone."""
 
 import contextlib
+import pickle
 import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,8 +14,8 @@ from fakes import targets
 from fakes.commandline import Rtscope, Said
 from fakes.forked import Forked, loaded
 from rtscope.cli import main, run
+from rtscope.report.charts import drawings
 from rtscope.target.fake import FakeTarget
-
 
 FIRST = """
 from fakes import measurements, targets
@@ -29,6 +31,25 @@ def forked() -> Iterator[Forked]:
     """Processes with streams of their own that do not load what is loaded once."""
     with loaded(FIRST) as forked:
         yield forked
+
+
+RENDERED: dict[bytes, bytes] = {}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _each_chart_is_drawn_once() -> Iterator[None]:
+    """Most commands here show the same few results, and drawing takes most of them."""
+    render = drawings._rendered
+
+    def once(*chart: Any) -> bytes:
+        key = pickle.dumps(chart)
+        if key not in RENDERED:
+            RENDERED[key] = render(*chart)
+        return RENDERED[key]
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(drawings, "_rendered", once)
+        yield
 
 
 @pytest.fixture
