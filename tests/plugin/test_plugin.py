@@ -98,8 +98,8 @@ def test_unbounded_turns_keep_a_cpu_waiting_and_bounded_ones_do_not(
 ) -> None:
     guest = build_guest(rounds=4)
 
-    unbounded = board.record(guest, cpus=2, quantum=0, worst=4)
-    bounded = board.record(guest, cpus=2, quantum=QUANTUM, worst=4)
+    unbounded = board.record(guest, cpus=2, quantum=0, worst=4, ring=4096)
+    bounded = board.record(guest, cpus=2, quantum=QUANTUM, worst=4, ring=4096)
 
     assert [s.latency_ns for s in unbounded.sections] == [QEMU_TURN_NS] * 4
     # Each CPU sees what the other one wrote at most a quantum late, and the machine's
@@ -108,14 +108,27 @@ def test_unbounded_turns_keep_a_cpu_waiting_and_bounded_ones_do_not(
     assert worst_ns <= 2 * QUANTUM * NS_PER_INSTRUCTION + 200
 
 
+THREE_WORST = {"cpus": 2, "quantum": 0, "worst": 3, "ring": 4096}
+
+
+@pytest.fixture(scope="module")
+def equally_late() -> Path:
+    """A guest with four latencies of the same length."""
+    return build_guest(rounds=4, latency_ns=4_000_000)
+
+
+@pytest.fixture(scope="module")
+def three_worst(
+    qemu: Sequence[str], equally_late: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Sequence[TraceSection]:
+    board = Board(qemu, tmp_path_factory.mktemp("three"))
+    return board.record(equally_late, **THREE_WORST).sections
+
+
 def test_the_worst_are_kept_worst_first_and_of_equal_ones_the_earlier(
-    board: Board,
+    three_worst: Sequence[TraceSection],
 ) -> None:
-    guest = build_guest(rounds=6, latency_ns=4_000_000)
-
-    trace = board.record(guest, cpus=2, quantum=0, worst=3)
-
-    assert [(s.latency_ns, s.sequence) for s in trace.sections] == [
+    assert [(s.latency_ns, s.sequence) for s in three_worst] == [
         (QEMU_TURN_NS, 1),
         (QEMU_TURN_NS, 2),
         (QEMU_TURN_NS, 3),
@@ -301,14 +314,12 @@ def test_a_qemu_whose_host_is_gone_ends(board: Board) -> None:
     assert done.returncode == 3
 
 
-def test_paths_that_have_no_room_are_left_out_by_name(board: Board) -> None:
-    guest = build_guest(rounds=6, latency_ns=4_000_000)
-
-    measured = {"cpus": 2, "quantum": 0, "worst": 3, "ring": 4096}
-
-    whole = board.record(guest, **measured).sections
+def test_paths_that_have_no_room_are_left_out_by_name(
+    board: Board, equally_late: Path, three_worst: Sequence[TraceSection]
+) -> None:
+    whole = three_worst
     room = len(whole[0].at_ns) + len(whole[1].at_ns)
-    kept = board.record(guest, **measured, room=room).sections
+    kept = board.record(equally_late, **THREE_WORST, room=room).sections
 
     assert {len(s.at_ns) for s in whole} == {4096 + 2}, "the ring is what limits each"
     assert [s.left_out for s in kept] == [False, False, True]

@@ -70,7 +70,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(
     monkeypatch.setattr("rtscope.exectrace.file.MAX_BYTES", 8 << 20)
     monkeypatch.setattr("rtscope.exectrace.file.MAX_PACKED_BYTES", 1 << 20)
     path = tmp_path / "w.trace.gz"
-    path.write_bytes(gzip.compress(head + bytes(256 << 20)))
+    path.write_bytes(gzip.compress(head + bytes(128 << 20), 1))
     tracemalloc.start()
     try:
         with pytest.raises(RecordError, match=words):

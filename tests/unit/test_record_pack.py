@@ -13,6 +13,7 @@ import pytest
 from fakes.measurements import record, thread
 from rtscope.errors import RecordError, UsageError
 from rtscope.machine.facts import FactValue
+from rtscope.record import pack as pack_module
 from rtscope.record.model import RunRecord
 from rtscope.record.pack import (
     MAX_FILES,
@@ -206,11 +207,16 @@ def test_a_file_twice_and_a_second_folder_are_refused(tmp_path: Path) -> None:
         unpack(archive(tmp_path / "other.tar.gz", *other), tmp_path / "2")
 
 
-def test_too_many_files_and_damage_are_refused(tmp_path: Path) -> None:
-    lines = ((f"r/unfinished/001-{n}.jsonl", b"") for n in range(MAX_FILES + 1))
+def test_too_many_files_and_damage_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert pack_module._BOUNDS.max_files == MAX_FILES
+    few = replace(pack_module._BOUNDS, max_files=400)
+    monkeypatch.setattr(pack_module, "_BOUNDS", few)
+    lines = ((f"r/unfinished/001-{n}.jsonl", b"") for n in range(401))
     many = archive(tmp_path / "many.tar.gz", *lines)
     cut = tmp_path / "cut.tar.gz"
-    cut.write_bytes(many.read_bytes()[:3000])
+    cut.write_bytes(many.read_bytes()[: many.stat().st_size // 2])
     other = tmp_path / "other.gz"
     other.write_bytes(gzip.compress(b"no archive"))
 
