@@ -38,7 +38,7 @@ check: .venv/.stamp-dev ## all that a commit has to pass, without measuring: und
 test: packages-test style ## every test but test-long: all architectures, real agent, loads, sshd
 	@$(MAKE) --no-print-directory agent plugin WERROR=1
 	@setup/test-board
-	@$(MAKE) $(AT_ONCE) $(CHECKS)
+	@$(MAKE) $(AT_ONCE) $(CHECKS) SLOW=1
 	@$(MAKE) $(AT_ONCE) agent-twice $(FOREIGN:%=agent-tests-on-%)
 	$(PYTEST) -n 2 -m "system and not long" tests/system
 
@@ -122,7 +122,7 @@ agent-native: .venv/.stamp-run
 # tests of one module mostly run in one process, which makes what they share once.
 fast-tests: .venv/.stamp-dev plugin-native
 	MAKEFLAGS= $(PYTEST) -n $(shell nproc) --maxprocesses 8 --dist worksteal \
-		-m "not system" $(FAST_TESTS)
+		-m "not system$(if $(SLOW),, and not slow)" $(FAST_TESTS)
 
 plugin-native: .venv/.stamp-dev
 	@$(MAKE) -s -C plugin WERROR=1

@@ -100,7 +100,7 @@ def measure(tree: Path, *, tests: Sequence[str], files: Sequence[str], to: Path)
     )
     watcher = _Watcher(measuring)
     measuring.start()
-    status = pytest.main([*OPTIONS, "-m", "not system", *tests], plugins=[watcher])
+    status = pytest.main([*OPTIONS, "-m", FAST, *tests], plugins=[watcher])
     measuring.stop()
     if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
         return int(status)
@@ -120,6 +120,8 @@ def measure(tree: Path, *, tests: Sequence[str], files: Sequence[str], to: Path)
     to.write_text(json.dumps(answer))
     return int(status)
 
+
+FAST = "not system and not slow"
 
 OPTIONS = (
     *("-q", "--no-header", "--tb=short", "-p", "no:randomly", "-p", "no:cacheprovider"),

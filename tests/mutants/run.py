@@ -372,7 +372,7 @@ def _status_of(groups: Sequence[Sequence[str]]) -> int:
     """Run groups of tests until one fails; 0 if none does."""
     import pytest
 
-    options = (*baseline.OPTIONS, "-x", "-m", "not system")
+    options = (*baseline.OPTIONS, "-x", "-m", baseline.FAST)
     for group in groups:
         status = int(pytest.main([*options, *group]))
         if status == NOT_FOUND:

@@ -38,6 +38,7 @@ def counted(qemu: Sequence[str], guest: Path, work: Path) -> Mapping[str, Any]:
     return {**summary, "paths": paths.read_bytes()}
 
 
+@pytest.mark.slow
 def test_timers_come_at_the_same_instruction_on_a_slow_host(
     tmp_path: Path, slow_host: Path
 ) -> None:

@@ -347,7 +347,9 @@ def is_number(text: str) -> bool:
 DEFAULTS = {"restored", "ticks_lost", "base64", "reason", "tracing", "counter_deltas"}
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 3))]
+)
 def test_damage_is_refused_or_what_is_understood_is_written_there(part: int) -> None:
     small = [dump_line(line) for line in all_lines()]
     refused = 0
