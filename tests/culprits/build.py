@@ -1,9 +1,9 @@
 """
-The module `culprits` for a packaged kernel, and the program `rival`.
+The modules for a packaged kernel, and the program `rival`.
 
-The module is built by kbuild against the kernel's own headers, which are fetched as the
-boards' packages are, and kept in the cache by the digest of sources and packages: once
-35 MB of packages for two kernels, and some 5 s of CPU time for each.
+The modules are built by kbuild against the kernel's own headers, which are fetched as
+the boards' packages are, and kept in the cache by the digest of sources and packages:
+once 35 MB of packages for two kernels, and some 5 s of CPU time for each.
 """
 
 import hashlib
@@ -26,8 +26,8 @@ from rtscope.target import agent_file
 from rtscope.virtual.symbols import find_symbols, read_symbols
 
 HERE = Path(__file__).parent
-SOURCES = ("Kbuild", "culprits.c")
-MODULE = "culprits.ko"
+MODULES = ("culprits", "dally", "near", "far")
+SOURCES = ("Kbuild", "dally.h", *(f"{name}.c" for name in MODULES))
 PATIENCE_S = 120.0
 
 # The programs of kbuild are of the same release as the kernel, and need its C library.
@@ -94,7 +94,12 @@ def know_kernel(kernel: str, *, board: str = "pc") -> BuildContext:
 
 
 def build_module(kernel: str, into: Path, *, board: str = "pc") -> Path:
-    """Return the module for a packaged kernel of a board, named after it."""
+    """Return the module `culprits` for a packaged kernel, named after its release."""
+    return build_modules(kernel, into, board=board)["culprits"]
+
+
+def build_modules(kernel: str, into: Path, *, board: str = "pc") -> Mapping[str, Path]:
+    """Return the modules by name; RELEASE.ko is `culprits`, RELEASE-near.ko `near`."""
     context = know_kernel(kernel, board=board)
     arch = get_board(board).arch
     row = get_kernel_row(kernel, arch)
@@ -121,7 +126,7 @@ def build_module(kernel: str, into: Path, *, board: str = "pc") -> Path:
         ]
         return tuple(dict.fromkeys(found))
 
-    sources = {name: (HERE / name).read_bytes() for name in SOURCES}
+    sources = {name: (HERE / "modules" / name).read_bytes() for name in SOURCES}
     digests = {n: hashlib.sha256(text).hexdigest() for n, text in sources.items()}
 
     def build(work: Path, root: Path) -> Mapping[str, Any]:
@@ -135,7 +140,9 @@ def build_module(kernel: str, into: Path, *, board: str = "pc") -> Path:
         words = (*kbuild.words, *NOT_HERE, "modules")
         _run("make", "-C", str(headers), f"M={tree}", *words)
         strip = f"{kbuild.prefix}objcopy"
-        _run(strip, "--strip-debug", str(tree / MODULE), str(work / MODULE))
+        for name in MODULES:
+            made = f"{name}.ko"
+            _run(strip, "--strip-debug", str(tree / made), str(work / made))
         return {"release": release}
 
     with locked(context.cache, log=context.log):
@@ -146,8 +153,12 @@ def build_module(kernel: str, into: Path, *, board: str = "pc") -> Path:
             recipe=digests,
             build=build,
         )
-    named = into / f"{release}.ko"
-    shutil.copy(part.file(MODULE), named)
+    named = {
+        name: into / f"{release}{'' if name == 'culprits' else f'-{name}'}.ko"
+        for name in MODULES
+    }
+    for name, path in named.items():
+        shutil.copy(part.file(f"{name}.ko"), path)
     return named
 
 
