@@ -95,7 +95,9 @@ def test_a_lock_that_another_cpu_holds() -> None:
     assert (dominant.cause, dominant.name) == (Cause.LOCK, "zap")
     assert dominant.callers[0] == "_raw_spin_lock"
     assert (dominant.duration_ns, dominant.executed_ns) == (1700, 1000)
-    assert dominant.other_cpus == (OtherCpuActivity(1, "free_pages", 1.0, 700),)
+    assert dominant.other_cpus == (
+        OtherCpuActivity(1, "free_pages", 1.0, 700, ("free_pages",)),
+    )
 
 
 def test_interrupts_that_were_on_again_are_no_longer_blamed() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fakes.paths import section, symbols
 from rtscope.explain.instructions.calls import Frame, Run
-from rtscope.explain.instructions.scheduling import other_cpus, overlapping
+from rtscope.explain.instructions.othercpus import other_cpus, overlapping
 from rtscope.explain.model import OtherCpuActivity
 
 TABLE = symbols("zap", "free_pages")
@@ -84,5 +84,7 @@ def test_only_cpus_that_executed_in_the_time_are_told_and_the_own_never() -> Non
     others = other_cpus(path, TABLE, arch="riscv64")
 
     assert others.cpus == (1, 2)
-    assert list(others.between(50, 90)) == [OtherCpuActivity(2, "free_pages", 1.0, 40)]
+    assert list(others.between(50, 90)) == [
+        OtherCpuActivity(2, "free_pages", 1.0, 40, ("free_pages",))
+    ]
     assert list(others.between(0, 50)) == []

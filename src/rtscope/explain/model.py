@@ -72,6 +72,12 @@ class Cause(StrEnum):
     """The thread was moved to another CPU."""
     DESCRIPTOR = "waiting for a descriptor"
     """The thread waited for a file, a pipe, a socket, or another thread's event."""
+    OTHER_CPU = "waiting for another CPU"
+    """For its answer, or for what it is to write to memory."""
+    GRACE_PERIOD = "waiting for a grace period"
+    """Of RCU: it ends behind the last of the readers that were there."""
+    BLOCKED = "waiting for another thread"
+    """The thread waited for what another is to do."""
     CPU_QUOTA = "a CPU quota"
     """The group of the thread, or its deadline server, had used up its time."""
     PAGE_FAULT = "a page fault"
@@ -134,10 +140,19 @@ class OtherCpuActivity:
 
     cpu: int
     name: str
+    """The call that began and ended it, if most was spent in a helper."""
     share: float
     """Of what that CPU executed in the segment, 0 to 1."""
     executed_ns: int
     """What it executed in the segment, of all functions."""
+    callers: tuple[str, ...] = ()
+    """The function and who called it, innermost first."""
+    task: str = ""
+    """The task that it ran; empty if it is not known."""
+    helper: str = ""
+    """The function that the time was spent in, if that is another."""
+    waits: bool = False
+    """It waited in a loop itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +231,7 @@ INHERENT = frozenset(
 HELD_BACK = frozenset(
     {
         *(Cause.STOPPED, Cause.FROZEN, Cause.TRACED, Cause.MIGRATION),
-        *(Cause.DESCRIPTOR, Cause.CPU_QUOTA),
+        *(Cause.DESCRIPTOR, Cause.CPU_QUOTA, Cause.GRACE_PERIOD, Cause.BLOCKED),
     }
 )
 """Causes that keep the thread itself from being runnable: nothing else delays it."""
@@ -232,6 +247,7 @@ _WAITS = frozenset(
         *(Cause.LOCK, Cause.PAGE_FAULT, Cause.UNKNOWN),
         *(Cause.IDLE_EXIT, Cause.TIMER_SLACK, Cause.STOPPED, Cause.FROZEN),
         *(Cause.TRACED, Cause.MIGRATION, Cause.DESCRIPTOR, Cause.CPU_QUOTA),
+        *(Cause.OTHER_CPU, Cause.GRACE_PERIOD, Cause.BLOCKED),
     }
 )
 """Causes in which a CPU may do nothing, and the thread is late by that."""

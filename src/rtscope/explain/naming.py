@@ -19,6 +19,12 @@ def is_primitive(name: str) -> bool:
     return name in exact or name.startswith(begins)
 
 
+def is_clock(name: str) -> bool:
+    """Tell whether a function does nothing but read a clock."""
+    exact, begins = _of_kind("clock")
+    return name in exact or name.startswith(begins)
+
+
 def title_index(chain: Sequence[str], stops: Sequence[bool] = ()) -> int:
     """
     Return the first function of a chain, innermost first, that is no primitive.
@@ -33,10 +39,20 @@ def title_index(chain: Sequence[str], stops: Sequence[bool] = ()) -> int:
     return 0
 
 
-@cache
 def _primitives() -> tuple[frozenset[str], tuple[str, ...]]:
+    return _of_kind("")
+
+
+@cache
+def _of_kind(wanted: str) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Return the names of a kind, and how others of it begin; of all kinds for ""."""
     file = resources.files("rtscope.explain").joinpath("primitives.toml")
-    kinds = tomllib.loads(file.read_text("utf-8")).values()
-    names = [name for kind in kinds for name in kind.split()]
+    kinds = tomllib.loads(file.read_text("utf-8"))
+    names = [
+        name
+        for kind, listed in kinds.items()
+        if wanted in ("", kind)
+        for name in listed.split()
+    ]
     begins = tuple(name.removesuffix(_ANY) for name in names if name.endswith(_ANY))
     return frozenset(names), begins

@@ -17,6 +17,7 @@ from rtscope.explain.model import (
     Cause,
     Confidence,
     Explanation,
+    OtherCpuActivity,
     Segment,
     named_cause,
 )
@@ -189,12 +190,20 @@ def _executed(segment: Segment, *, explain_rest: bool) -> Iterator[str]:
 
 
 def _busiest(segment: Segment) -> Iterator[str]:
-    if segment.cause is not Cause.LOCK or not segment.other_cpus:
+    """Tell what was awaited, if one CPU did one thing for much of the time."""
+    others = [one for one in segment.other_cpus if not one.waits]
+    other = max(others, key=lambda one: one.share * one.executed_ns, default=None)
+    if other is None or other.share < SHARE_OF_ANOTHER:
         return
-    other = max(segment.other_cpus, key=lambda m: m.share)
-    if other.share >= SHARE_OF_ANOTHER:
-        percent = f"{100 * other.share:.0f} %"
-        yield f"CPU {other.cpu} spent {percent} of its time in {other.name}"
+    percent = f"{100 * other.share:.0f} %"
+    yield f"CPU {other.cpu} spent {percent} of its time in {_of_other(other)}"
+
+
+def _of_other(other: OtherCpuActivity) -> str:
+    shown = " < ".join(other.callers[:CALLERS_SHOWN]) or other.name
+    more = " < …" if len(other.callers) > CALLERS_SHOWN else ""
+    task = f" ({other.task})" if other.task else ""
+    return f"{shown}{more}{task}"
 
 
 def _rest(explanation: Explanation, main: Sequence[Segment]) -> str:
@@ -217,7 +226,9 @@ def _other_cpu_lines(segment: Segment) -> Iterator[str]:
     for other in segment.other_cpus:
         yield (
             f"CPU {other.cpu} executed {_us(other.executed_ns)} in this time, "
-            f"{100 * other.share:.0f} % of it in {other.name}"
+            f"{100 * other.share:.0f} % of it in {_of_other(other)}"
+            f"{f', which called {other.helper}' if other.helper else ''}"
+            f"{', itself waiting' if other.waits else ''}"
         )
 
 

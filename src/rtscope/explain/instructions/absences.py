@@ -41,6 +41,12 @@ class Wait(Enum):
     DESCRIPTOR = auto()
     MIGRATION = auto()
     QUOTA = auto()
+    GRACE_PERIOD = auto()
+    """Of RCU: until all its readers have ended."""
+    OTHER_CPU = auto()
+    """The CPU itself waits, in a loop, until another has done something."""
+    THREAD = auto()
+    """Another thread is to end the wait: for what is not known."""
     UNKNOWN = auto()
 
 
@@ -53,6 +59,8 @@ CAUSES: Mapping[Wait, Cause] = {
     Wait.DESCRIPTOR: Cause.DESCRIPTOR,
     Wait.MIGRATION: Cause.MIGRATION,
     Wait.QUOTA: Cause.CPU_QUOTA,
+    Wait.GRACE_PERIOD: Cause.GRACE_PERIOD,
+    Wait.THREAD: Cause.BLOCKED,
 }
 """What keeps the thread itself from being runnable; a page is the fault's time."""
 
@@ -145,6 +153,11 @@ def wait_of(calls: Sequence[str]) -> Wait:
             return Wait.CPU
         would_go_on = _is_of_scheduler(name)
     return Wait.UNKNOWN
+
+
+def spins_in(name: str) -> Wait | None:
+    """Return what a CPU waits for that executes a loop in this function."""
+    return _spins().get(name)
 
 
 def _is_of_scheduler(name: str) -> bool:
@@ -244,6 +257,11 @@ def _task_at(at_ns: int, cpu: int, switches: Sequence[TaskSwitch]) -> TaskSwitch
 @cache
 def _waits() -> Mapping[str, Wait]:
     return {name: Wait[wait] for wait, names in _table("in") for name in names}
+
+
+@cache
+def _spins() -> Mapping[str, Wait]:
+    return {name: Wait[wait] for wait, names in _table("spins") for name in names}
 
 
 @cache

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from rtscope.exectrace.file import TraceSection, executed_ns
 from rtscope.exectrace.symbols import KERNEL_HALF, USER, SymbolTable
+from rtscope.explain.naming import is_clock, is_primitive, title_index
 
 # GCC's clones of a function: the name ends at the dot; its module follows.
 _CLONE = re.compile(r"\.(?:isra|constprop|part|cold|llvm)\b[^\s\[]*")
@@ -343,6 +344,55 @@ def main_frame(runs: Sequence[Run], *, share: float) -> Frame | None:
     least = share * sum(run.executed_ns for run in runs)
     inside = [frame for frame, ns in spent.items() if ns >= least]
     return max(inside, key=lambda frame: frame.depth, default=None)
+
+
+def delay_helpers(runs: Sequence[Run]) -> frozenset[Frame]:
+    """
+    Return the calls that only spent time: they read clocks, and called nothing else.
+
+    What they did shows them, whatever their names. `runs` are all of their CPU.
+    """
+    reading: set[Frame] = set()
+    working: set[Frame] = set()
+    for run in runs:
+        frame, caller = run.frame, run.frame.caller
+        if is_clock(plain(frame.name)):
+            if caller is not None and not is_clock(plain(caller.name)):
+                reading.add(caller)
+            continue
+        # An interrupt is no call of what it interrupts.
+        while caller is not None and frame.role not in _INTERRUPTS:
+            if caller in working:
+                break
+            working.add(caller)
+            frame, caller = caller, caller.caller
+    return frozenset(reading - working)
+
+
+_INTERRUPTS = frozenset({Role.INTERRUPT, Role.TRAP, Role.PREEMPT})
+_BEGINS_HERE = frozenset(
+    {
+        *(Role.INTERRUPT, Role.TRAP, Role.SYSCALL, Role.DISPATCH),
+        *(Role.SCHEDULE, Role.IDLE, Role.SOFTIRQ),
+    }
+)
+"""Behind these is the code that was interrupted, or the kernel's own."""
+
+
+def title_frame(chain: Sequence[Frame], delays: frozenset[Frame]) -> int:
+    """
+    Return the index of the call, innermost first, that something is named after.
+
+    It is the first that is no primitive; or who called that, if it is a delay helper by
+    what it did: it is one of the `delays`.
+    """
+    stops = [frame.role in _BEGINS_HERE for frame in chain]
+    names = [plain(frame.name) for frame in chain]
+    at = title_index(names, stops)
+    above = at + 1
+    if above >= len(chain) or stops[at] or stops[above] or is_primitive(names[above]):
+        return at
+    return above if chain[at] in delays else at
 
 
 def spent_in(runs: Sequence[Run]) -> list[tuple[str, int]]:

@@ -24,8 +24,10 @@ from rtscope.explain.instructions.calls import (
     plain,
     role_of,
     spent_in,
+    title_frame,
 )
 from rtscope.explain.instructions.path import (
+    IrqsOff,
     Kind,
     WakeupPath,
     held_in,
@@ -39,12 +41,11 @@ from rtscope.explain.model import (
     Cause,
     Confidence,
     Explanation,
-    OtherCpuActivity,
     Part,
     Segment,
     joined,
 )
-from rtscope.explain.naming import title_index
+from rtscope.explain.naming import is_primitive, title_index
 
 NAMES_KEPT = 5
 NEARLY_ALL = 0.9
@@ -62,10 +63,17 @@ _STOPS = ENTRIES | {Role.SCHEDULE, Role.IDLE, Role.SOFTIRQ}
 """Behind these begins the code that was interrupted, or the kernel's own."""
 OF_A_TASK = COMPETING_TASKS | {
     *(Cause.INTERRUPTS_OFF, Cause.PREEMPTION_OFF, Cause.LOCK, Cause.DELIVERY),
-    Cause.LATE_TIMER,
+    *(Cause.LATE_TIMER, Cause.OTHER_CPU),
 }
 """Causes whose code belongs to a task: it is named."""
 
+FOR_ANOTHER_CPU = frozenset(
+    {Cause.LOCK, Cause.OTHER_CPU, Cause.GRACE_PERIOD, Cause.BLOCKED}
+)
+"""Causes that another CPU may end: what these did is told."""
+
+Named = tuple[str, Sequence[str]]
+"""The name of a segment, and the calls it happened in, innermost first."""
 
 NOT_PREEMPTED = (
     "this kernel does not preempt its own code: nobody needs to have turned preemption "
@@ -84,7 +92,10 @@ def explain_path(
     path = wakeup_path(section, symbols, arch=arch)
     kinds = kinds_of(path)
     notes = tuple(_notes(path))
-    segments = joined([*_unrecorded(path), *_segments(path, kinds)])
+    segments = tuple(
+        _with_other_cpus(path, one)
+        for one in joined([*_unrecorded(path), *_segments(path, kinds)])
+    )
     if preemptible is False:
         segments = tuple(
             replace(one, evidence=(*one.evidence, NOT_PREEMPTED))
@@ -183,6 +194,15 @@ def _segments(path: WakeupPath, kinds: Sequence[Kind]) -> Iterator[Segment]:
         yield _segment(path, kind, [first + at for at in group])
 
 
+def _with_other_cpus(path: WakeupPath, segment: Segment) -> Segment:
+    """Tell what the other CPUs did while this one, or the thread, waited for them."""
+    if segment.cause not in FOR_ANOTHER_CPU:
+        return segment
+    begin_ns, end_ns = segment.begin_ns, segment.end_ns
+    did = path.others.between(begin_ns + path.expiry_ns, end_ns + path.expiry_ns)
+    return replace(segment, other_cpus=tuple(did))
+
+
 def _after(run: Run, expiry_ns: int) -> Run:
     """Return what of a run was after the expiry."""
     if run.begin_ns >= expiry_ns:
@@ -197,14 +217,18 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
     runs = [_after(path.runs[i], path.expiry_ns) for i in at]
     own = sum(run.executed_ns for run in runs)
     held = held_in(path, path.runs[at[0]])
-    name, chain = _held_name(held) if held else name_of(cause, context, runs)
+    if held is None:
+        name, chain = name_of(cause, context, runs, delays=path.delays)
+    else:
+        name, chain = _held_name(held)
+    if cause is Cause.INTERRUPTS_OFF and path.irqs_off is not None:
+        name, chain = _until_on(path.irqs_off, runs) or (name, chain)
+    elif cause is Cause.PREEMPTION_OFF:
+        name, chain = _until_preempted(path, at[-1], runs) or (name, chain)
     spent = [(plain(name), ns) for name, ns in spent_in(runs) if ns]
     longest = at[max(range(len(runs)), key=lambda i: runs[i].executed_ns)]
     of_a_task = cause in OF_A_TASK and path.tasks.names and held is None
     task = path.tasks.names[longest] if of_a_task else ""
-    others_did: tuple[OtherCpuActivity, ...] = ()
-    if cause is Cause.LOCK:
-        others_did = tuple(path.others.between(runs[0].begin_ns, runs[-1].end_ns))
     return Segment(
         part,
         _ns(path, runs[0].begin_ns),
@@ -219,7 +243,7 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
         Confidence.INFERRED if cause is Cause.DELIVERY else Confidence.SEEN,
         tuple(spent[:NAMES_KEPT]),
         tuple(chain),
-        others_did,
+        (),
         "" if path.tasks.measured[longest] else task,
     )
 
@@ -228,11 +252,11 @@ def _held_name(held: Absence) -> tuple[str, Sequence[str]]:
     """Return the function that the thread itself waited in, and its callers."""
     calls = held.calls
     at = calls.index(held.waited_in) if held.waited_in else 0
-    if held.wait is Wait.LOCK:
+    if held.wait in (Wait.LOCK, Wait.GRACE_PERIOD, Wait.THREAD):
         wanting = (
             i
             for i in range(at, len(calls))
-            if wait_of(calls[i : i + 1]) is not held.wait
+            if wait_of(calls[i : i + 1]) is not held.wait and not is_primitive(calls[i])
         )
         at = next(wanting, at)
     return calls[at], calls[at:]
@@ -277,10 +301,69 @@ def _irqs_off_evidence(path: WakeupPath) -> Iterator[str]:
         yield f"on again {_ns(path, irqs_off.until_ns)} ns after it ({where})"
 
 
+def _until_on(irqs_off: IrqsOff, runs: Sequence[Run]) -> Named | None:
+    """
+    Name interrupts that were off after the call that had them off to the end.
+
+    What it called spent the time. None if that call is not known.
+    """
+    frame = main_frame(runs, share=NEARLY_ALL)
+    if frame is None or irqs_off.on is None or irqs_off.until_ns is None:
+        return None
+    return _common(list(frame.chain()), irqs_off.on.frame)
+
+
+def _until_preempted(path: WakeupPath, last: int, runs: Sequence[Run]) -> Named | None:
+    """
+    Name a time without preemption after the call in which it ended.
+
+    That is where the kernel preempts it; and if it does not preempt its own code, the
+    call that lasted until it gave way itself: there a delay helper is no name.
+    """
+    frame = main_frame(runs, share=NEARLY_ALL)
+    if frame is None or last + 1 >= len(path.runs):
+        return None
+    after, chain = path.runs[last + 1].frame, list(frame.chain())
+    preempted = next((f for f in after.chain() if f.role is Role.PREEMPT), None)
+    if preempted is not None:
+        return _common(chain, preempted.caller)
+    at = title_index([plain(one.name) for one in chain], _stops(chain))
+    if chain[at] not in path.delays:
+        return None
+    left = set(after.chain())
+    common = next((i for i, one in enumerate(chain) if one in left), 0)
+    return _named(chain, max(at, common - 1)) if common else None
+
+
+def _common(chain: Sequence[Frame], end: Frame | None) -> Named | None:
+    """Name the innermost call of a chain that was there at an end, if one was."""
+    left = set(end.chain()) if end is not None else set()
+    at = next((i for i, one in enumerate(chain) if one in left), None)
+    if at is None or any(_stops(chain[: at + 1])):
+        return None
+    names = [plain(one.name) for one in chain]
+    while at + 1 < len(chain) and is_primitive(names[at]):
+        at += 1
+    return None if is_primitive(names[at]) else _named(chain, at)
+
+
+def _named(chain: Sequence[Frame], at: int) -> Named:
+    names = [plain(one.name) for one in chain]
+    return names[at], names
+
+
+def _stops(chain: Sequence[Frame]) -> Sequence[bool]:
+    return [one.role in _STOPS for one in chain]
+
+
 def name_of(
-    cause: Cause, context: Context, runs: Sequence[Run]
-) -> tuple[str, Sequence[str]]:
-    """Return the name of a segment, and the calls that nearly all of it happened in."""
+    cause: Cause, context: Context, runs: Sequence[Run], *, delays: frozenset[Frame]
+) -> Named:
+    """
+    Return the name of a segment, and the calls that nearly all of it happened in.
+
+    The `delays` are calls that only spent time.
+    """
     if cause in (Cause.EARLIER_INTERRUPT, Cause.OTHER_INTERRUPT):
         return _handler(runs, _ENTRY), _calls_of_interrupt(runs)
     if cause is Cause.TIMER_CALLBACK:
@@ -299,8 +382,11 @@ def name_of(
         return _of_softirq(chain, runs)
     if not chain:
         return _most(runs), chain
-    stops = [role_of(name) in _STOPS for name in chain]
-    return chain[title_index(chain, stops)], chain
+    waits = cause in (Cause.LOCK, Cause.OTHER_CPU)
+    if waits or cause in COMPETING_TASKS or frame is None:
+        stops = [role_of(name) in _STOPS for name in chain]
+        return chain[title_index(chain, stops)], chain
+    return chain[title_frame(list(frame.chain()), delays)], chain
 
 
 def _calls_of_interrupt(runs: Sequence[Run]) -> Sequence[str]:

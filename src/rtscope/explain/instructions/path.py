@@ -12,14 +12,21 @@ from itertools import pairwise
 
 from rtscope.exectrace.file import RecordKind, TraceSection, task_switches
 from rtscope.exectrace.symbols import SymbolTable
-from rtscope.explain.instructions.absences import Absence, Wait, absences_of
+from rtscope.explain.instructions.absences import (
+    Absence,
+    Wait,
+    absences_of,
+    spins_in,
+)
 from rtscope.explain.instructions.calls import (
     THREAD,
     Context,
+    Frame,
     Role,
     Run,
     callback_of,
     contexts_of,
+    delay_helpers,
     plain,
     role_of,
     runs_of,
@@ -31,12 +38,11 @@ from rtscope.explain.instructions.milestones import (
     is_one_delivery,
     tasks_of,
 )
+from rtscope.explain.instructions.othercpus import OtherCpus, other_cpus, polls
 from rtscope.explain.instructions.scheduling import (
     PERIOD,
     CompetingTasks,
-    OtherCpus,
     competing_tasks,
-    other_cpus,
     sleeps_in_fault,
 )
 from rtscope.explain.model import HELD_BACK, Cause, Part
@@ -93,6 +99,8 @@ class WakeupPath:
     milestones: Milestones
     competing: CompetingTasks
     tasks: Tasks
+    delays: frozenset[Frame]
+    """The calls that only spent time."""
     absences: Sequence[Absence]
     """Of the measured thread, that ended after the expiry."""
     held: Absence | None
@@ -128,7 +136,7 @@ def wakeup_path(
         tasks=tasks,
         held=(held.runnable_ns, held.end_ns) if held else None,
     )
-    others = other_cpus(section, symbols, arch=arch)
+    others = other_cpus(section, symbols, arch=arch, switches=switches)
     elsewhere = others.calling(PERIOD)
     competing = competing_tasks(runs, milestones, symbols.names, elsewhere=elsewhere)
     flags = _irq_flags_of(section)
@@ -138,6 +146,7 @@ def wakeup_path(
         milestones=milestones,
         competing=competing,
         tasks=tasks,
+        delays=delay_helpers(runs),
         absences=absences,
         held=held,
         expiry_ns=expiry_ns,
@@ -169,8 +178,9 @@ def _part_and_cause(path: WakeupPath, i: int) -> tuple[Part, Cause]:
         is_first = held.begin_ns <= path.expiry_ns
         return Part.A if is_first else Part.E, held.cause or Cause.RETURN
     part = _part(path, i)
-    if _is_contended(run):
-        return part, Cause.LOCK
+    waited = _waits_for_another(path, i)
+    if waited is not None:
+        return part, waited
     if context.role is Role.INTERRUPT:
         return part, _interrupt_cause(path, i)
     if context.role is Role.SOFTIRQ and not _is_late(path, i):
@@ -290,8 +300,20 @@ def _is_late(path: WakeupPath, i: int) -> bool:
     return expired is not None and i > expired and _part(path, i) is Part.A
 
 
-def _is_contended(run: Run) -> bool:
-    return run.frame.role is Role.LOCK and run.executed_ns > CONTENDED_NS
+def _waits_for_another(path: WakeupPath, i: int) -> Cause | None:
+    """Return what a CPU waits for that executes a loop until another is done."""
+    run = path.runs[i]
+    if run.frame.role is Role.LOCK and run.executed_ns > CONTENDED_NS:
+        return Cause.LOCK
+    spin = spins_in(plain(run.frame.name))
+    # CPUs that share a clock pause wherever another executes.
+    polling = path.section.block_ns > 0 and polls(path.runs, i)
+    if spin is None and not polling:
+        return None
+    wants_lock = any(
+        spins_in(plain(frame.name)) is Wait.LOCK for frame in run.frame.chain()
+    )
+    return Cause.LOCK if wants_lock else Cause.OTHER_CPU
 
 
 def _is_call_while_idle(run: Run) -> bool:

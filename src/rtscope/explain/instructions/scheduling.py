@@ -1,5 +1,5 @@
 """
-What kept a CPU from the thread: competing tasks, other CPUs. Pure.
+What kept a CPU from the thread: competing tasks. Pure.
 
 Another task ran although the measured one was awake: the kernel's functions show why.
 They show the queue that it put the thread into, whether it asked the running task to
@@ -7,24 +7,13 @@ give way, and the scheduling class that chose the next.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-import numpy as np
-
-from rtscope.exectrace.file import RecordKind, TraceSection
-from rtscope.exectrace.symbols import USER, SymbolTable
-from rtscope.explain.instructions.calls import (
-    Frame,
-    Role,
-    Run,
-    main_frame,
-    plain,
-    runs_of,
-    spent_in,
-)
+from rtscope.exectrace.symbols import USER
+from rtscope.explain.instructions.calls import Frame, Role, Run
 from rtscope.explain.instructions.milestones import Milestones, is_ordinary
-from rtscope.explain.model import Cause, OtherCpuActivity
+from rtscope.explain.model import Cause
 
 PERIOD = "sched_rt_period_timer"
 """The timer that gives real-time threads their time, until Linux 6.11."""
@@ -221,73 +210,3 @@ def _unthrottled(
 
 def _unthrottles(run: Run) -> bool:
     return run.frame.role is Role.RESCHEDULE and Role.UNTHROTTLE in run.frame.within
-
-
-@dataclass(frozen=True, slots=True)
-class OtherCpus:
-    """All CPUs of a section but the one of its wake-up."""
-
-    cpus: tuple[int, ...]
-    section: TraceSection
-    symbols: SymbolTable
-    arch: str
-    _runs: dict[int, list[Run]] = field(default_factory=dict)
-    """By CPU; filled when it is first asked for: few paths wait for a lock."""
-
-    def between(self, begin_ns: int, end_ns: int) -> Iterator[OtherCpuActivity]:
-        """Return the activity of each CPU that ran between two times."""
-        for cpu in self.cpus:
-            inside = overlapping(self._runs_of(cpu), begin_ns, end_ns)
-            total = sum(run.executed_ns for run in inside)
-            if total:
-                name, own = _mostly(inside)
-                share = own / total
-                yield OtherCpuActivity(cpu, plain(name), share, total)
-
-    def calling(self, function: str) -> Sequence[Run]:
-        """Return the runs of all those that called a function; without one, nothing."""
-        if function not in self.symbols.names:
-            return ()
-        begin = self.symbols.starts[self.symbols.names.index(function)]
-        called = (self.section.kinds == RecordKind.BLOCK) & (
-            self.section.values == begin
-        )
-        cpus = set(np.flatnonzero(np.bincount(self.section.cpus[called])).tolist())
-        return [r for cpu in self.cpus if cpu in cpus for r in self._runs_of(cpu)]
-
-    def _runs_of(self, cpu: int) -> list[Run]:
-        if cpu not in self._runs:
-            self._runs[cpu] = runs_of(
-                self.section, self.symbols, arch=self.arch, cpu=cpu
-            )
-        return self._runs[cpu]
-
-
-def other_cpus(section: TraceSection, symbols: SymbolTable, *, arch: str) -> OtherCpus:
-    """Find which CPUs executed something besides that of the wake-up."""
-    executing = section.cpus[section.kinds == RecordKind.BLOCK]
-    there = np.flatnonzero(np.bincount(executing)).tolist()
-    others = tuple(cpu for cpu in there if cpu != section.cpu)
-    return OtherCpus(others, section, symbols, arch)
-
-
-def overlapping(runs: Sequence[Run], begin_ns: int, end_ns: int) -> Sequence[Run]:
-    """
-    Return the runs of one CPU that were partly between two times.
-
-    Each ends where the next begins, so both are in order: a path may wait for a lock
-    some 10,000 times, and looking at every run each time took minutes.
-    """
-    first = bisect_right(runs, begin_ns, key=lambda run: run.end_ns)
-    return runs[
-        first : bisect_left(runs, end_ns, lo=first, key=lambda run: run.begin_ns)
-    ]
-
-
-def _mostly(runs: Sequence[Run]) -> tuple[str, int]:
-    """Return the innermost call that took more than half, or else the function."""
-    frame = main_frame(runs, share=0.5)
-    if frame is None:
-        return spent_in(runs)[0]
-    own = sum(run.executed_ns for run in runs if frame in run.frame.chain())
-    return frame.name, own

@@ -1,0 +1,169 @@
+"""
+What other CPUs executed while this one, or the measured thread, waited. Pure.
+
+A CPU that waits for another executes a loop: in a lock's slow path, in a function that
+awaits an answer (`waits.toml`), or in any that looks at memory and pauses. The culprit
+is what the other CPU did meanwhile; a helper in that only spent the time.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from rtscope.exectrace.file import RecordKind, TaskSwitch, TraceSection
+from rtscope.exectrace.symbols import SymbolTable
+from rtscope.explain.instructions.absences import spins_in
+from rtscope.explain.instructions.calls import (
+    Frame,
+    Role,
+    Run,
+    delay_helpers,
+    main_frame,
+    plain,
+    runs_of,
+    spent_in,
+    title_frame,
+)
+from rtscope.explain.model import OtherCpuActivity
+from rtscope.explain.naming import is_clock
+
+MOSTLY = 0.5
+"""Of what a CPU executed: the innermost call with more than this is what it did."""
+CALLERS_KEPT = 6
+POLLED_NS = 200
+"""A CPU that pauses for longer, and is not idle, looks at memory in a loop."""
+
+
+def polls(runs: Sequence[Run], i: int) -> bool:
+    """
+    Tell whether a run looks at memory that another CPU is to change.
+
+    It pauses in its loop, as cpu_relax() lets it, and reads no clock there: that would
+    be a delay. Idle CPUs pause too, and wait for nobody.
+    """
+    run = runs[i]
+    paused_ns = run.end_ns - run.begin_ns - run.executed_ns
+    if paused_ns <= POLLED_NS or Role.IDLE in run.frame.within:
+        return False
+    name = plain(run.frame.name)
+    if is_clock(name) or run.frame.role is Role.SWITCH:
+        return False
+    near = (runs[at] for at in (i - 1, i + 1) if 0 <= at < len(runs))
+    return not any(
+        one.frame.caller is run.frame and is_clock(plain(one.frame.name))
+        for one in near
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OtherCpus:
+    """All CPUs of a section but the one of its wake-up."""
+
+    cpus: tuple[int, ...]
+    section: TraceSection
+    symbols: SymbolTable
+    arch: str
+    switches: Sequence[TaskSwitch] = ()
+    _runs: dict[int, list[Run]] = field(default_factory=dict)
+    """By CPU; filled when it is first asked for: few paths wait for a lock."""
+    _delays: dict[int, frozenset[Frame]] = field(default_factory=dict)
+
+    def between(self, begin_ns: int, end_ns: int) -> Iterator[OtherCpuActivity]:
+        """Return the activity of each CPU that ran between two times."""
+        for cpu in self.cpus:
+            runs = self._runs_of(cpu)
+            inside = [
+                _inside(run, begin_ns, end_ns)
+                for run in overlapping(runs, begin_ns, end_ns)
+            ]
+            total = sum(run.executed_ns for run in inside)
+            if total:
+                yield self._activity(cpu, inside, total)
+
+    def _activity(
+        self, cpu: int, inside: Sequence[Run], total: int
+    ) -> OtherCpuActivity:
+        frame = main_frame(inside, share=MOSTLY)
+        if frame is None:
+            name, own = spent_in(inside)[0]
+            return OtherCpuActivity(cpu, plain(name), own / total, total)
+        chain = list(frame.chain())
+        own = sum(run.executed_ns for run in inside if frame in run.frame.chain())
+        longest = max(inside, key=lambda run: run.executed_ns)
+        names = tuple(plain(one.name) for one in chain)
+        first = title_frame(chain, self._delays_of(cpu))
+        return OtherCpuActivity(
+            cpu,
+            names[first],
+            own / total,
+            total,
+            callers=names[first : first + CALLERS_KEPT],
+            helper=names[0] if first else "",
+            task=self._task_at(cpu, longest.begin_ns),
+            waits=any(spins_in(plain(run.frame.name)) for run in (longest,)),
+        )
+
+    def calling(self, function: str) -> Sequence[Run]:
+        """Return the runs of all those that called a function; without one, nothing."""
+        if function not in self.symbols.names:
+            return ()
+        begin = self.symbols.starts[self.symbols.names.index(function)]
+        called = (self.section.kinds == RecordKind.BLOCK) & (
+            self.section.values == begin
+        )
+        cpus = set(np.flatnonzero(np.bincount(self.section.cpus[called])).tolist())
+        return [r for cpu in self.cpus if cpu in cpus for r in self._runs_of(cpu)]
+
+    def _task_at(self, cpu: int, at_ns: int) -> str:
+        mine = [one for one in self.switches if one.cpu == cpu and one.at_ns <= at_ns]
+        return mine[-1].name if mine else ""
+
+    def _runs_of(self, cpu: int) -> list[Run]:
+        if cpu not in self._runs:
+            self._runs[cpu] = runs_of(
+                self.section, self.symbols, arch=self.arch, cpu=cpu
+            )
+        return self._runs[cpu]
+
+    def _delays_of(self, cpu: int) -> frozenset[Frame]:
+        if cpu not in self._delays:
+            self._delays[cpu] = delay_helpers(self._runs_of(cpu))
+        return self._delays[cpu]
+
+
+def other_cpus(
+    section: TraceSection,
+    symbols: SymbolTable,
+    *,
+    arch: str,
+    switches: Sequence[TaskSwitch] = (),
+) -> OtherCpus:
+    """Find which CPUs executed something besides that of the wake-up."""
+    executing = section.cpus[section.kinds == RecordKind.BLOCK]
+    there = np.flatnonzero(np.bincount(executing)).tolist()
+    others = tuple(cpu for cpu in there if cpu != section.cpu)
+    return OtherCpus(others, section, symbols, arch, switches)
+
+
+def overlapping(runs: Sequence[Run], begin_ns: int, end_ns: int) -> Sequence[Run]:
+    """
+    Return the runs of one CPU that were partly between two times.
+
+    Each ends where the next begins, so both are in order: a path may wait for a lock
+    some 10,000 times, and looking at every run each time took minutes.
+    """
+    first = bisect_right(runs, begin_ns, key=lambda run: run.end_ns)
+    return runs[
+        first : bisect_left(runs, end_ns, lo=first, key=lambda run: run.begin_ns)
+    ]
+
+
+def _inside(run: Run, begin_ns: int, end_ns: int) -> Run:
+    """Return what of a run was between two times: it executes first, then pauses."""
+    if begin_ns <= run.begin_ns and run.end_ns <= end_ns:
+        return run
+    since, until = max(run.begin_ns, begin_ns), min(run.end_ns, end_ns)
+    executed_ns = min(run.begin_ns + run.executed_ns, until) - since
+    return replace(run, begin_ns=since, end_ns=until, executed_ns=max(0, executed_ns))

@@ -1,0 +1,104 @@
+"""A CPU, or the measured thread, that waits for another CPU: who is to blame there."""
+
+import pytest
+
+from fakes.paths import Step, Task, section, symbols
+from fakes.wakeuppaths import NAMES, PREEMPT, SWITCH, THREAD, TIMER
+from rtscope.explain.instructions.explain import explain_path
+from rtscope.explain.model import Cause, Explanation, Segment
+from rtscope.explain.words import evidence, sentence
+
+WAITING = {
+    "answer": (Cause.OTHER_CPU, "smp_call_function_single"),
+    "everybody": (Cause.OTHER_CPU, "multi_cpu_stop"),
+    "spin lock": (Cause.LOCK, "native_queued_spin_lock_slowpath"),
+    "rw lock": (Cause.LOCK, "queued_read_lock_slowpath"),
+    "mutex": (Cause.LOCK, "mutex_spin_on_owner"),
+    "memory": (Cause.OTHER_CPU, "my_driver_poll"),
+}
+TABLE = symbols(
+    *dict.fromkeys(
+        (
+            *(*NAMES, "ktime_get", "my_driver_wants", "my_holder", "my_delay"),
+            *("my_thread", "synchronize_rcu", "do_syscall_64", "wait_for_completion"),
+            *(name for _, name in WAITING.values()),
+        )
+    )
+)
+TASKS: tuple[Task, ...] = ((0, "sh"), (0, "hog", 1))
+CLOCK: list[Step] = [(5, "ktime_get", 1), (5, "my_delay+", 1)]
+HELD: list[Step] = [(5, "my_thread", 1), (5, "my_holder", 1), (5, "my_delay", 1)]
+
+
+def explained(steps: list[Step], *, tasks: tuple[Task, ...] = ()) -> Explanation:
+    """Explain a wake-up that is due 100 ns behind the begin of its path."""
+    late = sum(step[0] for step in steps) - 100
+    tasks = tasks or (*TASKS, (late + 75, "rtscope"))
+    off = ((0, 1), (90, 0))
+    path = section(steps, TABLE, late=late, flags=off, tasks=tasks, block_ns=1024)
+    found = explain_path(path, TABLE, arch="x86_64")
+    assert found.residual_ns == 0
+    assert found.broken == ()
+    return found
+
+
+def of_cause(found: Explanation, cause: Cause) -> Segment:
+    (segment,) = (one for one in found.segments if one.cause is cause)
+    return segment
+
+
+@pytest.mark.parametrize("how", WAITING)
+def test_what_another_cpu_did_is_told_where_this_one_waited_for_it(how: str) -> None:
+    cause, loop = WAITING[how]
+    wait: list[Step] = [(100, "my_driver_wants"), (10, loop)]
+    wait += [*HELD, *CLOCK * 60, (20, f"{loop}+"), (5, "my_driver_wants+")]
+
+    found = explained([*wait, *TIMER, *PREEMPT, *THREAD])
+
+    waited = of_cause(found, cause)
+    assert found.dominant is waited
+    own = how in ("memory", "everybody")
+    assert waited.name == (loop if own else "my_driver_wants")
+    (other,) = waited.other_cpus
+    assert (other.cpu, other.task) == (1, "hog")
+    assert (other.name, other.helper) == ("my_holder", "my_delay")
+    assert other.callers == ("my_holder", "my_thread")
+    assert "CPU 1 spent 98 % of its time in my_holder < my_thread (hog)" in sentence(
+        found
+    )
+
+
+def test_a_cpu_that_reads_a_clock_in_its_loop_waits_for_no_other() -> None:
+    loop: list[Step] = [(5, "ktime_get"), (5, "my_delay+"), (90, "zap", 1)]
+    delay: list[Step] = [(100, "my_driver_wants"), (5, "my_delay"), *loop * 10]
+
+    found = explained([*delay, (5, "my_driver_wants+"), *TIMER, *PREEMPT, *THREAD])
+
+    assert not any(one.cause is Cause.OTHER_CPU for one in found.segments)
+
+
+@pytest.mark.parametrize(
+    ("function", "cause"),
+    [
+        ("synchronize_rcu", Cause.GRACE_PERIOD),
+        ("wait_for_completion", Cause.BLOCKED),
+    ],
+)
+def test_a_thread_that_waits_for_others_is_not_delayed_by_the_idle_task(
+    function: str, cause: Cause
+) -> None:
+    calls: list[Step] = [(80, "user"), (5, "do_syscall_64"), (10, "my_driver_wants")]
+    leaves: list[Step] = [*calls, (10, function), *SWITCH]
+    away: list[Step] = [(50, "do_idle"), *HELD, *CLOCK * 300]
+    back: list[Step] = [*SWITCH, (5, f"{function}+"), (5, "my_driver_wants+")]
+    arrived_ns = 105 + 70 + 50 + 15 + 3000 + 60
+    tasks = ((0, "rtscope"), (0, "hog", 1), (165, "swapper/0"), (arrived_ns, "rtscope"))
+
+    found = explained([*leaves, *away, *back, (9, "user")], tasks=tasks)
+
+    waited = found.dominant
+    assert waited is not None
+    assert (waited.cause, waited.name) == (cause, "my_driver_wants")
+    (other,) = waited.other_cpus
+    assert (other.name, other.task) == ("my_holder", "hog")
+    assert any("which called my_delay" in line for line in evidence(waited))
