@@ -1,3 +1,4 @@
+import io
 import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
@@ -5,6 +6,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from matplotlib.image import imread
 
 from fakes.boards import campaign
 from fakes.measurements import record, thread, ticks_of
@@ -14,7 +16,16 @@ from rtscope.report.charts.drawings import png_of, svg_of, write_charts
 from rtscope.report.formats.html import render_html
 from rtscope.report.formats.text import render_text
 from rtscope.report.model.build import build_model
-from rtscope.report.model.charts import Chart, RangeGroup, RangeMark
+from rtscope.report.model.charts import (
+    Chart,
+    Content,
+    CpuCurve,
+    Histogram,
+    RangeGroup,
+    RangeMark,
+    TailCurve,
+    Timeline,
+)
 from rtscope.report.model.comparison import build_comparison
 
 HOSTILE = "<img src=x onerror=alert(1)>\x1b[2J{{7*7}}\"'&]]>"
@@ -146,6 +157,35 @@ def test_a_chart_has_a_title_a_description_and_the_pages_colours() -> None:
     assert "var(--ink, #1c2127)" in svg
     assert not re.search(r"(?<!, )#[0-9a-f]{6}", svg)
     assert "matplotlib" not in svg
+
+
+def wide_charts() -> list[Chart]:
+    """One of each kind, with the longest numbers and names that are likely."""
+    cpu = CpuCurve("0", 0, (1e3, 9e7, 5e8, 9.9e8))
+    ghz = CpuCurve("0", 0, (0.8, 1.5, 2.4, 4.9))
+    warm = (41.0, 99.0, 100.0, 103.0)
+    seconds = (0.0, 1.0, 2.0, 3.0)
+    histogram = Histogram((1e3, 1e6, 9.9e9), (1e9, 1), (cpu,), True, 9_900_000_000)
+    tail = TailCurve((1e3, 1e6, 9e9), (1.0, 1e-6, 1e-9))
+    timeline = Timeline(1, seconds, (cpu,), cpu.values, (), (ghz,), warm, "cpu")
+    name = "Linux 6.12.43-rt on jh7110"
+    marks = (RangeMark(name, 0, 2_000, 6_000, 9_000, 123_456_789),)
+    contents: tuple[Content, ...] = (
+        histogram,
+        (tail,),
+        timeline,
+        (RangeGroup(name, marks),),
+    )
+    return [Chart(f"c{n}", "Title", "W", one) for n, one in enumerate(contents)]
+
+
+@pytest.mark.parametrize("chart", wide_charts(), ids=lambda chart: chart.name)
+def test_no_text_of_a_chart_is_cut_at_its_edge(chart: Chart) -> None:
+    pixels = imread(io.BytesIO(png_of(chart)))[:, :, :3]
+
+    # As wide as the gap between two letters.
+    edges = (pixels[:4], pixels[-4:], pixels[:, :4], pixels[:, -4:])
+    assert all((edge == pixels[0, 0]).all() for edge in edges)
 
 
 def test_the_maximum_is_written_in_the_comparison() -> None:

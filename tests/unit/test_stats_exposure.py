@@ -3,8 +3,10 @@
 import math
 
 import pytest
+from scipy.special import betaincinv, gammaincinv
 
 from rtscope.stats.exposure import (
+    RUN_VARIATION,
     effective_runs,
     limits_over_runs,
     lower_limit,
@@ -101,3 +103,15 @@ def test_a_long_run_beside_short_ones_is_hardly_more_than_one() -> None:
     assert effective_runs([5, 5, 5, 5]) == 4
     assert effective_runs([100, 1, 1]) == pytest.approx(1.04, abs=0.01)
     assert effective_runs([]) == effective_runs([0]) == 1
+
+
+@pytest.mark.parametrize("runs", [1.0, 2.5, 40.0])
+def test_limits_without_an_event_are_those_of_the_general_formula(runs: float) -> None:
+    """They are closed, so that a report without misses does not load scipy."""
+    shape = runs / RUN_VARIATION**2
+    upper = betaincinv(shape, 1, 1 - 0.95)
+
+    assert upper_limit(0) == pytest.approx(gammaincinv(1, 0.95), rel=1e-12)
+    lowest, highest = limits_over_runs(0, runs=runs)
+    assert lowest == 0
+    assert highest == pytest.approx(shape * (1 - upper) / upper, rel=1e-12)

@@ -74,6 +74,8 @@ def lower_limit(
 
 def _half_chi2(probability: float, half_degrees: float) -> float:
     """Return χ²(probability; 2 half_degrees) / 2: the inverse of an incomplete Γ."""
+    if half_degrees == 1:  # no event: an exponential distribution
+        return -math.log1p(-probability)
     # Not scipy.stats, which has it by name: it takes half a second to load.
     from scipy.special import gammaincinv
 
@@ -109,11 +111,14 @@ def limits_over_runs(
     Without an event the upper limit is 19 for one run, 4.5 for four, 3.5 for ten and
     3.0 for very many.
     """
+    shape, seen = runs / RUN_VARIATION**2, events / dispersion
+    if not events:  # I_x(shape, 1) is x^shape
+        upper = (1 - confidence) ** (1 / shape)
+        return 0.0, dispersion * shape * (1 - upper) / upper
     from scipy.special import betaincinv
 
-    shape, seen = runs / RUN_VARIATION**2, events / dispersion
     upper = float(betaincinv(shape, seen + 1, 1 - confidence))
-    lower = float(betaincinv(seen, shape, 1 - confidence)) if events else 0.0
+    lower = float(betaincinv(seen, shape, 1 - confidence))
     return (
         dispersion * shape * lower / (1 - lower),
         dispersion * shape * (1 - upper) / upper,

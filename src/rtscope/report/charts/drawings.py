@@ -60,6 +60,15 @@ STYLES: Sequence[object] = ("-", (0, (5, 1.6)))
 HEADROOM = 60
 """How far above the highest count the axis ends, so that the labels have room."""
 
+TOP_PT, BOTTOM_PT, RIGHT_PT = 36.0, 40.0, 14.0
+"""Around the axes: title and key, numbers and label below, half of a short number."""
+
+COUNTS_PT, SHARES_PT, LABEL_PT, DEGREES_PT = 52.0, 74.0, 28.0, 46.0
+"""Beside the axes: `100 k`, `1 in 100 M`, a label without its numbers, degrees."""
+
+CHARACTER_PT, DIGIT_PT = 6.4, 5.8
+"""A wide one of STYLE's type, for labels of rows; one of a number."""
+
 LABEL_ROWS = (0.985, 0.905)
 
 
@@ -129,10 +138,40 @@ def _figure_of(chart: Chart) -> "Figure":
     return _draw_comparison(chart, groups)
 
 
-def _new_figure(height_pt: float) -> "Figure":
+def _new_figure(
+    height_pt: float, *, left_pt: float, right_pt: float = RIGHT_PT
+) -> "Figure":
+    """
+    Make a figure whose axes leave this room, known beforehand, for their labels.
+
+    A layout that measures every text takes as long as the drawing itself.
+    """
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(WIDTH_PT / 72, height_pt / 72), layout="constrained")
+    figure = Figure(figsize=(WIDTH_PT / 72, height_pt / 72))
+    figure.subplots_adjust(
+        left=left_pt / WIDTH_PT,
+        right=1 - right_pt / WIDTH_PT,
+        top=1 - TOP_PT / height_pt,
+        bottom=BOTTOM_PT / height_pt,
+        hspace=0.12,
+    )
+    return figure
+
+
+def _number_pt(highest_us: float) -> float:
+    """Return the room for the longest number of an axis that ends there."""
+    return DIGIT_PT * len(f"{highest_us:,.0f}")
+
+
+def _right_of(highest_us: float) -> float:
+    """Return the room for half of the last number of such an axis."""
+    return max(RIGHT_PT, _number_pt(highest_us) / 2 + 2)
+
+
+def _left_of(labels: Iterable[str]) -> float:
+    """Return the room that labels of rows take, in points."""
+    return 12 + CHARACTER_PT * max(map(len, labels))
 
 
 def _us(values_ns: Sequence[float]) -> list[float]:
@@ -140,9 +179,9 @@ def _us(values_ns: Sequence[float]) -> list[float]:
 
 
 def _draw_histogram(chart: Chart, content: Histogram) -> "Figure":
-    figure = _new_figure(265)
-    ax = figure.subplots()
     edges = _us(content.edges_ns)
+    figure = _new_figure(265, left_pt=COUNTS_PT, right_pt=_right_of(edges[-1]))
+    ax = figure.subplots()
     # Half a sample: on a logarithmic axis a single one then still has a height.
     floor = 0.5
     ax.stairs(
@@ -172,14 +211,14 @@ def _draw_histogram(chart: Chart, content: Histogram) -> "Figure":
 
 
 def _draw_tail(chart: Chart, tails: tuple[TailCurve, ...]) -> "Figure":
-    figure = _new_figure(265)
-    ax = figure.subplots()
     observed, corrected = tails[0], tails[1:]
+    last = max(tail.x_ns[-1] for tail in tails) / NS_PER_US
+    figure = _new_figure(265, left_pt=SHARES_PT, right_pt=_right_of(last * 1.15))
+    ax = figure.subplots()
     for tail in corrected:
         _steps(ax, tail, color=PALETTE[1], lw=1.2, ls=(0, (4, 2)))
     _steps(ax, observed, color=INK, lw=1.3)
     ax.set_yscale("log")
-    last = max(tail.x_ns[-1] for tail in tails) / NS_PER_US
     first = max(observed.x_ns[0] / NS_PER_US, 1e-3)
     latency_axis(
         ax,
@@ -208,7 +247,11 @@ def _draw_timeline(chart: Chart, content: Timeline) -> "Figure":
     from matplotlib.ticker import MaxNLocator
 
     below = bool(content.ghz) or bool(content.celsius)
-    figure = _new_figure(345 if below else 265)
+    two_scales = bool(content.ghz) and bool(content.celsius)
+    right_pt = DEGREES_PT if two_scales else RIGHT_PT
+    highest = max(content.merged_ns, default=0) * 1.25 / NS_PER_US
+    left_pt = LABEL_PT + _number_pt(highest)
+    figure = _new_figure(345 if below else 265, left_pt=left_pt, right_pt=right_pt)
     ratios = [3, 1.15] if below else [1]
     axes = figure.subplots(
         len(ratios), 1, sharex=True, squeeze=False, height_ratios=ratios
@@ -223,7 +266,7 @@ def _draw_timeline(chart: Chart, content: Timeline) -> "Figure":
     if high > 8 * low:
         ax.set_yscale("log")
         ax.set_ylim(low / 1.6, high * 2.2)
-        plain_log_ticks(ax.yaxis, low, high)
+        plain_log_ticks(ax, "y", low / 1.6, high * 2.2)
     else:
         ax.set_ylim(0, high * 1.25)
     ax.grid(axis="y")
@@ -306,7 +349,15 @@ def _draw_hardware(ax: "Axes", content: Timeline) -> None:
 def _draw_comparison(chart: Chart, groups: tuple[RangeGroup, ...]) -> "Figure":
     rows = sum(len(group.marks) for group in groups)
     several = any(len(group.marks) > 1 for group in groups)
-    figure = _new_figure(90 + 21 * rows + (18 * len(groups) if several else 0))
+    labels = [m.label for g in groups for m in g.marks] if several else ()
+    height_pt = 90 + 21 * rows + (18 * len(groups) if several else 0)
+    left_pt = _left_of(labels or [group.label for group in groups])
+    marks = [mark for group in groups for mark in group.marks]
+    low = min(max(mark.min_ns, 1) for mark in marks) / NS_PER_US
+    high = max(low * 2, *(mark.max_ns / NS_PER_US for mark in marks))
+    # Room on the right for the number beside the furthest maximum.
+    end = high * (high / low) ** 0.2
+    figure = _new_figure(height_pt, left_pt=left_pt, right_pt=_right_of(end))
     ax = figure.subplots()
     at = 0.0
     ticks: dict[float, str] = {}
@@ -322,17 +373,7 @@ def _draw_comparison(chart: Chart, groups: tuple[RangeGroup, ...]) -> "Figure":
     ax.set_yticks(list(ticks), list(ticks.values()))
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
-    marks = [mark for group in groups for mark in group.marks]
-    low = min(max(mark.min_ns, 1) for mark in marks) / NS_PER_US
-    high = max(low * 2, *(mark.max_ns / NS_PER_US for mark in marks))
-    # Room on the right for the number beside the furthest maximum.
-    latency_axis(
-        ax,
-        low / 1.3,
-        high * (high / low) ** 0.2,
-        logarithmic=True,
-        virtual=chart.virtual,
-    )
+    latency_axis(ax, low / 1.3, end, logarithmic=True, virtual=chart.virtual)
     mark_deadline(ax, chart.deadline_ns)
     title(ax, chart.title, ())
     mark_key(ax, with_p999=any(mark.p999_ns is not None for mark in marks))
@@ -375,7 +416,9 @@ def _draw_mark(ax: "Axes", at: float, mark: RangeMark) -> None:
 
 def _draw_overlay(chart: Chart, content: Overlay) -> "Figure":
     """Draw the counts per bin of each side, or its tail."""
-    figure = _new_figure(265)
+    left_pt = SHARES_PT if content.tails else COUNTS_PT
+    right_pt = _right_of(content.edges_ns[-1] / NS_PER_US)
+    figure = _new_figure(265, left_pt=left_pt, right_pt=right_pt)
     ax = figure.subplots()
     if content.tails:
         _draw_tails(ax, content)
