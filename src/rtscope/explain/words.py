@@ -35,6 +35,10 @@ RESIDUAL_CAVEAT = 0.05
 NOT_RECORDED = "not recorded"
 """The name of a segment before the begin of a path."""
 
+NamedCause = tuple[Cause, str]
+Named = Mapping[Segment, NamedCause]
+"""The segments of an explanation, in their order."""
+
 
 def sentence(explanation: Explanation, *, virtual: str = "") -> str:
     """
@@ -52,14 +56,13 @@ def sentence(explanation: Explanation, *, virtual: str = "") -> str:
         return f"{head}; the cause is unknown."
     if explanation.is_counted:
         first = next(filter(_is_waiting, main), None)
-        of_tasks = _tasks_ns(explanation, main)
+        named = {s: named_cause(s) for s in explanation.segments}
+        of_tasks = _tasks_ns(named, main)
         parts = [
-            _segment_text(s, of_tasks.get(named_cause(s)), explain_rest=s is first)
-            for s in _first_of_each_task(main)
+            _segment_text(s, of_tasks.get(named[s]), explain_rest=s is first)
+            for s in _first_of_each_task(named, main)
         ]
-        main = tuple(
-            s for s in explanation.segments if s in main or named_cause(s) in of_tasks
-        )
+        main = tuple(s for s in named if s in main or named[s] in of_tasks)
     else:
         sums = _main_sums(explanation)
         parts = [_clause_of_length(segment, ns) for segment, ns in sums]
@@ -69,24 +72,22 @@ def sentence(explanation: Explanation, *, virtual: str = "") -> str:
     return f"{head}. {text[0].upper()}{text[1:]}.{_rest(explanation, main)}"
 
 
-def _tasks_ns(
-    explanation: Explanation, main: Sequence[Segment]
-) -> Mapping[tuple[Cause, str], int]:
+def _tasks_ns(named: Named, main: Sequence[Segment]) -> Mapping[NamedCause, int]:
     """Return how long each task of the main segments ran: interrupts cut it up."""
-    tasks = {named_cause(s) for s in main if s.cause in COMPETING_TASKS}
-    spent: Counter[tuple[Cause, str]] = Counter()
-    for segment in explanation.segments:
-        if named_cause(segment) in tasks:
-            spent[named_cause(segment)] += segment.duration_ns
+    tasks = {named[s] for s in main if s.cause in COMPETING_TASKS}
+    spent: Counter[NamedCause] = Counter()
+    for segment, cause in named.items():
+        if cause in tasks:
+            spent[cause] += segment.duration_ns
     return spent
 
 
-def _first_of_each_task(main: Sequence[Segment]) -> Iterator[Segment]:
-    told: set[tuple[Cause, str]] = set()
+def _first_of_each_task(named: Named, main: Sequence[Segment]) -> Iterator[Segment]:
+    told: set[NamedCause] = set()
     for segment in main:
-        if segment.cause not in COMPETING_TASKS or named_cause(segment) not in told:
+        if segment.cause not in COMPETING_TASKS or named[segment] not in told:
             yield segment
-        told.add(named_cause(segment))
+        told.add(named[segment])
 
 
 def _main_sums(explanation: Explanation) -> list[tuple[Segment, int]]:

@@ -6,7 +6,7 @@ damaged or edited, or that the agent has a defect; no rule is a matter of taste.
 arithmetic is in integers.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from rtscope.caveats.catalogue import Caveat, make
@@ -14,14 +14,22 @@ from rtscope.contract import ThreadResult, bucket_width_ns, is_bucket_low
 from rtscope.stats.summary import BEYOND_LOW_NS
 from rtscope.units import format_us
 
+Bucket = tuple[int, int, int]
+"""Its smallest value, the one above its largest, and how many samples it has."""
+
 
 def check_thread(thread: ThreadResult) -> Iterator[Caveat]:
     """Yield `identity_broken` and `sums_inconsistent`, with the first wrong value."""
+    buckets = [
+        (low_ns, low_ns + bucket_width_ns(low_ns), count)
+        for low_ns, count in thread.histogram
+        if is_bucket_low(low_ns) and count > 0
+    ]
     broken = _identity(thread)
     if broken:
         yield make("identity_broken", f"{name_of(thread)}: {broken}")
     for rule in _RULES:
-        wrong = rule(thread)
+        wrong = rule(thread, buckets)
         if wrong:
             yield make("sums_inconsistent", f"{name_of(thread)}: {wrong}")
             return  # later rules rely on the earlier ones
@@ -42,26 +50,25 @@ def _identity(t: ThreadResult) -> str:
     return f"{seen}, but {due} periods elapsed"
 
 
-def _histogram(t: ThreadResult) -> str:
-    lows = [low_ns for low_ns, _ in t.histogram]
-    if any(a >= b for a, b in pairwise(lows)):
+def _histogram(t: ThreadResult, buckets: Sequence[Bucket]) -> str:
+    if any(a >= b for (a, _), (b, _) in pairwise(t.histogram)):
         return "the buckets are not in ascending order"
-    if not all(is_bucket_low(low_ns) and count > 0 for low_ns, count in t.histogram):
+    if len(buckets) < len(t.histogram):
         return "a bucket that does not exist, or an empty one"
-    counted = sum(count for _, count in t.histogram) + t.early + t.overflow
+    counted = sum(count for _, _, count in buckets) + t.early + t.overflow
     if counted != t.samples:
         return f"{t.samples} samples, but {counted} in the histogram"
     return ""
 
 
-def _extremes(t: ThreadResult) -> str:
+def _extremes(t: ThreadResult, buckets: Sequence[Bucket]) -> str:
     if t.samples == t.early:
         if (t.min_ns, t.max_ns, t.sum_ns, t.sum_sq_ns2) != (None, None, 0, 0):
             return "values without a sample"
         return ""
     if t.min_ns is None or t.max_ns is None:
         return "samples, but no minimum or maximum"
-    edges = [(low_ns, low_ns + bucket_width_ns(low_ns)) for low_ns, _ in t.histogram]
+    edges = [(low_ns, above_ns) for low_ns, above_ns, _ in buckets]
     if t.overflow:
         edges.append((BEYOND_LOW_NS, 2**63))
     for what, value_ns, (low_ns, high_ns) in (
@@ -73,16 +80,12 @@ def _extremes(t: ThreadResult) -> str:
     return "the minimum exceeds the maximum" if t.min_ns > t.max_ns else ""
 
 
-def _sums(t: ThreadResult) -> str:
+def _sums(t: ThreadResult, buckets: Sequence[Bucket]) -> str:
     if t.min_ns is None or t.max_ns is None:
         return ""
     spans = [
-        (
-            max(low_ns, t.min_ns),
-            min(low_ns + bucket_width_ns(low_ns) - 1, t.max_ns),
-            count,
-        )
-        for low_ns, count in t.histogram
+        (max(low_ns, t.min_ns), min(above_ns - 1, t.max_ns), count)
+        for low_ns, above_ns, count in buckets
     ]
     spans.append((max(BEYOND_LOW_NS, t.min_ns), t.max_ns, t.overflow))
     for what, total, power in (("sum", t.sum_ns, 1), ("squares", t.sum_sq_ns2, 2)):
@@ -93,7 +96,7 @@ def _sums(t: ThreadResult) -> str:
     return ""
 
 
-def _spread(t: ThreadResult) -> str:
+def _spread(t: ThreadResult, _buckets: Sequence[Bucket]) -> str:
     if t.min_ns is None or t.max_ns is None:
         return ""
     n = t.samples - t.early
@@ -110,7 +113,7 @@ def _spread(t: ThreadResult) -> str:
     return ""
 
 
-def _skips(t: ThreadResult) -> str:
+def _skips(t: ThreadResult, _buckets: Sequence[Bucket]) -> str:
     if t.overruns > t.samples - t.early:
         return f"{t.overruns} overruns, but only {t.samples - t.early} in all"
     if t.missed_periods and not t.overruns:
@@ -122,7 +125,7 @@ def _skips(t: ThreadResult) -> str:
     return ""
 
 
-def _worst(t: ThreadResult) -> str:
+def _worst(t: ThreadResult, _buckets: Sequence[Bucket]) -> str:
     if not t.worst:
         return ""
     latencies = [w.latency_ns for w in t.worst]
@@ -138,7 +141,7 @@ def _worst(t: ThreadResult) -> str:
     return ""
 
 
-_RULES: tuple[Callable[[ThreadResult], str], ...] = (
+_RULES: tuple[Callable[[ThreadResult, Sequence[Bucket]], str], ...] = (
     _histogram,
     _extremes,
     _sums,

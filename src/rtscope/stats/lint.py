@@ -33,7 +33,7 @@ def lint(record: RunRecord) -> tuple[Caveat, ...]:
         caveat
         for found in (
             *(check_thread(t) for t in result.threads),
-            *(_thread(t) for t in result.threads),
+            *(_thread(t, name_of(t)) for t in result.threads),
             _skipped(result.threads),
             _asked_and_got(record.run, result.threads),
             # On a virtual board a read's cost belongs to the model, and to no clock.
@@ -93,8 +93,7 @@ def clock_coarse(record: RunRecord, deadline_ns: int) -> tuple[Caveat, ...]:
     )
 
 
-def _thread(t: ThreadResult) -> Iterator[Caveat]:
-    name = name_of(t)
+def _thread(t: ThreadResult, name: str) -> Iterator[Caveat]:
     if t.early:
         yield make("early", f"{name}: {t.early} early wake-ups")
     if t.overflow:

@@ -423,13 +423,14 @@ def _stretches(
     if not len(blocks):
         return [], [], [], []
     addresses, which = np.unique(section.values[blocks], return_inverse=True)
-    names = _names(addresses, symbols, arch=arch)
+    known, are_starts = symbols.names_of(addresses), symbols.are_starts(addresses)
+    names = _names(addresses, known, arch=arch)
     codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
     is_step = np.array([is_between(name) for name in names])[which]
     is_step[0] = False
     called_from = np.maximum.accumulate(np.where(is_step, 0, np.arange(len(which))))
     code = np.array([codes[name] for name in names])[which][called_from]
-    starts = symbols.are_starts(addresses)[which] & ~is_step
+    starts = are_starts[which] & ~is_step
     first = np.flatnonzero(np.append(True, (code[1:] != code[:-1]) | starts[1:]))
     words = tuple(codes)
     return (
@@ -441,15 +442,15 @@ def _stretches(
 
 
 def _names(
-    addresses: NDArray[np.uint64], symbols: SymbolTable, *, arch: str
+    addresses: NDArray[np.uint64], known: Sequence[str | None], *, arch: str
 ) -> list[str]:
     low, high = _RISCV_FIRMWARE
     firmware = (addresses >= low) & (addresses < high) & (arch == "riscv64")
     return [
-        known
+        name
         or (FIRMWARE if is_firmware else USER if address < KERNEL_HALF else NAMELESS)
-        for known, is_firmware, address in zip(
-            symbols.names_of(addresses),
+        for name, is_firmware, address in zip(
+            known,
             firmware.tolist(),
             addresses.tolist(),
             strict=True,

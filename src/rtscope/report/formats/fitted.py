@@ -42,13 +42,18 @@ Compose = Callable[[Room], Iterable[RenderableType]]
 def print_fitted(compose: Compose, console: Console, *, lines: int = LINES) -> None:
     """Print the form that has room for most and still fits into the lines."""
     width = min(console.width, COLUMNS)
-    parts: list[RenderableType] = []
+    parts: list[tuple[RenderableType, bool]] = []
     for room in _rooms(width):
-        parts = [part for part in compose(room) if room.blanks or part != ""]
-        if sum(_height(part, console, width) for part in parts) <= lines:
+        composed = [part for part in compose(room) if room.blanks or part != ""]
+        parts = [(part, _is_command(part)) for part in composed]
+        heights = (
+            _height(part, console, _ANY_WIDTH if is_command else width)
+            for part, is_command in parts
+        )
+        if sum(heights) <= lines:
             break
-    for part in parts:
-        if _is_command(part):
+    for part, is_command in parts:
+        if is_command:
             console.print(part, soft_wrap=True)
         else:
             console.print(part, width=width)
@@ -65,8 +70,6 @@ def _rooms(width: int) -> Iterator[Room]:
 
 
 def _height(part: RenderableType, console: Console, width: int) -> int:
-    if _is_command(part):
-        width = _ANY_WIDTH
     options = console.options.update(width=width)
     return len(console.render_lines(part, options, pad=False))
 
