@@ -20,6 +20,8 @@ from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import get_board
 from rtscope.board.initrd import Job
 from rtscope.board.prepare import prepare
+from rtscope.exectrace.file import FILE
+from rtscope.record.explanation import EXPLAINED
 from rtscope.record.resultdir import open_records
 from rtscope.stats.lint import all_caveats
 from rtscope.target import agent_file
@@ -80,6 +82,26 @@ def test_environment_and_company_change_no_digit(
 
     assert digests(alone) == digests(beside)
     assert len(set(digests(alone).values())) == 2
+
+
+def test_a_bundle_in_an_empty_cache_gives_the_same_explanation(tmp_path: Path) -> None:
+    bundle, here, there = (tmp_path / name for name in ("pc.tar", "here", "there"))
+    pc = ("--target", "virtual:pc", "--kernel", "debian-6.12-rt", "--load", "idle")
+    elsewhere = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+    def done(*words: str | Path, env: Mapping[str, str] | None = None) -> None:
+        with rtscope(*words, env=env) as running:
+            assert running.finish(PATIENCE_S).status == 0
+
+    done("board", "export", "pc", "--kernel", "debian-6.12-rt", "--to", bundle)
+    done("run", *pc, *SHORT, "--out", here)
+    done("run", *pc, *SHORT, "--bundle", bundle, "--out", there, env=elsewhere)
+    done("explain", here)
+    done("explain", there, env=elsewhere)
+
+    for name in (EXPLAINED, FILE):
+        (ours,), (theirs,) = (list(one.glob(f"runs/*/{name}")) for one in (here, there))
+        assert ours.read_bytes() == theirs.read_bytes(), name
 
 
 def test_the_guest_finds_nothing_of_the_host() -> None:

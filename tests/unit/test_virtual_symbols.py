@@ -2,18 +2,21 @@
 
 import gzip
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from rtscope.board.cache import IMPORTED, Part, build_part, locked
 from rtscope.board.kernels import IMAGE, SYMBOLS
+from rtscope.board.prepare import Prepared
 from rtscope.errors import BoardError
 from rtscope.virtual import symbols
 from rtscope.virtual.symbols import KALLSYMS, MODULES, find_symbols
 
+Log = Callable[[str], object]
 KERNEL = b"the same image in each part"
 DIGEST = hashlib.sha256(KERNEL).hexdigest()
 
@@ -101,3 +104,37 @@ def test_what_a_kernel_told_is_for_the_part_that_was_booted(tmp_path: Path) -> N
     assert found is not None
     assert "told" in found.names
     assert find_symbols(tmp_path, DIGEST, modules={}, parts=other) is None
+
+
+def prepared(*parts: Part) -> Prepared:
+    kernel = SimpleNamespace(digest=DIGEST, name="debian-6.12")
+    return cast(Prepared, SimpleNamespace(kernel=kernel, parts=parts))
+
+
+def test_symbols_are_read_before_the_first_recording_and_only_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    booted: list[str] = []
+
+    def boot_for_them(one: Prepared, *, cache: Path, log: Log) -> None:
+        booted.append(one.kernel.name)
+        kernel_part(cache, "a", "right")
+
+    monkeypatch.setattr(symbols, "read_symbols", boot_for_them)
+    for _ in range(2):
+        symbols.require_symbols(prepared(), cache=tmp_path, log=pytest.fail)
+
+    assert booted == ["debian-6.12"]
+
+
+def test_a_kernel_without_symbols_is_recorded_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise BoardError("debian-6.12: has no /proc/kallsyms")
+
+    monkeypatch.setattr(symbols, "read_symbols", refuse)
+    said: list[str] = []
+    symbols.require_symbols(prepared(), cache=tmp_path, log=said.append)
+
+    assert said == ["tasks are not recorded: debian-6.12: has no /proc/kallsyms"]

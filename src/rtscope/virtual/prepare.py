@@ -30,6 +30,7 @@ from rtscope.units import parse_size
 from rtscope.virtual.boot import BootTimeout
 from rtscope.virtual.capacity import free_memory_bytes, host_capacity
 from rtscope.virtual.script import DISK, METRICS, SCRATCH, job_of
+from rtscope.virtual.symbols import require_symbols
 
 DISK_BYTES = 128 << 20
 """Space for the storage load; the disk in memory is larger."""
@@ -100,6 +101,9 @@ def prepare_campaign(
     )
     if capacity.message:
         log(capacity.message)
+    if campaign.record:
+        for one in prepared.values():
+            require_symbols(one, cache=cache_dir(), log=log)
     runs = tuple((one, prepared[_label(one.run, board)]) for one in requests)
     return PreparedCampaign(runs, at_once=capacity.boards)
 

@@ -87,6 +87,25 @@ def find_kernel_layout(prepared: Prepared, *, cache: Path) -> dict[str, str]:
     return kernel_layout(prepared.board.arch, config=text, symbols=symbols)
 
 
+def require_symbols(
+    prepared: Prepared, *, cache: Path, log: Callable[[str], None]
+) -> None:
+    """
+    Have the symbols of a kernel in the cache before its wake-ups are recorded.
+
+    They say where it keeps its current task: what a recording has must not depend on
+    what the cache happens to have. Logs why a kernel gives none; tasks are then left
+    out of each recording of it.
+    """
+    parts = {part.name: part.digest for part in prepared.parts}
+    if find_symbols(cache, prepared.kernel.digest, modules={}, parts=parts) is not None:
+        return
+    try:
+        read_symbols(prepared, cache=cache, log=log)
+    except BoardError as error:
+        log(f"tasks are not recorded: {error}")
+
+
 def read_symbols(
     prepared: Prepared, *, cache: Path, log: Callable[[str], None]
 ) -> None:
