@@ -68,7 +68,7 @@ class VirtualRun:
     module_symbols: str = ""
     """Of modules that the load has inserted; no others know them."""
     plugin_counters: Mapping[str, Any] = field(default_factory=dict)
-    """What the plugin has counted."""
+    """What the plugin has counted up to the agent's last mark."""
     not_modelled: tuple[Text, ...] = ()
     trace: Mapping[str, Any] | None = None
     """The file of recorded paths, or why there is none."""
