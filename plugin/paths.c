@@ -31,7 +31,8 @@ static unsigned int copy_task(uint64_t from, uint64_t at, struct record *out)
 	unsigned int cpu = record_cpu(ring_get(from)), n = 0;
 
 	for (uint64_t i = from; i < from + TASKS_RECORDS && i < ring.head; i++)
-		if (i == from || record_kind(ring_get(i)) == RECORD_NAME)
+		if (i == from || record_kind(ring_get(i)) == RECORD_NAME ||
+		    record_kind(ring_get(i)) == RECORD_PRIORITY)
 			out[n++] = record_make(record_kind(ring_get(i)), cpu, at,
 					       ring_get(i)->value);
 	return n;

@@ -16,6 +16,7 @@ enum record_kind {
 	RECORD_DURATION = 8,  /* value: ns, without interrupts inside */
 	RECORD_NAME = 9,      /* value: 8 bytes of the task's name; twice after it */
 	RECORD_PAUSE = 10,    /* the CPU executes nothing until its next block */
+	RECORD_PRIORITY = 11, /* value: prio of the task before, of 32 bits */
 };
 
 struct record {

@@ -11,14 +11,23 @@
 /* task_struct has some 10,000 bytes in the distributions' kernels */
 #define LARGEST_TASK 32768
 
+/* prio, static_prio, normal_prio and rt_priority of the first task, in a row:
+ * include/linux/sched.h and init/init_task.c, the same from Linux 2.6 to 7.x */
+#define PRIORITY       4
+#define FIRST_PRIORITY 120
+
 struct told {
-	uint64_t value[TASKS_RECORDS];
-	unsigned int values;
+	struct {
+		enum record_kind kind;
+		uint64_t value;
+	} record[TASKS_RECORDS];
+	unsigned int records;
 };
 
 static struct {
-	uint64_t first;  /* address of the first task; 0: names are not asked for */
-	uint64_t offset; /* of the name; 0 as long as it was not found */
+	uint64_t first;    /* address of the first task; 0: names are not asked for */
+	uint64_t offset;   /* of the name; 0 as long as it was not found */
+	uint64_t priority; /* likewise; 0 too if it is not where it should be */
 	struct told told[CPUS_MAX];
 } tasks;
 
@@ -39,6 +48,17 @@ static bool is_swapper(uint64_t address)
 	       (name[WORD - 1] == '\0' || name[WORD - 1] == '/');
 }
 
+static bool has_priorities(uint64_t address)
+{
+	uint64_t value;
+
+	for (unsigned int i = 0; i < 4; i++)
+		if (!registers_read_memory(address + i * PRIORITY, PRIORITY, &value) ||
+		    (uint32_t)value != (i < 3 ? FIRST_PRIORITY : 0))
+			return false;
+	return true;
+}
+
 /* A name is aligned as what lies before it: pointers, or at the least integers. */
 static bool find_name(void)
 {
@@ -47,24 +67,38 @@ static bool find_name(void)
 	for (uint64_t at = WORD; !tasks.offset && at < LARGEST_TASK; at += WORD / 2)
 		if (is_swapper(tasks.first + at))
 			tasks.offset = at;
+	for (uint64_t at = WORD; !tasks.priority && at < tasks.offset; at += PRIORITY)
+		if (has_priorities(tasks.first + at))
+			tasks.priority = at;
 	if (!tasks.offset)
 		tasks.first = 0; /* not looked for again at each switch */
 	return tasks.offset;
 }
 
+static void add(struct told *told, enum record_kind kind, uint64_t value)
+{
+	told->record[told->records].kind = kind;
+	told->record[told->records++].value = value;
+}
+
 unsigned int tasks_tell(unsigned int cpu, uint64_t at, struct record out[TASKS_RECORDS])
 {
 	struct told *told = &tasks.told[cpu];
-	uint64_t task;
+	uint64_t task, name[2], priority;
 
 	if (!state_read_task(&task))
 		return 0;
-	told->value[0] = task;
-	told->values = 1;
+	told->records = 0;
+	add(told, RECORD_TASK, task);
 	if ((tasks.offset || find_name()) &&
-	    registers_read_memory(task + tasks.offset, WORD, &told->value[1]) &&
-	    registers_read_memory(task + tasks.offset + WORD, WORD, &told->value[2]))
-		told->values = TASKS_RECORDS;
+	    registers_read_memory(task + tasks.offset, WORD, &name[0]) &&
+	    registers_read_memory(task + tasks.offset + WORD, WORD, &name[1])) {
+		add(told, RECORD_NAME, name[0]);
+		add(told, RECORD_NAME, name[1]);
+		if (tasks.priority &&
+		    registers_read_memory(task + tasks.priority, PRIORITY, &priority))
+			add(told, RECORD_PRIORITY, (uint32_t)priority);
+	}
 	return tasks_last(cpu, at, out);
 }
 
@@ -72,8 +106,8 @@ unsigned int tasks_last(unsigned int cpu, uint64_t at, struct record out[TASKS_R
 {
 	const struct told *told = &tasks.told[cpu];
 
-	for (unsigned int i = 0; i < told->values; i++)
-		out[i] = record_make(i ? RECORD_NAME : RECORD_TASK, cpu, at,
-				     told->value[i]);
-	return told->values;
+	for (unsigned int i = 0; i < told->records; i++)
+		out[i] = record_make(told->record[i].kind, cpu, at,
+				     told->record[i].value);
+	return told->records;
 }

@@ -3,7 +3,8 @@
  * tasks - which task a CPU runs, by name, recorded where the kernel switches to it.
  *
  * A task's name lies in its task_struct, at an offset that each kernel has of its own:
- * it is found by looking for the name of the first task, "swapper", in that one.
+ * it is found by looking for the name of the first task, "swapper", in that one. So does
+ * its priority, of which that task has three equal ones.
  */
 #ifndef TASKS_H
 #define TASKS_H
@@ -13,7 +14,7 @@
 #include "options.h"
 #include "record.h"
 
-#define TASKS_RECORDS 3
+#define TASKS_RECORDS 4
 
 void tasks_init(const struct options *options);
 

@@ -109,5 +109,6 @@ pages:	/* gigabytes: devices and RAM as they are, RAM again in the upper half */
 flag:	.dword	0
 	.globl	task
 task:	.dword	0, 0
+	.word	120, 120, 120, 0
 	.asciz	"swapper/0"
 	.zero	6

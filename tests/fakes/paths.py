@@ -19,8 +19,8 @@ ns, function (with + for its middle), and the CPU if it is not 0; others pause.
 In a step of the name ASLEEP all of them do.
 """
 
-Task = tuple[int, str] | tuple[int, str, int]
-"""Since when a task runs, its name, and the CPU if it is not 0."""
+Task = tuple[int, str] | tuple[int, str, int] | tuple[int, str, int, int]
+"""Since when a task runs, its name, the CPU if it is not 0, and its prio if known."""
 
 
 def symbols(*names: str) -> SymbolTable:
@@ -84,10 +84,13 @@ def _address(table: SymbolTable, name: str) -> int:
     return int(table.starts[table.names.index(name.rstrip("+"))]) + 8 * middle
 
 
-def _told(at: int, name: str, cpu: int = 0) -> list[tuple[int, int, int, int]]:
+def _told(
+    at: int, name: str, cpu: int = 0, prio: int | None = None
+) -> list[tuple[int, int, int, int]]:
     text = name.encode().ljust(16, b"\0")
     words = (text[:8], text[8:])
     return [
         (at, cpu, RecordKind.TASK, TEXT + len(name)),
         *((at, cpu, RecordKind.NAME, int.from_bytes(word, "little")) for word in words),
+        *([] if prio is None else [(at, cpu, RecordKind.PRIORITY, prio)]),
     ]

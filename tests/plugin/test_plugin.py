@@ -216,6 +216,7 @@ def test_a_task_is_told_by_name_where_the_kernel_has_switched_to_it(
 
     (told,) = task_switches(path)
     assert (told.task, told.name) == (address_of(guest, "task"), "swapper/0")
+    assert told.policy == "not real-time, nice 0"
     assert path.first_ns < told.at_ns < path.last_ns
     assert path.last_ns == silent["last_mark"] * NS_PER_INSTRUCTION
 

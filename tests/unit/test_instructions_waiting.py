@@ -102,3 +102,23 @@ def test_a_thread_that_waits_for_others_is_not_delayed_by_the_idle_task(
     (other,) = waited.other_cpus
     assert (other.name, other.task) == ("my_holder", "hog")
     assert any("which called my_delay" in line for line in evidence(waited))
+
+
+@pytest.mark.parametrize(
+    ("prio", "policy"),
+    [
+        (4, "real-time, priority 95"),
+        (120, "not real-time, nice 0"),
+        (100, "not real-time, nice -20"),
+        ((1 << 32) - 1, "SCHED_DEADLINE"),
+    ],
+)
+def test_a_rival_is_told_with_its_policy_and_priority(prio: int, policy: str) -> None:
+    rival: list[Step] = [(100, "my_driver_wants"), (900, "my_driver_wants+")]
+    tasks = ((0, "hog", 0, prio), (1170, "rtscope", 0, 9))
+
+    found = explained([*rival, *TIMER, *PREEMPT, *THREAD], tasks=tasks)
+
+    assert found.dominant is not None
+    assert (found.dominant.task, found.dominant.policy) == ("hog", policy)
+    assert f"the task was hog, {policy}" in evidence(found.dominant)

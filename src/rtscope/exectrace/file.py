@@ -85,6 +85,8 @@ class RecordKind(IntEnum):
     """8 bytes of the name of the task in the record before; always twice."""
     PAUSE = 10
     """The CPU executes nothing from here to its next block."""
+    PRIORITY = 11
+    """The scheduler's priority of the task in the record before, as 32 bits."""
 
 
 class SectionKind(IntEnum):
@@ -249,11 +251,28 @@ class TaskSwitch:
     """Its address: two tasks may have the same name."""
     name: str
     """Empty if it was not recorded."""
+    policy: str = ""
+    """With its priority, as in `real-time, priority 80`; empty if not recorded."""
+
+
+def policy_of(prio: int) -> str:
+    """
+    Return a policy from what the kernel calls prio, of 32 bits.
+
+    Source: include/linux/sched/prio.h, the same from Linux 2.6 to 7.x.
+    """
+    if prio >= 1 << 31:
+        return "SCHED_DEADLINE"
+    if prio < 100:
+        return f"real-time, priority {99 - prio}"
+    return f"not real-time, nice {prio - 120}"
 
 
 def task_switches(section: TraceSection) -> list[TaskSwitch]:
     """Return the task changes of a section, in order; nothing if it has none."""
-    wanted = (section.kinds == RecordKind.TASK) | (section.kinds == RecordKind.NAME)
+    wanted = np.isin(
+        section.kinds, (RecordKind.TASK, RecordKind.NAME, RecordKind.PRIORITY)
+    )
     rows = zip(
         section.at_ns[wanted].tolist(),
         section.cpus[wanted].tolist(),
@@ -261,17 +280,19 @@ def task_switches(section: TraceSection) -> list[TaskSwitch]:
         section.values[wanted].tolist(),
         strict=True,
     )
-    found: list[tuple[int, int, int, bytes]] = []
+    found: list[tuple[int, int, int, bytes, str]] = []
     for at, cpu, kind, value in rows:
         if kind == RecordKind.TASK:
-            found.append((at, cpu, value, b""))
+            found.append((at, cpu, value, b"", ""))
+        elif found and kind == RecordKind.NAME:
+            *told, name, policy = found[-1]
+            found[-1] = (*told, name + value.to_bytes(8, "little"), policy)
         elif found:
-            *told, name = found[-1]
-            found[-1] = (*told, name + value.to_bytes(8, "little"))
-    names = {task: name for _, _, task, name in found if name}
+            found[-1] = (*found[-1][:4], policy_of(value))
+    names = {task: name for _, _, task, name, _ in found if name}
     return [
-        TaskSwitch(at, cpu, task, _text(name or names.get(task, b"")))
-        for at, cpu, task, name in found
+        TaskSwitch(at, cpu, task, _text(name or names.get(task, b"")), policy)
+        for at, cpu, task, name, policy in found
     ]
 
 

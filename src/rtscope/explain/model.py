@@ -126,6 +126,8 @@ class Segment:
     """Activity of other CPUs, where this one waited for them."""
     task: str = ""
     """The task that the CPU ran; empty if it is not known, or was the measured one."""
+    policy: str = ""
+    """Its policy and priority; empty if they were not recorded."""
 
     duration_ns: int = field(init=False)
 
@@ -149,6 +151,8 @@ class OtherCpuActivity:
     """The function and who called it, innermost first."""
     task: str = ""
     """The task that it ran; empty if it is not known."""
+    policy: str = ""
+    """Its policy and priority; empty if they were not recorded."""
     helper: str = ""
     """The function that the time was spent in, if that is another."""
     waits: bool = False

@@ -129,7 +129,7 @@ def where(segment: Segment) -> str:
 
 def evidence(segment: Segment) -> tuple[str, ...]:
     """Return all that shows the cause of a segment, a line for each."""
-    task = (f"the task was {segment.task}",) if segment.task else ()
+    task = (f"the task was {_told(segment)}",) if segment.task else ()
     return (
         *segment.evidence,
         *task,
@@ -168,7 +168,7 @@ def _clause_of_length(segment: Segment, ns: int) -> str:
     known = segment.cause is not Cause.UNKNOWN
     if known and segment.confidence is Confidence.GUESSED:
         clause = f"probably {clause}"
-    task = f" ({segment.task})" if segment.task else ""
+    task = f" ({_told(segment)})" if segment.task else ""
     return f"{clause.format(where=where(segment), task=task)}: {_us(ns)}"
 
 
@@ -203,8 +203,13 @@ def _busiest(segment: Segment) -> Iterator[str]:
 def _of_other(other: OtherCpuActivity) -> str:
     shown = " < ".join(other.callers[:CALLERS_SHOWN]) or other.name
     more = " < …" if len(other.callers) > CALLERS_SHOWN else ""
-    task = f" ({other.task})" if other.task else ""
+    task = f" ({_told(other)})" if other.task else ""
     return f"{shown}{more}{task}"
+
+
+def _told(one: Segment | OtherCpuActivity) -> str:
+    """Write a task with its policy and priority."""
+    return f"{one.task}, {one.policy}" if one.policy else one.task
 
 
 def _rest(explanation: Explanation, main: Sequence[Segment]) -> str:

@@ -97,8 +97,8 @@ static noinline void dump_registers(void)
 	unsigned long flags;
 
 	local_irq_save(flags);
-	for (int i = 0; i < 12; i++)
-		printk(KERN_ERR "near: register %d: %lx\n", i, flags);
+	for (int i = 0; i < 20; i++)
+		printk(KERN_EMERG "near: register %d: %lx\n", i, flags);
 	local_irq_restore(flags);
 }
 

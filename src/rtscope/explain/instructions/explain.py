@@ -245,6 +245,7 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
         tuple(chain),
         (),
         "" if path.tasks.measured[longest] else task,
+        policy=path.tasks.policies[longest] if task else "",
     )
 
 

@@ -16,6 +16,8 @@ class Tasks:
 
     names: Sequence[str]
     """Of the task of each run; empty if that is unknown."""
+    policies: Sequence[str]
+    """Its policy and priority, likewise."""
     measured: Sequence[bool]
     """Whether the thread that is measured did a run; False if that is unknown."""
     arrivals_ns: Sequence[int]
@@ -34,13 +36,14 @@ def tasks_of(cpu: int, switched: Sequence[TaskSwitch], runs: Sequence[Run]) -> T
     ends = [runs[i].end_ns for i in leaving]
     switches = [(_switched(one.at_ns, ends), one) for one in switched if one.cpu == cpu]
     if not switches:
-        return Tasks((), (False,) * len(runs), (), ())
+        return Tasks((), (), (False,) * len(runs), (), ())
     at = [count for count, _ in switches]
     before = [bisect_right(at, run.begin_ns) - 1 for run in runs]
     ours = switches[-1][1].task
     measured = [i >= 0 and switches[i][1].task == ours for i in before]
     return Tasks(
         names=[switches[i][1].name if i >= 0 else "" for i in before],
+        policies=[switches[i][1].policy if i >= 0 else "" for i in before],
         measured=measured,
         arrivals_ns=[count for count, one in switches if one.task == ours],
         departures=[i for i in leaving if measured[i]],

@@ -92,6 +92,7 @@ class OtherCpus:
         chain = list(frame.chain())
         own = sum(run.executed_ns for run in inside if frame in run.frame.chain())
         longest = max(inside, key=lambda run: run.executed_ns)
+        told = self._task_at(cpu, longest.begin_ns)
         names = tuple(plain(one.name) for one in chain)
         first = title_frame(chain, self._delays_of(cpu))
         return OtherCpuActivity(
@@ -101,7 +102,8 @@ class OtherCpus:
             total,
             callers=names[first : first + CALLERS_KEPT],
             helper=names[0] if first else "",
-            task=self._task_at(cpu, longest.begin_ns),
+            task=told.name if told else "",
+            policy=told.policy if told else "",
             waits=any(spins_in(plain(run.frame.name)) for run in (longest,)),
         )
 
@@ -116,9 +118,9 @@ class OtherCpus:
         cpus = set(np.flatnonzero(np.bincount(self.section.cpus[called])).tolist())
         return [r for cpu in self.cpus if cpu in cpus for r in self._runs_of(cpu)]
 
-    def _task_at(self, cpu: int, at_ns: int) -> str:
+    def _task_at(self, cpu: int, at_ns: int) -> TaskSwitch | None:
         mine = [one for one in self.switches if one.cpu == cpu and one.at_ns <= at_ns]
-        return mine[-1].name if mine else ""
+        return mine[-1] if mine else None
 
     def _runs_of(self, cpu: int) -> list[Run]:
         if cpu not in self._runs:
