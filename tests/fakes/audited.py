@@ -7,7 +7,7 @@ from fakes.trees import Files, reader_of
 from rtscope.audit.catalogue import catalogue
 from rtscope.audit.context import Observed
 from rtscope.audit.examine import examine, read_context
-from rtscope.audit.model import Check, CheckOutcome, Profile
+from rtscope.audit.model import Check, CheckOutcome, Profile, Sighting
 from rtscope.machine.reader import Content, Denied
 
 RELEASE = "/proc/sys/kernel/osrelease"
@@ -135,7 +135,19 @@ def judged(name: str, case: Case) -> Check:
         cpus=case.cpus,
         observed=case.observed,
     )
-    return examine(context, kinds)[0]
+    return in_words(examine(context, kinds)[0])
+
+
+def in_words(check: Check) -> Check:
+    """Return a check whose answer and evidence are words, whatever they say."""
+    assert isinstance(check.message, str)
+    assert check.message
+    for sighting in check.evidence:
+        assert isinstance(sighting, Sighting)
+        assert isinstance(sighting.path, str)
+        assert sighting.path
+        assert isinstance(sighting.value, str)
+    return check
 
 
 # --- an answer, for tests to compare ------------------------------------------------

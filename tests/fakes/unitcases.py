@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from fakes.audited import in_words
 from fakes.trees import CPU, Files, reader_of
 from rtscope.audit.catalogue import catalogue
 from rtscope.audit.examine import examine, read_context
@@ -44,7 +45,7 @@ def judged(name: str, case: Case) -> Check:
     }
     context = read_context(reader_of(files), kinds, cpus=case.cpus)
     given_unit = replace(unit(case.service), threads=case.threads)
-    return examine(replace(context, unit=given_unit), kinds)[0]
+    return in_words(examine(replace(context, unit=given_unit), kinds)[0])
 
 
 def thread(policy: str, priority: int, *cpus: int) -> UnitThread:

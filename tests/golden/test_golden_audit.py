@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fakes import auditcases, audited, unitcases
+from rtscope.audit.catalogue import catalogue
 from rtscope.audit.model import Check, Profile
 
 KEPT = Path(__file__).parent / "audit"
@@ -37,6 +38,36 @@ def of_machine(name: str, case: audited.Case) -> list[str]:
         return []
 
 
+def by_profile(name: str, case: audited.Case) -> dict[str, audited.Case]:
+    """Return the machine for other uses, if the check is not alike for all of them."""
+    kind = catalogue()[name]
+    if kind.profiles == frozenset(Profile) and not kind.severity_for:
+        return {}
+    return {
+        ", polling": replace(case, profile=Profile.POLLING),
+        ", of a host of guests": replace(case, profile=Profile.HOST),
+        ", audio": replace(case, profile=Profile.AUDIO),
+    }
+
+
+def damaged(case: audited.Case) -> dict[str, audited.Case]:
+    """Return the machine with one of its files gone, refused, or of another kind."""
+    changed = {}
+    for path in case.files:
+        others = {p: text for p, text in case.files.items() if p != path}
+        refused = {**case.also, path: audited.REFUSED}
+        changed[f", {path} gone"] = replace(case, files=others)
+        changed[f", {path} refused"] = replace(case, files=others, also=refused)
+        changed[f", {path} odd"] = replace(case, files={**others, path: "x -1 y: 2\n"})
+    return {
+        **changed,
+        ", on Linux 5.4": replace(case, release="5.4.1"),
+        ", on an unknown Linux": replace(case, release="next"),
+        ", on RISC-V": replace(case, arch="riscv64"),
+        ", on an unknown machine": replace(case, arch=""),
+    }
+
+
 def of_machines() -> Iterator[str]:
     for name, cases in auditcases.CASES.items():
         yield name
@@ -46,9 +77,8 @@ def of_machines() -> Iterator[str]:
                 "": case,
                 ", for all CPUs": replace(case, cpus=None),
                 ", for CPU 7": replace(case, cpus=(7,)),
-                ", polling": replace(case, profile=Profile.POLLING),
-                ", of a host of guests": replace(case, profile=Profile.HOST),
-                ", audio": replace(case, profile=Profile.AUDIO),
+                **by_profile(name, case),
+                **(damaged(case) if title == "bad" else {}),
             }
             answers = {how: of_machine(name, one) for how, one in changed.items()}
             yield from told(title, answers)
