@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rtscope.stats.dispersion import NONE, PARTS, dispersion_of
+from rtscope.stats.dispersion import DRAWS, NONE, PARTS, dispersion_of
 
 HOUR = 3_600 * 10**9
 
@@ -52,3 +52,11 @@ def test_independent_episodes_are_seldom_called_clustered() -> None:
         ]
         said += dispersion_of(runs).significant
     assert said <= 0.05 * 200 + 3 * (200 * 0.05 * 0.95) ** 0.5
+
+
+def test_no_drawn_spread_is_as_large_as_a_burst_and_p_counts_the_burst_itself() -> None:
+    starts = tuple(range(20))
+
+    assert dispersion_of([(HOUR, starts)]).p == 1 / (DRAWS + 1)
+    # Over runs and over time: the smaller p, twice.
+    assert dispersion_of([(HOUR, starts), (HOUR, ())]).p == 2 / (DRAWS + 1)

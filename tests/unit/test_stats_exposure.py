@@ -5,14 +5,18 @@ import math
 import pytest
 from scipy.special import betaincinv, gammaincinv
 
+from fakes.measurements import thread
+from rtscope.contract import ThreadResult
 from rtscope.stats.exposure import (
     RUN_VARIATION,
+    Watched,
     effective_runs,
     limits_over_runs,
     lower_limit,
     rate_limits_per_hour,
     supported_interval_ns,
     upper_limit,
+    watched,
 )
 
 MINUTE = 60 * 10**9
@@ -115,3 +119,21 @@ def test_limits_without_an_event_are_those_of_the_general_formula(runs: float) -
     lowest, highest = limits_over_runs(0, runs=runs)
     assert lowest == 0
     assert highest == pytest.approx(shape * (1 - upper) / upper, rel=1e-12)
+
+
+def test_the_time_of_each_cpu_is_added_up_over_runs() -> None:
+    def run(first: int, second: int) -> list[ThreadResult]:
+        return [thread([9] * first), thread([-9] + [9] * second, cpu=1)]
+
+    assert watched([run(5, 6), run(7, 3)]) == Watched(
+        least_ns=11 * 10**6, longest_ns=12 * 10**6, fewest_wakeups=9
+    )
+
+
+def test_runs_without_threads_watched_nothing() -> None:
+    assert watched([]) == watched([[], []]) == Watched(0, 0, 0)
+
+
+def test_runs_of_other_threads_are_not_added_up() -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        watched([[thread([9]), thread([9], cpu=1)], [thread([9])]])
