@@ -335,10 +335,19 @@ def test_a_record_of_the_kernels_log_is_printed_as_dmesg_does(
     assert read_kernel_log(str(tmp_path / "kmsg")) == (log, "")
 
 
-def test_a_log_that_has_no_more_to_say_ends(tmp_path: Path) -> None:
+def test_a_log_that_has_no_more_to_say_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pipe = tmp_path / "kmsg"
     os.mkfifo(pipe)
     end = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+    opened = os.open
+
+    def without_waiting(path: str, flags: int) -> int:
+        assert flags & os.O_NONBLOCK  # reading would wait for ever
+        return opened(path, flags)
+
+    monkeypatch.setattr(os, "open", without_waiting)
     try:
         os.write(end, b"6,1,5,-;one\n")
         assert read_kernel_log(str(pipe)) == ("[    0.000005] one", "")
@@ -386,3 +395,13 @@ def test_a_refusal_is_shown_with_the_systems_own_word() -> None:
     assert [(s.path, s.value) for s in found.evidence] == [
         (path, "cannot be read: Permission denied")
     ]
+
+
+def test_a_file_that_is_not_there_or_not_readable_has_no_words() -> None:
+    path = "/proc/cmdline"
+    for reader, words in (
+        (reader_of({path: "quiet\n"}), "quiet"),
+        (reader_of({}), ""),
+        (reader_of({}, also={path: Denied("Permission denied")}), ""),
+    ):
+        assert read_context(reader, []).words(path) == words

@@ -89,7 +89,7 @@ def _without_resctrl(context: AuditContext) -> Answer:
     refused = context.refusals(f"{RESCTRL}/schemata")
     if refused:
         return unknown("not readable", *refused)
-    flags = _FLAGS.search(context.text(CPUINFO) or "")
+    flags = _FLAGS.search(context.words(CPUINFO))
     if flags is None:
         return unknown(f"no {RESCTRL}; unknown whether the processor can do it")
     if CAN_PARTITION not in flags[1].split():
@@ -109,12 +109,12 @@ def _groups(context: AuditContext) -> list[_Group] | Sighting:
     """Return the groups, the default one last; or what cannot be read of them."""
     files = {
         **context.matching(f"{RESCTRL}/*/schemata"),
-        f"{RESCTRL}/schemata": context.text(f"{RESCTRL}/schemata") or "",
+        f"{RESCTRL}/schemata": context.words(f"{RESCTRL}/schemata"),
     }
     groups = []
     for path, text in files.items():
         list_path = path.replace("/schemata", "/cpus_list")
-        cpus = listed(context.text(list_path) or "")
+        cpus = listed(context.words(list_path))
         masks = _masks(text)
         if cpus is None or masks is None:
             return Sighting(path, text[:200])
@@ -142,7 +142,7 @@ def _caches(context: AuditContext) -> Mapping[int, int]:
     ids = {}
     levels = "/sys/devices/system/cpu/cpu*/cache/index*/level"
     for path, level in context.matching(levels).items():
-        cpu, number = cpu_of(path), context.text(path.replace("/level", "/id")) or ""
+        cpu, number = cpu_of(path), context.words(path.replace("/level", "/id"))
         if level == "3" and cpu is not None and re.fullmatch(r"\d{1,9}", number):
             ids[cpu] = int(number)
     there = online(context)

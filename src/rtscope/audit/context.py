@@ -117,6 +117,10 @@ class AuditContext:
         """See `MachineSnapshot`."""
         return self.machine.text(path)
 
+    def words(self, path: str) -> str:
+        """Return the text of a file; empty if it has none."""
+        return self.text(path) or ""
+
     def matching(self, pattern: str) -> Mapping[str, str]:
         """See `MachineSnapshot`."""
         return self.machine.matching(pattern)
@@ -144,7 +148,7 @@ WITNESSES = {
 
 def absent(kind: CheckKind, context: AuditContext) -> Answer:
     """Answer for a machine that has none of the files of a check."""
-    mode = context.text(LOCKDOWN) or ""
+    mode = context.words(LOCKDOWN)
     if f"[{kind.args.get('hidden_by')}]" in mode:
         return unknown(
             f"kernel lockdown hides {kind.paths[0]}", Sighting(LOCKDOWN, mode)

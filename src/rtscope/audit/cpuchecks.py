@@ -175,7 +175,7 @@ def throttled_by_heat(kind: CheckKind, context: AuditContext) -> Answer:
     pattern, cpuinfo = kind.paths
     if context.matching(pattern) or context.refusals(pattern):
         return value(kind, context)
-    words = (context.text(cpuinfo) or "").split()
+    words = context.words(cpuinfo).split()
     if guest(context.machine).value:
         return not_applicable("a guest does not see the heat of its host")
     if words and "GenuineIntel" not in words:
@@ -346,7 +346,7 @@ def housekeeping(_kind: CheckKind, context: AuditContext) -> Answer:
 def cpus_online(kind: CheckKind, context: AuditContext) -> Answer:
     """Check whether the CPUs that are set apart are there to be used."""
     present_at = kind.paths[0]
-    present, there = listed(context.text(present_at) or ""), online(context)
+    present, there = listed(context.words(present_at)), online(context)
     if not present or there is None:
         return unknown("unknown which CPUs are online", *context.refusals(ONLINE))
     asleep = present - there

@@ -43,7 +43,7 @@ def efi_runtime(_kind: CheckKind, context: AuditContext) -> Answer:
 
 
 def _efi_workers(context: AuditContext) -> Answer:
-    text = context.text(EFI_WORKERS) or ""
+    text = context.words(EFI_WORKERS)
     cpus, apart, there = masked(text), set_apart(context), online(context)
     evidence = Sighting(EFI_WORKERS, text[:80])
     if cpus is not None and there is not None:
@@ -59,7 +59,7 @@ def _efi_workers(context: AuditContext) -> Answer:
 
 def _efi_enabled(context: AuditContext) -> tuple[bool | None, Sighting]:
     """Return whether the services are on if there are any; None: unknown, and why."""
-    cmdline = (context.text(CMDLINE) or "").partition(" -- ")[0]
+    cmdline = context.words(CMDLINE).partition(" -- ")[0]
     enabled, told = _efi_by_config(context)
     for word in cmdline.split():
         options = word.removeprefix("efi=").split(",") if "=" in word else [word]

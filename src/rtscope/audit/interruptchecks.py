@@ -238,11 +238,11 @@ def _banned(context: AuditContext) -> tuple[Cpus, Sighting]:
     """Return the CPUs that irqbalance leaves alone, and by what."""
     for path in BALANCER_CONFIG:
         for name, pattern, read in _BANS:
-            found = pattern.findall(context.text(path) or "")
+            found = pattern.findall(context.words(path))
             cpus = read(found[-1]) if found else None
             if cpus:
                 return cpus, Sighting(path, f"{name}={found[-1]}")
     # What it takes if nothing is named; of cpuset partitions it does not know.
-    texts = {path: context.text(path) or "" for path in (ISOLATED, NOHZ_FULL)}
+    texts = {path: context.words(path) for path in (ISOLATED, NOHZ_FULL)}
     cpus = frozenset().union(*(listed(text) or () for text in texts.values()))
     return cpus, Sighting(", ".join(texts), format_cpulist(cpus) or "none")

@@ -59,7 +59,7 @@ def high_resolution(kind: CheckKind, context: AuditContext) -> Answer:
 
 def tick_mode(kind: CheckKind, context: AuditContext) -> Answer:
     """Check whether the tick of an idle CPU goes on, by configuration or `nohz=`."""
-    full = boot_values(context.text(CMDLINE) or "", "nohz_full")
+    full = boot_values(context.words(CMDLINE), "nohz_full")
     off = _turned_off(context, "nohz")
     if full and off:
         return failed(
@@ -75,7 +75,7 @@ def tick_mode(kind: CheckKind, context: AuditContext) -> Answer:
 
 def _turned_off(context: AuditContext, name: str) -> str:
     """Return the last `name=` if it says no, as kstrtobool() reads it; else empty."""
-    *_, last = ("", *boot_values(context.text(CMDLINE) or "", name))
+    *_, last = ("", *boot_values(context.words(CMDLINE), name))
     return f"{name}={last}" if re.match(r"[nf0]|of", last, re.IGNORECASE) else ""
 
 

@@ -47,7 +47,7 @@ def _without_securityfs(context: AuditContext) -> Lockdown | None:
 
 
 def _by_command_line(context: AuditContext) -> Lockdown | None:
-    asked = boot_values(context.text(CMDLINE) or "", "lockdown")
+    asked = boot_values(context.words(CMDLINE), "lockdown")
     for mode in (LockdownMode.CONFIDENTIALITY, LockdownMode.INTEGRITY):
         if mode.value in asked:
             return Lockdown(mode, mode.value, Sighting(CMDLINE, f"lockdown={mode}"))

@@ -57,7 +57,9 @@ def steal(_kind: CheckKind, context: AuditContext) -> Answer:
 
 
 def _stolen(text: str | None) -> int | None:
-    words = (text or "").partition("\n")[0].split()
+    if text is None:
+        return None
+    words = text.partition("\n")[0].split()
     if len(words) <= STEAL + 1 or words[0] != "cpu":
         return None
     return int(words[STEAL + 1]) if words[STEAL + 1].isdecimal() else None
@@ -128,12 +130,12 @@ def watchdog(kind: CheckKind, context: AuditContext) -> Answer:
         return not_read(kind, context, switch)
     if text == "0":
         return passed("off", Sighting(switch, text))
-    apart, where = set_apart(context), context.text(mask)
+    apart, where = set_apart(context), context.words(mask)
     # A list (0-3), although its name says mask (admin-guide/lockup-watchdogs.rst).
     cpus = listed(where) if where else None
     if apart is None or cpus is None:
         return failed("on", Sighting(switch, text))
-    evidence = (Sighting(switch, text), Sighting(mask, where or ""))
+    evidence = (Sighting(switch, text), Sighting(mask, where))
     inside = apart & cpus
     if inside:
         return failed(f"on, also on CPU {format_cpulist(inside)}", *evidence)
@@ -186,7 +188,7 @@ def undervoltage(kind: CheckKind, context: AuditContext) -> Answer:
                 return failed("the supply voltage was too low", evidence)
             return passed("no alarm", evidence)
         return unknown("the alarm cannot be read", *context.refusals(alarm))
-    model = context.text(kind.paths[2]) or ""
+    model = context.words(kind.paths[2])
     if "Raspberry Pi" in model:
         return unknown("a Raspberry Pi whose kernel has no driver for the alarm")
     return absent(kind, context)
@@ -195,7 +197,7 @@ def undervoltage(kind: CheckKind, context: AuditContext) -> Answer:
 def isa_extension(kind: CheckKind, context: AuditContext) -> Answer:
     """Check whether every hart has an `extension`, by /proc/cpuinfo."""
     path = kind.paths[0]
-    isas = re.findall(r"^isa\s*:\s*(\S+)", context.text(path) or "", re.MULTILINE)
+    isas = re.findall(r"^isa\s*:\s*(\S+)", context.words(path), re.MULTILINE)
     if not isas:
         return unknown(f"{path} does not show the ISA", *context.refusals(path))
     wanted = kind.args["extension"]
@@ -239,7 +241,7 @@ _LIMITS = ("passive", "hot", "critical")
 
 def smi_count(kind: CheckKind, context: AuditContext) -> Answer:
     """Check whether the firmware took the CPUs away while they were watched."""
-    words = (context.text(kind.paths[0]) or "").split()
+    words = context.words(kind.paths[0]).split()
     if guest(context.machine).value:
         return not_applicable("a guest does not see the SMIs of its host")
     if words and "GenuineIntel" not in words:

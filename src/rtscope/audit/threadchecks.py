@@ -59,7 +59,7 @@ def has_rt_groups(context: AuditContext) -> bool:
     """Whether the kernel gives real-time budgets to control groups."""
     if context.config is None or not context.config.is_on("RT_GROUP_SCHED"):
         return False
-    chosen = boot_values(context.text(CMDLINE) or "", "rt_group_sched")
+    chosen = boot_values(context.words(CMDLINE), "rt_group_sched")
     if chosen:
         return chosen[-1] != "0"
     return not context.config.is_on("RT_GROUP_SCHED_DEFAULT_DISABLED")
@@ -98,13 +98,13 @@ def rt_groups(_kind: CheckKind, context: AuditContext) -> Answer:
 
 def has_capability(context: AuditContext, name: str) -> bool | None:
     """Whether the process that reads has a capability; None if unknown."""
-    found = _EFFECTIVE.search(context.text(STATUS) or "")
+    found = _EFFECTIVE.search(context.words(STATUS))
     return bool(int(found[1], 16) >> CAPABILITIES[name] & 1) if found else None
 
 
 def limit_of(context: AuditContext, name: str) -> str | None:
     """Return a soft limit by its name in /proc/PID/limits; None if it is not there."""
-    return dict(_LIMIT.findall(context.text(LIMITS) or "")).get(name)
+    return dict(_LIMIT.findall(context.words(LIMITS))).get(name)
 
 
 def limit(kind: CheckKind, context: AuditContext) -> Answer:
@@ -180,7 +180,7 @@ def _by_version_1(context: AuditContext, path: str, evidence: Sighting) -> Answe
 
 def _told(context: AuditContext) -> list[Sighting]:
     rtprio = limit_of(context, "realtime priority")
-    effective = _EFFECTIVE.search(context.text(STATUS) or "")
+    effective = _EFFECTIVE.search(context.words(STATUS))
     told = [Sighting(LIMITS, f"realtime priority: {rtprio}")] if rtprio else []
     return told + ([Sighting(STATUS, effective[0])] if effective else [])
 
@@ -275,7 +275,7 @@ def kernel_threads(kind: CheckKind, context: AuditContext) -> Answer:
     lowest = _lowest(threads)
     limit = lowest.priority if lowest else MEASURED
     than = lowest.short if lowest else f"{MEASURED}, the priority of a measurement"
-    asked = context.text(parameter) or ""
+    asked = context.words(parameter)
     if re.fullmatch(r"\d{1,9}", asked) and int(asked) >= limit:
         says = f"rcutree.kthread_prio={asked} is not below {than}"
         return failed(says, Sighting(parameter, asked))

@@ -81,7 +81,7 @@ class Unit:
         return found[-1] if found else None
 
     def _own(self) -> Iterator[Assignment]:
-        section = SECTIONS.get(self.kind, "")
+        section = SECTIONS.get(self.kind)
         return (a for a in self.assignments if a.section == section)
 
 
