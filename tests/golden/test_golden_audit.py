@@ -1,5 +1,6 @@
 """What each check says of machines and units, with its evidence, to the letter."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,11 @@ from rtscope.audit.catalogue import catalogue
 from rtscope.audit.model import Check, Profile
 
 KEPT = Path(__file__).parent / "audit"
+ODD = "x -1 y: 2, " * 20
+"""No list and no number, and longer than what is shown of a file."""
+MANY = 18
+"""More than evidence is shown of."""
+_NUMBER = re.compile(r"(?<=[a-z/])\d+(?=/)")
 TITLES = ("good", "bad", "unseen")
 
 
@@ -58,7 +64,7 @@ def damaged(case: audited.Case) -> dict[str, audited.Case]:
         refused = {**case.also, path: audited.REFUSED}
         changed[f", {path} gone"] = replace(case, files=others)
         changed[f", {path} refused"] = replace(case, files=others, also=refused)
-        changed[f", {path} odd"] = replace(case, files={**others, path: "x -1 y: 2\n"})
+        changed[f", {path} odd"] = replace(case, files={**others, path: ODD})
     return {
         **changed,
         ", on Linux 5.4": replace(case, release="5.4.1"),
@@ -66,6 +72,24 @@ def damaged(case: audited.Case) -> dict[str, audited.Case]:
         ", on RISC-V": replace(case, arch="riscv64"),
         ", on an unknown machine": replace(case, arch=""),
     }
+
+
+def multiplied(case: audited.Case) -> audited.Case | None:
+    """Return the machine with many of each thing that has a number."""
+    files = {
+        _NUMBER.sub(lambda found, more=more: str(int(found[0]) + more), path): text
+        for more in range(0, MANY * 10, 10)
+        for path, text in case.files.items()
+    }
+    return replace(case, files=files, cpus=None) if files != case.files else None
+
+
+def counted(answer: list[str]) -> list[str]:
+    """Return an answer with the first and the last of much evidence."""
+    head, *evidence = answer or [""]
+    if len(evidence) < MANY // 2:
+        return answer
+    return [head, evidence[0], f"      ({len(evidence)} in all)", evidence[-1]]
 
 
 def of_machines() -> Iterator[str]:
@@ -81,6 +105,8 @@ def of_machines() -> Iterator[str]:
                 **(damaged(case) if title == "bad" else {}),
             }
             answers = {how: of_machine(name, one) for how, one in changed.items()}
+            if title != "unseen" and (many := multiplied(case)):
+                answers[", many"] = counted(of_machine(name, many))
             yield from told(title, answers)
 
 

@@ -85,7 +85,11 @@ def test_what_was_refused_there_stays_refused(tmp_path: Path) -> None:
     [
         ("ip=eth0 mac=52:54:00:12:34:56", f"ip=eth0 mac={GONE}", "hardware addresses"),
         ("Serial\t\t: 10000000abcdef01", f"Serial\t\t: {GONE}", "serial numbers"),
-        ("androidboot.serialno=R5CT a", f"androidboot.serialno={GONE} a", "serial"),
+        (
+            "androidboot.serialno=R5CT a",
+            f"androidboot.serialno={GONE} a",
+            "serial numbers",
+        ),
         ("SerialNumber: 4C53", f"SerialNumber: {GONE}", "serial numbers"),
         ("quiet luks.key=abc x", f"quiet luks.key={GONE} x", "secrets"),
         ("app.password=hunter2", f"app.password={GONE}", "secrets"),
@@ -113,7 +117,7 @@ def test_what_identifies_or_opens_is_taken_out(
     tally = Redacted()
 
     assert redact_text(text, tally) == left
-    assert [count for kind, count in tally.counts.items() if kinds in kind] == [1]
+    assert tally.counts == {kinds: 1}
 
 
 @pytest.mark.parametrize(

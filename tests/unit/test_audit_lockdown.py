@@ -24,6 +24,7 @@ TIGHT = "none integrity [confidentiality]"
 LOCKED = "none [integrity] confidentiality"
 OPEN = "[none] integrity confidentiality"
 BOOT = "/boot/config-6.12.1"
+LONG_LOG = f"a\nLockdown: {'x' * 300}\nLockdown: b"
 
 
 def of_model(**files: str) -> Check:
@@ -129,3 +130,34 @@ def test_every_remedy_that_writes_a_closed_file_names_its_mode() -> None:
                 assert kind.refused_by[part] is LockdownMode.INTEGRITY, kind.id
             if "/sys/kernel/tracing/" in advice and "mount" not in advice:
                 assert part in kind.refused_by, kind.id
+
+
+@pytest.mark.parametrize(
+    ("case", "message", "shown"),
+    [
+        (
+            Case({CMDLINE: "lockdown=integrity"}),
+            "integrity",
+            (CMDLINE, "lockdown=integrity"),
+        ),
+        (
+            Case({BOOT: "CONFIG_LOCK_DOWN_KERNEL_FORCE_CONFIDENTIALITY=y\n"}),
+            "forced",
+            (BOOT, "CONFIG_LOCK_DOWN_KERNEL_FORCE_CONFIDENTIALITY=y"),
+        ),
+        (
+            Case(observed=Observed(kernel_log=LONG_LOG)),
+            "on, by the kernel log",
+            ("kernel log", f"Lockdown: {'x' * 190}"),
+        ),
+        (Case({LOCKDOWN: LOCKED}), LOCKED, (LOCKDOWN, LOCKED)),
+    ],
+)
+def test_what_shows_the_mode_is_evidence(
+    case: Case, message: str, shown: tuple[str, str]
+) -> None:
+    found = judged("lockdown", case)
+
+    assert found.failed
+    assert found.message == message
+    assert [(s.path, s.value) for s in found.evidence] == [shown]

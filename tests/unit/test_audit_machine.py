@@ -11,7 +11,8 @@ from fakes.audited import Case, judged
 from fakes.trees import GUEST, reader_of
 from rtscope.audit.catalogue import catalogue
 from rtscope.audit.examine import UNIT, auditing, examine, read_context
-from rtscope.audit.model import CheckOutcome, Profile
+from rtscope.audit.model import CheckOutcome, Profile, checks_document
+from rtscope.machine.kernelidentity import identify_config, parse_config
 from rtscope.machine.reader import Denied
 
 ROOT = Path(__file__).parent.parent.parent
@@ -140,3 +141,43 @@ def test_each_check_answers_a_question_of_the_explanation() -> None:
     named = [word for line in asked[1:] for word in re.findall(r"`(\w+)`", line)]
 
     assert sorted(named) == sorted(catalogue())
+
+
+def test_the_document_of_an_audit_says_all_of_a_check() -> None:
+    found = judged("lockdown", Case({"/sys/kernel/security/lockdown": "[integrity]"}))
+    kind = found.kind
+    config = parse_config(b"CONFIG_HZ=250\n", source="config")
+    kernel = identify_config(config, banner="Linux version 6.12.1 (a@b) #1 SMP")
+
+    document = checks_document([found], target="a board", kernel=kernel)
+
+    assert document == {
+        "schema": 2,
+        "target": "a board",
+        "kernel": {
+            "release": "6.12.1",
+            "preempt_rt": kernel.preempt_rt,
+            "preemption_model": kernel.preemption_model,
+            "config_digest": config.digest,
+        },
+        "summary": {"fail": 1, "unknown": 0, "pass": 0, "not applicable": 0},
+        "checks": [
+            {
+                "id": "lockdown",
+                "title": kind.title,
+                "outcome": "fail",
+                "severity": found.severity.name.lower(),
+                "message": "[integrity]",
+                "expected": kind.expected,
+                "evidence": [
+                    {"path": "/sys/kernel/security/lockdown", "value": "[integrity]"}
+                ],
+                "rationale": kind.rationale,
+                "source": kind.source,
+                "remedy": kind.remedy,
+                "permanent_remedy": kind.permanent_remedy,
+                "remedy_refused": False,
+                "risk": kind.risk,
+            }
+        ],
+    }

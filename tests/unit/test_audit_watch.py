@@ -1,12 +1,23 @@
 """An audit watches for a while, reads the kernel log, and tries a real-time policy."""
 
 import errno
+import os
+import signal
+
+import pytest
 
 from fakes.audited import BOOTED, Case, judged
 from fakes.trees import reader_of
-from rtscope.audit.context import WATCHED, Observed
+from rtscope.audit import observe
+from rtscope.audit.context import WATCHED, Observed, Trial
 from rtscope.audit.model import CheckOutcome
-from rtscope.audit.observe import read_kernel_log, try_realtime, watch
+from rtscope.audit.observe import (
+    look_here,
+    read_kernel_log,
+    try_realtime,
+    watch,
+    watch_here,
+)
 
 
 def test_a_log_that_lost_its_beginning_proves_nothing() -> None:
@@ -60,3 +71,57 @@ def test_what_unpacks_the_kernel_knows_nokaslr() -> None:
     log = Observed(kernel_log=BOOTED + line)
 
     assert judged("unknown_parameters", Case(observed=log)).message == "nohz_full=1"
+
+
+@pytest.mark.parametrize(
+    ("ended", "error", "reason"),
+    [
+        (0, None, ""),
+        (errno.EPERM << 8, errno.EPERM, "Operation not permitted"),
+        (signal.SIGKILL, errno.EIO, "the child was ended by signal 9"),
+    ],
+)
+def test_the_child_that_asks_for_real_time_tells_by_its_end(
+    monkeypatch: pytest.MonkeyPatch, ended: int, error: int | None, reason: str
+) -> None:
+    monkeypatch.setattr(os, "fork", lambda: 4_242)
+    monkeypatch.setattr(os, "waitpid", lambda pid, _options: (pid, ended))
+
+    assert try_realtime() == Trial(
+        "sched_setscheduler(SCHED_FIFO, 80) in a child", error, reason
+    )
+
+
+def test_looking_here_tries_a_policy_unless_told_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trial = Trial("asked", None)
+    monkeypatch.setattr(observe, "try_realtime", lambda: trial)
+    monkeypatch.setattr(observe, "read_kernel_log", lambda: (None, "closed"))
+    monkeypatch.setattr(observe, "read_dma_latency", lambda: (5, ""))
+    monkeypatch.setattr(observe, "who_holds", lambda: {"/proc/7/fd/3": "loop"})
+    monkeypatch.setattr(observe, "read_coalescing", lambda: (None, "no driver"))
+
+    found = look_here(Observed(window_ns=7))
+
+    assert found.trial is trial
+    assert found.window_ns == 7
+    assert (found.kernel_log, found.why_no_log) == (None, "closed")
+    assert (found.dma_latency_us, found.why_no_dma_latency) == (5, "")
+    assert found.dma_holders == {"/proc/7/fd/3": "loop"}
+    assert (found.coalescing, found.why_no_coalescing) == (None, "no driver")
+    assert look_here(Observed(), trial=False).trial is None
+
+
+def test_the_window_has_the_management_interrupts_of_its_begin_and_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counts = iter([({"msr": 1}, "before"), ({"msr": 4}, "after")])
+    monkeypatch.setattr(observe, "smi_counts", lambda: next(counts))
+    monkeypatch.setattr(observe, "look_here", lambda observed: observed)
+
+    found = watch_here(reader_of({}), 1)
+
+    assert (found.smi_before, found.smi_after) == ({"msr": 1}, {"msr": 4})
+    assert found.why_no_smi == "after"
+    assert found.window_ns > 0

@@ -60,3 +60,7 @@ def test_no_drawn_spread_is_as_large_as_a_burst_and_p_counts_the_burst_itself() 
     assert dispersion_of([(HOUR, starts)]).p == 1 / (DRAWS + 1)
     # Over runs and over time: the smaller p, twice.
     assert dispersion_of([(HOUR, starts), (HOUR, ())]).p == 2 / (DRAWS + 1)
+
+
+def test_two_episodes_are_in_one_part_as_often_as_there_are_parts() -> None:
+    assert dispersion_of([(HOUR, (5, 6))]).p == pytest.approx(1 / PARTS, rel=0.1)

@@ -4,6 +4,7 @@ import math
 
 import pytest
 from scipy.special import betaincinv, gammaincinv
+from scipy.stats import nbinom
 
 from fakes.measurements import thread
 from rtscope.contract import ThreadResult
@@ -137,3 +138,21 @@ def test_runs_without_threads_watched_nothing() -> None:
 def test_runs_of_other_threads_are_not_added_up() -> None:
     with pytest.raises(ValueError, match="shorter"):
         watched([[thread([9]), thread([9], cpu=1)], [thread([9])]])
+
+
+@pytest.mark.parametrize(("runs", "events"), [(4, 1), (4, 6), (9, 3)])
+def test_at_the_limits_over_runs_the_count_has_a_probability_of_a_twentieth(
+    runs: int, events: int
+) -> None:
+    low, high = limits_over_runs(events, runs=runs)
+
+    # scipy's has p of a success before `runs` failures; its mean is runs (1 - p) / p.
+    assert nbinom.cdf(events, runs, runs / (runs + high)) == pytest.approx(0.05)
+    assert nbinom.sf(events - 1, runs, runs / (runs + low)) == pytest.approx(0.05)
+
+
+def test_clustered_events_widen_the_limits_over_runs_by_their_dispersion() -> None:
+    narrow = limits_over_runs(3, runs=5)
+    wide = limits_over_runs(6, runs=5, dispersion=2.0)
+
+    assert wide == pytest.approx((2 * narrow[0], 2 * narrow[1]))

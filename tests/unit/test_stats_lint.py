@@ -481,3 +481,18 @@ def test_a_board_that_gets_heartbeats_is_driven_over_a_network() -> None:
     driven = replace(r, hello=replace(r.hello, options={"heartbeat": True}))
 
     assert raised(driven) == {"remote_link": ""}
+
+
+def test_without_a_maximum_no_missed_period_was_late() -> None:
+    found = raised(record([replace(thread([]), missed_periods_sum_ns=1)]))
+    assert found["sums_inconsistent"] == (
+        "CPU 0: the missed periods were later than the maximum"
+    )
+
+
+def test_most_of_the_stolen_time_is_of_the_cpu_that_lost_most() -> None:
+    stolen = (cpu_time(0, 3_000_000), cpu_time(1, 2_000_000), cpu_time(2, 0))
+
+    assert raised(with_machine(cpu_times=stolen))["steal"] == (
+        "5 ms in all, most of it on CPU 0: 3 ms"
+    )

@@ -124,6 +124,11 @@ def test_a_percentile_is_the_nearest_rank_and_not_interpolated() -> None:
     )
 
 
+def test_the_lowest_percentile_is_the_least_sample() -> None:
+    s = summarize([thread(list(range(1, 21)))], percentiles=[5, 10])
+    assert s.percentiles == (Percentile(5, 1, 2), Percentile(10, 2, 3))
+
+
 def test_a_percentile_bucket_is_clipped_to_minimum_and_maximum() -> None:
     value = (1 << 20) + 5  # its bucket spans 1024 ns
     s = summarize([thread([value] * 9, interval_ns=10**9)], percentiles=[50])

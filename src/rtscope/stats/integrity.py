@@ -120,7 +120,8 @@ def _skips(t: ThreadResult, _buckets: Sequence[Bucket]) -> str:
         return f"{t.missed_periods} missed periods, but no overrun"
     if t.overruns and (t.max_ns is None or t.max_ns < t.interval_ns):
         return f"{t.overruns} overruns, but the maximum is below the interval"
-    if t.missed_periods_sum_ns > t.missed_periods * (t.max_ns or 0):
+    most_ns = t.missed_periods * t.max_ns if t.max_ns else 0
+    if t.missed_periods_sum_ns > most_ns:
         return "the missed periods were later than the maximum"
     return ""
 
