@@ -77,8 +77,8 @@ def damaged(case: audited.Case) -> dict[str, audited.Case]:
 def multiplied(case: audited.Case) -> audited.Case | None:
     """Return the machine with many of each thing that has a number."""
     files = {
-        _NUMBER.sub(lambda found, more=more: str(int(found[0]) + more), path): text
-        for more in range(0, MANY * 10, 10)
+        f"{more}".join(_NUMBER.split(path)): text
+        for more in range(MANY)
         for path, text in case.files.items()
     }
     return replace(case, files=files, cpus=None) if files != case.files else None
