@@ -184,6 +184,8 @@ class Explanation:
     """How much of the latency has a cause that is no guess, and proven, 0 to 1."""
     is_withdrawn: bool = field(init=False)
     """Broken invariants cover the dominant cause, or much of the latency."""
+    dominant_ns: int = field(init=False)
+    """How long the dominant cause took in all its segments; 0 without one."""
     dominant: Segment | None = field(init=False)
     """What took longest, of what need not be there: its longest segment; None if the
     explanation is withdrawn.
@@ -206,6 +208,8 @@ class Explanation:
             dominant is not None
             and 2 * self._unproven_ns(dominant) > dominant.duration_ns
         )
+        if withdrawn:
+            dominant = None
         share = known_ns / self.latency_ns if self.latency_ns > 0 else 0.0
         figures = {
             "is_counted": any(one.executed_ns is not None for one in self.segments),
@@ -213,7 +217,8 @@ class Explanation:
             "residual_ns": self.latency_ns - sum(parts_ns.values()),
             "attributed_share": min(1.0, share),
             "is_withdrawn": withdrawn,
-            "dominant": None if withdrawn else dominant,
+            "dominant": dominant,
+            "dominant_ns": _sum_ns(self.segments, dominant),
         }
         for name, figure in figures.items():
             object.__setattr__(self, name, figure)
@@ -278,6 +283,13 @@ def _dominant(segments: Sequence[Segment]) -> Segment | None:
     dominant = max(spent, key=lambda key: spent[key])
     pieces = [one for one in segments if named_cause(one) == dominant]
     return max(pieces, key=_weight_ns)
+
+
+def _sum_ns(segments: Sequence[Segment], dominant: Segment | None) -> int:
+    if dominant is None:
+        return 0
+    key = named_cause(dominant)
+    return sum(one.duration_ns for one in segments if named_cause(one) == key)
 
 
 def _weight_ns(segment: Segment) -> int:

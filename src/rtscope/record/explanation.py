@@ -81,6 +81,8 @@ class Wakeup:
     residual_ns: Nanoseconds = 0
     dominant_segment: int | None
     """Index of the segment with the dominant cause."""
+    dominant_ns: Nanoseconds | None = None
+    """How long that cause took in all its segments; None in older explanations."""
     segments: tuple[Segment, ...]
     notes: tuple[Sentence, ...]
     """What limits the explanation."""
@@ -94,6 +96,14 @@ class Wakeup:
         if at is None or not 0 <= at < len(self.segments):
             return None
         return self.segments[at]
+
+    @property
+    def blamed_ns(self) -> int:
+        """How long the dominant cause took; 0 if no cause is known."""
+        one = self.dominant
+        if one is None or self.dominant_ns is not None:
+            return self.dominant_ns or 0
+        return one.end_ns - one.begin_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +129,11 @@ class TailCause:
 
     cause: Name
     wakeups: int
+    """Of how many it is the dominant cause."""
     sum_ns: Nanoseconds
+    """How long it took in these; not how late they were."""
     worst_ns: Nanoseconds
+    """In the one that it took longest in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -63,6 +63,8 @@ class KnownCause:
 
     latency_ns: int
     cause: str
+    blamed_ns: int
+    """How long the cause took, of the latency."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +199,7 @@ def explained_trace(
 def _known_cause(explanation: Explanation) -> KnownCause:
     dominant = explanation.dominant
     cause = Cause.UNKNOWN if dominant is None else dominant.cause
-    return KnownCause(explanation.latency_ns, str(cause))
+    return KnownCause(explanation.latency_ns, str(cause), explanation.dominant_ns)
 
 
 def merged_causes(
@@ -227,13 +229,13 @@ def opening_rows(runs: Sequence[ExplainedRun]) -> Sequence[OpeningRow]:
 
 
 def _opening_row(number: int, run: ExplainedRun, one: Explanation) -> OpeningRow:
-    cause, cause_ns = WITHDRAWN if one.is_withdrawn else Cause.UNKNOWN.value, 0
+    cause = WITHDRAWN if one.is_withdrawn else Cause.UNKNOWN.value
     if one.dominant is not None:
         key = named_cause(one.dominant)
-        blamed = (piece for piece in one.segments if named_cause(piece) == key)
-        cause_ns = sum(piece.duration_ns for piece in blamed)
         cause = next(title_of(s) for s in run.causes.sums if (s.cause, s.name) == key)
-    return OpeningRow(number, run.load, run.kernel, one.latency_ns, cause, cause_ns)
+    return OpeningRow(
+        number, run.load, run.kernel, one.latency_ns, cause, one.dominant_ns
+    )
 
 
 def unit_of(runs: Sequence[ExplainedRun]) -> str:
@@ -269,11 +271,7 @@ def tail_of(
 
 def sentence_of_tail(tail: WorstWakeups, *, virtual: str) -> str:
     """Name the causes of the tail, and count the wake-ups of unknown cause."""
-    causes = ", ".join(
-        f"{one.cause} {_times(one.wakeups)} (sum {format_us(one.sum_ns)} µs, worst "
-        f"{format_us(one.worst_ns)} µs)"
-        for one in tail.causes
-    )
+    causes = ", ".join(f"{one.cause} {_how_long(one)}" for one in tail.causes)
     return (
         f"Worst {plural(tail.wakeups, 'wake-up')} of {tail.samples:,}, from "
         f"{format_us(tail.from_ns)} {virtual}µs: {tail.recorded:,} recorded, "
@@ -282,8 +280,11 @@ def sentence_of_tail(tail: WorstWakeups, *, virtual: str) -> str:
     )
 
 
-def _times(number: int) -> str:
-    return "once" if number == 1 else f"{number:,} times"
+def _how_long(one: TailCause) -> str:
+    longest = format_us(one.worst_ns)
+    if one.wakeups == 1:
+        return f"once ({longest} µs)"
+    return f"{one.wakeups:,} times (longest {longest}, sum {format_us(one.sum_ns)} µs)"
 
 
 def _from(found: Distribution, total: int) -> int:
@@ -296,7 +297,7 @@ def _from(found: Distribution, total: int) -> int:
 def _causes(inside: Sequence[KnownCause]) -> tuple[TailCause, ...]:
     by_cause: dict[str, list[int]] = {}
     for one in inside:
-        by_cause.setdefault(one.cause, []).append(one.latency_ns)
+        by_cause.setdefault(one.cause, []).append(one.blamed_ns)
     rows = sorted(
         by_cause.items(), key=lambda row: (-len(row[1]), -max(row[1]), row[0])
     )
@@ -468,6 +469,7 @@ def _wakeup(explanation: Explanation, unit: str) -> written.Wakeup:
         dominant_segment=(
             None if dominant is None else explanation.segments.index(dominant)
         ),
+        dominant_ns=explanation.dominant_ns,
         notes=caveats_of(explanation),
         broken_invariants=tuple(
             written.BrokenInvariant(

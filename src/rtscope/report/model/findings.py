@@ -407,7 +407,11 @@ def _explained_record(record: RunRecord, one: Explained) -> ExplainedRecord:
     worst, bound = one.worst, one.worst_bound
     virtual = virtual_word([record])
     known = [
-        KnownCause(w.latency_ns, w.dominant.cause if w.dominant else Cause.UNKNOWN)
+        KnownCause(
+            w.latency_ns,
+            w.dominant.cause if w.dominant else Cause.UNKNOWN,
+            w.blamed_ns,
+        )
         for w in one.wakeups
         if w.dominant is not None or w.broken_invariants
     ]
