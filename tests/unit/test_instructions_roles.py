@@ -296,3 +296,7 @@ def test_an_address_without_a_symbol_is_the_firmware_a_program_or_nameless(
     if name == "(firmware)":  # it is called, and returns to its caller
         assert found[1].frame.caller is found[0].frame
         assert found[2].frame is found[0].frame
+
+
+def test_a_path_that_begins_in_an_nmi_shows_its_entry_by_another_symbol() -> None:
+    assert role_of("end_repeat_nmi") is role_of("asm_exc_nmi") is Role.INTERRUPT

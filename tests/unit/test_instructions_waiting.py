@@ -21,6 +21,7 @@ TABLE = symbols(
         (
             *(*NAMES, "ktime_get", "my_driver_wants", "my_holder", "my_delay"),
             *("my_thread", "synchronize_rcu", "do_syscall_64", "wait_for_completion"),
+            *("irq_exit_rcu", "restore_regs_and_return_to_kernel"),
             *(name for _, name in WAITING.values()),
         )
     )
@@ -122,3 +123,18 @@ def test_a_rival_is_told_with_its_policy_and_priority(prio: int, policy: str) ->
     assert found.dominant is not None
     assert (found.dominant.task, found.dominant.policy) == ("hog", policy)
     assert f"the task was hog, {policy}" in evidence(found.dominant)
+
+
+@pytest.mark.parametrize(
+    "entry", ["do_irq", "irq_exit_rcu", "restore_regs_and_return_to_kernel"]
+)
+def test_a_delay_helper_stays_one_when_it_is_interrupted(entry: str) -> None:
+    irq: list[Step] = [(9, "handle_exception", 1), (9, entry, 1), (9, "my_delay+", 1)]
+    returned: list[Step] = [(9, entry, 1), (9, "my_delay+", 1)]
+    wait: list[Step] = [(100, "my_driver_wants"), (10, "my_driver_poll"), *HELD]
+    wait += [*CLOCK * 60, *irq, *CLOCK * 60, *returned, (20, "my_driver_poll+")]
+
+    found = explained([*wait, *TIMER, *PREEMPT, *THREAD])
+
+    (other,) = of_cause(found, Cause.OTHER_CPU).other_cpus
+    assert (other.name, other.helper) == ("my_holder", "my_delay")

@@ -369,7 +369,7 @@ def delay_helpers(runs: Sequence[Run]) -> frozenset[Frame]:
     return frozenset(reading - working)
 
 
-_INTERRUPTS = frozenset({Role.INTERRUPT, Role.TRAP, Role.PREEMPT})
+_INTERRUPTS = frozenset({Role.INTERRUPT, Role.TRAP, Role.PREEMPT, Role.DISPATCH})
 _BEGINS_HERE = frozenset(
     {
         *(Role.INTERRUPT, Role.TRAP, Role.SYSCALL, Role.DISPATCH),
