@@ -8,10 +8,13 @@ ends them in order. They get the environment that the user has set.
 
 import errno
 import os
+import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO
 
 from rtscope.errors import TargetError
@@ -63,6 +66,58 @@ def run(
         done.stdout or b"",
         (done.stderr or b"").decode("utf-8", "replace"),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How far something is that one waits for."""
+
+    what: str
+    done: int
+    about: int = 0
+    """Of about so many; 0 if nobody knows."""
+    unit: str = "files"
+    """Or `bytes`."""
+
+
+Progress = Callable[[Step], None]
+"""Takes note of a step; it is called often."""
+
+WATCH_EVERY_S = 0.5
+
+
+def run_watched(
+    argv: Sequence[str], *, timeout_s: float, log: Path, watch: Callable[[], None]
+) -> int:
+    """
+    Run a program to its end, which says all into a new log; return its status.
+
+    `watch` is called twice a second. Raises TargetError as `run` does.
+    """
+    end = time.monotonic() + timeout_s
+    with log.open("wb") as said:
+        try:
+            done = subprocess.Popen(
+                list(argv),
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+                env=os.environ,
+                process_group=0,
+            )
+        except OSError as error:
+            raise _not_started(argv[0], error) from error
+        try:
+            while time.monotonic() < end:
+                try:
+                    return done.wait(timeout=WATCH_EVERY_S)
+                except subprocess.TimeoutExpired:
+                    watch()
+        finally:
+            if done.poll() is None:
+                os.killpg(done.pid, signal.SIGKILL)
+                done.wait()
+    raise TargetError(f"{argv[0]} did not end within {timeout_s:.0f} s (log: {log})")
 
 
 def start(argv: Sequence[str], *, stderr: IO[bytes]) -> "subprocess.Popen[bytes]":

@@ -157,16 +157,56 @@ def test_a_package_that_the_archive_no_longer_has_is_named(
         for name in ("there", "gone")
     ]
 
-    def refuse(_argv: object, *, timeout_s: float) -> process.Completed:
-        said = f"E: Failed to fetch {packages[1].url}  404  Not Found [IP: 1]"
-        return process.Completed(100, b"", f"{timeout_s and said}\n")
-
-    monkeypatch.setattr(process, "run", refuse)
+    said = f"E: Failed to fetch {packages[1].url}  404  Not Found [IP: 1]"
+    apt_that(monkeypatch, tmp_path, f"echo '{said}' >&2; exit 100")
 
     with pytest.raises(
         BoardError, match=r"no longer has gone 1\.0 .*rtscope run --bundle.* --upgrade"
     ):
-        fetch(packages, tmp_path, log=lambda _text: None)
+        fetch(packages, tmp_path / "downloads", log=lambda _text: None)
+
+
+def apt_that(monkeypatch: pytest.MonkeyPatch, place: Path, does: str) -> None:
+    """Put a program in the place of apt's that downloads."""
+    program = place / "apt-helper"
+    program.write_text(f"#!/bin/sh\n{does}\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(aptroot, "HELPER", str(program))
+
+
+def test_a_download_tells_its_bytes_and_apt_talks_into_a_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program holds on until the first step was told."""
+    told: list[process.Step] = []
+
+    def note(step: process.Step) -> None:
+        told.append(step)
+        (tmp_path / "seen").touch()
+
+    wait = f"until [ -e {tmp_path}/seen ]; do sleep 0.02; done"
+    write = 'echo Get:1; printf 12345 > "$3"'
+    apt_that(monkeypatch, tmp_path, f'{write}; {wait}; printf 678 >> "$3"')
+    monkeypatch.setattr(process, "WATCH_EVERY_S", 0.02)
+    package = Package("a", "1", "all", "http://x/a.deb", 8, SHA)
+    (file,) = fetch(
+        [package], tmp_path / "downloads", log=lambda _text: None, progress=note
+    )
+
+    assert file.read_text() == "12345678"
+    assert (tmp_path / aptroot.APT_LOG).read_text() == "Get:1\n"
+    assert {(step.about, step.unit) for step in told} == {(8, "bytes")}
+    assert (told[-1].done, told[0].done < 8) == (8, True)
+
+
+def test_a_failed_download_names_the_log_of_apt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apt_that(monkeypatch, tmp_path, "echo 'E: no network' >&2; exit 100")
+    package = Package("a", "1", "all", "http://x/a.deb", 8, SHA)
+
+    with pytest.raises(BoardError, match=r"E: no network \(apt's log: .*apt\.log\)"):
+        fetch([package], tmp_path / "downloads", log=lambda _text: None)
 
 
 def test_a_pattern_without_a_match_is_told_with_the_packages_like_it(

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from fakes.measurements import SECOND_NS, on_board, record, thread
-from rtscope.cli.progress import LiveDisplay
+from rtscope.cli.progress import LiveDisplay, Waiting
 from rtscope.contract import KernelMessage, Tick, TickCpu
 from rtscope.measure.execute import (
     BoardProgress,
@@ -19,6 +19,7 @@ from rtscope.measure.execute import (
     Settling,
 )
 from rtscope.measure.plan import Plan
+from rtscope.process import Step
 from rtscope.record.model import Run
 
 MADE = record([thread([9_000])])
@@ -117,3 +118,52 @@ def test_boards_show_their_own_time_and_what_is_left_of_the_runs() -> None:
     # Four at once: 26 s of the one that runs, and 31 s of each that waits.
     assert drawn(shown)[0] == "1 of 4 runs done about 26 s left"
     assert log.getvalue() == "2 of 4: idle, k: maximum 9.00 us\n"
+
+
+HALF = Step("downloading", 90_000_000, 180_000_000, unit="bytes")
+
+
+def test_without_a_terminal_a_step_is_a_line_every_half_minute(
+    clock: list[float],
+) -> None:
+    out = io.StringIO()
+    with Waiting(Console(file=out, width=72)) as waiting:
+        waiting(HALF)
+        clock[0] += 31
+        waiting(HALF)
+        waiting(HALF)
+        clock[0] += 31
+        waiting(Step("compiling jh7110-6.12", 512, 1_000))
+        clock[0] += 31
+        waiting(Step("compiling \x1b[2J", 3))
+
+    assert out.getvalue().splitlines() == [
+        "downloading: 90 of 180 MB",
+        "compiling jh7110-6.12: 512 of about 1,000 files",
+        r"compiling \x1b[2J: 3 files",
+    ]
+
+
+def test_on_a_terminal_a_bar_vanishes_before_a_line_and_at_the_end() -> None:
+    out, lines = io.StringIO(), list[str]()
+    console = Console(file=out, width=72, force_terminal=True)
+    with Waiting(console) as waiting:
+        waiting(HALF)
+        drawn_before = out.getvalue()
+        waiting.over(lines.append)("building userland")
+        erased = out.getvalue()
+        waiting(Step("compiling jh7110-6.12", 1_200, 1_000))
+
+    assert "90 of 180 MB" in drawn_before
+    assert lines == ["building userland"]
+    assert erased.endswith("\x1b[2K"), "the bar stands above the line"
+    assert "1,200 files" in out.getvalue()
+    assert out.getvalue().endswith("\x1b[2K")
+
+
+def test_a_download_that_is_complete_leaves_no_bar() -> None:
+    out = io.StringIO()
+    with Waiting(Console(file=out, width=72, force_terminal=True)) as waiting:
+        waiting(HALF)
+        waiting(replace(HALF, done=HALF.about))
+        assert out.getvalue().endswith("\x1b[2K")

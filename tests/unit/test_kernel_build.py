@@ -6,7 +6,6 @@ import io
 import os
 import subprocess
 import tarfile
-from collections.abc import Sequence
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
@@ -169,7 +168,7 @@ def test_an_interrupted_build_leaves_no_half_part(
 ) -> None:
     recipe = _recipe(tmp_path / "a")
 
-    def interrupt(_argv: Sequence[str], _place: object) -> int:
+    def interrupt(*_: object) -> int:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(build, "_follow", interrupt)

@@ -27,6 +27,9 @@ HELPER = "/usr/lib/apt/apt-helper"
 
 MAX_NAMED = 8
 
+APT_LOG = "apt.log"
+"""What apt said of its last download, in the cache."""
+
 UPDATE_PATIENCE_S = 600.0
 FETCH_PATIENCE_S = 3600.0
 UNPACK_PATIENCE_S = 600.0
@@ -148,8 +151,16 @@ def parse_printed(
     return tuple(sorted(packages, key=lambda p: p.name))
 
 
+def _ignored(_step: process.Step) -> None:
+    pass
+
+
 def fetch(
-    packages: Sequence[Package], downloads: Path, *, log: Callable[[str], None]
+    packages: Sequence[Package],
+    downloads: Path,
+    *,
+    log: Callable[[str], None],
+    progress: process.Progress = _ignored,
 ) -> list[Path]:
     """
     Fetch packages that are not there yet; return their files, in the same order.
@@ -167,7 +178,7 @@ def fetch(
     if missing:
         total = sum(package.size_bytes for package, _ in missing)
         log(f"fetching {len(missing)} packages, {total / 1e6:.0f} MB")
-        _fetch_all(missing)
+        _fetch_all(missing, progress)
     return files
 
 
@@ -178,7 +189,9 @@ def unpack(file: Path, into: Path) -> None:
     _run(argv, patience_s=UNPACK_PATIENCE_S)
 
 
-def fetch_file(url: str, sha256: str, downloads: Path) -> Path:
+def fetch_file(
+    url: str, sha256: str, downloads: Path, *, progress: process.Progress = _ignored
+) -> Path:
     """Fetch one file whose digest is known, if it is not there; return where it is."""
     downloads.mkdir(parents=True, exist_ok=True)
     file = downloads / f"{sha256}.tar"
@@ -187,7 +200,7 @@ def fetch_file(url: str, sha256: str, downloads: Path) -> Path:
         part.unlink(missing_ok=True)
         argv = [HELPER, "download-file", url, str(part), f"SHA256:{sha256}"]
         try:
-            _run(argv, patience_s=FETCH_PATIENCE_S)
+            _download(argv, [part], 0, progress)
         except NoSpaceError:
             part.unlink(missing_ok=True)
             raise
@@ -201,14 +214,18 @@ def fetch_file(url: str, sha256: str, downloads: Path) -> Path:
     return file
 
 
-def _fetch_all(wanted: Sequence[tuple[Package, Path]]) -> None:
-    argv = [HELPER, "download-file"]
+def _fetch_all(
+    wanted: Sequence[tuple[Package, Path]], progress: process.Progress
+) -> None:
+    argv, parts = [HELPER, "download-file"], []
     for package, file in wanted:
         part = file.with_suffix(".part")
         part.unlink(missing_ok=True)
+        parts.append(part)
         argv += [package.url, str(part), f"SHA256:{package.sha256}"]
+    total = sum(package.size_bytes for package, _ in wanted)
     try:
-        _run(argv, patience_s=FETCH_PATIENCE_S)
+        _download(argv, parts, total, progress)
     except BoardError as error:
         for _, file in wanted:
             file.with_suffix(".part").unlink(missing_ok=True)
@@ -224,6 +241,26 @@ def _fetch_all(wanted: Sequence[tuple[Package, Path]]) -> None:
         ) from error
     for _, file in wanted:
         file.with_suffix(".part").replace(file)
+
+
+def _download(
+    argv: Sequence[str], parts: Sequence[Path], total: int, progress: process.Progress
+) -> None:
+    """Let apt download these files; its own talk goes to a log beside them."""
+    log = parts[0].parent.with_name(APT_LOG)
+
+    def watch() -> None:
+        there = sum(part.stat().st_size for part in parts if part.exists())
+        progress(process.Step("downloading", there, total, unit="bytes"))
+
+    try:
+        status = process.run_watched(
+            argv, timeout_s=FETCH_PATIENCE_S, log=log, watch=watch
+        )
+    except TargetError as error:
+        raise BoardError(f"{error} (Debian, Ubuntu: it is part of apt)") from error
+    _check(argv, status, log.read_text("utf-8", "replace"), of=f" (apt's log: {log})")
+    progress(process.Step("downloading", total, total, unit="bytes"))
 
 
 def _prepare(root: Path, arch: str, *, suite: str, kind: str = "deb") -> Path:
@@ -294,9 +331,13 @@ def _run(argv: Sequence[str], *, patience_s: float) -> str:
         done = process.run(argv, timeout_s=patience_s)
     except TargetError as error:
         raise BoardError(f"{error} (Debian, Ubuntu: it is part of apt)") from error
-    if done.status != 0 and os.strerror(errno.ENOSPC) in done.stderr:
-        raise NoSpaceError(f"no space left for {argv[0]}")  # all of it is in the cache
-    if done.status != 0:
-        words = " ".join(done.stderr.split())[-600:]
-        raise BoardError(f"{' '.join(argv)[:160]}: {words or done.status}")
+    _check(argv, done.status, done.stderr)
     return done.stdout.decode("utf-8", "replace")
+
+
+def _check(argv: Sequence[str], status: int, said: str, *, of: str = "") -> None:
+    if status != 0 and os.strerror(errno.ENOSPC) in said:
+        raise NoSpaceError(f"no space left for {argv[0]}")  # all of it is in the cache
+    if status != 0:
+        words = " ".join(said.split())[-600:]
+        raise BoardError(f"{' '.join(argv)[:160]}: {words or status}{of}")

@@ -6,7 +6,7 @@ part is then found again without the network.
 """
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from rtscope.board import aptroot
 from rtscope.board.cache import NotBuiltError, Part, build_part
 from rtscope.board.packages import NO_LOCK, Lock, Package, as_rows, lock_text, read_lock
 from rtscope.errors import UsageError
+from rtscope.process import Progress
 
 LOCK_FILE = "packages.json"
 DOWNLOADS = "downloads"
@@ -22,7 +23,7 @@ DOWNLOADS = "downloads"
 Notes = Mapping[str, Any]
 
 
-def _nothing(_text: str) -> None:
+def _nothing(_told: object) -> None:
     pass
 
 
@@ -38,6 +39,8 @@ class BuildContext:
     upgrade: bool = False
     """Resolve packages anew."""
     log: Callable[[str], None] = _nothing
+    progress: Progress = _nothing
+    """Takes note of downloads and compilations while one waits for them."""
     may_build: bool = True
     """False without the lock of the cache: a missing part raises NotBuiltError."""
 
@@ -80,7 +83,7 @@ def part_of_packages(
     def build_it(work: Path) -> Notes:
         context.log(f"building {name}")
         root = work / "unpacked"
-        for file in aptroot.fetch(packages, context.cache / DOWNLOADS, log=context.log):
+        for file in fetched(context, packages):
             aptroot.unpack(file, root)
         notes = build(work, root)
         shutil.rmtree(root)
@@ -88,6 +91,16 @@ def part_of_packages(
 
     inputs = {"packages": as_rows(packages), "recipe": recipe}
     return context.build(name, inputs, build_it)
+
+
+def fetched(context: BuildContext, packages: Sequence[Package]) -> list[Path]:
+    """Return the files of packages, fetched if they are not there."""
+    return aptroot.fetch(
+        packages,
+        context.cache / DOWNLOADS,
+        log=context.log,
+        progress=context.progress,
+    )
 
 
 def content_part(

@@ -16,7 +16,13 @@ from typing import Any
 
 from rtscope import process
 from rtscope.board import aptroot
-from rtscope.board.buildcontext import DOWNLOADS, BuildContext, cached_lock, packages_of
+from rtscope.board.buildcontext import (
+    DOWNLOADS,
+    BuildContext,
+    cached_lock,
+    fetched,
+    packages_of,
+)
 from rtscope.board.packages import Package, as_rows
 from rtscope.errors import KernelError, UsageError
 from rtscope.kernel.recipe import Recipe, Source, get_arch, get_recipe, recipe_names
@@ -134,7 +140,7 @@ def _packaged(context: BuildContext, recipe: Recipe) -> Origin:
     packages = packages_of(resolving, part_name(recipe), resolve)
 
     def unpack(work: Path) -> None:
-        files = aptroot.fetch(packages, context.cache / DOWNLOADS, log=context.log)
+        files = fetched(context, packages)
         context.log(f"unpacking the source of {recipe.name}")
         for package, file in zip(packages, files, strict=True):
             _unpack_package(package, file, work)
@@ -189,7 +195,12 @@ def _tarball(context: BuildContext, recipe: Recipe) -> Origin:
 
     def unpack(work: Path) -> None:
         if text.startswith(("https://", "http://")):
-            file = aptroot.fetch_file(text, sha256, context.cache / DOWNLOADS)
+            file = aptroot.fetch_file(
+                text,
+                sha256,
+                context.cache / DOWNLOADS,
+                progress=context.progress,
+            )
         else:
             file = recipe.path(text)
             _check_digest(file, sha256)

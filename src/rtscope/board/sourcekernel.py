@@ -281,7 +281,9 @@ def _place(context: BuildContext, recipe: Recipe, work: Path) -> build.Workplace
     log.unlink(missing_ok=True)
     # ccache does not look at where paths are mapped to: another way, another cache.
     ccache = context.cache / f"ccache-{RECIPE}" if shutil.which("ccache") else None
-    return build.Workplace(work / "source", work / "build", log, context.log, ccache)
+    return build.Workplace(
+        work / "source", work / "build", log, context.log, context.progress, ccache
+    )
 
 
 def _clear(work: Path) -> None:

@@ -18,7 +18,17 @@ from rtscope.board.prepare import Prepared, prepare_all
 from rtscope.campaign.file import from_dict, load_campaign, to_dict, with_places
 from rtscope.campaign.model import Campaign
 from rtscope.campaign.options import Options, with_options
-from rtscope.cli.console import Json, note, plain_table, put, put_json, put_table, say
+from rtscope.cli.console import (
+    Json,
+    note,
+    plain_table,
+    put,
+    put_json,
+    put_table,
+    say,
+    stderr_console,
+)
+from rtscope.cli.progress import Waiting
 from rtscope.errors import UsageError
 from rtscope.files import write_atomically
 from rtscope.measure.plan import kernels_by_label
@@ -98,7 +108,10 @@ def build(request: BuildRequest) -> int:
     for name in request.names or board_names():
         board = get_board(name)
         kernels = _kernels(request.kernel, board)
-        for prepared in prepare_all(board, kernels, context=context):
+        with Waiting(stderr_console()) as waiting:
+            shown = replace(context, log=waiting.over(say), progress=waiting)
+            made = prepare_all(board, kernels, context=shown)
+        for prepared in made:
             _print_prepared(prepared)
     if request.save_lock is not None:
         used = context.lock or cached_lock(context.cache)

@@ -1,6 +1,7 @@
 """Kernels: recipes, their patches and configuration, builds and packages."""
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +13,16 @@ from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import Part, all_parts, cache_dir, locked
 from rtscope.board.kernels import CONFIG, IMAGE, SYMBOLS
 from rtscope.board.kernelsource import wanted_version
-from rtscope.cli.console import Json, plain_table, put, put_json, put_table, say
+from rtscope.cli.console import (
+    Json,
+    plain_table,
+    put,
+    put_json,
+    put_table,
+    say,
+    stderr_console,
+)
+from rtscope.cli.progress import Waiting
 from rtscope.errors import KernelError, UsageError
 from rtscope.kernel import package as pack
 from rtscope.kernel.recipe import Recipe, find_recipe, get_arch, recipe_names
@@ -141,11 +151,10 @@ def config(request: ConfigRequest) -> int:
     With --diff the exit status is 1 if they differ in more than the preemption setting
     and its consequences by kbuild's rules.
     """
-    context = _build_context()
     # Find both before minutes are spent on the first.
     wanted = (request.name, request.diff)
     recipes = [find_recipe(text) for text in wanted if text is not None]
-    with locked(context.cache, log=context.log):
+    with Waiting(stderr_console()) as waiting, _locked_context(waiting) as context:
         found = [sourcekernel.configured(context, recipe) for recipe in recipes]
     if request.diff is not None:
         return _print_diff(*found, json=request.json)
@@ -190,9 +199,9 @@ class BuildRequest:
 
 def build(request: BuildRequest) -> int:
     """Build kernels into the cache, unless they are there."""
-    context = replace(_build_context(), upgrade=request.upgrade)
     recipes, rows = [find_recipe(name) for name in request.names], []
-    with locked(context.cache, log=context.log):
+    with Waiting(stderr_console()) as waiting, _locked_context(waiting) as context:
+        context = replace(context, upgrade=request.upgrade)
         for recipe in recipes:
             row = _row_of(recipe, sourcekernel.kernel_part(context, recipe))
             rows.append(row)
@@ -310,6 +319,14 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
         format_size(row["image_bytes"]),
         row["kernel_digest"][:16],
     )
+
+
+@contextlib.contextmanager
+def _locked_context(waiting: Waiting) -> Iterator[BuildContext]:
+    """Give a context that shows what one waits for, and holds the cache."""
+    context = replace(_build_context(), log=waiting.over(say), progress=waiting)
+    with locked(context.cache, log=context.log):
+        yield context
 
 
 def _build_context() -> BuildContext:

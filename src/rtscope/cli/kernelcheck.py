@@ -24,7 +24,7 @@ from rtscope.cli.console import (
     stderr_console,
     typed_words,
 )
-from rtscope.cli.progress import LiveDisplay
+from rtscope.cli.progress import LiveDisplay, Waiting
 from rtscope.errors import BoardError
 from rtscope.kernel.recipe import find_recipe
 from rtscope.machine.kernelidentity import parse_config
@@ -104,7 +104,14 @@ def _check_on(
     boots = Campaign(target=f"virtual:{board}", kernels=tuple(kernels), record=False)
     campaign = with_places(with_options(boots, options), Path.cwd())
     plan, typed = make_plan(campaign), typed_words()
-    prepared = prepare_campaign(plan, campaign, command=typed, log=note)
+    with Waiting(stderr_console()) as waiting:
+        prepared = prepare_campaign(
+            plan,
+            campaign,
+            command=typed,
+            log=waiting.over(note),
+            progress=waiting,
+        )
     folder.parent.mkdir(parents=True, exist_ok=True)
     store = create(folder, to_dict(campaign), command=typed, rtscope=__version__)
     failures: dict[str, str] = {}

@@ -1,5 +1,5 @@
 """
-The progress of a campaign, on standard error.
+The progress of a campaign, and of what it waits for before, on standard error.
 
 On a terminal: the current run, the time left, and below it the maximum of each CPU of
 a machine, or the virtual time of each running board. Elsewhere: a line for each run.
@@ -7,12 +7,12 @@ Standard output carries only the result.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Self
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -30,6 +30,7 @@ from rtscope.measure.execute import (
     Settling,
 )
 from rtscope.measure.plan import Plan
+from rtscope.process import Step
 from rtscope.record.model import Run
 from rtscope.report.escape import printable
 from rtscope.tuning.campaign import CampaignTuning
@@ -44,6 +45,90 @@ OVERHEAD_NS = 2 * NS_PER_S
 
 ENOUGH_NS = NS_PER_S // 5
 """Measured virtual time that is enough to estimate the speed of the rest."""
+
+
+SAY_EVERY_S = 30.0
+"""A line of what one waits for, where there is no terminal."""
+
+
+class Waiting:
+    """
+    Draws the steps of downloads and compilations. A context manager; call it.
+
+    On a terminal a bar that vanishes, elsewhere a line every half minute.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            TextColumn("{task.fields[amount]}"),
+            console=console,
+            expand=True,
+            transient=True,
+            refresh_per_second=REFRESH_PER_S,
+        )
+        self._task: TaskID | None = None
+        self._said = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._clear()
+
+    def __call__(self, step: Step) -> None:
+        """Take note of a step."""
+        if not self._console.is_terminal:
+            self._say(step)
+        elif step.about and step.done >= step.about and step.unit == "bytes":
+            self._clear()
+        else:
+            self._draw(step)
+
+    def over(self, log: Callable[[str], None]) -> Callable[[str], None]:
+        """Return the same log, for lines that would stand in the way of the bar."""
+
+        def write(text: str) -> None:
+            self._clear()
+            log(text)
+
+        return write
+
+    def _say(self, step: Step) -> None:
+        now = time.monotonic()
+        if now - self._said >= SAY_EVERY_S:
+            self._said = now
+            text = f"{printable(step.what)}: {_amount(step)}"
+            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def _draw(self, step: Step) -> None:
+        if self._task is None:
+            self._task = self._bar.add_task("", amount="")
+        self._bar.update(
+            self._task,
+            description=printable(step.what),
+            completed=min(step.done, step.about),
+            total=step.about or None,
+            amount=_amount(step),
+        )
+        self._bar.start()  # no more than once
+
+    def _clear(self) -> None:
+        """Leave the terminal to the next line, and to the next bar."""
+        if self._task is not None:
+            self._bar.stop()
+            self._bar.remove_task(self._task)
+            self._task = None
+
+
+def _amount(step: Step) -> str:
+    if step.unit == "bytes":
+        of = f" of {step.about / 1e6:,.0f}" if step.about else ""
+        return f"{step.done / 1e6:,.0f}{of} MB"
+    of = f" of about {step.about:,}" if step.done <= step.about else ""
+    return f"{step.done:,}{of} {step.unit}"
 
 
 class LiveDisplay:

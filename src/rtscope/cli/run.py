@@ -22,7 +22,7 @@ from rtscope.campaign.model import Campaign
 from rtscope.campaign.options import BOARDS, OUTPUT, VERDICT, Options, with_options
 from rtscope.cli.console import note, put, say, stderr_console, stderr_log, typed_words
 from rtscope.cli.detail import Shown
-from rtscope.cli.progress import LiveDisplay
+from rtscope.cli.progress import LiveDisplay, Waiting
 from rtscope.cli.report import (
     PAGE,
     Format,
@@ -235,14 +235,16 @@ def _prepare(
         return None
     if campaign.explain:
         stderr_console().print(_ALWAYS_RECORDED, markup=False, soft_wrap=True)
-    return prepare_campaign(
-        plan,
-        campaign,
-        command=typed,
-        jobs=jobs,
-        log=note,
-        bundle=bundle,
-    )
+    with Waiting(stderr_console()) as waiting:
+        return prepare_campaign(
+            plan,
+            campaign,
+            command=typed,
+            jobs=jobs,
+            log=waiting.over(note),
+            progress=waiting,
+            bundle=bundle,
+        )
 
 
 def _stored(path: Path) -> list[RunRecord]:

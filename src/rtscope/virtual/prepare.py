@@ -24,6 +24,7 @@ from rtscope.machine import facts
 from rtscope.machine.filetree import FileReader
 from rtscope.measure.commands import load_command
 from rtscope.measure.plan import Plan, kernels_by_label
+from rtscope.process import Progress
 from rtscope.record.model import Run, RunRecord
 from rtscope.target import agent_file
 from rtscope.units import parse_size
@@ -72,6 +73,7 @@ def prepare_campaign(
     *,
     command: tuple[str, ...],
     log: Callable[[str], None],
+    progress: Progress,
     jobs: int | None = None,
     bundle: Bundle | None = None,
 ) -> PreparedCampaign:
@@ -97,7 +99,7 @@ def prepare_campaign(
     prepared = (
         _of_bundle(bundle, labels)
         if bundle
-        else _made(campaign, board, labels, log=log)
+        else _made(campaign, board, labels, log=log, progress=progress)
     )
     if capacity.message:
         log(capacity.message)
@@ -123,6 +125,7 @@ def _made(
     labels: Sequence[str],
     *,
     log: Callable[[str], None],
+    progress: Progress,
 ) -> Mapping[str, Prepared]:
     paths = kernels_by_label(campaign.kernels)
     context = BuildContext(
@@ -130,6 +133,7 @@ def _made(
         agent=agent_file,
         lock=read_lock(Path(campaign.lockfile)) if campaign.lockfile else None,
         log=log,
+        progress=progress,
     )
     made = prepare_all(
         board,
