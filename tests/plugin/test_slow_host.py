@@ -46,7 +46,7 @@ def test_timers_come_at_the_same_instruction_on_a_slow_host(
     if qemu is None:
         pytest.skip(NO_QEMU)
     subprocess.run(["make", "-s", "-C", str(ROOT / "plugin"), "WERROR=1"], check=True)
-    guest = build("timers.S", CPUS=CPUS, ROUNDS=400)
+    guest = build("timers.S", CPUS=CPUS, ROUNDS=200)
 
     expected = counted(qemu, guest, tmp_path)
 
