@@ -27,6 +27,15 @@ def test_a_tree_is_judged_worst_first(rtscope: Rtscope, here: Path) -> None:
     assert "unknown" in said.out
 
 
+def test_a_directory_that_is_no_system_is_no_pass(rtscope: Rtscope, here: Path) -> None:
+    (here / "empty").mkdir()
+
+    said = rtscope("audit", "--root", "empty")
+
+    assert said.status == 3
+    assert "empty: no check has an answer" in " ".join(said.err.split())
+
+
 def test_fail_on_decides_the_exit_status(rtscope: Rtscope, here: Path) -> None:
     write_tree(here / "board", VISIONFIVE)
 

@@ -1,6 +1,7 @@
 """What people type by habit is answered: short options, twice, another program's."""
 
 import re
+import shlex
 
 import pytest
 
@@ -63,6 +64,16 @@ def test_an_option_given_twice_is_refused(
 
     assert (said.status, said.out) == (2, "")
     assert advice in " ".join(said.err.split())
+
+
+@pytest.mark.parametrize("words", ['run --out ""', 'report ""', "report --html= x"])
+def test_an_empty_path_is_refused_and_is_not_the_current_directory(
+    rtscope: Rtscope, words: str
+) -> None:
+    said = rtscope(*shlex.split(words))
+
+    assert (said.status, said.out) == (2, "")
+    assert "is empty: name a file or a directory" in said.err
 
 
 def test_the_command_alone_says_what_to_type_first(rtscope: Rtscope) -> None:

@@ -17,7 +17,7 @@ from rtscope.audit.examine import (
     paths,
     read_context,
 )
-from rtscope.audit.model import Check, CheckKind, Profile
+from rtscope.audit.model import Check, CheckKind, CheckOutcome, Profile
 from rtscope.audit.observe import TRIAL_ARGS, tried, watch, watch_here
 from rtscope.audit.unit import Unit, UnitThread, load_unit, processes_of
 from rtscope.cli.console import (
@@ -39,7 +39,7 @@ from rtscope.cli.kernelverify import (
 )
 from rtscope.cli.tasks import look
 from rtscope.cpulist import parse_cpulist
-from rtscope.errors import UsageError
+from rtscope.errors import TargetError, UsageError
 from rtscope.files import refuse_unwritable, write_atomically
 from rtscope.machine.filetree import FileReader
 from rtscope.machine.reader import Reader, read, text_of
@@ -149,7 +149,15 @@ def audit(request: AuditRequest) -> int:
     show_checks(checks, context, form)
     if request.capture is not None:
         _write_capture(context, request.capture)
+    if all(check.outcome in _UNANSWERED for check in checks):
+        raise TargetError(
+            f"{what}: no check has an answer, so nothing is known of it; give the root "
+            "directory of a system, or an archive of `rtscope audit --capture`"
+        )
     return fails(checks, request.fail_on)
+
+
+_UNANSWERED = frozenset({CheckOutcome.UNKNOWN, CheckOutcome.NOT_APPLICABLE})
 
 
 def _tune(request: AuditRequest) -> int:

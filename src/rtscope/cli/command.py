@@ -29,8 +29,12 @@ class Command(TyperCommand):
                     formatter.write_dl(rows)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse an option that is given twice: the first would be lost unseen."""
-        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        """
+        Refuse an option that is given twice: the first would be lost unseen.
+
+        And a path that is empty: Python takes it for the current directory.
+        """
+        given_values, _, order = self.make_parser(ctx).parse_args(args=list(args))
         given = Counter(
             param.name
             for param in order
@@ -40,7 +44,16 @@ class Command(TyperCommand):
         for param in self.get_params(ctx):
             if given[param.name] > 1:
                 ctx.fail(_given_twice(param.opts, args))
+            values = given_values.get(param.name)
+            listed = values if isinstance(values, list | tuple) else [values]
+            if "" in listed and _is_place(param):
+                ctx.fail(f"{param.opts[0]} is empty: name a file or a directory")
         return super().parse_args(ctx, args)
+
+
+def _is_place(param: Any) -> bool:
+    kind = getattr(param, "type", None)
+    return kind is None or kind.name == "path"
 
 
 LISTS = ("--load", "--kernel", "--cpus", "--seeds", "--policy", "--priority")
