@@ -48,6 +48,9 @@ test-long: packages-test agent plugin ## what takes minutes to prove on virtual 
 clocks: agent plugin ## hand ten million clock readings from CPU to CPU on each virtual board: minutes
 	RTSCOPE_TEST_HANDED=10000000 $(PYTEST) -n0 tests/system/test_clocks.py
 
+culprits: agent plugin ## plant what makes wake-ups late on virtual boards, and judge each title: five minutes
+	PYTHONPATH=src:tests $(PY) -m culprits.matrix --table docs/measured/culprits.md
+
 fmt: .venv/.stamp-dev ## rewrite the code in the house style
 	$(PY) -m ruff check --fix-only .
 	$(PY) -m ruff format .
@@ -161,6 +164,6 @@ endif
 .venv/.stamp-dev: $(NEEDED) | packages-check
 	@PYTHON='$(PYTHON)' setup/environment dev
 
-.PHONY: help run run-local check test test-long clocks fmt bench fresh mutants fuzz golden docs agent plugin wheel deb clean \
+.PHONY: help run run-local check test test-long clocks culprits fmt bench fresh mutants fuzz golden docs agent plugin wheel deb clean \
 	$(STYLE) style types agent-native plugin-native fast-tests agent-tests agent-tests-address \
 	agent-tests-thread agent-twice FORCE

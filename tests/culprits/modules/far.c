@@ -398,7 +398,10 @@ static noinline void compact_log(void)
 {
 	rt_mutex_lock(&inner_lock);
 	complete(&begun);
-	dally(1300);
+	for (int i = 0; i < 20; i++) {
+		dally(100);
+		cond_resched(); /* or the other could not even try */
+	}
 	rt_mutex_unlock(&inner_lock);
 }
 
@@ -512,8 +515,9 @@ static const struct turn turns[] = {
 	{ "prepare_reply", plant_mailbox },
 	{ "write_config", plant_mutex },
 	{ "compact_log", plant_chain },
-	{ "traverse_routes", plant_grace_period },
 	{ "prune_tree", plant_rwsem },
+	/* Last, because a grace period may take longer than a turn. */
+	{ "traverse_routes", plant_grace_period },
 };
 
 static int plant(void *unused)

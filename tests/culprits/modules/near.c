@@ -319,12 +319,13 @@ static const struct turn turns[] = {
 	{ "retransmit", start_wheel },
 	{ "receive_burst", schedule_burst },
 	{ "scrub_cache", queue_scrub },
-	{ "bury", free_later },
 	{ "pump_frames", start_pump },
 	{ "check_overrun", overrun },
 #ifdef CONFIG_X86
 	{ "watchdog_nmi", nmi_from_other_cpu },
 #endif
+	/* Last, because a grace period may take longer than a turn. */
+	{ "bury", free_later },
 };
 
 static int plant(void *unused)
