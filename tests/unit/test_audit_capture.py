@@ -309,3 +309,14 @@ def test_what_an_archive_holds_is_listed_by_place() -> None:
     unwatched = replace(context.observed, kernel_log=None, window_ns=0)
     denied = replace(machine, files={"/proc/cmdline": Denied("no")})
     assert not [*capture.taken(replace(context, machine=denied, observed=unwatched))]
+
+
+def test_a_pattern_of_which_all_was_refused_there_is_no_file_itself(
+    tmp_path: Path,
+) -> None:
+    one = "/sys/kernel/debug/sched/fair_server/cpu0/runtime"
+    tree = capture.Captured(tmp_path, {one: "Permission denied"})
+
+    assert tree.read_many([one.replace("cpu0", "cpu*")]) == {
+        one: Denied("Permission denied")
+    }

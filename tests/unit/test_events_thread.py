@@ -10,6 +10,7 @@ from fakes.events import (
     FIFO_80,
     IDLE,
     IRQ,
+    LOAD,
     LOADING,
     NICE_0,
     OTHER,
@@ -178,6 +179,7 @@ def test_a_thread_that_is_stopped_after_its_wake_up_waits_in_part_d(
     [
         ([], Cause.UNKNOWN, "the thread waited in the kernel (state D)"),
         ([fault(8_000)], Cause.PAGE_FAULT, "rtscope/0"),
+        ([fault(10_000)], Cause.PAGE_FAULT, "rtscope/0"),  # as it was switched out
         ([fault(-500)], Cause.UNKNOWN, "the thread waited in the kernel (state D)"),
         (
             [replace(fault(8_000), pid=OTHER)],
@@ -460,3 +462,13 @@ def test_an_idle_cpu_that_another_wakes_leaves_idle_for_the_thread() -> None:
         *(Part.D, 50_000, 10_000),
         *(Cause.SCHEDULER, "from idle to the thread"),
     )
+
+
+def test_without_any_interrupt_a_wait_behind_another_task_has_no_cause() -> None:
+    found = explained(
+        [*asleep(), waking(1_000, LOAD, "load"), ran(400_000)],
+        late_ns=401_000,
+    )
+
+    waited = next(s for s in found.segments if s.end_ns == 400_000)
+    assert (waited.part, waited.cause) == (Part.C, Cause.UNKNOWN)

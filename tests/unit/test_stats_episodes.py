@@ -268,6 +268,14 @@ def test_a_side_that_was_never_later_has_no_excess(worse: dict[int, int]) -> Non
     assert excess_of(run(worse), run({3: 80})) is None
 
 
+@pytest.mark.parametrize("watched_ns", [(0, 1), (1, 0), (0, 0)])
+def test_a_side_that_was_not_watched_has_no_excess(watched_ns: tuple[int, int]) -> None:
+    worse_ns, better_ns = watched_ns
+    late = [run({10: 300})]
+    found = excess(late, threshold_ns=80, worse_ns=worse_ns, better_ns=better_ns)
+    assert found is None
+
+
 def test_episodes_whose_times_were_not_kept_are_at_least_so_many() -> None:
     late = {i: 200 + i for i in range(0, 1_000, 100)}
     found = excess_of(run(late, worst_kept=3), run({3: 80}))
