@@ -26,7 +26,12 @@ from fakes.events import (
     woken,
 )
 from rtscope.explain.events.explain import explain_events
-from rtscope.explain.events.threadstates import MachineTraits, State, TracedWakeup
+from rtscope.explain.events.threadstates import (
+    MachineTraits,
+    State,
+    TracedWakeup,
+    priority_of,
+)
 from rtscope.explain.model import Cause, Confidence, Explanation, Part, Segment
 from rtscope.ftrace.events import Event, Flag, Loss
 
@@ -472,3 +477,24 @@ def test_without_any_interrupt_a_wait_behind_another_task_has_no_cause() -> None
 
     waited = next(s for s in found.segments if s.end_ns == 400_000)
     assert (waited.part, waited.cause) == (Part.C, Cause.UNKNOWN)
+
+
+def test_a_cpu_that_another_wakes_from_an_idle_state_leaves_this_state() -> None:
+    idle = event(-100_000, "cpu_idle", pid=0, comm="swapper/0", state=2)
+    found = explained(
+        [*asleep(IDLE), idle, waking(50_000, 0, "swapper/0"), ran(60_000, after=IDLE)],
+        late_ns=61_000,
+    )
+
+    assert told(found)[1] == (
+        *(Part.D, 50_000, 10_000),
+        *(Cause.IDLE_EXIT, "idle state 2"),
+    )
+
+
+def test_a_thread_that_is_only_seen_to_leave_has_the_priority_it_left_with() -> None:
+    leaves = switch(-180_000, thread(FIFO_50), BASH, state="S")
+
+    assert priority_of(window([leaves]), THREAD) == FIFO_50
+    assert priority_of(window([leaves]), OTHER) == NICE_0
+    assert priority_of(window([leaves]), 4_711) is None
