@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from culprits.build import build_modules, build_rival
+from culprits.build import build_modules
 from culprits.scenes import BOTH
 from rtscope.record.resultdir import open_records
 
@@ -210,7 +210,7 @@ def _function(text: str) -> str:
 
 def measured(boot: Boot, work: Path) -> list[Row]:
     """Measure a boot and explain it; `work` keeps the result."""
-    files = [build_rival(work)] if boot.module == "rival" else []
+    files: list[Path] = []
     for kernel in boot.kernels:
         made = build_modules(kernel, work, board=boot.board)
         files += [made["dally"], made[boot.module]]
