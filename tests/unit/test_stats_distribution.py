@@ -38,9 +38,9 @@ def test_no_samples_are_an_empty_distribution() -> None:
 
 
 def test_ccdf_starts_at_one_and_steps_down() -> None:
-    low_ns, left = ccdf(distribution_of([thread([1, 2, 2, 9])]))
+    low_ns, left = ccdf(distribution_of([thread([1, 2, 2, 2, 9, 9, 9, 9])]))
     assert low_ns.tolist() == [1, 2, 9]
-    assert left.tolist() == [1, 0.75, 0.25]
+    assert left.tolist() == [1, 0.875, 0.5]
 
 
 def test_latencies_beyond_the_buckets_are_a_step_of_the_ccdf() -> None:
