@@ -83,7 +83,8 @@ def value(kind: CheckKind, context: AuditContext) -> Answer:
     """
     Check by what files say: each that is there must have a good value.
 
-    Keys: `good` (values, or patterns of the shell), `bad` (instead of `good`), `absent`
+    Keys: `good` (values, or patterns of the shell), or instead of it `bad` and `known`
+    (what a file may say at all; anything else is unknown), `absent`
     (why it does not apply if there is no such file; without it that is unknown),
     `needs` (options without which no kernel has such a file: where a configuration
     lacks one, it does not apply), `missing` (why that may be), `hidden_by` (the mode
@@ -98,6 +99,9 @@ def value(kind: CheckKind, context: AuditContext) -> Answer:
         return failed(_values(wrong), *_seen(wrong))
     if refused:
         return unknown("only partly readable", *refused)
+    odd = {path: text for path, text in found.items() if not _is_known(kind, text)}
+    if odd:
+        return unknown(f"not understood: {_values(odd)}", *_seen(odd))
     return passed(_values(found), *_seen(found))
 
 
@@ -205,6 +209,11 @@ def _is_good(kind: CheckKind, text: str) -> bool:
     if "bad" in kind.args:
         return not any(fnmatchcase(text, bad) for bad in kind.args["bad"])
     return any(fnmatchcase(text, good) for good in kind.args["good"])
+
+
+def _is_known(kind: CheckKind, text: str) -> bool:
+    known = kind.args.get("known", ["*"])
+    return any(fnmatchcase(text, one) for one in known)
 
 
 def _values(found: Mapping[str, str]) -> str:

@@ -240,6 +240,8 @@ def real_time_threads(kind: CheckKind, context: AuditContext) -> Answer:
         return failed(says, *(t.told for t in top[:16]))
     if not any(t.of_kernel for t in threads):
         return unknown("only the threads of a container are visible")
+    if refused := context.refusals(STATS):
+        return unknown("only partly readable", *refused)
     seen = Sighting(STATS, f"{len(threads)} read")
     if not ours:
         return passed("no program has a real-time thread now", seen)
