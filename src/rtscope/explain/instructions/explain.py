@@ -116,7 +116,10 @@ def explain_path(
 def _notes(path: WakeupPath) -> Iterator[str]:
     milestones, section, at = path.milestones, path.section, range(len(path.runs))
     if section.cut:
-        yield "the begin of the path was not recorded: the ring was too short"
+        yield (
+            "the begin of the path was not recorded: the ring was too short; record it "
+            "whole: rtscope board trace RESULT --replay"
+        )
     if not path.runs:
         yield (
             "no memory was left for the path of this wake-up: record it with rtscope "
