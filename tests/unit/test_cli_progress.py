@@ -146,7 +146,9 @@ def test_without_a_terminal_a_step_is_a_line_every_half_minute(
 
 def test_on_a_terminal_a_bar_vanishes_before_a_line_and_at_the_end() -> None:
     out, lines = io.StringIO(), list[str]()
-    console = Console(file=out, width=72, force_terminal=True)
+    console = Console(
+        file=out, width=72, force_terminal=True, _environ={"TERM": "xterm"}
+    )
     with Waiting(console) as waiting:
         waiting(HALF)
         drawn_before = out.getvalue()
@@ -163,7 +165,9 @@ def test_on_a_terminal_a_bar_vanishes_before_a_line_and_at_the_end() -> None:
 
 def test_a_download_that_is_complete_leaves_no_bar() -> None:
     out = io.StringIO()
-    with Waiting(Console(file=out, width=72, force_terminal=True)) as waiting:
+    with Waiting(
+        Console(file=out, width=72, force_terminal=True, _environ={"TERM": "xterm"})
+    ) as waiting:
         waiting(HALF)
         waiting(replace(HALF, done=HALF.about))
         assert out.getvalue().endswith("\x1b[2K")
