@@ -86,7 +86,14 @@ def test_the_default_is_this_machine_under_the_five_loads() -> None:
     assert run.intervals_ns == (200_000,)
     assert run.policies == (("fifo", 99),)
     assert (run.repetitions, run.cpus) == (1, None)
-    assert (campaign.settling_ns, campaign.warmup_ns, campaign.worst) == (0, S, 16)
+    assert (campaign.settling_ns, campaign.warmup_ns, campaign.worst_kept) == (0, S, 64)
+
+
+def test_fewer_worst_wake_ups_are_kept_where_each_is_recorded() -> None:
+    assert Campaign(target="virtual:pc").worst_kept == 16
+    assert Campaign(explain=True).worst_kept == 16
+    assert Campaign(explain=True, worst=40).worst_kept == 40
+    assert Campaign(worst=1).worst_kept == 1
 
 
 def test_a_file_gives_every_value(tmp_path: Path) -> None:

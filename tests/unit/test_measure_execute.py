@@ -60,7 +60,7 @@ def test_the_agent_is_asked_for_what_the_plan_says(story: StoryOf) -> None:
     (asked,) = [line for line in told.target.log if line.startswith("root measure")]
     assert asked == (
         "root measure --policy fifo --priority 99 --interval-ns 100000000 "
-        "--duration-ns 6000000000 --worst 16 --hold-cpu-awake "
+        "--duration-ns 6000000000 --worst 64 --hold-cpu-awake "
         "--set governor=powersave --set rt_runtime_us=-1 --growth"
     )
     assert "knobs_changed" in ids(kept)

@@ -24,6 +24,8 @@ DEFAULT_SEED = 1
 DEFAULT_PRIORITY = 99
 """As usual with cyclictest: only the kernel's own threads can be in the way."""
 
+MOST_WORST, RECORDED_WORST = 64, 16
+
 BOARD_SETTLE_NS = 10 * NS_PER_S
 """
 Virtual time in which a kernel finishes the work it puts off during boot.
@@ -190,8 +192,16 @@ class Campaign:
     Exit status 1 unless all repetitions (2 or more) on a virtual board give identical
     results.
     """
-    worst: Annotated[values.Worst, Field(alias="campaign.worst", examples=["32"])] = 16
-    """Number of worst wake-ups to keep for each CPU, 1 to 64."""
+    worst: Annotated[
+        values.Worst | None,
+        Field(
+            alias="campaign.worst",
+            description="Number of worst wake-ups to keep for each CPU, 1 to 64 "
+            f"(default: {MOST_WORST}, with a recording or a trace {RECORDED_WORST})",
+            examples=["32"],
+        ),
+    ] = None
+    """None: see `worst_kept`."""
     record: Annotated[Flag, Field(alias="campaign.record")] = True
     """Recording of the paths to the worst wake-ups of a virtual board."""
     explain: Annotated[Flag, Field(alias="campaign.explain")] = False
@@ -294,6 +304,19 @@ class Campaign:
         if self.settle_ns is not None:
             return self.settle_ns
         return 0 if self.board is None else BOARD_SETTLE_NS
+
+    @property
+    def worst_kept(self) -> int:
+        """
+        Number of worst wake-ups to keep for each CPU.
+
+        With fewer than were late a rate has no upper limit; but each that is recorded
+        or traced costs memory and time.
+        """
+        if self.worst is not None:
+            return self.worst
+        is_recorded = self.board is not None or self.explain
+        return RECORDED_WORST if is_recorded else MOST_WORST
 
     @property
     def loads(self) -> tuple[str, ...]:

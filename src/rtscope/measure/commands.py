@@ -41,7 +41,7 @@ def measure_args(run: Run, campaign: Campaign) -> tuple[str, ...]:
         ),
         *("--interval-ns", str(run.interval_ns)),
         *("--duration-ns", str(run.duration_ns)),
-        *("--worst", str(campaign.worst)),
+        *("--worst", str(campaign.worst_kept)),
         *(("--trace",) if campaign.traced else ()),
         *(("--cpus", format_cpulist(run.cpus)) if run.cpus else ()),
         *(("--hold-cpu-awake",) if campaign.hold_cpu_awake else ()),

@@ -110,7 +110,7 @@ def replay_run(
     layout = find_kernel_layout(prepared, cache=cache)
     sections = {} if symbols is None else _sections(record, prepared, symbols, layout)
     recording = Recording(
-        campaign.worst, windows=tuple(windows), layout=layout, sections=sections
+        campaign.worst_kept, windows=tuple(windows), layout=layout, sections=sections
     )
     prepared = select_plugin(
         prepared,

@@ -116,7 +116,7 @@ def _recording(request: RunRequest, prepared: Prepared) -> Recording | None:
     if not request.campaign.record:
         return None
     layout = find_kernel_layout(prepared, cache=cache_dir())
-    return Recording(request.campaign.worst, layout=layout)
+    return Recording(request.campaign.worst_kept, layout=layout)
 
 
 def _packed(
