@@ -203,11 +203,16 @@ def due(thread: ThreadResult) -> int:
 def children_of(pid: int) -> list[int]:
     """Return the processes that a process has started, and theirs, nearest first."""
     found: list[int] = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+    try:
+        tasks = os.listdir(f"/proc/{pid}/task")
+    except (FileNotFoundError, ProcessLookupError):
+        return found
+    for task in tasks:
         try:
-            found += [int(word) for word in task.read_text().split()]
+            listed = Path(f"/proc/{pid}/task/{task}/children").read_text()
         except (FileNotFoundError, ProcessLookupError):
             continue
+        found += map(int, listed.split())
     return found + [below for child in found for below in children_of(child)]
 
 
