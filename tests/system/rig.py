@@ -204,12 +204,12 @@ def children_of(pid: int) -> list[int]:
     """Return the processes that a process has started, and theirs, nearest first."""
     found: list[int] = []
     try:
-        tasks = os.listdir(f"/proc/{pid}/task")
+        tasks = list(Path(f"/proc/{pid}/task").iterdir())
     except (FileNotFoundError, ProcessLookupError):
         return found
     for task in tasks:
         try:
-            listed = Path(f"/proc/{pid}/task/{task}/children").read_text()
+            listed = (task / "children").read_text()
         except (FileNotFoundError, ProcessLookupError):
             continue
         found += map(int, listed.split())
