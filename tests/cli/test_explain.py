@@ -4,6 +4,7 @@ import json
 import struct
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -85,6 +86,36 @@ def test_the_page_is_written_where_it_is_asked_for(
     assert said.status == 0, said.err
     page = (here / "page.html").read_text()
     assert page.count("<svg") == 2 * (min(2, len(WORST)) + 1)  # ways, and the tail
+
+
+@pytest.mark.parametrize(
+    ("model", "preemptible"), [("full", True), ("voluntary", False), ("odd", None)]
+)
+def test_an_explanation_knows_whether_the_kernel_preempts(
+    rtscope: Rtscope,
+    result: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    model: str,
+    preemptible: bool | None,
+) -> None:
+    file = result / "runs" / "001-idle" / RECORD
+    document = json.loads(file.read_text())
+    document["facts_before"]["preemption_model"] = {
+        "value": model,
+        "source": "/proc/version",
+    }
+    file.write_text(json.dumps(document))
+    told: list[object] = []
+    explain_path = vars(analysis)["explain_path"]
+
+    def explain(*path: Any, **traits: Any) -> Any:
+        told.append(traits["preemptible"])
+        return explain_path(*path, **traits)
+
+    monkeypatch.setattr(analysis, "explain_path", explain)
+
+    assert rtscope("explain", result, "--run", "001-idle").status == 0
+    assert set(told) == {preemptible}
 
 
 def test_the_record_stays_as_it_was(rtscope: Rtscope, result: Path) -> None:
