@@ -102,11 +102,11 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """All runs, and of each the latest wake-ups with all that the CPUs did."""
+    """All runs, and of each the worst wake-ups with all that the CPUs did."""
 
     runs: tuple[ExplainedRun, ...]
     wakeups: tuple[tuple[Recording | ExplainedWindow, ...], ...]
-    """Of each run, latest first; none where there are only counters."""
+    """Of each run, worst first; none where there are only counters."""
 
     def perfetto(self) -> bytes:
         """Return the trace. Raises UsageError for runs of boards and of machines."""
@@ -119,7 +119,7 @@ class Explained:
         return perfetto_trace(wakeups)
 
     def timelines(self) -> Sequence[Sequence[Timeline]]:
-        """Return the timelines of the latest wake-ups of each run."""
+        """Return the timelines of the worst wake-ups of each run."""
         return [[timeline_of(one) for one in found] for found in self.wakeups]
 
 
@@ -165,7 +165,7 @@ def explained_runs(
 def _wakeups_of(
     one: Recorded, *, cache: Path, log: Log
 ) -> Sequence[Recording | ExplainedWindow] | None:
-    """Return the explained wake-ups of a run; None where only counters tell of them."""
+    """Return the explained wake-ups of a run; None if it has only counters."""
     if one.record.virtual:
         return _explained_paths(one, cache=cache, log=log)
     if (one.directory / TRACE).is_file():

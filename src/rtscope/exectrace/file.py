@@ -300,6 +300,11 @@ def _text(name: bytes) -> str:
     return name.split(b"\0")[0].decode("utf-8", "replace")
 
 
+def cpus_of(numbers: NDArray[np.uint8]) -> list[int]:
+    """Return each CPU that is in a column of records, ascending."""
+    return [int(cpu) for cpu in np.flatnonzero(np.bincount(numbers))]
+
+
 def with_windows(trace: ExecTrace) -> tuple[TraceSection, ...]:
     """
     Return the worst wake-ups, each with the records of a window that holds all of it.

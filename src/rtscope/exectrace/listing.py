@@ -16,6 +16,7 @@ from rtscope.exectrace.file import (
     RecordKind,
     SectionKind,
     TraceSection,
+    cpus_of,
     executed_ns,
     task_switches,
 )
@@ -62,7 +63,7 @@ def path_of(
     expiry_ns = section.first_ns
     if section.kind is SectionKind.WORST:
         expiry_ns = max(0, section.last_ns - section.latency_ns)
-    shown = np.unique(section.cpus).tolist() if cpu is None else [cpu]
+    shown = cpus_of(section.cpus) if cpu is None else [cpu]
     each = (_merged(section, symbols, expiry_ns=expiry_ns, cpu=one) for one in shown)
     steps = tuple(merge(*each, key=lambda step: step.at_ns))
     spent: Counter[str] = Counter()

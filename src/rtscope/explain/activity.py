@@ -9,9 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-import numpy as np
-
-from rtscope.exectrace.file import TraceSection, task_switches
+from rtscope.exectrace.file import TraceSection, cpus_of, task_switches
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.events.spans import Doing, Span, spans_of
 from rtscope.explain.events.threadstates import TracedWakeup
@@ -50,7 +48,7 @@ class ExplainedWindow:
 def activity_of(one: Recording | ExplainedWindow) -> tuple[int, Mapping[int, States]]:
     """Return when the timer was due, in ns of the recording, and what each CPU did."""
     if isinstance(one, Recording):
-        cpus = np.flatnonzero(np.bincount(one.section.cpus)).tolist()
+        cpus = cpus_of(one.section.cpus)
         due_ns = one.section.last_ns - one.explanation.latency_ns
         return due_ns, {cpu: _calls(one, cpu) for cpu in cpus}
     cpus = sorted({event.cpu for event in one.window.events})

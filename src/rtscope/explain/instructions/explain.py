@@ -70,7 +70,7 @@ OF_A_TASK = COMPETING_TASKS | {
 FOR_ANOTHER_CPU = frozenset(
     {Cause.LOCK, Cause.OTHER_CPU, Cause.GRACE_PERIOD, Cause.BLOCKED}
 )
-"""Causes that another CPU may end: what these did is told."""
+"""Causes that another CPU may end: the evidence says what it did."""
 
 Named = tuple[str, Sequence[str]]
 """The name of a segment, and the calls it happened in, innermost first."""

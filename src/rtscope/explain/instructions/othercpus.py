@@ -10,9 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
-from rtscope.exectrace.file import RecordKind, TaskSwitch, TraceSection
+from rtscope.exectrace.file import RecordKind, TaskSwitch, TraceSection, cpus_of
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.instructions.absences import spins_in
 from rtscope.explain.instructions.calls import (
@@ -104,7 +102,7 @@ class OtherCpus:
             helper=names[0] if first else "",
             task=told.name if told else "",
             policy=told.policy if told else "",
-            waits=any(spins_in(plain(run.frame.name)) for run in (longest,)),
+            waits=spins_in(plain(longest.frame.name)) is not None,
         )
 
     def calling(self, function: str) -> Sequence[Run]:
@@ -115,7 +113,7 @@ class OtherCpus:
         called = (self.section.kinds == RecordKind.BLOCK) & (
             self.section.values == begin
         )
-        cpus = set(np.flatnonzero(np.bincount(self.section.cpus[called])).tolist())
+        cpus = cpus_of(self.section.cpus[called])
         return [r for cpu in self.cpus if cpu in cpus for r in self._runs_of(cpu)]
 
     def _task_at(self, cpu: int, at_ns: int) -> TaskSwitch | None:
@@ -143,8 +141,7 @@ def other_cpus(
     switches: Sequence[TaskSwitch] = (),
 ) -> OtherCpus:
     """Find which CPUs executed something besides that of the wake-up."""
-    executing = section.cpus[section.kinds == RecordKind.BLOCK]
-    there = np.flatnonzero(np.bincount(executing)).tolist()
+    there = cpus_of(section.cpus[section.kinds == RecordKind.BLOCK])
     others = tuple(cpu for cpu in there if cpu != section.cpu)
     return OtherCpus(others, section, symbols, arch, switches)
 

@@ -56,12 +56,12 @@ def _text(
     )
 
 
-def _step(span_ns: int) -> int:
-    """Return a round distance of ticks, at most five of them on an axis."""
+def tick_step(span_ns: int, *, most: int = _TICKS) -> int:
+    """Return a round distance of ticks, with which an axis has no more than `most`."""
     step = 1
     while True:
         for factor in (1, 2, 5):
-            if factor * step * _TICKS >= span_ns:
+            if factor * step * most >= span_ns:
                 return factor * step
         step *= 10
 
@@ -142,7 +142,7 @@ def _letters(explanation: Explanation) -> Iterator[str]:
 
 def _axis(latency_ns: int, unit: str) -> Iterator[str]:
     yield f'<path d="M{_MARGIN} {_AXIS}H{WIDTH - _MARGIN}" {_STROKE}/>'
-    step = _step(latency_ns)
+    step = tick_step(latency_ns)
     for at in range(0, latency_ns + 1, step):
         x = _x(at, latency_ns)
         yield f'<path d="M{x:.1f} {_AXIS}v4" {_STROKE}/>'
@@ -203,7 +203,7 @@ def _axes(tail: WorstWakeups, virtual: str) -> Iterator[str]:
         y = bottom - _PLOT * count / highest
         yield f'<path d="M{_LEFT} {y:.1f}h-4" {_STROKE}/>'
         yield _text(_LEFT - 6, y + 3, f"{count:,}", anchor="end", muted=True)
-    step = _step(tail.bins[-1].high_ns - tail.bins[0].low_ns)
+    step = tick_step(tail.bins[-1].high_ns - tail.bins[0].low_ns)
     first = -(-tail.bins[0].low_ns // step) * step
     for at in range(first, tail.bins[-1].high_ns + 1, step):
         x = _tail_x(tail, at)

@@ -10,7 +10,7 @@ from html import escape
 
 from rtscope.explain.model import Explanation, Segment
 from rtscope.explain.timeline import Slice, Timeline, Track
-from rtscope.report.charts.bars import colour_of
+from rtscope.report.charts.bars import colour_of, tick_step
 from rtscope.units import NS_PER_US, format_us
 
 ZOOMS = (1, 4, 16, 64)
@@ -99,13 +99,7 @@ def _cause(drawn: _Scale, one: Segment) -> str:
 
 
 def _ticks(drawn: _Scale) -> Iterator[str]:
-    step = 1
-    while step * _TICKS < drawn.span_ns:
-        step *= 10
-    for factor in (0.1, 0.2, 0.5):
-        if step * factor * _TICKS >= drawn.span_ns and step * factor >= 1:
-            step = int(step * factor)
-            break
+    step = tick_step(drawn.span_ns, most=_TICKS)
     first = -(-drawn.begin_ns // step) * step
     for at_ns in range(first, drawn.end_ns, step):
         left = drawn.percent(at_ns - drawn.begin_ns)

@@ -72,7 +72,7 @@ def render_explanations(
     """
     Return the page with `worst` wake-ups of each run; same runs, same bytes.
 
-    `timelines` are of the latest wake-ups of each run, as far as they were recorded.
+    `timelines` are of the worst wake-ups of each run, as far as they were recorded.
     """
     causes, _ = merged_causes(runs)
     boards = enumeration(list(dict.fromkeys(run.board for run in runs)))
