@@ -1,5 +1,6 @@
 """Lines from a real pipe: whole, in order, or an error; and no process stays."""
 
+import fcntl
 import sys
 import threading
 import time
@@ -60,6 +61,32 @@ def test_a_line_without_an_end_is_an_error_and_ends_the_agent(
 
     assert running.ended
     assert running.status is not None
+
+
+def test_many_lines_at_once_are_not_one_long_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stream, "MAX_LINE_BYTES", 2 * len(LINE))
+    monkeypatch.setattr(stream, "READ_BYTES", len(LINE) // 2)
+    running = says(f"sleep 0.2; yes '{LINE}' | head -n 200")
+    descriptor = running.fileno()
+    assert descriptor is not None
+    fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, 1 << 20)
+
+    assert running.ends_within(10)
+    assert collect(running, timeout_s=10) == [HELLO] * 200
+
+
+def test_an_agent_that_never_pauses_leaves_time_for_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stream, "READS_AT_ONCE", 3)
+    monkeypatch.setattr(stream, "READ_BYTES", len(LINE) + 1)
+    running = says(f"yes '{LINE}' | head -n 10")
+
+    assert running.ends_within(10)
+    assert running.take_lines() == [HELLO] * 3
+    assert collect(running, timeout_s=10) == [HELLO] * 7
 
 
 def test_an_agent_that_sends_too_much_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:

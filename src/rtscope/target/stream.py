@@ -32,6 +32,10 @@ HEARTBEAT_S = 0.2
 KILL_TIMEOUT_S = 5.0
 LAST_WORDS_BYTES = 2000
 
+READ_BYTES = 1 << 16
+READS_AT_ONCE = 64
+"""So that an agent that never pauses leaves time for the others, and for Ctrl-C."""
+
 MAX_ANSWER_BYTES = 128 << 20
 BYTES_PER_S = 1 << 20
 """Of all lines but those of a trace, which have a limit of their own."""
@@ -136,31 +140,53 @@ class PipeStream:
         return not self._begins_after
 
     def take_lines(self) -> list[Line]:
-        """Return the lines that have arrived; raise ContractError for a damaged one."""
-        while not self._ended:
+        """
+        Return lines that have arrived; raise ContractError for a damaged one.
+
+        Of an agent that writes faster than this program reads, some at a time.
+        """
+        lines: list[Line] = []
+        for _ in range(READS_AT_ONCE):
+            if self._ended:
+                break
             try:
-                chunk = os.read(self._stdout.fileno(), 1 << 16)
+                chunk = os.read(self._stdout.fileno(), READ_BYTES)
             except BlockingIOError:
                 break
-            if not chunk:
+            if chunk:
+                lines += self._lines_with(chunk)
+            else:
                 self._finish()
-                break
-            self._buffer += chunk
-            if len(self._buffer) > MAX_LINE_BYTES:
-                self.kill()
-                raise ContractError(
-                    f"the agent wrote a line of more than {MAX_LINE_BYTES:,} bytes"
-                )
+                lines += self._last_lines()
+        return lines
+
+    def _lines_with(self, chunk: bytes) -> list[Line]:
+        """Return the lines that this chunk completes."""
+        self._buffer += chunk
+        complete = b"\n" in chunk and self._has_begun()
+        lines = self._whole_lines() if complete else []
+        if len(self._buffer) > MAX_LINE_BYTES:
+            self.kill()
+            raise ContractError(
+                f"the agent wrote a line of more than {MAX_LINE_BYTES:,} bytes"
+            )
+        return lines
+
+    def _last_lines(self) -> list[Line]:
         if not self._has_begun():
             return []
-        *lines, rest = bytes(self._buffer).split(b"\n")
-        self._buffer = bytearray(rest)
-        if self._ended and rest.strip():
+        lines = self._whole_lines()
+        if rest := self._buffer.strip():
             cut = rest[:60].decode("utf-8", "replace")
             raise ContractError(
                 f"the output of the agent ends in the middle of a line: {cut!a}"
                 + "".join(f"; {why}" for why in [self._how_it_ended()] if why)
             )
+        return lines
+
+    def _whole_lines(self) -> list[Line]:
+        *lines, rest = bytes(self._buffer).split(b"\n")
+        self._buffer = bytearray(rest)
         return [self._parse(line) for line in lines if line.strip()]
 
     def _parse(self, line: bytes) -> Line:
