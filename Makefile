@@ -42,8 +42,11 @@ test: packages-test style ## every test but test-long: all architectures, real a
 	@$(MAKE) $(AT_ONCE) agent-twice $(FOREIGN:%=agent-tests-on-%)
 	$(PYTEST) -n 2 -m "system and not long" tests/system
 
-test-long: packages-test agent plugin ## what takes minutes to prove on virtual boards; after make test
+test-long: packages-test agent plugin ## what takes minutes: virtual boards, pages as they are typed; after make test
 	$(PYTEST) -m "system and long" tests/system
+
+docs-run: packages-test packages-bench agent plugin ## type what tutorials and how-to guides say: an hour, or ARGS=explain for some
+	@PYTHONPATH=tests $(PY) -m pages.run $(ARGS)
 
 clocks: agent plugin ## hand ten million clock readings from CPU to CPU on each virtual board: minutes
 	RTSCOPE_TEST_HANDED=10000000 $(PYTEST) -n0 tests/system/test_clocks.py
@@ -164,6 +167,6 @@ endif
 .venv/.stamp-dev: $(NEEDED) | packages-check
 	@PYTHON='$(PYTHON)' setup/environment dev
 
-.PHONY: help run run-local check test test-long clocks culprits fmt bench fresh mutants fuzz golden docs agent plugin wheel deb clean \
+.PHONY: help run run-local check test test-long docs-run clocks culprits fmt bench fresh mutants fuzz golden docs agent plugin wheel deb clean \
 	$(STYLE) style types agent-native plugin-native fast-tests agent-tests agent-tests-address \
 	agent-tests-thread agent-twice FORCE

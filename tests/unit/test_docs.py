@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import typer
 
+from pages.blocks import all_pages
 from rtscope import contract
 from rtscope.campaign.file import key_schemas, load_campaign
 from rtscope.caveats import catalogue, kernellog
@@ -64,9 +65,10 @@ def generated() -> Mapping[str, str]:
 @cache
 def prose(path: Path) -> tuple[str, ...]:
     """The lines of a page that are no code."""
-    text = re.sub(r"^```.*?^```", "", path.read_text("utf-8"), flags=re.M | re.S)
+    text = path.read_text("utf-8")
+    text = re.sub(r"^( *)```.*?^\1```", "", text, flags=re.M | re.S)
     lines = text.splitlines()
-    return tuple(line for line in lines if not line.startswith("    "))
+    return tuple(line for line in lines if not re.match(r" {4}| *<!--", line))
 
 
 @cache
@@ -289,10 +291,12 @@ def test_the_index_of_the_documentation_leads_to_every_page() -> None:
 
 def commands_in(path: Path) -> list[list[str]]:
     """The calls of rtscope that a page tells its reader to type, as words."""
-    found = re.findall(
-        r"(?:^ {4,}|`)(?:\.venv/bin/)?(rtscope [^`\n]+)", path.read_text("utf-8"), re.M
-    )
-    return [shlex.split(line.partition(" > ")[0]) for line in found]
+    text = path.read_text("utf-8")
+    fenced = re.findall(r"^ *```sh\n(.*?)^ *```$", text, re.M | re.S)
+    typed = r"^ *(?:\.venv/bin/)?(rtscope [^`\n]+)"
+    found = [line for block in fenced for line in re.findall(typed, block, re.M)]
+    found += re.findall(typed.replace("^ *", "(?:^ {4,}|`)"), text, re.M)
+    return [shlex.split(re.split(" > | #", line)[0]) for line in found]
 
 
 @pytest.mark.parametrize("page", BY_HAND_PAGES, ids=name_of)
@@ -323,23 +327,26 @@ def test_the_tutorial_has_commands_and_they_name_files_that_exist() -> None:
 
 
 def test_campaigns_on_the_how_to_pages_are_valid(tmp_path: Path) -> None:
-    page = DOCS / "how-to" / "write-a-campaign.md"
-    blocks = re.findall(r"(?:^ {7}.*\n|^\n)+", page.read_text("utf-8"), re.M)
-    campaigns = [block for block in blocks if "[[run]]" in block]
+    campaigns = {
+        f"{page.name}:{block.line}": block.text
+        for page in all_pages()
+        for block in page.blocks
+        if block.language == "toml" and "[[run]]" in block.text
+    }
 
-    assert len(campaigns) == 1
-    file = tmp_path / "campaign.toml"
-    file.write_text(re.sub(r"^ {7}", "", campaigns[0], flags=re.M))
-    assert load_campaign(file).runs[0].repetitions == 5
+    assert len(campaigns) == 4
+    for place, text in campaigns.items():
+        file = tmp_path / "campaign.toml"
+        file.write_text(text)
+        assert load_campaign(file).runs, place
 
 
 def test_tables_on_the_page_about_additions_have_the_keys_of_real_ones() -> None:
-    page = DOCS / "how-to" / "add-a-load-or-a-fact.md"
-    shown = re.findall(r"(?:^ {7}.*\n)+", page.read_text("utf-8"), re.M)
+    (page,) = (one for one in all_pages() if one.path.stem == "add-a-load-or-a-fact")
     load, fact = (
-        next(iter(tomllib.loads(re.sub(r"^ {7}", "", text, flags=re.M)).values()))
-        for text in shown
-        if text.lstrip().startswith("[")
+        next(iter(tomllib.loads(block.text).values()))
+        for block in page.blocks
+        if block.language == "toml"
     )
     real_load = tomllib.loads((SRC / "loads/loads.toml").read_text("utf-8"))["cpu"]
     real_fact = tomllib.loads((SRC / "machine/facts.toml").read_text("utf-8"))["boost"]
