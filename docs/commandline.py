@@ -16,8 +16,8 @@ from rtscope.board.catalogue import board_names
 from rtscope.board.kernels import kernel_names
 from rtscope.campaign.file import element, key_schemas
 from rtscope.campaign.options import option_of
-from rtscope.cli import main as cli
-from rtscope.cli.command import LISTS
+from rtscope.cli import app as cli
+from rtscope.cli.app import LISTS
 from rtscope.kernel.recipe import recipe_names
 from rtscope.loads import load_names
 from rtscope.published import published_names

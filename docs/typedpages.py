@@ -10,7 +10,7 @@ from prose import cell, plain_type, sentences
 from rtscope.campaign import model
 from rtscope.campaign.file import description, element, key_schemas, to_dict
 from rtscope.campaign.options import option_of
-from rtscope.cli import main as cli
+from rtscope.cli import app as cli
 
 
 def commands_page() -> Iterator[str]:

@@ -19,7 +19,7 @@ from pages.blocks import all_pages
 from rtscope import contract
 from rtscope.campaign.file import key_schemas, load_campaign
 from rtscope.caveats import catalogue, kernellog
-from rtscope.cli.main import make_app
+from rtscope.cli.app import make_app
 from rtscope.kernel.recipe import fragment_names, recipe_names
 from rtscope.loads import load_names
 from rtscope.machine.facts import catalogue as fact_catalogue
