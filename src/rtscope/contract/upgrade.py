@@ -6,7 +6,7 @@ every record of schema 1, loads for ever.
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -67,3 +67,18 @@ def renamed(value: Any, names: Names, place: tuple[str, ...] = ()) -> Any:
     here = names.get(place) or names.get((*place[:-1], ANY), {})
     today = {here.get(key, key): item for key, item in value.items()}
     return {key: renamed(item, names, (*place, key)) for key, item in today.items()}
+
+
+def rename_values(
+    document: Any, place: Sequence[str], names: Mapping[str, str]
+) -> None:
+    """Change the texts at a place that have a new name; a list is all its items."""
+    if isinstance(document, list):
+        for item in document:
+            rename_values(item, place, names)
+    elif isinstance(document, dict) and place[0] in document:
+        inner = document[place[0]]
+        if place[1:]:
+            rename_values(inner, place[1:], names)
+        elif isinstance(inner, str):
+            document[place[0]] = names.get(inner, inner)

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from rtscope.caveats.catalogue import Caveat
 from rtscope.contract import (
@@ -30,7 +30,7 @@ from rtscope.contract import (
 from rtscope.errors import RecordError, UsageError
 from rtscope.files import first_mistake
 from rtscope.machine.facts import FactValue
-from rtscope.record.upgrade import upgraded_record
+from rtscope.record.upgrade import document_of, upgraded_record
 from rtscope.record.virtual import VirtualRun
 
 SCHEMA = 2
@@ -214,7 +214,7 @@ def record_from_json(text: bytes, *, name: str) -> RunRecord:
     try:
         return _adapter().validate_json(text)
     except ValidationError as error:
-        document = _document(text)
+        document = document_of(text)
         if document is None or document.get("schema") == SCHEMA:
             mistake = first_mistake(error, whole="the file")
             raise RecordError(f"{name}: damaged record: {mistake}") from error
@@ -228,14 +228,6 @@ def record_from_json(text: bytes, *, name: str) -> RunRecord:
     except ValidationError as error:
         mistake = first_mistake(error, whole="the file")
         raise RecordError(f"{name}: damaged record: {mistake}") from error
-
-
-def _document(text: bytes) -> dict[str, Any] | None:
-    try:
-        found = from_json(text)
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def record_to_json(record: RunRecord) -> bytes:

@@ -9,11 +9,14 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from pydantic_core import from_json
+
 from rtscope.contract.upgrade import (
     Names,
     names_of,
     old_names,
     read_tables,
+    rename_values,
     renamed,
 )
 
@@ -38,23 +41,21 @@ def _names() -> Names:
     return names | {("untraced_runs",): lines["result"]["threads",]}
 
 
+def document_of(text: bytes) -> dict[str, Any] | None:
+    """Return the record of any schema as it is written; None for what is none."""
+    try:
+        found = from_json(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
 def upgraded_record(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return a record of schema 1 as one of schema 2; what is damaged stays so."""
     top = {key: value for key, value in document.items() if key != "extra"}
     if isinstance(extra := document.get("extra"), Mapping):
         top |= {key: extra[key] for key in _LIFTED if key in extra}
     new: dict[str, Any] = renamed(top, _names())
-    _rename_value(_inner(_inner(new, "load"), "end"), "type", old_names().types)
-    caveats = new.get("caveats")
-    for caveat in caveats if isinstance(caveats, list) else ():
-        _rename_value(caveat, "id", renamed_tables()["caveats"])
+    rename_values(new, ("load", "end", "type"), old_names().types)
+    rename_values(new, ("caveats", "id"), renamed_tables()["caveats"])
     return new | {"schema": 2}
-
-
-def _inner(value: object, key: str) -> object:
-    return value.get(key) if isinstance(value, dict) else None
-
-
-def _rename_value(value: object, key: str, names: Mapping[str, str]) -> None:
-    if isinstance(value, dict) and isinstance(old := value.get(key), str):
-        value[key] = names.get(old, old)
