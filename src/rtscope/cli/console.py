@@ -12,7 +12,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Annotated, TextIO
 
 import typer
@@ -20,7 +20,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table
 
-from rtscope.cli.streams import drawn
+from rtscope.cli.streams import Visible
 from rtscope.errors import RecordError
 from rtscope.report.escape import visible_lines
 
@@ -46,10 +46,15 @@ class VisibleConsole(Console):
 @contextlib.contextmanager
 def stdout_console() -> Iterator[Console]:
     """Give the console for results: colours on a terminal only, NO_COLOR kept."""
-    console = VisibleConsole(file=drawn(sys.stdout), highlight=False)
+    console = VisibleConsole(file=_drawn(sys.stdout), highlight=False)
     with console.capture() as captured:
         yield console
-    _put(captured.get(), drawn(sys.stdout))
+    _put(captured.get(), _drawn(sys.stdout))
+
+
+def _drawn(stream: TextIO) -> TextIO:
+    """Return where rich writes what it has drawn."""
+    return stream.drawn if isinstance(stream, Visible) else stream
 
 
 def put(text: str) -> None:
@@ -95,14 +100,14 @@ def note(text: str) -> None:
     stderr_console().print(text, markup=False)
 
 
-def stderr_log() -> Callable[[str], None]:
-    """Return a function that prints a message of rtscope as `note` does."""
-    return lambda text: note(f"rtscope: {text}")
+def log(text: str) -> None:
+    """Print a message of rtscope as `note` does."""
+    note(f"rtscope: {text}")
 
 
 def stderr_console() -> Console:
     """Return the console for messages."""
-    return VisibleConsole(file=drawn(sys.stderr), highlight=False)
+    return VisibleConsole(file=_drawn(sys.stderr), highlight=False)
 
 
 def plain_table(

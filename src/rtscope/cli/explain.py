@@ -11,7 +11,7 @@ from rich.text import Text
 
 from rtscope.analysis import Explained, explained_file, explained_runs
 from rtscope.board.cache import cache_dir
-from rtscope.cli.console import Json, put, stderr_log, stdout_console, typed_words
+from rtscope.cli.console import Json, log, put, stdout_console, typed_words
 from rtscope.cli.detail import Shown
 from rtscope.errors import UsageError
 from rtscope.explain.events.window import WakeupSelector
@@ -91,33 +91,31 @@ def explain(
     ] = None,
 ) -> int:
     """Explain the worst wake-ups: their causes, and the time of each."""
+    _refuse_mixed(record, run, trace, of_trace=thread is not None or at is not None)
     detail = shown.detail
     for file in filter(None, (html, perfetto)):
         refuse_unwritable(file)
-    log = stderr_log()
     number = worst or 1
     with unpacking() as opened:
         if trace is not None:
-            if record is not None or run is not None:
-                raise UsageError("--trace replaces the record: leave one of them out")
             selector = WakeupSelector(thread, None if at is None else _trace_time(at))
             explained = explained_file(trace, selector, bound=bound, log=log)
-        elif record is None:
-            raise UsageError(
-                "no record given: name a result directory, or a trace with --trace FILE"
-            )
-        elif thread is not None or at is not None:
-            raise UsageError(
-                "--thread and --at select a wake-up of a trace: add --trace FILE"
-            )
         else:
-            cache = cache_dir()
+            assert record is not None
             if is_packed(record):
                 log(f"{record}: the explanation is not kept in the archive")
             explained = explained_runs(
-                opened(record), run, worst=number, bound=bound, cache=cache, log=log
+                opened(record),
+                run,
+                worst=number,
+                bound=bound,
+                cache=cache_dir(),
+                log=log,
             )
-        _write(explained, worst=number, html=html, perfetto=perfetto)
+        if html is not None:
+            _write_page(explained, html, worst=number)
+        if perfetto is not None:
+            write_atomically(perfetto, explained.perfetto())
         if json:
             documents = [explained_as_dict(one.document) for one in explained.runs]
             put(json_text.dumps(documents, indent=1) + "\n")
@@ -137,6 +135,23 @@ def explain(
         return 0
 
 
+def _refuse_mixed(
+    record: Path | None, run: str | None, trace: Path | None, *, of_trace: bool
+) -> None:
+    """Raise UsageError but for a record or a trace, each with options of its own."""
+    if trace is not None:
+        if record is not None or run is not None:
+            raise UsageError("--trace replaces the record: leave one of them out")
+    elif record is None:
+        raise UsageError(
+            "no record given: name a result directory, or a trace with --trace FILE"
+        )
+    elif of_trace:
+        raise UsageError(
+            "--thread and --at select a wake-up of a trace: add --trace FILE"
+        )
+
+
 def _trace_time(text: str) -> int:
     """Read seconds as a trace prints them; return nanoseconds."""
     match = _SECONDS.fullmatch(text.strip().rstrip(":"))
@@ -145,12 +160,7 @@ def _trace_time(text: str) -> int:
     return int(match[1]) * NS_PER_S + int((match[2] or "0").ljust(9, "0"))
 
 
-def _write(
-    explained: Explained, *, worst: int, html: Path | None, perfetto: Path | None
-) -> None:
-    if html is not None:
-        lines = explained.timelines()
-        page = render_explanations(explained.runs, worst=worst, timelines=lines)
-        write_atomically(html, page.encode())
-    if perfetto is not None:
-        write_atomically(perfetto, explained.perfetto())
+def _write_page(explained: Explained, html: Path, *, worst: int) -> None:
+    lines = explained.timelines()
+    page = render_explanations(explained.runs, worst=worst, timelines=lines)
+    write_atomically(html, page.encode())

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from rtscope import __version__
-from rtscope.cli.console import put, stderr_log
+from rtscope.cli.console import log, put
 from rtscope.cli.detail import Shown, ShownWithNotes
 from rtscope.cli.report import ReportRequest, asked_with, model_of
 from rtscope.errors import UsageError
@@ -65,7 +65,6 @@ def pack(request: PackRequest) -> int:
         notes=notes,
         left_out=left_out,
     )
-    log = stderr_log()
     for path, why in packed.left_out.items():
         log(f"left out: {path}: {why}")
     if request.redact:

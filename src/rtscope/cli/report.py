@@ -12,7 +12,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from rtscope.campaign import values
 from rtscope.campaign.model import Campaign
-from rtscope.cli.console import Json, put, stderr_log, stdout_console, typed_words
+from rtscope.cli.console import Json, log, put, stdout_console, typed_words
 from rtscope.cli.detail import ShownWithNotes
 from rtscope.errors import UsageError
 from rtscope.files import first_mistake, refuse_unwritable, write_atomically
@@ -151,7 +151,7 @@ def model_of(
     records: Sequence[RunRecord], question: Question, *, beside: Sequence[Path] = ()
 ) -> Model:
     """Build the report that answers the question; explanations lie `beside`."""
-    explained = find_explained(beside, records, log=stderr_log())
+    explained = find_explained(beside, records, log=log)
     return build_model(
         records,
         deadline_ns=question.deadline_ns,

@@ -20,7 +20,7 @@ from rtscope.board.kernels import kernel_names
 from rtscope.campaign.file import from_dict, load_campaign, to_dict, with_places
 from rtscope.campaign.model import Campaign
 from rtscope.campaign.options import BOARDS, OUTPUT, VERDICT, Options, with_options
-from rtscope.cli.console import note, put, say, stderr_console, stderr_log, typed_words
+from rtscope.cli.console import log, note, put, say, stderr_console, typed_words
 from rtscope.cli.detail import Shown
 from rtscope.cli.progress import LiveDisplay, Waiting
 from rtscope.cli.report import (
@@ -215,7 +215,7 @@ def _machine(campaign: Campaign, plan: Plan, where: Path) -> Iterator[Target | N
         yield None
         return
     address = parse_address(campaign.target)
-    with open_target(address, storage_dir=where.resolve(), alone=stderr_log()) as one:
+    with open_target(address, storage_dir=where.resolve(), alone=log) as one:
         if plan.runs:
             refuse_impossible(one, campaign, plan)
         yield one
@@ -301,7 +301,6 @@ def _import_bundle(file: Path | None) -> Bundle | None:
     """Put a bundle's parts into the cache; warn if another version wrote it."""
     if file is None:
         return None
-    log = stderr_log()
     bundle = import_bundle(file, cache=cache_dir(), log=log)
     if bundle.rtscope != __version__:
         log(

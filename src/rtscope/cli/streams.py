@@ -2,7 +2,7 @@
 The standard streams of this process; they show foreign control characters.
 
 A message that cannot be written (full, closed, a broken pipe, a terminal that is gone)
-is dropped. Only `drawn`, for rich, passes sequences on.
+is dropped. Only `Visible.drawn`, for rich, passes sequences on.
 """
 
 import io
@@ -41,11 +41,6 @@ def open_streams() -> None:
         encoding = sys.stderr.encoding if sys.stderr else None
         unfailing = Unfailing(2, "w", closefd=False)
         sys.stderr = _visible(unfailing, encoding, "backslashreplace")
-
-
-def drawn(stream: TextIO) -> TextIO:
-    """Return where rich writes what it has drawn."""
-    return stream.drawn if isinstance(stream, Visible) else stream
 
 
 def _is_of_process(stream: TextIO, number: int) -> bool:

@@ -22,7 +22,7 @@ from rtscope.analysis import (
     symbols_of,
 )
 from rtscope.board.cache import cache_dir
-from rtscope.cli.console import Json, put, stderr_log, stdout_console
+from rtscope.cli.console import Json, log, put, stdout_console
 from rtscope.errors import UsageError
 from rtscope.exectrace.file import ExecTrace, RecordKind, SectionKind, TraceSection
 from rtscope.exectrace.listing import ListedPath, Step, path_of
@@ -85,7 +85,6 @@ def trace(
     """List the functions executed on the paths to the worst wake-ups."""
     chosen = open_recorded(record, run)
     cache = cache_dir()
-    log = stderr_log()
     asked = [_window(text) for text in window or []]
     if asked and not replay:
         raise UsageError("--window needs a replay: add --replay")
