@@ -9,6 +9,19 @@
 #include "ring.h"
 #include "tasks.h"
 
+/* Before interrupts went off: who called what did it. */
+#define OFF_LEAD_NS 2000
+
+/* Whether interrupts were enabled before a record of the ring. */
+static void enabled_before(uint64_t from, bool enabled[CPUS_MAX])
+{
+	for (unsigned int i = 0; i < cpus.count; i++)
+		enabled[i] = cpus.cpu[i].interrupts;
+	for (uint64_t i = ring.head; i-- > from;)
+		if (record_kind(ring_get(i)) == RECORD_INTERRUPTS)
+			enabled[record_cpu(ring_get(i))] = !ring_get(i)->value;
+}
+
 /* The state that each CPU had before the records, which have only its changes. */
 static unsigned int first_state(uint64_t from, uint64_t begin_ns,
 				struct record out[CPUS_MAX])
@@ -16,11 +29,7 @@ static unsigned int first_state(uint64_t from, uint64_t begin_ns,
 	bool enabled[CPUS_MAX];
 	unsigned int n = 0;
 
-	for (unsigned int i = 0; i < cpus.count; i++)
-		enabled[i] = cpus.cpu[i].interrupts;
-	for (uint64_t i = ring.head; i-- > from;)
-		if (record_kind(ring_get(i)) == RECORD_INTERRUPTS)
-			enabled[record_cpu(ring_get(i))] = !ring_get(i)->value;
+	enabled_before(from, enabled);
 	for (; n < cpus.count; n++)
 		out[n] = record_make(RECORD_INTERRUPTS, n, begin_ns, enabled[n]);
 	return n;
@@ -41,7 +50,7 @@ static unsigned int copy_task(uint64_t from, uint64_t at, struct record *out)
 /* The task that each CPU ran before it switched to another, as far as the ring tells. */
 static unsigned int first_tasks(uint64_t from, uint64_t begin_ns, struct record *out)
 {
-	uint64_t oldest = ring.head > ring.mask ? ring.head - ring.mask - 1 : 0;
+	uint64_t oldest = ring_oldest();
 	bool switches[CPUS_MAX] = { false };
 	unsigned int n = 0;
 
@@ -70,6 +79,27 @@ static uint64_t earliest_ns(uint64_t from)
 		if (record_at_ns(ring_get(i)) < ns)
 			ns = record_at_ns(ring_get(i));
 	return ns;
+}
+
+uint64_t paths_since_off(uint64_t at_ns, uint64_t most_ns)
+{
+	uint64_t begin_ns = at_ns, i = ring_find(at_ns, clock_disorder_ns());
+	bool known[CPUS_MAX]; /* or enabled: nothing is to be known */
+
+	enabled_before(i, known);
+	while (i-- > ring_oldest() && record_at_ns(ring_get(i)) + most_ns > at_ns) {
+		const struct record *r = ring_get(i);
+		uint64_t off_ns = record_at_ns(r);
+		uint64_t since_ns = off_ns > OFF_LEAD_NS ? off_ns - OFF_LEAD_NS : 0;
+
+		if (known[record_cpu(r)])
+			continue;
+		if (record_kind(r) == RECORD_INTERRUPTS && since_ns < begin_ns)
+			begin_ns = since_ns;
+		known[record_cpu(r)] = record_kind(r) == RECORD_INTERRUPTS ||
+				       record_kind(r) == RECORD_PAUSE;
+	}
+	return begin_ns;
 }
 
 bool paths_copy(struct section section, struct path *out)

@@ -11,4 +11,8 @@
  * all records from there until now. False: no memory; nothing is kept. */
 bool paths_copy(struct section section, struct path *out);
 
+/* From when on a path from `at_ns` shows who has interrupts off there: where they went
+ * off on each CPU, unless that slept meanwhile, or it is more than `most_ns` before. */
+uint64_t paths_since_off(uint64_t at_ns, uint64_t most_ns);
+
 #endif

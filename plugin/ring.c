@@ -19,7 +19,7 @@ int ring_init(uint64_t records)
 
 uint64_t ring_find(uint64_t at_ns, uint64_t disorder_ns)
 {
-	uint64_t low = ring.head > ring.mask ? ring.head - ring.mask - 1 : 0;
+	uint64_t low = ring_oldest();
 	uint64_t high = ring.head;
 	uint64_t before_ns = at_ns > disorder_ns ? at_ns - disorder_ns : 0;
 

@@ -28,6 +28,11 @@ static inline const struct record *ring_get(uint64_t number)
 	return &ring.record[number & ring.mask];
 }
 
+static inline uint64_t ring_oldest(void)
+{
+	return ring.head > ring.mask ? ring.head - ring.mask - 1 : 0;
+}
+
 /* Records of the CPUs are in the order in which QEMU executed them, so a little
  * disordered in time. Returns where those begin that may be at this time or later: a
  * record that is still there, behind all that are earlier by more than the disorder. */

@@ -9,6 +9,9 @@
 
 /* Before the expiry: what the CPU did then may have caused the delay. */
 #define LEAD_NS 40000
+/* If it had interrupts off: where they went off. A function that has jumped to another
+ * is recorded only where it was entered. */
+#define OFF_NS 1000000
 
 static struct {
 	unsigned int limit, count;
@@ -35,6 +38,7 @@ static bool copy_path(const struct mark *mark, struct path *path)
 		.last = mark->at_ns,
 	};
 
+	section.first = paths_since_off(section.first, OFF_NS);
 	return paths_copy(section, path);
 }
 

@@ -7,6 +7,7 @@
  *   spins SPINS times (two instructions each);
  *   goes to supervisor mode and to the upper half of the addresses, as a kernel is;
  *   enables interrupts, raises the preemption count to 3, disables interrupts;
+ *   spins SPINS_OFF times, if that is any;
  *   marks latency LATENCY_NS of sequence number 7, and switches the machine off.
  */
 #define FINISHER       0x100000
@@ -82,6 +83,11 @@ supervisor:
 	sw	t0, 8(tp)
 	j	1f
 1:	csrci	sstatus, 2
+#if SPINS_OFF
+	li	t0, SPINS_OFF
+1:	addi	t0, t0, -1
+	bnez	t0, 1b
+#endif
 	j	switched
 	.globl	switched
 switched: /* as if the task had just begun */

@@ -64,9 +64,17 @@ def find_qemu() -> Sequence[str] | None:
     return None
 
 
-def build_guest(*, rounds: int = 0, spins: int = 1, latency_ns: int = 0) -> Path:
+def build_guest(
+    *, rounds: int = 0, spins: int = 1, spins_off: int = 0, latency_ns: int = 0
+) -> Path:
     """Build the guest of plugin/tests/guest.S, which says what it does."""
-    return build("guest.S", ROUNDS=rounds, SPINS=spins, LATENCY_NS=latency_ns)
+    return build(
+        "guest.S",
+        ROUNDS=rounds,
+        SPINS=spins,
+        SPINS_OFF=spins_off,
+        LATENCY_NS=latency_ns,
+    )
 
 
 def build(source: str, **defined: int) -> Path:

@@ -154,6 +154,32 @@ def test_a_path_ends_at_its_mark_and_begins_well_before_its_expiry(
     assert not path.cut
 
 
+def test_a_path_begins_where_interrupts_went_off_that_are_off_before_its_expiry(
+    board: Board,
+) -> None:
+    guest = build_guest(spins=9_000, spins_off=50_000, latency_ns=50_000)
+
+    (path,) = board.record(guest, cpus=1, quantum=QUANTUM).sections
+
+    assert of_kind(path, RecordKind.INTERRUPTS) == [0, 1, 0]
+    (_, _, off_ns) = path.at_ns[path.kinds == RecordKind.INTERRUPTS]
+    # two instructions for each spin
+    assert path.last_ns - off_ns > 2 * 50_000 * NS_PER_INSTRUCTION
+    assert path.first_ns < off_ns
+    assert not path.cut
+
+
+def test_what_had_interrupts_off_for_longer_than_is_looked_back_is_not_recorded(
+    board: Board,
+) -> None:
+    guest = build_guest(spins_off=300_000, latency_ns=50_000)
+
+    (path,) = board.record(guest, cpus=1, quantum=QUANTUM).sections
+
+    assert of_kind(path, RecordKind.INTERRUPTS) == [0]
+    assert path.last_ns - path.first_ns < 200_000
+
+
 def test_blocks_account_for_every_instruction_of_a_path(board: Board) -> None:
     guest = build_guest(spins=30_000)
 
