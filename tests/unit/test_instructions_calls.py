@@ -49,6 +49,22 @@ def test_a_thunk_is_part_of_the_function_that_jumps_through_it() -> None:
     ]
 
 
+def test_a_path_that_begins_in_a_thunk_begins_in_the_function_behind_it() -> None:
+    table = symbols("zap", "__x86_indirect_thunk_rax", "free_pages")
+    path = section(
+        [(3, "__x86_indirect_thunk_rax"), (10, "free_pages"), (10, "zap+")],
+        table,
+        late=5,
+    )
+
+    found = runs_of(path, table, arch="x86_64", cpu=0)
+
+    assert [([f.name for f in r.frame.chain()], r.executed_ns) for r in found] == [
+        (["free_pages", "zap"], 13),
+        (["zap"], 10),
+    ]
+
+
 def test_what_comes_behind_a_switch_called_nothing_before_it() -> None:
     path = section(
         [(10, "zap+"), (10, "__schedule"), (10, "__switch_to"), (10, "free_pages+")],

@@ -14,6 +14,8 @@ WAITING = {
     "spin lock": (Cause.LOCK, "native_queued_spin_lock_slowpath"),
     "rw lock": (Cause.LOCK, "queued_read_lock_slowpath"),
     "mutex": (Cause.LOCK, "mutex_spin_on_owner"),
+    "semaphore of PREEMPT_RT": (Cause.LOCK, "__rt_mutex_slowlock_locked"),
+    "spin lock of PREEMPT_RT": (Cause.LOCK, "rtlock_slowlock_locked"),
     "memory": (Cause.OTHER_CPU, "my_driver_poll"),
 }
 TABLE = symbols(

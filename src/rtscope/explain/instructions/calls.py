@@ -427,10 +427,14 @@ def _stretches(
     names = _names(addresses, known, arch=arch)
     codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
     is_step = np.array([is_between(name) for name in names])[which]
-    is_step[0] = False
-    called_from = np.maximum.accumulate(np.where(is_step, 0, np.arange(len(which))))
-    code = np.array([codes[name] for name in names])[which][called_from]
     starts = are_starts[which] & ~is_step
+    # Steps that the path begins with lead to the first function, and are part of it.
+    begin = int(np.argmin(is_step))
+    starts[0], starts[1 : begin + 1] = starts[begin], False
+    called_from = np.where(is_step, 0, np.arange(len(which)))
+    called_from[: begin + 1] = begin
+    called_from = np.maximum.accumulate(called_from)
+    code = np.array([codes[name] for name in names])[which][called_from]
     first = np.flatnonzero(np.append(True, (code[1:] != code[:-1]) | starts[1:]))
     words = tuple(codes)
     return (
