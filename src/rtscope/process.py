@@ -77,7 +77,7 @@ class Step:
     about: int = 0
     """Of about so many; 0 if nobody knows."""
     unit: str = "files"
-    """Or `bytes`."""
+    """Or `bytes`, or `virtual s` of a board."""
 
 
 Progress = Callable[[Step], None]

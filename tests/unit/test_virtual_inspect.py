@@ -1,10 +1,17 @@
 """What an audit has a virtual board do, and what it makes of the answer."""
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 
 from rtscope.board.catalogue import get_board
-from rtscope.errors import UsageError
-from rtscope.virtual.inspect import script_of, with_append
+from rtscope.board.prepare import Prepared
+from rtscope.errors import BoardError, UsageError
+from rtscope.measure.execute import BoardProgress
+from rtscope.process import Step
+from rtscope.virtual import inspect
+from rtscope.virtual.inspect import inspect_guest, script_of, with_append
 
 BOARD = get_board("pc")
 
@@ -51,3 +58,23 @@ def test_more_words_come_after_those_of_the_board() -> None:
 def test_a_word_that_is_no_word_is_refused(words: str) -> None:
     with pytest.raises(UsageError, match="--append: "):
         with_append(BOARD, words)
+
+
+def test_one_who_waits_for_the_boot_sees_the_virtual_seconds_of_the_board(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def boot(*_: object, on_progress: Any, **__: object) -> None:
+        on_progress(BoardProgress(host_s=1))
+        on_progress(BoardProgress(host_s=9, virtual_ns=2_900_000_000))
+        raise BoardError("enough")
+
+    monkeypatch.setattr(inspect, "boot", boot)
+    board = SimpleNamespace(kernel=SimpleNamespace(name="debian-6.12"), board=BOARD)
+    steps: list[Step] = []
+    with pytest.raises(BoardError, match="enough"):
+        inspect_guest(cast(Prepared, board), ["/a"], window_ns=0, progress=steps.append)
+
+    assert steps == [
+        Step("debian-6.12 boots", 0, unit="virtual s"),
+        Step("debian-6.12 boots", 2, unit="virtual s"),
+    ]

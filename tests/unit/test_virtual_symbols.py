@@ -13,6 +13,7 @@ from rtscope.board.cache import IMPORTED, Part, build_part, locked
 from rtscope.board.kernels import IMAGE, SYMBOLS
 from rtscope.board.prepare import Prepared
 from rtscope.errors import BoardError
+from rtscope.process import Progress, Step
 from rtscope.virtual import symbols
 from rtscope.virtual.symbols import KALLSYMS, MODULES, find_symbols
 
@@ -116,15 +117,22 @@ def test_symbols_are_read_before_the_first_recording_and_only_once(
 ) -> None:
     booted: list[str] = []
 
-    def boot_for_them(one: Prepared, *, cache: Path, log: Log) -> None:
+    def boot_for_them(
+        one: Prepared, *, cache: Path, log: Log, progress: Progress
+    ) -> None:
         booted.append(one.kernel.name)
+        progress(Step("booting", 1))
         kernel_part(cache, "a", "right")
 
     monkeypatch.setattr(symbols, "read_symbols", boot_for_them)
+    steps: list[Step] = []
     for _ in range(2):
-        symbols.require_symbols(prepared(), cache=tmp_path, log=pytest.fail)
+        symbols.require_symbols(
+            prepared(), cache=tmp_path, log=pytest.fail, progress=steps.append
+        )
 
     assert booted == ["debian-6.12"]
+    assert steps == [Step("booting", 1)]
 
 
 def test_a_kernel_without_symbols_is_recorded_all_the_same(
@@ -135,6 +143,8 @@ def test_a_kernel_without_symbols_is_recorded_all_the_same(
 
     monkeypatch.setattr(symbols, "read_symbols", refuse)
     said: list[str] = []
-    symbols.require_symbols(prepared(), cache=tmp_path, log=said.append)
+    symbols.require_symbols(
+        prepared(), cache=tmp_path, log=said.append, progress=lambda _: None
+    )
 
     assert said == ["tasks are not recorded: debian-6.12: has no /proc/kallsyms"]

@@ -213,15 +213,22 @@ def _boot(name: str, request: AuditRequest, window_ns: int) -> tuple[Reader, Obs
     from rtscope.board.cache import cache_dir
     from rtscope.board.catalogue import get_board
     from rtscope.board.prepare import prepare
+    from rtscope.cli.progress import Waiting
     from rtscope.target import agent_file
     from rtscope.virtual.inspect import inspect_guest, with_append
 
     board = with_append(get_board(name), request.append or "")
     kernel = request.kernel or board.kernels[0]
-    build_context = BuildContext(cache=cache_dir(), agent=agent_file, log=note)
-    prepared = prepare(board, kernel, context=build_context)
-    note(f"booting {prepared.kernel.name} on {board.name}")
-    guest = inspect_guest(prepared, paths(auditing()), window_ns=window_ns)
+    with Waiting(stderr_console()) as waiting:
+        log = waiting.over(note)
+        build_context = BuildContext(
+            cache=cache_dir(), agent=agent_file, log=log, progress=waiting
+        )
+        prepared = prepare(board, kernel, context=build_context)
+        log(f"booting {prepared.kernel.name} on {board.name}")
+        guest = inspect_guest(
+            prepared, paths(auditing()), window_ns=window_ns, progress=waiting
+        )
     return guest.reader, guest.observed
 
 

@@ -35,6 +35,7 @@ from rtscope.contract import Line, parse_line
 from rtscope.errors import BoardError
 from rtscope.machine.filetree import FileReader
 from rtscope.measure.execute import BoardProgress
+from rtscope.process import Progress, Step
 from rtscope.units import NS_PER_S
 from rtscope.virtual.capacity import free_memory_bytes
 from rtscope.virtual.diagnosis import Evidence, diagnose
@@ -149,6 +150,15 @@ def boot(
             host_seconds=round(time.monotonic() - began, 3),
             stream=stream.read_bytes() if stream.exists() else None,
         )
+
+
+def in_steps(what: str, progress: Progress) -> Callable[[BoardProgress], None]:
+    """Return an `on_progress` for one who waits for a boot: its virtual seconds."""
+
+    def tell(board: BoardProgress) -> None:
+        progress(Step(what, (board.virtual_ns or 0) // NS_PER_S, unit="virtual s"))
+
+    return tell
 
 
 def board_folder() -> tempfile.TemporaryDirectory[str]:

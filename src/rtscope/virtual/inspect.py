@@ -18,9 +18,10 @@ from rtscope.board.initrd import Job
 from rtscope.board.prepare import Prepared
 from rtscope.errors import BoardError, UsageError
 from rtscope.machine.reader import text_of
+from rtscope.process import Progress
 from rtscope.units import NS_PER_S
 from rtscope.virtual.assemble import GuestFiles, files_of
-from rtscope.virtual.boot import Booted, BootTimeout, boot
+from rtscope.virtual.boot import Booted, BootTimeout, boot, in_steps
 from rtscope.virtual.script import agent_line, batches
 
 SEED = 1
@@ -74,6 +75,7 @@ def inspect_guest(
     window_ns: int,
     first: Sequence[str] = (),
     stopped: Callable[[], bool] = lambda: False,
+    progress: Progress = lambda _step: None,
 ) -> GuestSnapshot:
     """
     Boot once, read `paths` (patterns as well), watch for `window_ns`, try a policy.
@@ -87,6 +89,7 @@ def inspect_guest(
         seed=SEED,
         timeout=BootTimeout(TRIAL_NS, window_ns),
         stopped=stopped,
+        on_progress=in_steps(f"{prepared.kernel.name} boots", progress),
     )
     status = booted.text("status").strip()
     reader = files_of(prepared, booted, "files.jsonl")

@@ -105,7 +105,7 @@ def prepare_campaign(
         log(capacity.message)
     if campaign.record:
         for one in prepared.values():
-            require_symbols(one, cache=cache_dir(), log=log)
+            require_symbols(one, cache=cache_dir(), log=log, progress=progress)
     runs = tuple((one, prepared[_label(one.run, board)]) for one in requests)
     return PreparedCampaign(runs, at_once=capacity.boards)
 

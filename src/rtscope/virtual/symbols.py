@@ -26,8 +26,9 @@ from rtscope.board.kernels import IMAGE, SYMBOLS
 from rtscope.board.prepare import Prepared
 from rtscope.errors import BoardError
 from rtscope.exectrace.symbols import MAX_SYMBOLS_BYTES, SymbolTable, parse_symbols
+from rtscope.process import Progress
 from rtscope.units import NS_PER_S
-from rtscope.virtual.boot import BootTimeout, boot
+from rtscope.virtual.boot import BootTimeout, boot, in_steps
 from rtscope.virtual.kernellayout import kernel_layout
 
 RECIPE = 1
@@ -88,7 +89,11 @@ def find_kernel_layout(prepared: Prepared, *, cache: Path) -> dict[str, str]:
 
 
 def require_symbols(
-    prepared: Prepared, *, cache: Path, log: Callable[[str], None]
+    prepared: Prepared,
+    *,
+    cache: Path,
+    log: Callable[[str], None],
+    progress: Progress,
 ) -> None:
     """
     Have the symbols of a kernel in the cache before its wake-ups are recorded.
@@ -101,13 +106,17 @@ def require_symbols(
     if find_symbols(cache, prepared.kernel.digest, modules={}, parts=parts) is not None:
         return
     try:
-        read_symbols(prepared, cache=cache, log=log)
+        read_symbols(prepared, cache=cache, log=log, progress=progress)
     except BoardError as error:
         log(f"tasks are not recorded: {error}")
 
 
 def read_symbols(
-    prepared: Prepared, *, cache: Path, log: Callable[[str], None]
+    prepared: Prepared,
+    *,
+    cache: Path,
+    log: Callable[[str], None],
+    progress: Progress = lambda _step: None,
 ) -> None:
     """
     Boot once and cache /proc/kallsyms and /proc/modules.
@@ -125,6 +134,7 @@ def read_symbols(
             seed=1,
             timeout=BootTimeout(duration_ns=0, boot_ns=_BOOT_NS),
             stopped=lambda: False,
+            on_progress=in_steps(f"{prepared.kernel.name} boots", progress),
         )
         text = booted.files.get("kallsyms", b"")
         if not text:
