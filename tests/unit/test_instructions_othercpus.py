@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.paths import section, symbols
+from rtscope.exectrace.file import executing_cpus
 from rtscope.explain.instructions.calls import Frame, Run
-from rtscope.explain.instructions.othercpus import other_cpus, overlapping
+from rtscope.explain.instructions.othercpus import OtherCpus, overlapping
 from rtscope.explain.model import OtherCpuActivity
 
 TABLE = symbols("zap", "free_pages")
@@ -81,9 +82,9 @@ def test_only_cpus_that_executed_in_the_time_are_told_and_the_own_never() -> Non
         TABLE,
         late=100,
     )
-    others = other_cpus(path, TABLE, arch="riscv64")
+    others = OtherCpus((1, 2), path, TABLE, "riscv64")
 
-    assert others.cpus == (1, 2)
+    assert executing_cpus(path) == [0, 1, 2]
     assert list(others.between(50, 90)) == [
         OtherCpuActivity(2, "free_pages", 1.0, 40, ("free_pages",))
     ]

@@ -305,6 +305,11 @@ def cpus_of(numbers: NDArray[np.uint8]) -> list[int]:
     return [int(cpu) for cpu in np.flatnonzero(np.bincount(numbers))]
 
 
+def executing_cpus(section: TraceSection) -> list[int]:
+    """Return the CPUs that executed something in a section."""
+    return cpus_of(section.cpus[section.kinds == RecordKind.BLOCK])
+
+
 def with_windows(trace: ExecTrace) -> tuple[TraceSection, ...]:
     """
     Return the worst wake-ups, each with the records of a window that holds all of it.

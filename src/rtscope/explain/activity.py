@@ -13,8 +13,8 @@ from rtscope.exectrace.file import TraceSection, cpus_of, task_switches
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.events.spans import Doing, Span, spans_of
 from rtscope.explain.events.threadstates import TracedWakeup
+from rtscope.explain.instructions.absences import tasks_of
 from rtscope.explain.instructions.calls import plain, runs_of
-from rtscope.explain.instructions.milestones import tasks_of
 from rtscope.explain.model import Explanation
 from rtscope.ftrace.events import Window
 

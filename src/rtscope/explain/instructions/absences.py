@@ -1,5 +1,5 @@
 """
-When the measured thread was off its CPU, and what it waited for. Pure.
+The tasks of a CPU, when the measured one was off it, and what it waited for. Pure.
 
 The calls that it left its CPU in show it, or else those that it returns to: a sleep may
 have begun before the path. `waits.toml` has the functions. Whoever made it runnable
@@ -7,7 +7,7 @@ again called one of a few functions, on whichever CPU.
 """
 
 import tomllib
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -19,9 +19,50 @@ import numpy as np
 from rtscope.exectrace.file import RecordKind, TaskSwitch, TraceSection
 from rtscope.exectrace.symbols import USER, SymbolTable
 from rtscope.explain.instructions.calls import Role, Run, plain, role_of
-from rtscope.explain.instructions.milestones import Tasks
 from rtscope.explain.instructions.scheduling import ENTRIES, leads_to_program
 from rtscope.explain.model import Cause
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """The tasks of one CPU's runs; the sequences are empty if none were recorded."""
+
+    names: Sequence[str]
+    """Of the task of each run; empty if that is unknown."""
+    policies: Sequence[str]
+    """Its policy and priority, likewise."""
+    measured: Sequence[bool]
+    """Whether the thread that is measured did a run; False if that is unknown."""
+    arrivals_ns: Sequence[int]
+    """When the CPU switched to the measured thread, in virtual ns."""
+    departures: Sequence[int]
+    """The runs in which the measured thread left the CPU, in order."""
+
+
+def tasks_of(cpu: int, switched: Sequence[TaskSwitch], runs: Sequence[Run]) -> Tasks:
+    """Return the tasks of the CPU that the wake-up was on."""
+    leaving = [i for i, run in enumerate(runs) if run.frame.role is Role.SWITCH]
+    ends = [runs[i].end_ns for i in leaving]
+    switches = [(_switched(one.at_ns, ends), one) for one in switched if one.cpu == cpu]
+    if not switches:
+        return Tasks((), (), (False,) * len(runs), (), ())
+    at = [count for count, _ in switches]
+    before = [bisect_right(at, run.begin_ns) - 1 for run in runs]
+    ours = switches[-1][1].task
+    measured = [i >= 0 and switches[i][1].task == ours for i in before]
+    return Tasks(
+        names=[switches[i][1].name if i >= 0 else "" for i in before],
+        policies=[switches[i][1].policy if i >= 0 else "" for i in before],
+        measured=measured,
+        arrivals_ns=[count for count, one in switches if one.task == ours],
+        departures=[i for i in leaving if measured[i]],
+    )
+
+
+def _switched(recorded: int, ends: Sequence[int]) -> int:
+    """A task is recorded a few instructions behind the switch to it."""
+    before = bisect_right(ends, recorded) - 1
+    return ends[before] if before >= 0 else recorded
 
 
 class Wait(Enum):
@@ -155,9 +196,10 @@ def wait_of(calls: Sequence[str]) -> Wait:
     return Wait.UNKNOWN
 
 
-def spins_in(name: str) -> Wait | None:
-    """Return what a CPU waits for that executes a loop in this function."""
-    return _spins().get(name)
+@cache
+def spins() -> Mapping[str, Wait]:
+    """Return the functions that loop until another CPU is done: what they wait for."""
+    return {name: Wait[wait] for wait, names in _table("spins") for name in names}
 
 
 def _is_of_scheduler(name: str) -> bool:
@@ -257,11 +299,6 @@ def _task_at(at_ns: int, cpu: int, switches: Sequence[TaskSwitch]) -> TaskSwitch
 @cache
 def _waits() -> Mapping[str, Wait]:
     return {name: Wait[wait] for wait, names in _table("in") for name in names}
-
-
-@cache
-def _spins() -> Mapping[str, Wait]:
-    return {name: Wait[wait] for wait, names in _table("spins") for name in names}
 
 
 @cache

@@ -346,6 +346,12 @@ def main_frame(runs: Sequence[Run], *, share: float) -> Frame | None:
     return max(inside, key=lambda frame: frame.depth, default=None)
 
 
+def main_chain(runs: Sequence[Run], *, share: float) -> list[Frame]:
+    """Return the call of `main_frame` and its callers, innermost first."""
+    frame = main_frame(runs, share=share)
+    return [] if frame is None else list(frame.chain())
+
+
 def delay_helpers(runs: Sequence[Run]) -> frozenset[Frame]:
     """
     Return the calls that only spent time: they read clocks, and called nothing else.

@@ -15,12 +15,11 @@ from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.instructions.absences import Absence, Wait, wait_of
 from rtscope.explain.instructions.calls import (
     FIRMWARE,
-    Context,
     Frame,
     Role,
     Run,
     callback_of,
-    main_frame,
+    main_chain,
     plain,
     role_of,
     spent_in,
@@ -30,7 +29,6 @@ from rtscope.explain.instructions.path import (
     IrqsOff,
     Kind,
     WakeupPath,
-    held_in,
     kinds_of,
     wakeup_path,
 )
@@ -216,19 +214,22 @@ def _after(run: Run, expiry_ns: int) -> Run:
 
 
 def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
-    part, cause, context = kind
+    part, cause, held = kind.part, kind.cause, kind.held
     runs = [_after(path.runs[i], path.expiry_ns) for i in at]
     own = sum(run.executed_ns for run in runs)
-    held = held_in(path, path.runs[at[0]])
+    by_function = spent_in(runs)
+    named = _in_faults(runs) if cause is Cause.PAGE_FAULT else runs
+    inside = main_chain(named, share=NEARLY_ALL)
+    title = title_frame(inside, path.delays)
     if held is None:
-        name, chain = name_of(cause, context, runs, delays=path.delays)
+        name, chain = name_of(kind, named, inside, title)
     else:
         name, chain = _held_name(held)
     if cause is Cause.INTERRUPTS_OFF and path.irqs_off is not None:
-        name, chain = _until_on(path.irqs_off, runs) or (name, chain)
+        name, chain = _until_on(path.irqs_off, inside) or (name, chain)
     elif cause is Cause.PREEMPTION_OFF:
-        name, chain = _until_preempted(path, at[-1], runs) or (name, chain)
-    spent = [(plain(name), ns) for name, ns in spent_in(runs) if ns]
+        name, chain = _until_preempted(path, at[-1], inside) or (name, chain)
+    spent = [(plain(name), ns) for name, ns in by_function if ns]
     longest = at[max(range(len(runs)), key=lambda i: runs[i].executed_ns)]
     of_a_task = cause in OF_A_TASK and path.tasks.names and held is None
     task = path.tasks.names[longest] if of_a_task else ""
@@ -305,29 +306,29 @@ def _irqs_off_evidence(path: WakeupPath) -> Iterator[str]:
         yield f"on again {_ns(path, irqs_off.until_ns)} ns after it ({where})"
 
 
-def _until_on(irqs_off: IrqsOff, runs: Sequence[Run]) -> Named | None:
+def _until_on(irqs_off: IrqsOff, chain: Sequence[Frame]) -> Named | None:
     """
     Name interrupts that were off after the call that had them off to the end.
 
     What it called spent the time. None if that call is not known.
     """
-    frame = main_frame(runs, share=NEARLY_ALL)
-    if frame is None or irqs_off.on is None or irqs_off.until_ns is None:
+    if not chain or irqs_off.on is None or irqs_off.until_ns is None:
         return None
-    return _common(list(frame.chain()), irqs_off.on.frame)
+    return _common(chain, irqs_off.on.frame)
 
 
-def _until_preempted(path: WakeupPath, last: int, runs: Sequence[Run]) -> Named | None:
+def _until_preempted(
+    path: WakeupPath, last: int, chain: Sequence[Frame]
+) -> Named | None:
     """
     Name a time without preemption after the call in which it ended.
 
     That is where the kernel preempts it; and if it does not preempt its own code, the
     call that lasted until it gave way itself: there a delay helper is no name.
     """
-    frame = main_frame(runs, share=NEARLY_ALL)
-    if frame is None or last + 1 >= len(path.runs):
+    if not chain or last + 1 >= len(path.runs):
         return None
-    after, chain = path.runs[last + 1].frame, list(frame.chain())
+    after = path.runs[last + 1].frame
     preempted = next((f for f in after.chain() if f.role is Role.PREEMPT), None)
     if preempted is not None:
         return _common(chain, preempted.caller)
@@ -361,44 +362,43 @@ def _stops(chain: Sequence[Frame]) -> Sequence[bool]:
 
 
 def name_of(
-    cause: Cause, context: Context, runs: Sequence[Run], *, delays: frozenset[Frame]
+    kind: Kind, runs: Sequence[Run], inside: Sequence[Frame], title: int
 ) -> Named:
     """
     Return the name of a segment, and the calls that nearly all of it happened in.
 
-    The `delays` are calls that only spent time.
+    They are `inside`, innermost first; `title` is the one that it is named after.
     """
+    cause, context = kind.cause, kind.context
     if cause in (Cause.EARLIER_INTERRUPT, Cause.OTHER_INTERRUPT):
-        return _handler(runs, _ENTRY), _calls_of_interrupt(runs)
+        return _handler(runs, _ENTRY), _calls_of_interrupt(inside)
     if cause is Cause.TIMER_CALLBACK:
         return plain(callback_of(runs[0]) or ""), ()
     if cause is Cause.TIMER_INTERRUPT:
         return "hrtimer_interrupt", ()
     if cause is Cause.SCHEDULER and context.frame is not None:
         return plain(context.frame.name), ()
-    if cause is Cause.PAGE_FAULT:
-        runs = [run for run in runs if Role.FAULT in run.frame.within]
-        if not runs:  # another ran while the thread slept in it
-            return ASLEEP, ()
-    frame = main_frame(runs, share=NEARLY_ALL)
-    chain = [plain(f.name) for f in frame.chain()] if frame else []
+    if not runs:  # another ran while the thread slept in its page fault
+        return ASLEEP, ()
+    chain = [plain(one.name) for one in inside]
     if cause is Cause.SOFTIRQ:
         return _of_softirq(chain, runs)
     if not chain:
         return _most(runs), chain
-    waits = cause in (Cause.LOCK, Cause.OTHER_CPU)
-    if waits or cause in COMPETING_TASKS or frame is None:
+    if cause in (Cause.LOCK, Cause.OTHER_CPU) or cause in COMPETING_TASKS:
         stops = [role_of(name) in _STOPS for name in chain]
         return chain[title_index(chain, stops)], chain
-    return chain[title_frame(list(frame.chain()), delays)], chain
+    return chain[title], chain
 
 
-def _calls_of_interrupt(runs: Sequence[Run]) -> Sequence[str]:
+def _calls_of_interrupt(inside: Sequence[Frame]) -> Sequence[str]:
     """Return the calls that nearly all of an interrupt was in, up to its entry."""
-    frame = main_frame(runs, share=NEARLY_ALL)
-    chain = list(frame.chain()) if frame else []
-    entry = next((i for i, one in enumerate(chain) if one.role in _ENTRY), None)
-    return [plain(one.name) for one in chain[: entry + 1]] if entry else []
+    entry = next((i for i, one in enumerate(inside) if one.role in _ENTRY), None)
+    return [plain(one.name) for one in inside[: entry + 1]] if entry else []
+
+
+def _in_faults(runs: Sequence[Run]) -> Sequence[Run]:
+    return [run for run in runs if Role.FAULT in run.frame.within]
 
 
 def called(chain: Sequence[str]) -> str:

@@ -4,56 +4,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rtscope.exectrace.file import TaskSwitch
 from rtscope.explain.instructions.calls import Context, Frame, Role, Run
 
 _DELIVERS = "generic_handle_domain_irq"
-
-
-@dataclass(frozen=True, slots=True)
-class Tasks:
-    """The tasks of one CPU's runs; the sequences are empty if none were recorded."""
-
-    names: Sequence[str]
-    """Of the task of each run; empty if that is unknown."""
-    policies: Sequence[str]
-    """Its policy and priority, likewise."""
-    measured: Sequence[bool]
-    """Whether the thread that is measured did a run; False if that is unknown."""
-    arrivals_ns: Sequence[int]
-    """When the CPU switched to the measured thread, in virtual ns."""
-    departures: Sequence[int]
-    """The runs in which the measured thread left the CPU, in order."""
-
-    def arrival(self, after_ns: int) -> int | None:
-        """Return when the CPU first switched to the measured thread, after a time."""
-        return next((at_ns for at_ns in self.arrivals_ns if at_ns > after_ns), None)
-
-
-def tasks_of(cpu: int, switched: Sequence[TaskSwitch], runs: Sequence[Run]) -> Tasks:
-    """Return the tasks of the CPU that the wake-up was on."""
-    leaving = [i for i, run in enumerate(runs) if run.frame.role is Role.SWITCH]
-    ends = [runs[i].end_ns for i in leaving]
-    switches = [(_switched(one.at_ns, ends), one) for one in switched if one.cpu == cpu]
-    if not switches:
-        return Tasks((), (), (False,) * len(runs), (), ())
-    at = [count for count, _ in switches]
-    before = [bisect_right(at, run.begin_ns) - 1 for run in runs]
-    ours = switches[-1][1].task
-    measured = [i >= 0 and switches[i][1].task == ours for i in before]
-    return Tasks(
-        names=[switches[i][1].name if i >= 0 else "" for i in before],
-        policies=[switches[i][1].policy if i >= 0 else "" for i in before],
-        measured=measured,
-        arrivals_ns=[count for count, one in switches if one.task == ours],
-        departures=[i for i in leaving if measured[i]],
-    )
-
-
-def _switched(recorded: int, ends: Sequence[int]) -> int:
-    """A task is recorded a few instructions behind the switch to it."""
-    before = bisect_right(ends, recorded) - 1
-    return ends[before] if before >= 0 else recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +45,13 @@ def find_milestones(
     contexts: Sequence[Context],
     expiry_ns: int,
     *,
-    tasks: Tasks,
+    arrivals_ns: Sequence[int],
     held: tuple[int, int] | None = None,
 ) -> Milestones:
     """
     Find the marks, from the expiry to the end.
 
+    `arrivals_ns` has the times at which the CPU switched to the measured thread.
     `held` has the times at which a thread that something held back at the expiry was
     runnable again, and had its CPU again.
     """
@@ -106,7 +60,8 @@ def find_milestones(
     first = next((i for i, run in enumerate(runs) if run.end_ns > expiry_ns), len(runs))
     last = _first(runs, range(len(runs) - 1, first - 1, -1), Role.SWITCH)
     woken = _first(runs, range(first, len(runs) if last is None else last), Role.WAKE)
-    arrival = tasks.arrival(expiry_ns if woken is None else runs[woken].begin_ns)
+    since_ns = expiry_ns if woken is None else runs[woken].begin_ns
+    arrival = next((at_ns for at_ns in arrivals_ns if at_ns > since_ns), None)
     before = _begun(runs, arrival)
     switch = _first(runs, range(before - 1, first - 1, -1), Role.SWITCH)
     late = woken is not None and _runs_timers(runs[woken]) is Role.SOFT_TIMER

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from rtscope.exectrace.file import RecordKind, TaskSwitch, TraceSection, cpus_of
 from rtscope.exectrace.symbols import SymbolTable
-from rtscope.explain.instructions.absences import spins_in
+from rtscope.explain.instructions.absences import spins
 from rtscope.explain.instructions.calls import (
     Frame,
     Role,
@@ -102,7 +102,7 @@ class OtherCpus:
             helper=names[0] if first else "",
             task=told.name if told else "",
             policy=told.policy if told else "",
-            waits=spins_in(plain(longest.frame.name)) is not None,
+            waits=plain(longest.frame.name) in spins(),
         )
 
     def calling(self, function: str) -> Sequence[Run]:
@@ -131,19 +131,6 @@ class OtherCpus:
         if cpu not in self._delays:
             self._delays[cpu] = delay_helpers(self._runs_of(cpu))
         return self._delays[cpu]
-
-
-def other_cpus(
-    section: TraceSection,
-    symbols: SymbolTable,
-    *,
-    arch: str,
-    switches: Sequence[TaskSwitch] = (),
-) -> OtherCpus:
-    """Find which CPUs executed something besides that of the wake-up."""
-    there = cpus_of(section.cpus[section.kinds == RecordKind.BLOCK])
-    others = tuple(cpu for cpu in there if cpu != section.cpu)
-    return OtherCpus(others, section, symbols, arch, switches)
 
 
 def overlapping(runs: Sequence[Run], begin_ns: int, end_ns: int) -> Sequence[Run]:

@@ -6,17 +6,25 @@ and the tasks that competed.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
-from rtscope.exectrace.file import RecordKind, TraceSection, task_switches
+from rtscope.exectrace.file import (
+    RecordKind,
+    TaskSwitch,
+    TraceSection,
+    executing_cpus,
+    task_switches,
+)
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.instructions.absences import (
     Absence,
+    Tasks,
     Wait,
     absences_of,
-    spins_in,
+    spins,
+    tasks_of,
 )
 from rtscope.explain.instructions.calls import (
     THREAD,
@@ -33,12 +41,10 @@ from rtscope.explain.instructions.calls import (
 )
 from rtscope.explain.instructions.milestones import (
     Milestones,
-    Tasks,
     find_milestones,
     is_one_delivery,
-    tasks_of,
 )
-from rtscope.explain.instructions.othercpus import OtherCpus, other_cpus, polls
+from rtscope.explain.instructions.othercpus import OtherCpus, polls
 from rtscope.explain.instructions.scheduling import (
     PERIOD,
     CompetingTasks,
@@ -54,8 +60,17 @@ CALLED_FROM_IDLE = frozenset(
 )
 """What looks for the calls of other CPUs without an interrupt."""
 
-Kind = tuple[Part, Cause, Context]
-"""Part and cause of a run, and the interrupt it belongs to."""
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What neighbouring runs of one segment have in common."""
+
+    part: Part
+    cause: Cause
+    context: Context
+    """The interrupt that they belong to."""
+    held: Absence | None = field(default=None, compare=False)
+    """The absence that the first was in while the thread was not runnable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +125,11 @@ class WakeupPath:
     """Interrupts that were off at the expiry."""
     flags: IrqFlags
     section: TraceSection
+    switches: Sequence[TaskSwitch]
+    """Of all CPUs."""
     others: OtherCpus
+    spins: Mapping[str, Wait]
+    """The functions that loop until another CPU is done."""
 
 
 def wakeup_path(
@@ -119,26 +138,29 @@ def wakeup_path(
     """Return all that one wake-up is explained from."""
     runs = runs_of(section, symbols, arch=arch, cpu=section.cpu)
     expiry_ns = section.last_ns - section.latency_ns
-    contexts = contexts_of(runs)
-    switches = task_switches(section)
+    contexts, delays = contexts_of(runs), delay_helpers(runs)
+    switches, executing = task_switches(section), executing_cpus(section)
     tasks = tasks_of(section.cpu, switches, runs)
     absences = [
         one
         for one in absences_of(section, symbols, runs, tasks, switches)
         if one.end_ns > expiry_ns
     ]
+    spinning = spins()
     at_expiry = (one for one in absences[:1] if one.begin_ns <= expiry_ns)
     held = next((one for one in at_expiry if one.cause is not None), None)
     milestones = find_milestones(
         runs,
         contexts,
         expiry_ns,
-        tasks=tasks,
+        arrivals_ns=tasks.arrivals_ns,
         held=(held.runnable_ns, held.end_ns) if held else None,
     )
-    others = other_cpus(section, symbols, arch=arch, switches=switches)
-    elsewhere = others.calling(PERIOD)
-    competing = competing_tasks(runs, milestones, symbols.names, elsewhere=elsewhere)
+    elsewhere = tuple(cpu for cpu in executing if cpu != section.cpu)
+    others = OtherCpus(elsewhere, section, symbols, arch, switches)
+    competing = competing_tasks(
+        runs, milestones, symbols.names, elsewhere=others.calling(PERIOD)
+    )
     flags = _irq_flags_of(section)
     return WakeupPath(
         runs=runs,
@@ -146,14 +168,16 @@ def wakeup_path(
         milestones=milestones,
         competing=competing,
         tasks=tasks,
-        delays=delay_helpers(runs),
+        delays=delays,
         absences=absences,
         held=held,
         expiry_ns=expiry_ns,
         irqs_off=_irqs_off_at(flags, runs, expiry_ns),
         flags=flags,
         section=section,
+        switches=switches,
         others=others,
+        spins=spinning,
     )
 
 
@@ -163,17 +187,19 @@ def kinds_of(path: WakeupPath) -> Sequence[Kind]:
 
 
 def _kind(path: WakeupPath, i: int) -> Kind:
-    part, cause = _part_and_cause(path, i)
+    held = _held_in(path, path.runs[i])
+    part, cause = _part_and_cause(path, i, held)
     context = path.contexts[i]
     # On the return the scheduler's last steps and the thread's own are one, and so
     # are a fault and the sleep in it.
     is_one = cause in (Cause.RETURN, Cause.PAGE_FAULT, *HELD_BACK)
-    return part, cause, THREAD if is_one else context
+    return Kind(part, cause, THREAD if is_one else context, held)
 
 
-def _part_and_cause(path: WakeupPath, i: int) -> tuple[Part, Cause]:
+def _part_and_cause(
+    path: WakeupPath, i: int, held: Absence | None
+) -> tuple[Part, Cause]:
     run, context = path.runs[i], path.contexts[i]
-    held = held_in(path, run)
     if held is not None:
         is_first = held.begin_ns <= path.expiry_ns
         return Part.A if is_first else Part.E, held.cause or Cause.RETURN
@@ -206,7 +232,7 @@ def _competing_cause(path: WakeupPath, i: int, left: Run | None = None) -> Cause
     return Cause.IDLE_EXIT if is_idle and cause is not Cause.THROTTLED else cause
 
 
-def held_in(path: WakeupPath, run: Run) -> Absence | None:
+def _held_in(path: WakeupPath, run: Run) -> Absence | None:
     """
     Return the absence that a run was in while the thread itself was not runnable.
 
@@ -305,13 +331,13 @@ def _waits_for_another(path: WakeupPath, i: int) -> Cause | None:
     run = path.runs[i]
     if run.frame.role is Role.LOCK and run.executed_ns > CONTENDED_NS:
         return Cause.LOCK
-    spin = spins_in(plain(run.frame.name))
+    spin = path.spins.get(plain(run.frame.name))
     # CPUs that share a clock pause wherever another executes.
     polling = path.section.block_ns > 0 and polls(path.runs, i)
     if spin is None and not polling:
         return None
     wants_lock = any(
-        spins_in(plain(frame.name)) is Wait.LOCK for frame in run.frame.chain()
+        path.spins.get(plain(frame.name)) is Wait.LOCK for frame in run.frame.chain()
     )
     return Cause.LOCK if wants_lock else Cause.OTHER_CPU
 

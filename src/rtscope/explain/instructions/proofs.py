@@ -7,7 +7,7 @@ recorded beside it are asked whether the story can be true.
 
 from collections.abc import Iterator, Sequence
 
-from rtscope.exectrace.file import RecordKind, executed_ns, task_switches
+from rtscope.exectrace.file import RecordKind, executed_ns
 from rtscope.explain.instructions.absences import Wait
 from rtscope.explain.instructions.calls import Role
 from rtscope.explain.instructions.path import Kind, WakeupPath
@@ -133,9 +133,9 @@ def _choice(path: WakeupPath, kinds: Sequence[Kind]) -> Iterator[Broken]:
     queued = competing.queued
     if competing.is_ordinary or queued is None:
         return
-    for at, (_, cause, _) in enumerate(kinds, first):
+    for at, kind in enumerate(kinds, first):
         decision = competing.decision_before(at)
-        if cause is not Cause.OTHER_TASK or decision is None:
+        if kind.cause is not Cause.OTHER_TASK or decision is None:
             continue
         if decision.chooser is Role.PICK_FAIR and decision.at > queued:
             run = path.runs[at]
@@ -149,9 +149,7 @@ def _choice(path: WakeupPath, kinds: Sequence[Kind]) -> Iterator[Broken]:
 
 def _switches(path: WakeupPath) -> Iterator[Broken]:
     """Each record of a task has a switch before it, and each switch such a record."""
-    records = [
-        one.at_ns for one in task_switches(path.section) if one.cpu == path.section.cpu
-    ]
+    records = [one.at_ns for one in path.switches if one.cpu == path.section.cpu]
     if not records:
         return
     shown = list(_switches_shown(path))
