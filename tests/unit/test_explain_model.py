@@ -24,7 +24,6 @@ from rtscope.explain.model import (
     Part,
     Segment,
     joined,
-    named_cause,
 )
 from rtscope.explain.words import (
     caveats_of,
@@ -325,9 +324,9 @@ def test_more_than_three_other_causes_are_told_as_shorter_ones() -> None:
 def test_a_cause_is_counted_by_task_by_function_or_by_itself(cause: Cause) -> None:
     named = "" if cause in INHERENT else "hog" if cause in COMPETING_TASKS else "f"
 
-    assert named_cause(segment(0, 1, cause, task="hog")) == (cause, named)
+    assert segment(0, 1, cause, task="hog").counted_as == (cause, named)
     plain = "" if cause in INHERENT else "f"
-    assert named_cause(segment(0, 1, cause)) == (cause, plain)
+    assert segment(0, 1, cause).counted_as == (cause, plain)
 
 
 TITLED = {

@@ -14,7 +14,6 @@ from rtscope.explain.model import (
     Cause,
     Explanation,
     Segment,
-    named_cause,
 )
 from rtscope.record.explanation import CauseSum
 from rtscope.units import format_us
@@ -73,7 +72,7 @@ def causes_of(explanations: Sequence[Explanation], *, load: str, kernel: str) ->
         for key, ns in _sums(explanation.segments).items():
             found.setdefault(key, []).append(ns)
         if explanation.dominant is not None:
-            dominant_in[named_cause(explanation.dominant)] += 1
+            dominant_in[explanation.dominant.counted_as] += 1
     sums = [
         CauseSum(*key, len(ns), dominant_in[key], sum(ns), max(ns))
         for key, ns in found.items()
@@ -148,7 +147,7 @@ def paragraph(difference: Difference, *, virtual: str = "") -> str:
 def _sums(segments: Iterable[Segment]) -> dict[tuple[Cause, str], int]:
     sums: Counter[tuple[Cause, str]] = Counter()
     for segment in segments:
-        sums[named_cause(segment)] += segment.duration_ns
+        sums[segment.counted_as] += segment.duration_ns
     return sums
 
 

@@ -130,10 +130,13 @@ class Segment:
     """Its policy and priority; empty if they were not recorded."""
 
     duration_ns: int = field(init=False)
+    counted_as: tuple[Cause, str] = field(init=False)
+    """The cause that it is summed up under, and its task or place."""
 
     def __post_init__(self) -> None:
-        """Take the duration, once for all that need it."""
+        """Take the duration and the cause, once for all that need them."""
         object.__setattr__(self, "duration_ns", self.end_ns - self.begin_ns)
+        object.__setattr__(self, "counted_as", _counted_as(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,12 +204,14 @@ class Explanation:
             parts_ns[one.part] += one.duration_ns
             guessed = one.confidence is Confidence.GUESSED
             if one.cause is not Cause.UNKNOWN and not guessed:
-                known_ns += one.duration_ns - self._unproven_ns(one)
+                known_ns += one.duration_ns
+                known_ns -= self._unproven_ns(one.begin_ns, one.end_ns)
         dominant = _dominant(self.segments)
-        unproven_ns = covered_ns(self.broken, 0, max(0, self.latency_ns))
+        unproven_ns = self._unproven_ns(0, max(0, self.latency_ns))
         withdrawn = unproven_ns > WITHDRAWN_SHARE * self.latency_ns or (
             dominant is not None
-            and 2 * self._unproven_ns(dominant) > dominant.duration_ns
+            and 2 * self._unproven_ns(dominant.begin_ns, dominant.end_ns)
+            > dominant.duration_ns
         )
         if withdrawn:
             dominant = None
@@ -218,15 +223,17 @@ class Explanation:
             "attributed_share": min(1.0, share),
             "is_withdrawn": withdrawn,
             "dominant": dominant,
-            "dominant_ns": _sum_ns(self.segments, dominant),
+            "dominant_ns": sum(
+                one.duration_ns
+                for one in self.segments
+                if dominant is not None and one.counted_as == dominant.counted_as
+            ),
         }
         for name, figure in figures.items():
             object.__setattr__(self, name, figure)
 
-    def _unproven_ns(self, segment: Segment) -> int:
-        if not self.broken:
-            return 0
-        return covered_ns(self.broken, segment.begin_ns, segment.end_ns)
+    def _unproven_ns(self, begin_ns: int, end_ns: int) -> int:
+        return covered_ns(self.broken, begin_ns, end_ns) if self.broken else 0
 
 
 WITHDRAWN_SHARE = 0.05
@@ -262,8 +269,7 @@ _WAITS = frozenset(
 """Causes in which a CPU may do nothing, and the thread is late by that."""
 
 
-def named_cause(segment: Segment) -> tuple[Cause, str]:
-    """Return what a segment is counted under."""
+def _counted_as(segment: Segment) -> tuple[Cause, str]:
     if segment.cause in INHERENT:
         return segment.cause, ""  # the place differs, and means nothing
     if segment.cause in COMPETING_TASKS and segment.task:
@@ -277,19 +283,12 @@ def _dominant(segments: Sequence[Segment]) -> Segment | None:
     for one in segments:
         if one.cause not in INHERENT:
             # Interrupts cut what goes on behind them: pieces of one are one.
-            spent[named_cause(one)] += _weight_ns(one)
+            spent[one.counted_as] += _weight_ns(one)
     if longest is None or not spent or 4 * max(spent.values()) < _weight_ns(longest):
         return longest
     dominant = max(spent, key=lambda key: spent[key])
-    pieces = [one for one in segments if named_cause(one) == dominant]
+    pieces = [one for one in segments if one.counted_as == dominant]
     return max(pieces, key=_weight_ns)
-
-
-def _sum_ns(segments: Sequence[Segment], dominant: Segment | None) -> int:
-    if dominant is None:
-        return 0
-    key = named_cause(dominant)
-    return sum(one.duration_ns for one in segments if named_cause(one) == key)
 
 
 def _weight_ns(segment: Segment) -> int:

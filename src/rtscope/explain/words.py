@@ -19,7 +19,6 @@ from rtscope.explain.model import (
     Explanation,
     OtherCpuActivity,
     Segment,
-    named_cause,
 )
 from rtscope.units import format_share, format_us
 
@@ -35,9 +34,8 @@ RESIDUAL_CAVEAT = 0.05
 NOT_RECORDED = "not recorded"
 """The name of a segment before the begin of a path."""
 
-NamedCause = tuple[Cause, str]
-Named = Mapping[Segment, NamedCause]
-"""The segments of an explanation, in their order."""
+CauseKey = tuple[Cause, str]
+"""What segments of one cause are counted as."""
 
 
 def sentence(explanation: Explanation, *, virtual: str = "") -> str:
@@ -56,44 +54,46 @@ def sentence(explanation: Explanation, *, virtual: str = "") -> str:
         return f"{head}; the cause is unknown."
     if explanation.is_counted:
         first = next(filter(_is_waiting, main), None)
-        named = {s: named_cause(s) for s in explanation.segments}
-        of_tasks = _tasks_ns(named, main)
+        segments = explanation.segments
+        of_tasks = _tasks_ns(segments, main)
         parts = [
-            _segment_text(s, of_tasks.get(named[s]), explain_rest=s is first)
-            for s in _first_of_each_task(named, main)
+            _segment_text(s, of_tasks.get(s.counted_as), explain_rest=s is first)
+            for s in _first_of_each_task(main)
         ]
-        main = tuple(s for s in named if s in main or named[s] in of_tasks)
+        main = tuple(s for s in segments if s in main or s.counted_as in of_tasks)
     else:
         sums = _main_sums(explanation)
         parts = [_clause_of_length(segment, ns) for segment, ns in sums]
-        names = {(segment.cause, segment.name) for segment, _ in sums}
-        main = tuple(s for s in explanation.segments if (s.cause, s.name) in names)
+        told = {(segment.cause, segment.name) for segment, _ in sums}
+        main = tuple(s for s in explanation.segments if (s.cause, s.name) in told)
     text = "; ".join(parts)
     return f"{head}. {text[0].upper()}{text[1:]}.{_rest(explanation, main)}"
 
 
-def _tasks_ns(named: Named, main: Sequence[Segment]) -> Mapping[NamedCause, int]:
+def _tasks_ns(
+    segments: Sequence[Segment], main: Sequence[Segment]
+) -> Mapping[CauseKey, int]:
     """Return how long each task of the main segments ran: interrupts cut it up."""
-    tasks = {named[s] for s in main if s.cause in COMPETING_TASKS}
-    spent: Counter[NamedCause] = Counter()
-    for segment, cause in named.items():
-        if cause in tasks:
-            spent[cause] += segment.duration_ns
+    tasks = {s.counted_as for s in main if s.cause in COMPETING_TASKS}
+    spent: Counter[CauseKey] = Counter()
+    for segment in segments:
+        if segment.counted_as in tasks:
+            spent[segment.counted_as] += segment.duration_ns
     return spent
 
 
-def _first_of_each_task(named: Named, main: Sequence[Segment]) -> Iterator[Segment]:
-    told: set[NamedCause] = set()
+def _first_of_each_task(main: Sequence[Segment]) -> Iterator[Segment]:
+    told: set[CauseKey] = set()
     for segment in main:
-        if segment.cause not in COMPETING_TASKS or named[segment] not in told:
+        if segment.cause not in COMPETING_TASKS or segment.counted_as not in told:
             yield segment
-        told.add(named[segment])
+        told.add(segment.counted_as)
 
 
 def _main_sums(explanation: Explanation) -> list[tuple[Segment, int]]:
     """Return the main causes, each with the sum of its pieces: ticks cut tasks up."""
-    longest: dict[tuple[Cause, str], Segment] = {}
-    spent: Counter[tuple[Cause, str]] = Counter()
+    longest: dict[CauseKey, Segment] = {}
+    spent: Counter[CauseKey] = Counter()
     for segment in explanation.segments:
         key = segment.cause, segment.name
         spent[key] += segment.duration_ns
@@ -248,6 +248,8 @@ def _inside_lines(segment: Segment) -> Iterator[str]:
 
 
 def _of_the_invariants(explanation: Explanation) -> Iterator[str]:
+    if not explanation.broken:
+        return
     number = Counter(one.invariant for one in explanation.broken)
     for one in first_of_each(explanation.broken):
         at = f"from +{format_us(one.begin_ns)} to +{format_us(one.end_ns)} µs"

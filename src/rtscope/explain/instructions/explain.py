@@ -91,7 +91,7 @@ def explain_path(
     kinds = kinds_of(path)
     notes = tuple(_notes(path))
     segments = tuple(
-        _with_other_cpus(path, one)
+        _with_other_cpus(path, one) if one.cause in FOR_ANOTHER_CPU else one
         for one in joined([*_unrecorded(path), *_segments(path, kinds)])
     )
     if preemptible is False:
@@ -197,8 +197,6 @@ def _segments(path: WakeupPath, kinds: Sequence[Kind]) -> Iterator[Segment]:
 
 def _with_other_cpus(path: WakeupPath, segment: Segment) -> Segment:
     """Tell what the other CPUs did while this one, or the thread, waited for them."""
-    if segment.cause not in FOR_ANOTHER_CPU:
-        return segment
     begin_ns, end_ns = segment.begin_ns, segment.end_ns
     did = path.others.between(begin_ns + path.expiry_ns, end_ns + path.expiry_ns)
     return replace(segment, other_cpus=tuple(did))

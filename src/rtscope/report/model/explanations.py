@@ -27,7 +27,7 @@ from rtscope.explain.causes import (
     paragraph,
     title_of,
 )
-from rtscope.explain.model import Cause, Explanation, named_cause
+from rtscope.explain.model import Cause, Explanation
 from rtscope.explain.words import caveats_of, evidence, sentence
 from rtscope.record import explanation as written
 from rtscope.record.explanation import CpuBound, Interrupt, LongestSection, TailCause
@@ -231,7 +231,7 @@ def opening_rows(runs: Sequence[ExplainedRun]) -> Sequence[OpeningRow]:
 def _opening_row(number: int, run: ExplainedRun, one: Explanation) -> OpeningRow:
     cause = WITHDRAWN if one.is_withdrawn else Cause.UNKNOWN.value
     if one.dominant is not None:
-        key = named_cause(one.dominant)
+        key = one.dominant.counted_as
         cause = next(title_of(s) for s in run.causes.sums if (s.cause, s.name) == key)
     return OpeningRow(
         number, run.load, run.kernel, one.latency_ns, cause, one.dominant_ns
