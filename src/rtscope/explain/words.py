@@ -64,8 +64,8 @@ def sentence(explanation: Explanation, *, virtual: str = "") -> str:
     else:
         sums = _main_sums(explanation)
         parts = [_clause_of_length(segment, ns) for segment, ns in sums]
-        told = {(segment.cause, segment.name) for segment, _ in sums}
-        main = tuple(s for s in explanation.segments if (s.cause, s.name) in told)
+        told = {segment.counted_as for segment, _ in sums}
+        main = tuple(s for s in explanation.segments if s.counted_as in told)
     text = "; ".join(parts)
     return f"{head}. {text[0].upper()}{text[1:]}.{_rest(explanation, main)}"
 
@@ -91,11 +91,16 @@ def _first_of_each_task(main: Sequence[Segment]) -> Iterator[Segment]:
 
 
 def _main_sums(explanation: Explanation) -> list[tuple[Segment, int]]:
-    """Return the main causes, each with the sum of its pieces: ticks cut tasks up."""
+    """
+    Return the main causes, each with the sum of its pieces.
+
+    Events cut what goes on: a tick, a task or a lock is many segments. A board's path
+    has one for each, but for the tasks that interrupts cut up.
+    """
     longest: dict[CauseKey, Segment] = {}
     spent: Counter[CauseKey] = Counter()
     for segment in explanation.segments:
-        key = segment.cause, segment.name
+        key = segment.counted_as
         spent[key] += segment.duration_ns
         best = longest.setdefault(key, segment)
         longest[key] = max(best, segment, key=lambda one: one.duration_ns)
