@@ -7,6 +7,7 @@ a replay (tasks, windows, the longest critical sections) lie there too. Each exp
 is written beside its record.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +35,6 @@ from rtscope.explain.events.explain import explain_events
 from rtscope.explain.events.run import (
     counted_wakeups,
     explained_windows,
-    machine_of,
     why_untraced,
 )
 from rtscope.explain.events.sections import bounds_of_events, why_no_sections
@@ -72,6 +72,14 @@ from rtscope.virtual.symbols import find_symbols, read_symbols
 
 AT_ONCE = 100_000
 """Events that are decoded together: a whole trace may not fit into memory."""
+
+_PREEMPTIBLE = {
+    "PREEMPT_RT": True,
+    "full": True,
+    "lazy": True,  # a real-time thread preempts at once
+    "voluntary": False,
+    "none": False,
+}
 
 Log = Callable[[str], None]
 
@@ -169,8 +177,24 @@ def _wakeups_of(
     if one.record.virtual:
         return _explained_paths(one, cache=cache, log=log)
     if (one.directory / TRACE).is_file():
-        return explained_windows(one.record, open_trace(one.directory / TRACE))
+        machine = machine_of(one.record)
+        trace = open_trace(one.directory / TRACE)
+        return explained_windows(one.record, trace, machine)
     return None
+
+
+def machine_of(record: RunRecord) -> MachineTraits:
+    """Return the traits of a machine that events do not show, from its facts."""
+    facts = record.facts_before
+    guest = facts["guest"].value if "guest" in facts else None
+    model = facts["preemption_model"].value if "preemption_model" in facts else None
+    release = facts["kernel_release"].value if "kernel_release" in facts else None
+    numbers = re.match(r"([0-9]{1,4})\.([0-9]{1,4})", str(release))
+    return MachineTraits(
+        guest=guest if isinstance(guest, bool) else None,
+        preemptible=_PREEMPTIBLE.get(str(model)),
+        release=(int(numbers[1]), int(numbers[2])) if numbers else None,
+    )
 
 
 def explained_file(
@@ -242,8 +266,8 @@ def _files(path: Path) -> list[Path]:
 
 def _explained_paths(one: Recorded, *, cache: Path, log: Log) -> list[Recording]:
     stream, paths = _paths_of(one)
-    symbols = symbols_of(one, cache=cache, log=log)
     arch, preemptible = stream.arch, machine_of(one.record).preemptible
+    symbols = symbols_of(one, cache=cache, log=log)
     return [
         Recording(
             title=f"{one.record.run.id}, worst wake-up {number}",

@@ -7,12 +7,12 @@ import pytest
 
 from fakes.measurements import record, thread
 from fakes.traces import AROUND, tracing
+from rtscope.analysis import machine_of
 from rtscope.contract import Around, CounterDelta, CpuRuns
 from rtscope.explain.events.run import (
     around_words,
     counted_wakeups,
     explained_windows,
-    machine_of,
     worst_wakeups,
 )
 from rtscope.explain.events.threadstates import MachineTraits, TracedWakeup
@@ -119,7 +119,7 @@ def traced(*pids: int) -> TextTrace:
 
 def test_each_of_the_worst_is_explained_with_its_window_and_its_number() -> None:
     run = record([thread([9_000, 2_000])])
-    first, second = explained_windows(run, traced(1000))
+    first, second = explained_windows(run, traced(1000), machine_of(run))
 
     assert (first.title, second.title) == (
         f"{run.run.id}, worst wake-up 1",
@@ -134,7 +134,9 @@ def test_each_of_the_worst_is_explained_with_its_window_and_its_number() -> None
 
 
 def test_a_trace_without_the_thread_explains_nothing_and_says_so() -> None:
-    (found,) = explained_windows(record([thread([9_000], cpu=2)]), traced(77))
+    run = record([thread([9_000], cpu=2)])
+
+    (found,) = explained_windows(run, traced(77), machine_of(run))
 
     assert found.explanation == Explanation(
         2, 1, 9_000, (), ("the trace has no event of this thread",)

@@ -164,7 +164,7 @@ def explain_events(
     priority = priority_of(window, wakeup.pid)
     context = ExplainContext(window, wakeup, machine, {}, intervals, woken, priority)
     segments = [s for interval in intervals for s in _of_interval(context, interval)]
-    events = context.events_of(context.cpu)
+    events, limits = context.events_of(context.cpu), tuple(notes(context))
     apart = joined(
         list(event_gaps_apart(segments, events, due_ns=due_ns, machine=machine))
     )
@@ -172,7 +172,7 @@ def explain_events(
         cpu=context.cpu,
         sequence=wakeup.sequence,
         latency_ns=latency_ns,
-        notes=tuple(notes(context)),
+        notes=limits,
         segments=apart,
         broken=broken_invariants(window, wakeup, intervals, apart, priority=priority),
     )

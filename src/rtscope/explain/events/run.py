@@ -6,7 +6,6 @@ beside the record has the events around them. Without a trace there are only the
 by which counters grew around a wake-up.
 """
 
-import re
 from collections.abc import Iterator
 
 from rtscope.contract import Around, CounterDelta
@@ -23,13 +22,6 @@ from rtscope.units import NS_PER_MS
 MOST = 16
 """As many wake-ups as the agent keeps the events of."""
 _NAMED = 4
-_PREEMPTIBLE = {
-    "PREEMPT_RT": True,
-    "full": True,
-    "lazy": True,  # a real-time thread preempts at once
-    "voluntary": False,
-    "none": False,
-}
 
 
 def why_untraced(record: RunRecord) -> str:
@@ -68,13 +60,14 @@ def counted_wakeups(record: RunRecord) -> list[Explanation]:
     ]
 
 
-def explained_windows(record: RunRecord, trace: Trace) -> list[ExplainedWindow]:
+def explained_windows(
+    record: RunRecord, trace: Trace, machine: MachineTraits
+) -> list[ExplainedWindow]:
     """
     Explain the worst wake-ups of a run, the worst first.
 
     Those whose events were not kept have an explanation without segments.
     """
-    machine = machine_of(record)
     return [
         _explained(record, trace, wakeup, machine, number)
         for number, wakeup in enumerate(worst_wakeups(record), 1)
@@ -97,20 +90,6 @@ def worst_wakeups(record: RunRecord) -> list[TracedWakeup]:
     ]
     found.sort(key=lambda one: (-one.latency_ns, one.expiry_ns))
     return found[:MOST]
-
-
-def machine_of(record: RunRecord) -> MachineTraits:
-    """Return the traits of a machine that events do not show, from its facts."""
-    facts = record.facts_before
-    guest = facts["guest"].value if "guest" in facts else None
-    model = facts["preemption_model"].value if "preemption_model" in facts else None
-    release = facts["kernel_release"].value if "kernel_release" in facts else None
-    numbers = re.match(r"([0-9]{1,4})\.([0-9]{1,4})", str(release))
-    return MachineTraits(
-        guest=guest if isinstance(guest, bool) else None,
-        preemptible=_PREEMPTIBLE.get(str(model)),
-        release=(int(numbers[1]), int(numbers[2])) if numbers else None,
-    )
 
 
 def _explained(

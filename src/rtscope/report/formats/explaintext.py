@@ -124,12 +124,11 @@ def _runs_table(
     unit = runs[0].unit
     rows: list[Cells] = []
     for run in runs:
-        first = run.document.wakeups[0] if run.document.wakeups else None
+        first = run.explanations[0] if run.explanations else None
         dominant = first.dominant if first else None
         cause = f"{dominant.cause}: {dominant.name}" if dominant else "unknown"
-        latency = run.explanations[0].latency_ns if run.explanations else None
         share = _floored(run.causes.attributed_share) if first else NOTHING
-        shown = NOTHING if latency is None else latency
+        shown = first.latency_ns if first else NOTHING
         rows.append((run.load, cut(run.kernel, MOST_OF_A_KERNEL), shown, share, cause))
     titles = ("load", "kernel", f"{unit}µs", "explained")
     yield _figures(titles, rows[: room.rows], width=width, last="dominant cause")
