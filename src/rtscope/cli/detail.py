@@ -1,6 +1,6 @@
 """How much of a result a terminal shows: -q, -v and --notes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import typer
@@ -23,17 +23,15 @@ class Shown:
     ] = False
     """Everything on the terminal (default: what fits into one look)."""
 
+    detail: Detail = field(init=False)
+
     def __post_init__(self) -> None:
-        """Raise UsageError for -q with -v, before any work."""
+        """Take what is asked for. Raise UsageError for -q with -v, before any work."""
         if self.quiet and self.verbose:
             raise UsageError("--quiet and --verbose exclude each other: leave one out")
-
-    @property
-    def detail(self) -> Detail:
-        """What is asked for."""
-        if self.quiet:
-            return Detail.QUIET
-        return Detail.ALL if self.verbose else Detail.BRIEF
+        all_or_brief = Detail.ALL if self.verbose else Detail.BRIEF
+        found = Detail.QUIET if self.quiet else all_or_brief
+        object.__setattr__(self, "detail", found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +42,11 @@ class ShownWithNotes:
     notes: Annotated[bool, typer.Option("--notes", rich_help_panel=OUTPUT)] = False
     """Every caveat with its numbers and its remedy."""
 
+    detail: Detail = field(init=False)
+
     def __post_init__(self) -> None:
-        """Raise UsageError for --notes with -q or -v, before any work."""
+        """Take what is asked for. Raise UsageError for --notes with -q or -v."""
         if self.notes and self.shown.detail is not Detail.BRIEF:
             raise UsageError("--notes shows the caveats alone: leave out -q and -v")
-
-    @property
-    def detail(self) -> Detail:
-        """What is asked for."""
-        return Detail.NOTES if self.notes else self.shown.detail
+        found = Detail.NOTES if self.notes else self.shown.detail
+        object.__setattr__(self, "detail", found)
