@@ -81,23 +81,35 @@ static uint64_t earliest_ns(uint64_t from)
 	return ns;
 }
 
+/* A CPU that looks at memory in a loop pauses too, for as long as the disorder. */
+static bool slept(const struct record *r, uint64_t next_ns)
+{
+	return record_kind(r) == RECORD_PAUSE &&
+	       next_ns > record_at_ns(r) + clock_disorder_ns();
+}
+
 uint64_t paths_since_off(uint64_t at_ns, uint64_t most_ns)
 {
 	uint64_t begin_ns = at_ns, i = ring_find(at_ns, clock_disorder_ns());
+	uint64_t next_ns[CPUS_MAX];
 	bool known[CPUS_MAX]; /* or enabled: nothing is to be known */
 
 	enabled_before(i, known);
+	for (unsigned int cpu = 0; cpu < cpus.count; cpu++)
+		next_ns[cpu] = at_ns;
 	while (i-- > ring_oldest() && record_at_ns(ring_get(i)) + most_ns > at_ns) {
 		const struct record *r = ring_get(i);
+		unsigned int cpu = record_cpu(r);
 		uint64_t off_ns = record_at_ns(r);
 		uint64_t since_ns = off_ns > OFF_LEAD_NS ? off_ns - OFF_LEAD_NS : 0;
 
-		if (known[record_cpu(r)])
+		if (known[cpu])
 			continue;
 		if (record_kind(r) == RECORD_INTERRUPTS && since_ns < begin_ns)
 			begin_ns = since_ns;
-		known[record_cpu(r)] = record_kind(r) == RECORD_INTERRUPTS ||
-				       record_kind(r) == RECORD_PAUSE;
+		known[cpu] =
+			record_kind(r) == RECORD_INTERRUPTS || slept(r, next_ns[cpu]);
+		next_ns[cpu] = off_ns;
 	}
 	return begin_ns;
 }

@@ -85,6 +85,17 @@ static void record_task(struct cpu *cpu)
 		cpu->task = told[0].value;
 }
 
+/* An entry that had interrupts go off is an interrupt's: what it interrupted may have
+ * turned preemption off. */
+static void record_count(const struct cpu *cpu)
+{
+	uint64_t count;
+
+	if (!cpu->interrupts && state_read_count(&count))
+		ring_add(record_make(RECORD_PREEMPT, cpus_index(cpu), cpus.at_ns,
+				     count));
+}
+
 void recorder_at_block(struct cpu *cpu, const struct block *block)
 {
 	struct record change;
@@ -93,8 +104,12 @@ void recorder_at_block(struct cpu *cpu, const struct block *block)
 		record_task(cpu);
 	if (__builtin_expect(recorder_may_be_in_window(cpus.at_ns), 0))
 		record_window(cpu, block);
-	if (block->look_at_begin | cpu->look && state_look_at_interrupts(cpu, &change))
+	if (block->look_at_begin | cpu->look &&
+	    state_look_at_interrupts(cpu, &change)) {
 		ring_add(change);
+		if (block->look_at_begin)
+			record_count(cpu);
+	}
 	cpu->look = block->look_after;
 	ring_add(
 		record_make(RECORD_BLOCK, cpus_index(cpu), cpus.at_ns, block->address));

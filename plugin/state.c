@@ -71,7 +71,7 @@ bool state_read_task(uint64_t *out)
 
 bool state_read_count(uint64_t *out)
 {
-	return read_place(state.preempt_place, state.preempt, out);
+	return state.preempt && read_place(state.preempt_place, state.preempt, out);
 }
 
 unsigned int state_look_at_kernel(struct cpu *cpu, uint64_t address, struct record *out)

@@ -6,7 +6,8 @@
  *   hands CPU 1 a flag ROUNDS times, waits until it is taken, and marks how long it took;
  *   spins SPINS times (two instructions each);
  *   goes to supervisor mode and to the upper half of the addresses, as a kernel is;
- *   enables interrupts, raises the preemption count to 3, disables interrupts;
+ *   enables interrupts, raises the preemption count to 3, disables interrupts, and
+ *   begins as the kernel's entry does;
  *   spins SPINS_OFF times, if that is any;
  *   marks latency LATENCY_NS of sequence number 7, and switches the machine off.
  */
@@ -77,12 +78,14 @@ spin:
 	.globl	supervisor
 supervisor:
 	la	tp, task
+	csrw	sscratch, tp
 	csrsi	sstatus, 2
 	j	1f
 1:	li	t0, 3
 	sw	t0, 8(tp)
 	j	1f
 1:	csrci	sstatus, 2
+	csrrw	tp, sscratch, tp
 #if SPINS_OFF
 	li	t0, SPINS_OFF
 1:	addi	t0, t0, -1

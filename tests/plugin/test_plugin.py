@@ -227,6 +227,19 @@ def test_a_window_also_tells_the_task_and_the_preemption_count(board: Board) -> 
     assert of_kind(window, RecordKind.BLOCK)[-1] > SUPERVISOR
 
 
+def test_a_path_tells_the_preemption_count_of_what_an_interrupt_interrupted(
+    board: Board,
+) -> None:
+    guest = build_guest()
+
+    (told,) = board.record(guest, cpus=1, preempt="tp@8:4").sections
+    (silent,) = board.record(guest, cpus=1).sections
+
+    assert of_kind(told, RecordKind.PREEMPT) == [3]
+    assert of_kind(silent, RecordKind.PREEMPT) == []
+    assert told.last_ns == silent.last_ns
+
+
 def test_a_task_is_told_by_name_where_the_kernel_has_switched_to_it(
     board: Board,
 ) -> None:
