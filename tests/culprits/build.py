@@ -26,7 +26,7 @@ from rtscope.target import agent_file
 from rtscope.virtual.symbols import find_symbols, read_symbols
 
 HERE = Path(__file__).parent
-MODULES = ("culprits", "dally", "near", "far")
+MODULES = ("culprits", "dally", "near", "far", "styles", "held")
 SOURCES = ("Kbuild", "dally.h", *(f"{name}.c" for name in MODULES))
 PATIENCE_S = 120.0
 

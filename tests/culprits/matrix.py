@@ -21,102 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from culprits.build import build_modules
-from culprits.scenes import BOTH
+from culprits.plans import BOOTS, RIVAL, Boot, Culprit
 from rtscope.record.resultdir import open_records
 
-PLAIN, RT = BOTH
 INTERVAL_NS = 100_000
-TURN_NS = 12_000_000
 LATE_NS = 250_000
-PIECE = ("interrupts off", "preemption off")
-ANY_INTERRUPT = ("an earlier interrupt", "another interrupt")
-OTHER_CPU = ("waiting for another CPU",)
-LOCK = ("waiting for a lock",)
-
-
-@dataclass(frozen=True, slots=True)
-class Culprit:
-    """One that is planted, and what an explanation has to say of it."""
-
-    what: str
-    name: str
-    """The function to blame, or the task."""
-    causes: tuple[str, ...]
-    on: tuple[str, ...] = BOTH
-    """The kernels on which it makes the thread late; on others nothing may be late."""
-    elsewhere: bool = False
-    """It is on another CPU."""
-
-
-NEAR = (
-    Culprit("interrupts off, helper of another module", "mask_and_poll", PIECE[:1]),
-    Culprit("preemption off, helper of another module", "pinned_section", PIECE[1:]),
-    Culprit("raw spin lock held, udelay, tail call", "drain_fifo", PIECE[:1]),
-    Culprit("preemption off, mdelay", "settle_phy", PIECE[1:]),
-    Culprit("interrupts off, memcpy", "copy_frame", PIECE[:1]),
-    Culprit("interrupts off, printk", "dump_registers", PIECE[:1], (PLAIN,)),
-    Culprit("softirqs off", "bottom_halves_off", PIECE[1:], (PLAIN,)),
-    Culprit("a loop with nothing off", "long_walk", PIECE[1:], (PLAIN,)),
-    Culprit("interprocessor call, tail call", "doorbell", ANY_INTERRUPT),
-    Culprit("irq_work, tail call", "refill", ANY_INTERRUPT),
-    Culprit("hard hrtimer", "sample_adc", ("another timer's callback",)),
-    Culprit("soft hrtimer", "blink_led", ("a softirq",), (PLAIN,)),
-    Culprit("timer wheel", "retransmit", ("a softirq",), (PLAIN,)),
-    Culprit("tasklet", "receive_burst", ("a softirq",), (PLAIN,)),
-    Culprit("work item, interrupts off", "scrub_cache", PIECE[:1]),
-    Culprit("kernel thread, FIFO 95", "pump/1", ("another task",)),
-    Culprit("cold part of a function", "check_overrun", PIECE[:1]),
-    Culprit("NMI", "watchdog_nmi", ANY_INTERRUPT),
-    Culprit("callback of RCU", "bury", ("a softirq",), (PLAIN,)),
-)
-FAR = (
-    Culprit("spin lock, held by a thread", "scan_bus", LOCK, elsewhere=True),
-    Culprit("spin lock, held in a timer", "reset_bus", LOCK, elsewhere=True),
-    Culprit("rw lock, held by a writer", "rebuild_table", LOCK, (PLAIN,), True),
-    Culprit("sequence counter", "slew_clock", OTHER_CPU, elsewhere=True),
-    Culprit("stop_machine", "swap_tables", OTHER_CPU, elsewhere=True),
-    Culprit("call awaited, tail call", "invalidate_range", OTHER_CPU, elsewhere=True),
-    Culprit(
-        "interrupts off, calls awaited", "program_flash", OTHER_CPU, elsewhere=True
-    ),
-    Culprit("polled memory", "prepare_reply", OTHER_CPU, elsewhere=True),
-    Culprit("mutex", "write_config", LOCK, elsewhere=True),
-    Culprit("rt_mutex, chain of two", "compact_log", LOCK, elsewhere=True),
-    Culprit("rw semaphore", "prune_tree", LOCK, elsewhere=True),
-    Culprit(
-        "grace period of RCU",
-        "traverse_routes",
-        ("waiting for a grace period",),
-        elsewhere=True,
-    ),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Boot:
-    """One campaign, in which a module plants one culprit after the other."""
-
-    module: str
-    culprits: tuple[Culprit, ...]
-    kernels: tuple[str, ...] = BOTH
-    board: str = "pc"
-
-    def campaign(self, files: Sequence[Path], out: Path) -> tuple[str, ...]:
-        """Return what follows `rtscope run` to measure it."""
-        insert = "; ".join(
-            f"insmod /files/$(uname -r)-{name}.ko" for name in ("dally", self.module)
-        )
-        return (
-            *("--target", f"virtual:{self.board}", "--duration", "1s"),
-            *("--load", "custom", "--cpus", "1", "--warmup", "200ms"),
-            *("--worst", "64", "--settle", "0s", "--interval", "100us"),
-            *("--priority", "50", "--kernel", ",".join(self.kernels)),
-            *("--guest-files", ",".join(map(str, files))),
-            *("--command", f"sh -c '{insert}; exec sleep 100'", "--out", str(out)),
-        )
-
-
-BOOTS = (Boot("near", NEAR), Boot("far", FAR))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +60,9 @@ def rows_of(boot: Boot, documents: str) -> Iterator[Row]:
         late = [one for one in map(_told, document["wakeups"]) if _is_late(one)]
         first_ns = _first_turn(late)
         for turn, culprit in enumerate(boot.culprits):
-            begin_ns = first_ns + turn * TURN_NS
+            begin_ns = first_ns + turn * boot.turn_ns
             is_last = culprit is boot.culprits[-1]  # nothing follows it
-            turn_ns = 10 * TURN_NS if is_last else TURN_NS
+            turn_ns = 10 * boot.turn_ns if is_last else boot.turn_ns
             inside = [one for one in late if 0 <= one.at_ns - begin_ns < turn_ns]
             worst = max(inside, key=lambda one: one.latency_ns, default=None)
             yield _row(culprit, document["kernel"], boot.board, worst)
@@ -172,7 +81,7 @@ def _row(culprit: Culprit, kernel: str, board: str, worst: Told | None) -> Row:
     expected = kernel in culprit.on
     if worst is None:
         return Row(culprit, kernel, board, 0, "nothing was late", not expected)
-    name = worst.task if culprit.causes == ("another task",) else worst.name
+    name = worst.task if culprit.causes == RIVAL else worst.name
     found = f"{worst.cause}: `{name}`"
     right = expected and worst.cause in culprit.causes
     if culprit.elsewhere:
@@ -214,7 +123,7 @@ def measured(boot: Boot, work: Path) -> list[Row]:
     for kernel in boot.kernels:
         made = build_modules(kernel, work, board=boot.board)
         files += [made["dally"], made[boot.module]]
-    out = work / f"{boot.board}-{boot.module}"
+    out = work / boot.name
     _rtscope("run", *boot.campaign(files, out))
     assert open_records(out)
     return list(rows_of(boot, _rtscope("explain", str(out), "--json")))
@@ -246,15 +155,17 @@ def main() -> None:
     """Measure all boots, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--table", type=Path, help="file to write the table to")
-    parser.add_argument("--explained", nargs="*", default=[], metavar="MODULE=RESULT")
+    parser.add_argument(
+        "--explained", nargs="*", default=[], metavar="BOARD-MODULE=RESULT"
+    )
     words = parser.parse_args()
     known = dict(one.split("=", 1) for one in words.explained)
     began = time.monotonic()
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as name:
         for boot in BOOTS:
-            if boot.module in known:
-                told = _rtscope("explain", known[boot.module], "--json")
+            if boot.name in known:
+                told = _rtscope("explain", known[boot.name], "--json")
                 rows += rows_of(boot, told)
             else:
                 rows += measured(boot, Path(name))

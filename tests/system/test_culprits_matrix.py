@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from rig import NEEDS_APT
 
-from culprits.matrix import NEAR, RT, Boot, measured
+from culprits.matrix import measured
+from culprits.plans import NEAR, RT, Boot
 
 pytestmark = [
     pytest.mark.system,

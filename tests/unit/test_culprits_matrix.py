@@ -3,7 +3,10 @@
 import json
 from typing import Any
 
-from culprits.matrix import BOOTS, Boot, Culprit, rows_of, table_of
+import pytest
+
+from culprits.matrix import rows_of, table_of
+from culprits.plans import BOOTS, Boot, Culprit
 
 
 def wakeup(at_ms: int, cause: str, name: str, *evidence: str) -> dict[str, Any]:
@@ -33,6 +36,8 @@ def test_each_turn_is_judged_by_its_own_culprit() -> None:
     assert "interrupts off: `helper` | **no** |" in table_of(rows)
 
 
-def test_no_culprit_is_planted_twice() -> None:
-    names = [one.name for boot in BOOTS for one in boot.culprits]
-    assert len(names) == len(set(names)) == 31
+@pytest.mark.parametrize(("board", "culprits"), [("pc", 50), ("rpi3", 49)])
+def test_no_culprit_is_planted_twice_on_a_board(board: str, culprits: int) -> None:
+    boots = [boot for boot in BOOTS if boot.board == board]
+    names = [one.name for boot in boots for one in boot.culprits]
+    assert len(names) == len(set(names)) == culprits
