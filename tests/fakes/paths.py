@@ -36,6 +36,7 @@ def section(
     late: int,
     flags: Sequence[tuple[int, int]] = ((0, 1),),
     tasks: Sequence[Task] = (),
+    counts: Sequence[tuple[int, int]] = (),
     block_ns: int = 0,
 ) -> TraceSection:
     """
@@ -43,11 +44,13 @@ def section(
 
     `flags` are changes of the interrupt flag of CPU 0: (ns, 0 or 1);
     `tasks` the names of those it switched to: (ns, name), and the CPU if not this one;
+    `counts` are preemption counts that interrupts of CPU 0 found: (ns, count);
     `block_ns` the longest that a block can take, if the CPUs do not share a clock.
     """
     rows: list[tuple[int, int, int, int]] = [
         (at, 0, RecordKind.INTERRUPTS, value) for at, value in flags
     ]
+    rows += [(at, 0, RecordKind.PREEMPT, count) for at, count in counts]
     rows += [row for task in tasks for row in _told(*task)]
     at, last = 0, 0
     for step in steps:

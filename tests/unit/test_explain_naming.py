@@ -14,6 +14,8 @@ DRIVER = "my_driver_reset"
 INTERRUPTED = (
     *("asm_sysvec_call_function", "asm_exc_nmi", "exc_nmi", "nmi_handle", "my_nmi"),
     *("irq_exit_rcu", "rcu_core_si", "rcu_do_batch", "free_my_object"),
+    *("my_demux", "generic_handle_irq", "my_handler", "do_irq", "my_stopped"),
+    *("smpboot_thread_fn", "multi_cpu_stop"),
     *("my_soft_timer", "call_timer_fn", "irq_work_single", "my_irq_work", "my_timer"),
 )
 TABLE = symbols(
@@ -43,6 +45,7 @@ def dominant(before: list[Step], after: list[Step]) -> Segment:
         *("rb_erase", "timerqueue_add", "memcpy", "copy_page", "_printk"),
         *("vprintk_emit", "serial8250_console_write", "irq_exit_rcu", "rcu_do_batch"),
         *("process_one_work", "__hrtimer_run_queues", "nmi_handle", "irq_work_single"),
+        *("kthread", "multi_cpu_stop", "__down_common", "flush_work", "rt_write_lock"),
     ],
 )
 def test_primitives_are_no_titles(name: str) -> None:
@@ -91,6 +94,7 @@ def test_who_wants_a_read_lock_is_named() -> None:
         (("asm_sysvec_call_function", "zap"), "zap"),
         (("asm_exc_nmi", "exc_nmi", "nmi_handle", "my_nmi"), "my_nmi"),
         (("asm_sysvec_call_function", "irq_work_single", "my_irq_work"), "my_irq_work"),
+        (("do_irq", "my_demux", "generic_handle_irq", "my_handler"), "my_handler"),
     ],
 )
 def test_an_interrupt_has_its_handler_its_callers_and_its_entry(
@@ -100,6 +104,27 @@ def test_an_interrupt_has_its_handler_its_callers_and_its_entry(
 
     assert (found.cause, found.name) == (Cause.EARLIER_INTERRUPT, name)
     assert found.callers == tuple(reversed(calls))
+
+
+def test_what_a_handler_calls_is_not_its_name_if_no_dispatcher_called_it() -> None:
+    calls: list[Step] = [(5, "do_irq"), (5, "my_demux"), (300, "my_handler")]
+
+    found = dominant([(50, "user")], [*calls, (100, "my_demux+")])
+
+    assert found.name == "my_demux"
+
+
+def test_a_function_that_the_kernel_calls_with_interrupts_off_is_named() -> None:
+    steps: list[Step] = [(5, "smpboot_thread_fn"), (55, "multi_cpu_stop")]
+    steps += [(900, "my_stopped"), (10, "multi_cpu_stop+"), *TIMER, *PREEMPT, *THREAD]
+    late = sum(step[0] for step in steps) - 60
+    flags = ((0, 1), (20, 0), (970, 1))
+    path = section(steps, TABLE, late=late, flags=flags)
+
+    found = explain_path(path, TABLE, arch="x86_64").dominant
+
+    assert found is not None
+    assert (found.cause, found.name) == (Cause.INTERRUPTS_OFF, "my_stopped")
 
 
 @pytest.mark.parametrize(

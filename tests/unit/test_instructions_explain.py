@@ -63,19 +63,51 @@ def test_preemption_off_is_what_runs_on_between_interrupt_and_scheduler() -> Non
     assert dominant.callers == ("free_pages", "zap")
 
 
-@pytest.mark.parametrize("preemptible", [None, True, False])
-def test_a_kernel_that_does_not_preempt_its_own_code_is_said_to(
-    preemptible: bool | None,
+@pytest.mark.parametrize(
+    ("preemptible", "count", "cause", "told"),
+    [
+        (None, None, Cause.PREEMPTION_OFF, ""),
+        (True, 0, Cause.PREEMPTION_OFF, ""),
+        (False, None, Cause.PREEMPTION_OFF, NOT_PREEMPTED),
+        # x86 keeps in its highest bit that no switch is due.
+        (
+            *(False, 0x8000_0000, Cause.NOT_PREEMPTED),
+            "the preemption count was 0x0 when the interrupt came: nobody had turned "
+            "preemption off",
+        ),
+        (
+            *(False, 0x8000_0101, Cause.PREEMPTION_OFF),
+            "the preemption count was 0x101 when the interrupt came",
+        ),
+    ],
+)
+def test_the_preemption_count_tells_whether_anybody_turned_preemption_off(
+    preemptible: bool | None, count: int | None, cause: Cause, told: str
 ) -> None:
     after = [*TIMER, (400, "free_pages+"), (5, "zap+"), *SWITCH, *THREAD]
     steps: list[Step] = [(50, "zap"), (50, "free_pages"), *after]
-    path = section(steps, TABLE, late=sum(step[0] for step in steps) - 100)
+    late = sum(step[0] for step in steps) - 100
+    # An earlier interrupt, whose count says nothing, comes before the expiry.
+    counts = [] if count is None else [(20, 0), (100, count)]
+    path = section(steps, TABLE, late=late, counts=counts)
 
     found = explain_path(path, TABLE, arch="riscv64", preemptible=preemptible)
 
     assert found.dominant is not None
-    assert found.dominant.cause is Cause.PREEMPTION_OFF
-    assert (NOT_PREEMPTED in found.dominant.evidence) is (preemptible is False)
+    assert (found.dominant.cause, found.dominant.name) == (cause, "free_pages")
+    assert [told] == [*found.dominant.evidence[1:], ""][:1]
+
+
+def test_a_count_from_before_the_expiry_tells_nothing_of_what_came_behind_it() -> None:
+    after = [*TIMER, (400, "free_pages+"), (5, "zap+"), *SWITCH, *THREAD]
+    steps: list[Step] = [(50, "zap"), (50, "free_pages"), *after]
+    late = sum(step[0] for step in steps) - 100
+    path = section(steps, TABLE, late=late, counts=[(20, 0)])
+
+    found = explain_path(path, TABLE, arch="riscv64", preemptible=False)
+
+    assert found.dominant is not None
+    assert NOT_PREEMPTED in found.dominant.evidence
 
 
 def test_a_lock_that_another_cpu_holds() -> None:

@@ -52,6 +52,8 @@ class Cause(StrEnum):
     TIMER_CALLBACK = "another timer's callback"
     SOFTIRQ = "a softirq"
     PREEMPTION_OFF = "preemption off"
+    NOT_PREEMPTED = "kernel code without preemption"
+    """Nobody turned preemption off: this kernel does not preempt its own code."""
     LOCK = "waiting for a lock"
     SCHEDULER = "the scheduler"
     OTHER_TASK = "another task"

@@ -265,7 +265,10 @@ def _not_preempted(span: Span, waiting: Waiting, label: str) -> Segment:
     off = _switched_off_by(span, waiting)
     if off is not None:
         confidence, why = off
-        return _preemption_off(span, waiting, label, why, *found, confidence=confidence)
+        told = (why, *found)
+        return _preemption_off(
+            span, waiting, label, *told, confidence=confidence, proven=True
+        )
     asked = [
         e
         for e in waiting.events
@@ -303,8 +306,11 @@ def _preemption_off(
     label: str,
     *evidence: str,
     confidence: Confidence = Confidence.INFERRED,
+    proven: bool = False,
 ) -> Segment:
-    cause = Cause.PREEMPTION_OFF
+    """Blame a task that was not preempted; `proven`: it had turned preemption off."""
+    is_off = proven or waiting.machine.preemptible is not False
+    cause = Cause.PREEMPTION_OFF if is_off else Cause.NOT_PREEMPTED
     return segment_of(
         span, waiting, Part.C, cause, label, *evidence, confidence=confidence
     )

@@ -132,8 +132,10 @@ class Absence:
     @property
     def waited_in(self) -> str:
         """The call that shows what it waited for; empty if none does."""
-        waits = _waits()
-        return next((name for name in self.calls if name in waits), "")
+        known = next(filter(known_wait, self.calls), "")
+        if known or self.wait is not Wait.THREAD:
+            return known
+        return next((one for one in self.calls if not _is_of_scheduler(one)), "")
 
 
 def absences_of(
@@ -181,19 +183,34 @@ def absences_of(
 
 def wait_of(calls: Sequence[str]) -> Wait:
     """Return what a thread waits for that left its CPU in these calls."""
-    waits, would_go_on = _waits(), True
+    caller, called = "", False
     for at, name in enumerate(calls):
-        if name in waits:
-            # A fault that waits for the lock of the address space is a fault.
-            faults = any(waits.get(caller) is Wait.PAGE for caller in calls[at:])
-            return Wait.PAGE if faults else waits[name]
-        role = role_of(name)
-        if not would_go_on:
+        if known_wait(name):
+            return _of_callers(calls[at:])
+        if caller:
             continue
-        if role is Role.PREEMPT or role in ENTRIES or leads_to_program(name):
+        if role_of(name) is Role.PREEMPT or role_of(name) in ENTRIES:
             return Wait.CPU
-        would_go_on = _is_of_scheduler(name)
-    return Wait.UNKNOWN
+        if leads_to_program(name):
+            return Wait.CPU
+        if not _is_of_scheduler(name):
+            caller, called = name, at > 0 and name != USER
+    # A function that calls the scheduler itself waits for somebody to wake it.
+    return Wait.THREAD if called else Wait.UNKNOWN
+
+
+def known_wait(name: str) -> Wait | None:
+    """Return what a thread waits for in a function; None if nobody knows."""
+    return _waits().get(name)
+
+
+def _of_callers(calls: Sequence[str]) -> Wait:
+    """Return a wait that is known by what called it, as a lock or a fault may."""
+    of = [wait for name in calls if (wait := known_wait(name))]
+    if Wait.PAGE in of:  # a fault that waits for the lock of the address space
+        return Wait.PAGE
+    said = (one for one in of if one is not Wait.THREAD)
+    return next(said, Wait.THREAD) if of[0] is Wait.THREAD else of[0]
 
 
 @cache

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from rtscope.exectrace.file import TraceSection
 from rtscope.exectrace.symbols import SymbolTable
-from rtscope.explain.instructions.absences import Absence, Wait, wait_of
+from rtscope.explain.instructions.absences import Absence, Wait, known_wait
 from rtscope.explain.instructions.calls import (
     FIRMWARE,
     Frame,
@@ -61,7 +61,7 @@ _STOPS = ENTRIES | {Role.SCHEDULE, Role.IDLE, Role.SOFTIRQ}
 """Behind these begins the code that was interrupted, or the kernel's own."""
 OF_A_TASK = COMPETING_TASKS | {
     *(Cause.INTERRUPTS_OFF, Cause.PREEMPTION_OFF, Cause.LOCK, Cause.DELIVERY),
-    *(Cause.LATE_TIMER, Cause.OTHER_CPU),
+    *(Cause.LATE_TIMER, Cause.OTHER_CPU, Cause.NOT_PREEMPTED),
 }
 """Causes whose code belongs to a task: it is named."""
 
@@ -77,6 +77,8 @@ NOT_PREEMPTED = (
     "this kernel does not preempt its own code: nobody needs to have turned preemption "
     "off there"
 )
+OFF_BITS = 0xFFFF
+"""Of the preemption count: preemption and softirqs (`include/linux/preempt.h`)."""
 
 
 def explain_path(
@@ -95,12 +97,7 @@ def explain_path(
         for one in joined([*_unrecorded(path), *_segments(path, kinds)])
     )
     if preemptible is False:
-        segments = tuple(
-            replace(one, evidence=(*one.evidence, NOT_PREEMPTED))
-            if one.cause is Cause.PREEMPTION_OFF
-            else one
-            for one in segments
-        )
+        segments = tuple(_without_preemption(path, one) for one in segments)
     return Explanation(
         section.cpu,
         section.sequence,
@@ -202,6 +199,21 @@ def _with_other_cpus(path: WakeupPath, segment: Segment) -> Segment:
     return replace(segment, other_cpus=tuple(did))
 
 
+def _without_preemption(path: WakeupPath, segment: Segment) -> Segment:
+    """Tell whether preemption was off where a kernel does not preempt its own code."""
+    if segment.cause is not Cause.PREEMPTION_OFF:
+        return segment
+    count = path.counts.before(segment.begin_ns + path.expiry_ns, path.expiry_ns)
+    if count is None:
+        return replace(segment, evidence=(*segment.evidence, NOT_PREEMPTED))
+    off, evidence = count & OFF_BITS, segment.evidence
+    told = f"the preemption count was {off:#x} when the interrupt came"
+    if off:
+        return replace(segment, evidence=(*evidence, told))
+    why = f"{told}: nobody had turned preemption off"
+    return replace(segment, cause=Cause.NOT_PREEMPTED, evidence=(*evidence, why))
+
+
 def _after(run: Run, expiry_ns: int) -> Run:
     """Return what of a run was after the expiry."""
     if run.begin_ns >= expiry_ns:
@@ -259,7 +271,8 @@ def _held_name(held: Absence) -> tuple[str, Sequence[str]]:
         wanting = (
             i
             for i in range(at, len(calls))
-            if wait_of(calls[i : i + 1]) is not held.wait and not is_primitive(calls[i])
+            if known_wait(calls[i]) not in (held.wait, Wait.THREAD)
+            and not is_primitive(calls[i])
         )
         at = next(wanting, at)
     return calls[at], calls[at:]
@@ -436,12 +449,19 @@ def _handler(runs: Sequence[Run], entry: frozenset[Role]) -> str:
 
 
 def _handled_in(run: Run, entry: frozenset[Role]) -> str | None:
-    """Return the function that the innermost entry led to."""
-    found = None
+    """
+    Return the function that the entry led to, or else a dispatcher inside that.
+
+    The innermost of all dispatchers counts: the handler of a line of another controller
+    is called by that controller's, and an interrupt line's by the kernel's.
+    """
+    found = inside = None
     for frame in run.frame.chain():
-        role = frame.role
+        role, name = frame.role, plain(frame.name)
         if role in entry:
-            return found
-        if role not in _LED_TO and plain(frame.name) != _OF_SOFT_TIMERS:
-            found = plain(frame.name)
+            return found or inside
+        if role in _LED_TO or name == _OF_SOFT_TIMERS:
+            found = found or inside
+        else:
+            inside = name
     return None

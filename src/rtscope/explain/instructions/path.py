@@ -106,6 +106,19 @@ class IrqFlags:
 
 
 @dataclass(frozen=True, slots=True)
+class PreemptCounts:
+    """The preemption count of what each interrupt interrupted, in order."""
+
+    at_ns: Sequence[int]
+    counts: Sequence[int]
+
+    def before(self, at_ns: int, since_ns: int) -> int | None:
+        """Return the last of them until a time; None if there is none since another."""
+        last = bisect_right(self.at_ns, at_ns) - 1
+        return self.counts[last] if last >= 0 and self.at_ns[last] >= since_ns else None
+
+
+@dataclass(frozen=True, slots=True)
 class WakeupPath:
     """All that the cause of a segment is found from."""
 
@@ -124,6 +137,7 @@ class WakeupPath:
     irqs_off: IrqsOff | None
     """Interrupts that were off at the expiry."""
     flags: IrqFlags
+    counts: PreemptCounts
     section: TraceSection
     switches: Sequence[TaskSwitch]
     """Of all CPUs."""
@@ -174,6 +188,7 @@ def wakeup_path(
         expiry_ns=expiry_ns,
         irqs_off=_irqs_off_at(flags, runs, expiry_ns),
         flags=flags,
+        counts=_preempt_counts_of(section),
         section=section,
         switches=switches,
         others=others,
@@ -357,6 +372,11 @@ def _irq_flags_of(section: TraceSection) -> IrqFlags:
     """Return the interrupt flags of the CPU that the wake-up was on."""
     mine = (section.kinds == RecordKind.INTERRUPTS) & (section.cpus == section.cpu)
     return IrqFlags(section.at_ns[mine].tolist(), (section.values[mine] != 0).tolist())
+
+
+def _preempt_counts_of(section: TraceSection) -> PreemptCounts:
+    mine = (section.kinds == RecordKind.PREEMPT) & (section.cpus == section.cpu)
+    return PreemptCounts(section.at_ns[mine].tolist(), section.values[mine].tolist())
 
 
 def _irqs_off_at(

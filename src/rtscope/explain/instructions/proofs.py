@@ -22,6 +22,7 @@ PROMPT_NS = 10_000
 _NEVER_PAUSE = COMPETING_TASKS - {Cause.THROTTLED} | {
     *(Cause.IDLE_EXIT, Cause.TIMER_INTERRUPT, Cause.OTHER_INTERRUPT, Cause.SOFTIRQ),
     *(Cause.TIMER_CALLBACK, Cause.PREEMPTION_OFF, Cause.SCHEDULER),
+    Cause.NOT_PREEMPTED,
 }
 """In these a CPU executes: a pause is the idle task's."""
 SLIGHT_NS = 200
