@@ -21,10 +21,10 @@ from rtscope.report.model.charts import (
     Content,
     CpuCurve,
     Histogram,
+    MaximaOverTime,
     RangeGroup,
     RangeMark,
     TailCurve,
-    Timeline,
 )
 from rtscope.report.model.comparison import build_comparison
 
@@ -167,7 +167,7 @@ def wide_charts() -> list[Chart]:
     seconds = (0.0, 1.0, 2.0, 3.0)
     histogram = Histogram((1e3, 1e6, 9.9e9), (1e9, 1), (cpu,), True, 9_900_000_000)
     tail = TailCurve((1e3, 1e6, 9e9), (1.0, 1e-6, 1e-9))
-    timeline = Timeline(1, seconds, (cpu,), cpu.values, (), (ghz,), warm, "cpu")
+    timeline = MaximaOverTime(1, seconds, (cpu,), cpu.values, (), (ghz,), warm, "cpu")
     name = "Linux 6.12.43-rt on jh7110"
     marks = (RangeMark(name, 0, 2_000, 6_000, 9_000, 123_456_789),)
     contents: tuple[Content, ...] = (

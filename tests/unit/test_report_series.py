@@ -11,8 +11,8 @@ from rtscope.report.model.charts import (
     MAX_TIME_STEPS,
     cpu_colours,
     histogram_of,
+    maxima_over_time,
     thinned,
-    timeline_of,
 )
 
 
@@ -100,15 +100,15 @@ def test_gathered_seconds_keep_the_maximum_and_the_skips() -> None:
         )
         for i in range(900)
     ]
-    timeline = timeline_of(ticks, {0: 0})
+    over_time = maxima_over_time(ticks, {0: 0})
 
-    assert timeline is not None
-    assert timeline.step_s == 900 // MAX_TIME_STEPS
-    assert max(timeline.merged_ns) == timeline.merged_ns[430 // 3] == 777_000
-    assert timeline.skipped_s == ((500 // 3 + 0.5) * 3,)
-    assert min(timeline.ghz[0].values) == timeline.ghz[0].values[33] == 1.0
-    assert timeline.sensor == "soc"
-    assert timeline.celsius[-1] == pytest.approx(50.899)
+    assert over_time is not None
+    assert over_time.step_s == 900 // MAX_TIME_STEPS
+    assert max(over_time.merged_ns) == over_time.merged_ns[430 // 3] == 777_000
+    assert over_time.skipped_s == ((500 // 3 + 0.5) * 3,)
+    assert min(over_time.ghz[0].values) == over_time.ghz[0].values[33] == 1.0
+    assert over_time.sensor == "soc"
+    assert over_time.celsius[-1] == pytest.approx(50.899)
 
 
 def test_a_second_without_a_frequency_is_a_hole_and_not_a_zero() -> None:
@@ -117,12 +117,12 @@ def test_a_second_without_a_frequency_is_a_hole_and_not_a_zero() -> None:
         dataclasses.replace(tick, t_ns=10**9, freq_khz={0: 1_500_000}),
         dataclasses.replace(tick, t_ns=2 * 10**9),
     ]
-    timeline = timeline_of(ticks, {0: 0})
+    over_time = maxima_over_time(ticks, {0: 0})
 
-    assert timeline is not None
-    assert timeline.ghz[0].values[0] == 1.5
-    assert math.isnan(timeline.ghz[0].values[1])
+    assert over_time is not None
+    assert over_time.ghz[0].values[0] == 1.5
+    assert math.isnan(over_time.ghz[0].values[1])
 
 
-def test_without_ticks_there_is_no_timeline() -> None:
-    assert timeline_of([], {0: 0}) is None
+def test_without_ticks_nothing_is_over_time() -> None:
+    assert maxima_over_time([], {0: 0}) is None

@@ -17,17 +17,13 @@ from rtscope.report.formats.markdown import render_markdown
 from rtscope.report.formats.text import render_text
 from rtscope.report.model.build import build_model
 from rtscope.report.model.charts import Overlay
-from rtscope.report.model.comparison import (
-    SideBySide,
-    build_comparison,
-    side_by_side,
-    split_by_variant,
-)
+from rtscope.report.model.comparison import build_comparison, split_by_variant
 from rtscope.report.model.published_comparison import (
     PublishedComparison,
     compare_with_published,
 )
 from rtscope.report.model.rows import rows_of
+from rtscope.report.model.side_by_side import SideBySide, side_by_side
 
 US = 1_000
 HOSTILE = "<img src=x onerror=alert(1)>\x1b[2J|"

@@ -10,7 +10,7 @@ from rtscope.caveats.catalogue import Caveat, make
 from rtscope.errors import MeasurementError
 from rtscope.machine.facts import FactValue, catalogue
 from rtscope.record.model import RunRecord
-from rtscope.report.model.findings import verdict_of
+from rtscope.report.model.verdicts import verdict_of
 from rtscope.stats.conditions import conditions_of, volatile_facts
 from rtscope.stats.verdict import Claim, Finding, Judgement, Verdict, judge
 

@@ -40,11 +40,11 @@ from rtscope.report.model.charts import (
     CpuCurve,
     Histogram,
     Layer,
+    MaximaOverTime,
     Overlay,
     RangeGroup,
     RangeMark,
     TailCurve,
-    Timeline,
 )
 from rtscope.units import NS_PER_US, format_us
 
@@ -127,8 +127,8 @@ def _rendered(chart: Chart, form: str) -> bytes:
 def _figure_of(chart: Chart) -> "Figure":
     if isinstance(chart.content, Histogram):
         return _draw_histogram(chart, chart.content)
-    if isinstance(chart.content, Timeline):
-        return _draw_timeline(chart, chart.content)
+    if isinstance(chart.content, MaximaOverTime):
+        return _draw_over_time(chart, chart.content)
     if isinstance(chart.content, Overlay):
         return _draw_overlay(chart, chart.content)
     tails = tuple(t for t in chart.content if isinstance(t, TailCurve))
@@ -243,7 +243,7 @@ def _steps(ax: "Axes", tail: TailCurve, **look: Any) -> None:
     ax.plot(_us(tail.x_ns), tail.probability, drawstyle="steps-pre", **look)
 
 
-def _draw_timeline(chart: Chart, content: Timeline) -> "Figure":
+def _draw_over_time(chart: Chart, content: MaximaOverTime) -> "Figure":
     from matplotlib.ticker import MaxNLocator
 
     below = bool(content.ghz) or bool(content.celsius)
@@ -284,7 +284,7 @@ def _draw_timeline(chart: Chart, content: Timeline) -> "Figure":
     return figure
 
 
-def _dashes(ax: "Axes", content: Timeline, curve: CpuCurve) -> None:
+def _dashes(ax: "Axes", content: MaximaOverTime, curve: CpuCurve) -> None:
     """Draw each maximum as a dash over its own step: nothing between is implied."""
     xs: list[float] = []
     ys: list[float] = []
@@ -324,7 +324,7 @@ def _mark_skipped(ax: "Axes", seconds: Sequence[float]) -> None:
     )
 
 
-def _draw_hardware(ax: "Axes", content: Timeline) -> None:
+def _draw_hardware(ax: "Axes", content: MaximaOverTime) -> None:
     middles = [s + content.step_s / 2 for s in content.seconds]
     for curve in content.ghz:
         ax.plot(middles, curve.values, color=PALETTE[curve.colour], lw=0.9)

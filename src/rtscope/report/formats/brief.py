@@ -36,9 +36,9 @@ from rtscope.report.formats.text import (
 )
 from rtscope.report.model.build import Model
 from rtscope.report.model.comparison import ComparisonReport, LoadComparison
-from rtscope.report.model.findings import LoadVerdict, VerdictInWords
 from rtscope.report.model.published_comparison import PublishedComparison
 from rtscope.report.model.rows import MergedCaveat, Row
+from rtscope.report.model.verdicts import LoadVerdict, VerdictInWords
 from rtscope.report.tables import columns, compared
 from rtscope.report.words import (
     NOTHING,

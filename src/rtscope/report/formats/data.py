@@ -9,13 +9,15 @@ from typing import Any
 
 from rtscope.report.escape import for_csv
 from rtscope.report.model.build import Model
-from rtscope.report.model.comparison import ComparisonReport, SideBySide
-from rtscope.report.model.findings import ExplainedRecord, VerdictInWords
+from rtscope.report.model.comparison import ComparisonReport
+from rtscope.report.model.explained_records import ExplainedRecord
 from rtscope.report.model.published_comparison import (
     PublishedComparison,
     PublishedRow,
 )
 from rtscope.report.model.rows import MeasuredMachine, MergedCaveat, Row
+from rtscope.report.model.side_by_side import SideBySide
+from rtscope.report.model.verdicts import VerdictInWords
 from rtscope.report.tables import columns, figures, percentile_ns
 from rtscope.stats.seeds import OverSeeds
 

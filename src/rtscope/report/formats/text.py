@@ -17,17 +17,14 @@ from rich.text import Text
 
 from rtscope.caveats.catalogue import Effect
 from rtscope.report.model.build import Model
-from rtscope.report.model.comparison import (
-    ComparisonReport,
-    LoadComparison,
-    SideBySide,
-)
-from rtscope.report.model.findings import Tone, VerdictInWords
+from rtscope.report.model.comparison import ComparisonReport, LoadComparison
 from rtscope.report.model.published_comparison import (
     PublishedComparison,
     PublishedRow,
 )
 from rtscope.report.model.rows import MergedCaveat, Row
+from rtscope.report.model.side_by_side import SideBySide
+from rtscope.report.model.verdicts import Tone, VerdictInWords
 from rtscope.report.tables import (
     SEEDS_EXPLAINED,
     SEEDS_HEADINGS,

@@ -15,16 +15,8 @@ from rtscope.record.explanation import Explained, bounds_by_digest
 from rtscope.record.model import RunRecord
 from rtscope.report.escape import all_printable
 from rtscope.report.model.charts import Chart, cpu_colours, ranges_chart
-from rtscope.report.model.comparison import SideBySide, side_by_side
-from rtscope.report.model.findings import (
-    ExplainedRecord,
-    Headline,
-    VerdictInWords,
-    explained_records,
-    findings_of,
-    headline_of,
-    verdict_of,
-)
+from rtscope.report.model.explained_records import ExplainedRecord, explained_records
+from rtscope.report.model.findings import Headline, findings_of, headline_of
 from rtscope.report.model.rows import (
     MeasuredMachine,
     MergedCaveat,
@@ -38,6 +30,8 @@ from rtscope.report.model.rows import (
     variant_kind,
 )
 from rtscope.report.model.sections import LoadSection, section_of
+from rtscope.report.model.side_by_side import SideBySide, side_by_side
+from rtscope.report.model.verdicts import VerdictInWords, verdict_of
 from rtscope.report.model.workers import LoadRow, load_rows
 from rtscope.report.words import command_line
 from rtscope.stats.verdict import Claim

@@ -69,7 +69,7 @@ class TailCurve:
 
 
 @dataclass(frozen=True, slots=True)
-class Timeline:
+class MaximaOverTime:
     """Maxima per time step; values of 0 are steps without a sample."""
 
     step_s: int
@@ -129,7 +129,11 @@ class Overlay:
 
 
 Content = (
-    Histogram | tuple[TailCurve, ...] | Timeline | tuple[RangeGroup, ...] | Overlay
+    Histogram
+    | tuple[TailCurve, ...]
+    | MaximaOverTime
+    | tuple[RangeGroup, ...]
+    | Overlay
 )
 
 
@@ -189,15 +193,15 @@ def charts_of(
             tuple(tails),
         ),
     ]
-    timeline = timeline_of(row.worst_run.ticks, colours)
-    if timeline is not None and any(timeline.merged_ns):
-        step = plural(timeline.step_s, "second")
+    over_time = maxima_over_time(row.worst_run.ticks, colours)
+    if over_time is not None and any(over_time.merged_ns):
+        step = plural(over_time.step_s, "second")
         words = (
             f"The longest latency of each CPU in each step of {step} of run "
             f"{row.worst_run.run.id}, and the clock frequency and temperature where "
             "known."
         )
-        drawn.append(("time", "latency over time", words, timeline))
+        drawn.append(("time", "latency over time", words, over_time))
     return tuple(
         Chart(
             name=f"{row.anchor}-{kind}",
@@ -383,9 +387,9 @@ def thinned(x_ns: Sequence[float], probability: Sequence[float]) -> TailCurve:
     )
 
 
-def timeline_of(
+def maxima_over_time(
     ticks: Sequence[Tick], colours: Mapping[int | None, int]
-) -> Timeline | None:
+) -> MaximaOverTime | None:
     """Gather ticks into at most MAX_TIME_STEPS steps; None without ticks."""
     if not ticks:
         return None
@@ -398,7 +402,7 @@ def timeline_of(
     ]
     maxima = _maxima(ticks, place, steps)
     sensor, celsius = _hottest(ticks, place, steps)
-    return Timeline(
+    return MaximaOverTime(
         step_s=step_s,
         seconds=tuple(float(i * step_s) for i in range(steps)),
         cpus=tuple(

@@ -1,67 +1,21 @@
 """
-The findings as sentences, the worst first, and the verdict on a deadline.
-
-Explanations may be attached to some of the records only, or to none.
+The findings as sentences, the worst first, and the headline without a deadline.
 
 No sentence claims more than was measured: a ratio of two maxima is named as such, and
 as no test.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from rtscope.caveats.catalogue import Effect
 from rtscope.contract import KernelThread
-from rtscope.explain.model import Cause
-from rtscope.record.explanation import Explained, Wakeup, missing
 from rtscope.record.model import RunRecord
-from rtscope.report.model.explanations import KnownCause, WorstWakeups, tail_of
 from rtscope.report.model.rows import Row
-from rtscope.report.words import (
-    capital,
-    count,
-    duration,
-    enumeration,
-    micro,
-    plural,
-    times,
-    us,
-    virtual_word,
-)
+from rtscope.report.words import count, duration, enumeration, plural, times
 from rtscope.stats.exposure import supported_interval_ns
 from rtscope.stats.lint import HOG_SHARE
-from rtscope.stats.verdict import Claim, Finding, Judgement, Verdict, judge
 from rtscope.units import NS_PER_S
-
-Tone = Literal["bad", "open", "good"]
-
-NAMED_DIFFERENCES = 3
-"""How many conditions the name of a finding has; the machine's facts have them all."""
-
-MEANINGS: Mapping[Verdict, tuple[Tone, str]] = {
-    Verdict.INVALID: ("bad", "no valid measurement"),
-    Verdict.NO: ("bad", "the deadline was missed"),
-    Verdict.NOT_SHOWN: ("open", "no miss observed, but the evidence is not sufficient"),
-    Verdict.HELD_IN_TEST: (
-        "good",
-        "no miss observed, on this machine and in this test",
-    ),
-    Verdict.HELD_AND_EXPLAINED: (
-        "good",
-        "no miss observed, and the latency bound from observed critical sections is "
-        "within the deadline",
-    ),
-}
-
-
-MISSED: Mapping[Verdict, str] = {
-    Verdict.NOT_SHOWN: "the deadline was missed, and the evidence does not decide "
-    "about the claim",
-    Verdict.HELD_IN_TEST: "the deadline was missed less often than claimed, on this "
-    "machine and in this test",
-}
-"""The meaning of a verdict where a claim allows misses and there were some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,49 +27,6 @@ class Headline:
     where: str
     support: str
     """The rate of longer latencies that the time measured rules out."""
-
-
-@dataclass(frozen=True, slots=True)
-class LoadVerdict:
-    """The verdict on one load."""
-
-    name: str
-    word: str
-    tone: Tone
-    sentence: str
-    run_next: str
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictInWords:
-    """The verdict on all loads: that of the one that decides, and each by itself."""
-
-    word: str
-    tone: Tone
-    question: str
-    meaning: str
-    loads: tuple[LoadVerdict, ...]
-    exit_status: int
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainedRecord:
-    """A record with an attached explanation."""
-
-    run: str
-    load: str
-    dominant_cause: str
-    """The dominant cause of the worst wake-up; empty if unknown."""
-    sentence: str
-    """The explanation of the worst wake-up, in one sentence."""
-    sentences: tuple[str, ...]
-    """One line each: the dominant cause, and the bound from critical sections."""
-    bound_ns: int | None
-    observed_ns: int
-    missing: tuple[str, ...]
-    """The gaps that keep the explanation from completing a verdict."""
-    tail: WorstWakeups | None
-    virtual: str
 
 
 def headline_of(rows: Sequence[Row]) -> Headline:
@@ -310,158 +221,3 @@ def _throughput_change(rows: Sequence[Row], variants: Sequence[str]) -> Iterator
             f"Throughput of {variants[1]} relative to {variants[0]}: "
             f"{enumeration(changes)}."
         )
-
-
-def verdict_of(
-    records: Sequence[RunRecord],
-    *,
-    deadline_ns: int,
-    claim: Claim | None,
-    min_boots: int,
-    bounds_ns: Mapping[str, int] | None = None,
-) -> VerdictInWords:
-    """Judge the records and put the verdict into words, the deciding load first."""
-    judged = judge(
-        records,
-        deadline_ns=deadline_ns,
-        claim=claim,
-        min_boots=min_boots,
-        bounds_ns=bounds_ns,
-    )
-    order = list(Verdict)
-    virtual = virtual_word(records)
-    question = f"Is every wake-up within {us(deadline_ns, virtual)}"
-    if claim is not None:
-        verb = "is" if claim.events == 1 else "are"
-        question += f", with fewer than {claim} that {verb} not"
-    return VerdictInWords(
-        word=judged.verdict.value,
-        tone=MEANINGS[judged.verdict][0],
-        question=f"{question}?",
-        meaning=_meaning(judged),
-        loads=_advice_once(
-            LoadVerdict(
-                name=_name(f, judged.findings),
-                word=f.verdict.value,
-                tone=MEANINGS[f.verdict][0],
-                sentence=_sentence(micro(f.sentence, virtual)),
-                run_next=_sentence(micro(f.run_next, virtual)),
-            )
-            for f in sorted(judged.findings, key=lambda f: order.index(f.verdict))
-        ),
-        exit_status=judged.exit_status,
-    )
-
-
-def _meaning(judged: Judgement) -> str:
-    """Say what the word means; with a claim, misses may be within it."""
-    missed = any(
-        f.evidence.total for f in judged.findings if f.verdict is judged.verdict
-    )
-    return (MISSED if missed else {}).get(judged.verdict, MEANINGS[judged.verdict][1])
-
-
-def _name(finding: Finding, findings: Sequence[Finding]) -> str:
-    """Name the load, and the conditions that differ between findings."""
-    parts = [finding.load]
-    for said in (
-        lambda f: f.target,
-        lambda f: f.kernel,
-        lambda f: f"{f.policy} every {duration(f.interval_ns)}",
-    ):
-        if len({said(f) for f in findings}) > 1:
-            parts.append(said(finding))
-    parts += finding.differences[:NAMED_DIFFERENCES]
-    if (more := len(finding.differences) - NAMED_DIFFERENCES) > 0:
-        parts.append(plural(more, "more difference"))
-    return " · ".join(parts)
-
-
-def _advice_once(loads: Iterable[LoadVerdict]) -> tuple[LoadVerdict, ...]:
-    """Leave an advice out where the next load has the same."""
-    listed = list(loads)
-    following = [load.run_next for load in listed[1:]] + [""]
-    return tuple(
-        replace(load, run_next="" if load.run_next == after else load.run_next)
-        for load, after in zip(listed, following, strict=True)
-    )
-
-
-def _sentence(sentence: str) -> str:
-    done = capital(sentence)
-    return f"{done}." if done and not done.endswith((".", "…")) else done
-
-
-def explained_records(
-    records: Sequence[RunRecord], explained: Mapping[str, Explained]
-) -> tuple[ExplainedRecord, ...]:
-    """Return the explanation of each record that has one, in their order."""
-    return tuple(
-        _explained_record(record, explained[record.result_digest])
-        for record in records
-        if record.result_digest in explained
-    )
-
-
-def _explained_record(record: RunRecord, one: Explained) -> ExplainedRecord:
-    worst, bound = one.worst, one.worst_bound
-    virtual = virtual_word([record])
-    known = [
-        KnownCause(
-            w.latency_ns,
-            w.dominant.cause if w.dominant else Cause.UNKNOWN,
-            w.blamed_ns,
-        )
-        for w in one.wakeups
-        if w.dominant is not None or w.broken_invariants
-    ]
-    lacks = tuple(dict.fromkeys(missing(one, record)))
-    return ExplainedRecord(
-        run=record.run.id,
-        load=record.run.load,
-        dominant_cause=_dominant_cause(worst),
-        sentence=worst.sentence if worst else "",
-        sentences=tuple(_sentences(record, one, lacks, virtual=virtual)),
-        bound_ns=bound.bound_ns if bound else None,
-        observed_ns=record.max_ns or 0,
-        missing=lacks,
-        tail=tail_of(record.result.threads, known),
-        virtual=virtual,
-    )
-
-
-def _dominant_cause(worst: Wakeup | None) -> str:
-    dominant = worst.dominant if worst else None
-    if dominant is None:
-        return ""
-    where = f" in {dominant.name}" if dominant.name else ""
-    return f"{dominant.cause}{where}"
-
-
-def _sentences(
-    record: RunRecord, one: Explained, lacks: Sequence[str], *, virtual: str
-) -> Iterator[str]:
-    worst, name = one.worst, record.run.id
-    dominant = worst.dominant if worst else None
-    if worst is not None and dominant is not None:
-        yield (
-            f"{name}: dominant cause of the worst wake-up "
-            f"({us(worst.latency_ns, virtual)}): {_dominant_cause(worst)}, "
-            f"{us(dominant.end_ns - dominant.begin_ns, virtual)}."
-        )
-    elif worst is not None and worst.broken_invariants:
-        yield (
-            f"{name}: the explanation of the worst wake-up "
-            f"({us(worst.latency_ns, virtual)}) is withdrawn: an invariant is broken."
-        )
-    bound = one.worst_bound
-    if bound is None:
-        return
-    could = "latency bound from observed critical sections"
-    if bound.bound_ns is None:
-        could = f"no {could}"
-    else:
-        could += f": {us(bound.bound_ns, virtual)} (no proof)"
-    observed = f"longest latency observed: {us(record.max_ns or 0, virtual)}"
-    limits = f" Limits: {'; '.join(lacks)}." if lacks else ""
-    yield f"{name}: {could}; {observed}.{limits}"
