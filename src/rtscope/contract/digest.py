@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 
-from rtscope.contract.lines import ThreadResult
+from rtscope.contract.measurement import ThreadResult
 
 
 def result_digest(threads: Sequence[ThreadResult]) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, PlainSerializer
 
+MAX_LINE_BYTES = 64 * 1024 * 1024
 MAX_TEXT = 64 * 1024
 
 HIST_SUB_BITS = 10
