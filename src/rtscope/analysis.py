@@ -20,23 +20,16 @@ from rtscope.exectrace.file import (
     FILE,
     FIRST_REPLAY,
     REPLAY,
-    ExecTrace,
-    RecordKind,
-    SectionKind,
-    TraceSection,
     note_of,
     pack,
     read_stream,
     with_windows,
 )
+from rtscope.exectrace.section import ExecTrace, RecordKind, SectionKind, TraceSection
 from rtscope.exectrace.symbols import NO_SYMBOLS, SymbolTable, merged, parse_symbols
 from rtscope.explain.activity import ExplainedWindow, Recording
 from rtscope.explain.events.explain import explain_events
-from rtscope.explain.events.run import (
-    counted_wakeups,
-    explained_windows,
-    why_untraced,
-)
+from rtscope.explain.events.run import counted_wakeups, explained_windows, why_untraced
 from rtscope.explain.events.sections import bounds_of_events, why_no_sections
 from rtscope.explain.events.threadstates import MachineTraits, TracedWakeup
 from rtscope.explain.events.window import (
@@ -62,12 +55,7 @@ from rtscope.report.model.explanations import (
     explained_run,
     explained_trace,
 )
-from rtscope.virtual.replay import (
-    Window,
-    prepare_replay,
-    replay_run,
-    windows_around,
-)
+from rtscope.virtual.replay import Window, prepare_replay, replay_run, windows_around
 from rtscope.virtual.symbols import find_symbols, read_symbols
 
 AT_ONCE = 100_000

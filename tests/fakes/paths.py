@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rtscope.exectrace.file import RecordKind, SectionKind, TraceSection
+from rtscope.exectrace.section import RecordKind, SectionKind, TraceSection
 from rtscope.exectrace.symbols import SymbolTable
 
 TEXT = 0xFFFF_FFFF_8000_0000

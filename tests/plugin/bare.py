@@ -19,7 +19,8 @@ from typing import Any
 
 from elftools.elf.elffile import ELFFile
 
-from rtscope.exectrace.file import ExecTrace, parse_trace
+from rtscope.exectrace.file import parse_trace
+from rtscope.exectrace.section import ExecTrace
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "plugin/tests"

@@ -11,7 +11,12 @@ import numpy as np
 import pytest
 from bare import NO_QEMU, ROOT, Board, address_of, build_guest, find_qemu
 
-from rtscope.exectrace.file import RecordKind, SectionKind, TraceSection, task_switches
+from rtscope.exectrace.section import (
+    RecordKind,
+    SectionKind,
+    TraceSection,
+    task_switches,
+)
 
 QUANTUM = 2500
 NS_PER_INSTRUCTION = 2

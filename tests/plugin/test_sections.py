@@ -6,7 +6,7 @@ import pytest
 from bare import Board, build
 from test_plugin import NS_PER_INSTRUCTION, board, qemu
 
-from rtscope.exectrace.file import ExecTrace, RecordKind, SectionKind, held_by
+from rtscope.exectrace.section import ExecTrace, RecordKind, SectionKind, held_by
 from rtscope.exectrace.symbols import NO_SYMBOLS
 from rtscope.explain.bound import Section
 from rtscope.explain.instructions.sections import bounds_of

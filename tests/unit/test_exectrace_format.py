@@ -5,14 +5,14 @@ import struct
 import pytest
 
 from rtscope.errors import ContractError
-from rtscope.exectrace.file import (
+from rtscope.exectrace.file import parse_trace
+from rtscope.exectrace.section import (
     RecordKind,
     SectionKind,
     TaskSwitch,
     TraceSection,
     executed_ns,
     held_by,
-    parse_trace,
     task_switches,
 )
 

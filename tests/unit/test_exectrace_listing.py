@@ -2,8 +2,9 @@
 
 import struct
 
-from rtscope.exectrace.file import ExecTrace, RecordKind, parse_trace, with_windows
+from rtscope.exectrace.file import parse_trace, with_windows
 from rtscope.exectrace.listing import path_of
+from rtscope.exectrace.section import ExecTrace, RecordKind
 from rtscope.exectrace.symbols import NO_SYMBOLS, parse_symbols
 
 KERNEL = 0xFFFFFFFF81000000

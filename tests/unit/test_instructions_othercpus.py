@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.paths import section, symbols
-from rtscope.exectrace.file import executing_cpus
+from rtscope.exectrace.section import executing_cpus
 from rtscope.explain.instructions.calls import Frame, Run
 from rtscope.explain.instructions.othercpus import OtherCpus, overlapping
 from rtscope.explain.model import OtherCpuActivity

@@ -8,7 +8,7 @@ import pytest
 
 from fakes.paths import ASLEEP, Step, section, symbols
 from fakes.wakeuppaths import NAMES, PREEMPT, SWITCH, TABLE, THREAD, TIMER
-from rtscope.exectrace.file import RecordKind, TraceSection
+from rtscope.exectrace.section import RecordKind, TraceSection
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.instructions.explain import explain_path
 from rtscope.explain.instructions.path import kinds_of, wakeup_path

@@ -6,7 +6,7 @@ import pytest
 
 from fakes.paths import Step, section
 from fakes.wakeuppaths import TABLE
-from rtscope.exectrace.file import TraceSection
+from rtscope.exectrace.section import TraceSection
 from rtscope.explain.instructions.calls import (
     MAX_DEPTH,
     Frame,

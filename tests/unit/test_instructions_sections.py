@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from fakes.paths import Step, section, symbols
-from rtscope.exectrace.file import ExecTrace, RecordKind, SectionKind, TraceSection
+from rtscope.exectrace.section import ExecTrace, RecordKind, SectionKind, TraceSection
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.bound import Section
 from rtscope.explain.instructions.sections import bounds_of

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from fakes.paths import section, symbols
-from rtscope.exectrace.file import TraceSection
+from rtscope.exectrace.section import TraceSection
 from rtscope.units import NS_PER_MS
 from rtscope.virtual.replay import windows_around
 

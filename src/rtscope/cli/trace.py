@@ -24,8 +24,8 @@ from rtscope.analysis import (
 from rtscope.board.cache import cache_dir
 from rtscope.cli.console import Json, log, put, stdout_console
 from rtscope.errors import UsageError
-from rtscope.exectrace.file import ExecTrace, RecordKind, SectionKind, TraceSection
 from rtscope.exectrace.listing import ListedPath, Step, path_of
+from rtscope.exectrace.section import ExecTrace, RecordKind, SectionKind, TraceSection
 from rtscope.record.model import RunRecord
 from rtscope.report.escape import printable
 from rtscope.units import format_duration, format_us

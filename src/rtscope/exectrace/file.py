@@ -15,15 +15,14 @@ import struct
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import IntEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, TypeAdapter, ValidationError
 
 from rtscope.errors import ContractError, RecordError, UsageError
+from rtscope.exectrace.section import ExecTrace, RecordKind, SectionKind, TraceSection
 from rtscope.files import first_mistake, read_bounded
 
 VERSION = 2
@@ -60,84 +59,6 @@ _GZIP = 16 + zlib.MAX_WBITS
 _FAST = 1
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-
-
-class RecordKind(IntEnum):
-    """The kind of a record."""
-
-    BLOCK = 1
-    """A block began; the value is the address of its first instruction."""
-    INTERRUPTS = 2
-    """The CPU's interrupts were enabled (1) or disabled (0)."""
-    PREEMPT = 3
-    """The value is the preemption count."""
-    TASK = 4
-    """The value is the address of the current task."""
-    MARK = 5
-    """The agent marked a wake-up; the value is its latency in ns."""
-    SEQUENCE = 6
-    """The value is the sequence number of the wake-up marked just before."""
-    INTERRUPT = 7
-    """An interrupt began; the value identifies it."""
-    DURATION = 8
-    """The value is how many ns the interrupt just before took."""
-    NAME = 9
-    """8 bytes of the name of the task in the record before; always twice."""
-    PAUSE = 10
-    """The CPU executes nothing from here to its next block."""
-    PRIORITY = 11
-    """The scheduler's priority of the task in the record before, as 32 bits."""
-
-
-class SectionKind(IntEnum):
-    """Why a section was recorded."""
-
-    WORST = 1
-    """The path to one of the K worst wake-ups, with the mark at its end."""
-    WINDOW = 2
-    """Everything between two virtual times, recorded by a replay."""
-    LONGEST = 3
-    """The longest section of a kind on a CPU, with what led to it: see `Held`."""
-    INTERRUPTS = 4
-    """All interrupts of a CPU while it was measured."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TraceSection:
-    """Records in the order of their times; the arrays are of equal length."""
-
-    kind: SectionKind
-    cpu: int
-    """Of the wake-up; 0 for a window."""
-    latency_ns: int
-    sequence: int
-    first_ns: int
-    last_ns: int
-    """Virtual times: where the section begins, and that of the mark."""
-    cut: bool
-    """The ring was too short: the section begins later than it should."""
-    left_out: bool
-    """Its records exceeded the limit; only this header was kept."""
-    at_ns: NDArray[np.int64]
-    """Virtual time of the CPU, before what is recorded."""
-    cpus: NDArray[np.uint8]
-    kinds: NDArray[np.uint8]
-    values: NDArray[np.uint64]
-    block_ns: int = 0
-    """The longest that a block can take; 0 of CPUs that shared a clock, and paused."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ExecTrace:
-    """A whole file."""
-
-    arch: str
-    cpus: int
-    instruction_ns: int
-    quantum: int
-    """Instructions."""
-    sections: tuple[TraceSection, ...]
-    """The K worst wake-ups, worst first; then the windows, in order."""
 
 
 def parse_trace(data: Bytes) -> ExecTrace:
@@ -198,116 +119,6 @@ def _sorted(section: TraceSection) -> TraceSection:
         kinds=section.kinds[order],
         values=section.values[order],
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """The header of a section of the kind LONGEST."""
-
-    kind: int
-    """As in `plugin/longest.h`."""
-    net_ns: int
-    """Without interrupts."""
-    begin_ns: int
-    """Virtual time; its records begin earlier."""
-    end_ns: int
-
-
-def held_by(section: TraceSection) -> Held:
-    """Read the header of a section of the kind LONGEST."""
-    interrupted_ns = section.sequence >> 8
-    return Held(
-        kind=section.sequence & 0xFF,
-        net_ns=section.latency_ns,
-        begin_ns=section.last_ns - section.latency_ns - interrupted_ns,
-        end_ns=section.last_ns,
-    )
-
-
-def executed_ns(
-    section: TraceSection, cpu: int
-) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-    """
-    Return the indices of a CPU's blocks in a section, and how many ns each took.
-
-    A block goes on to the next one of its CPU, or to where that pauses.
-    """
-    of_time = np.isin(section.kinds, (RecordKind.BLOCK, RecordKind.PAUSE))
-    mine = np.flatnonzero(of_time & (section.cpus == cpu))
-    at_ns = section.at_ns[mine]
-    end_ns = max(section.last_ns, int(at_ns[-1])) if len(at_ns) else 0
-    lengths = np.append(at_ns[1:], end_ns)[: len(mine)] - at_ns
-    is_block = section.kinds[mine] == RecordKind.BLOCK
-    return mine[is_block], lengths[is_block]
-
-
-@dataclass(frozen=True, slots=True)
-class TaskSwitch:
-    """From when on a CPU ran a task."""
-
-    at_ns: int
-    cpu: int
-    task: int
-    """Its address: two tasks may have the same name."""
-    name: str
-    """Empty if it was not recorded."""
-    policy: str = ""
-    """With its priority, as in `real-time, priority 80`; empty if not recorded."""
-
-
-def policy_of(prio: int) -> str:
-    """
-    Return a policy from what the kernel calls prio, of 32 bits.
-
-    Source: include/linux/sched/prio.h, the same from Linux 2.6 to 7.x.
-    """
-    if prio >= 1 << 31:
-        return "SCHED_DEADLINE"
-    if prio < 100:
-        return f"real-time, priority {99 - prio}"
-    return f"not real-time, nice {prio - 120}"
-
-
-def task_switches(section: TraceSection) -> list[TaskSwitch]:
-    """Return the task changes of a section, in order; nothing if it has none."""
-    wanted = np.isin(
-        section.kinds, (RecordKind.TASK, RecordKind.NAME, RecordKind.PRIORITY)
-    )
-    rows = zip(
-        section.at_ns[wanted].tolist(),
-        section.cpus[wanted].tolist(),
-        section.kinds[wanted].tolist(),
-        section.values[wanted].tolist(),
-        strict=True,
-    )
-    found: list[tuple[int, int, int, bytes, str]] = []
-    for at, cpu, kind, value in rows:
-        if kind == RecordKind.TASK:
-            found.append((at, cpu, value, b"", ""))
-        elif found and kind == RecordKind.NAME:
-            *told, name, policy = found[-1]
-            found[-1] = (*told, name + value.to_bytes(8, "little"), policy)
-        elif found:
-            found[-1] = (*found[-1][:4], policy_of(value))
-    names = {task: name for _, _, task, name, _ in found if name}
-    return [
-        TaskSwitch(at, cpu, task, _text(name or names.get(task, b"")), policy)
-        for at, cpu, task, name, policy in found
-    ]
-
-
-def _text(name: bytes) -> str:
-    return name.split(b"\0")[0].decode("utf-8", "replace")
-
-
-def cpus_of(numbers: NDArray[np.uint8]) -> list[int]:
-    """Return each CPU that is in a column of records, ascending."""
-    return [int(cpu) for cpu in np.flatnonzero(np.bincount(numbers))]
-
-
-def executing_cpus(section: TraceSection) -> list[int]:
-    """Return the CPUs that executed something in a section."""
-    return cpus_of(section.cpus[section.kinds == RecordKind.BLOCK])
 
 
 def with_windows(trace: ExecTrace) -> tuple[TraceSection, ...]:

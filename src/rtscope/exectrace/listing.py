@@ -12,7 +12,7 @@ from heapq import merge
 import numpy as np
 from numpy.typing import NDArray
 
-from rtscope.exectrace.file import (
+from rtscope.exectrace.section import (
     RecordKind,
     SectionKind,
     TraceSection,

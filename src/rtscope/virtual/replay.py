@@ -18,7 +18,8 @@ from rtscope.board.qemu import Recording, refusal, with_plugin
 from rtscope.campaign.file import from_dict
 from rtscope.contract import AgentResult, result_digest
 from rtscope.errors import BoardError, MeasurementError, UsageError
-from rtscope.exectrace.file import ExecTrace, SectionKind, TraceSection, parse_trace
+from rtscope.exectrace.file import parse_trace
+from rtscope.exectrace.section import ExecTrace, SectionKind, TraceSection
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.record.model import RunRecord
 from rtscope.units import NS_PER_MS, format_duration

@@ -16,7 +16,7 @@ from importlib import resources
 
 import numpy as np
 
-from rtscope.exectrace.file import RecordKind, TaskSwitch, TraceSection
+from rtscope.exectrace.section import RecordKind, TaskSwitch, TraceSection
 from rtscope.exectrace.symbols import USER, SymbolTable
 from rtscope.explain.instructions.calls import Role, Run, plain, role_of
 from rtscope.explain.instructions.scheduling import ENTRIES, leads_to_program

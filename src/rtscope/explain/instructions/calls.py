@@ -25,7 +25,7 @@ from importlib import resources
 import numpy as np
 from numpy.typing import NDArray
 
-from rtscope.exectrace.file import TraceSection, executed_ns
+from rtscope.exectrace.section import TraceSection, executed_ns
 from rtscope.exectrace.symbols import KERNEL_HALF, USER, SymbolTable
 from rtscope.explain.naming import is_clock, is_primitive, title_index
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from rtscope.exectrace.file import TraceSection
+from rtscope.exectrace.section import TraceSection
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.instructions.absences import Absence, Wait, known_wait
 from rtscope.explain.instructions.calls import (

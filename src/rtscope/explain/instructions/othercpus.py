@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from rtscope.exectrace.file import RecordKind, TaskSwitch, TraceSection, cpus_of
+from rtscope.exectrace.section import RecordKind, TaskSwitch, TraceSection, cpus_of
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.instructions.absences import spins
 from rtscope.explain.instructions.calls import (

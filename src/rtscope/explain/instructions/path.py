@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from rtscope.exectrace.file import (
+from rtscope.exectrace.section import (
     RecordKind,
     TaskSwitch,
     TraceSection,

@@ -7,7 +7,7 @@ recorded beside it are asked whether the story can be true.
 
 from collections.abc import Iterator, Sequence
 
-from rtscope.exectrace.file import RecordKind, executed_ns
+from rtscope.exectrace.section import RecordKind, executed_ns
 from rtscope.explain.instructions.absences import Wait
 from rtscope.explain.instructions.calls import Role
 from rtscope.explain.instructions.path import Kind, WakeupPath

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from rtscope.exectrace.file import (
+from rtscope.exectrace.section import (
     ExecTrace,
     RecordKind,
     SectionKind,
