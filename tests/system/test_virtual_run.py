@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 from rig import NEEDS_APT, Done, rtscope
 
+from rtscope.board.catalogue import get_board, with_append
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import open_records
 from rtscope.stats.lint import all_caveats
 from rtscope.units import NS_PER_S
+from rtscope.virtual.assemble import board_digest
 
 pytestmark = [
     pytest.mark.system,
@@ -125,6 +127,24 @@ def test_a_clock_that_is_set_by_years_changes_no_measurement(tmp_path: Path) -> 
     assert kept.result.machine.realtime_step_ns > 4 * 365 * 86_400 * NS_PER_S
     assert not found & {"suspended", "identity_broken", "sums_inconsistent"}
     assert all_samples_are_there(kept)
+
+
+def test_the_kernel_boots_with_the_parameters_of_the_campaign(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = (*BOARD, *SHORT, "--settle", "0s", "--load", "idle")
+
+    done = run(*words, "--append", "nohz=off rcu_nocbs=1", out=out)
+
+    assert done.status == 0, done.stderr
+    (kept,) = open_records(out)
+    known = str(kept.facts_before["kernel_cmdline"].value)
+    assert known.endswith(" nohz=off rcu_nocbs=1")
+    assert kept.virtual is not None
+    assert kept.virtual.input_digests is not None
+    assert kept.virtual.input_digests.board == board_digest(
+        with_append(get_board("pc"), ("nohz=off", "rcu_nocbs=1"))
+    )
+    assert kept.virtual.input_digests.board != board_digest(get_board("pc"))
 
 
 def test_a_process_that_memory_max_kills_is_named(tmp_path: Path) -> None:

@@ -4,7 +4,13 @@ from importlib import resources
 
 import pytest
 
-from rtscope.board.catalogue import board_names, get_arch, get_board, parse_board
+from rtscope.board.catalogue import (
+    board_names,
+    get_arch,
+    get_board,
+    parse_board,
+    with_append,
+)
 from rtscope.board.kernels import get_kernel_row, kernel_names
 from rtscope.errors import UsageError
 
@@ -98,3 +104,21 @@ def test_riscv_has_no_packaged_pair_but_ours() -> None:
 def test_a_kernel_for_another_architecture_is_refused() -> None:
     with pytest.raises(UsageError, match=r"no kernel 'jh7110-6\.12-rt' for"):
         get_kernel_row("jh7110-6.12-rt", "x86_64")
+
+
+def test_more_words_come_after_those_of_the_board() -> None:
+    board = get_board("pc")
+    more = with_append(board, ("isolcpus=managed_irq,domain,1", "trace_event=sched"))
+
+    assert more.append == (
+        *board.append,
+        "isolcpus=managed_irq,domain,1",
+        "trace_event=sched",
+    )
+    assert with_append(board, ()) == board
+
+
+@pytest.mark.parametrize("word", ["b;c", "-x", '"a', "a b", "x" * 201, "a\x1b"])
+def test_a_word_that_is_no_word_is_refused(word: str) -> None:
+    with pytest.raises(UsageError, match="--append: "):
+        with_append(get_board("pc"), ("quiet", word))

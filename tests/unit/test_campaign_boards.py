@@ -7,7 +7,7 @@ import pytest
 
 from fakes.measurements import SECOND_NS
 from fakes.refusals import refused, refused_option
-from rtscope.campaign.file import from_dict, with_places
+from rtscope.campaign.file import from_dict, to_dict, with_places
 from rtscope.campaign.model import Campaign
 from rtscope.campaign.options import Options, with_options
 
@@ -109,3 +109,25 @@ def test_paths_of_a_campaign_are_those_of_its_own_place() -> None:
     assert placed.kernels == ("debian-6.12", "/lab/bzImage", "/boot/vmlinuz")
     assert (placed.qemu, placed.lockfile) == ("/lab/bin/qemu", "/lab/lock.json")
     assert with_places(placed, Path("/other")) == placed
+
+
+def test_parameters_of_the_kernel_are_a_text_or_a_list_of_words() -> None:
+    target = {"address": "virtual:pc"}
+
+    for written in ("isolcpus=1,2  nohz=off", ["isolcpus=1,2", "nohz=off"]):
+        campaign = from_dict(
+            {"target": target, "kernel": {"append": written}}, source="x"
+        )
+        assert campaign.append == ("isolcpus=1,2", "nohz=off")
+        assert from_dict(to_dict(campaign), source="x") == campaign
+    board = Campaign(target="virtual:pc")
+    assert with_options(board, Options(append="quiet a=b,c")).append == (
+        "quiet",
+        "a=b,c",
+    )
+    assert "of a real machine, change its boot loader" in refused(
+        {"kernel": {"append": "quiet"}}
+    )
+    assert refused({"target": target, "kernel": {"append": 7}}).startswith(
+        "my.toml: [kernel] append: "
+    )

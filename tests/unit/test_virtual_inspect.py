@@ -7,11 +7,11 @@ import pytest
 
 from rtscope.board.catalogue import get_board
 from rtscope.board.prepare import Prepared
-from rtscope.errors import BoardError, UsageError
+from rtscope.errors import BoardError
 from rtscope.measure.execute import BoardProgress
 from rtscope.process import Step
 from rtscope.virtual import inspect
-from rtscope.virtual.inspect import inspect_guest, script_of, with_append
+from rtscope.virtual.inspect import inspect_guest, script_of
 
 BOARD = get_board("pc")
 
@@ -39,25 +39,6 @@ def test_a_board_reads_watches_and_tries_in_this_order() -> None:
 
 def test_without_a_window_nothing_is_watched() -> None:
     assert not [line for line in script_of(["/a"], 0, []) if "before" in line]
-
-
-def test_more_words_come_after_those_of_the_board() -> None:
-    board = with_append(
-        BOARD, "isolcpus=managed_irq,domain,1  trace_event=sched:*"[:-2]
-    )
-
-    assert board.append == (
-        *BOARD.append,
-        "isolcpus=managed_irq,domain,1",
-        "trace_event=sched",
-    )
-    assert with_append(BOARD, "") == BOARD
-
-
-@pytest.mark.parametrize("words", ["a b;c", "-x", '"a b"', "x" * 201, "a\x1b"])
-def test_a_word_that_is_no_word_is_refused(words: str) -> None:
-    with pytest.raises(UsageError, match="--append: "):
-        with_append(BOARD, words)
 
 
 def test_one_who_waits_for_the_boot_sees_the_virtual_seconds_of_the_board(

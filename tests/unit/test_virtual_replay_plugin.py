@@ -45,7 +45,11 @@ def kept_with(parts: Mapping[str, Part]) -> RunRecord:
         part_digests={name: part.digest for name, part in parts.items()},
         plugin_digest=digest(THEN),
     )
-    return replace(kept, virtual=virtual)
+    campaign = {
+        "target": {"address": "virtual:pc"},
+        "kernel": {"append": ["nohz=off"]},
+    }
+    return replace(kept, virtual=virtual, campaign=campaign)
 
 
 @pytest.fixture
@@ -100,7 +104,9 @@ def test_what_booted_then_boots_again_and_todays_plugin_if_only_that_is_gone(
     kept = kept_with(parts)
     plugin = parts["plugin-x86_64"]
 
-    assert prepare_replay(kept, cache=tmp_path).plugin == plugin.file(PLUGIN)
+    prepared = prepare_replay(kept, cache=tmp_path)
+    assert prepared.plugin == plugin.file(PLUGIN)
+    assert prepared.board.append[-1] == "nohz=off"
 
     plugin.path.rename(tmp_path / "gone")
     assert prepare_replay(kept, cache=tmp_path).plugin == ours

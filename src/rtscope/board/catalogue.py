@@ -7,8 +7,8 @@ and an unbounded quantum) is refused with the reason.
 
 import difflib
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from typing import Annotated, Any
@@ -137,6 +137,18 @@ def parse_board(name: str, text: str) -> Board:
     ):
         raise UsageError(f"{name}.toml: {NO_QUANTUM}")
     return board
+
+
+def with_append(board: Board, words: Sequence[str]) -> Board:
+    """Return the board with more on its kernel's command line; UsageError."""
+    try:
+        return replace(board, append=(*board.append, *words))
+    except ValidationError as error:
+        number = error.errors()[0]["loc"][-1]
+        word = (*board.append, *words)[int(number)]
+        raise UsageError(
+            f"--append: {word[:80]!r}: letters, digits and _.,:=+/@- only, 200 at most"
+        ) from error
 
 
 def get_arch(name: str) -> Arch:

@@ -24,6 +24,9 @@ BOARDS_ONLY = {
     "campaign.guest_files": (
         "a real machine has its own files; write their paths into the command"
     ),
+    "kernel.append": (
+        "to set parameters of a real machine, change its boot loader and boot it again"
+    ),
     "target.qemu": "a real machine needs no QEMU",
     "target.lockfile": "a real machine uses its installed packages",
 }

@@ -268,6 +268,13 @@ class Campaign:
     Kernels of a virtual board, by name or path of an image (default: the first kernel
     of the board).
     """
+    append: Annotated[
+        values.Words,
+        Field(alias="kernel.append", examples=["'nohz_full=1 rcu_nocbs=1'"]),
+    ] = ()
+    """
+    Additional kernel parameters of a virtual board (default: none).
+    """
     runs: Annotated[
         tuple[RunTable, ...],
         Field(alias="run", min_length=1, max_length=values.MAX_ITEMS),

@@ -85,6 +85,7 @@ class Options:
         bool | None, _option("campaign.record", BOARDS, "--record/--no-record")
     ] = None
     qemu: Annotated[str | None, _option("target.qemu", BOARDS)] = None
+    append: Annotated[str | None, _option("kernel.append", BOARDS)] = None
     lockfile: Annotated[str | None, _option("target.lockfile", BOARDS)] = None
     governor: Annotated[str | None, _option("target.governor", SETTINGS)] = None
     hold_cpu_awake: Annotated[

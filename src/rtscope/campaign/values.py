@@ -156,6 +156,17 @@ def _command(value: object) -> list[object]:
     return list(words)
 
 
+def _words(value: object) -> object:
+    """Return a text as its words; a list of words stays."""
+    words = value.split() if isinstance(value, str) else value
+    if not isinstance(words, list | tuple) or not 0 < len(words) <= MAX_ITEMS:
+        raise ValueError(f'{shown(value)}: write words such as "quiet nohz=off"')
+    for word in words:
+        if not isinstance(word, str) or not word or len(word.split()) != 1:
+            raise ValueError(f"{shown(word)}: each word is a text without blanks")
+    return words
+
+
 def _number(value: object) -> object:
     """Return a text of digits as a number, and everything else unchanged."""
     digits = isinstance(value, str) and re.fullmatch("[0-9]{1,19}", value.strip())
@@ -241,6 +252,7 @@ Target = Annotated[
     Text, AfterValidator(_parser(_address)), Field(examples=["ssh:board"])
 ]
 Command = Annotated[tuple[str, ...], BeforeValidator(_command)]
+Words = Annotated[tuple[Text, ...], BeforeValidator(_words)]
 Governor = Annotated[Text, Field(pattern="^[a-z_]{1,32}$", examples=["performance"])]
 Remedy = Annotated[Text, Field(pattern="^[a-z0-9_]{1,64}$", examples=["safe"])]
 

@@ -211,13 +211,13 @@ def _boot(name: str, request: AuditRequest, window_ns: int) -> tuple[Reader, Obs
     # Emulator, packages and plugin: only this audit needs them.
     from rtscope.board.buildcontext import BuildContext
     from rtscope.board.cache import cache_dir
-    from rtscope.board.catalogue import get_board
+    from rtscope.board.catalogue import get_board, with_append
     from rtscope.board.prepare import prepare
     from rtscope.cli.progress import Waiting
     from rtscope.target import agent_file
-    from rtscope.virtual.inspect import inspect_guest, with_append
+    from rtscope.virtual.inspect import inspect_guest
 
-    board = with_append(get_board(name), request.append or "")
+    board = with_append(get_board(name), (request.append or "").split())
     kernel = request.kernel or board.kernels[0]
     with Waiting(stderr_console()) as waiting:
         log = waiting.over(note)

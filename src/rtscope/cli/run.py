@@ -15,7 +15,7 @@ import typer
 from rtscope import __version__
 from rtscope.board.bundle import CAMPAIGN, Bundle, import_bundle
 from rtscope.board.cache import cache_dir
-from rtscope.board.catalogue import get_board
+from rtscope.board.catalogue import get_board, with_append
 from rtscope.board.kernels import kernel_names
 from rtscope.campaign.file import from_dict, load_campaign, to_dict, with_places
 from rtscope.campaign.model import Campaign
@@ -284,7 +284,7 @@ def _check_target(campaign: Campaign, jobs: int | None) -> None:
     """Refuse what the target cannot do, before making a directory."""
     checks_for(campaign)
     if campaign.board is not None:
-        get_board(campaign.board)
+        with_append(get_board(campaign.board), campaign.append)
     elif jobs is not None:
         raise UsageError(
             "--jobs is for virtual boards only: on a machine, runs follow one another; "

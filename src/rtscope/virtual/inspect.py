@@ -7,16 +7,13 @@ policy. Its answers are sent as results, and checked on this machine.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-
-from pydantic import ValidationError
+from dataclasses import dataclass
 
 from rtscope.audit.context import WATCHED, Observed
 from rtscope.audit.observe import TRIAL_ARGS, TRIAL_NS, latency_of, tried
-from rtscope.board.catalogue import Board
 from rtscope.board.initrd import Job
 from rtscope.board.prepare import Prepared
-from rtscope.errors import BoardError, UsageError
+from rtscope.errors import BoardError
 from rtscope.machine.reader import text_of
 from rtscope.process import Progress
 from rtscope.units import NS_PER_S
@@ -54,18 +51,6 @@ class GuestSnapshot:
     observed: Observed
     status: int
     """Of the script."""
-
-
-def with_append(board: Board, words: str) -> Board:
-    """Return the board with more on its kernel's command line; UsageError."""
-    try:
-        return replace(board, append=(*board.append, *words.split()))
-    except ValidationError as error:
-        number = error.errors()[0]["loc"][-1]
-        word = (*board.append, *words.split())[int(number)]
-        raise UsageError(
-            f"--append: {word[:80]!r}: letters, digits and _.,:=+/@- only, 200 at most"
-        ) from error
 
 
 def inspect_guest(

@@ -6,14 +6,14 @@ Everything wrong is refused here, before a result directory exists.
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from rtscope.board.buildcontext import BuildContext
 from rtscope.board.bundle import Bundle, prepare_bundle
 from rtscope.board.cache import cache_dir
-from rtscope.board.catalogue import Board, get_board
+from rtscope.board.catalogue import Board, get_board, with_append
 from rtscope.board.initrd import Job
 from rtscope.board.packages import read_lock
 from rtscope.board.prepare import Prepared, has_files, prepare_all
@@ -101,6 +101,10 @@ def prepare_campaign(
         if bundle
         else _made(campaign, board, labels, log=log, progress=progress)
     )
+    prepared = {
+        label: replace(one, board=with_append(one.board, campaign.append))
+        for label, one in prepared.items()
+    }
     if capacity.message:
         log(capacity.message)
     if campaign.record:

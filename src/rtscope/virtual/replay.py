@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rtscope.board.cache import all_parts, imported_parts
-from rtscope.board.catalogue import get_board
+from rtscope.board.catalogue import get_board, with_append
 from rtscope.board.prepare import PLUGIN, Prepared, assemble, plugin_of_ours
 from rtscope.board.qemu import Recording, refusal, with_plugin
 from rtscope.campaign.file import from_dict
@@ -58,7 +58,8 @@ def prepare_replay(record: RunRecord, *, cache: Path) -> Prepared:
             f"{record.run.id}: cannot be replayed: it was measured with your own QEMU "
             "(--qemu), of which no copy is kept; measure again without --qemu"
         )
-    board = get_board(virtual.board)
+    campaign = from_dict(record.campaign, source=record.run.id)
+    board = with_append(get_board(virtual.board), campaign.append)
     measured = find_plugin(virtual.plugin_digest, cache=cache)
     rest = {
         n: d for n, d in virtual.part_digests.items() if n.split("-")[0] != "plugin"

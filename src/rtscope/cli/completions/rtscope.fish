@@ -72,6 +72,7 @@ complete -c rtscope -n '__rtscope_at run' -l seeds -d 'Random seeds of a virtual
 complete -c rtscope -n '__rtscope_at run' -l guest-files -d 'Files to copy to /files in the guest of a virtual board, for the custom load' -rF
 complete -c rtscope -n '__rtscope_at run' -l record -l no-record -d 'Recording of the paths to the worst wake-ups of a virtual board'
 complete -c rtscope -n '__rtscope_at run' -l qemu -d 'Path of your own QEMU for a virtual board' -rF
+complete -c rtscope -n '__rtscope_at run' -l append -d 'Additional kernel parameters of a virtual board' -x
 complete -c rtscope -n '__rtscope_at run' -l lockfile -d 'Lock file with the exact packages of a virtual board' -rF
 complete -c rtscope -n '__rtscope_at run' -l governor -d 'CPU frequency governor during the campaign, restored afterwards' -x
 complete -c rtscope -n '__rtscope_at run' -l hold-cpu-awake -d 'No CPU idle states during the measurement'
