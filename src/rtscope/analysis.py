@@ -430,8 +430,8 @@ def record_windows(
     """
     Record windows in a replay, keep it beside the record, and return it.
 
-    Without `windows`, those around the worst wake-ups. Raises UsageError if there are
-    none.
+    Without `windows`, those around the worst wake-ups; the paths are recorded in any
+    case, with a longer ring.
     """
     if not windows:
         try:
@@ -440,12 +440,7 @@ def record_windows(
             first = replay_run(one.record, windows=(), cache=cache, log=log)
             sections = first.trace.sections
         windows = windows_around(sections, worst)
-    if not windows:
-        raise UsageError(
-            "the worst wake-up is longer than a window may be; choose a part of it "
-            "with --window FIRST:LAST"
-        )
-    log(f"booting again to record {len(windows)} windows")
+    log(f"booting again to record the paths and {len(windows)} windows")
     done = replay_run(one.record, windows=tuple(windows), cache=cache, log=log)
     for name in done.not_recorded:
         log(f"{name} not recorded: its place in this kernel is unknown")

@@ -27,3 +27,9 @@ def test_windows_of_10_ms_together_are_the_most() -> None:
 
     assert windows_around([most, more], 2) == ((0, 10 * NS_PER_MS),)
     assert windows_around([path(0, 10 * NS_PER_MS + 1)], 1) == ()
+
+
+def test_the_window_of_a_path_that_was_cut_begins_before_its_expiry() -> None:
+    cut = replace(path(900_000, 1_000_000), cut=True, latency_ns=400_000)
+
+    assert windows_around([cut], 1) == ((560_000, 1_000_000),)

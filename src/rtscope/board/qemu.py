@@ -73,6 +73,10 @@ class Recording:
     """Where this kernel keeps the values that windows record; `plugin/options.h`."""
     sections: Mapping[str, int] = field(default_factory=dict)
     """By what the longest sections are known, if they are to be recorded; likewise."""
+    ring: int | None = None
+    """Records of the past; None for the plugin's own number."""
+    room: int | None = None
+    """Records of all paths together; likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +145,18 @@ def with_plugin(
             f"out={escaped(folder / STREAM)}",
             f"shift={board.shift}",
             f"worst={recording.worst}",
+            *_given(ring=recording.ring, room=recording.room),
             *(f"window={first}:{last}" for first, last in recording.windows),
             *(f"{name}={place}" for name, place in recording.layout.items()),
             *(f"{name}={value}" for name, value in recording.sections.items()),
         ]
     return (option, ",".join(words))
+
+
+def _given(**options: int | None) -> Iterator[str]:
+    for name, value in options.items():
+        if value is not None:
+            yield f"{name}={value}"
 
 
 def command_line(qemu: Qemu, board: Board, boot: Boot) -> tuple[str, ...]:

@@ -47,6 +47,8 @@ FIRST_REPLAY = "again.trace.gz"
 """The former name of that file, which is still read."""
 BOUND = "bound.trace.gz"
 """What a pass for the longest sections recorded, and all interrupts."""
+LEAD_NS = 40_000
+"""From the begin of a path to the expiry, at least: see `plugin/worst.c`."""
 MAX_PACKED_BYTES = 256 << 20
 MAX_BYTES = 512 << 20
 """Of an unpacked stream: the plugin keeps to 64 MiB of paths, windows may add to it."""
@@ -133,16 +135,25 @@ def with_windows(trace: ExecTrace) -> tuple[TraceSection, ...]:
     return tuple(_from_window(section, windows) for section in worst)
 
 
+def whole_from_ns(section: TraceSection) -> int:
+    """Return where the path to a wake-up begins, or has to begin if it was cut."""
+    if not section.cut:
+        return section.first_ns
+    due_ns = section.last_ns - section.latency_ns
+    return min(section.first_ns, max(0, due_ns - LEAD_NS))
+
+
 def _from_window(
     section: TraceSection, windows: Sequence[TraceSection]
 ) -> TraceSection:
+    # Of a cut path the ring has only the end: a window must have what is before that.
+    first_ns = whole_from_ns(section)
     for window in windows:
-        if window.first_ns <= section.first_ns and section.last_ns <= window.last_ns:
-            held = (window.at_ns >= section.first_ns) & (
-                window.at_ns <= section.last_ns
-            )
+        if window.first_ns <= first_ns and section.last_ns <= window.last_ns:
+            held = (window.at_ns >= first_ns) & (window.at_ns <= section.last_ns)
             return replace(
                 section,
+                first_ns=first_ns,
                 cut=False,
                 left_out=False,
                 at_ns=window.at_ns[held],

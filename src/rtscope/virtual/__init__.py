@@ -11,6 +11,7 @@ Campaigns on virtual boards: each run is one boot, whose result is exact.
     kernellayout.py  where a kernel keeps its current task (pure)
     symbols.py       names for addresses
     replay.py        the same run again, recording more
+    secondpass.py    the same within a run, for paths that were too long
     inspect.py       a board from inside, for an audit
     smoketest.py     does a kernel run as it was built? (pure)
 """

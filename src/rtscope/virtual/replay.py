@@ -18,7 +18,7 @@ from rtscope.board.qemu import Recording, refusal, with_plugin
 from rtscope.campaign.file import from_dict
 from rtscope.contract import AgentResult, result_digest
 from rtscope.errors import BoardError, MeasurementError, UsageError
-from rtscope.exectrace.file import parse_trace
+from rtscope.exectrace.file import parse_trace, whole_from_ns
 from rtscope.exectrace.section import ExecTrace, SectionKind, TraceSection
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.record.model import RunRecord
@@ -26,6 +26,7 @@ from rtscope.units import NS_PER_MS, format_duration
 from rtscope.virtual.boot import Booted, board_folder, boot
 from rtscope.virtual.kernellayout import FIELDS, section_options
 from rtscope.virtual.prepare import DIGITS, job_for, request_for
+from rtscope.virtual.secondpass import RING, ROOM
 from rtscope.virtual.symbols import find_kernel_layout, parts_by_digest
 
 MAX_WINDOW_NS = 10 * NS_PER_MS
@@ -80,7 +81,7 @@ def windows_around(sections: Sequence[TraceSection], count: int) -> tuple[Window
     worst = [s for s in sections if s.kind is SectionKind.WORST]
     chosen: list[Window] = []
     for section in worst[:count]:
-        more = _merge([*chosen, (section.first_ns, section.last_ns)])
+        more = _merge([*chosen, (whole_from_ns(section), section.last_ns)])
         if _width_ns(more) > MAX_WINDOW_NS:
             break
         chosen = more
@@ -112,7 +113,12 @@ def replay_run(
     layout = find_kernel_layout(prepared, cache=cache)
     sections = {} if symbols is None else _sections(record, prepared, symbols, layout)
     recording = Recording(
-        campaign.worst_kept, windows=tuple(windows), layout=layout, sections=sections
+        campaign.worst_kept,
+        windows=tuple(windows),
+        layout=layout,
+        sections=sections,
+        ring=RING,
+        room=ROOM,
     )
     prepared = select_plugin(
         prepared,

@@ -22,8 +22,9 @@ from rtscope.measure.execute import BoardProgress, BoardsProgress, OnEvent, Pend
 from rtscope.measure.plan import Plan
 from rtscope.record.model import Run
 from rtscope.virtual.assemble import measured_on_board
-from rtscope.virtual.boot import boot
+from rtscope.virtual.boot import Booted, boot
 from rtscope.virtual.prepare import PreparedCampaign, RunRequest, job_for
+from rtscope.virtual.secondpass import with_whole_paths
 from rtscope.virtual.smoketest import KERNEL_LOG
 from rtscope.virtual.symbols import find_kernel_layout
 
@@ -81,16 +82,21 @@ class _Boots:
 def _measure(request: RunRequest, prepared: Prepared, boots: _Boots) -> Measured:
     run = request.run
     boots.progress[run.id] = BoardProgress(host_s=0)
-    try:
-        booted = boot(
+    recording = _recording(request, prepared)
+
+    def booted_with(recording: Recording | None) -> Booted:
+        return boot(
             prepared,
             job_for(request, prepared),
             seed=request.seed,
             timeout=request.timeout,
             stopped=boots.halt.is_set,
             on_progress=partial(operator.setitem, boots.progress, run.id),
-            recording=_recording(request, prepared),
+            recording=recording,
         )
+
+    try:
+        booted = with_whole_paths(booted_with(recording), recording, booted_with)
     except BoardError as error:
         raise BoardError(f"{run.id}: {error}") from error
     finally:

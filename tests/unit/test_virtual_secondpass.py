@@ -1,0 +1,80 @@
+"""What the ring cut is taken from a second pass, if that is the same run."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rtscope.board.qemu import Recording
+from rtscope.errors import BoardError
+from rtscope.exectrace.file import parse_trace
+from rtscope.virtual.boot import Booted
+from rtscope.virtual.secondpass import RING, ROOM, with_whole_paths
+
+FORMAT = Path(__file__).parents[2] / "format"
+CUT = (FORMAT / "plugin-v1/riscv64.trace").read_bytes()
+ANSWER = (FORMAT / "v1/x86_64.jsonl").read_bytes()
+OTHER = ANSWER.replace(b'"max_ns":2614460,"sum', b'"max_ns":2614461,"sum')
+RECORDING = Recording(16)
+BOOTED = Booted(
+    files={"measure.jsonl": ANSWER},
+    counts={},
+    initrd_digest="",
+    plugin_digest="",
+    host_seconds=1.0,
+    stream=CUT,
+)
+WHOLE = replace(BOOTED, stream=b"whole", host_seconds=2.0)
+
+
+class Board:
+    """Boots again, and remembers how."""
+
+    def __init__(self, again: Booted | None = WHOLE) -> None:
+        self.again = again
+        self.asked: list[Recording] = []
+
+    def __call__(self, recording: Recording) -> Booted:
+        self.asked.append(recording)
+        if self.again is None:
+            raise BoardError("no memory")
+        return self.again
+
+
+def test_paths_that_were_cut_are_recorded_again_with_a_longer_ring() -> None:
+    board = Board()
+
+    found = with_whole_paths(BOOTED, RECORDING, board)
+
+    assert found == replace(BOOTED, stream=b"whole")
+    assert board.asked == [replace(RECORDING, ring=RING, room=ROOM)]
+
+
+def test_whole_paths_and_boots_that_record_nothing_need_no_second_pass() -> None:
+    board = Board()
+    whole = (FORMAT / "plugin-v2/riscv64.trace").read_bytes()
+    uncut = [s for s in parse_trace(whole).sections if not s.cut]
+    assert uncut
+
+    assert with_whole_paths(BOOTED, None, board) is BOOTED
+    for stream in (None, b"damaged"):
+        booted = replace(BOOTED, stream=stream)
+        assert with_whole_paths(booted, RECORDING, board) is booted
+    assert board.asked == []
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        None,
+        replace(WHOLE, stream=None),
+        replace(WHOLE, files={}),
+        replace(WHOLE, files={"measure.jsonl": ANSWER[:-90]}),
+        replace(WHOLE, files={"measure.jsonl": OTHER}),
+    ],
+    ids=["fails", "records nothing", "measures nothing", "breaks off", "differs"],
+)
+def test_the_first_paths_stay_if_the_second_pass_is_another_run(
+    again: Booted | None,
+) -> None:
+    assert with_whole_paths(BOOTED, RECORDING, Board(again)) is BOOTED
