@@ -8,6 +8,7 @@
  *   read      files of this machine, for the host's facts
  *   disk      how much room a directory has
  *   tasks     every thread and its scheduling
+ *   watch     what the threads of one process do, with their stacks
  *   apply     changes settings until they are asked back
  *   hold      changes settings for as long as the host lives
  *   restore   puts back what a killed agent had changed; asked, what was applied too
@@ -31,6 +32,7 @@
 #include "tree.h"
 #include "tune.h"
 #include "version.h"
+#include "watch.h"
 
 #define LINK_TIMEOUT_MS 1000 /* as long as the link may be silent, see hostlink.h */
 #define REMOVE_TRIES    40
@@ -74,6 +76,8 @@ static enum exit_status run_command(struct options *o, struct emit *out)
 		return tune_restore(o, out);
 	case COMMAND_TASKS:
 		return tasks(o, out);
+	case COMMAND_WATCH:
+		return watch(o, out);
 	case COMMAND_VERSION:
 		break;
 	}

@@ -18,6 +18,7 @@
 #define MIN_WINDOW_NS   INT64_C(10000000) /* a tick of /proc */
 #define MAX_WINDOW_NS   INT64_C(3600000000000)
 #define LOAD_WINDOW_NS  INT64_C(1000000000) /* of a load that names none */
+#define MAX_STACKS      4096
 #define MAX_DURATION_NS (INT64_C(366) * 86400 * 1000000000)
 
 enum {
@@ -41,6 +42,9 @@ enum {
 	OPT_APPLIED,
 	OPT_TRACE,
 	OPT_GROWTH,
+	OPT_PID,
+	OPT_STACKS,
+	OPT_PROBE,
 };
 
 static const struct option long_options[] = {
@@ -64,6 +68,9 @@ static const struct option long_options[] = {
 	{ "applied", no_argument, NULL, OPT_APPLIED },
 	{ "trace", no_argument, NULL, OPT_TRACE },
 	{ "growth", no_argument, NULL, OPT_GROWTH },
+	{ "pid", required_argument, NULL, OPT_PID },
+	{ "stacks", required_argument, NULL, OPT_STACKS },
+	{ "probe", required_argument, NULL, OPT_PROBE },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -75,7 +82,8 @@ static const struct {
 	{ "keep", COMMAND_KEEP },       { "read", COMMAND_READ },
 	{ "disk", COMMAND_DISK },       { "apply", COMMAND_APPLY },
 	{ "hold", COMMAND_HOLD },       { "restore", COMMAND_RESTORE },
-	{ "tasks", COMMAND_TASKS },     { "version", COMMAND_VERSION },
+	{ "tasks", COMMAND_TASKS },     { "watch", COMMAND_WATCH },
+	{ "version", COMMAND_VERSION },
 };
 
 static int __attribute__((format(printf, 2, 3))) refuse(char error[OPTIONS_TEXT],
@@ -168,6 +176,23 @@ static int parse_knob(char *text, struct options *o)
 	return 0;
 }
 
+/* NAME:OFFSET:PATH; the path last, because it may have any character */
+static int parse_probe(char *text, struct options *o)
+{
+	char *offset = strchr(text, ':');
+	char *path = offset ? strchr(offset + 1, ':') : NULL;
+	int64_t number;
+
+	if (!path || offset == text || path[1] != '/' ||
+	    o->probes == OPTIONS_MAX_PROBES)
+		return -EINVAL;
+	*offset++ = *path++ = '\0';
+	if (parse_number(offset, 0, INT64_MAX, &number))
+		return -EINVAL;
+	o->probe[o->probes++] = (struct probe){ text, path, (uint64_t)number };
+	return 0;
+}
+
 static int parse_number_option(int option, const char *text, struct options *o)
 {
 	int64_t number;
@@ -185,6 +210,14 @@ static int parse_number_option(int option, const char *text, struct options *o)
 	case OPT_WORST:
 		err = parse_number(text, 0, WORST_MAX, &number);
 		o->worst = (unsigned int)number;
+		return err;
+	case OPT_PID:
+		err = parse_number(text, 1, INT32_MAX, &number);
+		o->pid = (int)number;
+		return err;
+	case OPT_STACKS:
+		err = parse_number(text, 0, MAX_STACKS, &number);
+		o->stacks = (unsigned int)number;
 		return err;
 	case OPT_INTERVAL:
 		return parse_number(text, MIN_INTERVAL_NS, MAX_INTERVAL_NS,
@@ -208,6 +241,8 @@ static int parse_option(int option, char *text, struct options *o)
 		return policy_parse(text, &o->policy.kind);
 	case OPT_SET:
 		return parse_knob(text, o);
+	case OPT_PROBE:
+		return parse_probe(text, o);
 	case OPT_USER:
 		return parse_user(text, o);
 	case OPT_APPLIED:
@@ -299,6 +334,10 @@ static int check_command(struct options *o, char error[OPTIONS_TEXT])
 	case COMMAND_TASKS:
 		return o->operands ? refuse(error, "unexpected: %.100s", o->operand[0])
 				   : 0;
+	case COMMAND_WATCH:
+		if (o->operands)
+			return refuse(error, "unexpected: %.100s", o->operand[0]);
+		return o->pid ? 0 : refuse(error, "watch: which process? --pid PID");
 	default:
 		return 0;
 	}
@@ -313,13 +352,14 @@ int options_parse(int argc, char **argv, struct options *out, char error[OPTIONS
 		.interval_ns = 1000000,
 		.duration_ns = 10 * INT64_C(1000000000),
 		.worst = 16,
+		.stacks = 32,
 	};
 
 	if (argc < 2)
 		return refuse(
 			error,
 			"no command: measure, load, keep, read, disk, apply, hold, "
-			"restore, tasks or version");
+			"restore, tasks, watch or version");
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (strcmp(argv[1], commands[i].name) == 0) {
 			out->command = commands[i].command;

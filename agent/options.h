@@ -15,8 +15,9 @@
 #include "hostlink.h"
 #include "policy.h"
 
-#define OPTIONS_MAX_KNOBS 64
-#define OPTIONS_TEXT      256
+#define OPTIONS_MAX_KNOBS  64
+#define OPTIONS_MAX_PROBES 16
+#define OPTIONS_TEXT       256
 
 enum command {
 	COMMAND_MEASURE,
@@ -28,6 +29,7 @@ enum command {
 	COMMAND_HOLD,
 	COMMAND_RESTORE,
 	COMMAND_TASKS,
+	COMMAND_WATCH,
 	COMMAND_VERSION,
 };
 
@@ -35,6 +37,13 @@ struct knob_change {
 	const char *name;
 	const char *indices; /* "0,2-5": see knob_place; NULL: none were named */
 	const char *value;
+};
+
+/* Where a program calls a function: its file, and the place in it. */
+struct probe {
+	const char *name;
+	const char *path;
+	uint64_t offset;
 };
 
 struct options {
@@ -65,6 +74,12 @@ struct options {
 
 	/* restore */
 	bool applied_too;
+
+	/* watch; the duration is that of measure */
+	int pid;
+	unsigned int stacks; /* to copy of each kind of event and thread, at most */
+	struct probe probe[OPTIONS_MAX_PROBES];
+	unsigned int probes;
 
 	/* load, and tasks, where 0 is none */
 	int64_t window_ns;

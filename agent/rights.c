@@ -35,27 +35,53 @@ bool rights_have(enum right right)
 {
 	struct cap_word caps[2] = { { 0 } };
 
-	return get_caps(caps) == 0 && (caps[0].effective >> right & 1);
+	return get_caps(caps) == 0 && (caps[right / 32].effective >> right % 32 & 1);
 }
 
-int rights_drop(bool keep_rawio)
+static uint64_t bit(enum right right)
+{
+	return UINT64_C(1) << right;
+}
+
+static int drop_all_but(uint64_t keep)
 {
 	struct cap_header header = { .version = CAP_VERSION };
 	struct cap_word caps[2] = { { 0 } };
-	uint32_t keep = 1u << RIGHT_SYS_NICE | 1u << RIGHT_IPC_LOCK | 1u << RIGHT_KILL |
-			(keep_rawio ? 1u << RIGHT_SYS_RAWIO : 0);
 	int err = get_caps(caps);
 
 	if (err)
 		return err;
 
-	caps[0].permitted &= keep;
-	caps[0].effective = caps[0].permitted;
-	caps[0].inheritable = 0;
-	caps[1] = (struct cap_word){ 0 };
+	for (int i = 0; i < 2; i++) {
+		caps[i].permitted &= (uint32_t)(keep >> 32 * i);
+		caps[i].effective = caps[i].permitted;
+		caps[i].inheritable = 0;
+	}
 	if (syscall(SYS_capset, &header, caps) < 0)
 		return -errno;
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+int rights_drop(bool keep_rawio)
+{
+	return drop_all_but(bit(RIGHT_SYS_NICE) | bit(RIGHT_IPC_LOCK) |
+			    bit(RIGHT_KILL) | (keep_rawio ? bit(RIGHT_SYS_RAWIO) : 0));
+}
+
+static enum right to_watch(bool probes)
+{
+	return probes || !rights_have(RIGHT_PERFMON) ? RIGHT_SYS_ADMIN : RIGHT_PERFMON;
+}
+
+int rights_drop_to_watch(bool probes)
+{
+	return drop_all_but(bit(RIGHT_SYS_PTRACE) | bit(RIGHT_IPC_LOCK) |
+			    bit(to_watch(probes)));
+}
+
+bool rights_may_watch(bool probes)
+{
+	return rights_have(RIGHT_SYS_PTRACE) && rights_have(to_watch(probes));
 }
 
 int rights_become(uid_t uid, gid_t gid)

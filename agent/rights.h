@@ -14,7 +14,10 @@ enum right {
 	RIGHT_KILL = 5,
 	RIGHT_IPC_LOCK = 14,
 	RIGHT_SYS_RAWIO = 17,
+	RIGHT_SYS_PTRACE = 19,
+	RIGHT_SYS_ADMIN = 21,
 	RIGHT_SYS_NICE = 23,
+	RIGHT_PERFMON = 38, /* since Linux 5.8; SYS_ADMIN before */
 };
 
 /* Whether the capability is in the effective set of the calling thread. */
@@ -26,6 +29,13 @@ bool rights_have(enum right right);
  * Files of root stay writable where root owns them: the journal needs no capability.
  */
 int rights_drop(bool keep_rawio);
+
+/* The same, keeping what watching a process needs: SYS_PTRACE, IPC_LOCK, and PERFMON or,
+ * for probes (seen on 6.18) and on kernels without that, SYS_ADMIN. */
+int rights_drop_to_watch(bool probes);
+
+/* Whether those are there that let one process watch another. */
+bool rights_may_watch(bool probes);
 
 /* Whether the process is in a cgroup that may not run real-time threads; where says
  * which file or hierarchy shows it. */

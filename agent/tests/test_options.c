@@ -243,6 +243,23 @@ static void a_load_is_watched_in_windows_of_a_second_unless_others_are_named(voi
 	CHECK(o.window_ns == 6000000000);
 }
 
+static void a_process_to_watch_is_named_with_its_probes(void)
+{
+	CHECK(parse("watch --pid 17 --duration-ns 5 --stacks 8 "
+		    "--probe malloc:624944:/lib/a:b.so --probe free:1:/c") == 0);
+	CHECK(o.command == COMMAND_WATCH && o.pid == 17 && o.stacks == 8);
+	CHECK(o.duration_ns == 5 && o.probes == 2);
+	CHECK(strcmp(o.probe[0].name, "malloc") == 0 && o.probe[0].offset == 624944);
+	CHECK(strcmp(o.probe[0].path, "/lib/a:b.so") == 0);
+	CHECK(refused("watch", "which process"));
+	CHECK(refused("watch --pid 0", "bad option"));
+	CHECK(refused("watch --pid 1 2", "unexpected"));
+	CHECK(refused("watch --pid 1 --stacks 5000", "bad option"));
+	CHECK(refused("watch --pid 1 --probe malloc:1:relative", "bad option"));
+	CHECK(refused("watch --pid 1 --probe malloc:-1:/c", "bad option"));
+	CHECK(refused("watch --pid 1 --probe malloc:/c", "bad option"));
+}
+
 int main(void)
 {
 	the_defaults_are_these();
@@ -259,5 +276,6 @@ int main(void)
 	a_message_longer_than_its_room_is_cut();
 	a_list_of_tasks_takes_a_window_and_nothing_else();
 	a_load_is_watched_in_windows_of_a_second_unless_others_are_named();
+	a_process_to_watch_is_named_with_its_probes();
 	return 0;
 }

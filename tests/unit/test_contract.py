@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes import targets, telling, threads, traces
+from fakes import targets, telling, threads, traces, watching
 from fakes.measurements import record, thread
 from rtscope import contract
 from rtscope.caveats.catalogue import Effect, kind_of
@@ -107,6 +107,10 @@ LINES: Mapping[str, Line] = {
     "trace_file": traces.FILES[0],
     "trace_pages": traces.trace_pages(1, 17, [traces.page(5)]),
     "tasks_end": threads.ending(1, vanished=2),
+    "watch": watching.begin(watching.event("malloc", cause="capability")),
+    "watch_sample": watching.sample("minor_fault", 17),
+    "watched": watching.thread(17, minor_fault=3),
+    "watch_end": watching.end(),
 }
 
 

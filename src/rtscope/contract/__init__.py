@@ -63,3 +63,9 @@ from rtscope.contract.values import Text as Text
 from rtscope.contract.values import bucket_low_ns as bucket_low_ns
 from rtscope.contract.values import bucket_width_ns as bucket_width_ns
 from rtscope.contract.values import is_bucket_low as is_bucket_low
+from rtscope.contract.watching import EventCount as EventCount
+from rtscope.contract.watching import WatchBegin as WatchBegin
+from rtscope.contract.watching import WatchedEvent as WatchedEvent
+from rtscope.contract.watching import WatchedThread as WatchedThread
+from rtscope.contract.watching import WatchEnd as WatchEnd
+from rtscope.contract.watching import WatchSample as WatchSample

@@ -23,6 +23,7 @@ from rtscope.contract.tasks import TaskLine, TasksEnd
 from rtscope.contract.tracing import TraceFile, TracePages
 from rtscope.contract.upgrade import upgraded_line
 from rtscope.contract.values import MAX_LINE_BYTES
+from rtscope.contract.watching import WatchBegin, WatchedThread, WatchEnd, WatchSample
 from rtscope.errors import ContractError
 from rtscope.files import first_mistake
 
@@ -49,7 +50,11 @@ Line = Annotated[
     | Refused
     | Tuned
     | TraceFile
-    | TracePages,
+    | TracePages
+    | WatchBegin
+    | WatchSample
+    | WatchedThread
+    | WatchEnd,
     Field(discriminator="type"),
 ]
 

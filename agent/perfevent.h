@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perfevent - counts what one thread does, and copies its stack where it does it.
+ *
+ * Each kind of event has a counter, which is exact, and a sampler, which copies a bounded
+ * number of stacks: a storm of events is counted, not copied. Samplers of a thread share
+ * a ring in memory. Descriptors end with this process, also by SIGKILL.
+ */
+#ifndef PERFEVENT_H
+#define PERFEVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PERFEVENT_STACK_BYTES 16384
+#define PERFEVENT_MAX_KINDS   24
+
+/* What is counted: a software event, or a probe where the program calls a function. */
+struct perfevent_kind {
+	const char *name;
+	uint32_t type;    /* of perf_event_attr */
+	uint64_t config;  /* of it */
+	const char *path; /* of a probe: the file with the function */
+	uint64_t offset;  /* in that file */
+	bool sampled;     /* copies stacks, else only counts */
+	bool user_only;   /* the kernel lets us see no more */
+};
+
+struct perfevent {
+	int counter_fd;
+	int sampler_fd; /* -1: none */
+	uint64_t id;    /* of the sampler */
+	uint64_t granted, sampled;
+	bool running; /* the sampler */
+};
+
+struct perfring {
+	void *map; /* NULL: none */
+	int fd;    /* of the sampler that it was made for */
+	size_t map_bytes;
+	uint64_t tail;
+	uint64_t lost; /* samples that found the ring full */
+};
+
+/* One sample as it left the ring; the pointers are into the caller's buffer. */
+struct perfsample {
+	uint64_t id;
+	int64_t t_ns;
+	uint64_t address; /* of a page fault */
+	uint64_t ip;
+	uint64_t abi; /* of the registers: 0 none, 1 32-bit, 2 64-bit */
+	const unsigned char *regs, *stack;
+	size_t regs_bytes, stack_bytes;
+};
+
+/* The type number of the PMU of probes, or -errno: -ENOENT where the kernel has none. */
+int perfevent_probe_type(void);
+
+/* Opens counter and sampler of one thread, both stopped. Returns 0 or -errno. Where only
+ * user space may be watched, kind->user_only is set. */
+int perfevent_open(struct perfevent *e, struct perfevent_kind *kind, int tid);
+
+/* Makes the ring of a thread for its first sampler, or joins another one to it.
+ * Of 2^n bytes, a page or more. Returns 0 or -errno. */
+int perfring_join(struct perfring *r, struct perfevent *e, size_t bytes);
+
+/* Lets the sampler take so many more samples; the kernel then switches it off. Not for
+ * probes: Linux 6.18 does not switch those on again. Returns 0 or -errno. */
+int perfevent_grant(struct perfevent *e, unsigned int samples);
+
+/* Switches the sampler on, for as many samples as the ring has room for, or off. */
+int perfevent_run(struct perfevent *e, bool running);
+
+/* How often it happened so far; -1 if it cannot be read. */
+int64_t perfevent_count(const struct perfevent *e);
+
+/* Takes the next sample. True, or false if there is none; `buffer` has room for one
+ * record of the kernel, 64 KiB. */
+bool perfring_take(struct perfring *r, unsigned char *buffer, struct perfsample *out);
+
+void perfevent_close(struct perfevent *e);
+void perfring_close(struct perfring *r);
+
+#endif

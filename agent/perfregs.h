@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perfregs - which user registers a sample carries, by the kernel's perf_regs.h.
+ *
+ * All that a frame may be unwound from: the numbers of the host's table
+ * (src/rtscope/app/registers.py) are the bits set here, in ascending order.
+ */
+#ifndef PERFREGS_H
+#define PERFREGS_H
+
+#include <stdint.h>
+
+#if defined(__x86_64__)
+/* AX BX CX DX SI DI BP SP IP FLAGS CS SS, R8 to R15: segment registers are refused */
+#define PERFREGS_MASK UINT64_C(0xff0fff)
+#elif defined(__aarch64__)
+#define PERFREGS_MASK UINT64_C(0x1ffffffff) /* X0 to X29, LR, SP, PC */
+#elif defined(__arm__)
+#define PERFREGS_MASK UINT64_C(0xffff) /* R0 to R15 */
+#elif defined(__riscv)
+#define PERFREGS_MASK UINT64_C(0xffffffff) /* PC, X1 to X31 */
+#else
+#define PERFREGS_MASK UINT64_C(0) /* counts, but no stacks */
+#endif
+
+#endif

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+#include "watch.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "perfevent.h"
+#include "rights.h"
+#include "slurp.h"
+#include "watchreport.h"
+
+#define LOOK_NS      INT64_C(50000000) /* between two looks into the rings */
+#define RECORD_BYTES 65536             /* the longest record of the kernel */
+#define RING_BYTES   (1 << 20)         /* of each ring of a few threads; 2^n */
+#define FEW_THREADS  8
+#define MANY_BYTES   (1 << 17) /* else: 33 MB for all */
+#define SAMPLE_BYTES (PERFEVENT_STACK_BYTES + 512)
+#define MAX_STACKS   4096 /* of all threads: 90 MB for the host */
+
+static const struct perfevent_kind software_kinds[] = {
+	{ .name = "minor_fault",
+	  .config = PERF_COUNT_SW_PAGE_FAULTS_MIN,
+	  .sampled = true },
+	{ .name = "major_fault",
+	  .config = PERF_COUNT_SW_PAGE_FAULTS_MAJ,
+	  .sampled = true },
+	{ .name = "migration", .config = PERF_COUNT_SW_CPU_MIGRATIONS },
+	{ .name = "switch", .config = PERF_COUNT_SW_CONTEXT_SWITCHES },
+	{ .name = "alignment_fault", .config = PERF_COUNT_SW_ALIGNMENT_FAULTS },
+	{ .name = "emulation_fault", .config = PERF_COUNT_SW_EMULATION_FAULTS },
+};
+
+/* Everything that is there before the first thread is watched. */
+static int make_kinds(struct watch *w, const struct options *o)
+{
+	const int probe_type = o->probes ? perfevent_probe_type() : 0;
+
+	for (size_t i = 0; i < sizeof(software_kinds) / sizeof(*software_kinds); i++) {
+		w->kind[w->kinds] = software_kinds[i];
+		w->kind[w->kinds++].type = PERF_TYPE_SOFTWARE;
+	}
+	for (unsigned int i = 0; i < o->probes; i++) {
+		w->refused[w->kinds] = probe_type < 0 ? probe_type : 0;
+		w->kind[w->kinds++] = (struct perfevent_kind){
+			.name = o->probe[i].name,
+			.type = (uint32_t)probe_type,
+			.path = o->probe[i].path,
+			.offset = o->probe[i].offset,
+			.sampled = true,
+		};
+	}
+	w->buffer = malloc(RECORD_BYTES);
+	return w->buffer ? 0 : -ENOMEM;
+}
+
+static void read_name(struct watch *w, struct watched *t)
+{
+	char path[64];
+	long n;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", w->pid, t->tid);
+	n = slurp(path, t->name, sizeof(t->name));
+	if (n > 0 && t->name[n - 1] == '\n')
+		t->name[n - 1] = '\0';
+}
+
+static struct watched *find(struct watch *w, int tid)
+{
+	for (unsigned int i = 0; i < w->threads; i++)
+		if (w->thread[i]->tid == tid)
+			return w->thread[i];
+	return NULL;
+}
+
+/* Of software events as many as the ring has room for; of probes all, up to a limit that
+ * is kept when the ring is emptied. */
+static void go_on(struct watch *w, struct perfevent *e, bool probe)
+{
+	const uint64_t room = w->ring_bytes / SAMPLE_BYTES;
+	const uint64_t most = room / (w->samplers ? w->samplers : 1);
+	const bool enough = e->sampled >= w->stacks_each || w->stacks >= MAX_STACKS;
+	uint64_t left = enough ? 0 : w->stacks_each - e->sampled;
+
+	if (e->sampler_fd < 0)
+		return;
+	if (probe && e->running == enough)
+		perfevent_run(e, !enough);
+	else if (!probe && left && e->sampled >= e->granted)
+		perfevent_grant(e, (unsigned int)(left < most ? left
+						  : most      ? most
+							      : 1));
+}
+
+/* A kind that is refused for a thread is not tried for others: the cause is the same,
+ * but where the thread has ended. */
+static int open_events(struct watch *w, struct watched *t)
+{
+	for (unsigned int i = 0; i < w->kinds; i++) {
+		struct perfevent *e = &t->event[i];
+		int err = w->refused[i];
+
+		*e = (struct perfevent){ .counter_fd = -1, .sampler_fd = -1 };
+		if (!err)
+			err = perfevent_open(e, &w->kind[i], t->tid);
+		if (!err && e->sampler_fd >= 0)
+			err = perfring_join(w->kind[i].path ? &t->probes : &t->ring, e,
+					    w->ring_bytes);
+		if (err == -ESRCH)
+			return err;
+		if (err) {
+			w->refused[i] = err;
+			perfevent_close(e);
+		}
+	}
+	return 0;
+}
+
+static void close_thread(struct watched *t, unsigned int kinds)
+{
+	perfring_close(&t->ring);
+	perfring_close(&t->probes);
+	for (unsigned int i = 0; i < kinds; i++)
+		perfevent_close(&t->event[i]);
+	free(t);
+}
+
+static int attach(struct watch *w, int tid)
+{
+	struct watched *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->tid = tid;
+	if (w->threads >= FEW_THREADS)
+		w->ring_bytes = MANY_BYTES;
+	read_name(w, t);
+	if (open_events(w, t)) { /* it ended meanwhile */
+		close_thread(t, w->kinds);
+		w->vanished++;
+		return 0;
+	}
+	t->from_ns = clock_now_ns();
+	t->alive = true;
+	w->thread[w->threads++] = t;
+	for (unsigned int i = 0; i < w->kinds; i++)
+		go_on(w, &t->event[i], w->kind[i].path);
+	return 0;
+}
+
+/* Attaches to the threads that are there now. -ESRCH if the process is not. */
+static int look_for_threads(struct watch *w)
+{
+	char path[64];
+	struct dirent *entry;
+	DIR *dir;
+	int err = 0;
+	int64_t beyond = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", w->pid);
+	dir = opendir(path);
+	if (!dir)
+		return errno == ENOENT ? -ESRCH : -errno;
+	for (unsigned int i = 0; i < w->threads; i++)
+		w->thread[i]->alive = false;
+	while (!err && (entry = readdir(dir))) {
+		int tid = isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name)
+								   : 0;
+		struct watched *t = tid ? find(w, tid) : NULL;
+
+		if (t)
+			t->alive = true;
+		else if (tid && w->threads == WATCH_MAX_THREADS)
+			beyond++;
+		else if (tid)
+			err = attach(w, tid);
+	}
+	closedir(dir);
+	if (beyond > w->not_watched)
+		w->not_watched = beyond;
+	return err;
+}
+
+static void take_samples(struct watch *w, struct watched *t, struct perfring *ring)
+{
+	struct perfsample sample;
+
+	while (perfring_take(ring, w->buffer, &sample)) {
+		unsigned int i = 0;
+
+		while (i < w->kinds &&
+		       (t->event[i].sampler_fd < 0 || t->event[i].id != sample.id))
+			i++;
+		if (i == w->kinds || t->event[i].sampled >= w->stacks_each ||
+		    w->stacks >= MAX_STACKS)
+			continue;
+		t->event[i].sampled++;
+		w->stacks++;
+		watchreport_sample(w, t, i, &sample);
+	}
+}
+
+static void take_from(struct watch *w, struct watched *t)
+{
+	take_samples(w, t, &t->ring);
+	take_samples(w, t, &t->probes);
+	for (unsigned int i = 0; i < w->kinds; i++)
+		go_on(w, &t->event[i], w->kind[i].path);
+}
+
+/* Threads that have ended make room for others. */
+static void take_all(struct watch *w, bool last)
+{
+	unsigned int kept = 0;
+
+	for (unsigned int i = 0; i < w->threads; i++) {
+		struct watched *t = w->thread[i];
+
+		take_from(w, t);
+		if (t->alive && !last) {
+			w->thread[kept++] = t;
+			continue;
+		}
+		watchreport_thread(w, t);
+		close_thread(t, w->kinds);
+	}
+	w->threads = kept;
+}
+
+static enum hostlink_end sample_until(struct watch *w, struct options *o)
+{
+	int64_t now_ns = clock_now_ns();
+	const int64_t end_ns = now_ns + o->duration_ns;
+	enum hostlink_end ended = HOSTLINK_UP;
+
+	while (now_ns < end_ns && ended == HOSTLINK_UP && !w->out->error) {
+		int64_t next_ns = now_ns + LOOK_NS;
+		struct timespec until =
+			ns_timespec(next_ns < end_ns ? next_ns : end_ns);
+
+		clock_sleep_until(&until);
+		if (look_for_threads(w) == -ESRCH) {
+			w->gone = true;
+			break;
+		}
+		take_all(w, false);
+		now_ns = clock_now_ns();
+		ended = hostlink_check(&o->link, now_ns);
+	}
+	return ended;
+}
+
+/* Each thread has a descriptor for each counter and sampler. */
+static void raise_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static enum exit_status refuse_process(struct watch *w, int err)
+{
+	char message[128];
+
+	snprintf(message, sizeof(message), "cannot watch process %d: %s", w->pid,
+		 err == -ESRCH ? "there is none" : strerror(-err));
+	return emit_error(w->out, err == -ESRCH ? "missing" : "permission", message,
+			  err == -ESRCH ? "list processes: rtscope tasks"
+					: "run as root or with sudo");
+}
+
+enum exit_status watch(struct options *options, struct emit *out)
+{
+	static struct watch w; /* zero, and too large for a stack */
+	enum hostlink_end ended;
+	int err;
+
+	w.out = out;
+	w.pid = options->pid;
+	w.stacks_each = options->stacks;
+	w.ring_bytes = RING_BYTES;
+	raise_descriptors();
+	err = make_kinds(&w, options);
+	for (unsigned int i = 0; i < w.kinds; i++)
+		w.samplers += w.kind[i].sampled && !w.kind[i].path;
+	if (err)
+		return emit_error(out, "memlock", "no memory to watch a process", "");
+	if (rights_drop_to_watch(options->probes > 0))
+		return emit_error(out, "other", "cannot drop capabilities", "");
+	w.from_ns = clock_now_ns();
+	err = look_for_threads(&w);
+	if (!err && !w.threads)
+		err = -ESRCH;
+	if (err)
+		return refuse_process(&w, err);
+	watchreport_begin(&w);
+	ended = sample_until(&w, options);
+	w.to_ns = clock_now_ns();
+	take_all(&w, true);
+	err = watchreport_end(&w, hostlink_word(ended));
+	free(w.buffer);
+	return err ? EXIT_INVALID : EXIT_DONE;
+}

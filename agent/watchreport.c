@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+#include "watchreport.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "perfregs.h"
+#include "rights.h"
+#include "slurp.h"
+#include "version.h"
+
+#define PARANOID "/proc/sys/kernel/perf_event_paranoid"
+#define LOCKDOWN "/sys/kernel/security/lockdown"
+
+struct refusal {
+	const char *cause, *remedy;
+};
+
+/* Of the causes that give EPERM or EACCES the one that shows elsewhere, too. */
+static struct refusal not_permitted(bool probe)
+{
+	char text[256];
+	int64_t paranoid = 0;
+
+	if (slurp(LOCKDOWN, text, sizeof(text)) > 0 &&
+	    strstr(text, "[confidentiality]"))
+		return (struct refusal){ "lockdown", "boot with lockdown=integrity or "
+						     "none" };
+	if (geteuid() == 0 && !rights_may_watch(probe))
+		return (struct refusal){ "capability",
+					 probe ? "give the container CAP_SYS_ADMIN"
+					       : "give the container CAP_PERFMON and "
+						 "CAP_SYS_PTRACE" };
+	if (probe && geteuid() != 0)
+		return (struct refusal){ "permission", "run as root or with sudo" };
+	if (geteuid() == 0)
+		return (struct refusal){ "seccomp",
+					 "allow the container perf_event_open, or run "
+					 "outside of it" };
+	if (slurp_int(PARANOID, &paranoid) == 0 && paranoid > 2)
+		return (struct refusal){ "paranoid", "run as root or with sudo, or: "
+						     "sysctl "
+						     "kernel.perf_event_paranoid=2" };
+	return (struct refusal){ "permission", "run as root or with sudo" };
+}
+
+static struct refusal explain(int err, bool probe)
+{
+	switch (err) {
+	case -EACCES:
+	case -EPERM:
+		return not_permitted(probe);
+	case -ENOENT:
+	case -EOPNOTSUPP:
+	case -ENODEV:
+		return (struct refusal){ "unbuilt",
+					 "use a kernel with CONFIG_PERF_EVENTS and "
+					 "CONFIG_UPROBE_EVENTS" };
+	case -ENOSYS:
+		return (struct refusal){ "unbuilt",
+					 "use a kernel with CONFIG_PERF_EVENTS" };
+	case -EMFILE:
+	case -ENFILE:
+		return (struct refusal){ "rlimit", "raise the limit: ulimit -n 65536" };
+	case -ENOMEM:
+		return (struct refusal){ "memlock", "raise the limit: ulimit -l "
+						    "unlimited" };
+	default:
+		return (struct refusal){ "other", "look into the kernel log" };
+	}
+}
+
+void watchreport_begin(struct watch *w)
+{
+	struct utsname name;
+
+	uname(&name);
+	emit_begin(w->out, "watch");
+	emit_int(w->out, "schema", CONTRACT_SCHEMA);
+	emit_int(w->out, "pid", w->pid);
+	emit_text(w->out, "arch", name.machine);
+	emit_int(w->out, "from_ns", w->from_ns);
+	emit_int(w->out, "stack_bytes", PERFREGS_MASK ? PERFEVENT_STACK_BYTES : 0);
+	emit_open(w->out, "events", '[');
+	for (unsigned int i = 0; i < w->kinds; i++) {
+		const int err = w->refused[i];
+		const struct refusal why = err ? explain(err, w->kind[i].path)
+					       : (struct refusal){ "", "" };
+
+		emit_open(w->out, NULL, '{');
+		emit_text(w->out, "name", w->kind[i].name);
+		emit_bool(w->out, "seen", !err);
+		emit_bool(w->out, "user_only", w->kind[i].user_only);
+		emit_text(w->out, "cause", why.cause);
+		emit_text(w->out, "reason", err ? strerror(-err) : "");
+		emit_text(w->out, "remedy", why.remedy);
+		emit_close(w->out, '}');
+	}
+	emit_close(w->out, ']');
+	emit_end(w->out);
+}
+
+/* Registers and addresses have all 64 bits: in hexadecimal, and in base64. */
+static void emit_hex(struct emit *out, const char *key, uint64_t value)
+{
+	char text[17];
+	char *digit = text + sizeof(text) - 1;
+
+	*digit = '\0';
+	do {
+		*--digit = "0123456789abcdef"[value & 15];
+	} while (value >>= 4);
+	emit_text(out, key, digit);
+}
+
+void watchreport_sample(struct watch *w, const struct watched *t, unsigned int kind,
+			const struct perfsample *sample)
+{
+	emit_begin(w->out, "watch_sample");
+	emit_text(w->out, "event", w->kind[kind].name);
+	emit_int(w->out, "tid", t->tid);
+	emit_int(w->out, "t_ns", sample->t_ns);
+	emit_hex(w->out, "address", sample->address);
+	emit_int(w->out, "abi", (int64_t)sample->abi);
+	emit_base64(w->out, "regs", sample->regs, sample->regs_bytes);
+	emit_base64(w->out, "stack", sample->stack, sample->stack_bytes);
+	emit_end(w->out);
+}
+
+void watchreport_thread(struct watch *w, const struct watched *t)
+{
+	w->seen++;
+	emit_begin(w->out, "watched");
+	emit_int(w->out, "tid", t->tid);
+	emit_text(w->out, "name", t->name);
+	emit_int(w->out, "from_ns", t->from_ns);
+	emit_int(w->out, "to_ns", clock_now_ns());
+	emit_bool(w->out, "ended", !t->alive || w->gone);
+	emit_int(w->out, "samples_lost", (int64_t)(t->ring.lost + t->probes.lost));
+	emit_open(w->out, "events", '{');
+	for (unsigned int i = 0; i < w->kinds; i++) {
+		const int64_t count = perfevent_count(&t->event[i]);
+
+		if (count < 0)
+			continue;
+		emit_open(w->out, w->kind[i].name, '{');
+		emit_int(w->out, "count", count);
+		emit_int(w->out, "sampled", (int64_t)t->event[i].sampled);
+		emit_close(w->out, '}');
+	}
+	emit_close(w->out, '}');
+	emit_end(w->out);
+}
+
+int watchreport_end(struct watch *w, const char *stopped)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	emit_begin(w->out, "watch_end");
+	emit_int(w->out, "to_ns", w->to_ns);
+	emit_text(w->out, "stopped", w->gone ? "ended" : stopped ? stopped : "");
+	emit_int(w->out, "threads", w->seen);
+	emit_int(w->out, "vanished", w->vanished);
+	emit_int(w->out, "not_watched", w->not_watched);
+	emit_int(w->out, "stacks", (int64_t)w->stacks);
+	emit_int(w->out, "agent_cpu_ns", timespec_ns(used));
+	return emit_end(w->out);
+}

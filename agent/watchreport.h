@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * watchreport - the lines of `watch`: what could be seen, each stack, each thread.
+ */
+#ifndef WATCHREPORT_H
+#define WATCHREPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "emit.h"
+#include "perfevent.h"
+
+#define WATCH_MAX_THREADS 128
+
+struct watched {
+	int tid;
+	bool alive;
+	char name[32];
+	int64_t from_ns;
+	struct perfring ring;   /* of software events */
+	struct perfring probes; /* apart: their storms must not fill the other */
+	struct perfevent event[PERFEVENT_MAX_KINDS]; /* as in watch.kind */
+};
+
+struct watch {
+	struct emit *out;
+	int pid;
+	unsigned char *buffer; /* for one record of a ring */
+	struct perfevent_kind kind[PERFEVENT_MAX_KINDS];
+	int refused[PERFEVENT_MAX_KINDS]; /* -errno; 0: it can be seen */
+	unsigned int kinds, samplers;     /* samplers of software events */
+	size_t ring_bytes;
+	struct watched *thread[WATCH_MAX_THREADS];
+	unsigned int threads;
+	uint64_t stacks_each; /* of each kind and thread */
+	uint64_t stacks;      /* of all so far */
+	int64_t from_ns, to_ns;
+	int64_t seen, vanished, not_watched;
+	bool gone; /* the process ended before the time was over */
+};
+
+void watchreport_begin(struct watch *w);
+void watchreport_sample(struct watch *w, const struct watched *t, unsigned int kind,
+			const struct perfsample *sample);
+void watchreport_thread(struct watch *w, const struct watched *t);
+int watchreport_end(struct watch *w, const char *stopped);
+
+#endif

@@ -1,0 +1,97 @@
+"""The lines of the agent's `watch`: what the threads of one process did."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from rtscope.contract.values import Count, Flag, Schema, Text
+
+Hex = Annotated[str, Field(max_length=16, pattern="^[0-9a-f]+$", strict=True)]
+"""64 bits of an address."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedEvent:
+    """Whether one kind of event could be seen; if not, a word for the cause."""
+
+    name: Text
+    seen: Flag
+    user_only: Flag
+    """Events within system calls of the process are not seen."""
+    cause: Text
+    reason: Text
+    remedy: Text
+
+
+@dataclass(frozen=True, slots=True)
+class WatchBegin:
+    """The first line: which process is watched, and what can be seen of it."""
+
+    type: Literal["watch"] = field(kw_only=True, default="watch")
+    schema: Schema
+    pid: Count
+    arch: Text
+    from_ns: Count
+    stack_bytes: Count
+    """Copied of a stack, at most; 0 on an architecture without stacks."""
+    events: tuple[WatchedEvent, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchSample:
+    """Registers and stack of a thread when an event happened in it."""
+
+    type: Literal["watch_sample"] = field(kw_only=True, default="watch_sample")
+    event: Text
+    tid: Count
+    t_ns: Count
+    address: Hex
+    """Of a page fault: what was touched."""
+    abi: Count
+    """Of the registers: 0 there are none, 1 of 32 bits, 2 of 64 bits."""
+    regs: Annotated[str, Field(max_length=4096)]
+    """Base64 of numbers of 64 bits, in the order of agent/perfregs.h."""
+    stack: Annotated[str, Field(max_length=128 * 1024)]
+    """Base64 of the memory from the stack pointer on."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventCount:
+    """How often it happened in one thread, and how many stacks were sent of it."""
+
+    count: Count
+    sampled: Count
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedThread:
+    """What one thread did while it was watched."""
+
+    type: Literal["watched"] = field(kw_only=True, default="watched")
+    tid: Count
+    name: Text
+    from_ns: Count
+    to_ns: Count
+    ended: Flag
+    samples_lost: Count
+    """Stacks that found the ring full; the counts have their events."""
+    events: Mapping[Text, EventCount]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEnd:
+    """The last line: how many threads, and what could not be watched."""
+
+    type: Literal["watch_end"] = field(kw_only=True, default="watch_end")
+    to_ns: Count
+    stopped: Text
+    """Why it ended before its time; `ended`: the process did."""
+    threads: Count
+    vanished: Count
+    """Threads that ended before they could be watched."""
+    not_watched: Count
+    """Threads beyond those that the agent can watch at once."""
+    stacks: Count
+    agent_cpu_ns: Count
