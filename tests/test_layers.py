@@ -33,6 +33,7 @@ MAY_IMPORT = {
     "campaign": {"errors", "units", "cpulist", "loads", "target"},
     "target": {"errors", "process", "contract", "machine"},
     "tasks": {"errors", "contract", "cpulist", "machine"},
+    "app": {"errors", "units", "contract", "cpulist", "machine", "tasks"},
     "audit": {
         *("errors", "redaction", "units", "contract", "cpulist", "machine", "kernel"),
     },
@@ -46,6 +47,7 @@ MAY_IMPORT = {
     "report": {
         *("__init__", "errors", "files", "units", "contract", "caveats", "record"),
         *("machine", "stats", "explain", "published", "audit", "tuning", "tasks"),
+        "app",
     },
 }
 EDGES = {"measure", "virtual", "analysis", "cli", "__main__"}

@@ -1,0 +1,218 @@
+"""Stacks from registers, copied memory and tables of frames: known answers."""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+import pytest
+
+from rtscope.app.expression import Operation, Unreadable, evaluate
+from rtscope.app.frametable import FrameRow, Saved
+from rtscope.app.image import Image, Symbol
+from rtscope.app.memorymap import MemoryMap, parse_maps
+from rtscope.app.naming import demangled
+from rtscope.app.registers import BY_MACHINE, registers_in
+from rtscope.app.unwind import Stack, Unwinder
+
+X86, ARM = BY_MACHINE["x86_64"], BY_MACHINE["aarch64"]
+MAPS = parse_maps(
+    """\
+1000-2000 r--p 00000000 08:01 5    /bin/prog
+2000-4000 r-xp 00001000 08:01 5    /bin/prog
+7000-8000 r-xp 00000000 00:00 0
+9000-a000 rw-p 00000000 00:00 0    [stack]
+"""
+)
+SP = 0x9000
+
+
+@dataclass(frozen=True)
+class Op:
+    op_name: str
+    args: Sequence[int] = ()
+
+
+@dataclass
+class FakeImage:
+    """A file whose rows a test gives, by the file's addresses."""
+
+    rows: dict[range, FrameRow]
+    symbols: dict[int, str] = field(default_factory=dict)
+    name: str = "prog"
+
+    @property
+    def frames(self) -> "FakeImage":
+        return self
+
+    def row_at(self, vaddr: int) -> FrameRow | None:
+        return next((row for at, row in self.rows.items() if vaddr in at), None)
+
+    def vaddr_of(self, offset: int) -> int:
+        return offset
+
+    def symbol_at(self, vaddr: int) -> Symbol | None:
+        name = self.symbols.get(vaddr)
+        return None if name is None else Symbol(name, vaddr, 0, global_=True)
+
+
+def row(
+    offset: int, *, register: int = 7, signal: bool = False, **more: Saved
+) -> FrameRow:
+    """Return a row of x86-64 whose return address is just below the frame."""
+    saved = {16: Saved("at", -8), **{int(k[1:]): v for k, v in more.items()}}
+    return FrameRow(register, offset, None, saved, 16, signal)
+
+
+def unwound(
+    rows: dict[range, FrameRow],
+    words: Sequence[int],
+    *,
+    pc: int = 0x2100,
+    symbols: dict[int, str] | None = None,
+    at_entry: bool = False,
+) -> Stack:
+    image = cast(Image, FakeImage(rows, symbols or {}))
+    unwinder = Unwinder(X86, MemoryMap(MAPS), lambda mapping: image)
+    copied = struct.pack(f"<{len(words)}Q", *words)
+    registers = {16: pc, 7: SP, 6: 0x1234}
+    return unwinder.unwind(registers, copied, at_entry=at_entry)
+
+
+def addresses(stack: Stack) -> list[int]:
+    return [frame.address for frame in stack.frames]
+
+
+def test_each_caller_is_found_until_one_has_none() -> None:
+    rows = {
+        range(0x1100, 0x1200): row(16),
+        range(0x1200, 0x1300): row(8),
+        range(0x1300, 0x1400): row(8, r16=Saved("undefined")),
+    }
+
+    stack = unwound(rows, [0, 0x2210, 0x2310])
+
+    assert addresses(stack) == [0x2100, 0x2210, 0x2310]
+    assert stack.complete
+
+
+def test_a_call_at_the_end_of_a_function_is_of_that_function() -> None:
+    # 0x2200 is where the next function begins: the call before it never returns
+    rows = {
+        range(0x1100, 0x1200): row(8),
+        range(0x1200, 0x1300): row(8, r16=Saved("undefined")),
+    }
+
+    stack = unwound(rows, [0x2200, 0x2300])
+
+    assert addresses(stack) == [0x2100, 0x2200, 0x2300]
+    assert stack.frames[1].place == 0x11FF
+
+
+def test_what_a_signal_has_interrupted_did_not_call() -> None:
+    rows = {
+        range(0x1100, 0x1200): row(8, signal=True),
+        range(0x1200, 0x1300): row(8, r16=Saved("undefined")),
+    }
+
+    stack = unwound(rows, [0x2200])
+
+    assert not stack.frames[1].called
+    assert stack.complete
+
+
+def test_a_register_that_a_function_saved_finds_the_next_frame() -> None:
+    rows = {
+        range(0x1100, 0x1200): row(16, r6=Saved("at", -16)),
+        range(0x1200, 0x1300): row(16, register=6, r16=Saved("at", -8)),
+        range(0x1300, 0x1400): row(8, r16=Saved("undefined")),
+    }
+
+    stack = unwound(rows, [SP + 24, 0x2210, 0, 0, 0x2310])
+
+    assert addresses(stack) == [0x2100, 0x2210, 0x2310]
+
+
+@pytest.mark.parametrize(
+    ("words", "pc", "why"),
+    [
+        ([], 0x2100, "deeper than the 0 KiB"),
+        ([0x7100], 0x2100, "memory without a file could not be read"),
+        ([0x2500], 0x2100, "prog has no unwind table for 0x2500"),
+        ([0x5000], 0x2100, "nothing is at 0x5000"),
+    ],
+)
+def test_a_stack_that_ends_early_says_why(words: list[int], pc: int, why: str) -> None:
+    stack = unwound({range(0x1100, 0x1200): row(8)}, words, pc=pc)
+
+    assert stack.ends_early is not None
+    assert why in stack.ends_early
+
+
+def test_no_progress_is_no_endless_stack() -> None:
+    rows = {range(0x1100, 0x1200): row(0, r16=Saved("is", 0x2150 - SP))}
+
+    stack = unwound(rows, [0], pc=0x2150)
+
+    assert stack.ends_early == "the unwind table goes in a circle"
+
+
+def test_a_function_without_a_table_returns_by_convention_where_it_begins() -> None:
+    rows = {range(0x1200, 0x1300): row(8, r16=Saved("undefined"))}
+
+    assert addresses(unwound(rows, [0x2210], at_entry=True)) == [0x2100, 0x2210]
+    assert not unwound(rows, [0x2210]).complete
+
+
+def test_where_a_thread_begins_needs_no_table() -> None:
+    rows = {range(0x1100, 0x1200): row(8)}
+
+    stack = unwound(rows, [0x2210], symbols={0x120F: "clone"})
+
+    assert stack.complete
+
+
+def test_a_linkage_table_tells_its_frame_by_an_expression() -> None:
+    # as ld writes it: sp + 8, and 8 more behind the first push
+    names = ("breg7", "breg16", "lit15", "and", "lit11", "ge", "lit3", "shl", "plus")
+    values = {"breg7": (8,), "breg16": (0,)}
+    operations: list[Operation] = [Op(f"DW_OP_{n}", values.get(n, ())) for n in names]
+
+    def at(pc: int) -> int:
+        return evaluate(operations, registers={7: SP, 16: pc}, read=lambda a: 0)
+
+    assert at(0x1000) == SP + 8
+    assert at(0x100B) == SP + 16
+
+
+def test_an_expression_that_asks_for_what_is_not_there_is_refused() -> None:
+    for operations in ([Op("DW_OP_plus")], [Op("DW_OP_breg3", (0,))], [], [Op("x")]):
+        with pytest.raises(Unreadable):
+            evaluate(operations, registers={}, read=lambda a: 0)
+
+
+def test_registers_have_the_numbers_of_dwarf() -> None:
+    x86 = registers_in(struct.pack("<20Q", *range(100, 120)), X86)
+    arm = registers_in(struct.pack("<33Q", *range(100, 133)), ARM)
+
+    # perf: AX BX CX DX SI DI BP SP IP; DWARF: ax dx cx bx si di bp sp, r8-r15, ip
+    assert (x86[0], x86[3], x86[7], x86[16], x86[8]) == (100, 101, 107, 108, 112)
+    assert (arm[0], arm[30], arm[31], arm[ARM.pc]) == (100, 130, 131, 132)
+    assert registers_in(b"12345678", X86) == {}
+
+
+def test_what_is_where_comes_from_the_maps() -> None:
+    maps = MemoryMap(MAPS)
+
+    found = maps.at(0x2FFF)
+    assert found is not None
+    assert (found.path, found.offset, found.executable) == ("/bin/prog", 0x1000, True)
+    assert maps.at(0x4000) is None
+    assert maps.at(0x0) is None
+    assert [one.is_file for one in maps.mappings] == [True, True, False, False]
+
+
+def test_names_of_other_languages_stay() -> None:
+    assert demangled("malloc") == "malloc"
+    assert demangled("_ZN3foo3barEv") in ("foo::bar()", "_ZN3foo3barEv")
+    assert demangled("_Zbroken") == "_Zbroken"
