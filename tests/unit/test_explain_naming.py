@@ -6,8 +6,8 @@ from fakes.paths import Step, section, symbols
 from fakes.wakeuppaths import NAMES, PREEMPT, THREAD, TIMER
 from rtscope.explain.instructions.calls import plain
 from rtscope.explain.instructions.explain import explain_path
+from rtscope.explain.instructions.naming import is_primitive, title_index
 from rtscope.explain.model import Cause, Explanation, Segment
-from rtscope.explain.naming import is_primitive, title_index
 from rtscope.explain.words import where
 
 DRIVER = "my_driver_reset"

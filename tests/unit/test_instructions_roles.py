@@ -12,16 +12,14 @@ from rtscope.explain.instructions.calls import (
     Frame,
     Role,
     Run,
-    callback_of,
     contexts_of,
     is_between,
-    main_frame,
     plain,
     role_of,
     runs_of,
-    spent_in,
 )
 from rtscope.explain.instructions.explain import called
+from rtscope.explain.instructions.naming import callback_of, main_frame, spent_in
 from rtscope.explain.instructions.scheduling import gives_way, sleeps_in_fault
 
 

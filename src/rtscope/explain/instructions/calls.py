@@ -15,7 +15,6 @@ scheduler's time.
 
 import re
 import tomllib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -27,7 +26,6 @@ from numpy.typing import NDArray
 
 from rtscope.exectrace.section import TraceSection, executed_ns
 from rtscope.exectrace.symbols import KERNEL_HALF, USER, SymbolTable
-from rtscope.explain.naming import is_clock, is_primitive, title_index
 
 # GCC's clones of a function: the name ends at the dot; its module follows.
 _CLONE = re.compile(r"\.(?:isra|constprop|part|cold|llvm)\b[^\s\[]*")
@@ -36,11 +34,6 @@ _STEPS_BETWEEN = (
     *("__x86_indirect_", "__x86_return_thunk", "its_return_thunk", "srso_"),
     *("retbleed_", "entry_untrain_ret", "early_xen_iret_patch"),
     *("native_irq_return_iret", "common_interrupt_return"),
-)
-# What the kernel does between two callbacks of timers.
-_OF_TIMERS = (
-    *("_raw_spin", "timerqueue_", "rb_", "__remove_hrtimer"),
-    *("enqueue_hrtimer", "__hrtimer_"),
 )
 FIRMWARE = "(firmware)"
 NAMELESS = "(no symbol)"
@@ -326,99 +319,6 @@ def _outermost_call(
     """Let __schedule belong to the preempt_schedule that called it."""
     above = _context(frame.caller, marks, known) if frame.caller else THREAD
     return above if above.role is Role.SCHEDULE else found
-
-
-def main_frame(runs: Sequence[Run], *, share: float) -> Frame | None:
-    """
-    Return the innermost call in which at least this share was executed.
-
-    More than a half, or it may be one of several; None if there is no such call.
-    """
-    own: Counter[Frame] = Counter()
-    for run in runs:
-        own[run.frame] += run.executed_ns
-    spent: Counter[Frame] = Counter()
-    for innermost, ns in own.items():
-        for frame in innermost.chain():
-            spent[frame] += ns
-    least = share * sum(run.executed_ns for run in runs)
-    inside = [frame for frame, ns in spent.items() if ns >= least]
-    return max(inside, key=lambda frame: frame.depth, default=None)
-
-
-def main_chain(runs: Sequence[Run], *, share: float) -> list[Frame]:
-    """Return the call of `main_frame` and its callers, innermost first."""
-    frame = main_frame(runs, share=share)
-    return [] if frame is None else list(frame.chain())
-
-
-def delay_helpers(runs: Sequence[Run]) -> frozenset[Frame]:
-    """
-    Return the calls that only spent time: they read clocks, and called nothing else.
-
-    What they did shows them, whatever their names. `runs` are all of their CPU.
-    """
-    reading: set[Frame] = set()
-    working: set[Frame] = set()
-    for run in runs:
-        frame, caller = run.frame, run.frame.caller
-        if is_clock(plain(frame.name)):
-            if caller is not None and not is_clock(plain(caller.name)):
-                reading.add(caller)
-            continue
-        # An interrupt is no call of what it interrupts.
-        while caller is not None and frame.role not in _INTERRUPTS:
-            if caller in working:
-                break
-            working.add(caller)
-            frame, caller = caller, caller.caller
-    return frozenset(reading - working)
-
-
-_INTERRUPTS = frozenset({Role.INTERRUPT, Role.TRAP, Role.PREEMPT, Role.DISPATCH})
-_BEGINS_HERE = frozenset(
-    {
-        *(Role.INTERRUPT, Role.TRAP, Role.SYSCALL, Role.DISPATCH),
-        *(Role.SCHEDULE, Role.IDLE, Role.SOFTIRQ),
-    }
-)
-"""Behind these is the code that was interrupted, or the kernel's own."""
-
-
-def title_frame(chain: Sequence[Frame], delays: frozenset[Frame]) -> int:
-    """
-    Return the index of the call, innermost first, that something is named after.
-
-    It is the first that is no primitive; or who called that, if it is a delay helper by
-    what it did: it is one of the `delays`.
-    """
-    stops = [frame.role in _BEGINS_HERE for frame in chain]
-    names = [plain(frame.name) for frame in chain]
-    at = title_index(names, stops)
-    above = at + 1
-    if above >= len(chain) or stops[at] or stops[above] or is_primitive(names[above]):
-        return at
-    return above if chain[at] in delays else at
-
-
-def spent_in(runs: Sequence[Run]) -> list[tuple[str, int]]:
-    """Return own ns by function, most first."""
-    spent: Counter[str] = Counter()
-    for run in runs:
-        spent[run.frame.name] += run.executed_ns
-    return spent.most_common()
-
-
-def callback_of(run: Run) -> str | None:
-    """Return the timer's function in which a run is; None outside of all."""
-    inner = None
-    for frame in run.frame.chain():
-        if frame.role is Role.INTERRUPT:
-            return None  # what interrupts a callback is not of it
-        if plain(frame.name) == "__hrtimer_run_queues":
-            return inner if inner and not inner.startswith(_OF_TIMERS) else None
-        inner = frame.name
-    return None
 
 
 def _stretches(

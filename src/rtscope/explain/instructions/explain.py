@@ -18,12 +18,16 @@ from rtscope.explain.instructions.calls import (
     Frame,
     Role,
     Run,
-    callback_of,
-    main_chain,
     plain,
     role_of,
+)
+from rtscope.explain.instructions.naming import (
+    callback_of,
+    is_primitive,
+    main_chain,
     spent_in,
     title_frame,
+    title_index,
 )
 from rtscope.explain.instructions.path import (
     IrqsOff,
@@ -43,7 +47,6 @@ from rtscope.explain.model import (
     Segment,
     joined,
 )
-from rtscope.explain.naming import is_primitive, title_index
 
 NAMES_KEPT = 5
 NEARLY_ALL = 0.9

@@ -13,19 +13,15 @@ from dataclasses import dataclass, field, replace
 from rtscope.exectrace.section import RecordKind, TaskSwitch, TraceSection, cpus_of
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.instructions.absences import spins
-from rtscope.explain.instructions.calls import (
-    Frame,
-    Role,
-    Run,
+from rtscope.explain.instructions.calls import Frame, Role, Run, plain, runs_of
+from rtscope.explain.instructions.naming import (
     delay_helpers,
+    is_clock,
     main_frame,
-    plain,
-    runs_of,
     spent_in,
     title_frame,
 )
 from rtscope.explain.model import OtherCpuActivity
-from rtscope.explain.naming import is_clock
 
 MOSTLY = 0.5
 """Of what a CPU executed: the innermost call with more than this is what it did."""

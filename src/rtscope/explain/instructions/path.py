@@ -32,9 +32,7 @@ from rtscope.explain.instructions.calls import (
     Frame,
     Role,
     Run,
-    callback_of,
     contexts_of,
-    delay_helpers,
     plain,
     role_of,
     runs_of,
@@ -44,6 +42,7 @@ from rtscope.explain.instructions.milestones import (
     find_milestones,
     is_one_delivery,
 )
+from rtscope.explain.instructions.naming import callback_of, delay_helpers
 from rtscope.explain.instructions.othercpus import OtherCpus, polls
 from rtscope.explain.instructions.scheduling import (
     PERIOD,

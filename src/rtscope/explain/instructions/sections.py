@@ -18,7 +18,8 @@ from rtscope.exectrace.section import (
 )
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.bound import Arrivals, Section, compose
-from rtscope.explain.instructions.calls import main_frame, plain, runs_of, spent_in
+from rtscope.explain.instructions.calls import plain, runs_of
+from rtscope.explain.instructions.naming import main_frame, spent_in
 from rtscope.record.explanation import CpuBound, LongestSection
 
 _KINDS = (Section.POID, Section.PAIE, Section.PSD, Section.ST, Section.BACK)
