@@ -11,7 +11,7 @@ from rtscope.exectrace.section import (
     SectionKind,
     TaskSwitch,
     TraceSection,
-    executed_ns,
+    blocks_of,
     held_by,
     task_switches,
 )
@@ -153,8 +153,11 @@ def test_what_a_block_took_ends_where_its_cpu_pauses() -> None:
     (path,) = parse_trace(HEADER + section(rows)).sections
 
     def taken(cpu: int) -> list[tuple[int, int]]:
-        blocks, lengths = executed_ns(path, cpu)
-        return list(zip(path.values[blocks].tolist(), lengths.tolist(), strict=True))
+        blocks = blocks_of(path, cpu)
+        assert path.values[blocks.rows].tolist() == blocks.addresses.tolist()
+        assert path.at_ns[blocks.rows].tolist() == blocks.at_ns.tolist()
+        lengths = blocks.executed_ns.tolist()
+        return list(zip(blocks.addresses.tolist(), lengths, strict=True))
 
     assert taken(1) == [(0xA, 30), (0xB, 100)]
     assert taken(0) == [(0xC, 19_890), (0xD, 5)]  # the last goes on to the mark

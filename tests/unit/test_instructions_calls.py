@@ -2,6 +2,7 @@
 
 from fakes.paths import section, symbols
 from fakes.wakeuppaths import TABLE
+from rtscope.exectrace.section import blocks_of
 from rtscope.explain.instructions.calls import FIRMWARE, runs_of
 
 
@@ -14,7 +15,7 @@ def test_callers_from_before_the_path_are_known_from_their_ends() -> None:
 
     names = [
         [frame.name for frame in run.frame.chain()]
-        for run in runs_of(path, TABLE, arch="riscv64", cpu=0)
+        for run in runs_of(blocks_of(path, 0), TABLE, arch="riscv64")
     ]
 
     below = ["free_pages", "(user space)"]
@@ -40,7 +41,7 @@ def test_a_thunk_is_part_of_the_function_that_jumps_through_it() -> None:
         late=5,
     )
 
-    found = runs_of(path, table, arch="x86_64", cpu=0)
+    found = runs_of(blocks_of(path, 0), table, arch="x86_64")
 
     assert [([f.name for f in r.frame.chain()], r.executed_ns) for r in found] == [
         (["zap"], 13),
@@ -57,7 +58,7 @@ def test_a_path_that_begins_in_a_thunk_begins_in_the_function_behind_it() -> Non
         late=5,
     )
 
-    found = runs_of(path, table, arch="x86_64", cpu=0)
+    found = runs_of(blocks_of(path, 0), table, arch="x86_64")
 
     assert [([f.name for f in r.frame.chain()], r.executed_ns) for r in found] == [
         (["free_pages", "zap"], 13),
@@ -72,7 +73,7 @@ def test_what_comes_behind_a_switch_called_nothing_before_it() -> None:
         late=5,
     )
 
-    last = runs_of(path, TABLE, arch="riscv64", cpu=0)
+    last = runs_of(blocks_of(path, 0), TABLE, arch="riscv64")
 
     assert [frame.name for frame in last[0].frame.chain()] == ["zap"]
     assert [frame.name for frame in last[-1].frame.chain()] == ["free_pages"]
@@ -84,7 +85,7 @@ def test_firmware_is_a_call_and_its_caller_goes_on_afterwards() -> None:
 
     names = [
         [frame.name for frame in run.frame.chain()]
-        for run in runs_of(path, TABLE, arch="riscv64", cpu=0)
+        for run in runs_of(blocks_of(path, 0), TABLE, arch="riscv64")
     ]
 
     assert names == [["zap"], ["free_pages", "zap"]]

@@ -6,7 +6,7 @@ import pytest
 
 from fakes.paths import Step, section
 from fakes.wakeuppaths import TABLE
-from rtscope.exectrace.section import TraceSection
+from rtscope.exectrace.section import TraceSection, blocks_of
 from rtscope.explain.instructions.calls import (
     MAX_DEPTH,
     Frame,
@@ -230,7 +230,7 @@ def test_six_callers_are_shown(length: int, text: str) -> None:
 
 
 def runs(steps: list[Step], arch: str = "riscv64", cpu: int = 0) -> list[Run]:
-    return runs_of(section(steps, TABLE, late=5), TABLE, arch=arch, cpu=cpu)
+    return runs_of(blocks_of(section(steps, TABLE, late=5), cpu), TABLE, arch=arch)
 
 
 def test_runs_of_one_cpu_follow_each_other_and_count_its_own_instructions() -> None:
@@ -288,7 +288,7 @@ def test_an_address_without_a_symbol_is_the_firmware_a_program_or_nameless(
     address: int, arch: str, name: str
 ) -> None:
     path = in_firmware([(10, "zap"), (10, "zap"), (10, "zap+")], 1, address)
-    found = runs_of(path, TABLE, arch=arch, cpu=0)
+    found = runs_of(blocks_of(path, 0), TABLE, arch=arch)
 
     assert [r.frame.name for r in found] == ["zap", name, "zap"]
     if name == "(firmware)":  # it is called, and returns to its caller

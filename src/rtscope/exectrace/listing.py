@@ -16,8 +16,8 @@ from rtscope.exectrace.section import (
     RecordKind,
     SectionKind,
     TraceSection,
+    blocks_of,
     cpus_of,
-    executed_ns,
     task_switches,
 )
 from rtscope.exectrace.symbols import KERNEL_HALF, USER, SymbolTable
@@ -126,8 +126,8 @@ def _words(kind: RecordKind, value: int) -> str:
 def _lengths(section: TraceSection, cpu: int) -> NDArray[np.int64]:
     """Return how long each block of a CPU took, in ns; 0 for the other records."""
     lengths = np.zeros(len(section.at_ns), np.int64)
-    blocks, own_ns = executed_ns(section, cpu)
-    lengths[blocks] = own_ns
+    blocks = blocks_of(section, cpu)
+    lengths[blocks.rows] = blocks.executed_ns
     return lengths
 
 

@@ -113,21 +113,36 @@ def held_by(section: TraceSection) -> Held:
     )
 
 
-def executed_ns(
-    section: TraceSection, cpu: int
-) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-    """
-    Return the indices of a CPU's blocks in a section, and how many ns each took.
+@dataclass(frozen=True, slots=True, eq=False)
+class CpuBlocks:
+    """The blocks that one CPU executed in a section, in order."""
 
-    A block goes on to the next one of its CPU, or to where that pauses.
-    """
+    rows: NDArray[np.intp]
+    """Their indices in the section."""
+    at_ns: NDArray[np.int64]
+    addresses: NDArray[np.uint64]
+    executed_ns: NDArray[np.int64]
+    """How long each took: to the next one, or to where the CPU pauses."""
+    last_ns: int
+    """The end of the section."""
+
+
+def blocks_of(section: TraceSection, cpu: int) -> CpuBlocks:
+    """Return what a CPU executed in a section."""
     of_time = np.isin(section.kinds, (RecordKind.BLOCK, RecordKind.PAUSE))
     mine = np.flatnonzero(of_time & (section.cpus == cpu))
     at_ns = section.at_ns[mine]
     end_ns = max(section.last_ns, int(at_ns[-1])) if len(at_ns) else 0
     lengths = np.append(at_ns[1:], end_ns)[: len(mine)] - at_ns
     is_block = section.kinds[mine] == RecordKind.BLOCK
-    return mine[is_block], lengths[is_block]
+    rows = mine[is_block]
+    return CpuBlocks(
+        rows=rows,
+        at_ns=section.at_ns[rows],
+        addresses=section.values[rows],
+        executed_ns=lengths[is_block],
+        last_ns=section.last_ns,
+    )
 
 
 @dataclass(frozen=True, slots=True)

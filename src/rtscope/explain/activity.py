@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from rtscope.exectrace.section import TraceSection, cpus_of, task_switches
+from rtscope.exectrace.section import TraceSection, blocks_of, cpus_of, task_switches
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.events.spans import Doing, Span, spans_of
 from rtscope.explain.events.threadstates import TracedWakeup
@@ -64,7 +64,7 @@ def common(before: Sequence[Open], after: Sequence[Open]) -> int:
 def _calls(recording: Recording, cpu: int) -> States:
     end_ns = 0
     section, symbols, arch = recording.section, recording.symbols, recording.arch
-    runs = runs_of(section, symbols, arch=arch, cpu=cpu)
+    runs = runs_of(blocks_of(section, cpu), symbols, arch=arch)
     names = tasks_of(cpu, task_switches(section), runs).names or [""] * len(runs)
     for run, task in zip(runs, names, strict=True):
         below: list[Open] = [(task, task)] if task else []

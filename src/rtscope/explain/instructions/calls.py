@@ -24,7 +24,7 @@ from importlib import resources
 import numpy as np
 from numpy.typing import NDArray
 
-from rtscope.exectrace.section import TraceSection, executed_ns
+from rtscope.exectrace.section import CpuBlocks
 from rtscope.exectrace.symbols import KERNEL_HALF, USER, SymbolTable
 
 # GCC's clones of a function: the name ends at the dot; its module follows.
@@ -169,17 +169,15 @@ class Run:
     """What it executed of this time."""
 
 
-def runs_of(
-    section: TraceSection, symbols: SymbolTable, *, arch: str, cpu: int
-) -> list[Run]:
+def runs_of(blocks: CpuBlocks, symbols: SymbolTable, *, arch: str) -> list[Run]:
     """Return what one CPU did in a section, in order."""
-    at_ns, names, starts, own_ns = _stretches(section, symbols, arch=arch, cpu=cpu)
+    at_ns, names, starts, own_ns = _stretches(blocks, symbols, arch=arch)
     frame = _callers_of_first(names, starts)
     frames: list[Frame] = []
     for name, is_start in zip(names, starts, strict=True):
         frame = _entered(frame, name, is_start=is_start)
         frames.append(frame)
-    ends_ns = [*at_ns[1:], max([section.last_ns, *at_ns[-1:]])]
+    ends_ns = [*at_ns[1:], max([blocks.last_ns, *at_ns[-1:]])]
     return [*map(Run, frames, at_ns, ends_ns, own_ns)]
 
 
@@ -322,13 +320,12 @@ def _outermost_call(
 
 
 def _stretches(
-    section: TraceSection, symbols: SymbolTable, *, arch: str, cpu: int
+    blocks: CpuBlocks, symbols: SymbolTable, *, arch: str
 ) -> tuple[list[int], list[str], list[bool], list[int]]:
     """Return begin, function, whether it was called, and own ns of what a CPU did."""
-    blocks, own_ns = executed_ns(section, cpu)
-    if not len(blocks):
+    if not len(blocks.rows):
         return [], [], [], []
-    addresses, which = np.unique(section.values[blocks], return_inverse=True)
+    addresses, which = np.unique(blocks.addresses, return_inverse=True)
     known, are_starts = symbols.names_of(addresses), symbols.are_starts(addresses)
     names = _names(addresses, known, arch=arch)
     codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
@@ -344,10 +341,10 @@ def _stretches(
     first = np.flatnonzero(np.append(True, (code[1:] != code[:-1]) | starts[1:]))
     words = tuple(codes)
     return (
-        section.at_ns[blocks][first].tolist(),
+        blocks.at_ns[first].tolist(),
         [words[one] for one in code[first].tolist()],
         starts[first].tolist(),
-        np.add.reduceat(own_ns, first).tolist(),
+        np.add.reduceat(blocks.executed_ns, first).tolist(),
     )
 
 

@@ -10,7 +10,13 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from rtscope.exectrace.section import RecordKind, TaskSwitch, TraceSection, cpus_of
+from rtscope.exectrace.section import (
+    RecordKind,
+    TaskSwitch,
+    TraceSection,
+    blocks_of,
+    cpus_of,
+)
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.instructions.absences import spins
 from rtscope.explain.instructions.calls import Frame, Role, Run, plain, runs_of
@@ -119,7 +125,7 @@ class OtherCpus:
     def _runs_of(self, cpu: int) -> list[Run]:
         if cpu not in self._runs:
             self._runs[cpu] = runs_of(
-                self.section, self.symbols, arch=self.arch, cpu=cpu
+                blocks_of(self.section, cpu), self.symbols, arch=self.arch
             )
         return self._runs[cpu]
 

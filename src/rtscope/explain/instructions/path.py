@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from rtscope.exectrace.section import (
+    CpuBlocks,
     RecordKind,
     TaskSwitch,
     TraceSection,
+    blocks_of,
     executing_cpus,
     task_switches,
 )
@@ -138,6 +140,8 @@ class WakeupPath:
     flags: IrqFlags
     counts: PreemptCounts
     section: TraceSection
+    blocks: CpuBlocks
+    """What this CPU executed."""
     switches: Sequence[TaskSwitch]
     """Of all CPUs."""
     others: OtherCpus
@@ -149,10 +153,11 @@ def wakeup_path(
     section: TraceSection, symbols: SymbolTable, *, arch: str
 ) -> WakeupPath:
     """Return all that one wake-up is explained from."""
-    runs = runs_of(section, symbols, arch=arch, cpu=section.cpu)
+    blocks = blocks_of(section, section.cpu)
+    switches, executing = task_switches(section), executing_cpus(section)
+    runs = runs_of(blocks, symbols, arch=arch)
     expiry_ns = section.last_ns - section.latency_ns
     contexts, delays = contexts_of(runs), delay_helpers(runs)
-    switches, executing = task_switches(section), executing_cpus(section)
     tasks = tasks_of(section.cpu, switches, runs)
     absences = [
         one
@@ -189,6 +194,7 @@ def wakeup_path(
         flags=flags,
         counts=_preempt_counts_of(section),
         section=section,
+        blocks=blocks,
         switches=switches,
         others=others,
         spins=spinning,

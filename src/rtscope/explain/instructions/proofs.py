@@ -7,7 +7,7 @@ recorded beside it are asked whether the story can be true.
 
 from collections.abc import Iterator, Sequence
 
-from rtscope.exectrace.section import RecordKind, executed_ns
+from rtscope.exectrace.section import RecordKind
 from rtscope.explain.instructions.absences import Wait
 from rtscope.explain.instructions.calls import Role
 from rtscope.explain.instructions.path import Kind, WakeupPath
@@ -189,9 +189,9 @@ def _time(path: WakeupPath) -> Iterator[Broken]:
     section = path.section
     if not section.block_ns:
         return
-    blocks, own_ns = executed_ns(section, section.cpu)
+    blocks, own_ns = path.blocks, path.blocks.executed_ns
     for at in (own_ns > section.block_ns).nonzero()[0].tolist():
-        begin_ns = int(section.at_ns[blocks[at]]) - path.expiry_ns
+        begin_ns = int(blocks.at_ns[at]) - path.expiry_ns
         end_ns = begin_ns + int(own_ns[at])
         if end_ns > 0:
             values = {"block_ns": int(own_ns[at]), "most_ns": section.block_ns}

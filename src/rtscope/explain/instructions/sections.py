@@ -14,6 +14,7 @@ from rtscope.exectrace.section import (
     RecordKind,
     SectionKind,
     TraceSection,
+    blocks_of,
     held_by,
 )
 from rtscope.exectrace.symbols import SymbolTable
@@ -65,7 +66,7 @@ def _longest(
         return LongestSection(kind, held.net_ns, note=_LEFT_OUT)
     runs = [
         run
-        for run in runs_of(section, symbols, arch=trace.arch, cpu=section.cpu)
+        for run in runs_of(blocks_of(section, section.cpu), symbols, arch=trace.arch)
         if run.end_ns > held.begin_ns and run.begin_ns < held.end_ns
     ]
     frame = main_frame(runs, share=1.0)
