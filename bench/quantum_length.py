@@ -18,7 +18,11 @@ from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import Board, get_board
 from rtscope.board.initrd import Job
 from rtscope.board.prepare import prepare
-from rtscope.contract import AgentResult, parse_line
+from rtscope.contract import (
+    AgentResult,
+    parse_line,
+    told,
+)
 from rtscope.loads import get_load
 from rtscope.target import agent_file
 from rtscope.virtual.boot import BootTimeout, boot
@@ -81,7 +85,7 @@ def measure(
     operations = _OPERATIONS.search(booted.text("load.yaml"))
     return Boot(
         minimum_ns=min(t.min_ns for t in threads if t.min_ns is not None),
-        sum_ns=sum(t.sum_ns for t in threads),
+        sum_ns=sum(told(t.sum_ns) for t in threads),
         samples=sum(t.samples for t in threads),
         maximum_ns=max(t.max_ns for t in threads if t.max_ns is not None),
         operations=float(operations[1]) if operations else 0.0,

@@ -28,6 +28,10 @@ MAY_IMPORT = {
     "record": {
         *("errors", "files", "archive", "redaction", "contract", "caveats", "machine"),
     },
+    "formats": {
+        *("__init__", "errors", "files", "units", "contract", "caveats", "machine"),
+        "record",
+    },
     "kernel": {"errors", "files", "process", "machine"},
     "board": {"errors", "files", "archive", "process", "units", "kernel"},
     "campaign": {"errors", "units", "cpulist", "loads", "target"},

@@ -316,7 +316,7 @@ def measured(
         campaign=Campaign(),
         command=given.command,
         started=given.started_at,
-        host_seconds=given.host_duration_s,
+        host_seconds=given.host_duration_s or 0.0,
         facts_before=given.facts_before,
         facts_after=given.facts_after,
         seen=seen,

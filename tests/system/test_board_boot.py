@@ -18,7 +18,12 @@ from rtscope.board.catalogue import get_board
 from rtscope.board.initrd import Job
 from rtscope.board.prepare import Prepared, prepare, write_initrd
 from rtscope.board.qemu import Boot, command_line
-from rtscope.contract import AgentResult, parse_line, result_digest
+from rtscope.contract import (
+    AgentResult,
+    parse_line,
+    result_digest,
+    told,
+)
 from rtscope.target import agent_file
 from rtscope.virtual.boot import read_results
 
@@ -70,7 +75,7 @@ def _boot(prepared: Prepared, folder: Path) -> dict[str, bytes]:
 def _digest(out: dict[str, bytes]) -> str:
     lines = [parse_line(line) for line in out["measure.jsonl"].splitlines()]
     (result,) = (line for line in lines if isinstance(line, AgentResult))
-    assert [(t.samples + t.missed_periods, t.policy) for t in result.threads] == [
+    assert [(t.samples + told(t.missed_periods), t.policy) for t in result.threads] == [
         (200, "fifo")
     ]
     return result_digest(result.threads)

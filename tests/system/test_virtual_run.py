@@ -6,6 +6,7 @@ import pytest
 from rig import NEEDS_APT, Done, rtscope
 
 from rtscope.board.catalogue import get_board, with_append
+from rtscope.contract import told
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import open_records
 from rtscope.stats.lint import all_caveats
@@ -45,7 +46,7 @@ def test_the_same_campaign_has_the_same_result_and_another_seed_another(
     assert (len(records), len(idle), len(memory)) == (4, 1, 1)
     assert idle != memory
     for record in records:
-        assert [t.samples + t.missed_periods for t in record.result.threads] == [
+        assert [t.samples + told(t.missed_periods) for t in record.result.threads] == [
             1000,
             1000,
         ]
@@ -102,7 +103,7 @@ def with_fault(script: str, out: Path) -> tuple[Done, RunRecord]:
 
 
 def all_samples_are_there(kept: RunRecord) -> bool:
-    return all(t.samples + t.missed_periods == 1000 for t in kept.result.threads)
+    return all(t.samples + told(t.missed_periods) == 1000 for t in kept.result.threads)
 
 
 def test_a_cpu_that_goes_offline_makes_the_run_invalid(tmp_path: Path) -> None:

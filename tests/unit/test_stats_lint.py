@@ -7,7 +7,13 @@ import pytest
 
 from fakes.measurements import GOOD_CLOCK, SECOND_NS, record, thread, ticks_of
 from rtscope.caveats.catalogue import make
-from rtscope.contract import CpuTime, KernelThread, ThreadResult, Wakeup
+from rtscope.contract import (
+    CpuTime,
+    KernelThread,
+    ThreadResult,
+    Wakeup,
+    told,
+)
 from rtscope.machine.facts import FactValue
 from rtscope.record.model import RunRecord
 from rtscope.stats.lint import all_caveats, clock_coarse, lint
@@ -126,11 +132,11 @@ ODD_WORST = "more worst wake-ups than samples, or one below the minimum"
             "the maximum, 9.00 us, lies outside its bucket",
         ),
         (
-            {"sum_ns": GOOD.sum_ns + 500},
+            {"sum_ns": told(GOOD.sum_ns) + 500},
             "the sum must lie between 360000 and 360120, but is 360500",
         ),
         (
-            {"sum_sq_ns2": GOOD.sum_sq_ns2 * 2},
+            {"sum_sq_ns2": told(GOOD.sum_sq_ns2) * 2},
             "the squares must lie between 2200000000 and 2201320360, but is 4400000000",
         ),
         ({"overruns": 61}, "61 overruns, but only 60 in all"),
@@ -208,7 +214,7 @@ def test_a_sum_that_only_the_extremes_exclude_is_found(offset: int) -> None:
     # 60 samples from 2^30 + 500 to 2^30 + 1500, in a bucket of 2^20 ns
     low = 2**30 + 500
     t = thread([low, low + 500, low + 1000] * 20, interval_ns=2 * SECOND_NS)
-    found = raised(record([replace(t, sum_ns=t.sum_ns + offset)]))
+    found = raised(record([replace(t, sum_ns=told(t.sum_ns) + offset)]))
     assert "the sum must lie between" in found["sums_inconsistent"]
 
 

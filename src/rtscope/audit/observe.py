@@ -242,6 +242,7 @@ def tried(lines: Iterable[Line]) -> Tried:
             error = errno.EPERM if line.cause in _REFUSED else errno.EIO
             return Tried(Trial(ASKED, error, line.message), None)
         if isinstance(line, AgentResult):
-            costs = [thread.clock_before.p50_ns for thread in line.threads]
+            clocks = [thread.clock_before for thread in line.threads]
+            costs = [cost.p50_ns for cost in clocks if cost is not None]
             return Tried(Trial(ASKED, None), max(costs, default=None))
     return Tried(None, None)

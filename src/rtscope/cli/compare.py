@@ -10,13 +10,13 @@ import typer
 
 from rtscope.cli.console import Json, typed_words
 from rtscope.cli.detail import ShownWithNotes
+from rtscope.cli.foreign import open_ours
 from rtscope.cli.report import Format, print_report, write_page
 from rtscope.errors import UsageError
 from rtscope.files import refuse_unwritable
 from rtscope.published import get_published
 from rtscope.record.model import RunRecord
 from rtscope.record.pack import SUFFIX, unpacking
-from rtscope.record.resultdir import open_records
 from rtscope.report.formats.brief import More
 from rtscope.report.formats.text import Told
 from rtscope.report.model.comparison import build_comparison, split_by_variant
@@ -93,7 +93,7 @@ def _sets(words: list[str]) -> dict[str, list[RunRecord]]:
                 raise UsageError(f"two records are called {label!a}; write NAME=DIR")
             # The same label again: more runs of the same machine, e.g. after another
             # boot.
-            sets.setdefault(label, []).extend(open_records(opened(path)))
+            sets.setdefault(label, []).extend(open_ours(opened(path)))
     return sets
 
 

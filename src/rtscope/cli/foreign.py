@@ -1,11 +1,40 @@
-"""Answer options of cyclictest and rtla with those of `rtscope run`."""
+"""Answer options and files of cyclictest and rtla with what to type here."""
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
+from rtscope.errors import RecordError, UsageError
+from rtscope.record.model import RunRecord
+from rtscope.record.resultdir import open_records
 from rtscope.units import NS_PER_US, format_duration
 
 OURS = ("-i", "-a", "-b", "-A", "-l", "-t", "-c")
 """Those that are answered only with a number, or a list of CPUs, behind them."""
+
+
+def open_ours(path: Path) -> list[RunRecord]:
+    """
+    Return the records there, as `open_records` does.
+
+    Raises UsageError with the command to import a file of another tool.
+    """
+    try:
+        return open_records(path)
+    except RecordError:
+        if path.is_file() and (name := _foreign_format(path)):
+            raise UsageError(
+                f"{path}: a result of another tool ({name}); import it first: "
+                f"rtscope import {shlex.quote(str(path))}"
+            ) from None
+        raise
+
+
+def _foreign_format(path: Path) -> str:
+    from rtscope.formats import format_of
+    from rtscope.formats.source import Source
+
+    return format_of(Source(path))
 
 
 def answers(words: Sequence[str], table: Mapping[str, str]) -> Iterator[str]:

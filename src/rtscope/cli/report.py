@@ -14,12 +14,12 @@ from rtscope.campaign import values
 from rtscope.campaign.model import Campaign
 from rtscope.cli.console import Json, log, put, stdout_console, typed_words
 from rtscope.cli.detail import ShownWithNotes
+from rtscope.cli.foreign import open_ours
 from rtscope.errors import UsageError
 from rtscope.files import first_mistake, refuse_unwritable, write_atomically
 from rtscope.record.explanation import find_explained
 from rtscope.record.model import RunRecord
 from rtscope.record.pack import unpacking
-from rtscope.record.resultdir import open_records
 from rtscope.report.formats.brief import Detail, More, print_result
 from rtscope.report.formats.data import render_csv, render_json
 from rtscope.report.formats.html import render_html
@@ -79,7 +79,7 @@ def report(request: ReportRequest) -> int:
         raise UsageError(f"--charts {charts}: a file; name a directory")
     with unpacking() as opened:
         paths = [opened(path) for path in request.record]
-        records = [one for path in paths for one in open_records(path)]
+        records = [one for path in paths for one in open_ours(path)]
         model = model_of(records, asked_with(records, request), beside=paths)
     if request.html is not None:
         write_page(model, request.html)

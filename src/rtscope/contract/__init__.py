@@ -23,17 +23,14 @@ from rtscope.contract.loads import ProcessInWindow as ProcessInWindow
 from rtscope.contract.measurement import LOST as LOST
 from rtscope.contract.measurement import AgentError as AgentError
 from rtscope.contract.measurement import AgentResult as AgentResult
-from rtscope.contract.measurement import ClockCost as ClockCost
 from rtscope.contract.measurement import Hello as Hello
 from rtscope.contract.measurement import KernelMessage as KernelMessage
 from rtscope.contract.measurement import KernelThread as KernelThread
 from rtscope.contract.measurement import Machine as Machine
 from rtscope.contract.measurement import Started as Started
-from rtscope.contract.measurement import ThreadResult as ThreadResult
 from rtscope.contract.measurement import ThreadStarted as ThreadStarted
 from rtscope.contract.measurement import Tick as Tick
 from rtscope.contract.measurement import TickCpu as TickCpu
-from rtscope.contract.measurement import Wakeup as Wakeup
 from rtscope.contract.measurement import WorstSoFar as WorstSoFar
 from rtscope.contract.settings import Applied as Applied
 from rtscope.contract.settings import Keeping as Keeping
@@ -45,6 +42,10 @@ from rtscope.contract.targetfiles import FileLine as FileLine
 from rtscope.contract.tasks import DeadlineParameters as DeadlineParameters
 from rtscope.contract.tasks import TaskLine as TaskLine
 from rtscope.contract.tasks import TasksEnd as TasksEnd
+from rtscope.contract.threads import ClockCost as ClockCost
+from rtscope.contract.threads import ForeignBuckets as ForeignBuckets
+from rtscope.contract.threads import ThreadResult as ThreadResult
+from rtscope.contract.threads import Wakeup as Wakeup
 from rtscope.contract.tracing import Around as Around
 from rtscope.contract.tracing import CpuRuns as CpuRuns
 from rtscope.contract.tracing import KeptTrace as KeptTrace
@@ -63,6 +64,7 @@ from rtscope.contract.values import Text as Text
 from rtscope.contract.values import bucket_low_ns as bucket_low_ns
 from rtscope.contract.values import bucket_width_ns as bucket_width_ns
 from rtscope.contract.values import is_bucket_low as is_bucket_low
+from rtscope.contract.values import told as told
 from rtscope.contract.watching import EventCount as EventCount
 from rtscope.contract.watching import WatchBegin as WatchBegin
 from rtscope.contract.watching import WatchedEvent as WatchedEvent

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 
-from rtscope.contract.measurement import ThreadResult
+from rtscope.contract.threads import ThreadResult
 
 
 def result_digest(threads: Sequence[ThreadResult]) -> str:
@@ -18,6 +18,7 @@ def result_digest(threads: Sequence[ThreadResult]) -> str:
     return sha256_of_json(
         [
             {
+                **({} if t.foreign is None else {"step_ns": t.foreign.step_ns}),
                 "cpu": t.cpu,
                 "histogram": [list(pair) for pair in t.histogram],
                 "sum_ns": str(t.sum_ns),

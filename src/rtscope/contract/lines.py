@@ -69,16 +69,19 @@ def parse_line(line: bytes) -> Line:
     if len(line) > MAX_LINE_BYTES:
         raise ContractError(f"the agent wrote a line of {len(line)} bytes")
     try:
-        return _line_adapter().validate_json(line)
+        found = _line_adapter().validate_json(line)
     except ValidationError as error:
         old = _line_of_contract_1(line)
-        if old is not None:
-            return old
-        raise ContractError(
-            "the agent wrote a line that breaks its contract: "
-            f"{first_mistake(error, whole='line')} "
-            f"(in {line[:60].decode('utf-8', 'replace')!a})"
-        ) from error
+        if old is None:
+            raise ContractError(
+                "the agent wrote a line that breaks its contract: "
+                f"{first_mistake(error, whole='line')} "
+                f"(in {line[:60].decode('utf-8', 'replace')!a})"
+            ) from error
+        found = old
+    if isinstance(found, AgentResult) and any(t.foreign for t in found.threads):
+        raise ContractError("the agent wrote a thread of another tool")
+    return found
 
 
 def _line_of_contract_1(line: bytes) -> Line | None:

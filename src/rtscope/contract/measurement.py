@@ -10,95 +10,20 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from rtscope.contract.threads import ClockCost, ThreadResult, Wakeup
 from rtscope.contract.tracing import Tracing
 from rtscope.contract.values import (
-    BucketLow,
     Count,
     CounterDelta,
     Cpu,
     CpuTime,
     Flag,
     Schema,
-    Sum,
     Text,
-    Times,
 )
 
 LOST = "lost"
 """Why a run ended whose result never came: this host says it, no agent does."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wakeup:
-    """One wake-up worth keeping: when it was due and when the thread ran."""
-
-    cpu: Cpu | None
-    seq: Count
-    expiry_ns: Count
-    wake_ns: Count
-
-    @property
-    def latency_ns(self) -> int:
-        """How late the thread ran."""
-        return self.wake_ns - self.expiry_ns
-
-
-@dataclass(frozen=True, slots=True)
-class ClockCost:
-    """Back-to-back clock reads on the measuring thread, in ns."""
-
-    reads: Count
-    min_ns: Count
-    p50_ns: Count
-    p999_ns: Count
-    max_ns: Count
-    granularity_ns: Count
-    """Smallest step seen between two different readings."""
-
-
-@dataclass(frozen=True, slots=True)
-class ThreadResult:
-    """What one measuring thread got, did and saw."""
-
-    cpu: Cpu | None
-    """The CPU it was pinned to; None if it could not be pinned (SCHED_DEADLINE)."""
-    tid: Count
-    policy: Text
-    priority: Count
-    affinity: Text
-    timer_slack_ns: Count
-    interval_ns: Count
-    start_ns: Count
-    end_ns: Count
-    """Releases were due at start + k * interval, 1 ≤ k ≤ (end - start) / interval."""
-    samples: Times
-    missed_periods: Times
-    overruns: Times
-    """Samples of a whole interval or more: each swallowed at least one activation."""
-    early: Times
-    """Samples that woke before their time (suspect the clock); in no sum or bucket."""
-    overflow: Times
-    """Samples of 2^34 ns or more: in sums and maximum, in no bucket."""
-    interrupted_sleeps: Times | None
-    """Sleeps that ended early by a signal and were resumed."""
-    min_ns: Count | None
-    max_ns: Count | None
-    sum_ns: Sum
-    sum_sq_ns2: Sum
-    missed_periods_sum_ns: Sum
-    """Sum of the latencies that the missed periods would have had."""
-    histogram: tuple[tuple[BucketLow, Times], ...]
-    """(low_ns, count), ascending; bucket width: `bucket_width_ns(low_ns)`."""
-    worst: tuple[Wakeup, ...]
-    """The K worst wake-ups, worst first."""
-    minor_faults: Count | None
-    major_faults: Count | None
-    voluntary_switches: Count | None
-    involuntary_switches: Count | None
-    migrations: Count | None
-    cpu_time_ns: Count | None
-    clock_before: ClockCost
-    clock_after: ClockCost | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +70,10 @@ class AgentResult:
 
     None if it did not. What a lost one would have said last is None in this record.
     """
-    locked_kb: Count
+    locked_kb: Count | None
+    """None, as is whatever else was not told: of another tool."""
     dma_latency_us: Count | None
-    dma_latency_held: Flag
+    dma_latency_held: Flag | None
     housekeeping_cpu: Count | None
     kernel_log_lost: Count | None
     kernel_log: Text

@@ -295,6 +295,12 @@ def boot_values(cmdline: str, name: str) -> tuple[str, ...]:
     )
 
 
+def realtime_by_version(version: str) -> bool | None:
+    """Whether a `uname -v` names PREEMPT_RT; None if it names no preemption at all."""
+    flag = _flag_in(version)
+    return None if flag is None else flag in _RT_FLAGS
+
+
 def _is_realtime(seen: _Evidence) -> tuple[bool | None, str]:
     answers = [a for a in (_by_uname(seen), _by_config(seen)) if a is not None]
     if not answers:

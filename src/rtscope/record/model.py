@@ -59,8 +59,10 @@ class Run:
     repetition: Annotated[int, Field(ge=1)]
     policy: Text
     priority: Count
-    interval_ns: Annotated[int, Field(gt=0)]
-    duration_ns: Annotated[int, Field(gt=0)]
+    interval_ns: Annotated[int, Field(ge=0)]
+    """0: unknown, only of an imported run."""
+    duration_ns: Annotated[int, Field(ge=0)]
+    """0: unknown, only of an imported run."""
     cpus: tuple[int, ...] | None
     """The CPUs to measure; None means all that the agent may use."""
     deadline_runtime_ns: Count | None = None
@@ -143,6 +145,29 @@ class LoadRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Imported:
+    """Where an imported run comes from: a file of another tool, and who says what."""
+
+    tool: Text
+    version: Text
+    """Empty: the file does not name it."""
+    format: Text
+    verified: Flag
+    """Whether outputs of the tool itself were tried; else its format's description."""
+    file: Text
+    """The name of the file, without its directory."""
+    sha256: Digest
+    measures: Text
+    """What the tool calls a latency: from where to where."""
+    command: Text = ""
+    """Empty: the file does not have it."""
+    stated: Mapping[str, Text] = field(default_factory=dict)
+    """What the user said of the run when importing it, by option."""
+    told: Mapping[str, Text] = field(default_factory=dict)
+    """What else the file says, by its own words."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunRecord:
     """Everything known about one run."""
 
@@ -154,7 +179,8 @@ class RunRecord:
     campaign: Mapping[str, Any]
     started_at: Text
     """When the measurement began, ISO 8601, UTC, by the host's clock."""
-    host_duration_s: Annotated[float, Field(ge=0)]
+    host_duration_s: Annotated[float, Field(ge=0)] | None
+    """None if imported."""
     facts_before: Mapping[str, FactValue]
     facts_after: Mapping[str, FactValue]
     hello: Hello
@@ -174,8 +200,17 @@ class RunRecord:
     They are kept as they were, so that the cost of tracing can be worked out again.
     Before and after: drift, such as temperature, then affects both alike.
     """
+    imported: Imported | None = None
+    """None if rtscope measured."""
     tuning: Mapping[str, Any] | None = None
     """Settings that `--tuned` changed for the campaign, or could not change."""
+
+    def __post_init__(self) -> None:
+        """Refuse a run of our own that lacks what only an imported one may lack."""
+        if self.imported is None:
+            for name in ("interval_ns", "duration_ns"):
+                if not getattr(self.run, name):
+                    raise ValueError(f"run.{name}: 0, which only an imported run has")
 
     @property
     def max_ns(self) -> int | None:

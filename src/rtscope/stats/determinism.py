@@ -50,7 +50,9 @@ def distinct(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
 
 def _tells_apart(record: RunRecord) -> bool:
     """Whether only the same measurement can have the digest of this one."""
-    return record.virtual is not None or any(t.worst for t in record.result.threads)
+    if record.virtual is not None or record.imported is not None:
+        return True
+    return any(t.worst for t in record.result.threads)
 
 
 def contradictions(

@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from rtscope.contract import HIST_MAX_BITS, HIST_SUB_BITS, ThreadResult, bucket_width_ns
+from rtscope.contract import HIST_MAX_BITS, HIST_SUB_BITS, ThreadResult, told
 from rtscope.stats.summary import BEYOND_LOW_NS, buckets_of
 
 Counts = npt.NDArray[np.int64]
@@ -26,8 +26,10 @@ class Distribution:
     low_ns: Counts
     count: Counts
     beyond: int
-    """Latencies of 2^34 ns (17 s) and more: in no bucket."""
+    """Latencies of `beyond_low_ns` and more: in no bucket."""
     max_ns: int
+    beyond_low_ns: int = BEYOND_LOW_NS
+    """17 s, or where the buckets of another tool end."""
 
     @property
     def total(self) -> int:
@@ -41,6 +43,9 @@ def distribution_of(threads: Sequence[ThreadResult]) -> Distribution:
         dict(buckets_of(threads)),
         beyond=sum(t.overflow for t in threads),
         max_ns=max((t.max_ns or 0 for t in threads), default=0),
+        beyond_low_ns=min(
+            (t.overflow_low_ns for t in threads if t.overflow), default=BEYOND_LOW_NS
+        ),
     )
 
 
@@ -72,23 +77,30 @@ def ccdf(
     """
     Return the steps of P(latency ≥ low): where each bucket begins, and what is left.
 
-    Latencies beyond the buckets are one more step, at 2^34 ns.
+    Latencies beyond the buckets are one more step, where those begin.
     """
     low_ns, count = distribution.low_ns, distribution.count
     if distribution.beyond:
-        low_ns = np.append(low_ns, np.int64(BEYOND_LOW_NS))
+        low_ns = np.append(low_ns, np.int64(distribution.beyond_low_ns))
         count = np.append(count, np.int64(distribution.beyond))
     left = np.cumsum(count[::-1])[::-1]
     return low_ns, left / max(distribution.total, 1)
 
 
-def _distribution(counts: dict[int, int], *, beyond: int, max_ns: int) -> Distribution:
+def _distribution(
+    counts: dict[int, int],
+    *,
+    beyond: int,
+    max_ns: int,
+    beyond_low_ns: int = BEYOND_LOW_NS,
+) -> Distribution:
     filled = sorted((low, count) for low, count in counts.items() if count)
     return Distribution(
         low_ns=np.array([low for low, _ in filled], dtype=np.int64),
         count=np.array([count for _, count in filled], dtype=np.int64),
         beyond=beyond,
         max_ns=max_ns,
+        beyond_low_ns=beyond_low_ns,
     )
 
 
@@ -125,7 +137,7 @@ def _late_wakeups(thread: ThreadResult) -> Iterator[tuple[int, int, int]]:
         left = max(thread.end_ns - wakeup.expiry_ns, 0) // interval_ns
         yield wakeup.latency_ns, 1, min(wakeup.latency_ns // interval_ns, left)
 
-    unknown = thread.overruns - len(known)
+    unknown = told(thread.overruns) - len(known)
     if unknown <= 0:
         return
     # `worst` is full and holds the largest: no other wake-up is later than its last.
@@ -144,10 +156,7 @@ def _largest_unknown(thread: ThreadResult, *, known: int) -> Iterator[tuple[int,
     """Yield (upper edge, count) of the buckets, downwards, without the `known` top."""
     buckets: Iterable[tuple[int, int]] = [
         (thread.max_ns or 0, thread.overflow),
-        *(
-            (low_ns + bucket_width_ns(low_ns) - 1, count)
-            for low_ns, count in reversed(thread.histogram)
-        ),
+        *((high_ns - 1, count) for _, high_ns, count in reversed(thread.buckets)),
     ]
     for latency_ns, count in buckets:
         covered = min(known, count)

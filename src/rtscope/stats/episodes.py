@@ -19,10 +19,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
-from rtscope.contract import ThreadResult, Tick, Wakeup, bucket_width_ns
+from rtscope.contract import ThreadResult, Tick, Wakeup
 from rtscope.record.model import RunRecord
 from rtscope.stats.exposure import lower_limit, supported_interval_ns
-from rtscope.stats.summary import BEYOND_LOW_NS
 
 GAP_INTERVALS = 10
 GAP_NS = 10_000_000
@@ -88,12 +87,16 @@ def misses_of(record: RunRecord, deadline_ns: int) -> Misses:
 
 def late_samples(thread: ThreadResult, deadline_ns: int) -> tuple[int, int]:
     """Return the wake-ups later than the deadline, and how many of them only may be."""
-    if thread.min_ns is None or thread.max_ns is None or thread.max_ns <= deadline_ns:
+    if (
+        thread.min_ns is None
+        or thread.latest_ns is None
+        or thread.latest_ns <= deadline_ns
+    ):
         return 0, 0
     if thread.min_ns > deadline_ns:
         return thread.samples - thread.early, 0
     above, straddling = 0, (0, 0, 0)
-    for low_ns, high_ns, count in _buckets(thread, max_ns=thread.max_ns):
+    for low_ns, high_ns, count in _buckets(thread, max_ns=thread.latest_ns):
         if low_ns > deadline_ns:
             above += count
         elif high_ns - 1 > deadline_ns:
@@ -137,9 +140,8 @@ def _fewest(
 
 
 def _buckets(thread: ThreadResult, *, max_ns: int) -> Iterable[tuple[int, int, int]]:
-    for low_ns, count in thread.histogram:
-        yield low_ns, low_ns + bucket_width_ns(low_ns), count
-    yield BEYOND_LOW_NS, max_ns + 1, thread.overflow
+    yield from thread.buckets
+    yield thread.overflow_low_ns, max_ns + 1, thread.overflow
 
 
 def _split(
@@ -164,14 +166,16 @@ def _missed_periods(
     thread: ThreadResult, deadline_ns: int, *, known: Sequence[Wakeup], late: int
 ) -> tuple[int, int]:
     """Return the activations skipped by late wake-ups, and how many only may be."""
-    if thread.max_ns is not None and thread.max_ns <= deadline_ns:
-        return 0, 0
+    missed = thread.missed_periods
+    latest_ns = thread.latest_ns
+    if missed is None or (latest_ns is not None and latest_ns <= deadline_ns):
+        return 0, 0  # of another tool: `import_missed_periods` tells
     if deadline_ns < thread.interval_ns:
-        return thread.missed_periods, 0
-    certain = min(sum(_skips(w, thread) for w in known), thread.missed_periods)
+        return missed, 0
+    certain = min(sum(_skips(w, thread) for w in known), missed)
     if len(known) >= late:
         return certain, 0
-    return thread.missed_periods, thread.missed_periods - certain
+    return missed, missed - certain
 
 
 def _skips(wakeup: Wakeup, thread: ThreadResult) -> int:

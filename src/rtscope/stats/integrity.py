@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from rtscope.caveats.catalogue import Caveat, make
-from rtscope.contract import ThreadResult, bucket_width_ns, is_bucket_low
+from rtscope.contract import ThreadResult, is_bucket_low, told
+from rtscope.stats.foreign import check_foreign
 from rtscope.stats.summary import BEYOND_LOW_NS
 from rtscope.units import format_us
 
@@ -20,9 +21,14 @@ Bucket = tuple[int, int, int]
 
 def check_thread(thread: ThreadResult) -> Iterator[Caveat]:
     """Yield `identity_broken` and `sums_inconsistent`, with the first wrong value."""
+    if thread.foreign is not None:
+        wrong = check_foreign(thread, thread.foreign)
+        if wrong:
+            yield make("import_contradicts", f"{name_of(thread)}: {wrong}")
+        return
     buckets = [
-        (low_ns, low_ns + bucket_width_ns(low_ns), count)
-        for low_ns, count in thread.histogram
+        (low_ns, high_ns, count)
+        for low_ns, high_ns, count in thread.buckets
         if is_bucket_low(low_ns) and count > 0
     ]
     broken = _identity(thread)
@@ -37,14 +43,16 @@ def check_thread(thread: ThreadResult) -> Iterator[Caveat]:
 
 def name_of(thread: ThreadResult) -> str:
     """Name a thread for people: `CPU 2`, or `thread 1234` if it was not pinned."""
-    return f"thread {thread.tid}" if thread.cpu is None else f"CPU {thread.cpu}"
+    if thread.cpu is not None:
+        return f"CPU {thread.cpu}"
+    return f"thread {thread.tid}" if thread.tid else "a thread"
 
 
 def _identity(t: ThreadResult) -> str:
     if t.end_ns < t.start_ns or t.interval_ns == 0:
         return "no periods: the end is before the start, or the interval is 0"
     due = (t.end_ns - t.start_ns) // t.interval_ns
-    if abs(t.samples + t.missed_periods - due) <= 1:
+    if abs(t.samples + told(t.missed_periods) - due) <= 1:
         return ""
     seen = f"{t.samples} samples + {t.missed_periods} missed periods"
     return f"{seen}, but {due} periods elapsed"
@@ -88,7 +96,10 @@ def _sums(t: ThreadResult, buckets: Sequence[Bucket]) -> str:
         for low_ns, above_ns, count in buckets
     ]
     spans.append((max(BEYOND_LOW_NS, t.min_ns), t.max_ns, t.overflow))
-    for what, total, power in (("sum", t.sum_ns, 1), ("squares", t.sum_sq_ns2, 2)):
+    for what, total, power in (
+        ("sum", told(t.sum_ns), 1),
+        ("squares", told(t.sum_sq_ns2), 2),
+    ):
         least = sum(low**power * count for low, _, count in spans)
         most = sum(high**power * count for _, high, count in spans)
         if not least <= total <= most:
@@ -99,8 +110,8 @@ def _sums(t: ThreadResult, buckets: Sequence[Bucket]) -> str:
 def _spread(t: ThreadResult, _buckets: Sequence[Bucket]) -> str:
     if t.min_ns is None or t.max_ns is None:
         return ""
-    n = t.samples - t.early
-    spread = n * t.sum_sq_ns2 - t.sum_ns * t.sum_ns  # N² variance
+    n, sum_ns = t.samples - t.early, told(t.sum_ns)
+    spread = n * told(t.sum_sq_ns2) - sum_ns * sum_ns  # N² variance
     if spread < 0:
         return "the sum of squares is too small for the sum"
     # deviation ≤ (max - min)/2 (Popoviciu)
@@ -108,20 +119,21 @@ def _spread(t: ThreadResult, _buckets: Sequence[Bucket]) -> str:
         return "the deviation is too large for minimum and maximum"
     # one sample at x forces N variance ≥ (x - mean)²
     for extreme_ns in (t.min_ns, t.max_ns):
-        if (n * extreme_ns - t.sum_ns) ** 2 > n * spread:
+        if (n * extreme_ns - sum_ns) ** 2 > n * spread:
             return "the deviation is too small for minimum and maximum"
     return ""
 
 
 def _skips(t: ThreadResult, _buckets: Sequence[Bucket]) -> str:
-    if t.overruns > t.samples - t.early:
-        return f"{t.overruns} overruns, but only {t.samples - t.early} in all"
-    if t.missed_periods and not t.overruns:
-        return f"{t.missed_periods} missed periods, but no overrun"
-    if t.overruns and (t.max_ns is None or t.max_ns < t.interval_ns):
-        return f"{t.overruns} overruns, but the maximum is below the interval"
-    most_ns = t.missed_periods * t.max_ns if t.max_ns else 0
-    if t.missed_periods_sum_ns > most_ns:
+    overruns, missed = told(t.overruns), told(t.missed_periods)
+    if overruns > t.samples - t.early:
+        return f"{overruns} overruns, but only {t.samples - t.early} in all"
+    if missed and not overruns:
+        return f"{missed} missed periods, but no overrun"
+    if overruns and (t.max_ns is None or t.max_ns < t.interval_ns):
+        return f"{overruns} overruns, but the maximum is below the interval"
+    most_ns = missed * t.max_ns if t.max_ns else 0
+    if told(t.missed_periods_sum_ns) > most_ns:
         return "the missed periods were later than the maximum"
     return ""
 

@@ -13,8 +13,9 @@ from rtscope.contract import AgentResult, ClockCost, ThreadResult, Tick
 from rtscope.cpulist import format_cpulist, parse_cpulist
 from rtscope.errors import UsageError
 from rtscope.record.model import Run, RunRecord
+from rtscope.stats.imported import check_import
 from rtscope.stats.integrity import check_thread, name_of
-from rtscope.stats.summary import observed_ns
+from rtscope.stats.summary import observed_ns, total_of
 from rtscope.stats.tracing import check_tracing
 from rtscope.units import format_duration, format_us
 
@@ -35,10 +36,11 @@ def lint(record: RunRecord) -> tuple[Caveat, ...]:
             *(check_thread(t) for t in result.threads),
             *(_thread(t, name_of(t)) for t in result.threads),
             _skipped(result.threads),
-            _asked_and_got(record.run, result.threads),
+            # Nothing says what another tool was asked for.
+            () if record.imported else _asked_and_got(record.run, result.threads),
             # On a virtual board a read's cost belongs to the model, and to no clock.
             () if record.virtual else _clock_cost(result.threads),
-            _agent(result),
+            _agent(result) if record.imported is None else check_import(record),
             _machine(result),
             _hogs(result),
             _frequency(record.ticks, result.threads),
@@ -81,6 +83,9 @@ def clock_coarse(record: RunRecord, deadline_ns: int) -> tuple[Caveat, ...]:
         for t in record.result.threads
         for _, cost in _clock_costs(t)
     ]
+    steps += [
+        (t.foreign.step_ns, name_of(t)) for t in record.result.threads if t.foreign
+    ]
     step_ns, name = max(steps, default=(0, ""))
     if step_ns * 20 <= deadline_ns:
         return ()
@@ -96,7 +101,7 @@ def clock_coarse(record: RunRecord, deadline_ns: int) -> tuple[Caveat, ...]:
 def _thread(t: ThreadResult, name: str) -> Iterator[Caveat]:
     if t.early:
         yield make("early", f"{name}: {t.early} early wake-ups")
-    if t.overflow:
+    if t.overflow and t.foreign is None:
         yield make("overflow", f"{name}: {t.overflow}, worst {format_us(t.max_ns)} us")
     if t.migrations and t.cpu is not None:
         yield make("migrated", f"{name}: {t.migrations} migrations")
@@ -108,15 +113,16 @@ def _thread(t: ThreadResult, name: str) -> Iterator[Caveat]:
 
 
 def _skipped(threads: Sequence[ThreadResult]) -> Iterator[Caveat]:
-    skipped = sum(t.missed_periods for t in threads)
+    skipped = total_of(t.missed_periods for t in threads)
     counted = sum(t.samples - t.early for t in threads)
-    if not skipped or counted <= 0:
+    sum_ns = total_of(t.sum_ns for t in threads)
+    if not skipped or counted <= 0 or sum_ns is None:
         return
-    sum_ns = sum(t.sum_ns for t in threads)
-    with_skipped_ns = sum_ns + sum(t.missed_periods_sum_ns for t in threads)
+    missed_sum_ns = total_of(t.missed_periods_sum_ns for t in threads) or 0
+    with_skipped_ns = sum_ns + missed_sum_ns
     yield make(
         "missed_periods",
-        f"{skipped} missed by {sum(t.overruns for t in threads)} overruns; "
+        f"{skipped} missed by {total_of(t.overruns for t in threads) or 0} overruns; "
         f"average {format_us(sum_ns / counted)} us, "
         f"with missed periods {format_us(with_skipped_ns / (counted + skipped))} us",
     )
@@ -156,7 +162,8 @@ def _canonical(cpulist: str) -> str:
 
 
 def _clock_costs(t: ThreadResult) -> Iterator[tuple[str, ClockCost]]:
-    yield "before", t.clock_before
+    if t.clock_before is not None:
+        yield "before", t.clock_before
     if t.clock_after is not None:
         yield "after", t.clock_after
 

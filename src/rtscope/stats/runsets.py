@@ -18,7 +18,7 @@ from rtscope.record.model import RunRecord
 from rtscope.stats.determinism import caveats_among, contradictions, distinct
 from rtscope.stats.episodes import misses_of
 from rtscope.stats.lint import clock_coarse
-from rtscope.stats.summary import observed_ns, summarize
+from rtscope.stats.summary import Summary, observed_ns, summarize
 from rtscope.stats.tracing import was_traced
 from rtscope.units import format_duration
 
@@ -135,15 +135,27 @@ def _require_comparable(groups: Mapping[str, Sequence[RunRecord]]) -> str:
         )
     intervals = sorted({r.run.interval_ns for r in records})
     if len(intervals) > 1:
-        shown = ", ".join(format_duration(ns) for ns in intervals)
-        raise UsageError(f"runs with different intervals ({shown}) do not compare")
+        shown = ", ".join(_known(ns) for ns in intervals)
+        hint = "" if intervals[0] else "; name it with rtscope import --interval"
+        raise UsageError(
+            f"runs with different intervals ({shown}) do not compare{hint}"
+        )
     lengths = sorted(observed_ns(r.result.threads) for r in records)
+    if lengths[-1] and not lengths[0]:
+        raise UsageError(
+            "runs of known and of unknown length do not compare: a longer run has a "
+            "larger maximum; name the length with rtscope import --duration"
+        )
     if lengths[-1] > MAX_LENGTH_RATIO * lengths[0]:
         raise UsageError(
             f"runs of {format_duration(lengths[0])} to {format_duration(lengths[-1])} "
             "do not compare: a longer run has a larger maximum; measure equally long"
         )
     return loads[0]
+
+
+def _known(ns: int) -> str:
+    return format_duration(ns) if ns else "unknown"
 
 
 def _require_apart(groups: Sequence[Group]) -> None:
@@ -184,9 +196,11 @@ def _valid(
 ) -> bool:
     coarse = () if deadline_ns is None else clock_coarse(record, deadline_ns)
     caveats = (*raised, *coarse)
-    return record.max_ns is not None and all(
-        kind_of(c).effect is not Effect.INVALID for c in caveats
-    )
+    if record.max_ns is None:
+        return False
+    if _mean_ns(summarize(record.result.threads, percentiles=())) is None:
+        return False  # of another tool, which tells no average
+    return all(kind_of(c).effect is not Effect.INVALID for c in caveats)
 
 
 def _figures(record: RunRecord, deadline_ns: int | None) -> RunFigures:
@@ -195,12 +209,18 @@ def _figures(record: RunRecord, deadline_ns: int | None) -> RunFigures:
     return RunFigures(
         id=record.run.id,
         started=record.started_at,
-        mean_ns=summary.mean_with_missed_periods_ns,
+        mean_ns=_mean_ns(summary) or 0,
         max_ns=summary.max_ns,
         misses=missed,
         digest=record.result_digest,
         drawn=_drawn(record),
     )
+
+
+def _mean_ns(summary: Summary) -> float | None:
+    """Return the average with missed periods; without them where a tool hides them."""
+    with_missed_ns = summary.mean_with_missed_periods_ns
+    return summary.mean_ns if with_missed_ns is None else with_missed_ns
 
 
 def _drawn(record: RunRecord) -> Drawn | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 
-from rtscope.contract import HIST_MAX_BITS, ThreadResult, bucket_width_ns
+from rtscope.contract import HIST_MAX_BITS, ThreadResult
 from rtscope.errors import MeasurementError
 
 DEFAULT_PERCENTILES = (50, 99, 99.9, 99.99, 99.999, 99.9999)
@@ -49,17 +49,23 @@ class Summary:
     """
 
     samples: int
-    missed_periods: int
-    overruns: int
+    missed_periods: int | None
+    """None if a tool does not count them, and the maximum leaves it open."""
+    overruns: int | None
     early: int
     overflow: int
     min_ns: int
     max_ns: int
-    mean_ns: float
-    stdev_ns: float
-    """Of the population (divided by N), as in Appendix B of StarFive's reports."""
-    mean_with_missed_periods_ns: float
-    """Mean with each missed period at the latency it would have had."""
+    mean_ns: float | None
+    """None if a tool tells neither a sum nor an average."""
+    stdev_ns: float | None
+    """
+    Of the population (divided by N), as in Appendix B of StarFive's reports.
+
+    None if latencies of another tool are in no bucket.
+    """
+    mean_with_missed_periods_ns: float | None
+    """Mean with each missed period at the latency it would have had; None: unknown."""
     percentiles: tuple[Percentile, ...]
 
 
@@ -79,25 +85,53 @@ def summarize(
     counted = sum(t.samples - t.early for t in threads)
     if counted <= 0 or not lows or not highs:
         raise MeasurementError("no samples: no thread woke up in time to be measured")
-    sum_ns = sum(t.sum_ns for t in threads)
-    sum_sq_ns2 = sum(t.sum_sq_ns2 for t in threads)
-    missed = sum(t.missed_periods for t in threads)
-    missed_sum_ns = sum(t.missed_periods_sum_ns for t in threads)
+    sum_ns = total_of(_sum_ns(t) for t in threads)
+    sum_sq_ns2 = total_of(t.sum_sq_ns2 for t in threads)
+    exact_sum_ns = total_of(t.sum_ns for t in threads)
+    missed = total_of(t.missed_periods for t in threads)
+    missed_sum_ns = total_of(t.missed_periods_sum_ns for t in threads)
     return Summary(
         samples=sum(t.samples for t in threads),
         missed_periods=missed,
-        overruns=sum(t.overruns for t in threads),
+        overruns=total_of(t.overruns for t in threads),
         early=sum(t.early for t in threads),
         overflow=sum(t.overflow for t in threads),
         min_ns=min(lows),
         max_ns=max(highs),
-        mean_ns=sum_ns / counted,
-        stdev_ns=population_stdev(counted, sum_ns, sum_sq=sum_sq_ns2),
-        mean_with_missed_periods_ns=(sum_ns + missed_sum_ns) / (counted + missed),
+        mean_ns=None if sum_ns is None else sum_ns / counted,
+        stdev_ns=(
+            None
+            if exact_sum_ns is None or sum_sq_ns2 is None
+            else population_stdev(counted, exact_sum_ns, sum_sq=sum_sq_ns2)
+        ),
+        mean_with_missed_periods_ns=(
+            None
+            if sum_ns is None or missed is None or missed_sum_ns is None
+            else (sum_ns + missed_sum_ns) / (counted + missed)
+        ),
         percentiles=_percentiles(
             threads, percentiles, min_ns=min(lows), max_ns=max(highs)
         ),
     )
+
+
+def total_of(parts: Iterable[int | None]) -> int | None:
+    """Add up; None if a part is unknown."""
+    total = 0
+    for part in parts:
+        if part is None:
+            return None
+        total += part
+    return total
+
+
+def _sum_ns(thread: ThreadResult) -> int | None:
+    """Return the sum of a thread; from the average that its tool printed if need be."""
+    if thread.sum_ns is not None:
+        return thread.sum_ns
+    if thread.foreign is None or thread.foreign.mean_ns is None:
+        return None
+    return thread.foreign.mean_ns * thread.samples
 
 
 def observed_ns(threads: Iterable[ThreadResult]) -> int:
@@ -141,6 +175,22 @@ def _fraction(pct: float) -> Fraction:
     return Fraction(str(pct)) / 100
 
 
+def _all_buckets(
+    threads: Sequence[ThreadResult], *, max_ns: int
+) -> list[tuple[int, int, int]]:
+    """Return the buckets of all threads, ascending, the one without an end last."""
+    counts: Counter[tuple[int, int]] = Counter()
+    for thread in threads:
+        for low_ns, high_ns, count in thread.buckets:
+            counts[low_ns, high_ns] += count
+    beyond = [t for t in threads if t.overflow]
+    if beyond:
+        low_ns = min(t.overflow_low_ns for t in beyond)
+        high_ns = max(max_ns, *(t.latest_ns or 0 for t in beyond)) + 1
+        counts[low_ns, high_ns] += sum(t.overflow for t in beyond)
+    return sorted((low, high, count) for (low, high), count in counts.items())
+
+
 def _percentiles(
     threads: Sequence[ThreadResult],
     percentiles: Sequence[float],
@@ -148,13 +198,7 @@ def _percentiles(
     min_ns: int,
     max_ns: int,
 ) -> tuple[Percentile, ...]:
-    buckets = [
-        (low_ns, low_ns + bucket_width_ns(low_ns), count)
-        for low_ns, count in buckets_of(threads)
-    ]
-    beyond = sum(t.overflow for t in threads)
-    if beyond:
-        buckets.append((BEYOND_LOW_NS, max_ns + 1, beyond))
+    buckets = _all_buckets(threads, max_ns=max_ns)
     up_to = list(accumulate(count for _, _, count in buckets))
 
     def find(pct: float) -> Percentile:
@@ -162,6 +206,8 @@ def _percentiles(
             return Percentile(pct, None, None)
         rank = max(1, math.ceil(up_to[-1] * _fraction(pct)))
         low_ns, high_ns, _ = buckets[bisect_left(up_to, rank)]
-        return Percentile(pct, max(low_ns, min_ns), min(high_ns, max_ns + 1))
+        foreign = any(t.foreign for t in threads)
+        most_ns = high_ns if foreign else min(high_ns, max_ns + 1)
+        return Percentile(pct, max(low_ns, min_ns), most_ns)
 
     return tuple(find(pct) for pct in percentiles)

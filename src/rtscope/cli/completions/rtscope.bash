@@ -5,7 +5,7 @@ _rtscope_known() {
     kind='' values='' many=''
     case "$1" in
         '') options='--help -h --version'
-            [[ $2 == '' ]] && kind=values values='run report compare tasks audit explain pack doctor completion board kernel'
+            [[ $2 == '' ]] && kind=values values='run report compare tasks audit explain import pack doctor completion board kernel'
             ;;
         'board') options='--help -h'
             [[ $2 == '' ]] && kind=values values='list show build export import trace'
@@ -105,6 +105,21 @@ _rtscope_known() {
                 --html) kind=files ;;
                 --perfetto) kind=files ;;
                 '') kind=files ;;
+            esac
+            ;;
+        'import') options='--out -o --load --interval --duration --policy --priority --machine --kernel --preempt-rt --unit --help -h'
+            case "$2" in
+                --out|-o) kind=files ;;
+                --load) kind=values values='idle cpu os memory storage network timers switch pipe oom custom' many=yes ;;
+                --interval) kind=none ;;
+                --duration) kind=none ;;
+                --policy) kind=values values='fifo rr other batch idle deadline' many=yes ;;
+                --priority) kind=none ;;
+                --machine) kind=none ;;
+                --kernel) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
+                --preempt-rt) kind=values values='yes no' ;;
+                --unit) kind=values values='us ns' ;;
+                '') kind=none ;;
             esac
             ;;
         'pack') options='--out --max-size --redact --help -h'

@@ -29,6 +29,7 @@ complete -c rtscope -n '__rtscope_just' -a compare -d 'Compare records: machines
 complete -c rtscope -n '__rtscope_just' -a tasks -d 'Show every thread of a machine: policy, priority, CPUs and remarks'
 complete -c rtscope -n '__rtscope_just' -a audit -d 'Check the real-time setup of a machine, by default this one'
 complete -c rtscope -n '__rtscope_just' -a explain -d 'Explain the worst wake-ups: their causes, and the time of each'
+complete -c rtscope -n '__rtscope_just' -a import -d 'Import what another tool measured: cyclictest and its siblings'
 complete -c rtscope -n '__rtscope_just' -a pack -d 'Pack a result into one file to mail'
 complete -c rtscope -n '__rtscope_just' -a doctor -d 'Show what this machine can do with rtscope, and what to type for the rest'
 complete -c rtscope -n '__rtscope_just' -a completion -d 'Print the completion of commands, options and values for a shell'
@@ -145,6 +146,17 @@ complete -c rtscope -n '__rtscope_at explain' -l verbose -s v -d 'Everything on 
 complete -c rtscope -n '__rtscope_at explain' -l html -d 'HTML page to write, with charts' -rF
 complete -c rtscope -n '__rtscope_at explain' -l perfetto -d 'Trace to write for ui.perfetto.dev' -rF
 complete -c rtscope -n '__rtscope_at explain' -F
+complete -c rtscope -n '__rtscope_at import' -l out -s o -d 'Directory of the records' -rF
+complete -c rtscope -n '__rtscope_at import' -l load -d 'Load that ran meanwhile' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
+complete -c rtscope -n '__rtscope_at import' -l interval -d 'Time between two wake-ups of a thread' -x
+complete -c rtscope -n '__rtscope_at import' -l duration -d 'Length of each run' -x
+complete -c rtscope -n '__rtscope_at import' -l policy -d 'Scheduling policy of the threads' -xa '(__fish_append , fifo rr other batch idle deadline)'
+complete -c rtscope -n '__rtscope_at import' -l priority -d 'Priority of the threads' -x
+complete -c rtscope -n '__rtscope_at import' -l machine -d 'Name of the machine' -x
+complete -c rtscope -n '__rtscope_at import' -l kernel -d 'Release of the kernel' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at import' -l preempt-rt -d 'Whether the kernel is PREEMPT_RT' -xa 'yes no'
+complete -c rtscope -n '__rtscope_at import' -l unit -d 'Unit of the latencies in a text' -xa 'us ns'
+complete -c rtscope -n '__rtscope_at import'
 complete -c rtscope -n '__rtscope_at pack' -l out -d 'Archive to write' -rF
 complete -c rtscope -n '__rtscope_at pack' -l max-size -d 'Largest archive' -x
 complete -c rtscope -n '__rtscope_at pack' -l redact -d 'Replace names of hosts and users, addresses, serial numbers and secrets'

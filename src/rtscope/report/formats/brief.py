@@ -282,11 +282,15 @@ def _set_rows(
                     format_us(row.summary.max_ns if row.summary else None),
                     format_us(side.median_max_ns),
                     str(row.runs),
-                    f"{row.summary.missed_periods:,}" if row.summary else NOTHING,
+                    _counted(row.summary.missed_periods if row.summary else None),
                     f"  {words[number] if number < len(words) else ''}",
                 ),
             )
         )
+
+
+def _counted(number: int | None) -> str:
+    return NOTHING if number is None else f"{number:,}"
 
 
 def _published(comparison: PublishedComparison, room: Room) -> Iterator[RenderableType]:

@@ -283,7 +283,7 @@ def ranges_chart(
                 label=row.variant,
                 colour=variants.index(row.variant),
                 min_ns=row.summary.min_ns,
-                avg_ns=row.summary.mean_ns,
+                avg_ns=float(row.summary.mean_ns or row.summary.min_ns),
                 p999_ns=percentile_ns(row.summary, 99.9),
                 max_ns=row.summary.max_ns,
             )
@@ -310,7 +310,8 @@ def histogram_of(
         return None
     first = max(min(lows), 1)
     highest = max(highest, first)  # a record may contradict itself
-    edges, logarithmic = bin_edges(first, highest)
+    steps = (t.foreign.step_ns for t in threads if t.foreign)
+    edges, logarithmic = bin_edges(first, highest, step_ns=max(steps, default=1))
     counts: dict[int | None, Floats] = {}
     for thread in threads:
         counts[thread.cpu] = counts.get(thread.cpu, np.zeros(len(edges) - 1)) + binned(
@@ -329,13 +330,18 @@ def histogram_of(
     )
 
 
-def bin_edges(first_ns: int, last_ns: int) -> tuple[Floats, bool]:
-    """Return the edges of bins from the first latency to the last; if logarithmic."""
+def bin_edges(first_ns: int, last_ns: int, *, step_ns: int = 1) -> tuple[Floats, bool]:
+    """
+    Return the edges of bins from the first latency to the last; if logarithmic.
+
+    No bin is narrower than a step, which is the width of another tool's buckets.
+    """
     # A logarithmic axis has no 0: what took no measurable time is drawn at 1 ns.
     first, last = max(first_ns, 1), max(last_ns, 1)
     if last > LOG_AXIS_RATIO * first:
-        return _log_edges(first, last), True
-    return _even_edges(first, last), False
+        edges = _log_edges(first, last)
+        return _in_steps(edges, step_ns), True
+    return _even_edges(first, last, step_ns), False
 
 
 def _log_edges(first: int, last: int) -> Floats:
@@ -344,9 +350,15 @@ def _log_edges(first: int, last: int) -> Floats:
     return np.asarray(10 ** (np.arange(low, high + 1) / BINS_PER_DECADE))
 
 
-def _even_edges(first: int, last: int) -> Floats:
+def _in_steps(edges: Floats, step_ns: int) -> Floats:
+    """Move edges to whole steps: no bin then lies within a bucket."""
+    return edges if step_ns == 1 else np.unique(np.ceil(edges / step_ns) * step_ns)
+
+
+def _even_edges(first: int, last: int, step_ns: int) -> Floats:
     # A bucket spans up to 0.1 %: narrower bins would show gaps that are not there.
     width = max(1, math.ceil((last - first + 1) / LINEAR_BINS), math.ceil(last / 500))
+    width = -(-width // step_ns) * step_ns
     return np.arange(first, last + 2 * width, width, dtype=np.float64)
 
 
@@ -356,7 +368,7 @@ def binned(thread: ThreadResult, edges: Floats) -> Floats:
     counts = np.array([count for _, count in thread.histogram], dtype=float)
     place = np.clip(np.searchsorted(edges, lows, side="right") - 1, 0, len(edges) - 2)
     binned = np.bincount(place, weights=counts, minlength=len(edges) - 1)
-    if thread.overflow:
+    if thread.overflow and thread.foreign is None:
         binned[-1] += thread.overflow
     return np.asarray(binned, dtype=np.float64)
 

@@ -283,7 +283,7 @@ def _ours_supports(kind: KernelKind, rows: Sequence[Row], virtual: str) -> str:
     runs = enumeration(sorted({str(r.runs) for r in rows}))
     spans = sorted({r.observed_ns for r in rows})
     samples = [r.summary.samples for r in rows if r.summary]
-    skipped = sum(r.summary.missed_periods for r in rows if r.summary)
+    skipped = sum(r.summary.missed_periods or 0 for r in rows if r.summary)
     unit = "trajectory" if virtual and runs == "1" else "run" if runs == "1" else "runs"
     worst = max((r.summary.max_ns for r in rows if r.summary), default=None)
     return (
@@ -311,10 +311,10 @@ def _differences(records: Sequence[RunRecord], table: Published) -> Iterator[str
     yield from _told("Kernels", theirs, map(kernel_of, records))
     runs = [r.run for r in records]
     intervals = [run.interval_ns for run in runs]
-    yield from _told("Interval", table.interval_ns, intervals, duration)
+    yield from _told("Interval", table.interval_ns, intervals, _known)
     lengths = [run.duration_ns for run in runs]
     longer = "published" if table.duration_ns > max(lengths) else "longer"
-    for said in _told("Duration of a run", table.duration_ns, lengths, duration):
+    for said in _told("Duration of a run", table.duration_ns, lengths, _known):
         yield (
             f"{said} A longer run tends to a higher maximum: the {longer} run is at a "
             "disadvantage."
@@ -324,10 +324,14 @@ def _differences(records: Sequence[RunRecord], table: Published) -> Iterator[str
     else:
         cpus = [len(r.result.threads) for r in records]
         yield from _told("Number of CPUs", table.cpus, cpus)
-    policies = [f"{run.policy} {run.priority}" for run in runs]
+    policies = [f"{run.policy} {run.priority or ''}".strip() for run in runs]
     yield from _told("Policy", f"{table.policy} {table.priority}", policies)
     yield from _loads(records, table)
     yield from _instrument(records, table)
+
+
+def _known(ns: int) -> str:
+    return duration(ns) if ns else "unknown"
 
 
 def _told(
@@ -381,7 +385,7 @@ def _own_options(argv: Sequence[str]) -> list[str]:
 def _instrument(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
     held = {r.result.dma_latency_held for r in records}
     idle = "" if held == {True} else ", which disables idle states; rtscope did not"
-    skipped = sum(t.missed_periods for r in records for t in r.result.threads)
+    skipped = sum(t.missed_periods or 0 for r in records for t in r.result.threads)
     counted = f" ({skipped:,})" if skipped else ""
     yield (
         f"Instrument: {table.tool}{idle}. rtscope counts missed periods{counted}; the "

@@ -243,6 +243,9 @@ def settings_of(run: Run) -> str:
     """Name the variant, policy, priority and interval."""
     variant = f"{run.variant}: " if run.variant else ""
     priority = f" {run.priority}" if run.policy in ("fifo", "rr") else ""
+    if not run.interval_ns:
+        policy = "" if run.policy == "unknown" else f"{run.policy}{priority}, "
+        return f"{variant}{policy}unknown interval"
     return f"{variant}{run.policy}{priority} every {duration(run.interval_ns)}"
 
 
@@ -302,10 +305,10 @@ def subtitle_of(
     records: Sequence[RunRecord], machines: Sequence[MeasuredMachine]
 ) -> str:
     """Name kernels and days."""
-    first, last = (f(r.started_at for r in records)[:10] for f in (min, max))
-    date = first if first == last else f"{first} to {last}"
+    dates = {r.started_at[:10] for r in records} - {""}
+    date = " to ".join(dict.fromkeys([min(dates), max(dates)])) if dates else ""
     kernels = dict.fromkeys(f"Linux {m.kernel} ({m.preemption})" for m in machines)
-    return " · ".join([*kernels, date])
+    return " · ".join(filter(None, [*kernels, date]))
 
 
 def _machine(records: Sequence[RunRecord]) -> MeasuredMachine:

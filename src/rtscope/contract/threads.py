@@ -1,0 +1,162 @@
+"""
+What one thread measured: of our own agent, which tells all of it, or of another tool.
+
+`format/README.md` describes each.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from rtscope.contract.values import (
+    HIST_MAX_BITS,
+    BucketLow,
+    Count,
+    Cpu,
+    Sum,
+    Text,
+    Times,
+    bucket_width_ns,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wakeup:
+    """One wake-up worth keeping: when it was due and when the thread ran."""
+
+    cpu: Cpu | None
+    seq: Count
+    expiry_ns: Count
+    wake_ns: Count
+
+    @property
+    def latency_ns(self) -> int:
+        """How late the thread ran."""
+        return self.wake_ns - self.expiry_ns
+
+
+@dataclass(frozen=True, slots=True)
+class ClockCost:
+    """Back-to-back clock reads on the measuring thread, in ns."""
+
+    reads: Count
+    min_ns: Count
+    p50_ns: Count
+    p999_ns: Count
+    max_ns: Count
+    granularity_ns: Count
+    """Smallest step seen between two different readings."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignBuckets:
+    """How another tool kept the latencies of a thread."""
+
+    step_ns: Annotated[int, Field(gt=0, le=2**40, strict=True)]
+    """
+    The width of every bucket, and the step of minimum, maximum and sum: a latency is up
+    to one step longer than its value says.
+    """
+    end_ns: Annotated[int, Field(ge=0, le=1 << HIST_MAX_BITS, strict=True)]
+    """
+    From here on latencies are in no bucket, only counted (`overflow`), or are all in
+    the last one; 0: there are no buckets.
+    """
+    mean_ns: Count | None = None
+    """The average that the tool itself printed; None if it printed none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadResult:
+    """
+    What one measuring thread got, did and saw.
+
+    Only a thread of another tool (`foreign`) may lack what that tool does not tell:
+    None, and 0 for thread id, interval and times.
+    """
+
+    cpu: Cpu | None
+    """The CPU it was pinned to; None if it could not be pinned (SCHED_DEADLINE)."""
+    tid: Count
+    policy: Text
+    priority: Count
+    affinity: Text
+    timer_slack_ns: Count | None
+    interval_ns: Count
+    start_ns: Count
+    end_ns: Count
+    """
+    Releases were due at start + k * interval, 1 ≤ k ≤ (end - start) / interval.
+
+    Of another tool both are counted from the start of the run; equal: unknown.
+    """
+    samples: Times
+    missed_periods: Times | None
+    overruns: Times | None
+    """Samples of a whole interval or more: each swallowed at least one activation."""
+    early: Times
+    """Samples that woke before their time (suspect the clock); in no sum or bucket."""
+    overflow: Times
+    """
+    Samples in the maximum, and in no bucket: of 2^34 ns or more, or of `foreign.end_ns`
+    or more.
+    """
+    interrupted_sleeps: Times | None
+    """Sleeps that ended early by a signal and were resumed."""
+    min_ns: Count | None
+    max_ns: Count | None
+    sum_ns: Sum | None
+    sum_sq_ns2: Sum | None
+    missed_periods_sum_ns: Sum | None
+    """Sum of the latencies that the missed periods would have had."""
+    histogram: tuple[tuple[BucketLow, Times], ...]
+    """(low_ns, count), ascending; see `buckets`."""
+    worst: tuple[Wakeup, ...]
+    """The K worst wake-ups, worst first."""
+    minor_faults: Count | None
+    major_faults: Count | None
+    voluntary_switches: Count | None
+    involuntary_switches: Count | None
+    migrations: Count | None
+    cpu_time_ns: Count | None
+    clock_before: ClockCost | None
+    clock_after: ClockCost | None
+    foreign: ForeignBuckets | None = None
+    """How another tool kept the latencies; None: our agent did, and told all."""
+
+    def __post_init__(self) -> None:
+        """Refuse a thread of our own agent that lacks what the agent tells."""
+        if self.foreign is None:
+            lacking = [name for name in _TOLD if getattr(self, name) is None]
+            if lacking:
+                raise ValueError(f"{lacking[0]}: missing")
+
+    @property
+    def buckets(self) -> list[tuple[int, int, int]]:
+        """Return (smallest value, the one above the largest, count), ascending."""
+        if self.foreign is None:
+            return [
+                (low_ns, low_ns + bucket_width_ns(low_ns), count)
+                for low_ns, count in self.histogram
+            ]
+        step_ns = self.foreign.step_ns
+        return [(low_ns, low_ns + step_ns, n) for low_ns, n in self.histogram]
+
+    @property
+    def overflow_low_ns(self) -> int:
+        """Where the latencies begin that are in no bucket."""
+        return 1 << HIST_MAX_BITS if self.foreign is None else self.foreign.end_ns
+
+    @property
+    def latest_ns(self) -> int | None:
+        """The longest that the maximum can have been, before another tool cut it."""
+        if self.max_ns is None or self.foreign is None:
+            return self.max_ns
+        return self.max_ns + self.foreign.step_ns - 1
+
+
+_TOLD = (
+    *("timer_slack_ns", "missed_periods", "overruns", "sum_ns", "sum_sq_ns2"),
+    *("missed_periods_sum_ns", "clock_before"),
+)

@@ -1,0 +1,158 @@
+"""`rtscope import`, and what the verbs that read records say of its result."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fakes.commandline import Rtscope
+
+OUTPUTS = Path(__file__).parent.parent / "foreign"
+
+SMALL = """\
+# /dev/cpu_dma_latency set to 0us
+# Histogram
+000010 000900\t000800
+000012 000090\t000190
+000030 000010\t000010
+# Min Latencies: 00010 00010
+# Avg Latencies: 00010 00010
+# Max Latencies: 00030 00030
+# Histogram Overflows: 00000 00000
+# Histogram Overflow at cycle number:
+# Thread 0:
+# Thread 1:
+
+"""
+
+
+@pytest.fixture
+def small(here: Path) -> Path:
+    path = here / "any name"
+    path.write_text(SMALL)
+    return path
+
+
+def test_a_histogram_becomes_a_report(rtscope: Rtscope, small: Path) -> None:
+    said = rtscope("import", small, "--out", "x", "--interval", "1ms")
+    assert (said.status, said.err) == (0, "")
+    assert said.out == (
+        "any name: cyclictest, 2 threads, 2,000 samples\nreport: rtscope report x\n"
+    )
+
+    shown = rtscope("report", "x", "--deadline", "50us", "--json")
+    model = json.loads(shown.out)
+    assert model["verdict"]["word"] == "NOT SHOWN"
+    raised = {caveat["id"] for caveat in model["caveats"]}
+    assert {"import_load_unknown", "import_time_counted"} <= raised
+    # No maximum reaches an interval, so no period was missed.
+    assert "import_missed_periods" not in raised
+
+
+@pytest.mark.parametrize(
+    ("deadline", "status"), [("29us", 1), ("30.9us", 1), ("31us", 0)]
+)
+def test_a_deadline_is_judged_by_the_longest_that_a_value_may_be(
+    rtscope: Rtscope, small: Path, deadline: str, status: int
+) -> None:
+    rtscope("import", small, "--out", "x", "--interval", "1ms", "--load", "idle")
+    assert rtscope("report", "x", "--deadline", deadline).status == status
+
+
+@pytest.mark.parametrize("verb", ["report", "compare"])
+def test_a_foreign_file_is_answered_with_the_command(
+    rtscope: Rtscope, small: Path, verb: str
+) -> None:
+    said = rtscope(verb, small)
+    assert said.status == 2
+    assert said.err == (
+        f"rtscope: {small}: a result of another tool (cyclictest-text); import it "
+        f"first: rtscope import '{small}'\n"
+    )
+
+
+def test_two_imports_are_compared(rtscope: Rtscope, here: Path, small: Path) -> None:
+    other = here / "other"
+    other.write_text(SMALL.replace("000030", "000040").replace("00030", "00040"))
+    rtscope("import", small, "--out", "a")
+    rtscope("import", other, "--out", "b")
+    said = rtscope("compare", "a", "b")
+    assert said.status == 0, said.err
+    assert "b has the higher maximum" in said.out
+
+
+def test_a_published_table_is_compared_once_the_kernel_is_named(
+    rtscope: Rtscope, small: Path
+) -> None:
+    rtscope("import", small, "--out", "x", "--load", "idle", "--preempt-rt", "yes")
+    said = rtscope("compare", "x", "--published", "starfive-visionfive2")
+    assert said.status == 0, said.err
+    assert "30.0" in said.out
+
+
+def test_runs_of_known_and_of_unknown_interval_are_not_compared(
+    rtscope: Rtscope, small: Path
+) -> None:
+    rtscope("import", small, "--out", "a", "--interval", "1ms")
+    rtscope("import", small, "--out", "b")
+    said = " ".join(rtscope("compare", "a", "b", "-v").out.split())
+    assert "different intervals (unknown, 1 ms) do not compare" in said
+    assert "name it with rtscope import --interval" in said
+
+
+def test_no_record_is_overwritten(rtscope: Rtscope, small: Path) -> None:
+    rtscope("import", small, "--out", "x")
+    said = rtscope("import", small, "--out", "x")
+    assert (said.status, said.err) == (
+        2,
+        "rtscope: x exists: name another directory with --out\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("000900\t", "000901\t", ""),
+        ("# Max Latencies: 00030", "# Max Latencies: 00029", "the maximum is said"),
+        ("# Max Latencies: 00030", "# Max Latencies: 00099", "the maximum is said"),
+        ("# Min Latencies: 00010", "# Min Latencies: 00011", "the minimum is said"),
+        ("# Avg Latencies: 00010", "# Avg Latencies: 00019", "the average is said"),
+        ("Overflows: 00000", "Overflows: 00003", "beyond the histogram"),
+        ("000012 000090\t000190", "000009 000090\t000190", "row 9 comes after row 10"),
+        ("000012 000090\t000190", "000012 000090", "columns"),
+    ],
+)
+def test_what_contradicts_itself_is_invalid(
+    rtscope: Rtscope, small: Path, old: str, new: str, why: str
+) -> None:
+    assert old in SMALL
+    small.write_text(SMALL.replace(old, new))
+    rtscope("import", small, "--out", "x")
+    model = json.loads(rtscope("report", "x", "--json").out)
+    found = [c for c in model["caveats"] if c["id"] == "import_contradicts"]
+    assert why in json.dumps(found)
+    assert bool(found) is bool(why)
+
+
+def test_a_copied_column_is_found(rtscope: Rtscope, small: Path) -> None:
+    rows = "".join(f"{n:06} {n:06}\t{n:06}\n" for n in range(10, 30))
+    small.write_text(
+        f"# Histogram\n{rows}# Min Latencies: 10 10\n# Max Latencies: 29 29"
+    )
+    rtscope("import", small, "--out", "x")
+    model = json.loads(rtscope("report", "x", "--json").out)
+    assert "import_copied" in {c["id"] for c in model["caveats"]}
+
+
+def test_a_file_cut_short_is_invalid(rtscope: Rtscope, small: Path) -> None:
+    small.write_text(SMALL[: SMALL.index("# Min")])
+    rtscope("import", small, "--out", "x")
+    model = json.loads(rtscope("report", "x", "--json").out)
+    assert "import_cut_short" in {c["id"] for c in model["caveats"]}
+
+
+def test_what_is_of_no_format_is_refused(rtscope: Rtscope, here: Path) -> None:
+    (here / "x").write_text("hello\n")
+    said = rtscope("import", here / "x")
+    assert said.status == 3
+    assert "no format that rtscope knows" in said.err

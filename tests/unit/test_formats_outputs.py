@@ -1,0 +1,168 @@
+"""Real outputs of other tools against statistics worked out in another way."""
+
+import json
+import math
+import re
+import shutil
+import statistics
+from pathlib import Path
+
+import pytest
+
+from rtscope.contract import ThreadResult
+from rtscope.formats import format_of, read
+from rtscope.formats.records import Stated, record_of
+from rtscope.formats.source import Source
+from rtscope.record.model import RunRecord, record_from_json, record_to_json
+from rtscope.stats.lint import all_caveats
+from rtscope.stats.summary import summarize
+
+OUTPUTS = Path(__file__).parent.parent / "foreign"
+
+TEXTS = sorted(OUTPUTS.glob("cyclictest-*.txt"))
+HISTOGRAMS = [path for path in TEXTS if "# Histogram" in path.read_text()]
+DOCUMENTS = sorted(OUTPUTS.glob("*test-*.json"))
+
+
+UNSTATED = Stated()
+
+
+def imported(path: Path, tmp_path: Path, stated: Stated = UNSTATED) -> RunRecord:
+    """Import a copy of a file under a name that tells nothing."""
+    copy = tmp_path / "x"
+    shutil.copyfile(path, copy)
+    source = Source(copy)
+    (run,) = read(source)
+    return record_of(run, source, stated, run_id="001-x", repetition=1, command=())
+
+
+def ids(path: Path) -> str:
+    return path.stem
+
+
+def columns_of(text: str, threads: int) -> list[list[int]]:
+    """Every sample of each thread, one by one."""
+    samples: list[list[int]] = [[] for _ in range(threads)]
+    for row in re.findall(r"^(\d+ [\d\t]+)$", text, re.M):
+        value, *counts = [int(word) for word in row.split()]
+        for own, count in zip(samples, counts, strict=False):
+            own += [value * 1000] * count
+    return samples
+
+
+def foot(text: str, name: str) -> list[int]:
+    return [int(w) for w in re.findall(rf"# {name}: (.*)", text)[0].split()]
+
+
+def agrees(thread: ThreadResult, samples: list[int], beyond: int) -> None:
+    """Compare a thread with the list of all its samples."""
+    assert (thread.samples, thread.overflow) == (len(samples) + beyond, beyond)
+    found = summarize([thread])
+    if beyond:
+        assert (found.stdev_ns, thread.sum_ns) == (None, None)
+        return
+    assert thread.sum_ns == sum(samples)
+    assert found.mean_ns == pytest.approx(statistics.fmean(samples))
+    assert found.stdev_ns == pytest.approx(statistics.pstdev(samples))
+    for percentile in found.percentiles:
+        if percentile.low_ns is not None:
+            rank = math.ceil(len(samples) * percentile.pct / 100)
+            assert percentile.low_ns == sorted(samples)[max(rank, 1) - 1]
+
+
+@pytest.mark.parametrize("path", HISTOGRAMS, ids=ids)
+def test_a_histogram_of_cyclictest_has_exact_statistics(
+    path: Path, tmp_path: Path
+) -> None:
+    text = path.read_text()
+    lows, highs = foot(text, "Min Latencies"), foot(text, "Max Latencies")
+    beyond = foot(text, "Histogram Overflows")
+    threads = imported(path, tmp_path).result.threads
+
+    assert len(threads) == len(lows)
+    for place, samples in enumerate(columns_of(text, len(lows))):
+        agrees(threads[place], samples, beyond[place])
+        assert threads[place].min_ns == lows[place] * 1000
+        assert threads[place].max_ns == highs[place] * 1000
+
+
+@pytest.mark.parametrize("path", sorted(OUTPUTS.glob("*-values.txt")), ids=ids)
+def test_a_stream_of_values_has_exact_statistics(path: Path, tmp_path: Path) -> None:
+    lines = re.findall(r"^ *(\d+): +(\d+): +(\d+)$", path.read_text(), re.M)
+    for place, thread in enumerate(imported(path, tmp_path).result.threads):
+        own = [int(us) * 1000 for number, _, us in lines if int(number) == place]
+        agrees(thread, own, 0)
+        assert (thread.min_ns, thread.max_ns) == (min(own), max(own))
+
+
+@pytest.mark.parametrize("path", sorted(OUTPUTS.glob("*-summary.txt")), ids=ids)
+def test_a_summary_is_kept_as_it_says(path: Path, tmp_path: Path) -> None:
+    said = re.findall(r"I:(\d+) C: *(\d+) Min: *(\d+) .*Max: *(\d+)", path.read_text())
+    threads = imported(path, tmp_path).result.threads
+    found = [
+        (t.interval_ns // 1000, t.samples, (t.min_ns or 0) // 1000, t.max_ns or 0)
+        for t in threads
+    ]
+    assert found == [
+        (int(i), int(c), int(low), int(high) * 1000) for i, c, low, high in said
+    ]
+    assert all(t.sum_ns is None and not t.histogram for t in threads)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=ids)
+def test_json_of_rt_tests_has_exact_statistics(path: Path, tmp_path: Path) -> None:
+    document = json.loads(path.read_text())
+    step_ns = 1 if document.get("resolution_in_ns") else 1000
+    threads = imported(path, tmp_path).result.threads
+
+    assert len(threads) == len(document["thread"])
+    for thread, told in zip(threads, document["thread"].values(), strict=True):
+        one = {**told, **told.get("receiver", {}), **told.get("sender", {})}
+        counted = one.get("cycles", one.get("samples"))
+        assert thread.samples == counted
+        assert thread.min_ns == one["min"] * step_ns
+        assert thread.max_ns == one["max"] * step_ns
+        if "histogram" in one:
+            samples = [
+                int(value) * step_ns
+                for value, count in one["histogram"].items()
+                for _ in range(count)
+            ]
+            agrees(thread, samples, counted - len(samples))
+        else:
+            found = summarize([thread])
+            assert found.mean_ns == pytest.approx(one["avg"] * step_ns, abs=1)
+            assert found.stdev_ns is None
+
+
+@pytest.mark.parametrize("path", [*TEXTS, *DOCUMENTS], ids=ids)
+def test_a_real_output_is_recognised_and_contradicts_nothing(
+    path: Path, tmp_path: Path
+) -> None:
+    assert format_of(Source(path))
+    record = imported(path, tmp_path)
+    raised = {caveat.id for caveat in all_caveats(record)}
+    assert "import_contradicts" not in raised
+    assert "settings_differ" not in raised
+    assert {"imported", "import_load_unknown"} <= raised
+    assert record_from_json(record_to_json(record), name="x") == record
+
+
+def test_the_maximum_below_the_interval_leaves_no_missed_period(tmp_path: Path) -> None:
+    path = OUTPUTS / "cyclictest-2.10.json"
+    unknown = imported(path, tmp_path)
+    assert None in {t.missed_periods for t in unknown.result.threads}
+    assert "import_missed_periods" in {c.id for c in all_caveats(unknown)}
+    known = imported(path, tmp_path, Stated(interval_ns=10_000_000))
+    assert {t.missed_periods for t in known.result.threads} == {0}
+
+
+def test_what_is_known_of_the_run_is_kept(tmp_path: Path) -> None:
+    record = imported(OUTPUTS / "cyclictest-2.10.json", tmp_path)
+    assert record.imported is not None
+    assert (record.imported.tool, record.imported.version) == ("cyclictest", "2.10")
+    assert (record.run.interval_ns, record.run.duration_ns) == (10**6, 3 * 10**9)
+    assert (record.run.priority, record.run.policy) == (80, "unknown")
+    assert record.facts_before["preempt_rt"].value is False
+    assert record.started_at.startswith("2026-11-23T")
+    assert [t.cpu for t in record.result.threads] == [0, 1]
