@@ -1,7 +1,8 @@
 """Facts that are gathered from trees of files."""
 
 from fakes.trees import Files, reader_of
-from rtscope.machine.facts import FactValue, gather
+from rtscope.machine.facts import FactValue
+from rtscope.machine.gather import gather
 
 
 def values(files: Files, *names: str) -> list[object]:

@@ -14,7 +14,7 @@ from fakes.trees import (
 )
 from rtscope.caveats.catalogue import Caveat
 from rtscope.caveats.fromfacts import caveats_from
-from rtscope.machine.facts import GROUPS_THROTTLE, gather
+from rtscope.machine.gather import GROUPS_THROTTLE, gather
 
 
 def caveats(files: Files, *, cpus: tuple[int, ...] = (0, 1)) -> dict[str, str]:

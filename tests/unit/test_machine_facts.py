@@ -14,16 +14,9 @@ from fakes.trees import (
     reader_of,
     write_tree,
 )
-from rtscope.machine.facts import (
-    FAIR_SERVER,
-    GROUPS_THROTTLE,
-    PARSERS,
-    FactValue,
-    catalogue,
-    gather,
-    memory_available_bytes,
-)
+from rtscope.machine.facts import FactValue, catalogue, memory_available_bytes
 from rtscope.machine.filetree import FileReader
+from rtscope.machine.gather import FAIR_SERVER, GROUPS_THROTTLE, PARSERS, gather
 
 RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
 

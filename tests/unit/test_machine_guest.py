@@ -6,7 +6,8 @@ from fakes.audited import Case, judged
 from fakes.gathered import fact, values
 from fakes.trees import CONTAINER, DEBIAN_RT, GUEST, VISIONFIVE, Files, reader_of
 from rtscope.audit.model import CheckOutcome
-from rtscope.machine.facts import FactValue, gather
+from rtscope.machine.facts import FactValue
+from rtscope.machine.gather import gather
 
 
 def test_a_container() -> None:

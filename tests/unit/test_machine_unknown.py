@@ -4,7 +4,8 @@ import pytest
 
 from fakes.gathered import fact
 from fakes.trees import CLOCK, CPU, reader_of
-from rtscope.machine.facts import FactValue, catalogue, gather
+from rtscope.machine.facts import FactValue, catalogue
+from rtscope.machine.gather import gather
 from rtscope.machine.reader import Denied
 
 RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"

@@ -7,7 +7,7 @@ import pytest
 
 from fakes import targets
 from rtscope.contract import AgentError, Applied, Line, Tracing, Tuned
-from rtscope.machine import facts
+from rtscope.machine.gather import gather
 from rtscope.measure.abilities import Ability, State, machine_abilities
 from rtscope.target.fake import FakeStream, FakeTarget
 
@@ -68,7 +68,7 @@ def machine(refusals: Mapping[str, Line] | None = None) -> Machine:
 
 
 def found(target: FakeTarget) -> Mapping[str, Ability]:
-    abilities = machine_abilities(target, facts.gather(target.reader))
+    abilities = machine_abilities(target, gather(target.reader))
     return {one.name: one for one in abilities}
 
 

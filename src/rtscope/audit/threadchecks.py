@@ -14,7 +14,7 @@ from rtscope.audit.answer import Answer, failed, not_applicable, passed, unknown
 from rtscope.audit.context import AuditContext, absent
 from rtscope.audit.kernelchecks import value
 from rtscope.audit.model import CheckKind, Sighting
-from rtscope.machine.facts import enforces_rt_limit
+from rtscope.machine.gather import enforces_rt_limit
 from rtscope.machine.kernelidentity import CMDLINE, boot_values
 
 LIMITS = "/proc/self/limits"

@@ -16,8 +16,8 @@ from rtscope.campaign.options import WHERE
 from rtscope.cli.console import Json, put, put_json, stdout_console
 from rtscope.cli.detail import Shown
 from rtscope.errors import RtscopeError, TargetError
-from rtscope.machine import facts
 from rtscope.machine.facts import FactValue
+from rtscope.machine.gather import gather
 from rtscope.measure.abilities import (
     THREADS,
     Ability,
@@ -101,7 +101,7 @@ def _examine(address: Address) -> _Found:
     abilities: list[Ability] = []
     try:
         with open_target(address, alone=_refuse_to_wait) as target:
-            known = facts.gather(target.reader)
+            known = gather(target.reader)
             machine = f"{name}, {_kernel(known)}"
             abilities += machine_abilities(target, known)
     except RtscopeError as error:

@@ -22,7 +22,8 @@ from rtscope.cpulist import format_cpulist, parse_cpulist
 from rtscope.errors import MeasurementError, TargetError
 from rtscope.ftrace.writer import TRACE, trace_of
 from rtscope.loads import FreeStorage, LoadCommand, LoadPlace, Need, get_load
-from rtscope.machine import facts
+from rtscope.machine.facts import memory_available_bytes
+from rtscope.machine.gather import gather, os_release
 from rtscope.machine.kernelidentity import RELEASE
 from rtscope.machine.reader import Reader, read, text_of
 from rtscope.measure import audit
@@ -166,7 +167,7 @@ def _measure(shared: _Shared, run: Run) -> Measured:
         here=target.name == "local",
     )
     began = time.monotonic()
-    before = facts.gather(target.reader)
+    before = gather(target.reader)
     loading = _prepare_load(shared, run, before)
     started = datetime.now(UTC).isoformat(timespec="seconds")
     try:
@@ -190,7 +191,7 @@ def _measure(shared: _Shared, run: Run) -> Measured:
     measured = None
     try:
         with put_off():
-            after = {} if seen.lost else facts.gather(target.reader)
+            after = {} if seen.lost else gather(target.reader)
             if not seen.lost:
                 shared.tuned.check()
             measured = Measured(
@@ -261,7 +262,7 @@ def _prepare_load(shared: _Shared, run: Run, before: Facts) -> _Loading:
         scratch_dir=scratch,
         yaml_path=yaml_path,
         # Unknown free memory counts as none.
-        memory_bytes=facts.memory_available_bytes(before) or 0,
+        memory_bytes=memory_available_bytes(before) or 0,
         storage=storage,
     )
     command = load_command(run, shared.runner.campaign, place)
@@ -337,7 +338,7 @@ def how_to_install(reader: Reader, program: str) -> str:
     """Return the command to type on the machine; a guess for unknown systems."""
     files = reader.read_many(_OS_RELEASE)
     for path in _OS_RELEASE:
-        release = facts.os_release(text_of(files[path]) or "")
+        release = os_release(text_of(files[path]) or "")
         # ID_LIKE lists relatives, nearest first.
         names = " ".join(release.get(key, "") for key in ("ID", "ID_LIKE"))
         for name in names.lower().split():

@@ -19,7 +19,7 @@ from rtscope.caveats.catalogue import Caveat, make
 from rtscope.contract import FileLine, LoadEnd, LoadTick, sha256_of_json
 from rtscope.errors import BoardError
 from rtscope.loads import get_load
-from rtscope.machine import facts
+from rtscope.machine.gather import gather
 from rtscope.machine.reader import Content, answer_from
 from rtscope.measure.assemble import LoadSeen, Measured
 from rtscope.measure.commands import measure_args
@@ -68,7 +68,7 @@ def measured_on_board(
         why = oom_kills(booted.text("kernel.log"), prepared.board) or log
         raise BoardError(f"{request.run.id}: the board measured nothing: {why}")
     before, after = (
-        facts.gather(files_of(prepared, booted, name))
+        gather(files_of(prepared, booted, name))
         for name in ("facts-before.jsonl", "facts-after.jsonl")
     )
     virtual = _virtual(request, prepared, booted, trace)

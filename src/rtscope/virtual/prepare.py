@@ -20,8 +20,8 @@ from rtscope.board.prepare import Prepared, has_files, prepare_all
 from rtscope.campaign.model import Campaign
 from rtscope.errors import UsageError
 from rtscope.loads import FreeStorage, LoadCommand, LoadPlace
-from rtscope.machine import facts
 from rtscope.machine.filetree import FileReader
+from rtscope.machine.gather import paths as fact_paths
 from rtscope.measure.commands import load_command
 from rtscope.measure.plan import Plan, kernels_by_label
 from rtscope.process import Progress
@@ -201,7 +201,7 @@ def job_for(request: RunRequest, prepared: Prepared) -> Job:
         request.run,
         request.campaign,
         request.load,
-        facts=facts.paths(),
+        facts=fact_paths(),
         seed=request.seed,
         own_modules=has_files(prepared),
     )
