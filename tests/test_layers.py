@@ -45,6 +45,9 @@ MAY_IMPORT = {
         *("errors", "contract", "cpulist", "machine", "audit", "campaign", "target"),
     },
     "explain": {"contract", "exectrace", "ftrace", "record", "units"},
+    "sweep": {
+        *("errors", "files", "campaign", "record", "stats"),
+    },
     "stats": {
         *("errors", "units", "contract", "record", "caveats", "cpulist", "machine"),
     },

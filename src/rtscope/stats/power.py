@@ -34,6 +34,20 @@ def detectable_ratio(
     return math.exp(exponent) if exponent < math.log(1e6) else None
 
 
+def detectable_ratio_of_pairs(spread: float, *, pairs: int) -> float | None:
+    """
+    Return the ratio that this many pairs find with 80 % at a level of 5 %.
+
+    `spread` is the standard deviation of the logarithm of a pair's ratio. None without
+    a finite answer.
+    """
+    if pairs < 2 or not math.isfinite(spread):
+        return None
+    critical = _student(pairs - 1, 0.975) + _student(pairs - 1, POWER)
+    exponent = critical * spread / math.sqrt(pairs)
+    return math.exp(exponent) if exponent < math.log(1e6) else None
+
+
 def needed_runs(spread: float, *, ratio: float, alpha: float, least: int) -> int | None:
     """
     Return how many runs of each group find this ratio with 80 %; None above 10,000.

@@ -1,0 +1,148 @@
+"""
+From a sweep to its cells: the base, and each combination of levels. Pure.
+
+The design `one` changes one thing at a time, so that each effect is against the base;
+`pairs` adds each pair of levels of two axes, `full` has every combination.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import Any
+
+from rtscope.campaign.file import from_dict, to_dict
+from rtscope.campaign.model import Campaign
+from rtscope.errors import UsageError
+from rtscope.sweep.file import Axis, Level, Sweep
+
+BASE = "base"
+MAX_CELLS = 10_000
+MAX_SEEDS = 20
+"""The exact test goes through two to the power of the number of seeds."""
+
+Chosen = tuple[tuple[Axis, Level], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One combination of levels, as a campaign."""
+
+    number: int
+    name: str
+    """`base`, or axis and level of each change."""
+    levels: tuple[tuple[str, str], ...]
+    """(axis, level), without axes that are as in the base."""
+    campaign: Campaign
+
+    @property
+    def directory(self) -> str:
+        """Name of its result directory."""
+        slug = re.sub(r"[^A-Za-z0-9.+]+", "-", self.name).strip("-")
+        return f"{self.number:03}-{slug[:60]}"
+
+
+def cells_of(sweep: Sweep) -> tuple[Cell, ...]:
+    """
+    Return the cells of a sweep, the base first.
+
+    Raises UsageError for a cell that is no valid campaign, that changes nothing, or
+    whose runs have no counterpart in the base.
+    """
+    cells: list[Cell] = []
+    known: dict[str, str] = {}
+    for number, chosen in enumerate(_combinations(sweep)):
+        if number >= MAX_CELLS:
+            raise UsageError(
+                f"{sweep.source}: more than {MAX_CELLS:,} cells; write fewer levels, "
+                'or design = "one"'
+            )
+        cell = _cell(sweep, number, chosen)
+        same = known.setdefault(repr(to_dict(cell.campaign)), cell.name)
+        if same != cell.name:
+            raise UsageError(
+                f"{sweep.source}: {cell.name} is the same as {same}; leave one out"
+            )
+        cells.append(cell)
+    _check(sweep, cells)
+    return tuple(cells)
+
+
+def _combinations(sweep: Sweep) -> Iterator[Chosen]:
+    yield ()
+    single = [[(axis, level) for level in axis.level] for axis in sweep.axes]
+    if sweep.design == "full":
+        with_none = [(None, *levels) for levels in single]
+        for picked in product(*with_none):
+            if chosen := tuple(one for one in picked if one is not None):
+                yield chosen
+        return
+    for levels in single:
+        for one in levels:
+            yield (one,)
+    if sweep.design == "pairs":
+        for first, second in combinations(single, 2):
+            yield from product(first, second)
+
+
+def _cell(sweep: Sweep, number: int, chosen: Chosen) -> Cell:
+    document: dict[str, Any] = dict(sweep.base)
+    for _, level in chosen:
+        document = changed(document, level)
+    name = " + ".join(f"{axis.name}: {level.name}" for axis, level in chosen) or BASE
+    campaign = from_dict(document, source=f"{sweep.source}: {name}")
+    return Cell(
+        number=number,
+        name=name,
+        levels=tuple((axis.name, level.name) for axis, level in chosen),
+        campaign=campaign,
+    )
+
+
+def changed(document: Mapping[str, Any], level: Level) -> dict[str, Any]:
+    """Return the tables of a campaign with the changes of a level."""
+    tables = dict(document)
+    for table in ("campaign", "target", "kernel"):
+        changes = getattr(level, table)
+        if changes:
+            tables[table] = {**_mapping(tables.get(table)), **changes}
+    if "append" in level.kernel:
+        before = _words(_mapping(document.get("kernel")).get("append"))
+        tables["kernel"]["append"] = [*before, *_words(level.kernel["append"])]
+    if level.run:
+        runs = tables.get("run") or [{}]
+        tables["run"] = [{**_mapping(run), **level.run} for run in runs]
+    return tables
+
+
+def _mapping(found: object) -> Mapping[str, Any]:
+    """Return a table; what is none is refused later, by the campaign's own reader."""
+    return found if isinstance(found, Mapping) else {}
+
+
+def _words(found: object) -> list[Any]:
+    if isinstance(found, str):
+        return found.split()
+    return list(found) if isinstance(found, list | tuple) else []
+
+
+def _check(sweep: Sweep, cells: list[Cell]) -> None:
+    base = cells[0].campaign
+    if base.board is None:
+        raise UsageError(
+            f"{sweep.source}: [base.target] address: write a virtual board, such as "
+            "virtual:pc; to compare settings of a machine, write a campaign with "
+            "variants, whose runs get a random order"
+        )
+    for cell in cells:
+        if cell.campaign.board != base.board:
+            raise UsageError(f"{sweep.source}: {cell.name}: is of another board")
+        if cell.campaign.run_seeds != base.run_seeds:
+            raise UsageError(
+                f"{sweep.source}: {cell.name}: has other seeds than the base; effects "
+                "are found between runs of equal seeds: leave seeds to [base.campaign]"
+            )
+    if len(base.run_seeds) > MAX_SEEDS:
+        raise UsageError(
+            f"{sweep.source}: [base.campaign] seeds: write at most {MAX_SEEDS}"
+        )

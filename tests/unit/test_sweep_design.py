@@ -1,0 +1,118 @@
+"""A sweep's cells: the base, and what changes it."""
+
+from typing import Any
+
+import pytest
+
+from rtscope.campaign.model import Campaign
+from rtscope.errors import UsageError
+from rtscope.sweep.design import Cell, cells_of
+from rtscope.sweep.file import sweep_of
+
+BASE: dict[str, Any] = {
+    "target": {"address": "virtual:pc"},
+    "kernel": {"names": ["debian-6.12-rt"], "append": "quiet"},
+    "campaign": {"seeds": 3},
+    "run": [{"load": ["idle"], "duration": "2s"}, {"load": ["cpu"], "cpus": "1"}],
+}
+TICK = {"name": "tick", "level": [{"name": "off", "kernel": {"append": "nohz=off"}}]}
+RR = {"name": "rr", "run": {"policy": "rr"}}
+POLICY = {
+    "name": "policy",
+    "level": [
+        RR,
+        {"name": "other", "run": {"policy": "other"}},
+    ],
+}
+
+
+def cells(*axes: dict[str, Any], design: str = "one", **base: Any) -> tuple[Cell, ...]:
+    document = {
+        "sweep": {"design": design},
+        "base": BASE | base,
+        "axis": list(axes),
+    }
+    return cells_of(sweep_of(document, source="my.toml"))
+
+
+def names(*axes: dict[str, Any], design: str) -> list[str]:
+    return [cell.name for cell in cells(*axes, design=design)]
+
+
+def test_each_design_has_its_combinations_the_base_first() -> None:
+    single = ["base", "tick: off", "policy: rr", "policy: other"]
+    both = ["tick: off + policy: rr", "tick: off + policy: other"]
+
+    assert names(TICK, POLICY, design="one") == single
+    assert names(TICK, POLICY, design="pairs") == single + both
+    assert sorted(names(TICK, POLICY, design="full")) == sorted(single + both)
+    assert names(TICK, POLICY, design="full")[0] == "base"
+
+
+def test_a_level_changes_its_keys_and_adds_to_the_kernels_parameters() -> None:
+    base, tick, rr, _ = (cell.campaign for cell in cells(TICK, POLICY))
+
+    assert base.append == ("quiet",)
+    assert tick.append == ("quiet", "nohz=off")
+    assert tick.runs == base.runs
+    assert [run.policy_names for run in rr.runs] == [("rr",), ("rr",)]
+    assert [run.loads for run in rr.runs] == [("idle",), ("cpu",)]
+    assert rr.runs[1].cpus == (1,)
+
+
+def test_a_cell_has_a_directory_that_any_file_system_takes() -> None:
+    odd = {
+        "name": "a/b",
+        "level": [{"name": "x = 1,2 " + "y" * 60, "kernel": {"append": "a=b"}}],
+    }
+
+    assert cells(odd)[1].directory.startswith("001-a-b-x-1-2-yyy")
+    assert len(cells(odd)[1].directory) <= 64
+    assert cells(odd)[0].directory == "000-base"
+
+
+@pytest.mark.parametrize(
+    ("axis", "base", "message"),
+    [
+        ({"name": "t", "level": []}, {}, "axis.0.level: "),
+        ({"name": "t", "level": [{"name": "x", "runs": {}}]}, {}, "axis.0.level.0"),
+        ({"name": "t", "level": [{"name": "x"}]}, {}, "t: x is the same as base"),
+        (
+            {"name": "t", "level": [{"name": "x", "run": {"lod": "a"}}]},
+            {},
+            "my.toml: t: x: .*no such key: 'lod'",
+        ),
+        (
+            {"name": "t", "level": [{"name": "x", "campaign": {"seeds": 4}}]},
+            {},
+            "t: x: has other seeds than the base",
+        ),
+        (
+            {"name": "t", "level": [{"name": "x", "target": {"address": "local"}}]},
+            {"kernel": {}, "campaign": {}},
+            "t: x: is of another board",
+        ),
+        (POLICY, {"target": {}, "kernel": {}, "campaign": {}}, "write a virtual board"),
+        (POLICY, {"campaign": {"seeds": 21}}, "write at most 20"),
+        (
+            {"name": "t", "level": [RR, RR]},
+            {},
+            "'rr' occurs twice",
+        ),
+    ],
+)
+def test_what_is_no_sweep_is_refused_with_its_place(
+    axis: dict[str, Any], base: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        cells(axis, **base)
+
+
+def test_the_base_without_changes_is_the_campaign_itself() -> None:
+    assert cells(POLICY)[0].campaign == Campaign(
+        target="virtual:pc",
+        kernels=("debian-6.12-rt",),
+        append=("quiet",),
+        seeds=(1, 2, 3),
+        runs=cells(POLICY)[0].campaign.runs,
+    )
