@@ -1,10 +1,9 @@
 """Measure the wake-up latency of a machine."""
 
 import contextlib
-import json
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -13,15 +12,16 @@ from typing import Annotated
 import typer
 
 from rtscope import __version__
-from rtscope.board.bundle import CAMPAIGN, Bundle, import_bundle
-from rtscope.board.cache import cache_dir
+from rtscope.board.bundle import Bundle
 from rtscope.board.catalogue import get_board, with_append
 from rtscope.board.kernels import kernel_names
 from rtscope.campaign.file import from_dict, load_campaign, to_dict, with_places
 from rtscope.campaign.model import Campaign
 from rtscope.campaign.options import BOARDS, OUTPUT, VERDICT, Options, with_options
-from rtscope.cli.console import log, note, put, say, stderr_console, typed_words
+from rtscope.cli.bundled import campaign_of, imported, refuse_unfit
+from rtscope.cli.console import log, note, say, stderr_console, typed_words
 from rtscope.cli.detail import Shown
+from rtscope.cli.identical import compare_results, stored_records
 from rtscope.cli.progress import LiveDisplay, Waiting
 from rtscope.cli.report import (
     PAGE,
@@ -36,18 +36,9 @@ from rtscope.measure.execute import Runner, execute
 from rtscope.measure.machine import MachineRunner
 from rtscope.measure.plan import Plan, make_plan, remaining, with_order_drawn
 from rtscope.measure.preflight import refuse_full_disk, refuse_impossible
-from rtscope.record.model import RunRecord
-from rtscope.record.resultdir import (
-    ResultDir,
-    create,
-    hold,
-    open_records,
-    read_campaign,
-    refuse_used,
-)
+from rtscope.record.resultdir import ResultDir, create, hold, read_campaign, refuse_used
 from rtscope.report.escape import printable
 from rtscope.report.formats.brief import Detail, More
-from rtscope.stats.determinism import Compared, against, among
 from rtscope.target import Target
 from rtscope.target.address import open_target, parse_address
 from rtscope.tuning.campaign import checks_for
@@ -56,9 +47,6 @@ from rtscope.virtual.prepare import (
     prepare_campaign,
     refuse_other_inputs,
 )
-
-DIGITS = 12
-"""Digits of a digest: enough to distinguish two by eye."""
 
 _ALWAYS_RECORDED = (
     "rtscope: --explain has no effect on a virtual board, which always records its "
@@ -122,8 +110,8 @@ def run(request: RunRequest) -> int:
         _refuse_more(request)
     options = replace(request.options, kernel=_kernels(request.options.kernel))
     to = request.identical_to
-    stored = None if to is None else _stored(to)
-    bundle = _import_bundle(request.bundle)
+    stored = None if to is None else stored_records(to)
+    bundle = imported(request.bundle)
     with contextlib.ExitStack() as held:
         if request.resume is not None:
             held.enter_context(hold(request.resume))
@@ -137,9 +125,7 @@ def run(request: RunRequest) -> int:
     if stored is None and not work.campaign.require_identical:
         return status
     records = work.store.records()
-    return (
-        _compare_results(records, stored=stored, on_stdout=not request.json) or status
-    )
+    return compare_results(records, stored=stored, on_stdout=not request.json) or status
 
 
 def _refuse_more(request: RunRequest) -> None:
@@ -183,7 +169,7 @@ def _written(request: RunRequest, bundle: Bundle | None) -> Campaign:
         return with_places(load_campaign(file), file.parent)
     if bundle is None:
         return Campaign()
-    campaign = _campaign_of(bundle)
+    campaign = campaign_of(bundle)
     if campaign.command and not request.yes:
         _ask(campaign)
     return campaign
@@ -230,7 +216,7 @@ def _prepare(
     jobs: int | None,
 ) -> PreparedCampaign | None:
     if bundle is not None:
-        _check_bundle(bundle, campaign)
+        refuse_unfit(bundle, campaign)
     if campaign.board is None:
         return None
     if campaign.explain:
@@ -245,17 +231,6 @@ def _prepare(
             progress=waiting,
             bundle=bundle,
         )
-
-
-def _stored(path: Path) -> list[RunRecord]:
-    """Return a stored record; refuse one of a real machine, before anything runs."""
-    stored = open_records(path)
-    if any(record.virtual is None for record in stored):
-        raise UsageError(
-            f"--identical-to {path}: no two runs of a real machine have identical "
-            "results; to compare them: rtscope compare"
-        )
-    return stored
 
 
 def _open(
@@ -295,46 +270,6 @@ def _check_target(campaign: Campaign, jobs: int | None) -> None:
             "--kernel is for virtual boards only: a machine is measured with its "
             "running kernel; leave it out"
         )
-
-
-def _import_bundle(file: Path | None) -> Bundle | None:
-    """Put a bundle's parts into the cache; warn if another version wrote it."""
-    if file is None:
-        return None
-    bundle = import_bundle(file, cache=cache_dir(), log=log)
-    if bundle.rtscope != __version__:
-        log(
-            f"rtscope {bundle.rtscope} wrote this bundle, and this is rtscope "
-            f"{__version__}: results may differ"
-        )
-    return bundle
-
-
-def _campaign_of(bundle: Bundle) -> Campaign:
-    """Return the campaign of a bundle; UsageError if it has none, or a damaged one."""
-    try:
-        document = json.loads(bundle.files[CAMPAIGN])
-    except (KeyError, ValueError) as error:
-        raise UsageError(
-            "the bundle has no valid campaign: name a campaign file"
-        ) from error
-    return from_dict(document, source="the bundle's campaign")
-
-
-def _check_bundle(bundle: Bundle, campaign: Campaign) -> None:
-    """Raise UsageError if a campaign is not for the bundle's board and parts."""
-    if campaign.board != bundle.board.name:
-        raise UsageError(
-            f"the bundle is for the board {bundle.board.name}: leave --target out"
-        )
-    given = {
-        "--qemu": campaign.qemu,
-        "--lockfile": campaign.lockfile,
-        "--guest-files": campaign.guest_files,
-    }
-    for option, value in given.items():
-        if value:
-            raise UsageError(f"{option}: a bundle contains its own parts; leave it out")
 
 
 def _ask(campaign: Campaign) -> None:
@@ -399,52 +334,3 @@ def _show(
     if so_far:
         say(f"results so far; to continue: rtscope run --resume {where}")
     return model.exit_status
-
-
-# --- whether equal inputs gave equal results ------------------------------------
-
-
-def _compare_results(
-    records: Sequence[RunRecord],
-    *,
-    stored: Sequence[RunRecord] | None,
-    on_stdout: bool,
-) -> int:
-    """Print which results are identical; return 0 if all are."""
-    found = among(records) if stored is None else against(records, stored)
-    text = "\n".join(_lines(found, stored is not None)) + "\n"
-    if on_stdout:
-        put(text)
-    else:
-        sys.stderr.write(text)
-    return int(not found or not all(one.identical for one in found))
-
-
-def _lines(found: Sequence[Compared], is_stored: bool) -> Iterator[str]:
-    good = sum(one.identical for one in found)
-    verdict = "IDENTICAL" if good == len(found) else "NOT IDENTICAL"
-    held = "to the stored record" if is_stored else "in all of their repetitions"
-    yield ""
-    yield f"{verdict}: {good} of {len(found)} runs are identical {held}."
-    width = max((len(one.name) for one in found), default=0)
-    for one in found:
-        yield f"  {printable(one.name):<{width}}  {_outcome(one)}"
-        if not one.same_result:
-            yield from (
-                f"    {printable(run):<{width}}  {digest[:DIGITS]}"
-                for run, digest in zip(one.runs, one.results, strict=True)
-            )
-
-
-def _outcome(one: Compared) -> str:
-    if len(one.results) < 2:
-        return "no such run in the stored record"
-    result = (
-        f"result {one.results[0][:DIGITS]}" if one.same_result else "RESULTS DIFFER"
-    )
-    if not one.known:
-        return f"{result}, inputs unknown (record of an older rtscope)"
-    if one.differing:
-        return f"{result}, INPUTS DIFFER: {', '.join(one.differing)}"
-    boots = f"{len(one.results)} times, " if one.same_result else ""
-    return f"{result}, {boots}inputs equal"
