@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from rtscope.explain.events.freezer import freezing_told, unfrozen_by
 from rtscope.explain.events.irqdelay import (
     IrqDelay,
     event_gaps_apart,
@@ -213,6 +214,18 @@ def _stopped(context: ExplainContext, interval: StateInterval) -> Segment:
     return segment_of(interval, context.wakeup, part, cause, name, *evidence)
 
 
+def _frozen(
+    context: ExplainContext, interval: StateInterval, unfrozen: Event
+) -> Segment:
+    wakeup = context.wakeup
+    told = freezing_told(context.window.events, unfrozen, expiry_ns=wakeup.expiry_ns)
+    part = Part.A if context.woken is interval.end else Part.D
+    group, sure = unfrozen.text("path"), Confidence.INFERRED
+    return segment_of(
+        interval, wakeup, part, Cause.FROZEN, group, *told, confidence=sure
+    )
+
+
 def _blocked(context: ExplainContext, interval: StateInterval) -> Segment:
     wakeup = context.wakeup
     faults = [
@@ -238,6 +251,10 @@ def _asleep(context: ExplainContext, interval: StateInterval) -> Iterator[Segmen
     """Explain a sleep from the expiry to the event that woke the thread."""
     if interval.end is None:
         yield _unknown(context, interval, Part.A, "no event that woke the thread")
+        return
+    unfrozen = unfrozen_by(context.window.events, interval)
+    if unfrozen is not None:
+        yield _frozen(context, interval, unfrozen)
         return
     if interval.end is not context.woken:
         name = "the thread slept again before its own code"
