@@ -17,6 +17,7 @@ import numpy as np
 
 from fakes.auditcases import CASES
 from fakes.audited import BOOTED
+from fakes.foreign import DESCRIBED
 from fakes.trees import reader_of
 from rtscope.audit.capture import NOTES_NAME, open_tree
 from rtscope.audit.catalogue import catalogue
@@ -26,6 +27,9 @@ from rtscope.audit.model import checks_document
 from rtscope.caveats.kernellog import caveats_from_log
 from rtscope.contract import KernelMessage, LoadWindow, parse_line
 from rtscope.errors import RtscopeError
+from rtscope.formats import read as read_foreign
+from rtscope.formats.records import Stated, record_of
+from rtscope.formats.source import Source
 from rtscope.ftrace.dat import open_trace
 from rtscope.loads import get_load
 from rtscope.machine.kernelidentity import parse_config
@@ -36,8 +40,10 @@ from rtscope.report.formats.data import render_json
 from rtscope.report.formats.markdown import render_markdown
 from rtscope.report.formats.text import render_text
 from rtscope.report.model.build import build_model
+from rtscope.stats.lint import all_caveats
 
 FORMATS = Path(__file__).parents[2] / "format"
+OUTPUTS = Path(__file__).parents[1] / "foreign"
 RECORDS = Path(__file__).parents[1] / "structure" / "records.tar.gz"
 
 
@@ -73,6 +79,30 @@ def _read_load(data: bytes) -> object:
     span = (windows[0].from_ns, windows[-1].to_ns) if windows else (0, 1)
     proof = LoadProof(get_load("custom"), ("sh",), windows, span)
     return proof.workers, list(proof.caveats(ended_early=False))
+
+
+@cache
+def _foreign() -> Sequence[bytes]:
+    real = [path.read_bytes() for path in sorted(OUTPUTS.iterdir())]
+    described = [text.encode() for text in DESCRIBED.values()]
+    return [*(text for text in real if len(text) < 10_000), *described]
+
+
+def _import(data: bytes, *, shown: bool = False) -> object:
+    """Whatever a file says, it has a report with every number's caveat, or none."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x"
+        path.write_bytes(data)
+        source = Source(path)
+        for number, run in enumerate(read_foreign(source), 1):
+            record = record_of(
+                run, source, Stated(), run_id=f"{number:03}-x", repetition=1, command=()
+            )
+            raised = {caveat.id for caveat in all_caveats(record)}
+            assert {"imported", "import_load_unknown"} <= raised
+            if shown:
+                render_text(build_model([record], deadline_ns=100_000))
+    return None
 
 
 @cache
@@ -219,6 +249,13 @@ READERS = (
         lambda: _format_files("explain.json"),
         _read_explained,
         share=0.3,
+    ),
+    FuzzedReader("import", _foreign, _import, share=0.2),
+    FuzzedReader(
+        "report of an import",
+        _foreign,
+        lambda data: _import(data, shown=True),
+        share=0.01,
     ),
     FuzzedReader("trace", lambda: _packed("trace.dat"), _read_trace, share=0.02),
     FuzzedReader(

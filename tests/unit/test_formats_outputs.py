@@ -21,6 +21,7 @@ OUTPUTS = Path(__file__).parent.parent / "foreign"
 
 TEXTS = sorted(OUTPUTS.glob("cyclictest-*.txt"))
 HISTOGRAMS = [path for path in TEXTS if "# Histogram" in path.read_text()]
+EVERY = sorted(path for path in OUTPUTS.iterdir() if path.suffix != ".md")
 DOCUMENTS = sorted(OUTPUTS.glob("*test-*.json"))
 
 
@@ -135,7 +136,7 @@ def test_json_of_rt_tests_has_exact_statistics(path: Path, tmp_path: Path) -> No
             assert found.stdev_ns is None
 
 
-@pytest.mark.parametrize("path", [*TEXTS, *DOCUMENTS], ids=ids)
+@pytest.mark.parametrize("path", EVERY, ids=ids)
 def test_a_real_output_is_recognised_and_contradicts_nothing(
     path: Path, tmp_path: Path
 ) -> None:
@@ -166,3 +167,55 @@ def test_what_is_known_of_the_run_is_kept(tmp_path: Path) -> None:
     assert record.facts_before["preempt_rt"].value is False
     assert record.started_at.startswith("2026-11-23T")
     assert [t.cpu for t in record.result.threads] == [0, 1]
+
+
+@pytest.mark.parametrize("path", sorted(OUTPUTS.glob("jitterdebugger-*")), ids=ids)
+def test_jitterdebugger_has_exact_statistics(path: Path, tmp_path: Path) -> None:
+    document = json.loads(path.read_text())
+    step_ns = document["sysinfo"]["resolution_in_ns"]
+    threads = imported(path, tmp_path).result.threads
+    for thread, one in zip(threads, document["cpu"].values(), strict=True):
+        samples = [
+            int(value) * step_ns
+            for value, count in one["histogram"].items()
+            for _ in range(count)
+        ]
+        agrees(thread, samples, one["count"] - len(samples))
+        assert thread.missed_periods == 0
+        assert (thread.min_ns, thread.max_ns) == (
+            one["min"] * step_ns,
+            one["max"] * step_ns,
+        )
+
+
+@pytest.mark.parametrize("path", sorted(OUTPUTS.glob("oslat-*")), ids=ids)
+def test_oslat_has_its_last_bucket_open(path: Path, tmp_path: Path) -> None:
+    text = path.read_text()
+    rows = {
+        int(upper): int(count)
+        for upper, count in re.findall(r'"?(\d+)(?: \(us\)|"):\s+(\d+)', text)
+        if upper != "0"
+    }
+    (thread,) = imported(path, tmp_path).result.threads
+    assert thread.samples == sum(rows.values())
+    assert dict(thread.histogram) == {
+        (upper - 1) * 1000: n for upper, n in rows.items() if n and upper < 32
+    }
+    assert thread.overflow == rows[32]
+    said = re.search(r'Maximum:\s+(\d+)|"max": (\d+)', text)
+    assert said is not None
+    assert thread.max_ns == int(said[1] or said[2]) * 1000
+
+
+@pytest.mark.parametrize("path", sorted(OUTPUTS.glob("p*test-*.txt")), ids=ids)
+def test_pairs_of_threads_are_kept_as_they_say(path: Path, tmp_path: Path) -> None:
+    text = path.read_text()
+    cycles = [int(n) for n in re.findall(r"Cycles (\d+)", text)]
+    said = re.findall(r"Min +(\d+), .*Avg +(\d+), Max +(\d+)", text)
+    threads = imported(path, tmp_path).result.threads
+    assert [t.samples for t in threads] == cycles
+    for thread, (low, mean, high) in zip(threads, said, strict=True):
+        found = summarize([thread])
+        assert (found.min_ns, found.mean_ns, found.max_ns) == (
+            *(int(low) * 1000, int(mean) * 1000, int(high) * 1000),
+        )

@@ -1,4 +1,4 @@
-"""Import what another tool measured: cyclictest and its siblings."""
+"""Import what other tools measured: rt-tests, rtla, jitterdebugger, Xenomai."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -56,8 +56,10 @@ class ImportRequest:
 
     file: Annotated[list[Path], typer.Argument(metavar="FILE...")]
     """
-    Outputs of other tools, each a run: what cyclictest -h or -v prints, its --histfile
-    or --json, or the JSON of another program of rt-tests.
+    Outputs of other tools, each a run: text, histograms and JSON of cyclictest and the
+    other rt-tests, results.json of jitterdebugger; unverified, as no output of the
+    program was tried: rtla timerlat and osnoise, hwlatdetect, rteval's summary.xml,
+    latency of Xenomai.
     """
     out: Annotated[Path | None, typer.Option("--out", "-o")] = None
     """Directory of the records (default: the first file's name and -imported)."""
@@ -85,7 +87,7 @@ class ImportRequest:
 
 def import_(request: ImportRequest) -> int:
     """
-    Import what another tool measured: cyclictest and its siblings.
+    Import what other tools measured: rt-tests, rtla, jitterdebugger, Xenomai.
 
     The records work with report and compare. What the tool does not tell stays unknown,
     and caveats say what follows from that. Formats are recognised by their content.

@@ -8,11 +8,22 @@ returns the runs of a file. No name of a file is looked at.
 from collections.abc import Sequence
 from types import ModuleType
 
-from rtscope.formats import cyclictest, rttests
+from rtscope.formats import (
+    cyclictest,
+    hwlatdetect,
+    jitterdebugger,
+    rteval,
+    rtla,
+    rttests,
+    rttexts,
+    xenomai,
+)
 from rtscope.formats.model import ForeignRun
 from rtscope.formats.source import Source
 
-_FORMATS: Sequence[ModuleType] = (rttests, cyclictest)
+_FORMATS: Sequence[ModuleType] = (
+    *(jitterdebugger, rttests, rteval, rtla, xenomai, hwlatdetect, cyclictest, rttexts),
+)
 """In the order in which they are tried: the more special ones first."""
 
 

@@ -183,7 +183,7 @@ def _thread(one: ForeignThread, run: ForeignRun, asked: Run) -> ThreadResult:
         max_ns=one.max_ns,
         sum_ns=sum(low * n for low, n in kept.items()) if whole else None,
         sum_sq_ns2=sum(low * low * n for low, n in kept.items()) if whole else None,
-        missed_periods_sum_ns=0 if none_missed else None,
+        missed_periods_sum_ns=None if missed else missed,
         histogram=tuple(kept.items()),
         worst=(),
         minor_faults=None,

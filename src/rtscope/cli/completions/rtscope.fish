@@ -29,7 +29,7 @@ complete -c rtscope -n '__rtscope_just' -a compare -d 'Compare records: machines
 complete -c rtscope -n '__rtscope_just' -a tasks -d 'Show every thread of a machine: policy, priority, CPUs and remarks'
 complete -c rtscope -n '__rtscope_just' -a audit -d 'Check the real-time setup of a machine, by default this one'
 complete -c rtscope -n '__rtscope_just' -a explain -d 'Explain the worst wake-ups: their causes, and the time of each'
-complete -c rtscope -n '__rtscope_just' -a import -d 'Import what another tool measured: cyclictest and its siblings'
+complete -c rtscope -n '__rtscope_just' -a import -d 'Import what other tools measured: rt-tests, rtla, jitterdebugger, Xenomai'
 complete -c rtscope -n '__rtscope_just' -a pack -d 'Pack a result into one file to mail'
 complete -c rtscope -n '__rtscope_just' -a doctor -d 'Show what this machine can do with rtscope, and what to type for the rest'
 complete -c rtscope -n '__rtscope_just' -a completion -d 'Print the completion of commands, options and values for a shell'
