@@ -96,6 +96,18 @@ def test_waits_of_threads_of_one_priority_are_kept_apart() -> None:
     ]
 
 
+def test_thread_numbers_above_16_bits_are_kept_apart() -> None:
+    lines = waking(10, LOW), waking(20, LOAD), switch(30, LOAD), switch(40, LOW)
+    other = 100 + (1 << 16)  # whose lower 16 bits are those of LOAD
+
+    trace = opened(*(one.replace("=88", f"={other}") for one in lines))
+
+    assert (waits(trace)[:, [0, 2, 3]] // [1, US, US]).tolist() == [
+        [100, 20, 30],
+        [other, 10, 40],
+    ]
+
+
 def test_idle_is_no_thread_that_waits() -> None:
     assert waits(opened(waking(1, "idle-0"), switch(2, "idle-0"))).tolist() == []
 

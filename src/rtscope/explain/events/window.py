@@ -80,11 +80,12 @@ def waits(trace: Trace) -> NDArray[np.int64]:
         woken = column_table(trace, "sched_wakeup", ("pid", "prio"))
     ran = column_table(trace, "sched_switch", ("next_pid", "next_prio"))
     # Both by thread and then by time, so that a wait is two neighbours.
-    whole = np.concatenate([_with_mark(woken, 0), _with_mark(ran, 1)])
-    whole = whole[np.lexsort((whole[:, 0], whole[:, 2]))]
-    first, second = whole[:-1], whole[1:]
-    pairs = (first[:, 2] == second[:, 2]) & (first[:, 4] == 0) & (second[:, 4] == 1)
-    found, after = first[pairs], second[pairs]
+    pids = np.concatenate([woken[:, 2], ran[:, 2]])
+    order = _by_thread(pids, np.concatenate([woken[:, 0], ran[:, 0]]))
+    pids, has_run = pids[order], order >= len(woken)
+    pairs = (pids[:-1] == pids[1:]) & ~has_run[:-1] & has_run[1:] & (pids[1:] > 0)
+    found = woken[order[:-1][pairs]]
+    after = ran[order[1:][pairs] - len(woken)]
     columns = {
         Wait.PID: after[:, 2],
         Wait.CPU: after[:, 1],
@@ -93,24 +94,32 @@ def waits(trace: Trace) -> NDArray[np.int64]:
         Wait.PRIORITY: after[:, 3],
         Wait.WAKER_CPU: found[:, 1],
     }
-    table = np.column_stack([columns[column] for column in Wait])
-    return table[table[:, Wait.PID] > 0]
+    return np.column_stack([columns[column] for column in Wait])
 
 
-def _with_mark(table: NDArray[np.int64], mark: int) -> NDArray[np.int64]:
-    return np.column_stack([table, np.full(len(table), mark, np.int64)])
+def _by_thread(pids: NDArray[np.int64], at_ns: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Return the order by thread and then by time; of equal ones, as they come."""
+    by_time = np.argsort(at_ns, kind="stable")  # some sorted runs: they are merged
+    few = len(pids) > 0 and pids.min() >= 0 and pids.max() <= np.iinfo(np.uint16).max
+    # Numbers of 16 bits are sorted by their digits, in a tenth of the time.
+    keys = pids.astype(np.uint16) if few else pids
+    return by_time[np.argsort(keys[by_time], kind="stable")]
 
 
 def column_table(trace: Trace, name: str, fields: tuple[str, str]) -> NDArray[np.int64]:
     """Return time, CPU and two numbers of all events of a name."""
-    parts = []
-    for rows in trace.rows:
-        chosen = rows_named(trace, rows, name)
-        if len(chosen):
-            columns = [trace.numbers(rows, chosen, field) for field in fields]
-            cpus = np.full(len(chosen), rows.cpu, np.int64)
-            parts.append(np.column_stack([rows.at_ns[chosen], cpus, *columns]))
-    return np.concatenate(parts) if parts else np.empty((0, 4), np.int64)
+    parts = [(rows, rows_named(trace, rows, name)) for rows in trace.rows]
+    table = np.empty((sum(len(chosen) for _, chosen in parts), 4), np.int64)
+    end = 0
+    for rows, chosen in parts:
+        begin, end = end, end + len(chosen)
+        if begin == end:
+            continue
+        part = table[begin:end]
+        part[:, 0], part[:, 1] = rows.at_ns[chosen], rows.cpu
+        for column, field in enumerate(fields, 2):
+            part[:, column] = trace.numbers(rows, chosen, field)
+    return table
 
 
 def _changes_back(
