@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from rtscope.contract.threads import bucket_width_ns, is_bucket_low
 from rtscope.contract.values import (
     MAX_TEXT,
     BucketLow,
@@ -15,8 +16,6 @@ from rtscope.contract.values import (
     Sum,
     Text,
     Times,
-    bucket_width_ns,
-    is_bucket_low,
 )
 
 BOUNDS: list[tuple[Any, int, int]] = [

@@ -44,8 +44,13 @@ from rtscope.contract.tasks import TaskLine as TaskLine
 from rtscope.contract.tasks import TasksEnd as TasksEnd
 from rtscope.contract.threads import ClockCost as ClockCost
 from rtscope.contract.threads import ForeignBuckets as ForeignBuckets
+from rtscope.contract.threads import OwnNumbers as OwnNumbers
 from rtscope.contract.threads import ThreadResult as ThreadResult
 from rtscope.contract.threads import Wakeup as Wakeup
+from rtscope.contract.threads import bucket_low_ns as bucket_low_ns
+from rtscope.contract.threads import bucket_width_ns as bucket_width_ns
+from rtscope.contract.threads import is_bucket_low as is_bucket_low
+from rtscope.contract.threads import told as told
 from rtscope.contract.tracing import Around as Around
 from rtscope.contract.tracing import CpuRuns as CpuRuns
 from rtscope.contract.tracing import KeptTrace as KeptTrace
@@ -61,10 +66,6 @@ from rtscope.contract.values import CounterDelta as CounterDelta
 from rtscope.contract.values import CpuTime as CpuTime
 from rtscope.contract.values import Flag as Flag
 from rtscope.contract.values import Text as Text
-from rtscope.contract.values import bucket_low_ns as bucket_low_ns
-from rtscope.contract.values import bucket_width_ns as bucket_width_ns
-from rtscope.contract.values import is_bucket_low as is_bucket_low
-from rtscope.contract.values import told as told
 from rtscope.contract.watching import EventCount as EventCount
 from rtscope.contract.watching import WatchBegin as WatchBegin
 from rtscope.contract.watching import WatchedEvent as WatchedEvent

@@ -5,20 +5,22 @@ What one thread measured: of our own agent, which tells all of it, or of another
 """
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import Field
 
 from rtscope.contract.values import (
     HIST_MAX_BITS,
+    HIST_SUB_BITS,
     BucketLow,
     Count,
     Cpu,
     Sum,
     Text,
     Times,
-    bucket_width_ns,
 )
+
+Known = TypeVar("Known")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,17 @@ class ForeignBuckets:
     """
     mean_ns: Count | None = None
     """The average that the tool itself printed; None if it printed none."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnNumbers:
+    """What every thread of our own agent tells; see `ThreadResult`."""
+
+    missed_periods: int
+    overruns: int
+    sum_ns: int
+    sum_sq_ns2: int
+    missed_periods_sum_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +138,17 @@ class ThreadResult:
     foreign: ForeignBuckets | None = None
     """How another tool kept the latencies; None: our agent did, and told all."""
 
+    @property
+    def own(self) -> OwnNumbers:
+        """What our own agent always tells; AssertionError for another tool's."""
+        return OwnNumbers(
+            told(self.missed_periods),
+            told(self.overruns),
+            told(self.sum_ns),
+            told(self.sum_sq_ns2),
+            told(self.missed_periods_sum_ns),
+        )
+
     def __post_init__(self) -> None:
         """Refuse a thread of our own agent that lacks what the agent tells."""
         if self.foreign is None:
@@ -160,3 +184,28 @@ _TOLD = (
     *("timer_slack_ns", "missed_periods", "overruns", "sum_ns", "sum_sq_ns2"),
     *("missed_periods_sum_ns", "clock_before"),
 )
+
+
+def told(value: Known | None) -> Known:
+    """Return what our own agent always tells; AssertionError for another tool's."""
+    assert value is not None, "only another tool does not tell this"
+    return value
+
+
+def bucket_width_ns(low_ns: int) -> int:
+    """Return how many ns the bucket of `agent/hist.h` spans that starts at low_ns."""
+    return (
+        1
+        if low_ns < 1 << HIST_SUB_BITS
+        else 1 << (low_ns.bit_length() - 1 - HIST_SUB_BITS)
+    )
+
+
+def bucket_low_ns(latency_ns: int) -> int:
+    """Return where the bucket of a latency starts."""
+    return latency_ns - latency_ns % bucket_width_ns(latency_ns)
+
+
+def is_bucket_low(low_ns: int) -> bool:
+    """Whether some bucket starts at low_ns."""
+    return 0 <= low_ns < 1 << HIST_MAX_BITS and low_ns % bucket_width_ns(low_ns) == 0

@@ -1,18 +1,16 @@
 """
-What lines of the agent are made of: numbers and texts with their bounds, the buckets
-of a histogram, and what counters of the machine grew by.
+What lines of the agent are made of: numbers and texts with their bounds, and what
+counters of the machine grew by.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field, PlainSerializer
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 MAX_TEXT = 64 * 1024
-
-Known = TypeVar("Known")
 
 HIST_SUB_BITS = 10
 """Each power of two is cut into 2^10 buckets: a bucket spans ≤ 0.1 % of its values."""
@@ -74,28 +72,3 @@ class CpuTime:
     user_ns: Count
     system_ns: Count
     idle_ns: Count
-
-
-def told(value: Known | None) -> Known:
-    """Return what our own agent always tells; AssertionError for another tool's."""
-    assert value is not None, "only another tool does not tell this"
-    return value
-
-
-def bucket_width_ns(low_ns: int) -> int:
-    """Return how many ns the bucket of `agent/hist.h` spans that starts at low_ns."""
-    return (
-        1
-        if low_ns < 1 << HIST_SUB_BITS
-        else 1 << (low_ns.bit_length() - 1 - HIST_SUB_BITS)
-    )
-
-
-def bucket_low_ns(latency_ns: int) -> int:
-    """Return where the bucket of a latency starts."""
-    return latency_ns - latency_ns % bucket_width_ns(latency_ns)
-
-
-def is_bucket_low(low_ns: int) -> bool:
-    """Whether some bucket starts at low_ns."""
-    return 0 <= low_ns < 1 << HIST_MAX_BITS and low_ns % bucket_width_ns(low_ns) == 0

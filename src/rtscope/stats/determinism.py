@@ -70,7 +70,7 @@ def caveats_among(records: Sequence[RunRecord]) -> tuple[tuple[Caveat, ...], ...
     That is a contradiction (invalid), that it repeats another result exactly or is a
     copy of another record, and that others are of another model of its board.
     """
-    raised = [list(all_caveats(record)) for record in records]
+    raised: list[list[Caveat]] = [[] for _ in records]
     for same in _by_inputs(records):
         load, results = (
             records[same[0]].run.load,
@@ -90,7 +90,10 @@ def caveats_among(records: Sequence[RunRecord]) -> tuple[tuple[Caveat, ...], ...
             raised[at].append(make("copied_record", detail))
     for at, detail in _other_models(records):
         raised[at].append(make("other_board_model", detail))
-    return tuple(map(gravest_first, raised))
+    return tuple(
+        gravest_first((*all_caveats(record), *among))
+        for record, among in zip(records, raised, strict=True)
+    )
 
 
 def _other_models(records: Sequence[RunRecord]) -> Iterator[tuple[int, str]]:

@@ -6,6 +6,7 @@ activations in between (coordinated omission); they are counted with the latenes
 each would have had.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,8 +14,8 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from rtscope.contract import HIST_MAX_BITS, HIST_SUB_BITS, ThreadResult, told
-from rtscope.stats.summary import BEYOND_LOW_NS, buckets_of
+from rtscope.contract import HIST_MAX_BITS, HIST_SUB_BITS, ThreadResult
+from rtscope.stats.summary import BEYOND_LOW_NS
 
 Counts = npt.NDArray[np.int64]
 
@@ -40,7 +41,7 @@ class Distribution:
 def distribution_of(threads: Sequence[ThreadResult]) -> Distribution:
     """Return the latencies that were measured, of all threads together."""
     return _distribution(
-        dict(buckets_of(threads)),
+        dict(_buckets_of(threads)),
         beyond=sum(t.overflow for t in threads),
         max_ns=max((t.max_ns or 0 for t in threads), default=0),
         beyond_low_ns=min(
@@ -60,7 +61,7 @@ def with_skipped(threads: Sequence[ThreadResult]) -> Distribution:
     (HdrHistogram's recordCorrectedValue leaves out the last one, below T.)
     """
     measured = distribution_of(threads)
-    counts = dict(buckets_of(threads))
+    counts = dict(_buckets_of(threads))
     beyond = measured.beyond
     for thread in threads:
         implied = _implied(thread)
@@ -85,6 +86,15 @@ def ccdf(
         count = np.append(count, np.int64(distribution.beyond))
     left = np.cumsum(count[::-1])[::-1]
     return low_ns, left / max(distribution.total, 1)
+
+
+def _buckets_of(threads: Iterable[ThreadResult]) -> list[tuple[int, int]]:
+    """Return the histogram of all threads: (low_ns, count), ascending."""
+    counts: Counter[int] = Counter()
+    for thread in threads:
+        for low_ns, count in thread.histogram:
+            counts[low_ns] += count
+    return sorted(counts.items())
 
 
 def _distribution(
@@ -137,7 +147,7 @@ def _late_wakeups(thread: ThreadResult) -> Iterator[tuple[int, int, int]]:
         left = max(thread.end_ns - wakeup.expiry_ns, 0) // interval_ns
         yield wakeup.latency_ns, 1, min(wakeup.latency_ns // interval_ns, left)
 
-    unknown = told(thread.overruns) - len(known)
+    unknown = thread.own.overruns - len(known)
     if unknown <= 0:
         return
     # `worst` is full and holds the largest: no other wake-up is later than its last.

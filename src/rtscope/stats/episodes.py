@@ -87,16 +87,14 @@ def misses_of(record: RunRecord, deadline_ns: int) -> Misses:
 
 def late_samples(thread: ThreadResult, deadline_ns: int) -> tuple[int, int]:
     """Return the wake-ups later than the deadline, and how many of them only may be."""
-    if (
-        thread.min_ns is None
-        or thread.latest_ns is None
-        or thread.latest_ns <= deadline_ns
-    ):
+    latest_ns, buckets = thread.latest_ns, thread.buckets
+    if thread.min_ns is None or latest_ns is None or latest_ns <= deadline_ns:
         return 0, 0
     if thread.min_ns > deadline_ns:
         return thread.samples - thread.early, 0
     above, straddling = 0, (0, 0, 0)
-    for low_ns, high_ns, count in _buckets(thread, max_ns=thread.latest_ns):
+    overflow = (thread.overflow_low_ns, latest_ns + 1, thread.overflow)
+    for low_ns, high_ns, count in (*buckets, overflow):
         if low_ns > deadline_ns:
             above += count
         elif high_ns - 1 > deadline_ns:
@@ -137,11 +135,6 @@ def _fewest(
     )
     joined = sum(taken <= unknown for taken in accumulate(gaps))
     return len(groups) - joined
-
-
-def _buckets(thread: ThreadResult, *, max_ns: int) -> Iterable[tuple[int, int, int]]:
-    yield from thread.buckets
-    yield thread.overflow_low_ns, max_ns + 1, thread.overflow
 
 
 def _split(

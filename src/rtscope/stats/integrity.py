@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from rtscope.caveats.catalogue import Caveat, make
-from rtscope.contract import ThreadResult, is_bucket_low, told
+from rtscope.contract import OwnNumbers, ThreadResult, is_bucket_low
 from rtscope.stats.foreign import check_foreign
 from rtscope.stats.summary import BEYOND_LOW_NS
 from rtscope.units import format_us
@@ -31,11 +31,12 @@ def check_thread(thread: ThreadResult) -> Iterator[Caveat]:
         for low_ns, high_ns, count in thread.buckets
         if is_bucket_low(low_ns) and count > 0
     ]
-    broken = _identity(thread)
+    own = thread.own
+    broken = _identity(thread, own)
     if broken:
         yield make("identity_broken", f"{name_of(thread)}: {broken}")
     for rule in _RULES:
-        wrong = rule(thread, buckets)
+        wrong = rule(thread, own, buckets)
         if wrong:
             yield make("sums_inconsistent", f"{name_of(thread)}: {wrong}")
             return  # later rules rely on the earlier ones
@@ -48,17 +49,17 @@ def name_of(thread: ThreadResult) -> str:
     return f"thread {thread.tid}" if thread.tid else "a thread"
 
 
-def _identity(t: ThreadResult) -> str:
+def _identity(t: ThreadResult, own: OwnNumbers) -> str:
     if t.end_ns < t.start_ns or t.interval_ns == 0:
         return "no periods: the end is before the start, or the interval is 0"
     due = (t.end_ns - t.start_ns) // t.interval_ns
-    if abs(t.samples + told(t.missed_periods) - due) <= 1:
+    if abs(t.samples + own.missed_periods - due) <= 1:
         return ""
     seen = f"{t.samples} samples + {t.missed_periods} missed periods"
     return f"{seen}, but {due} periods elapsed"
 
 
-def _histogram(t: ThreadResult, buckets: Sequence[Bucket]) -> str:
+def _histogram(t: ThreadResult, _own: OwnNumbers, buckets: Sequence[Bucket]) -> str:
     if any(a >= b for (a, _), (b, _) in pairwise(t.histogram)):
         return "the buckets are not in ascending order"
     if len(buckets) < len(t.histogram):
@@ -69,7 +70,7 @@ def _histogram(t: ThreadResult, buckets: Sequence[Bucket]) -> str:
     return ""
 
 
-def _extremes(t: ThreadResult, buckets: Sequence[Bucket]) -> str:
+def _extremes(t: ThreadResult, _own: OwnNumbers, buckets: Sequence[Bucket]) -> str:
     if t.samples == t.early:
         if (t.min_ns, t.max_ns, t.sum_ns, t.sum_sq_ns2) != (None, None, 0, 0):
             return "values without a sample"
@@ -88,7 +89,7 @@ def _extremes(t: ThreadResult, buckets: Sequence[Bucket]) -> str:
     return "the minimum exceeds the maximum" if t.min_ns > t.max_ns else ""
 
 
-def _sums(t: ThreadResult, buckets: Sequence[Bucket]) -> str:
+def _sums(t: ThreadResult, own: OwnNumbers, buckets: Sequence[Bucket]) -> str:
     if t.min_ns is None or t.max_ns is None:
         return ""
     spans = [
@@ -97,8 +98,8 @@ def _sums(t: ThreadResult, buckets: Sequence[Bucket]) -> str:
     ]
     spans.append((max(BEYOND_LOW_NS, t.min_ns), t.max_ns, t.overflow))
     for what, total, power in (
-        ("sum", told(t.sum_ns), 1),
-        ("squares", told(t.sum_sq_ns2), 2),
+        ("sum", own.sum_ns, 1),
+        ("squares", own.sum_sq_ns2, 2),
     ):
         least = sum(low**power * count for low, _, count in spans)
         most = sum(high**power * count for _, high, count in spans)
@@ -107,11 +108,11 @@ def _sums(t: ThreadResult, buckets: Sequence[Bucket]) -> str:
     return ""
 
 
-def _spread(t: ThreadResult, _buckets: Sequence[Bucket]) -> str:
+def _spread(t: ThreadResult, own: OwnNumbers, _buckets: Sequence[Bucket]) -> str:
     if t.min_ns is None or t.max_ns is None:
         return ""
-    n, sum_ns = t.samples - t.early, told(t.sum_ns)
-    spread = n * told(t.sum_sq_ns2) - sum_ns * sum_ns  # N² variance
+    n, sum_ns = t.samples - t.early, own.sum_ns
+    spread = n * own.sum_sq_ns2 - sum_ns * sum_ns  # N² variance
     if spread < 0:
         return "the sum of squares is too small for the sum"
     # deviation ≤ (max - min)/2 (Popoviciu)
@@ -124,8 +125,8 @@ def _spread(t: ThreadResult, _buckets: Sequence[Bucket]) -> str:
     return ""
 
 
-def _skips(t: ThreadResult, _buckets: Sequence[Bucket]) -> str:
-    overruns, missed = told(t.overruns), told(t.missed_periods)
+def _skips(t: ThreadResult, own: OwnNumbers, _buckets: Sequence[Bucket]) -> str:
+    overruns, missed = own.overruns, own.missed_periods
     if overruns > t.samples - t.early:
         return f"{overruns} overruns, but only {t.samples - t.early} in all"
     if missed and not overruns:
@@ -133,12 +134,12 @@ def _skips(t: ThreadResult, _buckets: Sequence[Bucket]) -> str:
     if overruns and (t.max_ns is None or t.max_ns < t.interval_ns):
         return f"{overruns} overruns, but the maximum is below the interval"
     most_ns = missed * t.max_ns if t.max_ns else 0
-    if told(t.missed_periods_sum_ns) > most_ns:
+    if own.missed_periods_sum_ns > most_ns:
         return "the missed periods were later than the maximum"
     return ""
 
 
-def _worst(t: ThreadResult, _buckets: Sequence[Bucket]) -> str:
+def _worst(t: ThreadResult, _own: OwnNumbers, _buckets: Sequence[Bucket]) -> str:
     if not t.worst:
         return ""
     latencies = [w.latency_ns for w in t.worst]
@@ -154,7 +155,7 @@ def _worst(t: ThreadResult, _buckets: Sequence[Bucket]) -> str:
     return ""
 
 
-_RULES: tuple[Callable[[ThreadResult, Sequence[Bucket]], str], ...] = (
+_RULES: tuple[Callable[[ThreadResult, OwnNumbers, Sequence[Bucket]], str], ...] = (
     _histogram,
     _extremes,
     _sums,

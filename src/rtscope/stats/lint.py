@@ -28,9 +28,9 @@ HOG_SHARE = 0.10
 
 
 def lint(record: RunRecord) -> tuple[Caveat, ...]:
-    """Return every caveat that samples and counters raise, gravest first."""
+    """Return every caveat that samples and counters raise."""
     result = record.result
-    return gravest_first(
+    return tuple(
         caveat
         for found in (
             *(check_thread(t) for t in result.threads),

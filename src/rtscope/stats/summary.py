@@ -148,15 +148,6 @@ def population_stdev(count: int, total: int, *, sum_sq: int) -> float:
     return math.sqrt(Fraction(max(count * sum_sq - total * total, 0), count * count))
 
 
-def buckets_of(threads: Iterable[ThreadResult]) -> list[tuple[int, int]]:
-    """Return the histogram of all threads: (low_ns, count), ascending."""
-    counts: Counter[int] = Counter()
-    for thread in threads:
-        for low_ns, count in thread.histogram:
-            counts[low_ns] += count
-    return sorted(counts.items())
-
-
 def resolvable(pct: float, samples: int) -> bool:
     """
     Whether so many samples say anything about the percentile.

@@ -103,10 +103,9 @@ def _brief(runs: Sequence[ExplainedRun], room: Room) -> Iterator[RenderableType]
     if len(runs) > 1:
         yield from _runs_table(runs, room, width=width)
         yield ""
-    causes, differences = merged_causes(runs)
-    if len(runs) == 1:
+    else:
         most = min(CAUSES_SHOWN, room.rows)
-        yield from list(_causes(causes[0], width=width, most=most))[1:]
+        yield from list(_causes(runs[0].causes, width=width, most=most))[1:]
         yield ""
         if runs[0].tail is not None and room.sentences:
             yield Text(sentence_of_tail(runs[0].tail, virtual=runs[0].unit))
@@ -114,8 +113,10 @@ def _brief(runs: Sequence[ExplainedRun], room: Room) -> Iterator[RenderableType]
         if run.bounds:
             yield Text(bound_sentence(run), style="bold")
             yield Text(f"  ({NO_PROOF})", style="dim")
-    for difference in differences[: room.sentences]:
-        yield Text(difference)
+    if len(runs) > 1:
+        _, differences = merged_causes(runs)
+        for difference in differences[: room.sentences]:
+            yield Text(difference)
 
 
 def _runs_table(
