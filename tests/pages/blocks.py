@@ -24,6 +24,7 @@ FOLDERS = (ROOT / "docs" / "tutorial", ROOT / "docs" / "how-to")
 NEEDS = {
     "time": "takes more than seconds: make docs-run",
     "root": "needs root: make docs-run, as root",
+    "trace-cmd": "needs root, and a kernel that trace-cmd may trace: make docs-run",
     "install": "installs or removes programs: setup/try-install",
     "board": "needs a board, or a computer that boots another kernel",
     "yours": "names files or programs that only a reader has",

@@ -2,9 +2,11 @@
 
 import os
 import re
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from pages.blocks import NEEDS, Block, Page
 from pages.session import Shell
@@ -50,9 +52,21 @@ def type_page(page: Page, *, slow: bool) -> Iterator[Typed]:
                 yield Typed(page.name, block.line, block.commands[0], took_s, why)
 
 
+def trace_cmd_works() -> bool:
+    """Tell whether this kernel lets trace-cmd write what it writes first."""
+    enabled = Path("/proc/sys/kernel/ftrace_enabled")
+    try:
+        enabled.write_text(enabled.read_text().strip())
+    except OSError:
+        return False
+    return shutil.which("trace-cmd") is not None
+
+
 def why_left_out(block: Block, *, slow: bool, root: bool) -> str:
     """Return why a block is not typed; empty if it is."""
     met = {"time": slow, "root": slow and root}
+    if slow and "trace-cmd" in block.needs:
+        met["trace-cmd"] = trace_cmd_works()
     return "; ".join(NEEDS[one] for one in sorted(block.needs) if not met.get(one))
 
 
