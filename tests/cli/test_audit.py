@@ -21,7 +21,7 @@ def test_a_tree_is_judged_worst_first(rtscope: Rtscope, here: Path) -> None:
     assert len(brief.out.splitlines()) <= 40
     assert brief.out.count("→") > 3
     assert said.status == 1
-    assert said.out.startswith("guest: Linux 6.18.44, none\n")
+    assert said.out.startswith("guest: Linux 6.18.44 (not PREEMPT_RT: none)\n")
     assert said.out.index("FAIL fatal") < said.out.index("FAIL high")
     assert "n/a   governor of every CPU" in said.out
     assert "unknown" in said.out

@@ -48,7 +48,7 @@ def test_a_file_is_judged_without_being_installed(rtscope: Rtscope, here: Path) 
     said = rtscope("audit", "--unit", "loop.service", "--root", ".", "-v")
 
     assert said.status == 1
-    assert "FAIL high  policy and priority: fifo without a priority" in said.out
+    assert "FAIL high    policy and priority: fifo without a priority" in said.out
     assert "loop.service:3: CPUSchedulingPolicy=fifo" in said.out.replace("\n", "")
 
 

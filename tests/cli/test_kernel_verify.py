@@ -37,7 +37,7 @@ def test_a_failed_check_gives_1_with_its_remedy(rtscope: Rtscope, config: Path) 
     said = rtscope("kernel", "verify", "--config", config)
 
     assert said.status == 1
-    assert "FAIL high  CPU frequency scaling: CPU_FREQ=n" in said.out
+    assert "FAIL high    CPU frequency scaling: CPU_FREQ=n" in said.out
     assert "build with CONFIG_CPU_FREQ=y" in said.out
 
 
@@ -67,7 +67,7 @@ def test_preempt_rt_that_kbuild_would_drop_is_no_pass(
     said = rtscope("kernel", "verify", "--config", config)
 
     assert said.status == 1
-    assert "FAIL fatal  prerequisites of PREEMPT_RT: EXPERT=n" in said.out
+    assert "FAIL fatal   prerequisites of PREEMPT_RT: EXPERT=n" in said.out
 
 
 def test_json_has_stable_ids_and_the_evidence(rtscope: Rtscope, config: Path) -> None:

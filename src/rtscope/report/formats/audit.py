@@ -117,20 +117,30 @@ def is_note(check: Check) -> bool:
 def kernel_line(kernel: KernelIdentity) -> str:
     """Name a kernel in one line."""
     release = f"Linux {kernel.release}" if kernel.release else "a kernel of no version"
-    model = kernel.preemption_model or "preemption model unknown"
-    return f"{release}, {model}"
+    return f"{release} ({_preemption(kernel.preemption_model)})"
 
 
-def _head(check: Check) -> Text:
+def _preemption(model: str | None) -> str:
+    if model is None:
+        return "preemption model unknown"
+    return model if model == "PREEMPT_RT" else f"not PREEMPT_RT: {model}"
+
+
+def _head(check: Check) -> Table:
+    """Return outcome and message side by side: a long message stays in its column."""
     if is_note(check):
-        text = Text("note", style="cyan")
+        word = Text("note", style="cyan")
     else:
-        text = Text(*_WORDS[check.outcome])
-        text.append(
-            f" {check.severity.name.lower()}", style=_GRAVE.get(check.severity, "")
+        severity = check.severity.name.lower()
+        word = Text.assemble(
+            _WORDS[check.outcome], (f" {severity}", _GRAVE.get(check.severity, ""))
         )
-    text.append(f"  {check.kind.title}: ", style="bold")
-    return text.append(printable(check.message), style="not bold")
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True, min_width=len("FAIL medium"))
+    grid.add_column(overflow="fold")
+    title = (f"{check.kind.title}: ", "bold")
+    grid.add_row(word, Text.assemble(title, printable(check.message)))
+    return grid
 
 
 def _evidence(check: Check) -> str:
