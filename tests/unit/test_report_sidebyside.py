@@ -1,6 +1,7 @@
 """Two kernels side by side, and a published table beside ours: what is said and not."""
 
 import json
+import xml.etree.ElementTree as ET
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -16,7 +17,7 @@ from rtscope.report.formats.html import render_html
 from rtscope.report.formats.markdown import render_markdown
 from rtscope.report.formats.text import render_text
 from rtscope.report.model.build import build_model
-from rtscope.report.model.charts import Overlay
+from rtscope.report.model.charts import Chart, Overlay
 from rtscope.report.model.comparison import build_comparison, split_by_variant
 from rtscope.report.model.published_comparison import (
     PublishedComparison,
@@ -361,3 +362,45 @@ def test_hostile_names_do_no_harm_in_any_form() -> None:
 
     Tags().feed(page)
     assert "\x1b" not in render_text(found) + render_markdown(found) + page
+
+
+def rows_of_text(svg: str) -> dict[str, float]:
+    """Return how far down each text of a drawing stands, in points."""
+    texts = [e for e in ET.fromstring(svg).iter() if e.tag.endswith("text")]
+    return {e.text or "": float(e.get("y", "0")) for e in texts}
+
+
+@pytest.mark.parametrize("deadline_us", [10, 94])
+def test_the_label_of_a_deadline_covers_no_label_of_a_side(deadline_us: int) -> None:
+    for chart in pair_of(matrix()).charts[-2:]:
+        drawn = replace(chart, deadline_ns=deadline_us * 1_000)
+        rows = rows_of_text(svg_of(drawn))
+        (deadline,) = (at for text, at in rows.items() if "deadline" in text)
+        sides = [at for text, at in rows.items() if " max " in text]
+        assert len(sides) == 2
+        assert min(abs(deadline - side) for side in sides) > 9
+
+
+def loads_compared(*samples: int) -> Chart:
+    loads = ("idle", "memory")
+    threads = [thread([5_000] * count + [95_000]) for count in samples]
+    records = map(record, ([one] for one in threads), loads)
+    chart = build_model([on_board(one) for one in records]).comparison
+    assert chart is not None
+    return chart
+
+
+def test_the_label_of_a_deadline_has_a_row_of_its_own_above_the_loads() -> None:
+    chart = replace(loads_compared(9, 9), deadline_ns=50_000)
+    rows = rows_of_text(svg_of(chart))
+    (deadline,) = (at for text, at in rows.items() if "deadline" in text)
+
+    assert rows["idle"] - deadline > 12
+
+
+def test_a_caption_names_the_figures_that_are_drawn_and_no_other() -> None:
+    few, many = loads_compared(9, 9), loads_compared(9, 20_000)
+
+    assert few.figures == "Minimum, average and maximum"
+    assert many.figures == "Minimum, average, 99.9th percentile and maximum"
+    assert few.figures in few.description

@@ -105,12 +105,13 @@ def latency_axis(
 
 
 def plain_log_ticks(ax: "Axes", which: str, low: float, high: float) -> None:
-    """Write 1, 10, 1,000 and not powers; with few decades also 2 and 5."""
+    """Write 1, 10, 1,000 and not powers; within few decades more between them."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     axis: Axis = ax.xaxis if which == "x" else ax.yaxis
     decades = math.log10(high / low)
-    steps = (1.0,) if decades > 2.5 else (1.0, 2.0, 5.0)
+    few = (1.0, 2.0, 5.0) if decades > 0.9 else (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)
+    steps = (1.0,) if decades > 2.5 else few
     axis.set_major_locator(LogLocator(subs=steps, numticks=20))
     axis.set_major_formatter(FuncFormatter(lambda value, _: _plain(value)))
     axis.set_minor_locator(NullLocator())
@@ -181,8 +182,12 @@ def mark_maximum(ax: "Axes", max_ns: int) -> None:
     )
 
 
-def mark_deadline(ax: "Axes", deadline_ns: int | None) -> None:
-    """Draw the deadline, if it lies within the axis; else name its side."""
+def mark_deadline(ax: "Axes", deadline_ns: int | None, *, top: float = 1) -> None:
+    """
+    Draw the deadline, if it lies within the axis; else name its side.
+
+    Its label ends at `top`, a fraction of the axes' height, below other labels.
+    """
     if deadline_ns is None:
         return
     low, high = ax.get_xlim()
@@ -197,7 +202,7 @@ def mark_deadline(ax: "Axes", deadline_ns: int | None) -> None:
     near_right = deadline > math.sqrt(low * high) if low > 0 else True
     ax.annotate(
         text,
-        (min(max(deadline, low), high), 1),
+        (min(max(deadline, low), high), top),
         (-3 if near_right else 3, -2),
         xycoords=("data", "axes fraction"),
         textcoords="offset points",
@@ -281,7 +286,7 @@ def _key_text(ax: "Axes", x_pt: float, text: str) -> None:
 
 
 def _plain(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
+    return f"{value:,.0f}" if value >= 10 else f"{value:g}"
 
 
 def _count(value: float) -> str:

@@ -70,6 +70,8 @@ CHARACTER_PT, DIGIT_PT = 6.4, 5.8
 """A wide one of STYLE's type, for labels of rows; one of a number."""
 
 LABEL_ROWS = (0.985, 0.905)
+DEADLINE_ROWS = (1.0, 0.92, 0.84)
+"""Below the labels of none, one or more sides."""
 
 
 def svg_of(chart: Chart) -> str:
@@ -351,6 +353,8 @@ def _draw_comparison(chart: Chart, groups: tuple[RangeGroup, ...]) -> "Figure":
     several = any(len(group.marks) > 1 for group in groups)
     labels = [m.label for g in groups for m in g.marks] if several else ()
     height_pt = 90 + 21 * rows + (18 * len(groups) if several else 0)
+    # A row of its own for the deadline's label, which would hide a figure.
+    height_pt += 0 if chart.deadline_ns is None else 13
     left_pt = _left_of(labels or [group.label for group in groups])
     marks = [mark for group in groups for mark in group.marks]
     low = min(max(mark.min_ns, 1) for mark in marks) / NS_PER_US
@@ -369,7 +373,7 @@ def _draw_comparison(chart: Chart, groups: tuple[RangeGroup, ...]) -> "Figure":
             _draw_mark(ax, at, mark)
             ticks[at] = mark.label if several else group.label
             at += 1
-    ax.set_ylim(at - 0.4, -0.7)
+    ax.set_ylim(at - 0.4, -0.7 if chart.deadline_ns is None else -1.3)
     ax.set_yticks(list(ticks), list(ticks.values()))
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
@@ -436,7 +440,8 @@ def _draw_overlay(chart: Chart, content: Overlay) -> "Figure":
         _name_end(
             ax, layer, place, start=edges[0], end=edges[-1], log=content.logarithmic
         )
-    mark_deadline(ax, chart.deadline_ns)
+    rows = min(len(content.layers), len(LABEL_ROWS))
+    mark_deadline(ax, chart.deadline_ns, top=DEADLINE_ROWS[rows])
     title(ax, chart.title, ())
     return figure
 

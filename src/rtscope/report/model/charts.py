@@ -149,6 +149,8 @@ class Chart:
     deadline_ns: int | None = None
     virtual: str = ""
     """`virtual ` if its times are a virtual board's, to stand before units."""
+    figures: str = ""
+    """The figures that a comparison of ranges draws of each row, in words."""
 
 
 def cpu_colours(threads: Sequence[ThreadResult]) -> Mapping[int | None, int]:
@@ -290,10 +292,14 @@ def ranges_chart(
             groups.setdefault(row.load, []).append(mark)
     if not groups:
         return None
+    drawn = [mark for marks in groups.values() for mark in marks]
+    p999 = ", 99.9th percentile" * any(mark.p999_ns is not None for mark in drawn)
+    figures = f"Minimum, average{p999} and maximum"
     return Chart(
         name="comparison",
         title=title,
-        description=f"Minimum, average, 99.9th percentile and maximum of each {of}.",
+        description=f"{figures} of each {of}.",
+        figures=figures,
         content=tuple(RangeGroup(load, tuple(marks)) for load, marks in groups.items()),
         deadline_ns=deadline_ns,
         virtual=virtual,
