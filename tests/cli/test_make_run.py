@@ -81,7 +81,10 @@ def test_all_parts_run_and_their_pages_are_named_at_the_end(tmp_path: Path) -> N
     assert (tmp_path / ran.where("This machine:")).is_file()
     assert (tmp_path / ran.where("The virtual board:")).is_file()
     assert (tmp_path / ran.where("Its explanation:")).is_file()
-    assert ran.where("again: .venv/bin/") == third
+    *_, last, rest = (line.strip() for line in ran.said)
+    typed = last.removeprefix("To repeat it:").removesuffix("\\").split()
+    assert f"{' '.join(typed)} {rest}" == f".venv/bin/{third.partition(' --html')[0]}"
+    assert max(map(len, ran.said[-5:])) <= 80
 
 
 def test_an_explanation_that_fails_leaves_both_reports(tmp_path: Path) -> None:
