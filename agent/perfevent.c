@@ -33,7 +33,7 @@ static int open_one(const struct perfevent_kind *kind, int tid, bool sampler)
 		.size = sizeof(attr),
 		.type = kind->type,
 		.config = kind->config,
-		.disabled = sampler,
+		.disabled = 1,
 		.exclude_kernel = kind->user_only,
 		.exclude_hv = 1,
 	};
@@ -109,6 +109,11 @@ int perfring_join(struct perfring *r, struct perfevent *e, size_t bytes)
 		.map_bytes = page + bytes,
 	};
 	return 0;
+}
+
+int perfevent_count_on(struct perfevent *e)
+{
+	return ioctl(e->counter_fd, PERF_EVENT_IOC_ENABLE, 0) < 0 ? -errno : 0;
 }
 
 int perfevent_grant(struct perfevent *e, unsigned int samples)

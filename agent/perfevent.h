@@ -61,6 +61,9 @@ int perfevent_probe_type(void);
  * user space may be watched, kind->user_only is set. */
 int perfevent_open(struct perfevent *e, struct perfevent_kind *kind, int tid);
 
+/* Lets the counter count. Returns 0 or -errno. */
+int perfevent_count_on(struct perfevent *e);
+
 /* Makes the ring of a thread for its first sampler, or joins another one to it.
  * Of 2^n bytes, a page or more. Returns 0 or -errno. */
 int perfring_join(struct perfring *r, struct perfevent *e, size_t bytes);

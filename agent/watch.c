@@ -100,28 +100,54 @@ static void go_on(struct watch *w, struct perfevent *e, bool probe)
 							      : 1));
 }
 
+static int open_event(struct watch *w, struct watched *t, unsigned int i)
+{
+	struct perfevent *e = &t->event[i];
+	int err = w->refused[i];
+
+	*e = (struct perfevent){ .counter_fd = -1, .sampler_fd = -1 };
+	if (!err)
+		err = perfevent_open(e, &w->kind[i], t->tid);
+	if (!err && e->sampler_fd >= 0)
+		err = perfring_join(w->kind[i].path ? &t->probes : &t->ring, e,
+				    w->ring_bytes);
+	if (err)
+		perfevent_close(e);
+	return err;
+}
+
+static bool is_there(const struct watch *w, const struct watched *t)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d", w->pid, t->tid);
+	return access(path, F_OK) == 0;
+}
+
 /* A kind that is refused for a thread is not tried for others: the cause is the same,
- * but where the thread has ended. */
+ * but where the thread has ended. The last ones first: a probe makes the page that it
+ * is in fault once, and that is to be seen. */
 static int open_events(struct watch *w, struct watched *t)
 {
-	for (unsigned int i = 0; i < w->kinds; i++) {
-		struct perfevent *e = &t->event[i];
-		int err = w->refused[i];
+	for (unsigned int i = w->kinds; i-- > 0;) {
+		const int err = open_event(w, t, i);
 
-		*e = (struct perfevent){ .counter_fd = -1, .sampler_fd = -1 };
-		if (!err)
-			err = perfevent_open(e, &w->kind[i], t->tid);
-		if (!err && e->sampler_fd >= 0)
-			err = perfring_join(w->kind[i].path ? &t->probes : &t->ring, e,
-					    w->ring_bytes);
-		if (err == -ESRCH)
+		if (err == -ESRCH && !is_there(w, t))
 			return err;
-		if (err) {
-			w->refused[i] = err;
-			perfevent_close(e);
-		}
+		/* a file that may not be looked up is "no such process", too */
+		w->refused[i] = err == -ESRCH ? -EPERM : err;
 	}
 	return 0;
+}
+
+/* Samplers first: what is counted has a stack. */
+static void begin_events(struct watch *w, struct watched *t)
+{
+	for (unsigned int i = 0; i < w->kinds; i++)
+		go_on(w, &t->event[i], w->kind[i].path);
+	for (unsigned int i = 0; i < w->kinds; i++)
+		if (t->event[i].counter_fd >= 0)
+			perfevent_count_on(&t->event[i]);
 }
 
 static void close_thread(struct watched *t, unsigned int kinds)
@@ -140,6 +166,8 @@ static int attach(struct watch *w, int tid)
 	if (!t)
 		return -ENOMEM;
 	t->tid = tid;
+	for (unsigned int i = 0; i < w->kinds; i++)
+		t->event[i].counter_fd = t->event[i].sampler_fd = -1;
 	if (w->threads >= FEW_THREADS)
 		w->ring_bytes = MANY_BYTES;
 	read_name(w, t);
@@ -148,11 +176,10 @@ static int attach(struct watch *w, int tid)
 		w->vanished++;
 		return 0;
 	}
-	t->from_ns = clock_now_ns();
 	t->alive = true;
+	t->from_ns = clock_now_ns();
 	w->thread[w->threads++] = t;
-	for (unsigned int i = 0; i < w->kinds; i++)
-		go_on(w, &t->event[i], w->kind[i].path);
+	begin_events(w, t);
 	return 0;
 }
 
@@ -217,7 +244,7 @@ static void take_from(struct watch *w, struct watched *t)
 }
 
 /* Threads that have ended make room for others. */
-static void take_all(struct watch *w, bool last)
+static void take_all(struct watch *w)
 {
 	unsigned int kept = 0;
 
@@ -225,7 +252,7 @@ static void take_all(struct watch *w, bool last)
 		struct watched *t = w->thread[i];
 
 		take_from(w, t);
-		if (t->alive && !last) {
+		if (t->alive) {
 			w->thread[kept++] = t;
 			continue;
 		}
@@ -233,6 +260,18 @@ static void take_all(struct watch *w, bool last)
 		close_thread(t, w->kinds);
 	}
 	w->threads = kept;
+}
+
+/* First all counts: to close the probes of one thread takes half a second. */
+static void end_all(struct watch *w)
+{
+	for (unsigned int i = 0; i < w->threads; i++) {
+		take_from(w, w->thread[i]);
+		watchreport_thread(w, w->thread[i]);
+	}
+	for (unsigned int i = 0; i < w->threads; i++)
+		close_thread(w->thread[i], w->kinds);
+	w->threads = 0;
 }
 
 static enum hostlink_end sample_until(struct watch *w, struct options *o)
@@ -251,7 +290,7 @@ static enum hostlink_end sample_until(struct watch *w, struct options *o)
 			w->gone = true;
 			break;
 		}
-		take_all(w, false);
+		take_all(w);
 		now_ns = clock_now_ns();
 		ended = hostlink_check(&o->link, now_ns);
 	}
@@ -307,7 +346,7 @@ enum exit_status watch(struct options *options, struct emit *out)
 	watchreport_begin(&w);
 	ended = sample_until(&w, options);
 	w.to_ns = clock_now_ns();
-	take_all(&w, true);
+	end_all(&w);
 	err = watchreport_end(&w, hostlink_word(ended));
 	free(w.buffer);
 	return err ? EXIT_INVALID : EXIT_DONE;

@@ -103,7 +103,8 @@ def test_each_verb_has_a_page_of_the_manual_with_all_its_options() -> None:
 def test_the_examples_of_a_verb_have_its_options(verb: commandline.Verb) -> None:
     known = {name for one in verb.options for name in one.names}
     for example in verb.examples:
-        words = shlex.split(example.partition(" > ")[0])
+        # what follows -- is a command of the user's
+        words = shlex.split(example.partition(" > ")[0].partition(" -- ")[0])
         assert words[: len(verb.words) + 1] == ["rtscope", *verb.words]
         assert {word for word in words if word.startswith("-")} <= known
 

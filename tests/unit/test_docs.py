@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import importlib.util
+import itertools
 import re
 import shlex
 import subprocess
@@ -312,7 +313,8 @@ def test_commands_on_a_page_have_verbs_and_options_that_exist(page: Path) -> Non
             for parameter in getattr(verbs().get(verb), "params", ())
             for name in (*parameter.opts, *parameter.secondary_opts)
         }
-        options = {word.partition("=")[0] for word in words if word.startswith("--")}
+        own = itertools.takewhile(lambda word: word != "--", words)
+        options = {word.partition("=")[0] for word in own if word.startswith("--")}
         assert options <= known, words
 
 

@@ -10,10 +10,14 @@ from typing import Any
 from elftools.common.exceptions import ELFError
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
+from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import NoteSection, SymbolTableSection
 
 from rtscope.app.frametable import FrameTable
 from rtscope.errors import TargetError
+
+_JUMP_SLOT = {"EM_X86_64": 7, "EM_AARCH64": 1026, "EM_ARM": 22, "EM_RISCV": 5}
+"""Relocations that wait for the first call of a function."""
 
 _NO_SIZE = 4096
 """How far a symbol without a size goes, at most: those of assembler have none."""
@@ -133,7 +137,14 @@ class Image:
             or tags.get("DT_FLAGS", 0) & 0x8
             or tags.get("DT_FLAGS_1", 0) & 0x1
         )
-        return "DT_JMPREL" in tags and not now
+        return not now and any(
+            one["r_info_type"] == _JUMP_SLOT.get(self.elf["e_machine"])
+            for part in (".rela.plt", ".rel.plt")
+            if isinstance(
+                found := self.elf.get_section_by_name(part), RelocationSection
+            )
+            for one in found.iter_relocations()
+        )
 
 
 def _symbol(one: Any, elf: ELFFile) -> Symbol:

@@ -5,7 +5,10 @@ _rtscope_known() {
     kind='' values='' many=''
     case "$1" in
         '') options='--help -h --version'
-            [[ $2 == '' ]] && kind=values values='run report compare tasks audit explain import pack doctor completion board kernel'
+            [[ $2 == '' ]] && kind=values values='run report compare tasks audit explain import pack doctor completion app board kernel'
+            ;;
+        'app') options='--help -h'
+            [[ $2 == '' ]] && kind=values values='check'
             ;;
         'board') options='--help -h'
             [[ $2 == '' ]] && kind=values values='list show build export import trace'
@@ -139,6 +142,16 @@ _rtscope_known() {
                 '') kind=values values='bash zsh fish' ;;
             esac
             ;;
+        'app check') options='--target --duration --settle --thread --fail-on --verbose -v --json --help -h'
+            case "$2" in
+                --target) kind=values values='local ssh: virtual:jh7110 virtual:pc virtual:rpi3' ;;
+                --duration) kind=none ;;
+                --settle) kind=none ;;
+                --thread) kind=none ;;
+                --fail-on) kind=values values='high medium low never' ;;
+                '') kind=none ;;
+            esac
+            ;;
         'board list') options='--json --help -h'
             case "$2" in
             esac
@@ -247,7 +260,7 @@ _rtscope() {
         [[ $word == -* || $verb == *' '* ]] && continue
         case "$verb" in
             '') verb=$word ;;
-            board|kernel) verb="$verb $word" ;;
+            app|board|kernel) verb="$verb $word" ;;
         esac
     done
     if [[ $cur == --*=* ]]; then

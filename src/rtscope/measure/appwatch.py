@@ -1,0 +1,370 @@
+"""Watch a running process from outside: its threads, files, events and stacks."""
+
+import base64
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from rtscope.app.image import Image
+from rtscope.app.memorymap import Mapping as Piece
+from rtscope.app.memorymap import MemoryMap, parse_maps
+from rtscope.app.model import EventStack, Files, Observation, Watch
+from rtscope.app.naming import NamedStack, Namer
+from rtscope.app.registers import BY_MACHINE, registers_in
+from rtscope.app.rules import ALLOCATIONS
+from rtscope.app.unwind import Stack, Unwinder
+from rtscope.contract import (
+    AgentError,
+    Line,
+    LoadEnd,
+    LoadHello,
+    WatchBegin,
+    WatchedThread,
+    WatchEnd,
+    WatchSample,
+)
+from rtscope.errors import ContractError, TargetError
+from rtscope.machine.reader import Content, Denied
+from rtscope.target import Target
+from rtscope.target.agentreader import AgentReader
+from rtscope.target.stream import collect, wait_any
+from rtscope.tasks.listing import make_listing, read_surroundings
+from rtscope.tasks.model import Listing
+from rtscope.units import NS_PER_S
+
+TIMEOUT_S = 60.0
+MAX_PROBES = 16
+"""Of the agent: agent/options.h."""
+
+STACKS = 32
+"""To copy of each kind of event and thread: enough for the few places in a cycle."""
+
+MAX_IMAGE_BYTES = 256 << 20
+DEBUG_FILES = Path("/usr/lib/debug/.build-id")
+
+_FILES = ("status", "limits", "smaps", "environ")
+_LOADERS = ("ld-linux", "ld-2", "ld.so", "ld64")
+"""They have an allocator of their own, for before the C library is there."""
+
+
+def observe(machine: Target, pid: int, *, duration_ns: int) -> Observation:
+    """
+    Watch a process for some time; TargetError if it is not there or cannot be watched.
+
+    Nothing is changed in the process, and nothing of the watching stays behind.
+    """
+    reader = _privileged_reader(machine)
+    before = list_threads(machine)
+    maps, why = _maps(reader, pid)
+    images = _Images(machine, reader, pid)
+    for piece in maps:
+        if piece.executable and piece.is_file:
+            images.of(piece)
+    probes = images.probes(maps)
+    files = _files(reader, pid)
+    lines = _watched(machine, pid, duration_ns, probes)
+    after = list_threads(machine)
+    there = any(t.line.pid == pid for t in after.threads)
+    later, _ = _maps(reader, pid) if there else ([], "")
+    probed = {(one.inode, one.offset // PAGE_BYTES) for one in probes}
+    watch = _watch_of(lines, MemoryMap([*maps, *later]), images, probed)
+    return Observation(
+        pid=pid,
+        name=_name(before, pid),
+        listing=after if there else before,
+        files=_files(reader, pid) if there else files,
+        watch=watch,
+        lazy_images=images.lazy,
+        unread_images=images.unread,
+        no_probe="" if probes else why or "no allocator was found in its memory",
+    )
+
+
+def list_threads(machine: Target) -> Listing:
+    """Return the threads of the machine."""
+    lines = _answer(machine, ["tasks"])
+    return make_listing(lines, read_surroundings(machine.reader))
+
+
+@contextmanager
+def running_command(
+    machine: Target, argv: Sequence[str], *, settle_s: float
+) -> Iterator[int]:
+    """
+    Run a command as this user; give its PID, after some time to begin in.
+
+    It ends with this program, whatever ends that. Raises TargetError if it cannot run.
+    """
+    guard = machine.start_agent(["load", "--", *argv])
+    try:
+        lines: list[Line] = []
+        until = time.monotonic() + settle_s
+        while not guard.ended and (left_s := until - time.monotonic()) > 0:
+            wait_any([guard], timeout_s=left_s)
+            lines += guard.take_lines()
+        pid = None
+        for line in lines:
+            if isinstance(line, AgentError):
+                raise TargetError(line.message)
+            if isinstance(line, LoadHello):
+                pid = line.pid
+            if isinstance(line, LoadEnd):
+                raise TargetError(
+                    f"{argv[0]} ended before it could be watched, with status "
+                    f"{line.status}"
+                )
+        if pid is None:
+            raise TargetError(f"{argv[0]} did not begin: {guard.stderr_tail()}")
+        yield pid
+    finally:
+        guard.kill()
+
+
+def _answer(
+    machine: Target, args: Sequence[str], *, lasts_s: float = 0.0
+) -> list[Line]:
+    agent = machine.start_agent(args, privileged=True)
+    try:
+        lines = collect(agent, timeout_s=TIMEOUT_S + lasts_s)
+    finally:
+        agent.kill()
+    if not lines:
+        raise TargetError(f"{machine.name}: no answer: {agent.stderr_tail()}")
+    return lines
+
+
+def _privileged_reader(machine: Target) -> AgentReader:
+    return AgentReader(lambda args: _answer(machine, args))
+
+
+def _maps(reader: AgentReader, pid: int) -> tuple[list[Piece], str]:
+    """Return the pieces of its memory, or why they are unknown."""
+    path = f"/proc/{pid}/maps"
+    content = reader.read_many([path])[path]
+    if isinstance(content, bytes):
+        return parse_maps(content.decode("utf-8", "replace")), ""
+    return [], content.reason if isinstance(content, Denied) else "the process ended"
+
+
+def _files(reader: AgentReader, pid: int) -> Files:
+    paths = {name: f"/proc/{pid}/{name}" for name in _FILES}
+    contents = reader.read_many(list(paths.values()))
+    texts = {
+        name: content.decode("utf-8", "replace")
+        for name, path in paths.items()
+        if isinstance(content := contents[path], bytes)
+    }
+    denied = {
+        name: content.reason
+        for name, path in paths.items()
+        if isinstance(content := contents[path], Denied)
+    }
+    return Files(**texts, denied=denied)
+
+
+def _name(listing: Listing, pid: int) -> str:
+    names = (t.name for t in listing.threads if t.line.tid == pid)
+    return next(names, "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Probe:
+    name: str
+    offset: int
+    path: str
+    inode: int
+
+    @property
+    def argument(self) -> str:
+        return f"{self.name}:{self.offset}:{self.path}"
+
+
+class _Images:
+    """The files in the memory of a process; each is read once."""
+
+    def __init__(self, machine: Target, reader: AgentReader, pid: int) -> None:
+        self._machine, self._reader, self._pid = machine, reader, pid
+        self._known: dict[tuple[str, int], Image | None] = {}
+        self.unread: dict[str, str] = {}
+
+    def of(self, piece: Piece) -> Image | None:
+        """Return the file that a piece of memory shows; None if it cannot be read."""
+        key = (piece.device, piece.inode)
+        if key not in self._known:
+            self._known[key] = self._read(piece)
+        return self._known[key]
+
+    def _read(self, piece: Piece) -> Image | None:
+        # The link leads to the file itself, through namespaces, also a deleted one.
+        link = f"/proc/{self._pid}/map_files/{piece.start:x}-{piece.end:x}"
+        content = self._content(link, piece.path)
+        if not isinstance(content, bytes):
+            reason = content.reason if isinstance(content, Denied) else "not there"
+            self.unread[piece.path] = reason
+            return None
+        try:
+            return Image(content, piece.path)
+        except TargetError as error:
+            self.unread[piece.path] = str(error)
+            return None
+
+    def _content(self, link: str, path: str) -> Content:
+        if self._machine.name == "local":
+            for place in (Path(link), Path(path)):
+                try:
+                    if place.stat().st_size <= MAX_IMAGE_BYTES:
+                        return place.read_bytes()
+                except OSError:
+                    continue
+        return self._reader.read_many([link])[link]
+
+    def debug_file(self, build_id: str) -> Image | None:
+        """Return the debug file of a build, if its package is installed here."""
+        path = DEBUG_FILES / build_id[:2] / f"{build_id[2:]}.debug"
+        try:
+            if path.stat().st_size > MAX_IMAGE_BYTES:
+                return None
+            return Image(path.read_bytes(), str(path))
+        except (OSError, TargetError):
+            return None
+
+    @property
+    def lazy(self) -> tuple[str, ...]:
+        """Those whose functions are looked up at their first call."""
+        images = (one for one in self._known.values() if one is not None)
+        return tuple(PurePosixPath(one.name).name for one in images if one.lazy)
+
+    def probes(self, maps: Sequence[Piece]) -> list[_Probe]:
+        """Return where its allocators begin: of the C library, or of another."""
+        found: list[_Probe] = []
+        seen: set[tuple[int, int]] = set()
+        names: Counter[str] = Counter()
+        for piece in maps:
+            image = self.of(piece) if piece.executable and piece.is_file else None
+            name = PurePosixPath(piece.path).name
+            if image is None or name.startswith(_LOADERS):
+                continue
+            for function in ALLOCATIONS:
+                for symbol in image.functions_named(function):
+                    offset = image.offset_of(symbol.vaddr)
+                    if offset is None or (piece.inode, offset) in seen:
+                        continue
+                    seen.add((piece.inode, offset))
+                    names[function] += 1
+                    number = names[function]
+                    link = f"{piece.start:x}-{piece.end:x}"
+                    found.append(
+                        _Probe(
+                            function if number == 1 else f"{function}.{number}",
+                            offset,
+                            f"/proc/{self._pid}/map_files/{link}",
+                            piece.inode,
+                        )
+                    )
+        return found[:MAX_PROBES]
+
+
+def _watched(
+    machine: Target, pid: int, duration_ns: int, probes: Sequence[_Probe]
+) -> list[Line]:
+    args = [
+        *("watch", "--pid", str(pid), "--duration-ns", str(duration_ns)),
+        *("--stacks", str(STACKS)),
+        *(word for one in probes for word in ("--probe", one.argument)),
+    ]
+    lines = _answer(machine, args, lasts_s=duration_ns / NS_PER_S)
+    for line in lines:
+        if isinstance(line, AgentError):
+            remedy = f" ({line.remedy})" if line.remedy else ""
+            raise TargetError(f"{line.message}{remedy}")
+    return lines
+
+
+PAGE_BYTES = 4096
+
+
+def _watch_of(
+    lines: Sequence[Line],
+    maps: MemoryMap,
+    images: _Images,
+    probed: Collection[tuple[int, int]],
+) -> Watch:
+    begin = next((one for one in lines if isinstance(one, WatchBegin)), None)
+    end = next((one for one in lines if isinstance(one, WatchEnd)), None)
+    threads = tuple(one for one in lines if isinstance(one, WatchedThread))
+    if begin is None or end is None or end.threads != len(threads):
+        raise ContractError("what the agent watched is not complete")
+    samples = [one for one in lines if isinstance(one, WatchSample)]
+    own = [one for one in samples if _is_own(one, maps, probed)]
+    others = [one for one in samples if one not in own]
+    return Watch(
+        begin,
+        threads,
+        end,
+        _stacks(begin, others, maps, images),
+        own_faults=Counter(one.tid for one in own),
+    )
+
+
+def _is_own(
+    sample: WatchSample, maps: MemoryMap, probed: Collection[tuple[int, int]]
+) -> bool:
+    """Whether it is the first use of a page of code into which a probe was written."""
+    address = int(sample.address, 16)
+    piece = maps.at(address) if sample.event == "minor_fault" else None
+    if piece is None or not piece.executable:
+        return False
+    page = (address - piece.start + piece.offset) // PAGE_BYTES
+    return (piece.inode, page) in probed
+
+
+def _stacks(
+    begin: WatchBegin, samples: Sequence[WatchSample], maps: MemoryMap, images: _Images
+) -> Mapping[tuple[int, str], tuple[EventStack, ...]]:
+    machine = BY_MACHINE.get(begin.arch)
+    if machine is None:
+        return {}
+    unwinder = Unwinder(machine, maps, images.of)
+    namer = Namer(images.debug_file)
+    found: dict[tuple[int, str], dict[tuple[int, ...], list[int]]] = {}
+    unwound: dict[tuple[int, ...], Stack] = {}
+    probed = {one.name for one in begin.events if one.name.startswith(ALLOCATIONS)}
+    for sample in samples:
+        stack = unwinder.unwind(
+            registers_in(base64.b64decode(sample.regs), machine),
+            base64.b64decode(sample.stack),
+            at_entry=sample.event in probed,
+        )
+        key = tuple(frame.address for frame in stack.frames)
+        unwound.setdefault(key, stack)
+        of_event = found.setdefault((sample.tid, sample.event), {})
+        of_event.setdefault(key, []).append(int(sample.address, 16))
+    return {
+        event: tuple(
+            EventStack(_shown(namer, unwound[key], event[1]), len(touched), touched[0])
+            for key, touched in sorted(stacks.items(), key=lambda one: -len(one[1]))
+        )
+        for event, stacks in found.items()
+    }
+
+
+def _shown(namer: Namer, stack: Stack, event: str) -> NamedStack:
+    """Name a stack; a probed function has the name that it is called by."""
+    named = namer.named(stack)
+    function = event.partition(".")[0]
+    if function not in ALLOCATIONS or not named.frames:
+        return named
+    first = replace(named.frames[0], function=function, file="", line=0)
+    inner = [frame for frame in named.frames if not frame.inlined]
+    rest = named.frames[named.frames.index(inner[0]) + 1 :] if inner else ()
+    return replace(named, frames=(first, *rest))
+
+
+def process_named(listing: Listing, name: str) -> list[int]:
+    """Return the processes of a name, or the one of a PID or TID."""
+    if name.isdigit():
+        return [t.line.pid for t in listing.threads if t.line.tid == int(name)]
+    return [t.line.pid for t in listing.threads if t.is_leader and t.name == name[:15]]

@@ -1,0 +1,207 @@
+"""What was found in a running program: at most 40 lines, worst first; and as JSON."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import PurePosixPath
+from textwrap import wrap
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from rtscope.app.model import Examined, Finding, Weight, finding_kinds
+from rtscope.app.naming import NamedFrame, NamedStack
+from rtscope.report.escape import printable
+from rtscope.report.words import count, enumeration, plural
+from rtscope.units import format_duration
+
+SCHEMA = 1
+MAX_LINES = 40
+MAX_THREADS = 3
+MAX_STACKS = 2
+MAX_FRAMES = 8
+MAX_NAME = 40
+
+NOT_BUILT = {
+    "RA08": "system calls for memory",
+    "RA09": "blocking system calls",
+    "RA10": "waiting for locks",
+    "RA11": "priority inversion",
+    "RA12": "who wakes it",
+    "RA13": "preemption",
+    "RA14": "throttling",
+    "RA16": "wake-up latency",
+    "RA17": "its period",
+    "RA21": "signals",
+    "RA22": "emulated instructions",
+}
+"""What this version does not look for: never said to be clean."""
+
+_STYLES = {Weight.HIGH: "bold red", Weight.MEDIUM: "yellow", Weight.LOW: "cyan"}
+
+
+def print_examined(examined: Examined, console: Console, *, everything: bool) -> None:
+    """Print what was found, what could not be seen, and what the watching cost."""
+    console.print(Text(printable(headline(examined), limit=400), style="bold"))
+    end = list(_end(examined))
+    room = MAX_LINES - 2 - len(end)
+    groups = _by_id(examined.findings)
+    width = 10_000 if everything else min(console.width, 100)
+    blocks = [list(_block(id_, some, width)) for id_, some in groups]
+    for number, block in enumerate(blocks):
+        rest = len(blocks) - number - 1
+        shown = block if everything or len(block) + rest <= room else block[:1]
+        room -= len(shown)
+        for line in shown:
+            console.print(line, soft_wrap=everything, overflow="ellipsis", no_wrap=True)
+    for line in end:
+        console.print(line, soft_wrap=everything, overflow="ellipsis", no_wrap=True)
+
+
+def headline(examined: Examined) -> str:
+    """Return the answer in a sentence."""
+    seen = examined.observation
+    lasted = format_duration(seen.watch.window_ns)
+    who = f"{seen.name} (process {seen.pid})"
+    judged = plural(len(examined.judged), "thread")
+    if examined.findings:
+        kinds = len({one.id for one in examined.findings})
+        said = f"{plural(kinds, 'finding')}"
+    elif examined.unseen:
+        said = "nothing found in what could be seen, which is not all"
+    else:
+        said = "nothing found"
+    return f"{who}: {said}; {judged} judged, watched for {lasted}"
+
+
+def _by_id(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
+    groups: dict[str, list[Finding]] = {}
+    for one in findings:
+        groups.setdefault(one.id, []).append(one)
+    return list(groups.items())
+
+
+def _block(id_: str, findings: Sequence[Finding], width: int) -> Iterator[Text]:
+    kind = finding_kinds()[id_]
+    head = Text(f"{id_} {kind.weight:6} ", style=_STYLES[kind.weight])
+    total = sum(one.count or 0 for one in findings)
+    said = f"{kind.title}: {total:,}. " if total else f"{kind.title}. "
+    yield head.append(said, style="default bold").append(kind.why, style="default")
+    for one in findings[:MAX_THREADS]:
+        yield Text(f"  {printable(_words(one), limit=200)}")
+    if len(findings) > MAX_THREADS:
+        yield Text(f"  and {len(findings) - MAX_THREADS:,} more", style="dim")
+    for stack in findings[0].stacks[:MAX_STACKS]:
+        text = f"{stack.times}x {stack_words(stack.stack)}"
+        for line in wrap(text, width - 6, subsequent_indent="   ")[:2]:
+            yield Text(f"  {line}", style="cyan")
+    yield Text(f"  do: {kind.remedy}", style="green")
+
+
+def _words(one: Finding) -> str:
+    who = f"thread {one.tid} {one.thread}: " if one.tid is not None else ""
+    times = "" if one.count is None else plural(one.count, "time")
+    rate = "" if one.rate_per_s is None else f"{count(one.rate_per_s)} a second"
+    return who + ", ".join(filter(None, [times, rate, one.detail]))
+
+
+def stack_words(stack: NamedStack) -> str:
+    """Return a stack in a line, innermost first."""
+    frames = [_frame_words(frame) for frame in stack.frames]
+    shown = frames[:MAX_FRAMES]
+    if left := len(frames) - len(shown):
+        shown.append(f"{left} more")
+    text = " < ".join(shown)
+    return text if stack.complete else f"{text} (ends early: {stack.ends_early})"
+
+
+def _frame_words(frame: NamedFrame) -> str:
+    name = printable(frame.function or f"{frame.address:#x}", limit=MAX_NAME)
+    if frame.line:
+        return f"{name} {printable(PurePosixPath(frame.file).name)}:{frame.line}"
+    return name if frame.function else f"{name} in {printable(frame.image)}"
+
+
+def _end(examined: Examined) -> Iterator[Text]:
+    seen = examined.observation
+    for one in examined.unseen:
+        line = f"not seen: {one.what} ({', '.join(one.ids)}): {one.cause}"
+        if one.remedy:
+            line += f"; {one.remedy}"
+        yield Text(printable(line, limit=300), style="magenta")
+    if seen.unread_images:
+        names = list(seen.unread_images)[:3]
+        why = seen.unread_images[names[0]]
+        yield Text(printable(f"not read: {enumeration(names)}: {why}"), style="magenta")
+    words = f"not looked for by this version: {', '.join(NOT_BUILT.values())}"
+    yield Text(words, style="dim")
+    yield Text(_disturbance(examined), style="dim")
+
+
+def _disturbance(examined: Examined) -> str:
+    watch = examined.observation.watch
+    share = 100 * watch.end.agent_cpu_ns / max(1, watch.window_ns)
+    return (
+        f"the watching used {share:.2f} % of a CPU, and copied "
+        f"{plural(watch.end.stacks, 'stack')}"
+    )
+
+
+def examined_row(examined: Examined) -> dict[str, Any]:
+    """Return the result for a JSON document: stable keys, times in ns."""
+    seen = examined.observation
+    watch = seen.watch
+    return {
+        "schema": SCHEMA,
+        "pid": seen.pid,
+        "name": seen.name,
+        "window_ns": watch.window_ns,
+        "stopped": watch.end.stopped,
+        "threads": [
+            {
+                "tid": one.line.tid,
+                "name": one.name,
+                "policy": one.line.policy,
+                "priority": one.line.priority,
+                "cpus": sorted(one.cpus),
+            }
+            for one in examined.judged
+        ],
+        "findings": [_finding_row(one) for one in examined.findings],
+        "not_seen": [asdict(one) for one in examined.unseen],
+        "not_looked_for": list(NOT_BUILT),
+        "unread_files": dict(seen.unread_images),
+        "disturbance": {
+            "agent_cpu_ns": watch.end.agent_cpu_ns,
+            "stacks_copied": watch.end.stacks,
+            "stacks_lost": sum(one.samples_lost for one in watch.threads),
+        },
+    }
+
+
+def _finding_row(one: Finding) -> dict[str, Any]:
+    kind = finding_kinds()[one.id]
+    return {
+        "id": one.id,
+        "weight": one.weight.value,
+        "title": kind.title,
+        "tid": one.tid,
+        "thread": one.thread,
+        "count": one.count,
+        "rate_per_s": one.rate_per_s,
+        "detail": one.detail,
+        "remedy": kind.remedy,
+        "stacks": [
+            {
+                "times": stack.times,
+                "complete": stack.stack.complete,
+                "ends_early": stack.stack.ends_early,
+                "address": f"{stack.address:#x}",
+                "frames": [
+                    asdict(frame) | {"address": f"{frame.address:#x}"}
+                    for frame in stack.stack.frames
+                ],
+            }
+            for stack in one.stacks
+        ],
+    }

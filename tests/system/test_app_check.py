@@ -1,0 +1,157 @@
+"""Offenders are found by what they do, with thread, function, line and count."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rig import PATIENCE_S, agents_of, alive, rtscope, until
+
+pytestmark = pytest.mark.system
+
+SOURCE = Path(__file__).parent.parent / "offenders" / "offender.c"
+FILE_BYTES = 64 * 4096
+PERIODS_A_SECOND = 1000
+
+
+@pytest.fixture(scope="module")
+def offender(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if shutil.which("gcc") is None:
+        pytest.skip("needs gcc")
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("needs two CPUs")
+    place = tmp_path_factory.mktemp("offenders")
+    # its name is none of its offence's
+    out = place / "prog"
+    subprocess.run(["gcc", "-O1", "-g", "-o", out, SOURCE, "-pthread"], check=True)
+    (place / "data").write_bytes(os.urandom(FILE_BYTES))
+    os.sync()
+    return out
+
+
+def checked(
+    offender: Path, offence: str, *, options: Sequence[str] = (), now: str = "1"
+) -> tuple[int, dict[str, Any]]:
+    env = {**os.environ, "LD_BIND_NOW": now}
+    words = ("app", "check", "--json", "--duration", "1s", "--settle", "300ms")
+    command = (str(offender), offence, str(offender.with_name("data")))
+    with rtscope(*words, *options, "--", *command, env=env) as program:
+        done = program.finish()
+    assert done.status in (0, 1), done.stderr
+    return done.status, json.loads(done.stdout)
+
+
+def by_id(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {one["id"]: one for one in document["findings"]}
+
+
+def line_of(text: str) -> int:
+    lines = SOURCE.read_text().splitlines()
+    (number,) = [n for n, line in enumerate(lines, 1) if text in line]
+    return number
+
+
+def test_a_program_that_does_nothing_wrong_has_no_findings(
+    offender: Path, root: None
+) -> None:
+    status, document = checked(offender, "clean")
+
+    assert document["findings"] == []
+    assert document["not_seen"] == []
+    assert status == 0
+
+
+@pytest.mark.parametrize(
+    ("offence", "id_", "others"),
+    [
+        ("policy", "RA01", {"RA18"}),
+        ("priority-99", "RA02", set()),
+        ("peers", "RA02", set()),
+        ("not-pinned", "RA03", set()),
+        ("not-locked", "RA04", {"RA23"}),
+        ("rttime", "RA19", set()),
+    ],
+)
+def test_a_wrong_setup_is_found(
+    offender: Path, root: None, offence: str, id_: str, others: set[str]
+) -> None:
+    status, document = checked(offender, offence)
+
+    assert status == 1
+    assert set(by_id(document)) - others == {id_}
+
+
+@pytest.mark.parametrize(
+    ("offence", "id_", "a_second", "function", "line", "others"),
+    [
+        ("minor-fault", "RA05", 1000, "touch", "*(volatile char *)where", {"RA04"}),
+        ("major-fault", "RA06", 50, "peek", "*(const volatile char *)", {"RA04"}),
+        ("malloc", "RA07", 2000, "offend", "= malloc(100)", set()),
+        ("migration", "RA15", 1000, None, None, set()),
+    ],
+)
+def test_what_a_thread_does_is_found_with_its_place(
+    offender: Path,
+    root: None,
+    offence: str,
+    id_: str,
+    a_second: int,
+    function: str | None,
+    line: str | None,
+    others: set[str],
+) -> None:
+    status, document = checked(offender, offence)
+
+    assert status == 1
+    findings = by_id(document)
+    assert set(findings) - others == {id_}
+    one = findings[id_]
+    assert one["thread"] == "cycle"
+    # a machine that is busy misses periods, and never makes more of them
+    expected = a_second * document["window_ns"] / 1e9
+    assert 0.2 * expected < one["count"] <= 1.1 * expected + 2
+    if function is None or line is None:
+        return
+    assert all(stack["complete"] for stack in one["stacks"])
+    frames = [f for f in one["stacks"][0]["frames"] if f["line"] and f["file"]]
+    own = [f for f in frames if Path(f["file"]).name == SOURCE.name]
+    assert own[0]["function"] == function
+    assert own[0]["line"] == line_of(line)
+
+
+def test_functions_that_are_looked_up_at_their_first_call_are_found(
+    offender: Path, root: None
+) -> None:
+    _, document = checked(offender, "clean", now="")
+
+    assert set(by_id(document)) <= {"RA20"}
+
+
+def test_a_process_that_is_not_there_is_a_wrong_command(root: None) -> None:
+    with rtscope("app", "check", "4194305") as program:
+        done = program.finish()
+
+    assert done.status == 2
+    assert "there is no such process" in done.stderr
+
+
+@pytest.mark.parametrize("signo", [signal.SIGINT, signal.SIGKILL])
+def test_nothing_stays_when_the_check_is_ended(
+    offender: Path, root: None, signo: signal.Signals
+) -> None:
+    words = ("app", "check", "--duration", "1m", "--", str(offender), "clean")
+    with rtscope(*words) as program:
+        until(lambda: bool(agents_of(program.pid, "watch")), what="it watches")
+        agents = [
+            *agents_of(program.pid, "watch"),
+            *agents_of(program.pid, "load"),
+        ]
+        os.kill(program.pid, signo)
+        until(lambda: not alive(agents), what="the agents end", within_s=PATIENCE_S)
+    left = subprocess.run(["pgrep", "-f", str(offender)], capture_output=True)
+    assert left.stdout == b""

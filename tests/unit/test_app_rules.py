@@ -1,0 +1,289 @@
+"""The findings about a program: each rule on what it is about, and on its absence."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from fakes import threads, watching
+from rtscope.app.model import (
+    EventStack,
+    Examined,
+    Files,
+    Observation,
+    Watch,
+    finding_kinds,
+)
+from rtscope.app.naming import NamedFrame, NamedStack
+from rtscope.app.rules import examine
+from rtscope.app.smaps import pieces_in
+from rtscope.cli.appcheck import FailOn, status_of
+from rtscope.contract import WatchedEvent, WatchedThread
+from rtscope.contract.tasks import TaskLine
+from rtscope.errors import UsageError
+from rtscope.report.formats.appcheck import MAX_LINES, examined_row, print_examined
+
+LOCKED = """\
+1000-3000 r-xp 00000000 08:01 5    /bin/prog
+Size:                  8 kB
+Rss:                   8 kB
+VmFlags: rd ex mr mw me lo
+4000-5000 r-xp 00000000 00:00 0    [vdso]
+Size:                  4 kB
+Rss:                   4 kB
+VmFlags: rd ex mr mw me
+"""
+LIMITS = """\
+Limit                     Soft Limit           Hard Limit           Units
+Max locked memory         8388608              8388608              bytes
+Max realtime timeout      unlimited            unlimited            us
+"""
+STATUS = "Name:\tapp\nVmLck:\t     100 kB\nTracerPid:\t0\nSeccomp:\t0\nCapEff:\t0\n"
+CLEAN = Files(STATUS, LIMITS, LOCKED, "HOME=/\0", denied={})
+STACK = EventStack(
+    NamedStack(
+        (NamedFrame("touch", "/src/app.c", 12, "app", 0x1010, inlined=False),), None
+    ),
+    times=3,
+    address=0x1000,
+)
+
+
+def thread(tid: int = 101, **given: Any) -> TaskLine:
+    """Return a thread as it should be: FIFO, on one CPU."""
+    made = {"priority": 60, "pid": 100, "name": "cycle", "cpus": "2", **given}
+    return threads.task(tid, made.pop("policy", "fifo"), **made)
+
+
+LEADER = threads.task(100, name="app", pid=100)
+
+
+def seen(
+    *tasks: TaskLine,
+    watched: Sequence[WatchedThread] = (),
+    events: Sequence[WatchedEvent] = (),
+    files: Files = CLEAN,
+    **given: Any,
+) -> Observation:
+    watch = Watch(
+        watching.begin(*events),
+        tuple(watched),
+        given.pop("end", watching.end()),
+        given.pop("stacks", {}),
+        given.pop("own_faults", {}),
+    )
+    made = Observation(
+        pid=100,
+        name="app",
+        listing=threads.listing(LEADER, *(tasks or (thread(),))),
+        files=files,
+        watch=watch,
+        lazy_images=(),
+        unread_images={},
+        no_probe="",
+    )
+    return replace(made, **given)
+
+
+def found(examined: Examined) -> dict[str, str]:
+    return {one.id: one.detail for one in examined.findings}
+
+
+def test_a_program_as_it_should_be_has_no_findings() -> None:
+    examined = examine(seen(watched=[watching.thread(101, minor_fault=0)]))
+
+    assert examined.findings == ()
+    assert examined.unseen == ()
+    assert [t.name for t in examined.judged] == ["cycle"]
+    assert status_of(examined, FailOn.LOW) == 0
+
+
+def test_a_program_without_real_time_threads_is_judged_whole() -> None:
+    examined = examine(seen(thread(policy="other", priority=0)))
+
+    assert found(examined)["RA01"] == "none of its 2 threads is: all are judged"
+    assert len(examined.judged) == 2
+    assert "RA18" in found(examined)
+
+
+def test_a_policy_that_was_set_on_the_first_thread_alone_is_named() -> None:
+    first = threads.task(100, "fifo", pid=100, priority=60, cpus="2", name="app")
+    observation = replace(
+        seen(), listing=threads.listing(first, thread(policy="other", priority=0))
+    )
+
+    assert "only the first thread" in found(examine(observation))["RA01"]
+
+
+def test_a_named_thread_is_judged_whatever_its_policy() -> None:
+    examined = examine(seen(thread(policy="other", priority=0)), threads=["cycle"])
+    assert [t.line.tid for t in examined.judged] == [101]
+
+    with pytest.raises(UsageError, match=r"--thread none: .* has 100 app, 101 cycle"):
+        examine(seen(), threads=["none"])
+
+
+@pytest.mark.parametrize(
+    ("task", "id_", "detail"),
+    [
+        (thread(priority=99), "RA02", "fifo 99"),
+        (thread(cpus="0-2"), "RA03", "may run on CPU 0-2"),
+    ],
+)
+def test_the_setup_of_a_thread_is_judged(task: TaskLine, id_: str, detail: str) -> None:
+    assert found(examine(seen(task))) == {id_: detail}
+
+
+@pytest.mark.parametrize(
+    ("kind", "id_"),
+    [("minor_fault", "RA05"), ("major_fault", "RA06"), ("migration", "RA15")],
+)
+def test_events_are_found_with_their_rate_and_stacks(kind: str, id_: str) -> None:
+    examined = examine(
+        seen(
+            watched=[
+                watching.thread(100, minor_fault=7),
+                watching.thread(101, name="worker", **{kind: 50}),
+            ],
+            stacks={(101, kind): (STACK,)},
+        )
+    )
+
+    (one,) = examined.findings
+    assert (one.id, one.tid, one.count, one.rate_per_s) == (id_, 101, 50, 5.0)
+    assert one.stacks == (STACK,)
+    assert ("in code" in one.detail) == ("fault" in kind)
+
+
+def test_what_the_probes_did_is_not_found() -> None:
+    watched = [watching.thread(101, minor_fault=2)]
+
+    assert found(examine(seen(watched=watched, own_faults={101: 2}))) == {}
+    assert "RA05" in found(examine(seen(watched=watched, own_faults={101: 1})))
+
+
+def test_calls_of_all_allocators_are_one_finding() -> None:
+    counts = watching.thread(101, malloc=5, free=2)
+    other = {**counts.events, "malloc.2": watching.thread(1, m=3).events["m"]}
+
+    (one,) = examine(seen(watched=[replace(counts, events=other)])).findings
+
+    assert (one.id, one.count) == ("RA07", 10)
+    assert one.detail == "malloc 5, free 2, malloc.2 3"
+
+
+def test_memory_that_can_be_taken_is_found_and_code_that_is_not_there() -> None:
+    smaps = LOCKED.replace(" lo\n4000", "\n4000").replace(
+        "Rss:                   8", "Rss:                   4"
+    )
+
+    examined = examine(seen(files=replace(CLEAN, smaps=smaps)))
+
+    assert found(examined) == {
+        "RA04": "4 of 8 KiB in memory, most in /bin/prog",
+        "RA23": "4 KiB, most in /bin/prog",
+    }
+    assert [p.locked for p in pieces_in(LOCKED)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("files", "id_", "word"),
+    [
+        ({"limits": LIMITS.replace("unlimited", "500000", 1)}, "RA19", "RTTIME"),
+        ({"status": STATUS.replace("100 kB", "8000 kB")}, "RA19", "MEMLOCK"),
+        ({"status": STATUS.replace("TracerPid:\t0", "TracerPid:\t7")}, "RA20", "7"),
+        ({"status": STATUS.replace("Seccomp:\t0", "Seccomp:\t2")}, "RA20", "seccomp"),
+    ],
+)
+def test_limits_and_surroundings_are_judged(
+    files: dict[str, Any], id_: str, word: str
+) -> None:
+    examined = examine(seen(files=replace(CLEAN, **files)))
+
+    assert list(found(examined)) == [id_]
+    assert word in found(examined)[id_]
+
+
+def test_functions_that_are_looked_up_later_are_found_unless_switched_off() -> None:
+    lazy = seen(lazy_images=("app",))
+    now = replace(lazy, files=replace(CLEAN, environ="A=b\0LD_BIND_NOW=1\0"))
+
+    assert list(found(examine(lazy))) == ["RA20"]
+    assert found(examine(now)) == {}
+
+
+def test_what_could_not_be_seen_is_never_clean() -> None:
+    refused = watching.event("minor_fault", cause="paranoid")
+    for observation in (
+        seen(events=[refused]),
+        seen(events=[watching.event("minor_fault", user_only=True)]),
+        seen(no_probe="Permission denied"),
+        seen(files=replace(CLEAN, smaps=None, denied={"smaps": "Permission denied"})),
+        seen(end=watching.end(not_watched=3)),
+    ):
+        examined = examine(observation)
+        assert examined.findings == ()
+        assert examined.unseen
+        assert status_of(examined, FailOn.LOW) == 3
+        assert status_of(examined, FailOn.NEVER) == 3
+        assert "nothing found in what could be seen" in printed(examined)
+
+
+def test_the_exit_status_is_that_of_the_weight_that_was_asked_for() -> None:
+    examined = examine(seen(thread(cpus="0-2")))
+
+    assert status_of(examined, FailOn.LOW) == 1
+    assert status_of(examined, FailOn.MEDIUM) == 1
+    assert status_of(examined, FailOn.HIGH) == 0
+    assert status_of(examined, FailOn.NEVER) == 0
+
+
+def printed(examined: Examined, *, everything: bool = False) -> str:
+    console = Console(width=80, color_system=None)
+    with console.capture() as captured:
+        print_examined(examined, console, everything=everything)
+    return captured.get()
+
+
+def test_the_worst_comes_first_and_all_fits_a_screen() -> None:
+    tasks = [thread(tid, cpus="0-2", name=f"t{tid}") for tid in range(101, 120)]
+    watched = [
+        watching.thread(t.tid, minor_fault=5, major_fault=1, migration=3, malloc=9)
+        for t in tasks
+    ]
+    stacks = {
+        (t.tid, k): (STACK, STACK) for t in tasks for k in ("malloc", "migration")
+    }
+    smaps = LOCKED.replace(" lo", "").replace("Rss:                   8", "Rss: 4")
+    examined = examine(
+        seen(*tasks, watched=watched, stacks=stacks, files=replace(CLEAN, smaps=smaps))
+    )
+
+    text = printed(examined)
+    assert len(text.splitlines()) <= MAX_LINES
+    assert all(len(line) <= 80 for line in text.splitlines())
+    assert text.splitlines()[1].startswith("RA06 high")
+    assert {one.id for one in examined.findings} == {
+        word for word in finding_kinds() if f"{word} " in text
+    }
+    assert "3x touch app.c:12" in printed(examined, everything=True)
+
+
+def test_data_has_each_finding_with_its_frames() -> None:
+    row = examined_row(
+        examine(
+            seen(
+                watched=[watching.thread(101, minor_fault=5)],
+                stacks={(101, "minor_fault"): (STACK,)},
+            )
+        )
+    )
+
+    (one,) = row["findings"]
+    assert (one["id"], one["tid"], one["count"]) == ("RA05", 101, 5)
+    frame = one["stacks"][0]["frames"][0]
+    assert (frame["function"], frame["line"]) == ("touch", 12)
+    assert row["not_seen"] == []
+    assert "RA09" in row["not_looked_for"]
