@@ -19,7 +19,7 @@ from rtscope.audit.context import AuditContext, Trial
 from rtscope.audit.examine import auditing, examine, read_context
 from rtscope.errors import UsageError
 from rtscope.machine.reader import Denied, Missing
-from rtscope.redaction import GONE, Redacted, redact_text
+from rtscope.machine.redaction import GONE, Redacted, redact_text
 
 DEBUG = "/sys/kernel/debug/sched/fair_server/cpu*/runtime"
 

@@ -28,7 +28,7 @@ from rtscope.machine.reader import (
     Missing,
     paths_matching,
 )
-from rtscope.redaction import Redacted, redact_files, redact_text
+from rtscope.machine.redaction import Redacted, redact_files, redact_text
 
 NOTES_NAME = "rtscope-capture.json"
 SCHEMA = 1

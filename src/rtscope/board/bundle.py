@@ -18,7 +18,6 @@ from typing import IO, Any
 
 from pydantic import StrictBool, StrictInt, TypeAdapter
 
-from rtscope.archive import Bounds, add_content, archive_to, read_archive
 from rtscope.board.cache import (
     FULL,
     IMPORTED,
@@ -36,6 +35,7 @@ from rtscope.board.packages import Package
 from rtscope.board.prepare import Prepared, assemble
 from rtscope.errors import BoardError, UsageError
 from rtscope.files import new_file
+from rtscope.files.archive import Bounds, add_content, archive_to, read_archive
 
 SCHEMA = 1
 CONTENTS = "bundle.json"

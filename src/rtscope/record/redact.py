@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rtscope.machine.redaction import Redacted, redact_text
 from rtscope.record.resultdir import CAMPAIGN, INTERRUPTED, RECORD, UNFINISHED
-from rtscope.redaction import Redacted, redact_text
 
 _UUID = re.compile(
     r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"
