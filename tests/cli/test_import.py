@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from fakes.commandline import Rtscope
+from fakes.foreign import DESCRIBED
 
 OUTPUTS = Path(__file__).parent.parent / "foreign"
 
@@ -156,3 +157,37 @@ def test_what_is_of_no_format_is_refused(rtscope: Rtscope, here: Path) -> None:
     said = rtscope("import", here / "x")
     assert said.status == 3
     assert "no format that rtscope knows" in said.err
+
+
+@pytest.mark.parametrize("name", DESCRIBED)
+def test_every_format_becomes_a_report(rtscope: Rtscope, here: Path, name: str) -> None:
+    (here / "x").write_text(DESCRIBED[name])
+    said = rtscope("import", here / "x", "--out", "y")
+    assert (said.status, said.err) == (0, "")
+    shown = rtscope("report", "y", "--deadline", "5ms", "--claim", "1/1h")
+    assert shown.status == 4, shown.out  # at most NOT SHOWN
+    assert "read after its description" in " ".join(shown.out.split())
+
+
+def test_an_export_goes_to_a_file_and_says_what_it_lacks(
+    rtscope: Rtscope, small: Path
+) -> None:
+    rtscope("import", small, "--out", "x")
+    said = rtscope("export", "x", "--to", "junit", "--deadline", "20us", "-o", "j.xml")
+    assert (said.status, said.out) == (0, "")
+    assert said.err == "rtscope: junit: histograms and notes are left out\n"
+    assert '<failure message="10 of 1000 wake-ups' in Path("j.xml").read_text()
+
+
+def test_an_export_goes_to_standard_output(rtscope: Rtscope, small: Path) -> None:
+    rtscope("import", small, "--out", "x")
+    said = rtscope("export", "x", "--to", "cyclictest-text")
+    assert said.out.splitlines()[:3] == [
+        *("# Histogram", "000010 000900\t000800", "000012 000090\t000190"),
+    ]
+
+
+def test_an_origin_that_kcidb_refuses_is_refused(rtscope: Rtscope, small: Path) -> None:
+    rtscope("import", small, "--out", "x")
+    said = rtscope("export", "x", "--to", "kcidb", "--origin", "My Lab")
+    assert said.status == 2

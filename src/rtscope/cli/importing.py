@@ -1,5 +1,6 @@
 """Import what other tools measured: rt-tests, rtla, jitterdebugger, Xenomai."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -126,7 +127,8 @@ def _records(
     for number, (source, run) in enumerate(found, 1):
         seen[run.variant] += 1
         parts = (run.tool, run.variant)
-        name = "-".join(part for part in parts if part).lower()
+        words = "-".join(part for part in parts if part).lower()
+        name = re.sub(r"[^a-z0-9.+-]+", "-", words).strip("-")[:100]
         yield record_of(
             run,
             source,

@@ -5,7 +5,7 @@ _rtscope_known() {
     kind='' values='' many=''
     case "$1" in
         '') options='--help -h --version'
-            [[ $2 == '' ]] && kind=values values='run report compare tasks audit explain import pack doctor completion app board kernel'
+            [[ $2 == '' ]] && kind=values values='run report compare tasks audit explain import export pack doctor completion app board kernel'
             ;;
         'app') options='--help -h'
             [[ $2 == '' ]] && kind=values values='check'
@@ -123,6 +123,15 @@ _rtscope_known() {
                 --preempt-rt) kind=values values='yes no' ;;
                 --unit) kind=values values='us ns' ;;
                 '') kind=none ;;
+            esac
+            ;;
+        'export') options='--to --out -o --deadline --origin --help -h'
+            case "$2" in
+                --to) kind=values values='cyclictest-text cyclictest-json jitterdebugger-json rtla-text junit ktap lava kcidb openmetrics csv' ;;
+                --out|-o) kind=files ;;
+                --deadline) kind=none ;;
+                --origin) kind=none ;;
+                '') kind=files ;;
             esac
             ;;
         'pack') options='--out --max-size --redact --help -h'

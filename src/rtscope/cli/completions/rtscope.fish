@@ -30,6 +30,7 @@ complete -c rtscope -n '__rtscope_just' -a tasks -d 'Show every thread of a mach
 complete -c rtscope -n '__rtscope_just' -a audit -d 'Check the real-time setup of a machine, by default this one'
 complete -c rtscope -n '__rtscope_just' -a explain -d 'Explain the worst wake-ups: their causes, and the time of each'
 complete -c rtscope -n '__rtscope_just' -a import -d 'Import what other tools measured: rt-tests, rtla, jitterdebugger, Xenomai'
+complete -c rtscope -n '__rtscope_just' -a export -d 'Export records in a format that another tool reads'
 complete -c rtscope -n '__rtscope_just' -a pack -d 'Pack a result into one file to mail'
 complete -c rtscope -n '__rtscope_just' -a doctor -d 'Show what this machine can do with rtscope, and what to type for the rest'
 complete -c rtscope -n '__rtscope_just' -a completion -d 'Print the completion of commands, options and values for a shell'
@@ -159,6 +160,11 @@ complete -c rtscope -n '__rtscope_at import' -l kernel -d 'Release of the kernel
 complete -c rtscope -n '__rtscope_at import' -l preempt-rt -d 'Whether the kernel is PREEMPT_RT' -xa 'yes no'
 complete -c rtscope -n '__rtscope_at import' -l unit -d 'Unit of the latencies in a text' -xa 'us ns'
 complete -c rtscope -n '__rtscope_at import'
+complete -c rtscope -n '__rtscope_at export' -l to -d 'Format to write' -xa 'cyclictest-text cyclictest-json jitterdebugger-json rtla-text junit ktap lava kcidb openmetrics csv'
+complete -c rtscope -n '__rtscope_at export' -l out -s o -d 'File to write' -rF
+complete -c rtscope -n '__rtscope_at export' -l deadline -d 'Deadline for junit, ktap, lava and kcidb' -x
+complete -c rtscope -n '__rtscope_at export' -l origin -d 'Name under which kcidb knows who reports' -x
+complete -c rtscope -n '__rtscope_at export' -F
 complete -c rtscope -n '__rtscope_at pack' -l out -d 'Archive to write' -rF
 complete -c rtscope -n '__rtscope_at pack' -l max-size -d 'Largest archive' -x
 complete -c rtscope -n '__rtscope_at pack' -l redact -d 'Replace names of hosts and users, addresses, serial numbers and secrets'
