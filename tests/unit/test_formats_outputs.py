@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from rtscope.contract import ThreadResult
+from rtscope.errors import RecordError
 from rtscope.formats import format_of, read
 from rtscope.formats.records import Stated, record_of
 from rtscope.formats.source import Source
@@ -219,3 +220,10 @@ def test_pairs_of_threads_are_kept_as_they_say(path: Path, tmp_path: Path) -> No
         assert (found.min_ns, found.mean_ns, found.max_ns) == (
             *(int(low) * 1000, int(mean) * 1000, int(high) * 1000),
         )
+
+
+def test_half_a_character_in_json_is_refused(tmp_path: Path) -> None:
+    text = (OUTPUTS / "cyclictest-2.10.json").read_text()
+    (tmp_path / "y").write_text(text.replace('"vm"', '"\\ud800"'))
+    with pytest.raises(RecordError, match="damaged"):
+        imported(tmp_path / "y", tmp_path)
