@@ -23,6 +23,7 @@ FOLDERS = (ROOT / "docs" / "tutorial", ROOT / "docs" / "how-to")
 
 NEEDS = {
     "time": "takes more than seconds: make docs-run",
+    "hours": "takes an hour or more, to build a kernel of a board for instance",
     "root": "needs root: make docs-run, as root",
     "trace-cmd": "needs root, and a kernel that trace-cmd may trace: make docs-run",
     "install": "installs or removes programs: setup/try-install",
