@@ -18,10 +18,10 @@ from rtscope.audit.examine import auditing, examine, paths, read_context
 from rtscope.audit.model import Check, CheckOutcome
 from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import cache_dir
-from rtscope.board.catalogue import get_board
+from rtscope.board.catalogue import get_board, with_append
 from rtscope.board.prepare import prepare
 from rtscope.target import agent_file
-from rtscope.virtual.inspect import inspect_guest, with_append
+from rtscope.virtual.inspect import inspect_guest
 
 pytestmark = [
     pytest.mark.system,
@@ -123,7 +123,7 @@ def test_a_riscv_board_is_what_its_recipe_and_command_line_made_it() -> None:
 @pytest.fixture(scope="module")
 def locked() -> Mapping[str, Check]:
     """An ordinary kernel, locked down, from which a CPU was taken away."""
-    board = with_append(get_board("pc"), LOCKED)
+    board = with_append(get_board("pc"), LOCKED.split())
     inside = inspect_guest(
         prepare(board, "debian-6.12", context=CONTEXT),
         paths(auditing()),

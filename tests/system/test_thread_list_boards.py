@@ -10,7 +10,7 @@ from rig import NEEDS_APT
 
 from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import cache_dir
-from rtscope.board.catalogue import get_board
+from rtscope.board.catalogue import get_board, with_append
 from rtscope.board.initrd import Job
 from rtscope.board.prepare import prepare
 from rtscope.contract import parse_line
@@ -19,7 +19,6 @@ from rtscope.tasks.listing import PATHS, make_listing, read_surroundings
 from rtscope.tasks.model import Listing, ThreadKind
 from rtscope.virtual.assemble import files_of
 from rtscope.virtual.boot import BootTimeout, boot
-from rtscope.virtual.inspect import with_append
 from rtscope.virtual.script import agent_line
 
 pytestmark = [
@@ -41,7 +40,7 @@ sleep 0.1
 
 @pytest.fixture(scope="module")
 def listing() -> Listing:
-    board = with_append(get_board("jh7110"), "isolcpus=2-3")
+    board = with_append(get_board("jh7110"), ["isolcpus=2-3"])
     context = BuildContext(cache=cache_dir(), agent=agent_file)
     prepared = prepare(board, "jh7110-6.12-rt", context=context)
     booted = boot(
