@@ -191,3 +191,16 @@ def test_an_origin_that_kcidb_refuses_is_refused(rtscope: Rtscope, small: Path) 
     rtscope("import", small, "--out", "x")
     said = rtscope("export", "x", "--to", "kcidb", "--origin", "My Lab")
     assert said.status == 2
+
+
+def test_a_summary_has_the_verdict_and_the_grave_caveats(
+    rtscope: Rtscope, small: Path
+) -> None:
+    rtscope("import", small, "--out", "x")
+    said = rtscope("report", "x", "--deadline", "20us", "--summary", "s.md")
+    assert said.status == 1
+    text = Path("s.md").read_text()
+    assert text.startswith("### Wake-up latency of unknown\n\n**NO**: Is every")
+    assert "| unknown | **30.0** |" in text
+    assert "* **LIMITS VERDICT** unknown how long the run was" in text
+    assert "further notes in the report" in text

@@ -23,7 +23,7 @@ from rtscope.record.pack import unpacking
 from rtscope.report.formats.brief import Detail, More, print_result
 from rtscope.report.formats.data import render_csv, render_json
 from rtscope.report.formats.html import render_html
-from rtscope.report.formats.markdown import render_markdown
+from rtscope.report.formats.markdown import render_markdown, render_summary
 from rtscope.report.formats.text import Told
 from rtscope.report.model.build import Model, build_model
 from rtscope.stats.verdict import Claim
@@ -54,6 +54,8 @@ class ReportRequest:
     """Format of the report (default: table)."""
     json: Json = False
     shown: ShownWithNotes
+    summary: Path | None = None
+    """Markdown file to write for a merge request, e.g. summary.md."""
     charts: Path | None = None
     """Directory for each chart as SVG and PNG, e.g. charts."""
     deadline: str | None = None
@@ -72,8 +74,9 @@ class ReportRequest:
 def report(request: ReportRequest) -> int:
     """Report records: on the terminal, as a page, as data."""
     detail = request.shown.detail
-    if request.html is not None:
-        refuse_unwritable(request.html)
+    for path in (request.html, request.summary):
+        if path is not None:
+            refuse_unwritable(path)
     charts = request.charts
     if charts is not None and charts.exists() and not charts.is_dir():
         raise UsageError(f"--charts {charts}: a file; name a directory")
@@ -83,6 +86,8 @@ def report(request: ReportRequest) -> int:
         model = model_of(records, asked_with(records, request), beside=paths)
     if request.html is not None:
         write_page(model, request.html)
+    if request.summary is not None:
+        write_atomically(request.summary, render_summary(model).encode())
     if request.charts is not None:
         from rtscope.report.charts.drawings import write_charts
 

@@ -197,8 +197,6 @@ def _percentiles(
             return Percentile(pct, None, None)
         rank = max(1, math.ceil(up_to[-1] * _fraction(pct)))
         low_ns, high_ns, _ = buckets[bisect_left(up_to, rank)]
-        foreign = any(t.foreign for t in threads)
-        most_ns = high_ns if foreign else min(high_ns, max_ns + 1)
-        return Percentile(pct, max(low_ns, min_ns), most_ns)
+        return Percentile(pct, max(low_ns, min_ns), min(high_ns, max_ns + 1))
 
     return tuple(find(pct) for pct in percentiles)

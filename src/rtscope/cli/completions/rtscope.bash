@@ -52,10 +52,11 @@ _rtscope_known() {
                 '') kind=files ;;
             esac
             ;;
-        'report') options='--html --format --json --quiet -q --verbose -v --notes --charts --deadline --claim --min-boots --help -h'
+        'report') options='--html --format --json --quiet -q --verbose -v --notes --summary --charts --deadline --claim --min-boots --help -h'
             case "$2" in
                 --html) kind=files ;;
                 --format) kind=values values='table markdown csv json' ;;
+                --summary) kind=files ;;
                 --charts) kind=files ;;
                 --deadline) kind=none ;;
                 --claim) kind=none ;;

@@ -98,6 +98,7 @@ complete -c rtscope -n '__rtscope_at report' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at report' -l quiet -s q -d 'The answer alone, in one line'
 complete -c rtscope -n '__rtscope_at report' -l verbose -s v -d 'Everything on the terminal'
 complete -c rtscope -n '__rtscope_at report' -l notes -d 'Every caveat with its numbers and its remedy'
+complete -c rtscope -n '__rtscope_at report' -l summary -d 'Markdown file to write for a merge request' -rF
 complete -c rtscope -n '__rtscope_at report' -l charts -d 'Directory for each chart as SVG and PNG' -rF
 complete -c rtscope -n '__rtscope_at report' -l deadline -d 'Longest allowed latency' -x
 complete -c rtscope -n '__rtscope_at report' -l claim -d 'Claim to test' -x

@@ -5,6 +5,7 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from rtscope.caveats.catalogue import Effect
 from rtscope.report import tables
 from rtscope.report.escape import for_markdown
 from rtscope.report.model.build import Model
@@ -24,6 +25,14 @@ def render_markdown(told: Model | ComparisonReport | PublishedComparison) -> str
             return _template("compare.md").render(comparison=told)
         case PublishedComparison():
             return _template("published.md").render(comparison=told)
+
+
+def render_summary(model: Model) -> str:
+    """Return what a merge request shows: verdict, table, and each grave caveat."""
+    grave = [one for one in model.caveats if one.effect is not Effect.NOTE]
+    return _template("summary.md").render(
+        model=model, grave=grave, notes=len(model.caveats) - len(grave)
+    )
 
 
 @cache
