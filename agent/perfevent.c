@@ -63,13 +63,21 @@ static int open_permitted(struct perfevent_kind *kind, int tid, bool sampler)
 {
 	int fd = open_one(kind, tid, sampler);
 
-	if (fd < 0 && errno == EACCES && !kind->user_only && !kind->path) {
+	if (fd < 0 && errno == EACCES && !kind->user_only && !kind->by_hand) {
 		kind->user_only = true;
 		fd = open_one(kind, tid, sampler);
 		if (fd < 0 && errno == EACCES)
 			kind->user_only = false;
 	}
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	if (kind->filter && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, kind->filter) < 0) {
+		const int err = -errno;
+
+		close(fd);
+		return err;
+	}
+	return fd;
 }
 
 int perfevent_open(struct perfevent *e, struct perfevent_kind *kind, int tid)

@@ -14,17 +14,20 @@
 #include <stdint.h>
 
 #define PERFEVENT_STACK_BYTES 16384
-#define PERFEVENT_MAX_KINDS   24
+#define PERFEVENT_MAX_KINDS   32
 
-/* What is counted: a software event, or a probe where the program calls a function. */
+/* What is counted: a software event, a tracepoint, or a probe where the program calls a
+ * function. */
 struct perfevent_kind {
 	const char *name;
-	uint32_t type;    /* of perf_event_attr */
-	uint64_t config;  /* of it */
-	const char *path; /* of a probe: the file with the function */
-	uint64_t offset;  /* in that file */
-	bool sampled;     /* copies stacks, else only counts */
-	bool user_only;   /* the kernel lets us see no more */
+	uint32_t type;      /* of perf_event_attr */
+	uint64_t config;    /* of it */
+	const char *path;   /* of a probe: the file with the function */
+	uint64_t offset;    /* in that file */
+	const char *filter; /* of a tracepoint; NULL: none */
+	bool sampled;       /* copies stacks, else only counts */
+	bool by_hand;       /* see perfevent_grant() */
+	bool user_only;     /* the kernel lets us see no more */
 };
 
 struct perfevent {
@@ -69,7 +72,7 @@ int perfevent_count_on(struct perfevent *e);
 int perfring_join(struct perfring *r, struct perfevent *e, size_t bytes);
 
 /* Lets the sampler take so many more samples; the kernel then switches it off. Not for
- * probes: Linux 6.18 does not switch those on again. Returns 0 or -errno. */
+ * tracepoints and probes: Linux 6.18 does not switch those on again. Returns 0 or -errno. */
 int perfevent_grant(struct perfevent *e, unsigned int samples);
 
 /* Switches the sampler on, for as many samples as the ring has room for, or off. */

@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "perfevent.h"
 #include "rights.h"
 #include "slurp.h"
+#include "watchkinds.h"
 #include "watchreport.h"
 
 #define LOOK_NS      INT64_C(50000000) /* between two looks into the rings */
@@ -25,42 +25,6 @@
 #define MANY_BYTES   (1 << 17) /* else: 33 MB for all */
 #define SAMPLE_BYTES (PERFEVENT_STACK_BYTES + 512)
 #define MAX_STACKS   4096 /* of all threads: 90 MB for the host */
-
-static const struct perfevent_kind software_kinds[] = {
-	{ .name = "minor_fault",
-	  .config = PERF_COUNT_SW_PAGE_FAULTS_MIN,
-	  .sampled = true },
-	{ .name = "major_fault",
-	  .config = PERF_COUNT_SW_PAGE_FAULTS_MAJ,
-	  .sampled = true },
-	{ .name = "migration", .config = PERF_COUNT_SW_CPU_MIGRATIONS },
-	{ .name = "switch", .config = PERF_COUNT_SW_CONTEXT_SWITCHES },
-	{ .name = "alignment_fault", .config = PERF_COUNT_SW_ALIGNMENT_FAULTS },
-	{ .name = "emulation_fault", .config = PERF_COUNT_SW_EMULATION_FAULTS },
-};
-
-/* Everything that is there before the first thread is watched. */
-static int make_kinds(struct watch *w, const struct options *o)
-{
-	const int probe_type = o->probes ? perfevent_probe_type() : 0;
-
-	for (size_t i = 0; i < sizeof(software_kinds) / sizeof(*software_kinds); i++) {
-		w->kind[w->kinds] = software_kinds[i];
-		w->kind[w->kinds++].type = PERF_TYPE_SOFTWARE;
-	}
-	for (unsigned int i = 0; i < o->probes; i++) {
-		w->refused[w->kinds] = probe_type < 0 ? probe_type : 0;
-		w->kind[w->kinds++] = (struct perfevent_kind){
-			.name = o->probe[i].name,
-			.type = (uint32_t)probe_type,
-			.path = o->probe[i].path,
-			.offset = o->probe[i].offset,
-			.sampled = true,
-		};
-	}
-	w->buffer = malloc(RECORD_BYTES);
-	return w->buffer ? 0 : -ENOMEM;
-}
 
 static void read_name(struct watch *w, struct watched *t)
 {
@@ -81,9 +45,9 @@ static struct watched *find(struct watch *w, int tid)
 	return NULL;
 }
 
-/* Of software events as many as the ring has room for; of probes all, up to a limit that
+/* Of software events as many as the ring has room for; of others all, up to a limit that
  * is kept when the ring is emptied. */
-static void go_on(struct watch *w, struct perfevent *e, bool probe)
+static void go_on(struct watch *w, struct perfevent *e, bool by_hand)
 {
 	const uint64_t room = w->ring_bytes / SAMPLE_BYTES;
 	const uint64_t most = room / (w->samplers ? w->samplers : 1);
@@ -92,9 +56,9 @@ static void go_on(struct watch *w, struct perfevent *e, bool probe)
 
 	if (e->sampler_fd < 0)
 		return;
-	if (probe && e->running == enough)
+	if (by_hand && e->running == enough)
 		perfevent_run(e, !enough);
-	else if (!probe && left && e->sampled >= e->granted)
+	else if (!by_hand && left && e->sampled >= e->granted)
 		perfevent_grant(e, (unsigned int)(left < most ? left
 						  : most      ? most
 							      : 1));
@@ -109,7 +73,7 @@ static int open_event(struct watch *w, struct watched *t, unsigned int i)
 	if (!err)
 		err = perfevent_open(e, &w->kind[i], t->tid);
 	if (!err && e->sampler_fd >= 0)
-		err = perfring_join(w->kind[i].path ? &t->probes : &t->ring, e,
+		err = perfring_join(w->kind[i].by_hand ? &t->probes : &t->ring, e,
 				    w->ring_bytes);
 	if (err)
 		perfevent_close(e);
@@ -144,7 +108,7 @@ static int open_events(struct watch *w, struct watched *t)
 static void begin_events(struct watch *w, struct watched *t)
 {
 	for (unsigned int i = 0; i < w->kinds; i++)
-		go_on(w, &t->event[i], w->kind[i].path);
+		go_on(w, &t->event[i], w->kind[i].by_hand);
 	for (unsigned int i = 0; i < w->kinds; i++)
 		if (t->event[i].counter_fd >= 0)
 			perfevent_count_on(&t->event[i]);
@@ -240,7 +204,7 @@ static void take_from(struct watch *w, struct watched *t)
 	take_samples(w, t, &t->ring);
 	take_samples(w, t, &t->probes);
 	for (unsigned int i = 0; i < w->kinds; i++)
-		go_on(w, &t->event[i], w->kind[i].path);
+		go_on(w, &t->event[i], w->kind[i].by_hand);
 }
 
 /* Threads that have ended make room for others. */
@@ -330,10 +294,9 @@ enum exit_status watch(struct options *options, struct emit *out)
 	w.stacks_each = options->stacks;
 	w.ring_bytes = RING_BYTES;
 	raise_descriptors();
-	err = make_kinds(&w, options);
-	for (unsigned int i = 0; i < w.kinds; i++)
-		w.samplers += w.kind[i].sampled && !w.kind[i].path;
-	if (err)
+	watchkinds_make(&w, options);
+	w.buffer = malloc(RECORD_BYTES);
+	if (!w.buffer)
 		return emit_error(out, "memlock", "no memory to watch a process", "");
 	if (rights_drop_to_watch(options->probes > 0))
 		return emit_error(out, "other", "cannot drop capabilities", "");

@@ -2,7 +2,10 @@
 #include "watchreport.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,8 +16,10 @@
 #include "slurp.h"
 #include "version.h"
 
-#define PARANOID "/proc/sys/kernel/perf_event_paranoid"
-#define LOCKDOWN "/sys/kernel/security/lockdown"
+#define PARANOID   "/proc/sys/kernel/perf_event_paranoid"
+#define VDSO_MAPS  16384 /* of this process, which has few mappings */
+#define VDSO_BYTES 65536
+#define LOCKDOWN   "/sys/kernel/security/lockdown"
 
 struct refusal {
 	const char *cause, *remedy;
@@ -51,6 +56,9 @@ static struct refusal not_permitted(bool probe)
 static struct refusal explain(int err, bool probe)
 {
 	switch (err) {
+	case -EKEYREJECTED:
+		return (struct refusal){ "lockdown", "boot with lockdown=integrity or "
+						     "none" };
 	case -EACCES:
 	case -EPERM:
 		return not_permitted(probe);
@@ -72,6 +80,31 @@ static struct refusal explain(int err, bool probe)
 	default:
 		return (struct refusal){ "other", "look into the kernel log" };
 	}
+}
+
+/* Code of the kernel in each process, of which there is no file: that of this one is the
+ * same. */
+static void emit_vdso(struct emit *out)
+{
+	const unsigned long start = getauxval(AT_SYSINFO_EHDR);
+	char text[VDSO_MAPS], range[32];
+	const char *line;
+	unsigned long end;
+
+	snprintf(range, sizeof(range), "%lx-", start);
+	if (!start || slurp("/proc/self/maps", text, sizeof(text)) < 0)
+		return;
+	line = strstr(text, range);
+	if (!line)
+		return;
+	end = strtoul(line + strlen(range), NULL, 16);
+	if (end <= start || end - start > VDSO_BYTES)
+		return;
+	emit_begin(out, "file");
+	emit_text(out, "path", "[vdso]");
+	emit_text(out, "status", "ok");
+	emit_base64(out, "base64", (const void *)start, end - start);
+	emit_end(out);
 }
 
 void watchreport_begin(struct watch *w)
@@ -102,6 +135,7 @@ void watchreport_begin(struct watch *w)
 	}
 	emit_close(w->out, ']');
 	emit_end(w->out);
+	emit_vdso(w->out);
 }
 
 /* Registers and addresses have all 64 bits: in hexadecimal, and in base64. */

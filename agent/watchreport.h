@@ -12,6 +12,7 @@
 #include "perfevent.h"
 
 #define WATCH_MAX_THREADS 128
+#define WATCH_FILTER      1024
 
 struct watched {
 	int tid;
@@ -19,7 +20,7 @@ struct watched {
 	char name[32];
 	int64_t from_ns;
 	struct perfring ring;   /* of software events */
-	struct perfring probes; /* apart: their storms must not fill the other */
+	struct perfring probes; /* and tracepoints: their storms must not fill it */
 	struct perfevent event[PERFEVENT_MAX_KINDS]; /* as in watch.kind */
 };
 
@@ -29,7 +30,8 @@ struct watch {
 	unsigned char *buffer; /* for one record of a ring */
 	struct perfevent_kind kind[PERFEVENT_MAX_KINDS];
 	int refused[PERFEVENT_MAX_KINDS]; /* -errno; 0: it can be seen */
-	unsigned int kinds, samplers;     /* samplers of software events */
+	char memory_filter[WATCH_FILTER], blocking_filter[WATCH_FILTER];
+	unsigned int kinds, samplers; /* samplers of software events */
 	size_t ring_bytes;
 	struct watched *thread[WATCH_MAX_THREADS];
 	unsigned int threads;

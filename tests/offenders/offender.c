@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +22,12 @@ static const char *offence;
 static char *page, *file;
 static int fd;
 static long cycle_number;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static int is(const char *name) { return strcmp(offence, name) == 0; }
+static int is(const char *name)
+{
+	return strcmp(offence, name) == 0;
+}
 
 __attribute__((noinline)) static void touch(char *where)
 {
@@ -32,6 +37,64 @@ __attribute__((noinline)) static void touch(char *where)
 __attribute__((noinline)) static char peek(const char *where)
 {
 	return *(const volatile char *)where;
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+}
+
+static void spin_until(const struct timespec *from, long ns)
+{
+	struct timespec now;
+
+	do {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while ((now.tv_sec - from->tv_sec) * 1000000000 + now.tv_nsec -
+			 from->tv_nsec <
+		 ns);
+}
+
+static void spin(long ns)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	spin_until(&now, ns);
+}
+
+/* Holds the lock for half of the time, on another CPU. */
+static void *hold(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		pthread_mutex_lock(&lock);
+		usleep(5000);
+		pthread_mutex_unlock(&lock);
+		usleep(5000);
+	}
+	return NULL;
+}
+
+__attribute__((noinline)) static void offend_in_system(void)
+{
+	if (is("write")) {
+		if (write(fd, "x", 1) != 1)
+			exit(4);
+	} else if (is("mmap")) {
+		munmap(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+		       PAGE);
+	} else if (is("relative-sleep")) {
+		usleep(10);
+	} else if (is("signal")) {
+		raise(SIGUSR1);
+	} else if (is("mutex") && cycle_number % 20 == 0) {
+		pthread_mutex_lock(&lock);
+		pthread_mutex_unlock(&lock);
+	} else if (is("preempted")) {
+		spin(300000);
+	}
+	__asm__ volatile("" ::: "memory");
 }
 
 __attribute__((noinline)) static void offend(void)
@@ -60,6 +123,25 @@ __attribute__((noinline)) static void offend(void)
 	__asm__ volatile("" ::: "memory");
 }
 
+/* In the middle of the spin of the other, which begins at each whole period. */
+static void *above(void *unused)
+{
+	struct timespec next;
+
+	(void)unused;
+	pthread_setname_np(pthread_self(), "above");
+	clock_gettime(CLOCK_MONOTONIC, &next);
+	for (;;) {
+		next.tv_nsec += PERIOD_NS / 10;
+		if (next.tv_nsec >= 1000000000) {
+			next.tv_nsec -= 1000000000;
+			next.tv_sec++;
+		}
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+	}
+	return NULL;
+}
+
 static void *cycle(void *unused)
 {
 	struct timespec next;
@@ -76,11 +158,12 @@ static void *cycle(void *unused)
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
 		cycle_number++;
 		offend();
+		offend_in_system();
 	}
 	return NULL;
 }
 
-static void start(int priority)
+static void start(int priority, void *(*function)(void *))
 {
 	struct sched_param param = { .sched_priority = is("policy") ? 0 : priority };
 	pthread_attr_t attr;
@@ -97,7 +180,7 @@ static void start(int priority)
 	pthread_attr_setschedpolicy(&attr, is("policy") ? SCHED_OTHER : SCHED_FIFO);
 	pthread_attr_setschedparam(&attr, &param);
 	pthread_attr_setaffinity_np(&attr, sizeof(cpus), &cpus);
-	if (pthread_create(&thread, &attr, cycle, NULL)) {
+	if (pthread_create(&thread, &attr, function, NULL)) {
 		perror("a real-time thread");
 		exit(3);
 	}
@@ -105,6 +188,8 @@ static void start(int priority)
 
 int main(int argc, char **argv)
 {
+	pthread_t holder;
+
 	offence = argc > 1 ? argv[1] : "clean";
 	page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		    0);
@@ -120,9 +205,16 @@ int main(int argc, char **argv)
 		munlock(file, PAGE * FILE_PAGES);
 		madvise(file, PAGE * FILE_PAGES, MADV_RANDOM);
 	}
-	start(is("priority-99") ? 99 : 60);
+	if (is("write"))
+		fd = open("/dev/null", O_WRONLY);
+	signal(SIGUSR1, on_signal);
+	start(is("priority-99") ? 99 : 61, cycle);
 	if (is("peers"))
-		start(60);
+		start(61, cycle);
+	if (is("preempted"))
+		start(70, above);
+	if (is("mutex"))
+		pthread_create(&holder, NULL, hold, NULL);
 	for (;;)
 		pause();
 }

@@ -138,7 +138,17 @@ def test_the_setup_of_a_thread_is_judged(task: TaskLine, id_: str, detail: str) 
 
 @pytest.mark.parametrize(
     ("kind", "id_"),
-    [("minor_fault", "RA05"), ("major_fault", "RA06"), ("migration", "RA15")],
+    [
+        ("minor_fault", "RA05"),
+        ("major_fault", "RA06"),
+        ("memory_call", "RA08"),
+        ("blocking_call", "RA09"),
+        ("relative_sleep", "RA09"),
+        ("preempted", "RA13"),
+        ("set_aside", "RA14"),
+        ("migration", "RA15"),
+        ("signal", "RA21"),
+    ],
 )
 def test_events_are_found_with_their_rate_and_stacks(kind: str, id_: str) -> None:
     examined = examine(
@@ -286,4 +296,47 @@ def test_data_has_each_finding_with_its_frames() -> None:
     frame = one["stacks"][0]["frames"][0]
     assert (frame["function"], frame["line"]) == ("touch", 12)
     assert row["not_seen"] == []
-    assert "RA09" in row["not_looked_for"]
+    assert "RA17" in row["not_looked_for"]
+
+
+def test_what_a_scheduler_does_to_ordinary_threads_is_no_finding() -> None:
+    examined = examine(
+        seen(
+            thread(policy="other", priority=0),
+            watched=[watching.thread(101, preempted=5, set_aside=9)],
+        )
+    )
+
+    assert not found(examined).keys() & {"RA13", "RA14"}
+
+
+def a_stack(*functions: str, times: int = 1) -> EventStack:
+    frames = [NamedFrame(name, "", 0, "libc", 1, inlined=False) for name in functions]
+    return EventStack(NamedStack(tuple(frames), None), times, 0)
+
+
+def test_waits_for_conditions_are_no_waits_for_locks() -> None:
+    lock = a_stack("__lll_lock_wait", "pthread_mutex_lock", "cycle", times=2)
+    condition = a_stack("__futex_wait", "pthread_cond_wait", "cycle")
+
+    def locks(*stacks: EventStack, waits: int) -> list[tuple[int | None, str]]:
+        watched = watching.thread(101, lock_wait=waits)
+        given = {(101, "lock_wait"): stacks}
+        examined = examine(seen(watched=[watched], stacks=given))
+        return [(one.count, one.detail) for one in examined.findings]
+
+    assert locks(condition, waits=1) == []
+    assert locks(lock, condition, waits=3) == [(2, "")]
+    # of those without a stack nobody knows
+    ((count, detail),) = locks(lock, waits=50)
+    assert count is None
+    assert "2 of" in detail
+
+
+def test_a_system_call_has_the_name_of_its_function() -> None:
+    stacks = (a_stack("__GI___libc_write", "log"), a_stack("ioctl"))
+    watched = watching.thread(101, blocking_call=2)
+
+    examined = examine(seen(watched=[watched], stacks={(101, "blocking_call"): stacks}))
+
+    assert found(examined) == {"RA09": "write, ioctl"}

@@ -9,7 +9,8 @@ _LINE = re.compile(
     r"([0-9a-f]+)-([0-9a-f]+) ([-r][-w][-x][-sp]) ([0-9a-f]+) ([0-9a-f]+:[0-9a-f]+) "
     r"([0-9]+) *(.*)"
 )
-DELETED = " (deleted)"
+VDSO = "[vdso]"
+"""Code that the kernel gives each process, such as that for reading clocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,11 @@ class Mapping:
     def is_file(self) -> bool:
         """Whether it shows a file that can be read."""
         return self.path.startswith("/") and self.inode != 0
+
+    @property
+    def is_vdso(self) -> bool:
+        """Whether it is the code that the kernel gives."""
+        return self.path == VDSO
 
     @property
     def executable(self) -> bool:

@@ -30,7 +30,23 @@ ALLOCATIONS = (
 )
 """Functions of the C library; those of C++ and Rust call them."""
 
-_EVENTS = {"RA05": "minor_fault", "RA06": "major_fault", "RA15": "migration"}
+_EVENTS = {
+    "minor_fault": "RA05",
+    "major_fault": "RA06",
+    "memory_call": "RA08",
+    "blocking_call": "RA09",
+    "relative_sleep": "RA09",
+    "preempted": "RA13",
+    "set_aside": "RA14",
+    "migration": "RA15",
+    "signal": "RA21",
+}
+_OF_REAL_TIME = ("preempted", "set_aside")
+"""What a scheduler does to ordinary threads all the time."""
+
+_CALLS = ("memory_call", "blocking_call")
+_LOCK_WAIT = "lock_wait"
+_LOCKS = ("mutex_lock", "mutex_timedlock", "mutex_clocklock", "lll_lock_wait", "rwlock")
 _OF_MARKS = {
     "priority_99": "RA02",
     "irq_above": "RA02",
@@ -118,10 +134,14 @@ def _events(seen: Observation, judged: Sequence[Thread]) -> Iterator[Finding]:
         # one that came and went was in no list of threads
         if watched.tid not in tids and not (judge_all and watched.tid not in listed):
             continue
-        for id_, kind in _EVENTS.items():
+        real_time = watched.tid in {t.line.tid for t in judged if t.real_time}
+        for kind, id_ in _EVENTS.items():
+            if kind in _OF_REAL_TIME and not real_time:
+                continue
             if count := _count(seen, watched, kind):
                 yield _event(seen, watched, id_, kind, count, MemoryMap(maps))
         yield from _allocations(seen, watched)
+        yield from _locks(seen, watched)
 
 
 def _count(seen: Observation, watched: WatchedThread, kind: str) -> int:
@@ -141,10 +161,17 @@ def _event(
     maps: MemoryMap,
 ) -> Finding:
     stacks = seen.watch.stacks.get((watched.tid, kind), ())
-    where = {_class_of(one, maps): None for one in stacks} if "fault" in kind else {}
+    detail = ""
+    if stacks and "fault" in kind:
+        where = {_class_of(one, maps): None for one in stacks}
+        detail = f"in {', '.join(where)}"
+    elif kind in _CALLS:
+        detail = ", ".join({_call_of(one): None for one in stacks})
+    elif kind == "relative_sleep":
+        detail = "sleeps that are not to a time of CLOCK_MONOTONIC"
     return Finding(
         id_,
-        f"in {', '.join(where)}" if where else "",
+        detail,
         tid=watched.tid,
         thread=watched.name,
         count=count,
@@ -156,6 +183,37 @@ def _event(
 def _rate(count: int, watched: WatchedThread) -> float | None:
     lasted_ns = watched.to_ns - watched.from_ns
     return count * NS_PER_S / lasted_ns if lasted_ns > 0 else None
+
+
+def _call_of(stack: EventStack) -> str:
+    """Return the function of the C library that made the system call."""
+    names = [one.function for one in stack.stack.frames if not one.inlined]
+    name = names[0].removeprefix("__GI_").lstrip("_") if names else ""
+    return name.removeprefix("libc_") or "unknown"
+
+
+def _locks(seen: Observation, watched: WatchedThread) -> Iterator[Finding]:
+    """Find waits for locks among those for conditions, which are no fault."""
+    stacks = seen.watch.stacks.get((watched.tid, _LOCK_WAIT), ())
+    of_locks = tuple(
+        one
+        for one in stacks
+        if any(word in f.function for f in one.stack.frames[:5] for word in _LOCKS)
+    )
+    if not of_locks:
+        return
+    event = watched.events[_LOCK_WAIT]
+    times = sum(one.times for one in of_locks)
+    all_known = sum(one.times for one in stacks) == event.count
+    yield Finding(
+        "RA10",
+        "" if all_known else f"{times} of {event.sampled} copied of {event.count:,}",
+        tid=watched.tid,
+        thread=watched.name,
+        count=times if all_known else None,
+        rate_per_s=_rate(times, watched) if all_known else None,
+        stacks=of_locks,
+    )
 
 
 def _class_of(stack: EventStack, maps: MemoryMap) -> str:
@@ -282,7 +340,8 @@ def _unseen(seen: Observation) -> Iterator[Unseen]:
                 why,
                 "run as root or with sudo",
             )
-    by_kind = {kind: (id_,) for id_, kind in _EVENTS.items()}
+    by_kind: dict[str, tuple[str, ...]] = {k: (id_,) for k, id_ in _EVENTS.items()}
+    by_kind[_LOCK_WAIT] = ("RA10",)
     by_kind |= dict.fromkeys(ALLOCATIONS, ("RA07",))
     refused: dict[tuple[str, ...], Unseen] = {}
     for event in seen.watch.begin.events:
@@ -306,7 +365,7 @@ def _unseen(seen: Observation) -> Iterator[Unseen]:
     end = seen.watch.end
     if end.not_watched:
         yield Unseen(
-            ("RA05", "RA06", "RA07", "RA15"),
+            (*sorted(set(_EVENTS.values())), "RA07", "RA10"),
             f"{end.not_watched} threads",
             "the agent watches 128 at once",
             "",

@@ -103,7 +103,8 @@ class Unwinder:
         mapping = self._maps.at(address - 1 if called else address)
         if mapping is None:
             return Frame(address, called, None, None, None)
-        image = self._image_of(mapping) if mapping.is_file else None
+        known = mapping.is_file or mapping.is_vdso
+        image = self._image_of(mapping) if known else None
         offset = address - mapping.start + mapping.offset
         vaddr = None if image is None else image.vaddr_of(offset)
         return Frame(address, called, image, vaddr, mapping)

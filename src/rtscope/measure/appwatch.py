@@ -3,14 +3,14 @@
 import base64
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from rtscope.app.image import Image
+from rtscope.app.memorymap import VDSO, MemoryMap, parse_maps
 from rtscope.app.memorymap import Mapping as Piece
-from rtscope.app.memorymap import MemoryMap, parse_maps
 from rtscope.app.model import EventStack, Files, Observation, Watch
 from rtscope.app.naming import NamedStack, Namer
 from rtscope.app.registers import BY_MACHINE, registers_in
@@ -18,6 +18,7 @@ from rtscope.app.rules import ALLOCATIONS
 from rtscope.app.unwind import Stack, Unwinder
 from rtscope.contract import (
     AgentError,
+    FileLine,
     Line,
     LoadEnd,
     LoadHello,
@@ -29,7 +30,7 @@ from rtscope.contract import (
 from rtscope.errors import ContractError, TargetError
 from rtscope.machine.reader import Content, Denied
 from rtscope.target import Target
-from rtscope.target.agentreader import AgentReader
+from rtscope.target.agentreader import AgentReader, content_of
 from rtscope.target.stream import collect, wait_any
 from rtscope.tasks.listing import make_listing, read_surroundings
 from rtscope.tasks.model import Listing
@@ -66,6 +67,7 @@ def observe(machine: Target, pid: int, *, duration_ns: int) -> Observation:
     probes = images.probes(maps)
     files = _files(reader, pid)
     lines = _watched(machine, pid, duration_ns, probes)
+    images.learn(lines)
     after = list_threads(machine)
     there = any(t.line.pid == pid for t in after.threads)
     later, _ = _maps(reader, pid) if there else ([], "")
@@ -188,10 +190,22 @@ class _Images:
     def __init__(self, machine: Target, reader: AgentReader, pid: int) -> None:
         self._machine, self._reader, self._pid = machine, reader, pid
         self._known: dict[tuple[str, int], Image | None] = {}
+        self._vdso: Image | None = None
         self.unread: dict[str, str] = {}
+
+    def learn(self, lines: Iterable[Line]) -> None:
+        """Take the kernel's code from the lines of the agent, which has the same."""
+        for line in lines:
+            if isinstance(line, FileLine) and line.path == VDSO:
+                content = content_of(line)
+                if isinstance(content, bytes):
+                    with suppress(TargetError):
+                        self._vdso = Image(content, VDSO)
 
     def of(self, piece: Piece) -> Image | None:
         """Return the file that a piece of memory shows; None if it cannot be read."""
+        if piece.is_vdso:
+            return self._vdso
         key = (piece.device, piece.inode)
         if key not in self._known:
             self._known[key] = self._read(piece)

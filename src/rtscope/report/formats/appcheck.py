@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from rtscope.app.model import Examined, Finding, Weight, finding_kinds
+from rtscope.app.model import Examined, Finding, Unseen, Weight, finding_kinds
 from rtscope.app.naming import NamedFrame, NamedStack
 from rtscope.report.escape import printable
 from rtscope.report.words import count, enumeration, plural
@@ -23,16 +23,10 @@ MAX_FRAMES = 8
 MAX_NAME = 40
 
 NOT_BUILT = {
-    "RA08": "system calls for memory",
-    "RA09": "blocking system calls",
-    "RA10": "waiting for locks",
     "RA11": "priority inversion",
     "RA12": "who wakes it",
-    "RA13": "preemption",
-    "RA14": "throttling",
     "RA16": "wake-up latency",
     "RA17": "its period",
-    "RA21": "signals",
     "RA22": "emulated instructions",
 }
 """What this version does not look for: never said to be clean."""
@@ -124,11 +118,14 @@ def _frame_words(frame: NamedFrame) -> str:
 
 def _end(examined: Examined) -> Iterator[Text]:
     seen = examined.observation
+    same: dict[tuple[str, str], list[Unseen]] = {}
     for one in examined.unseen:
-        line = f"not seen: {one.what} ({', '.join(one.ids)}): {one.cause}"
-        if one.remedy:
-            line += f"; {one.remedy}"
-        yield Text(printable(line, limit=300), style="magenta")
+        same.setdefault((one.cause, one.remedy), []).append(one)
+    for (cause, remedy), some in same.items():
+        ids = ", ".join(dict.fromkeys(id_ for one in some for id_ in one.ids))
+        yield Text(printable(f"not seen: {ids}: {cause}", limit=300), style="magenta")
+        if remedy:
+            yield Text(printable(f"  do: {remedy}", limit=300), style="green")
     if seen.unread_images:
         names = list(seen.unread_images)[:3]
         why = seen.unread_images[names[0]]
