@@ -19,7 +19,7 @@ help:                 ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1 \t/p' Makefile | expand -t 12
 	@echo "Options of a measurement: make run ARGS='--duration 10m --load idle,os'"
 
-run: agent-native     ## measure this machine, then two kernels on a virtual board: five minutes
+run: agent-native     ## measure this machine, then two kernels on a virtual board: four to seven minutes
 	@setup/run $(ARGS)
 
 run-local: agent-native ## measure this machine alone, for about two minutes
