@@ -171,3 +171,15 @@ def test_a_download_that_is_complete_leaves_no_bar() -> None:
         waiting(HALF)
         waiting(replace(HALF, done=HALF.about))
         assert out.getvalue().endswith("\x1b[2K")
+
+
+def test_what_has_no_known_end_is_not_of_about_none() -> None:
+    out = io.StringIO()
+    console = Console(
+        file=out, width=72, force_terminal=True, _environ={"TERM": "xterm"}
+    )
+    with Waiting(console) as waiting:
+        waiting(Step("debian-6.12 boots", 0, unit="virtual s"))
+
+    assert "0 virtual s" in out.getvalue()
+    assert "about" not in out.getvalue()

@@ -127,7 +127,7 @@ def _amount(step: Step) -> str:
     if step.unit == "bytes":
         of = f" of {step.about / 1e6:,.0f}" if step.about else ""
         return f"{step.done / 1e6:,.0f}{of} MB"
-    of = f" of about {step.about:,}" if step.done <= step.about else ""
+    of = f" of about {step.about:,}" if 0 < step.about >= step.done else ""
     return f"{step.done:,}{of} {step.unit}"
 
 
