@@ -49,6 +49,7 @@ MAY_IMPORT = {
     "report": {
         *("__init__", "errors", "files", "units", "contract", "caveats", "record"),
         *("machine", "stats", "explain", "published", "audit", "tuning", "tasks"),
+        "sweep",
         "app",
     },
 }

@@ -1,84 +1,20 @@
 """`rtscope run` on a board that is not booted: what is refused, and the gate."""
 
-import contextlib
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
+from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
-from fakes.measurements import measured, on_board, record, thread
 from rtscope.cli import run
-from rtscope.measure.assemble import Measured
-from rtscope.measure.execute import OnEvent, PendingRuns
-from rtscope.measure.plan import Plan
-from rtscope.record.model import Run, RunRecord
+from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import open_records
-from rtscope.record.virtual import InputDigests
 from rtscope.virtual import runner
 
 RUN = ("run", "--target", "virtual:pc", "--load", "idle", "--interval", "1ms")
 GATE = (*RUN, "--kernel", "debian-6.12", "--repetitions", "2", "--require-identical")
-
-
-class FakeBoard:
-    """A board whose results are listed, in the order of the runs."""
-
-    def __init__(self) -> None:
-        self.results: list[int] = []
-        self.inputs: dict[str, Any] = {}
-        self.plan: Plan | None = None
-
-    def prepare(self, plan: Plan, campaign: Any, **_: Any) -> Any:
-        """Prepare nothing."""
-        self.plan = plan
-        runs = [
-            (
-                SimpleNamespace(run=one),
-                SimpleNamespace(
-                    kernel=SimpleNamespace(digest=self._inputs(one)["kernel"]),
-                    qemu=SimpleNamespace(digest=self._inputs(one)["qemu"]),
-                    plugin_digest=self._inputs(one)["plugin"],
-                ),
-            )
-            for one in plan.runs
-        ]
-        return SimpleNamespace(runs=runs)
-
-    def runner(self, prepared: Any) -> "FakeBoard":
-        """Measure by itself."""
-        return self
-
-    @contextlib.contextmanager
-    def start(self, plan: Plan, on_event: OnEvent) -> Iterator[PendingRuns]:
-        """Answer each run at once."""
-        yield ((run, partial(self._measure, run)) for run in plan.runs)
-
-    def _measure(self, run: Run) -> Measured:
-        latency_ns = self.results.pop(0) if self.results else 5_000
-        return measured(self._record(run, latency_ns))
-
-    def _inputs(self, run: Run) -> dict[str, Any]:
-        names = ("kernel", "initrd", "qemu", "plugin", "board", "campaign")
-        return {**dict.fromkeys(names, "a"), "seed": run.seed, **self.inputs}
-
-    def _record(self, run: Run, latency_ns: int) -> RunRecord:
-        inputs = InputDigests(**self._inputs(run))
-        made = on_board(
-            record([thread([latency_ns] * 9)]),
-            seed=inputs.seed,
-            kernel_digest=inputs.kernel,
-            initrd_digest=inputs.initrd,
-            qemu_digest=inputs.qemu,
-            plugin_digest=inputs.plugin,
-            input_digests=inputs,
-        )
-        return replace(made, run=run)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """A sweep's cells: the base, and what changes it."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,7 +8,10 @@ import pytest
 from rtscope.campaign.model import Campaign
 from rtscope.errors import UsageError
 from rtscope.sweep.design import Cell, cells_of
-from rtscope.sweep.file import sweep_of
+from rtscope.sweep.effects import FIGURES, needed_pairs
+from rtscope.sweep.file import load_sweep, sweep_of
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "sweeps"
 
 BASE: dict[str, Any] = {
     "target": {"address": "virtual:pc"},
@@ -116,3 +120,12 @@ def test_the_base_without_changes_is_the_campaign_itself() -> None:
         seeds=(1, 2, 3),
         runs=cells(POLICY)[0].campaign.runs,
     )
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda p: p.stem)
+def test_each_example_is_a_sweep_whose_effects_can_be_found(path: Path) -> None:
+    made = cells_of(load_sweep(path))
+
+    tests = (len(made) - 1) * len(made[0].campaign.loads) * len(FIGURES)
+    assert len(made[0].campaign.run_seeds) >= needed_pairs(tests)
+    assert f"rtscope sweep examples/sweeps/{path.name}" in path.read_text()

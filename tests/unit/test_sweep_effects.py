@@ -15,6 +15,7 @@ from rtscope.sweep.effects import (
     discoveries,
     effects_of,
     interval_of_mean,
+    needed_pairs,
     p_of_signs,
 )
 
@@ -107,6 +108,15 @@ def test_discoveries_go_up_in_steps() -> None:
     assert discoveries([0.04, 0.01, 0.9, 0.02]) == [False, True, False, True]
     assert discoveries([0.04, 0.04, 0.04]) == [True, True, True]
     assert discoveries([]) == []
+
+
+@pytest.mark.parametrize("tests", [1, 8, 10, 300])
+def test_one_effect_among_many_needs_so_many_pairs(tests: int) -> None:
+    pairs = needed_pairs(tests)
+    others = [1.0] * (tests - 1)
+
+    assert discoveries([p_of_signs([1.0] * pairs), *others])[0]
+    assert not discoveries([p_of_signs([1.0] * (pairs - 1)), *others])[0]
 
 
 def test_a_detectable_ratio_is_found_four_times_in_five() -> None:

@@ -199,6 +199,11 @@ def p_of_signs(differences: Sequence[float]) -> float:
     return float(np.mean(sums >= observed - 1e-9 * max(observed, 1e-12)))
 
 
+def needed_pairs(tests: int) -> int:
+    """Return with how many pairs one effect alone can be found among so many tests."""
+    return 1 + math.ceil(math.log2(max(tests, 1) / FALSE_DISCOVERIES))
+
+
 def interval_of_mean(differences: Sequence[float]) -> tuple[float, float] | None:
     """Return the 95 % interval of the mean; None with fewer than six differences."""
     values = np.array(differences)

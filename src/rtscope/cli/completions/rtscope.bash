@@ -5,7 +5,7 @@ _rtscope_known() {
     kind='' values='' many=''
     case "$1" in
         '') options='--help -h --version'
-            [[ $2 == '' ]] && kind=values values='run report compare tasks audit explain import export pack doctor completion app board kernel'
+            [[ $2 == '' ]] && kind=values values='run report compare sweep tasks audit explain import export pack doctor completion app board kernel'
             ;;
         'app') options='--help -h'
             [[ $2 == '' ]] && kind=values values='check'
@@ -70,6 +70,14 @@ _rtscope_known() {
                 --html) kind=files ;;
                 --deadline) kind=none ;;
                 --format) kind=values values='table markdown json' ;;
+                '') kind=files ;;
+            esac
+            ;;
+        'sweep') options='--jobs --dry-run --out -o --resume --json --quiet -q --verbose -v --help -h'
+            case "$2" in
+                --jobs) kind=none ;;
+                --out|-o) kind=files ;;
+                --resume) kind=directories ;;
                 '') kind=files ;;
             esac
             ;;

@@ -26,6 +26,7 @@ complete -c rtscope -n __rtscope_just -l version -d 'Version of rtscope'
 complete -c rtscope -n '__rtscope_just' -a run -d 'Measure the wake-up latency of a machine'
 complete -c rtscope -n '__rtscope_just' -a report -d 'Report records: on the terminal, as a page, as data'
 complete -c rtscope -n '__rtscope_just' -a compare -d 'Compare records: machines, kernels or settings, run by run'
+complete -c rtscope -n '__rtscope_just' -a sweep -d 'Vary settings of a virtual board, and rank what each of them does'
 complete -c rtscope -n '__rtscope_just' -a tasks -d 'Show every thread of a machine: policy, priority, CPUs and remarks'
 complete -c rtscope -n '__rtscope_just' -a audit -d 'Check the real-time setup of a machine, by default this one'
 complete -c rtscope -n '__rtscope_just' -a explain -d 'Explain the worst wake-ups: their causes, and the time of each'
@@ -113,6 +114,14 @@ complete -c rtscope -n '__rtscope_at compare' -l quiet -s q -d 'The answer alone
 complete -c rtscope -n '__rtscope_at compare' -l verbose -s v -d 'Everything on the terminal'
 complete -c rtscope -n '__rtscope_at compare' -l notes -d 'Every caveat with its numbers and its remedy'
 complete -c rtscope -n '__rtscope_at compare' -F
+complete -c rtscope -n '__rtscope_at sweep' -l jobs -d 'Number of virtual boards to run at once' -x
+complete -c rtscope -n '__rtscope_at sweep' -l dry-run -d 'Print the cells and what they take'
+complete -c rtscope -n '__rtscope_at sweep' -l out -s o -d 'Directory of the results' -rF
+complete -c rtscope -n '__rtscope_at sweep' -l resume -d 'Directory of an interrupted sweep to continue' -xa '(__fish_complete_directories)'
+complete -c rtscope -n '__rtscope_at sweep' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at sweep' -l quiet -s q -d 'The answer alone, in one line'
+complete -c rtscope -n '__rtscope_at sweep' -l verbose -s v -d 'Everything on the terminal'
+complete -c rtscope -n '__rtscope_at sweep' -F
 complete -c rtscope -n '__rtscope_at tasks' -l target -d 'Running machine' -xa 'local ssh:'
 complete -c rtscope -n '__rtscope_at tasks' -l rt -d 'Only real-time threads'
 complete -c rtscope -n '__rtscope_at tasks' -l cpu -d 'Only threads allowed on this CPU' -x

@@ -56,11 +56,13 @@ def render_html(told: Model | ComparisonReport | PublishedComparison) -> str:
     """Return the page; the same model gives the same bytes."""
     match told:
         case Model():
-            return _page("page.html", model=told, span=_span(told))
+            return render_page("page.html", model=told, span=_span(told))
         case ComparisonReport():
-            return _page("compare.html", comparison=told)
+            return render_page("compare.html", comparison=told)
         case PublishedComparison():
-            return _page("published.html", comparison=told, kinds=tuple(KernelKind))
+            return render_page(
+                "published.html", comparison=told, kinds=tuple(KernelKind)
+            )
 
 
 def render_explanations(
@@ -78,7 +80,7 @@ def render_explanations(
     boards = enumeration(list(dict.fromkeys(run.board for run in runs)))
     places = enumeration(list(dict.fromkeys(run.place for run in runs)))
     unit = unit_of(runs)
-    return _page(
+    return render_page(
         "explain.html",
         about=f"Virtual board {boards}; all times are virtual time."
         if unit
@@ -94,7 +96,8 @@ def render_explanations(
     )
 
 
-def _page(template: str, **told: Any) -> str:
+def render_page(template: str, **told: Any) -> str:
+    """Return a page from its template in this folder."""
     return _environment().get_template(template).render(**told)
 
 

@@ -1,0 +1,161 @@
+"""The result of a sweep: a short answer, a page, and data."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from statistics import median
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from rtscope import __version__
+from rtscope.report.escape import all_printable, printable
+from rtscope.report.formats.fitted import COLUMNS, Room
+from rtscope.report.formats.html import render_page
+from rtscope.report.words import NOTHING, count, plural
+from rtscope.sweep.effects import FIGURES, MORE_IS_BETTER, Effect
+from rtscope.sweep.result import SweepResult
+from rtscope.units import format_us
+
+STRONGEST = math.log(4)
+"""Ratios from here on, up or down, have the full shade."""
+
+HEADINGS = ("change", "load", "figure", "base", "changed", "ratio", "95 %")
+FIRST_NUMBER, RATIO = 3, 5
+BETWEEN, LEAST_NAME = 2, 12
+"""Characters between columns, and of a change's name at least."""
+
+
+def sweep_answer(result: SweepResult) -> str:
+    """Return the answer in a sentence."""
+    tested = len(result.effects)
+    if not tested:
+        return "no effect could be tested: no cell has runs of the base's seeds"
+    worst = [one for one in result.found if one.figure == "worst"]
+    head = f"{len(result.found)} of {plural(tested, 'effect')} found"
+    if not worst:
+        return f"{head}; none of them on the worst latency"
+    top = worst[0]
+    word = "raises" if top.ratio > 1 else "lowers"
+    return (
+        f"{head}; most on the worst latency: {printable(top.cell)} {word} it under "
+        f"{printable(result.label(top.key))} to {top.ratio:.2f} times the base's"
+    )
+
+
+def compose_sweep(result: SweepResult, *, more: str) -> Any:
+    """Return what composes the short form for `print_fitted`."""
+
+    def compose(room: Room) -> Iterator[RenderableType]:
+        yield Text(sweep_answer(result), style="bold")
+        if result.missing:
+            text = f"{plural(result.missing, 'planned run')} without a result"
+            yield Text(f"LIMIT: {text}: {_first_failure(result)}", style="yellow")
+        yield ""
+        shown = result.found[: room.rows]
+        if shown:
+            yield _table(result, shown)
+        if left := len(result.found) - len(shown):
+            yield Text(f"… and {left} more")
+        yield ""
+        if room.sentences > 1:
+            yield Text(
+                "Ratios to the base, geometric means over seeds; 5 % of what is found "
+                "is false on average."
+            )
+        yield Text(more, no_wrap=True)
+
+    return compose
+
+
+def _first_failure(result: SweepResult) -> str:
+    failures = (why for cell in result.cells for why in cell.failures)
+    return printable(next(failures, "interrupted; rtscope sweep --resume goes on"))
+
+
+def _table(result: SweepResult, effects: tuple[Effect, ...]) -> Table:
+    rows = [
+        (
+            printable(one.cell),
+            printable(result.label(one.key)),
+            one.figure,
+            value_of(one.base, one.figure),
+            value_of(one.changed, one.figure),
+            f"{one.ratio:.3g}",
+            interval_of(one),
+        )
+        for one in effects
+    ]
+    widths = [
+        max(len(row[n]) for row in (HEADINGS, *rows)) for n in range(len(HEADINGS))
+    ]
+    # Of a line that is too long, the name of the change is cut.
+    room = COLUMNS - sum(width + BETWEEN for width in widths[1:])
+    table = Table(box=None, pad_edge=False)
+    for n, (heading, width) in enumerate(zip(HEADINGS, widths, strict=True)):
+        table.add_column(
+            heading,
+            justify="right" if n >= FIRST_NUMBER else "left",
+            overflow="ellipsis",
+            no_wrap=True,
+            width=width if n else min(width, max(room, LEAST_NAME)),
+        )
+    for row, one in zip(rows, effects, strict=True):
+        style = "red" if one.is_worse else "green"
+        table.add_row(*row[:RATIO], Text(row[RATIO], style=style), *row[RATIO + 1 :])
+    return table
+
+
+def value_of(value: float, figure: str) -> str:
+    """Write a figure: latencies in µs, rates as they are."""
+    return count(value) if figure in MORE_IS_BETTER else format_us(value)
+
+
+def interval_of(effect: Effect) -> str:
+    """Write the interval of a ratio."""
+    if effect.low is None or effect.high is None:
+        return NOTHING
+    return f"{effect.low:.3g} to {effect.high:.3g}"
+
+
+def shade_of(effect: Effect) -> str:
+    """Return the background of a cell of the heat map, as CSS."""
+    strength = min(1.0, abs(math.log(effect.ratio)) / STRONGEST)
+    colour = "var(--bad)" if effect.is_worse else "var(--good)"
+    return f"background: color-mix(in srgb, {colour} {45 * strength:.0f}%, transparent)"
+
+
+def sweep_page(result: SweepResult) -> str:
+    """Return the page; the same result gives the same bytes."""
+    shown = all_printable(result)
+    return render_page(
+        "sweep.html",
+        result=shown,
+        answer=sweep_answer(result),
+        figures=[f for f in FIGURES if any(e.figure == f for e in result.effects)],
+        more_is_better=MORE_IS_BETTER,
+        directories={cell.name: cell.directory for cell in shown.cells},
+        value=value_of,
+        interval=interval_of,
+        shade=shade_of,
+        resolution=list(_resolution(result)),
+        made_by=f"rtscope {__version__}",
+    )
+
+
+def _resolution(result: SweepResult) -> Iterator[tuple[str, str, str]]:
+    for figure in FIGURES:
+        seen = [
+            one.could_have_seen
+            for one in result.effects
+            if one.figure == figure and one.could_have_seen is not None
+        ]
+        if seen:
+            yield figure, f"{median(seen):.3g}", f"{max(seen):.3g}"
+
+
+def sweep_data(result: SweepResult) -> Mapping[str, Any]:
+    """Return the result as plain values; latencies in ns."""
+    return {**asdict(result), "answer": sweep_answer(result)}

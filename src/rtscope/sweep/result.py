@@ -1,0 +1,98 @@
+"""What a sweep found, for terminal, page and JSON: cells, effects, failures."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rtscope.record.model import RunRecord
+from rtscope.sweep.design import BASE, Cell
+from rtscope.sweep.effects import Effect, Key, effects_of
+
+
+@dataclass(frozen=True, slots=True)
+class CellResult:
+    """What was measured of a cell."""
+
+    name: str
+    directory: str
+    runs: int
+    planned: int
+    failures: tuple[str, ...] = ()
+    """Why runs of it could not be measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class SweepResult:
+    """All cells with their effects, the largest discoveries first."""
+
+    name: str
+    board: str
+    seeds: int
+    cells: tuple[CellResult, ...]
+    effects: tuple[Effect, ...]
+    repeated: int = 0
+    """Runs that were measured twice, with equal results."""
+
+    @property
+    def found(self) -> tuple[Effect, ...]:
+        """The discoveries."""
+        return tuple(effect for effect in self.effects if effect.found)
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """Loads, kernels, policies and intervals with effects, sorted."""
+        return tuple(sorted({effect.key for effect in self.effects}))
+
+    @property
+    def missing(self) -> int:
+        """Number of planned runs without a result."""
+        return sum(cell.planned - cell.runs for cell in self.cells)
+
+    def label(self, key: Key) -> str:
+        """Return what distinguishes a key from the others: mostly its load."""
+        if len(self.keys) == 1:
+            return key[0]
+        varies = [len({k[n] for k in self.keys}) > 1 for n in range(len(key))]
+        kept = (part for part, does in zip(key, varies, strict=True) if does)
+        return " ".join(kept) or key[0]
+
+    def effect(self, cell: str, key: Key, figure: str) -> Effect | None:
+        """Return one effect; None if it could not be tested."""
+        for one in self.effects:
+            if (one.cell, one.key, one.figure) == (cell, key, figure):
+                return one
+        return None
+
+
+def result_of(
+    name: str,
+    cells: Sequence[Cell],
+    *,
+    records: Mapping[int, Sequence[RunRecord]],
+    planned: Mapping[int, int],
+    failures: Mapping[int, Sequence[str]],
+    repeated: int = 0,
+) -> SweepResult:
+    """Put together what was measured, by the numbers of the cells."""
+    measured = {
+        cell.name: tuple(records.get(cell.number, ()))
+        for cell in cells
+        if cell.name != BASE
+    }
+    base = cells[0]
+    return SweepResult(
+        name=name,
+        board=base.campaign.board or "",
+        seeds=len(base.campaign.run_seeds),
+        cells=tuple(
+            CellResult(
+                name=cell.name,
+                directory=cell.directory,
+                runs=len(records.get(cell.number, ())),
+                planned=planned[cell.number],
+                failures=tuple(failures.get(cell.number, ())),
+            )
+            for cell in cells
+        ),
+        effects=effects_of(tuple(records.get(base.number, ())), measured),
+        repeated=repeated,
+    )

@@ -1,0 +1,145 @@
+"""`rtscope sweep` on a board that is not booted."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from fakes.bootedboard import FakeBoard
+from fakes.commandline import Rtscope
+from rtscope.cli import sweep
+from rtscope.record.resultdir import open_records
+from rtscope.virtual import runner
+
+FILE = """
+[sweep]
+name = "ticks"
+[base]
+target.address = "virtual:pc"
+kernel.names = ["debian-6.12-rt"]
+campaign.seeds = 8
+run = [{ load = "idle", duration = "1s", interval = "1ms" }]
+[[axis]]
+name = "tick"
+level = [{ name = "off", kernel.append = "nohz=off" }]
+[[axis]]
+name = "CPUs"
+level = [{ name = "one", run.cpus = "1" }]
+"""
+
+
+@pytest.fixture
+def board(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeBoard:
+    """A board in place of those that boot; its first results are the base's."""
+    made = FakeBoard()
+    made.smaller = (5_000, 7_000)
+    base, twice = [10_000 + n for n in range(8)], [20_000 + n for n in range(8)]
+    made.results = [base[0], *base, *twice, *base]
+    monkeypatch.setattr(sweep, "prepare_campaign", made.prepare)
+    monkeypatch.setattr(
+        runner, "BoardRunner", lambda prepared, _: made.runner(prepared)
+    )
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ticks.toml").write_text(FILE)
+    return made
+
+
+def test_a_sweep_measures_each_cell_and_ranks_what_it_found(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    said = rtscope("sweep", "ticks.toml", "--out", "out", "--json")
+
+    assert said.status == 0, said.err
+    result = json.loads(said.out)
+    assert [cell["directory"] for cell in result["cells"]] == [
+        "000-base",
+        "001-tick-off",
+        "002-CPUs-one",
+    ]
+    assert result["repeated"] == 1
+    first = result["effects"][0]
+    assert (first["cell"], first["figure"]) == ("tick: off", "worst")
+    assert first["found"]
+    assert first["ratio"] == pytest.approx(2, rel=0.01)
+    assert not any(e["found"] for e in result["effects"] if e["cell"] == "CPUs: one")
+    assert len(open_records(Path("out/cells/001-tick-off"))) == 8
+    page = Path("out/sweep.html").read_text()
+    assert "tick: off" in page
+    assert "<script" not in page
+    assert rtscope("report", "out/cells/000-base").status == 0
+
+
+def test_a_dry_run_prints_the_cells_and_makes_nothing(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    said = rtscope("sweep", "ticks.toml", "--dry-run")
+
+    assert said.status == 0
+    assert "ticks: 3 cells, 24 runs" in said.err
+    assert "found only with 9 or more seeds" in said.err
+    assert not list(Path().glob("**/campaign.json"))
+
+
+def test_a_resumed_sweep_measures_what_is_left(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    rtscope("sweep", "ticks.toml", "--out", "out")
+    whole = Path("out/sweep.html").read_text()
+    gone = sorted(Path("out/cells/001-tick-off/runs").glob("*/record.json"))[1]
+    gone.unlink()
+    board.results = [20_001, 20_001]
+
+    said = rtscope("sweep", "--resume", "out", "-q")
+
+    assert said.status == 0, said.err
+    assert "tick: off raises it under idle to 2.00 times" in said.out
+    assert Path("out/sweep.html").read_text() == whole
+
+
+def test_equal_inputs_with_different_results_end_the_sweep(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    board.results[0] = 9_000
+
+    said = rtscope("sweep", "ticks.toml", "--out", "out")
+
+    assert said.status not in (0, 1)
+    assert "measured twice with equal inputs, results differ" in said.err
+    assert "to continue: rtscope sweep --resume out" in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "name a sweep file"),
+        (["none.toml"], "cannot read sweep none.toml"),
+        (["ticks.toml", "--resume", "out"], "--resume continues the sweep"),
+        (["--resume", "."], "no sweep there"),
+        (["ticks.toml", "--out", "."], "not empty"),
+    ],
+)
+def test_what_cannot_begin_is_refused(
+    rtscope: Rtscope, board: FakeBoard, words: Sequence[str], message: str
+) -> None:
+    said = rtscope("sweep", *words)
+
+    assert said.status == 2
+    assert message in said.err
+    assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize(
+    "text", ["{}", "[", '{"schema": 1, "sweep": 3, "command": []}']
+)
+def test_a_damaged_document_is_refused(
+    rtscope: Rtscope, board: FakeBoard, text: str
+) -> None:
+    Path("out").mkdir()
+    Path("out/sweep.json").write_text(text)
+
+    said = rtscope("sweep", "--resume", "out")
+
+    assert said.status in (2, 3)
+    assert "out/sweep.json" in said.err
+    assert "Traceback" not in said.err

@@ -1,0 +1,80 @@
+"""A virtual board that is not booted: its results are listed."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+from fakes.measurements import measured, on_board, record, thread
+from rtscope.measure.assemble import Measured
+from rtscope.measure.execute import OnEvent, PendingRuns
+from rtscope.measure.plan import Plan
+from rtscope.record.model import Run, RunRecord
+from rtscope.record.virtual import InputDigests
+
+
+class FakeBoard:
+    """A board whose results are listed, in the order of the runs."""
+
+    def __init__(self) -> None:
+        self.results: list[int] = []
+        self.smaller: tuple[int, ...] = ()
+        """Latencies of each run besides its result; none: the result, nine times."""
+        self.inputs: dict[str, Any] = {}
+        self.plan: Plan | None = None
+
+    def prepare(self, plan: Plan, campaign: Any, **_: Any) -> Any:
+        """Prepare nothing."""
+        self.plan = plan
+        runs = [
+            (
+                SimpleNamespace(run=one),
+                SimpleNamespace(
+                    kernel=SimpleNamespace(digest=self._inputs(one)["kernel"]),
+                    qemu=SimpleNamespace(digest=self._inputs(one)["qemu"]),
+                    plugin_digest=self._inputs(one)["plugin"],
+                ),
+            )
+            for one in plan.runs
+        ]
+        return SimpleNamespace(runs=runs)
+
+    def runner(self, prepared: Any) -> "FakeBoard":
+        """Measure by itself."""
+        return self
+
+    @contextlib.contextmanager
+    def start(self, plan: Plan, on_event: OnEvent) -> Iterator[PendingRuns]:
+        """Answer each run at once."""
+        yield ((run, partial(self._measure, run)) for run in plan.runs)
+
+    def _measure(self, run: Run) -> Measured:
+        latency_ns = self.results.pop(0) if self.results else 5_000
+        return measured(self._record(run, latency_ns))
+
+    def _inputs(self, run: Run) -> dict[str, Any]:
+        names = ("kernel", "initrd", "qemu", "plugin", "board", "campaign")
+        return {**dict.fromkeys(names, "a"), "seed": run.seed, **self.inputs}
+
+    def _record(self, run: Run, latency_ns: int) -> RunRecord:
+        inputs = InputDigests(**self._inputs(run))
+        made = on_board(
+            record(
+                [
+                    thread(
+                        [*self.smaller, latency_ns]
+                        if self.smaller
+                        else [latency_ns] * 9
+                    )
+                ]
+            ),
+            seed=inputs.seed,
+            kernel_digest=inputs.kernel,
+            initrd_digest=inputs.initrd,
+            qemu_digest=inputs.qemu,
+            plugin_digest=inputs.plugin,
+            input_digests=inputs,
+        )
+        return replace(made, run=run)

@@ -1,0 +1,40 @@
+"""A sweep of booted boards: exact effects, and what does not boot is named."""
+
+import json
+from pathlib import Path
+
+import pytest
+from rig import NEEDS_APT, rtscope
+
+pytestmark = [pytest.mark.system, pytest.mark.long, NEEDS_APT]
+
+FILE = """
+[base]
+target.address = "virtual:pc"
+kernel.names = ["debian-6.12-rt"]
+campaign = { seeds = 2, settle = "0s", warmup = "0s", record = false }
+run = [{ load = "idle", duration = "1s", interval = "1ms" }]
+[[axis]]
+name = "tick"
+level = [{ name = "nohz=off", kernel.append = "nohz=off" }]
+"""
+
+PATIENCE_S = 400.0
+
+
+def test_a_kernel_parameter_changes_what_is_measured(tmp_path: Path) -> None:
+    file, out = tmp_path / "tick.toml", tmp_path / "out"
+    file.write_text(FILE)
+
+    with rtscope("sweep", file, "--json", "--out", out) as sweep:
+        done = sweep.finish(PATIENCE_S)
+
+    assert done.status == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert [cell["runs"] for cell in result["cells"]] == [2, 2]
+    assert result["repeated"] == 1
+    worst = next(e for e in result["effects"] if e["figure"] == "worst")
+    # With nohz=off an idle CPU keeps its tick, and need not leave it to wake up.
+    assert worst["ratio"] < 1
+    assert worst["p"] >= 0.5
+    assert not worst["found"]
