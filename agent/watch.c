@@ -15,6 +15,7 @@
 #include "perfevent.h"
 #include "rights.h"
 #include "slurp.h"
+#include "watchcost.h"
 #include "watchkinds.h"
 #include "watchreport.h"
 
@@ -300,6 +301,7 @@ enum exit_status watch(struct options *options, struct emit *out)
 		return emit_error(out, "memlock", "no memory to watch a process", "");
 	if (rights_drop_to_watch(options->probes > 0))
 		return emit_error(out, "other", "cannot drop capabilities", "");
+	watchcost_measure(&w);
 	w.from_ns = clock_now_ns();
 	err = look_for_threads(&w);
 	if (!err && !w.threads)

@@ -203,5 +203,14 @@ int watchreport_end(struct watch *w, const char *stopped)
 	emit_int(w->out, "not_watched", w->not_watched);
 	emit_int(w->out, "stacks", (int64_t)w->stacks);
 	emit_int(w->out, "agent_cpu_ns", timespec_ns(used));
+	emit_open(w->out, "costs", '{');
+	for (size_t i = 0; i < sizeof(w->cost) / sizeof(w->cost[0]); i++) {
+		emit_open(w->out, w->cost[i].name, '{');
+		emit_int(w->out, "plain_ns", w->cost[i].plain_ns);
+		emit_int(w->out, "counted_ns", w->cost[i].counted_ns);
+		emit_int(w->out, "copied_ns", w->cost[i].copied_ns);
+		emit_close(w->out, '}');
+	}
+	emit_close(w->out, '}');
 	return emit_end(w->out);
 }

@@ -24,6 +24,12 @@ struct watched {
 	struct perfevent event[PERFEVENT_MAX_KINDS]; /* as in watch.kind */
 };
 
+/* Of one event in the watched thread: not watched, counted, its stack copied, too. */
+struct watch_cost {
+	const char *name;
+	int64_t plain_ns, counted_ns, copied_ns; /* 0: unknown */
+};
+
 struct watch {
 	struct emit *out;
 	int pid;
@@ -39,6 +45,7 @@ struct watch {
 	uint64_t stacks;      /* of all so far */
 	int64_t from_ns, to_ns;
 	int64_t seen, vanished, not_watched;
+	struct watch_cost cost[3];
 	bool gone; /* the process ended before the time was over */
 };
 

@@ -69,4 +69,5 @@ def end(
         not_watched=not_watched,
         stacks=0,
         agent_cpu_ns=10**7,
+        costs={},
     )

@@ -20,7 +20,7 @@ from rtscope.app.naming import NamedFrame, NamedStack
 from rtscope.app.rules import examine
 from rtscope.app.smaps import pieces_in
 from rtscope.cli.appcheck import FailOn, status_of
-from rtscope.contract import WatchedEvent, WatchedThread
+from rtscope.contract import WatchCost, WatchedEvent, WatchedThread
 from rtscope.contract.tasks import TaskLine
 from rtscope.errors import UsageError
 from rtscope.report.formats.appcheck import MAX_LINES, examined_row, print_examined
@@ -308,6 +308,16 @@ def test_what_a_scheduler_does_to_ordinary_threads_is_no_finding() -> None:
     )
 
     assert not found(examined).keys() & {"RA13", "RA14"}
+
+
+def test_what_the_watching_costs_is_said() -> None:
+    costs = {"fault": WatchCost(500, 600, 3_400), "probe": WatchCost(1, 0, 0)}
+    examined = examine(seen(end=replace(watching.end(), costs=costs)))
+
+    assert "the watching used 0.10 % of a CPU" in printed(examined)
+    assert "it adds in µs (with stack): a fault 0.1 (2.9)\n" in printed(examined)
+    disturbance = examined_row(examined)["disturbance"]
+    assert disturbance["costs"]["fault"]["copied_ns"] == 3_400
 
 
 def a_stack(*functions: str, times: int = 1) -> EventStack:

@@ -68,6 +68,7 @@ from rtscope.contract.values import Flag as Flag
 from rtscope.contract.values import Text as Text
 from rtscope.contract.watching import EventCount as EventCount
 from rtscope.contract.watching import WatchBegin as WatchBegin
+from rtscope.contract.watching import WatchCost as WatchCost
 from rtscope.contract.watching import WatchedEvent as WatchedEvent
 from rtscope.contract.watching import WatchedThread as WatchedThread
 from rtscope.contract.watching import WatchEnd as WatchEnd

@@ -81,6 +81,18 @@ class WatchedThread:
 
 
 @dataclass(frozen=True, slots=True)
+class WatchCost:
+    """What one event costs the watched thread, measured by the agent on itself."""
+
+    plain_ns: Count
+    """When it is not watched."""
+    counted_ns: Count
+    """When it is counted; 0 if it cannot be."""
+    copied_ns: Count
+    """When its stack is copied, too; 0 if it cannot be."""
+
+
+@dataclass(frozen=True, slots=True)
 class WatchEnd:
     """The last line: how many threads, and what could not be watched."""
 
@@ -95,3 +107,5 @@ class WatchEnd:
     """Threads beyond those that the agent can watch at once."""
     stacks: Count
     agent_cpu_ns: Count
+    costs: Mapping[Text, WatchCost]
+    """Of a page fault, a system call and a probed function."""

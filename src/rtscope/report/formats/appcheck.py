@@ -132,16 +132,32 @@ def _end(examined: Examined) -> Iterator[Text]:
         yield Text(printable(f"not read: {enumeration(names)}: {why}"), style="magenta")
     words = f"not looked for by this version: {', '.join(NOT_BUILT.values())}"
     yield Text(words, style="dim")
-    yield Text(_disturbance(examined), style="dim")
+    for words in _disturbance(examined):
+        yield Text(words, style="dim")
 
 
-def _disturbance(examined: Examined) -> str:
+_COSTS = {"fault": "a fault", "call": "a system call", "probe": "an allocation"}
+
+
+def _disturbance(examined: Examined) -> Iterator[str]:
     watch = examined.observation.watch
     share = 100 * watch.end.agent_cpu_ns / max(1, watch.window_ns)
-    return (
+    yield (
         f"the watching used {share:.2f} % of a CPU, and copied "
         f"{plural(watch.end.stacks, 'stack')}"
     )
+    costs = [
+        f"{_COSTS[name]} {_us(one.counted_ns - one.plain_ns)} "
+        f"({_us(one.copied_ns - one.plain_ns)})"
+        for name, one in watch.end.costs.items()
+        if name in _COSTS and one.counted_ns
+    ]
+    if costs:
+        yield f"it adds in µs (with stack): {', '.join(costs)}"
+
+
+def _us(ns: int) -> str:
+    return f"{max(0, ns) / 1000:.1f}"
 
 
 def examined_row(examined: Examined) -> dict[str, Any]:
@@ -171,6 +187,7 @@ def examined_row(examined: Examined) -> dict[str, Any]:
         "disturbance": {
             "agent_cpu_ns": watch.end.agent_cpu_ns,
             "stacks_copied": watch.end.stacks,
+            "costs": {name: asdict(one) for name, one in watch.end.costs.items()},
             "stacks_lost": sum(one.samples_lost for one in watch.threads),
         },
     }
