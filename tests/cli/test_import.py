@@ -86,9 +86,12 @@ def test_a_published_table_is_compared_once_the_kernel_is_named(
     rtscope: Rtscope, small: Path
 ) -> None:
     rtscope("import", small, "--out", "x", "--load", "idle", "--preempt-rt", "yes")
-    said = rtscope("compare", "x", "--published", "starfive-visionfive2")
+    said = rtscope("compare", "x", "--published", "starfive-visionfive2", "-v")
     assert said.status == 0, said.err
     assert "30.0" in said.out
+    shown = " ".join(said.out.split())
+    assert "measured cyclictest. The published histogram ends" in shown
+    assert "rtscope counts" not in shown
 
 
 def test_runs_of_known_and_of_unknown_interval_are_not_compared(
@@ -204,3 +207,23 @@ def test_a_summary_has_the_verdict_and_the_grave_caveats(
     assert "| unknown | **30.0** |" in text
     assert "* **LIMITS VERDICT** unknown how long the run was" in text
     assert "further notes in the report" in text
+
+
+def test_nobody_is_sent_to_explain_what_another_tool_measured(
+    rtscope: Rtscope, small: Path
+) -> None:
+    rtscope("import", small, "--out", "x")
+    shown = rtscope("report", "x", "--deadline", "20us").out
+    assert "rtscope explain" not in shown
+    assert "rtscope run --explain" in shown
+
+
+def test_no_gap_is_no_latency_of_zero(rtscope: Rtscope, here: Path) -> None:
+    (here / "x").write_text(
+        "hwlatdetect:  test duration 120 seconds\nMax Latency: Below threshold\n"
+        "Samples recorded: 0\nSamples exceeding threshold: 0\n"
+    )
+    assert rtscope("import", here / "x", "--out", "y").status == 0
+    shown = rtscope("report", "y", "--deadline", "20us")
+    assert shown.status == 3
+    assert "a run has no samples" in " ".join(shown.out.split())

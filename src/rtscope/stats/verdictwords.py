@@ -36,11 +36,23 @@ def _say_invalid(e: Evidence) -> tuple[str, str]:
 
 
 def _say_no(e: Evidence) -> tuple[str, str]:
+    said = f"{_misses(e)}{_more_than_claimed(e)}"
+    if any(caveat.id in _FOREIGN for caveat in e.limits):
+        return said, "rtscope run --explain measures again, and finds the causes"
     return (
-        f"{_misses(e)}{_more_than_claimed(e)}",
+        said,
         "rtscope explain shows the delays of the worst wake-ups (a machine needs "
         "rtscope run --explain)",
     )
+
+
+_FOREIGN = frozenset(
+    {
+        *("import_load_unknown", "import_load_stated", "import_missed_periods"),
+        *("import_no_histogram", "import_beyond_histogram", "import_unverified"),
+    }
+)
+"""Caveats of another tool's result, which has no traces to explain."""
 
 
 def _misses(e: Evidence) -> str:

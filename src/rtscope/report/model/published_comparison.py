@@ -383,6 +383,15 @@ def _own_options(argv: Sequence[str]) -> list[str]:
 
 
 def _instrument(records: Sequence[RunRecord], table: Published) -> Iterator[str]:
+    tools = {r.imported.tool for r in records if r.imported}
+    if tools:
+        ours = "" if all(r.imported for r in records) else " and rtscope"
+        yield (
+            f"Instrument: published {table.tool}, measured "
+            f"{enumeration(sorted(tools))}{ours}. The published histogram ends at "
+            f"{duration(table.histogram_end_ns)}."
+        )
+        return
     held = {r.result.dma_latency_held for r in records}
     idle = "" if held == {True} else ", which disables idle states; rtscope did not"
     skipped = sum(t.missed_periods or 0 for r in records for t in r.result.threads)
