@@ -227,3 +227,36 @@ def test_no_gap_is_no_latency_of_zero(rtscope: Rtscope, here: Path) -> None:
     shown = rtscope("report", "y", "--deadline", "20us")
     assert shown.status == 3
     assert "a run has no samples" in " ".join(shown.out.split())
+
+
+def test_the_same_file_twice_is_refused(rtscope: Rtscope, small: Path) -> None:
+    copy = small.with_name("copy")
+    copy.write_bytes(small.read_bytes())
+    said = rtscope("import", small, copy, "--out", "x")
+    assert said.status == 2
+    assert "are the same, byte for byte" in said.err
+
+
+def test_a_copy_in_another_place_counts_once(rtscope: Rtscope, here: Path) -> None:
+    whole = OUTPUTS / "cyclictest-2.10.json"
+    rtscope("import", whole, "--out", "a")
+    rtscope("import", whole, "--out", "b")
+    model = json.loads(rtscope("report", "a", "b", "--json").out)
+    assert "copied_record" in {caveat["id"] for caveat in model["caveats"]}
+
+
+def test_two_runs_that_found_nothing_are_no_copies(
+    rtscope: Rtscope, here: Path
+) -> None:
+    for name in ("a", "b"):
+        line = "T: 0 (  1) P:80 I:1000 C: 9 Min: 2 Act: 2 Avg: 2 Max: 3"
+        (here / name).write_text(f"# {name}\n{line}\n")
+    assert rtscope("import", here / "a", here / "b", "--out", "x").status == 0
+    model = json.loads(rtscope("report", "x", "--json").out)
+    assert "copied_record" not in {caveat["id"] for caveat in model["caveats"]}
+
+
+def test_a_missing_file_is_named(rtscope: Rtscope, here: Path) -> None:
+    said = rtscope("import", here / "no", "--out", "x")
+    assert said.status == 3
+    assert said.err == f"rtscope: {here / 'no'}: not a regular file\n"

@@ -99,12 +99,25 @@ def import_(request: ImportRequest) -> int:
     out = request.out or Path(f"{sources[0].path.stem}-imported")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"{out} exists: name another directory with --out")
+    _refuse_copies(sources)
     found = [(one, run) for one in sources for run in read(one, unit_ns=unit_ns)]
     records = list(_records(found, stated))
     for record in records:
         ResultDir(out).save(record)
     put("".join(f"{line}\n" for line in _said(records, out)))
     return 0
+
+
+def _refuse_copies(sources: Sequence[Source]) -> None:
+    """Raise UsageError if two files are one: the run would count twice."""
+    seen: dict[str, Source] = {}
+    for source in sources:
+        other = seen.setdefault(source.sha256, source)
+        if other is not source:
+            raise UsageError(
+                f"{other.path} and {source.path} are the same, byte for byte: leave "
+                "one out"
+            )
 
 
 def _stated(request: ImportRequest) -> Stated:

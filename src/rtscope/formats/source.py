@@ -51,9 +51,14 @@ class Source:
 
     @property
     def sha256(self) -> str:
-        """The digest of its bytes."""
-        with self.path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        """The digest of its bytes; RecordError if it cannot be read."""
+        if not self.path.is_file():
+            raise RecordError(f"{self.path}: not a regular file")
+        try:
+            with self.path.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise RecordError(f"cannot read {self.path}: {error.strerror}") from error
 
     def lines(self) -> Iterator[str]:
         """Yield its lines, without a terminal's escapes; RecordError if one is long."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from rtscope.caveats.catalogue import Caveat, gravest_first, make
 from rtscope.record.model import RunRecord
+from rtscope.stats.imported import TELLING_BUCKETS
 from rtscope.stats.lint import all_caveats
 
 Inputs = Mapping[str, object]
@@ -50,9 +51,12 @@ def distinct(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
 
 def _tells_apart(record: RunRecord) -> bool:
     """Whether only the same measurement can have the digest of this one."""
-    if record.virtual is not None or record.imported is not None:
+    if record.virtual is not None:
         return True
-    return any(t.worst for t in record.result.threads)
+    return any(
+        t.worst or (t.foreign and len(t.histogram) >= TELLING_BUCKETS)
+        for t in record.result.threads
+    )
 
 
 def contradictions(

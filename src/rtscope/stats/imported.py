@@ -19,7 +19,7 @@ UNKNOWN = "unknown"
 
 SHORT_RUN_NS = 60 * 10**9
 
-COPIED_BUCKETS = 8
+TELLING_BUCKETS = 8
 """Equal histograms with so many buckets or more are of one measurement."""
 
 TOO_MANY = 1.01
@@ -112,7 +112,7 @@ def _time(record: RunRecord) -> Iterator[Caveat]:
 def _copied(threads: Sequence[ThreadResult]) -> Iterator[Caveat]:
     by_histogram: dict[object, list[int]] = {}
     for place, thread in enumerate(threads):
-        if len(thread.histogram) >= COPIED_BUCKETS:
+        if len(thread.histogram) >= TELLING_BUCKETS:
             by_histogram.setdefault(thread.histogram, []).append(place)
     for same in by_histogram.values():
         if len(same) > 1:
