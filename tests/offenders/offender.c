@@ -168,7 +168,7 @@ static void start(int priority, void *(*function)(void *))
 	struct sched_param param = { .sched_priority = is("policy") ? 0 : priority };
 	pthread_attr_t attr;
 	pthread_t thread;
-	cpu_set_t cpus;
+	cpu_set_t cpus, own;
 
 	CPU_ZERO(&cpus);
 	CPU_SET(0, &cpus);
@@ -179,11 +179,14 @@ static void start(int priority, void *(*function)(void *))
 	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
 	pthread_attr_setschedpolicy(&attr, is("policy") ? SCHED_OTHER : SCHED_FIFO);
 	pthread_attr_setschedparam(&attr, &param);
-	pthread_attr_setaffinity_np(&attr, sizeof(cpus), &cpus);
+	/* a thread inherits it; musl has no attribute for it */
+	sched_getaffinity(0, sizeof(own), &own);
+	sched_setaffinity(0, sizeof(cpus), &cpus);
 	if (pthread_create(&thread, &attr, function, NULL)) {
 		perror("a real-time thread");
 		exit(3);
 	}
+	sched_setaffinity(0, sizeof(own), &own);
 }
 
 int main(int argc, char **argv)

@@ -143,6 +143,23 @@ def test_what_a_thread_does_is_found_with_its_place(
     assert abs(own[0]["line"] - line_of(line)) <= 1
 
 
+def test_a_static_program_is_seen_as_others_are(
+    offender: Path, root: None, tmp_path: Path
+) -> None:
+    static = tmp_path / "prog"
+    argv = ["gcc", "-O1", "-g", "-static", "-o", str(static), str(SOURCE), "-pthread"]
+    if subprocess.run(argv, check=False, capture_output=True).returncode:
+        pytest.skip("needs a static C library")
+
+    _, document = checked(static, "malloc")
+
+    one = by_id(document)["RA07"]
+    assert set(by_id(document)) == {"RA07"}
+    assert all(stack["complete"] for stack in one["stacks"])
+    functions = [f["function"] for f in one["stacks"][0]["frames"]]
+    assert functions[1:3] == ["offend", "cycle"]
+
+
 def test_a_wait_for_a_lock_is_found_with_its_place(offender: Path, root: None) -> None:
     _, document = checked(offender, "mutex")
 

@@ -278,7 +278,10 @@ def test_the_worst_comes_first_and_all_fits_a_screen() -> None:
     assert {one.id for one in examined.findings} == {
         word for word in finding_kinds() if f"{word} " in text
     }
-    assert "3x touch app.c:12" in printed(examined, everything=True)
+    whole = printed(examined, everything=True)
+    assert "3x touch app.c:12" in whole
+    assert "\u2026" not in whole
+    assert finding_kinds()["RA06"].remedy in whole
 
 
 def test_data_has_each_finding_with_its_frames() -> None:

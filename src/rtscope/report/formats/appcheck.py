@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from textwrap import wrap
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, OverflowMethod
 from rich.text import Text
 
 from rtscope.app.model import Examined, Finding, Unseen, Weight, finding_kinds
@@ -46,10 +46,14 @@ def print_examined(examined: Examined, console: Console, *, everything: bool) ->
         rest = len(blocks) - number - 1
         shown = block if everything or len(block) + rest <= room else block[:1]
         room -= len(shown)
-        for line in shown:
-            console.print(line, soft_wrap=everything, overflow="ellipsis", no_wrap=True)
-    for line in end:
-        console.print(line, soft_wrap=everything, overflow="ellipsis", no_wrap=True)
+        _print(shown, console, cut=not everything)
+    _print(end, console, cut=not everything)
+
+
+def _print(lines: Sequence[Text], console: Console, *, cut: bool) -> None:
+    overflow: OverflowMethod = "ellipsis" if cut else "ignore"
+    for line in lines:
+        console.print(line, no_wrap=True, overflow=overflow, crop=cut)
 
 
 def headline(examined: Examined) -> str:
