@@ -4,14 +4,13 @@ import base64
 import os
 import shutil
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 import pytest
-from rig import PATIENCE_S, SECOND_NS, Program, native_agent
+from rig import SECOND_NS, Program, native_agent
 
 from rtscope.app.image import Image
 from rtscope.app.memorymap import Mapping, MemoryMap, parse_maps
@@ -86,18 +85,29 @@ def test_stacks_through_the_libraries_are_those_that_the_program_tells(
     pid, tid, truth = running
     maps = MemoryMap(parse_maps(Path(f"/proc/{pid}/maps").read_text()))
     library, offset = _malloc_of(maps)
-    began = time.monotonic()
+    judged: Counter[tuple[str, str]] = Counter()
+    # twice: all kinds of events share the room that the agent has for stacks
+    for _ in range(2):
+        samples = _watched(pid, tid, f"malloc:{offset}:{library}")
+        judged += _judged(samples, maps, truth)
 
+    for kind in ("malloc", "minor_fault"):
+        right = judged[kind, "right"]
+        total = sum(n for (one, _), n in judged.items() if one == kind)
+        assert total == STACKS
+        assert right >= 0.99 * total, judged
+
+
+def _watched(pid: int, tid: int, probe: str) -> list[WatchSample]:
     with Program(
         [
             *(str(native_agent()), "watch", "--pid", str(pid)),
-            *("--duration-ns", str(12 * SECOND_NS), "--stacks", str(STACKS)),
-            *("--probe", f"malloc:{offset}:{library}"),
+            *("--duration-ns", str(6 * SECOND_NS), "--stacks", str(STACKS // 2)),
+            *("--probe", probe),
         ]
     ) as agent:
         done = agent.finish()
 
-    assert time.monotonic() - began < PATIENCE_S
     assert done.status == 0, done.stderr
     assert isinstance(done.lines[-1], WatchEnd)
     begin = done.lines[0]
@@ -108,13 +118,10 @@ def test_stacks_through_the_libraries_are_those_that_the_program_tells(
     counts = {t.tid: t.events for t in done.lines if isinstance(t, WatchedThread)}
     assert counts[tid]["malloc"].count >= counts[tid]["malloc"].sampled
     assert counts[pid]["malloc"].count == 0, "it waits for its end"
-    samples = [one for one in done.lines if isinstance(one, WatchSample)]
-    judged = _judged(samples, maps, truth)
-    for kind in ("malloc", "minor_fault"):
-        right = judged[kind, "right"]
-        total = sum(n for (one, _), n in judged.items() if one == kind)
-        assert total == STACKS == counts[tid][kind].sampled
-        assert right >= 0.99 * total, judged
+    kinds = ("malloc", "minor_fault")
+    return [
+        one for one in done.lines if isinstance(one, WatchSample) and one.event in kinds
+    ]
 
 
 def _judged(
