@@ -88,7 +88,7 @@ def test_the_preemption_count_tells_whether_anybody_turned_preemption_off(
     steps: list[Step] = [(50, "zap"), (50, "free_pages"), *after]
     late = sum(step[0] for step in steps) - 100
     # An earlier interrupt, whose count says nothing, comes before the expiry.
-    counts = [] if count is None else [(20, 0), (100, count)]
+    counts = [] if count is None else [(20, 0), (65, count)]
     path = section(steps, TABLE, late=late, counts=counts)
 
     found = explain_path(path, TABLE, arch="riscv64", preemptible=preemptible)

@@ -80,6 +80,8 @@ NOT_PREEMPTED = (
     "this kernel does not preempt its own code: nobody needs to have turned preemption "
     "off there"
 )
+EARLY_NS = 60
+"""A board's timer interrupt comes up to 35 ns before its expiry: clocks are rounded."""
 OFF_BITS = 0xFFFF
 """Of the preemption count: preemption and softirqs (`include/linux/preempt.h`)."""
 
@@ -206,7 +208,8 @@ def _without_preemption(path: WakeupPath, segment: Segment) -> Segment:
     """Tell whether preemption was off where a kernel does not preempt its own code."""
     if segment.cause is not Cause.PREEMPTION_OFF:
         return segment
-    count = path.counts.before(segment.begin_ns + path.expiry_ns, path.expiry_ns)
+    begin_ns, since_ns = segment.begin_ns + path.expiry_ns, path.expiry_ns - EARLY_NS
+    count = path.counts.before(begin_ns, since_ns)
     if count is None:
         return replace(segment, evidence=(*segment.evidence, NOT_PREEMPTED))
     off, evidence = count & OFF_BITS, segment.evidence
