@@ -90,3 +90,50 @@ def test_firmware_is_a_call_and_its_caller_goes_on_afterwards() -> None:
 
     assert names == [["zap"], ["free_pages", "zap"]]
     assert FIRMWARE not in names[0]
+
+
+def test_what_an_exception_of_arm64_interrupts_goes_on_with_its_callers() -> None:
+    names = ("plant", "dally", "vectors", "el1h_64_irq", "ret_to_kernel")
+    table = symbols(*names, "__switch_to")
+    path = section(
+        [
+            (10, "__switch_to"),
+            (10, "plant"),
+            (10, "dally"),
+            (7, "vectors+"),
+            (7, "vectors+"),
+            (10, "el1h_64_irq"),
+            (10, "ret_to_kernel"),
+            (10, "dally+"),
+            (10, "plant+"),
+        ],
+        table,
+        late=5,
+    )
+
+    found = [
+        [frame.name for frame in run.frame.chain()]
+        for run in runs_of(blocks_of(path, 0), table, arch="aarch64")
+    ]
+
+    assert found[3][:3] == ["vectors", "dally", "plant"]
+    assert [chain[:2] for chain in found[-2:]] == [["dally", "plant"], found[1][:2]]
+
+
+def test_callers_are_known_from_their_ends_behind_an_exception_too() -> None:
+    table = symbols("plant", "dally", "vectors", "el1h_64_irq")
+    path = section(
+        [
+            (10, "dally+"),
+            (7, "vectors+"),
+            (10, "el1h_64_irq"),
+            (10, "dally+"),
+            (10, "plant+"),
+        ],
+        table,
+        late=5,
+    )
+
+    first = runs_of(blocks_of(path, 0), table, arch="aarch64")[0]
+
+    assert [frame.name for frame in first.frame.chain()] == ["dally", "plant"]

@@ -165,3 +165,24 @@ def test_broken_times_that_overlap_count_once() -> None:
     assert covered_ns(found, 0, 250) == 140
     assert covered_ns(found, 70, 80) == 10
     assert covered_ns(found, 90, 200) == 0
+
+
+@pytest.mark.parametrize(("turns", "caught"), [(9, False), (1, True)])
+def test_a_loop_that_yields_its_turns_is_no_idle_cpu(turns: int, caught: bool) -> None:
+    table = symbols(*NAMES, "read_tsc")
+    waits: list[Step] = []
+    for _ in range(turns):
+        waits += [(500, "read_tsc"), (500, "free_pages+")] * (90 // turns)
+        waits.append((36_000 // turns, ASLEEP))
+    waits.append((9, "free_pages+"))
+    steps: list[Step] = [(50, "free_pages"), *TIMER, *waits, *PREEMPT, *THREAD]
+    at = 50 + 95 + sum(step[0] for step in waits) + 70
+    path = section(
+        steps,
+        table,
+        late=sum(step[0] for step in steps) - 50,
+        tasks=((0, "driver"), (at, "rtscope")),
+        block_ns=1024,
+    )
+
+    assert ((Invariant.IDLE, True) in broken(path, table=table)) is caught

@@ -36,6 +36,8 @@ _STEPS_BETWEEN = (
     *("native_irq_return_iret", "common_interrupt_return"),
 )
 FIRMWARE = "(firmware)"
+_ENTERED_WITHIN = frozenset({FIRMWARE, "vectors"})
+"""Functions of which a CPU enters any part by itself: arm64's table of vectors."""
 NAMELESS = "(no symbol)"
 # Where QEMU's virt machine for RISC-V has OpenSBI; the kernel begins at 2 MiB.
 _RISCV_FIRMWARE = (np.uint64(0x8000_0000), np.uint64(0x8020_0000))
@@ -193,8 +195,8 @@ def _callers_of_first(names: Sequence[str], starts: Sequence[bool]) -> Frame | N
     for name, is_start in zip(names, starts, strict=True):
         if open_calls and role_of(open_calls[-1]) is Role.SWITCH:
             break
-        if open_calls and name == FIRMWARE:
-            is_start = open_calls[-1] != FIRMWARE
+        if open_calls and name in _ENTERED_WITHIN:
+            is_start = open_calls[-1] != name
         if is_start:
             if len(open_calls) == MAX_DEPTH:
                 open_calls.clear()
@@ -216,8 +218,8 @@ def _entered(frame: Frame | None, name: str, *, is_start: bool) -> Frame:
     if frame is None or _has_switched(frame, name, is_start=is_start):
         # Behind the switch lies another thread's stack, of which nothing is known.
         return Frame(name, None, 1)
-    if is_start or name == FIRMWARE:
-        if name == FIRMWARE and frame.name == FIRMWARE:
+    if is_start or name in _ENTERED_WITHIN:
+        if name in _ENTERED_WITHIN and frame.name == name:
             return frame
         return Frame(name, frame if frame.depth < MAX_DEPTH else None, 1 + frame.depth)
     caller: Frame | None = frame

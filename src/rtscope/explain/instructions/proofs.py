@@ -117,11 +117,30 @@ def _idle(path: WakeupPath, segments: Sequence[Segment]) -> Iterator[Broken]:
             one.part is not Part.A
             and one.cause in _NEVER_PAUSE
             and path.section.block_ns > 0
-            and _paused_ns(one) > PROMPT_NS
+            and _longest_pause_ns(path, one) > PROMPT_NS
         )
         if blamed or paused:
             values = {"task": one.task or one.name}
             yield Broken(Invariant.IDLE, one.begin_ns, one.end_ns, values)
+
+
+def _longest_pause_ns(path: WakeupPath, segment: Segment) -> int:
+    """
+    Return the longest time in which a segment executed nothing.
+
+    A CPU that yields while it waits in a loop ends its turn: many short pauses, none
+    longer than a quantum. Of the idle loop all pauses count.
+    """
+    paused_ns = _paused_ns(segment)
+    if paused_ns <= PROMPT_NS or segment.cause is Cause.IDLE_EXIT:
+        return paused_ns
+    begin, end = segment.begin_ns + path.expiry_ns, segment.end_ns + path.expiry_ns
+    pauses = (
+        min(run.end_ns, end) - run.begin_ns - run.executed_ns
+        for run in path.runs
+        if begin <= run.begin_ns < end
+    )
+    return max(pauses, default=0)
 
 
 def _is_idle(segment: Segment) -> bool:
