@@ -2,6 +2,8 @@
 
 import struct
 
+import pytest
+
 from rtscope.exectrace.file import parse_trace, with_windows
 from rtscope.exectrace.listing import path_of
 from rtscope.exectrace.section import ExecTrace, RecordKind
@@ -68,6 +70,21 @@ def test_blocks_of_a_function_are_one_step_with_all_that_they_took() -> None:
     ]
     assert path.functions[:2] == (("first", 40), (f"{KERNEL - 0x200000:#x}", 20))
     assert path.unnamed == 1
+
+
+@pytest.mark.parametrize("changes", [[], [record(2, 1, 930, 0)]])
+def test_a_step_counts_from_the_expiry_however_it_is_cut(
+    changes: list[bytes],
+) -> None:
+    rows = [
+        record(1, 1, 890, KERNEL),
+        *changes,
+        record(1, 1, 930, KERNEL),
+        record(5, 1, 1000, 100),
+    ]
+    (only,) = trace(section(rows, kind=1, first=880, last=1000)).sections
+
+    assert path_of(only, SYMBOLS, cpu=1).functions == (("first", 100),)
 
 
 def test_a_step_ends_where_its_cpu_pauses() -> None:

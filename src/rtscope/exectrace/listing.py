@@ -68,8 +68,10 @@ def path_of(
     steps = tuple(merge(*each, key=lambda step: step.at_ns))
     spent: Counter[str] = Counter()
     for step in steps:
-        if step.kind is RecordKind.BLOCK and step.at_ns >= expiry_ns:
-            spent[step.what] += step.executed_ns
+        # A step is cut by every change of state; what it was cut into counts the same.
+        after_ns = min(step.executed_ns, step.at_ns + step.executed_ns - expiry_ns)
+        if step.kind is RecordKind.BLOCK and after_ns > 0:
+            spent[step.what] += after_ns
     unnamed = sum(s.kind is RecordKind.BLOCK and s.what.startswith("0x") for s in steps)
     return ListedPath(section, expiry_ns, steps, tuple(spent.most_common()), unnamed)
 
