@@ -92,8 +92,9 @@ def test_a_page_fault_of_the_measured_thread_is_named(
 
     for blamed in found.values():
         counted = Counter(one.cause for one in blamed)
-        assert worst(blamed).cause == "a page fault", counted
-        assert counted.most_common(1)[0][0] == "a page fault"
+        # The worst of all may be another that the faults have led to: a call from the
+        # other CPU, or the scheduler.
+        assert counted["a page fault"] > len(blamed) / 2, counted
 
 
 def test_real_time_throttling_is_named_on_kernels_that_have_it(tmp_path: Path) -> None:

@@ -111,8 +111,7 @@ def test_all_files_of_the_package_are_installed(environment: Path) -> None:
 
     assert files(package) == files(PACKAGE)
     shared = environment / "share" / "doc" / "rtscope"
-    examples = {path.name for path in (shared / "examples").iterdir()}
-    assert examples == {path.name for path in (ROOT / "examples").glob("*.toml")}
+    assert files(shared / "examples") == files(ROOT / "examples")
     man = {path.name for path in (environment / "share/man/man1").glob("rtscope*")}
     assert man == {path.name for path in (ROOT / "docs" / "man").glob("*.1")}
     assert (environment / "share/bash-completion/completions/rtscope.bash").is_file()

@@ -24,8 +24,8 @@ from rtscope.units import NS_PER_US
 KERNEL = "jh7110-6.12-rt"
 BOARD = get_board("jh7110")
 QUANTUM_NS = (BOARD.quantum_instructions or 0) << BOARD.shift
-AROUND_NS = 500
-"""To take a lock and to release it, with preemption off."""
+AROUND_NS = 1_500
+"""To take a lock and to release it, with preemption off, on both CPUs."""
 WITHIN_NS = QUANTUM_NS + AROUND_NS
 CPU, OTHER_CPU = 1, 2
 BUSY = f"stress-ng --matrix {BOARD.cpus} --oomable --timeout 60s -q & "
