@@ -14,7 +14,7 @@ _KERNELS = frozenset({"[vvar]", "[vdso]", "[vsyscall]", "[vvar_vclock]", "[uprob
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A mapping with what of it is in memory, in KiB."""
+    """A mapping, and how much of it is in memory, in KiB."""
 
     mapping: Mapping
     size_kb: int

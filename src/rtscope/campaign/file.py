@@ -31,20 +31,24 @@ At = Callable[[str, int], str]
 
 def load_campaign(path: Path) -> Campaign:
     """Read a campaign file; UsageError names file, table, key and remedy."""
+    return from_dict(read_toml(path, kind="campaign"), source=str(path))
+
+
+def read_toml(path: Path, *, kind: str) -> dict[str, Any]:
+    """Read the tables of a file of a `kind`; UsageError names file and mistake."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
-        raise UsageError(f"cannot read campaign {path}: {error.strerror}") from error
+        raise UsageError(f"cannot read {kind} {path}: {error.strerror}") from error
     if len(content) > MAX_FILE_BYTES:
         raise UsageError(
-            f"{path}: larger than 1 MiB, so no campaign file; name another file"
+            f"{path}: larger than 1 MiB, so no {kind} file; name another file"
         )
     try:
-        document = tomllib.loads(content.decode())
+        return tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path}: not valid TOML: {str(error)[:200]}") from error
-    return from_dict(document, source=str(path))
 
 
 def from_dict(document: object, *, source: str) -> Campaign:

@@ -154,7 +154,6 @@ def sweep(request: SweepRequest) -> int:
 
 def _placed(found: Sweep, base: Path) -> Sweep:
     """Return the sweep with the paths of its cells taken from its file's directory."""
-    cells_of(found)
     tables = dict(found.base)
     campaign = with_places(cells_of(found)[0].campaign, base)
     kept = to_dict(campaign)

@@ -51,7 +51,7 @@ class Stated:
 
     @property
     def by_option(self) -> Mapping[str, str]:
-        """What was said, by the options of `rtscope import`."""
+        """What the user said by options of `rtscope import`."""
         said = {
             "load": self.load,
             "interval": str(self.interval_ns or ""),

@@ -5,7 +5,6 @@ A sweep file: a base campaign, and axes whose levels change it.
 level has a name and, of the same tables, the keys that it changes.
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from rtscope.campaign.file import MAX_FILE_BYTES
+from rtscope.campaign.file import read_toml
 from rtscope.errors import UsageError
 from rtscope.files import first_mistake
 
@@ -78,18 +77,7 @@ class Sweep:
 
 def load_sweep(path: Path) -> Sweep:
     """Read a sweep file; UsageError names the file, the place and the mistake."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise UsageError(f"cannot read sweep {path}: {error.strerror}") from error
-    if len(content) > MAX_FILE_BYTES:
-        raise UsageError(f"{path}: larger than 1 MiB, so no sweep file")
-    try:
-        document = tomllib.loads(content.decode())
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: not valid TOML: {str(error)[:200]}") from error
-    return sweep_of(document, source=str(path))
+    return sweep_of(read_toml(path, kind="sweep"), source=str(path))
 
 
 def sweep_of(document: object, *, source: str) -> Sweep:
