@@ -117,6 +117,7 @@ def test_equal_inputs_with_different_results_end_the_sweep(
         (["ticks.toml", "--resume", "out"], "--resume continues the sweep"),
         (["--resume", "."], "no sweep there"),
         (["ticks.toml", "--out", "."], "not empty"),
+        (["ticks.toml", "--out", "ticks.toml"], "--out ticks.toml: not empty"),
     ],
 )
 def test_what_cannot_begin_is_refused(

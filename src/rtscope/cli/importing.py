@@ -17,7 +17,7 @@ from rtscope.formats.model import ForeignRun
 from rtscope.formats.records import Stated, record_of
 from rtscope.formats.source import Source
 from rtscope.record.model import RunRecord
-from rtscope.record.resultdir import ResultDir
+from rtscope.record.resultdir import ResultDir, is_occupied
 from rtscope.units import parse_duration
 
 
@@ -97,7 +97,7 @@ def import_(request: ImportRequest) -> int:
     unit_ns = UNIT_NS[request.unit] if request.unit else None
     sources = [Source(path) for path in request.file]
     out = request.out or Path(f"{sources[0].path.stem}-imported")
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+    if is_occupied(out):
         raise UsageError(f"{out} exists: name another directory with --out")
     _refuse_copies(sources)
     found = [(one, run) for one in sources for run in read(one, unit_ns=unit_ns)]

@@ -34,7 +34,7 @@ from rtscope.measure.execute import execute
 from rtscope.measure.plan import Plan, make_plan, remaining
 from rtscope.measure.preflight import refuse_full_disk
 from rtscope.record.model import RunRecord
-from rtscope.record.resultdir import ResultDir, create, hold
+from rtscope.record.resultdir import ResultDir, create, hold, is_occupied
 from rtscope.report.escape import printable
 from rtscope.report.formats.brief import Detail
 from rtscope.report.formats.fitted import print_fitted
@@ -132,7 +132,7 @@ def sweep(request: SweepRequest) -> int:
     if request.dry_run:
         return 0
     if request.resume is None:
-        if work.path.exists() and any(work.path.iterdir()):
+        if is_occupied(work.path):
             raise UsageError(f"--out {work.path}: not empty; name a new directory")
         refuse_full_disk(work.path)
     _prepare(work, request.jobs)

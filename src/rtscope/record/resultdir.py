@@ -212,6 +212,11 @@ def refuse_used(path: Path) -> None:
         )
 
 
+def is_occupied(path: Path) -> bool:
+    """Tell whether a path is there, and is no empty directory."""
+    return path.exists() and (not path.is_dir() or any(path.iterdir()))
+
+
 def read_campaign(path: Path) -> dict[str, Any]:
     """
     Return campaign.json as it was written.
