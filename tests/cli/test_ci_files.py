@@ -2,6 +2,8 @@
 
 import re
 import shlex
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -70,3 +72,23 @@ def test_the_lines_that_need_a_board_are_understood(
             words = shlex.split(line.removesuffix("|| true"))
             said = rtscope(*words[1:], "--no-such-option")
             assert "No such option: --no-such-option" in said.err
+
+
+@pytest.mark.skipif(
+    not shutil.which("check-jsonschema"), reason="check-jsonschema is not installed"
+)
+@pytest.mark.parametrize(
+    ("number", "schema"), [(0, "vendor.gitlab-ci"), (1, "vendor.github-workflows")]
+)
+def test_the_published_schemas_accept_the_files(
+    tmp_path: Path, number: int, schema: str
+) -> None:
+    """Without network: check-jsonschema brings these schemas along."""
+    path = tmp_path / "ci.yml"
+    path.write_text(FILES[number])
+    done = subprocess.run(
+        ["check-jsonschema", "--builtin-schema", schema, path],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout

@@ -47,6 +47,17 @@ avg:       0.10      0.12
 max:          5         1
 """
 
+OSNOISE_TOP = """\
+                                          Operating System Noise
+duration:   0 00:00:05 | time is in us
+CPU Period       Runtime        Noise  % CPU Aval   Max Noise   Max Single          HW\
+          NMI          IRQ      Softirq       Thread
+  0 #4        4000000         2193    99.94517         900          310          20 \
+           0         4021           12            3
+  1 #4        4000000            0   100.00000           0            0           0 \
+           0            0            0            0
+"""
+
 HWLATDETECT = """\
 hwlatdetect:  test duration 120 seconds
    detector: tracer
@@ -107,7 +118,11 @@ DESCRIBED = {
     "timerlat": TIMERLAT,
     "timerlat top": TIMERLAT_TOP,
     "osnoise": OSNOISE,
+    "osnoise top": OSNOISE_TOP,
     "hwlatdetect": HWLATDETECT,
     "xenomai": XENOMAI,
     "rteval": RTEVAL,
 }
+
+UNVERIFIED = ("xenomai",)
+"""Of which there is no output of the program itself in tests/foreign."""

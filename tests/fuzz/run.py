@@ -7,6 +7,7 @@ anything but an error of rtscope is a defect: its input is written to a file.
 
 import argparse
 import random
+import resource
 import sys
 import time
 from collections import Counter
@@ -43,6 +44,11 @@ def fuzz(reader: FuzzedReader, cases: int, *, seed: int) -> tuple[Counter[str], 
     return found, broke
 
 
+def peak_mib() -> float:
+    """Return the most memory that this process had until now."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
 def main() -> int:
     """Print a table; 1 if there was a defect."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[1])
@@ -53,7 +59,8 @@ def main() -> int:
     chosen = [r for r in READERS if asked.only in (None, r.name)]
     whole = sum(reader.share for reader in chosen)
     defects = 0
-    print("| input | cases | read | refused | defects | s |\n|---|---|---|---|---|---|")
+    print("| input | cases | read | refused | defects | s | MiB |")
+    print("|---|---|---|---|---|---|---|")
     for reader in chosen:
         begun = time.monotonic()
         cases = round(asked.cases * reader.share / whole)
@@ -63,7 +70,7 @@ def main() -> int:
         taken_s = time.monotonic() - begun
         print(
             f"| {reader.name} | {cases:,} | {found['read']:,} | {found['refused']:,} "
-            f"| {sum(bad.values()):,} | {taken_s:.0f} |",
+            f"| {sum(bad.values()):,} | {taken_s:.0f} | {peak_mib():,.0f} |",
             flush=True,
         )
         for name, count in bad.items():

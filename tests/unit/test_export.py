@@ -88,10 +88,39 @@ def test_jitterdebugger_comes_back_with_the_same_digest(tmp_path: Path) -> None:
     assert back.result_digest == first.result_digest
 
 
+@pytest.mark.parametrize("kind", ["loaded", "irq", "user", "overflow"])
+def test_rtla_comes_back_with_the_same_digest(tmp_path: Path, kind: str) -> None:
+    source = Source(OUTPUTS / f"rtla-6.12-timerlat-hist-{kind}.txt")
+    for run in read(source):
+        first = record_of(
+            run, source, Stated(), run_id="001-x", repetition=1, command=()
+        )
+        back = again(tmp_path, "rtla-text", [first])
+        assert back.result_digest == first.result_digest
+        assert back.run.variant == first.run.variant
+
+
 @pytest.mark.parametrize("form", METERS)
 def test_a_meter_format_has_room_for_one_run(form: str) -> None:
     with pytest.raises(UsageError, match="room for one run"):
         WRITERS[form]([ours(), ours()], Asked())
+
+
+@pytest.mark.parametrize("name", ["oslat-2.10.json", "hwlatdetect-2.10.txt"])
+@pytest.mark.parametrize("form", METERS)
+def test_what_is_no_wakeup_is_not_written_as_one(form: str, name: str) -> None:
+    with pytest.raises(UsageError, match="this format is of wake-ups, and here is the"):
+        WRITERS[form]([imported(OUTPUTS / name)], Asked())
+
+
+def test_the_way_to_an_interrupt_is_no_line_of_cyclictest() -> None:
+    source = Source(OUTPUTS / "rtla-6.12-timerlat-hist-irq.txt")
+    first = record_of(
+        read(source)[0], source, Stated(), run_id="001-x", repetition=1, command=()
+    )
+    assert first.run.variant == "irq"
+    with pytest.raises(UsageError, match="this format is of wake-ups"):
+        WRITERS["cyclictest-text"]([first], Asked())
 
 
 def test_nothing_measured_is_no_row_of_zeros() -> None:

@@ -8,9 +8,11 @@ from fakes.foreign import (
     DESCRIBED,
     HWLATDETECT,
     OSNOISE,
+    OSNOISE_TOP,
     RTEVAL,
     TIMERLAT,
     TIMERLAT_TOP,
+    UNVERIFIED,
     XENOMAI,
 )
 from rtscope.errors import RecordError
@@ -83,6 +85,38 @@ def test_osnoise_is_no_wakeup(reading: Source) -> None:
     assert [c.id for c in run.caveats] == ["import_other_quantity"]
 
 
+def test_a_summary_of_osnoise_counts_periods(reading: Source) -> None:
+    run = runs_of(reading, OSNOISE_TOP)["period"]
+    assert told(run) == [(4, 0, 900, 4, {}), (4, 0, 0, 4, {})]
+    assert run.threads[0].mean_ns == 2_193_000 // 4
+    assert run.told == {"longest single noise": "310 us"}
+    assert [c.id for c in run.caveats] == ["import_other_quantity", "import_no_minimum"]
+    hardware = OSNOISE_TOP.replace("Operating System Noise", "Hardware-related Noise")
+    assert runs_of(reading, hardware)["hardware"].tool == "rtla hwnoise"
+
+
+@pytest.mark.parametrize(
+    ("rows", "width"), [("0 3 6", 3), ("3 6", 1), ("3 6 max 7", 3), ("0 1 7", 1)]
+)
+def test_the_width_of_buckets_follows_from_the_rows(
+    reading: Source, rows: str, width: int
+) -> None:
+    """Wider ones are claimed only where they must be, and the end never too late."""
+    shown, _, highest = rows.partition(" max ")
+    lows = shown.split()
+    text = "\n".join(
+        [
+            "# RTLA timerlat histogram\nIndex   Thr-000",
+            *(f"{low}   1" for low in lows),
+            f"over: 0\ncount: {len(lows)}\nmin: {lows[0]}",
+            f"max: {highest or lows[-1]}\n",
+        ]
+    )
+    (thread,) = runs_of(reading, text)["thread"].threads
+    assert thread.step_ns == width * 1000
+    assert thread.end_ns == (int(lows[-1]) + 1) * 1000
+
+
 def test_hwlatdetect_lists_gaps(reading: Source) -> None:
     (run,) = runs_of(reading, HWLATDETECT).values()
     assert told(run) == [(2, 14, 32, 0, {14: 1, 32: 1})]
@@ -94,6 +128,16 @@ def test_xenomai_counts_what_it_missed(reading: Source) -> None:
     assert told(run) == [(49001, 0, 9, 0, {0: 48000, 1: 1000, 9: 1})]
     assert run.threads[0].missed_periods == 2
     assert run.threads[0].interval_ns == 100_000
+
+
+def test_timerlat_of_rteval_is_refused(reading: Source) -> None:
+    with pytest.raises(RecordError, match="import the output of rtla itself"):
+        runs_of(
+            reading,
+            RTEVAL.replace("cyclictest ", "timerlat ", 1).replace(
+                "</cyclictest>", "</timerlat>"
+            ),
+        )
 
 
 def test_rteval_has_a_thread_for_each_core(reading: Source) -> None:
@@ -123,5 +167,5 @@ def test_what_was_only_read_about_limits_every_verdict(
             run, reading, Stated(), run_id="001-x", repetition=1, command=()
         )
         raised = {caveat.id for caveat in all_caveats(record)}
-        assert "import_unverified" in raised
+        assert ("import_unverified" in raised) is (name in UNVERIFIED)
         assert "import_contradicts" not in raised

@@ -1,24 +1,33 @@
-"""Answer options and files of cyclictest and rtla with what to type here."""
+"""
+Answer options and files of cyclictest and rtla with what to type here.
+
+Every command loads this module, before it knows whether it reads records: what reads
+them is imported where it is used.
+"""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rtscope.errors import RecordError, UsageError
-from rtscope.record.model import RunRecord
-from rtscope.record.resultdir import open_records
 from rtscope.units import NS_PER_US, format_duration
+
+if TYPE_CHECKING:
+    from rtscope.record.model import RunRecord
 
 OURS = ("-i", "-a", "-b", "-A", "-l", "-t", "-c")
 """Those that are answered only with a number, or a list of CPUs, behind them."""
 
 
-def open_ours(path: Path) -> list[RunRecord]:
+def open_ours(path: Path) -> "list[RunRecord]":
     """
     Return the records there, as `open_records` does.
 
     Raises UsageError with the command to import a file of another tool.
     """
+    from rtscope.record.resultdir import open_records
+
     try:
         return open_records(path)
     except RecordError:

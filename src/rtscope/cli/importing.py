@@ -58,9 +58,9 @@ class ImportRequest:
     file: Annotated[list[Path], typer.Argument(metavar="FILE...")]
     """
     Outputs of other tools, each a run: text, histograms and JSON of cyclictest and the
-    other rt-tests, results.json of jitterdebugger; unverified, as no output of the
-    program was tried: rtla timerlat and osnoise, hwlatdetect, rteval's summary.xml,
-    latency of Xenomai.
+    other rt-tests, hwlatdetect, rtla timerlat and osnoise, results.json of
+    jitterdebugger, summary.xml of rteval; unverified, as no output of the program was
+    tried: rtla hwnoise, latency of Xenomai.
     """
     out: Annotated[Path | None, typer.Option("--out", "-o")] = None
     """Directory of the records (default: the first file's name and -imported)."""

@@ -7,7 +7,7 @@ bucket of our agent that spans two microseconds counts in the lower one: 0.1 % a
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from rtscope.contract import ThreadResult
 from rtscope.errors import UsageError
@@ -16,6 +16,9 @@ from rtscope.units import NS_PER_US
 
 MAX_ROWS = 1_000_000
 """The longest histogram of cyclictest: 1 s."""
+
+RTLA_COLUMNS = {"irq": "IRQ", "user": "Usr"}
+"""By the variant of an imported run of timerlat; all others are of threads."""
 
 OVERFLOWS_LISTED = "# Histogram Overflow at cycle number:"
 
@@ -89,8 +92,10 @@ def jitterdebugger_json(records: Sequence[RunRecord]) -> str:
 
 
 def rtla_text(records: Sequence[RunRecord]) -> str:
-    """Return what rtla timerlat hist prints, with the thread's latency only."""
-    threads = _threads(records)
+    """Return what rtla timerlat hist prints, with one of its three latencies."""
+    threads = _threads(records, also=RTLA_COLUMNS)
+    record = _one(records)
+    kind = RTLA_COLUMNS.get(record.run.variant or "") if record.imported else None
     rows = [_rows(t) for t in threads]
     numbers = [n if t.cpu is None else t.cpu for n, t in enumerate(threads)]
     seconds = max((t.end_ns - t.start_ns for t in threads), default=0) // 10**9
@@ -99,7 +104,7 @@ def rtla_text(records: Sequence[RunRecord]) -> str:
         "# RTLA timerlat histogram",
         "# Time unit is microseconds (us)",
         f"# Duration: {days:3} {hours % 24:02}:{minutes % 60:02}:{seconds % 60:02}",
-        "Index" + "".join(f"   Thr-{number:03}" for number in numbers),
+        "Index" + "".join(f"   {kind or 'Thr'}-{number:03}" for number in numbers),
     ]
     for us in sorted({us for one, _ in rows for us in one}):
         lines.append(f"{us:<6}" + "".join(f"{one[us]:9} " for one, _ in rows))
@@ -123,8 +128,15 @@ def _one(records: Sequence[RunRecord]) -> RunRecord:
     return records[0]
 
 
-def _threads(records: Sequence[RunRecord]) -> Sequence[ThreadResult]:
-    threads = _one(records).result.threads
+def _threads(
+    records: Sequence[RunRecord], *, also: Collection[str] = ()
+) -> Sequence[ThreadResult]:
+    """Return the threads of the one run, which is of wake-ups or of these variants."""
+    record = _one(records)
+    threads = record.result.threads
+    other = [c.detail for c in record.caveats if c.id == "import_other_quantity"]
+    if other and record.run.variant not in also:
+        raise UsageError(f"this format is of wake-ups, and here is {other[0]}")
     for t in threads:
         if t.min_ns is None or t.max_ns is None:
             raise UsageError("a thread without a sample: this format cannot say so")

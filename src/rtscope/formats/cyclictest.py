@@ -13,7 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from rtscope.caveats.catalogue import Caveat, make
-from rtscope.formats.model import NO_END_NS, UNKNOWN, ForeignRun, ForeignThread
+from rtscope.formats.model import (
+    MAX_BUCKETS,
+    NO_END_NS,
+    UNKNOWN,
+    ForeignRun,
+    ForeignThread,
+)
 from rtscope.formats.source import Source
 from rtscope.units import NS_PER_US
 
@@ -73,6 +79,10 @@ class _Found:
     width: int = 0
     """Columns of a row."""
     rows: int = 0
+    filled: int = 0
+    """Buckets that are not empty."""
+    zeros: str = "?"
+    """What follows the index in a row of zeros, of which there may be a million."""
     next_row: int = 0
     """One above the index of the last row."""
     feet: dict[str, list[int]] = field(default_factory=dict)
@@ -94,6 +104,11 @@ def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
     for number, line in enumerate(source.lines(), 1):
         if not any(take(found, line) for take in _TAKERS):
             found.not_understood += 1
+        if found.filled > MAX_BUCKETS:
+            raise source.damaged(
+                f"line {number}: over {MAX_BUCKETS:,} buckets that are not empty: "
+                "import fewer threads, or a shorter histogram"
+            )
         if found.rows > MAX_ROWS or len(found.wrong) > MAX_THREADS:
             raise source.damaged(f"line {number}: too much for a histogram")
     step_ns = NS_PER_US if unit_ns is None else unit_ns
@@ -118,22 +133,37 @@ def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
 
 
 def _row(found: _Found, line: str) -> bool:
+    index, rest = line[: -len(found.zeros)], line[-len(found.zeros) :]
+    if rest == found.zeros and re.fullmatch(r"\d{1,9}", index):
+        found.rows += 1
+        _next(found, int(index))
+        return True
     if not line[:1].isdigit() or not _ROW.match(line):
         return False
-    index, *counts = map(int, re.split(r"[ \t,;]+", line.rstrip(" \t,;")))
+    first, *words = re.split(r"[ \t,;]+", line.rstrip(" \t,;"))
+    counts = [int(word) for word in words]
     found.rows += 1
     if not found.width:
         found.width = len(counts)
         found.columns = [Counter() for _ in counts[:MAX_THREADS]]
     if len(counts) != found.width:
-        found.wrong.append(f"row {index} has {len(counts)} columns, not {found.width}")
-    elif index < found.next_row:
-        found.wrong.append(f"row {index} comes after row {found.next_row - 1}")
-    else:
-        found.next_row = index + 1
+        found.wrong.append(f"row {first} has {len(counts)} columns, not {found.width}")
+    elif _next(found, int(first)):
+        if not any(counts):
+            found.zeros = line[len(first) :]
         for column, count in zip(found.columns, counts, strict=False):
             if count:
-                column[index] += count
+                column[int(first)] += count
+                found.filled += 1
+    return True
+
+
+def _next(found: _Found, index: int) -> bool:
+    """Take note of a row's index; False if it is not above the last one."""
+    if index < found.next_row:
+        found.wrong.append(f"row {index} comes after row {found.next_row - 1}")
+        return False
+    found.next_row = index + 1
     return True
 
 
@@ -151,7 +181,9 @@ def _value(found: _Found, line: str) -> bool:
     if before is not None and cycle != before + 1:
         found.wrong.append(f"thread {thread}: value {cycle} comes after {before}")
     found.cycles[thread] = cycle
-    found.values.setdefault(thread, Counter())[value] += 1
+    kept = found.values.setdefault(thread, Counter())
+    found.filled += value not in kept
+    kept[value] += 1
     return True
 
 

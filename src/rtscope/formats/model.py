@@ -15,6 +15,9 @@ UNKNOWN = "unknown"
 NO_END_NS = 1 << 34
 """Where the buckets end of a tool that keeps every value, as those of our agent."""
 
+MAX_BUCKETS = 2_000_000
+"""Of all threads of a file that are not empty: a record of them takes 1 GB."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignThread:

@@ -18,7 +18,13 @@ from rtscope.contract import (
     ThreadResult,
     result_digest,
 )
-from rtscope.formats.model import NO_END_NS, UNKNOWN, ForeignRun, ForeignThread
+from rtscope.formats.model import (
+    MAX_BUCKETS,
+    NO_END_NS,
+    UNKNOWN,
+    ForeignRun,
+    ForeignThread,
+)
 from rtscope.formats.source import Source
 from rtscope.machine.facts import FactValue
 from rtscope.machine.kernelidentity import realtime_by_version
@@ -77,6 +83,8 @@ def record_of(
     """Return the record of a run; RecordError if a number in it is out of bounds."""
     if not run.threads:
         raise source.damaged("no thread in it")
+    if sum(len(one.buckets) for one in run.threads) > MAX_BUCKETS:
+        raise source.damaged(f"over {MAX_BUCKETS:,} buckets that are not empty")
     asked = _asked(run, stated, run_id=run_id, repetition=repetition)
     threads = tuple(_thread(one, run, asked) for one in run.threads)
     facts = _facts(run, source, stated)

@@ -1,15 +1,21 @@
 """
-Read what the siblings of cyclictest print: pairs of threads, signaltest, oslat.
+Read what the siblings of cyclictest print: pairs, signaltest, cyclicdeadline, oslat.
 
-Source: rt-tests 2.10, and outputs of 2.4 and 2.10. A pair's lines are the same of
+Source: rt-tests 2.10, and outputs of 2.4, 2.6 and 2.10. A pair's lines are the same of
 ptsematest, svsematest and sigwaittest; pmqtest adds its time-outs (TO).
 """
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rtscope.caveats.catalogue import make
-from rtscope.formats.model import ForeignRun, ForeignThread, with_last_bucket_open
+from rtscope.formats.model import (
+    UNKNOWN,
+    ForeignRun,
+    ForeignThread,
+    with_last_bucket_open,
+)
 from rtscope.formats.rttests import MEASURES, OSLAT_BUCKETS
 from rtscope.formats.source import Source
 from rtscope.units import NS_PER_S, NS_PER_US
@@ -29,6 +35,10 @@ _SIGNAL = re.compile(
     r"T:\s*(\d{1,4}) \(\s*(\d{1,9})\) P:\s*(\d{1,3}) C:\s*(\d{1,18}) "
     r"Min:\s*(\d{1,18}) Act:\s*\d{1,18} Avg:\s*(\d{1,18}) Max:\s*(\d{1,18})"
 )
+_DEADLINE = re.compile(
+    r"T:\s*(\d{1,4}) \(\s*(\d{1,9})\) I:\s*(\d{1,12}) C:\s*(\d{1,18}) "
+    r"Min:\s*(\d{1,18}) Act:\s*-?\d{1,18} Avg:\s*(\d{1,18}) Max:\s*(\d{1,18})"
+)
 _OSLAT = re.compile(r"\s*([A-Za-z][\w \-]{0,20}|\d{1,9} \(us\)):\s+(.{0,60000})$")
 
 PAIRS = "ptsematest, svsematest or sigwaittest"
@@ -40,6 +50,7 @@ def recognises(head: str) -> bool:
         re.search(r"^\s*(?:Core|Counter Freq):\s", head, re.M)
         or _PAIR.search(head)
         or _SIGNAL.search(head)
+        or _DEADLINE.search(head)
     )
 
 
@@ -49,21 +60,27 @@ def read(source: Source, *, unit_ns: int | None = None) -> list[ForeignRun]:
     senders: dict[int, re.Match[str]] = {}
     pairs: dict[int, re.Match[str]] = {}
     signals: dict[int, re.Match[str]] = {}
+    deadlines: dict[int, re.Match[str]] = {}
     table: dict[str, list[str]] = {}
+    kinds = (
+        *((_SENDER, senders, 5), (_PAIR, pairs, 1)),
+        *((_SIGNAL, signals, 1), (_DEADLINE, deadlines, 1)),
+    )
     for line in source.lines():
-        if match := _SENDER.search(line):
-            senders[int(match[5])] = match
-        elif match := _PAIR.search(line):
-            pairs[int(match[1])] = match
-        elif match := _SIGNAL.search(line):
-            signals[int(match[1])] = match
-        elif (match := _OSLAT.match(line)) and len(table) < 10_000:
-            table[match[1].strip()] = match[2].split()
+        for pattern, kept, number in kinds:
+            if match := pattern.search(line):
+                kept[int(match[number])] = match
+                break
+        else:
+            if (match := _OSLAT.match(line)) and len(table) < 10_000:
+                table[match[1].strip()] = match[2].split()
     if pairs:
         tool = "pmqtest" if any(one[9] for one in senders.values()) else PAIRS
         return [_run(tool, tuple(_pairs(source, senders, pairs, step_ns)))]
     if signals:
         return [_run("signaltest", tuple(_signals(signals, step_ns)))]
+    if deadlines:
+        return [_run("cyclicdeadline", tuple(_deadlines(deadlines, step_ns)))]
     if "Core" in table:
         return [_oslat(source, table)]
     raise source.damaged("no thread of rt-tests in it")
@@ -78,6 +95,7 @@ def _run(tool: str, threads: tuple[ForeignThread, ...]) -> ForeignRun:
         verified=True,
         measures=measures,
         threads=threads,
+        policy="deadline" if tool == "cyclicdeadline" else UNKNOWN,
         caveats=(make("import_other_quantity", measures),) if other else (),
     )
 
@@ -110,17 +128,29 @@ def _signals(
     signals: dict[int, re.Match[str]], step_ns: int
 ) -> Iterator[ForeignThread]:
     for _, one in sorted(signals.items()):
-        samples = int(one[4])
-        yield ForeignThread(
-            samples=samples,
-            min_ns=int(one[5]) * step_ns if samples else None,
-            max_ns=int(one[7]) * step_ns if samples else None,
-            mean_ns=int(one[6]) * step_ns if samples else None,
-            step_ns=step_ns,
-            overflow=samples,
-            tid=int(one[2]),
-            priority=int(one[3]),
-        )
+        yield replace(_without_buckets(one, step_ns), priority=int(one[3]))
+
+
+def _deadlines(
+    deadlines: dict[int, re.Match[str]], step_ns: int
+) -> Iterator[ForeignThread]:
+    for _, one in sorted(deadlines.items()):
+        interval_ns = int(one[3]) * NS_PER_US
+        yield replace(_without_buckets(one, step_ns), interval_ns=interval_ns)
+
+
+def _without_buckets(one: re.Match[str], step_ns: int) -> ForeignThread:
+    """Return a thread of which a line tells number, extremes and average."""
+    samples = int(one[4])
+    return ForeignThread(
+        samples=samples,
+        min_ns=int(one[5]) * step_ns if samples else None,
+        max_ns=int(one[7]) * step_ns if samples else None,
+        mean_ns=int(one[6]) * step_ns if samples else None,
+        step_ns=step_ns,
+        overflow=samples,
+        tid=int(one[2]),
+    )
 
 
 def _oslat(source: Source, table: dict[str, list[str]]) -> ForeignRun:

@@ -21,10 +21,11 @@ HEAD_BYTES = 64 * 1024
 
 MAX_LINE_BYTES = 1024 * 1024
 
-MAX_DOCUMENT_BYTES = 128 * 1024 * 1024
+MAX_DOCUMENT_BYTES = 64 * 1024 * 1024
 """Of JSON and XML, which are read as a whole: a million buckets take 20 MB."""
 
-_ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\r|\x00")
+_ESCAPES = re.compile(r"\x1b(?:\[[0-9;]*[A-Za-z]|c)|\r|\x00")
+"""Of a terminal; rtla clears the screen with ESC c."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,9 @@ SHORT_RUN_NS = 60 * 10**9
 TELLING_BUCKETS = 8
 """Equal histograms with so many buckets or more are of one measurement."""
 
+WHOLE_NS = 10**9
+"""The unit in which tools tell the length of a run."""
+
 TOO_MANY = 1.01
 """Wake-ups per period: starts and ends of threads differ by less."""
 
@@ -99,7 +102,8 @@ def _time(record: RunRecord) -> Iterator[Caveat]:
         yield make("import_time_counted", f"at least {format_duration(watched_ns)}")
     elif interval_ns:
         most = max(t.samples for t in threads)
-        if most > TOO_MANY * (length_ns // interval_ns + 1):
+        # Tools tell whole seconds: 1.9 s is 1 s to some.
+        if most > TOO_MANY * ((length_ns + WHOLE_NS) // interval_ns + 1):
             yield make(
                 "import_contradicts",
                 f"{most} samples of one thread, but only {length_ns // interval_ns} "

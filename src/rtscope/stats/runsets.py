@@ -166,8 +166,8 @@ def _require_apart(groups: Sequence[Group]) -> None:
             other = holder.setdefault(run.digest, group)
             if other is not group and not group.virtual:
                 raise UsageError(
-                    f"{other.label} and {group.label} contain the same measurement "
-                    f"(run {run.id}): it cannot differ from itself; name two sets of "
+                    f"the same measurement (run {run.id}) is in {other.label} and in "
+                    f"{group.label}: it cannot differ from itself; name two sets of "
                     "runs"
                 )
 

@@ -23,6 +23,7 @@ from rtscope.report import tables
 from rtscope.report.charts.bars import colour_of, path_bar, tail_bars
 from rtscope.report.charts.drawings import svg_of
 from rtscope.report.charts.flame import flame_chart, note_of_timeline
+from rtscope.report.charts.spreads import spread_chart
 from rtscope.report.escape import all_printable
 from rtscope.report.model.build import Model
 from rtscope.report.model.charts import BINS_PER_DECADE
@@ -170,6 +171,7 @@ _GLOBALS: Mapping[str, Any] = {
     "tail_sentence": sentence_of_tail,
     "path_bar": _ours(path_bar),
     "flame_chart": _ours(flame_chart),
+    "spread_chart": _ours(spread_chart),
     "timeline_note": note_of_timeline,
     "colour": colour_of,
     "where": where,
