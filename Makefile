@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 FAST_TESTS := tests/unit tests/cli tests/golden tests/plugin tests/test_layers.py
 SCRIPTS    := setup/packages setup/environment setup/run setup/test-board setup/fresh setup/try-install .ci/run
-C_FILES    := $(wildcard agent/*.[ch] agent/tests/*.[ch] plugin/*.[ch] plugin/tests/*.c bench/guest/*.c bench/plugin/*.c)
+C_FILES    := $(wildcard agent/*.[ch] agent/tests/*.[ch] plugin/*.[ch] plugin/tests/*.c lib/*.[ch] lib/tests/*.[ch] bench/guest/*.c bench/plugin/*.c)
 
 help:                 ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1 \t/p' Makefile | expand -t 12
@@ -28,7 +28,8 @@ run-local: agent-native ## measure this machine alone, for about two minutes
 # -j4 on any machine: the agent's tests wait more than they compute.
 AT_ONCE := --no-print-directory -j4 --output-sync=line
 STYLE   := style-python style-c style-scripts
-CHECKS  := fast-tests types agent-tests agent-tests-address agent-tests-thread
+CHECKS  := fast-tests types agent-tests agent-tests-address agent-tests-thread \
+	lib-tests lib-tests-address lib-tests-thread
 
 check: .venv/.stamp-dev ## all that a commit has to pass, without measuring: under a minute
 	@$(MAKE) $(AT_ONCE) $(STYLE) $(CHECKS)
@@ -39,7 +40,7 @@ test: packages-test style ## every test but test-long: all architectures, real a
 	@$(MAKE) --no-print-directory agent plugin WERROR=1
 	@setup/test-board
 	@$(MAKE) $(AT_ONCE) $(CHECKS) SLOW=1
-	@$(MAKE) $(AT_ONCE) agent-twice $(FOREIGN:%=agent-tests-on-%)
+	@$(MAKE) $(AT_ONCE) agent-twice $(FOREIGN:%=agent-tests-on-%) $(FOREIGN:%=lib-tests-on-%)
 	$(PYTEST) -n 2 -m "system and not long" tests/system
 
 test-long: packages-test agent plugin ## what takes minutes: virtual boards, pages as they are typed; after make test
@@ -103,6 +104,7 @@ deb: wheel            ## make dist/rtscope_*.deb, for Debian 13 and later
 clean:                ## remove what was built; .venv and measured records stay
 	@$(MAKE) -s -C agent clean
 	@$(MAKE) -s -C plugin clean
+	@$(MAKE) -s -C lib clean
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 style: $(STYLE)
@@ -145,6 +147,18 @@ agent-tests-thread:
 agent-tests-on-%:
 	@$(MAKE) -s -C agent check ARCH=$*
 
+lib-tests: .venv/.stamp-dev
+	@$(MAKE) -s -C lib check cxx WERROR=1
+
+lib-tests-address:
+	@$(MAKE) -s -C lib check WERROR=1 SAN=address,undefined
+
+lib-tests-thread:
+	@$(MAKE) -s -C lib check WERROR=1 SAN=thread
+
+lib-tests-on-%:
+	@$(MAKE) -s -C lib check ARCH=$*
+
 agent-twice:
 	@$(MAKE) -s -C agent reproducible WERROR=1
 
@@ -169,4 +183,4 @@ endif
 
 .PHONY: help run run-local check test test-long docs-run clocks culprits fmt bench fresh mutants fuzz golden docs agent plugin wheel deb clean \
 	$(STYLE) style types agent-native plugin-native fast-tests agent-tests agent-tests-address \
-	agent-tests-thread agent-twice FORCE
+	agent-tests-thread lib-tests lib-tests-address lib-tests-thread agent-twice FORCE

@@ -9,11 +9,13 @@ import typer
 from rtscope.cli.console import Json, put, stdout_console
 from rtscope.errors import TargetError, UsageError
 from rtscope.report.formats.tasks import print_tasks, render_tasks_json
+from rtscope.report.formats.taskstatistics import print_statistics, statistics_rows
 from rtscope.target import Target
 from rtscope.target.address import address_of, open_target
 from rtscope.target.stream import collect
 from rtscope.tasks.listing import make_listing, read_surroundings
 from rtscope.tasks.model import Choice, Listing, Order, chosen
+from rtscope.tasks.statistics import Statistics, read_statistics
 from rtscope.units import NS_PER_H, NS_PER_MS, NS_PER_S, parse_duration
 
 TIMEOUT_S = 60.0
@@ -51,7 +53,9 @@ def tasks(request: TasksRequest) -> int:
     window_ns = _window(request)
     with open_target(address_of(request.target), may_ask=False) as machine:
         while True:
-            _print(look(machine, window_ns=window_ns), request)
+            listing = look(machine, window_ns=window_ns)
+            pids = {thread.line.pid for thread in listing.threads}
+            _print(listing, read_statistics(machine.reader, pids), request)
             if request.watch is None:
                 return 0
 
@@ -96,13 +100,16 @@ def _window(request: TasksRequest) -> int:
     return window_ns
 
 
-def _print(listing: Listing, request: TasksRequest) -> None:
+def _print(listing: Listing, kept: Statistics, request: TasksRequest) -> None:
     choice = Choice(request.rt, request.cpu, request.pid, request.sort)
     shown = chosen(listing.threads, choice)
+    kept = kept.of({thread.line.pid for thread in shown}, whole=request.pid is None)
     if request.json:
-        put(render_tasks_json(listing, shown, target=request.target))
+        programs = statistics_rows(kept)
+        put(render_tasks_json(listing, shown, target=request.target, programs=programs))
         return
     if request.watch is not None and sys.stdout.isatty():
         put(CLEAR)
     with stdout_console() as console:
         print_tasks(listing, shown, console, order=request.sort)
+        print_statistics(kept, console)

@@ -5,7 +5,7 @@ what is to note of them; and the same as JSON.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 
@@ -89,7 +89,13 @@ def summary(listing: Listing, shown: Sequence[Thread]) -> str:
     return told
 
 
-def render_tasks_json(listing: Listing, shown: Sequence[Thread], *, target: str) -> str:
+def render_tasks_json(
+    listing: Listing,
+    shown: Sequence[Thread],
+    *,
+    target: str,
+    programs: Sequence[Mapping[str, object]] = (),
+) -> str:
     """Return the threads as JSON, one a line: stable keys, times in ns."""
     around = listing.around
     isolated = None if around.isolated is None else sorted(around.isolated)
@@ -104,6 +110,7 @@ def render_tasks_json(listing: Listing, shown: Sequence[Thread], *, target: str)
         "missed": listing.end.not_read,
         "window_ns": listing.end.window_ns,
         "notes": notes_of(listing),
+        "programs": programs,
     }
     opening = json.dumps(head, indent=1)[:-2]
     rows = ",\n".join(f"  {json.dumps(task_row(thread))}" for thread in shown)

@@ -1,0 +1,1301 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rtscope_task - see rtscope_task.h. One file, to be copied into a program: what locks
+ * memory, makes threads and explains refusals runs before the tasks; rtsc_wait() and
+ * what it calls run in them.
+ *
+ * With RTSC_TEST, clock, sleep, refusals and the files of the machine come from a test.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "rtscope_task.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <malloc.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HEAP_BYTES       ((size_t)8 << 20)
+#define MAIN_STACK_BYTES ((size_t)256 << 10)
+#define TASK_STACK_BYTES ((size_t)256 << 10)
+#define TASKS            16
+#define PAGE_BYTES       4096 /* the smallest there is: every page is touched */
+#define STACK_MARGIN     (4 * PAGE_BYTES) /* guard page, and the last touching frame */
+#define LEAD_NS          INT64_C(5000000) /* rtsc_go(): all tasks sleep by the epoch */
+#define SNAPSHOT_TRIES   1000
+#define CAP_IPC_LOCK     14
+#define CAP_SYS_NICE     23
+#define RESET_ON_FORK    1 /* SCHED_FLAG_RESET_ON_FORK: a DEADLINE thread may fork */
+#define NS_PER_S         INT64_C(1000000000)
+
+/* gcc and clang have the __atomic builtins; C11's atomics are no C++. */
+#if __GCC_ATOMIC_LLONG_LOCK_FREE != 2
+#error "a task would take a hidden lock for each 64-bit counter: compile for ARMv7 or later"
+#endif
+
+typedef char rtsc_page_is_its_size[sizeof(struct rtsc_page) == 4096 ? 1 : -1];
+typedef char rtsc_slot_is_its_size[sizeof(struct rtsc_slot) == 16384 ? 1 : -1];
+
+/* SCHED_ATTR_SIZE_VER0 of the kernel; libc before glibc 2.41 has it not. */
+struct rtsc_attr {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime_ns, deadline_ns, period_ns;
+};
+
+struct rtsc_task {
+	struct rtsc *app;
+	struct rtsc_slot *slot;
+	struct rtsc_config config;
+	rtsc_function *function;
+	void *arg;
+	pthread_t thread;
+	int err;                   /* of its start */
+	struct rtsc_report report; /* of the thread itself, until `ready` */
+	uint32_t ready;            /* a futex: 1 when it has its policy, or err */
+	uint32_t stop;
+	bool joined;
+	/* The task's own. */
+	bool released; /* it knows its first release */
+	bool in_cycle;
+	int64_t base_ns; /* of the grid: of release 0 */
+	uint64_t next;   /* number of the next release on it */
+	uint64_t number; /* of the cycle, over all grids */
+	int64_t release_ns, wake_ns;
+	int64_t cpu_ns; /* at the end of the last cycle */
+	bool late;
+	struct rusage usage;
+};
+
+struct rtsc {
+	struct rtsc_page *page;
+	size_t page_bytes;
+	char path[128]; /* "" without a file */
+	int fd;
+	uint32_t gone; /* a futex: 1 after rtsc_go() */
+	bool keep;
+	size_t capacity, started;
+	struct rtsc_task *task;
+};
+
+/* --- what a test replaces -------------------------------------------------------- */
+
+static int64_t timespec_ns(const struct timespec *t)
+{
+	return (int64_t)t->tv_sec * NS_PER_S + t->tv_nsec;
+}
+
+static int64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return timespec_ns(&t);
+}
+
+static int64_t monotonic_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+static int64_t thread_cpu_ns(void)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* 0, or EINTR. */
+static int sleep_until_ns(int64_t until_ns)
+{
+	struct timespec t;
+
+	t.tv_sec = (time_t)(until_ns / NS_PER_S);
+	t.tv_nsec = (long)(until_ns % NS_PER_S);
+	return clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+}
+
+/* Raw: musl's sched_setscheduler() is a stub, and old libcs have no sched_setattr(). */
+static int set_attr(const struct rtsc_attr *attr)
+{
+	return syscall(SYS_sched_setattr, 0, attr, 0) < 0 ? -errno : 0;
+}
+
+static int lock_memory(void)
+{
+	return mlockall(MCL_CURRENT | MCL_FUTURE) < 0 ? -errno : 0;
+}
+
+/* ULONG_MAX: unlimited. */
+static unsigned long limit_of(int resource)
+{
+	uint64_t limit[2] = { UINT64_MAX, UINT64_MAX }; /* soft and hard */
+
+	/* raw: glibc's getrlimit() has an enum of its own, which differs in C and C++ */
+	syscall(SYS_prlimit64, 0, resource, NULL, limit);
+	return limit[0] < ULONG_MAX ? (unsigned long)limit[0] : ULONG_MAX;
+}
+
+#ifdef RTSC_TEST
+static
+#else
+static const
+#endif
+	struct rtsc_seam {
+	const char *root; /* of /proc, /sys and /dev */
+	int64_t (*now_ns)(void);
+	int64_t (*cpu_ns)(void);
+	int (*sleep_until)(int64_t);
+	int (*set_attr)(const struct rtsc_attr *);
+	int (*lock_memory)(void);
+	unsigned long (*limit)(int resource);
+} seam = { "",       monotonic_ns, thread_cpu_ns, sleep_until_ns,
+	   set_attr, lock_memory,  limit_of };
+
+/* --- the report ------------------------------------------------------------------ */
+
+const char *rtsc_cause_name(enum rtsc_cause cause)
+{
+	static const char *const names[] = { "capability", "rlimit",      "cgroup",
+					     "seccomp",    "bandwidth",   "affinity",
+					     "threads",    "unsupported", "argument",
+					     "system" };
+
+	return (size_t)cause < sizeof(names) / sizeof(names[0]) ? names[cause]
+								: "system";
+}
+
+void rtsc_report_print(const struct rtsc_report *report, int fd)
+{
+	for (size_t i = 0; i < report->lacks; i++) {
+		const struct rtsc_lack *l = &report->lack[i];
+
+		dprintf(fd, "not had: %s%s%s\n  because (%s): %s\n", l->what,
+			l->err ? ": " : "", l->err ? strerror(l->err) : "",
+			rtsc_cause_name(l->cause), l->why);
+		if (l->remedy[0])
+			dprintf(fd, "  type: %s\n", l->remedy);
+	}
+	if (report->left_out)
+		dprintf(fd, "and %zu more\n", report->left_out);
+}
+
+/* A place for one more, cause RTSC_CAUSE_SYSTEM; the last one again when it is full. */
+static struct rtsc_lack *lack_of(struct rtsc_report *report, int err, const char *what)
+{
+	struct rtsc_lack *l;
+
+	if (report->lacks == RTSC_MAX_LACKS) {
+		report->left_out++;
+		l = &report->lack[RTSC_MAX_LACKS - 1];
+	} else {
+		l = &report->lack[report->lacks++];
+	}
+	memset(l, 0, sizeof(*l));
+	l->cause = RTSC_CAUSE_SYSTEM;
+	l->err = err;
+	snprintf(l->what, sizeof(l->what), "%s", what);
+	return l;
+}
+
+__attribute__((format(printf, 4, 5))) static void because(struct rtsc_lack *l,
+							  enum rtsc_cause cause,
+							  const char *remedy,
+							  const char *why, ...)
+{
+	va_list args;
+
+	l->cause = cause;
+	snprintf(l->remedy, sizeof(l->remedy), "%s", remedy);
+	va_start(args, why);
+	vsnprintf(l->why, sizeof(l->why), why, args);
+	va_end(args);
+}
+
+static void append_report(struct rtsc_report *to, const struct rtsc_report *from)
+{
+	for (size_t i = 0; i < from->lacks; i++)
+		*lack_of(to, 0, "") = from->lack[i];
+	to->left_out += from->left_out;
+}
+
+/* --- why the kernel refuses ------------------------------------------------------ */
+
+/* The start of a file as text; "" if it cannot be read. */
+static const char *slurp(const char *path, char *text, size_t size)
+{
+	char whole[PATH_MAX];
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(whole, sizeof(whole), "%s%s", seam.root, path);
+	fd = open(whole, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, text, size - 1);
+		close(fd);
+	}
+	text[n > 0 ? n : 0] = '\0';
+	return text;
+}
+
+/* The text after "KEY:" in /proc/thread-self/status; NULL if there is none. */
+static const char *status_value(const char *key, char *text, size_t size)
+{
+	const char *line = slurp("/proc/thread-self/status", text, size);
+
+	for (; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, key, strlen(key)) == 0 && line[strlen(key)] == ':')
+			return line + strlen(key) + 1;
+	}
+	return NULL;
+}
+
+static bool has_capability(int number)
+{
+	char text[4096];
+	const char *value = status_value("CapEff", text, sizeof(text));
+
+	return value && (strtoull(value, NULL, 16) >> number & 1);
+}
+
+/* In another user namespace than the first, capabilities count for nothing here. */
+static bool in_user_namespace(void)
+{
+	char text[256];
+	unsigned long inside, outside, count;
+
+	return sscanf(slurp("/proc/self/uid_map", text, sizeof(text)), "%lu %lu %lu",
+		      &inside, &outside, &count) == 3 &&
+	       count != 4294967295;
+}
+
+/* The path of this process in the hierarchy of "cpu" (v1) or "" (v2); false: in none. */
+static bool cgroup_path(const char *controller, char *path, size_t size)
+{
+	char text[4096];
+	size_t length = strlen(controller);
+
+	for (char *line = (char *)slurp("/proc/self/cgroup", text, sizeof(text));
+	     *line;) {
+		char *end = line + strcspn(line, "\n");
+		char *name = strchr(line, ':');
+		char *last = name ? strchr(name + 1, ':') : NULL;
+		char *found;
+
+		if (last && last < end) {
+			/* a whole word of "cpu,cpuacct" */
+			for (found = name + 1; found < last;
+			     found += strcspn(found, ",:") + 1)
+				if (strncmp(found, controller, length) == 0 &&
+				    strchr(",:", found[length]))
+					break;
+			if (found < last || (length == 0 && name + 1 == last)) {
+				snprintf(path, size, "%.*s", (int)(end - last - 1),
+					 last + 1);
+				return true;
+			}
+		}
+		line = end + (*end == '\n');
+	}
+	return false;
+}
+
+/* Whether its cgroup has no real-time run time: RT_GROUP_SCHED then refuses even root. */
+static bool group_without_runtime(char *where, size_t size)
+{
+	static const char *const mounts[] = { "/sys/fs/cgroup/cpu",
+					      "/sys/fs/cgroup/cpu,cpuacct" };
+	char group[256], value[32];
+
+	if (!cgroup_path("cpu", group, sizeof(group)))
+		return false;
+	for (size_t i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++) {
+		snprintf(where, size, "%s%s/cpu.rt_runtime_us", mounts[i], group);
+		if (slurp(where, value, sizeof(value))[0] && atol(value) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void explain_right(struct rtsc_lack *l, const struct rtsc_config *c)
+{
+	unsigned long limit = seam.limit(RLIMIT_RTPRIO);
+	char remedy[RTSC_TEXT_BYTES];
+
+	if (c->policy == RTSC_POLICY_OTHER) {
+		because(l, RTSC_CAUSE_RLIMIT,
+			"sudo setcap cap_sys_nice+ep PROGRAM; in a unit: LimitNICE=-20",
+			"RLIMIT_NICE is %lu, and the process lacks CAP_SYS_NICE",
+			seam.limit(RLIMIT_NICE));
+	} else if (c->policy != RTSC_POLICY_DEADLINE && limit > 0) {
+		snprintf(remedy, sizeof(remedy),
+			 "ulimit -r %d; for good: rtprio in /etc/security/limits.d, or "
+			 "LimitRTPRIO=%d in a unit",
+			 c->priority, c->priority);
+		because(l, RTSC_CAUSE_RLIMIT, remedy,
+			"RLIMIT_RTPRIO allows priorities up to %lu, and the process "
+			"lacks CAP_SYS_NICE",
+			limit);
+	} else {
+		because(l, RTSC_CAUSE_CAPABILITY,
+			"sudo setcap cap_sys_nice+ep PROGRAM; in a container: "
+			"--cap-add "
+			"SYS_NICE; in a unit: AmbientCapabilities=CAP_SYS_NICE",
+			"the process lacks CAP_SYS_NICE%s",
+			c->policy == RTSC_POLICY_DEADLINE
+				? ", and no limit allows SCHED_DEADLINE without it"
+				: ", and RLIMIT_RTPRIO is 0");
+	}
+}
+
+static void explain_group(struct rtsc_lack *l, const struct rtsc_config *c)
+{
+	char where[512], status[4096], group[256], remedy[RTSC_TEXT_BYTES];
+	const char *seccomp;
+
+	if (c->policy != RTSC_POLICY_DEADLINE &&
+	    group_without_runtime(where, sizeof(where))) {
+		snprintf(remedy, sizeof(remedy), "echo 100000 | sudo tee %.200s",
+			 where);
+		because(l, RTSC_CAUSE_CGROUP, remedy,
+			"the kernel has RT_GROUP_SCHED, and %.200s is 0: that refuses "
+			"even root",
+			where);
+		return;
+	}
+	seccomp = status_value("Seccomp", status, sizeof(status));
+	if (seccomp && atoi(seccomp) > 0)
+		because(l, RTSC_CAUSE_SECCOMP,
+			"in a container: --security-opt seccomp=unconfined; in a unit: "
+			"SystemCallFilter=@resources, and no RestrictRealtime=yes",
+			"the process has CAP_SYS_NICE, and a seccomp filter may forbid "
+			"it");
+	else if (cgroup_path("", group, sizeof(group)) && strcmp(group, "/") != 0)
+		because(l, RTSC_CAUSE_CGROUP,
+			"boot with rt_group_sched=0, or move the process to the root "
+			"cgroup: echo PID | sudo tee /sys/fs/cgroup/cgroup.procs",
+			"the process has CAP_SYS_NICE; cgroup %.200s of version 2 "
+			"cannot "
+			"have real-time run time if the kernel has RT_GROUP_SCHED",
+			group);
+}
+
+/* "0,2-3" and perhaps a newline; -EINVAL for anything else. */
+static int parse_cpus(const char *text, cpu_set_t *set)
+{
+	CPU_ZERO(set);
+	do {
+		char *end;
+		unsigned long low, high;
+
+		if (!isdigit((unsigned char)*text))
+			return -EINVAL;
+		low = high = strtoul(text, &end, 10);
+		if (*end == '-' && isdigit((unsigned char)end[1]))
+			high = strtoul(end + 1, &end, 10);
+		if (high < low || high >= CPU_SETSIZE)
+			return -EINVAL;
+		for (; low <= high; low++)
+			CPU_SET(low, set);
+		text = end;
+	} while (*text++ == ',');
+	return text[-1] == '\0' || text[-1] == '\n' ? 0 : -EINVAL;
+}
+
+/* Not sysconf(): musl counts those that the thread is allowed on. */
+static int online_cpus(void)
+{
+	char text[4096];
+	cpu_set_t set;
+
+	slurp("/sys/devices/system/cpu/online", text, sizeof(text));
+	return parse_cpus(text, &set) ? 1 : CPU_COUNT(&set);
+}
+
+static void explain_deadline(struct rtsc_lack *l, const struct rtsc_config *c)
+{
+	char period[32], runtime[32];
+	cpu_set_t set;
+
+	if (l->err == EBUSY) {
+		slurp("/proc/sys/kernel/sched_rt_period_us", period, sizeof(period));
+		slurp("/proc/sys/kernel/sched_rt_runtime_us", runtime, sizeof(runtime));
+		because(l, RTSC_CAUSE_BANDWIDTH,
+			"rtscope tasks --rt (lists what SCHED_DEADLINE threads have)",
+			"admission control: the task asks for %.1f %% of a CPU, and "
+			"all "
+			"SCHED_DEADLINE threads together may have %.0f %% of each",
+			100.0 * (double)c->runtime_ns / (double)c->period_ns,
+			100.0 * atof(runtime) /
+				(atof(period) > 0 ? atof(period) : 1e6));
+	} else if (l->err == EPERM && sched_getaffinity(0, sizeof(set), &set) == 0 &&
+		   CPU_COUNT(&set) < online_cpus()) {
+		because(l, RTSC_CAUSE_AFFINITY,
+			"leave config.cpus and taskset out, or give it an exclusive "
+			"cpuset: echo root | sudo tee "
+			"/sys/fs/cgroup/GROUP/cpuset.cpus.partition",
+			"a SCHED_DEADLINE thread must be allowed on every CPU of its "
+			"root "
+			"domain: it is allowed on %d of %d",
+			CPU_COUNT(&set), online_cpus());
+	} else if (l->err == EINVAL) {
+		because(l, RTSC_CAUSE_ARGUMENT,
+			"grep . /proc/sys/kernel/sched_deadline_period_*",
+			"the kernel wants 1024 ns <= runtime <= deadline <= period, "
+			"and a "
+			"period within its limits (100 us to 4.2 s)");
+	}
+}
+
+/* Names the cause of l->err, which sched_setattr() gave to this thread. */
+static void explain_policy(struct rtsc_lack *l, const struct rtsc_config *c)
+{
+	if (l->err == EPERM && in_user_namespace())
+		because(l, RTSC_CAUSE_CAPABILITY,
+			"run it outside of the rootless container, or: ulimit -r 99",
+			"the process is in a user namespace, where CAP_SYS_NICE does "
+			"not "
+			"count");
+	else if ((l->err == EPERM || l->err == EACCES) && !has_capability(CAP_SYS_NICE))
+		explain_right(l, c);
+	else if (c->policy == RTSC_POLICY_DEADLINE && l->err != ENOSYS)
+		explain_deadline(l, c);
+	else if (l->err == EINVAL)
+		because(l, RTSC_CAUSE_ARGUMENT, "chrt -m",
+			"no such priority: SCHED_FIFO and SCHED_RR have 1 to 99");
+	if (l->err == EPERM && l->cause == RTSC_CAUSE_SYSTEM)
+		explain_group(l, c);
+}
+
+static void explain_memory(struct rtsc_lack *l)
+{
+	unsigned long limit = seam.limit(RLIMIT_MEMLOCK);
+
+	if (limit != ULONG_MAX && !has_capability(CAP_IPC_LOCK))
+		because(l, RTSC_CAUSE_RLIMIT,
+			"ulimit -l unlimited; for good: memlock in "
+			"/etc/security/limits.d, LimitMEMLOCK=infinity in a unit, or "
+			"sudo setcap cap_ipc_lock+ep PROGRAM",
+			"RLIMIT_MEMLOCK is %lu KiB, and the process lacks CAP_IPC_LOCK",
+			limit >> 10);
+}
+
+/* --- memory ---------------------------------------------------------------------- */
+
+/* Downward until a frame lies below `until`; not a tail call, which would use no stack. */
+__attribute__((noinline)) static char touch_stack(const char *until)
+{
+	volatile char block[PAGE_BYTES];
+
+	block[0] = 1;
+	block[PAGE_BYTES - 1] = 1;
+	if ((const char *)block > until)
+		block[0] = touch_stack(until);
+	return block[0];
+}
+
+static void touch_main_stack(size_t bytes, struct rtsc_report *report)
+{
+	unsigned long limit = seam.limit(RLIMIT_STACK);
+
+	if (bytes > limit / 2) {
+		because(lack_of(report, 0, "main stack touched in advance"),
+			RTSC_CAUSE_RLIMIT, "ulimit -s unlimited",
+			"%zu KiB are more than half of RLIMIT_STACK (%lu KiB)",
+			bytes >> 10, limit >> 10);
+		return;
+	}
+	touch_stack((const char *)__builtin_frame_address(0) - bytes);
+}
+
+static void touch_own_stack(void)
+{
+	pthread_attr_t attr;
+	void *low;
+	size_t size;
+
+	if (pthread_getattr_np(pthread_self(), &attr))
+		return;
+	if (pthread_attr_getstack(&attr, &low, &size) == 0)
+		touch_stack((const char *)low + STACK_MARGIN);
+	pthread_attr_destroy(&attr);
+}
+
+#ifdef __GLIBC__
+/* Without M_ARENA_MAX=1 each thread gets an arena of its own at its first malloc():
+ * mmap, munmap, mprotect and faults in the middle of a cycle. */
+static bool set_malloc(void)
+{
+	return mallopt(M_ARENA_MAX, 1) && mallopt(M_TRIM_THRESHOLD, -1) &&
+	       mallopt(M_MMAP_MAX, 0);
+}
+#else
+static bool set_malloc(void)
+{
+	return false;
+}
+#endif
+
+static void fill_heap(size_t bytes, bool keeps, struct rtsc_report *report)
+{
+	volatile char *heap;
+	char text[4096];
+	const char *threads = status_value("Threads", text, sizeof(text));
+
+	if (!keeps) {
+		because(lack_of(report, 0, "heap without system calls and page faults"),
+			RTSC_CAUSE_UNSUPPORTED, "",
+			"this C library's malloc() cannot be told to keep memory: do "
+			"not "
+			"call it in tasks");
+		return;
+	}
+	if (threads && atoi(threads) > 1)
+		because(lack_of(report, 0, "one heap for all threads"),
+			RTSC_CAUSE_THREADS,
+			"call rtsc_open() first in main(), or set "
+			"MALLOC_ARENA_MAX=1 in the environment",
+			"%d threads were there before: those that called malloc() keep "
+			"an arena of their own",
+			atoi(threads) - 1);
+	heap = (volatile char *)malloc(bytes);
+	if (!heap) {
+		struct rtsc_lack *l = lack_of(report, ENOMEM, "heap");
+
+		because(l, RTSC_CAUSE_SYSTEM, "", "%zu KiB cannot be had", bytes >> 10);
+		explain_memory(l);
+		return;
+	}
+	for (size_t i = 0; i < bytes; i += PAGE_BYTES)
+		heap[i] = 1;
+	free((void *)heap);
+}
+
+static void hold_memory(const struct rtsc_setup *setup, struct rtsc_report *report)
+{
+	size_t heap = setup->heap_bytes ? setup->heap_bytes : HEAP_BYTES;
+	size_t stack =
+		setup->main_stack_bytes ? setup->main_stack_bytes : MAIN_STACK_BYTES;
+	int err = setup->unlocked ? 0 : seam.lock_memory();
+	bool keeps = set_malloc();
+
+	if (err)
+		explain_memory(lack_of(report, -err, "locked memory"));
+	if (heap != RTSC_NONE)
+		fill_heap(heap, keeps, report);
+	if (stack != RTSC_NONE)
+		touch_main_stack(stack, report);
+}
+
+/* --- the page of statistics ------------------------------------------------------ */
+
+static uint64_t peek(const uint64_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+/* release: who acquires a new word in rtsc_snapshot() then sees the odd sequence; no
+ * fences, which the thread sanitizer does not know. */
+static void put(uint64_t *word, uint64_t value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+/* One writer, so load and store do the work of a costlier exchange. */
+static void add(uint64_t *word, uint64_t n)
+{
+	put(word, peek(word) + n);
+}
+
+static void begin_write(struct rtsc_slot *s)
+{
+	__atomic_store_n(&s->sequence, peek(&s->sequence) + 1, __ATOMIC_RELAXED);
+}
+
+static void end_write(struct rtsc_slot *s)
+{
+	add(&s->sequence, 1);
+}
+
+bool rtsc_snapshot(const struct rtsc_slot *from, struct rtsc_slot *out)
+{
+	const uint64_t *word = (const uint64_t *)from;
+	uint64_t *to = (uint64_t *)out;
+
+	for (int tries = 0; tries < SNAPSHOT_TRIES; tries++) {
+		/* acquire: pairs with the release of the even sequence, and below with
+		 * that of each word */
+		uint64_t before = __atomic_load_n(&from->sequence, __ATOMIC_ACQUIRE);
+
+		for (size_t i = 0; i < sizeof(*out) / sizeof(*to); i++)
+			to[i] = __atomic_load_n(&word[i], __ATOMIC_ACQUIRE);
+		if (!(before & 1) && peek(&from->sequence) == before)
+			return true;
+	}
+	return false;
+}
+
+static unsigned int bucket_of(uint64_t ns)
+{
+	unsigned int shift;
+
+	if (ns < 1u << RTSC_SUB_BITS)
+		return (unsigned int)ns;
+	shift = 63 - (unsigned int)__builtin_clzll(ns) - RTSC_SUB_BITS;
+	return (shift << RTSC_SUB_BITS) + (unsigned int)(ns >> shift);
+}
+
+uint64_t rtsc_bucket_low_ns(unsigned int bucket)
+{
+	const unsigned int sub = 1u << RTSC_SUB_BITS;
+
+	if (bucket < 2 * sub)
+		return bucket;
+	return (uint64_t)((bucket & (sub - 1)) + sub)
+	       << ((bucket >> RTSC_SUB_BITS) - 1);
+}
+
+static void hist_init(struct rtsc_hist *h)
+{
+	put(&h->min_ns, UINT64_MAX);
+}
+
+static void hist_add(struct rtsc_hist *h, int64_t value_ns)
+{
+	uint64_t ns = (uint64_t)value_ns;
+
+	if (value_ns < 0) {
+		add(&h->early, 1);
+		return;
+	}
+	add(&h->count, 1);
+	add(&h->sum_ns, ns);
+	if (peek(&h->sum_ns) < ns)
+		add(&h->sum_high, 1);
+	if (ns < peek(&h->min_ns))
+		put(&h->min_ns, ns);
+	if (ns > peek(&h->max_ns))
+		put(&h->max_ns, ns);
+	add(ns >> RTSC_MAX_BITS ? &h->overflow : &h->bucket[bucket_of(ns)], 1);
+}
+
+/* A file that only this process writes, locked for its life; -errno. */
+static int open_file(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+
+	if (fd < 0 && errno == EEXIST) {
+		/* of a crashed process that had this number: nobody holds its lock */
+		int old = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+		if (old < 0)
+			return -errno;
+		if (flock(old, LOCK_EX | LOCK_NB) < 0) {
+			close(old);
+			return -EBUSY;
+		}
+		unlink(path);
+		close(old);
+		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			  0644);
+	}
+	if (fd < 0)
+		return -errno;
+	return flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : fd;
+}
+
+static int map_file(struct rtsc *app)
+{
+	int err = 0;
+
+	snprintf(app->path, sizeof(app->path), "%.64s" RTSC_DIR "/" RTSC_PREFIX "%d",
+		 seam.root, (int)getpid());
+	app->fd = open_file(app->path);
+	if (app->fd < 0) {
+		err = app->fd;
+		app->path[0] = '\0';
+		return err;
+	}
+	/* allocated now: a full tmpfs would be SIGBUS in a cycle */
+	err = -posix_fallocate(app->fd, 0, (off_t)app->page_bytes);
+	if (err) {
+		unlink(app->path);
+		app->path[0] = '\0';
+	}
+	return err;
+}
+
+static int make_page(struct rtsc *app, bool is_private, struct rtsc_report *report)
+{
+	int err = is_private ? 0 : map_file(app);
+	int fd = app->path[0] ? app->fd : -1;
+	char text[64];
+	void *page;
+
+	if (err)
+		because(lack_of(report, -err, "statistics that others can read"),
+			RTSC_CAUSE_SYSTEM, "ls -l " RTSC_DIR "; df " RTSC_DIR,
+			"a file in " RTSC_DIR " cannot be made%s",
+			err == -EBUSY ? ": another process has its name and lives"
+				      : "");
+	page = mmap(NULL, app->page_bytes, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_POPULATE | (fd < 0 ? MAP_ANONYMOUS : 0), fd, 0);
+	if (page == MAP_FAILED) {
+		err = -errno;
+		explain_memory(lack_of(report, -err, "page of statistics"));
+		return err;
+	}
+	app->page = (struct rtsc_page *)page;
+	app->page->layout = RTSC_LAYOUT;
+	app->page->header_bytes = sizeof(struct rtsc_page);
+	app->page->slot_bytes = sizeof(struct rtsc_slot);
+	app->page->slots = app->capacity;
+	app->page->sub_bits = RTSC_SUB_BITS;
+	app->page->max_bits = RTSC_MAX_BITS;
+	app->page->pid = (uint64_t)getpid();
+	app->page->opened_ns = (uint64_t)seam.now_ns();
+	snprintf(app->page->program, sizeof(app->page->program), "%s",
+		 slurp("/proc/self/comm", text, sizeof(text)));
+	app->page->program[strcspn(app->page->program, "\n")] = '\0';
+	/* last: who finds it finds the rest */
+	put(&app->page->magic, RTSC_MAGIC);
+	return 0;
+}
+
+static struct rtsc_slot *slot_at(struct rtsc *app, size_t i)
+{
+	return (struct rtsc_slot *)((char *)app->page + sizeof(struct rtsc_page)) + i;
+}
+
+int rtsc_open(struct rtsc **out, const struct rtsc_setup *setup,
+	      struct rtsc_report *report)
+{
+	struct rtsc_setup defaults;
+	struct rtsc *app = (struct rtsc *)calloc(1, sizeof(*app));
+	int err;
+
+	memset(&defaults, 0, sizeof(defaults));
+	if (!setup)
+		setup = &defaults;
+	*out = NULL;
+	if (!app)
+		return -ENOMEM;
+	app->fd = -1;
+	app->keep = setup->keep_statistics;
+	app->capacity = setup->tasks ? setup->tasks : TASKS;
+	app->page_bytes =
+		sizeof(struct rtsc_page) + app->capacity * sizeof(struct rtsc_slot);
+	app->task = (struct rtsc_task *)calloc(app->capacity, sizeof(*app->task));
+	if (!app->task) {
+		free(app);
+		return -ENOMEM;
+	}
+	hold_memory(setup, report);
+	err = make_page(app, setup->private_statistics, report);
+	if (err) {
+		rtsc_close(app);
+		return err;
+	}
+	*out = app;
+	return 0;
+}
+
+void rtsc_close(struct rtsc *app)
+{
+	for (size_t i = 0; i < app->started; i++)
+		rtsc_stop(&app->task[i]);
+	rtsc_go(app); /* for those that wait for it: they end without a cycle */
+	for (size_t i = 0; i < app->started; i++)
+		rtsc_join(&app->task[i]);
+	if (app->page) {
+		put(&app->page->closed, 1);
+		munmap(app->page, app->page_bytes);
+	}
+	if (app->path[0] && !app->keep)
+		unlink(app->path);
+	if (app->fd >= 0)
+		close(app->fd);
+	free(app->task);
+	free(app);
+}
+
+/* --- starting a task ------------------------------------------------------------- */
+
+static void futex_wait(uint32_t *word)
+{
+	/* acquire: pairs with the release in futex_open() */
+	while (!__atomic_load_n(word, __ATOMIC_ACQUIRE))
+		syscall(SYS_futex, word, 128 /* FUTEX_WAIT_PRIVATE */, 0, NULL, NULL,
+			0);
+}
+
+static void futex_open(uint32_t *word)
+{
+	__atomic_store_n(word, 1, __ATOMIC_RELEASE);
+	syscall(SYS_futex, word, 129 /* FUTEX_WAKE_PRIVATE */, INT_MAX, NULL, NULL, 0);
+}
+
+static void take_cpus(struct rtsc_task *t)
+{
+	const char *cpus = t->config.cpus;
+	cpu_set_t wanted, got;
+	char what[96];
+	int err;
+
+	snprintf(what, sizeof(what), "CPUs %.40s for task %.32s", cpus, t->config.name);
+	err = parse_cpus(cpus, &wanted);
+	if (err) {
+		because(lack_of(&t->report, EINVAL, what), RTSC_CAUSE_ARGUMENT, "",
+			"write CPUs as \"3\" or \"0,2-3\"");
+	} else if (sched_setaffinity(0, sizeof(wanted), &wanted) < 0) {
+		err = -errno;
+		because(lack_of(&t->report, -err, what), RTSC_CAUSE_AFFINITY,
+			"cat /sys/devices/system/cpu/online; grep Cpus_allowed_list "
+			"/proc/self/status",
+			"none of them is online and in the cpuset of the process");
+	} else if (sched_getaffinity(0, sizeof(got), &got) == 0 &&
+		   !CPU_EQUAL(&got, &wanted)) {
+		err = -ENODEV;
+		because(lack_of(&t->report, ENODEV, what), RTSC_CAUSE_AFFINITY,
+			"cat /sys/devices/system/cpu/online; grep Cpus_allowed_list "
+			"/proc/self/status",
+			"only %d of %d are online and in the cpuset of the process",
+			CPU_COUNT(&got), CPU_COUNT(&wanted));
+	}
+	if (err)
+		t->err = err;
+}
+
+static const char *policy_text(const struct rtsc_config *c, char *text, size_t size)
+{
+	switch (c->policy) {
+	case RTSC_POLICY_FIFO:
+		snprintf(text, size, "SCHED_FIFO %d", c->priority);
+		break;
+	case RTSC_POLICY_RR:
+		snprintf(text, size, "SCHED_RR %d", c->priority);
+		break;
+	case RTSC_POLICY_DEADLINE:
+		snprintf(text, size, "SCHED_DEADLINE");
+		break;
+	case RTSC_POLICY_OTHER:
+		snprintf(text, size, "SCHED_OTHER, nice %d", c->nice);
+		break;
+	}
+	return text;
+}
+
+static bool is_as_wanted(const struct rtsc_attr *got, const struct rtsc_attr *wanted)
+{
+	return got->policy == wanted->policy && got->priority == wanted->priority &&
+	       (got->policy != RTSC_POLICY_OTHER || got->nice == wanted->nice) &&
+	       got->runtime_ns * (got->policy == RTSC_POLICY_DEADLINE) ==
+		       wanted->runtime_ns;
+}
+
+static void take_policy(struct rtsc_task *t)
+{
+	const struct rtsc_config *c = &t->config;
+	struct rtsc_attr attr, got;
+	char what[96], name[40];
+	int err;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.size = sizeof(attr);
+	attr.policy = (uint32_t)c->policy;
+	if (c->policy == RTSC_POLICY_OTHER)
+		attr.nice = c->nice;
+	else if (c->policy != RTSC_POLICY_DEADLINE)
+		attr.priority = (uint32_t)c->priority;
+	if (c->policy == RTSC_POLICY_DEADLINE) {
+		attr.flags = RESET_ON_FORK;
+		attr.runtime_ns = (uint64_t)c->runtime_ns;
+		attr.deadline_ns = (uint64_t)c->deadline_ns;
+		attr.period_ns = (uint64_t)c->period_ns;
+	}
+	err = seam.set_attr(&attr);
+	memset(&got, 0, sizeof(got));
+	syscall(SYS_sched_getattr, 0, &got, sizeof(got), 0);
+	snprintf(what, sizeof(what), "%s for task %.32s",
+		 policy_text(c, name, sizeof(name)), c->name);
+	if (err) {
+		explain_policy(lack_of(&t->report, -err, what), c);
+	} else if (!is_as_wanted(&got, &attr)) {
+		err = -EPROTO;
+		because(lack_of(&t->report, EPROTO, what), RTSC_CAUSE_SYSTEM, "",
+			"the kernel took it, and says policy %u, priority %u",
+			got.policy, got.priority);
+	}
+	if (err)
+		t->err = err;
+	put(&t->slot->policy, got.policy);
+	put(&t->slot->priority, got.priority);
+	if (got.policy == RTSC_POLICY_DEADLINE) {
+		put(&t->slot->runtime_ns, got.runtime_ns);
+		put(&t->slot->dl_deadline_ns, got.deadline_ns);
+		put(&t->slot->dl_period_ns, got.period_ns);
+	}
+}
+
+static void end_cycle(struct rtsc_task *t, int64_t now);
+
+static void *task_main(void *arg)
+{
+	struct rtsc_task *t = (struct rtsc_task *)arg;
+	struct rtsc_slot *s = t->slot;
+
+	prctl(PR_SET_NAME, t->config.name);
+	/* of an ordinary thread; real-time ones have none */
+	prctl(PR_SET_TIMERSLACK, 1);
+	put(&s->tid, (uint64_t)syscall(SYS_gettid));
+	if (t->config.cpus)
+		take_cpus(t);
+	take_policy(t);
+	touch_own_stack();
+	if (t->err && !t->config.may_degrade) {
+		put(&s->state, RTSC_STATE_FREE);
+		futex_open(&t->ready);
+		return NULL;
+	}
+	t->err = 0;
+	getrusage(RUSAGE_THREAD, &t->usage);
+	put(&s->state, RTSC_STATE_READY);
+	futex_open(&t->ready);
+
+	t->function(t, t->arg);
+	if (t->in_cycle)
+		end_cycle(t, seam.now_ns());
+	if (peek(&s->state) != RTSC_STATE_OVERRAN)
+		put(&s->state, RTSC_STATE_ENDED);
+	return NULL;
+}
+
+static int check_config(const struct rtsc *app, struct rtsc_config *c,
+			struct rtsc_report *report)
+{
+	const char *why = NULL;
+
+	if (!c->name)
+		c->name = "task";
+	if (c->period_ns < 0 || c->offset_ns < 0 || c->deadline_ns < 0)
+		why = "no time may be below 0";
+	else if (c->offset_ns > 0 && c->offset_ns >= c->period_ns)
+		why = "the offset must be less than the period";
+	else if (c->policy == RTSC_POLICY_DEADLINE && c->period_ns == 0)
+		why = "SCHED_DEADLINE needs period_ns and runtime_ns";
+	else if (app->started == app->capacity)
+		why = "there are as many tasks as setup.tasks says";
+	if (c->deadline_ns == 0)
+		c->deadline_ns = c->period_ns;
+	if (c->stack_bytes == 0)
+		c->stack_bytes = TASK_STACK_BYTES;
+	if (!why)
+		return 0;
+	because(lack_of(report, EINVAL, c->name), RTSC_CAUSE_ARGUMENT, "", "%s", why);
+	return -EINVAL;
+}
+
+static int create_thread(struct rtsc_task *t, struct rtsc_report *report)
+{
+	pthread_attr_t attr;
+	char what[96];
+	int err;
+
+	pthread_attr_init(&attr);
+	err = pthread_attr_setstacksize(&attr, t->config.stack_bytes);
+	if (!err)
+		err = pthread_create(&t->thread, &attr, task_main, t);
+	pthread_attr_destroy(&attr);
+	if (err) {
+		struct rtsc_lack *l;
+
+		snprintf(what, sizeof(what),
+			 "thread with %zu KiB of stack for task %.32s",
+			 t->config.stack_bytes >> 10, t->config.name);
+		l = lack_of(report, err, what);
+		if (err == EINVAL)
+			because(l, RTSC_CAUSE_ARGUMENT, "", "the stack is too small");
+		else
+			explain_memory(l);
+	}
+	return -err;
+}
+
+static void init_slot(struct rtsc_task *t)
+{
+	struct rtsc_slot *s = t->slot;
+
+	memset(s, 0, sizeof(*s));
+	snprintf(s->name, sizeof(s->name), "%s", t->config.name);
+	s->period_ns = (uint64_t)t->config.period_ns;
+	s->offset_ns = (uint64_t)t->config.offset_ns;
+	s->deadline_ns = (uint64_t)t->config.deadline_ns;
+	s->overrun = (uint64_t)t->config.overrun;
+	s->last_fault_cycle = UINT64_MAX;
+	hist_init(&s->latency);
+	hist_init(&s->execution);
+	hist_init(&s->response);
+	hist_init(&s->jitter);
+}
+
+int rtsc_start(struct rtsc *app, const struct rtsc_config *config,
+	       rtsc_function *function, void *arg, struct rtsc_task **out,
+	       struct rtsc_report *report)
+{
+	struct rtsc_config c = *config;
+	struct rtsc_task *t;
+	int err = check_config(app, &c, report);
+
+	*out = NULL;
+	if (err)
+		return err;
+	t = &app->task[app->started];
+	memset(t, 0, sizeof(*t));
+	t->app = app;
+	t->slot = slot_at(app, app->started);
+	t->config = c;
+	t->function = function;
+	t->arg = arg;
+	init_slot(t);
+	t->config.name = t->slot->name;
+	err = create_thread(t, report);
+	if (err)
+		return err;
+	futex_wait(&t->ready);
+	append_report(report, &t->report);
+	if (t->err) {
+		pthread_join(t->thread, NULL);
+		return t->err;
+	}
+	app->started++;
+	*out = t;
+	return 0;
+}
+
+void rtsc_go(struct rtsc *app)
+{
+	if (!app->page || peek(&app->page->epoch_ns))
+		return;
+	put(&app->page->epoch_ns, (uint64_t)(seam.now_ns() + LEAD_NS));
+	futex_open(&app->gone);
+}
+
+void rtsc_stop(struct rtsc_task *task)
+{
+	__atomic_store_n(&task->stop, 1, __ATOMIC_RELAXED);
+}
+
+int rtsc_join(struct rtsc_task *task)
+{
+	if (!task->joined) {
+		pthread_join(task->thread, NULL);
+		task->joined = true;
+	}
+	return peek(&task->slot->state) == RTSC_STATE_OVERRAN ? -ETIME : 0;
+}
+
+const struct rtsc_slot *rtsc_statistics(const struct rtsc_task *task)
+{
+	return task->slot;
+}
+
+/* --- in a task: cycles ----------------------------------------------------------- */
+
+static bool stopped(const struct rtsc_task *t)
+{
+	return __atomic_load_n(&t->stop, __ATOMIC_RELAXED);
+}
+
+/* Faults and switches since the last call, which was at the end of the last cycle. */
+static void count_usage(struct rtsc_task *t)
+{
+	struct rtsc_slot *s = t->slot;
+	struct rusage u;
+	uint64_t minor, major;
+
+	if (getrusage(RUSAGE_THREAD, &u) < 0)
+		return;
+	minor = (uint64_t)(u.ru_minflt - t->usage.ru_minflt);
+	major = (uint64_t)(u.ru_majflt - t->usage.ru_majflt);
+	if (minor + major) {
+		add(&s->minor_faults, minor);
+		add(&s->major_faults, major);
+		put(&s->last_fault_cycle, t->number);
+	}
+	add(&s->voluntary_switches, (uint64_t)(u.ru_nvcsw - t->usage.ru_nvcsw));
+	add(&s->involuntary_switches, (uint64_t)(u.ru_nivcsw - t->usage.ru_nivcsw));
+	t->usage = u;
+}
+
+static void end_cycle(struct rtsc_task *t, int64_t now)
+{
+	struct rtsc_slot *s = t->slot;
+	int64_t response_ns = now - t->release_ns;
+	int64_t cpu_ns = seam.cpu_ns();
+
+	t->late = response_ns > t->config.deadline_ns;
+	t->in_cycle = false;
+	begin_write(s);
+	hist_add(&s->response, response_ns);
+	hist_add(&s->execution, cpu_ns - t->cpu_ns);
+	add(&s->cycles, 1);
+	add(&s->missed, t->late);
+	count_usage(t);
+	put(&s->in_cycle, 0);
+	end_write(s);
+	t->cpu_ns = cpu_ns;
+}
+
+/* Waits for the epoch, and finds the first release that is not past. */
+static void find_first_release(struct rtsc_task *t)
+{
+	struct rtsc_page *page = t->app->page;
+	int64_t period = t->config.period_ns, late;
+
+	futex_wait(&t->app->gone);
+	t->base_ns = (int64_t)peek(&page->epoch_ns) + t->config.offset_ns;
+	late = seam.now_ns() - t->base_ns;
+	if (late > 0)
+		t->base_ns += (late + period - 1) / period * period;
+	t->released = true;
+	put(&t->slot->state, RTSC_STATE_RUNNING);
+	getrusage(RUSAGE_THREAD, &t->usage);
+	t->cpu_ns = seam.cpu_ns();
+}
+
+/* What happens to a release that is past. How many are left out; false: none follows. */
+static bool overrun(struct rtsc_task *t, int64_t late_ns, uint64_t *skipped)
+{
+	int64_t period = t->config.period_ns;
+
+	switch (t->config.overrun) {
+	case RTSC_OVERRUN_SKIP:
+		*skipped = (uint64_t)((late_ns + period - 1) / period);
+		break;
+	case RTSC_OVERRUN_CATCH_UP:
+		break;
+	case RTSC_OVERRUN_REBASE:
+		t->base_ns += late_ns;
+		break;
+	case RTSC_OVERRUN_STOP:
+		put(&t->slot->state, RTSC_STATE_OVERRAN);
+		return false;
+	}
+	return true;
+}
+
+static void begin_cycle(struct rtsc_task *t, bool slept, uint64_t skipped,
+			struct rtsc_cycle *cycle)
+{
+	struct rtsc_slot *s = t->slot;
+	int64_t before_ns = t->wake_ns - t->release_ns, now_late_ns;
+	bool first = t->wake_ns == 0;
+
+	t->number = t->next++;
+	t->release_ns = t->base_ns + (int64_t)t->number * t->config.period_ns;
+	t->wake_ns = seam.now_ns();
+	t->in_cycle = true;
+	now_late_ns = t->wake_ns - t->release_ns;
+	begin_write(s);
+	put(&s->number, t->number);
+	put(&s->release_ns, (uint64_t)t->release_ns);
+	put(&s->wake_ns, (uint64_t)t->wake_ns);
+	put(&s->in_cycle, 1);
+	add(&s->skipped, skipped);
+	if (slept)
+		hist_add(&s->latency, now_late_ns);
+	else
+		add(&s->overruns, 1);
+	if (!first)
+		hist_add(&s->jitter, now_late_ns > before_ns ? now_late_ns - before_ns
+							     : before_ns - now_late_ns);
+	end_write(s);
+
+	cycle->number = t->number;
+	cycle->release_ns = t->release_ns;
+	cycle->wake_ns = t->wake_ns;
+	cycle->skipped = skipped;
+	cycle->late = t->late;
+}
+
+bool rtsc_wait(struct rtsc_task *t, struct rtsc_cycle *cycle)
+{
+	uint64_t skipped = 0;
+	int64_t now, release;
+	bool sleeps;
+
+	if (t->config.period_ns == 0)
+		return false;
+	if (!t->released)
+		find_first_release(t);
+	now = seam.now_ns();
+	if (t->in_cycle)
+		end_cycle(t, now);
+	release = t->base_ns + (int64_t)t->next * t->config.period_ns;
+	/* before the first cycle nothing can have taken too long */
+	if (now > release && t->wake_ns && !overrun(t, now - release, &skipped))
+		return false;
+	t->next += skipped;
+	sleeps = now <= release || skipped || !t->wake_ns;
+	release = t->base_ns + (int64_t)t->next * t->config.period_ns;
+	while (sleeps && !stopped(t) && seam.sleep_until(release) == EINTR)
+		;
+	if (stopped(t))
+		return false;
+	begin_cycle(t, sleeps, skipped, cycle);
+	return true;
+}
+
+/* --- the mutex ------------------------------------------------------------------- */
+
+int rtsc_mutex_init(struct rtsc_mutex *mutex)
+{
+	pthread_mutexattr_t attr;
+	int err = pthread_mutexattr_init(&attr);
+
+	if (err)
+		return -err;
+	err = pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
+	if (!err)
+		err = pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
+	if (!err)
+		err = pthread_mutex_init(&mutex->mutex, &attr);
+	pthread_mutexattr_destroy(&attr);
+	return -err;
+}
+
+int rtsc_mutex_lock(struct rtsc_mutex *mutex)
+{
+	return -pthread_mutex_lock(&mutex->mutex);
+}
+
+int rtsc_mutex_trylock(struct rtsc_mutex *mutex)
+{
+	return -pthread_mutex_trylock(&mutex->mutex);
+}
+
+int rtsc_mutex_unlock(struct rtsc_mutex *mutex)
+{
+	return -pthread_mutex_unlock(&mutex->mutex);
+}
+
+void rtsc_mutex_destroy(struct rtsc_mutex *mutex)
+{
+	pthread_mutex_destroy(&mutex->mutex);
+}
