@@ -9,6 +9,7 @@
  *   disk      how much room a directory has
  *   tasks     every thread and its scheduling
  *   watch     what the threads of one process do, with their stacks
+ *   cycles    when the threads of one process are woken, run and sleep
  *   apply     changes settings until they are asked back
  *   hold      changes settings for as long as the host lives
  *   restore   puts back what a killed agent had changed; asked, what was applied too
@@ -23,6 +24,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "cyclewatch.h"
 #include "disk.h"
 #include "load.h"
 #include "measure.h"
@@ -78,6 +80,8 @@ static enum exit_status run_command(struct options *o, struct emit *out)
 		return tasks(o, out);
 	case COMMAND_WATCH:
 		return watch(o, out);
+	case COMMAND_CYCLES:
+		return cyclewatch(o, out);
 	case COMMAND_VERSION:
 		break;
 	}

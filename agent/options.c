@@ -83,7 +83,7 @@ static const struct {
 	{ "disk", COMMAND_DISK },       { "apply", COMMAND_APPLY },
 	{ "hold", COMMAND_HOLD },       { "restore", COMMAND_RESTORE },
 	{ "tasks", COMMAND_TASKS },     { "watch", COMMAND_WATCH },
-	{ "version", COMMAND_VERSION },
+	{ "cycles", COMMAND_CYCLES },   { "version", COMMAND_VERSION },
 };
 
 static int __attribute__((format(printf, 2, 3))) refuse(char error[OPTIONS_TEXT],
@@ -338,6 +338,10 @@ static int check_command(struct options *o, char error[OPTIONS_TEXT])
 		if (o->operands)
 			return refuse(error, "unexpected: %.100s", o->operand[0]);
 		return o->pid ? 0 : refuse(error, "watch: which process? --pid PID");
+	case COMMAND_CYCLES:
+		if (o->operands)
+			return refuse(error, "unexpected: %.100s", o->operand[0]);
+		return o->pid ? 0 : refuse(error, "cycles: which process? --pid PID");
 	default:
 		return 0;
 	}
@@ -359,7 +363,7 @@ int options_parse(int argc, char **argv, struct options *out, char error[OPTIONS
 		return refuse(
 			error,
 			"no command: measure, load, keep, read, disk, apply, hold, "
-			"restore, tasks, watch or version");
+			"restore, tasks, watch, cycles or version");
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (strcmp(argv[1], commands[i].name) == 0) {
 			out->command = commands[i].command;

@@ -30,6 +30,7 @@ enum command {
 	COMMAND_RESTORE,
 	COMMAND_TASKS,
 	COMMAND_WATCH,
+	COMMAND_CYCLES,
 	COMMAND_VERSION,
 };
 
@@ -75,7 +76,7 @@ struct options {
 	/* restore */
 	bool applied_too;
 
-	/* watch; the duration is that of measure */
+	/* watch and cycles; the duration is that of measure */
 	int pid;
 	unsigned int stacks; /* to copy of each kind of event and thread, at most */
 	struct probe probe[OPTIONS_MAX_PROBES];

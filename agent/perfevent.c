@@ -19,6 +19,12 @@
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TIME |                  \
 	 PERF_SAMPLE_ADDR | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
 
+/* See watchform.c, which reads them. */
+#define FLOW_FIELDS                                                                    \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW)
+
+#define NEVER (UINT64_C(1) << 62) /* a sample after so many events */
+
 int perfevent_probe_type(void)
 {
 	int64_t type;
@@ -58,6 +64,28 @@ static int open_one(const struct perfevent_kind *kind, int tid, bool sampler)
 			    PERF_FLAG_FD_CLOEXEC);
 }
 
+int perfevent_open_flow(uint32_t type, uint64_t config, int tid, int cpu, bool switches)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = type,
+		.config = config,
+		.disabled = 1,
+		.sample_period = 1,
+		.sample_type = FLOW_FIELDS,
+		.sample_id_all = 1,
+		.context_switch = switches,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.watermark = 1,
+		.wakeup_watermark = UINT32_MAX,
+	};
+	const int fd = (int)syscall(SYS_perf_event_open, &attr, tid, cpu, -1,
+				    PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
 /* perf_event_paranoid of 2 lets a user watch user space alone. */
 static int open_permitted(struct perfevent_kind *kind, int tid, bool sampler)
 {
@@ -82,15 +110,21 @@ static int open_permitted(struct perfevent_kind *kind, int tid, bool sampler)
 
 int perfevent_open(struct perfevent *e, struct perfevent_kind *kind, int tid)
 {
+	const bool copies = PERFREGS_MASK != 0 ? kind->sampled : false;
 	int err;
 
 	*e = (struct perfevent){ .counter_fd = -1, .sampler_fd = -1 };
-	e->counter_fd = open_permitted(kind, tid, false);
-	if (e->counter_fd < 0)
-		return e->counter_fd;
-	if (!kind->sampled || !PERFREGS_MASK)
+	e->both = kind->by_hand && copies;
+	if (!e->both) {
+		e->counter_fd = open_permitted(kind, tid, false);
+		if (e->counter_fd < 0)
+			return e->counter_fd;
+	}
+	if (!copies)
 		return 0;
 	e->sampler_fd = open_permitted(kind, tid, true);
+	if (e->both)
+		e->counter_fd = e->sampler_fd;
 	if (e->sampler_fd >= 0 && ioctl(e->sampler_fd, PERF_EVENT_IOC_ID, &e->id) == 0)
 		return 0;
 	err = e->sampler_fd < 0 ? e->sampler_fd : -errno;
@@ -134,8 +168,14 @@ int perfevent_grant(struct perfevent *e, unsigned int samples)
 
 int perfevent_run(struct perfevent *e, bool running)
 {
-	if (ioctl(e->sampler_fd,
-		  running ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0) < 0)
+	const uint64_t period = running ? 1 : NEVER;
+
+	if (e->both) {
+		if (ioctl(e->sampler_fd, PERF_EVENT_IOC_PERIOD, &period) < 0)
+			return -errno;
+	} else if (ioctl(e->sampler_fd,
+			 running ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE,
+			 0) < 0)
 		return -errno;
 	e->running = running;
 	return 0;
@@ -219,7 +259,7 @@ static void copy_out(const struct perfring *r, uint64_t from, void *to, size_t b
 	memcpy((unsigned char *)to + part, data, bytes - part);
 }
 
-bool perfring_take(struct perfring *r, unsigned char *buffer, struct perfsample *out)
+bool perfring_next(struct perfring *r, unsigned char *buffer)
 {
 	struct perf_event_mmap_page *page = r->map;
 	struct perf_event_header header;
@@ -236,16 +276,12 @@ bool perfring_take(struct perfring *r, unsigned char *buffer, struct perfsample 
 			break; /* no record of a kernel */
 		copy_out(r, r->tail, buffer, header.size);
 		r->tail += header.size;
-		if (header.type == PERF_RECORD_LOST) {
+		found = header.type != PERF_RECORD_LOST;
+		if (!found) {
 			struct cursor c = { buffer + sizeof(header) + sizeof(uint64_t),
 					    sizeof(uint64_t), false };
 
 			r->lost += take_number(&c);
-		} else if (header.type == PERF_RECORD_SAMPLE) {
-			struct cursor c = { buffer + sizeof(header),
-					    header.size - sizeof(header), false };
-
-			found = read_sample(&c, out);
 		}
 	}
 	/* release: the record was copied before the kernel may write over it */
@@ -253,11 +289,28 @@ bool perfring_take(struct perfring *r, unsigned char *buffer, struct perfsample 
 	return found;
 }
 
+bool perfring_take(struct perfring *r, unsigned char *buffer, struct perfsample *out)
+{
+	struct perf_event_header header;
+
+	while (perfring_next(r, buffer)) {
+		memcpy(&header, buffer, sizeof(header));
+		if (header.type == PERF_RECORD_SAMPLE) {
+			struct cursor c = { buffer + sizeof(header),
+					    header.size - sizeof(header), false };
+
+			if (read_sample(&c, out))
+				return true;
+		}
+	}
+	return false;
+}
+
 void perfevent_close(struct perfevent *e)
 {
 	if (e->counter_fd >= 0)
 		close(e->counter_fd);
-	if (e->sampler_fd >= 0)
+	if (e->sampler_fd >= 0 && !e->both)
 		close(e->sampler_fd);
 	e->counter_fd = e->sampler_fd = -1;
 }

@@ -3,8 +3,9 @@
  * perfevent - counts what one thread does, and copies its stack where it does it.
  *
  * Each kind of event has a counter, which is exact, and a sampler, which copies a bounded
- * number of stacks: a storm of events is counted, not copied. Samplers of a thread share
- * a ring in memory. Descriptors end with this process, also by SIGKILL.
+ * number of stacks: a storm of events is counted, not copied. Tracepoints and probes have
+ * one event for both, since each costs at each switch of the thread. Samplers of a thread
+ * share a ring in memory. Descriptors end with this process, also by SIGKILL.
  */
 #ifndef PERFEVENT_H
 #define PERFEVENT_H
@@ -36,6 +37,7 @@ struct perfevent {
 	uint64_t id;    /* of the sampler */
 	uint64_t granted, sampled;
 	bool running; /* the sampler */
+	bool both;    /* one event counts, and copies stacks for as long as it is to */
 };
 
 struct perfring {
@@ -43,7 +45,7 @@ struct perfring {
 	int fd;    /* of the sampler that it was made for */
 	size_t map_bytes;
 	uint64_t tail;
-	uint64_t lost; /* samples that found the ring full */
+	uint64_t lost; /* records that found the ring full */
 };
 
 /* One sample as it left the ring; the pointers are into the caller's buffer. */
@@ -64,6 +66,12 @@ int perfevent_probe_type(void);
  * user space may be watched, kind->user_only is set. */
 int perfevent_open(struct perfevent *e, struct perfevent_kind *kind, int tid);
 
+/* Opens an event of which each time leaves a short record with the fields of its
+ * tracepoint, of a thread, or with tid -1 of a CPU; `switches` adds a record when the
+ * thread gets a CPU. Stopped. Returns the descriptor or -errno. */
+int perfevent_open_flow(uint32_t type, uint64_t config, int tid, int cpu,
+			bool switches);
+
 /* Lets the counter count. Returns 0 or -errno. */
 int perfevent_count_on(struct perfevent *e);
 
@@ -75,11 +83,16 @@ int perfring_join(struct perfring *r, struct perfevent *e, size_t bytes);
  * tracepoints and probes: Linux 6.18 does not switch those on again. Returns 0 or -errno. */
 int perfevent_grant(struct perfevent *e, unsigned int samples);
 
-/* Switches the sampler on, for as many samples as the ring has room for, or off. */
+/* Switches the sampler on, for as many samples as the ring has room for, or off; where
+ * one event does both, one more sample may come. */
 int perfevent_run(struct perfevent *e, bool running);
 
 /* How often it happened so far; -1 if it cannot be read. */
 int64_t perfevent_count(const struct perfevent *e);
+
+/* Takes the next record of any kind but those that count what was lost, with its head.
+ * True, or false if there is none; `buffer` has room for 64 KiB. */
+bool perfring_next(struct perfring *r, unsigned char *buffer);
 
 /* Takes the next sample. True, or false if there is none; `buffer` has room for one
  * record of the kernel, 64 KiB. */

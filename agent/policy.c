@@ -123,10 +123,30 @@ static void explain_cgroup(const char *where, struct refusal *out)
 		"cpu.rt_runtime_us), or boot with rt_group_sched=0");
 }
 
+/* Every ordinary thread is measured at nice 0. A process may always leave that; the way
+ * back needs a right. */
+static void explain_nice(int nice, struct refusal *out)
+{
+	out->cause = "capability";
+	snprintf(out->why, sizeof(out->why),
+		 "the process runs at nice %d, and may not go back to 0 without "
+		 "CAP_SYS_NICE or a RLIMIT_NICE of 20",
+		 nice);
+	snprintf(out->remedy, sizeof(out->remedy),
+		 "start it from a shell at nice 0 (without nice or renice), raise the "
+		 "limit "
+		 "(ulimit -e, LimitNICE=, /etc/security/limits.d), or run as root");
+}
+
 static void explain_privilege(const struct policy *policy, struct refusal *out)
 {
 	struct rlimit limit = { 0 };
+	int nice = getpriority(PRIO_PROCESS, 0);
 
+	if (policy->kind == POLICY_OTHER && nice > 0) {
+		explain_nice(nice, out);
+		return;
+	}
 	getrlimit(RLIMIT_RTPRIO, &limit);
 	if (limit.rlim_cur > 0 && policy_has_priority(policy->kind)) {
 		out->cause = "rlimit";

@@ -63,6 +63,8 @@ const struct trace_event trace_events[] = {
 	{ "power", "cpu_frequency", TRACE_ALL },
 	{ "workqueue", "workqueue_execute_start", TRACE_ALL },
 	{ "workqueue", "workqueue_execute_end", TRACE_ALL },
+	{ "cgroup", "cgroup_freeze", TRACE_ALL },
+	{ "cgroup", "cgroup_unfreeze", TRACE_ALL },
 	{ "exceptions", "page_fault_user", TRACE_OURS },
 	{ "exceptions", "page_fault_kernel", TRACE_OURS },
 	{ "preemptirq", "irq_disable", TRACE_ALL },

@@ -115,3 +115,27 @@ int tracepage_span(const struct tracepage_layout *layout, const unsigned char *p
 	out->last_ns = (int64_t)time;
 	return 0;
 }
+
+void tracepage_events(const struct tracepage_layout *layout, const unsigned char *page,
+		      tracepage_take *take, void *context)
+{
+	const unsigned char *data = page + layout->data_at;
+	uint32_t used = word_at(page + layout->commit_at) & COMMIT_MASK;
+	uint64_t time;
+
+	if (used > layout->page_size - layout->data_at || used & 3)
+		return;
+	memcpy(&time, page + layout->time_at, sizeof(time));
+	for (uint32_t at = 0, size; at < used; at += size) {
+		uint32_t head;
+		bool is_event;
+
+		size = step(data + at, used - at, &time, &is_event);
+		if (size == 0 || size > used - at)
+			return;
+		/* a length that follows the head is one word more */
+		head = (word_at(data + at) & 31) == LENGTH_FOLLOWS ? 8 : 4;
+		if (is_event && size > head)
+			take(context, (int64_t)time, data + at + head, size - head);
+	}
+}

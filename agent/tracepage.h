@@ -33,4 +33,11 @@ int tracepage_layout(const char *header_page, struct tracepage_layout *out);
 int tracepage_span(const struct tracepage_layout *layout, const unsigned char *page,
 		   struct tracepage_span *out);
 
+/* Gives each event of a page to `take`: its time, and its bytes from the common fields
+ * on. Ends where the page breaks its form. */
+typedef void tracepage_take(void *context, int64_t at_ns, const unsigned char *event,
+			    uint32_t size);
+void tracepage_events(const struct tracepage_layout *layout, const unsigned char *page,
+		      tracepage_take *take, void *context);
+
 #endif

@@ -221,7 +221,7 @@ void tracer_open(struct tracer *t, struct journal *journal,
 	t->kallsyms_fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
 }
 
-static unsigned int index_of(const struct tracer *t, int cpu)
+unsigned int tracer_index_of(const struct tracer *t, int cpu)
 {
 	for (unsigned int i = 0; i < t->cpus; i++)
 		if (t->cpu[i] == cpu)
@@ -234,7 +234,7 @@ static void take_candidates(struct tracer *t)
 	for (unsigned int i = 0; i < t->samplers; i++) {
 		struct trace_kept k = { .cpu = t->sampler[i].cpu };
 
-		k.own = index_of(t, k.cpu);
+		k.own = tracer_index_of(t, k.cpu);
 		while (candidates_pop(&t->candidates[i], &k.wakeup)) {
 			k.from_ns = k.wakeup.expiry_ns - t->before_ns;
 			k.to_ns = k.wakeup.wake_ns + t->after_ns;
@@ -251,21 +251,53 @@ static bool drain(struct tracer *t, unsigned int i)
 	size_t size = t->window.layout.page_size;
 
 	for (unsigned int n = 0; n < t->window.ring_pages; n++) {
-		if (read(t->raw_fd[i], tracewindow_place(&t->window, i), size) !=
-		    (ssize_t)size)
+		unsigned char *place = tracewindow_place(&t->window, i);
+
+		if (read(t->raw_fd[i], place, size) != (ssize_t)size)
 			return true;
+		if (t->page_read)
+			t->page_read(t->page_context, i, place);
 		tracewindow_add(&t->window, i);
 	}
 	return false;
 }
 
-static void take_round(void *tracer)
+void tracer_round(struct tracer *t)
 {
-	struct tracer *t = tracer;
-
 	take_candidates(t);
 	for (unsigned int i = 0; i < t->cpus; i++)
 		drain(t, i);
+}
+
+static void take_round(void *tracer)
+{
+	tracer_round(tracer);
+}
+
+static int begin(struct tracer *t, const int *tid, unsigned int tids)
+{
+	int err;
+
+	traceevents_filter(t->instance, tid, tids, &t->events);
+	err = tracefs_write(t->instance, "tracing_on", "1");
+	t->recording = !err;
+	return err;
+}
+
+/* What counts as not traced must not pay for it. */
+static int give_up(struct tracer *t, int err)
+{
+	tracefs_write(t->instance, "tracing_on", "0");
+	tracefs_write(t->instance, "events/enable", "0");
+	t->recording = false;
+	return refuse(t, err, "begin to record");
+}
+
+int tracer_record(struct tracer *t, const int *tid, unsigned int tids)
+{
+	const int err = begin(t, tid, tids);
+
+	return err ? give_up(t, err) : 0;
 }
 
 void tracer_start(struct tracer *t, const struct sampler *sampler)
@@ -276,20 +308,15 @@ void tracer_start(struct tracer *t, const struct sampler *sampler)
 	t->sampler = sampler;
 	for (unsigned int i = 0; i < t->samplers; i++)
 		tid[i] = sampler[i].tid;
-	traceevents_filter(t->instance, tid, t->samplers, &t->events);
-	err = tracefs_write(t->instance, "tracing_on", "1");
+	err = begin(t, tid, t->samplers);
 	t->rounds = (struct rounds){ .name = "rtscope/trace",
 				     .period_ns = ROUND_NS,
 				     .round = take_round,
 				     .context = t };
 	if (!err)
 		err = rounds_start(&t->rounds);
-	if (err) {
-		/* a run that counts as not traced must not pay for it */
-		tracefs_write(t->instance, "tracing_on", "0");
-		tracefs_write(t->instance, "events/enable", "0");
-		refuse(t, err, "begin to record");
-	}
+	if (err)
+		give_up(t, err);
 }
 
 /* A line "NAME: COUNT" of per_cpu/cpuN/stats; -1 where the kernel does not tell. */
@@ -320,7 +347,7 @@ void tracer_stop(struct tracer *t)
 {
 	const struct timespec rest = { .tv_nsec = AFTER_NS };
 
-	if (t->rounds.running) {
+	if (t->recording) {
 		nanosleep(&rest, NULL);
 		tracefs_write(t->instance, "tracing_on", "0");
 		rounds_stop(&t->rounds);
@@ -330,6 +357,7 @@ void tracer_stop(struct tracer *t)
 				;
 			read_stats(t, i);
 		}
+		t->recording = false;
 	}
 	close_rings(t);
 }

@@ -43,6 +43,10 @@ struct tracer {
 	unsigned int buffer_kb; /* of each CPU */
 
 	struct rounds rounds;
+	bool recording;
+	/* sees each page as it is read, before the window takes it; may be NULL */
+	void (*page_read)(void *context, unsigned int cpu, const unsigned char *page);
+	void *page_context;
 };
 
 /* Makes the instance and all memory; needs the rights that measuring later gives up.
@@ -59,6 +63,16 @@ static inline bool tracer_works(const struct tracer *t)
 
 /* Begins to record, when the samplers' threads are there and not yet let go. */
 void tracer_start(struct tracer *t, const struct sampler *sampler);
+
+/* The same for threads of another process; the caller calls tracer_round() itself, at
+ * least every 50 ms. 0 or -errno, with what refuses in t->refusal. */
+int tracer_record(struct tracer *t, const int *tid, unsigned int tids);
+
+/* Reads what the kernel has written since the last time. */
+void tracer_round(struct tracer *t);
+
+/* The number of a CPU's window; TRACEWINDOW_NONE: it has none. */
+unsigned int tracer_index_of(const struct tracer *t, int cpu);
 
 /* Takes what is left, when the samplers have ended, and closes what would keep the
  * instance from being removed, also if it was never started. The pages stay. */

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,6 +118,7 @@ static void begin_events(struct watch *w, struct watched *t)
 
 static void close_thread(struct watched *t, unsigned int kinds)
 {
+	watchflow_detach(t);
 	perfring_close(&t->ring);
 	perfring_close(&t->probes);
 	for (unsigned int i = 0; i < kinds; i++)
@@ -133,6 +135,7 @@ static int attach(struct watch *w, int tid)
 	t->tid = tid;
 	for (unsigned int i = 0; i < w->kinds; i++)
 		t->event[i].counter_fd = t->event[i].sampler_fd = -1;
+	memset(t->flow.fd, -1, sizeof(t->flow.fd));
 	if (w->threads >= FEW_THREADS)
 		w->ring_bytes = MANY_BYTES;
 	read_name(w, t);
@@ -144,6 +147,7 @@ static int attach(struct watch *w, int tid)
 	t->alive = true;
 	t->from_ns = clock_now_ns();
 	w->thread[w->threads++] = t;
+	watchflow_attach(w, t); /* first: of what has a stack the begin is known */
 	begin_events(w, t);
 	return 0;
 }
@@ -196,6 +200,10 @@ static void take_samples(struct watch *w, struct watched *t, struct perfring *ri
 			continue;
 		t->event[i].sampled++;
 		w->stacks++;
+		if (w->kind[i].type == PERF_TYPE_SOFTWARE)
+			watchflow_fault(w, t->tid, sample.t_ns,
+					w->kind[i].config ==
+						PERF_COUNT_SW_PAGE_FAULTS_MAJ);
 		watchreport_sample(w, t, i, &sample);
 	}
 }
@@ -211,12 +219,15 @@ static void take_from(struct watch *w, struct watched *t)
 /* Threads that have ended make room for others. */
 static void take_all(struct watch *w)
 {
+	const int64_t until_ns = clock_now_ns();
 	unsigned int kept = 0;
 
+	for (unsigned int i = 0; i < w->threads; i++)
+		take_from(w, w->thread[i]);
+	watchflow_take(w, until_ns);
 	for (unsigned int i = 0; i < w->threads; i++) {
 		struct watched *t = w->thread[i];
 
-		take_from(w, t);
 		if (t->alive) {
 			w->thread[kept++] = t;
 			continue;
@@ -230,13 +241,15 @@ static void take_all(struct watch *w)
 /* First all counts: to close the probes of one thread takes half a second. */
 static void end_all(struct watch *w)
 {
-	for (unsigned int i = 0; i < w->threads; i++) {
+	for (unsigned int i = 0; i < w->threads; i++)
 		take_from(w, w->thread[i]);
+	watchflow_take(w, INT64_MAX);
+	for (unsigned int i = 0; i < w->threads; i++)
 		watchreport_thread(w, w->thread[i]);
-	}
 	for (unsigned int i = 0; i < w->threads; i++)
 		close_thread(w->thread[i], w->kinds);
 	w->threads = 0;
+	watchflow_end(w);
 }
 
 static enum hostlink_end sample_until(struct watch *w, struct options *o)
@@ -302,6 +315,7 @@ enum exit_status watch(struct options *options, struct emit *out)
 	if (rights_drop_to_watch(options->probes > 0))
 		return emit_error(out, "other", "cannot drop capabilities", "");
 	watchcost_measure(&w);
+	watchflow_begin(&w);
 	w.from_ns = clock_now_ns();
 	err = look_for_threads(&w);
 	if (!err && !w.threads)

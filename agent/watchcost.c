@@ -76,6 +76,8 @@ static void measure(struct watch *w, struct watch_cost *cost,
 	cost->plain_ns = least_ns(act, pages, NULL, NULL);
 	if (perfevent_open(&e, kind, 0))
 		return;
+	if (e.both)
+		perfevent_run(&e, false);
 	if (perfevent_count_on(&e) == 0)
 		cost->counted_ns = least_ns(act, pages, NULL, NULL);
 	if (e.sampler_fd >= 0 && perfring_join(&ring, &e, RING) == 0 &&

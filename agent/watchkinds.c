@@ -20,45 +20,60 @@ static const struct perfevent_kind software_kinds[] = {
 	  .config = PERF_COUNT_SW_PAGE_FAULTS_MAJ,
 	  .sampled = true },
 	{ .name = "migration", .config = PERF_COUNT_SW_CPU_MIGRATIONS },
-	{ .name = "switch", .config = PERF_COUNT_SW_CONTEXT_SWITCHES },
 	{ .name = "alignment_fault", .config = PERF_COUNT_SW_ALIGNMENT_FAULTS },
 	{ .name = "emulation_fault", .config = PERF_COUNT_SW_EMULATION_FAULTS },
 };
 
+struct call {
+	int number;
+	const char *name;
+};
+
+#define CALL(name) { SYS_##name, #name }
+
 /* They take the lock of the process's memory, which faults of all its threads need. */
-static const int memory_calls[] = {
+static const struct call memory_calls[] = {
 #ifdef SYS_mmap2
-	SYS_mmap2,
+	CALL(mmap2),
 #else
-	SYS_mmap,
+	CALL(mmap),
 #endif
-	SYS_munmap, SYS_mprotect, SYS_brk,      SYS_madvise,    SYS_mremap,
-	SYS_mlock,  SYS_munlock,  SYS_mlockall, SYS_munlockall,
+	CALL(munmap), CALL(mprotect), CALL(brk),      CALL(madvise),    CALL(mremap),
+	CALL(mlock),  CALL(munlock),  CALL(mlockall), CALL(munlockall),
 };
 
 /* They may wait for a device, another program or the network; of futex and
  * clock_nanosleep only some, and epoll is how a thread should wait for many. */
-static const int blocking_calls[] = {
-	SYS_read,        SYS_write,   SYS_pread64,  SYS_pwrite64,  SYS_readv,
-	SYS_writev,      SYS_openat,  SYS_fsync,    SYS_fdatasync, SYS_sync,
-	SYS_ioctl,       SYS_ppoll,   SYS_pselect6, SYS_sendto,    SYS_recvfrom,
-	SYS_sendmsg,     SYS_recvmsg, SYS_accept,   SYS_accept4,   SYS_connect,
-	SYS_sched_yield, SYS_clone,   SYS_clone3,   SYS_execve,    SYS_waitid,
-	SYS_flock,
+static const struct call blocking_calls[] = {
+	CALL(read),        CALL(write),  CALL(pread64),  CALL(pwrite64),
+	CALL(readv),       CALL(writev), CALL(openat),   CALL(fsync),
+	CALL(fdatasync),   CALL(sync),   CALL(ioctl),    CALL(ppoll),
+	CALL(pselect6),    CALL(sendto), CALL(recvfrom), CALL(sendmsg),
+	CALL(recvmsg),     CALL(accept), CALL(accept4),  CALL(connect),
+	CALL(sched_yield), CALL(clone),  CALL(clone3),   CALL(execve),
+	CALL(waitid),      CALL(flock),
 #ifdef SYS_nanosleep
-	SYS_nanosleep,
+	CALL(nanosleep),
 #endif
 #ifdef SYS_open
-	SYS_open,
+	CALL(open),
 #endif
 #ifdef SYS_poll
-	SYS_poll,
+	CALL(poll),
 #endif
 #ifdef SYS_select
-	SYS_select,
+	CALL(select),
 #endif
 #ifdef SYS_wait4
-	SYS_wait4,
+	CALL(wait4),
+#endif
+};
+
+/* Their waits are for locks, and for conditions, which are no fault. */
+static const struct call lock_calls[] = {
+	CALL(futex),
+#ifdef SYS_futex_time64
+	CALL(futex_time64),
 #endif
 };
 
@@ -109,13 +124,55 @@ static void add_tracepoint(struct watch *w, const char *tracefs, int err,
 	    err);
 }
 
-static void filter_calls(char filter[WATCH_FILTER], const int *calls, size_t count)
+static size_t filter_calls(char *filter, size_t used, size_t size,
+			   const struct call *calls, size_t count)
 {
-	size_t used = 0;
+	for (size_t i = 0; i < count && used < size; i++)
+		used += (size_t)snprintf(filter + used, size - used, "%sid == %d",
+					 used ? " || " : "", calls[i].number);
+	return used;
+}
 
-	for (size_t i = 0; i < count && used < WATCH_FILTER; i++)
-		used += (size_t)snprintf(filter + used, WATCH_FILTER - used,
-					 "%sid == %d", i ? " || " : "", calls[i]);
+void watchkinds_filter_timed(char *filter, size_t size)
+{
+	size_t used =
+		filter_calls(filter, 0, size, memory_calls, COUNT_OF(memory_calls));
+
+	used = filter_calls(filter, used, size, blocking_calls,
+			    COUNT_OF(blocking_calls));
+	filter_calls(filter, used, size, lock_calls, COUNT_OF(lock_calls));
+}
+
+static const char *name_in(const struct call *calls, size_t count, long number)
+{
+	for (size_t i = 0; i < count; i++)
+		if (calls[i].number == number)
+			return calls[i].name;
+	return NULL;
+}
+
+#define FUTEX_COMMANDS 127 /* the rest are options: linux/futex.h */
+#define WAIT           0
+#define WAIT_BITSET    9
+#define CONTENDED      2                    /* of glibc and of Rust */
+#define HAS_WAITERS    UINT64_C(0x80000000) /* of musl, beside the owner's TID */
+
+enum timeline_kind watchkinds_timed(long call, const uint64_t args[3],
+				    const char **name)
+{
+	const uint64_t command = args[1] & FUTEX_COMMANDS;
+
+	*name = name_in(blocking_calls, COUNT_OF(blocking_calls), call);
+	if (*name)
+		return TIMED_BLOCKING_CALL;
+	*name = name_in(memory_calls, COUNT_OF(memory_calls), call);
+	if (*name)
+		return TIMED_MEMORY_CALL;
+	*name = name_in(lock_calls, COUNT_OF(lock_calls), call);
+	if (*name && (command == WAIT || command == WAIT_BITSET) &&
+	    (args[2] == CONTENDED || args[2] & HAS_WAITERS))
+		return TIMED_LOCK_WAIT;
+	return TIMED_NOT;
 }
 
 static void add_tracepoints(struct watch *w)
@@ -126,14 +183,17 @@ static void add_tracepoints(struct watch *w)
 
 	for (size_t i = 0; i < COUNT_OF(tracepoints); i++)
 		add_tracepoint(w, tracefs, err, &tracepoints[i]);
-	filter_calls(w->memory_filter, memory_calls, COUNT_OF(memory_calls));
-	filter_calls(w->blocking_filter, blocking_calls, COUNT_OF(blocking_calls));
+	filter_calls(w->memory_filter, 0, WATCH_FILTER, memory_calls,
+		     COUNT_OF(memory_calls));
+	filter_calls(w->blocking_filter, 0, WATCH_FILTER, blocking_calls,
+		     COUNT_OF(blocking_calls));
 	calls.name = "memory_call";
 	calls.filter = w->memory_filter;
 	add_tracepoint(w, tracefs, err, &calls);
 	calls.name = "blocking_call";
 	calls.filter = w->blocking_filter;
 	add_tracepoint(w, tracefs, err, &calls);
+	watchflow_make(w, tracefs, err);
 }
 
 void watchkinds_make(struct watch *w, const struct options *o)

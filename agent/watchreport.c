@@ -25,6 +25,18 @@ struct refusal {
 	const char *cause, *remedy;
 };
 
+/* Root of a container, whose rights end at its user namespace: the kernel then knows no
+ * right to watch, however many it says there are. */
+static bool in_user_namespace(void)
+{
+	unsigned long inside, outside, count;
+	char text[256];
+
+	return slurp("/proc/self/uid_map", text, sizeof(text)) > 0 &&
+	       (sscanf(text, "%lu %lu %lu", &inside, &outside, &count) != 3 ||
+		inside != 0 || outside != 0 || count < UINT32_MAX);
+}
+
 /* Of the causes that give EPERM or EACCES the one that shows elsewhere, too. */
 static struct refusal not_permitted(bool probe)
 {
@@ -35,6 +47,10 @@ static struct refusal not_permitted(bool probe)
 	    strstr(text, "[confidentiality]"))
 		return (struct refusal){ "lockdown", "boot with lockdown=integrity or "
 						     "none" };
+	if (geteuid() == 0 && in_user_namespace())
+		return (struct refusal){ "namespace",
+					 "run outside of the container: its root has "
+					 "no rights on the machine" };
 	if (geteuid() == 0 && !rights_may_watch(probe))
 		return (struct refusal){ "capability",
 					 probe ? "give the container CAP_SYS_ADMIN"
@@ -107,6 +123,22 @@ static void emit_vdso(struct emit *out)
 	emit_end(out);
 }
 
+static void emit_kind(struct emit *out, const char *name, int err, bool probe,
+		      bool user_only)
+{
+	const struct refusal why =
+		err ? explain(err, probe) : (struct refusal){ "", "" };
+
+	emit_open(out, NULL, '{');
+	emit_text(out, "name", name);
+	emit_bool(out, "seen", !err);
+	emit_bool(out, "user_only", user_only);
+	emit_text(out, "cause", why.cause);
+	emit_text(out, "reason", err ? strerror(-err) : "");
+	emit_text(out, "remedy", why.remedy);
+	emit_close(out, '}');
+}
+
 void watchreport_begin(struct watch *w)
 {
 	struct utsname name;
@@ -119,20 +151,10 @@ void watchreport_begin(struct watch *w)
 	emit_int(w->out, "from_ns", w->from_ns);
 	emit_int(w->out, "stack_bytes", PERFREGS_MASK ? PERFEVENT_STACK_BYTES : 0);
 	emit_open(w->out, "events", '[');
-	for (unsigned int i = 0; i < w->kinds; i++) {
-		const int err = w->refused[i];
-		const struct refusal why = err ? explain(err, w->kind[i].path)
-					       : (struct refusal){ "", "" };
-
-		emit_open(w->out, NULL, '{');
-		emit_text(w->out, "name", w->kind[i].name);
-		emit_bool(w->out, "seen", !err);
-		emit_bool(w->out, "user_only", w->kind[i].user_only);
-		emit_text(w->out, "cause", why.cause);
-		emit_text(w->out, "reason", err ? strerror(-err) : "");
-		emit_text(w->out, "remedy", why.remedy);
-		emit_close(w->out, '}');
-	}
+	for (unsigned int i = 0; i < w->kinds; i++)
+		emit_kind(w->out, w->kind[i].name, w->refused[i], w->kind[i].path,
+			  w->kind[i].user_only);
+	emit_kind(w->out, "timeline", w->flow.err, false, false);
 	emit_close(w->out, ']');
 	emit_end(w->out);
 	emit_vdso(w->out);
@@ -165,8 +187,62 @@ void watchreport_sample(struct watch *w, const struct watched *t, unsigned int k
 	emit_end(w->out);
 }
 
+static void emit_timed(struct emit *out, const struct timed *timed)
+{
+	emit_open(out, "times", '{');
+	emit_int(out, "count", timed->count);
+	emit_int(out, "total_ns", timed->total_ns);
+	emit_int(out, "worst_ns", timed->worst_ns);
+	emit_int(out, "worst_at_ns", timed->worst_at_ns);
+	emit_text(out, "worst_in", timed->worst_in);
+	emit_close(out, '}');
+}
+
+static const struct timed *timed_named(const struct timeline *t, const char *name)
+{
+	for (unsigned int i = 0; i < TIMED_KINDS; i++)
+		if (strcmp(timeline_kind_names[i], name) == 0)
+			return &t->timed[i];
+	return NULL;
+}
+
+static void emit_party(struct emit *out, const char *key,
+		       const struct timeline_party *party)
+{
+	emit_open(out, key, '{');
+	emit_int(out, "tid", party->tid);
+	emit_text(out, "name", party->name);
+	emit_int(out, "priority", party->priority);
+	emit_close(out, '}');
+}
+
+static void emit_wakers(struct emit *out, const struct timeline *t)
+{
+	emit_open(out, "wakers", '[');
+	for (unsigned int i = 0; i < t->wakers; i++) {
+		emit_open(out, NULL, '{');
+		emit_party(out, "by", &t->waker[i].by);
+		emit_bool(out, "softirq", t->waker[i].softirq);
+		emit_int(out, "count", t->waker[i].count);
+		emit_close(out, '}');
+	}
+	emit_close(out, ']');
+	emit_int(out, "other_wakers", t->other_wakers);
+	emit_open(out, "inversions", '[');
+	for (unsigned int i = 0; i < t->inversions; i++) {
+		emit_open(out, NULL, '{');
+		emit_party(out, "owner", &t->inversion[i].owner);
+		emit_party(out, "by", &t->inversion[i].by);
+		emit_timed(out, &t->inversion[i].waited);
+		emit_close(out, '}');
+	}
+	emit_close(out, ']');
+}
+
 void watchreport_thread(struct watch *w, const struct watched *t)
 {
+	const struct timed *timed;
+
 	w->seen++;
 	emit_begin(w->out, "watched");
 	emit_int(w->out, "tid", t->tid);
@@ -175,6 +251,7 @@ void watchreport_thread(struct watch *w, const struct watched *t)
 	emit_int(w->out, "to_ns", clock_now_ns());
 	emit_bool(w->out, "ended", !t->alive || w->gone);
 	emit_int(w->out, "samples_lost", (int64_t)(t->ring.lost + t->probes.lost));
+	emit_int(w->out, "records_lost", (int64_t)t->flow.ring.lost);
 	emit_open(w->out, "events", '{');
 	for (unsigned int i = 0; i < w->kinds; i++) {
 		const int64_t count = perfevent_count(&t->event[i]);
@@ -184,9 +261,13 @@ void watchreport_thread(struct watch *w, const struct watched *t)
 		emit_open(w->out, w->kind[i].name, '{');
 		emit_int(w->out, "count", count);
 		emit_int(w->out, "sampled", (int64_t)t->event[i].sampled);
+		timed = timed_named(&t->line, w->kind[i].name);
+		if (timed && timed->count)
+			emit_timed(w->out, timed);
 		emit_close(w->out, '}');
 	}
 	emit_close(w->out, '}');
+	emit_wakers(w->out, &t->line);
 	emit_end(w->out);
 }
 
@@ -202,6 +283,7 @@ int watchreport_end(struct watch *w, const char *stopped)
 	emit_int(w->out, "vanished", w->vanished);
 	emit_int(w->out, "not_watched", w->not_watched);
 	emit_int(w->out, "stacks", (int64_t)w->stacks);
+	emit_int(w->out, "records_lost", w->flow.lost);
 	emit_int(w->out, "agent_cpu_ns", timespec_ns(used));
 	emit_open(w->out, "costs", '{');
 	for (size_t i = 0; i < sizeof(w->cost) / sizeof(w->cost[0]); i++) {

@@ -10,6 +10,8 @@
 
 #include "emit.h"
 #include "perfevent.h"
+#include "timeline.h"
+#include "watchflow.h"
 
 #define WATCH_MAX_THREADS 128
 #define WATCH_FILTER      1024
@@ -22,6 +24,8 @@ struct watched {
 	struct perfring ring;   /* of software events */
 	struct perfring probes; /* and tracepoints: their storms must not fill it */
 	struct perfevent event[PERFEVENT_MAX_KINDS]; /* as in watch.kind */
+	struct watchflow_thread flow;
+	struct timeline line;
 };
 
 /* Of one event in the watched thread: not watched, counted, its stack copied, too. */
@@ -46,6 +50,7 @@ struct watch {
 	int64_t from_ns, to_ns;
 	int64_t seen, vanished, not_watched;
 	struct watch_cost cost[3];
+	struct watchflow flow;
 	bool gone; /* the process ended before the time was over */
 };
 

@@ -8,7 +8,7 @@ is written beside its record.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +47,8 @@ from rtscope.files import write_atomically
 from rtscope.ftrace.dat import open_trace
 from rtscope.ftrace.events import Event, Trace
 from rtscope.ftrace.writer import TRACE
+from rtscope.machine.facts import FactValue
+from rtscope.process import Progress, Step
 from rtscope.record.explanation import EXPLAINED, CpuBound, write_explained
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import RECORD, ResultDir, read_record
@@ -70,6 +72,10 @@ _PREEMPTIBLE = {
 }
 
 Log = Callable[[str], None]
+
+
+def _unseen(_step: Step) -> None:
+    """Show no progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +126,14 @@ class Explained:
 
 
 def explained_runs(
-    path: Path, run_id: str | None, *, worst: int, bound: bool, cache: Path, log: Log
+    path: Path,
+    run_id: str | None,
+    *,
+    worst: int,
+    bound: bool,
+    cache: Path,
+    log: Log,
+    progress: Progress = _unseen,
 ) -> Explained:
     """
     Explain every run that has recorded paths or events; log those without.
@@ -130,12 +143,13 @@ def explained_runs(
     """
     chosen = every_run(path, run_id)
     if bound:
-        _record_sections(chosen, cache=cache, log=log)
+        _record_sections(chosen, cache=cache, log=log, progress=progress)
     runs: list[ExplainedRun] = []
     wakeups: list[tuple[Recording | ExplainedWindow, ...]] = []
-    for one in chosen:
+    for done, one in enumerate(chosen):
+        progress(Step(_explaining(one), done, len(chosen), "runs"))
         try:
-            found = _wakeups_of(one, cache=cache, log=log)
+            found = _wakeups_of(one, cache=cache, log=log, progress=progress)
             explanations = (
                 _counted(one.record)
                 if found is None
@@ -146,7 +160,7 @@ def explained_runs(
                 raise
             log(str(error))
             continue
-        bounds = _bounds_of_run(one, cache=cache, log=log)
+        bounds = _bounds_of_run(one, cache=cache, log=log, progress=progress)
         runs.append(explained_run(one.record, explanations, bounds=bounds))
         wakeups.append(tuple(found or ())[:worst])
         _keep(one, runs[-1], log=log)
@@ -159,11 +173,11 @@ def explained_runs(
 
 
 def _wakeups_of(
-    one: Recorded, *, cache: Path, log: Log
+    one: Recorded, *, cache: Path, log: Log, progress: Progress
 ) -> Sequence[Recording | ExplainedWindow] | None:
     """Return the explained wake-ups of a run; None if it has only counters."""
     if one.record.virtual:
-        return _explained_paths(one, cache=cache, log=log)
+        return _explained_paths(one, cache=cache, log=log, progress=progress)
     if (one.directory / TRACE).is_file():
         machine = machine_of(one.record)
         trace = open_trace(one.directory / TRACE)
@@ -172,8 +186,12 @@ def _wakeups_of(
 
 
 def machine_of(record: RunRecord) -> MachineTraits:
+    """Return the traits of a run's machine that events do not show."""
+    return traits_of(record.facts_before)
+
+
+def traits_of(facts: Mapping[str, FactValue]) -> MachineTraits:
     """Return the traits of a machine that events do not show, from its facts."""
-    facts = record.facts_before
     guest = facts["guest"].value if "guest" in facts else None
     model = facts["preemption_model"].value if "preemption_model" in facts else None
     release = facts["kernel_release"].value if "kernel_release" in facts else None
@@ -252,22 +270,23 @@ def _files(path: Path) -> list[Path]:
     return sorted(found)
 
 
-def _explained_paths(one: Recorded, *, cache: Path, log: Log) -> list[Recording]:
+def _explained_paths(
+    one: Recorded, *, cache: Path, log: Log, progress: Progress
+) -> list[Recording]:
     stream, paths = _paths_of(one)
     arch, preemptible = stream.arch, machine_of(one.record).preemptible
-    symbols = symbols_of(one, cache=cache, log=log)
-    return [
-        Recording(
-            title=f"{one.record.run.id}, worst wake-up {number}",
-            section=section,
-            explanation=explain_path(
-                section, symbols, arch=arch, preemptible=preemptible
-            ),
-            symbols=symbols,
-            arch=arch,
-        )
-        for number, section in enumerate(paths, 1)
-    ]
+    symbols = symbols_of(one, cache=cache, log=log, progress=progress)
+    found = []
+    for number, section in enumerate(paths, 1):
+        progress(Step(_explaining(one), number, len(paths), "wake-ups"))
+        explanation = explain_path(section, symbols, arch=arch, preemptible=preemptible)
+        title = f"{one.record.run.id}, worst wake-up {number}"
+        found.append(Recording(title, section, explanation, symbols, arch))
+    return found
+
+
+def _explaining(one: Recorded) -> str:
+    return f"explaining {one.record.run.id}"
 
 
 def stream_of(recorded: Recorded) -> ExecTrace:
@@ -316,7 +335,9 @@ def _wakeup(section: TraceSection) -> tuple[int, int, int, int]:
     return section.cpu, section.sequence, section.latency_ns, section.last_ns
 
 
-def symbols_of(recorded: Recorded, *, cache: Path, log: Log) -> SymbolTable:
+def symbols_of(
+    recorded: Recorded, *, cache: Path, log: Log, progress: Progress = _unseen
+) -> SymbolTable:
     """
     Return the symbols of the kernel; if they cannot be had, log why and return none.
 
@@ -332,7 +353,7 @@ def symbols_of(recorded: Recorded, *, cache: Path, log: Log) -> SymbolTable:
         return merged(found, own)
     try:
         prepared = prepare_replay(recorded.record, cache=cache)
-        read_symbols(prepared, cache=cache, log=log)
+        read_symbols(prepared, cache=cache, log=log, progress=progress)
     except RtscopeError as error:
         log(f"no symbols, functions are shown as addresses: {error}")
         return own
@@ -358,7 +379,9 @@ def _keep(one: Recorded, explained: ExplainedRun, *, log: Log) -> None:
         log(f"{EXPLAINED} was not written: {error}")
 
 
-def _record_sections(chosen: Sequence[Recorded], *, cache: Path, log: Log) -> None:
+def _record_sections(
+    chosen: Sequence[Recorded], *, cache: Path, log: Log, progress: Progress
+) -> None:
     """
     Boot each run again that has no critical sections yet; log those that fail.
 
@@ -368,32 +391,38 @@ def _record_sections(chosen: Sequence[Recorded], *, cache: Path, log: Log) -> No
         if one.sections_path.is_file():
             continue
         try:
-            _record_sections_of(one, cache=cache, log=log)
+            _record_sections_of(one, cache=cache, log=log, progress=progress)
         except UsageError as error:
             if len(chosen) == 1:
                 raise
             log(str(error))
 
 
-def _record_sections_of(one: Recorded, *, cache: Path, log: Log) -> None:
+def _record_sections_of(
+    one: Recorded, *, cache: Path, log: Log, progress: Progress
+) -> None:
     name = one.record.run.id
     if not one.record.virtual:
         raise UsageError(
             f"{name}: measured on {one.record.run.target}; --bound boots only runs of "
             "virtual boards again"
         )
-    symbols = symbols_of(one, cache=cache, log=log)
+    symbols = symbols_of(one, cache=cache, log=log, progress=progress)
     log(f"{name}: booting again to record the longest critical sections")
-    done = replay_run(one.record, windows=(), cache=cache, log=log, symbols=symbols)
+    done = replay_run(
+        one.record, windows=(), cache=cache, log=log, symbols=symbols, progress=progress
+    )
     path = one.sections_path
     write_atomically(path, pack(done.raw, name=path.name)[0])
 
 
-def _bounds_of_run(one: Recorded, *, cache: Path, log: Log) -> Sequence[CpuBound]:
+def _bounds_of_run(
+    one: Recorded, *, cache: Path, log: Log, progress: Progress
+) -> Sequence[CpuBound]:
     """Return the bounds of a run; none without recorded critical sections."""
     if not one.record.virtual or not one.sections_path.is_file():
         return ()
-    symbols = symbols_of(one, cache=cache, log=log)
+    symbols = symbols_of(one, cache=cache, log=log, progress=progress)
     return bounds_of(read_stream(one.sections_path, sha256=None), symbols)
 
 
@@ -425,7 +454,13 @@ def _events_of(trace: Trace, cpu: int) -> Iterator[Event]:
 
 
 def record_windows(
-    one: Recorded, windows: Sequence[Window], *, worst: int, cache: Path, log: Log
+    one: Recorded,
+    windows: Sequence[Window],
+    *,
+    worst: int,
+    cache: Path,
+    log: Log,
+    progress: Progress = _unseen,
 ) -> ExecTrace:
     """
     Record windows in a replay, keep it beside the record, and return it.
@@ -437,11 +472,15 @@ def record_windows(
         try:
             sections = stream_of(one).sections
         except UsageError:  # recorded without: one more replay finds them
-            first = replay_run(one.record, windows=(), cache=cache, log=log)
+            first = replay_run(
+                one.record, windows=(), cache=cache, log=log, progress=progress
+            )
             sections = first.trace.sections
         windows = windows_around(sections, worst)
     log(f"booting again to record the paths and {len(windows)} windows")
-    done = replay_run(one.record, windows=tuple(windows), cache=cache, log=log)
+    done = replay_run(
+        one.record, windows=tuple(windows), cache=cache, log=log, progress=progress
+    )
     for name in done.not_recorded:
         log(f"{name} not recorded: its place in this kernel is unknown")
     path = one.directory / REPLAY

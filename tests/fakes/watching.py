@@ -53,6 +53,10 @@ def thread(tid: int, name: str = "worker", **counts: int) -> WatchedThread:
         to_ns=10**15 + 10 * 10**9,
         ended=False,
         samples_lost=0,
+        wakers=(),
+        other_wakers=0,
+        inversions=(),
+        records_lost=0,
         events={kind: EventCount(count, 0) for kind, count in counts.items()},
     )
 
@@ -70,4 +74,5 @@ def end(
         stacks=0,
         agent_cpu_ns=10**7,
         costs={},
+        records_lost=0,
     )

@@ -1,9 +1,10 @@
 /* A thread `cycle` with all that a real-time thread needs, and one offence that is named
- * on the command line; `clean` commits none. */
+ * on the command line; `clean` and `urgent` commit none. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@ static char *page, *file;
 static int fd;
 static long cycle_number;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static sem_t work;
 
 static int is(const char *name)
 {
@@ -76,6 +78,42 @@ static void *hold(void *unused)
 	return NULL;
 }
 
+/* Holds the lock for longer than the other, which is more urgent, lets it alone. */
+static void *own(void *unused)
+{
+	(void)unused;
+	pthread_setname_np(pthread_self(), "owner");
+	for (;;) {
+		pthread_mutex_lock(&lock);
+		spin(2000000);
+		pthread_mutex_unlock(&lock);
+		usleep(1000);
+	}
+	return NULL;
+}
+
+static void *between(void *unused)
+{
+	(void)unused;
+	pthread_setname_np(pthread_self(), "between");
+	for (;;) {
+		usleep(1300);
+		spin(500000);
+	}
+	return NULL;
+}
+
+static void *post(void *unused)
+{
+	(void)unused;
+	pthread_setname_np(pthread_self(), "poster");
+	for (;;) {
+		usleep(1000);
+		sem_post(&work);
+	}
+	return NULL;
+}
+
 __attribute__((noinline)) static void offend_in_system(void)
 {
 	if (is("write")) {
@@ -88,7 +126,9 @@ __attribute__((noinline)) static void offend_in_system(void)
 		usleep(10);
 	} else if (is("signal")) {
 		raise(SIGUSR1);
-	} else if (is("mutex") && cycle_number % 20 == 0) {
+	} else if (is("woken")) {
+		sem_wait(&work);
+	} else if ((is("mutex") || is("inversion")) && cycle_number % 20 == 0) {
 		pthread_mutex_lock(&lock);
 		pthread_mutex_unlock(&lock);
 	} else if (is("preempted")) {
@@ -163,7 +203,7 @@ static void *cycle(void *unused)
 	return NULL;
 }
 
-static void start(int priority, void *(*function)(void *))
+static void start(int cpu, int priority, void *(*function)(void *))
 {
 	struct sched_param param = { .sched_priority = is("policy") ? 0 : priority };
 	pthread_attr_t attr;
@@ -171,7 +211,7 @@ static void start(int priority, void *(*function)(void *))
 	cpu_set_t cpus, own;
 
 	CPU_ZERO(&cpus);
-	CPU_SET(0, &cpus);
+	CPU_SET(cpu, &cpus);
 	if (is("not-pinned"))
 		CPU_SET(1, &cpus);
 	pthread_attr_init(&attr);
@@ -211,13 +251,19 @@ int main(int argc, char **argv)
 	if (is("write"))
 		fd = open("/dev/null", O_WRONLY);
 	signal(SIGUSR1, on_signal);
-	start(is("priority-99") ? 99 : 61, cycle);
+	start(0, is("priority-99") ? 99 : is("urgent") ? 97 : 61, cycle);
 	if (is("peers"))
-		start(61, cycle);
+		start(0, 61, cycle);
 	if (is("preempted"))
-		start(70, above);
+		start(0, 70, above);
+	if (is("inversion")) {
+		start(1, 10, own);
+		start(1, 20, between);
+	}
 	if (is("mutex"))
 		pthread_create(&holder, NULL, hold, NULL);
+	if (is("woken"))
+		pthread_create(&holder, NULL, post, NULL);
 	for (;;)
 		pause();
 }

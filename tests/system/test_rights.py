@@ -83,6 +83,21 @@ def test_a_missing_capability_is_named_for_a_user_without_any(
     assert "lacks CAP_SYS_NICE" in done.error.message
 
 
+def test_a_user_whose_shell_is_nice_is_not_sent_to_what_was_refused(
+    public_agent: Path,
+) -> None:
+    done = refused(
+        *("nice", "-n", "5", "prlimit", "--nice=0", *AS_NOBODY),
+        agent=public_agent,
+        policy="other",
+    )
+
+    assert done.error.cause == "capability"
+    assert re.search(r"runs at nice \d+, and may not go back to 0", done.error.message)
+    assert "--policy other" not in done.error.remedy
+    assert "from a shell at nice 0" in done.error.remedy
+
+
 def test_a_missing_capability_is_named_for_root_in_a_container() -> None:
     done = refused("prlimit", "--rtprio=0", "setpriv", "--bounding-set=-sys_nice")
 

@@ -148,6 +148,8 @@ def test_the_setup_of_a_thread_is_judged(task: TaskLine, id_: str, detail: str) 
         ("set_aside", "RA14"),
         ("migration", "RA15"),
         ("signal", "RA21"),
+        ("alignment_fault", "RA22"),
+        ("emulation_fault", "RA22"),
     ],
 )
 def test_events_are_found_with_their_rate_and_stacks(kind: str, id_: str) -> None:
@@ -164,7 +166,7 @@ def test_events_are_found_with_their_rate_and_stacks(kind: str, id_: str) -> Non
     (one,) = examined.findings
     assert (one.id, one.tid, one.count, one.rate_per_s) == (id_, 101, 50, 5.0)
     assert one.stacks == (STACK,)
-    assert ("in code" in one.detail) == ("fault" in kind)
+    assert ("in code" in one.detail) == (kind in ("minor_fault", "major_fault"))
 
 
 def test_what_the_probes_did_is_not_found() -> None:
@@ -232,6 +234,9 @@ def test_what_could_not_be_seen_is_never_clean() -> None:
         seen(no_probe="Permission denied"),
         seen(files=replace(CLEAN, smaps=None, denied={"smaps": "Permission denied"})),
         seen(end=watching.end(not_watched=3)),
+        seen(events=[watching.event("timeline", cause="unbuilt")]),
+        seen(end=replace(watching.end(), records_lost=3)),
+        seen(watched=[replace(watching.thread(101), records_lost=3)]),
     ):
         examined = examine(observation)
         assert examined.findings == ()
@@ -299,7 +304,7 @@ def test_data_has_each_finding_with_its_frames() -> None:
     frame = one["stacks"][0]["frames"][0]
     assert (frame["function"], frame["line"]) == ("touch", 12)
     assert row["not_seen"] == []
-    assert "RA17" in row["not_looked_for"]
+    assert "denormals" in row["not_looked_for"]
 
 
 def test_what_a_scheduler_does_to_ordinary_threads_is_no_finding() -> None:

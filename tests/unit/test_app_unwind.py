@@ -216,3 +216,14 @@ def test_names_of_other_languages_stay() -> None:
     assert demangled("malloc") == "malloc"
     assert demangled("_ZN3foo3barEv") in ("foo::bar()", "_ZN3foo3barEv")
     assert demangled("_Zbroken") == "_Zbroken"
+
+
+def test_names_of_rust_are_those_of_the_source() -> None:
+    drop = "_ZN66_$LT$alloc..vec..Vec$LT$T$GT$$u20$as$u20$core..ops..drop..Drop$GT$"
+
+    if demangled("_ZN3foo3barEv") == "_ZN3foo3barEv":
+        pytest.skip("needs the library of C++")
+    assert demangled("_ZN4prog6append17h0123456789abcdefE") == "prog::append"
+    assert demangled(f"{drop}4drop17h0123456789abcdefE") == (
+        "<alloc::vec::Vec<T> as core::ops::drop::Drop>::drop"
+    )

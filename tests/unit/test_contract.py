@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes import targets, telling, threads, traces, watching
+from fakes import cycling, targets, telling, threads, traces, watching
 from fakes.measurements import record, thread
 from rtscope import contract
 from rtscope.caveats.catalogue import Effect, kind_of
@@ -112,6 +112,9 @@ LINES: Mapping[str, Line] = {
     "watch_sample": watching.sample("minor_fault", 17),
     "watched": watching.thread(17, minor_fault=3),
     "watch_end": watching.end(),
+    "cycles": cycling.begin(),
+    "cycle_runs": cycling.periodic(3),
+    "cycles_end": cycling.end(losses=1),
 }
 
 
@@ -361,6 +364,7 @@ def is_number(text: str) -> bool:
 
 DEFAULTS = {
     *("restored", "ticks_lost", "base64", "reason", "tracing", "counter_deltas"),
+    "times",
     "foreign",  # refused unless null
 }
 

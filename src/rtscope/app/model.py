@@ -56,6 +56,21 @@ class EventStack:
 
 
 @dataclass(frozen=True, slots=True)
+class Worst:
+    """The longest of those that were seen from begin to end."""
+
+    lasted_ns: int
+    after_ns: int
+    """When it began, from the begin of the watching."""
+    where: str
+    """The system call, or the thread that got the CPU; empty for others."""
+    timed: int
+    """How many were seen from begin to end."""
+    total_ns: int
+    """How long these lasted together."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that costs one thread, or the whole process, its real time."""
 
@@ -68,6 +83,8 @@ class Finding:
     rate_per_s: float | None = None
     stacks: tuple[EventStack, ...] = ()
     """The most frequent first."""
+    worst: Worst | None = None
+    """None: how long it lasts cannot be seen, or was not."""
 
     @property
     def weight(self) -> Weight:

@@ -5,6 +5,7 @@ Where a debug package is installed its file is found by the number of the build.
 """
 
 import ctypes
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -104,7 +105,22 @@ def demangled(name: str) -> str:
     text = demangle(name.encode()) if demangle else None
     if text is None:
         return name
-    return text
+    return _as_in_rust(text) if _RUST_HASH.search(text) else text
+
+
+_RUST_HASH = re.compile(r"::h[0-9a-f]{16}$")
+_RUST_WORDS = {"LT": "<", "GT": ">", "C": ",", "RF": "&", "BP": "*", "SP": "@"}
+_RUST_WORDS |= {"LP": "(", "RP": ")"}
+_RUST_ESCAPE = re.compile(r"\$(?:u([0-9a-f]{1,6})|([A-Z]{1,2}))\$")
+
+
+def _as_in_rust(text: str) -> str:
+    """Undo what Rust's older names have beyond those of C++: escapes, and a hash."""
+    text = re.sub(r"(^|::)_\$", r"\1$", _RUST_HASH.sub("", text))
+    text = _RUST_ESCAPE.sub(
+        lambda m: chr(int(m[1], 16)) if m[1] else _RUST_WORDS.get(m[2], m[0]), text
+    )
+    return text.replace("..", "::")
 
 
 @cache

@@ -18,6 +18,7 @@ from rtscope.app.model import (
     Unseen,
 )
 from rtscope.app.smaps import Piece, pieces_in
+from rtscope.app.waits import inversions, wakers, worst_of
 from rtscope.contract import WatchedThread
 from rtscope.cpulist import format_cpulist
 from rtscope.errors import UsageError
@@ -40,10 +41,17 @@ _EVENTS = {
     "set_aside": "RA14",
     "migration": "RA15",
     "signal": "RA21",
+    "alignment_fault": "RA22",
+    "emulation_fault": "RA22",
 }
 _OF_REAL_TIME = ("preempted", "set_aside")
 """What a scheduler does to ordinary threads all the time."""
 
+_FAULTS = ("minor_fault", "major_fault")
+_TRAPS = {
+    "alignment_fault": "addresses that the kernel has to align",
+    "emulation_fault": "instructions that the kernel has to emulate",
+}
 _CALLS = ("memory_call", "blocking_call")
 _LOCK_WAIT = "lock_wait"
 _LOCKS = ("mutex_lock", "mutex_timedlock", "mutex_clocklock", "lll_lock_wait", "rwlock")
@@ -142,6 +150,8 @@ def _events(seen: Observation, judged: Sequence[Thread]) -> Iterator[Finding]:
                 yield _event(seen, watched, id_, kind, count, MemoryMap(maps))
         yield from _allocations(seen, watched)
         yield from _locks(seen, watched)
+        yield from inversions(seen.watch, watched)
+        yield from wakers(seen.watch, watched)
 
 
 def _count(seen: Observation, watched: WatchedThread, kind: str) -> int:
@@ -162,11 +172,13 @@ def _event(
 ) -> Finding:
     stacks = seen.watch.stacks.get((watched.tid, kind), ())
     detail = ""
-    if stacks and "fault" in kind:
+    if stacks and kind in _FAULTS:
         where = {_class_of(one, maps): None for one in stacks}
         detail = f"in {', '.join(where)}"
     elif kind in _CALLS:
         detail = ", ".join({_call_of(one): None for one in stacks})
+    elif kind in _TRAPS:
+        detail = _TRAPS[kind]
     elif kind == "relative_sleep":
         detail = "sleeps that are not to a time of CLOCK_MONOTONIC"
     return Finding(
@@ -177,6 +189,7 @@ def _event(
         count=count,
         rate_per_s=_rate(count, watched),
         stacks=stacks,
+        worst=worst_of(seen.watch, watched.events[kind].times),
     )
 
 
@@ -213,6 +226,7 @@ def _locks(seen: Observation, watched: WatchedThread) -> Iterator[Finding]:
         count=times if all_known else None,
         rate_per_s=_rate(times, watched) if all_known else None,
         stacks=of_locks,
+        worst=worst_of(seen.watch, event.times),
     )
 
 
@@ -342,6 +356,7 @@ def _unseen(seen: Observation) -> Iterator[Unseen]:
             )
     by_kind: dict[str, tuple[str, ...]] = {k: (id_,) for k, id_ in _EVENTS.items()}
     by_kind[_LOCK_WAIT] = ("RA10",)
+    by_kind["timeline"] = ("RA11", "RA12")
     by_kind |= dict.fromkeys(ALLOCATIONS, ("RA07",))
     refused: dict[tuple[str, ...], Unseen] = {}
     for event in seen.watch.begin.events:
@@ -363,9 +378,16 @@ def _unseen(seen: Observation) -> Iterator[Unseen]:
     if seen.no_probe:
         yield Unseen(("RA07",), "calls of the allocator", seen.no_probe, "")
     end = seen.watch.end
+    if lost := end.records_lost + sum(t.records_lost for t in seen.watch.threads):
+        yield Unseen(
+            ("RA11", "RA12"),
+            f"{lost:,} switches, wake-ups and calls",
+            "there was no room for them: the program does too much at once",
+            "",
+        )
     if end.not_watched:
         yield Unseen(
-            (*sorted(set(_EVENTS.values())), "RA07", "RA10"),
+            (*sorted({*_EVENTS.values(), "RA07", "RA10", "RA11", "RA12"}),),
             f"{end.not_watched} threads",
             "the agent watches 128 at once",
             "",

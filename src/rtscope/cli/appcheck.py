@@ -1,15 +1,30 @@
 """Check a running program: what its threads do that costs them their real time."""
 
 import sys
+from collections.abc import Mapping
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
-from rtscope.app.model import RANK, Examined, Weight
+from rtscope.analysis import traits_of
+from rtscope.app.cyclerules import with_cycles
+from rtscope.app.model import RANK, Examined, Observation, Weight
 from rtscope.app.rules import examine
 from rtscope.cli.console import Json, put_json, stdout_console
 from rtscope.errors import MeasurementError, UsageError
+from rtscope.explain.activity import ExplainedWindow
+from rtscope.explain.events.threadstates import MachineTraits
+from rtscope.explain.perfetto import perfetto_trace
+from rtscope.files import refuse_unwritable, write_atomically
+from rtscope.machine.gather import gather
+from rtscope.measure.appcycles import (
+    CycleRecording,
+    explained_cycles,
+    recording_cycles,
+)
 from rtscope.measure.appwatch import (
     list_threads,
     observe,
@@ -17,8 +32,18 @@ from rtscope.measure.appwatch import (
     running_command,
 )
 from rtscope.report.formats.appcheck import examined_row, print_examined
+from rtscope.report.formats.appcycles import (
+    ShownCycles,
+    cycle_lines,
+    cycles_row,
+    longest_words,
+)
+from rtscope.report.formats.appjunit import examined_junit
+from rtscope.report.formats.apppage import render_examined
+from rtscope.report.formats.taskstatistics import print_statistics, statistics_rows
 from rtscope.target import Target
 from rtscope.target.address import address_of, open_target
+from rtscope.tasks.statistics import Statistics, read_statistics
 from rtscope.units import NS_PER_H, NS_PER_MS, NS_PER_S, parse_duration
 
 FOUND = 1
@@ -67,6 +92,24 @@ def check(
             help="Least weight of a finding for exit status 1 (default: low)."
         ),
     ] = FailOn.LOW,
+    html: Annotated[
+        Path | None,
+        typer.Option(help="HTML page to write, with charts, e.g. page.html."),
+    ] = None,
+    perfetto: Annotated[
+        Path | None,
+        typer.Option(
+            help="Trace of the longest cycles to write for ui.perfetto.dev, e.g. "
+            "cycles.pftrace."
+        ),
+    ] = None,
+    junit: Annotated[
+        Path | None,
+        typer.Option(
+            help="JUnit XML to write, a case for each finding looked for, e.g. "
+            "check.xml."
+        ),
+    ] = None,
     verbose: Annotated[
         bool,
         typer.Option("--verbose", "-v", help="Everything, in lines of any length."),
@@ -80,6 +123,8 @@ def check(
     duration_ns = _time("--duration", duration, 100 * NS_PER_MS)
     settle_ns = _time("--settle", settle, NS_PER_MS)
     threads = [] if thread is None else thread.split(",")
+    for file in filter(None, (html, perfetto, junit)):
+        refuse_unwritable(file)
     command = "--" in sys.argv
     if not command and len(program) > 1:
         raise UsageError(
@@ -87,21 +132,71 @@ def check(
             f"check -- {' '.join(program)}"
         )
     with open_target(address_of(target)) as machine:
+        traits = traits_of(gather(machine.reader))
         if command:
             with running_command(
                 machine, program, settle_s=settle_ns / NS_PER_S
             ) as pid:
-                observation = observe(machine, pid, duration_ns=duration_ns)
+                observation, recording = _watched(machine, pid, duration_ns)
+                kept = _statistics(machine, pid)
         else:
             pid = _process(machine, program[0])
-            observation = observe(machine, pid, duration_ns=duration_ns)
+            observation, recording = _watched(machine, pid, duration_ns)
+            kept = _statistics(machine, pid)
     examined = examine(observation, threads=threads)
+    examined = with_cycles(examined, recording.end, recording.threads)
+    shown, whole = _shown(examined, recording, traits)
+    if html is not None:
+        write_atomically(html, render_examined(examined, shown, whole).encode())
+    if perfetto is not None:
+        write_atomically(perfetto, perfetto_trace(whole.values()))
+    if junit is not None:
+        write_atomically(junit, examined_junit(examined).encode())
     if json:
-        put_json(examined_row(examined))
+        row = {**examined_row(examined), "cycles": cycles_row(shown)}
+        put_json({**row, "statistics": statistics_rows(kept)})
     else:
         with stdout_console() as console:
-            print_examined(examined, console, everything=verbose)
+            print_examined(
+                examined,
+                console,
+                everything=verbose,
+                cycles=list(cycle_lines(shown, width=_width(console, verbose))),
+            )
+            print_statistics(kept, console)
     return status_of(examined, fail_on)
+
+
+def _width(console: Console, everything: bool) -> int:
+    return 1000 if everything else min(console.width, 100)
+
+
+def _shown(
+    examined: Examined, recording: CycleRecording, traits: MachineTraits
+) -> tuple[ShownCycles, Mapping[int, ExplainedWindow]]:
+    """Return the cycles of the judged threads, and their longest with its events."""
+    names = {one.line.tid: one.name for one in examined.judged}
+    longest = explained_cycles(recording, names, traits)
+    words = {
+        tid: longest_words(one.cycle, one.whole.explanation)
+        for tid, one in longest.items()
+    }
+    begin, end = recording.begin, recording.end
+    shown = ShownCycles(begin.from_ns, end, recording.threads, names, words)
+    return shown, {tid: one.whole for tid, one in longest.items()}
+
+
+def _statistics(machine: Target, pid: int) -> Statistics:
+    """Return what the program counted itself, if it has the library."""
+    return read_statistics(machine.reader, {pid}).of({pid}, whole=False)
+
+
+def _watched(
+    machine: Target, pid: int, duration_ns: int
+) -> tuple[Observation, CycleRecording]:
+    with recording_cycles(machine, pid, duration_ns=duration_ns) as recorder:
+        observation = observe(machine, pid, duration_ns=duration_ns)
+        return observation, recorder.result()
 
 
 def status_of(examined: Examined, fail_on: FailOn) -> int:

@@ -8,6 +8,9 @@ number. Unknown keys are ignored, so that an older host reads a newer agent of t
 same schema.
 """
 
+from rtscope.contract.cycling import CycleRuns as CycleRuns
+from rtscope.contract.cycling import CyclesBegin as CyclesBegin
+from rtscope.contract.cycling import CyclesEnd as CyclesEnd
 from rtscope.contract.digest import result_digest as result_digest
 from rtscope.contract.digest import sha256_of_json as sha256_of_json
 from rtscope.contract.growth import CpuGrowth as CpuGrowth
@@ -67,6 +70,10 @@ from rtscope.contract.values import CpuTime as CpuTime
 from rtscope.contract.values import Flag as Flag
 from rtscope.contract.values import Text as Text
 from rtscope.contract.watching import EventCount as EventCount
+from rtscope.contract.watching import EventTimes as EventTimes
+from rtscope.contract.watching import Inversion as Inversion
+from rtscope.contract.watching import Party as Party
+from rtscope.contract.watching import Waker as Waker
 from rtscope.contract.watching import WatchBegin as WatchBegin
 from rtscope.contract.watching import WatchCost as WatchCost
 from rtscope.contract.watching import WatchedEvent as WatchedEvent

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 
+from rtscope.contract.cycling import CycleRuns, CyclesBegin, CyclesEnd
 from rtscope.contract.growth import Growth
 from rtscope.contract.loads import LoadEnd, LoadHello, LoadTick, LoadWindow
 from rtscope.contract.measurement import (
@@ -54,7 +55,10 @@ Line = Annotated[
     | WatchBegin
     | WatchSample
     | WatchedThread
-    | WatchEnd,
+    | WatchEnd
+    | CyclesBegin
+    | CycleRuns
+    | CyclesEnd,
     Field(discriminator="type"),
 ]
 

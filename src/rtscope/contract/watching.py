@@ -11,6 +11,8 @@ from rtscope.contract.values import Count, Flag, Schema, Text
 Hex = Annotated[str, Field(max_length=16, pattern="^[0-9a-f]+$", strict=True)]
 """64 bits of an address."""
 
+Priority = Annotated[int, Field(ge=-(2**31), lt=2**31, strict=True)]
+
 
 @dataclass(frozen=True, slots=True)
 class WatchedEvent:
@@ -58,11 +60,54 @@ class WatchSample:
 
 
 @dataclass(frozen=True, slots=True)
+class EventTimes:
+    """How long those lasted that were seen from begin to end."""
+
+    count: Count
+    total_ns: Count
+    worst_ns: Count
+    worst_at_ns: Count
+    """When the longest began."""
+    worst_in: Text
+    """Of the longest: the system call, or the thread that got the CPU."""
+
+
+@dataclass(frozen=True, slots=True)
 class EventCount:
     """How often it happened in one thread, and how many stacks were sent of it."""
 
     count: Count
     sampled: Count
+    times: EventTimes | None = None
+    """None: it has no end, or none was seen from begin to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Party:
+    """Another thread, as it was soon after."""
+
+    tid: Count
+    name: Text
+    priority: Priority
+    """Of the kernel: below 100 real-time, the lower the more urgent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waker:
+    """A less urgent thread that woke this one, or a softirq that interrupted it."""
+
+    by: Party
+    softirq: Flag
+    count: Count
+
+
+@dataclass(frozen=True, slots=True)
+class Inversion:
+    """How long `owner` had a lock that it waited for, and `by` the owner's CPU."""
+
+    owner: Party
+    by: Party
+    times: EventTimes
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +123,12 @@ class WatchedThread:
     samples_lost: Count
     """Stacks that found the ring full; the counts have their events."""
     events: Mapping[Text, EventCount]
+    wakers: tuple[Waker, ...]
+    other_wakers: Count
+    """Wake-ups by less urgent threads that are not in `wakers`."""
+    inversions: tuple[Inversion, ...]
+    records_lost: Count
+    """Of switches, wake-ups and calls: their times are not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,3 +160,5 @@ class WatchEnd:
     agent_cpu_ns: Count
     costs: Mapping[Text, WatchCost]
     """Of a page fault, a system call and a probed function."""
+    records_lost: Count
+    """Of switches, wake-ups and calls: there was no room for them."""

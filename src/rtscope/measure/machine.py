@@ -19,7 +19,7 @@ from importlib import resources
 from rtscope.campaign.model import Campaign
 from rtscope.contract import AgentError, DiskLine
 from rtscope.cpulist import format_cpulist, parse_cpulist
-from rtscope.errors import MeasurementError, TargetError
+from rtscope.errors import MeasurementError, TargetError, UsageError
 from rtscope.ftrace.writer import TRACE, trace_of
 from rtscope.loads import FreeStorage, LoadCommand, LoadPlace, Need, get_load
 from rtscope.machine.facts import memory_available_bytes
@@ -131,8 +131,19 @@ def usable_cpus(target: Target) -> tuple[int, ...]:
 
 
 def load_programs(plan: Plan, target: Target) -> Mapping[str, str]:
-    """Return the versions of programs for the loads; TargetError if one is missing."""
+    """
+    Return the versions of programs for the loads.
+
+    Raises TargetError if one is missing, UsageError for a load that no machine should
+    have.
+    """
     loads = [get_load(name) for name in dict.fromkeys(run.load for run in plan.runs)]
+    if unsafe := [load.name for load in loads if not load.is_safe]:
+        raise UsageError(
+            f"{', '.join(unsafe)}: may change or exhaust {target.name}; measure it on "
+            "a virtual board (--target virtual:pc), or start it yourself with --load "
+            "custom --command"
+        )
     needy = [load.name for load in loads if load.uses_stress_ng]
     if not needy:
         return {}

@@ -217,7 +217,11 @@ def _parts_that_vary(
     vary = [part for part in parts if len({part(run) for run in runs}) > 1]
     if any(table.repetitions > 1 for table in campaign.runs):
         vary.append(lambda run: f"r{run.repetition}")
-    return [lambda run: run.load, *vary]
+    return [_load_part, *vary]
+
+
+def _load_part(run: Run) -> str:
+    return run.load.replace(":", "-")
 
 
 def _kernel_part(run: Run) -> str:

@@ -9,7 +9,14 @@ from typing import Any
 from rich.console import Console, OverflowMethod
 from rich.text import Text
 
-from rtscope.app.model import Examined, Finding, Unseen, Weight, finding_kinds
+from rtscope.app.model import (
+    Examined,
+    Finding,
+    Unseen,
+    Weight,
+    Worst,
+    finding_kinds,
+)
 from rtscope.app.naming import NamedFrame, NamedStack
 from rtscope.report.escape import printable
 from rtscope.report.words import count, enumeration, plural
@@ -23,21 +30,23 @@ MAX_FRAMES = 8
 MAX_NAME = 40
 
 NOT_BUILT = {
-    "RA11": "priority inversion",
-    "RA12": "who wakes it",
-    "RA16": "wake-up latency",
-    "RA17": "its period",
-    "RA22": "emulated instructions",
+    "denormals": "denormal numbers, which nothing outside of it can see",
 }
 """What this version does not look for: never said to be clean."""
 
 _STYLES = {Weight.HIGH: "bold red", Weight.MEDIUM: "yellow", Weight.LOW: "cyan"}
 
 
-def print_examined(examined: Examined, console: Console, *, everything: bool) -> None:
+def print_examined(
+    examined: Examined,
+    console: Console,
+    *,
+    everything: bool,
+    cycles: Sequence[Text] = (),
+) -> None:
     """Print what was found, what could not be seen, and what the watching cost."""
     console.print(Text(printable(headline(examined), limit=400), style="bold"))
-    end = list(_end(examined))
+    end = [*cycles, *_end(examined)]
     room = MAX_LINES - 2 - len(end)
     groups = _by_id(examined.findings)
     width = 10_000 if everything else min(console.width, 100)
@@ -100,7 +109,14 @@ def _words(one: Finding) -> str:
     who = f"thread {one.tid} {one.thread}: " if one.tid is not None else ""
     times = "" if one.count is None else plural(one.count, "time")
     rate = "" if one.rate_per_s is None else f"{count(one.rate_per_s)} a second"
-    return who + ", ".join(filter(None, [times, rate, one.detail]))
+    worst = "" if one.worst is None else _worst_words(one.worst)
+    return who + ", ".join(filter(None, [times, rate, worst, one.detail]))
+
+
+def _worst_words(worst: Worst) -> str:
+    where = f" ({worst.where})" if worst.where else ""
+    after = format_duration(worst.after_ns)
+    return f"worst {format_duration(worst.lasted_ns)}{where} after {after}"
 
 
 def stack_words(stack: NamedStack) -> str:
@@ -208,6 +224,7 @@ def _finding_row(one: Finding) -> dict[str, Any]:
         "count": one.count,
         "rate_per_s": one.rate_per_s,
         "detail": one.detail,
+        "worst": None if one.worst is None else asdict(one.worst),
         "remedy": kind.remedy,
         "stacks": [
             {

@@ -74,10 +74,7 @@ def _explained_record(record: RunRecord, one: Explained) -> ExplainedRecord:
 
 def _dominant_cause(worst: Wakeup | None) -> str:
     dominant = worst.dominant if worst else None
-    if dominant is None:
-        return ""
-    where = f" in {dominant.name}" if dominant.name else ""
-    return f"{dominant.cause}{where}"
+    return dominant.title if dominant else ""
 
 
 def _sentences(

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT */
+#include "watchflow.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "procstat.h"
+#include "slurp.h"
+#include "taskfile.h"
+#include "tracefs.h"
+#include "watchkinds.h"
+#include "watchreport.h"
+
+#define PENDING    32768 /* records between two looks into the rings */
+#define CPU_BYTES  65536 /* of the ring of a CPU's wake-ups; 2^n */
+#define RING_SHARE 4     /* of what a thread's stacks have */
+#define ONLINE     "/sys/devices/system/cpu/online"
+#define FORMAT     4096
+
+enum { SWITCH, ENTER, LEAVE, FAULT };
+
+static int read_event(const char *tracefs, const char *event, uint64_t *number,
+		      char format[FORMAT])
+{
+	char path[TRACEFS_PATH + 64];
+	int64_t id;
+	long n;
+	int err;
+
+	snprintf(path, sizeof(path), "%s/events/%s/id", tracefs, event);
+	err = slurp_int(path, &id);
+	if (err)
+		return err;
+	*number = (uint64_t)id;
+	snprintf(path, sizeof(path), "%s/events/%s/format", tracefs, event);
+	n = slurp(path, format, FORMAT);
+	return n < 0 ? (int)n : 0;
+}
+
+static int read_forms(struct watchflow *f, const char *tracefs)
+{
+	char format[FORMAT], leave[FORMAT];
+	int err = read_event(tracefs, "sched/sched_switch", &f->config[SWITCH], format);
+
+	err = err ? err : watchform_read_switch(&f->form, format);
+	err = err ? err : read_event(tracefs, "sched/sched_waking", &f->waking, format);
+	err = err ? err : watchform_read_waking(&f->form, format);
+	err = err ? err
+		  : read_event(tracefs, "raw_syscalls/sys_enter", &f->config[ENTER],
+			       format);
+	err = err ? err
+		  : read_event(tracefs, "raw_syscalls/sys_exit", &f->config[LEAVE],
+			       leave);
+	return err ? err : watchform_read_calls(&f->form, format, leave);
+}
+
+static int find_cpus(struct watchflow *f)
+{
+	char text[CPULIST_TEXT_MAX];
+	struct cpulist online = { 0 };
+
+	if (slurp(ONLINE, text, sizeof(text)) < 0)
+		return -ENOENT;
+	text[strcspn(text, "\n")] = '\0';
+	if (cpulist_parse(text, &online))
+		return -EINVAL;
+	for (int cpu = cpulist_next(&online, 0); cpu >= 0;
+	     cpu = cpulist_next(&online, (unsigned int)cpu + 1))
+		f->cpu[f->cpus++] = cpu;
+	return 0;
+}
+
+void watchflow_make(struct watch *w, const char *tracefs, int err)
+{
+	struct watchflow *f = &w->flow;
+
+	f->err = err ? err : read_forms(f, tracefs);
+	if (!f->err)
+		f->err = find_cpus(f);
+	memset(f->cpu_fd, -1, sizeof(f->cpu_fd));
+	if (f->err)
+		return;
+	watchkinds_filter_timed(f->filter, sizeof(f->filter));
+	f->pending = malloc(PENDING * sizeof(*f->pending));
+	if (!f->pending)
+		f->err = -ENOMEM;
+}
+
+static int join(struct perfring *ring, int fd, size_t bytes)
+{
+	struct perfevent e = { .sampler_fd = fd };
+
+	return perfring_join(ring, &e, bytes);
+}
+
+void watchflow_begin(struct watch *w)
+{
+	struct watchflow *f = &w->flow;
+
+	for (unsigned int i = 0; !f->err && i < f->cpus; i++) {
+		const int fd = perfevent_open_flow(PERF_TYPE_TRACEPOINT, f->waking, -1,
+						   f->cpu[i], false);
+
+		f->cpu_fd[i] = fd;
+		f->err = fd < 0 ? fd : join(&f->cpu_ring[i], fd, CPU_BYTES);
+	}
+	if (f->err)
+		watchflow_end(w);
+}
+
+static int open_event(struct watch *w, struct watched *t, unsigned int i)
+{
+	const bool tracepoint = i < FAULT;
+	const int fd = perfevent_open_flow(
+		tracepoint ? PERF_TYPE_TRACEPOINT : PERF_TYPE_SOFTWARE,
+		tracepoint ? w->flow.config[i] : PERF_COUNT_SW_PAGE_FAULTS, t->tid, -1,
+		i == SWITCH);
+	int err;
+
+	if (fd < 0)
+		return fd;
+	t->flow.fd[i] = fd;
+	if ((i == ENTER || i == LEAVE) &&
+	    ioctl(fd, PERF_EVENT_IOC_SET_FILTER, w->flow.filter) < 0)
+		return -errno;
+	if (ioctl(fd, PERF_EVENT_IOC_ID, &t->flow.id[i]) < 0)
+		return -errno;
+	err = join(&t->flow.ring, fd, w->ring_bytes / RING_SHARE);
+	if (!err && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
+		err = -errno;
+	return err;
+}
+
+void watchflow_attach(struct watch *w, struct watched *t)
+{
+	int err = w->flow.err;
+
+	memset(t->flow.fd, -1, sizeof(t->flow.fd));
+	for (unsigned int i = 0; !err && i < WATCHFLOW_EVENTS; i++)
+		err = open_event(w, t, i);
+	if (!err)
+		return;
+	watchflow_detach(t);
+	if (err != -ESRCH && !w->flow.err) {
+		w->flow.err = err;
+		watchflow_end(w);
+	}
+}
+
+void watchflow_detach(struct watched *t)
+{
+	perfring_close(&t->flow.ring);
+	for (unsigned int i = 0; i < WATCHFLOW_EVENTS; i++) {
+		if (t->flow.fd[i] >= 0)
+			close(t->flow.fd[i]);
+		t->flow.fd[i] = -1;
+	}
+}
+
+void watchflow_end(struct watch *w)
+{
+	struct watchflow *f = &w->flow;
+
+	for (unsigned int i = 0; i < f->cpus; i++) {
+		perfring_close(&f->cpu_ring[i]);
+		if (f->cpu_fd[i] >= 0)
+			close(f->cpu_fd[i]);
+		f->cpu_fd[i] = -1;
+	}
+	free(f->pending);
+	f->pending = NULL;
+}
+
+/* --- wake-ups: of real-time threads alone ------------------------------------------ */
+
+static bool is_real_time(int tid)
+{
+	/* musl has no sched_getscheduler() */
+	const long policy = syscall(SYS_sched_getscheduler, tid);
+
+	return policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_DEADLINE;
+}
+
+/* The kernel compares each wake-up of the machine with these threads. */
+static void look_at_policies(struct watch *w)
+{
+	char filter[WATCH_MAX_THREADS * 20] = "";
+	size_t used = 0;
+	bool changed = false;
+
+	for (unsigned int i = 0; i < w->threads; i++) {
+		struct watched *t = w->thread[i];
+		const bool real_time = t->alive && is_real_time(t->tid);
+
+		changed |= real_time != t->flow.real_time;
+		t->flow.real_time = real_time;
+		if (real_time)
+			used += (size_t)snprintf(filter + used, sizeof(filter) - used,
+						 "%spid == %d", used ? " || " : "",
+						 t->tid);
+	}
+	for (unsigned int i = 0; changed && i < w->flow.cpus; i++) {
+		const int fd = w->flow.cpu_fd[i];
+
+		if (!used)
+			ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+		else if (ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter) == 0)
+			ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+	}
+}
+
+static struct watched *find(struct watch *w, int tid)
+{
+	for (unsigned int i = 0; i < w->threads; i++)
+		if (w->thread[i]->tid == tid)
+			return w->thread[i];
+	return NULL;
+}
+
+/* Who it is, as it is now: it was a moment ago. */
+static void learn_of(struct timeline_party *party)
+{
+	char path[64], text[1024];
+	struct taskstat stat;
+	size_t size;
+
+	party->priority = INT32_MIN;
+	snprintf(path, sizeof(path), "/proc/%d/stat", party->tid);
+	if (party->tid == 0)
+		snprintf(party->name, sizeof(party->name), "idle");
+	else if (slurp(path, text, sizeof(text)) > 0 &&
+		 taskstat_parse(text, &stat) == 0) {
+		size = stat.name_size < TIMELINE_NAME - 1 ? stat.name_size
+							  : TIMELINE_NAME - 1;
+		memcpy(party->name, stat.name, size);
+		party->name[size] = '\0';
+		party->priority = stat.effective + TIMELINE_LOWEST;
+	}
+	if (party->tid == 0)
+		party->priority = INT32_MAX;
+}
+
+static void name_waker(struct watch *w, struct timeline_record *r,
+		       const struct watched *waker)
+{
+	struct watchflow *f = &w->flow;
+	struct timeline_party *known =
+		&f->party[(unsigned int)r->other.tid % WATCHFLOW_PARTIES];
+
+	if (waker && waker->line.known) {
+		r->other.priority = waker->line.priority;
+		memcpy(r->other.name, waker->name, sizeof(r->other.name) - 1);
+		return;
+	}
+	if (known->tid != r->other.tid || r->t_ns - f->learnt_ns > WATCHFLOW_FRESH_NS) {
+		if (r->t_ns - f->learnt_ns > WATCHFLOW_FRESH_NS) {
+			memset(f->party, 0, sizeof(f->party));
+			f->learnt_ns = r->t_ns;
+		}
+		known->tid = r->other.tid;
+		learn_of(known);
+	}
+	r->other = *known;
+}
+
+/* --- records, in order of time ------------------------------------------------------ */
+
+static struct timeline_record *room(struct watchflow *f)
+{
+	if (f->count < PENDING)
+		return &f->pending[f->count];
+	f->lost++;
+	return NULL;
+}
+
+static bool read_call(const struct watchflow *f, const struct watchform_record *r,
+		      struct timeline_record *out)
+{
+	uint64_t args[3] = { 0 };
+	const long call = watchform_call(&f->form, r, args);
+
+	out->kind = watchkinds_timed(call, args, &out->call);
+	return out->kind != TIMED_NOT;
+}
+
+static bool read_record(const struct watchflow *f, const struct watched *t,
+			const struct watchform_record *r, struct timeline_record *out)
+{
+	*out = (struct timeline_record){ .t_ns = r->t_ns, .tid = t->tid };
+	if (r->is_switch) {
+		out->what = TIMELINE_IN;
+		return r->switched_in;
+	}
+	if (r->id == t->flow.id[SWITCH])
+		return watchform_switch(&f->form, r, out);
+	if (r->id == t->flow.id[ENTER]) {
+		out->what = TIMELINE_CALL;
+		return read_call(f, r, out);
+	}
+	if (r->id == t->flow.id[LEAVE]) {
+		out->what = TIMELINE_RETURN;
+		return true;
+	}
+	out->what = TIMELINE_FAULT;
+	return r->id == t->flow.id[FAULT];
+}
+
+/* Not by an event of its own: Linux 6.18 damages the samples of two events of one thread
+ * that count the same. */
+void watchflow_fault(struct watch *w, int tid, int64_t t_ns, bool major)
+{
+	struct timeline_record *out = w->flow.err ? NULL : room(&w->flow);
+
+	if (!out)
+		return;
+	*out = (struct timeline_record){ .t_ns = t_ns,
+					 .tid = tid,
+					 .what = major ? TIMELINE_MAJOR
+						       : TIMELINE_MINOR };
+	w->flow.count++;
+}
+
+static void take_thread(struct watch *w, struct watched *t)
+{
+	struct watchflow *f = &w->flow;
+	struct watchform_record r;
+	struct timeline_record *out;
+
+	while (perfring_next(&t->flow.ring, w->buffer)) {
+		out = room(f);
+		if (out && watchform_parse(w->buffer, &r) && read_record(f, t, &r, out))
+			f->count++;
+	}
+}
+
+static void take_cpu(struct watch *w, struct perfring *ring)
+{
+	struct watchflow *f = &w->flow;
+	struct watchform_record r;
+	struct timeline_record *out;
+
+	while (perfring_next(ring, w->buffer)) {
+		out = room(f);
+		if (out && watchform_parse(w->buffer, &r) &&
+		    watchform_waking(&f->form, &r, out))
+			f->count++;
+	}
+}
+
+static int earlier(const void *a, const void *b)
+{
+	const struct timeline_record *one = a, *other = b;
+
+	return (one->t_ns > other->t_ns) - (one->t_ns < other->t_ns);
+}
+
+static void give(struct watch *w, struct timeline_record *r)
+{
+	struct watched *t = find(w, r->tid), *waker = NULL;
+
+	if (!t)
+		return;
+	if (r->what == TIMELINE_WAKE) {
+		waker = find(w, r->other.tid);
+		name_waker(w, r, waker);
+	}
+	timeline_add(&t->line, r, waker ? &waker->line : NULL);
+}
+
+void watchflow_take(struct watch *w, int64_t until_ns)
+{
+	struct watchflow *f = &w->flow;
+	unsigned int done = 0;
+
+	if (f->err)
+		return;
+	for (unsigned int i = 0; i < w->threads; i++)
+		take_thread(w, w->thread[i]);
+	for (unsigned int i = 0; i < f->cpus; i++)
+		take_cpu(w, &f->cpu_ring[i]);
+	qsort(f->pending, f->count, sizeof(*f->pending), earlier);
+	/* what is later may still have something before it, in a ring read earlier */
+	while (done < f->count && f->pending[done].t_ns < until_ns)
+		give(w, &f->pending[done++]);
+	f->count -= done;
+	memmove(f->pending, f->pending + done, f->count * sizeof(*f->pending));
+	look_at_policies(w);
+}

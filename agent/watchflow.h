@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * watchflow - puts what the kernel says of switches, wake-ups, system calls and faults of
+ * the watched threads in order, and gives it to their timelines.
+ *
+ * All of it is of perf events, which end with this process: those of a thread are in its
+ * own ring, those of its wake-ups, which are somebody else's doing, in one of each CPU.
+ */
+#ifndef WATCHFLOW_H
+#define WATCHFLOW_H
+
+#include <stdint.h>
+
+#include "cpulist.h"
+#include "perfevent.h"
+#include "timeline.h"
+#include "watchform.h"
+
+#define WATCHFLOW_EVENTS   4
+#define WATCHFLOW_PARTIES  64 /* wakers that are remembered */
+#define WATCHFLOW_FRESH_NS INT64_C(1000000000)
+
+struct watch;
+struct watched;
+
+/* Of one thread. */
+struct watchflow_thread {
+	int fd[WATCHFLOW_EVENTS];
+	uint64_t id[WATCHFLOW_EVENTS];
+	struct perfring ring;
+	bool real_time; /* its wake-ups are looked at */
+};
+
+/* Of them all. */
+struct watchflow {
+	int err; /* -errno: there is none */
+	struct watchform form;
+	uint64_t config[WATCHFLOW_EVENTS], waking; /* numbers of events */
+	char filter[4096];                         /* of system calls */
+	int cpu_fd[CPULIST_MAX_CPUS], cpu[CPULIST_MAX_CPUS];
+	struct perfring cpu_ring[CPULIST_MAX_CPUS];
+	unsigned int cpus;
+	struct timeline_record *pending; /* not yet in order */
+	unsigned int count;
+	int64_t lost;
+	struct timeline_party party[WATCHFLOW_PARTIES]; /* of other processes */
+	int64_t learnt_ns;
+};
+
+/* Reads the forms. While the rights to look into tracefs are there. */
+void watchflow_make(struct watch *w, const char *tracefs, int err);
+
+/* Begins with the wake-ups of all CPUs; then each thread. */
+void watchflow_begin(struct watch *w);
+void watchflow_attach(struct watch *w, struct watched *t);
+
+/* A sample of a fault, which comes when it is over. */
+void watchflow_fault(struct watch *w, int tid, int64_t t_ns, bool major);
+
+/* Takes what there is; what is not before `until_ns` waits for the next time. */
+void watchflow_take(struct watch *w, int64_t until_ns);
+
+void watchflow_detach(struct watched *t);
+void watchflow_end(struct watch *w);
+
+#endif

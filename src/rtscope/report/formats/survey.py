@@ -1,0 +1,152 @@
+"""The result of a survey: a short answer, a page, and data."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from rtscope import __version__
+from rtscope.report.escape import all_printable, printable
+from rtscope.report.formats.fitted import Room, rows_left_out
+from rtscope.report.formats.html import render_page
+from rtscope.report.words import NOTHING, count, plural
+from rtscope.sweep.ranking import RankedLoad, Ranking, Standing
+from rtscope.units import format_us
+
+_CAUSE_CHARACTERS = 38
+_LEAST_REM, _BAR_REM = 0.2, 5.0
+
+
+def survey_answer(ranking: Ranking) -> str:
+    """Return the answer in a sentence."""
+    if not ranking.kernels or not ranking.ranked(ranking.kernels[0]):
+        return "no load could be ranked: none is shown to have run"
+    return "; ".join(_of_kernel(ranking, kernel) for kernel in ranking.kernels)
+
+
+def _of_kernel(ranking: Ranking, kernel: str) -> str:
+    ranked = ranking.ranked(kernel)
+    if not ranked:
+        return f"{printable(kernel)}: no load is shown to have run"
+    worst = ranked[0]
+    above = len(ranking.worse_than_usual(kernel))
+    stressors = sum(load.is_stressor for load in ranked)
+    return (
+        f"{printable(kernel)}: {printable(worst.label)} is worst with "
+        f"{format_us(worst.standings[kernel].worst_ns)} virtual µs; {above} of "
+        f"{plural(stressors, 'stressor')} above the usual loads"
+    )
+
+
+def compose_survey(ranking: Ranking, *, missing: int, more: str) -> Any:
+    """Return what composes the short form for `print_fitted`."""
+    shown = all_printable(ranking)
+
+    def compose(room: Room) -> Iterator[RenderableType]:
+        yield Text(survey_answer(ranking), style="bold")
+        if missing:
+            yield Text(
+                f"LIMIT: {plural(missing, 'planned run')} without a result",
+                style="yellow",
+            )
+        if failed := len(shown.failed):
+            yield Text(
+                f"{plural(failed, 'load')} did not run on some kernel; the page says "
+                "why"
+            )
+        yield ""
+        if shown.kernels:
+            kernel = shown.kernels[0]
+            ranked = shown.ranked(kernel)
+            yield _table(shown, ranked[: room.rows])
+            yield from rows_left_out(len(ranked) - room.rows)
+        yield ""
+        for kernel in shown.kernels[: room.sentences]:
+            if names := [load.label for load in shown.fewest(kernel)]:
+                yield Text(
+                    f"{kernel}: {', '.join(names)} show what the usual loads miss."
+                )
+        yield Text(more, no_wrap=True)
+
+    return compose
+
+
+def _table(ranking: Ranking, loads: tuple[RankedLoad, ...]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("load", no_wrap=True)
+    for kernel in ranking.kernels:
+        table.add_column(kernel, justify="right", no_wrap=True)
+    table.add_column("cause", no_wrap=True, overflow="ellipsis")
+    for load in loads:
+        standing = load.standings.get(ranking.kernels[0])
+        worst = (worst_of(load, kernel) for kernel in ranking.kernels)
+        cause = cause_of(standing)[:_CAUSE_CHARACTERS]
+        style = "" if load.is_stressor else "bold"
+        table.add_row(Text(load.label, style=style), *worst, cause)
+    return table
+
+
+def worst_of(load: RankedLoad, kernel: str) -> str:
+    """Write the worst latency of a load in µs."""
+    standing = load.standings.get(kernel)
+    return format_us(standing.worst_ns) if standing else NOTHING
+
+
+def cause_of(standing: Standing | None) -> str:
+    """Write what the worst wake-up is explained by."""
+    return standing.cause.title if standing and standing.cause else NOTHING
+
+
+def survey_page(ranking: Ranking, *, name: str, board: str, missing: int) -> str:
+    """Return the page; the same result gives the same bytes."""
+    shown = all_printable(ranking)
+    return render_page(
+        "survey.html",
+        name=printable(name),
+        board=board,
+        answer=survey_answer(ranking),
+        ranking=shown,
+        missing=missing,
+        length=_lengths(shown),
+        worst=worst_of,
+        cause=cause_of,
+        us=format_us,
+        rate=count,
+        made_by=f"rtscope {__version__}",
+    )
+
+
+def _lengths(ranking: Ranking) -> Callable[[Standing], float]:
+    """Return what gives the length of a bar: the logarithm of the worst latency."""
+    logs = [
+        math.log(max(standing.worst_ns, 1))
+        for load in ranking.loads
+        for standing in load.standings.values()
+    ]
+    low, high = min(logs, default=0.0), max(logs, default=1.0)
+
+    def length(standing: Standing) -> float:
+        over = math.log(max(standing.worst_ns, 1)) - low
+        return _LEAST_REM + (_BAR_REM * over / (high - low) if high > low else 0.0)
+
+    return length
+
+
+def survey_data(ranking: Ranking) -> Mapping[str, Any]:
+    """Return the result as plain values; latencies in ns."""
+    return {
+        "answer": survey_answer(ranking),
+        **asdict(ranking),
+        "worse_than_usual": {
+            kernel: [load.name for load in ranking.worse_than_usual(kernel)]
+            for kernel in ranking.kernels
+        },
+        "fewest": {
+            kernel: [load.name for load in ranking.fewest(kernel)]
+            for kernel in ranking.kernels
+        },
+    }

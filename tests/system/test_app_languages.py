@@ -1,0 +1,146 @@
+"""An allocation in a cycle is found in programs of all kinds, with its place."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rig import PATIENCE_S, rtscope
+
+pytestmark = [pytest.mark.system, pytest.mark.usefixtures("root")]
+
+SOURCES = Path(__file__).parent.parent / "offenders"
+JEMALLOC = ("libjemalloc.so.2", "libjemalloc2")
+
+
+def allocations(*command: str | Path, threads: str = "cycle") -> dict[str, Any]:
+    """Check a program; return what was found of its allocations."""
+    words = ("app", "check", "--json", "--duration", "1s", "--settle", "1s")
+    named = ("--thread", threads, "--", *map(str, command))
+    with rtscope(*words, *named) as program:
+        done = program.finish(3 * PATIENCE_S)
+    assert done.status == 1, done.stderr
+    findings = [
+        one for one in json.loads(done.stdout)["findings"] if one["id"] == "RA07"
+    ]
+    (one,) = findings
+    assert one["thread"] == threads
+    assert one["count"] > 0
+    assert all(_is_whole(stack) for stack in one["stacks"]), one["stacks"]
+    found: dict[str, Any] = one
+    return found
+
+
+def _is_whole(stack: dict[str, Any]) -> bool:
+    """Whether it goes to where the thread began; musl has no table for that place."""
+    why = str(stack["ends_early"])
+    return bool(stack["complete"]) or why.endswith("no unwind table for start")
+
+
+def functions_in(finding: dict[str, Any]) -> list[list[str]]:
+    return [[f["function"] for f in s["frames"]] for s in finding["stacks"]]
+
+
+def compiled(argv: Sequence[str | Path]) -> None:
+    done = subprocess.run(argv, check=False, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"cannot be compiled here: {done.stderr[-300:]}")
+
+
+def test_a_static_program_of_musl(tmp_path: Path) -> None:
+    out = tmp_path / "prog"
+    target = f"{os.uname().machine}-linux-musl"
+    zig = (sys.executable, "-m", "ziglang", "cc", "-target", target, "-static")
+    compiled([*zig, "-O1", "-g", "-o", out, SOURCES / "offender.c"])
+
+    found = allocations(out, "malloc")
+
+    assert all(names[1:3] == ["offend", "cycle"] for names in functions_in(found))
+    lines = {f["line"] for s in found["stacks"] for f in s["frames"][1:2]}
+    text = (SOURCES / "offender.c").read_text().splitlines()
+    assert {text[line - 1].strip() for line in lines} == {
+        "char *p = malloc(100);",
+        "free(p);",
+    }
+
+
+def jemalloc(scratch: Path) -> Path:
+    """Return the library, of this system or taken out of its package."""
+    name, package = JEMALLOC
+    for place in Path("/usr/lib").glob(f"*-linux-gnu/{name}"):
+        return place
+    if shutil.which("apt-get") is None:
+        pytest.skip("needs jemalloc")
+    taken = subprocess.run(
+        ["apt-get", "download", package], cwd=scratch, capture_output=True
+    )
+    files = list(scratch.glob("*.deb"))
+    if taken.returncode or not files:
+        pytest.skip("needs jemalloc, and cannot download it")
+    subprocess.run(["dpkg-deb", "-x", files[0], scratch], check=True)
+    return next(scratch.rglob(name))
+
+
+def test_a_program_with_an_allocator_of_its_own(scratch: Path) -> None:
+    if shutil.which("gcc") is None:
+        pytest.skip("needs gcc")
+    scratch.chmod(0o777)
+    library = jemalloc(scratch)
+    out = scratch / "prog"
+    rpath = f"-Wl,-rpath,{library.parent}"
+    source = SOURCES / "offender.c"
+    compiled(["gcc", "-O1", "-g", "-o", out, source, library, rpath, "-pthread"])
+
+    found = allocations(out, "malloc")
+
+    frames = [s["frames"][:2] for s in found["stacks"]]
+    assert {first["image"] for first, _ in frames} == {JEMALLOC[0]}
+    assert {second["function"] for _, second in frames} == {"offend"}
+
+
+def test_a_program_in_cpp(tmp_path: Path) -> None:
+    if shutil.which("g++") is None:
+        pytest.skip("needs g++")
+    out = tmp_path / "prog"
+    compiled(["g++", "-O1", "-g", "-o", out, SOURCES / "offender.cc", "-pthread"])
+
+    found = allocations(out)
+
+    named = [names for names in functions_in(found) if names[0] == "malloc"]
+    assert named
+    for names in named:
+        assert names[1].startswith("operator new(")
+        assert any(name.endswith("append") or "::append(" in name for name in names)
+
+
+def test_a_program_in_rust(tmp_path: Path) -> None:
+    rustc = shutil.which("rustc") or str(Path.home() / ".cargo" / "bin" / "rustc")
+    if not Path(rustc).exists():
+        pytest.skip("needs rustc")
+    out = tmp_path / "prog"
+    compiled([rustc, "-g", "-C", "opt-level=1", "-o", out, SOURCES / "offender.rs"])
+
+    found = allocations(out)
+
+    for names in functions_in(found):
+        assert any(name.endswith("append") for name in names), names
+
+
+def test_a_program_in_python() -> None:
+    found = allocations(
+        os.path.realpath(sys.executable), SOURCES / "offender.py", threads=python_name()
+    )
+
+    # names of Python's own functions are not on the stack: those of its C are
+    for names in functions_in(found):
+        assert any(name.startswith(("Py", "_Py")) for name in names), names
+
+
+def python_name() -> str:
+    """Return the name that the kernel gives the program: 15 bytes of its file's."""
+    return Path(os.path.realpath(sys.executable)).name[:15]

@@ -1,0 +1,179 @@
+"""What `app check` says of cycles: findings, 40 lines, JSON, JUnit and the page."""
+
+import json
+from collections.abc import Sequence
+from xml.etree import ElementTree
+
+import pytest
+from rich.console import Console
+
+from fakes import cycling, traces
+from rtscope.app.cyclerules import with_cycles
+from rtscope.app.cycles import Cycle
+from rtscope.app.model import Examined
+from rtscope.app.rules import examine
+from rtscope.cli.appcheck import FailOn, status_of
+from rtscope.contract import CycleRuns, CyclesEnd, Line
+from rtscope.errors import ContractError
+from rtscope.explain.events.threadstates import MachineTraits
+from rtscope.explain.model import Cause, Explanation, Part, Segment
+from rtscope.measure.appcycles import CycleRecording, explained_cycles, recording_of
+from rtscope.report.formats.appcheck import MAX_LINES, print_examined
+from rtscope.report.formats.appcycles import (
+    ShownCycles,
+    cycle_lines,
+    cycles_row,
+    longest_words,
+)
+from rtscope.report.formats.appjunit import examined_junit
+from rtscope.report.formats.apppage import render_examined
+from unit.test_app_rules import seen, thread
+
+TID = cycling.TID
+NAMES = {TID: "cycle"}
+
+
+def recorded(
+    *lines: CycleRuns, ending: CyclesEnd | None = None
+) -> tuple[Examined, ShownCycles]:
+    end = ending or cycling.end(lines)
+    every: Sequence[Line] = (cycling.begin(), *lines, end)
+    recording = recording_of(every)
+    examined = with_cycles(examine(seen(thread(TID))), end, recording.threads)
+    return examined, ShownCycles(0, end, recording.threads, NAMES, {TID: "why <b>"})
+
+
+def printed(examined: Examined, shown: ShownCycles) -> list[str]:
+    console = Console(width=100, color_system=None)
+    with console.capture() as captured:
+        lines = list(cycle_lines(shown))
+        print_examined(examined, console, everything=False, cycles=lines)
+    return captured.get().splitlines()
+
+
+def test_cycles_on_time_are_no_finding() -> None:
+    examined, shown = recorded(cycling.periodic(400))
+
+    assert examined.findings == ()
+    assert status_of(examined, FailOn.LOW) == 0
+    lines = printed(examined, shown)
+    assert len(lines) <= MAX_LINES
+    text = "\n".join(lines)
+    assert "400 cycles, every 1,000 µs by a timer set to a time, none missed" in text
+    assert "longest cycle: why <b>" in text
+
+
+def test_missed_periods_are_a_finding_with_their_count() -> None:
+    rows = cycling.periodic(100).runs
+    examined, _ = recorded(CycleRuns((*rows[:50], *rows[53:])))
+
+    (one,) = examined.findings
+    assert (one.id, one.tid, one.count) == ("RA17", TID, 3)
+    assert one.detail == "3 periods without a cycle, the period is 1 ms"
+    assert status_of(examined, FailOn.HIGH) == 1
+
+
+def test_what_could_not_be_recorded_is_never_clean() -> None:
+    denied = cycling.end(tracing=traces.tracing(cause="permission"))
+    examined, shown = recorded(ending=denied)
+
+    assert [one.ids for one in examined.unseen] == [("RA16", "RA17")]
+    assert status_of(examined, FailOn.LOW) == 3
+    text = "\n".join(printed(examined, shown))
+    assert "which is not all" in text
+    assert "not seen: RA16, RA17: tracing is for root alone" in text
+    assert cycles_row(shown)["recorded"] is False
+
+
+def test_a_thread_that_did_not_wake_up_has_no_latency() -> None:
+    examined, shown = recorded()
+
+    assert f"thread {TID} cycle: no wake-up was seen" in "\n".join(
+        printed(examined, shown)
+    )
+    row = cycles_row(shown)
+    assert row["threads"] == []
+    assert row["threads_without_wakeup"] == [TID]
+
+
+def test_lost_events_are_a_caveat() -> None:
+    lines = (cycling.periodic(10),)
+    examined, shown = recorded(*lines, ending=cycling.end(lines, losses=2))
+
+    assert "caveat: events were lost 2 times" in "\n".join(printed(examined, shown))
+
+
+def test_runs_that_did_not_arrive_are_no_recording() -> None:
+    end = cycling.end((cycling.periodic(10),))
+
+    with pytest.raises(ContractError, match="not complete"):
+        recording_of((cycling.begin(), cycling.periodic(9), end))
+
+
+def test_data_has_every_number_of_the_cycles() -> None:
+    _, shown = recorded(cycling.periodic(400))
+
+    (row,) = json.loads(json.dumps(cycles_row(shown)))["threads"]
+    assert (row["tid"], row["thread"], row["cycles"]) == (TID, "cycle", 400)
+    assert row["period"]["period_ns"] == cycling.MS
+    assert row["latency_ns"]["percentiles"]["99"] == 20
+    assert row["latency_ns"]["percentiles"]["99.9"] is None
+    assert row["response_ns"]["buckets"] == [[120, 121, 400]]
+    assert row["longest"]["response_ns"] == 120
+
+
+def test_junit_has_a_case_for_each_rule_and_an_error_for_what_was_not_seen() -> None:
+    denied = cycling.end(tracing=traces.tracing(cause="permission"))
+    examined, _ = recorded(ending=denied)
+
+    root = ElementTree.fromstring(examined_junit(examined))
+    cases = {case.get("name", "").split()[0]: case for case in root.iter("testcase")}
+    assert cases["RA17"].find("error") is not None
+    assert cases["RA05"].find("error") is None
+    suite = root.find("testsuite")
+    assert suite is not None
+    assert (suite.get("failures"), suite.get("errors")) == ("0", "1")
+    assert suite.get("tests") == str(len(cases))
+
+
+def test_the_page_has_a_histogram_of_each_time_and_no_script() -> None:
+    examined, shown = recorded(cycling.periodic(400))
+
+    page = render_examined(examined, shown, {})
+
+    assert page.count("<svg") == 3
+    assert "<script" not in page
+    assert "Cycles of cycle" in page
+    assert page.count("wake-up latency") >= 2
+
+
+def test_a_cycle_is_explained_in_the_words_of_a_wake_up() -> None:
+    cycle = Cycle(
+        *(0, 20_000, 120_000),
+        ran_ns=90_000,
+        waits=0,
+        preempted=1,
+        slept=True,
+        timed=True,
+    )
+    segments = (
+        Segment(Part.A, 0, 20_000, Cause.INTERRUPTS_OFF, "f"),
+        Segment(Part.E, 20_000, 120_000, Cause.OWN_CODE, "cycle"),
+    )
+    whole = Explanation(cpu=0, sequence=-1, latency_ns=120_000, segments=segments)
+
+    words = longest_words(cycle, whole)
+
+    assert words.startswith(
+        "120 µs from its time to its end: 20.0 µs until it got the CPU, 90.0 µs on it, "
+        "10.0 µs preempted or waiting. "
+    )
+    assert "nterrupts off in f: 20.0 µs" in words
+    assert "the program's own code (cycle): 100 µs" in words
+
+
+def test_without_a_trace_no_cycle_is_explained() -> None:
+    lines = (cycling.begin(), cycling.end())
+    recording: CycleRecording = recording_of(lines)
+
+    assert explained_cycles(recording, NAMES, MachineTraits()) == {}
