@@ -14,6 +14,7 @@ from rtscope import analysis
 from rtscope.errors import UsageError
 from rtscope.exectrace.file import BOUND, FILE, FIRST_REPLAY, REPLAY, pack, parse_trace
 from rtscope.exectrace.symbols import parse_symbols
+from rtscope.process import Step
 from rtscope.record.explanation import EXPLAINED
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import RECORD, ResultDir, read_record
@@ -57,6 +58,26 @@ def test_every_run_with_paths_is_explained_and_the_others_are_named(
     assert "002-memory on virtual board pc" in said.out
     assert "=  latency" in said.out
     assert "003-os: no paths were recorded (--no-record)" in said.err
+
+
+def test_whoever_waits_sees_how_many_wake_ups_are_explained(
+    result: Path, tmp_path: Path
+) -> None:
+    steps: list[Step] = []
+
+    analysis.explained_runs(
+        result,
+        "002-memory",
+        worst=1,
+        bound=False,
+        cache=tmp_path,
+        log=lambda _line: None,
+        progress=steps.append,
+    )
+
+    what = "explaining 002-memory"
+    counted = [Step(what, n, len(WORST), "wake-ups") for n, _ in enumerate(WORST, 1)]
+    assert steps == [Step(what, 0, 1, "runs"), *counted]
 
 
 def test_json_closes_the_sum_of_every_wake_up_and_lies_beside_the_record(

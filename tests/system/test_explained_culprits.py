@@ -111,9 +111,26 @@ for _ in range(3):
 
 Wakeups = Sequence[Mapping[str, Any]]
 
+FROZEN = f"rtscope-frozen-{os.getpid()}"
+"""The control group that the measuring threads are frozen in."""
+
 
 @pytest.fixture(scope="module")
-def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def groups(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path | None]:
+    """The hierarchy of cgroup v2, mounted; None if this machine has none to give."""
+    mounted = tmp_path_factory.mktemp("groups")
+    mount = ["mount", "-t", "cgroup2", "none", str(mounted)]
+    if subprocess.run(mount, check=False, capture_output=True).returncode:
+        yield None
+        return
+    try:
+        yield mounted
+    finally:
+        subprocess.run(["umount", mounted], check=True)
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory, groups: Path | None) -> Path:
     """One run, while one culprit after the other is planted."""
     out = tmp_path_factory.mktemp("culprits") / "r"
     options = ("--duration", f"{SECONDS}s", "--interval", "1ms", "--out", out)
@@ -133,6 +150,8 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
         time.sleep(0.5)
         plant(hog)
         stop(measuring(campaign.pid), 0.2)
+        if groups is not None:
+            freeze(measuring(campaign.pid), 0.2, groups)
         plant(storm)
         plant(starving)
         done = campaign.finish(RUN_PATIENCE_S)
@@ -147,7 +166,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def wakeups(result: Path) -> Wakeups:
     """The worst wake-ups of that run, explained."""
     with rtscope("explain", result, "--worst", "128", "--json") as explain:
-        done = explain.finish()
+        done = explain.finish(RUN_PATIENCE_S)
         assert done.status == 0, done.stderr
     (run,) = json.loads(done.stdout)
     found: Wakeups = run["wakeups"]
@@ -199,6 +218,26 @@ def stop(agents: Sequence[int], seconds: float) -> None:
         time.sleep(seconds)
 
 
+def freeze(agents: Sequence[int], seconds: float, groups: Path) -> None:
+    group = groups / FROZEN
+    group.mkdir()
+    try:
+        if not (group / "cgroup.freeze").exists():
+            return  # before Linux 5.2
+        for agent in agents:
+            told = Path(f"/proc/{agent}/cgroup").read_text()
+            (before,) = (row[3:] for row in told.splitlines() if row[:3] == "0::")
+            (group / "cgroup.procs").write_text(str(agent))
+            (group / "cgroup.freeze").write_text("1")
+            time.sleep(seconds)
+            (group / "cgroup.freeze").write_text("0")
+            (groups / before[1:] / "cgroup.procs").write_text(str(agent))
+        empty = "populated 0"
+        until(lambda: empty in (group / "cgroup.events").read_text(), what=empty)
+    finally:
+        group.rmdir()
+
+
 def blamed(
     wakeups: Sequence[Mapping[str, Any]], causes: set[str]
 ) -> list[Mapping[str, Any]]:
@@ -241,6 +280,20 @@ def test_a_task_of_higher_priority_is_found(wakeups: Wakeups) -> None:
 def test_a_stopped_agent_is_found(wakeups: Wakeups) -> None:
     found = blamed(wakeups, {"a stopped thread"})
     assert max(one["latency_ns"] for one in found) > 100_000_000
+
+
+def test_a_frozen_agent_is_found_with_who_froze_it(
+    wakeups: Wakeups, groups: Path | None
+) -> None:
+    if groups is None:
+        pytest.skip("cannot mount the hierarchy of cgroup v2 here")
+    found = blamed(wakeups, {"a frozen thread"})
+    longest = max(found, key=lambda one: one["latency_ns"])
+    assert longest["latency_ns"] > 100_000_000
+    told = longest["segments"][longest["dominant_segment"]]
+    assert told["name"] == f"/{FROZEN}"
+    assert any(f"froze /{FROZEN}" in line for line in told["evidence"])
+    assert any(f"unfroze /{FROZEN}" in line for line in told["evidence"])
 
 
 def test_a_storm_of_timers_is_found(wakeups: Wakeups) -> None:

@@ -1,4 +1,4 @@
-"""No wake-up takes less time than the path that the kernel executes for it."""
+"""A wake-up takes the time of the path that the kernel executes, to a quantum."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,6 +17,9 @@ CPU = 1
 WAKEUPS = 50
 TICK_NS = 100
 """The board's clock counts at 10 MHz, so a reading is up to this much too early."""
+
+QUANTUM_NS = 5_000
+"""While others are busy, a CPU that is behind reads the clock of one that is ahead."""
 
 ENTRY = ("handle_exception", "riscv_v_context_nesting_start")
 READING = "riscv_clocksource_rdtime"
@@ -53,8 +56,10 @@ def end_of_reading_ns(blocks: Sequence[Mapping[str, Any]]) -> int:
     return int(blocks[reading]["at_ns"] + blocks[reading]["executed_ns"])
 
 
-@pytest.mark.parametrize("load", ["idle", "os"])
-def test_no_minimum_is_below_the_shortest_path(tmp_path: Path, load: str) -> None:
+@pytest.mark.parametrize(("load", "bound_ns"), [("idle", 0), ("os", QUANTUM_NS)])
+def test_no_wake_up_is_shorter_than_its_path(
+    tmp_path: Path, load: str, bound_ns: int
+) -> None:
     out = tmp_path / "out"
     finished(
         *(*RUN, "--load", load, "--duration", "1s", "--interval", "20ms"),
@@ -72,6 +77,10 @@ def test_no_minimum_is_below_the_shortest_path(tmp_path: Path, load: str) -> Non
     assert len(wakeups) == WAKEUPS
     (thread,) = open_records(out)[0].result.threads
     assert thread.min_ns is not None
-    assert thread.min_ns > min(paths_ns) - TICK_NS
-    for wakeup, path_ns in zip(wakeups, paths_ns, strict=True):
-        assert wakeup["latency_ns"] > path_ns - TICK_NS
+    assert thread.min_ns > min(paths_ns) - TICK_NS - bound_ns
+    shorter_ns = [
+        path_ns - TICK_NS - wakeup["latency_ns"]
+        for wakeup, path_ns in zip(wakeups, paths_ns, strict=True)
+    ]
+    assert max(shorter_ns) < max(bound_ns, 1)
+    assert sum(ns >= 0 for ns in shorter_ns) <= WAKEUPS // 10

@@ -159,3 +159,21 @@ def test_a_window_that_begins_later_changes_nothing() -> None:
 
     assert found.first_ns == 900
     assert len(found.at_ns) == 12
+
+
+def test_only_what_has_words_of_its_own_is_listed() -> None:
+    records = [
+        record(kind, 1, 910 + kind, 0)
+        for kind in RecordKind
+        if kind != RecordKind.BLOCK
+    ]
+    (only,) = trace(section(records, kind=1, first=900, last=1000)).sections
+
+    listed = [step.kind for step in path_of(only, SYMBOLS, cpu=1).steps]
+
+    assert listed == [
+        RecordKind.INTERRUPTS,
+        RecordKind.PREEMPT,
+        RecordKind.TASK,
+        RecordKind.MARK,
+    ]

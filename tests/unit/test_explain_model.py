@@ -331,7 +331,7 @@ def test_a_cause_is_counted_by_task_by_function_or_by_itself(cause: Cause) -> No
 
 TITLED = {
     *HELD_BACK,
-    *(Cause.UNKNOWN, Cause.HARDWARE, Cause.NOT_REALTIME),
+    *(Cause.UNKNOWN, Cause.HARDWARE, Cause.NOT_REALTIME, Cause.IN_PLACE_OF_HOLDER),
     *(Cause.THROTTLED, Cause.FAIR_SERVER, Cause.OTHER_TASK, Cause.IDLE_EXIT),
 }
 

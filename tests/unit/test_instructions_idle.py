@@ -105,6 +105,22 @@ def test_a_real_time_thread_whose_cpu_slept_on_waited_for_that() -> None:
     assert found.dominant is first
 
 
+@pytest.mark.parametrize(
+    ("woken", "cause"),
+    [(ORDINARY, Cause.TIMER_SLACK), (REALTIME, Cause.IDLE_EXIT)],
+)
+def test_a_cpu_that_slept_through_the_expiry_waited_for_the_slack_of_the_timer(
+    woken: list[Step], cause: Cause
+) -> None:
+    elsewhere: list[Step] = [(200, "user", 1), (700, "user", 1)]
+
+    found = explained_with([*elsewhere, *woken], [], late=length(woken) + 700)
+
+    first = found.segments[0]
+    assert (first.cause, first.name) == (cause, "(asleep)")
+    assert (first.end_ns, first.executed_ns) == (700, 0)
+
+
 def test_what_other_cpus_executed_meanwhile_was_not_executed_here() -> None:
     elsewhere: list[Step] = [(200, ASLEEP), (800, "user", 1)]
 

@@ -11,8 +11,16 @@ from rich.text import Text
 
 from rtscope.analysis import Explained, explained_file, explained_runs
 from rtscope.board.cache import cache_dir
-from rtscope.cli.console import Json, log, put, stdout_console, typed_words
+from rtscope.cli.console import (
+    Json,
+    log,
+    put,
+    stderr_console,
+    stdout_console,
+    typed_words,
+)
 from rtscope.cli.detail import Shown
+from rtscope.cli.progress import Waiting
 from rtscope.errors import UsageError
 from rtscope.explain.events.window import WakeupSelector
 from rtscope.files import refuse_unwritable, write_atomically
@@ -104,14 +112,16 @@ def explain(
             assert record is not None
             if is_packed(record):
                 log(f"{record}: the explanation is not kept in the archive")
-            explained = explained_runs(
-                opened(record),
-                run,
-                worst=number,
-                bound=bound,
-                cache=cache_dir(),
-                log=log,
-            )
+            with Waiting(stderr_console()) as waiting:
+                explained = explained_runs(
+                    opened(record),
+                    run,
+                    worst=number,
+                    bound=bound,
+                    cache=cache_dir(),
+                    log=waiting.over(log),
+                    progress=waiting,
+                )
         if html is not None:
             _write_page(explained, html, worst=number)
         if perfetto is not None:

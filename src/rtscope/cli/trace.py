@@ -22,7 +22,8 @@ from rtscope.analysis import (
     symbols_of,
 )
 from rtscope.board.cache import cache_dir
-from rtscope.cli.console import Json, log, put, stdout_console
+from rtscope.cli.console import Json, log, put, stderr_console, stdout_console
+from rtscope.cli.progress import Waiting
 from rtscope.errors import UsageError
 from rtscope.exectrace.listing import ListedPath, Step, path_of
 from rtscope.exectrace.section import ExecTrace, RecordKind, SectionKind, TraceSection
@@ -89,11 +90,16 @@ def trace(
     if asked and not replay:
         raise UsageError("--window needs a replay: add --replay")
     only = _cpu(cpu)
-    symbols = symbols_of(chosen, cache=cache, log=log)
-    if replay:
-        found = record_windows(chosen, asked, worst=worst, cache=cache, log=log)
-    else:
-        found = stream_of(chosen)
+    with Waiting(stderr_console()) as waiting:
+        say = waiting.over(log)
+        symbols = symbols_of(chosen, cache=cache, log=say, progress=waiting)
+        found = (
+            record_windows(
+                chosen, asked, worst=worst, cache=cache, log=say, progress=waiting
+            )
+            if replay
+            else stream_of(chosen)
+        )
     paths = [
         path_of(section, symbols, cpu=_shown_cpu(section, only))
         for section in shown_sections(found, worst, windows=bool(asked))

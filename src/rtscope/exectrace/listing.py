@@ -24,7 +24,15 @@ from rtscope.exectrace.symbols import KERNEL_HALF, USER, SymbolTable
 
 # x86-64 and arm64 keep "no need to reschedule" in the word of the preemption count.
 _COUNT_MASK = 0x7FFFFFFF
-_NOT_SHOWN = (RecordKind.SEQUENCE, RecordKind.NAME)
+_SHOWN = (
+    RecordKind.BLOCK,
+    RecordKind.INTERRUPTS,
+    RecordKind.PREEMPT,
+    RecordKind.TASK,
+    RecordKind.MARK,
+    RecordKind.PAUSE,
+)
+"""The others say more of the record before, or of another kind of section."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +97,7 @@ def _merged(
     Blocks of one function become one, as far as the CPU does not pause.
     """
     names, named = _names(section, symbols)
-    wanted = (section.cpus == cpu) & ~np.isin(section.kinds, _NOT_SHOWN)
+    wanted = (section.cpus == cpu) & np.isin(section.kinds, _SHOWN)
     tasks = {(one.at_ns, one.task): one.name for one in task_switches(section)}
     at, kinds, values = (
         column[wanted] for column in (section.at_ns, section.kinds, section.values)

@@ -6,7 +6,7 @@ between the kernel and its modules gets none.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -43,11 +43,14 @@ class SymbolTable:
 
     def address_of(self, function: str) -> int | None:
         """Return where a function begins, also if the compiler made a clone of it."""
+        return next(self.addresses_of(function), None)
+
+    def addresses_of(self, function: str) -> Iterator[int]:
+        """Yield the same for all functions of a name: two files may have one each."""
         clone = f"{function}."
         for address, name in zip(self.starts.tolist(), self.names, strict=True):
             if name is not None and (name == function or name.startswith(clone)):
-                return int(address)
-        return None
+                yield int(address)
 
     def names_of(self, addresses: NDArray[np.uint64]) -> list[str | None]:
         """Return the function that each address lies in; None if it lies in none."""

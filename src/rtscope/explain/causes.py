@@ -30,6 +30,7 @@ _NAMED = frozenset(
         Cause.THROTTLED,
         Cause.FAIR_SERVER,
         Cause.OTHER_TASK,
+        Cause.IN_PLACE_OF_HOLDER,
         Cause.IDLE_EXIT,
     }
 )

@@ -64,6 +64,8 @@ class Cause(StrEnum):
     """Real-time threads had used up their share of the time, until Linux 6.11."""
     FAIR_SERVER = "the fair server"
     """It gives ordinary tasks their share, before real-time ones, since Linux 6.8."""
+    IN_PLACE_OF_HOLDER = "another task in place of a lock's holder"
+    """The thread waited for a lock; who held it was runnable, and that task ran."""
     STOPPED = "a stopped thread"
     """A signal stopped the thread itself."""
     FROZEN = "a frozen thread"
@@ -84,6 +86,8 @@ class Cause(StrEnum):
     """The group of the thread, or its deadline server, had used up its time."""
     PAGE_FAULT = "a page fault"
     RETURN = "the return path"
+    OWN_CODE = "the program's own code"
+    """Of a whole cycle: what the thread runs between its wake-up and its sleep."""
     TIMER_SLACK = "timer slack"
     """Timers of threads that are not real-time may expire some 50 us late."""
     LATE_TIMER = "a timer that expires in a softirq"
@@ -255,7 +259,10 @@ HELD_BACK = frozenset(
 """Causes that keep the thread itself from being runnable: nothing else delays it."""
 
 COMPETING_TASKS = frozenset(
-    {Cause.OTHER_TASK, Cause.NOT_REALTIME, Cause.THROTTLED, Cause.FAIR_SERVER}
+    {
+        *(Cause.OTHER_TASK, Cause.NOT_REALTIME, Cause.THROTTLED, Cause.FAIR_SERVER),
+        Cause.IN_PLACE_OF_HOLDER,
+    }
 )
 """Causes that are another task: what matters is which, not where it was."""
 
@@ -266,6 +273,7 @@ _WAITS = frozenset(
         *(Cause.IDLE_EXIT, Cause.TIMER_SLACK, Cause.STOPPED, Cause.FROZEN),
         *(Cause.TRACED, Cause.MIGRATION, Cause.DESCRIPTOR, Cause.CPU_QUOTA),
         *(Cause.OTHER_CPU, Cause.GRACE_PERIOD, Cause.BLOCKED),
+        Cause.IN_PLACE_OF_HOLDER,
     }
 )
 """Causes in which a CPU may do nothing, and the thread is late by that."""

@@ -38,15 +38,16 @@ CauseKey = tuple[Cause, str]
 """What segments of one cause are counted as."""
 
 
-def sentence(explanation: Explanation, *, virtual: str = "") -> str:
+def sentence(explanation: Explanation, *, virtual: str = "", of: str = "") -> str:
     """
     Write in a few words what made a wake-up late; its times are microseconds.
 
-    `virtual` stands before the unit of a board's latency: "virtual ".
+    `virtual` stands before the unit of a board's latency: "virtual ". `of` says what
+    took the time, where that is more than a wake-up.
     """
     main = main_segments(explanation)
     latency = _us(explanation.latency_ns, virtual=virtual)
-    head = f"CPU {explanation.cpu} woke {latency} late"
+    head = of or f"CPU {explanation.cpu} woke {latency} late"
     if explanation.is_withdrawn:
         why = text_of(first_of_each(explanation.broken)[0])
         return f"{head}. The explanation is withdrawn: {why}."

@@ -54,6 +54,11 @@ class Segment:
     """Functions that this CPU executed in it, longest first."""
     evidence: tuple[Sentence, ...] = ()
 
+    @property
+    def title(self) -> str:
+        """The cause, and where it is, if that is known."""
+        return f"{self.cause} in {self.name}" if self.name else self.cause
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokenInvariant:

@@ -32,7 +32,7 @@ _MOUNTS = (
 
 # Kernels whose device for results is a module: insert no more than that needs. A job
 # with a disk has inserted all modules before.
-_RESULTS = (
+INSERT_RESULTS = (
     'results=/dev/$(cat /job/results); [ -c "$results" ] || [ ! -e /lib/modules/order ]'
     " || while read -r module parameters; do"
     ' insmod "/lib/modules/$module" $parameters; [ ! -c "$results" ] || break;'
@@ -97,7 +97,7 @@ def script_of(
         f"{watched} >/out/after.jsonl",
     )
     return (
-        _RESULTS,
+        INSERT_RESULTS,
         *_MOUNTS,
         *first,
         *(

@@ -21,9 +21,10 @@ from rtscope.errors import BoardError, MeasurementError, UsageError
 from rtscope.exectrace.file import parse_trace, whole_from_ns
 from rtscope.exectrace.section import ExecTrace, SectionKind, TraceSection
 from rtscope.exectrace.symbols import SymbolTable
+from rtscope.process import Progress
 from rtscope.record.model import RunRecord
 from rtscope.units import NS_PER_MS, format_duration
-from rtscope.virtual.boot import Booted, board_folder, boot
+from rtscope.virtual.boot import Booted, board_folder, boot, in_steps
 from rtscope.virtual.kernellayout import FIELDS, section_options
 from rtscope.virtual.prepare import DIGITS, job_for, request_for
 from rtscope.virtual.secondpass import RING, ROOM
@@ -96,6 +97,7 @@ def replay_run(
     log: Callable[[str], None],
     symbols: SymbolTable | None = None,
     stopped: Callable[[], bool] = lambda: False,
+    progress: Progress = lambda _step: None,
 ) -> Replay:
     """
     Boot again with the inputs of a record, and record these windows too.
@@ -133,6 +135,7 @@ def replay_run(
         timeout=request.timeout,
         stopped=stopped,
         recording=recording,
+        on_progress=in_steps(f"{record.run.id} boots again", progress),
     )
     _refuse_another(record, booted)
     if booted.stream is None:

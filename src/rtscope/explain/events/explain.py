@@ -256,6 +256,10 @@ def _asleep(context: ExplainContext, interval: StateInterval) -> Iterator[Segmen
     if unfrozen is not None:
         yield _frozen(context, interval, unfrozen)
         return
+    if interval.end is not context.woken and context.wakeup.to_the_end:
+        waker = _waker(interval.end)
+        yield segment_of(interval, context.wakeup, Part.E, Cause.BLOCKED, waker)
+        return
     if interval.end is not context.woken:
         name = "the thread slept again before its own code"
         yield _unknown(context, interval, Part.E, name)
@@ -419,22 +423,25 @@ def _running(context: ExplainContext, interval: StateInterval) -> Iterator[Segme
 def _own_code(
     wakeup: TracedWakeup, span: Span, faults: Sequence[Event]
 ) -> Iterator[Segment]:
-    comm, sure = wakeup.comm, Confidence.INFERRED
+    comm, sure, cause = wakeup.comm, Confidence.INFERRED, Cause.RETURN
+    if wakeup.to_the_end:
+        sure, cause = Confidence.SEEN, Cause.OWN_CODE
     inside = [e for e in faults if e.at_ns < span.end_ns]
     if not inside:
-        yield segment_of(span, wakeup, Part.E, Cause.RETURN, comm, confidence=sure)
+        yield segment_of(span, wakeup, Part.E, cause, comm, confidence=sure)
         return
     at_ns = max(span.begin_ns, inside[0].at_ns)
     if at_ns > span.begin_ns:
         own = replace(span, end_ns=at_ns)
-        yield segment_of(own, wakeup, Part.E, Cause.RETURN, comm)
+        yield segment_of(own, wakeup, Part.E, cause, comm)
     evidence = (
         f"{e.name} at +{(e.at_ns - wakeup.expiry_ns) / 1000:,.3f} us, address "
         f"{_hexadecimal(e)}"
         for e in inside[:4]
     )
-    rest, cause = replace(span, begin_ns=at_ns), Cause.PAGE_FAULT
-    yield segment_of(rest, wakeup, Part.E, cause, comm, *evidence, confidence=sure)
+    rest, fault = replace(span, begin_ns=at_ns), Cause.PAGE_FAULT
+    sure = Confidence.INFERRED
+    yield segment_of(rest, wakeup, Part.E, fault, comm, *evidence, confidence=sure)
 
 
 def _hexadecimal(event: Event) -> str:

@@ -54,6 +54,8 @@ class TracedWakeup:
     """The state of the thread at the begin of the window, if known from before."""
     programmed: bool = True
     """False if the expiry is unknown: the path then begins when it was woken."""
+    to_the_end: bool = field(default=False, repr=False)
+    """The path goes on to the end of its cycle: what it runs is its own code."""
     to_the_switch: bool = False
     """The trace has no mark of its own code: the path ends at the switch to it."""
 

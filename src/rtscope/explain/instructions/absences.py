@@ -8,7 +8,7 @@ again called one of a few functions, on whichever CPU.
 
 import tomllib
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cache
@@ -123,6 +123,8 @@ class Absence:
     """The task that made it runnable again, with its CPU."""
     begun_by: str = ""
     """The one that made the last such call before, which made it wait."""
+    holder: TaskSwitch | None = None
+    """Of the lock that it waited for: the task that released it."""
 
     @property
     def cause(self) -> Cause | None:
@@ -165,14 +167,14 @@ def absences_of(
             ),
             None,
         )
-        calls = tuple(_left_in(left)) if left else ()
+        calls = tuple(left_in(left)) if left else ()
         begin_ns = left.begin_ns if left else max(since, section.first_ns)
         wait = wait_of(calls)
         if wait is Wait.UNKNOWN and all(map(_is_of_scheduler, calls)):
             # A thread that came in this path, and has not left the scheduler since, was
             # preempted there. Else the path began behind the calls that matter.
             calls = (
-                calls if left and since >= 0 else (*calls, *_returned_to(runs, arrival))
+                calls if left and since >= 0 else (*calls, *returned_to(runs, arrival))
             )
             wait = Wait.CPU if left and since >= 0 else wait_of(calls)
         absence = Absence(begin_ns, arrival, arrival, wait, calls)
@@ -216,19 +218,22 @@ def _of_callers(calls: Sequence[str]) -> Wait:
 @cache
 def spins() -> Mapping[str, Wait]:
     """Return the functions that loop until another CPU is done: what they wait for."""
-    return {name: Wait[wait] for wait, names in _table("spins") for name in names}
+    return {
+        name: Wait[wait] for wait, names in _table("spins") for name in names.split()
+    }
 
 
 def _is_of_scheduler(name: str) -> bool:
     return role_of(name) is not Role.OTHER or name.startswith("schedule")
 
 
-def _left_in(left: Run) -> Iterator[str]:
+def left_in(left: Run) -> Iterator[str]:
+    """Yield the calls that a thread left its CPU in, innermost first."""
     for frame in left.frame.chain():
         yield plain(frame.name)
 
 
-def _returned_to(runs: Sequence[Run], arrival_ns: int) -> Iterator[str]:
+def returned_to(runs: Sequence[Run], arrival_ns: int) -> Iterator[str]:
     """Yield the calls that a thread returns to: of none of them the caller is known."""
     last = ""
     begin = bisect_left(runs, arrival_ns, key=lambda run: run.begin_ns)
@@ -250,6 +255,7 @@ def _with_end(
 ) -> Absence:
     """Find out when the thread was runnable again, and by whom."""
     begin, end, wait = absence.begin_ns, absence.end_ns, absence.wait
+    holder: TaskSwitch | None = None
     if wait is Wait.HALTED:
         ends = (
             kind
@@ -273,11 +279,14 @@ def _with_end(
     else:
         ours = [one.task for one in switches if one.cpu == section.cpu][-1:]
         calls = [
-            (at_ns, caller)
-            for at_ns, cpu in _calls(section, symbols, wait)
-            if (caller := _task_at(at_ns, cpu, switches)).task not in ours
+            call
+            for call in ends_of_waits(wait, section, symbols, switches)
+            if call[1].task not in ours
         ]
         inside = [call for call in calls if begin < call[0] < end]
+        if wait is Wait.LOCK:
+            inside = _of_one_cpu(inside, section.cpu)
+            holder = inside[-1][1] if inside else None
         earlier = [call for call in calls if call[0] <= begin]
         runnable_ns = inside[-1][0] if inside else end
         by, before = (
@@ -286,25 +295,50 @@ def _with_end(
             else ""
             for found in (inside, earlier)
         )
-    return Absence(begin, end, runnable_ns, wait, absence.calls, by, before)
+    return Absence(begin, end, runnable_ns, wait, absence.calls, by, before, holder)
+
+
+EndOfWait = tuple[int, TaskSwitch]
+"""When a task made others runnable, and which."""
+
+
+def ends_of_waits(
+    wait: Wait,
+    section: TraceSection,
+    symbols: SymbolTable,
+    switches: Sequence[TaskSwitch],
+) -> list[EndOfWait]:
+    """Return who called what ends such waits, in order."""
+    return [
+        (at_ns, _task_at(at_ns, cpu, switches))
+        for at_ns, cpu in _calls(section, symbols, wait)
+    ]
+
+
+def _of_one_cpu(calls: list[EndOfWait], cpu: int) -> list[EndOfWait]:
+    """Return the calls on the thread's own CPU if it made any: each has its locks."""
+    return [call for call in calls if call[1].cpu == cpu] or calls
 
 
 def _calls(
     section: TraceSection, symbols: SymbolTable, wait: Wait
 ) -> Iterator[tuple[int, int]]:
     """Yield time and CPU of the calls that end such waits, in order."""
-    for name in _ended_by().get(wait, ()):
-        address = symbols.address_of(name)
-        if address is not None:
-            called = (section.kinds == RecordKind.BLOCK) & (
-                section.values == np.uint64(address)
-            )
-            yield from zip(
-                section.at_ns[called].tolist(),
-                section.cpus[called].tolist(),
-                strict=True,
-            )
-            return
+    addresses = [
+        address
+        for names in _ended_by().get(wait, ())
+        for address in next(filter(None, map(_all_of(symbols), names)), ())
+    ]
+    called = (section.kinds == RecordKind.BLOCK) & np.isin(
+        section.values, np.array(addresses, np.uint64)
+    )
+    yield from zip(
+        section.at_ns[called].tolist(), section.cpus[called].tolist(), strict=True
+    )
+
+
+def _all_of(symbols: SymbolTable) -> Callable[[str], list[int]]:
+    return lambda name: list(symbols.addresses_of(name))
 
 
 def _task_at(at_ns: int, cpu: int, switches: Sequence[TaskSwitch]) -> TaskSwitch:
@@ -315,16 +349,18 @@ def _task_at(at_ns: int, cpu: int, switches: Sequence[TaskSwitch]) -> TaskSwitch
 
 @cache
 def _waits() -> Mapping[str, Wait]:
-    return {name: Wait[wait] for wait, names in _table("in") for name in names}
+    return {name: Wait[wait] for wait, names in _table("in") for name in names.split()}
 
 
 @cache
-def _ended_by() -> Mapping[Wait, Sequence[str]]:
-    return {Wait[wait]: names for wait, names in _table("ended-by")}
+def _ended_by() -> Mapping[Wait, Sequence[Sequence[str]]]:
+    return {
+        Wait[wait]: [line.split() for line in lines.splitlines()]
+        for wait, lines in _table("ended-by")
+    }
 
 
-def _table(key: str) -> Iterator[tuple[str, Sequence[str]]]:
+def _table(key: str) -> Iterator[tuple[str, str]]:
     here = resources.files("rtscope.explain.instructions")
     table = tomllib.loads(here.joinpath("waits.toml").read_text("utf-8"))[key]
-    for wait, names in table.items():
-        yield wait, names.split()
+    yield from table.items()

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from rtscope.exectrace.section import TraceSection
+from rtscope.exectrace.section import TaskSwitch, TraceSection
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.instructions.absences import Absence, Wait, known_wait
 from rtscope.explain.instructions.calls import (
@@ -21,6 +21,7 @@ from rtscope.explain.instructions.calls import (
     plain,
     role_of,
 )
+from rtscope.explain.instructions.holders import InPlace
 from rtscope.explain.instructions.naming import (
     callback_of,
     is_primitive,
@@ -172,12 +173,13 @@ def _unrecorded(path: WakeupPath) -> Iterator[Segment]:
             callers=tuple(chain),
         )
         return
-    # The path begins before the expiry: a CPU that executed nothing slept.
+    # The path begins before the expiry: a CPU that executed nothing slept. The timer of
+    # a thread that is not real-time may expire later: until another one wakes the CPU.
     yield Segment(
         Part.A,
         0,
         end_ns,
-        Cause.IDLE_EXIT,
+        Cause.TIMER_SLACK if path.competing.is_ordinary else Cause.IDLE_EXIT,
         ASLEEP,
         executed_ns=0,
         evidence=("this CPU slept",),
@@ -249,6 +251,10 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
     longest = at[max(range(len(runs)), key=lambda i: runs[i].executed_ns)]
     of_a_task = cause in OF_A_TASK and path.tasks.names and held is None
     task = path.tasks.names[longest] if of_a_task else ""
+    policy = path.tasks.policies[longest] if task else ""
+    task = "" if path.tasks.measured[longest] else task
+    if kind.rival is not None:
+        task, policy = kind.rival.rival.name, kind.rival.rival.policy
     return Segment(
         part,
         _ns(path, runs[0].begin_ns),
@@ -259,13 +265,14 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
         (
             *_evidence(path, part, cause, chain, runs),
             *(_held_evidence(held) if held else ()),
+            *(_in_place_evidence(kind.rival) if kind.rival else ()),
         ),
         Confidence.INFERRED if cause is Cause.DELIVERY else Confidence.SEEN,
         tuple(spent[:NAMES_KEPT]),
         tuple(chain),
         (),
-        "" if path.tasks.measured[longest] else task,
-        policy=path.tasks.policies[longest] if task else "",
+        task,
+        policy=policy,
     )
 
 
@@ -295,6 +302,19 @@ def _held_evidence(held: Absence) -> Iterator[str]:
         yield f"made runnable again by {held.ended_by}"
 
 
+def _in_place_evidence(found: InPlace) -> Iterator[str]:
+    holder, rival = found.holder, found.rival
+    yield (
+        f"{_told(holder)} held the lock, and was runnable on CPU {rival.cpu}: "
+        f"{_told(rival)} ran there"
+    )
+
+
+def _told(one: TaskSwitch) -> str:
+    name = one.name or "an unknown task"
+    return f"{name} ({one.policy})" if one.policy else name
+
+
 def _evidence(
     path: WakeupPath, part: Part, cause: Cause, chain: Sequence[str], runs: list[Run]
 ) -> Iterator[str]:
@@ -302,7 +322,8 @@ def _evidence(
         yield called(chain)
     if cause is Cause.INTERRUPTS_OFF:
         yield from _irqs_off_evidence(path)
-    if part is Part.E and cause in COMPETING_TASKS:
+    is_rival = cause in COMPETING_TASKS - {Cause.IN_PLACE_OF_HOLDER}
+    if part is Part.E and is_rival:
         yield "the scheduler had already switched to the thread, and preempted it again"
     if any(run.frame.name == FIRMWARE for run in runs):
         yield "the firmware ran (a call of SBI)"

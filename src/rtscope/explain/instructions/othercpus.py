@@ -73,7 +73,7 @@ class OtherCpus:
     def between(self, begin_ns: int, end_ns: int) -> Iterator[OtherCpuActivity]:
         """Return the activity of each CPU that ran between two times."""
         for cpu in self.cpus:
-            runs = self._runs_of(cpu)
+            runs = self.runs_on(cpu)
             inside = [
                 _inside(run, begin_ns, end_ns)
                 for run in overlapping(runs, begin_ns, end_ns)
@@ -116,13 +116,14 @@ class OtherCpus:
             self.section.values == begin
         )
         cpus = cpus_of(self.section.cpus[called])
-        return [r for cpu in self.cpus if cpu in cpus for r in self._runs_of(cpu)]
+        return [r for cpu in self.cpus if cpu in cpus for r in self.runs_on(cpu)]
 
     def _task_at(self, cpu: int, at_ns: int) -> TaskSwitch | None:
         mine = [one for one in self.switches if one.cpu == cpu and one.at_ns <= at_ns]
         return mine[-1] if mine else None
 
-    def _runs_of(self, cpu: int) -> list[Run]:
+    def runs_on(self, cpu: int) -> list[Run]:
+        """Return what a CPU executed, in order."""
         if cpu not in self._runs:
             self._runs[cpu] = runs_of(
                 blocks_of(self.section, cpu), self.symbols, arch=self.arch
@@ -131,7 +132,7 @@ class OtherCpus:
 
     def _delays_of(self, cpu: int) -> frozenset[Frame]:
         if cpu not in self._delays:
-            self._delays[cpu] = delay_helpers(self._runs_of(cpu))
+            self._delays[cpu] = delay_helpers(self.runs_on(cpu))
         return self._delays[cpu]
 
 

@@ -6,7 +6,7 @@ and the tasks that competed.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -25,6 +25,7 @@ from rtscope.explain.instructions.absences import (
     Tasks,
     Wait,
     absences_of,
+    ends_of_waits,
     spins,
     tasks_of,
 )
@@ -39,6 +40,7 @@ from rtscope.explain.instructions.calls import (
     role_of,
     runs_of,
 )
+from rtscope.explain.instructions.holders import InPlace, Locks, rival_in
 from rtscope.explain.instructions.milestones import (
     Milestones,
     find_milestones,
@@ -72,6 +74,8 @@ class Kind:
     """The interrupt that they belong to."""
     held: Absence | None = field(default=None, compare=False)
     """The absence that the first was in while the thread was not runnable."""
+    rival: InPlace | None = None
+    """Who ran meanwhile in the place of the holder of the lock that it waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +138,8 @@ class WakeupPath:
     """Of the measured thread, that ended after the expiry."""
     held: Absence | None
     """The absence at the expiry, if something held the thread back."""
+    in_place: Sequence[InPlace]
+    """Who ran in the place of the holders of the locks that the thread waited for."""
     expiry_ns: int
     irqs_off: IrqsOff | None
     """Interrupts that were off at the expiry."""
@@ -180,6 +186,10 @@ def wakeup_path(
         runs, milestones, symbols.names, elsewhere=others.calling(PERIOD)
     )
     flags = _irq_flags_of(section)
+
+    def runs_on(cpu: int) -> Sequence[Run]:
+        return runs if cpu == section.cpu else others.runs_on(cpu)
+
     return WakeupPath(
         runs=runs,
         contexts=contexts,
@@ -189,6 +199,7 @@ def wakeup_path(
         delays=delays,
         absences=absences,
         held=held,
+        in_place=_in_place(section, symbols, switches, absences, runs_on),
         expiry_ns=expiry_ns,
         irqs_off=_irqs_off_at(flags, runs, expiry_ns),
         flags=flags,
@@ -201,14 +212,37 @@ def wakeup_path(
     )
 
 
+def _in_place(
+    section: TraceSection,
+    symbols: SymbolTable,
+    switches: Sequence[TaskSwitch],
+    absences: Sequence[Absence],
+    runs_on: Callable[[int], Sequence[Run]],
+) -> Sequence[InPlace]:
+    """Return who ran in the place of the holder of each lock that was waited for."""
+    waited = [one for one in absences if one.holder is not None]
+    if not waited:
+        return ()
+    releases = ends_of_waits(Wait.LOCK, section, symbols, switches)
+    locks = Locks(releases, switches, runs_on)
+    return [found for one in waited for found in locks.in_place_of_holder(one)]
+
+
 def kinds_of(path: WakeupPath) -> Sequence[Kind]:
     """Return part, cause and context of each run, from the expiry on."""
     return [_kind(path, i) for i in range(path.milestones.first, len(path.runs))]
 
 
 def _kind(path: WakeupPath, i: int) -> Kind:
-    held = _held_in(path, path.runs[i])
+    run = path.runs[i]
+    held = _held_in(path, run)
     part, cause = _part_and_cause(path, i, held)
+    rival = None
+    if held is not None and held.holder is not None:
+        begin_ns = max(run.begin_ns, path.expiry_ns)
+        rival = rival_in(path.in_place, begin_ns, run.end_ns)
+    if rival is not None:
+        return Kind(part, Cause.IN_PLACE_OF_HOLDER, THREAD, held, rival)
     context = path.contexts[i]
     # On the return the scheduler's last steps and the thread's own are one, and so
     # are a fault and the sleep in it.

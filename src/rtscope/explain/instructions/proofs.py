@@ -19,7 +19,7 @@ SWITCH_NS = 5_000
 PROMPT_NS = 10_000
 """A board delivers an interrupt that is on, and leaves its idle loop, at once: up to
 4,700 ns were seen on `pc`, whose timer ticks coarsely."""
-_NEVER_PAUSE = COMPETING_TASKS - {Cause.THROTTLED} | {
+_NEVER_PAUSE = COMPETING_TASKS - {Cause.THROTTLED, Cause.IN_PLACE_OF_HOLDER} | {
     *(Cause.IDLE_EXIT, Cause.TIMER_INTERRUPT, Cause.OTHER_INTERRUPT, Cause.SOFTIRQ),
     *(Cause.TIMER_CALLBACK, Cause.PREEMPTION_OFF, Cause.SCHEDULER),
     Cause.NOT_PREEMPTED,
@@ -95,7 +95,8 @@ def _arrivals(path: WakeupPath) -> Iterator[Broken]:
 def _runnable(path: WakeupPath, segments: Sequence[Segment]) -> Iterator[Broken]:
     """Where another task is blamed, the thread waited for nothing but its CPU."""
     for one in segments:
-        if one.cause not in COMPETING_TASKS:
+        # There the thread waits, and the holder of its lock is runnable.
+        if one.cause not in COMPETING_TASKS - {Cause.IN_PLACE_OF_HOLDER}:
             continue
         begin, end = one.begin_ns + path.expiry_ns, one.end_ns + path.expiry_ns
         for absence in path.absences:
