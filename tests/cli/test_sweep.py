@@ -10,6 +10,7 @@ from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
 from rtscope.cli import sweep
 from rtscope.record.resultdir import open_records
+from rtscope.sweep.file import with_stressors
 from rtscope.virtual import runner
 
 FILE = """
@@ -107,6 +108,62 @@ def test_equal_inputs_with_different_results_end_the_sweep(
     assert said.status not in (0, 1)
     assert "measured twice with equal inputs, results differ" in said.err
     assert "to continue: rtscope sweep --resume out" in said.err
+
+
+SURVEY_FILE = """
+[sweep]
+name = "which load"
+[base]
+target.address = "virtual:pc"
+kernel.names = ["debian-6.12-rt"]
+run = [{ load = "idle", duration = "1s", interval = "1ms" }]
+[survey]
+stressors = ["fork", "set"]
+"""
+
+
+def test_a_survey_ranks_its_loads_and_goes_on_after_an_interruption(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    Path("survey.toml").write_text(SURVEY_FILE)
+    board.results = [8_000, 8_000, 9_000, 90_000]
+
+    said = rtscope("sweep", "survey.toml", "--out", "out", "--json")
+
+    assert said.status == 0, said.err
+    result = json.loads(said.out)
+    assert [load["name"] for load in result["loads"]] == [
+        "stress-ng:set",
+        "stress-ng:fork",
+        "idle",
+    ]
+    assert "set is worst with 90" in result["answer"]
+    page = Path("out/survey.html").read_text()
+    assert "Loads on debian-6.12-rt" in page
+    assert "<script" not in page
+    gone = next(Path("out/cells/000-base/runs").glob("*set*/record.json"))
+    gone.unlink()
+    board.results = [90_000, 90_000]
+
+    again = rtscope("sweep", "--resume", "out", "-q")
+
+    assert again.status == 0, again.err
+    assert "2 of 2 stressors above the usual loads" in again.out
+    assert Path("out/survey.html").read_text() == page
+
+
+def test_a_shipped_sweep_is_found_beside_a_directory_of_its_name(
+    rtscope: Rtscope, board: FakeBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("survey").mkdir()
+    monkeypatch.setattr(
+        sweep, "with_listed", lambda found, command: with_stressors(found, ["fork"])
+    )
+
+    said = rtscope("sweep", "survey", "--kernel", "debian-6.12-rt", "--dry-run")
+
+    assert said.status == 0, said.err
+    assert "survey: 1 cell, 6 runs" in said.err
 
 
 @pytest.mark.parametrize(

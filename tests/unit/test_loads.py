@@ -383,3 +383,18 @@ metrics:
 ...
 """
     assert throughput_of(written_by_0_19_02) == {"matrix": 318.033828}
+
+
+def test_a_stressor_is_a_load_by_its_own_name() -> None:
+    made = command("stress-ng:fork", workers=2)
+
+    assert made.argv[:4] == ("stress-ng", "--fork", "2", "--oomable")
+    assert not get_load("stress-ng:fork").is_safe
+    assert get_load("stress-ng:mutex").is_safe
+    assert get_load("idle").is_safe
+
+
+@pytest.mark.parametrize("name", ["stress-ng:", "stress-ng:a b", "stress-ng:--fork"])
+def test_what_is_no_name_of_a_stressor_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="a stressor is named as stress-ng names it"):
+        get_load(name)

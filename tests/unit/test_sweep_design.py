@@ -9,7 +9,17 @@ from rtscope.campaign.model import Campaign
 from rtscope.errors import UsageError
 from rtscope.sweep.design import Cell, cells_of
 from rtscope.sweep.effects import FIGURES, needed_pairs
-from rtscope.sweep.file import load_sweep, sweep_of
+from rtscope.sweep.file import (
+    Survey,
+    document_of,
+    load_shipped,
+    load_sweep,
+    on_board,
+    placed,
+    shipped_sweeps,
+    sweep_of,
+    with_stressors,
+)
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "sweeps"
 
@@ -129,3 +139,75 @@ def test_each_example_is_a_sweep_whose_effects_can_be_found(path: Path) -> None:
     tests = (len(made) - 1) * len(made[0].campaign.loads) * len(FIGURES)
     assert len(made[0].campaign.run_seeds) >= needed_pairs(tests)
     assert f"rtscope sweep examples/sweeps/{path.name}" in path.read_text()
+
+
+SURVEY: dict[str, Any] = {"base": BASE, "survey": {}}
+
+
+def test_a_survey_measures_its_stressors_as_loads_of_the_base() -> None:
+    survey = sweep_of(SURVEY, source="my.toml")
+
+    (cell,) = cells_of(with_stressors(survey, ["set", "fork"]))
+
+    usual, cpu, stressed = cell.campaign.runs
+    assert (usual.loads, cpu.loads) == (("idle",), ("cpu",))
+    assert stressed.loads == ("stress-ng:fork", "stress-ng:set")
+    assert stressed.durations_ns == usual.durations_ns
+
+
+def test_a_survey_takes_what_is_named_and_leaves_out_what_is_not_wanted() -> None:
+    named = {"stressors": ["fork", "set"], "leave_out": ["set"]}
+    survey = sweep_of({"base": BASE, "survey": named}, source="my.toml")
+
+    found = with_stressors(survey, ["cpu", "vm"])
+
+    assert found.survey == Survey(("fork",))
+    assert sweep_of(document_of(found), source="my.toml") == found
+    with pytest.raises(UsageError, match="names no stressor"):
+        with_stressors(sweep_of(SURVEY, source="my.toml"), [])
+
+
+@pytest.mark.parametrize(
+    "document", [{"base": BASE}, {"base": BASE, "survey": {}, "axis": [TICK]}]
+)
+def test_a_sweep_has_either_axes_or_a_survey(document: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=r"write \[\[axis\]\] .* or \[survey\]"):
+        sweep_of(document, source="my.toml")
+
+
+def test_what_is_shipped_is_a_valid_sweep() -> None:
+    assert "survey" in shipped_sweeps()
+    for name in shipped_sweeps():
+        sweep = load_shipped(name)
+        cells_of(with_stressors(sweep, ["fork"]) if sweep.survey else sweep)
+
+
+def test_another_board_and_kernels_take_the_place_of_the_bases() -> None:
+    sweep = on_board(
+        load_shipped("survey"), target="virtual:jh7110", kernels=["a", "b"]
+    )
+
+    assert sweep.base["target"]["address"] == "virtual:jh7110"
+    assert sweep.base["kernel"]["names"] == ["a", "b"]
+
+
+def test_paths_of_base_and_levels_are_taken_from_the_files_directory() -> None:
+    level = {"name": "mine", "kernel": {"names": ["./out/Image", "debian-6.12"]}}
+    document = {
+        "base": BASE | {"campaign": {"seeds": 3, "guest_files": ["tool"]}},
+        "axis": [{"name": "kernel", "level": [level]}],
+    }
+
+    found = placed(sweep_of(document, source="x"), Path("/there"))
+
+    assert found.base["campaign"]["guest_files"] == ["/there/tool"]
+    assert found.base["kernel"] == BASE["kernel"]
+    assert found.axes[0].level[0].kernel["names"] == ["/there/out/Image", "debian-6.12"]
+
+
+@pytest.mark.parametrize("run", [3, ["idle"], {"load": "idle"}])
+def test_a_survey_of_what_is_no_campaign_is_refused(run: object) -> None:
+    document = {"base": BASE | {"run": run}, "survey": {"stressors": ["fork"]}}
+
+    with pytest.raises(UsageError, match=r"my\.toml"):
+        with_stressors(sweep_of(document, source="my.toml"), [])

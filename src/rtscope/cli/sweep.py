@@ -4,7 +4,7 @@ import contextlib
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from rtscope import __version__
-from rtscope.campaign.file import to_dict, with_places
+from rtscope.campaign.file import to_dict
 from rtscope.campaign.options import BOARDS, OUTPUT
 from rtscope.cli.console import (
     Json,
@@ -28,6 +28,7 @@ from rtscope.cli.console import (
 )
 from rtscope.cli.detail import Shown
 from rtscope.cli.progress import LiveDisplay, Waiting
+from rtscope.cli.survey import ranked, with_listed
 from rtscope.errors import BoardError, MeasurementError, RecordError, UsageError
 from rtscope.files import read_bounded, write_atomically
 from rtscope.measure.execute import execute
@@ -37,16 +38,32 @@ from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import ResultDir, create, hold, is_occupied
 from rtscope.report.escape import printable
 from rtscope.report.formats.brief import Detail
-from rtscope.report.formats.fitted import print_fitted
+from rtscope.report.formats.fitted import Compose, print_fitted
+from rtscope.report.formats.survey import (
+    compose_survey,
+    survey_answer,
+    survey_data,
+    survey_page,
+)
 from rtscope.report.formats.sweep import (
     compose_sweep,
     sweep_answer,
     sweep_data,
     sweep_page,
 )
+from rtscope.report.words import plural
 from rtscope.sweep.design import Cell, cells_of
 from rtscope.sweep.effects import FIGURES, needed_pairs
-from rtscope.sweep.file import Sweep, load_sweep, sweep_of
+from rtscope.sweep.file import (
+    Sweep,
+    document_of,
+    load_shipped,
+    load_sweep,
+    on_board,
+    placed,
+    shipped_sweeps,
+    sweep_of,
+)
 from rtscope.sweep.result import SweepResult, result_of
 from rtscope.units import format_duration
 from rtscope.virtual.prepare import (
@@ -56,6 +73,7 @@ from rtscope.virtual.prepare import (
 )
 
 DOCUMENT, CELLS, PAGE = "sweep.json", "cells", "sweep.html"
+SURVEY_PAGE = "survey.html"
 SCHEMA = 1
 MAX_DOCUMENT_BYTES = 16 << 20
 
@@ -68,7 +86,17 @@ class SweepRequest:
     """The arguments and options of `rtscope sweep`."""
 
     file: Annotated[Path | None, typer.Argument()] = None
-    """Sweep file, e.g. ticks.toml."""
+    """
+    Sweep file, e.g. ticks.toml, or the name of a sweep that comes with rtscope: survey.
+    """
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", rich_help_panel=BOARDS)
+    ] = None
+    """Virtual board instead of that of the file, e.g. virtual:jh7110."""
+    kernel: Annotated[
+        str | None, typer.Option("--kernel", "-k", rich_help_panel=BOARDS)
+    ] = None
+    """Kernels of the base instead of those of the file, e.g. debian-6.12-rt."""
     jobs: Annotated[int | None, typer.Option(min=1, rich_help_panel=BOARDS)] = None
     """
     Number of virtual boards to run at once (default: one per CPU, as far as memory
@@ -97,7 +125,8 @@ class _Work:
     plans: dict[int, Plan] = field(default_factory=dict)
     """By the number of the cell."""
     prepared: dict[int, PreparedCampaign] = field(default_factory=dict)
-    failures: dict[int, list[str]] = field(default_factory=dict)
+    failures: dict[int, dict[str, str]] = field(default_factory=dict)
+    """Why runs have no result, by the number of the cell and the run."""
     started: int = 0
     """Runs so far, for those that are repeated."""
     repeated: int = 0
@@ -108,26 +137,26 @@ class _Work:
 
 
 def sweep(request: SweepRequest) -> int:
-    """Vary settings of a virtual board, and rank what each of them does.
+    """Vary settings or loads of a virtual board, and rank what each of them does.
 
     Each cell is measured with the same seeds, so that effects are found between equal
-    runs. The exit status is 1 if a run of a cell could not be measured.
+    runs. A survey ranks loads by their worst wake-up. The exit status is 1 if a run
+    could not be measured.
     """
     if request.resume is not None:
-        if request.file is not None or request.out is not None:
+        if any((request.file, request.out, request.target, request.kernel)):
             raise UsageError(
-                "--resume continues the sweep as it was started: leave out file and "
-                "--out"
+                "--resume continues the sweep as it was started: leave out file, "
+                "--out, --target and --kernel"
             )
         work = _resumed(request.resume)
     elif request.file is not None:
-        found = _placed(load_sweep(request.file), request.file.parent)
-        where = request.out or Path(
-            datetime.now().strftime("rtscope-sweep-%Y%m%d-%H%M%S")
-        )
-        work = _Work(found, cells_of(found), where, typed_words())
+        work = _new(request, request.file)
     else:
-        raise UsageError("name a sweep file, such as examples/sweeps/ticks.toml")
+        raise UsageError(
+            "name a sweep file, such as examples/sweeps/ticks.toml, or a sweep that "
+            f"comes with rtscope: {', '.join(shipped_sweeps())}"
+        )
     _announce(work)
     if request.dry_run:
         return 0
@@ -152,16 +181,23 @@ def sweep(request: SweepRequest) -> int:
         return _show(work, request)
 
 
-def _placed(found: Sweep, base: Path) -> Sweep:
-    """Return the sweep with the paths of its cells taken from its file's directory."""
-    tables = dict(found.base)
-    campaign = with_places(cells_of(found)[0].campaign, base)
-    kept = to_dict(campaign)
-    for table in ("kernel", "campaign", "target"):
-        given = tables.get(table)
-        if isinstance(given, Mapping):
-            tables[table] = {key: kept[table].get(key, given[key]) for key in given}
-    return replace(found, base=tables)
+def _new(request: SweepRequest, file: Path) -> _Work:
+    found = on_board(
+        _named(file),
+        target=request.target,
+        kernels=request.kernel.split(",") if request.kernel else None,
+    )
+    where = request.out or Path(datetime.now().strftime("rtscope-sweep-%Y%m%d-%H%M%S"))
+    if found.survey is not None:
+        found = with_listed(found, command=typed_words())
+    return _Work(found, cells_of(found), where, typed_words())
+
+
+def _named(file: Path) -> Sweep:
+    """Return the sweep of a file, or one that comes with rtscope."""
+    if str(file) in shipped_sweeps() and not file.is_file():
+        return load_shipped(str(file))
+    return placed(load_sweep(file), file.parent)
 
 
 def _resumed(path: Path) -> _Work:
@@ -187,9 +223,15 @@ def _announce(work: _Work) -> None:
     runs = sum(len(plan.runs) for plan in plans)
     virtual = format_duration(sum(plan.total_ns for plan in plans))
     note(
-        f"{printable(work.sweep.name)}: {len(work.cells)} cells, {runs:,} runs, "
-        f"{virtual} of virtual time on {work.cells[0].campaign.board}"
+        f"{printable(work.sweep.name)}: {plural(len(work.cells), 'cell')}, "
+        f"{runs:,} runs, {virtual} of virtual time on {work.cells[0].campaign.board}"
     )
+    if work.sweep.survey is not None:
+        work.plans[0] = plans[0]
+        loads = len({run.load for run in plans[0].runs})
+        kernels = len({run.kernel for run in plans[0].runs})
+        note(f"  {loads} loads, each on {plural(kernels, 'kernel')}")
+        return
     seeds = len(work.cells[0].campaign.run_seeds)
     tests = len(FIGURES) * (runs - len(plans[0].runs)) // seeds
     if seeds < (needed := needed_pairs(tests)):
@@ -240,11 +282,7 @@ def _create(work: _Work) -> None:
         "schema": SCHEMA,
         "rtscope": __version__,
         "command": list(work.typed),
-        "sweep": {
-            "sweep": {"name": work.sweep.name, "design": work.sweep.design},
-            "base": work.sweep.base,
-            "axis": [asdict(axis) for axis in work.sweep.axes],
-        },
+        "sweep": document_of(work.sweep),
     }
     text = json.dumps(document, indent=1).encode() + b"\n"
     write_atomically(work.path / DOCUMENT, text)
@@ -260,7 +298,7 @@ def _measure(work: _Work) -> None:
         plan = replace(
             work.plans[cell.number], runs=tuple(r.run for r, _ in prepared.runs)
         )
-        failures = work.failures.setdefault(cell.number, [])
+        failures = work.failures.setdefault(cell.number, {})
         for record in _records(plan, prepared, store, failures):
             if work.started % REPEATED_OF == 0:
                 _repeat(record, plan, prepared)
@@ -269,13 +307,16 @@ def _measure(work: _Work) -> None:
 
 
 def _records(
-    plan: Plan, prepared: PreparedCampaign, store: ResultDir, failures: list[str]
+    plan: Plan,
+    prepared: PreparedCampaign,
+    store: ResultDir,
+    failures: dict[str, str],
 ) -> Iterator[RunRecord]:
     # Loaded for a board only.
     from rtscope.virtual.runner import BoardRunner
 
-    def failed(_run_id: str, error: BoardError) -> None:
-        failures.append(str(error))
+    def failed(run_id: str, error: BoardError) -> None:
+        failures[run_id] = str(error)
         log(str(error))
 
     runner = BoardRunner(prepared, failed)
@@ -293,7 +334,7 @@ def _repeat(record: RunRecord, plan: Plan, prepared: PreparedCampaign) -> None:
                 replace(plan, runs=(record.run,)),
                 PreparedCampaign(only),
                 store,
-                [],
+                {},
             )
         )
     if [one.result_digest for one in again] != [record.result_digest]:
@@ -306,21 +347,54 @@ def _repeat(record: RunRecord, plan: Plan, prepared: PreparedCampaign) -> None:
 
 
 def _show(work: _Work, request: SweepRequest) -> int:
+    if work.sweep.survey is not None:
+        return _show_survey(work, request)
     result = _result(work)
     page = work.path / PAGE
     write_atomically(page, sweep_page(result).encode())
     if request.json:
         put_json(sweep_data(result))
-    elif request.shown.detail is Detail.QUIET:
-        put(f"{sweep_answer(result)}\n")
     else:
         compose = compose_sweep(result, more=f"All cells and effects: {page}")
-        with stdout_console() as console:
-            if request.shown.detail is Detail.ALL:
-                print_fitted(compose, console, lines=len(result.effects) + 50)
-            else:
-                print_fitted(compose, console)
+        _print(request, sweep_answer(result), compose, rows=len(result.effects))
     return int(result.missing > 0)
+
+
+def _show_survey(work: _Work, request: SweepRequest) -> int:
+    (cell,) = work.cells
+    store, plan = work.store(cell), work.plans[cell.number]
+    records = store.records()
+    ranking = ranked(records, store, plan, failures=work.failures.get(cell.number, {}))
+    missing = len(plan.runs) - len(records)
+    page = work.path / SURVEY_PAGE
+    write_atomically(
+        page,
+        survey_page(
+            ranking,
+            name=work.sweep.name,
+            board=cell.campaign.board or "",
+            missing=missing,
+        ).encode(),
+    )
+    if request.json:
+        put_json(survey_data(ranking))
+    else:
+        more = f"All loads and causes: {page}"
+        compose = compose_survey(ranking, missing=missing, more=more)
+        _print(request, survey_answer(ranking), compose, rows=len(ranking.loads))
+    return int(missing > 0)
+
+
+def _print(request: SweepRequest, answer: str, compose: Compose, *, rows: int) -> None:
+    """Print the answer, or what fits with it; with -v all rows of the table."""
+    if request.shown.detail is Detail.QUIET:
+        put(f"{answer}\n")
+        return
+    with stdout_console() as console:
+        if request.shown.detail is Detail.ALL:
+            print_fitted(compose, console, lines=rows + 50)
+        else:
+            print_fitted(compose, console)
 
 
 def _result(work: _Work) -> SweepResult:
@@ -335,6 +409,6 @@ def _result(work: _Work) -> SweepResult:
         work.cells,
         records=records,
         planned=planned,
-        failures=work.failures,
+        failures={n: tuple(whys.values()) for n, whys in work.failures.items()},
         repeated=work.repeated,
     )

@@ -1,15 +1,20 @@
 """
-The loads that a machine is measured under: data in `loads.toml`, and their commands.
+The loads that a machine is measured under, and their commands.
+
+The data are in `loads.toml` and `stressors.toml`.
 
 Nothing here starts a process or reads a machine: free memory and space come in as
 values, and an argument vector goes out.
 """
 
+from rtscope.loads.catalogue import STRESSOR as STRESSOR
+from rtscope.loads.catalogue import STRESSOR_NAME as STRESSOR_NAME
 from rtscope.loads.catalogue import Load as Load
 from rtscope.loads.catalogue import Need as Need
 from rtscope.loads.catalogue import SignsOfLife as SignsOfLife
 from rtscope.loads.catalogue import get_load as get_load
 from rtscope.loads.catalogue import load_names as load_names
+from rtscope.loads.catalogue import safe_stressors as safe_stressors
 from rtscope.loads.command import FreeStorage as FreeStorage
 from rtscope.loads.command import LoadCommand as LoadCommand
 from rtscope.loads.command import LoadPlace as LoadPlace

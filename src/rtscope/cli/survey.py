@@ -1,0 +1,85 @@
+"""What a survey adds to a sweep: it asks the board for its stressors, and explains."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from rtscope.board.cache import cache_dir
+from rtscope.cli.console import log, note, stderr_console
+from rtscope.cli.progress import Waiting
+from rtscope.errors import UsageError
+from rtscope.measure.plan import Plan, make_plan
+from rtscope.record.explanation import EXPLAINED, find_explained
+from rtscope.record.model import RunRecord
+from rtscope.record.resultdir import ResultDir
+from rtscope.sweep.design import cells_of
+from rtscope.sweep.file import Survey, Sweep, with_stressors
+from rtscope.sweep.ranking import Ranking, ranking_of
+from rtscope.virtual.prepare import prepare_campaign
+
+
+def with_listed(sweep: Sweep, *, command: tuple[str, ...]) -> Sweep:
+    """Return a survey with its stressors as loads; unnamed, those of the board."""
+    survey = sweep.survey or Survey()
+    if survey.stressors is not None:
+        return with_stressors(sweep, ())
+    campaign = cells_of(sweep)[0].campaign
+    plan = make_plan(campaign)
+    with Waiting(stderr_console()) as waiting:
+        prepared = prepare_campaign(
+            replace(plan, runs=plan.runs[:1]),
+            campaign,
+            command=command,
+            jobs=1,
+            log=waiting.over(note),
+            progress=waiting,
+        )
+        # Loaded for a board only.
+        from rtscope.virtual.stressors import stressors_of
+
+        listed = stressors_of(prepared.runs[0][1], progress=waiting)
+    return with_stressors(sweep, listed)
+
+
+def ranked(
+    records: Sequence[RunRecord],
+    store: ResultDir,
+    plan: Plan,
+    *,
+    failures: Mapping[str, str],
+) -> Ranking:
+    """Explain what is not yet explained, and rank all loads."""
+    _explain(records, store)
+    runs = {run.id: run for run in plan.runs}
+    return ranking_of(
+        records,
+        explained=find_explained([store.path], records, log=log),
+        failures={
+            (runs[run].load, runs[run].kernel or ""): why
+            for run, why in failures.items()
+        },
+    )
+
+
+def _explain(records: Sequence[RunRecord], store: ResultDir) -> None:
+    # Symbols and paths take memory and time to load.
+    from rtscope.analysis import explained_runs
+
+    left = [
+        record
+        for record in records
+        if not (store.run_dir(record.run.id) / EXPLAINED).is_file()
+    ]
+    for done, record in enumerate(left):
+        if done % 50 == 0:
+            note(f"explaining the worst wake-ups: {done} of {len(left)} runs")
+        try:
+            explained_runs(
+                store.path,
+                record.run.id,
+                worst=1,
+                bound=False,
+                cache=cache_dir(),
+                log=log,
+            )
+        except UsageError as error:
+            log(str(error))

@@ -1,0 +1,232 @@
+"""
+Which load is worst: all loads of a survey, ranked by their worst wake-up.
+
+A worst wake-up is an observation, not a bound: more seeds or a longer run may change
+the order of neighbours. The ranking says which causes the usual loads never show, and
+the fewest stressors that together show them.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rtscope.loads import STRESSOR
+from rtscope.record.explanation import Explained
+from rtscope.record.model import RunRecord
+from rtscope.stats.summary import summarize
+from rtscope.sweep.effects import P999
+
+_PREFIX = re.compile(r"^stress-ng: *(?:\w+: *\[\d+\] *)?")
+_TELLING = re.compile(
+    r"\b(?:disabled|skipping|unrecognized|unsupported|cannot|unable|error|fail"
+    r"|not (?:supported|available|permitted|implemented|enabled|allowed|found))\b",
+    re.IGNORECASE,
+)
+"""A line in which stress-ng says why it did not do something."""
+
+UNPROVED = (
+    "load_died",
+    "load_failed",
+    "load_stalled",
+    "load_unproved",
+    "worker_died",
+)
+"""Caveats with which it is not shown that the load ran throughout."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What the worst wake-up of a run is explained by."""
+
+    title: str
+    length_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A load on one kernel, over all its seeds."""
+
+    worst_ns: int
+    p999_ns: int | None
+    """Of the run with the worst wake-up; None: too few samples."""
+    missed: int
+    """Periods of all runs."""
+    operations: float | None
+    """Per virtual second, the mean over seeds; None: stress-ng counted none."""
+    run: str
+    """The run with the worst wake-up."""
+    cause: Cause | None
+    """None: not recorded, or its explanation was withdrawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankedLoad:
+    """A load with its standing on each kernel."""
+
+    name: str
+    standings: Mapping[str, Standing]
+    """By kernel; without those on which it did not run."""
+    failures: Mapping[str, str]
+    """By kernel: why it is not shown to have run there."""
+
+    @property
+    def is_stressor(self) -> bool:
+        """Whether it is one of the survey, and not a load of the base."""
+        return self.name.startswith(STRESSOR)
+
+    @property
+    def label(self) -> str:
+        """Its name, as stress-ng or the list of loads has it."""
+        return self.name.removeprefix(STRESSOR)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """All loads, the worst on the first kernel first."""
+
+    kernels: tuple[str, ...]
+    loads: tuple[RankedLoad, ...]
+
+    def ranked(self, kernel: str) -> tuple[RankedLoad, ...]:
+        """Return the loads that ran on a kernel, the worst first."""
+        there = [load for load in self.loads if kernel in load.standings]
+        return tuple(
+            sorted(there, key=lambda x: (-x.standings[kernel].worst_ns, x.name))
+        )
+
+    @property
+    def failed(self) -> tuple[RankedLoad, ...]:
+        """The loads that did not run on some kernel."""
+        return tuple(load for load in self.loads if load.failures)
+
+    def worse_than_usual(self, kernel: str) -> tuple[RankedLoad, ...]:
+        """Return the stressors whose worst is above that of all loads of the base."""
+        ranked = self.ranked(kernel)
+        usual = max(
+            (x.standings[kernel].worst_ns for x in ranked if not x.is_stressor),
+            default=0,
+        )
+        return tuple(
+            x for x in ranked if x.is_stressor and x.standings[kernel].worst_ns > usual
+        )
+
+    def new_causes(self, kernel: str) -> Mapping[str, tuple[RankedLoad, ...]]:
+        """
+        Return the causes that no load of the base has as its dominant one.
+
+        With each, the stressors that show it; the cause of the worst wake-up first.
+        """
+        usual = {_title(x, kernel) for x in self.ranked(kernel) if not x.is_stressor}
+        found: dict[str, list[RankedLoad]] = {}
+        for load in self.ranked(kernel):
+            title = _title(load, kernel)
+            if load.is_stressor and title and title not in usual:
+                found.setdefault(title, []).append(load)
+        return {title: tuple(loads) for title, loads in found.items()}
+
+    def fewest(self, kernel: str) -> tuple[RankedLoad, ...]:
+        """
+        Return few stressors that show what the base misses, the worst first.
+
+        One for each cause of `new_causes` whose worst wake-up is longer than every one
+        of the base: the one with the longest.
+        """
+        worse = {x.name for x in self.worse_than_usual(kernel)}
+        return tuple(
+            loads[0]
+            for loads in self.new_causes(kernel).values()
+            if loads[0].name in worse
+        )
+
+
+def _title(load: RankedLoad, kernel: str) -> str:
+    cause = load.standings[kernel].cause
+    return cause.title if cause else ""
+
+
+def ranking_of(
+    records: Sequence[RunRecord],
+    *,
+    explained: Mapping[str, Explained],
+    failures: Mapping[tuple[str, str], str],
+) -> Ranking:
+    """
+    Rank the loads of a survey.
+
+    `explained` are by the digest of the result, `failures` by load and kernel: of runs
+    that have no record. A load that is not shown to have run throughout is no result
+    either, and stands among the failures with what stress-ng said.
+    """
+    grouped: dict[str, dict[str, list[RunRecord]]] = {}
+    refused: dict[str, dict[str, str]] = {}
+    for record in records:
+        kernel = record.run.kernel or ""
+        grouped.setdefault(record.run.load, {}).setdefault(kernel, []).append(record)
+    for (load, kernel), why in failures.items():
+        refused.setdefault(load, {})[kernel] = why
+        grouped.setdefault(load, {})
+    loads = []
+    for name, by_kernel in grouped.items():
+        standings: dict[str, Standing] = {}
+        whys = dict(refused.get(name, {}))
+        for kernel, runs in by_kernel.items():
+            if unproved := [why for run in runs if (why := _why_unproved(run))]:
+                whys[kernel] = unproved[0]
+            elif sampled := [run for run in runs if run.max_ns is not None]:
+                standings[kernel] = _standing(sampled, explained)
+            else:
+                whys[kernel] = "no sample"
+        loads.append(RankedLoad(name, standings, whys))
+    kernels = tuple(dict.fromkeys(record.run.kernel or "" for record in records))
+    first = kernels[0] if kernels else ""
+    return Ranking(
+        kernels,
+        tuple(
+            sorted(
+                loads,
+                key=lambda x: (
+                    -x.standings[first].worst_ns if first in x.standings else 1,
+                    x.name,
+                ),
+            )
+        ),
+    )
+
+
+def _standing(
+    runs: Sequence[RunRecord], explained: Mapping[str, Explained]
+) -> Standing:
+    summaries = [summarize(run.result.threads) for run in runs]
+    worst, summary = max(
+        zip(runs, summaries, strict=True), key=lambda pair: pair[1].max_ns
+    )
+    rates = [sum(run.load.throughput.values()) for run in runs if run.load.throughput]
+    return Standing(
+        worst_ns=summary.max_ns,
+        p999_ns=summary.percentiles[P999].high_ns,
+        missed=sum(one.missed_periods or 0 for one in summaries),
+        operations=sum(rates) / len(rates) if rates else None,
+        run=worst.run.id,
+        cause=_cause_of(explained.get(worst.result_digest)),
+    )
+
+
+def _cause_of(explained: Explained | None) -> Cause | None:
+    worst = explained.worst if explained else None
+    dominant = worst.dominant if worst else None
+    if worst is None or dominant is None or worst.broken_invariants:
+        return None
+    return Cause(dominant.title, worst.blamed_ns)
+
+
+def _why_unproved(record: RunRecord) -> str:
+    """Return why the load is not shown to have run; empty if it is."""
+    found = next((c for c in record.caveats if c.id in UNPROVED), None)
+    if found is None:
+        return ""
+    told = [
+        _PREFIX.sub("", line).strip()
+        for line in record.load.log_tail.splitlines()
+        if _TELLING.search(line)
+    ]
+    return f"{found.detail}: {told[0]}" if told else found.detail

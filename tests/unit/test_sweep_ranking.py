@@ -1,0 +1,137 @@
+"""The ranking of a survey: the worst first, and nothing said of what did not run."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fakes.measurements import on_board, record, thread
+from rtscope.caveats.catalogue import make
+from rtscope.record.explanation import SCHEMA, Explained, Segment, Wakeup
+from rtscope.record.model import RunRecord
+from rtscope.sweep.ranking import Cause, Ranking, ranking_of
+
+RT, ORDINARY = "debian-6.12-rt", "debian-6.12"
+
+
+def run(
+    load: str, worst_ns: int, *, kernel: str = RT, seed: int = 1, log: str = ""
+) -> RunRecord:
+    made = on_board(record([thread([5_000, 7_000, worst_ns])]))
+    name = f"{load}-{kernel}-{seed}"
+    return replace(
+        made,
+        run=replace(made.run, id=name, load=load, kernel=kernel, seed=seed),
+        load=replace(made.load, log_tail=log),
+        result_digest=name,
+    )
+
+
+def explained(one: RunRecord, cause: str, name: str, length_ns: int) -> Explained:
+    segment = Segment(begin_ns=0, end_ns=length_ns, cause=cause, name=name)
+    wakeup = Wakeup(
+        cpu=0,
+        latency_ns=one.max_ns or 0,
+        attributed_share=1.0,
+        sentence="",
+        dominant_segment=0,
+        segments=(segment,),
+        notes=(),
+    )
+    return Explained(
+        schema=SCHEMA,
+        run=one.run.id,
+        load=one.run.load,
+        kernel=one.run.kernel or "",
+        board="pc",
+        result_digest=one.result_digest,
+        wakeups=(wakeup,),
+    )
+
+
+def ranking(
+    records: Sequence[RunRecord],
+    *causes: Explained,
+    failures: dict[tuple[str, str], str] | None = None,
+) -> Ranking:
+    return ranking_of(
+        records,
+        explained={one.result_digest: one for one in causes},
+        failures=failures or {},
+    )
+
+
+def test_loads_are_ranked_by_the_worst_of_all_their_seeds() -> None:
+    found = ranking(
+        [
+            run("idle", 9_000),
+            run("stress-ng:fork", 10_000, seed=1),
+            run("stress-ng:fork", 90_000, seed=2),
+            run("stress-ng:set", 50_000),
+            run("stress-ng:set", 99_000, kernel=ORDINARY),
+        ]
+    )
+
+    assert found.kernels == (RT, ORDINARY)
+    assert [load.label for load in found.ranked(RT)] == ["fork", "set", "idle"]
+    assert [load.label for load in found.ranked(ORDINARY)] == ["set"]
+    fork = found.ranked(RT)[0].standings[RT]
+    assert (fork.worst_ns, fork.run) == (90_000, f"stress-ng:fork-{RT}-2")
+    assert [load.label for load in found.worse_than_usual(RT)] == ["fork", "set"]
+
+
+def test_the_fewest_stressors_show_each_cause_that_the_usual_loads_miss() -> None:
+    usual, timer = run("os", 40_000), run("stress-ng:timer", 50_000)
+    fork, clone = run("stress-ng:fork", 90_000), run("stress-ng:clone", 80_000)
+    quiet = run("stress-ng:mutex", 6_000)
+    found = ranking(
+        [usual, timer, fork, clone, quiet],
+        explained(usual, "interrupts off", "lock", 30_000),
+        explained(timer, "interrupts off", "lock", 30_000),
+        explained(fork, "interrupts off", "copy_page_range", 70_000),
+        explained(clone, "interrupts off", "copy_page_range", 60_000),
+        explained(quiet, "another task", "swapper", 1_000),
+    )
+
+    assert [load.label for load in found.fewest(RT)] == ["fork"]
+    new = found.new_causes(RT)
+    assert [x.label for x in new["interrupts off in copy_page_range"]] == [
+        "fork",
+        "clone",
+    ]
+    assert found.ranked(RT)[0].standings[RT].cause == Cause(
+        "interrupts off in copy_page_range", 70_000
+    )
+
+
+def test_a_load_that_is_not_shown_to_have_run_has_no_rank_but_a_reason() -> None:
+    died = run(
+        "stress-ng:af-alg",
+        900_000,
+        log="stress-ng: info:  [1] dispatching hogs\n"
+        "stress-ng: info:  [1] disabled 'af-alg' as it may hang the machine\n"
+        "stress-ng: info:  [1] failed: 0\n",
+    )
+    died = replace(died, caveats=(make("load_died", "exit status 4"),))
+    found = ranking(
+        [run("idle", 9_000), died],
+        failures={("stress-ng:reboot", RT): "the board ended"},
+    )
+
+    assert [load.label for load in found.ranked(RT)] == ["idle"]
+    assert {load.label: dict(load.failures) for load in found.failed} == {
+        "af-alg": {RT: "exit status 4: disabled 'af-alg' as it may hang the machine"},
+        "reboot": {RT: "the board ended"},
+    }
+
+
+def test_without_a_run_nothing_is_ranked() -> None:
+    assert ranking([]).kernels == ()
+    assert ranking([]).loads == ()
+
+
+def test_a_seed_without_a_sample_leaves_the_others_their_rank() -> None:
+    silent = run("idle", 9_000, seed=2)
+    nothing = replace(silent, result=replace(silent.result, threads=()))
+
+    found = ranking([run("idle", 8_000), nothing])
+
+    assert found.ranked(RT)[0].standings[RT].worst_ns == 8_000
