@@ -24,7 +24,14 @@ from rtscope.audit.catalogue import catalogue as check_catalogue
 from rtscope.audit.model import CheckKind
 from rtscope.caveats import catalogue, kernellog
 from rtscope.cli import main as cli
-from rtscope.loads.catalogue import Need, SignsOfLife, get_load, load_names
+from rtscope.loads.catalogue import (
+    STRESSOR,
+    Need,
+    SignsOfLife,
+    get_load,
+    load_names,
+    safe_stressors,
+)
 from rtscope.machine.facts import catalogue as fact_catalogue
 from rtscope.published import get_published, published_names
 from rtscope.record.model import RunRecord
@@ -218,6 +225,16 @@ def _loads() -> Iterator[str]:
             yield "* If its CPU time does not grow, that it ran is unproved."
         if load.argv or load.needs:
             yield f"* A worker works if, in each window, it {_signs(load.alive)}."
+
+    yield from (
+        "",
+        f"## {STRESSOR}NAME",
+        "",
+        "One stressor of stress-ng with its default options, by its own name.",
+        "A virtual board takes every one.",
+        "A machine takes these, which leave its settings, devices and disks alone: "
+        f"{', '.join(f'`{name}`' for name in sorted(safe_stressors()))}.",
+    )
 
 
 def _signs(alive: SignsOfLife) -> str:

@@ -34,14 +34,14 @@ MAY_IMPORT = {
     "campaign": {"errors", "units", "cpulist", "loads", "target"},
     "target": {"errors", "process", "contract", "machine"},
     "tasks": {"errors", "contract", "cpulist", "machine"},
-    "app": {"errors", "units", "contract", "cpulist", "machine", "tasks"},
+    "app": {"errors", "units", "contract", "cpulist", "machine", "tasks", "stats"},
     "audit": {"errors", "units", "contract", "cpulist", "machine", "kernel"},
     "tuning": {
         *("errors", "contract", "cpulist", "machine", "audit", "campaign", "target"),
     },
     "explain": {"contract", "exectrace", "ftrace", "record", "units"},
     "sweep": {
-        *("errors", "files", "campaign", "record", "stats"),
+        *("errors", "files", "campaign", "loads", "record", "stats"),
     },
     "stats": {
         *("errors", "units", "contract", "record", "caveats", "cpulist", "machine"),

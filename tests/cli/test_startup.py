@@ -8,7 +8,7 @@ import pytest
 
 from rtscope.cli.app import tables
 
-HEAVY = ("numpy", "scipy", "matplotlib")
+HEAVY = ("numpy", "scipy", "matplotlib", "rtscope.contract", "rtscope.record")
 
 
 def loaded_by(*words: str) -> list[str]:

@@ -33,7 +33,7 @@ NEEDS = {
 """Why a block is not typed with all others."""
 
 WORDS = ("needs", "status", "given", "then", "stop", "file")
-LANGUAGES = ("sh", "output", "toml", "ini", "text", "yaml", "groovy")
+LANGUAGES = ("sh", "output", "toml", "ini", "text", "yaml", "groovy", "c")
 
 
 class PageError(ValueError):

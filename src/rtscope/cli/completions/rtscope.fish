@@ -26,7 +26,7 @@ complete -c rtscope -n __rtscope_just -l version -d 'Version of rtscope'
 complete -c rtscope -n '__rtscope_just' -a run -d 'Measure the wake-up latency of a machine'
 complete -c rtscope -n '__rtscope_just' -a report -d 'Report records: on the terminal, as a page, as data'
 complete -c rtscope -n '__rtscope_just' -a compare -d 'Compare records: machines, kernels or settings, run by run'
-complete -c rtscope -n '__rtscope_just' -a sweep -d 'Vary settings of a virtual board, and rank what each of them does'
+complete -c rtscope -n '__rtscope_just' -a sweep -d 'Vary settings or loads of a virtual board, and rank what each of them does'
 complete -c rtscope -n '__rtscope_just' -a tasks -d 'Show every thread of a machine: policy, priority, CPUs and remarks'
 complete -c rtscope -n '__rtscope_just' -a audit -d 'Check the real-time setup of a machine, by default this one'
 complete -c rtscope -n '__rtscope_just' -a explain -d 'Explain the worst wake-ups: their causes, and the time of each'
@@ -114,6 +114,8 @@ complete -c rtscope -n '__rtscope_at compare' -l quiet -s q -d 'The answer alone
 complete -c rtscope -n '__rtscope_at compare' -l verbose -s v -d 'Everything on the terminal'
 complete -c rtscope -n '__rtscope_at compare' -l notes -d 'Every caveat with its numbers and its remedy'
 complete -c rtscope -n '__rtscope_at compare' -F
+complete -c rtscope -n '__rtscope_at sweep' -l target -s t -d 'Virtual board instead of that of the file' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
+complete -c rtscope -n '__rtscope_at sweep' -l kernel -s k -d 'Kernels of the base instead of those of the file' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
 complete -c rtscope -n '__rtscope_at sweep' -l jobs -d 'Number of virtual boards to run at once' -x
 complete -c rtscope -n '__rtscope_at sweep' -l dry-run -d 'Print the cells and what they take'
 complete -c rtscope -n '__rtscope_at sweep' -l out -s o -d 'Directory of the results' -rF
@@ -189,6 +191,9 @@ complete -c rtscope -n '__rtscope_at app check' -l duration -d 'Time to watch' -
 complete -c rtscope -n '__rtscope_at app check' -l settle -d 'Time before a command is watched' -x
 complete -c rtscope -n '__rtscope_at app check' -l thread -d 'Threads to judge, by name or TID' -x
 complete -c rtscope -n '__rtscope_at app check' -l fail-on -d 'Least weight of a finding for exit status 1' -xa 'high medium low never'
+complete -c rtscope -n '__rtscope_at app check' -l html -d 'HTML page to write, with charts' -rF
+complete -c rtscope -n '__rtscope_at app check' -l perfetto -d 'Trace of the longest cycles to write for ui.perfetto.dev' -rF
+complete -c rtscope -n '__rtscope_at app check' -l junit -d 'JUnit XML to write, a case for each finding looked for' -rF
 complete -c rtscope -n '__rtscope_at app check' -l verbose -s v -d 'Everything, in lines of any length'
 complete -c rtscope -n '__rtscope_at app check' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at app check'
