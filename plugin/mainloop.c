@@ -18,6 +18,7 @@ static struct {
 	pthread_cond_t cpus_began_to_wait;
 	bool has_cpus;
 	bool cpus_wait;
+	_Atomic bool saw_end; /* set before QEMU forgets that its end was asked for */
 	qemu_lock_fn take_lock;
 	qemu_wait_fn wait;
 } loop = {
@@ -115,10 +116,18 @@ static void take_lock(void *big_lock, const char *file, int line)
 	for (;;) {
 		stand_still_while_cpus_execute();
 		loop.take_lock(big_lock, file, line);
-		if (may_go_on())
+		if (may_go_on()) {
+			if (qemu_shutdown_requested_get())
+				loop.saw_end = true;
 			return;
+		}
 		qemu_mutex_unlock_impl(big_lock, file, line);
 	}
+}
+
+bool mainloop_is_to_end(void)
+{
+	return qemu_shutdown_requested_get() || loop.saw_end;
 }
 
 static void wait(void *condition, void *big_lock, const char *file, int line)

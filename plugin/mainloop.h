@@ -23,6 +23,9 @@ void mainloop_init(void);
 /* In the CPUs' thread, before it executes anything. */
 void mainloop_at_cpu(void);
 
+/* QEMU's end is asked for, or is under way. */
+bool mainloop_is_to_end(void);
+
 /* Whether the clock is told where a turn begins. */
 bool mainloop_sees_turns(void);
 

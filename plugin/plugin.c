@@ -71,9 +71,17 @@ static void at_cpu(qemu_plugin_id_t id, unsigned int index)
 		sections_init(plugin.arch, &plugin.options);
 }
 
+/* QEMU's end is asked for under its lock, as an interrupt of another CPU is. */
+static __attribute__((noinline)) void look_for_end(void)
+{
+	if (virtual_clock.may_wake && mainloop_is_to_end())
+		summary_take_counts();
+}
+
 static __attribute__((noinline)) void look_at_block(unsigned int instructions)
 {
 	cpus_at_block(instructions);
+	look_for_end();
 	clock_at_block(instructions);
 	cpus_before_count(instructions, virtual_clock.look);
 }
@@ -100,6 +108,8 @@ static struct cpu *begin_block(const struct block *block)
 {
 	struct cpu *cpu = cpus_at_block(block->instructions);
 
+	if (__builtin_expect(virtual_clock.look, 0))
+		look_for_end();
 	clock_at_block(block->instructions);
 	cpus.at_ns = (uint64_t)clock_own_ns(block->instructions);
 	return cpu;

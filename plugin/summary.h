@@ -12,6 +12,10 @@ struct marks {
 	uint64_t last_in_programs; /* those of them outside of the kernel */
 };
 
+/* Once the guest has ordered its end, before anything else executes: how much is executed
+ * after that is the host's affair. Later calls change nothing. */
+void summary_take_counts(void);
+
 void summary_write(const char *path, uint64_t quantum, const struct marks *marks);
 
 #endif

@@ -24,6 +24,7 @@
 #define LATE_BEFORE_LOCK_NS      1000
 #define LATE_BEFORE_MAIN_LOCK_NS 100000
 #define LATE_BEFORE_JUMP_NS      80000
+#define LATE_AT_END_US           50000
 #define LOOKS_AFTER_NS           2000
 #define ONE_IN                   256
 #define TIMES_AS_LATE            20
@@ -121,6 +122,20 @@ int pthread_mutex_lock(pthread_mutex_t *mutex)
 		thread = gettid();
 	be_late(thread == getpid() ? LATE_BEFORE_MAIN_LOCK_NS : LATE_BEFORE_LOCK_NS);
 	return THEIR(pthread_mutex_lock)(mutex);
+}
+
+/* What the guest executes after it has switched its machine off, it executes on a slow
+ * host after QEMU's main loop has stopped it. */
+int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	static int (*requested)(void);
+	int error = THEIR(pthread_mutex_unlock)(mutex);
+
+	if (!requested)
+		requested = dlsym(RTLD_DEFAULT, "qemu_shutdown_requested_get");
+	if (requested && gettid() != getpid() && requested())
+		usleep(LATE_AT_END_US);
+	return error;
 }
 
 /* Fortified as QEMU is, it does not call siglongjmp() by that name. */
