@@ -11,7 +11,7 @@ from rtscope.errors import RecordError
 def full_but_for(*names: str) -> Callable[..., None]:
     """Return what writes files of these names, and finds the disk full for others."""
 
-    def write(path: Path, content: bytes, *, hint: str) -> None:
+    def write(path: Path, content: bytes, *, hint: str = "") -> None:
         if path.name not in names:
             full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             raise RecordError(f"cannot write {path}: {full.strerror}{hint}") from full

@@ -1,0 +1,194 @@
+"""
+Results of boots that were computed before, by the digest of their inputs.
+
+A virtual board's result follows from its inputs, so one that is there need not be
+computed again. Only results of this installation count: each is signed with a key
+that no other user can read, and whatever else lies there is left alone and measured.
+The folder can be deleted at any time, and loses its oldest results when it grows.
+"""
+
+import contextlib
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rtscope import __version__
+from rtscope.board.qemu import Recording
+from rtscope.contract import sha256_of_json
+from rtscope.errors import BoardError, RecordError
+from rtscope.files import read_bounded, write_atomically
+from rtscope.record.virtual import InputDigests
+from rtscope.virtual.boot import Booted
+from rtscope.virtual.outcome import pack_booted, read_booted
+
+FOLDER = "results"
+"""In the cache of parts."""
+KEY = "installation.key"
+KEY_BYTES = 32
+MAX_STORED_BYTES = 2 << 30
+"""Of all results; the oldest go first."""
+MAX_FILE_BYTES = 256 << 20
+MAX_HEAD_BYTES = 4096
+PLAIN = "plain"
+"""Instead of the digest of a recording: nothing was recorded."""
+
+Log = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where and when a result was computed."""
+
+    started: str
+    """When its boot began, ISO 8601, UTC."""
+    worker: str = ""
+    """The worker of a cluster that booted it; empty: this machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A result that was computed before."""
+
+    booted: Booted
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResults:
+    """The results that this installation has computed."""
+
+    folder: Path
+    key: bytes
+    log: Log
+
+    def find(self, inputs: InputDigests, recording: Recording | None) -> Stored | None:
+        """Return a result with these inputs and recordings; None without one."""
+        path = self._path(inputs, recording)
+        try:
+            content = read_bounded(path, limit=MAX_FILE_BYTES, kind="result")
+        except RecordError:
+            return None
+        try:
+            found = self._read(content, path)
+        except (BoardError, ValueError) as error:
+            self.log(f"{path}: {error}: left aside, and measured again")
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)  # the oldest go first
+        return found
+
+    def keep(
+        self,
+        inputs: InputDigests,
+        recording: Recording | None,
+        booted: Booted,
+        origin: Origin,
+    ) -> None:
+        """Store a result; one that cannot be written is logged, and no error."""
+        path = self._path(inputs, recording)
+        head = json.dumps({"name": path.name, "rtscope": __version__, **asdict(origin)})
+        signed = head.encode() + b"\n" + pack_booted(booted)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, self._seal(signed) + b"\n" + signed)
+        except (RecordError, OSError) as error:
+            self.log(f"the result is not stored for the next time: {error}")
+
+    def drop(self, inputs: InputDigests) -> None:
+        """Remove the results of inputs that gave another one too."""
+        for path in self.folder.glob(f"{inputs.digest[:2]}/{inputs.digest}-*"):
+            path.unlink(missing_ok=True)
+
+    def prune(self, max_bytes: int = MAX_STORED_BYTES) -> None:
+        """Remove the results that were not used for longest, down to a total size."""
+        found: list[tuple[float, int, Path]] = []
+        for path in self.folder.glob("*/*"):
+            with contextlib.suppress(OSError):
+                about = path.stat()
+                found.append((about.st_mtime, about.st_size, path))
+        total = sum(size for _, size, _ in found)
+        for _, size, path in sorted(found):
+            if total <= max_bytes:
+                return
+            path.unlink(missing_ok=True)
+            total -= size
+
+    def _path(self, inputs: InputDigests, recording: Recording | None) -> Path:
+        digest = inputs.digest
+        return self.folder / digest[:2] / f"{digest}-{recording_digest(recording)}"
+
+    def _seal(self, signed: bytes) -> bytes:
+        return hmac.new(self.key, signed, hashlib.sha256).hexdigest().encode()
+
+    def _read(self, content: bytes, path: Path) -> Stored:
+        seal, _, signed = content.partition(b"\n")
+        if not hmac.compare_digest(seal, self._seal(signed)):
+            raise ValueError("not computed by this installation, or damaged")
+        head, _, packed = signed.partition(b"\n")
+        about: Mapping[str, str] = json.loads(head[:MAX_HEAD_BYTES])
+        if about["name"] != path.name:
+            raise ValueError("the result of other inputs")
+        booted = read_booted(packed, source="result")
+        return Stored(booted, Origin(about["started"], about["worker"]))
+
+
+def open_stored(cache: Path, *, log: Log) -> StoredResults | None:
+    """
+    Return the stored results below a cache; None if that cannot be.
+
+    Logs why: what is measured does not depend on it.
+    """
+    try:
+        key = _installation_key(state_dir())
+    except OSError as error:
+        log(f"results are not stored: {error.filename}: {error.strerror}")
+        return None
+    except ValueError as error:
+        log(f"results are not stored: {error}")
+        return None
+    results = StoredResults(cache / FOLDER, key, log)
+    results.prune()
+    return results
+
+
+def state_dir(environ: Mapping[str, str] = os.environ) -> Path:
+    """Return the directory for state, by the XDG base directory specification."""
+    base = environ.get("XDG_STATE_HOME", "")
+    if base.startswith("/"):
+        return Path(base) / "rtscope"
+    return Path(environ.get("HOME") or "/root") / ".local" / "state" / "rtscope"
+
+
+def recording_digest(recording: Recording | None) -> str:
+    """Return what tells apart recordings of the same run."""
+    return PLAIN if recording is None else sha256_of_json(asdict(recording))[:16]
+
+
+def _installation_key(folder: Path) -> bytes:
+    """Return the key of this installation, made if there is none."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = folder / KEY
+    if not path.exists():
+        new = folder / f".{KEY}.{os.getpid()}"
+        number = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(number, "wb") as file:
+            file.write(secrets.token_bytes(KEY_BYTES))
+        with contextlib.suppress(FileExistsError):  # another rtscope was faster
+            os.link(new, path)
+        new.unlink()
+    about = path.lstat()
+    private = stat.S_ISREG(about.st_mode) and not about.st_mode & 0o077
+    if not private or about.st_uid != os.geteuid():
+        raise ValueError(
+            f"others can read or replace {path}: delete it; a new one is made"
+        )
+    key = path.read_bytes()
+    if len(key) != KEY_BYTES:
+        raise ValueError(f"{path} is damaged: delete it; a new one is made")
+    return key

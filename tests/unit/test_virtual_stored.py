@@ -1,0 +1,170 @@
+"""A stored result is taken for equal inputs alone, and only if it is one of ours."""
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fakes.fulldisk import full_but_for
+from rtscope.board.qemu import Recording
+from rtscope.record.virtual import InputDigests
+from rtscope.virtual import stored
+from rtscope.virtual.boot import Booted
+from rtscope.virtual.stored import (
+    KEY,
+    Origin,
+    Stored,
+    StoredResults,
+    open_stored,
+    state_dir,
+)
+
+INPUTS = InputDigests(
+    kernel="k", initrd="i", qemu="q", plugin="p", board="b", campaign="c", seed=1
+)
+BOOTED = Booted({"measure.jsonl": b"{}"}, {}, "a" * 64, "b" * 64, 1.0, None)
+ORIGIN = Origin("2026-11-23T08:00:00+00:00")
+
+Open = Callable[[], StoredResults]
+
+
+@pytest.fixture
+def said() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str]) -> Open:
+    """Open the results of this installation; again, as another rtscope would."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+    def again() -> StoredResults:
+        found = open_stored(tmp_path / "cache", log=said.append)
+        assert found is not None, said
+        return found
+
+    return again
+
+
+def only_file(results: StoredResults) -> Path:
+    (path,) = results.folder.glob("*/*")
+    return path
+
+
+def test_a_result_is_found_again_by_its_inputs(opened: Open, said: list[str]) -> None:
+    opened().keep(INPUTS, None, BOOTED, ORIGIN)
+
+    assert opened().find(INPUTS, None) == Stored(BOOTED, ORIGIN)
+    assert opened().find(replace(INPUTS, seed=2), None) is None
+    assert said == []
+
+
+def test_other_recordings_of_the_same_run_are_other_results(opened: Open) -> None:
+    results = opened()
+    results.keep(INPUTS, Recording(16), BOOTED, ORIGIN)
+
+    assert results.find(INPUTS, Recording(16)) is not None
+    assert results.find(INPUTS, Recording(16, layout={"task": "4"})) is None
+    assert results.find(INPUTS, None) is None
+
+
+def test_a_result_of_another_installation_is_left_aside(
+    opened: Open, said: list[str]
+) -> None:
+    opened().keep(INPUTS, None, BOOTED, ORIGIN)
+    (state_dir() / KEY).unlink()
+
+    assert opened().find(INPUTS, None) is None
+    assert "not computed by this installation" in said[0]
+
+
+@pytest.mark.parametrize("at", [0, 80, -1])
+def test_a_changed_byte_anywhere_is_seen(
+    opened: Open, said: list[str], at: int
+) -> None:
+    results = opened()
+    results.keep(INPUTS, None, BOOTED, ORIGIN)
+    content = bytearray(only_file(results).read_bytes())
+    content[at] ^= 1
+    only_file(results).write_bytes(content)
+
+    assert results.find(INPUTS, None) is None
+    assert len(said) == 1
+
+
+def test_a_result_under_the_name_of_other_inputs_is_left_aside(
+    opened: Open, said: list[str]
+) -> None:
+    results = opened()
+    results.keep(INPUTS, None, BOOTED, ORIGIN)
+    path, other = only_file(results), replace(INPUTS, seed=2)
+    place = results.folder / other.digest[:2] / f"{other.digest}-plain"
+    place.parent.mkdir(exist_ok=True)
+    shutil.copy(path, place)
+
+    assert results.find(other, None) is None
+    assert "other inputs" in said[0]
+
+
+def test_a_full_disk_is_told_and_is_no_error(
+    opened: Open, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "write_atomically", full_but_for())
+
+    opened().keep(INPUTS, None, BOOTED, ORIGIN)
+
+    assert "No space left on device" in said[0]
+    assert opened().find(INPUTS, None) is None
+
+
+def test_a_result_that_is_not_to_be_trusted_goes_with_all_its_recordings(
+    opened: Open,
+) -> None:
+    results = opened()
+    for recording in (None, Recording(16)):
+        results.keep(INPUTS, recording, BOOTED, ORIGIN)
+
+    results.drop(INPUTS)
+
+    assert not list(results.folder.glob("*/*"))
+
+
+def test_the_results_that_were_not_used_for_longest_go_first(opened: Open) -> None:
+    results = opened()
+    for seed in range(4):
+        results.keep(replace(INPUTS, seed=seed), None, BOOTED, ORIGIN)
+    sizes = []
+    for age, path in enumerate(sorted(results.folder.glob("*/*"))):
+        os.utime(path, (age, age))
+        sizes.append(path.stat().st_size)
+    oldest = sorted(results.folder.glob("*/*"))[:2]
+
+    results.prune(sum(sizes[2:]))
+
+    assert not any(path.exists() for path in oldest)
+    assert len(list(results.folder.glob("*/*"))) == 2
+
+
+def test_a_key_that_others_can_read_is_no_key(
+    opened: Open, said: list[str], tmp_path: Path
+) -> None:
+    opened()
+    key = state_dir() / KEY
+    assert key.stat().st_mode & 0o777 == 0o600
+    key.chmod(0o644)
+
+    assert open_stored(tmp_path / "cache", log=said.append) is None
+    assert f"others can read or replace {key}" in said[0]
+
+
+def test_without_a_place_for_the_key_nothing_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+
+    assert open_stored(tmp_path / "cache", log=said.append) is None
+    assert "results are not stored" in said[0]
