@@ -70,6 +70,7 @@ def rtscope(
     """Run the command, as typed in an empty directory, without a terminal."""
     for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(here.parent / "state"))
 
     def command(*words: str | Path) -> Said:
         monkeypatch.setattr(sys, "argv", ["rtscope", *map(str, words)])

@@ -22,7 +22,7 @@ def board(monkeypatch: pytest.MonkeyPatch) -> FakeBoard:
     """A board in place of those that boot."""
     made = FakeBoard()
     monkeypatch.setattr(run, "prepare_campaign", made.prepare)
-    monkeypatch.setattr(runner, "BoardRunner", made.runner)
+    monkeypatch.setattr(runner, "BoardRunner", lambda one, **_: made.runner(one))
     return made
 
 
@@ -191,3 +191,45 @@ def test_what_a_real_machine_cannot_do_is_refused_with_the_reason(
     assert said.status == 2
     assert message in said.err
     assert not (here / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((*GATE, "--reuse"), "--require-identical measures again"),
+        ((*RUN, "--identical-to", "then", "--reuse"), "--identical-to measures again"),
+        (("run", "--load", "idle", "--reuse"), "--reuse is for virtual boards only"),
+    ],
+)
+def test_stored_results_are_refused_where_a_measurement_must_be_new(
+    rtscope: Rtscope, board: FakeBoard, words: Sequence[str], message: str
+) -> None:
+    said = rtscope(*words, "--out", "out")
+
+    assert said.status == 2
+    assert message in said.err
+    assert not Path("out").exists()
+
+
+def test_a_campaign_that_must_be_identical_is_not_resumed_with_stored_results(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    rtscope(*GATE, "--out", "out")
+    Path("out/runs/002-idle-r2/record.json").unlink()
+
+    said = rtscope("run", "--resume", "out", "--reuse")
+
+    assert said.status == 2
+    assert "--require-identical measures again" in said.err
+
+
+def test_stored_results_are_told_by_terminal_and_page(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    board.reused = True
+    said = rtscope(*RUN, "--seeds", "2", "--reuse", "--out", "out", "-v")
+
+    assert said.status == 0
+    assert "2 of 2 runs: stored results of equal inputs" in said.err
+    assert "stored result of equal inputs" in said.out
+    assert "stored result of equal inputs" in Path("out/report.html").read_text()

@@ -39,7 +39,7 @@ def board(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeBoard:
     made.results = [base[0], *base, *twice, *base]
     monkeypatch.setattr(sweep, "prepare_campaign", made.prepare)
     monkeypatch.setattr(
-        runner, "BoardRunner", lambda prepared, _: made.runner(prepared)
+        runner, "BoardRunner", lambda prepared, *_: made.runner(prepared)
     )
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ticks.toml").write_text(FILE)

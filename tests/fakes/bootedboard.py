@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from fakes.measurements import measured, on_board, record, thread
+from rtscope.caveats.catalogue import make
 from rtscope.measure.assemble import Measured
 from rtscope.measure.execute import OnEvent, PendingRuns
 from rtscope.measure.plan import Plan
@@ -24,6 +25,8 @@ class FakeBoard:
         """Latencies of each run besides its result; none: the result, nine times."""
         self.inputs: dict[str, Any] = {}
         self.plan: Plan | None = None
+        self.reused = False
+        """Whether its results are stored ones."""
 
     def prepare(self, plan: Plan, campaign: Any, **_: Any) -> Any:
         """Prepare nothing."""
@@ -77,4 +80,8 @@ class FakeBoard:
             plugin_digest=inputs.plugin,
             input_digests=inputs,
         )
+        if self.reused and made.virtual is not None:
+            told = make("result_reused", "computed at noon")
+            virtual = replace(made.virtual, reused=True)
+            made = replace(made, virtual=virtual, caveats=(*made.caveats, told))
         return replace(made, run=run)

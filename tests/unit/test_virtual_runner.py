@@ -1,7 +1,7 @@
 """What a virtual board measured is kept, with what a full disk left of its files."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 from fakes.fulldisk import full_but_for
 from fakes.measurements import measured, on_board, record, thread
 from rtscope.analysis import Recorded, stream_of
+from rtscope.board.cache import Part
 from rtscope.board.catalogue import get_board
 from rtscope.board.kernels import Kernel
 from rtscope.board.prepare import Prepared
@@ -23,10 +24,13 @@ from rtscope.measure.plan import Plan
 from rtscope.record import resultdir
 from rtscope.record.model import RunRecord
 from rtscope.record.resultdir import ResultDir, create
+from rtscope.record.virtual import InputDigests
 from rtscope.virtual import runner
+from rtscope.virtual.assemble import campaign_digest
 from rtscope.virtual.boot import Booted
 from rtscope.virtual.prepare import PreparedCampaign, RunRequest, request_for
 from rtscope.virtual.runner import BoardRunner
+from rtscope.virtual.stored import StoredResults
 
 STREAM = (Path(__file__).parents[2] / "format/plugin-v1/riscv64.trace").read_bytes()
 BOARD = get_board("pc")
@@ -126,7 +130,7 @@ def test_a_board_that_fails_ends_the_others_unless_somebody_takes_that(
             raise BoardError("it panics")
         return measured(last)
 
-    monkeypatch.setattr(runner, "_measure", measure)
+    monkeypatch.setattr(BoardRunner, "_measure", lambda _, *words: measure(*words))
     failures: list[tuple[str, str]] = []
 
     def failed(run: str, error: BoardError) -> None:
@@ -206,3 +210,94 @@ def test_paths_of_an_earlier_try_are_not_taken_for_those_of_a_run_without(
     assert beside(store) == FILES - {"worst.trace.gz"}
     assert kept.virtual is not None
     assert kept.virtual.trace == {"reason": "--no-record"}
+
+
+@dataclass
+class Boots:
+    """Boots of a board that answers at once, and the results stored of them."""
+
+    results: StoredResults
+    count: int = 0
+    told: list[tuple[bool, str]] = field(default_factory=list)
+    """Of each measured run: when its stored result was computed, and its worker."""
+
+    def __call__(self, campaign: Campaign, *, reuse: bool, own: bool = False) -> None:
+        """Measure once."""
+        made = on_board(record([thread([9_000])]))
+        request = request_for(made.run, campaign, BOARD, ("rtscope",))
+        qemu = Part(Path("/qemu"), {"name": "qemu-x86_64", "digest": "a" * 64})
+        board = replace(PREPARED, parts=() if own else (qemu,))
+        boards = BoardRunner(
+            PreparedCampaign(((request, board),)), results=self.results, reuse=reuse
+        )
+        with boards.start(plan_of(made), nobody_listens) as pending:
+            ((_, measure),) = list(pending)
+            measure()
+
+
+@pytest.fixture
+def boots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Boots:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    made = Boots(StoredResults(tmp_path / "results", b"key", print))
+
+    def boot(*_: object, **__: object) -> Booted:
+        made.count += 1
+        return Booted({}, {}, "a" * 64, "b" * 64, 1.0, None)
+
+    def inputs(request: RunRequest, *_: object) -> InputDigests:
+        same = dict.fromkeys(("kernel", "qemu", "plugin", "board"), "a")
+        campaign = campaign_digest(request.run, request.campaign)
+        return InputDigests(**same, initrd="i", campaign=campaign, seed=1)
+
+    def measured_on_board(*_: object, reused: str, **__: object) -> Measured:
+        made.told.append((bool(reused), reused))
+        return measured(on_board(record([thread([9_000])])))
+
+    monkeypatch.setattr(runner, "boot", boot)
+    monkeypatch.setattr(runner, "inputs_before", inputs)
+    monkeypatch.setattr(runner, "inputs_of", inputs)
+    monkeypatch.setattr(runner, "_audit", lambda _: Audited(b"{}", ()))
+    monkeypatch.setattr(runner, "measured_on_board", measured_on_board)
+    return made
+
+
+PLAIN = replace(CAMPAIGN, record=False)
+
+
+def test_a_stored_result_is_taken_only_when_asked(boots: Boots) -> None:
+    boots(PLAIN, reuse=False)
+    boots(PLAIN, reuse=False)
+    assert boots.count == 2
+
+    boots(PLAIN, reuse=True)
+
+    assert boots.count == 2
+    assert [reused for reused, _ in boots.told] == [False, False, True]
+    assert boots.told[-1][1].startswith("20")
+
+
+def test_other_inputs_boot(boots: Boots) -> None:
+    boots(PLAIN, reuse=True)
+    boots(replace(PLAIN, warmup_ns=5), reuse=True)
+
+    assert boots.count == 2
+
+
+def test_ones_own_qemu_always_boots_as_its_libraries_have_no_digest(
+    boots: Boots,
+) -> None:
+    boots(PLAIN, reuse=True, own=True)
+    boots(PLAIN, reuse=True, own=True)
+
+    assert boots.count == 2
+
+
+def test_what_booted_with_other_inputs_than_expected_is_not_stored(
+    boots: Boots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "inputs_of", lambda *_: None)
+
+    boots(PLAIN, reuse=True)
+    boots(PLAIN, reuse=True)
+
+    assert boots.count == 2

@@ -13,6 +13,7 @@ import typer
 
 from rtscope import __version__
 from rtscope.board.bundle import Bundle
+from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import get_board, with_append
 from rtscope.board.kernels import kernel_names
 from rtscope.campaign.file import from_dict, load_campaign, to_dict, with_places
@@ -31,6 +32,7 @@ from rtscope.cli.report import (
     print_report,
     write_page,
 )
+from rtscope.cli.reusing import refuse_reuse, tell_reused
 from rtscope.errors import RecordError, RtscopeError, UsageError
 from rtscope.measure.execute import Runner, execute
 from rtscope.measure.machine import MachineRunner
@@ -73,6 +75,8 @@ class RunRequest:
     """
     bundle: Annotated[Path | None, typer.Option(rich_help_panel=BOARDS)] = None
     """Bundle of rtscope board export to run from, without network, e.g. pc.tar."""
+    reuse: Annotated[bool, typer.Option("--reuse", rich_help_panel=BOARDS)] = False
+    """Stored results of equal inputs in place of new measurements of virtual boards."""
     out: Annotated[Path | None, typer.Option("--out", "-o", rich_help_panel=OUTPUT)] = (
         None
     )
@@ -110,6 +114,11 @@ def run(request: RunRequest) -> int:
         _refuse_more(request)
     options = replace(request.options, kernel=_kernels(request.options.kernel))
     to = request.identical_to
+    if to is not None and request.reuse:
+        raise UsageError(
+            "--identical-to measures again, to compare; --reuse does not measure: "
+            "leave one out"
+        )
     stored = None if to is None else stored_records(to)
     bundle = imported(request.bundle)
     with contextlib.ExitStack() as held:
@@ -121,7 +130,7 @@ def run(request: RunRequest) -> int:
             campaign = with_places(with_options(written, options), Path.cwd())
             work = _begin(campaign, bundle, request, held)
             held.enter_context(hold(work.store.path))
-        status = _measure(work, result)
+        status = _measure(work, result, reuse=request.reuse)
     if stored is None and not work.campaign.require_identical:
         return status
     records = work.store.records()
@@ -182,7 +191,7 @@ def _begin(
     held: contextlib.ExitStack,
 ) -> _Work:
     typed = typed_words()
-    _check_target(campaign, request.jobs)
+    _check_target(campaign, request)
     where = request.out or Path(datetime.now().strftime("rtscope-%Y%m%d-%H%M%S"))
     refuse_used(where)
     refuse_full_disk(where)
@@ -246,7 +255,7 @@ def _open(
     command = document.get("command")
     typed = tuple(map(str, command)) if isinstance(command, list) else ()
     store = ResultDir(path)
-    _check_target(campaign, request.jobs)
+    _check_target(campaign, request)
     plan = remaining(make_plan(campaign), store.done_ids())
     prepared = _prepare(plan, campaign, typed, bundle, jobs=request.jobs)
     if prepared is not None:
@@ -255,12 +264,14 @@ def _open(
     return _Work(campaign, plan, prepared, store, typed, target)
 
 
-def _check_target(campaign: Campaign, jobs: int | None) -> None:
+def _check_target(campaign: Campaign, request: RunRequest) -> None:
     """Refuse what the target cannot do, before making a directory."""
     checks_for(campaign)
+    if request.reuse:
+        refuse_reuse(campaign)
     if campaign.board is not None:
         with_append(get_board(campaign.board), campaign.append)
-    elif jobs is not None:
+    elif request.jobs is not None:
         raise UsageError(
             "--jobs is for virtual boards only: on a machine, runs follow one another; "
             "leave it out"
@@ -284,10 +295,10 @@ def _ask(campaign: Campaign) -> None:
         raise UsageError("not resumed")
 
 
-def _measure(work: _Work, result: _Result) -> int:
+def _measure(work: _Work, result: _Result, *, reuse: bool) -> int:
     try:
         with (
-            _runner(work) as runner,
+            _runner(work, reuse=reuse) as runner,
             LiveDisplay(stderr_console(), work.plan) as display,
         ):
             for _ in execute(work.plan, runner, work.store, on_event=display):
@@ -300,12 +311,14 @@ def _measure(work: _Work, result: _Result) -> int:
 
 
 @contextlib.contextmanager
-def _runner(work: _Work) -> Iterator[Runner]:
+def _runner(work: _Work, *, reuse: bool) -> Iterator[Runner]:
     if work.prepared is not None:
         # Loaded for a board only.
         from rtscope.virtual.runner import BoardRunner
+        from rtscope.virtual.stored import open_stored
 
-        yield BoardRunner(work.prepared)
+        results = open_stored(cache_dir(), log=log)
+        yield BoardRunner(work.prepared, results=results, reuse=reuse)
         return
     assert work.target is not None, "a machine is opened before its directory is made"
     yield MachineRunner(work.target, work.campaign, work.typed)
@@ -329,6 +342,7 @@ def _show(
     print_report(model, form, detail=detail, more=More(again, str(page)))
     if detail is Detail.QUIET:
         return model.exit_status
+    tell_reused(records)
     if campaign.traced:
         say(f"for the causes of the worst wake-ups: rtscope explain {where}")
     if so_far:

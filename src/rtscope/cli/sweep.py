@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from rtscope import __version__
+from rtscope.board.cache import cache_dir
 from rtscope.campaign.file import to_dict
 from rtscope.campaign.options import BOARDS, OUTPUT
 from rtscope.cli.console import (
@@ -28,10 +29,11 @@ from rtscope.cli.console import (
 )
 from rtscope.cli.detail import Shown
 from rtscope.cli.progress import LiveDisplay, Waiting
+from rtscope.cli.reusing import tell_reused
 from rtscope.cli.survey import ranked, with_listed
 from rtscope.errors import BoardError, MeasurementError, RecordError, UsageError
 from rtscope.files import read_bounded, write_atomically
-from rtscope.measure.execute import execute
+from rtscope.measure.execute import Runner, execute
 from rtscope.measure.plan import Plan, make_plan, remaining
 from rtscope.measure.preflight import refuse_full_disk
 from rtscope.record.model import RunRecord
@@ -71,6 +73,7 @@ from rtscope.virtual.prepare import (
     prepare_campaign,
     refuse_other_inputs,
 )
+from rtscope.virtual.stored import StoredResults, open_stored
 
 DOCUMENT, CELLS, PAGE = "sweep.json", "cells", "sweep.html"
 SURVEY_PAGE = "survey.html"
@@ -104,6 +107,12 @@ class SweepRequest:
     """
     dry_run: bool = False
     """Print the cells and what they take; measure nothing."""
+    reuse: Annotated[
+        bool, typer.Option("--reuse/--no-reuse", rich_help_panel=BOARDS)
+    ] = True
+    """
+    Stored results of equal inputs in place of new measurements (default: --reuse).
+    """
     out: Annotated[Path | None, typer.Option("--out", "-o", rich_help_panel=OUTPUT)] = (
         None
     )
@@ -134,6 +143,10 @@ class _Work:
     def store(self, cell: Cell) -> ResultDir:
         """Return the results of a cell."""
         return ResultDir(self.path / CELLS / cell.directory)
+
+    def records(self) -> list[RunRecord]:
+        """Return the results of all cells."""
+        return [one for cell in self.cells for one in self.store(cell).records()]
 
 
 def sweep(request: SweepRequest) -> int:
@@ -169,7 +182,7 @@ def sweep(request: SweepRequest) -> int:
         _create(work)
     with hold(work.path):
         try:
-            _measure(work)
+            _measure(work, reuse=request.reuse)
         except BaseException:
             with contextlib.suppress(RecordError):  # the first cause counts
                 _show(work, request)
@@ -288,7 +301,11 @@ def _create(work: _Work) -> None:
     write_atomically(work.path / DOCUMENT, text)
 
 
-def _measure(work: _Work) -> None:
+def _measure(work: _Work, *, reuse: bool) -> None:
+    # Loaded for a board only.
+    from rtscope.virtual.runner import BoardRunner
+
+    results = open_stored(cache_dir(), log=log)
     for cell in work.cells:
         prepared = work.prepared[cell.number]
         if not prepared.runs:
@@ -299,45 +316,49 @@ def _measure(work: _Work) -> None:
             work.plans[cell.number], runs=tuple(r.run for r, _ in prepared.runs)
         )
         failures = work.failures.setdefault(cell.number, {})
-        for record in _records(plan, prepared, store, failures):
+
+        def failed(
+            run_id: str, error: BoardError, whys: dict[str, str] = failures
+        ) -> None:
+            whys[run_id] = str(error)
+            log(str(error))
+
+        runner = BoardRunner(prepared, failed, results, reuse)
+        for record in _records(plan, runner, store):
             if work.started % REPEATED_OF == 0:
-                _repeat(record, plan, prepared)
+                _repeat(record, plan, prepared, results)
                 work.repeated += 1
             work.started += 1
 
 
-def _records(
-    plan: Plan,
-    prepared: PreparedCampaign,
-    store: ResultDir,
-    failures: dict[str, str],
-) -> Iterator[RunRecord]:
-    # Loaded for a board only.
-    from rtscope.virtual.runner import BoardRunner
-
-    def failed(run_id: str, error: BoardError) -> None:
-        failures[run_id] = str(error)
-        log(str(error))
-
-    runner = BoardRunner(prepared, failed)
+def _records(plan: Plan, runner: Runner, store: ResultDir) -> Iterator[RunRecord]:
     with LiveDisplay(stderr_console(), plan) as display:
         yield from execute(plan, runner, store, on_event=display)
 
 
-def _repeat(record: RunRecord, plan: Plan, prepared: PreparedCampaign) -> None:
+def _repeat(
+    record: RunRecord,
+    plan: Plan,
+    prepared: PreparedCampaign,
+    results: StoredResults | None,
+) -> None:
     """Measure a run again; MeasurementError if its result differs."""
+    from rtscope.virtual.runner import BoardRunner
+
     only = tuple(one for one in prepared.runs if one[0].run.id == record.run.id)
     with TemporaryDirectory(prefix="rtscope-") as folder:
         store = ResultDir(Path(folder))
         again = list(
             _records(
                 replace(plan, runs=(record.run,)),
-                PreparedCampaign(only),
+                BoardRunner(PreparedCampaign(only)),
                 store,
-                {},
             )
         )
     if [one.result_digest for one in again] != [record.result_digest]:
+        inputs = record.require_virtual().input_digests
+        if results is not None and inputs is not None:
+            results.drop(inputs)  # which of the two is wrong, nobody knows
         digests = ", ".join(str(one.result_digest)[:12] for one in again) or "none"
         raise MeasurementError(
             f"{record.run.id}: measured twice with equal inputs, results differ: "
@@ -349,6 +370,7 @@ def _repeat(record: RunRecord, plan: Plan, prepared: PreparedCampaign) -> None:
 def _show(work: _Work, request: SweepRequest) -> int:
     if work.sweep.survey is not None:
         return _show_survey(work, request)
+    tell_reused(work.records())
     result = _result(work)
     page = work.path / PAGE
     write_atomically(page, sweep_page(result).encode())
@@ -364,6 +386,7 @@ def _show_survey(work: _Work, request: SweepRequest) -> int:
     (cell,) = work.cells
     store, plan = work.store(cell), work.plans[cell.number]
     records = store.records()
+    tell_reused(records)
     ranking = ranked(records, store, plan, failures=work.failures.get(cell.number, {}))
     missing = len(plan.runs) - len(records)
     page = work.path / SURVEY_PAGE

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from rtscope.contract import Count, Text, sha256_of_json
+from rtscope.contract import Count, Flag, Text, sha256_of_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,13 @@ class VirtualRun:
     not_modelled: tuple[Text, ...] = ()
     trace: Mapping[str, Any] | None = None
     """The file of recorded paths, or why there is none."""
+    reused: Flag = False
+    """
+    Whether this is a stored result of equal inputs, not a new measurement; `started_at`
+    is when it was computed.
+    """
+    worker: Text = ""
+    """The worker of a cluster that booted it; empty: the host of rtscope itself."""
 
     @property
     def inputs_by_label(self) -> Mapping[str, object]:

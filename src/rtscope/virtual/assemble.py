@@ -7,12 +7,12 @@ number of the run, not whether the board recorded paths.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rtscope.board.catalogue import Board
-from rtscope.board.prepare import FILES_KIND, Prepared
+from rtscope.board.prepare import FILES_KIND, Prepared, initrd_digest
 from rtscope.board.qemu import Boot, Qemu, command_line, quantum_by_plugin
 from rtscope.campaign.model import Campaign
 from rtscope.caveats.catalogue import Caveat, make
@@ -29,7 +29,7 @@ from rtscope.record.virtual import InputDigests, VirtualRun
 from rtscope.target.agentreader import content_of
 from rtscope.virtual.boot import Booted
 from rtscope.virtual.diagnosis import oom_kills
-from rtscope.virtual.prepare import RunRequest
+from rtscope.virtual.prepare import RunRequest, job_for
 from rtscope.virtual.script import MODULE_SYMBOLS
 from rtscope.virtual.symbols import module_addresses
 
@@ -60,8 +60,14 @@ def measured_on_board(
     trace: Mapping[str, Any],
     attachments: Mapping[str, bytes | None],
     audited: tuple[Caveat, ...] = (),
+    reused: str = "",
+    worker: str = "",
 ) -> Measured:
-    """Return what a run measured; BoardError, MeasurementError if it did not."""
+    """
+    Return what a run measured; BoardError, MeasurementError if it did not.
+
+    `reused` is when a stored result was computed; empty: measured now.
+    """
     seen = _observed(booted)
     if seen.hello is None or seen.result is None:
         log = booted.text("script.log").strip()[-500:] or "no message"
@@ -71,12 +77,14 @@ def measured_on_board(
         gather(files_of(prepared, booted, name))
         for name in ("facts-before.jsonl", "facts-after.jsonl")
     )
-    virtual = _virtual(request, prepared, booted, trace)
+    virtual = replace(
+        _virtual(request, prepared, booted, trace), reused=bool(reused), worker=worker
+    )
     return Measured(
         run=request.run,
         campaign=request.campaign,
         command=request.command,
-        started=request.started,
+        started=reused or request.started,
         host_seconds=booted.host_seconds,
         facts_before=before,
         facts_after=after,
@@ -84,7 +92,7 @@ def measured_on_board(
         load=_load_seen(request, prepared, booted),
         cpus=(),
         attachments=attachments,
-        caveats=(*audited, *_caveats(request, virtual)),
+        caveats=(*audited, *_caveats(request, virtual, reused)),
         kernel_digest=prepared.kernel.digest,
         virtual=virtual,
     )
@@ -170,7 +178,9 @@ def _virtual(
     )
 
 
-def _caveats(request: RunRequest, virtual: VirtualRun) -> Iterator[Caveat]:
+def _caveats(request: RunRequest, virtual: VirtualRun, reused: str) -> Iterator[Caveat]:
+    if reused:
+        yield make("result_reused", f"computed at {reused}")
     yield make(
         "virtual_board",
         f"{virtual.board}: {virtual.cpus} CPUs, a quantum of "
@@ -183,11 +193,29 @@ def _caveats(request: RunRequest, virtual: VirtualRun) -> Iterator[Caveat]:
 
 def inputs_of(request: RunRequest, prepared: Prepared, booted: Booted) -> InputDigests:
     """Return the digests of all inputs of a boot."""
+    return _inputs(
+        request, prepared, initrd=booted.initrd_digest, plugin=booted.plugin_digest
+    )
+
+
+def inputs_before(request: RunRequest, prepared: Prepared) -> InputDigests:
+    """Return the digests of all inputs of a boot to come."""
+    return _inputs(
+        request,
+        prepared,
+        initrd=initrd_digest(prepared, job_for(request, prepared)),
+        plugin=prepared.plugin_digest,
+    )
+
+
+def _inputs(
+    request: RunRequest, prepared: Prepared, *, initrd: str, plugin: str
+) -> InputDigests:
     return InputDigests(
         kernel=prepared.kernel.digest,
-        initrd=booted.initrd_digest,
+        initrd=initrd,
         qemu=prepared.qemu.digest,
-        plugin=booted.plugin_digest,
+        plugin=plugin,
         board=board_digest(prepared.board),
         campaign=campaign_digest(request.run, request.campaign),
         seed=request.seed,

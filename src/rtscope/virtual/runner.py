@@ -21,11 +21,12 @@ from rtscope.measure.assemble import Measured
 from rtscope.measure.execute import BoardProgress, BoardsProgress, OnEvent, PendingRuns
 from rtscope.measure.plan import Plan
 from rtscope.record.model import Run
-from rtscope.virtual.assemble import measured_on_board
+from rtscope.virtual.assemble import inputs_before, inputs_of, measured_on_board
 from rtscope.virtual.boot import Booted, boot
 from rtscope.virtual.prepare import PreparedCampaign, RunRequest, job_for
 from rtscope.virtual.secondpass import with_whole_paths
 from rtscope.virtual.smoketest import KERNEL_LOG
+from rtscope.virtual.stored import Origin, StoredResults
 from rtscope.virtual.symbols import find_kernel_layout
 
 POLL_S = 0.5
@@ -38,6 +39,10 @@ class BoardRunner:
     prepared: PreparedCampaign
     failed: Callable[[str, BoardError], None] | None = None
     """Gets a failed run by its id, and the others go on; None: a failure ends all."""
+    results: StoredResults | None = None
+    """Where what is computed is stored for the next time."""
+    reuse: bool = False
+    """Whether a result that is stored there is taken instead of a boot."""
 
     @contextlib.contextmanager
     def start(self, plan: Plan, on_event: OnEvent) -> Iterator[PendingRuns]:
@@ -45,7 +50,7 @@ class BoardRunner:
         boots = _Boots()
         with ThreadPoolExecutor(max_workers=self.prepared.at_once) as pool:
             for request, board in self.prepared.runs:
-                future = pool.submit(_measure, request, board, boots)
+                future = pool.submit(self._measure, request, board, boots)
                 boots.futures[future] = request.run
             try:
                 yield self._finished(boots, on_event)
@@ -67,6 +72,22 @@ class BoardRunner:
                     yield run, future.result
             on_event(BoardsProgress(dict(boots.progress)))
 
+    def _measure(
+        self, request: RunRequest, board: Prepared, boots: "_Boots"
+    ) -> Measured:
+        if self.results is None or not is_addressed(board):
+            return measured_of(request, board, _booted(request, board, boots))
+        inputs = inputs_before(request, board)
+        recording = recording_of(request, board)
+        if self.reuse and (found := self.results.find(inputs, recording)):
+            return measured_of(request, board, found.booted, stored=found.origin)
+        booted = _booted(request, board, boots)
+        measured = measured_of(request, board, booted)
+        if inputs == inputs_of(request, board, booted):
+            origin = Origin(request.started)
+            self.results.keep(inputs, recording, booted, origin)
+        return measured
+
 
 @dataclass(frozen=True, slots=True)
 class _Boots:
@@ -79,10 +100,37 @@ class _Boots:
     halt: threading.Event = field(default_factory=threading.Event)
 
 
-def _measure(request: RunRequest, prepared: Prepared, boots: _Boots) -> Measured:
-    run = request.run
-    boots.progress[run.id] = BoardProgress(host_s=0)
-    recording = _recording(request, prepared)
+def is_addressed(prepared: Prepared) -> bool:
+    """Return whether digests name all that boots; one's own QEMU has libraries."""
+    return any(part.name.startswith("qemu-") for part in prepared.parts)
+
+
+def _booted(request: RunRequest, prepared: Prepared, boots: _Boots) -> Booted:
+    name = request.run.id
+    boots.progress[name] = BoardProgress(host_s=0)
+    try:
+        return boot_run(
+            request,
+            prepared,
+            recording_of(request, prepared),
+            stopped=boots.halt.is_set,
+            on_progress=partial(operator.setitem, boots.progress, name),
+        )
+    except BoardError as error:
+        raise BoardError(f"{name}: {error}") from error
+    finally:
+        boots.progress.pop(name, None)
+
+
+def boot_run(
+    request: RunRequest,
+    prepared: Prepared,
+    recording: Recording | None,
+    *,
+    stopped: Callable[[], bool],
+    on_progress: Callable[[BoardProgress], None],
+) -> Booted:
+    """Boot a run, a second time if its paths were cut; BoardError if it fails."""
 
     def booted_with(recording: Recording | None) -> Booted:
         return boot(
@@ -90,17 +138,27 @@ def _measure(request: RunRequest, prepared: Prepared, boots: _Boots) -> Measured
             job_for(request, prepared),
             seed=request.seed,
             timeout=request.timeout,
-            stopped=boots.halt.is_set,
-            on_progress=partial(operator.setitem, boots.progress, run.id),
+            stopped=stopped,
+            on_progress=on_progress,
             recording=recording,
         )
 
-    try:
-        booted = with_whole_paths(booted_with(recording), recording, booted_with)
-    except BoardError as error:
-        raise BoardError(f"{run.id}: {error}") from error
-    finally:
-        boots.progress.pop(run.id, None)
+    return with_whole_paths(booted_with(recording), recording, booted_with)
+
+
+def measured_of(
+    request: RunRequest,
+    prepared: Prepared,
+    booted: Booted,
+    *,
+    stored: Origin | None = None,
+    worker: str = "",
+) -> Measured:
+    """
+    Return what a run measured, from what its boot gave or what is `stored` of it.
+
+    Raises BoardError, MeasurementError if it measured nothing.
+    """
     stream, trace = _packed(booted.stream, request)
     audited = _audit(prepared)
     attachments = {
@@ -115,10 +173,13 @@ def _measure(request: RunRequest, prepared: Prepared, boots: _Boots) -> Measured
         trace=trace,
         attachments=attachments,
         audited=audited.caveats,
+        reused=stored.started if stored else "",
+        worker=stored.worker if stored else worker,
     )
 
 
-def _recording(request: RunRequest, prepared: Prepared) -> Recording | None:
+def recording_of(request: RunRequest, prepared: Prepared) -> Recording | None:
+    """Return what a run records; None for nothing."""
     if not request.campaign.record:
         return None
     layout = find_kernel_layout(prepared, cache=cache_dir())

@@ -16,7 +16,7 @@ _rtscope_known() {
         'kernel') options='--help -h'
             [[ $2 == '' ]] && kind=values values='list show patches config build check package verify'
             ;;
-        'run') options='--load -l --duration -d --interval --policy --priority -p --cpus --repetitions --warmup --settle --command --storage-dir --worst --explain --target -t --kernel --deadline --claim --min-boots --require-identical --seed --seeds --guest-files --record --no-record --qemu --append --lockfile --governor --hold-cpu-awake --rt-throttling --tuned --identical-to --jobs --bundle --out -o --resume --yes --json --quiet -q --verbose -v --help -h'
+        'run') options='--load -l --duration -d --interval --policy --priority -p --cpus --repetitions --warmup --settle --command --storage-dir --worst --explain --target -t --kernel --deadline --claim --min-boots --require-identical --seed --seeds --guest-files --record --no-record --qemu --append --lockfile --governor --hold-cpu-awake --rt-throttling --tuned --identical-to --jobs --bundle --reuse --out -o --resume --yes --json --quiet -q --verbose -v --help -h'
             case "$2" in
                 --load|-l) kind=values values='idle cpu os memory storage network timers switch pipe oom custom' many=yes ;;
                 --duration|-d) kind=none ;;
@@ -73,7 +73,7 @@ _rtscope_known() {
                 '') kind=files ;;
             esac
             ;;
-        'sweep') options='--target -t --kernel -k --jobs --dry-run --out -o --resume --json --quiet -q --verbose -v --help -h'
+        'sweep') options='--target -t --kernel -k --jobs --dry-run --reuse --no-reuse --out -o --resume --json --quiet -q --verbose -v --help -h'
             case "$2" in
                 --target|-t) kind=values values='local ssh: virtual:jh7110 virtual:pc virtual:rpi3' ;;
                 --kernel|-k) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;

@@ -86,6 +86,7 @@ complete -c rtscope -n '__rtscope_at run' -l tuned -d 'Audit checks whose remedi
 complete -c rtscope -n '__rtscope_at run' -l identical-to -d 'Stored record of a virtual board' -rF
 complete -c rtscope -n '__rtscope_at run' -l jobs -d 'Number of virtual boards to run at once' -x
 complete -c rtscope -n '__rtscope_at run' -l bundle -d 'Bundle of rtscope board export to run from, without network' -rF
+complete -c rtscope -n '__rtscope_at run' -l reuse -d 'Stored results of equal inputs in place of new measurements of virtual boards'
 complete -c rtscope -n '__rtscope_at run' -l out -s o -d 'Directory of the results' -rF
 complete -c rtscope -n '__rtscope_at run' -l resume -d 'Directory of an interrupted campaign to continue' -xa '(__fish_complete_directories)'
 complete -c rtscope -n '__rtscope_at run' -l yes -d 'Consent to run the custom command of a resumed campaign or a bundle'
@@ -118,6 +119,7 @@ complete -c rtscope -n '__rtscope_at sweep' -l target -s t -d 'Virtual board ins
 complete -c rtscope -n '__rtscope_at sweep' -l kernel -s k -d 'Kernels of the base instead of those of the file' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
 complete -c rtscope -n '__rtscope_at sweep' -l jobs -d 'Number of virtual boards to run at once' -x
 complete -c rtscope -n '__rtscope_at sweep' -l dry-run -d 'Print the cells and what they take'
+complete -c rtscope -n '__rtscope_at sweep' -l reuse -l no-reuse -d 'Stored results of equal inputs in place of new measurements'
 complete -c rtscope -n '__rtscope_at sweep' -l out -s o -d 'Directory of the results' -rF
 complete -c rtscope -n '__rtscope_at sweep' -l resume -d 'Directory of an interrupted sweep to continue' -xa '(__fish_complete_directories)'
 complete -c rtscope -n '__rtscope_at sweep' -l json -d 'Result as JSON'
