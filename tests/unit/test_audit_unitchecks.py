@@ -173,6 +173,23 @@ def test_an_affinity_has_to_lie_within_the_cpus_set_apart(
     assert (found.outcome, found.message) == (outcome, message)
 
 
+@pytest.mark.parametrize(
+    ("service", "outcome", "message"),
+    [
+        ("", NONE, "its first thread is no real-time thread"),
+        ("CPUAffinity=0-1", PASS, "CPU 0-1"),
+        ("CPUAffinity=5", FAIL, "CPU 5 is not online"),
+    ],
+)
+def test_a_first_thread_that_is_ordinary_needs_no_cpu_set_apart(
+    service: str, outcome: CheckOutcome, message: str
+) -> None:
+    limits = "LimitRTPRIO=80\nLimitMEMLOCK=infinity\n"
+    found = judged("unit_affinity", Case(f"{limits}{service}\n", cpus=(2, 3)))
+
+    assert (found.outcome, found.message) == (outcome, message)
+
+
 def test_every_line_that_systemd_would_ignore_is_shown_and_the_first_is_told() -> None:
     lines = (
         *("CPUSchedulingPolicy=x", "RestrictRealtime=2", "CPUSchedulingResetOnFork=3"),

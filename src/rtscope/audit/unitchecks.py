@@ -228,7 +228,12 @@ def unit_affinity(_kind: CheckKind, context: AuditContext, unit: Unit) -> Answer
     wanted = cpus_of(unit, "CPUAffinity")
     evidence = _seen(*unit.all("CPUAffinity"))
     there, apart = online(context), set_apart(context)
-    if wanted is None and (apart is None or not asks_for_realtime(unit)):
+    # The first thread alone has this: one that is ordinary belongs on no such CPU,
+    # and the real-time threads that it makes choose theirs.
+    real_time = policy_of(unit).real_time
+    if wanted is None and (apart is None or not real_time):
+        if apart is not None and asks_for_realtime(unit):
+            return not_applicable("its first thread is no real-time thread")
         return not_applicable("no CPUAffinity=, and no CPU is set apart")
     if wanted is None:
         says = f"no CPUAffinity=: it does not run on CPU {format_cpulist(apart or ())}"
@@ -237,7 +242,7 @@ def unit_affinity(_kind: CheckKind, context: AuditContext, unit: Unit) -> Answer
         return failed(f"CPU {format_cpulist(wanted - there)} is not online", *evidence)
     if there is None:
         return unknown("unknown which CPUs are online", *evidence)
-    if apart is not None and asks_for_realtime(unit) and wanted - apart:
+    if apart is not None and real_time and wanted - apart:
         says = f"CPU {format_cpulist(wanted - apart)} is not set apart"
         return failed(says, *evidence)
     return passed(f"CPU {format_cpulist(wanted)}", *evidence)
