@@ -26,9 +26,8 @@ from rtscope.measure.appcycles import (
     recording_cycles,
 )
 from rtscope.measure.appwatch import (
-    list_threads,
+    find_process,
     observe,
-    process_named,
     running_command,
 )
 from rtscope.report.formats.appcheck import examined_row, print_examined
@@ -140,7 +139,7 @@ def check(
                 observation, recording = _watched(machine, pid, duration_ns)
                 kept = _statistics(machine, pid)
         else:
-            pid = _process(machine, program[0])
+            pid = find_process(machine, program[0])
             observation, recording = _watched(machine, pid, duration_ns)
             kept = _statistics(machine, pid)
     examined = examine(observation, threads=threads)
@@ -206,18 +205,6 @@ def status_of(examined: Examined, fail_on: FailOn) -> int:
         if any(RANK[one.weight] <= least for one in examined.findings):
             return FOUND
     return MeasurementError.exit_status if examined.unseen else 0
-
-
-def _process(machine: Target, name: str) -> int:
-    found = process_named(list_threads(machine), name)
-    if not found:
-        raise UsageError(
-            f"{name}: there is no such process; list them with rtscope tasks"
-        )
-    if len(found) > 1:
-        pids = ", ".join(str(pid) for pid in found[:10])
-        raise UsageError(f"{name}: {len(found)} processes have this name: {pids}")
-    return found[0]
 
 
 def _time(option: str, text: str, least_ns: int) -> int:

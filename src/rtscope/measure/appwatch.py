@@ -27,7 +27,7 @@ from rtscope.contract import (
     WatchEnd,
     WatchSample,
 )
-from rtscope.errors import ContractError, TargetError
+from rtscope.errors import ContractError, TargetError, UsageError
 from rtscope.machine.reader import Content, Denied
 from rtscope.target import Target
 from rtscope.target.agentreader import AgentReader, content_of
@@ -57,7 +57,7 @@ def observe(machine: Target, pid: int, *, duration_ns: int) -> Observation:
 
     Nothing is changed in the process, and nothing of the watching stays behind.
     """
-    reader = _privileged_reader(machine)
+    reader = privileged_reader(machine)
     before = list_threads(machine)
     maps, why = _maps(reader, pid)
     images = _Images(machine, reader, pid)
@@ -138,7 +138,8 @@ def _answer(
     return lines
 
 
-def _privileged_reader(machine: Target) -> AgentReader:
+def privileged_reader(machine: Target) -> AgentReader:
+    """Return a reader of files, with root's rights if they can be had."""
     return AgentReader(lambda args: _answer(machine, args))
 
 
@@ -382,3 +383,16 @@ def process_named(listing: Listing, name: str) -> list[int]:
     if name.isdigit():
         return [t.line.pid for t in listing.threads if t.line.tid == int(name)]
     return [t.line.pid for t in listing.threads if t.is_leader and t.name == name[:15]]
+
+
+def find_process(machine: Target, name: str) -> int:
+    """Return the one process of a name, PID or TID; UsageError if none or several."""
+    found = process_named(list_threads(machine), name)
+    if not found:
+        raise UsageError(
+            f"{name}: there is no such process; list them with rtscope tasks"
+        )
+    if len(found) > 1:
+        pids = ", ".join(str(pid) for pid in found[:10])
+        raise UsageError(f"{name}: {len(found)} processes have this name: {pids}")
+    return found[0]

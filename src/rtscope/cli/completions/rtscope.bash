@@ -8,7 +8,7 @@ _rtscope_known() {
             [[ $2 == '' ]] && kind=values values='run report compare sweep tasks audit explain import export pack doctor completion app board kernel'
             ;;
         'app') options='--help -h'
-            [[ $2 == '' ]] && kind=values values='check'
+            [[ $2 == '' ]] && kind=values values='check unit'
             ;;
         'board') options='--help -h'
             [[ $2 == '' ]] && kind=values values='list show build export import trace'
@@ -172,6 +172,13 @@ _rtscope_known() {
                 --html) kind=files ;;
                 --perfetto) kind=files ;;
                 --junit) kind=files ;;
+                '') kind=none ;;
+            esac
+            ;;
+        'app unit') options='--target --out --help -h'
+            case "$2" in
+                --target) kind=values values='local ssh: virtual:jh7110 virtual:pc virtual:rpi3' ;;
+                --out) kind=files ;;
                 '') kind=none ;;
             esac
             ;;

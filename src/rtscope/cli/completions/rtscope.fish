@@ -39,6 +39,7 @@ complete -c rtscope -n '__rtscope_just' -a app -d 'Your program: watch it from o
 complete -c rtscope -n '__rtscope_just' -a board -d 'Virtual boards: list, build, export and import them'
 complete -c rtscope -n '__rtscope_just' -a kernel -d 'Kernels: patch, configure, build, test, package and verify them'
 complete -c rtscope -n '__rtscope_just app' -a check -d 'Check a running program for what costs its threads their real time'
+complete -c rtscope -n '__rtscope_just app' -a unit -d 'Write a systemd unit with what a running program was seen to need'
 complete -c rtscope -n '__rtscope_just board' -a list -d 'List the virtual boards, and the size of their parts in the cache'
 complete -c rtscope -n '__rtscope_just board' -a show -d 'Show a board: machine, virtual time, kernels, models and omissions'
 complete -c rtscope -n '__rtscope_just board' -a build -d 'Fetch and build the parts of boards into the cache, unless they are there'
@@ -199,6 +200,9 @@ complete -c rtscope -n '__rtscope_at app check' -l junit -d 'JUnit XML to write,
 complete -c rtscope -n '__rtscope_at app check' -l verbose -s v -d 'Everything, in lines of any length'
 complete -c rtscope -n '__rtscope_at app check' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at app check'
+complete -c rtscope -n '__rtscope_at app unit' -l target -d 'Running machine' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
+complete -c rtscope -n '__rtscope_at app unit' -l out -d 'Unit to write' -rF
+complete -c rtscope -n '__rtscope_at app unit'
 complete -c rtscope -n '__rtscope_at board list' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at board show' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at board show' -a 'jh7110 pc rpi3'

@@ -1,0 +1,80 @@
+"""Write a unit of systemd with what a running program was seen to need."""
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rtscope.app.service import service_of
+from rtscope.audit.examine import auditing_a_unit, examine, read_context
+from rtscope.audit.unit import merge
+from rtscope.cli.console import put, say
+from rtscope.errors import UsageError
+from rtscope.files import refuse_unwritable, write_atomically
+from rtscope.machine.reader import Reader
+from rtscope.measure.appneeds import see_program
+from rtscope.measure.appwatch import find_process
+from rtscope.report.escape import printable
+from rtscope.report.formats.appunit import render_unit
+from rtscope.target.address import address_of, open_target
+
+FOUND = 1
+SUFFIX = ".service"
+
+
+def unit(
+    program: Annotated[str, typer.Argument(help="PID, or name, of a running process.")],
+    *,
+    target: Annotated[
+        str,
+        typer.Option(
+            help="Running machine: local or ssh:HOST (default: local), e.g. ssh:board."
+        ),
+    ] = "local",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Unit to write (default: standard output), e.g. control.service."
+        ),
+    ] = None,
+) -> int:
+    """Write a systemd unit with what a running program was seen to need.
+
+    The program is looked at once, and not changed. The exit status is 1 if `rtscope
+    audit --unit` would find something in the unit: then the program has it too.
+    """
+    if out is not None:
+        if out.suffix != SUFFIX:
+            raise UsageError(
+                f"--out {out}: a unit that starts a program ends in {SUFFIX}: "
+                f"--out {out.with_suffix(SUFFIX)}"
+            )
+        refuse_unwritable(out)
+    with open_target(address_of(target)) as machine:
+        pid = find_process(machine, program)
+        seen = see_program(machine, pid)
+        text = render_unit(service_of(seen))
+        failed = _failed(text, machine.reader)
+    if out is None:
+        put(text)
+    else:
+        write_atomically(out, text.encode())
+        say(f"wrote {out}; check it: rtscope audit --unit {shlex.quote(str(out))}")
+    for line in failed:
+        say(line)
+    return FOUND if failed else 0
+
+
+def _failed(text: str, reader: Reader) -> list[str]:
+    """Return what `rtscope audit --unit` finds on this machine, a line each."""
+    kinds = auditing_a_unit()
+    context = read_context(reader, kinds)
+    name = f"unit{SUFFIX}"
+    checks = examine(replace(context, unit=merge(name, {name: text})), kinds)
+    return [
+        printable(f"the audit finds: {check.message}; {check.kind.remedy}")
+        for check in checks
+        if check.failed
+    ]

@@ -1,0 +1,271 @@
+"""The unit of a program that runs: each line from what was seen, and nothing else."""
+
+import struct
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from fakes.threads import DEADLINE, listing, task
+from fakes.trees import CPU, Files, reader_of
+from rtscope.app.running import RunningProgram, running_program
+from rtscope.app.service import service_of
+from rtscope.audit.examine import auditing_a_unit, examine, read_context
+from rtscope.audit.unit import Unit, merge, parse
+from rtscope.contract.tasks import TaskLine
+from rtscope.machine.reader import Content, Denied
+from rtscope.report.formats.appunit import render_unit
+
+EXE = "/opt/app/control"
+MAPS = f"""\
+555500000000-555500001000 r--p 00000000 08:01 77                 {EXE}
+7f0000000000-7f0000001000 r-xp 00000000 08:01 78                 /lib/libc.so.6
+"""
+STATUS = """\
+Name:\tcontrol
+Umask:\t0022
+Uid:\t1000\t1000\t1000\t1000
+NSpid:\t100
+VmLck:\t    2048 kB
+CapEff:\t0000000000000000
+NoNewPrivs:\t0
+"""
+LIMITS = """\
+Limit                     Soft Limit           Hard Limit           Units
+Max realtime timeout      unlimited            unlimited            us
+"""
+AUXV = struct.pack("=6Q", 6, 4096, 3, 0x555500000040, 0, 0)
+FILES: Mapping[str, Content] = {
+    "/proc/100/cmdline": b"./control\0--fast\0",
+    "/proc/100/auxv": AUXV,
+    "/proc/100/maps": MAPS.encode(),
+    "/proc/100/status": STATUS.encode(),
+    "/proc/100/limits": LIMITS.encode(),
+    "/proc/100/environ": b"HOME=/root\0",
+    "/proc/100/cgroup": b"0::/user.slice/session-3.scope\n",
+    "/proc/100/oom_score_adj": b"0\n",
+    "/etc/passwd": b"root:x:0:0::/root:/bin/sh\nrobot:x:1000:1000::/:/bin/sh\n",
+    "/sys/devices/system/cpu/online": b"0-3\n",
+}
+FIFO = task(100, "fifo", priority=80, name="control", cpus="1")
+MAIN = task(100, name="control")
+
+
+def program(*lines: TaskLine, **files: bytes | Content) -> RunningProgram:
+    """Return a program of these threads; files of /proc/100 by their names."""
+    changed = {f"/proc/100/{name}": content for name, content in files.items()}
+    threads = listing(*(lines or (FIFO,))).threads
+    return running_program(100, threads, {**FILES, **changed}, directory="/")
+
+
+def text_of(seen: RunningProgram) -> str:
+    return render_unit(service_of(seen))
+
+
+def unit_of(seen: RunningProgram) -> Unit:
+    return merge("control.service", {"control.service": text_of(seen)})
+
+
+def settings(seen: RunningProgram) -> dict[str, str]:
+    found, odd = parse(text_of(seen), name="unit")
+    assert odd == []
+    return {a.key: a.value for a in found if a.section == "Service"}
+
+
+def status(**changed: str) -> bytes:
+    lines = dict(line.split(":\t", 1) for line in STATUS.splitlines())
+    return "".join(f"{k}:\t{v}\n" for k, v in {**lines, **changed}.items()).encode()
+
+
+def found_in(unit: Unit, *, cpus: tuple[int, ...] | None = None) -> list[str]:
+    kinds = auditing_a_unit()
+    files: Files = {"/proc/sys/kernel/osrelease": "6.12.1", f"{CPU}/online": "0-3"}
+    context = read_context(reader_of(files), kinds, cpus=cpus)
+    checks = examine(replace(context, unit=unit), kinds)
+    return [check.kind.id for check in checks if check.failed]
+
+
+def test_a_loop_with_a_policy_gets_its_policy_cpu_limits_and_user() -> None:
+    assert settings(program()) == {
+        "Type": "exec",
+        "ExecStart": f"{EXE} --fast",
+        "User": "robot",
+        "CPUSchedulingPolicy": "fifo",
+        "CPUSchedulingPriority": "80",
+        "CPUAffinity": "1",
+        "LimitRTPRIO": "80",
+        "LimitMEMLOCK": "infinity",
+    }
+
+
+def test_the_policies_of_later_threads_are_left_to_the_program() -> None:
+    loop = task(101, "rr", pid=100, priority=70, name="loop", cpus="2")
+    seen = program(MAIN, loop)
+    found = settings(seen)
+
+    assert found.keys().isdisjoint({"CPUSchedulingPolicy", "CPUAffinity", "Nice"})
+    assert (found["LimitRTPRIO"], found["LimitMEMLOCK"]) == ("70", "infinity")
+    assert "loop rr 70" in text_of(seen)
+    assert "loop on 2" in text_of(seen)
+
+
+def test_a_deadline_thread_needs_a_capability_and_all_cpus() -> None:
+    loop = task(101, "deadline", pid=100, name="loop", deadline=DEADLINE)
+    found = settings(program(task(100, name="control", cpus="0-1"), loop))
+
+    assert found["AmbientCapabilities"] == "CAP_SYS_NICE"
+    assert found.keys().isdisjoint({"CPUAffinity", "LimitRTPRIO"})
+
+
+@pytest.mark.parametrize(
+    ("seen", "key", "value"),
+    [
+        (program(task(100, "batch", nice=5)), "CPUSchedulingPolicy", "batch"),
+        (program(task(100, "batch", nice=5)), "Nice", "5"),
+        (program(MAIN, task(101, pid=100, nice=-7)), "LimitNICE", "-7"),
+        (program(task(100, timer_slack_ns=1)), "TimerSlackNSec", "1ns"),
+        (program(oom_score_adj=b"-900\n"), "OOMScoreAdjust", "-900"),
+        (program(status=status(Umask="0077")), "UMask", "0077"),
+        (program(status=status(NoNewPrivs="1")), "NoNewPrivileges", "yes"),
+        (program(status=status(Uid="77 77")), "User", "77"),
+        (
+            program(status=status(CapEff="0000000000804000")),
+            *("AmbientCapabilities", "CAP_IPC_LOCK CAP_SYS_NICE"),
+        ),
+        (
+            program(environ=b"SECRET=1\0LD_BIND_NOW=%1\0"),
+            *("Environment", '"LD_BIND_NOW=%%1"'),
+        ),
+        (
+            program(task(100, "fifo", priority=80, reset_on_fork=True)),
+            *("CPUSchedulingResetOnFork", "yes"),
+        ),
+    ],
+)
+def test_what_differs_from_the_default_is_kept(
+    seen: RunningProgram, key: str, value: str
+) -> None:
+    assert settings(seen)[key] == value
+
+
+@pytest.mark.parametrize(
+    ("seen", "key", "remark"),
+    [
+        (program(status=status(Uid="0 0")), "User", "it ran as root"),
+        (program(status=b""), "User", "unknown who runs it"),
+        (program(task(100, "fifo", priority=9)), "CPUAffinity", "on every CPU, 0-3"),
+        (program(task(100, "deadline")), "CPUSchedulingPolicy", "cannot set"),
+        (
+            program(limits=LIMITS.replace("unlimited", "200000   ", 1).encode()),
+            *("LimitRTTIME", "200000 µs"),
+        ),
+        (program(cmdline=b""), "ExecStart", "could not be read"),
+    ],
+)
+def test_where_a_setting_is_missing_a_remark_says_why(
+    seen: RunningProgram, key: str, remark: str
+) -> None:
+    assert key not in settings(seen)
+    assert f"# No {key}=" in text_of(seen)
+    assert remark in " ".join(text_of(seen).replace("\n#", "").split())
+
+
+def test_memory_that_was_not_locked_is_said_to_be_so() -> None:
+    assert "It had 2,048 KiB of memory locked" in text_of(program())
+    seen = program(status=status(VmLck="0 kB"))
+
+    assert settings(seen)["LimitMEMLOCK"] == "infinity"
+    assert "It had no memory locked" in text_of(seen)
+    assert "LimitMEMLOCK" not in settings(program(MAIN, status=status(VmLck="0 kB")))
+
+
+@pytest.mark.parametrize(
+    ("argv", "command"),
+    [
+        (b"control\0", EXE),
+        (b"/opt/app/control\0a\0", f"{EXE} a"),
+        (b"/venv/control\0", f"@{EXE} /venv/control"),
+        (b"-sh\0", f"@{EXE} -sh"),
+        (b"control\0a b\0\0", f'{EXE} "a b" ""'),
+        (b'control\0say "\\"\0', rf'{EXE} "say \"\\\""'),
+        (b"control\0$HOME\x00100%\0;\0", f'{EXE} $$HOME 100%% ";"'),
+        (b"control\0a\nb\xff\0", rf'{EXE} "a\x0ab\xff"'),
+    ],
+)
+def test_arguments_reach_the_program_as_they_were(argv: bytes, command: str) -> None:
+    assert settings(program(cmdline=argv))["ExecStart"] == command
+
+
+def test_a_32_bit_program_is_found_by_its_headers_too() -> None:
+    auxv = struct.pack("=6I", 6, 4096, 3, 0x10040, 0, 0)
+    maps = f"00010000-00011000 r--p 00000000 08:01 77      {EXE}\n"
+    seen = program(auxv=auxv, maps=maps.encode())
+
+    assert seen.executable == EXE
+
+
+def test_names_cannot_add_lines_to_the_unit() -> None:
+    bad = "x\nExecStart=/bin/evil\x1b\\"
+    first = replace(FIFO, name=bad)
+    later = task(101, "rr", pid=100, priority=70, name=bad, cpus="2")
+    seen = program(first, later, environ=b"LD_PRELOAD=a\nUser=root\0")
+    seen = replace(seen, directory="/x\nUser=root", user="robot\nGroup=root")
+    found, odd = parse(text_of(seen), name="unit")
+
+    assert odd == []
+    assert all(line.isprintable() for line in text_of(seen).splitlines())
+    assert [a.value for a in found if a.key == "ExecStart"] == [f"{EXE} --fast"]
+    assert [a.value for a in found if a.key in ("User", "Group")] == ["1000"]
+
+
+def test_what_could_not_be_known_is_listed() -> None:
+    seen = program(
+        environ=Denied("Permission denied"),
+        cgroup=b"0::/system.slice/old.service\n",
+        status=status(Uid="0 0", NSpid="100 1"),
+        maps=MAPS.replace(EXE, f"{EXE} (deleted)").encode(),
+    )
+    said = " ".join(text_of(seen).partition("Not known")[2].replace("#", "").split())
+
+    assert "/proc/100/environ: Permission denied" in said
+    assert "systemctl cat old.service" in said
+    assert "Which of root's capabilities" in said
+    assert "What its container gives it" in said
+    assert "deleted or replaced" in said
+    assert settings(seen)["ExecStart"] == f"{EXE} --fast"
+
+
+def test_secrets_of_the_environment_stay_out() -> None:
+    seen = program(environ=b"TOKEN=hunter2\0HOME=/\0")
+
+    assert "hunter2" not in text_of(seen)
+    assert "its 2 other environment variables" in text_of(seen)
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        program(),
+        program(MAIN, task(101, "rr", pid=100, priority=70, cpus="2")),
+        program(MAIN, task(101, "deadline", pid=100)),
+        program(task(100, "idle")),
+        program(status=status(Uid="0 0", VmLck="0 kB")),
+        program(limits=LIMITS.replace("unlimited", "200000   ", 1).encode()),
+        program(status=status(CapEff="000001ffffffffff")),
+    ],
+)
+def test_the_audit_finds_nothing_in_it(seen: RunningProgram) -> None:
+    assert found_in(unit_of(seen)) == []
+
+
+def test_a_real_time_thread_beside_an_ordinary_first_one_may_have_a_cpu_apart() -> None:
+    loop = task(101, "fifo", pid=100, priority=70, cpus="3")
+    seen = program(task(100, name="control", cpus="0-2"), loop)
+
+    assert found_in(unit_of(seen), cpus=(3,)) == []
+
+
+def test_the_audit_finds_what_is_wrong_with_the_program_itself() -> None:
+    top = program(task(100, "fifo", priority=99, cpus="1"))
+
+    assert found_in(unit_of(top)) == ["unit_top_priority"]
