@@ -10,6 +10,7 @@
  *   tasks     every thread and its scheduling
  *   watch     what the threads of one process do, with their stacks
  *   cycles    when the threads of one process are woken, run and sleep
+ *   demo      threads that follow scripts on one CPU, and what each did when
  *   apply     changes settings until they are asked back
  *   hold      changes settings for as long as the host lives
  *   restore   puts back what a killed agent had changed; asked, what was applied too
@@ -25,6 +26,7 @@
 
 #include "clock.h"
 #include "cyclewatch.h"
+#include "demo.h"
 #include "disk.h"
 #include "load.h"
 #include "measure.h"
@@ -82,6 +84,8 @@ static enum exit_status run_command(struct options *o, struct emit *out)
 		return watch(o, out);
 	case COMMAND_CYCLES:
 		return cyclewatch(o, out);
+	case COMMAND_DEMO:
+		return demo(o, out);
 	case COMMAND_VERSION:
 		break;
 	}

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "demoscript.h"
+#include "demothread.h"
 #include "knob.h"
 #include "worst.h"
 
@@ -45,6 +47,8 @@ enum {
 	OPT_PID,
 	OPT_STACKS,
 	OPT_PROBE,
+	OPT_LOCK_MEMORY,
+	OPT_INHERIT,
 };
 
 static const struct option long_options[] = {
@@ -71,6 +75,8 @@ static const struct option long_options[] = {
 	{ "pid", required_argument, NULL, OPT_PID },
 	{ "stacks", required_argument, NULL, OPT_STACKS },
 	{ "probe", required_argument, NULL, OPT_PROBE },
+	{ "lock-memory", no_argument, NULL, OPT_LOCK_MEMORY },
+	{ "inherit", no_argument, NULL, OPT_INHERIT },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -83,7 +89,8 @@ static const struct {
 	{ "disk", COMMAND_DISK },       { "apply", COMMAND_APPLY },
 	{ "hold", COMMAND_HOLD },       { "restore", COMMAND_RESTORE },
 	{ "tasks", COMMAND_TASKS },     { "watch", COMMAND_WATCH },
-	{ "cycles", COMMAND_CYCLES },   { "version", COMMAND_VERSION },
+	{ "cycles", COMMAND_CYCLES },   { "demo", COMMAND_DEMO },
+	{ "version", COMMAND_VERSION },
 };
 
 static int __attribute__((format(printf, 2, 3))) refuse(char error[OPTIONS_TEXT],
@@ -257,6 +264,12 @@ static int parse_option(int option, char *text, struct options *o)
 	case OPT_GROWTH:
 		o->growth = true;
 		return 0;
+	case OPT_LOCK_MEMORY:
+		o->lock_memory = true;
+		return 0;
+	case OPT_INHERIT:
+		o->inherit = true;
+		return 0;
 	case OPT_HOST_LINK:
 		o->link.watch = true;
 		return 0;
@@ -310,6 +323,24 @@ static int check_measure(struct options *o, char error[OPTIONS_TEXT])
 	return 0;
 }
 
+static int check_demo(const struct options *o, char error[OPTIONS_TEXT])
+{
+	struct demo_script script;
+
+	if (o->cpus_given && cpulist_count(&o->cpus) != 1)
+		return refuse(error, "demo: --cpus takes one CPU");
+	if (o->duration_ns > DEMOSCRIPT_MAX_NS)
+		return refuse(error, "demo: --duration-ns takes at most %lld",
+			      (long long)DEMOSCRIPT_MAX_NS);
+	if (o->operands < 1 || o->operands > DEMO_MAX_THREADS)
+		return refuse(error, "demo: 1 to %d scripts of threads after --",
+			      DEMO_MAX_THREADS);
+	for (int i = 0; i < o->operands; i++)
+		if (demoscript_parse(o->operand[i], &script))
+			return refuse(error, "demo: bad script: %.150s", o->operand[i]);
+	return 0;
+}
+
 static int check_command(struct options *o, char error[OPTIONS_TEXT])
 {
 	switch (o->command) {
@@ -342,6 +373,8 @@ static int check_command(struct options *o, char error[OPTIONS_TEXT])
 		if (o->operands)
 			return refuse(error, "unexpected: %.100s", o->operand[0]);
 		return o->pid ? 0 : refuse(error, "cycles: which process? --pid PID");
+	case COMMAND_DEMO:
+		return check_demo(o, error);
 	default:
 		return 0;
 	}
@@ -363,7 +396,7 @@ int options_parse(int argc, char **argv, struct options *out, char error[OPTIONS
 		return refuse(
 			error,
 			"no command: measure, load, keep, read, disk, apply, hold, "
-			"restore, tasks, watch, cycles or version");
+			"restore, tasks, watch, cycles, demo or version");
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (strcmp(argv[1], commands[i].name) == 0) {
 			out->command = commands[i].command;

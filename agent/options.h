@@ -31,6 +31,7 @@ enum command {
 	COMMAND_TASKS,
 	COMMAND_WATCH,
 	COMMAND_CYCLES,
+	COMMAND_DEMO,
 	COMMAND_VERSION,
 };
 
@@ -82,10 +83,15 @@ struct options {
 	struct probe probe[OPTIONS_MAX_PROBES];
 	unsigned int probes;
 
+	/* demo: beside the CPU and the duration of measure */
+	bool lock_memory;
+	bool inherit; /* its mutexes have priority inheritance */
+
 	/* load, and tasks, where 0 is none */
 	int64_t window_ns;
 
-	/* load: the command; read, disk: the paths; keep: the directory */
+	/* load: the command; read, disk: the paths; keep: the directory; demo: the
+	 * scripts of the threads */
 	char **operand;
 	int operands;
 };

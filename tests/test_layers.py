@@ -35,6 +35,7 @@ MAY_IMPORT = {
     "target": {"errors", "process", "contract", "machine"},
     "tasks": {"errors", "contract", "cpulist", "machine"},
     "app": {"errors", "units", "contract", "cpulist", "machine", "tasks", "stats"},
+    "demo": {"errors", "units", "contract"},
     "audit": {"errors", "units", "contract", "cpulist", "machine", "kernel"},
     "tuning": {
         *("errors", "contract", "cpulist", "machine", "audit", "campaign", "target"),
@@ -51,6 +52,7 @@ MAY_IMPORT = {
         *("machine", "stats", "explain", "published", "audit", "tuning", "tasks"),
         "sweep",
         "app",
+        "demo",
     },
 }
 EDGES = {"measure", "virtual", "analysis", "cli", "__main__"}

@@ -260,6 +260,21 @@ static void a_process_to_watch_is_named_with_its_probes(void)
 	CHECK(refused("watch --pid 1 --probe malloc:/c", "bad option"));
 }
 
+static void a_demonstration_has_scripts_one_cpu_and_an_end(void)
+{
+	CHECK(parse("demo --lock-memory --inherit --cpus 1 -- a:other:0:run=1 "
+		    "b:fifo:9:run=1") == 0);
+	CHECK(o.command == COMMAND_DEMO && o.operands == 2);
+	CHECK(o.lock_memory && o.inherit && cpulist_has(&o.cpus, 1));
+	CHECK(parse("demo -- a:other:0:run=1") == 0);
+	CHECK(!o.lock_memory && !o.inherit && !o.cpus_given);
+	CHECK(refused("demo", "1 to 6 scripts"));
+	CHECK(refused("demo -- a b c d e f g", "1 to 6 scripts"));
+	CHECK(refused("demo --cpus 0-1 -- a:other:0:run=1", "one CPU"));
+	CHECK(refused("demo -- a:other:0:run=1 b:fifo:99:run=1", "b:fifo:99"));
+	CHECK(refused("demo --duration-ns 20000000001 -- a:other:0:run=1", "at most"));
+}
+
 int main(void)
 {
 	the_defaults_are_these();
@@ -277,5 +292,6 @@ int main(void)
 	a_list_of_tasks_takes_a_window_and_nothing_else();
 	a_load_is_watched_in_windows_of_a_second_unless_others_are_named();
 	a_process_to_watch_is_named_with_its_probes();
+	a_demonstration_has_scripts_one_cpu_and_an_end();
 	return 0;
 }

@@ -7,6 +7,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 
 from rtscope.contract.cycling import CycleRuns, CyclesBegin, CyclesEnd
+from rtscope.contract.demos import DemoBegin, DemoEnd, DemoEvents
 from rtscope.contract.growth import Growth
 from rtscope.contract.loads import LoadEnd, LoadHello, LoadTick, LoadWindow
 from rtscope.contract.measurement import (
@@ -58,7 +59,10 @@ Line = Annotated[
     | WatchEnd
     | CyclesBegin
     | CycleRuns
-    | CyclesEnd,
+    | CyclesEnd
+    | DemoBegin
+    | DemoEvents
+    | DemoEnd,
     Field(discriminator="type"),
 ]
 

@@ -108,4 +108,7 @@ def first_mistake(error: ValidationError, *, whole: str = "") -> str:
     """Return place and message of the first mistake; `whole` names the document."""
     first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(str(part) for part in first["loc"]) or whole
-    return f"{where}: {first['msg']}" if where else first["msg"]
+    # Of a line's type pydantic lists all that there are, which would be half a page.
+    says, unknown, _ = first["msg"].partition(" does not match any of the expected")
+    says += " is unknown" if unknown else ""
+    return f"{where}: {says}" if where else says

@@ -8,7 +8,7 @@ _rtscope_known() {
             [[ $2 == '' ]] && kind=values values='run report compare sweep tasks audit explain import export pack doctor completion app board kernel'
             ;;
         'app') options='--help -h'
-            [[ $2 == '' ]] && kind=values values='check unit'
+            [[ $2 == '' ]] && kind=values values='check unit demo'
             ;;
         'board') options='--help -h'
             [[ $2 == '' ]] && kind=values values='list show build export import trace'
@@ -180,6 +180,15 @@ _rtscope_known() {
                 --target) kind=values values='local ssh: virtual:jh7110 virtual:pc virtual:rpi3' ;;
                 --out) kind=files ;;
                 '') kind=none ;;
+            esac
+            ;;
+        'app demo') options='--target --kernel --cpu --chars --html --json --help -h'
+            case "$2" in
+                --target) kind=values values='local ssh: virtual:jh7110 virtual:pc virtual:rpi3' ;;
+                --kernel) kind=values values='debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
+                --cpu) kind=none ;;
+                --html) kind=files ;;
+                '') kind=values values='preempt' ;;
             esac
             ;;
         'board list') options='--json --help -h'

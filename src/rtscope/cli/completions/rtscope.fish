@@ -40,6 +40,7 @@ complete -c rtscope -n '__rtscope_just' -a board -d 'Virtual boards: list, build
 complete -c rtscope -n '__rtscope_just' -a kernel -d 'Kernels: patch, configure, build, test, package and verify them'
 complete -c rtscope -n '__rtscope_just app' -a check -d 'Check a running program for what costs its threads their real time'
 complete -c rtscope -n '__rtscope_just app' -a unit -d 'Write a systemd unit with what a running program was seen to need'
+complete -c rtscope -n '__rtscope_just app' -a demo -d 'Demonstrate one thing of the scheduler, and check that it happens'
 complete -c rtscope -n '__rtscope_just board' -a list -d 'List the virtual boards, and the size of their parts in the cache'
 complete -c rtscope -n '__rtscope_just board' -a show -d 'Show a board: machine, virtual time, kernels, models and omissions'
 complete -c rtscope -n '__rtscope_just board' -a build -d 'Fetch and build the parts of boards into the cache, unless they are there'
@@ -203,6 +204,13 @@ complete -c rtscope -n '__rtscope_at app check'
 complete -c rtscope -n '__rtscope_at app unit' -l target -d 'Running machine' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
 complete -c rtscope -n '__rtscope_at app unit' -l out -d 'Unit to write' -rF
 complete -c rtscope -n '__rtscope_at app unit'
+complete -c rtscope -n '__rtscope_at app demo' -l target -d 'Machine' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
+complete -c rtscope -n '__rtscope_at app demo' -l kernel -d 'Kernel of a virtual board, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at app demo' -l cpu -d 'CPU of the threads' -x
+complete -c rtscope -n '__rtscope_at app demo' -l chars -d 'A character for each ms that a thread ran, in order'
+complete -c rtscope -n '__rtscope_at app demo' -l html -d 'HTML page to write' -rF
+complete -c rtscope -n '__rtscope_at app demo' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at app demo' -a 'preempt'
 complete -c rtscope -n '__rtscope_at board list' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at board show' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at board show' -a 'jh7110 pc rpi3'

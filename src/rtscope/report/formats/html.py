@@ -23,6 +23,7 @@ from rtscope.report import tables
 from rtscope.report.charts.bars import colour_of, path_bar, tail_bars
 from rtscope.report.charts.drawings import svg_of
 from rtscope.report.charts.flame import flame_chart, note_of_timeline
+from rtscope.report.charts.lanes import lanes_chart
 from rtscope.report.charts.spreads import spread_chart
 from rtscope.report.escape import all_printable
 from rtscope.report.model.build import Model
@@ -115,6 +116,7 @@ def _environment() -> Environment:
     made.globals.update(_GLOBALS)
     made.globals["css"] = _style_sheet("page.css")
     made.globals["explain_css"] = _style_sheet("explain.css")
+    made.globals["demo_css"] = _style_sheet("demo.css")
     return made
 
 
@@ -171,6 +173,7 @@ _GLOBALS: Mapping[str, Any] = {
     "tail_sentence": sentence_of_tail,
     "path_bar": _ours(path_bar),
     "flame_chart": _ours(flame_chart),
+    "lanes_chart": _ours(lanes_chart),
     "spread_chart": _ours(spread_chart),
     "timeline_note": note_of_timeline,
     "colour": colour_of,

@@ -1,0 +1,114 @@
+"""Demonstrate one thing of the scheduler, and check that it happens."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rtscope.cli.console import (
+    Json,
+    log,
+    note,
+    put_json,
+    stderr_console,
+    stdout_console,
+)
+from rtscope.demo.judge import judged
+from rtscope.demo.model import Performance, Scenario, Story, stories
+from rtscope.errors import UsageError
+from rtscope.files import refuse_unwritable, write_atomically
+from rtscope.measure.demo import perform
+from rtscope.report.formats.demo import demo_document, print_chars, print_demo
+from rtscope.report.formats.demopage import render_demo
+from rtscope.target.address import address_of, open_target
+
+NOT_HELD = 1
+
+
+def demo(
+    scenario: Annotated[Scenario, typer.Argument(help="What to demonstrate.")],
+    *,
+    target: Annotated[
+        str,
+        typer.Option(
+            help="Machine: local, ssh:HOST or virtual:BOARD (default: local), e.g. "
+            "virtual:pc."
+        ),
+    ] = "local",
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            help="Kernel of a virtual board, by name or path of an image (default: the "
+            "first kernel of the board), e.g. debian-6.12-rt."
+        ),
+    ] = None,
+    cpu: Annotated[
+        int | None,
+        typer.Option(min=0, help="CPU of the threads (default: the last), e.g. 3."),
+    ] = None,
+    chars: Annotated[
+        bool,
+        typer.Option(
+            "--chars", help="A character for each ms that a thread ran, in order."
+        ),
+    ] = False,
+    html: Annotated[
+        Path | None, typer.Option(help="HTML page to write, e.g. page.html.")
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Demonstrate one thing of the scheduler, and check that it happens.
+
+    Threads of the agent follow a script on one CPU, for a few seconds. Nothing on the
+    machine stays changed. The exit status is 1 if something that must happen did not.
+    """
+    if html is not None:
+        refuse_unwritable(html)
+    if json and chars:
+        raise UsageError("--json has all that --chars shows: leave one out")
+    story = stories()[scenario]
+    address = address_of(target, boards=True)
+    if address.board is not None:
+        performances = _on_board(address.board, kernel, story, cpu)
+    elif kernel is not None:
+        raise UsageError(
+            "--kernel is for virtual boards only: add --target virtual:BOARD"
+        )
+    else:
+        with open_target(address, alone=log) as machine:
+            performances = perform(machine, story, cpu=cpu, log=note)
+    found = judged(story, performances, target)
+    if html is not None:
+        write_atomically(html, render_demo(found).encode())
+    if json:
+        put_json(demo_document(found))
+    else:
+        with stdout_console() as console:
+            if chars:
+                print_chars(found, console)
+            print_demo(found, console)
+    return 0 if found.held else NOT_HELD
+
+
+def _on_board(
+    name: str, kernel: str | None, story: Story, cpu: int | None
+) -> list[Performance]:
+    """Boot a virtual board for it; UsageError, BoardError, TargetError."""
+    # Emulator, packages and plugin: only a board needs them.
+    from rtscope.board.buildcontext import BuildContext
+    from rtscope.board.cache import cache_dir
+    from rtscope.board.catalogue import get_board
+    from rtscope.board.prepare import prepare
+    from rtscope.cli.progress import Waiting
+    from rtscope.target import agent_file
+    from rtscope.virtual.demo import perform_on_board
+
+    board = get_board(name)
+    with Waiting(stderr_console()) as waiting:
+        say = waiting.over(note)
+        context = BuildContext(
+            cache=cache_dir(), agent=agent_file, log=say, progress=waiting
+        )
+        prepared = prepare(board, kernel or board.kernels[0], context=context)
+        say(f"booting {prepared.kernel.name} on {board.name}")
+        return perform_on_board(prepared, story, cpu=cpu, progress=waiting)

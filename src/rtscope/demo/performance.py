@@ -1,0 +1,122 @@
+"""From the lines of the agent to what each thread did, span by span."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rtscope.contract import (
+    AgentError,
+    DemoBegin,
+    DemoEnd,
+    DemoEvent,
+    DemoEvents,
+    Line,
+    sha256_of_json,
+)
+from rtscope.demo.model import Case, Lane, Performance, Span, State
+from rtscope.errors import ContractError, TargetError
+
+DURATION_NS = 15_000_000_000
+"""After which the watchdog ends a case: each takes a few seconds."""
+
+
+def demo_args(case: Case, cpu: int | None) -> list[str]:
+    """Return the arguments with which the agent performs a case."""
+    return [
+        "demo",
+        *("--duration-ns", str(DURATION_NS)),
+        *(() if cpu is None else ("--cpus", str(cpu))),
+        *(("--lock-memory",) if case.lock_memory else ()),
+        *(("--inherit",) if case.inherit else ()),
+        "--",
+        *case.threads,
+    ]
+
+
+def performance_of(case: Case, lines: Sequence[Line]) -> Performance:
+    """
+    Return what the threads of a case did.
+
+    Raises TargetError with the agent's reason if it could not begin or was ended,
+    ContractError if a line or an event is missing.
+    """
+    for line in lines:
+        if isinstance(line, AgentError):
+            remedy = f" ({line.remedy})" if line.remedy else ""
+            raise TargetError(f"{line.message}{remedy}")
+    begin = next((one for one in lines if isinstance(one, DemoBegin)), None)
+    end = next((one for one in lines if isinstance(one, DemoEnd)), None)
+    if begin is None or end is None:
+        raise ContractError("what the agent's threads did is not complete")
+    if end.stopped:
+        raise TargetError(f"the demonstration was ended before its time: {end.stopped}")
+    ends = {one.name: one for one in end.threads}
+    lanes = []
+    for script, got in zip(case.threads, begin.threads, strict=True):
+        events = tuple(_events_of(got.name, lines))
+        if got.name not in ends or len(events) != ends[got.name].events:
+            raise ContractError(f"events of the thread {got.name} are missing")
+        lanes.append(Lane(script, got, events, ends[got.name], tuple(spans_of(events))))
+    return Performance(case, begin, tuple(lanes), end)
+
+
+def _events_of(name: str, lines: Iterable[Line]) -> Iterator[DemoEvent]:
+    for line in lines:
+        if isinstance(line, DemoEvents) and line.thread == name:
+            yield from line.events
+
+
+def spans_of(events: Iterable[DemoEvent]) -> Iterator[Span]:
+    """Yield the states of a thread, without gaps, from its events."""
+    cursor = 0
+    for word, _, at_ns, value in events:
+        match word:
+            case "woke":
+                due_ns = max(cursor, value or at_ns)
+                yield from _span(cursor, due_ns, State.ASLEEP)
+                yield from _span(due_ns, at_ns, State.READY)
+                cursor = max(cursor, at_ns)
+            case "ran":
+                yield from _span(cursor, at_ns, State.READY)
+                yield from _span(at_ns, value, State.RUNNING)
+                cursor = max(cursor, value)
+            case "got":
+                yield from _span(cursor, at_ns, State.BLOCKED)
+                cursor = max(cursor, at_ns)
+            case "took":
+                yield from _span(cursor, at_ns + value, State.RUNNING)
+                cursor = max(cursor, at_ns + value)
+            case "want" | "left" | "done":
+                yield from _span(cursor, at_ns, State.RUNNING)
+                cursor = max(cursor, at_ns)
+
+
+def _span(from_ns: int, to_ns: int, state: State) -> Iterator[Span]:
+    if to_ns > from_ns:
+        yield Span(from_ns, to_ns, state)
+
+
+def digest_of(performances: Iterable[Performance]) -> str:
+    """
+    Return the SHA-256 of all that the threads of some cases did, and when.
+
+    Times are those since the start, and thread ids are left out: on a virtual board
+    two performances have the same digest.
+    """
+    return sha256_of_json(
+        [
+            {
+                "case": one.case.name,
+                "threads": [
+                    {
+                        "script": lane.script,
+                        "policy": lane.got.policy,
+                        "priority": lane.got.priority,
+                        "events": [list(event) for event in lane.events],
+                        "cpu_time_ns": lane.end.cpu_time_ns,
+                        "minor_faults": lane.end.minor_faults,
+                    }
+                    for lane in one.lanes
+                ],
+            }
+            for one in performances
+        ]
+    )

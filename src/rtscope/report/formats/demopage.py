@@ -1,0 +1,38 @@
+"""A demonstration as one page: its timelines, and what had to happen."""
+
+from rtscope import __version__
+from rtscope.demo.model import Judged
+from rtscope.report.escape import printable
+from rtscope.report.formats.demo import chars_of
+from rtscope.report.formats.html import render_page
+
+
+def render_demo(found: Judged) -> str:
+    """Return the page."""
+    begin = found.performances[0].begin
+    return render_page(
+        "demo.html",
+        name=found.story.scenario.value,
+        title=found.story.title,
+        about=found.story.about,
+        where=printable(
+            f"{found.target}, Linux {begin.kernel} ({begin.arch}), CPU {begin.cpu}"
+        ),
+        held=found.held,
+        failed=sum(not one.held for one in found.checks),
+        checks=[
+            {"says": one.says, "held": one.held, "seen": printable(one.seen, limit=400)}
+            for one in found.checks
+        ],
+        cases=[
+            {
+                "title": one.case.title,
+                "performance": one,
+                "chars": chars_of(one),
+                "threads": one.lanes,
+            }
+            for one in found.performances
+        ],
+        digest=found.digest,
+        made_by=f"rtscope {__version__}",
+    )

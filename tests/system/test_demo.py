@@ -1,0 +1,160 @@
+"""
+The demonstrations on the real kernel: what must happen does, and refusals have a cause.
+
+D1 to D10 are what a well-known demonstration of the scheduler does wrong; the tests
+with these letters are of what this one does there.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from rig import CPUS, PATIENCE_S, Done, Program, native_agent, rtscope
+
+from rtscope.contract import AgentError, DemoBegin, DemoEnd, Line, parse_line
+
+pytestmark = pytest.mark.system
+
+MS = 1_000_000
+
+
+def demo(*words: str) -> tuple[Done, dict[str, Any]]:
+    """Perform a demonstration here; return its document."""
+    with rtscope("app", "demo", *words, "--json") as program:
+        done = program.finish(PATIENCE_S)
+    return done, json.loads(done.stdout) if done.stdout else {}
+
+
+def agent(scripts: Sequence[str], *, words: Sequence[str] = ()) -> list[Line]:
+    """Return what the agent writes of some scripts, started by other words."""
+    done = subprocess.run(
+        [*words, str(native_agent()), "demo", "--lock-memory", "--", *scripts],
+        check=False,
+        capture_output=True,
+        timeout=PATIENCE_S,
+    )
+    return [parse_line(line) for line in done.stdout.splitlines()]
+
+
+def without(*capabilities: str) -> list[str]:
+    """Return the words that start a program without some of root's capabilities."""
+    if shutil.which("setpriv") is None:
+        pytest.skip("needs setpriv of util-linux")
+    dropped = ",".join(f"-{name}" for name in capabilities)
+    return ["setpriv", "--inh-caps", dropped, "--bounding-set", dropped]
+
+
+@pytest.mark.usefixtures("root")
+def test_preempt_happens_here_as_it_must() -> None:
+    done, found = demo("preempt")
+
+    assert done.status == 0, [c for c in found["checks"] if not c["held"]]
+    assert {c["held"] for c in found["checks"]} == {True}
+
+
+@pytest.mark.usefixtures("root")
+def test_d1_d6_every_thread_tells_its_own_id_policy_priority_and_cpu() -> None:
+    _, found = demo("preempt")
+
+    threads = found["cases"][0]["threads"]
+    assert [(t["name"], t["policy"], t["priority"]) for t in threads] == [
+        ("m", "other", 0),
+        ("2", "fifo", 20),
+        ("3", "fifo", 30),
+    ]
+    assert len({t["tid"] for t in threads}) == 3
+    assert {t["affinity"] for t in threads} == {str(CPUS[-1])}
+
+
+@pytest.mark.usefixtures("root")
+def test_d5_the_work_is_cpu_time_and_not_turns_of_a_loop() -> None:
+    _, found = demo("preempt")
+
+    asked = {"m": 400 * MS, "2": 350 * MS, "3": 210 * MS}
+    for thread in found["cases"][0]["threads"]:
+        extra_ns = thread["cpu_time_ns"] - asked[thread["name"]]
+        assert 0 <= extra_ns < 20 * MS  # its few system calls
+    chars = found["cases"][0]["chars"]
+    assert (chars.count("m"), chars.count("2"), chars.count("3")) == (400, 350, 210)
+
+
+@pytest.mark.usefixtures("root")
+def test_d7_a_refused_priority_ends_it_with_its_cause() -> None:
+    lines = agent(["a:fifo:20:at=0,run=1000000"], words=without("sys_nice"))
+
+    (error,) = lines
+    assert isinstance(error, AgentError)
+    assert error.cause in ("capability", "rlimit")
+    assert "thread a" in error.message
+    assert error.remedy
+
+
+@pytest.mark.usefixtures("root")
+def test_d8_the_usual_limit_of_locked_memory_is_enough_and_none_is_named() -> None:
+    if shutil.which("prlimit") is None:
+        pytest.skip("needs prlimit of util-linux")
+    scripts = ["a:fifo:20:at=0,run=1000000", "b:fifo:30:at=0,run=1000000"]
+    caps = without("ipc_lock")
+
+    usual = agent(scripts, words=["prlimit", f"--memlock={8 << 20}", *caps])
+    assert isinstance(usual[0], DemoBegin)
+    assert usual[0].memory_locked
+    assert isinstance(usual[-1], DemoEnd)
+
+    (error,) = agent(scripts, words=["prlimit", "--memlock=0", *caps])
+    assert isinstance(error, AgentError)
+    assert error.cause == "memlock"
+    assert "RLIMIT_MEMLOCK is 0 KB" in error.message
+
+
+@pytest.mark.usefixtures("root")
+def test_d9_policy_and_cpu_are_had_before_the_first_step_also_with_one_cpu() -> None:
+    words = ["taskset", "-c", str(CPUS[0])]
+    lines = agent(["a:fifo:20:at=0,run=1000000"], words=words)
+
+    begin = lines[0]
+    assert isinstance(begin, DemoBegin)
+    (thread,) = begin.threads
+    assert (begin.cpu, thread.affinity) == (CPUS[0], str(CPUS[0]))
+    assert (thread.policy, thread.priority) == ("fifo", 20)
+    first = next(e for line in lines for e in getattr(line, "events", ()))
+    assert first[0] == "woke"
+    assert first[2] >= 0  # what is read back is from before the start
+
+
+@pytest.mark.usefixtures("root")
+def test_the_watchdog_ends_threads_that_would_go_on() -> None:
+    done = subprocess.run(
+        [
+            *(str(native_agent()), "demo", "--duration-ns", "300000000", "--"),
+            *(
+                "a:fifo:90:at=0,lock=0,run=10000000000,unlock=0",
+                "b:fifo:98:at=10000000,lock=0",
+            ),
+        ],
+        check=True,
+        capture_output=True,
+        timeout=5,
+    )
+
+    end = parse_line(done.stdout.splitlines()[-1])
+    assert isinstance(end, DemoEnd)
+    assert end.stopped == "watchdog"
+    assert end.end_ns < 1_000 * MS
+
+
+@pytest.mark.usefixtures("root")
+def test_without_rights_the_status_is_3_and_the_cause_is_said() -> None:
+    words = (*without("sys_nice"), sys.executable, "-m", "rtscope")
+    with Program([*words, "app", "demo", "preempt"]) as program:
+        done = program.finish(PATIENCE_S)
+
+    assert done.status == 3
+    assert "CAP_SYS_NICE" in done.stderr
+    assert done.stdout == b""
+    assert os.sched_getscheduler(0) == os.SCHED_OTHER
