@@ -214,12 +214,21 @@ def measure(tree: Path) -> dict[str, Walk]:
     return found
 
 
+def unpack_records(into: Path) -> None:
+    """Unpack what the commands read."""
+    with tarfile.open(RECORDS) as records:
+        # Python 3.11.2, of Debian 12, has no filters yet.
+        records.extraction_filter = getattr(
+            tarfile, "data_filter", lambda member, path: member
+        )
+        records.extractall(into)
+
+
 def _traced(tree: Path, words: Sequence[str]) -> list[Call]:
     python = tree / ".venv" / "bin" / "python"
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder) / "records"
-        with tarfile.open(RECORDS) as records:
-            records.extractall(here, filter="data")
+        unpack_records(here)
         answer = Path(folder) / "calls.json"
         subprocess.run(
             [python, __file__, "--tree", tree, "--into", answer, *words],

@@ -1,12 +1,11 @@
 """No file and no function grows too long; how lines are counted and walks measured."""
 
-import tarfile
 import tomllib
 from pathlib import Path
 
 from rtscope.record.resultdir import read_record
 from structure import sizes
-from structure.walks import RECORDS, Call, Walk, walk_of
+from structure.walks import Call, Walk, unpack_records, walk_of
 
 ROOT = Path(__file__).parents[2]
 EXCEPTIONS = tomllib.loads((ROOT / "tests/structure/exceptions.toml").read_text())
@@ -74,8 +73,7 @@ def test_a_reader_walks_each_pair_once_and_into_what_is_called_later() -> None:
 def test_the_records_of_walks_have_facts_that_a_kernel_can_have(
     tmp_path: Path,
 ) -> None:
-    with tarfile.open(RECORDS) as archive:
-        archive.extractall(tmp_path, filter="data")
+    unpack_records(tmp_path)
     files = sorted(tmp_path.rglob("record.json"))
     assert files
     for record in map(read_record, files):
