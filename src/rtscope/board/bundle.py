@@ -25,6 +25,8 @@ from rtscope.board.cache import (
     NAME,
     NoSpaceError,
     Part,
+    all_parts,
+    imported_parts,
     locked,
     part_key,
     read_part,
@@ -160,6 +162,49 @@ def import_bundle(path: Path, *, cache: Path, log: Callable[[str], None]) -> Bun
         finally:
             shutil.rmtree(work, ignore_errors=True)
     return bundle
+
+
+def export_part(path: Path, part: Part) -> None:
+    """Write one part as an archive for `import_part`; BoardError if it was changed."""
+    verify(part)
+    folder = _folder(part.name, str(part.manifest["key"]))
+    with (
+        new_file(path, BoardError) as new,
+        archive_to(new, compress=False) as archive,
+    ):
+        for file in sorted([MANIFEST, *part.manifest["files"]]):
+            _add_file(archive, f"parts/{folder}/{file}", part.file(file))
+
+
+def import_part(path: Path, *, pin: str, cache: Path) -> None:
+    """
+    Check one part and keep it in the cache, where only its pin finds it.
+
+    The pin is the digest of its manifest. Raises UsageError if the archive cannot be
+    read, BoardError if it is not that part; then the cache is as before.
+    """
+    folder = cache / IMPORTED
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(dir=folder, prefix=".receiving-"))
+        try:
+            _extract(path, work)
+            if [part_key(part.manifest) for part in _parts(work)] != [pin]:
+                raise BoardError(f"{path}: not the part that was asked for")
+            _place(work, cache)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+    except OSError as error:
+        raise BoardError(f"{folder}: {error.strerror}; free some space") from error
+
+
+def find_pinned(cache: Path, pins: Mapping[str, str]) -> dict[str, Part]:
+    """Return the parts of the cache with these digests of their manifests, by name."""
+    found: dict[str, Part] = {}
+    for part in (*all_parts(cache), *imported_parts(cache)):
+        if pins.get(part.name) == part_key(part.manifest):
+            found[part.name] = part
+    return found
 
 
 def prepare_bundle(bundle: Bundle, *, cache: Path) -> dict[str, Prepared]:

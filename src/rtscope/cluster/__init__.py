@@ -1,0 +1,1 @@
+"""Boots on the workers of a Dask cluster."""

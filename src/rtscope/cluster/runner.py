@@ -1,0 +1,331 @@
+"""
+Run boots on the workers of a cluster, and send each worker the bundles that it lacks.
+
+The scheduler places tasks and gives those of a dead worker to another. What it cannot
+know is here: who lacks which part, who must not compute a run again, and which worker
+fails where others do not.
+"""
+
+import contextlib
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
+
+from rtscope.board.cache import Part
+from rtscope.board.prepare import Prepared
+from rtscope.board.qemu import Recording
+from rtscope.cluster.task import Answer, Task, task_of
+from rtscope.errors import BoardError, TargetError
+from rtscope.measure.assemble import Measured
+from rtscope.measure.execute import BoardsProgress, OnEvent, PendingRuns
+from rtscope.measure.plan import Plan
+from rtscope.record.virtual import InputDigests
+from rtscope.virtual.assemble import inputs_before, inputs_of
+from rtscope.virtual.boot import Booted
+from rtscope.virtual.outcome import read_booted
+from rtscope.virtual.prepare import PreparedCampaign, RunRequest
+from rtscope.virtual.runner import measured_of, recording_of
+from rtscope.virtual.stored import Origin, Stored, StoredResults
+
+POLL_S = 0.5
+WAIT_S = 120.0
+"""For the first worker, or for another one when all are gone."""
+AHEAD = 2
+"""Tasks that wait at the scheduler for each thread of a worker."""
+TRIES = 2
+"""Workers that try a boot which fails."""
+MOST_LACKED = 8
+"""Times that a worker may lack the parts of a run: each was sent once."""
+
+
+class Scheduler(Protocol):
+    """The scheduler of a cluster, as far as it is used here."""
+
+    @property
+    def address(self) -> str:
+        """Its address."""
+        ...
+
+    def workers(self) -> Mapping[str, int]:
+        """Return the threads of each worker by its name; TargetError if it is gone."""
+        ...
+
+    def examine(self, worker: str) -> str:
+        """Return why a worker cannot take tasks, else nothing."""
+        ...
+
+    def submit(self, task: Task, *, among: Collection[str] | None) -> int:
+        """Give it a task, for these workers alone if any are named; return a ticket."""
+        ...
+
+    def give_up(self, ticket: int) -> None:
+        """Take a task back."""
+        ...
+
+    def answers(self, timeout_s: float) -> Mapping[int, Answer]:
+        """Wait for the next answers, and return them by ticket; empty if too late."""
+        ...
+
+    def send(self, part: Part, pin: str, *, worker: str) -> str:
+        """Give a part to a worker; return why it could not take it, else nothing."""
+        ...
+
+    def wait(self, seconds: float) -> None:
+        """Wait before looking again."""
+        ...
+
+
+@dataclass(slots=True)
+class _Job:
+    """A run on its way."""
+
+    request: RunRequest
+    prepared: Prepared
+    recording: Recording | None
+    inputs: InputDigests
+    task: Task
+    failed_on: dict[str, str] = field(default_factory=dict)
+    """Why it failed, by worker."""
+    lacked: Counter[str] = field(default_factory=Counter)
+    """How often a worker lacked parts of it."""
+    among: frozenset[str] | None = None
+    """The workers that it waits for; None: any."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterRunner:
+    """Boots each prepared run on a worker."""
+
+    scheduler: Scheduler
+    prepared: PreparedCampaign
+    failed: Callable[[str, BoardError], None]
+    """Gets a run without a result by its id."""
+    log: Callable[[str], None]
+    results: StoredResults | None = None
+    reuse: bool = False
+    again: Mapping[str, str] = field(default_factory=dict)
+    """
+    Runs that are computed a second time, on another worker than the named run; left
+    out if that fails.
+    """
+
+    @contextlib.contextmanager
+    def start(self, plan: Plan, on_event: OnEvent) -> Iterator[PendingRuns]:
+        """Submit as many tasks as workers take, and yield each run when it is over."""
+        work = _Work(self)
+        try:
+            yield work.finished(on_event)
+        finally:
+            work.give_up()
+
+
+@dataclass(slots=True)
+class _Work:
+    """The state of a campaign on a cluster."""
+
+    runner: ClusterRunner
+    waiting: deque[tuple[RunRequest, Prepared]] = field(default_factory=deque)
+    after: dict[str, tuple[RunRequest, Prepared]] = field(default_factory=dict)
+    """Second computations, by the id of the first one."""
+    underway: dict[int, _Job] = field(default_factory=dict)
+    by_worker: dict[str, str] = field(default_factory=dict)
+    """Who computed a run, by its id."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """Workers that get nothing more, and why."""
+    known: set[str] = field(default_factory=set)
+    """Workers that were examined."""
+    sent: set[tuple[str, str]] = field(default_factory=set)
+    """(worker, pin of a part)."""
+
+    def __post_init__(self) -> None:
+        again = self.runner.again
+        for request, prepared in self.runner.prepared.runs:
+            if (first := again.get(request.run.id)) is not None:
+                self.after[first] = (request, prepared)
+            else:
+                self.waiting.append((request, prepared))
+
+    @property
+    def scheduler(self) -> Scheduler:
+        """The scheduler."""
+        return self.runner.scheduler
+
+    def finished(self, on_event: OnEvent) -> PendingRuns:
+        """Yield each run when its result is there."""
+        while self.waiting or self.underway:
+            yield from self._fill()
+            answers = self.scheduler.answers(POLL_S) if self.underway else {}
+            for ticket, answer in answers.items():
+                if (job := self.underway.pop(ticket, None)) is not None:
+                    yield from self._take(job, answer)
+            if not answers and self.underway:
+                self._wait_for_workers()
+                self._rescue()
+            on_event(BoardsProgress({}))
+
+    def give_up(self) -> None:
+        """Take back what is under way."""
+        for ticket in self.underway:
+            self.scheduler.give_up(ticket)
+        self.underway.clear()
+
+    def _usable(self) -> dict[str, int]:
+        """Return the threads of the workers that can compute."""
+        workers = self.scheduler.workers()
+        for name in workers.keys() - self.known:
+            self.known.add(name)
+            if why := self.scheduler.examine(name):
+                self._refuse(name, why)
+        return {name: n for name, n in workers.items() if name not in self.refused}
+
+    def _wait_for_workers(self) -> dict[str, int]:
+        """Return the workers, at least one; TargetError if none comes."""
+        waited_s = 0.0
+        while not (found := self._usable()):
+            if self.refused or waited_s >= WAIT_S:
+                whys = "".join(f"; {name} {why}" for name, why in self.refused.items())
+                raise TargetError(
+                    f"{self.scheduler.address}: no worker is left{whys}; start one: "
+                    f"dask worker {self.scheduler.address} --memory-limit 0"
+                )
+            if waited_s == 0:
+                self.runner.log(
+                    f"no worker is connected to {self.scheduler.address}: waiting up "
+                    f"to {WAIT_S:.0f} s for one"
+                )
+            self.scheduler.wait(POLL_S)
+            waited_s += POLL_S
+        return found
+
+    def _fill(self) -> PendingRuns:
+        """Submit tasks; yield the runs whose results are stored."""
+        if not self.waiting:
+            return
+        room = AHEAD * sum(self._wait_for_workers().values()) - len(self.underway)
+        while self.waiting and room > 0:
+            request, prepared = self.waiting.popleft()
+            inputs = inputs_before(request, prepared)
+            recording = recording_of(request, prepared)
+            if (stored := self._stored(request, inputs, recording)) is not None:
+                yield request.run, partial(_of_stored, request, prepared, stored)
+                self._second(request.run.id)
+                continue
+            task = task_of(request, prepared, recording, inputs)
+            self._submit(_Job(request, prepared, recording, inputs, task))
+            room -= 1
+
+    def _stored(
+        self, request: RunRequest, inputs: InputDigests, recording: Recording | None
+    ) -> Stored | None:
+        runner = self.runner
+        if not runner.reuse or runner.results is None or self._is_second(request):
+            return None
+        return runner.results.find(inputs, recording)
+
+    def _is_second(self, request: RunRequest) -> bool:
+        return request.run.id in self.runner.again
+
+    def _second(self, first: str) -> None:
+        """Let the second computation of a run begin, if there is one."""
+        if (second := self.after.pop(first, None)) is not None:
+            self.waiting.appendleft(second)
+
+    def _submit(self, job: _Job) -> None:
+        """Give a job to the scheduler, for workers that have not failed with it."""
+        avoid = {*job.failed_on, *self.refused}
+        first = self.runner.again.get(job.request.run.id, "")
+        if first in self.by_worker:
+            avoid.add(self.by_worker[first])
+        job.among = None
+        if avoid:
+            others = frozenset(self.scheduler.workers()) - avoid
+            # Where there is no other worker, the same one computes it twice.
+            job.among = others or frozenset(self._wait_for_workers())
+        self.underway[self.scheduler.submit(job.task, among=job.among)] = job
+
+    def _rescue(self) -> None:
+        """Submit again what waits for workers that are all gone."""
+        there = self.scheduler.workers().keys()
+        for ticket, job in list(self.underway.items()):
+            if job.among is not None and not job.among & there:
+                self.scheduler.give_up(ticket)
+                del self.underway[ticket]
+                self._submit(job)
+
+    def _take(self, job: _Job, answer: Answer) -> PendingRuns:
+        if answer.kind == "booted":
+            yield from self._booted(job, answer)
+        elif answer.kind == "failed":
+            self._failed(job, answer)
+        else:
+            if answer.kind == "lacks":
+                self._send(job, answer)
+            else:
+                self._refuse(answer.worker, answer.why)
+            self._submit(job)
+
+    def _send(self, job: _Job, answer: Answer) -> None:
+        """Send a worker the parts that it lacks, each once."""
+        job.lacked[answer.worker] += 1
+        if job.lacked[answer.worker] > MOST_LACKED:
+            self._refuse(answer.worker, "loses the parts that it was sent")
+            return
+        parts = {part.name: part for part in job.prepared.parts}
+        for name in answer.lacking:
+            key = (answer.worker, job.task.pins[name])
+            if key in self.sent:
+                continue
+            self.sent.add(key)
+            why = self.scheduler.send(parts[name], key[1], worker=answer.worker)
+            if why:
+                self._refuse(answer.worker, f"cannot take {name}: {why}")
+                return
+
+    def _refuse(self, worker: str, why: str) -> None:
+        """Give a worker nothing more."""
+        if worker not in self.refused:
+            self.refused[worker] = why
+            self.runner.log(f"worker {worker} gets nothing more: {why}")
+
+    def _failed(self, job: _Job, answer: Answer) -> None:
+        """Try another worker, as the first may have no space; then it is a failure."""
+        job.failed_on[answer.worker] = answer.why
+        others = self._usable().keys() - job.failed_on.keys()
+        if len(job.failed_on) < TRIES and others:
+            self._submit(job)
+            return
+        name = job.request.run.id
+        who = " and ".join(sorted(job.failed_on))
+        self.after.pop(name, None)
+        self.runner.failed(name, BoardError(f"{name}: on {who}: {answer.why}"))
+
+    def _booted(self, job: _Job, answer: Answer) -> PendingRuns:
+        request, prepared = job.request, job.prepared
+        try:
+            booted = read_booted(answer.content, source="its answer")
+            if inputs_of(request, prepared, booted) != job.inputs:
+                raise BoardError("it booted other inputs")
+        except BoardError as error:
+            self._refuse(answer.worker, str(error))
+            self._submit(job)
+            return
+        for worker, why in job.failed_on.items():
+            self._refuse(worker, f"it failed where {answer.worker} did not: {why}")
+        self.by_worker[request.run.id] = answer.worker
+        yield request.run, partial(self._measured, job, booted, answer.worker)
+        self._second(request.run.id)
+
+    def _measured(self, job: _Job, booted: Booted, worker: str) -> Measured:
+        """Return what was measured, and store it; BoardError if that is nothing."""
+        measured = measured_of(job.request, job.prepared, booted, worker=worker)
+        results = self.runner.results
+        if results is not None and not self._is_second(job.request):
+            origin = Origin(job.request.started, worker)
+            results.keep(job.inputs, job.recording, booted, origin)
+        return measured
+
+
+def _of_stored(request: RunRequest, prepared: Prepared, stored: Stored) -> Measured:
+    return measured_of(request, prepared, stored.booted, stored=stored.origin)

@@ -1,0 +1,352 @@
+"""Boots on the workers of a cluster: who gets what, and what happens when one fails."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from fakes.measurements import measured, on_board, record, thread
+from fakes.scheduler import FakeScheduler
+from rtscope.board.cache import Part
+from rtscope.board.catalogue import get_board
+from rtscope.board.kernels import Kernel
+from rtscope.board.prepare import Prepared
+from rtscope.board.qemu import Qemu
+from rtscope.campaign.model import Campaign
+from rtscope.cluster import runner
+from rtscope.cluster.runner import MOST_LACKED, ClusterRunner
+from rtscope.cluster.task import Answer, Task
+from rtscope.errors import BoardError, TargetError
+from rtscope.measure.assemble import Measured
+from rtscope.measure.plan import Plan
+from rtscope.record.virtual import InputDigests
+from rtscope.virtual.boot import Booted
+from rtscope.virtual.outcome import pack_booted
+from rtscope.virtual.prepare import PreparedCampaign, RunRequest, request_for
+from rtscope.virtual.stored import Origin, StoredResults
+
+BOARD = get_board("pc")
+PARTS = tuple(
+    Part(Path(f"/{name}"), {"name": name, "digest": "a" * 64})
+    for name in ("qemu-x86_64", "userland-x86_64")
+)
+PREPARED = Prepared(
+    BOARD,
+    Qemu((), version="1", digest=""),
+    plugin=Path("/plugin.so"),
+    kernel=Kernel("debian-6.12-rt", Path("/kernel"), "a" * 64),
+    archives=(),
+    parts=PARTS,
+)
+PACKED = pack_booted(Booted({}, {}, "a" * 64, "b" * 64, 1.0, None))
+
+
+def boots(worker: str, task: Task) -> Answer:
+    return Answer("booted", worker, content=PACKED)
+
+
+def inputs_of(request: RunRequest, *_: object) -> InputDigests:
+    same = dict.fromkeys(("kernel", "initrd", "qemu", "plugin", "board"), "a")
+    return InputDigests(**same, campaign=request.run.load, seed=1)
+
+
+@dataclass
+class Cluster:
+    """A campaign of so many runs on a fake scheduler."""
+
+    folder: Path
+    failures: dict[str, str] = field(default_factory=dict)
+    told: list[str] = field(default_factory=list)
+    by: dict[str, str] = field(default_factory=dict)
+    """Who computed a run, by its id; `stored` if nobody did."""
+
+    def __call__(
+        self,
+        scheduler: FakeScheduler,
+        runs: Sequence[str] = ("a", "b", "c", "d"),
+        again: Mapping[str, str] | None = None,
+        *,
+        reuse: bool = False,
+    ) -> None:
+        """Run it to its end."""
+        made = on_board(record([thread([9_000])])).run
+        requests = [
+            request_for(
+                replace(made, id=name), Campaign(target="virtual:pc"), BOARD, ()
+            )
+            for name in (*runs, *(again or {}))
+        ]
+        prepared = PreparedCampaign(tuple((one, PREPARED) for one in requests))
+        cluster = ClusterRunner(
+            scheduler,
+            prepared,
+            lambda name, error: self.failures.update({name: str(error)}),
+            self.told.append,
+            StoredResults(self.folder, b"key", self.told.append),
+            reuse,
+            again or {},
+        )
+        plan = Plan(tuple(one.run for one in requests), 0, 0, boots_each=True)
+        with cluster.start(plan, lambda _: None) as pending:
+            for run, measure in pending:
+                self.by[run.id] = "?"
+                measure()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    made = Cluster(tmp_path)
+
+    def measured_of(
+        request: RunRequest,
+        *_: object,
+        worker: str = "",
+        stored: Origin | None = None,
+    ) -> Measured:
+        made.by[request.run.id] = "stored" if stored else worker
+        return measured(on_board(record([thread([9_000])])))
+
+    monkeypatch.setattr(runner, "measured_of", measured_of)
+    monkeypatch.setattr(runner, "inputs_before", inputs_of)
+    monkeypatch.setattr(runner, "inputs_of", inputs_of)
+    monkeypatch.setattr(runner, "recording_of", lambda *_: None)
+    return made
+
+
+def test_every_worker_computes_and_every_run_comes_back(cluster: Cluster) -> None:
+    cluster(FakeScheduler(boots, {"w1": 1, "w2": 1}))
+
+    assert sorted(cluster.by) == ["a", "b", "c", "d"]
+    assert set(cluster.by.values()) == {"w1", "w2"}
+    assert cluster.failures == {}
+
+
+def test_what_a_dead_worker_had_is_computed_by_another(cluster: Cluster) -> None:
+    scheduler = FakeScheduler(
+        lambda worker, task: None if worker == "w1" else boots(worker, task),
+        {"w1": 1, "w2": 1},
+    )
+
+    cluster(scheduler)
+
+    assert set(cluster.by.values()) == {"w2"}
+    assert len(cluster.by) == 4
+
+
+def test_a_worker_that_lacks_parts_gets_each_of_them_once(cluster: Cluster) -> None:
+    scheduler = FakeScheduler(boots, {"w1": 1, "w2": 1})
+
+    def lacking(worker: str, task: Task) -> Answer:
+        has = {name for who, name in scheduler.sent if who == worker}
+        if missing := tuple(sorted(task.pins.keys() - has)):
+            return Answer("lacks", worker, lacking=missing)
+        return boots(worker, task)
+
+    scheduler.answer = lacking
+    cluster(scheduler)
+
+    assert len(cluster.by) == 4
+    names = sorted(part.name for part in PARTS)
+    assert sorted(scheduler.sent) == [(w, n) for w in ("w1", "w2") for n in names]
+
+
+def test_a_worker_that_loses_its_parts_gets_nothing_more(cluster: Cluster) -> None:
+    def answer(worker: str, task: Task) -> Answer:
+        if worker == "w1":
+            return Answer("lacks", worker, lacking=(PARTS[0].name,))
+        return boots(worker, task)
+
+    scheduler = FakeScheduler(answer, {"w1": 1, "w2": 1})
+    cluster(scheduler, ["a"])
+
+    assert cluster.by == {"a": "w2"}
+    assert scheduler.sent == [("w1", PARTS[0].name)]
+    assert scheduler.asked["w1"] <= MOST_LACKED + 1
+
+
+def test_a_worker_with_a_full_disk_is_told_and_left(cluster: Cluster) -> None:
+    def answer(worker: str, task: Task) -> Answer:
+        if worker == "w1":
+            return Answer("lacks", worker, lacking=(PARTS[0].name,))
+        return boots(worker, task)
+
+    scheduler = FakeScheduler(answer, {"w1": 1, "w2": 1})
+    scheduler.refuses = {"w1": "no space left"}
+    cluster(scheduler)
+
+    assert set(cluster.by.values()) == {"w2"}
+    assert cluster.told == [
+        "worker w1 gets nothing more: cannot take qemu-x86_64: no space left"
+    ]
+
+
+def test_a_boot_that_fails_on_one_worker_is_tried_on_another(
+    cluster: Cluster,
+) -> None:
+    def answer(worker: str, task: Task) -> Answer:
+        if worker == "w1":
+            return Answer("failed", worker, why="cannot write initrd: no space")
+        return boots(worker, task)
+
+    scheduler = FakeScheduler(answer, {"w1": 1, "w2": 1})
+    cluster(scheduler)
+
+    assert set(cluster.by.values()) == {"w2"}
+    assert cluster.failures == {}
+    assert cluster.told == [
+        "worker w1 gets nothing more: it failed where w2 did not: cannot write initrd: "
+        "no space"
+    ]
+
+
+def test_a_board_that_fails_everywhere_is_named_with_its_workers(
+    cluster: Cluster,
+) -> None:
+    scheduler = FakeScheduler(
+        lambda worker, _: Answer("failed", worker, why="it panics"), {"w1": 1, "w2": 1}
+    )
+
+    cluster(scheduler, ["a"], {"a/again": "a"})
+
+    assert cluster.failures == {"a": "a: on w1 and w2: it panics"}
+    assert cluster.by == {}
+
+
+def test_a_second_computation_is_on_another_worker(cluster: Cluster) -> None:
+    runs = [str(number) for number in range(6)]
+    again = {f"{run}/again": run for run in runs}
+
+    cluster(FakeScheduler(boots, {"w1": 2, "w2": 1, "w3": 1}), runs, again)
+
+    assert len(cluster.by) == 12
+    assert all(
+        cluster.by[second] != cluster.by[first] for second, first in again.items()
+    )
+
+
+def test_where_there_is_one_worker_it_computes_twice(cluster: Cluster) -> None:
+    cluster(FakeScheduler(boots, {"w1": 1}), ["a"], {"a/again": "a"})
+
+    assert cluster.by == {"a": "w1", "a/again": "w1"}
+
+
+def test_a_second_computation_survives_the_death_of_the_other_worker(
+    cluster: Cluster,
+) -> None:
+    scheduler = FakeScheduler(boots, {"w1": 1, "w2": 1})
+    scheduler.answer = lambda worker, task: (
+        None if worker == "w2" else boots(worker, task)
+    )
+
+    cluster(scheduler, ["a"], {"a/again": "a"})
+
+    assert cluster.by == {"a": "w1", "a/again": "w1"}
+    assert scheduler.given_up
+
+
+def test_a_worker_without_this_rtscope_gets_nothing(cluster: Cluster) -> None:
+    scheduler = FakeScheduler(boots, {"w1": 1, "w2": 1})
+    scheduler.unfit = {"w1": "it has rtscope 9"}
+    cluster(scheduler)
+
+    assert set(cluster.by.values()) == {"w2"}
+    assert scheduler.asked["w1"] == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda s: s.unfit.update(w1="it has rtscope 9"),
+        lambda s: setattr(
+            s, "answer", lambda w, t: Answer("unfit", w, why="it has rtscope 9")
+        ),
+    ],
+)
+def test_if_no_worker_is_fit_the_end_says_why(
+    cluster: Cluster, change: Callable[[FakeScheduler], None]
+) -> None:
+    scheduler = FakeScheduler(boots, {"w1": 1})
+    change(scheduler)
+
+    with pytest.raises(TargetError, match="no worker is left; w1 it has rtscope 9"):
+        cluster(scheduler)
+
+
+def test_a_worker_may_come_later(cluster: Cluster) -> None:
+    scheduler = FakeScheduler(boots, {}, joins={5: "late"})
+
+    cluster(scheduler)
+
+    assert set(cluster.by.values()) == {"late"}
+    assert "no worker is connected to tcp://127.0.0.1:8786" in cluster.told[0]
+
+
+def test_if_no_worker_comes_the_end_says_what_to_type(cluster: Cluster) -> None:
+    with pytest.raises(TargetError, match="start one: dask worker tcp:"):
+        cluster(FakeScheduler(boots, {}))
+
+
+def test_if_all_workers_die_the_end_says_what_to_type(cluster: Cluster) -> None:
+    with pytest.raises(TargetError, match="no worker is left; start one"):
+        cluster(FakeScheduler(lambda *_: None, {"w1": 1, "w2": 1}))
+
+
+def test_a_lost_scheduler_ends_it_and_keeps_what_was_measured(
+    cluster: Cluster,
+) -> None:
+    scheduler = FakeScheduler(boots, {"w1": 1}, lost_after=2)
+
+    with pytest.raises(TargetError, match="does not answer"):
+        cluster(scheduler)
+
+    assert list(cluster.by.values()) == ["w1", "w1"]
+    assert scheduler.given_up
+
+
+def test_a_damaged_answer_is_no_result(cluster: Cluster) -> None:
+    def answer(worker: str, task: Task) -> Answer:
+        content = PACKED[:-4] if worker == "w1" else PACKED
+        return Answer("booted", worker, content=content)
+
+    cluster(FakeScheduler(answer, {"w1": 1, "w2": 1}))
+
+    assert set(cluster.by.values()) == {"w2"}
+    assert "its answer: damaged" in cluster.told[0]
+
+
+def test_what_booted_other_inputs_is_no_result(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        runner, "inputs_of", lambda *_: replace(inputs_of(*_), kernel="other")
+    )
+
+    with pytest.raises(TargetError, match="booted other inputs"):
+        cluster(FakeScheduler(boots, {"w1": 1}))
+
+    assert cluster.by == {}
+
+
+def test_stored_results_are_not_computed_but_checks_are(cluster: Cluster) -> None:
+    cluster(FakeScheduler(boots, {"w1": 1}), ["a"])
+    scheduler = FakeScheduler(boots, {"w2": 1})
+
+    cluster(scheduler, ["a"], {"a/again": "a"}, reuse=True)
+
+    assert cluster.by == {"a": "stored", "a/again": "w2"}
+    assert scheduler.asked == {"w2": 1}
+
+
+def test_a_run_that_measured_nothing_is_not_stored(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def nothing(*_: object, **__: object) -> Measured:
+        raise BoardError("the board measured nothing")
+
+    monkeypatch.setattr(runner, "measured_of", nothing)
+
+    with pytest.raises(BoardError):
+        cluster(FakeScheduler(boots, {"w1": 1}), ["a"])
+
+    assert not list(tmp_path.glob("*/*"))
