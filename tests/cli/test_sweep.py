@@ -108,6 +108,42 @@ def test_equal_inputs_with_different_results_end_the_sweep(
     assert said.status not in (0, 1)
     assert "measured twice with equal inputs, results differ" in said.err
     assert "to continue: rtscope sweep --resume out" in said.err
+    assert "on this machine and" in said.err
+    both = sorted(path.name for path in Path("out/differing/000-base").iterdir())
+    assert [name.split("-")[-1] for name in both] == ["first.json", "second.json"]
+    assert not list(Path("out/cells/000-base/runs").glob("*/record.json"))
+
+    board.results = []
+    again = rtscope("sweep", "--resume", "out", "-q")
+
+    assert again.status == 0, again.err
+    assert len(open_records(Path("out/cells/000-base"))) == 8
+
+
+def test_a_second_computation_that_fails_costs_nothing(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    board.fails = lambda run: run.id.endswith("again")
+
+    said = rtscope("sweep", "ticks.toml", "--out", "out", "--json")
+
+    assert said.status == 0, said.err
+    assert json.loads(said.out)["repeated"] == 0
+    assert [cell["runs"] for cell in json.loads(said.out)["cells"]] == [8, 8, 8]
+
+
+def test_a_run_that_measured_nothing_is_named_and_the_others_go_on(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    board.fails = lambda run: run.id == "001-tick-off/002-idle-s2"
+
+    said = rtscope("sweep", "ticks.toml", "--out", "out", "--json")
+
+    assert said.status == 1
+    (cell,) = (one for one in json.loads(said.out)["cells"] if one["failures"])
+    assert cell["directory"] == "001-tick-off"
+    assert cell["failures"] == ["001-tick-off/002-idle-s2: it panics"]
+    assert cell["runs"] == 7
 
 
 SURVEY_FILE = """

@@ -1,19 +1,27 @@
 """A virtual board that is not booted: its results are listed."""
 
 import contextlib
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 from fakes.measurements import measured, on_board, record, thread
 from rtscope.caveats.catalogue import make
+from rtscope.errors import BoardError
 from rtscope.measure.assemble import Measured
 from rtscope.measure.execute import OnEvent, PendingRuns
 from rtscope.measure.plan import Plan
 from rtscope.record.model import Run, RunRecord
 from rtscope.record.virtual import InputDigests
+
+
+@dataclass(frozen=True)
+class FakeRequest:
+    """A run, without what its boot would need."""
+
+    run: Run
 
 
 class FakeBoard:
@@ -25,6 +33,8 @@ class FakeBoard:
         """Latencies of each run besides its result; none: the result, nine times."""
         self.inputs: dict[str, Any] = {}
         self.plan: Plan | None = None
+        self.fails: Callable[[Run], bool] = lambda _: False
+        """Whether a run gives no result."""
         self.reused = False
         """Whether its results are stored ones."""
 
@@ -33,7 +43,7 @@ class FakeBoard:
         self.plan = plan
         runs = [
             (
-                SimpleNamespace(run=one),
+                FakeRequest(one),
                 SimpleNamespace(
                     kernel=SimpleNamespace(digest=self._inputs(one)["kernel"]),
                     qemu=SimpleNamespace(digest=self._inputs(one)["qemu"]),
@@ -42,7 +52,7 @@ class FakeBoard:
             )
             for one in plan.runs
         ]
-        return SimpleNamespace(runs=runs)
+        return SimpleNamespace(runs=runs, at_once=1)
 
     def runner(self, prepared: Any) -> "FakeBoard":
         """Measure by itself."""
@@ -54,6 +64,8 @@ class FakeBoard:
         yield ((run, partial(self._measure, run)) for run in plan.runs)
 
     def _measure(self, run: Run) -> Measured:
+        if self.fails(run):
+            raise BoardError(f"{run.id}: it panics")
         latency_ns = self.results.pop(0) if self.results else 5_000
         return measured(self._record(run, latency_ns))
 

@@ -20,6 +20,7 @@ from rtscope.campaign.values import REALTIME_POLICIES
 
 MEASURE, WHERE, VERDICT = "What to measure", "Where", "Verdict"
 BOARDS, SETTINGS = "Virtual boards", "Settings of the machine"
+CLUSTER = "Cluster"
 OUTPUT = "Output"
 """Groups of options in `rtscope run --help`."""
 

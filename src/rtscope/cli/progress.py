@@ -341,6 +341,8 @@ def _part_done(board: BoardProgress, run: Run) -> float:
 
 def _name(run: Run) -> str:
     words = [run.load, *([run.kernel] if run.kernel else [])]
+    if run.variant:
+        words.append(run.variant)
     if run.repetition > 1:
         words.append(f"repetition {run.repetition}")
     return printable(", ".join(words), limit=48)

@@ -3,19 +3,19 @@
 import contextlib
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
 
 from rtscope import __version__
 from rtscope.board.cache import cache_dir
+from rtscope.board.catalogue import get_board
 from rtscope.campaign.file import to_dict
-from rtscope.campaign.options import BOARDS, OUTPUT
+from rtscope.campaign.options import BOARDS, CLUSTER, OUTPUT
 from rtscope.cli.console import (
     Json,
     log,
@@ -31,9 +31,10 @@ from rtscope.cli.detail import Shown
 from rtscope.cli.progress import LiveDisplay, Waiting
 from rtscope.cli.reusing import tell_reused
 from rtscope.cli.survey import ranked, with_listed
-from rtscope.errors import BoardError, MeasurementError, RecordError, UsageError
+from rtscope.cli.sweeprunner import boots_on
+from rtscope.cluster.address import LOCAL, SchedulerAddress, scheduler_address
+from rtscope.errors import RecordError, UsageError
 from rtscope.files import read_bounded, write_atomically
-from rtscope.measure.execute import Runner, execute
 from rtscope.measure.plan import Plan, make_plan, remaining
 from rtscope.measure.preflight import refuse_full_disk
 from rtscope.record.model import RunRecord
@@ -70,18 +71,19 @@ from rtscope.sweep.result import SweepResult, result_of
 from rtscope.units import format_duration
 from rtscope.virtual.prepare import (
     PreparedCampaign,
+    capacity_for,
     prepare_campaign,
     refuse_other_inputs,
 )
-from rtscope.virtual.stored import StoredResults, open_stored
+from rtscope.virtual.stored import open_stored
+from rtscope.virtual.sweeping import CellRuns, measure_cells, runs_of
 
 DOCUMENT, CELLS, PAGE = "sweep.json", "cells", "sweep.html"
+ASIDE = "differing"
+"""Directory of results that should have been equal."""
 SURVEY_PAGE = "survey.html"
 SCHEMA = 1
 MAX_DOCUMENT_BYTES = 16 << 20
-
-REPEATED_OF = 50
-"""One run of so many is measured twice: equal inputs must give equal results."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +107,17 @@ class SweepRequest:
     Number of virtual boards to run at once (default: one per CPU, as far as memory
     allows), e.g. 2.
     """
+    on: Annotated[str, typer.Option(rich_help_panel=CLUSTER)] = LOCAL
+    """
+    Where boards run: local, or the workers of a Dask scheduler on tcp://127.0.0.1:PORT
+    or tls://HOST:PORT (default: local).
+    """
+    tls_ca: Annotated[Path | None, typer.Option(rich_help_panel=CLUSTER)] = None
+    """Certificate of the authority of a tls:// scheduler, e.g. ca.pem."""
+    tls_cert: Annotated[Path | None, typer.Option(rich_help_panel=CLUSTER)] = None
+    """Own certificate for a tls:// scheduler, e.g. cert.pem."""
+    tls_key: Annotated[Path | None, typer.Option(rich_help_panel=CLUSTER)] = None
+    """Key of the own certificate, e.g. key.pem."""
     dry_run: bool = False
     """Print the cells and what they take; measure nothing."""
     reuse: Annotated[
@@ -136,9 +149,8 @@ class _Work:
     prepared: dict[int, PreparedCampaign] = field(default_factory=dict)
     failures: dict[int, dict[str, str]] = field(default_factory=dict)
     """Why runs have no result, by the number of the cell and the run."""
-    started: int = 0
-    """Runs so far, for those that are repeated."""
     repeated: int = 0
+    """Runs that were computed twice, with equal results."""
 
     def store(self, cell: Cell) -> ResultDir:
         """Return the results of a cell."""
@@ -156,6 +168,12 @@ def sweep(request: SweepRequest) -> int:
     runs. A survey ranks loads by their worst wake-up. The exit status is 1 if a run
     could not be measured.
     """
+    scheduler = scheduler_address(
+        request.on,
+        ca=request.tls_ca,
+        certificate=request.tls_cert,
+        key=request.tls_key,
+    )
     if request.resume is not None:
         if any((request.file, request.out, request.target, request.kernel)):
             raise UsageError(
@@ -182,7 +200,7 @@ def sweep(request: SweepRequest) -> int:
         _create(work)
     with hold(work.path):
         try:
-            _measure(work, reuse=request.reuse)
+            _measure(work, scheduler, request)
         except BaseException:
             with contextlib.suppress(RecordError):  # the first cause counts
                 _show(work, request)
@@ -301,69 +319,38 @@ def _create(work: _Work) -> None:
     write_atomically(work.path / DOCUMENT, text)
 
 
-def _measure(work: _Work, *, reuse: bool) -> None:
-    # Loaded for a board only.
-    from rtscope.virtual.runner import BoardRunner
+def _measure(
+    work: _Work, scheduler: SchedulerAddress | None, request: SweepRequest
+) -> None:
+    cells = [
+        CellRuns(cell.name, work.plans[cell.number], prepared, work.store(cell))
+        for cell in work.cells
+        if (prepared := work.prepared[cell.number]).runs
+    ]
+    if not cells:
+        return
+    numbers = {work.store(cell).path.name: cell.number for cell in work.cells}
+
+    def failed(cell: str, run_id: str, why: str) -> None:
+        work.failures.setdefault(numbers[cell], {})[run_id] = why
+        log(why)
 
     results = open_stored(cache_dir(), log=log)
-    for cell in work.cells:
-        prepared = work.prepared[cell.number]
-        if not prepared.runs:
-            continue
-        note(f"cell {cell.number + 1} of {len(work.cells)}: {printable(cell.name)}")
-        store = work.store(cell)
-        plan = replace(
-            work.plans[cell.number], runs=tuple(r.run for r, _ in prepared.runs)
-        )
-        failures = work.failures.setdefault(cell.number, {})
-
-        def failed(
-            run_id: str, error: BoardError, whys: dict[str, str] = failures
-        ) -> None:
-            whys[run_id] = str(error)
-            log(str(error))
-
-        runner = BoardRunner(prepared, failed, results, reuse)
-        for record in _records(plan, runner, store):
-            if work.started % REPEATED_OF == 0:
-                _repeat(record, plan, prepared, results)
-                work.repeated += 1
-            work.started += 1
-
-
-def _records(plan: Plan, runner: Runner, store: ResultDir) -> Iterator[RunRecord]:
-    with LiveDisplay(stderr_console(), plan) as display:
-        yield from execute(plan, runner, store, on_event=display)
-
-
-def _repeat(
-    record: RunRecord,
-    plan: Plan,
-    prepared: PreparedCampaign,
-    results: StoredResults | None,
-) -> None:
-    """Measure a run again; MeasurementError if its result differs."""
-    from rtscope.virtual.runner import BoardRunner
-
-    only = tuple(one for one in prepared.runs if one[0].run.id == record.run.id)
-    with TemporaryDirectory(prefix="rtscope-") as folder:
-        store = ResultDir(Path(folder))
-        again = list(
-            _records(
-                replace(plan, runs=(record.run,)),
-                BoardRunner(PreparedCampaign(only)),
-                store,
-            )
-        )
-    if [one.result_digest for one in again] != [record.result_digest]:
-        inputs = record.require_virtual().input_digests
-        if results is not None and inputs is not None:
-            results.drop(inputs)  # which of the two is wrong, nobody knows
-        digests = ", ".join(str(one.result_digest)[:12] for one in again) or "none"
-        raise MeasurementError(
-            f"{record.run.id}: measured twice with equal inputs, results differ: "
-            f"{str(record.result_digest)[:12]}, then {digests}; a host that computes "
-            "wrongly, or a defect of rtscope: report it with both records"
+    count = sum(len(cell.prepared.runs) for cell in cells)
+    board = get_board(work.cells[0].campaign.board or "")
+    fit = capacity_for(board, jobs=request.jobs, runs=count + 1)
+    runs = runs_of(cells, at_once=fit.boards)
+    with (
+        LiveDisplay(stderr_console(), runs.plan) as display,
+        boots_on(scheduler, results, reuse=request.reuse) as start,
+    ):
+        work.repeated = measure_cells(
+            runs,
+            start,
+            on_event=display,
+            failed=failed,
+            aside=work.path / ASIDE,
+            drop=lambda inputs: None if results is None else results.drop(inputs),
         )
 
 

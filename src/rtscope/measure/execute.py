@@ -139,9 +139,7 @@ def execute(
                 raise type(error)(f"{error}{kept}") from error
             lost = measured.seen.lost
             with put_off():
-                record = assemble(measured)
-                missing = store.attach_files(run.id, measured.attachments)
-                record = with_lost(record, missing)
+                record = attached(measured, store)
                 cut = record.result.stopped is not None
                 try:
                     path = store.save(
@@ -163,6 +161,13 @@ def execute(
                     f"{run.id}: the agent was ended by a signal that rtscope did not "
                     "send; find its sender, then type rtscope run --resume"
                 )
+
+
+def attached(measured: Measured, store: ResultDir) -> RunRecord:
+    """Write the files of a run; return its record, which names what is missing."""
+    record = assemble(measured)
+    missing = store.attach_files(record.run.id, measured.attachments)
+    return with_lost(record, missing)
 
 
 def _measured(record: RunRecord) -> str:

@@ -29,7 +29,7 @@ from rtscope.record.model import Run, RunRecord
 from rtscope.target import agent_file
 from rtscope.units import parse_size
 from rtscope.virtual.boot import BootTimeout
-from rtscope.virtual.capacity import free_memory_bytes, host_capacity
+from rtscope.virtual.capacity import Capacity, free_memory_bytes, host_capacity
 from rtscope.virtual.script import DISK, METRICS, SCRATCH, job_of
 from rtscope.virtual.symbols import require_symbols
 
@@ -87,13 +87,7 @@ def prepare_campaign(
     if not plan.runs:
         return PreparedCampaign(())
     board = bundle.board if bundle else get_board(campaign.board or "")
-    capacity = host_capacity(
-        board,
-        cpus=len(os.sched_getaffinity(0)),
-        free_bytes=free_memory_bytes(FileReader()),
-        jobs=jobs,
-        runs=len(plan.runs),
-    )
+    capacity = capacity_for(board, jobs=jobs, runs=len(plan.runs))
     requests = [request_for(run, campaign, board, command) for run in plan.runs]
     labels = list(dict.fromkeys(_label(run, board) for run in plan.runs))
     prepared = (
@@ -112,6 +106,17 @@ def prepare_campaign(
             require_symbols(one, cache=cache_dir(), log=log, progress=progress)
     runs = tuple((one, prepared[_label(one.run, board)]) for one in requests)
     return PreparedCampaign(runs, at_once=capacity.boards)
+
+
+def capacity_for(board: Board, *, jobs: int | None, runs: int) -> Capacity:
+    """Return how many of these runs this machine can boot at once."""
+    return host_capacity(
+        board,
+        cpus=len(os.sched_getaffinity(0)),
+        free_bytes=free_memory_bytes(FileReader()),
+        jobs=jobs,
+        runs=runs,
+    )
 
 
 def _of_bundle(bundle: Bundle, labels: Sequence[str]) -> Mapping[str, Prepared]:

@@ -3,7 +3,7 @@
 import contextlib
 import operator
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -43,6 +43,8 @@ class BoardRunner:
     """Where what is computed is stored for the next time."""
     reuse: bool = False
     """Whether a result that is stored there is taken instead of a boot."""
+    again: Mapping[str, str] = field(default_factory=dict)
+    """Runs that always boot, to check another run's result, by its id."""
 
     @contextlib.contextmanager
     def start(self, plan: Plan, on_event: OnEvent) -> Iterator[PendingRuns]:
@@ -75,7 +77,8 @@ class BoardRunner:
     def _measure(
         self, request: RunRequest, board: Prepared, boots: "_Boots"
     ) -> Measured:
-        if self.results is None or not is_addressed(board):
+        is_check = request.run.id in self.again
+        if self.results is None or is_check or not is_addressed(board):
             return measured_of(request, board, _booted(request, board, boots))
         inputs = inputs_before(request, board)
         recording = recording_of(request, board)

@@ -1,0 +1,46 @@
+"""What boots the boards of a sweep: this machine, or the workers of a cluster."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+from rtscope.cli.console import log, note
+from rtscope.cluster.address import SchedulerAddress
+from rtscope.errors import BoardError
+from rtscope.measure.execute import Runner
+from rtscope.report.words import plural
+from rtscope.virtual.stored import StoredResults
+from rtscope.virtual.sweeping import StartRunner, SweepRuns
+
+Failed = Callable[[str, BoardError], None]
+
+
+@contextlib.contextmanager
+def boots_on(
+    address: SchedulerAddress | None, results: StoredResults | None, *, reuse: bool
+) -> Iterator[StartRunner]:
+    """Give what starts the boots; leave the cluster afterwards."""
+    if address is None:
+        # Loaded for a board only.
+        from rtscope.virtual.runner import BoardRunner
+
+        def local(runs: SweepRuns, failed: Failed) -> Runner:
+            return BoardRunner(runs.prepared, failed, results, reuse, runs.again)
+
+        yield local
+        return
+
+    # Dask takes a second to load.
+    from rtscope.cluster.dask import connected
+    from rtscope.cluster.runner import ClusterRunner
+
+    with connected(address) as scheduler:
+        workers = scheduler.workers()
+        threads = plural(sum(workers.values()), "board")
+        note(f"{plural(len(workers), 'worker')} at {address.url}, {threads} at once")
+
+        def remote(runs: SweepRuns, failed: Failed) -> Runner:
+            return ClusterRunner(
+                scheduler, runs.prepared, failed, log, results, reuse, runs.again
+            )
+
+        yield remote

@@ -1,0 +1,191 @@
+"""
+Measure the cells of a sweep as one plan, whatever boots them.
+
+Some runs are computed twice: equal inputs must give equal results. A difference ends
+the sweep, and neither result stays, because nobody knows which one is right.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from rtscope.errors import BoardError, MeasurementError
+from rtscope.files import write_atomically
+from rtscope.measure.assemble import Measured, assemble
+from rtscope.measure.execute import (
+    OnEvent,
+    RunFinished,
+    Runner,
+    RunStarted,
+    attached,
+)
+from rtscope.measure.interrupts import put_off
+from rtscope.measure.plan import Plan
+from rtscope.record.model import Run, RunRecord, record_to_json
+from rtscope.record.resultdir import RECORD, ResultDir
+from rtscope.record.virtual import InputDigests
+from rtscope.virtual.prepare import DIGITS, PreparedCampaign, RunRequest
+
+REPEATED_OF = 50
+"""One run of so many is computed twice."""
+AGAIN = "again"
+
+Failed = Callable[[str, str, str], None]
+"""Gets the directory of a cell, the id of a run, and why it has no result."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellRuns:
+    """The runs of a cell that are left to measure."""
+
+    name: str
+    plan: Plan
+    prepared: PreparedCampaign
+    store: ResultDir
+
+    @property
+    def directory(self) -> str:
+        """The name of its result directory."""
+        return self.store.path.name
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRuns:
+    """The runs of all cells as one campaign, each under an id of its own."""
+
+    plan: Plan
+    prepared: PreparedCampaign
+    again: Mapping[str, str]
+    """Runs that check another run, by its id."""
+    origin: Mapping[str, tuple[CellRuns, Run]]
+
+
+StartRunner = Callable[[SweepRuns, Callable[[str, BoardError], None]], Runner]
+"""Returns what measures them; the function gets a failed run by its id."""
+
+
+def runs_of(cells: Sequence[CellRuns], *, at_once: int) -> SweepRuns:
+    """Return the runs of all cells; one in REPEATED_OF, and the first, twice."""
+    origin: dict[str, tuple[CellRuns, Run]] = {}
+    again: dict[str, str] = {}
+    requests = []
+    everything = (
+        (cell, request, board)
+        for cell in cells
+        for request, board in cell.prepared.runs
+    )
+    for number, (cell, request, board) in enumerate(everything):
+        run = request.run
+        name = f"{cell.directory}/{run.id}"
+        origin[name] = cell, run
+        requests.append((_named(request, name, cell.name), board))
+        if number % REPEATED_OF == 0:
+            check = f"{name}/{AGAIN}"
+            again[check] = name
+            requests.append((_named(request, check, f"{cell.name}, {AGAIN}"), board))
+    plan = replace(cells[0].plan, runs=tuple(request.run for request, _ in requests))
+    prepared = PreparedCampaign(tuple(requests), at_once)
+    return SweepRuns(plan, prepared, again, origin)
+
+
+def _named(request: RunRequest, name: str, cell: str) -> RunRequest:
+    return replace(request, run=replace(request.run, id=name, variant=cell))
+
+
+def measure_cells(
+    runs: SweepRuns,
+    start: StartRunner,
+    *,
+    on_event: OnEvent,
+    failed: Failed,
+    aside: Path,
+    drop: Callable[[InputDigests], None],
+) -> int:
+    """
+    Measure all runs and save their records; return how many were computed twice.
+
+    Raises MeasurementError if the two results of a run differ: both records are then
+    in the directory `aside`, and `drop` gets their inputs. What else ends the sweep is
+    raised as by `execute`.
+    """
+    checked = _Checked(runs, aside, drop)
+
+    def fail(name: str, error: BoardError) -> None:
+        if name not in runs.again:
+            cell, run = runs.origin[name]
+            failed(cell.directory, run.id, str(error))
+
+    numbers = {run.id: number for number, run in enumerate(runs.plan.runs, 1)}
+    with start(runs, fail).start(runs.plan, on_event) as pending:
+        for run, measure in pending:
+            on_event(RunStarted(numbers[run.id], len(numbers), run))
+            try:
+                measured = measure()
+            except BoardError as error:
+                fail(run.id, error)
+                continue
+            on_event(RunFinished(checked.take(run.id, measured)))
+    return checked.count
+
+
+@dataclass(slots=True)
+class _Checked:
+    """Results on their way to their cells."""
+
+    runs: SweepRuns
+    aside: Path
+    drop: Callable[[InputDigests], None]
+    count: int = 0
+    first: dict[str, RunRecord] = field(default_factory=dict)
+    """Results that are checked by another one, by the id of the run."""
+    second: dict[str, RunRecord] = field(default_factory=dict)
+
+    def take(self, name: str, measured: Measured) -> RunRecord:
+        """Save a result, or compare it with the one that it checks."""
+        of = self.runs.again.get(name)
+        cell, run = self.runs.origin[name if of is None else of]
+        measured = replace(measured, run=run)
+        if of is not None:
+            record = assemble(measured)
+            self.second[of] = record
+            self._compare(of)
+            return record
+        with put_off():
+            record = attached(measured, cell.store)
+            cell.store.save(record)
+        if name in self.runs.again.values():
+            self.first[name] = record
+            self._compare(name)
+        return record
+
+    def _compare(self, name: str) -> None:
+        if name not in self.first or name not in self.second:
+            return
+        pair = (self.first.pop(name), self.second.pop(name))
+        if pair[0].result_digest == pair[1].result_digest:
+            self.count += 1
+            return
+        cell, run = self.runs.origin[name]
+        place = self.aside / cell.directory
+        place.mkdir(parents=True, exist_ok=True)
+        for which, record in zip(("first", "second"), pair, strict=True):
+            path = place / f"{run.id}-{which}.json"
+            write_atomically(path, record_to_json(record))
+        cell.store.detach(run.id, RECORD)
+        inputs = pair[0].require_virtual().input_digests
+        if inputs is not None:
+            self.drop(inputs)
+        who = " and ".join(map(_who, pair))
+        raise MeasurementError(
+            f"{name}: measured twice with equal inputs, results differ: {who}; one of "
+            "them computes wrongly, or rtscope has a defect: report it with both "
+            f"records, which are in {place}"
+        )
+
+
+def _who(record: RunRecord) -> str:
+    """Return who computed a result, when, and its digest."""
+    virtual = record.require_virtual()
+    place = f"worker {virtual.worker}" if virtual.worker else "this machine"
+    stored = f", stored since {record.started_at}" if virtual.reused else ""
+    return f"{record.result_digest[:DIGITS]} on {place}{stored}"
