@@ -6,12 +6,15 @@
  *   rival demote NAME          threads of processes of this name become SCHED_OTHER
  *   rival refs WHAT NAME CPU TIMES
  *   rival stop|freeze|trace NAME FOR_US EVERY_US TIMES
+ *   rival quota NAME QUOTA_US PERIOD_US CPU BUSY_US
  *
  * hog uses up time; the priority of an ordinary one is its nice value. refs asks the
  * kernel again and again to forget what was accessed (clear_refs: 1), as tools do that
  * estimate working sets, or to track writes (4), as tools do that copy a running process.
  * stop sends SIGSTOP and SIGCONT to a process, freeze puts it into a cgroup that it freezes
- * and thaws, trace stops it as a debugger does: each time for FOR_US.
+ * and thaws, trace stops it as a debugger does: each time for FOR_US. quota puts it into
+ * a cgroup that may use QUOTA_US in each PERIOD_US, makes its threads SCHED_OTHER, and
+ * uses that time up, for BUSY_US of its own time.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -155,6 +158,7 @@ static void clear_refs(const char *pid, const char *what)
 
 #define CGROUPS "/tmp/cgroups"
 #define FREEZER CGROUPS "/frozen"
+#define LIMITED CGROUPS "/limited"
 
 static void put(const char *path, const char *what)
 {
@@ -171,10 +175,12 @@ static void stop(const char *pid, const char *on)
 		refuse("kill");
 }
 
-static void confine(const char *pid, const char *unused)
+static void confine(const char *pid, const char *group)
 {
-	(void)unused;
-	put(FREEZER "/cgroup.procs", pid);
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", group);
+	put(path, pid);
 }
 
 static void freeze(const char *unused, const char *on)
@@ -220,13 +226,26 @@ static void hold_back(char **argv, void (*act)(const char *pid, const char *on))
 	}
 }
 
-static void prepare_freezer(const char *name)
+static void make_group(const char *group, const char *name)
 {
 	mkdir(CGROUPS, 0755);
 	if (mount("none", CGROUPS, "cgroup2", 0, NULL))
 		refuse("cgroup2");
-	mkdir(FREEZER, 0755);
-	each(name, confine, NULL);
+	mkdir(group, 0755);
+	each(name, confine, group);
+}
+
+static void limit(char **argv)
+{
+	char most[64], *hogging[] = { "other", "0", argv[3], argv[4], argv[4], "1" };
+
+	make_group(LIMITED, argv[0]);
+	put(CGROUPS "/cgroup.subtree_control", "+cpu");
+	snprintf(most, sizeof(most), "%.16s %.16s", argv[1], argv[2]);
+	put(LIMITED "/cpu.max", most);
+	put(LIMITED "/cgroup.procs", "0");
+	each(argv[0], demote, NULL);
+	hog(hogging);
 }
 
 int main(int argc, char **argv)
@@ -242,12 +261,14 @@ int main(int argc, char **argv)
 	} else if (argc == 6 && strcmp(argv[1], "stop") == 0) {
 		hold_back(argv + 2, stop);
 	} else if (argc == 6 && strcmp(argv[1], "freeze") == 0) {
-		prepare_freezer(argv[2]);
+		make_group(FREEZER, argv[2]);
 		hold_back(argv + 2, freeze);
 	} else if (argc == 6 && strcmp(argv[1], "trace") == 0) {
 		hold_back(argv + 2, trace);
+	} else if (argc == 7 && strcmp(argv[1], "quota") == 0) {
+		limit(argv + 2);
 	} else {
-		fprintf(stderr, "usage: rival hog|demote|refs|stop|freeze|trace ...\n");
+		fprintf(stderr, "usage: rival hog|demote|refs|stop|freeze|trace|quota ...\n");
 		return 2;
 	}
 	return 0;

@@ -132,6 +132,22 @@ def held_back(how: str, *, kernels: tuple[str, ...] = BOTH) -> Scene:
     )
 
 
+def over_quota(*, beside: str = "", kernels: tuple[str, ...] = BOTH) -> Scene:
+    """Put the measuring threads into a cgroup that another task uses up the time of.
+
+    5 ms in each 20 ms; `beside` is what else runs meanwhile.
+    """
+    return Scene(
+        f"sleep 0.3; {beside}/files/rival quota rtscope-agent 5000 20000 1 60000; ",
+        _MIDDLE,
+        kernels,
+        status=3,
+    )
+
+
+OUTSIDE = "/files/rival hog other 19 1 300000 300000 1 & sleep 0.02; "
+"""A task of no group, which runs where the group may not."""
+
 THROTTLED = Scene(
     "cd /proc/sys/kernel; "
     "echo 19000 >sched_rt_runtime_us; echo 20000 >sched_rt_period_us; "

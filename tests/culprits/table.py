@@ -20,6 +20,7 @@ from culprits.scenes import (
     DEMOTED_THERE,
     FAULTS,
     LATE_NS,
+    OUTSIDE,
     PLANTED_US,
     RIVALS,
     STARVED,
@@ -29,6 +30,7 @@ from culprits.scenes import (
     blamed_by_kernel,
     held_back,
     late,
+    over_quota,
     planted,
     told,
 )
@@ -51,12 +53,13 @@ def main() -> None:
             for kernel, blamed in _measured(scene, files, work / str(number)).items():
                 print("\n".join(_row(kernel, one) for one in _each(late(blamed))))
         away = [held_back(how) for how in ("stop", "freeze", "trace")]
+        away += [over_quota(), over_quota(beside=OUTSIDE)]
         for number, scene in enumerate((DEMOTED, FAULTS, THROTTLED, *away), 2):
             for kernel, blamed in _measured(scene, files, work / str(number)).items():
                 print(_row(kernel, _worst(blamed)))
         (work / "jh7110").mkdir()
         files = [build_rival(work / "jh7110", arch="riscv64")]
-        for number, scene in enumerate((STARVED, DEMOTED_THERE), 8):
+        for number, scene in enumerate((STARVED, DEMOTED_THERE), 10):
             for kernel, blamed in _measured(scene, files, work / str(number)).items():
                 rows = _each([b for b in blamed if b.latency_ns > LATE_NS])
                 shown = rows if scene is STARVED else [_worst(blamed)]

@@ -18,12 +18,14 @@ from culprits.scenes import (
     BOTH,
     DEMOTED,
     FAULTS,
+    OUTSIDE,
     PLANTED_US,
     RIVALS,
     THROTTLED,
     held_back,
     in_order,
     late,
+    over_quota,
     planted,
 )
 from rtscope.record.resultdir import open_records
@@ -124,6 +126,24 @@ def test_a_thread_that_is_held_back_is_delayed_by_that_and_not_by_the_idle_task(
     for blamed in found.values():
         long = [one for one in blamed if one.latency_ns > HELD_NS]
         assert {(one.cause, one.task) for one in long} == {(cause, "")}
+
+
+@pytest.mark.parametrize("beside", ["", OUTSIDE], ids=["idle", "beside a program"])
+def test_a_thread_whose_group_has_used_up_its_time_is_delayed_by_its_quota(
+    beside: str, tmp_path: Path
+) -> None:
+    for kernel in BOTH:
+        know_kernel(kernel)
+
+    found = explained(
+        over_quota(beside=beside), [build_rival(tmp_path)], tmp_path / "out"
+    )
+
+    for blamed in found.values():
+        one = worst(blamed)
+        told = (one.cause, one.name, one.task, one.residual_ns)
+        assert told == ("a CPU quota", "throttle_cfs_rq", "", 0)
+        assert one.share >= 0.95
 
 
 def test_nothing_else_is_blamed_and_recording_changes_no_result(

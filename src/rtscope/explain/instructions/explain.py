@@ -255,6 +255,7 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
     task = "" if path.tasks.measured[longest] else task
     if kind.rival is not None:
         task, policy = kind.rival.rival.name, kind.rival.rival.policy
+    is_sure = cause is not Cause.DELIVERY and (held is None or held.is_sure)
     return Segment(
         part,
         _ns(path, runs[0].begin_ns),
@@ -267,7 +268,7 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
             *(_held_evidence(held) if held else ()),
             *(_in_place_evidence(kind.rival) if kind.rival else ()),
         ),
-        Confidence.INFERRED if cause is Cause.DELIVERY else Confidence.SEEN,
+        Confidence.SEEN if is_sure else Confidence.INFERRED,
         tuple(spent[:NAMES_KEPT]),
         tuple(chain),
         (),
@@ -294,6 +295,9 @@ def _held_name(held: Absence) -> tuple[str, Sequence[str]]:
 def _held_evidence(held: Absence) -> Iterator[str]:
     if held.cause is None:
         yield "the thread slept again, for a timer that was already due"
+        return
+    yield from held.told
+    if held.told:
         return
     yield f"the thread was not runnable: it waited in {held.waited_in}"
     if held.begun_by:

@@ -48,6 +48,7 @@ from rtscope.explain.instructions.milestones import (
 )
 from rtscope.explain.instructions.naming import callback_of, delay_helpers
 from rtscope.explain.instructions.othercpus import OtherCpus, polls
+from rtscope.explain.instructions.quotas import over_quota
 from rtscope.explain.instructions.scheduling import (
     PERIOD,
     CompetingTasks,
@@ -171,8 +172,17 @@ def wakeup_path(
         if one.end_ns > expiry_ns
     ]
     spinning = spins()
-    at_expiry = (one for one in absences[:1] if one.begin_ns <= expiry_ns)
+    here = [one for one in switches if one.cpu == section.cpu]
+    quotas = [
+        one
+        for one in over_quota(absences, runs, tasks, here)
+        if one.runnable_ns > expiry_ns
+    ]
+    at_expiry = (
+        one for one in (*absences[:1], *quotas[:1]) if one.begin_ns <= expiry_ns
+    )
     held = next((one for one in at_expiry if one.cause is not None), None)
+    absences += quotas
     milestones = find_milestones(
         runs,
         contexts,
@@ -183,7 +193,11 @@ def wakeup_path(
     elsewhere = tuple(cpu for cpu in executing if cpu != section.cpu)
     others = OtherCpus(elsewhere, section, symbols, arch, switches)
     competing = competing_tasks(
-        runs, milestones, symbols.names, elsewhere=others.calling(PERIOD)
+        runs,
+        milestones,
+        symbols.names,
+        elsewhere=others.calling(PERIOD),
+        has_quota=bool(quotas),
     )
     flags = _irq_flags_of(section)
 
@@ -256,7 +270,8 @@ def _part_and_cause(
     run, context = path.runs[i], path.contexts[i]
     if held is not None:
         is_first = held.begin_ns <= path.expiry_ns
-        return Part.A if is_first else Part.E, held.cause or Cause.RETURN
+        later = Part.D if held.wait is Wait.QUOTA else Part.E
+        return Part.A if is_first else later, held.cause or Cause.RETURN
     part = _part(path, i)
     waited = _waits_for_another(path, i)
     if waited is not None:

@@ -96,12 +96,13 @@ def competing_tasks(
     names: Sequence[str | None],
     *,
     elsewhere: Sequence[Run] = (),
+    has_quota: bool = False,
 ) -> CompetingTasks:
     """
     Find the milestones; `names` are those of all functions that the kernel has.
 
     One timer gives the real-time threads of all CPUs their time: `elsewhere` is what
-    others did when it expired there.
+    others did when it expired there. A thread with a quota is an ordinary one.
     """
     if milestones.switched is None:
         return CompetingTasks(False, False, (), (), None)
@@ -111,7 +112,7 @@ def competing_tasks(
         milestones.switched if milestones.scheduled is None else milestones.scheduled
     )
     return CompetingTasks(
-        is_ordinary=is_ordinary(runs[begin : milestones.switched]),
+        is_ordinary=has_quota or is_ordinary(runs[begin : milestones.switched]),
         goes_on=_goes_on(
             runs[begin:scheduled], names if milestones.woken is not None else ()
         ),

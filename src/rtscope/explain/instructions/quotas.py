@@ -1,0 +1,121 @@
+"""
+A thread whose group had used up its CPU time: when, and what shows that. Pure.
+
+The kernel counts such a thread as runnable: its timer wakes it and it is queued, in a
+queue that the scheduler passes over. Only queues of ordinary threads have a quota.
+`throttle_cfs_rq` takes one off a CPU, `unthrottle_cfs_rq` gives it back there (before
+Linux 6.3 on any CPU, which is not looked for). Which queue it was is not recorded: that
+it was the thread's own has to follow from what the CPU did meanwhile.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rtscope.exectrace.section import TaskSwitch
+from rtscope.explain.instructions.absences import Absence, Tasks, Wait, left_in
+from rtscope.explain.instructions.calls import Frame, Role, Run, plain
+
+TAKEN, GIVEN = "throttle_cfs_rq", "unthrottle_cfs_rq"
+PROMPT_NS = 10_000
+"""An idle CPU leaves its idle loop for a thread that it may run within less."""
+_CALLERS = 6
+_NOT_REALTIME = "not real-time"
+_MAY_RUN = frozenset({Wait.CPU, Wait.TIMER})
+"""Behind these waits the thread is runnable, and its CPU may be kept from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A queue was taken off the CPU, or given back to it."""
+
+    run: Run
+    """The one in which the call began."""
+    was_taken: bool
+    of_thread: bool
+    """The thread that is measured had the CPU."""
+
+
+def over_quota(
+    absences: Sequence[Absence],
+    runs: Sequence[Run],
+    tasks: Tasks,
+    switches: Sequence[TaskSwitch],
+) -> Iterator[Absence]:
+    """Yield when the thread's own group might not run; `switches` are of its CPU."""
+    changes = list(_changes(runs, tasks))
+    for absence in absences if changes and switches else ():
+        arrived = next((s for s in switches if s.at_ns >= absence.end_ns), switches[-1])
+        if absence.wait not in _MAY_RUN or not arrived.policy.startswith(_NOT_REALTIME):
+            continue
+        for since_ns, taken, given in _times(absence, changes):
+            until_ns = given.run.begin_ns
+            shown, is_sure = _shown(since_ns, until_ns, taken, runs), True
+            if not shown and _first_after(until_ns, switches) == arrived.task:
+                shown, is_sure = "the thread was the next to run", False
+            if shown:
+                calls = tuple(left_in(taken.run)) if taken else (TAKEN,)
+                told = tuple(_told(taken, given, shown))
+                times = since_ns, absence.end_ns, until_ns
+                yield Absence(*times, Wait.QUOTA, calls, told=told, is_sure=is_sure)
+
+
+def _changes(runs: Sequence[Run], tasks: Tasks) -> Iterator[_Change]:
+    """Yield the calls in order, each once: it goes on behind what it calls."""
+    seen: set[Frame] = set()
+    for run, of_thread in zip(runs, tasks.measured, strict=True):
+        name = plain(run.frame.name)
+        if name in (TAKEN, GIVEN) and run.frame not in seen:
+            seen.add(run.frame)
+            yield _Change(run, name == TAKEN, of_thread)
+
+
+def _times(
+    absence: Absence, changes: Sequence[_Change]
+) -> Iterator[tuple[int, _Change | None, _Change]]:
+    """Yield from when on, and between which changes, a queue was off the CPU."""
+    taken: _Change | None = None
+    is_off = True  # of what was before the path nothing is known
+    for change in changes:
+        at_ns = change.run.begin_ns
+        if change.was_taken:
+            taken, is_off = change, True
+            continue
+        if is_off and absence.runnable_ns < at_ns <= absence.end_ns:
+            since_ns = absence.runnable_ns
+            yield (
+                max(since_ns, taken.run.begin_ns if taken else since_ns),
+                taken,
+                change,
+            )
+        taken, is_off = None, False
+
+
+def _shown(
+    since_ns: int, until_ns: int, taken: _Change | None, runs: Sequence[Run]
+) -> str:
+    """Say what proves that it was the thread's queue; nothing if nothing does."""
+    if taken is not None and taken.of_thread:
+        return "the thread had the CPU then"
+    idled = any(
+        Role.IDLE in run.frame.within
+        and run.end_ns - run.begin_ns - run.executed_ns > PROMPT_NS
+        for run in runs
+        if since_ns < run.begin_ns and run.end_ns <= until_ns
+    )
+    return "the CPU was idle then, although the thread wanted to run" if idled else ""
+
+
+def _first_after(at_ns: int, switches: Sequence[TaskSwitch]) -> int | None:
+    """Return the first ordinary task that a CPU switched to: others have no quota."""
+    ordinary = (one for one in switches if one.policy.startswith(_NOT_REALTIME))
+    return next((one.task for one in ordinary if one.at_ns > at_ns), None)
+
+
+def _told(taken: _Change | None, given: _Change, shown: str) -> Iterator[str]:
+    yield (
+        "the thread's control group had used up its CPU time (its cpu.max or that of a "
+        f"group above): {shown}"
+    )
+    if taken is None:
+        yield f"{TAKEN} took it off this CPU before the path begins"
+    yield f"given back by {' < '.join(list(left_in(given.run))[:_CALLERS])}"
