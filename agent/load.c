@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "abandoned.h"
 #include "clock.h"
 #include "journal.h"
 #include "memgroup.h"
@@ -274,6 +275,8 @@ enum exit_status load(struct options *options, struct emit *out)
 {
 	static struct workers workers; /* too large for a stack */
 	struct guard g = { .options = options, .oom_kills = -1, .workers = &workers };
+	struct abandoned abandoned = { .count = 0 };
+	struct proctree tree;
 	enum hostlink_end why;
 	unsigned int killed;
 	enum exit_status status;
@@ -301,7 +304,11 @@ enum exit_status load(struct options *options, struct emit *out)
 	why = watch(&g, out);
 	if (why == HOSTLINK_UP || why == HOSTLINK_SIGNAL)
 		look_last(&g, out);
+	/* one that ended by itself has left what it wanted to leave */
+	if (why != HOSTLINK_UP)
+		proctree_look(&tree, abandoned_note, &abandoned);
 	killed = end_load(&g, why);
+	abandoned_remove(&abandoned, "/dev/shm");
 	if (options->memory_limit)
 		g.oom_kills = memgroup_oom_kills((int)getpid());
 	emit_end_line(&g, out, why != HOSTLINK_UP, killed);
