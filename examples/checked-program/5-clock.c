@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* A controller, a thousand times a second: reads a position, computes a command, keeps
+ * the last minute, and logs ten commands a second. Step 5: and with sleeps
+ * to a time. */
+#define _GNU_SOURCE
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define KEPT 60000
+
+struct sample {
+	long cycle;
+	double position, command;
+};
+
+static struct sample history[KEPT];
+
+static double position_at(long cycle) /* stands for a sensor */
+{
+	return sin((double)cycle / 500);
+}
+
+static double command_for(long cycle)
+{
+	double sum = 0;
+
+	for (long i = 0; i < 64 && i <= cycle; i++)
+		sum += history[(cycle - i) % KEPT].position;
+	return -sum / 64;
+}
+
+static void add_ns(struct timespec *t, long ns)
+{
+	t->tv_nsec += ns;
+	if (t->tv_nsec >= 1000000000) {
+		t->tv_nsec -= 1000000000;
+		t->tv_sec++;
+	}
+}
+
+static int become_real_time(void)
+{
+	const struct sched_param param = { .sched_priority = 80 };
+	const long last = sysconf(_SC_NPROCESSORS_ONLN) - 1;
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(last, &cpus);
+	if (sched_setaffinity(0, sizeof(cpus), &cpus) ||
+	    sched_setscheduler(0, SCHED_FIFO, &param)) {
+		perror("FIFO 80 on the last CPU");
+		return -1;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct timespec next;
+	FILE *log = fopen(argc > 1 ? argv[1] : "control.log", "w");
+
+	if (!log)
+		return 1;
+	if (mlockall(MCL_CURRENT | MCL_FUTURE)) {
+		perror("mlockall");
+		return 1;
+	}
+	if (become_real_time())
+		return 1;
+	clock_gettime(CLOCK_MONOTONIC, &next);
+	for (long cycle = 0;; cycle++) {
+		struct sample *s = &history[cycle % KEPT];
+
+		s->cycle = cycle;
+		s->position = position_at(cycle);
+		s->command = command_for(cycle);
+		if (cycle % 100 == 0) {
+			fprintf(log, "%ld %f\n", s->cycle, s->command);
+			fflush(log);
+		}
+		add_ns(&next, 1000000);
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+	}
+}
