@@ -211,3 +211,38 @@ def test_a_survey_of_what_is_no_campaign_is_refused(run: object) -> None:
 
     with pytest.raises(UsageError, match=r"my\.toml"):
         with_stressors(sweep_of(document, source="my.toml"), [])
+
+
+@pytest.mark.parametrize(
+    ("level", "base", "message"),
+    [
+        ({"run": {"load": "memory"}}, {}, "changes the loads to memory"),
+        (
+            {"kernel": {"names": ["debian-6.1"]}},
+            {"kernel": {"names": ["debian-6.12-rt", "debian-6.12"]}},
+            "changes the kernels to debian-6.1, which nothing in the base",
+        ),
+        (
+            {"run": {"policy": ["rr", "other"]}},
+            {},
+            "changes the policies to other, rr",
+        ),
+    ],
+)
+def test_a_cell_that_nothing_can_be_compared_with_is_refused(
+    level: dict[str, Any], base: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        cells({"name": "a", "level": [{"name": "b", **level}]}, **base)
+
+
+@pytest.mark.parametrize(
+    "level",
+    [
+        {"kernel": {"names": ["debian-6.12"]}},
+        {"run": {"policy": "rr", "interval": "500us"}},
+        {"run": {"load": "idle"}},
+    ],
+)
+def test_a_cell_may_change_a_part_or_leave_one_out(level: dict[str, Any]) -> None:
+    assert len(cells({"name": "a", "level": [{"name": "b", **level}]})) == 2

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from fakes.measurements import on_board, record, thread
 from rtscope.record.model import RunRecord
 from rtscope.stats.power import detectable_ratio_of_pairs
 from rtscope.sweep.effects import (
+    counterparts,
     discoveries,
     effects_of,
     interval_of_mean,
@@ -59,6 +61,44 @@ def test_runs_are_paired_by_load_and_seed_and_others_are_left_out() -> None:
     assert other == ()
     assert {effect.pairs for effect in some} == {3}
     assert all(effect.low is None for effect in some)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"policy": "rr"}, {"kernel": "debian-6.12"}, {"interval_ns": 500_000}],
+)
+def test_what_a_cell_changes_of_its_runs_is_compared_with_the_base(
+    change: dict[str, Any],
+) -> None:
+    twice = runs([2 * ns for ns in BEFORE])
+    changed = [replace(one, run=replace(one.run, **change)) for one in twice]
+
+    worst, *_ = effects_of(runs(BEFORE), {"x": changed})
+
+    assert (worst.figure, worst.pairs, worst.found) == ("worst", 8, True)
+    assert worst.key[0] == "cpu"
+
+
+def test_of_several_kernels_each_is_compared_with_itself() -> None:
+    def both(*tops: Sequence[int]) -> list[RunRecord]:
+        return [
+            replace(one, run=replace(one.run, kernel=kernel))
+            for kernel, some in zip(("rt", "std"), tops, strict=True)
+            for one in runs(some)
+        ]
+
+    twice = [2 * ns for ns in BEFORE]
+    found = effects_of(both(BEFORE, BEFORE), {"x": both(twice, BEFORE)})
+
+    worst = {
+        effect.key[1]: effect.ratio for effect in found if effect.figure == "worst"
+    }
+    assert worst == {"rt": pytest.approx(2), "std": 1}
+    one_more = counterparts(
+        [("cpu", "rt", "fifo", "1"), ("cpu", "std", "fifo", "1")],
+        [("cpu", "other", "fifo", "1")],
+    )
+    assert one_more == {}
 
 
 def test_the_p_value_is_that_of_all_flips_of_signs() -> None:

@@ -137,6 +137,7 @@ def _check(sweep: Sweep, cells: list[Cell]) -> None:
     for cell in cells:
         if cell.campaign.board != base.board:
             raise UsageError(f"{sweep.source}: {cell.name}: is of another board")
+        _refuse_without_counterpart(sweep, cell, base)
         if cell.campaign.run_seeds != base.run_seeds:
             raise UsageError(
                 f"{sweep.source}: {cell.name}: has other seeds than the base; effects "
@@ -146,3 +147,33 @@ def _check(sweep: Sweep, cells: list[Cell]) -> None:
         raise UsageError(
             f"{sweep.source}: [base.campaign] seeds: write at most {MAX_SEEDS}"
         )
+
+
+def _refuse_without_counterpart(sweep: Sweep, cell: Cell, base: Campaign) -> None:
+    """Raise UsageError if a run of the cell could be compared with none of the base."""
+    before, after = _parts(base), _parts(cell.campaign)
+    for what, values in after.items():
+        known = before[what]
+        one_each = len(values) == len(known) == 1 and what != "loads"
+        if not values <= known and not one_each:
+            more = ", ".join(sorted(map(str, values - known)))
+            raise UsageError(
+                f"{sweep.source}: {cell.name}: changes the {what} to {more}, which "
+                "nothing in the base compares with; " + _REMEDY[what == "loads"]
+            )
+
+
+_REMEDY = {
+    True: "list all loads in [base]: every cell is measured under each of them",
+    False: "write one value in [base], and one in each level",
+}
+
+
+def _parts(campaign: Campaign) -> dict[str, set[Any]]:
+    """Return what tells runs of a campaign apart, besides the seed."""
+    return {
+        "loads": set(campaign.loads),
+        "kernels": set(campaign.kernels),
+        "policies": {name for run in campaign.runs for name in run.policy_names},
+        "intervals": {ns for run in campaign.runs for ns in run.intervals_ns},
+    }

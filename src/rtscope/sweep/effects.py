@@ -12,7 +12,7 @@ Seeds whose worst wake-ups coincide in the base are one trajectory, and one pair
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median, stdev
 
@@ -114,11 +114,11 @@ def _of_cell(
     name: str, base: Sequence[RunRecord], records: Sequence[RunRecord]
 ) -> Iterator[Effect]:
     ours, theirs = _by_key(base), _by_key(records)
-    for key in ours.keys() & theirs.keys():
+    for theirs_key, key in counterparts(ours, theirs).items():
         groups = _groups(ours[key])
         for figure, value_of in FIGURES.items():
             before = _values(ours[key], value_of)
-            after = _values(theirs[key], value_of)
+            after = _values(theirs[theirs_key], value_of)
             differences = [
                 fmean(math.log(after[seed] / before[seed]) for seed in both)
                 for group in groups
@@ -143,6 +143,33 @@ def _of_cell(
                     ),
                     differences,
                 )
+
+
+def counterparts(base: Collection[Key], changed: Collection[Key]) -> dict[Key, Key]:
+    """
+    Return the key in the base for each key of a cell that has one.
+
+    A part that has one value in the base and one in the cell, such as the policy, is
+    what the cell changes; a load is never compared with another one.
+    """
+
+    def single(keys: Collection[Key], part: int) -> bool:
+        return len({key[part] for key in keys}) == 1
+
+    first = next(iter(base), ())
+    moved = {
+        part
+        for part in range(1, len(first))
+        if single(base, part) and single(changed, part)
+    }
+    found: dict[Key, Key] = {}
+    for key in changed:
+        like = tuple(
+            first[part] if part in moved else value for part, value in enumerate(key)
+        )
+        if like in base:
+            found[key] = like
+    return found
 
 
 def _tested(effect: Effect, differences: Sequence[float]) -> Effect:
