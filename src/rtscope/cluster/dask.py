@@ -23,6 +23,9 @@ from rtscope.errors import RtscopeError, TargetError, UsageError
 
 CONNECT_S = 15
 LOOK_S = 0.05
+RESULT_S = 300
+"""For what a worker has ready; if it has died, another one computes it first."""
+UNKNOWN = "an unknown worker"
 INSTALL = "pip install 'rtscope[cluster]'"
 
 
@@ -91,9 +94,12 @@ class DaskScheduler:
 
     def examine(self, worker: str) -> str:
         """Return why a worker cannot take tasks, else nothing."""
-        said = self._asked(
-            lambda: self._client.run(about, workers=[worker], on_error="return")
-        ).get(worker)
+        try:
+            answers = self._client.run(about, workers=[worker], on_error="return")
+        except Exception as error:  # whatever the way to the worker raised
+            self._refuse_lost()
+            return f"it does not answer: {_first_line(error)}"
+        said = answers.get(worker)
         if isinstance(said, ImportError):
             return f"it has no rtscope; install rtscope[cluster] {__version__} there"
         if said is None or isinstance(said, BaseException):
@@ -147,24 +153,20 @@ class DaskScheduler:
             file = Path(folder) / "part.tar"
             export_part(file, part)
             content = file.read_bytes()
-        data = self._asked(
-            lambda: self._client.scatter(content, workers=[worker], hash=False)
-        )
-        future = self._asked(
-            lambda: self._client.submit(
-                take_part,
-                data,
-                part.name,
-                pin,
-                pure=False,
-                workers=[worker],
-            )
-        )
         try:
-            return str(self._asked(future.result))
+            data = self._client.scatter(content, workers=[worker], hash=False)
+            future = self._client.submit(
+                take_part, data, part.name, pin, pure=False, workers=[worker]
+            )
+            while not future.done():
+                if worker not in self.workers():
+                    return "it is gone"
+                time.sleep(LOOK_S)
+            return str(future.result(timeout=RESULT_S))
         except TargetError:
             raise
-        except Exception as error:
+        except Exception as error:  # whatever the worker or the way to it raised
+            self._refuse_lost()
             return _first_line(error)
 
     def wait(self, seconds: float) -> None:
@@ -182,13 +184,14 @@ class DaskScheduler:
     def _answer(self, future: Any) -> Answer:
         if future.status == "finished":
             try:
-                return Answer(**self._asked(future.result))
-            except (TypeError, ValueError) as error:
-                return Answer("failed", "an unknown worker", why=_first_line(error))
+                return Answer(**future.result(timeout=RESULT_S))
+            except Exception as error:  # whatever the worker or the way to it raised
+                self._refuse_lost()
+                return Answer("failed", UNKNOWN, why=_first_line(error))
         self._refuse_lost()
         raised = self._asked(future.exception) if future.status == "error" else None
         last = getattr(raised, "last_worker", None)
-        who = str(getattr(last, "address", "")) or "an unknown worker"
+        who = str(getattr(last, "address", "")) or UNKNOWN
         return Answer("failed", who, why=_first_line(raised or "the task was lost"))
 
     def _asked(self, call: Callable[[], Any]) -> Any:
