@@ -16,6 +16,7 @@ from rig import JOURNAL_DIR, RT_RUNTIME, native_agent
 BESIDE = frozenset(
     {
         "test_board_boot",
+        "test_demo_boards",
         "test_kernel_build",
         "test_recording",
         "test_thread_list_boards",

@@ -8,15 +8,26 @@ with these letters are of what this one does there.
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from rig import CPUS, PATIENCE_S, Done, Program, native_agent, rtscope
+from rig import (
+    CPUS,
+    PATIENCE_S,
+    RT_RUNTIME,
+    Done,
+    Program,
+    native_agent,
+    rtscope,
+    until,
+)
 
 from rtscope.contract import AgentError, DemoBegin, DemoEnd, Line, parse_line
+from rtscope.demo.model import Scenario
 
 pytestmark = pytest.mark.system
 
@@ -50,11 +61,14 @@ def without(*capabilities: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("root")
-def test_preempt_happens_here_as_it_must() -> None:
-    done, found = demo("preempt")
+@pytest.mark.parametrize("scenario", [*Scenario])
+def test_d10_what_must_happen_happens_here(scenario: Scenario) -> None:
+    done, found = demo(scenario.value)
 
-    assert done.status == 0, [c for c in found["checks"] if not c["held"]]
+    assert done.status == 0, (done.stderr, found.get("checks"))
     assert {c["held"] for c in found["checks"]} == {True}
+    assert [c["name"] for c in found["cases"]]
+    assert all(t["spans"] for c in found["cases"] for t in c["threads"])
 
 
 @pytest.mark.usefixtures("root")
@@ -69,6 +83,39 @@ def test_d1_d6_every_thread_tells_its_own_id_policy_priority_and_cpu() -> None:
     ]
     assert len({t["tid"] for t in threads}) == 3
     assert {t["affinity"] for t in threads} == {str(CPUS[-1])}
+
+
+@pytest.mark.usefixtures("root")
+def test_d2_a_deadline_thread_is_shown_with_its_parameters_and_breaks_nothing() -> None:
+    _, found = demo("deadline")
+
+    thread = found["cases"][0]["threads"][0]
+    assert (thread["policy"], thread["priority"]) == ("deadline", 0)
+    assert (thread["runtime_ns"], thread["period_ns"]) == (10 * MS, 50 * MS)
+
+
+def test_d3_d4_the_limiter_is_named_and_its_settings_are_put_back(
+    rt_runtime: str,
+) -> None:
+    done, found = demo("throttle")
+
+    assert done.status == 0, (done.stderr, found.get("checks"))
+    assert RT_RUNTIME.read_text() == rt_runtime
+    # -1 was tried meanwhile: what it changes tells who limits
+    assert {"as-found", "no-limit"} <= {c["name"] for c in found["cases"]}
+    assert "limits real-time threads on this kernel" in found["notes"][0]
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+def test_d4_the_settings_are_put_back_whatever_ends_the_demonstration(
+    rt_runtime: str, end: signal.Signals
+) -> None:
+    with rtscope("app", "demo", "throttle") as program:
+        until(lambda: RT_RUNTIME.read_text() == "-1\n", what="the setting is held")
+        program.send(end)
+        program.finish(PATIENCE_S)
+
+    until(lambda: RT_RUNTIME.read_text() == rt_runtime, what="it is put back")
 
 
 @pytest.mark.usefixtures("root")

@@ -9,7 +9,7 @@ from rich.console import Console
 from fakes.performing import Runs, performed_lines, ran
 from rtscope.contract import AgentError, DemoEnd, DemoEvents, Line
 from rtscope.demo.judge import judged
-from rtscope.demo.model import Judged, Scenario, State, stories
+from rtscope.demo.model import Judged, Scenario, Shown, State, stories
 from rtscope.demo.performance import (
     demo_args,
     digest_of,
@@ -41,7 +41,7 @@ def lines_of(runs: Mapping[str, Runs] = GOOD, **other: object) -> list[Line]:
 
 
 def judge(lines: Sequence[Line]) -> Judged:
-    return judged(STORY, [performance_of(CASE, lines)], "local")
+    return judged(STORY, Shown((performance_of(CASE, lines),)), "local")
 
 
 def failed(found: Judged) -> list[str]:

@@ -14,7 +14,7 @@ from rtscope.cli.console import (
     stdout_console,
 )
 from rtscope.demo.judge import judged
-from rtscope.demo.model import Performance, Scenario, Story, stories
+from rtscope.demo.model import Scenario, Shown, Story, stories
 from rtscope.errors import UsageError
 from rtscope.files import refuse_unwritable, write_atomically
 from rtscope.measure.demo import perform
@@ -59,8 +59,9 @@ def demo(
 ) -> int:
     """Demonstrate one thing of the scheduler, and check that it happens.
 
-    Threads of the agent follow a script on one CPU, for a few seconds. Nothing on the
-    machine stays changed. The exit status is 1 if something that must happen did not.
+    Threads of the agent follow a script on one CPU, for a few seconds. Settings that
+    a demonstration changes are put back. The exit status is 1 if something that must
+    happen did not.
     """
     if html is not None:
         refuse_unwritable(html)
@@ -69,15 +70,15 @@ def demo(
     story = stories()[scenario]
     address = address_of(target, boards=True)
     if address.board is not None:
-        performances = _on_board(address.board, kernel, story, cpu)
+        shown = _on_board(address.board, kernel, story, cpu)
     elif kernel is not None:
         raise UsageError(
             "--kernel is for virtual boards only: add --target virtual:BOARD"
         )
     else:
         with open_target(address, alone=log) as machine:
-            performances = perform(machine, story, cpu=cpu, log=note)
-    found = judged(story, performances, target)
+            shown = perform(machine, story, cpu=cpu, log=note)
+    found = judged(story, shown, target)
     if html is not None:
         write_atomically(html, render_demo(found).encode())
     if json:
@@ -90,9 +91,7 @@ def demo(
     return 0 if found.held else NOT_HELD
 
 
-def _on_board(
-    name: str, kernel: str | None, story: Story, cpu: int | None
-) -> list[Performance]:
+def _on_board(name: str, kernel: str | None, story: Story, cpu: int | None) -> Shown:
     """Boot a virtual board for it; UsageError, BoardError, TargetError."""
     # Emulator, packages and plugin: only a board needs them.
     from rtscope.board.buildcontext import BuildContext

@@ -1,32 +1,46 @@
 """What must happen in a demonstration, and whether it did."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
-from rtscope.demo.model import Check, Judged, Lane, Performance, Scenario, Story
+from rtscope.demo.limits import throttle
+from rtscope.demo.memory import malloc, pagefault
+from rtscope.demo.model import (
+    Check,
+    Judged,
+    Lane,
+    Performance,
+    Scenario,
+    Shown,
+    Story,
+)
 from rtscope.demo.performance import digest_of
-from rtscope.units import NS_PER_MS
-
-Performances = Mapping[str, Performance]
-"""By the names of their cases."""
+from rtscope.demo.timing import deadline, periodic
+from rtscope.demo.urgency import inherit, preempt, take_turns
 
 
-def judged(story: Story, performances: Sequence[Performance], target: str) -> Judged:
+def judged(story: Story, shown: Shown, target: str) -> Judged:
     """Return a demonstration with all of its checks."""
-    by_case = {one.case.name: one for one in performances}
-    checks = (
-        *(
-            replace(check, says=f"{one.case.title}: {check.says}")
-            if len(performances) > 1
-            else check
-            for one in performances
-            for check in common_checks(one)
-        ),
-        *_CHECKS[story.scenario](by_case),
-    )
+    common = _folded([list(common_checks(one)) for one in shown.performances], shown)
+    found = (*common, *_CHECKS[story.scenario](shown))
     return Judged(
-        story, target, tuple(performances), checks, digest=digest_of(performances)
+        story,
+        target,
+        shown.performances,
+        checks=tuple(one for one in found if isinstance(one, Check)),
+        notes=tuple(one for one in found if isinstance(one, str)),
+        settings=shown.facts,
+        digest=digest_of(shown.performances),
     )
+
+
+def _folded(by_case: Sequence[Sequence[Check]], shown: Shown) -> Iterator[Check]:
+    """Yield each check once for all cases, with what was seen where it failed."""
+    titles = [one.case.title for one in shown.performances]
+    for same in zip(*by_case, strict=True):
+        pairs = list(zip(titles, same, strict=True))
+        failed = [f"{title}: {one.seen}" for title, one in pairs if not one.held]
+        seen = same[0].seen if len(same) == 1 else f"in {len(same)} cases"
+        yield Check(same[0].says, not failed, "; ".join(failed) or seen)
 
 
 # --- what must hold of every performance ------------------------------------------
@@ -65,55 +79,13 @@ def _policy(lane: Lane) -> str:
     return f"{lane.got.policy}{priority}"
 
 
-# --- preempt --------------------------------------------------------------------
-
-
-def _preempt(cases: Performances) -> Iterator[Check]:
-    one = cases["preempt"]
-    m, two, three = (one.lane(name) for name in ("m", "2", "3"))
-    yield _interrupts(three, two)
-    yield _alone(three, two)
-    yield _interrupts(two, m)
-    yield _alone(two, m)
-    yield _alone(three, m)
-    order = sorted((m, two, three), key=lambda lane: lane.done_ns)
-    yield Check(
-        "they ended by urgency: 3, then 2, then m",
-        [lane.name for lane in order] == ["3", "2", "m"],
-        ", ".join(f"{lane.name} at {ms(lane.done_ns)}" for lane in order),
-    )
-    faults = {lane.name: lane.end.minor_faults for lane in one.lanes}
-    yield Check(
-        "with locked memory nobody met a page fault",
-        not any(faults.values()),
-        ", ".join(f"{name} {count}" for name, count in faults.items()),
-    )
-
-
-def _interrupts(urgent: Lane, other: Lane) -> Check:
-    return Check(
-        f"{urgent.name} began while {other.name} had work left",
-        other.woke_ns < urgent.woke_ns < other.done_ns,
-        f"{other.name} from {ms(other.woke_ns)} to {ms(other.done_ns)}, "
-        f"{urgent.name} at {ms(urgent.woke_ns)}",
-    )
-
-
-def _alone(urgent: Lane, other: Lane) -> Check:
-    ran_ns = other.ran_within(urgent.woke_ns, urgent.done_ns)
-    return Check(
-        f"{other.name} did not run until {urgent.name} was done",
-        ran_ns == 0,
-        f"{other.name} ran {ms(ran_ns)} between {ms(urgent.woke_ns)} and "
-        f"{ms(urgent.done_ns)}",
-    )
-
-
-def ms(ns: int) -> str:
-    """Return a time in ms."""
-    return f"{ns / NS_PER_MS:,.1f} ms"
-
-
-_CHECKS: Mapping[Scenario, Callable[[Performances], Iterator[Check]]] = {
-    Scenario.PREEMPT: _preempt,
+_CHECKS: Mapping[Scenario, Callable[[Shown], Iterator[Check | str]]] = {
+    Scenario.PREEMPT: preempt,
+    Scenario.RR: take_turns,
+    Scenario.DEADLINE: deadline,
+    Scenario.THROTTLE: throttle,
+    Scenario.INVERSION: inherit,
+    Scenario.PAGEFAULT: pagefault,
+    Scenario.MALLOC: malloc,
+    Scenario.PERIODIC: periodic,
 }

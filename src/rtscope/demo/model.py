@@ -2,10 +2,11 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from importlib import resources
+from typing import Any
 
 from rtscope.contract import DemoBegin, DemoEnd, DemoEvent, DemoThread, DemoThreadEnd
 
@@ -14,6 +15,13 @@ class Scenario(StrEnum):
     """The demonstrations: the tables of `scenarios.toml`."""
 
     PREEMPT = "preempt"
+    RR = "rr"
+    DEADLINE = "deadline"
+    THROTTLE = "throttle"
+    INVERSION = "inversion"
+    PAGEFAULT = "pagefault"
+    MALLOC = "malloc"
+    PERIODIC = "periodic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +35,10 @@ class Case:
     lock_memory: bool = True
     inherit: bool = False
     """Mutexes have priority inheritance."""
+    settings: tuple[str, ...] = ()
+    """Of the machine, held meanwhile: KNOB=VALUE, or KNOB:cpu=VALUE for its CPU."""
+    optional: bool = False
+    """It is left out where its settings are refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +61,15 @@ def stories() -> Mapping[Scenario, Story]:
             scenario=Scenario(name),
             title=table["title"],
             about=table["about"],
-            cases=tuple(
-                Case(**{**row, "threads": tuple(row["threads"])})
-                for row in table["cases"]
-            ),
+            cases=tuple(_case(row) for row in table["cases"]),
         )
         for name, table in tables.items()
     }
+
+
+def _case(row: Mapping[str, Any]) -> Case:
+    lists = {key: tuple(row.get(key, ())) for key in ("threads", "settings")}
+    return Case(**{**row, **lists})
 
 
 class State(StrEnum):
@@ -144,6 +158,34 @@ class Performance:
 
 
 @dataclass(frozen=True, slots=True)
+class Shown:
+    """All that was performed, and what is known of the machine."""
+
+    performances: tuple[Performance, ...]
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """Texts of `FACTS` before the first case; what could not be read is not there."""
+    facts_after: Mapping[str, str] = field(default_factory=dict)
+    not_tried: Mapping[str, str] = field(default_factory=dict)
+    """Cases that were left out, by name: why."""
+
+    def case(self, name: str) -> Performance:
+        """Return the performance of a case."""
+        return self.cases[name]
+
+    @property
+    def cases(self) -> Mapping[str, Performance]:
+        """The performances by the names of their cases."""
+        return {one.case.name: one for one in self.performances}
+
+
+RT_RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
+RT_PERIOD = "/proc/sys/kernel/sched_rt_period_us"
+FAIR_SERVER = "/sys/kernel/debug/sched/fair_server/cpu*/*"
+FACTS = (RT_RUNTIME, RT_PERIOD, FAIR_SERVER)
+"""What is read of a machine before and after a demonstration that changes settings."""
+
+
+@dataclass(frozen=True, slots=True)
 class Check:
     """Something that must hold, and what was seen."""
 
@@ -160,6 +202,10 @@ class Judged:
     target: str
     performances: tuple[Performance, ...]
     checks: tuple[Check, ...]
+    notes: tuple[str, ...]
+    """What else was seen: sentences."""
+    settings: Mapping[str, str]
+    """Of the machine as it was found, by path, where a demonstration changes some."""
     digest: str
     """Of all that its threads did: equal digests, equal timelines."""
 

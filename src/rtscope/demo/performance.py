@@ -17,6 +17,9 @@ from rtscope.errors import ContractError, TargetError
 DURATION_NS = 15_000_000_000
 """After which the watchdog ends a case: each takes a few seconds."""
 
+PAUSE_NS = 50_000
+"""Between two events of a thread: after more it had lost the CPU (DEMO_PAUSE_NS)."""
+
 
 def demo_args(case: Case, cpu: int | None) -> list[str]:
     """Return the arguments with which the agent performs a case."""
@@ -29,6 +32,14 @@ def demo_args(case: Case, cpu: int | None) -> list[str]:
         "--",
         *case.threads,
     ]
+
+
+def settings_of(case: Case, cpu: int) -> Iterator[tuple[str, int, str]]:
+    """Yield the settings of a case as knob, index and value."""
+    for setting in case.settings:
+        place, _, value = setting.partition("=")
+        knob, _, index = place.partition(":")
+        yield knob, cpu if index else 0, value
 
 
 def performance_of(case: Case, lines: Sequence[Line]) -> Performance:
@@ -85,7 +96,9 @@ def spans_of(events: Iterable[DemoEvent]) -> Iterator[Span]:
                 yield from _span(cursor, at_ns + value, State.RUNNING)
                 cursor = max(cursor, at_ns + value)
             case "want" | "left" | "done":
-                yield from _span(cursor, at_ns, State.RUNNING)
+                # A short way from the event before; else it lost the CPU on it.
+                short = at_ns - cursor <= PAUSE_NS
+                yield from _span(cursor, at_ns, State.RUNNING if short else State.READY)
                 cursor = max(cursor, at_ns)
 
 

@@ -1,13 +1,22 @@
 """Have the agent's threads perform a demonstration on a running machine."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rtscope.contract import Line
-from rtscope.demo.model import Performance, Story
-from rtscope.demo.performance import DURATION_NS, demo_args, performance_of
+from rtscope.demo.model import FACTS, Case, Performance, Shown, Story
+from rtscope.demo.performance import (
+    DURATION_NS,
+    demo_args,
+    performance_of,
+    settings_of,
+)
 from rtscope.errors import TargetError
 from rtscope.target import Target
+from rtscope.target.agentreader import AgentReader
 from rtscope.target.stream import collect
+from rtscope.tuning.remedies import SettingChange
+from rtscope.tuning.settings import TuningResult, hold
 from rtscope.units import NS_PER_S
 
 TIMEOUT_S = 30.0
@@ -15,21 +24,64 @@ TIMEOUT_S = 30.0
 
 def perform(
     machine: Target, story: Story, *, cpu: int | None, log: Callable[[str], None]
-) -> list[Performance]:
+) -> Shown:
     """
-    Return the performances of all cases.
+    Return what the threads of all cases did.
 
-    Raises TargetError with the cause if one cannot run: capability, limit, cgroup.
+    Settings are held for as long as their case lasts. Raises TargetError with the cause
+    if a case cannot run: capability, limit, cgroup, a setting.
     """
-    performances = []
+    changes = any(case.settings for case in story.cases)
+    facts = _facts(machine) if changes else {}
+    performances: list[Performance] = []
+    not_tried: dict[str, str] = {}
     for case in story.cases:
         log(f"performing {case.title}")
-        lines = _lines(machine, demo_args(case, cpu))
+        at = performances[0].begin.cpu if performances else cpu
+        with _held(machine, case, at or 0) as refused:
+            if refused and not case.optional:
+                raise TargetError(f"case {case.name}: {refused}")
+            if refused:
+                not_tried[case.name] = refused
+                continue
+            lines = _lines(machine, demo_args(case, cpu))
         performances.append(performance_of(case, lines))
-    return performances
+    after = _facts(machine) if changes else {}
+    return Shown(tuple(performances), facts, after, not_tried)
 
 
-def _lines(machine: Target, args: list[str]) -> list[Line]:
+@contextlib.contextmanager
+def _held(machine: Target, case: Case, cpu: int) -> Iterator[str]:
+    """Hold the settings of a case; give why one was refused, or nothing."""
+    if not case.settings:
+        yield ""
+        return
+    changes = [
+        SettingChange("app demo", knob, index, path="", old="", value=value)
+        for knob, index, value in settings_of(case, cpu)
+    ]
+    with hold(machine, changes) as holding:
+        yield _refused(holding.result)
+
+
+def _refused(result: TuningResult) -> str:
+    return "; ".join(
+        f"{one.change.knob} cannot be {one.change.value}: {one.reason}"
+        for one in result.refused
+    )
+
+
+def _facts(machine: Target) -> Mapping[str, str]:
+    reader = AgentReader(lambda args: _lines(machine, args))
+    contents = reader.read_many(FACTS)
+    return {
+        path: content.decode("utf-8", "replace").strip()
+        for path, content in contents.items()
+        if isinstance(content, bytes)
+    }
+
+
+def _lines(machine: Target, args: Sequence[str]) -> list[Line]:
     agent = machine.start_agent(args, privileged=True)
     try:
         lines = collect(agent, timeout_s=TIMEOUT_S + DURATION_NS / NS_PER_S)

@@ -1,60 +1,120 @@
 """Have the threads of a virtual board's agent perform a demonstration, in one boot."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rtscope.board.initrd import Job
 from rtscope.board.prepare import Prepared
-from rtscope.demo.model import Performance, Story
-from rtscope.demo.performance import DURATION_NS, demo_args, performance_of
-from rtscope.errors import BoardError
+from rtscope.contract import Refused
+from rtscope.demo.model import FACTS, Case, Performance, Shown, Story
+from rtscope.demo.performance import (
+    DURATION_NS,
+    demo_args,
+    performance_of,
+    settings_of,
+)
+from rtscope.errors import BoardError, TargetError
 from rtscope.process import Progress
-from rtscope.virtual.boot import BootTimeout, boot, in_steps
+from rtscope.virtual.assemble import files_of
+from rtscope.virtual.boot import Booted, BootTimeout, boot, in_steps
 from rtscope.virtual.inspect import INSERT_RESULTS
 from rtscope.virtual.script import agent_line
 
 SEED = 1
 
+_DEBUGFS = "mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null"
+_FACTS, _FACTS_AFTER = "facts.jsonl", "facts-after.jsonl"
+
 
 def perform_on_board(
     prepared: Prepared, story: Story, *, cpu: int | None, progress: Progress
-) -> list[Performance]:
+) -> Shown:
     """
-    Return the performances of all cases.
+    Return what the threads of all cases did.
 
     Raises BoardError if the board does not boot or sends nothing, TargetError with the
     cause if a case cannot run.
     """
+    # Settings of a CPU need its number before the agent would choose one.
+    chosen = prepared.board.cpus - 1 if cpu is None else cpu
     booted = boot(
         prepared,
-        Job("\n".join(script_of(story, cpu)) + "\n"),
+        Job("\n".join(script_of(story, chosen)) + "\n"),
         seed=SEED,
         timeout=BootTimeout(DURATION_NS * len(story.cases)),
         stopped=lambda: False,
         on_progress=in_steps(f"{prepared.kernel.name} boots", progress),
     )
-    performances = []
+    performances: list[Performance] = []
+    not_tried: dict[str, str] = {}
     for case in story.cases:
-        lines = list(booted.lines(_file(case.name)))
+        refused = "; ".join(_refusals(booted, case))
+        if refused and not case.optional:
+            raise TargetError(f"case {case.name}: {refused}")
+        if refused:
+            not_tried[case.name] = refused
+            continue
+        lines = list(booted.lines(_file(case)))
         if not lines:
             raise BoardError(
                 f"{prepared.board.name}: the board sent nothing of {case.name}: "
                 f"{booted.text('script.log').strip()[-500:] or 'no message'}"
             )
         performances.append(performance_of(case, lines))
-    return performances
+    return Shown(
+        tuple(performances),
+        _texts(prepared, booted, _FACTS),
+        _texts(prepared, booted, _FACTS_AFTER),
+        not_tried,
+    )
 
 
-def script_of(story: Story, cpu: int | None) -> Sequence[str]:
-    """Return the lines for the board's shell: one for each case."""
+def script_of(story: Story, cpu: int) -> Sequence[str]:
+    """Return the lines for the board's shell: facts, each case, and facts again."""
+    read = agent_line("read", "--", *FACTS)
     return (
         INSERT_RESULTS,
-        *(
-            f"{agent_line(*demo_args(case, cpu))} >/out/{_file(case.name)}"
-            for case in story.cases
-        ),
+        _DEBUGFS,
+        f"{read} >/out/{_FACTS}",
+        *(line for case in story.cases for line in _case_lines(case, cpu)),
+        f"{read} >/out/{_FACTS_AFTER}",
         "true",
     )
 
 
-def _file(case: str) -> str:
-    return f"demo-{case}.jsonl"
+def _case_lines(case: Case, cpu: int) -> Iterator[str]:
+    perform = f"{agent_line(*demo_args(case, cpu))} >/out/{_file(case)}"
+    if not case.settings:
+        yield perform
+        return
+    options = [
+        word
+        for knob, index, value in settings_of(case, cpu)
+        for word in ("--set", f"{knob}:{index}={value}")
+    ]
+    yield f"{agent_line('apply', *options)} >/out/{_settings(case)}"
+    yield perform
+    yield f"{agent_line('restore', '--applied')} >/dev/null"
+
+
+def _refusals(booted: Booted, case: Case) -> Iterator[str]:
+    if case.settings:
+        for line in booted.lines(_settings(case)):
+            if isinstance(line, Refused):
+                yield f"{line.knob} cannot be {line.value}: {line.reason}"
+
+
+def _texts(prepared: Prepared, booted: Booted, name: str) -> Mapping[str, str]:
+    files = files_of(prepared, booted, name).files
+    return {
+        path: content.decode("utf-8", "replace").strip()
+        for path, content in files.items()
+        if isinstance(content, bytes) and not path.startswith("/boot/")
+    }
+
+
+def _file(case: Case) -> str:
+    return f"demo-{case.name}.jsonl"
+
+
+def _settings(case: Case) -> str:
+    return f"settings-{case.name}.jsonl"

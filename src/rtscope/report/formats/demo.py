@@ -46,6 +46,8 @@ def print_demo(found: Judged, console: Console) -> None:
             says,
         )
     console.print(table, width=width)
+    for note in found.notes:
+        console.print(printable(note, limit=400), markup=False, width=width)
     console.print()
     failed = sum(not check.held for check in found.checks)
     console.print(
@@ -151,6 +153,8 @@ def demo_document(found: Judged) -> dict[str, Any]:
             {"says": one.says, "held": one.held, "seen": one.seen}
             for one in found.checks
         ],
+        "notes": list(found.notes),
+        "settings": dict(found.settings),
         "cases": [_case_document(one) for one in found.performances],
     }
 

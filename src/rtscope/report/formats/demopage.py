@@ -24,6 +24,7 @@ def render_demo(found: Judged) -> str:
             {"says": one.says, "held": one.held, "seen": printable(one.seen, limit=400)}
             for one in found.checks
         ],
+        notes=[printable(note, limit=400) for note in found.notes],
         cases=[
             {
                 "title": one.case.title,

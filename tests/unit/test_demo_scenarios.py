@@ -1,0 +1,232 @@
+"""Each demonstration fails when what it shows does not happen."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+
+from fakes.performing import MS, Runs, performed_lines, ran
+from rtscope.contract import DemoEvent
+from rtscope.demo.judge import judged
+from rtscope.demo.model import Case, Scenario, Shown, State, stories
+from rtscope.demo.performance import performance_of, spans_of
+from rtscope.demo.timing import CYCLES, PERIOD_NS, WORK_NS
+
+Events = Mapping[str, Sequence[DemoEvent]]
+
+
+def failed(scenario: Scenario, *cases: Events, slice_ns: int = 0) -> list[str]:
+    story = stories()[scenario]
+    performances = tuple(
+        performance_of(case, performed_lines(case, events, slice_ns=slice_ns))
+        for case, events in zip(story.cases, cases, strict=True)
+    )
+    found = judged(story, Shown(performances), "local")
+    return [check.says for check in found.checks if not check.held]
+
+
+def runs(**lanes: Runs) -> Events:
+    return {name: ran(some) for name, some in lanes.items()}
+
+
+# --- rr -----------------------------------------------------------------------------
+
+TURNS = runs(a=[(0, 100), (200, 300)], b=[(100, 200), (300, 400)])
+ONE_BY_ONE = runs(a=[(0, 200)], b=[(200, 400)])
+
+
+def test_rr_takes_turns_and_fifo_does_not() -> None:
+    assert failed(Scenario.RR, TURNS, ONE_BY_ONE, slice_ns=100 * MS) == []
+
+
+def test_turns_that_are_missing_or_of_another_length_fail() -> None:
+    slices = 100 * MS
+    assert failed(Scenario.RR, ONE_BY_ONE, ONE_BY_ONE, slice_ns=slices) == [
+        "rr threads take turns",
+        "a turn of rr is a slice of 100.0 ms, within a tick",
+    ]
+    assert failed(Scenario.RR, TURNS, ONE_BY_ONE, slice_ns=50 * MS) == [
+        "a turn of rr is a slice of 50.0 ms, within a tick"
+    ]
+    assert failed(Scenario.RR, TURNS, TURNS, slice_ns=slices) == [
+        "a fifo thread runs to its end before one of the same priority begins"
+    ]
+
+
+# --- inversion ----------------------------------------------------------------------
+
+
+def inversion(*, got_ms: int, mid: Runs, low: Runs, left_ms: int) -> Events:
+    first, last = low[0][0], low[-1][1]
+    return {
+        "low": (
+            ("woke", 0, int(first * MS), int(first * MS)),
+            ("want", 1, 0, 0),
+            ("got", 1, 0, 0),
+            *(("ran", 2, int(a * MS), int(b * MS)) for a, b in low),
+            ("left", 3, left_ms * MS, 0),
+            ("done", 4, int(last * MS) + 1, 0),
+        ),
+        "mid": ran(mid),
+        "high": (
+            ("woke", 0, 10 * MS, 10 * MS),
+            ("want", 1, 10 * MS, 0),
+            ("got", 1, got_ms * MS, 0),
+            ("ran", 2, got_ms * MS, (got_ms + 10) * MS),
+            ("left", 3, (got_ms + 10) * MS, 0),
+            ("done", 4, (got_ms + 10) * MS, 0),
+        ),
+    }
+
+
+PLAIN = inversion(
+    got_ms=160, mid=[(20, 120)], low=[(0, 10), (10, 20), (120, 160)], left_ms=160
+)
+INHERITED = inversion(got_ms=60, mid=[(70, 170)], low=[(0, 60)], left_ms=60)
+
+
+def test_inversion_happens_without_inheritance_and_not_with_it() -> None:
+    assert failed(Scenario.INVERSION, PLAIN, INHERITED) == []
+
+
+def test_the_same_in_both_cases_fails_the_one_where_it_must_not_be() -> None:
+    assert failed(Scenario.INVERSION, PLAIN, PLAIN) == [
+        "with inheritance mid does not run while high waits"
+    ]
+    assert failed(Scenario.INVERSION, INHERITED, INHERITED) == [
+        "without inheritance mid does all its work while high waits for low"
+    ]
+
+
+def test_a_mutex_with_two_owners_fails() -> None:
+    late = inversion(got_ms=60, mid=[(70, 170)], low=[(0, 60)], left_ms=61)
+
+    assert failed(Scenario.INVERSION, PLAIN, late) == [
+        "in both cases high has the mutex only after low gave it back"
+    ]
+
+
+def test_a_long_way_from_event_to_event_is_time_without_the_cpu() -> None:
+    # low gave the mutex back, and could go on only when all others were done
+    spans = list(spans_of([("left", 3, 40_000, 0), ("done", 4, 100 * MS, 0)]))
+
+    assert [span.state for span in spans] == [State.RUNNING, State.READY]
+
+
+# --- memory -------------------------------------------------------------------------
+
+
+def writes(*faults: int) -> Events:
+    events: list[DemoEvent] = [("woke", 0, 0, 0)]
+    for number, count in enumerate(faults):
+        at = number * 10 * MS
+        events += [("took", 2, at, 1000 + count), ("faults", 2, at, count)]
+    return {"w": (*events, ("done", 4, 99 * MS, 0))}
+
+
+@pytest.mark.parametrize("scenario", [Scenario.PAGEFAULT, Scenario.MALLOC])
+def test_faults_in_new_memory_and_none_in_memory_that_was_there(
+    scenario: Scenario,
+) -> None:
+    assert failed(scenario, writes(256, 256), writes(0, 0)) == []
+
+
+@pytest.mark.parametrize("scenario", [Scenario.PAGEFAULT, Scenario.MALLOC])
+def test_one_fault_too_many_or_too_few_fails(scenario: Scenario) -> None:
+    new, had = (case.title for case in stories()[scenario].cases)
+
+    assert failed(scenario, writes(256, 0), writes(0, 0)) == [
+        f"{new}: page faults in every period"
+    ]
+    assert failed(scenario, writes(256, 256), writes(0, 1)) == [
+        f"{had}: no page fault in any period"
+    ]
+
+
+# --- periodic -----------------------------------------------------------------------
+
+
+def cycles(dues: Sequence[int]) -> Events:
+    events: list[DemoEvent] = []
+    for due in dues:
+        events += [
+            ("woke", 0, due + 1000, due),
+            ("ran", 2, due + 2000, due + 2000 + WORK_NS),
+        ]
+    return {"p": (*events, ("done", 5, events[-1][3], 0)), "other": ran([(101, 111)])}
+
+
+GRID = [PERIOD_NS * k for k in range(CYCLES + 1)]
+DRIFTING = [(PERIOD_NS + WORK_NS + 5) * k for k in range(CYCLES + 1)]
+
+
+def test_the_grid_holds_and_the_sleep_drifts_by_its_work() -> None:
+    assert failed(Scenario.PERIODIC, cycles(GRID), cycles(DRIFTING)) == []
+
+
+def test_a_missing_release_and_a_sleep_that_does_not_drift_fail() -> None:
+    grid, sleep = (
+        "the grid: each release is at its multiple of the period, none is missing",
+        "a sleep of a period: each cycle adds its own work, 40.0 ms in all",
+    )
+
+    assert failed(Scenario.PERIODIC, cycles(GRID[:-1]), cycles(DRIFTING)) == [grid]
+    assert failed(Scenario.PERIODIC, cycles(DRIFTING), cycles(DRIFTING)) == [grid]
+    assert failed(Scenario.PERIODIC, cycles(GRID), cycles(GRID)) == [sleep]
+
+
+# --- deadline -----------------------------------------------------------------------
+
+
+def honest(*lengths: int, step: int = 50) -> Events:
+    events: list[DemoEvent] = []
+    for number, length in enumerate(lengths):
+        at = number * step * MS
+        events += [("woke", 3, at, 0), ("ran", 2, at, at + length * MS)]
+    end = len(lengths) * step * MS
+    d = (*events, ("woke", 3, end, 0), ("done", 5, end, 0))
+    return {"d": d, "hog": ran([(0, 500)])}
+
+
+def greedy(*lengths: float) -> Events:
+    some = [(50.0 * k, 50.0 * k + length) for k, length in enumerate(lengths)]
+    return {
+        "d": (*ran(some)[:-1], ("done", 2, 500 * MS, 0)),
+        "hog": ran([(0, 500)]),
+    }
+
+
+def test_a_deadline_thread_has_its_time_and_no_more() -> None:
+    assert failed(Scenario.DEADLINE, honest(*[5] * 10), greedy(*[10] * 10)) == []
+
+
+def test_a_missed_period_a_short_yield_and_a_wrong_share_fail() -> None:
+    good, even = honest(*[5] * 10), greedy(*[10] * 10)
+    share = "asking for all, it had 10.0 ms in each period, and no more"
+
+    assert failed(Scenario.DEADLINE, honest(5, 5, 51, 5), even)[0] == (
+        "it had what it asked for within each period, beside fifo 90"
+    )
+    assert failed(Scenario.DEADLINE, honest(*[5] * 10, step=6), even) == [
+        "a yield lasts until the next period"
+    ]
+    assert failed(Scenario.DEADLINE, good, greedy(*[16] * 10)) == [share]
+    assert failed(Scenario.DEADLINE, good, greedy(*[7] * 10)) == [share]
+
+
+# --- all ----------------------------------------------------------------------------
+
+
+def test_a_check_of_several_cases_names_the_one_that_failed() -> None:
+    story = stories()[Scenario.RR]
+
+    def performed(case: Case, events: Events, affinity: str) -> list[str]:
+        lines = performed_lines(case, events, slice_ns=100 * MS, affinity=affinity)
+        one = performance_of(case, lines)
+        other = replace(one, case=story.cases[1])
+        found = judged(story, Shown((one, other)), "local")
+        return [check.seen for check in found.checks if check.says == "all had one CPU"]
+
+    assert performed(story.cases[0], TURNS, "1") == ["in 2 cases"]
+    (seen,) = performed(story.cases[0], TURNS, "0-1")
+    assert "two rr threads: CPU 0-1; two fifo threads: CPU 0-1" in seen

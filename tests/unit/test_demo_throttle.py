@@ -1,0 +1,125 @@
+"""Who limits real-time threads is told by what leaks, and judged by the kernel."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from fakes.performing import Runs, performed_lines, ran
+from rtscope.contract import DemoBegin, Line
+from rtscope.demo.judge import judged
+from rtscope.demo.limits import Limiter, limiter_seen
+from rtscope.demo.model import RT_PERIOD, RT_RUNTIME, Judged, Scenario, Shown, stories
+from rtscope.demo.performance import performance_of, settings_of
+
+STORY = stories()[Scenario.THROTTLE]
+
+WHOLE: Mapping[str, Runs] = {"hog": [(20, 2500)], "other": [(0, 20), (2500, 2501)]}
+LEAK: Mapping[str, Runs] = {
+    "hog": [(20, 950), (1000, 1950), (2000, 2500)],
+    "other": [(0, 20), (950, 1000), (1950, 2000)],
+}
+FAIR_SERVER = "/sys/kernel/debug/sched/fair_server/cpu1"
+
+
+def lines_of(place: int, runs: Mapping[str, Runs], kernel: str) -> list[Line]:
+    events = {name: ran(some) for name, some in runs.items()}
+    begin, *others = performed_lines(STORY.cases[place], events)
+    assert isinstance(begin, DemoBegin)
+    return [
+        DemoBegin(
+            **{f: getattr(begin, f) for f in begin.__slots__ if f != "kernel"},
+            kernel=kernel,
+        ),
+        *others,
+    ]
+
+
+def judge(
+    kernel: str,
+    *cases: Mapping[str, Runs],
+    after: Mapping[str, str] | None = None,
+    **facts: str,
+) -> Judged:
+    known = {RT_RUNTIME: "950000", RT_PERIOD: "1000000"}
+    known |= {f"{FAIR_SERVER}/{name}": value for name, value in facts.items()}
+    if "rt_runtime" in facts:
+        known[RT_RUNTIME] = facts["rt_runtime"]
+    performances = [
+        performance_of(STORY.cases[n], lines_of(n, runs, kernel))
+        for n, runs in enumerate(cases)
+    ]
+    shown = Shown(tuple(performances), known, known if after is None else after)
+    return judged(STORY, shown, "local")
+
+
+def failed(found: Judged) -> list[str]:
+    return [check.says for check in found.checks if not check.held]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "cases", "seen"),
+    [
+        ("6.1.0-50-amd64", (LEAK, WHOLE), "RT throttling limits"),
+        ("6.12.107+deb13-rt-amd64", (LEAK, LEAK, WHOLE), "The fair server limits"),
+        ("7.3.0", (LEAK, LEAK), "The fair server limits"),
+    ],
+)
+def test_d3_each_kernel_has_its_own_limiter_and_what_is_seen_names_it(
+    kernel: str, cases: tuple[Mapping[str, Runs], ...], seen: str
+) -> None:
+    found = judge(kernel, *cases)
+
+    assert failed(found) == []
+    assert found.notes[0].startswith(seen)
+    assert ("-1 does not give" in " ".join(found.notes)) is (
+        seen == "The fair server limits"
+    )
+
+
+def test_a_limiter_that_the_kernel_should_not_have_fails() -> None:
+    says = [*failed(judge("6.1.0", LEAK, LEAK)), *failed(judge("6.12.0", LEAK, WHOLE))]
+
+    assert says == [
+        "RT throttling limits real-time threads, as this kernel's source has it",
+        "the fair server limits real-time threads, as this kernel's source has it",
+    ]
+
+
+def test_a_limit_that_was_off_already_is_expected_to_limit_nobody() -> None:
+    assert failed(judge("6.1.0", WHOLE, WHOLE, rt_runtime="-1")) == []
+    assert failed(judge("6.12.0", WHOLE, WHOLE, runtime="0")) == []
+    assert len(failed(judge("6.12.0", WHOLE, WHOLE))) == 2
+
+
+def test_more_than_the_setting_gives_and_a_leak_with_all_off_fail() -> None:
+    much: Mapping[str, Runs] = {
+        "hog": [(20, 950), (1400, 2500)],
+        "other": [(0, 20), (950, 1400)],
+    }
+
+    assert [s[:40] for s in failed(judge("6.12.0", much, LEAK))] == [
+        "what leaks to ordinary threads is at mos"
+    ]
+    assert failed(judge("6.12.0", LEAK, LEAK, LEAK)) == [
+        "with the fair server off, too, nothing leaks"
+    ]
+
+
+def test_d4_a_setting_that_is_not_put_back_fails() -> None:
+    found = judge("6.12.0", LEAK, LEAK, after={RT_RUNTIME: "-1"})
+
+    assert failed(found) == ["all settings are as they were"]
+
+
+def test_what_leaks_without_throttling_tells_who_limits() -> None:
+    assert limiter_seen(0.05, 0.0) is Limiter.THROTTLING
+    assert limiter_seen(0.05, 0.05) is Limiter.FAIR_SERVER
+    assert limiter_seen(0.0, 0.0) is Limiter.NOBODY
+    assert limiter_seen(0.0, 0.05) is Limiter.UNCLEAR
+
+
+def test_the_fair_server_is_set_on_the_cpu_of_the_demonstration() -> None:
+    assert list(settings_of(STORY.cases[2], 3)) == [
+        ("rt_runtime_us", 0, "-1"),
+        ("fair_server", 3, "0"),
+    ]
