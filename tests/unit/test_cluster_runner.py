@@ -283,7 +283,9 @@ def test_a_worker_may_come_later(cluster: Cluster) -> None:
 
 
 def test_if_no_worker_comes_the_end_says_what_to_type(cluster: Cluster) -> None:
-    with pytest.raises(TargetError, match="start one: dask worker tcp:"):
+    with pytest.raises(
+        TargetError, match=r"start one: dask worker tcp:.* --host 127.0.0.1 "
+    ):
         cluster(FakeScheduler(boots, {}))
 
 

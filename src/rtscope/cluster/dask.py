@@ -7,6 +7,7 @@ The scheduler of a Dask cluster, and what its workers run.
 import contextlib
 import itertools
 import logging
+import ssl
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -60,6 +61,11 @@ def connected(address: SchedulerAddress) -> Iterator["DaskScheduler"]:
             set_as_default=False,
             name="rtscope",
         )
+    except ssl.SSLError as error:
+        raise UsageError(
+            f"--on {address.url}: cannot use --tls-ca, --tls-cert and --tls-key: "
+            f"{_first_line(error)}; name the files of one authority"
+        ) from error
     except (OSError, ValueError) as error:
         raise TargetError(
             f"no scheduler answers at {address.url} within {CONNECT_S} s: "

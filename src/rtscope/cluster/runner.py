@@ -188,7 +188,7 @@ class _Work:
                 whys = "".join(f"; {name} {why}" for name, why in self.refused.items())
                 raise TargetError(
                     f"{self.scheduler.address}: no worker is left{whys}; start one: "
-                    f"dask worker {self.scheduler.address} --memory-limit 0"
+                    f"{worker_command(self.scheduler.address)}"
                 )
             if waited_s == 0:
                 self.runner.log(
@@ -325,6 +325,16 @@ class _Work:
             origin = Origin(job.request.started, worker)
             results.keep(job.inputs, job.recording, booted, origin)
         return measured
+
+
+def worker_command(address: str) -> str:
+    """Return what to type for a worker; plain, it must listen on this machine alone."""
+    options = (
+        "--tls-ca-file FILE --tls-cert FILE --tls-key FILE"
+        if address.startswith("tls:")
+        else "--host 127.0.0.1"
+    )
+    return f"dask worker {address} {options} --memory-limit 0"
 
 
 def _of_stored(request: RunRequest, prepared: Prepared, stored: Stored) -> Measured:
