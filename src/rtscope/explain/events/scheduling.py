@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from rtscope.explain.events.spans import Doing, Span, is_entry
+from rtscope.explain.events.spans import AWAKE, Doing, Span, is_entry
 from rtscope.explain.events.threadstates import MachineTraits, StateInterval
 from rtscope.explain.model import Cause, Confidence, Part, Segment
 from rtscope.ftrace.events import Event, Flag
@@ -26,6 +26,8 @@ _SHOWN = 3
 _FUNCTIONS = 6
 _PERIOD_END_NS = 1_000_000
 """The timer that ends throttling expires just before the thread runs."""
+_CPU_MAX = "cpu.max of its control group"
+_QUOTA_TIMERS = frozenset({"sched_cfs_period_timer", "sched_cfs_slack_timer"})
 _RECENT_NS = 10_000_000
 """Interrupts that began earlier are not of this wake-up."""
 
@@ -147,6 +149,9 @@ def _in_interrupt(span: Span, waiting: Waiting) -> Segment:
 
 def _in_idle(span: Span, waiting: Waiting) -> Segment:
     chosen = _switched_to(span, waiting)
+    quota = _quota_of(waiting.priority)
+    if quota is not None and (chosen or _idles_on(span, waiting)):
+        return _over_quota(span, waiting, quota)
     if chosen is not None:
         return _throttled(span, waiting, "the idle task", chosen)
     if span.name != "idle" and waiting.waking_interrupt_ns is None:
@@ -164,12 +169,14 @@ def _in_task(span: Span, waiting: Waiting) -> Segment:
     task, ours = span.task, waiting.priority
     title, numbered = task.label, task.numbered
     label = f"{title} ({priority_words(task.priority)})"
-    if ours is not None and ours >= MAX_RT_PRIO:
+    if ours is not None and _is_ordinary(waiting):
         why = (
             f"{numbered} ran: the thread is {priority_words(ours)}, and shares the CPU "
             "fairly"
         )
-        return segment_of(span, waiting, Part.D, Cause.NOT_REALTIME, label, why)
+        ended = _quota_ended(span, waiting)
+        told = (why, f"{ended}: a CPU quota may be why") if ended else (why,)
+        return segment_of(span, waiting, Part.D, Cause.NOT_REALTIME, label, *told)
     if ours is None or task.priority is None:
         name = f"{title} ran, its priority is not in the trace"
         return segment_of(span, waiting, Part.D, Cause.UNKNOWN, name)
@@ -183,6 +190,57 @@ def _in_task(span: Span, waiting: Waiting) -> Segment:
     if chosen is not None:
         return _throttled(span, waiting, label, chosen)
     return _not_preempted(span, waiting, label)
+
+
+def _is_ordinary(waiting: Waiting) -> bool:
+    return waiting.priority is not None and waiting.priority >= MAX_RT_PRIO
+
+
+def _idles_on(span: Span, waiting: Waiting) -> bool:
+    """Tell whether a CPU that is in an idle state entered it behind the wake-up."""
+    last = None
+    for event in waiting.events:
+        if event.at_ns >= span.end_ns:
+            break
+        if event.name == "cpu_idle":
+            last = event
+    if last is None or last.numbers.get("state") == AWAKE:
+        return False
+    return last.at_ns > waiting.queued_ns
+
+
+def _quota_of(priority: int | None) -> str | None:
+    """Return what limits the time of a thread; None of a real-time one: throttling."""
+    if priority is None or 0 <= priority < MAX_RT_PRIO:
+        return None
+    return "its runtime (sched_setattr)" if priority < 0 else _CPU_MAX
+
+
+def _over_quota(span: Span, waiting: Waiting, quota: str) -> Segment:
+    """Explain an idle CPU beside a thread that is ready: it may not run."""
+    told = [
+        f"the thread was ready ({priority_words(waiting.priority)}), and the CPU idle: "
+        f"only {quota} does that"
+    ]
+    ended = _quota_ended(span, waiting)
+    return segment_of(
+        *(span, waiting, Part.D, Cause.CPU_QUOTA, quota),
+        *(*told, *([ended] if ended else [])),
+        confidence=Confidence.INFERRED,
+    )
+
+
+def _quota_ended(span: Span, waiting: Waiting) -> str | None:
+    """Return the timer that gives groups their time again, if it expired at the end."""
+    until = span.end_ns + _PERIOD_END_NS
+    for event in waiting.events:
+        timer = event.text("function").partition("/")[0]
+        if event.name != "hrtimer_expire_entry" or timer not in _QUOTA_TIMERS:
+            continue
+        if max(span.begin_ns, waiting.since_ns) <= event.at_ns < until:
+            at = (event.at_ns - waiting.expiry_ns) / 1000
+            return f"{timer}, which ends throttled time, expired at {at:+,.3f} us"
+    return None
 
 
 def _throttled(span: Span, waiting: Waiting, label: str, why: str) -> Segment:
