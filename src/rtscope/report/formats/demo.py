@@ -127,6 +127,8 @@ def _step_ms(span_ms: float) -> float:
 def print_chars(found: Judged, console: Console) -> None:
     """Print a character for each ms of CPU time of each thread, in their order."""
     for one in found.performances:
+        if len(found.performances) > 1:
+            console.print(Text(one.case.title, style="bold"))
         console.print(chars_of(one), markup=False, width=min(console.width, MAX_WIDTH))
         console.print()
 
