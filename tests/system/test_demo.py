@@ -11,7 +11,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -106,6 +107,65 @@ def test_d3_d4_the_limiter_is_named_and_its_settings_are_put_back(
     assert "limits real-time threads on this kernel" in found["notes"][0]
 
 
+@pytest.fixture
+def group(root: None) -> Iterator[Path]:
+    """A control group of RT_GROUP_SCHED, which may not run real-time threads yet."""
+    top = Path("/sys/fs/cgroup/cpu")
+    if not (top / "cpu.rt_runtime_us").exists():
+        pytest.skip("this machine has no cgroup v1 hierarchy with cpu.rt_runtime_us")
+    made = top / f"rtscope-demo-{os.getpid()}"
+    made.mkdir()
+    yield made
+    until(lambda: (made / "cgroup.procs").read_text() == "", what="it is empty")
+    made.rmdir()
+
+
+def within(group: Path, *words: str) -> Done:
+    """Run rtscope in a control group."""
+    enter = f'echo $$ > {group}/cgroup.procs && exec "$@"'
+    with Program(["sh", "-c", enter, "sh", *RTSCOPE, *words]) as program:
+        return program.finish(PATIENCE_S)
+
+
+RTSCOPE = (sys.executable, "-m", "rtscope")
+
+
+def test_d3_a_control_group_with_a_limit_of_its_own_is_named(
+    rt_runtime: str, group: Path
+) -> None:
+    (group / "cpu.rt_runtime_us").write_text("300000")
+    done = within(group, "app", "demo", "throttle", "--json")
+
+    found = json.loads(done.stdout)
+    assert done.status == 0, found["checks"]
+    assert found["notes"][0].startswith("RT throttling of its control group limits")
+    assert RT_RUNTIME.read_text() == rt_runtime
+
+
+def test_d7_a_control_group_without_real_time_is_the_cause_of_a_refusal(
+    group: Path,
+) -> None:
+    done = within(group, "app", "demo", "preempt")
+
+    assert (done.status, done.stdout) == (3, b"")
+    assert f"{group}/cpu.rt_runtime_us is 0" in done.stderr
+
+
+@pytest.mark.usefixtures("root")
+def test_d2_a_deadline_thread_that_may_not_use_all_cpus_is_refused_with_the_cause() -> (
+    None
+):
+    if len(CPUS) < 2:
+        pytest.skip("needs two CPUs")
+    with Program(
+        ["taskset", "-c", str(CPUS[0]), *RTSCOPE, "app", "demo", "deadline"]
+    ) as program:
+        done = program.finish(PATIENCE_S)
+
+    assert (done.status, done.stdout) == (3, b"")
+    assert "must be allowed on every CPU" in done.stderr
+
+
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
 def test_d4_the_settings_are_put_back_whatever_ends_the_demonstration(
     rt_runtime: str, end: signal.Signals
@@ -197,8 +257,8 @@ def test_the_watchdog_ends_threads_that_would_go_on() -> None:
 
 @pytest.mark.usefixtures("root")
 def test_without_rights_the_status_is_3_and_the_cause_is_said() -> None:
-    words = (*without("sys_nice"), sys.executable, "-m", "rtscope")
-    with Program([*words, "app", "demo", "preempt"]) as program:
+    words = [*without("sys_nice"), *RTSCOPE, "app", "demo", "preempt"]
+    with Program(words) as program:
         done = program.finish(PATIENCE_S)
 
     assert done.status == 3

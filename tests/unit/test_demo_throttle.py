@@ -8,7 +8,15 @@ from fakes.performing import Runs, performed_lines, ran
 from rtscope.contract import DemoBegin, Line
 from rtscope.demo.judge import judged
 from rtscope.demo.limits import Limiter, limiter_seen
-from rtscope.demo.model import RT_PERIOD, RT_RUNTIME, Judged, Scenario, Shown, stories
+from rtscope.demo.model import (
+    GROUP_RUNTIME,
+    RT_PERIOD,
+    RT_RUNTIME,
+    Judged,
+    Scenario,
+    Shown,
+    stories,
+)
 from rtscope.demo.performance import performance_of, settings_of
 
 STORY = stories()[Scenario.THROTTLE]
@@ -41,9 +49,12 @@ def judge(
     **facts: str,
 ) -> Judged:
     known = {RT_RUNTIME: "950000", RT_PERIOD: "1000000"}
-    known |= {f"{FAIR_SERVER}/{name}": value for name, value in facts.items()}
-    if "rt_runtime" in facts:
-        known[RT_RUNTIME] = facts["rt_runtime"]
+    paths = {
+        "runtime": f"{FAIR_SERVER}/runtime",
+        "rt_runtime": RT_RUNTIME,
+        "group": GROUP_RUNTIME,
+    }
+    known |= {paths[name]: value for name, value in facts.items()}
     performances = [
         performance_of(STORY.cases[n], lines_of(n, runs, kernel))
         for n, runs in enumerate(cases)
@@ -111,11 +122,42 @@ def test_d4_a_setting_that_is_not_put_back_fails() -> None:
     assert failed(found) == ["all settings are as they were"]
 
 
+GROUPED: Mapping[str, Runs] = {
+    "hog": [(20, 300), (1000, 1300), (2000, 2300)],
+    "other": [(0, 20), (300, 1000), (1300, 2000), (2300, 2500)],
+}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "free", "notes"), [("6.1.0", WHOLE, 1), ("6.18.0", LEAK, 2)]
+)
+def test_d3_a_control_group_that_limits_is_told_from_the_machines_own_limit(
+    kernel: str, free: Mapping[str, Runs], notes: int
+) -> None:
+    found = judge(kernel, GROUPED, free, group="300000")
+
+    assert failed(found) == []
+    assert found.notes[0].startswith("RT throttling of its control group limits")
+    assert len(found.notes) == notes  # the fair server is there beside it
+    assert len(failed(judge(kernel, GROUPED, free))) == 2
+    assert "the fifo thread lacks about 40.0 %, as its group is limited" in failed(
+        judge(kernel, GROUPED, free, group="600000")
+    )
+
+
 def test_what_leaks_without_throttling_tells_who_limits() -> None:
-    assert limiter_seen(0.05, 0.0) is Limiter.THROTTLING
-    assert limiter_seen(0.05, 0.05) is Limiter.FAIR_SERVER
-    assert limiter_seen(0.0, 0.0) is Limiter.NOBODY
-    assert limiter_seen(0.0, 0.05) is Limiter.UNCLEAR
+    def seen(*cases: Mapping[str, Runs]) -> Limiter:
+        one, free = (
+            performance_of(STORY.cases[n], lines_of(n, runs, "6.1.0"))
+            for n, runs in enumerate(cases)
+        )
+        return limiter_seen(one, free, 0.05)
+
+    assert seen(LEAK, WHOLE) is Limiter.THROTTLING
+    assert seen(LEAK, LEAK) is Limiter.FAIR_SERVER
+    assert seen(WHOLE, WHOLE) is Limiter.NOBODY
+    assert seen(WHOLE, LEAK) is Limiter.UNCLEAR
+    assert seen(GROUPED, LEAK) is Limiter.GROUP
 
 
 def test_the_fair_server_is_set_on_the_cpu_of_the_demonstration() -> None:

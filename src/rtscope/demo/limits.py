@@ -4,14 +4,23 @@ Who limits real-time threads on this kernel, told by what it does and not by its
 Two mechanisms keep a CPU from ordinary threads' starvation. RT throttling (until 6.11)
 stops all real-time threads for the rest of each `sched_rt_period_us` in which they had
 `sched_rt_runtime_us`; -1 ends it. The fair server (from 6.12) is a deadline server
-for ordinary threads, which -1 does not touch.
+for ordinary threads, which -1 does not touch. Kernels with RT_GROUP_SCHED also have
+RT throttling for each control group, in all versions, which -1 ends, too.
 """
 
 import re
 from collections.abc import Iterator
 from enum import StrEnum
 
-from rtscope.demo.model import RT_PERIOD, RT_RUNTIME, Check, Performance, Shown
+from rtscope.demo.model import (
+    GROUP_PERIOD,
+    GROUP_RUNTIME,
+    RT_PERIOD,
+    RT_RUNTIME,
+    Check,
+    Performance,
+    Shown,
+)
 from rtscope.demo.words import capitalized, percent
 from rtscope.units import NS_PER_MS
 
@@ -23,32 +32,32 @@ FAIR_RUNTIME_NS, FAIR_PERIOD_NS = 50 * NS_PER_MS, 1000 * NS_PER_MS
 """The kernel's own, where debugfs does not show them (kernel/sched/deadline.c)."""
 
 
+MUCH = 0.1
+"""Of the CPU: what a control group takes beyond the limit of the whole machine."""
+
+
 class Limiter(StrEnum):
     """What keeps real-time threads from a part of the CPU."""
 
     THROTTLING = "RT throttling"
     FAIR_SERVER = "the fair server"
     NOBODY = "nobody"
+    GROUP = "RT throttling of its control group"
     UNCLEAR = "unclear"
 
 
 def throttle(shown: Shown) -> Iterator[Check | str]:
     """Yield who limits the fifo thread, how much that leaks, and whether that fits."""
-    found, free = (leak(shown.case(name)) for name in ("as-found", "no-limit"))
-    seen = limiter_seen(found, free)
+    one, free = (shown.case(name) for name in ("as-found", "no-limit"))
+    seen = limiter_seen(one, free, _machine_share(shown))
     expected, share = limiter_expected(shown)
     yield Check(
         f"{expected} limits real-time threads, as this kernel's source has it",
         seen is expected,
-        f"seen: {seen}; the ordinary thread got {percent(found)}, and "
-        f"{percent(free)} with sched_rt_runtime_us = -1",
+        f"seen: {seen}; the ordinary thread got {percent(leak(one))}, and "
+        f"{percent(leak(free))} with sched_rt_runtime_us = -1",
     )
-    yield Check(
-        f"what leaks to ordinary threads is at most twice {percent(share)}, and "
-        f"{'some' if share else 'nothing'}",
-        (found > NOTHING) == (share > 0) and found <= max(2 * share, NOTHING),
-        f"the ordinary thread got {percent(found)}",
-    )
+    yield _amount(one, expected, share)
     if (off := shown.cases.get("off")) is not None:
         yield Check(
             "with the fair server off, too, nothing leaks",
@@ -62,10 +71,10 @@ def throttle(shown: Shown) -> Iterator[Check | str]:
     )
     yield capitalized(
         f"{seen} limits real-time threads on this kernel: a fifo thread that wanted a "
-        f"CPU for itself was without it for {percent(lack(shown.case('as-found')))} of "
-        f"the time, and the ordinary thread beside it had {percent(found)}."
+        f"CPU for itself was without it for {percent(lack(one))} of "
+        f"the time, and the ordinary thread beside it had {percent(leak(one))}."
     )
-    if seen is Limiter.FAIR_SERVER:
+    if leak(free) > NOTHING:
         yield (
             "sched_rt_runtime_us = -1 does not give a fifo thread the whole CPU here; "
             "/sys/kernel/debug/sched/fair_server/cpuN/runtime = 0 does."
@@ -88,28 +97,59 @@ def lack(one: Performance) -> float:
     return 1 - ran_ns / (fifo.done_ns - fifo.woke_ns)
 
 
-def limiter_seen(found: float, free: float) -> Limiter:
-    """Return who limits, by the shares that leak as found and without throttling."""
-    if found <= NOTHING:
-        return Limiter.NOBODY if free <= NOTHING else Limiter.UNCLEAR
-    return Limiter.THROTTLING if free <= NOTHING else Limiter.FAIR_SERVER
+def _amount(one: Performance, expected: Limiter, share: float) -> Check:
+    if expected is Limiter.GROUP:
+        return Check(
+            f"the fifo thread lacks about {percent(share)}, as its group is limited",
+            abs(lack(one) - share) <= MUCH,
+            f"it was without the CPU for {percent(lack(one))}",
+        )
+    return Check(
+        f"what leaks to ordinary threads is at most twice {percent(share)}, and "
+        f"{'some' if share else 'nothing'}",
+        (leak(one) > NOTHING) == (share > 0) and leak(one) <= max(2 * share, NOTHING),
+        f"the ordinary thread got {percent(leak(one))}",
+    )
+
+
+def limiter_seen(one: Performance, free: Performance, machine_share: float) -> Limiter:
+    """
+    Return who limits, by what leaks as found and with -1.
+
+    A control group shows by how much more -1 gives than the limit of the machine.
+    """
+    if lack(one) - lack(free) > machine_share + MUCH:
+        return Limiter.GROUP
+    if leak(one) <= NOTHING:
+        return Limiter.NOBODY if leak(free) <= NOTHING else Limiter.UNCLEAR
+    return Limiter.THROTTLING if leak(free) <= NOTHING else Limiter.FAIR_SERVER
 
 
 def limiter_expected(shown: Shown) -> tuple[Limiter, float]:
-    """Return who should limit by release and settings, and what should leak."""
+    """Return who should limit by release and settings, and for what share."""
     one = shown.case("as-found")
+    machine = _machine_share(shown)
+    group = _limited(shown, GROUP_RUNTIME, GROUP_PERIOD)
+    if _number(shown, RT_RUNTIME, 950_000) >= 0 and group > machine + MUCH:
+        return Limiter.GROUP, group
     version = re.match(r"(\d+)\.(\d+)", one.begin.kernel)
     if version and (int(version[1]), int(version[2])) >= FAIR_SERVER_SINCE:
         server = f"/sys/kernel/debug/sched/fair_server/cpu{one.begin.cpu}"
         runtime_ns = _number(shown, f"{server}/runtime", FAIR_RUNTIME_NS)
-        period_ns = _number(shown, f"{server}/period", FAIR_PERIOD_NS)
-        share = runtime_ns / period_ns
+        share = runtime_ns / _number(shown, f"{server}/period", FAIR_PERIOD_NS)
         return (Limiter.FAIR_SERVER if share else Limiter.NOBODY), share
-    runtime_us = _number(shown, RT_RUNTIME, 950_000)
-    period_us = _number(shown, RT_PERIOD, 1_000_000)
-    if runtime_us < 0 or runtime_us >= period_us:
-        return Limiter.NOBODY, 0.0
-    return Limiter.THROTTLING, 1 - runtime_us / period_us
+    return (Limiter.THROTTLING if machine else Limiter.NOBODY), machine
+
+
+def _machine_share(shown: Shown) -> float:
+    """Return what the limit of the whole machine keeps from real-time threads."""
+    return _limited(shown, RT_RUNTIME, RT_PERIOD)
+
+
+def _limited(shown: Shown, runtime: str, period: str) -> float:
+    period_us = _number(shown, period, 1_000_000)
+    runtime_us = _number(shown, runtime, period_us)
+    return 0.0 if runtime_us < 0 else max(0.0, 1 - runtime_us / period_us)
 
 
 def _number(shown: Shown, path: str, otherwise: int) -> int:

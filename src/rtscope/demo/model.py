@@ -181,6 +181,9 @@ class Shown:
 RT_RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
 RT_PERIOD = "/proc/sys/kernel/sched_rt_period_us"
 FAIR_SERVER = "/sys/kernel/debug/sched/fair_server/cpu*/*"
+GROUP_RUNTIME, GROUP_PERIOD = "cpu.rt_runtime_us", "cpu.rt_period_us"
+"""Of the control group of the threads, where RT_GROUP_SCHED gives it a limit."""
+
 FACTS = (RT_RUNTIME, RT_PERIOD, FAIR_SERVER)
 """What is read of a machine before and after a demonstration that changes settings."""
 

@@ -4,7 +4,15 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rtscope.contract import Line
-from rtscope.demo.model import FACTS, Case, Performance, Shown, Story
+from rtscope.demo.model import (
+    FACTS,
+    GROUP_PERIOD,
+    GROUP_RUNTIME,
+    Case,
+    Performance,
+    Shown,
+    Story,
+)
 from rtscope.demo.performance import (
     DURATION_NS,
     demo_args,
@@ -73,7 +81,32 @@ def _refused(result: TuningResult) -> str:
 
 def _facts(machine: Target) -> Mapping[str, str]:
     reader = AgentReader(lambda args: _lines(machine, args))
-    contents = reader.read_many(FACTS)
+    texts = _texts(reader, [*FACTS, _GROUPS])
+    group = _cpu_group(texts.pop(_GROUPS, ""))
+    for place in _HIERARCHIES if group else ():
+        paths = {name: f"{place}{group}/{name}" for name in _GROUP_LIMITS}
+        found = _texts(reader, list(paths.values()))
+        texts |= {name: found[path] for name, path in paths.items() if path in found}
+    return texts
+
+
+_GROUPS = "/proc/self/cgroup"
+_GROUP_LIMITS = (GROUP_RUNTIME, GROUP_PERIOD)
+_HIERARCHIES = ("/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct")
+"""Of cgroup v1: v2 has no limit for real-time threads."""
+
+
+def _cpu_group(text: str) -> str:
+    """Return the group of the controller `cpu` in a /proc/PID/cgroup, or nothing."""
+    for line in text.splitlines():
+        _, names, path = (*line.split(":", 2), "", "")[:3]
+        if "cpu" in names.split(","):
+            return path.rstrip("/") or "/."
+    return ""
+
+
+def _texts(reader: AgentReader, paths: Sequence[str]) -> dict[str, str]:
+    contents = reader.read_many(paths)
     return {
         path: content.decode("utf-8", "replace").strip()
         for path, content in contents.items()
