@@ -138,3 +138,16 @@ def test_a_finding_of_the_audit_is_told_with_status_1(root: None) -> None:
     assert done.status == 1
     assert "the audit finds: priority 99" in done.stderr
     assert b"CPUSchedulingPriority=99\n" in done.stdout
+
+
+def test_a_thread_of_the_kernel_has_no_command(root: None) -> None:
+    statuses = Path("/proc").glob("[0-9]*/status")
+    kernel = [one.parent.name for one in statuses if "VmSize" not in one.read_text()]
+    if not kernel:
+        pytest.skip("no thread of the kernel is visible here")
+    with rtscope("app", "unit", kernel[0]) as program:
+        done = program.finish()
+
+    assert done.status == 3
+    assert "the unit does not start anything" in done.stderr
+    assert b"# No ExecStart=" in done.stdout

@@ -21,7 +21,7 @@ pytestmark = [
 
 
 def test_the_agent_costs_hardly_more_than_sleeping_and_reading_the_clock() -> None:
-    found = costs(prepare_board("jh7110", cyclictest=False), ("agent", "bare"))
+    found = costs(prepare_board("jh7110", others=False), ("agent", "bare"))
 
     agent, bare = found["agent"], found["bare"]
     assert agent.whole <= AGENT_TO_BARE * bare.whole

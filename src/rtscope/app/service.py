@@ -130,10 +130,9 @@ def _user(program: RunningProgram) -> Iterator[Setting]:
     if uid is None:
         yield Setting("No User=: unknown who runs it. Without, it runs as root.")
     elif uid == 0:
-        yield Setting(
-            "No User=: it ran as root. The limits below are enough for policies and "
-            "locked memory of another user too."
-        )
+        limits = " The limits below are enough for another user too."
+        real_time = any(t.real_time for t in program.threads)
+        yield Setting("No User=: it ran as root." + (limits if real_time else ""))
     else:
         named = program.user and _USER.fullmatch(program.user)
         yield Setting("It ran as this user.", "User", named[0] if named else f"{uid}")

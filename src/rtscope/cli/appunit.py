@@ -11,7 +11,7 @@ from rtscope.app.service import service_of
 from rtscope.audit.examine import auditing_a_unit, examine, read_context
 from rtscope.audit.unit import merge
 from rtscope.cli.console import put, say
-from rtscope.errors import UsageError
+from rtscope.errors import MeasurementError, UsageError
 from rtscope.files import refuse_unwritable, write_atomically
 from rtscope.machine.reader import Reader
 from rtscope.measure.appneeds import see_program
@@ -43,7 +43,8 @@ def unit(
     """Write a systemd unit with what a running program was seen to need.
 
     The program is looked at once, and not changed. The exit status is 1 if `rtscope
-    audit --unit` would find something in the unit: then the program has it too.
+    audit --unit` would find something in the unit: then the program has it too; 3 if
+    its command could not be read.
     """
     if out is not None:
         if out.suffix != SUFFIX:
@@ -64,6 +65,12 @@ def unit(
         say(f"wrote {out}; check it: rtscope audit --unit {shlex.quote(str(out))}")
     for line in failed:
         say(line)
+    if seen.executable is None or not seen.argv:
+        say(
+            f"the unit does not start anything: the command of process {pid} could not "
+            "be read (a thread of the kernel has none); try again with sudo"
+        )
+        return MeasurementError.exit_status
     return FOUND if failed else 0
 
 
