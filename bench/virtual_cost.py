@@ -1,5 +1,5 @@
 """
-What a wake-up costs in guest instructions: rtscope-agent, cyclictest, the bare loop.
+What a wake-up costs in guest instructions: agent and library, beside other programs.
 
 A virtual board counts the instructions of the whole guest, the kernel's path included,
 up to a mark that is made when the program has ended. The difference of two run lengths,
@@ -7,6 +7,9 @@ by the difference of wake-ups, leaves out boot, start and end, and holds what go
 beside: the kernel's ticks (what the board counts with nothing running), and the threads
 that wait for the measuring one. Each is FIFO 99 on CPU 1 every millisecond, alone on
 the board. Every number is counted twice, and must be the same both times.
+
+The library (`lib/rtscope_task.c`) keeps all of its statistics; rt-app keeps a log of
+each cycle, and writes it at its end, which counts.
 
 Exact is not general: what the kernel does beside moves a count by some percent
 (probably where the wake-ups fall among the ticks), and the agent can come out below the
@@ -34,6 +37,7 @@ from rtscope.virtual.boot import Booted, BootTimeout, boot
 
 ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "build" / "bench"
+LIB = ROOT / "lib"
 
 BOARDS = ("jh7110", "pc")
 COUNTS = (1000, 3000)
@@ -42,15 +46,35 @@ COUNTS = (1000, 3000)
 SETTLE_S = 5
 """What the kernel puts off at boot is done then: 70 million instructions on pc."""
 
-AGENT_TO_CYCLICTEST = 1.0
 AGENT_TO_BARE = 1.1
+
+# 1.1 of the whole guest is the aim; two system calls of each cycle are more than that:
+# docs/measured/library.md. This notices a third one.
+LIBRARY_TO_BARE = 1.4
+LIMITS = {
+    ("agent", "cyclictest"): 1.0,
+    ("agent", "bare"): AGENT_TO_BARE,
+    ("library", "bare"): LIBRARY_TO_BARE,
+    ("library", "rt-app"): 1.0,
+}
 
 # Else the kernel stops the tick of an idle CPU for longer or shorter, which no program
 # decides: on pc that moved counts by 1,000 instructions and more per wake-up, and had
 # the bare loop cost more than cyclictest.
 TICKING = ("nohz=off",)
 
-RT_TESTS = ("rt-tests", "libnuma1", "libc6")
+# Debian's packages of the programs of others.
+PACKAGES: Mapping[str, tuple[str, ...]] = {
+    "cyclictest": ("rt-tests", "libnuma1", "libc6"),
+    "rt-app": ("rt-app", "libjson-c5", "libc6"),
+}
+
+
+def foreign(name: str) -> str:
+    """Return how a board starts a program of others."""
+    place = f"/bench/{name}"
+    return f"{place}/loader --library-path {place} {place}/{name}"
+
 
 # What each program is told, by the number of wake-ups.
 PROGRAMS: Mapping[str, Callable[[int], str]] = {
@@ -59,10 +83,14 @@ PROGRAMS: Mapping[str, Callable[[int], str]] = {
         f"--interval-ns 1000000 --duration-ns {n * 1_000_000}"
     ),
     "cyclictest": lambda n: (
-        "/bench/loader --library-path /bench/lib /bench/cyclictest "
-        f"--default-system -q -m -t1 -a1 -p99 -i1000 -l{n}"
+        f"{foreign('cyclictest')} --default-system -q -m -t1 -a1 -p99 -i1000 -l{n}"
+    ),
+    "rt-app": lambda n: (
+        f"sed s/COUNT/{n}/ /bench/rt-app.json >/tmp/rt-app.json; "
+        f"{foreign('rt-app')} /tmp/rt-app.json"
     ),
     "bare": lambda n: f"/bench/bare 1 {n}",
+    "library": lambda n: f"/bench/task 1 {n}",
     "nothing": lambda n: f"sleep {n // 1000}",
 }
 
@@ -87,7 +115,9 @@ def build(name: str, arch: Arch) -> Path:
             *(sys.executable, "-m", "ziglang", "cc"),
             *("-target", f"{arch.name}-linux-musl", "-std=gnu11", "-D_GNU_SOURCE"),
             *("-O2", "-g0", "-static", "-s", f"-I{ROOT / 'agent'}"),
-            *(str(ROOT / "bench" / "guest" / f"{name}.c"), "-o", str(out)),
+            *(f"-I{LIB}", str(ROOT / "bench" / "guest" / f"{name}.c")),
+            *([str(LIB / "rtscope_task.c"), "-pthread"] if name == "task" else []),
+            *("-o", str(out)),
         ],
         env={**os.environ, **zig_dirs},
         check=True,
@@ -95,13 +125,13 @@ def build(name: str, arch: Arch) -> Path:
     return out
 
 
-def unpack_cyclictest(arch: Arch) -> Path:
-    """Fetch cyclictest and its libraries once; return where they are unpacked."""
-    root = BUILD / arch.name / "rt-tests"
+def unpack(name: str, arch: Arch) -> Path:
+    """Fetch a program and its libraries once; return where they are unpacked."""
+    root = BUILD / arch.name / f"{name}-unpacked"
     if root.is_dir():
         return root
     packages = aptroot.resolve(
-        RT_TESTS, arch=arch.debian, root=BUILD / "apt", dependencies=False
+        PACKAGES[name], arch=arch.debian, root=BUILD / "apt", dependencies=False
     )
     half = root.with_suffix(".unpacking")
     for file in aptroot.fetch(packages, BUILD / "downloads", log=print):
@@ -109,36 +139,37 @@ def unpack_cyclictest(arch: Arch) -> Path:
     return half.rename(root)
 
 
-def archive_of(arch: Arch, *, cyclictest: bool) -> Path:
+def archive_of(arch: Arch, *, others: bool) -> Path:
     """Write what a board needs besides its own parts, below /bench."""
     entries: dict[str, initrd.Entry] = {
         f"bench/{name}": initrd.File(build(name, arch).read_bytes(), runs=True)
-        for name in ("bare", "mark")
+        for name in ("bare", "task", "mark")
     }
-    if cyclictest:
-        root = unpack_cyclictest(arch)
-        program = root / "usr/bin/cyclictest"
-        libraries = elf.libraries_of([program], libs=root / arch.libs)
+    job = ROOT / "bench" / "guest" / "rt-app.json"
+    entries["bench/rt-app.json"] = initrd.File(job.read_bytes())
+    for name in PACKAGES if others else ():
+        root = unpack(name, arch)
+        program = root / "usr/bin" / name
         loader = Path(elf.interpreter(program) or "").name
         files = {
-            "cyclictest": program,
+            **elf.libraries_of([program], libs=root / arch.libs),
             "loader": root / arch.libs / loader,
-            **{f"lib/{name}": path for name, path in libraries.items()},
+            name: program,
         }
-        for name, path in files.items():
-            entries[f"bench/{name}"] = initrd.File(path.read_bytes(), runs=True)
+        for file, path in files.items():
+            entries[f"bench/{name}/{file}"] = initrd.File(path.read_bytes(), runs=True)
     out = BUILD / arch.name / "archive.cpio"
     out.write_bytes(initrd.pack(entries))
     return out
 
 
-def prepare_board(name: str, *, cyclictest: bool) -> Prepared:
+def prepare_board(name: str, *, others: bool) -> Prepared:
     """Return a board that has the programs."""
     board = get_board(name)
     board = replace(board, append=(*board.append, *TICKING))
     context = BuildContext(cache=cache_dir(os.environ), agent=agent_file, log=print)
     prepared = prepare(board, board.kernels[0], context=context)
-    archive = archive_of(get_arch(board.arch), cyclictest=cyclictest)
+    archive = archive_of(get_arch(board.arch), others=others)
     return replace(prepared, archives=(*prepared.archives, archive))
 
 
@@ -191,33 +222,30 @@ def costs(
 
 
 def show(board: str, kernel: str, found: Mapping[str, Cost]) -> bool:
-    """Print a board's table; return whether the agent keeps to its limits."""
+    """Print a board's table; return whether agent and library keep to their limits."""
     print(f"{board}, {kernel}: guest instructions per wake-up")
     print(f"{'':12}{'whole guest':>14}{'of them in programs':>22}")
     for name, cost in found.items():
         print(f"{name:12}{cost.whole:14.3f}{cost.in_program:22.3f}")
     kept = True
     idle = found["nothing"].whole
-    agent = found["agent"].whole
-    for other, limit in (("cyclictest", AGENT_TO_CYCLICTEST), ("bare", AGENT_TO_BARE)):
-        theirs = found[other].whole
-        whole, own = agent / theirs, (agent - idle) / (theirs - idle)
+    for (ours, other), limit in LIMITS.items():
+        mine, theirs = found[ours].whole, found[other].whole
+        whole, own = mine / theirs, (mine - idle) / (theirs - idle)
         kept &= max(whole, own) <= limit
-        print(
-            f"agent / {other}: {whole:.4f}, less what nothing costs {own:.4f}; ", end=""
-        )
-        print(f"limit {limit}")
+        said = f"{ours} / {other}: {whole:.4f}, less what nothing costs {own:.4f}"
+        print(f"{said}; limit {limit}")
     return kept
 
 
 def main() -> None:
-    """Print a table for each board; exit status 1 if the agent is over a limit."""
+    """Print a table for each board; exit status 1 if a limit is exceeded."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("boards", nargs="*", default=BOARDS)
     asked = parser.parse_args()
     kept = True
     for name in asked.boards:
-        prepared = prepare_board(name, cyclictest=True)
+        prepared = prepare_board(name, others=True)
         found = costs(prepared, list(PROGRAMS))
         kept &= show(name, prepared.kernel.name, found)
     sys.exit(0 if kept else 1)
