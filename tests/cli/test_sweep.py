@@ -10,8 +10,10 @@ from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
 from rtscope.cli import sweep
 from rtscope.record.resultdir import open_records
+from rtscope.record.virtual import InputDigests
 from rtscope.sweep.file import with_stressors
 from rtscope.virtual import runner
+from rtscope.virtual.stored import StoredResults
 
 FILE = """
 [sweep]
@@ -118,6 +120,40 @@ def test_equal_inputs_with_different_results_end_the_sweep(
 
     assert again.status == 0, again.err
     assert len(open_records(Path("out/cells/000-base"))) == 8
+
+
+@pytest.mark.parametrize(("words", "reuse"), [([], True), (["--no-reuse"], False)])
+def test_stored_results_are_taken_unless_told_otherwise(
+    rtscope: Rtscope,
+    board: FakeBoard,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    reuse: bool,
+) -> None:
+    taken: list[object] = []
+
+    def started(
+        prepared: object, _: object, __: object, reuse: object, *___: object
+    ) -> object:
+        taken.append(reuse)
+        return board.runner(prepared)
+
+    monkeypatch.setattr(runner, "BoardRunner", started)
+
+    assert rtscope("sweep", "ticks.toml", "--out", "out", *words).status == 0
+    assert taken == [reuse]
+
+
+def test_results_that_differ_are_no_longer_stored(
+    rtscope: Rtscope, board: FakeBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dropped: list[InputDigests] = []
+    monkeypatch.setattr(StoredResults, "drop", lambda _, inputs: dropped.append(inputs))
+    board.results[0] = 9_000
+
+    rtscope("sweep", "ticks.toml", "--out", "out")
+
+    assert [inputs.seed for inputs in dropped] == [1]
 
 
 def test_a_second_computation_that_fails_costs_nothing(

@@ -221,14 +221,24 @@ class Boots:
     told: list[tuple[bool, str]] = field(default_factory=list)
     """Of each measured run: when its stored result was computed, and its worker."""
 
-    def __call__(self, campaign: Campaign, *, reuse: bool, own: bool = False) -> None:
-        """Measure once."""
+    def __call__(
+        self,
+        campaign: Campaign,
+        *,
+        reuse: bool,
+        own: bool = False,
+        checks: str | None = None,
+    ) -> None:
+        """Measure once; to check another run, if one is named."""
         made = on_board(record([thread([9_000])]))
         request = request_for(made.run, campaign, BOARD, ("rtscope",))
         qemu = Part(Path("/qemu"), {"name": "qemu-x86_64", "digest": "a" * 64})
         board = replace(PREPARED, parts=() if own else (qemu,))
         boards = BoardRunner(
-            PreparedCampaign(((request, board),)), results=self.results, reuse=reuse
+            PreparedCampaign(((request, board),)),
+            results=self.results,
+            reuse=reuse,
+            again={made.run.id: checks} if checks else {},
         )
         with boards.start(plan_of(made), nobody_listens) as pending:
             ((_, measure),) = list(pending)
@@ -288,6 +298,13 @@ def test_ones_own_qemu_always_boots_as_its_libraries_have_no_digest(
 ) -> None:
     boots(PLAIN, reuse=True, own=True)
     boots(PLAIN, reuse=True, own=True)
+
+    assert boots.count == 2
+
+
+def test_what_checks_a_stored_result_boots(boots: Boots) -> None:
+    boots(PLAIN, reuse=True)
+    boots(PLAIN, reuse=True, checks="first")
 
     assert boots.count == 2
 

@@ -74,10 +74,27 @@ def test_other_recordings_of_the_same_run_are_other_results(opened: Open) -> Non
 def test_a_result_of_another_installation_is_left_aside(
     opened: Open, said: list[str]
 ) -> None:
-    opened().keep(INPUTS, None, BOOTED, ORIGIN)
+    theirs = opened()
+    theirs.keep(INPUTS, None, BOOTED, ORIGIN)
     (state_dir() / KEY).unlink()
+    ours = opened()
 
-    assert opened().find(INPUTS, None) is None
+    assert ours.find(INPUTS, None) is None
+    ours.keep(INPUTS, None, BOOTED, ORIGIN)
+    assert theirs.find(INPUTS, None) == ours.find(INPUTS, None)
+    assert said == []
+
+
+def test_a_result_that_another_installation_has_signed_is_left_aside(
+    opened: Open, said: list[str]
+) -> None:
+    theirs = opened()
+    theirs.keep(INPUTS, None, BOOTED, ORIGIN)
+    (state_dir() / KEY).unlink()
+    ours = opened()
+    shutil.copytree(theirs.folder, ours.folder)
+
+    assert ours.find(INPUTS, None) is None
     assert "not computed by this installation" in said[0]
 
 
@@ -146,6 +163,16 @@ def test_the_results_that_were_not_used_for_longest_go_first(opened: Open) -> No
 
     assert not any(path.exists() for path in oldest)
     assert len(list(results.folder.glob("*/*"))) == 2
+
+
+def test_a_result_that_was_used_is_young_again(opened: Open) -> None:
+    results = opened()
+    results.keep(INPUTS, None, BOOTED, ORIGIN)
+    os.utime(only_file(results), (5, 5))
+
+    results.find(INPUTS, None)
+
+    assert only_file(results).stat().st_mtime > 5
 
 
 def test_a_key_that_others_can_read_is_no_key(

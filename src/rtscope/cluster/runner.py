@@ -298,7 +298,6 @@ class _Work:
             return
         name = job.request.run.id
         who = " and ".join(sorted(job.failed_on))
-        self.after.pop(name, None)
         self.runner.failed(name, BoardError(f"{name}: on {who}: {answer.why}"))
 
     def _booted(self, job: _Job, answer: Answer) -> PendingRuns:

@@ -31,6 +31,7 @@ FOLDER = "results"
 """In the cache of parts."""
 KEY = "installation.key"
 KEY_BYTES = 32
+OWNER_DIGITS = 12
 MAX_STORED_BYTES = 2 << 30
 """Of all results; the oldest go first."""
 MAX_FILE_BYTES = 256 << 20
@@ -106,9 +107,13 @@ class StoredResults:
             path.unlink(missing_ok=True)
 
     def prune(self, max_bytes: int = MAX_STORED_BYTES) -> None:
-        """Remove the results that were not used for longest, down to a total size."""
+        """
+        Remove the results that were not used for longest, down to a total size.
+
+        Of all installations: they share the disk.
+        """
         found: list[tuple[float, int, Path]] = []
-        for path in self.folder.glob("*/*"):
+        for path in self.folder.parent.glob("*/*/*"):
             with contextlib.suppress(OSError):
                 about = path.stat()
                 found.append((about.st_mtime, about.st_size, path))
@@ -152,7 +157,9 @@ def open_stored(cache: Path, *, log: Log) -> StoredResults | None:
     except ValueError as error:
         log(f"results are not stored: {error}")
         return None
-    results = StoredResults(cache / FOLDER, key, log)
+    # Installations that share a cache do not overwrite each other's results.
+    owner = hashlib.sha256(key).hexdigest()[:OWNER_DIGITS]
+    results = StoredResults(cache / FOLDER / owner, key, log)
     results.prune()
     return results
 
