@@ -29,7 +29,7 @@ from rtscope.virtual.prepare import PreparedCampaign, RunRequest
 from rtscope.virtual.runner import measured_of, recording_of
 from rtscope.virtual.stored import Origin, Stored, StoredResults
 
-POLL_S = 0.5
+POLL_S = 2.0
 WAIT_S = 120.0
 """For the first worker, or for another one when all are gone."""
 AHEAD = 2
