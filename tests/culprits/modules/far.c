@@ -70,7 +70,7 @@ static struct task_struct *elsewhere(int (*thread)(void *), const char *name,
 static int until_stopped(void)
 {
 	while (!kthread_should_stop())
-		msleep(1);
+		usleep_range(1000, 1100);
 	return 0;
 }
 

@@ -267,15 +267,16 @@ static int pump_frames(void *unused)
 {
 	dally(700);
 	while (!kthread_should_stop())
-		msleep(1);
+		usleep_range(1000, 1100);
 	return 0;
 }
 
+/* Ticks of 4 ms would let it take longer than a turn. */
 static void start_pump(void)
 {
 	struct task_struct *task = started(pump_frames, "pump/%u", 95);
 
-	msleep(3);
+	usleep_range(3000, 3100);
 	if (task)
 		kthread_stop(task);
 }

@@ -181,7 +181,7 @@ static int patcher(void *unused)
 {
 	stop_machine(patch_text, NULL, cpumask_of(cpu));
 	while (!kthread_should_stop())
-		msleep(1);
+		usleep_range(1000, 1100);
 	return 0;
 }
 
@@ -254,7 +254,7 @@ static int busy_for_a_while(void *unused)
 {
 	dally(700);
 	while (!kthread_should_stop())
-		msleep(1);
+		usleep_range(1000, 1100);
 	return 0;
 }
 
