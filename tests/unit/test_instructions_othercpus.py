@@ -89,3 +89,37 @@ def test_only_cpus_that_executed_in_the_time_are_told_and_the_own_never() -> Non
         OtherCpuActivity(2, "free_pages", 1.0, 40, ("free_pages",))
     ]
     assert list(others.between(0, 50)) == []
+
+
+READERS = symbols(
+    *("zap", "look_up", "other_look_up", "synchronize_rcu"),
+    *("__rcu_read_lock", "__rcu_read_unlock", "busy", "__srcu_read_unlock"),
+)
+
+
+def activity(*steps: tuple[int, str], readers: str) -> str:
+    """Return what CPU 1 did, by name, while CPU 0 waited for it."""
+    path = section(
+        [(10, "zap"), *((ns, name, 1) for ns, name in steps), (10, "zap+")],
+        READERS,
+        late=20,
+    )
+    others = OtherCpus((1,), path, READERS, "riscv64")
+    (found,) = others.between(10, 10 + sum(ns for ns, _ in steps), readers=readers)
+    return found.name
+
+
+def test_a_grace_period_waits_for_the_reader_that_was_there_however_short() -> None:
+    later = [(5, "other_look_up"), (5, "__rcu_read_lock"), (5, "__rcu_read_unlock")]
+    steps = [(20, "look_up"), (5, "__rcu_read_unlock"), *later, (900, "busy")]
+
+    assert activity(*steps, readers="__rcu_read_unlock") == "look_up"
+    assert activity(*steps, readers="") == "busy"
+
+
+def test_a_reader_that_began_later_or_of_another_kind_holds_no_grace_period() -> None:
+    begins = [(20, "look_up"), (5, "__rcu_read_lock"), (5, "look_up+")]
+    steps = [*begins, (5, "__rcu_read_unlock"), (900, "busy")]
+
+    assert activity(*steps, readers="__rcu_read_unlock") == "busy"
+    assert activity(*steps, readers="__srcu_read_unlock") == "busy"

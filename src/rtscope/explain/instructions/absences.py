@@ -136,6 +136,14 @@ class Absence:
         return CAUSES.get(self.wait)
 
     @property
+    def readers(self) -> str:
+        """What ends readers' sections, where a grace period awaits them; or empty."""
+        if self.wait is not Wait.GRACE_PERIOD:
+            return ""
+        of_srcu = any("srcu" in name for name in self.calls)
+        return "__srcu_read_unlock" if of_srcu else "__rcu_read_unlock"
+
+    @property
     def waited_in(self) -> str:
         """The call that shows what it waited for; empty if none does."""
         known = next(filter(known_wait, self.calls), "")

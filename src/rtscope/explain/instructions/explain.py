@@ -201,8 +201,12 @@ def _segments(path: WakeupPath, kinds: Sequence[Kind]) -> Iterator[Segment]:
 
 def _with_other_cpus(path: WakeupPath, segment: Segment) -> Segment:
     """Tell what the other CPUs did while this one, or the thread, waited for them."""
-    begin_ns, end_ns = segment.begin_ns, segment.end_ns
-    did = path.others.between(begin_ns + path.expiry_ns, end_ns + path.expiry_ns)
+    begin_ns, end_ns = (
+        segment.begin_ns + path.expiry_ns,
+        segment.end_ns + path.expiry_ns,
+    )
+    readers = path.readers if segment.cause is Cause.GRACE_PERIOD else ""
+    did = path.others.between(begin_ns, end_ns, readers=readers)
     return replace(segment, other_cpus=tuple(did))
 
 
@@ -426,7 +430,7 @@ def name_of(
     if cause is Cause.SOFTIRQ:
         return _of_softirq(chain, runs)
     if not chain:
-        return _most(runs), chain
+        return plain(spent_in(runs)[0][0]), chain
     if cause in (Cause.LOCK, Cause.OTHER_CPU) or cause in COMPETING_TASKS:
         stops = [role_of(name) in _STOPS for name in chain]
         return chain[title_index(chain, stops)], chain
@@ -452,10 +456,6 @@ def called(chain: Sequence[str]) -> str:
 def called_in(frame: Frame) -> str:
     """Write the same for a call."""
     return called([plain(f.name) for f in frame.chain()])
-
-
-def _most(runs: Sequence[Run]) -> str:
-    return plain(spent_in(runs)[0][0])
 
 
 def _of_softirq(chain: Sequence[str], runs: Sequence[Run]) -> tuple[str, Sequence[str]]:

@@ -70,8 +70,15 @@ class OtherCpus:
     """By CPU; filled when it is first asked for: few paths wait for a lock."""
     _delays: dict[int, frozenset[Frame]] = field(default_factory=dict)
 
-    def between(self, begin_ns: int, end_ns: int) -> Iterator[OtherCpuActivity]:
-        """Return the activity of each CPU that ran between two times."""
+    def between(
+        self, begin_ns: int, end_ns: int, *, readers: str = ""
+    ) -> Iterator[OtherCpuActivity]:
+        """
+        Return the activity of each CPU that ran between two times.
+
+        `readers` is what ends a section of those that a grace period waits for: such a
+        section that was open at the begin is what the CPU did, however little.
+        """
         for cpu in self.cpus:
             runs = self.runs_on(cpu)
             inside = [
@@ -80,18 +87,20 @@ class OtherCpus:
             ]
             total = sum(run.executed_ns for run in inside)
             if total:
-                yield self._activity(cpu, inside, total)
+                reader = _open_section(inside, readers) if readers else None
+                yield self._activity(cpu, inside, total, reader)
 
     def _activity(
-        self, cpu: int, inside: Sequence[Run], total: int
+        self, cpu: int, inside: Sequence[Run], total: int, reader: Frame | None
     ) -> OtherCpuActivity:
-        frame = main_frame(inside, share=MOSTLY)
+        frame = reader or main_frame(inside, share=MOSTLY)
         if frame is None:
             name, own = spent_in(inside)[0]
             return OtherCpuActivity(cpu, plain(name), own / total, total)
         chain = list(frame.chain())
-        own = sum(run.executed_ns for run in inside if frame in run.frame.chain())
-        longest = max(inside, key=lambda run: run.executed_ns)
+        of_it = [run for run in inside if frame in run.frame.chain()]
+        own = sum(run.executed_ns for run in of_it)
+        longest = max(of_it if reader else inside, key=lambda run: run.executed_ns)
         told = self._task_at(cpu, longest.begin_ns)
         names = tuple(plain(one.name) for one in chain)
         first = title_frame(chain, self._delays_of(cpu))
@@ -134,6 +143,20 @@ class OtherCpus:
         if cpu not in self._delays:
             self._delays[cpu] = delay_helpers(self.runs_on(cpu))
         return self._delays[cpu]
+
+
+def _open_section(runs: Sequence[Run], end: str) -> Frame | None:
+    """Return the call that ends a section which none of these runs has begun."""
+    depth, seen = 0, set[Frame]()
+    for run in runs:
+        frame, name = run.frame, plain(run.frame.name)
+        if frame in seen or name not in (end, end.replace("unlock", "lock")):
+            continue
+        seen.add(frame)
+        depth += -1 if name == end else 1
+        if depth < 0:
+            return frame.caller
+    return None
 
 
 def overlapping(runs: Sequence[Run], begin_ns: int, end_ns: int) -> Sequence[Run]:

@@ -155,6 +155,11 @@ class WakeupPath:
     spins: Mapping[str, Wait]
     """The functions that loop until another CPU is done."""
 
+    @property
+    def readers(self) -> str:
+        """What ends the sections that the thread awaited the end of; or empty."""
+        return next((one.readers for one in self.absences if one.readers), "")
+
 
 def wakeup_path(
     section: TraceSection, symbols: SymbolTable, *, arch: str
