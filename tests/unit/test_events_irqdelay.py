@@ -169,6 +169,13 @@ def test_a_stack_in_other_code_is_shown_and_decides_nothing() -> None:
     assert found.evidence[0] == "the interrupt found f1 < f2 < f3 < f4"
 
 
+def test_a_stack_that_is_missing_where_there_are_others_is_told() -> None:
+    told = "stacks were recorded, but none in the interrupt that came then"
+
+    assert told in first(late(known=KNOWN | {"kernel_stack"})).evidence
+    assert told not in first(late()).evidence
+
+
 # --- by events that show them on --------------------------------------------------
 
 

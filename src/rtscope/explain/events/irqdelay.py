@@ -181,6 +181,10 @@ def _undecided(span: Span, delay: IrqDelay, stack: Sequence[str] = ()) -> Segmen
     evidence = [*last_of(span, delay.events)]
     if stack:
         evidence.append(f"the interrupt found {' < '.join(stack[:4])}")
+    elif "kernel_stack" in delay.known:
+        evidence.append(
+            "stacks were recorded, but none in the interrupt that came then"
+        )
     inside = [e for e in delay.events if span.begin_ns < e.at_ns < span.end_ns]
     if not inside:
         evidence.append("no event on this CPU in this time")
