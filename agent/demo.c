@@ -41,16 +41,18 @@ static void wait_ns(int64_t ns)
 
 static enum exit_status refused(struct emit *out, const struct demo_thread *t)
 {
-	char message[512];
+	char message[512], priority[8] = "";
 
 	if (!t->refusal.cause) {
 		snprintf(message, sizeof(message), "thread %s: cannot %s: %s",
 			 t->script.name, t->failed_at, strerror(t->failure));
 		return emit_error(out, "other", message, "");
 	}
-	snprintf(message, sizeof(message), "thread %s: cannot be %s %u: %s: %s",
-		 t->script.name, policy_name(t->script.policy.kind),
-		 t->script.policy.priority, strerror(t->failure), t->refusal.why);
+	if (policy_has_priority(t->script.policy.kind))
+		snprintf(priority, sizeof(priority), " %u", t->script.policy.priority);
+	snprintf(message, sizeof(message), "thread %s: cannot be %s%s: %s: %s",
+		 t->script.name, policy_name(t->script.policy.kind), priority,
+		 strerror(t->failure), t->refusal.why);
 	return emit_error(out, t->refusal.cause, message, t->refusal.remedy);
 }
 
