@@ -20,9 +20,12 @@
 
 #define DEMO_MAX_THREADS 6
 #define DEMO_MAX_EVENTS  6000
-#define DEMO_STACK_BYTES (64 * 1024)
 #define DEMO_UNIT_NS     INT64_C(1000000) /* of CPU time: a character of the talk */
 #define DEMO_PAUSE_NS    INT64_C(50000)   /* longer between two looks: it did not run */
+
+#ifndef DEMO_STACK_BYTES /* sanitizers need more */
+#define DEMO_STACK_BYTES (64 * 1024)
+#endif
 
 enum demo_event_kind {
 	DEMO_EVENT_WOKE, /* value: when it was due */
