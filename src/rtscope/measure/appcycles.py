@@ -80,13 +80,17 @@ def recording_cycles(
     machine: Target, pid: int, *, duration_ns: int
 ) -> Iterator[CycleRecorder]:
     """Record a process for some time, beside what the caller does."""
-    args = ["cycles", "--pid", str(pid), "--duration-ns", str(duration_ns)]
-    stream = machine.start_agent(args, privileged=True)
+    stream = machine.start_agent(cycles_args(str(pid), duration_ns), privileged=True)
     recorder = CycleRecorder(stream, timeout_s=TIMEOUT_S + duration_ns / NS_PER_S)
     try:
         yield recorder
     finally:
         recorder.kill()
+
+
+def cycles_args(pid: str, duration_ns: int) -> list[str]:
+    """Return the agent's arguments for recording the cycles of a process."""
+    return ["cycles", "--pid", pid, "--duration-ns", str(duration_ns)]
 
 
 def recording_of(lines: Sequence[Line], stderr: str = "") -> CycleRecording:

@@ -3,14 +3,13 @@
 import base64
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-from rtscope.app.image import Image
-from rtscope.app.memorymap import VDSO, MemoryMap, parse_maps
 from rtscope.app.memorymap import Mapping as Piece
+from rtscope.app.memorymap import MemoryMap, parse_maps
 from rtscope.app.model import EventStack, Files, Observation, Watch
 from rtscope.app.naming import NamedStack, Namer
 from rtscope.app.registers import BY_MACHINE, registers_in
@@ -18,7 +17,6 @@ from rtscope.app.rules import ALLOCATIONS
 from rtscope.app.unwind import Stack, Unwinder
 from rtscope.contract import (
     AgentError,
-    FileLine,
     Line,
     LoadEnd,
     LoadHello,
@@ -28,27 +26,21 @@ from rtscope.contract import (
     WatchSample,
 )
 from rtscope.errors import ContractError, TargetError, UsageError
-from rtscope.machine.reader import Content, Denied
+from rtscope.machine.reader import Content, Denied, Reader
+from rtscope.measure.appimages import MAX_IMAGE_BYTES, Images, Probe, probes_in
 from rtscope.target import Target
-from rtscope.target.agentreader import AgentReader, content_of
+from rtscope.target.agentreader import AgentReader
 from rtscope.target.stream import collect, wait_any
 from rtscope.tasks.listing import make_listing, read_surroundings
 from rtscope.tasks.model import Listing
 from rtscope.units import NS_PER_S
 
 TIMEOUT_S = 60.0
-MAX_PROBES = 16
-"""Of the agent: agent/options.h."""
 
 STACKS = 32
 """To copy of each kind of event and thread: enough for the few places in a cycle."""
 
-MAX_IMAGE_BYTES = 256 << 20
-DEBUG_FILES = Path("/usr/lib/debug/.build-id")
-
 _FILES = ("status", "limits", "smaps", "environ")
-_LOADERS = ("ld-linux", "ld-2", "ld.so", "ld64")
-"""They have an allocator of their own, for before the C library is there."""
 
 
 def observe(machine: Target, pid: int, *, duration_ns: int) -> Observation:
@@ -58,31 +50,105 @@ def observe(machine: Target, pid: int, *, duration_ns: int) -> Observation:
     Nothing is changed in the process, and nothing of the watching stays behind.
     """
     reader = privileged_reader(machine)
-    before = list_threads(machine)
+    before = look_at(reader, list_threads(machine), pid)
+    images = Images(_reading(machine, reader, pid))
+    probes = probes_in(before.maps, images, directory=f"/proc/{pid}/map_files")
+    lines = _watched(machine, pid, duration_ns, probes)
+    after = look_at(reader, list_threads(machine), pid)
+    return observation_of(before, lines, after, images=images, probes=probes)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A process at one time, with all threads of its machine."""
+
+    pid: int
+    listing: Listing
+    maps: tuple[Piece, ...]
+    no_maps: str
+    """Why its memory is unknown; empty if it is known."""
+    files: Files
+
+    @property
+    def there(self) -> bool:
+        """Whether the process was there."""
+        return any(t.line.pid == self.pid for t in self.listing.threads)
+
+
+def look_at(reader: Reader, listing: Listing, pid: int) -> Look:
+    """Read the memory map and the files of a process."""
     maps, why = _maps(reader, pid)
-    images = _Images(machine, reader, pid)
-    for piece in maps:
+    return Look(pid, listing, tuple(maps), why, _files(reader, pid))
+
+
+def look_paths(pid: str) -> tuple[str, ...]:
+    """Return the paths that `look_at` reads."""
+    return tuple(f"/proc/{pid}/{name}" for name in ("maps", *_FILES))
+
+
+def observation_of(
+    before: Look,
+    lines: Sequence[Line],
+    after: Look,
+    *,
+    images: Images,
+    probes: Sequence[Probe],
+) -> Observation:
+    """
+    Return all that was seen of a process between two looks at it.
+
+    Raises TargetError for an error of the agent, ContractError for what is missing of
+    its lines.
+    """
+    refuse_errors(lines)
+    pid = before.pid
+    images.learn(lines)
+    for piece in before.maps:
         if piece.executable and piece.is_file:
             images.of(piece)
-    probes = images.probes(maps)
-    files = _files(reader, pid)
-    lines = _watched(machine, pid, duration_ns, probes)
-    images.learn(lines)
-    after = list_threads(machine)
-    there = any(t.line.pid == pid for t in after.threads)
-    later, _ = _maps(reader, pid) if there else ([], "")
     probed = {(one.inode, one.offset // PAGE_BYTES) for one in probes}
-    watch = _watch_of(lines, MemoryMap([*maps, *later]), images, probed)
+    last = after if after.there else before
+    maps = MemoryMap([*before.maps, *(after.maps if after.there else ())])
     return Observation(
         pid=pid,
-        name=_name(before, pid),
-        listing=after if there else before,
-        files=_files(reader, pid) if there else files,
-        watch=watch,
+        name=_name(before.listing, pid),
+        listing=last.listing,
+        files=last.files,
+        watch=_watch_of(lines, maps, images, probed),
         lazy_images=images.lazy,
         unread_images=images.unread,
-        no_probe="" if probes else why or "no allocator was found in its memory",
+        no_probe=""
+        if probes
+        else before.no_maps or "no allocator was found in its memory",
     )
+
+
+def refuse_errors(lines: Iterable[Line]) -> None:
+    """Raise TargetError if the agent reports an error."""
+    for line in lines:
+        if isinstance(line, AgentError):
+            remedy = f" ({line.remedy})" if line.remedy else ""
+            raise TargetError(f"{line.message}{remedy}")
+
+
+def _reading(
+    machine: Target, reader: AgentReader, pid: int
+) -> Callable[[Piece], Content]:
+    """Return a function that reads the file in a piece of memory."""
+
+    def read_piece(piece: Piece) -> Content:
+        # The link leads to the file itself, through namespaces, also a deleted one.
+        link = f"/proc/{pid}/map_files/{piece.start:x}-{piece.end:x}"
+        if machine.name == "local":
+            for place in (Path(link), Path(piece.path)):
+                try:
+                    if place.stat().st_size <= MAX_IMAGE_BYTES:
+                        return place.read_bytes()
+                except OSError:
+                    continue
+        return reader.read_many([link])[link]
+
+    return read_piece
 
 
 def list_threads(machine: Target) -> Listing:
@@ -143,7 +209,7 @@ def privileged_reader(machine: Target) -> AgentReader:
     return AgentReader(lambda args: _answer(machine, args))
 
 
-def _maps(reader: AgentReader, pid: int) -> tuple[list[Piece], str]:
+def _maps(reader: Reader, pid: int) -> tuple[list[Piece], str]:
     """Return the pieces of its memory, or why they are unknown."""
     path = f"/proc/{pid}/maps"
     content = reader.read_many([path])[path]
@@ -152,7 +218,7 @@ def _maps(reader: AgentReader, pid: int) -> tuple[list[Piece], str]:
     return [], content.reason if isinstance(content, Denied) else "the process ended"
 
 
-def _files(reader: AgentReader, pid: int) -> Files:
+def _files(reader: Reader, pid: int) -> Files:
     paths = {name: f"/proc/{pid}/{name}" for name in _FILES}
     contents = reader.read_many(list(paths.values()))
     texts = {
@@ -173,129 +239,22 @@ def _name(listing: Listing, pid: int) -> str:
     return next(names, "")
 
 
-@dataclass(frozen=True, slots=True)
-class _Probe:
-    name: str
-    offset: int
-    path: str
-    inode: int
-
-    @property
-    def argument(self) -> str:
-        return f"{self.name}:{self.offset}:{self.path}"
-
-
-class _Images:
-    """The files in the memory of a process; each is read once."""
-
-    def __init__(self, machine: Target, reader: AgentReader, pid: int) -> None:
-        self._machine, self._reader, self._pid = machine, reader, pid
-        self._known: dict[tuple[str, int], Image | None] = {}
-        self._vdso: Image | None = None
-        self.unread: dict[str, str] = {}
-
-    def learn(self, lines: Iterable[Line]) -> None:
-        """Take the kernel's code from the lines of the agent, which has the same."""
-        for line in lines:
-            if isinstance(line, FileLine) and line.path == VDSO:
-                content = content_of(line)
-                if isinstance(content, bytes):
-                    with suppress(TargetError):
-                        self._vdso = Image(content, VDSO)
-
-    def of(self, piece: Piece) -> Image | None:
-        """Return the file that a piece of memory shows; None if it cannot be read."""
-        if piece.is_vdso:
-            return self._vdso
-        key = (piece.device, piece.inode)
-        if key not in self._known:
-            self._known[key] = self._read(piece)
-        return self._known[key]
-
-    def _read(self, piece: Piece) -> Image | None:
-        # The link leads to the file itself, through namespaces, also a deleted one.
-        link = f"/proc/{self._pid}/map_files/{piece.start:x}-{piece.end:x}"
-        content = self._content(link, piece.path)
-        if not isinstance(content, bytes):
-            reason = content.reason if isinstance(content, Denied) else "not there"
-            self.unread[piece.path] = reason
-            return None
-        try:
-            return Image(content, piece.path)
-        except TargetError as error:
-            self.unread[piece.path] = str(error)
-            return None
-
-    def _content(self, link: str, path: str) -> Content:
-        if self._machine.name == "local":
-            for place in (Path(link), Path(path)):
-                try:
-                    if place.stat().st_size <= MAX_IMAGE_BYTES:
-                        return place.read_bytes()
-                except OSError:
-                    continue
-        return self._reader.read_many([link])[link]
-
-    def debug_file(self, build_id: str) -> Image | None:
-        """Return the debug file of a build, if its package is installed here."""
-        path = DEBUG_FILES / build_id[:2] / f"{build_id[2:]}.debug"
-        try:
-            if path.stat().st_size > MAX_IMAGE_BYTES:
-                return None
-            return Image(path.read_bytes(), str(path))
-        except (OSError, TargetError):
-            return None
-
-    @property
-    def lazy(self) -> tuple[str, ...]:
-        """Those whose functions are looked up at their first call."""
-        images = (one for one in self._known.values() if one is not None)
-        return tuple(PurePosixPath(one.name).name for one in images if one.lazy)
-
-    def probes(self, maps: Sequence[Piece]) -> list[_Probe]:
-        """Return where its allocators begin: of the C library, or of another."""
-        found: list[_Probe] = []
-        seen: set[tuple[int, int]] = set()
-        names: Counter[str] = Counter()
-        for piece in maps:
-            image = self.of(piece) if piece.executable and piece.is_file else None
-            name = PurePosixPath(piece.path).name
-            if image is None or name.startswith(_LOADERS):
-                continue
-            for function in ALLOCATIONS:
-                for symbol in image.functions_named(function):
-                    offset = image.offset_of(symbol.vaddr)
-                    if offset is None or (piece.inode, offset) in seen:
-                        continue
-                    seen.add((piece.inode, offset))
-                    names[function] += 1
-                    number = names[function]
-                    link = f"{piece.start:x}-{piece.end:x}"
-                    found.append(
-                        _Probe(
-                            function if number == 1 else f"{function}.{number}",
-                            offset,
-                            f"/proc/{self._pid}/map_files/{link}",
-                            piece.inode,
-                        )
-                    )
-        return found[:MAX_PROBES]
-
-
 def _watched(
-    machine: Target, pid: int, duration_ns: int, probes: Sequence[_Probe]
+    machine: Target, pid: int, duration_ns: int, probes: Sequence[Probe]
 ) -> list[Line]:
-    args = [
-        *("watch", "--pid", str(pid), "--duration-ns", str(duration_ns)),
+    args = watch_args(str(pid), duration_ns, probes)
+    lines = _answer(machine, args, lasts_s=duration_ns / NS_PER_S)
+    refuse_errors(lines)
+    return lines
+
+
+def watch_args(pid: str, duration_ns: int, probes: Sequence[Probe]) -> list[str]:
+    """Return the agent's arguments for watching a process."""
+    return [
+        *("watch", "--pid", pid, "--duration-ns", str(duration_ns)),
         *("--stacks", str(STACKS)),
         *(word for one in probes for word in ("--probe", one.argument)),
     ]
-    lines = _answer(machine, args, lasts_s=duration_ns / NS_PER_S)
-    for line in lines:
-        if isinstance(line, AgentError):
-            remedy = f" ({line.remedy})" if line.remedy else ""
-            raise TargetError(f"{line.message}{remedy}")
-    return lines
 
 
 PAGE_BYTES = 4096
@@ -304,7 +263,7 @@ PAGE_BYTES = 4096
 def _watch_of(
     lines: Sequence[Line],
     maps: MemoryMap,
-    images: _Images,
+    images: Images,
     probed: Collection[tuple[int, int]],
 ) -> Watch:
     begin = next((one for one in lines if isinstance(one, WatchBegin)), None)
@@ -337,7 +296,7 @@ def _is_own(
 
 
 def _stacks(
-    begin: WatchBegin, samples: Sequence[WatchSample], maps: MemoryMap, images: _Images
+    begin: WatchBegin, samples: Sequence[WatchSample], maps: MemoryMap, images: Images
 ) -> Mapping[tuple[int, str], tuple[EventStack, ...]]:
     machine = BY_MACHINE.get(begin.arch)
     if machine is None:
