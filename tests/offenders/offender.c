@@ -114,6 +114,21 @@ static void *post(void *unused)
 	return NULL;
 }
 
+/* Waits for the CPU of the other, which is urgent and lets it alone too late. */
+static void *starve(void *unused)
+{
+	cpu_set_t cpus;
+
+	(void)unused;
+	pthread_setname_np(pthread_self(), "starved");
+	CPU_ZERO(&cpus);
+	CPU_SET(0, &cpus);
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+	for (;;)
+		spin(1000000);
+	return NULL;
+}
+
 __attribute__((noinline)) static void offend_in_system(void)
 {
 	if (is("write")) {
@@ -133,6 +148,8 @@ __attribute__((noinline)) static void offend_in_system(void)
 		pthread_mutex_unlock(&lock);
 	} else if (is("preempted")) {
 		spin(300000);
+	} else if (is("throttled") && cycle_number % 2000 == 0) {
+		spin(1500000000);
 	}
 	__asm__ volatile("" ::: "memory");
 }
@@ -238,7 +255,8 @@ int main(int argc, char **argv)
 		    0);
 	if (is("rttime"))
 		setrlimit(RLIMIT_RTTIME, &(struct rlimit){ 500000, 1000000 });
-	if (!is("not-locked") && mlockall(MCL_CURRENT | MCL_FUTURE))
+	if (!is("not-locked") &&
+	    mlockall(MCL_CURRENT | MCL_FUTURE | (is("on-fault") ? MCL_ONFAULT : 0)))
 		return 3;
 	if (is("minor-fault"))
 		munlock(page, PAGE);
@@ -264,6 +282,8 @@ int main(int argc, char **argv)
 		pthread_create(&holder, NULL, hold, NULL);
 	if (is("woken"))
 		pthread_create(&holder, NULL, post, NULL);
+	if (is("throttled"))
+		pthread_create(&holder, NULL, starve, NULL);
 	for (;;)
 		pause();
 }

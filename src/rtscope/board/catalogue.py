@@ -100,6 +100,8 @@ class Arch:
     name: str
     debian: str
     libs: str
+    elf: str
+    triplet: str
     qemu: str
     qemu_packages: tuple[str, ...]
     firmware: tuple[str, ...]

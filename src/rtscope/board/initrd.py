@@ -121,6 +121,8 @@ class Job:
     """Make a disk in memory and mount it at /disk before the script starts."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """More files, by their names below /job."""
+    programs: Mapping[str, bytes] = field(default_factory=dict)
+    """Files that can be run, by their paths on the board, without the first slash."""
 
 
 def agent_archive(agent: bytes) -> bytes:
@@ -133,6 +135,9 @@ def job_archive(job: Job, *, results: str) -> bytes:
     """Return the archive with the job; `results` is the board's device for them."""
     entries: dict[str, Entry] = {
         f"job/{name}": File(content) for name, content in job.files.items()
+    }
+    entries |= {
+        path: File(content, runs=True) for path, content in job.programs.items()
     }
     entries["job/script"] = File(job.script.encode())
     entries["job/results"] = File(f"{results}\n".encode())

@@ -8,28 +8,20 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
-from rtscope.analysis import traits_of
 from rtscope.app.cyclerules import with_cycles
-from rtscope.app.model import RANK, Examined, Observation, Weight
+from rtscope.app.model import RANK, Examined, Weight
 from rtscope.app.rules import examine
+from rtscope.campaign.values import MAX_SEED
+from rtscope.cli.appsource import Asked, Watched, watch_program
 from rtscope.cli.console import Json, put_json, stdout_console
 from rtscope.errors import MeasurementError, UsageError
 from rtscope.explain.activity import ExplainedWindow
-from rtscope.explain.events.threadstates import MachineTraits
 from rtscope.explain.perfetto import perfetto_trace
 from rtscope.files import refuse_unwritable, write_atomically
-from rtscope.machine.gather import gather
-from rtscope.measure.appcycles import (
-    CycleRecording,
-    explained_cycles,
-    recording_cycles,
-)
-from rtscope.measure.appwatch import (
-    find_process,
-    observe,
-    running_command,
-)
+from rtscope.measure.appcycles import explained_cycles
+from rtscope.report.formats.appboard import board_row, digest_words
 from rtscope.report.formats.appcheck import examined_row, print_examined
 from rtscope.report.formats.appcycles import (
     ShownCycles,
@@ -40,10 +32,8 @@ from rtscope.report.formats.appcycles import (
 from rtscope.report.formats.appjunit import examined_junit
 from rtscope.report.formats.apppage import render_examined
 from rtscope.report.formats.taskstatistics import print_statistics, statistics_rows
-from rtscope.target import Target
-from rtscope.target.address import address_of, open_target
-from rtscope.tasks.statistics import Statistics, read_statistics
-from rtscope.units import NS_PER_H, NS_PER_MS, NS_PER_S, parse_duration
+from rtscope.target.address import address_of
+from rtscope.units import NS_PER_H, NS_PER_MS, parse_duration
 
 FOUND = 1
 
@@ -68,9 +58,25 @@ def check(
     target: Annotated[
         str,
         typer.Option(
-            help="Running machine: local or ssh:HOST (default: local), e.g. ssh:board."
+            help="Machine: local, ssh:HOST or virtual:BOARD, which runs a command "
+            "(default: local), e.g. ssh:board."
         ),
     ] = "local",
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            help="Kernel of a virtual board, by name or path of an image (default: the "
+            "first kernel of the board), e.g. debian-6.12-rt."
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            help="Seed of a virtual board's random numbers (default: 1), e.g. 7.",
+            min=0,
+            max=MAX_SEED,
+        ),
+    ] = None,
     duration: Annotated[
         str, typer.Option(help="Time to watch (default: 10s), e.g. 1m.")
     ] = "10s",
@@ -130,37 +136,34 @@ def check(
             f"{program[1]}: name one process; before a command write --: rtscope app "
             f"check -- {' '.join(program)}"
         )
-    with open_target(address_of(target)) as machine:
-        traits = traits_of(gather(machine.reader))
-        if command:
-            with running_command(
-                machine, program, settle_s=settle_ns / NS_PER_S
-            ) as pid:
-                observation, recording = _watched(machine, pid, duration_ns)
-                kept = _statistics(machine, pid)
-        else:
-            pid = find_process(machine, program[0])
-            observation, recording = _watched(machine, pid, duration_ns)
-            kept = _statistics(machine, pid)
-    examined = examine(observation, threads=threads)
+    asked = Asked(program, command, settle_ns, duration_ns, kernel, seed)
+    watched = watch_program(address_of(target, boards=True), asked)
+    recording, kept, board = watched.recording, watched.statistics, watched.board
+    examined = examine(watched.observation, threads=threads)
     examined = with_cycles(examined, recording.end, recording.threads)
-    shown, whole = _shown(examined, recording, traits)
+    shown, whole = _shown(examined, watched)
     if html is not None:
-        write_atomically(html, render_examined(examined, shown, whole).encode())
+        page = render_examined(examined, shown, whole, board=board)
+        write_atomically(html, page.encode())
     if perfetto is not None:
         write_atomically(perfetto, perfetto_trace(whole.values()))
     if junit is not None:
-        write_atomically(junit, examined_junit(examined).encode())
+        write_atomically(junit, examined_junit(examined, board).encode())
+    row = {**examined_row(examined), "cycles": cycles_row(shown)}
+    row["statistics"] = statistics_rows(kept)
     if json:
-        row = {**examined_row(examined), "cycles": cycles_row(shown)}
-        put_json({**row, "statistics": statistics_rows(kept)})
+        put_json({**row, **board_row(board, row)})
     else:
         with stdout_console() as console:
+            lines = list(cycle_lines(shown, width=_width(console, verbose)))
+            if board is not None:
+                lines.append(Text(digest_words(row), style="dim"))
             print_examined(
                 examined,
                 console,
                 everything=verbose,
-                cycles=list(cycle_lines(shown, width=_width(console, verbose))),
+                board=board,
+                cycles=lines,
             )
             print_statistics(kept, console)
     return status_of(examined, fail_on)
@@ -171,11 +174,14 @@ def _width(console: Console, everything: bool) -> int:
 
 
 def _shown(
-    examined: Examined, recording: CycleRecording, traits: MachineTraits
+    examined: Examined, watched: Watched
 ) -> tuple[ShownCycles, Mapping[int, ExplainedWindow]]:
     """Return the cycles of the judged threads, and their longest with its events."""
     names = {one.line.tid: one.name for one in examined.judged}
-    longest = explained_cycles(recording, names, traits)
+    recording, board = watched.recording, watched.board
+    longest = explained_cycles(
+        recording, names, watched.traits, board="" if board is None else board.name
+    )
     words = {
         tid: longest_words(one.cycle, one.whole.explanation)
         for tid, one in longest.items()
@@ -183,19 +189,6 @@ def _shown(
     begin, end = recording.begin, recording.end
     shown = ShownCycles(begin.from_ns, end, recording.threads, names, words)
     return shown, {tid: one.whole for tid, one in longest.items()}
-
-
-def _statistics(machine: Target, pid: int) -> Statistics:
-    """Return what the program counted itself, if it has the library."""
-    return read_statistics(machine.reader, {pid}).of({pid}, whole=False)
-
-
-def _watched(
-    machine: Target, pid: int, duration_ns: int
-) -> tuple[Observation, CycleRecording]:
-    with recording_cycles(machine, pid, duration_ns=duration_ns) as recorder:
-        observation = observe(machine, pid, duration_ns=duration_ns)
-        return observation, recorder.result()
 
 
 def status_of(examined: Examined, fail_on: FailOn) -> int:

@@ -146,8 +146,14 @@ def explained_cycles(
     recording: CycleRecording,
     names: Mapping[int, str],
     machine: MachineTraits | None = None,
+    *,
+    board: str = "",
 ) -> Mapping[int, LongestCycle]:
-    """Explain the longest cycle of each thread in `names` whose trace was kept."""
+    """
+    Explain the longest cycle of each thread in `names` whose trace was kept.
+
+    The titles have the name of the virtual board, if it was recorded on one.
+    """
     if recording.trace is None:
         return {}
     trace = dat_trace(memoryview(recording.trace), name="the trace of the cycles")
@@ -156,7 +162,7 @@ def explained_cycles(
         cycle = _longest_kept(recording, tid)
         if cycle is not None:
             traits = machine or MachineTraits()
-            found[tid] = _explained(trace, cycle, (tid, name), traits)
+            found[tid] = _explained(trace, cycle, (tid, name), traits, board)
     return found
 
 
@@ -174,9 +180,14 @@ def _longest_kept(recording: CycleRecording, tid: int) -> Cycle | None:
 
 
 def _explained(
-    trace: Trace, cycle: Cycle, thread: tuple[int, str], machine: MachineTraits
+    trace: Trace,
+    cycle: Cycle,
+    thread: tuple[int, str],
+    machine: MachineTraits,
+    board: str,
 ) -> LongestCycle:
     tid, name = thread
+    where = f" on virtual:{board}" if board else ""
 
     def until(end_ns: int, title: str, *, to_the_switch: bool) -> ExplainedWindow:
         asked = TracedWakeup(
@@ -191,7 +202,9 @@ def _explained(
         )
         window, wakeup = window_around(trace, asked)
         explanation = explain_events(window, wakeup, machine=machine)
-        return ExplainedWindow(f"{title} of {name}-{tid}", window, wakeup, explanation)
+        return ExplainedWindow(
+            f"{title} of {name}-{tid}{where}", window, wakeup, explanation
+        )
 
     return LongestCycle(
         cycle,

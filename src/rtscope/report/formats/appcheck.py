@@ -19,6 +19,7 @@ from rtscope.app.model import (
 )
 from rtscope.app.naming import NamedFrame, NamedStack
 from rtscope.report.escape import printable
+from rtscope.report.formats.appboard import BoardLabel
 from rtscope.report.words import count, enumeration, plural
 from rtscope.units import format_duration
 
@@ -42,14 +43,17 @@ def print_examined(
     console: Console,
     *,
     everything: bool,
+    board: BoardLabel | None = None,
     cycles: Sequence[Text] = (),
 ) -> None:
     """Print what was found, what could not be seen, and what the watching cost."""
-    console.print(Text(printable(headline(examined), limit=400), style="bold"))
-    end = [*cycles, *_end(examined)]
-    room = MAX_LINES - 2 - len(end)
-    groups = _by_id(examined.findings)
     width = 10_000 if everything else min(console.width, 100)
+    console.print(Text(printable(headline(examined), limit=400), style="bold"))
+    label = [] if board is None else wrap(printable(board.words, limit=400), width)
+    _print([Text(line, style="yellow") for line in label], console, cut=False)
+    end = [*cycles, *_end(examined)]
+    room = MAX_LINES - 2 - len(end) - len(label)
+    groups = _by_id(examined.findings)
     blocks = [list(_block(id_, some, width)) for id_, some in groups]
     for number, block in enumerate(blocks):
         rest = len(blocks) - number - 1

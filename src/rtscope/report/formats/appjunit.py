@@ -4,12 +4,13 @@ import re
 from xml.etree import ElementTree
 
 from rtscope.app.model import Examined, finding_kinds
+from rtscope.report.formats.appboard import BoardLabel
 from rtscope.units import NS_PER_S
 
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def examined_junit(examined: Examined) -> str:
+def examined_junit(examined: Examined, board: BoardLabel | None = None) -> str:
     """
     Return JUnit XML: a case for each rule, which fails if it found something.
 
@@ -31,6 +32,11 @@ def examined_junit(examined: Examined) -> str:
         skipped="0",
         time=f"{seen.watch.window_ns / NS_PER_S:.3f}",
     )
+    if board is not None:
+        properties = ElementTree.SubElement(suite, "properties")
+        ElementTree.SubElement(
+            properties, "property", name="virtual board", value=_xml(board.words)
+        )
     for id_, kind in kinds.items():
         case = ElementTree.SubElement(
             suite, "testcase", classname=_xml(seen.name), name=f"{id_} {kind.title}"

@@ -8,6 +8,7 @@ from rtscope.app.model import Examined, finding_kinds
 from rtscope.explain.activity import ExplainedWindow
 from rtscope.explain.timeline import timeline_of
 from rtscope.report.escape import all_printable, printable
+from rtscope.report.formats.appboard import BoardLabel
 from rtscope.report.formats.appcheck import headline, stack_words
 from rtscope.report.formats.appcycles import (
     NAMES,
@@ -21,7 +22,11 @@ MAX_STACKS = 8
 
 
 def render_examined(
-    examined: Examined, shown: ShownCycles, longest: Mapping[int, ExplainedWindow]
+    examined: Examined,
+    shown: ShownCycles,
+    longest: Mapping[int, ExplainedWindow],
+    *,
+    board: BoardLabel | None = None,
 ) -> str:
     """Return the page; `longest` are the longest cycles by TID, with their events."""
     seen = examined.observation
@@ -31,6 +36,7 @@ def render_examined(
         "appcheck.html",
         name=printable(seen.name),
         headline=printable(headline(examined), limit=400),
+        board="" if board is None else printable(board.words, limit=400),
         findings=[
             {
                 "id": one.id,

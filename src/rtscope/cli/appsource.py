@@ -1,0 +1,127 @@
+"""Where a checked program runs: a machine, or a virtual board."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rtscope.analysis import traits_of
+from rtscope.app.model import Observation
+from rtscope.cli.console import note, stderr_console
+from rtscope.errors import UsageError
+from rtscope.explain.events.threadstates import MachineTraits
+from rtscope.machine.gather import gather
+from rtscope.machine.reader import Reader
+from rtscope.measure.appcycles import CycleRecording, recording_cycles
+from rtscope.measure.appwatch import (
+    find_process,
+    observe,
+    running_command,
+)
+from rtscope.report.formats.appboard import BoardLabel
+from rtscope.target import Target
+from rtscope.target.address import Address, open_target
+from rtscope.tasks.statistics import Statistics, read_statistics
+from rtscope.units import NS_PER_S
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A program, and how to watch it."""
+
+    program: Sequence[str]
+    """A command; or the name or PID of a running process."""
+    is_command: bool
+    settle_ns: int
+    duration_ns: int
+    kernel: str | None = None
+    """Of a virtual board; None: its first one."""
+    seed: int | None = None
+    """Of a virtual board; None: 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What was seen of a program, and where."""
+
+    observation: Observation
+    recording: CycleRecording
+    traits: MachineTraits
+    statistics: Statistics
+    """Those that the program keeps itself."""
+    board: BoardLabel | None = None
+    """None: a real machine."""
+
+
+def watch_program(address: Address, asked: Asked) -> Watched:
+    """Watch it on a machine or a board; UsageError for what neither can do."""
+    if address.board is not None:
+        return _on_board(address.board, asked)
+    if (asked.kernel, asked.seed) != (None, None):
+        raise UsageError(
+            "--kernel and --seed are for virtual boards only: add --target "
+            "virtual:BOARD"
+        )
+    with open_target(address) as machine:
+        traits = traits_of(gather(machine.reader))
+        if not asked.is_command:
+            pid = find_process(machine, asked.program[0])
+            return _on_machine(machine, pid, traits, asked.duration_ns)
+        settle_s = asked.settle_ns / NS_PER_S
+        with running_command(machine, asked.program, settle_s=settle_s) as pid:
+            return _on_machine(machine, pid, traits, asked.duration_ns)
+
+
+def _on_machine(
+    machine: Target, pid: int, traits: MachineTraits, duration_ns: int
+) -> Watched:
+    with recording_cycles(machine, pid, duration_ns=duration_ns) as recorder:
+        observation = observe(machine, pid, duration_ns=duration_ns)
+        recording = recorder.result()
+    return Watched(observation, recording, traits, _statistics(machine.reader, pid))
+
+
+def _statistics(reader: Reader, pid: int) -> Statistics:
+    return read_statistics(reader, {pid}).of({pid}, whole=False)
+
+
+def _on_board(name: str, asked: Asked) -> Watched:
+    # Emulator, packages and plugin: only virtual boards need them.
+    from rtscope.board.buildcontext import BuildContext
+    from rtscope.board.cache import cache_dir
+    from rtscope.board.catalogue import get_arch, get_board
+    from rtscope.board.prepare import prepare
+    from rtscope.board.program import program_of
+    from rtscope.cli.progress import Waiting
+    from rtscope.target import agent_file
+    from rtscope.virtual.appwatch import watch_on_board
+
+    if not asked.is_command:
+        raise UsageError(
+            f"{asked.program[0]}: a virtual board has no running programs: give a "
+            f"command after --, e.g. rtscope app check --target virtual:{name} -- "
+            "./control"
+        )
+    board = get_board(name)
+    program = program_of(asked.program, get_arch(board.arch))
+    with Waiting(stderr_console()) as waiting:
+        context = BuildContext(
+            cache=cache_dir(),
+            agent=agent_file,
+            log=waiting.over(note),
+            progress=waiting,
+        )
+        prepared = prepare(board, asked.kernel or board.kernels[0], context=context)
+        seen = watch_on_board(
+            prepared,
+            program,
+            settle_ns=asked.settle_ns,
+            duration_ns=asked.duration_ns,
+            seed=1 if asked.seed is None else asked.seed,
+            progress=waiting,
+        )
+    return Watched(
+        seen.observation,
+        seen.recording,
+        traits_of(gather(seen.reader)),
+        _statistics(seen.reader, seen.observation.pid),
+        BoardLabel(board.name, seen.identity.words, seen.identity.row()),
+    )

@@ -1,0 +1,136 @@
+"""Offenders are found inside virtual boards, where this machine cannot show them."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rig import NEEDS_APT, are_built, rtscope
+
+pytestmark = [pytest.mark.system, pytest.mark.long, NEEDS_APT]
+
+SOURCE = Path(__file__).parent.parent / "offenders" / "offender.c"
+PATIENCE_S = 900.0
+PC = ("pc", "debian-6.12-rt")
+RISCV = ("jh7110", "jh7110-6.12-rt")
+ARCHES = {"pc": "x86_64", "jh7110": "riscv64"}
+
+Build = Callable[..., Path]
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Build:
+    """Return a function that compiles the offender for a board: static, with musl."""
+
+    def compiled(board: str = "pc", *options: str) -> Path:
+        out = tmp_path / "prog"
+        target = f"{ARCHES[board]}-linux-musl"
+        zig = (sys.executable, "-m", "ziglang", "cc", "-target", target)
+        subprocess.run(
+            [*zig, "-O1", "-g", "-static", *options, "-o", out, SOURCE], check=True
+        )
+        return out
+
+    return compiled
+
+
+def checked(
+    program: Path,
+    offence: str,
+    *options: str,
+    where: tuple[str, str] = PC,
+    duration: str = "1s",
+) -> tuple[int, dict[str, Any]]:
+    board, kernel = where
+    place = ("--target", f"virtual:{board}", "--kernel", kernel)
+    times = ("--duration", duration, "--settle", "300ms")
+    words = ("app", "check", "--json", *place, *times, *options)
+    with rtscope(*words, "--", str(program), offence) as running:
+        done = running.finish(PATIENCE_S)
+    assert done.status in (0, 1, 3), done.stderr
+    return done.status, json.loads(done.stdout)
+
+
+def ids(document: dict[str, Any]) -> set[str]:
+    return {one["id"] for one in document["findings"]}
+
+
+def one_of(document: dict[str, Any], id_: str) -> dict[str, Any]:
+    (found,) = (one for one in document["findings"] if one["id"] == id_)
+    assert isinstance(found, dict)
+    return found
+
+
+def line_of(text: str) -> int:
+    lines = SOURCE.read_text().splitlines()
+    (number,) = (n for n, line in enumerate(lines, 1) if text in line)
+    return number
+
+
+def test_the_same_program_gives_the_same_answer_twice(
+    build: Build, tmp_path: Path
+) -> None:
+    program, page = build(), tmp_path / "page.html"
+
+    first = checked(program, "malloc", "--html", str(page))
+    again = checked(program, "malloc")
+
+    assert first == again
+    status, document = first
+    assert status == 1
+    assert document["virtual"]["board"] == "pc"
+    assert "irtual board pc with debian-6.12-rt" in page.read_text()
+    found = one_of(document, "RA07")
+    assert found["thread"] == "cycle"
+    assert found["detail"].startswith("malloc ")
+    (frame, *_) = found["stacks"][0]["frames"][1:]
+    assert (frame["function"], frame["line"]) == ("offend", line_of("= malloc(100)"))
+    (cycles,) = document["cycles"]["threads"]
+    assert cycles["period"]["period_ns"] == 1_000_000
+    assert cycles["longest"]["explained"]
+
+
+def test_another_seed_gives_another_answer(build: Build) -> None:
+    program = build()
+
+    digests = {
+        checked(program, "clean", "--seed", seed)[1]["virtual"]["answer_digest"]
+        for seed in ("1", "2")
+    }
+
+    assert len(digests) == 2
+
+
+def test_a_clean_program_has_no_findings(build: Build) -> None:
+    status, document = checked(build(), "urgent")
+
+    assert document["findings"] == []
+    assert document["not_seen"] == []
+    assert status == 0
+
+
+def test_the_cpu_that_the_kernel_takes_from_a_greedy_thread_is_found(
+    build: Build,
+) -> None:
+    _, document = checked(build(), "throttled", duration="4s")
+
+    found = one_of(document, "RA14")
+    assert found["thread"] == "cycle"
+    assert found["count"] >= 1
+    # the thread that starves, or one of the kernel that starves with it
+    assert found["worst"]["lasted_ns"] > 1_000_000
+
+
+@pytest.mark.skipif(not are_built(RISCV[1]), reason="needs the kernel jh7110-6.12-rt")
+def test_a_kernel_without_events_is_not_called_clean(build: Build) -> None:
+    status, document = checked(build("jh7110"), "malloc", where=RISCV)
+
+    unseen = {id_ for one in document["not_seen"] for id_ in one["ids"]}
+    assert {"RA05", "RA07", "RA09", "RA14", "RA22"} <= unseen
+    remedies = {one["remedy"] for one in document["not_seen"]}
+    assert any("CONFIG_PERF_EVENTS" in remedy for remedy in remedies)
+    assert document["cycles"]["threads"]
+    assert status == 3

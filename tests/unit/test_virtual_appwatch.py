@@ -1,0 +1,160 @@
+"""A program watched inside a virtual board: the script, and a program that ends."""
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from rtscope.app.rules import examine
+from rtscope.board.catalogue import get_board
+from rtscope.board.kernels import Kernel
+from rtscope.board.prepare import Prepared
+from rtscope.board.program import Program
+from rtscope.board.qemu import Qemu
+from rtscope.errors import BoardError, TargetError
+from rtscope.measure.appimages import Probe
+from rtscope.report.formats.appboard import BoardLabel, answer_digest, board_row
+from rtscope.report.formats.appcheck import MAX_LINES, print_examined
+from rtscope.report.formats.appjunit import examined_junit
+from rtscope.virtual import appwatch
+from rtscope.virtual.appscript import watching_script
+from rtscope.virtual.boot import Booted
+from unit.test_app_rules import seen, thread
+
+MS = 1_000_000
+PREPARED = Prepared(
+    get_board("pc"),
+    Qemu((), version="1", digest=""),
+    plugin=Path("/plugin.so"),
+    kernel=Kernel("debian-6.12-rt", Path("/kernel"), "a" * 64),
+    archives=(),
+    parts=(),
+)
+STATIC = Program(("/prog", "--name", "a b"), {"program/prog": b""}, dynamic=False)
+LABEL = BoardLabel("pc", "virtual board pc, seed 1", {"board": "pc", "seed": 1})
+
+
+def script(program: Program = STATIC, seed: int = 1) -> list[str]:
+    return watching_script(
+        program,
+        [Probe("malloc", 4096, "/program/prog", 0)],
+        facts=["/proc/version"],
+        settle_ns=300 * MS,
+        duration_ns=1000 * MS,
+        seed=seed,
+    ).splitlines()
+
+
+def test_the_program_runs_in_its_own_root_and_is_watched_there() -> None:
+    lines = script()
+
+    begun = next(i for i, line in enumerate(lines) if " load " in line)
+    assert lines[begun : begun + 2] == [
+        "rtscope-agent load --log /out/program.log -- busybox chroot /program /prog "
+        "--name 'a b' </dev/null >/out/load.jsonl &",
+        "sleep 0.3",
+    ]
+    assert (
+        'rtscope-agent watch --pid "$pid" --duration-ns 1000000000 --stacks 32 '
+        "--probe malloc:4096:/program/prog >/out/watch.jsonl"
+    ) in lines
+    cycles = 'rtscope-agent cycles --pid "$pid" --duration-ns 1000000000 >/out/cycles'
+    assert any(line.startswith(cycles) and line.endswith("&") for line in lines)
+
+
+def test_each_seed_begins_the_program_at_another_time() -> None:
+    assert "sleep 0.000037013" in script()
+    assert "sleep 0.000074026" in script(seed=2)
+
+
+def test_a_shell_takes_the_script() -> None:
+    text = "\n".join(script())
+
+    subprocess.run(["sh", "-n"], input=text, text=True, check=True)
+
+
+def test_the_process_is_taken_from_the_line_of_the_agent(tmp_path: Path) -> None:
+    (line,) = (line for line in script() if line.startswith("pid="))
+    answer = tmp_path / "load.jsonl"
+    answer.write_text('{"type":"load_hello","schema":2,"pid":171,"argv":["pid"]}\n')
+    text = line.replace("/out/load.jsonl", str(answer))
+
+    done = subprocess.run(
+        ["sh", "-c", f'{text}; echo "$pid"'], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout == "171\n"
+
+
+def test_a_dynamic_program_finds_its_libraries() -> None:
+    lines = script(replace(STATIC, dynamic=True))
+
+    assert any(line.startswith("LD_LIBRARY_PATH=/lib rtscope") for line in lines)
+
+
+HELLO = b'{"type":"load_hello","schema":2,"pid":171,"argv":["busybox"]}\n'
+END = (
+    b'{"type":"load_end","status":4,"signal":null,"stop_requested":false,"killed":0,'
+    b'"oom_kills":null,"cpu_ns":1,"t_ns":1}\n'
+)
+ERROR = b'{"type":"error","message":"no room","cause":"other","remedy":""}\n'
+
+
+def watched(monkeypatch: pytest.MonkeyPatch, **files: bytes) -> None:
+    """Watch a program on a board that sends these files."""
+    named = {name.replace("_", "."): content for name, content in files.items()}
+    booted = Booted(named, {}, "", "", 1.0)
+    monkeypatch.setattr(appwatch, "boot", lambda *_, **__: booted)
+    appwatch.watch_on_board(
+        PREPARED,
+        Program(("/prog",), {}, dynamic=False),
+        settle_ns=MS,
+        duration_ns=MS,
+        seed=1,
+    )
+
+
+def test_a_program_that_ends_at_once_is_named_with_what_it_printed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(
+        BoardError, match=r"prog ended .* with status 4; it printed: no data"
+    ):
+        watched(monkeypatch, load_jsonl=HELLO + END, program_log=b"no data\n")
+
+
+def test_a_program_that_did_not_begin_is_no_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(BoardError, match="did not begin; it printed nothing"):
+        watched(monkeypatch)
+
+
+def test_an_error_of_the_agent_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(TargetError, match="no room"):
+        watched(monkeypatch, load_jsonl=ERROR)
+
+
+def test_an_answer_of_a_board_is_labelled_everywhere() -> None:
+    examined = examine(seen(thread(1)))
+    console = Console(width=100, color_system=None)
+    with console.capture() as captured:
+        print_examined(examined, console, everything=False, board=LABEL)
+    lines = captured.get().splitlines()
+
+    assert LABEL.words in lines[1]
+    assert len(lines) <= MAX_LINES
+    assert LABEL.words in examined_junit(examined, LABEL)
+    assert board_row(None, {}) == {}
+
+
+def test_the_digest_of_an_answer_is_of_all_that_was_found() -> None:
+    answer = {"findings": [{"id": "RA07", "count": 2}], "cycles": {}}
+    other = {"cycles": {}, "findings": [{"count": 3, "id": "RA07"}]}
+
+    same = dict(reversed(answer.items()))
+    assert answer_digest(answer) == answer_digest(same) != answer_digest(other)
+    row = board_row(LABEL, answer)["virtual"]
+    assert row == {"board": "pc", "seed": 1, "answer_digest": answer_digest(answer)}
