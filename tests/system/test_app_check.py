@@ -94,6 +94,7 @@ def test_a_program_that_does_nothing_wrong_has_no_findings(
         ("peers", "RA02", set()),
         ("not-pinned", "RA03", set()),
         ("not-locked", "RA04", {"RA23"}),
+        ("on-fault", "RA23", set()),
         ("rttime", "RA19", set()),
     ],
 )
