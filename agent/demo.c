@@ -93,19 +93,25 @@ static int make_locks(struct demo_stage *stage, bool inherit)
 }
 
 /* The last: the first has most of the interrupts. */
-static int choose_cpu(const struct options *o)
+static enum exit_status choose_cpu(struct demo *d, const struct options *o,
+				   struct emit *out)
 {
-	struct cpulist usable;
-	int last = -1, err = cpulist_get_affinity(&usable);
+	char cpus[CPULIST_TEXT_MAX], message[256];
+	struct cpulist usable = { 0 };
 
-	if (err)
-		return err;
-	if (o->cpus_given)
-		usable = o->cpus;
+	cpulist_get_affinity(&usable);
 	for (int cpu = cpulist_next(&usable, 0); cpu >= 0;
 	     cpu = cpulist_next(&usable, (unsigned int)cpu + 1))
-		last = cpu;
-	return last;
+		d->stage.cpu = cpu;
+	if (!o->cpus_given)
+		return EXIT_DONE;
+	d->stage.cpu = cpulist_next(&o->cpus, 0);
+	if (cpulist_has(&usable, (unsigned int)d->stage.cpu))
+		return EXIT_DONE;
+	cpulist_format(&usable, cpus, sizeof(cpus));
+	snprintf(message, sizeof(message),
+		 "this process may not use CPU %d, but %.150s", d->stage.cpu, cpus);
+	return emit_error(out, "cpu", message, "name one of those with --cpu");
 }
 
 /* Should the watchdog fail, the kernel ends the process: no thread computes longer. */
@@ -337,9 +343,8 @@ static enum exit_status prepare(struct demo *d, struct options *o, struct emit *
 		return emit_error(
 			out, "other",
 			"this kernel has no mutexes with priority inheritance", "");
-	d->stage.cpu = choose_cpu(o);
-	if (d->stage.cpu < 0)
-		return emit_error(out, "cpu", "no CPU was found", "");
+	if (choose_cpu(d, o, out) != EXIT_DONE)
+		return EXIT_INVALID;
 	if (o->lock_memory && lock_memory(d, out) != EXIT_DONE)
 		return EXIT_INVALID;
 	bound_by_kernel(o->duration_ns);

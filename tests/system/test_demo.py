@@ -235,6 +235,15 @@ def test_d9_policy_and_cpu_are_had_before_the_first_step_also_with_one_cpu() -> 
 
 
 @pytest.mark.usefixtures("root")
+def test_a_cpu_that_is_not_there_is_refused_with_those_that_are() -> None:
+    done, _ = demo("preempt", "--cpu", "1000")
+
+    assert (done.status, done.stdout) == (3, b"")
+    assert "may not use CPU 1000" in done.stderr
+    assert "--cpu" in done.stderr
+
+
+@pytest.mark.usefixtures("root")
 def test_the_watchdog_ends_threads_that_would_go_on() -> None:
     done = subprocess.run(
         [
