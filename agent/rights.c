@@ -13,7 +13,8 @@
 
 #include "slurp.h"
 
-#define CAP_VERSION 0x20080522 /* _LINUX_CAPABILITY_VERSION_3: two words of each set */
+#define PERF_PARANOID "/proc/sys/kernel/perf_event_paranoid"
+#define CAP_VERSION   0x20080522 /* _LINUX_CAPABILITY_VERSION_3: two words of each set */
 
 struct cap_header {
 	uint32_t version;
@@ -68,9 +69,20 @@ int rights_drop(bool keep_rawio)
 			    bit(RIGHT_KILL) | (keep_rawio ? bit(RIGHT_SYS_RAWIO) : 0));
 }
 
+/* Kernels of Debian have a level beyond 2: then CAP_PERFMON is not enough. */
+static bool needs_administrator(void)
+{
+	int64_t level;
+
+	return slurp_int(PERF_PARANOID, &level) == 0 && level > 2;
+}
+
 static enum right to_watch(bool probes)
 {
-	return probes || !rights_have(RIGHT_PERFMON) ? RIGHT_SYS_ADMIN : RIGHT_PERFMON;
+	const bool administrator =
+		probes || !rights_have(RIGHT_PERFMON) || needs_administrator();
+
+	return administrator ? RIGHT_SYS_ADMIN : RIGHT_PERFMON;
 }
 
 int rights_drop_to_watch(bool probes)

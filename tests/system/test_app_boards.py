@@ -112,6 +112,16 @@ def test_a_clean_program_has_no_findings(build: Build) -> None:
     assert status == 0
 
 
+def test_a_program_without_symbols_is_watched_with_what_the_kernel_demands(
+    build: Build,
+) -> None:
+    # Debian's kernels demand more than CAP_PERFMON; nothing can be probed here
+    _, document = checked(build("pc", "-s"), "write")
+
+    assert one_of(document, "RA09")["thread"] == "cycle"
+    assert {id_ for one in document["not_seen"] for id_ in one["ids"]} == {"RA07"}
+
+
 def test_the_cpu_that_the_kernel_takes_from_a_greedy_thread_is_found(
     build: Build,
 ) -> None:
