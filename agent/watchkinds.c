@@ -20,8 +20,10 @@ static const struct perfevent_kind software_kinds[] = {
 	  .config = PERF_COUNT_SW_PAGE_FAULTS_MAJ,
 	  .sampled = true },
 	{ .name = "migration", .config = PERF_COUNT_SW_CPU_MIGRATIONS },
+#ifndef __x86_64__ /* its kernel counts neither, and each event delays a wake-up */
 	{ .name = "alignment_fault", .config = PERF_COUNT_SW_ALIGNMENT_FAULTS },
 	{ .name = "emulation_fault", .config = PERF_COUNT_SW_EMULATION_FAULTS },
+#endif
 };
 
 struct call {
@@ -124,23 +126,44 @@ static void add_tracepoint(struct watch *w, const char *tracefs, int err,
 	    err);
 }
 
-static size_t filter_calls(char *filter, size_t used, size_t size,
-			   const struct call *calls, size_t count)
+struct calls {
+	const struct call *call;
+	size_t count;
+};
+
+#define CALLS(table) { table, COUNT_OF(table) }
+
+static const struct calls timed_calls[] = {
+	CALLS(memory_calls),
+	CALLS(blocking_calls),
+	CALLS(lock_calls),
+};
+
+/* First the sleep of each cycle: the kernel compares its end while the thread wakes, and
+ * an alternative after the other would take long. */
+static void filter_calls(char *filter, size_t size, const struct calls *some,
+			 size_t count)
 {
-	for (size_t i = 0; i < count && used < size; i++)
-		used += (size_t)snprintf(filter + used, size - used, "%sid == %d",
-					 used ? " || " : "", calls[i].number);
-	return used;
+	const char *before = "(";
+	size_t used = 0;
+
+#ifdef SYS_clock_nanosleep
+	used = (size_t)snprintf(filter, size, "id != %d && ", SYS_clock_nanosleep);
+#endif
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < some[i].count && used < size; j++) {
+			used += (size_t)snprintf(filter + used, size - used,
+						 "%sid == %d", before,
+						 some[i].call[j].number);
+			before = " || ";
+		}
+	if (used < size)
+		snprintf(filter + used, size - used, ")");
 }
 
 void watchkinds_filter_timed(char *filter, size_t size)
 {
-	size_t used =
-		filter_calls(filter, 0, size, memory_calls, COUNT_OF(memory_calls));
-
-	used = filter_calls(filter, used, size, blocking_calls,
-			    COUNT_OF(blocking_calls));
-	filter_calls(filter, used, size, lock_calls, COUNT_OF(lock_calls));
+	filter_calls(filter, size, timed_calls, COUNT_OF(timed_calls));
 }
 
 static const char *name_in(const struct call *calls, size_t count, long number)
@@ -183,10 +206,8 @@ static void add_tracepoints(struct watch *w)
 
 	for (size_t i = 0; i < COUNT_OF(tracepoints); i++)
 		add_tracepoint(w, tracefs, err, &tracepoints[i]);
-	filter_calls(w->memory_filter, 0, WATCH_FILTER, memory_calls,
-		     COUNT_OF(memory_calls));
-	filter_calls(w->blocking_filter, 0, WATCH_FILTER, blocking_calls,
-		     COUNT_OF(blocking_calls));
+	filter_calls(w->memory_filter, WATCH_FILTER, &timed_calls[0], 1);
+	filter_calls(w->blocking_filter, WATCH_FILTER, &timed_calls[1], 1);
 	calls.name = "memory_call";
 	calls.filter = w->memory_filter;
 	add_tracepoint(w, tracefs, err, &calls);
