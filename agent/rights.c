@@ -14,7 +14,7 @@
 #include "slurp.h"
 
 #define PERF_PARANOID "/proc/sys/kernel/perf_event_paranoid"
-#define CAP_VERSION   0x20080522 /* _LINUX_CAPABILITY_VERSION_3: two words of each set */
+#define CAP_VERSION 0x20080522 /* _LINUX_CAPABILITY_VERSION_3: two words of each set */
 
 struct cap_header {
 	uint32_t version;

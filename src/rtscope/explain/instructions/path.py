@@ -176,17 +176,13 @@ def wakeup_path(
         for one in absences_of(section, symbols, runs, tasks, switches)
         if one.end_ns > expiry_ns
     ]
-    spinning = spins()
     here = [one for one in switches if one.cpu == section.cpu]
     quotas = [
         one
         for one in over_quota(absences, runs, tasks, here)
         if one.runnable_ns > expiry_ns
     ]
-    at_expiry = (
-        one for one in (*absences[:1], *quotas[:1]) if one.begin_ns <= expiry_ns
-    )
-    held = next((one for one in at_expiry if one.cause is not None), None)
+    held = _held_at(expiry_ns, absences, quotas)
     absences += quotas
     milestones = find_milestones(
         runs,
@@ -227,8 +223,17 @@ def wakeup_path(
         blocks=blocks,
         switches=switches,
         others=others,
-        spins=spinning,
+        spins=spins(),
     )
+
+
+def _held_at(
+    expiry_ns: int, absences: Sequence[Absence], quotas: Sequence[Absence]
+) -> Absence | None:
+    """Return what kept the thread from running when its timer expired."""
+    first = (*absences[:1], *quotas[:1])
+    at_expiry = (one for one in first if one.begin_ns <= expiry_ns)
+    return next((one for one in at_expiry if one.cause is not None), None)
 
 
 def _in_place(
