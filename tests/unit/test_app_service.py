@@ -196,6 +196,34 @@ def test_arguments_reach_the_program_as_they_were(argv: bytes, command: str) -> 
     assert settings(program(cmdline=argv))["ExecStart"] == command
 
 
+@pytest.mark.parametrize(
+    "directory",
+    ["/a\nb", "/a\\", "/a ", " /a", "/a\udcff", "/home/robot/gone (deleted)"],
+)
+def test_a_directory_that_a_unit_cannot_name_leaves_a_remark_and_all_other_lines(
+    directory: str,
+) -> None:
+    seen = replace(program(), directory=directory)
+    found = settings(seen)
+
+    assert "# No WorkingDirectory=" in text_of(seen)
+    assert found == settings(program())
+    assert found["User"] == "robot"
+
+
+def test_a_directory_that_a_unit_can_name_is_the_one_it_has_now() -> None:
+    seen = replace(program(), directory="/srv/100% of it")
+
+    assert settings(seen)["WorkingDirectory"] == "/srv/100%% of it"
+    assert "Its working directory now" in text_of(seen)
+
+
+def test_the_last_character_of_a_name_does_not_swallow_the_next_line() -> None:
+    seen = replace(program(), name="control\\ ")
+
+    assert "\nDescription=control\n" in text_of(seen)
+
+
 def test_a_32_bit_program_is_found_by_its_headers_too() -> None:
     auxv = struct.pack("=6I", 6, 4096, 3, 0x10040, 0, 0)
     maps = f"00010000-00011000 r--p 00000000 08:01 77      {EXE}\n"

@@ -89,14 +89,22 @@ def _command(program: RunningProgram) -> Iterator[Setting]:
         why += " After @: the file, then the name that the program was started by."
         words = [f"@{words[0]}", _quoted(first)]
     yield Setting(why, "ExecStart", " ".join([*words, *map(_quoted, others)]))
-    directory = program.directory
-    if directory is not None and not directory.isprintable():
+    yield from _directory(program.directory)
+
+
+def _directory(path: str | None) -> Iterator[Setting]:
+    if path is None or path == "/":
+        return
+    if path.endswith(DELETED):
+        yield Setting("No WorkingDirectory=: the one it has was deleted.")
+    elif not path.isprintable() or path != path.strip() or path.endswith("\\"):
+        # A backslash at the end would continue the line, and swallow User=.
         yield Setting("No WorkingDirectory=: no unit can name the one it has.")
-    elif directory is not None and directory != "/":
+    else:
         yield Setting(
-            "Where it was started: relative paths begin there.",
+            "Its working directory now: relative paths begin there.",
             "WorkingDirectory",
-            directory.replace("%", "%%"),
+            path.replace("%", "%%"),
         )
 
 

@@ -23,7 +23,7 @@ def render_unit(service: Service) -> str:
         ),
         "",
         "[Unit]",
-        f"Description={name.replace('%', '%%').rstrip(chr(92))}",
+        f"Description={name.replace('%', '%%').rstrip(chr(92) + ' ')}",
         "",
         "[Service]",
     ]
