@@ -196,6 +196,15 @@ def test_arguments_reach_the_program_as_they_were(argv: bytes, command: str) -> 
     assert settings(program(cmdline=argv))["ExecStart"] == command
 
 
+def test_systemd_expands_no_dollar_in_the_path_but_in_the_name_it_passes_on() -> None:
+    maps = MAPS.replace(EXE, "/opt/$x/50%/control").encode()
+    seen = program(maps=maps, cmdline=b"/opt/$x/50%/control\0$y\0")
+
+    assert settings(seen)["ExecStart"] == (
+        "@/opt/$x/50%%/control /opt/$$x/50%%/control $$y"
+    )
+
+
 @pytest.mark.parametrize(
     "directory",
     ["/a\nb", "/a\\", "/a ", " /a", "/a\udcff", "/home/robot/gone (deleted)"],

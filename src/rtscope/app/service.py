@@ -84,11 +84,12 @@ def _command(program: RunningProgram) -> Iterator[Setting]:
         return
     first, *others = program.argv
     why = "Its program and arguments, as /proc/PID/cmdline has them."
-    words = [_quoted(path)]
-    if not _is_name_of(path, first):
+    # In the path systemd expands % alone, in the name passed on $ as well.
+    words = [_quoted(path.replace("%", "%%"))]
+    if "$" in path or not _is_name_of(path, first):
         why += " After @: the file, then the name that the program was started by."
-        words = [f"@{words[0]}", _quoted(first)]
-    yield Setting(why, "ExecStart", " ".join([*words, *map(_quoted, others)]))
+        words = [f"@{words[0]}", _argument(first)]
+    yield Setting(why, "ExecStart", " ".join([*words, *map(_argument, others)]))
     yield from _directory(program.directory)
 
 
@@ -116,12 +117,16 @@ def _is_name_of(path: str, first: str) -> bool:
     )
 
 
+def _argument(word: str) -> str:
+    """Write an argument: `%` and `$` stand for themselves."""
+    return _quoted(word.replace("%", "%%").replace("$", "$$"))
+
+
 def _quoted(word: str) -> str:
-    """Write an argument by systemd.syntax(7); `%` and `$` stand for themselves."""
-    doubled = word.replace("%", "%%").replace("$", "$$")
-    if word and set(doubled) <= _SAFE | {"%", "$"}:
-        return doubled
-    return f'"{"".join(map(_escaped, doubled))}"'
+    """Write a word by systemd.syntax(7), in quotes if it needs them."""
+    if word and set(word) <= _SAFE | {"%", "$"}:
+        return word
+    return f'"{"".join(map(_escaped, word))}"'
 
 
 def _escaped(character: str) -> str:
