@@ -11,7 +11,7 @@ from rtscope.app.service import service_of
 from rtscope.audit.examine import auditing_a_unit, examine, read_context
 from rtscope.audit.unit import merge
 from rtscope.cli.console import put, say
-from rtscope.errors import MeasurementError, UsageError
+from rtscope.errors import TargetError, UsageError
 from rtscope.files import refuse_unwritable, write_atomically
 from rtscope.machine.reader import Reader
 from rtscope.measure.appneeds import see_program
@@ -43,8 +43,8 @@ def unit(
     """Write a systemd unit with what a running program was seen to need.
 
     The program is looked at once, and not changed. The exit status is 1 if `rtscope
-    audit --unit` would find something in the unit: then the program has it too; 3 if
-    its command could not be read.
+    audit --unit` would find something in the unit: then the program has it too. It is
+    3, without a unit, if the command of the program could not be read.
     """
     if out is not None:
         if out.suffix != SUFFIX:
@@ -56,6 +56,11 @@ def unit(
     with open_target(address_of(target)) as machine:
         pid = find_process(machine, program)
         seen = see_program(machine, pid)
+        if not seen.executable or not seen.argv:
+            raise TargetError(
+                f"no unit for process {pid}: its command could not be read (a thread "
+                "of the kernel has none); try again with sudo"
+            )
         text = render_unit(service_of(seen))
         failed = _failed(text, machine.reader)
     if out is None:
@@ -65,12 +70,6 @@ def unit(
         say(f"wrote {out}; check it: rtscope audit --unit {shlex.quote(str(out))}")
     for line in failed:
         say(line)
-    if seen.executable is None or not seen.argv:
-        say(
-            f"the unit does not start anything: the command of process {pid} could not "
-            "be read (a thread of the kernel has none); try again with sudo"
-        )
-        return MeasurementError.exit_status
     return FOUND if failed else 0
 
 
