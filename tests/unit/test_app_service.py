@@ -45,6 +45,7 @@ FILES: Mapping[str, Content] = {
     "/proc/100/cgroup": b"0::/user.slice/session-3.scope\n",
     "/proc/100/oom_score_adj": b"0\n",
     "/etc/passwd": b"root:x:0:0::/root:/bin/sh\nrobot:x:1000:1000::/:/bin/sh\n",
+    "/etc/group": b"root:x:0:\naudio:x:29:x,robot\nrt:x:44:\nrobot:x:1000:\n",
     "/sys/devices/system/cpu/online": b"0-3\n",
 }
 FIFO = task(100, "fifo", priority=80, name="control", cpus="1")
@@ -146,6 +147,39 @@ def test_what_differs_from_the_default_is_kept(
     seen: RunningProgram, key: str, value: str
 ) -> None:
     assert settings(seen)[key] == value
+
+
+def test_groups_that_systemd_gives_by_itself_need_no_line() -> None:
+    own = settings(program(status=status(Gid="1000 1000", Groups="29 1000")))
+    root = settings(program(status=status(Uid="0 0", Gid="0 0", Groups="0")))
+
+    assert {*own, *root}.isdisjoint({"Group", "SupplementaryGroups"})
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"Gid": "44 44", "Groups": "29"}, ("rt", None)),
+        ({"Gid": "77 77", "Groups": "29"}, ("77", None)),
+        ({"Gid": "1000 1000", "Groups": "29 44 77"}, (None, "rt 77")),
+        ({"Uid": "77 77", "Gid": "44 44", "Groups": ""}, ("rt", None)),
+        ({"Uid": "0 0", "Gid": "0 0", "Groups": "0 29"}, (None, "audio")),
+    ],
+)
+def test_other_groups_than_systemd_would_give_are_kept(
+    changed: Mapping[str, str], expected: tuple[str | None, str | None]
+) -> None:
+    found = settings(program(status=status(**changed)))
+
+    assert (found.get("Group"), found.get("SupplementaryGroups")) == expected
+
+
+def test_a_group_that_systemd_gives_besides_is_listed_as_not_taken_away() -> None:
+    seen = program(status=status(Gid="1000 1000", Groups=""))
+    said = " ".join(text_of(seen).partition("Not known")[2].replace("#", "").split())
+
+    assert "SupplementaryGroups" not in settings(seen)
+    assert "It did not have the group audio, which systemd gives to robot" in said
 
 
 @pytest.mark.parametrize(

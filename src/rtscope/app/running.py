@@ -16,7 +16,8 @@ FILES = (
 )
 """Of /proc/PID."""
 
-PASSWD, ONLINE = "/etc/passwd", "/sys/devices/system/cpu/online"
+PASSWD, GROUP = "/etc/passwd", "/etc/group"
+ONLINE = "/sys/devices/system/cpu/online"
 
 _AT_PHDR = 3
 """auxv(5): where the headers of the program lie in its memory, linked in or not."""
@@ -38,6 +39,17 @@ _CAPABILITIES = (
 
 
 @dataclass(frozen=True, slots=True)
+class Groups:
+    """Groups of users, by number."""
+
+    names: Mapping[int, str]
+    given: frozenset[int]
+    """Those that a login as the user of the program has."""
+    own: int | None
+    """The group that /etc/passwd has for that user; None without such a user."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunningProgram:
     """A process as it was seen once; what could not be read is None or empty."""
 
@@ -52,6 +64,7 @@ class RunningProgram:
     online: frozenset[int] | None
     user: str | None
     """The name of its real user; None if the machine has none for its number."""
+    groups: Groups
     status: Mapping[str, str]
     limits: Mapping[str, str]
     """Soft limits by their names in /proc/PID/limits, in the units of the kernel."""
@@ -72,6 +85,20 @@ class RunningProgram:
         """Its real user."""
         uids = self.status.get("Uid", "").split()
         return int(uids[0]) if uids and uids[0].isdigit() else None
+
+    @property
+    def gid(self) -> int | None:
+        """Its real group."""
+        return next(iter(self._numbers("Gid")), None)
+
+    @property
+    def other_gids(self) -> frozenset[int]:
+        """The groups that it has besides."""
+        return frozenset(self._numbers("Groups")) - {self.gid}
+
+    def _numbers(self, key: str) -> list[int]:
+        words = self.status.get(key, "").split()
+        return [int(word) for word in words if word.isdigit()]
 
     @property
     def locked_kb(self) -> int:
@@ -122,6 +149,8 @@ def running_program(
     own = sorted(
         (t for t in threads if t.line.pid == pid), key=lambda t: not t.is_leader
     )
+    passwd, group = (text_of(contents.get(p, b"")) or "" for p in (PASSWD, GROUP))
+    user = _user_row(status.get("Uid", ""), passwd)
     score = texts.get("oom_score_adj", "0").strip()
     return RunningProgram(
         pid=pid,
@@ -131,7 +160,8 @@ def running_program(
         executable=_executable(raw.get("auxv", b""), texts.get("maps", "")),
         directory=directory,
         online=cpus_in(text_of(contents.get(ONLINE, b"")) or ""),
-        user=_user(status.get("Uid", ""), text_of(contents.get(PASSWD, b"")) or ""),
+        user=user[0] if user else None,
+        groups=_groups(user, group),
         status=status,
         limits=_limits(texts.get("limits", "")),
         environ=_environ(texts.get("environ", "")),
@@ -161,10 +191,24 @@ def _environ(text: str) -> Mapping[str, str]:
     return {key: value for key, equals, value in pairs if equals}
 
 
-def _user(uids: str, passwd: str) -> str | None:
+def _user_row(uids: str, passwd: str) -> list[str]:
+    """Return the fields of /etc/passwd for a user, or nothing."""
     uid = (uids.split() or [""])[0]
     rows = (line.split(":") for line in passwd.splitlines())
-    return next((row[0] for row in rows if len(row) > 2 and row[2] == uid), None)
+    return next((row for row in rows if len(row) > 3 and row[2] == uid), [])
+
+
+def _groups(user: Sequence[str], group: str) -> Groups:
+    """Make them of the fields of /etc/passwd for a user, and of /etc/group."""
+    rows = [line.split(":") for line in group.splitlines()]
+    whole = [row for row in rows if len(row) > 3 and row[2].isdigit()]
+    own = int(user[3]) if user and user[3].isdigit() else None
+    member = {int(row[2]) for row in whole if user and user[0] in row[3].split(",")}
+    return Groups(
+        names={int(row[2]): row[0] for row in whole},
+        given=frozenset(member if own is None else {own, *member}),
+        own=own,
+    )
 
 
 def _service(cgroups: str) -> str | None:

@@ -149,9 +149,30 @@ def _user(program: RunningProgram) -> Iterator[Setting]:
     else:
         named = program.user and _USER.fullmatch(program.user)
         yield Setting("It ran as this user.", "User", named[0] if named else f"{uid}")
+    yield from _groups(program)
     umask = program.status.get("Umask", DEFAULT_UMASK)
     if umask != DEFAULT_UMASK and _OCTAL.fullmatch(umask):
         yield Setting("As it had it; systemd's default is 0022.", "UMask", umask)
+
+
+def _groups(program: RunningProgram) -> Iterator[Setting]:
+    if program.gid is not None and program.gid != (program.groups.own or 0):
+        why = "Its group; the one of its user in /etc/passwd is another."
+        yield Setting(why, "Group", _group(program, program.gid))
+    if more := program.other_gids - _given(program):
+        names = " ".join(_group(program, gid) for gid in sorted(more))
+        why = "Groups that it had besides those of its user."
+        yield Setting(why, "SupplementaryGroups", names)
+
+
+def _given(program: RunningProgram) -> frozenset[int]:
+    """Return the groups that systemd gives by itself: none without User=."""
+    return program.groups.given if program.uid else frozenset({0})
+
+
+def _group(program: RunningProgram, gid: int) -> str:
+    name = program.groups.names.get(gid, "")
+    return name if _USER.fullmatch(name) else f"{gid}"
 
 
 # --- how it is scheduled ----------------------------------------------------------
@@ -326,6 +347,12 @@ def _unknown(program: RunningProgram) -> Iterator[str]:
         yield "Its file was deleted or replaced while it ran: check ExecStart=."
     if program.directory is None and program.argv:
         yield "Its working directory: add WorkingDirectory= if its paths are relative."
+    if program.gid is not None:
+        for gid in sorted(_given(program) - program.other_gids - {program.gid, 0}):
+            yield (
+                f"It did not have the group {_group(program, gid)}, which systemd "
+                f"gives to {program.user}: no unit can take a group away."
+            )
     others = sorted(set(program.environ) - set(ENVIRONMENT))
     if others:
         yield (

@@ -2,7 +2,14 @@
 
 from pathlib import Path
 
-from rtscope.app.running import FILES, ONLINE, PASSWD, RunningProgram, running_program
+from rtscope.app.running import (
+    FILES,
+    GROUP,
+    ONLINE,
+    PASSWD,
+    RunningProgram,
+    running_program,
+)
 from rtscope.errors import TargetError
 from rtscope.measure.appwatch import list_threads, privileged_reader
 from rtscope.target import Target
@@ -10,7 +17,7 @@ from rtscope.target import Target
 
 def see_program(machine: Target, pid: int) -> RunningProgram:
     """Return what is seen of a process; TargetError if it is not there any more."""
-    paths = [*(f"/proc/{pid}/{name}" for name in FILES), PASSWD, ONLINE]
+    paths = [*(f"/proc/{pid}/{name}" for name in FILES), PASSWD, GROUP, ONLINE]
     contents = privileged_reader(machine).read_many(paths)
     threads = list_threads(machine).threads
     if not any(thread.line.pid == pid for thread in threads):
