@@ -49,10 +49,11 @@ static int64_t cpu_time_ns(void)
 	return timespec_ns(now);
 }
 
+/* The last place is for the end: without it nobody knows when the thread was done. */
 static void note(struct demo_thread *t, unsigned int step, enum demo_event_kind kind,
 		 int64_t at_ns, int64_t value)
 {
-	if (t->events == DEMO_MAX_EVENTS) {
+	if (t->events == DEMO_MAX_EVENTS - (kind != DEMO_EVENT_DONE)) {
 		t->events_lost++;
 		return;
 	}

@@ -194,6 +194,7 @@ static void events_without_room_are_counted(void)
 	/* a wake-up, three events in each loop, and the end */
 	CHECK(all->events == DEMO_MAX_EVENTS);
 	CHECK(all->events_lost == 1 + 3 * 3001 + 1 - DEMO_MAX_EVENTS);
+	CHECK(all->event[DEMO_MAX_EVENTS - 1].kind == DEMO_EVENT_DONE);
 	demothread_free(all, 1);
 }
 

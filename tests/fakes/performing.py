@@ -43,8 +43,17 @@ def performed_lines(
     affinity: str = "1",
     faults: Mapping[str, int] | None = None,
     slice_ns: int = 0,
+    room: int = 6000,
 ) -> list[Line]:
-    """Return what the agent would write; policies and so on as the scripts want."""
+    """
+    Return what the agent would write; policies and so on as the scripts want.
+
+    Of more events than there is room for, all but the first and the last are lost.
+    """
+    written = {
+        name: tuple(some) if len(some) <= room else (*some[: room - 1], some[-1])
+        for name, some in events.items()
+    }
     threads: list[DemoThread] = []
     ends: list[DemoThreadEnd] = []
     for script in case.threads:
@@ -75,8 +84,8 @@ def performed_lines(
                 major_faults=0,
                 voluntary_switches=1,
                 involuntary_switches=0,
-                events=len(mine),
-                events_lost=0,
+                events=len(written[name]),
+                events_lost=len(mine) - len(written[name]),
             )
         )
     return [
@@ -91,7 +100,7 @@ def performed_lines(
             pause_ns=50_000,
             threads=tuple(threads),
         ),
-        *(DemoEvents(thread=name, events=tuple(some)) for name, some in events.items()),
+        *(DemoEvents(thread=name, events=some) for name, some in written.items()),
         DemoEnd(end_ns=10**9, stopped="", threads=tuple(ends)),
     ]
 

@@ -107,18 +107,35 @@ def test_a_page_fault_after_the_start_fails() -> None:
     ]
 
 
-def test_events_that_found_no_room_fail_and_missing_ones_are_no_result() -> None:
-    lines = lines_of()
-    end = lines[-1]
-    assert isinstance(end, DemoEnd)
-    lossy = replace(end.threads[0], events_lost=7)
-    found = judge([*lines[:-1], replace(end, threads=(lossy, *end.threads[1:]))])
-    assert failed(found) == ["all took their last step, and every step was noted"]
+def test_a_thread_that_was_stopped_fails() -> None:
+    *lines, last = lines_of()
+    first = next(x for x in lines if isinstance(x, DemoEvents))
+    (*steps, (word, step, at_ns, _)) = first.events
+    stopped = replace(first, events=(*steps, (word, step, at_ns, 1)))
+    found = judge([stopped if x is first else x for x in [*lines, last]])
 
+    assert failed(found) == ["all took their last step"]
+
+
+def test_events_that_found_no_room_are_no_result() -> None:
+    lost = "thread m: 104 of its 404 events found no room.*--cpu"
+    with pytest.raises(TargetError, match=lost):
+        judge(lines_of(room=300))
+
+
+def test_missing_events_are_no_result() -> None:
+    lines = lines_of()
     with pytest.raises(ContractError, match="thread 3 are missing"):
         judge([x for x in lines if not isinstance(x, DemoEvents) or x.thread != "3"])
     with pytest.raises(ContractError, match="not complete"):
         judge(lines[:-1])
+    for word in ("woke", "done"):
+        events = {
+            name: [event for event in ran(some) if event[0] != word]
+            for name, some in GOOD.items()
+        }
+        with pytest.raises(ContractError, match="thread m are missing"):
+            judge(performed_lines(CASE, events))
 
 
 def test_a_refusal_and_an_early_end_are_no_result() -> None:

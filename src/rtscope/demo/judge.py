@@ -60,12 +60,11 @@ def common_checks(one: Performance) -> Iterator[Check]:
         {lane.got.affinity for lane in pinned} <= {str(one.begin.cpu)},
         f"CPU {', '.join(sorted({lane.got.affinity for lane in pinned})) or '-'}",
     )
-    lost = sum(lane.end.events_lost for lane in one.lanes)
     stopped = [lane.name for lane in one.lanes if lane.times("done")[0][1]]
     yield Check(
-        "all took their last step, and every step was noted",
-        not lost and not stopped,
-        f"{lost} events lost, stopped: {', '.join(stopped) or 'none'}",
+        "all took their last step",
+        not stopped,
+        f"stopped: {', '.join(stopped) or 'none'}",
     )
 
 

@@ -46,8 +46,9 @@ def performance_of(case: Case, lines: Sequence[Line]) -> Performance:
     """
     Return what the threads of a case did.
 
-    Raises TargetError with the agent's reason if it could not begin or was ended,
-    ContractError if a line or an event is missing.
+    Raises TargetError with the agent's reason if it could not begin or was ended, or if
+    a thread was interrupted too often to note all; ContractError if a line or an event
+    is missing.
     """
     for line in lines:
         if isinstance(line, AgentError):
@@ -63,8 +64,19 @@ def performance_of(case: Case, lines: Sequence[Line]) -> Performance:
     lanes = []
     for script, got in zip(case.threads, begin.threads, strict=True):
         events = tuple(_events_of(got.name, lines))
-        if got.name not in ends or len(events) != ends[got.name].events:
+        words = {event[0] for event in events}
+        if (
+            got.name not in ends
+            or len(events) != ends[got.name].events
+            or not words >= {"woke", "done"}
+        ):
             raise ContractError(f"events of the thread {got.name} are missing")
+        if lost := ends[got.name].events_lost:
+            raise TargetError(
+                f"case {case.name}, thread {got.name}: {lost} of its "
+                f"{lost + len(events)} events found no room: CPU {begin.cpu} was "
+                "taken from it too often; try another one with --cpu"
+            )
         lanes.append(Lane(script, got, events, ends[got.name], tuple(spans_of(events))))
     return Performance(case, begin, tuple(lanes), end)
 
