@@ -151,7 +151,7 @@ static void a_loop_repeats_and_a_grid_has_multiples(void)
 static void new_memory_has_faults_and_a_pool_has_none(void)
 {
 	static const char *const scripts[] = {
-		"a:other:0:at=0,touch=65536,pool=65536,alloc=65536"
+		"a:other:0:at=0,touch=1048576,pool=1048576,alloc=1048576"
 	};
 	int64_t faults[3];
 	unsigned int n = 0;
@@ -162,7 +162,8 @@ static void new_memory_has_faults_and_a_pool_has_none(void)
 		if (all->event[i].kind == DEMO_EVENT_FAULTS)
 			faults[n++] = all->event[i].value;
 	CHECK(n == 3 && events(all, DEMO_EVENT_TOOK) == 3);
-	CHECK(faults[0] > 0 && faults[1] == 0);
+	/* The code itself is not locked here, and may have a fault or two. */
+	CHECK(faults[0] > 2 && faults[1] <= 2);
 	demothread_free(all, 1);
 }
 
