@@ -304,12 +304,24 @@ static int emit_end_line(struct emit *out, const struct demo *d)
 	return emit_end(out);
 }
 
-static void join_threads(struct demo *d)
+/* False if a thread has no CPU even for its end. */
+static bool join_threads(struct demo *d)
 {
+	const int64_t until_ns = clock_now_ns() + GRACE_NS;
+
 	/* those that wait for the start end, too */
 	atomic_store_explicit(&d->stage.stop, true, memory_order_relaxed);
-	for (unsigned int i = 0; i < d->started; i++)
+	for (unsigned int i = 0; i < d->started; i++) {
+		/* acquire: pairs with the release of ended in demothread.c */
+		while (!atomic_load_explicit(&d->thread[i].ended,
+					     memory_order_acquire)) {
+			if (clock_now_ns() > until_ns)
+				return false;
+			wait_ns(1000000);
+		}
 		pthread_join(d->thread[i].thread, NULL);
+	}
+	return true;
 }
 
 /* With all threads ready: lets them go, and tells what they did. */
@@ -367,7 +379,8 @@ enum exit_status demo(struct options *o, struct emit *out)
 	status = prepare(&d, o, out);
 	if (status == EXIT_DONE)
 		status = perform(&d, o, out);
-	join_threads(&d);
+	if (!join_threads(&d))
+		_exit(status); /* a thread that does not end cannot be joined */
 	demothread_free(d.thread, d.count);
 	return status;
 }

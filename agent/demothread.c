@@ -262,10 +262,9 @@ static int set_up(struct demo_thread *t)
 	return 0;
 }
 
-static void *run(void *arg)
+static void take_part(struct demo_thread *t)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };
-	struct demo_thread *t = arg;
 	struct usage before;
 	sigset_t none;
 
@@ -275,14 +274,14 @@ static void *run(void *arg)
 	if (set_up(t)) {
 		/* release: pairs with the acquire of the state in demo.c */
 		atomic_store_explicit(&t->state, DEMO_FAILED, memory_order_release);
-		return NULL;
+		return;
 	}
 	cpu_time_ns();
 	atomic_store_explicit(&t->state, DEMO_READY, memory_order_release);
 	/* acquire: pairs with the release of go in demo.c; start_ns is there */
 	while (!atomic_load_explicit(&t->stage->go, memory_order_acquire)) {
 		if (stopped(t))
-			return NULL;
+			return;
 		nanosleep(&pause, NULL);
 	}
 	before = usage_now();
@@ -290,6 +289,15 @@ static void *run(void *arg)
 	t->usage = usage_since(&before);
 	/* release: pairs with the acquire of done in demo.c */
 	atomic_store_explicit(&t->done, true, memory_order_release);
+}
+
+static void *run(void *arg)
+{
+	struct demo_thread *t = arg;
+
+	take_part(t);
+	/* release: pairs with the acquire of ended in demo.c */
+	atomic_store_explicit(&t->ended, true, memory_order_release);
 	return NULL;
 }
 

@@ -74,7 +74,8 @@ struct demo_thread {
 	int64_t ran_from_ns, ran_to_ns; /* while it computes */
 	int64_t units;
 	_Atomic int state;
-	_Atomic bool done;
+	_Atomic bool done;  /* with its script */
+	_Atomic bool ended; /* done or not: it can be joined */
 	unsigned int events;
 	int64_t events_lost;
 	struct demo_event event[DEMO_MAX_EVENTS];

@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -262,6 +263,42 @@ def test_the_watchdog_ends_threads_that_would_go_on() -> None:
     assert isinstance(end, DemoEnd)
     assert end.stopped == "watchdog"
     assert end.end_ns < 1_000 * MS
+
+
+SPINNER = """\
+import os, time
+os.sched_setaffinity(0, {%d})
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99))
+print(flush=True)
+while time.monotonic() < %f: pass
+"""
+
+
+@pytest.mark.usefixtures("root")
+def test_threads_that_never_get_their_cpu_end_it_with_the_cause() -> None:
+    if len(CPUS) < 2:
+        pytest.skip("needs a CPU beside the one that a spinner has")
+    spinner = SPINNER % (CPUS[-1], time.monotonic() + 12)
+    words = ["--cpus", str(CPUS[-1]), "--", "a:fifo:20:at=0,run=1000000"]
+    with subprocess.Popen(
+        [sys.executable, "-c", spinner], stdout=subprocess.PIPE
+    ) as rival:
+        assert rival.stdout is not None
+        rival.stdout.readline()
+        done = subprocess.run(
+            [str(native_agent()), "demo", *words],
+            check=False,
+            capture_output=True,
+            timeout=10,  # of 5 s to begin and 2 s to end
+        )
+        still_there = rival.poll() is None
+        rival.kill()
+
+    assert still_there
+    assert done.returncode == 3
+    error = parse_line(done.stdout.splitlines()[-1])
+    assert isinstance(error, AgentError)
+    assert error.cause == "starved"
 
 
 @pytest.mark.usefixtures("root")
