@@ -228,6 +228,20 @@ static int fail(struct demo_thread *t, const char *at, int err)
 	return err;
 }
 
+/* The kernel lets no SCHED_DEADLINE thread be pinned: one that does not stay may go to
+ * all CPUs again, and the kernel leaves it here as long as no other deadline thread is. */
+static int go_to_cpu(int cpu, bool stay)
+{
+	struct cpulist before, one = { 0 };
+	int err = cpulist_get_affinity(&before);
+
+	if (err)
+		return err;
+	cpulist_add(&one, (unsigned int)cpu);
+	err = cpulist_set_affinity(&one);
+	return err || stay ? err : cpulist_set_affinity(&before);
+}
+
 static int set_up(struct demo_thread *t)
 {
 	const struct policy *want = &t->script.policy;
@@ -235,15 +249,9 @@ static int set_up(struct demo_thread *t)
 	int err;
 
 	t->tid = (int)syscall(SYS_gettid);
-	/* the kernel lets no SCHED_DEADLINE thread be pinned */
-	if (want->kind != POLICY_DEADLINE) {
-		struct cpulist one = { 0 };
-
-		cpulist_add(&one, (unsigned int)t->stage->cpu);
-		err = cpulist_set_affinity(&one);
-		if (err)
-			return fail(t, "pin a thread to the CPU", err);
-	}
+	err = go_to_cpu(t->stage->cpu, want->kind != POLICY_DEADLINE);
+	if (err)
+		return fail(t, "pin a thread to the CPU", err);
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 	err = policy_set(want);
 	if (err) {

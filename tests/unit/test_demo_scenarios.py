@@ -185,19 +185,44 @@ def honest(*lengths: int, step: int = 50) -> Events:
         events += [("woke", 3, at, 0), ("ran", 2, at, at + length * MS)]
     end = len(lengths) * step * MS
     d = (*events, ("woke", 3, end, 0), ("done", 5, end, 0))
-    return {"d": d, "hog": ran([(0, 500)])}
+    some = [(number * step, number * step + one) for number, one in enumerate(lengths)]
+    return {"d": d, "hog": ran(between(some, end))}
 
 
 def greedy(*lengths: float) -> Events:
     some = [(50.0 * k, 50.0 * k + length) for k, length in enumerate(lengths)]
     return {
         "d": (*ran(some)[:-1], ("done", 2, 500 * MS, 0)),
-        "hog": ran([(0, 500)]),
+        "hog": ran(between(some, 500 * MS)),
     }
+
+
+def between(runs: Runs, end_ns: int) -> Runs:
+    """Return the times in which one that shares the CPU with these runs has it."""
+    ends = [until for _, until in runs]
+    begins = [begin for begin, _ in runs[1:]] + [max(end_ns / MS, ends[-1] + 1)]
+    return [(a, b) for a, b in zip(ends, begins, strict=True) if b > a]
 
 
 def test_a_deadline_thread_has_its_time_and_no_more() -> None:
     assert failed(Scenario.DEADLINE, honest(*[5] * 10), greedy(*[10] * 10)) == []
+
+
+def test_a_deadline_thread_on_another_cpu_than_the_hog_shows_nothing() -> None:
+    good, even = honest(*[5] * 10), greedy(*[10] * 10)
+    alone = {"hog": ran([(0, 500)])}
+    says = "the hog waited whenever the deadline thread ran"
+
+    assert failed(Scenario.DEADLINE, {**good, **alone}, even) == [says]
+    assert failed(Scenario.DEADLINE, good, {**even, **alone}) == [says]
+
+
+def test_a_run_too_short_to_leave_a_hole_in_the_hogs_says_nothing() -> None:
+    even = greedy(*[10] * 10)
+    at_ns = 30 * MS
+    d = (*even["d"][:-1], ("ran", 1, at_ns, at_ns + 50_000), even["d"][-1])
+
+    assert failed(Scenario.DEADLINE, honest(*[5] * 10), {**even, "d": d}) == []
 
 
 def test_a_missed_period_a_short_yield_and_a_wrong_share_fail() -> None:

@@ -1,9 +1,10 @@
 """What must happen to a thread that works in every period."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from rtscope.demo.model import Check, Lane, Shown
+from rtscope.demo.model import Check, Lane, Performance, Shown
+from rtscope.demo.performance import PAUSE_NS
 from rtscope.demo.words import ms, percent
 from rtscope.units import NS_PER_MS
 
@@ -43,7 +44,9 @@ def releases(lane: Lane) -> list[int]:
 
 def deadline(shown: Shown) -> Iterator[Check | str]:
     """Yield what must hold of a deadline thread that asks for less, and for more."""
-    honest, greedy = (shown.case(name).lane("d") for name in ("honest", "greedy"))
+    cases = [shown.case(name) for name in ("honest", "greedy")]
+    yield _displaced(cases)
+    honest, greedy = (one.lane("d") for one in cases)
     runtime_ns, period_ns = honest.got.runtime_ns, honest.got.period_ns
     begins = [at_ns for at_ns, _ in honest.times("woke")]
     ends = _ends(honest, begins)
@@ -66,6 +69,21 @@ def deadline(shown: Shown) -> Iterator[Check | str]:
         f"asking for all, it had {ms(runtime_ns)} in each period, and no more",
         whole * runtime_ns - TICK_NS <= ran_ns <= most * runtime_ns + TICK_NS,
         f"{ms(ran_ns)} in {ms(span_ns)}: {percent(ran_ns / span_ns)}",
+    )
+
+
+def _displaced(cases: Sequence[Performance]) -> Check:
+    """Return whether the hog and the deadline thread shared one CPU."""
+    both_ns = sum(
+        one.lane("hog").ran_within(run.from_ns, run.to_ns)
+        for one in cases
+        for run in one.lane("d").runs
+        if run.length_ns > PAUSE_NS  # a shorter one leaves no hole in the hog's
+    )
+    return Check(
+        "the hog waited whenever the deadline thread ran",
+        both_ns == 0,
+        f"{ms(both_ns)} at once",
     )
 
 
