@@ -159,3 +159,20 @@ int cpulist_set_affinity(const struct cpulist *set)
 
 	return syscall(SYS_sched_setaffinity, 0, sizeof(mask), mask) < 0 ? -errno : 0;
 }
+
+int cpulist_find_reachable(struct cpulist *usable, struct cpulist *reachable)
+{
+	struct cpulist all = { 0 };
+	int err = cpulist_get_affinity(usable);
+
+	if (err)
+		return err;
+	for (unsigned int cpu = 0; cpu < CPULIST_MAX_CPUS; cpu++)
+		cpulist_add(&all, cpu);
+	*reachable = *usable;
+	if (cpulist_set_affinity(&all) < 0)
+		return 0;
+	err = cpulist_get_affinity(reachable);
+	cpulist_set_affinity(usable);
+	return err;
+}

@@ -39,4 +39,8 @@ bool cpulist_equal(const struct cpulist *a, const struct cpulist *b);
 int cpulist_get_affinity(struct cpulist *out);
 int cpulist_set_affinity(const struct cpulist *set);
 
+/* Where the calling thread runs, and where it might: with isolcpus= every process begins
+ * on the other CPUs, and may go to those all the same. Returns 0 or -errno. */
+int cpulist_find_reachable(struct cpulist *usable, struct cpulist *reachable);
+
 #endif

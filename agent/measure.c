@@ -22,31 +22,12 @@
 #include "sensors.h"
 #include "slurp.h"
 
-/* Where this process runs, and where it might: with isolcpus= every process begins on the
- * other CPUs, and may go to those all the same. */
-static int find_cpus(struct cpulist *usable, struct cpulist *reachable)
-{
-	struct cpulist all = { 0 };
-	int err = cpulist_get_affinity(usable);
-
-	if (err)
-		return err;
-	for (unsigned int cpu = 0; cpu < CPULIST_MAX_CPUS; cpu++)
-		cpulist_add(&all, cpu);
-	*reachable = *usable;
-	if (cpulist_set_affinity(&all) < 0)
-		return 0;
-	err = cpulist_get_affinity(reachable);
-	cpulist_set_affinity(usable);
-	return err;
-}
-
 static enum exit_status choose_cpus(struct run *run, struct emit *out)
 {
 	struct cpulist usable, reachable, missing;
 	char list[CPULIST_TEXT_MAX], message[OPTIONS_TEXT];
 
-	if (find_cpus(&usable, &reachable))
+	if (cpulist_find_reachable(&usable, &reachable))
 		return emit_error(out, "other", "cannot read the CPUs I may use", "");
 	if (!run->options->cpus_given)
 		run->options->cpus = usable;

@@ -126,6 +126,22 @@ static void an_affinity_that_was_set_is_read_back(void)
 	CHECK(cpulist_set_affinity(&before) == 0);
 }
 
+static void cpus_that_the_affinity_leaves_out_are_reachable(void)
+{
+	struct cpulist before, one = { 0 }, usable, reachable, got;
+
+	CHECK(cpulist_get_affinity(&before) == 0);
+	cpulist_add(&one, (unsigned int)cpulist_next(&before, 0));
+	CHECK(cpulist_set_affinity(&one) == 0);
+	CHECK(cpulist_find_reachable(&usable, &reachable) == 0);
+	CHECK(cpulist_equal(&usable, &one));
+	cpulist_subtract(&before, &reachable);
+	CHECK(cpulist_count(&before) == 0);
+	CHECK(cpulist_get_affinity(&got) == 0);
+	CHECK(cpulist_equal(&got, &one));
+	CHECK(cpulist_set_affinity(&reachable) == 0);
+}
+
 int main(void)
 {
 	lists_are_written_as_the_kernel_does();
@@ -137,5 +153,6 @@ int main(void)
 	sets_count_and_subtract_beyond_64_cpus();
 	a_cpu_that_cannot_be_is_in_no_set();
 	an_affinity_that_was_set_is_read_back();
+	cpus_that_the_affinity_leaves_out_are_reachable();
 	return 0;
 }
