@@ -97,18 +97,18 @@ static enum exit_status choose_cpu(struct demo *d, const struct options *o,
 				   struct emit *out)
 {
 	char cpus[CPULIST_TEXT_MAX], message[256];
-	struct cpulist usable = { 0 };
+	struct cpulist usable = { 0 }, reachable = { 0 };
 
-	cpulist_get_affinity(&usable);
+	cpulist_find_reachable(&usable, &reachable);
 	for (int cpu = cpulist_next(&usable, 0); cpu >= 0;
 	     cpu = cpulist_next(&usable, (unsigned int)cpu + 1))
 		d->stage.cpu = cpu;
 	if (!o->cpus_given)
 		return EXIT_DONE;
 	d->stage.cpu = cpulist_next(&o->cpus, 0);
-	if (cpulist_has(&usable, (unsigned int)d->stage.cpu))
+	if (cpulist_has(&reachable, (unsigned int)d->stage.cpu))
 		return EXIT_DONE;
-	cpulist_format(&usable, cpus, sizeof(cpus));
+	cpulist_format(&reachable, cpus, sizeof(cpus));
 	snprintf(message, sizeof(message),
 		 "this process may not use CPU %d, but %.150s", d->stage.cpu, cpus);
 	return emit_error(out, "cpu", message, "name one of those with --cpu");

@@ -232,14 +232,17 @@ static int fail(struct demo_thread *t, const char *at, int err)
  * all CPUs again, and the kernel leaves it here as long as no other deadline thread is. */
 static int go_to_cpu(int cpu, bool stay)
 {
-	struct cpulist before, one = { 0 };
-	int err = cpulist_get_affinity(&before);
+	struct cpulist before, reachable, one = { 0 };
+	int err = cpulist_find_reachable(&before, &reachable);
 
 	if (err)
 		return err;
 	cpulist_add(&one, (unsigned int)cpu);
 	err = cpulist_set_affinity(&one);
-	return err || stay ? err : cpulist_set_affinity(&before);
+	if (err || stay)
+		return err;
+	return cpulist_set_affinity(
+		cpulist_has(&before, (unsigned int)cpu) ? &before : &reachable);
 }
 
 static int set_up(struct demo_thread *t)

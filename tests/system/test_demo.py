@@ -236,6 +236,21 @@ def test_d9_policy_and_cpu_are_had_before_the_first_step_also_with_one_cpu() -> 
 
 
 @pytest.mark.usefixtures("root")
+@pytest.mark.parametrize("scenario", ["preempt", "deadline"])
+def test_a_cpu_that_the_affinity_leaves_out_is_reached_as_isolated_ones_are(
+    scenario: str,
+) -> None:
+    if len(CPUS) < 2:
+        pytest.skip("needs two CPUs")
+    words = ("app", "demo", scenario, "--json", "--cpu", str(CPUS[-1]))
+    with Program(["taskset", "-c", str(CPUS[0]), *RTSCOPE, *words]) as program:
+        done = program.finish(PATIENCE_S)
+
+    assert done.status == 0, (done.stderr, done.stdout)
+    assert {one["cpu"] for one in json.loads(done.stdout)["cases"]} == {CPUS[-1]}
+
+
+@pytest.mark.usefixtures("root")
 def test_a_cpu_that_is_not_there_is_refused_with_those_that_are() -> None:
     done, _ = demo("preempt", "--cpu", "1000")
 
