@@ -11,6 +11,7 @@
 
 #include "clock.h"
 #include "demothread.h"
+#include "result.h"
 #include "rights.h"
 #include "version.h"
 
@@ -57,16 +58,14 @@ static enum exit_status refused(struct emit *out, const struct demo_thread *t)
 }
 
 /* Before the first thread: what is mapped from here on is there and stays. */
-static enum exit_status lock_memory(struct demo *d, struct emit *out)
+static enum exit_status lock_memory(struct emit *out)
 {
 	struct rlimit limit = { 0 };
 	char message[256];
 	int err;
 
-	if (mlockall(MCL_CURRENT | MCL_FUTURE) == 0) {
-		d->locked = true;
+	if (mlockall(MCL_CURRENT | MCL_FUTURE) == 0)
 		return EXIT_DONE;
-	}
 	err = errno;
 	getrlimit(RLIMIT_MEMLOCK, &limit);
 	snprintf(message, sizeof(message),
@@ -357,8 +356,9 @@ static enum exit_status prepare(struct demo *d, struct options *o, struct emit *
 			"this kernel has no mutexes with priority inheritance", "");
 	if (choose_cpu(d, o, out) != EXIT_DONE)
 		return EXIT_INVALID;
-	if (o->lock_memory && lock_memory(d, out) != EXIT_DONE)
+	if (o->lock_memory && lock_memory(out) != EXIT_DONE)
 		return EXIT_INVALID;
+	d->locked = result_locked_kb() > 0; /* some kernels' mlockall() does nothing */
 	bound_by_kernel(o->duration_ns);
 	return start_threads(d, out);
 }

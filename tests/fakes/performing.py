@@ -44,6 +44,8 @@ def performed_lines(
     faults: Mapping[str, int] | None = None,
     slice_ns: int = 0,
     room: int = 6000,
+    memory_locked: bool | None = None,
+    parameters: tuple[int, int] | None = None,
 ) -> list[Line]:
     """
     Return what the agent would write; policies and so on as the scripts want.
@@ -61,14 +63,15 @@ def performed_lines(
         priority = int(parameter) if policy in ("fifo", "rr") else 0
         policy, priority = (policies or {}).get(name, (policy, priority))
         runtime, _, period = parameter.partition("/")
+        had = parameters or (int(runtime or 0), int(period or 0))
         threads.append(
             DemoThread(
                 name=name,
                 tid=100 + len(threads),
                 policy=policy,
                 priority=priority,
-                runtime_ns=int(runtime) if period else 0,
-                period_ns=int(period or 0),
+                runtime_ns=had[0] if period else 0,
+                period_ns=had[1] if period else 0,
                 slice_ns=slice_ns if policy == "rr" else 0,
                 affinity=affinity,
             )
@@ -95,7 +98,7 @@ def performed_lines(
             kernel="6.12.0",
             cpu=1,
             start_ns=1000,
-            memory_locked=case.lock_memory,
+            memory_locked=case.lock_memory if memory_locked is None else memory_locked,
             unit_ns=MS,
             pause_ns=50_000,
             threads=tuple(threads),

@@ -15,10 +15,25 @@ from rtscope.demo.timing import CYCLES, PERIOD_NS, WORK_NS
 Events = Mapping[str, Sequence[DemoEvent]]
 
 
-def failed(scenario: Scenario, *cases: Events, slice_ns: int = 0) -> list[str]:
+def failed(
+    scenario: Scenario,
+    *cases: Events,
+    slice_ns: int = 0,
+    memory_locked: bool | None = None,
+    parameters: tuple[int, int] | None = None,
+) -> list[str]:
     story = stories()[scenario]
     performances = tuple(
-        performance_of(case, performed_lines(case, events, slice_ns=slice_ns))
+        performance_of(
+            case,
+            performed_lines(
+                case,
+                events,
+                slice_ns=slice_ns,
+                memory_locked=memory_locked,
+                parameters=parameters,
+            ),
+        )
         for case, events in zip(story.cases, cases, strict=True)
     )
     found = judged(story, Shown(performances), "local")
@@ -143,6 +158,15 @@ def test_one_fault_too_many_or_too_few_fails(scenario: Scenario) -> None:
     ]
 
 
+@pytest.mark.parametrize("locked", [True, False])
+def test_memory_that_was_locked_in_both_cases_or_in_none_fails(locked: bool) -> None:
+    cases = writes(256, 256), writes(0, 0)
+
+    assert failed(Scenario.PAGEFAULT, *cases, memory_locked=locked) == [
+        "locked memory was locked, and other was not"
+    ]
+
+
 # --- periodic -----------------------------------------------------------------------
 
 
@@ -215,6 +239,17 @@ def test_a_deadline_thread_on_another_cpu_than_the_hog_shows_nothing() -> None:
 
     assert failed(Scenario.DEADLINE, {**good, **alone}, even) == [says]
     assert failed(Scenario.DEADLINE, good, {**even, **alone}) == [says]
+
+
+def test_other_parameters_than_were_asked_for_fail() -> None:
+    says = failed(
+        Scenario.DEADLINE,
+        honest(*[5] * 10),
+        greedy(*[10] * 10),
+        parameters=(11 * MS, 50 * MS),
+    )
+
+    assert says[0] == "each thread had its policy before its first step"
 
 
 def test_a_run_too_short_to_leave_a_hole_in_the_hogs_says_nothing() -> None:

@@ -122,6 +122,13 @@ def test_d4_a_setting_that_is_not_put_back_fails() -> None:
     assert failed(found) == ["all settings are as they were"]
 
 
+def test_a_setting_that_could_not_be_read_is_not_taken_for_put_back() -> None:
+    shown = Shown(judge("6.12.0", LEAK, LEAK).performances)
+    found = judged(STORY, shown, "local")
+
+    assert failed(found) == ["all settings are as they were"]
+
+
 GROUPED: Mapping[str, Runs] = {
     "hog": [(20, 300), (1000, 1300), (2000, 2300)],
     "other": [(0, 20), (300, 1000), (1300, 2000), (2300, 2500)],

@@ -16,6 +16,7 @@ from rtscope.demo.model import (
 from rtscope.demo.performance import digest_of
 from rtscope.demo.timing import deadline, periodic
 from rtscope.demo.urgency import inherit, preempt, take_turns
+from rtscope.demo.words import ms
 
 
 def judged(story: Story, shown: Shown, target: str) -> Judged:
@@ -48,7 +49,7 @@ def _folded(by_case: Sequence[Sequence[Check]], shown: Shown) -> Iterator[Check]
 
 def common_checks(one: Performance) -> Iterator[Check]:
     """Yield what must hold of any performance, whatever it shows."""
-    wrong = [lane for lane in one.lanes if _wanted(lane) != _policy(lane)]
+    wrong = [lane for lane in one.lanes if lane.script.split(":")[1:3] != _had(lane)]
     yield Check(
         "each thread had its policy before its first step",
         not wrong,
@@ -68,14 +69,19 @@ def common_checks(one: Performance) -> Iterator[Check]:
     )
 
 
-def _wanted(lane: Lane) -> str:
-    _, policy, parameter, _ = lane.script.split(":")
-    return policy if policy in ("other", "deadline") else f"{policy} {parameter}"
+def _had(lane: Lane) -> list[str]:
+    """Return policy and parameter as a script has them."""
+    got = lane.got
+    if got.policy == "deadline":
+        return [got.policy, f"{got.runtime_ns}/{got.period_ns}"]
+    return [got.policy, f"{got.priority}"]
 
 
 def _policy(lane: Lane) -> str:
-    priority = f" {lane.got.priority}" if lane.got.priority else ""
-    return f"{lane.got.policy}{priority}"
+    got = lane.got
+    if got.policy == "deadline":
+        return f"deadline {ms(got.runtime_ns)} in {ms(got.period_ns)}"
+    return f"{got.policy} {got.priority}" if got.priority else got.policy
 
 
 _CHECKS: Mapping[Scenario, Callable[[Shown], Iterator[Check | str]]] = {

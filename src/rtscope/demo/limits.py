@@ -66,7 +66,7 @@ def throttle(shown: Shown) -> Iterator[Check | str]:
         )
     yield Check(
         "all settings are as they were",
-        shown.facts == shown.facts_after,
+        RT_RUNTIME in shown.facts and shown.facts == shown.facts_after,
         f"sched_rt_runtime_us {shown.facts_after.get(RT_RUNTIME, 'unknown')}",
     )
     yield capitalized(
