@@ -152,19 +152,35 @@ def test_d3_a_control_group_that_limits_is_told_from_the_machines_own_limit(
     )
 
 
-def test_what_leaks_without_throttling_tells_who_limits() -> None:
-    def seen(*cases: Mapping[str, Runs]) -> Limiter:
-        one, free = (
-            performance_of(STORY.cases[n], lines_of(n, runs, "6.1.0"))
-            for n, runs in enumerate(cases)
-        )
-        return limiter_seen(one, free, 0.05)
+def limiter(*cases: Mapping[str, Runs], grouped: bool = True) -> Limiter:
+    one, free = (
+        performance_of(STORY.cases[n], lines_of(n, runs, "6.1.0"))
+        for n, runs in enumerate(cases)
+    )
+    return limiter_seen(one, free, 0.05, grouped=grouped)
 
-    assert seen(LEAK, WHOLE) is Limiter.THROTTLING
-    assert seen(LEAK, LEAK) is Limiter.FAIR_SERVER
-    assert seen(WHOLE, WHOLE) is Limiter.NOBODY
-    assert seen(WHOLE, LEAK) is Limiter.UNCLEAR
-    assert seen(GROUPED, LEAK) is Limiter.GROUP
+
+def test_what_leaks_without_throttling_tells_who_limits() -> None:
+    assert limiter(LEAK, WHOLE) is Limiter.THROTTLING
+    assert limiter(LEAK, LEAK) is Limiter.FAIR_SERVER
+    assert limiter(WHOLE, WHOLE) is Limiter.NOBODY
+    assert limiter(WHOLE, LEAK) is Limiter.UNCLEAR
+    assert limiter(GROUPED, LEAK) is Limiter.GROUP
+
+
+def test_no_control_group_limits_that_has_no_limit() -> None:
+    assert limiter(GROUPED, LEAK, grouped=False) is Limiter.UNCLEAR
+
+
+@pytest.mark.parametrize("cases", [(LEAK, LEAK), (WHOLE, WHOLE), (GROUPED, WHOLE)])
+def test_a_limiter_that_does_not_fit_the_kernel_is_not_claimed(
+    cases: tuple[Mapping[str, Runs], ...],
+) -> None:
+    notes = " ".join(judge("6.1.0", *cases).notes)
+
+    assert notes.startswith("It is not clear who limits real-time threads here: ")
+    assert "limits real-time threads on this kernel" not in notes
+    assert "does not give a fifo thread the whole CPU" not in notes
 
 
 def test_the_fair_server_is_set_on_the_cpu_of_the_demonstration() -> None:

@@ -49,7 +49,9 @@ class Limiter(StrEnum):
 def throttle(shown: Shown) -> Iterator[Check | str]:
     """Yield who limits the fifo thread, how much that leaks, and whether that fits."""
     one, free = (shown.case(name) for name in ("as-found", "no-limit"))
-    seen = limiter_seen(one, free, _machine_share(shown))
+    seen = limiter_seen(
+        one, free, _machine_share(shown), grouped=GROUP_RUNTIME in shown.facts
+    )
     expected, share = limiter_expected(shown)
     yield Check(
         f"{expected} limits real-time threads, as this kernel's source has it",
@@ -69,18 +71,32 @@ def throttle(shown: Shown) -> Iterator[Check | str]:
         RT_RUNTIME in shown.facts and shown.facts == shown.facts_after,
         f"sched_rt_runtime_us {shown.facts_after.get(RT_RUNTIME, 'unknown')}",
     )
-    yield capitalized(
-        f"{seen} limits real-time threads on this kernel: a fifo thread that wanted a "
-        f"CPU for itself was without it for {percent(lack(one))} of "
-        f"the time, and the ordinary thread beside it had {percent(leak(one))}."
+    yield from _conclusion(one, free, seen, expected)
+    for name, why in shown.not_tried.items():
+        yield f"Case {name} was not tried: {why}."
+
+
+def _conclusion(
+    one: Performance, free: Performance, seen: Limiter, expected: Limiter
+) -> Iterator[str]:
+    had = (
+        f"a fifo thread that wanted a CPU for itself was without it for "
+        f"{percent(lack(one))} of the time, and the ordinary thread beside it had "
+        f"{percent(leak(one))}."
     )
+    if seen is not expected:
+        like = "nothing known" if seen is Limiter.UNCLEAR else str(seen)
+        yield (
+            f"It is not clear who limits real-time threads here: this looks like "
+            f"{like}, and by its release and settings this kernel has {expected}; {had}"
+        )
+        return
+    yield capitalized(f"{seen} limits real-time threads on this kernel: {had}")
     if leak(free) > NOTHING:
         yield (
             "sched_rt_runtime_us = -1 does not give a fifo thread the whole CPU here; "
             "/sys/kernel/debug/sched/fair_server/cpuN/runtime = 0 does."
         )
-    for name, why in shown.not_tried.items():
-        yield f"Case {name} was not tried: {why}."
 
 
 def leak(one: Performance) -> float:
@@ -112,14 +128,17 @@ def _amount(one: Performance, expected: Limiter, share: float) -> Check:
     )
 
 
-def limiter_seen(one: Performance, free: Performance, machine_share: float) -> Limiter:
+def limiter_seen(
+    one: Performance, free: Performance, machine_share: float, *, grouped: bool
+) -> Limiter:
     """
     Return who limits, by what leaks as found and with -1.
 
-    A control group shows by how much more -1 gives than the limit of the machine.
+    A control group shows by how much more -1 gives than the limit of the machine, if
+    it is `grouped`: if it has a limit at all.
     """
     if lack(one) - lack(free) > machine_share + MUCH:
-        return Limiter.GROUP
+        return Limiter.GROUP if grouped else Limiter.UNCLEAR
     if leak(one) <= NOTHING:
         return Limiter.NOBODY if leak(free) <= NOTHING else Limiter.UNCLEAR
     return Limiter.THROTTLING if leak(free) <= NOTHING else Limiter.FAIR_SERVER
