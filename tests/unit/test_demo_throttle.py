@@ -18,6 +18,7 @@ from rtscope.demo.model import (
     stories,
 )
 from rtscope.demo.performance import performance_of, settings_of
+from rtscope.report.formats.demo import demo_document
 
 STORY = stories()[Scenario.THROTTLE]
 
@@ -150,6 +151,20 @@ def test_d3_a_control_group_that_limits_is_told_from_the_machines_own_limit(
     assert "the fifo thread lacks about 40.0 %, as its group is limited" in failed(
         judge(kernel, GROUPED, free, group="600000")
     )
+
+
+def test_the_document_has_the_settings_of_both_looks_and_what_was_not_tried() -> None:
+    shown = Shown(
+        judge("6.12.0", LEAK, LEAK).performances,
+        {RT_RUNTIME: "950000"},
+        {RT_RUNTIME: "-1"},
+        {"off": "fair_server cannot be 0: no debugfs"},
+    )
+    document = demo_document(judged(STORY, shown, "local"))
+
+    assert document["settings"] == {RT_RUNTIME: "950000"}
+    assert document["settings_after"] == {RT_RUNTIME: "-1"}
+    assert document["not_tried"] == {"off": "fair_server cannot be 0: no debugfs"}
 
 
 def limiter(*cases: Mapping[str, Runs], grouped: bool = True) -> Limiter:

@@ -30,6 +30,8 @@ def judged(story: Story, shown: Shown, target: str) -> Judged:
         checks=tuple(one for one in found if isinstance(one, Check)),
         notes=tuple(one for one in found if isinstance(one, str)),
         settings=shown.facts,
+        settings_after=shown.facts_after,
+        not_tried=shown.not_tried,
         digest=digest_of(shown.performances),
     )
 

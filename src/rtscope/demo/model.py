@@ -209,6 +209,9 @@ class Judged:
     """What else was seen: sentences."""
     settings: Mapping[str, str]
     """Of the machine as it was found, by path, where a demonstration changes some."""
+    settings_after: Mapping[str, str]
+    not_tried: Mapping[str, str]
+    """Cases that were left out, by name: why."""
     digest: str
     """Of all that its threads did: equal digests, equal timelines."""
 

@@ -157,6 +157,8 @@ def demo_document(found: Judged) -> dict[str, Any]:
         ],
         "notes": list(found.notes),
         "settings": dict(found.settings),
+        "settings_after": dict(found.settings_after),
+        "not_tried": dict(found.not_tried),
         "cases": [_case_document(one) for one in found.performances],
     }
 
