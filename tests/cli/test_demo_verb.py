@@ -71,6 +71,22 @@ def test_the_status_is_3_with_the_cause_if_it_cannot_run(
     assert "no right (be root)" in said.err
 
 
+def test_what_would_cut_the_connection_to_a_board_of_one_cpu_is_refused(
+    rtscope: Rtscope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = targets.target({})  # of one CPU
+    target.name = "ssh:board"
+    monkeypatch.setattr(
+        appdemo, "open_target", lambda address, **_: contextlib.nullcontext(target)
+    )
+    said = rtscope("app", "demo", "throttle", "--target", "ssh:board")
+
+    assert (said.status, said.out) == (3, "")
+    assert "ssh:board has one CPU" in said.err
+    assert "on the board itself" in said.err
+    assert target.log == []
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [

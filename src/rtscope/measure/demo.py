@@ -10,6 +10,7 @@ from rtscope.demo.model import (
     GROUP_RUNTIME,
     Case,
     Performance,
+    Scenario,
     Shown,
     Story,
 )
@@ -20,6 +21,8 @@ from rtscope.demo.performance import (
     settings_of,
 )
 from rtscope.errors import TargetError
+from rtscope.machine.facts import cpus_in
+from rtscope.machine.reader import read, text_of
 from rtscope.target import Target
 from rtscope.target.agentreader import AgentReader
 from rtscope.target.stream import collect
@@ -28,6 +31,7 @@ from rtscope.tuning.settings import TuningResult, hold
 from rtscope.units import NS_PER_S
 
 TIMEOUT_S = 30.0
+ONLINE = "/sys/devices/system/cpu/online"
 
 
 def perform(
@@ -37,8 +41,10 @@ def perform(
     Return what the threads of all cases did.
 
     Settings are held for as long as their case lasts. Raises TargetError with the cause
-    if a case cannot run: capability, limit, cgroup, a setting.
+    if a case cannot run: capability, limit, cgroup, a setting,
+    a connection that would not last.
     """
+    _refuse_starving_the_connection(machine, story)
     changes = any(case.settings for case in story.cases)
     facts = _facts(machine) if changes else {}
     performances: list[Performance] = []
@@ -56,6 +62,18 @@ def perform(
         performances.append(performance_of(case, lines))
     after = _facts(machine) if changes else {}
     return Shown(tuple(performances), facts, after, not_tried)
+
+
+def _refuse_starving_the_connection(machine: Target, story: Story) -> None:
+    """Refuse what leaves no CPU to sshd for longer than the agent waits for a sign."""
+    if story.scenario is not Scenario.THROTTLE or not machine.name.startswith("ssh:"):
+        return
+    if len(cpus_in(text_of(read(machine.reader, ONLINE)) or "") or ()) == 1:
+        raise TargetError(
+            f"{machine.name} has one CPU, which this demonstration would keep from "
+            "sshd for 2.5 s, and the connection would end it: run rtscope app demo "
+            f"{story.scenario} on the board itself"
+        )
 
 
 @contextlib.contextmanager
