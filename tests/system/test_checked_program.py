@@ -90,6 +90,12 @@ def finds(document: Mapping[str, Any], id_: str, word: str) -> bool:
 NAMES = ["1-naive", *(row.step for row in rows())]
 
 
+def test_the_page_names_the_findings_that_may_stay() -> None:
+    (line,) = (x for x in PAGE.read_text().splitlines() if "may stay" in x)
+
+    assert {*re.findall(r"RA\d\d", line)} == OF_THE_MACHINE
+
+
 def test_the_page_has_a_row_for_each_step() -> None:
     sources = sorted(path.stem for path in STEPS.glob("*.c"))
 
