@@ -10,7 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define KEPT 60000
+#define KEPT  60000
+#define AHEAD 1000 /* cycles that may begin while the logger copies: one second */
 
 struct sample {
 	long cycle;
@@ -72,6 +73,9 @@ static int write_log(FILE *log)
 	for (;;) {
 		rtsc_mutex_lock(&lock);
 		cycle = kept;
+		/* after a long wait skip what the controller writes over: it goes on */
+		if (seen < cycle - (KEPT - AHEAD))
+			seen = cycle - (KEPT - AHEAD);
 		for (; seen < cycle; seen++)
 			own[seen % KEPT] = history[seen % KEPT];
 		rtsc_mutex_unlock(&lock);
