@@ -50,7 +50,7 @@ def perform(
     performances: list[Performance] = []
     not_tried: dict[str, str] = {}
     for case in story.cases:
-        log(f"performing {case.title}")
+        log(f"case: {case.title}")
         at = performances[0].begin.cpu if performances else cpu
         with _held(machine, case, at or 0) as refused:
             if refused and not case.optional:
