@@ -109,7 +109,7 @@ def performed_lines(
 
 
 def an_example() -> list[Line]:
-    """Return the lines of threads that do what the talk shows."""
+    """Return the lines of threads that do what they must."""
     (case,) = stories()[Scenario.PREEMPT].cases
     events = {
         "m": ran([(0, 200), (760, 960)]),

@@ -121,7 +121,7 @@ def _step_ms(span_ms: float) -> float:
     return step
 
 
-# --- the talk's own picture -------------------------------------------------------
+# --- a character for each millisecond ---------------------------------------------
 
 
 def print_chars(found: Judged, console: Console) -> None:
