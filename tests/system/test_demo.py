@@ -1,8 +1,9 @@
 """
 The demonstrations on the real kernel: what must happen does, and refusals have a cause.
 
-D1 to D10 are what a well-known demonstration of the scheduler does wrong; the tests
-with these letters are of what this one does there.
+D1 to D10 are what the programs of a talk on the scheduler do wrong
+(docs/measured/demonstrations.md); the tests with these letters are of what this one
+does there.
 """
 
 import json
@@ -23,6 +24,7 @@ from rig import (
     RT_RUNTIME,
     Done,
     Program,
+    agents_of,
     native_agent,
     rtscope,
     until,
@@ -177,6 +179,23 @@ def test_d4_the_settings_are_put_back_whatever_ends_the_demonstration(
         program.finish(PATIENCE_S)
 
     until(lambda: RT_RUNTIME.read_text() == rt_runtime, what="it is put back")
+
+
+def test_d4_after_a_kill_of_the_agent_that_holds_them_a_command_restores(
+    rt_runtime: str,
+) -> None:
+    with rtscope("app", "demo", "throttle") as program:
+        until(lambda: RT_RUNTIME.read_text() == "-1\n", what="the setting is held")
+        (holder,) = agents_of(program.pid, "hold")
+        os.kill(holder, signal.SIGKILL)
+        done = program.finish(PATIENCE_S)
+
+    assert done.status == 3
+    assert "rtscope audit --restore" in done.stderr
+    assert RT_RUNTIME.read_text() == "-1\n"
+    with rtscope("audit", "--restore") as program:
+        program.finish(PATIENCE_S)
+    assert RT_RUNTIME.read_text() == rt_runtime
 
 
 @pytest.mark.usefixtures("root")
