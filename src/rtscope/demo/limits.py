@@ -121,8 +121,9 @@ def _amount(one: Performance, expected: Limiter, share: float) -> Check:
             f"it was without the CPU for {percent(lack(one))}",
         )
     return Check(
-        f"what leaks to ordinary threads is at most twice {percent(share)}, and "
-        f"{'some' if share else 'nothing'}",
+        f"the ordinary thread gets some of the CPU, at most twice {percent(share)}"
+        if share
+        else "the ordinary thread gets nothing of the CPU",
         (leak(one) > NOTHING) == (share > 0) and leak(one) <= max(2 * share, NOTHING),
         f"the ordinary thread got {percent(leak(one))}",
     )
