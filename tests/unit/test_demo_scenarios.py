@@ -235,7 +235,7 @@ def test_a_deadline_thread_has_its_time_and_no_more() -> None:
 def test_a_deadline_thread_on_another_cpu_than_the_hog_shows_nothing() -> None:
     good, even = honest(*[5] * 10), greedy(*[10] * 10)
     alone = {"hog": ran([(0, 500)])}
-    says = "the hog waited whenever the deadline thread ran"
+    says = "the hog waited for the first run of the deadline thread"
 
     assert failed(Scenario.DEADLINE, {**good, **alone}, even) == [says]
     assert failed(Scenario.DEADLINE, good, {**even, **alone}) == [says]
