@@ -2,6 +2,7 @@
 #include "demo.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -102,15 +103,29 @@ static enum exit_status choose_cpu(struct demo *d, const struct options *o,
 	for (int cpu = cpulist_next(&usable, 0); cpu >= 0;
 	     cpu = cpulist_next(&usable, (unsigned int)cpu + 1))
 		d->stage.cpu = cpu;
+	d->stage.cpus = usable;
 	if (!o->cpus_given)
 		return EXIT_DONE;
 	d->stage.cpu = cpulist_next(&o->cpus, 0);
+	if (!cpulist_has(&usable, (unsigned int)d->stage.cpu))
+		d->stage.cpus = reachable;
 	if (cpulist_has(&reachable, (unsigned int)d->stage.cpu))
 		return EXIT_DONE;
 	cpulist_format(&reachable, cpus, sizeof(cpus));
 	snprintf(message, sizeof(message),
 		 "this process may not use CPU %d, but %.150s", d->stage.cpu, cpus);
 	return emit_error(out, "cpu", message, "name one of those with --cpu");
+}
+
+/* Whatever has that CPU, this thread tells of it. */
+static void leave_cpu(const struct demo_stage *stage)
+{
+	struct cpulist others = stage->cpus, one = { 0 };
+
+	cpulist_add(&one, (unsigned int)stage->cpu);
+	cpulist_subtract(&others, &one);
+	if (cpulist_count(&others))
+		cpulist_set_affinity(&others);
 }
 
 /* Should the watchdog fail, the kernel ends the process: no thread computes longer. */
@@ -303,6 +318,24 @@ static int emit_end_line(struct emit *out, const struct demo *d)
 	return emit_end(out);
 }
 
+/* Of this process with threads that have no CPU, even for their end: on others they may
+ * end, and before that nobody can reap the process. */
+static _Noreturn void exit_without_cpu(const struct demo *d, enum exit_status status)
+{
+	cpu_set_t others;
+
+	CPU_ZERO(&others);
+	for (int cpu = cpulist_next(&d->stage.cpus, 0); cpu >= 0;
+	     cpu = cpulist_next(&d->stage.cpus, (unsigned int)cpu + 1))
+		if (cpu != d->stage.cpu)
+			CPU_SET((unsigned int)cpu, &others);
+	for (unsigned int i = 0; i < d->started; i++)
+		if (!atomic_load_explicit(&d->thread[i].ended, memory_order_acquire))
+			pthread_setaffinity_np(d->thread[i].thread, sizeof(others),
+					       &others);
+	_exit(status);
+}
+
 /* False if a thread has no CPU even for its end. */
 static bool join_threads(struct demo *d)
 {
@@ -337,7 +370,7 @@ static enum exit_status perform(struct demo *d, struct options *o, struct emit *
 	if (!watch_over(d, o->duration_ns)) {
 		emit_error(out, "starved", "a thread of the demonstration did not end",
 			   "something has its CPU: find it with rtscope tasks --rt");
-		_exit(EXIT_INVALID); /* a thread that does not end cannot be joined */
+		exit_without_cpu(d, EXIT_INVALID);
 	}
 	policy_set(&ordinary);
 	emit_begin_line(out, d);
@@ -360,6 +393,7 @@ static enum exit_status prepare(struct demo *d, struct options *o, struct emit *
 		return EXIT_INVALID;
 	d->locked = result_locked_kb() > 0; /* some kernels' mlockall() does nothing */
 	bound_by_kernel(o->duration_ns);
+	leave_cpu(&d->stage);
 	return start_threads(d, out);
 }
 
@@ -380,7 +414,7 @@ enum exit_status demo(struct options *o, struct emit *out)
 	if (status == EXIT_DONE)
 		status = perform(&d, o, out);
 	if (!join_threads(&d))
-		_exit(status); /* a thread that does not end cannot be joined */
+		exit_without_cpu(&d, status);
 	demothread_free(d.thread, d.count);
 	return status;
 }

@@ -230,19 +230,14 @@ static int fail(struct demo_thread *t, const char *at, int err)
 
 /* The kernel lets no SCHED_DEADLINE thread be pinned: one that does not stay may go to
  * all CPUs again, and the kernel leaves it here as long as no other deadline thread is. */
-static int go_to_cpu(int cpu, bool stay)
+static int go_to_cpu(const struct demo_stage *stage, bool stay)
 {
-	struct cpulist before, reachable, one = { 0 };
-	int err = cpulist_find_reachable(&before, &reachable);
+	struct cpulist one = { 0 };
+	int err;
 
-	if (err)
-		return err;
-	cpulist_add(&one, (unsigned int)cpu);
+	cpulist_add(&one, (unsigned int)stage->cpu);
 	err = cpulist_set_affinity(&one);
-	if (err || stay)
-		return err;
-	return cpulist_set_affinity(
-		cpulist_has(&before, (unsigned int)cpu) ? &before : &reachable);
+	return err || stay ? err : cpulist_set_affinity(&stage->cpus);
 }
 
 static int set_up(struct demo_thread *t)
@@ -252,7 +247,7 @@ static int set_up(struct demo_thread *t)
 	int err;
 
 	t->tid = (int)syscall(SYS_gettid);
-	err = go_to_cpu(t->stage->cpu, want->kind != POLICY_DEADLINE);
+	err = go_to_cpu(t->stage, want->kind != POLICY_DEADLINE);
 	if (err)
 		return fail(t, "pin a thread to the CPU", err);
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);

@@ -52,6 +52,7 @@ enum demo_state { DEMO_STARTING, DEMO_READY, DEMO_FAILED };
 struct demo_stage {
 	pthread_mutex_t lock[DEMOSCRIPT_LOCKS];
 	int cpu;
+	struct cpulist cpus; /* where a thread may be that cannot be pinned */
 	int64_t start_ns;
 	_Atomic bool go;
 	_Atomic bool stop; /* written by the watchdog; a flag, it orders nothing */

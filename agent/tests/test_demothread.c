@@ -27,6 +27,7 @@ static void start(unsigned int n, const char *const scripts[])
 	CHECK(cpulist_get_affinity(&usable) == 0);
 	memset(&stage, 0, sizeof(stage));
 	stage.cpu = cpulist_next(&usable, 0);
+	stage.cpus = usable;
 	for (int i = 0; i < DEMOSCRIPT_LOCKS; i++)
 		CHECK(pthread_mutex_init(&stage.lock[i], NULL) == 0);
 	count = n;

@@ -313,17 +313,18 @@ def test_threads_that_never_get_their_cpu_end_it_with_the_cause() -> None:
     if len(CPUS) < 2:
         pytest.skip("needs a CPU beside the one that a spinner has")
     spinner = SPINNER % (CPUS[-1], time.monotonic() + 12)
-    words = ["--cpus", str(CPUS[-1]), "--", "a:fifo:20:at=0,run=1000000"]
+    words = ["--cpus", str(CPUS[-1]), "--duration-ns", "1000000000"]
+    script = "a:fifo:20:at=0,run=1000000"
     with subprocess.Popen(
         [sys.executable, "-c", spinner], stdout=subprocess.PIPE
     ) as rival:
         assert rival.stdout is not None
         rival.stdout.readline()
         done = subprocess.run(
-            [str(native_agent()), "demo", *words],
+            [str(native_agent()), "demo", *words, "--", script],
             check=False,
             capture_output=True,
-            timeout=10,  # of 5 s to begin and 2 s to end
+            timeout=10,  # of 5 s to begin, or 1 s to compute, and 2 s to end
         )
         still_there = rival.poll() is None
         rival.kill()
