@@ -137,6 +137,45 @@ def test_an_error_of_the_agent_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> 
         watched(monkeypatch, load_jsonl=ERROR)
 
 
+def probes_of(monkeypatch: pytest.MonkeyPatch, program: Program) -> list[Probe]:
+    """Return what the script of a board gets to probe in a program."""
+    given: list[Probe] = []
+
+    def script_of(_program: Program, probes: list[Probe], **_: object) -> str:
+        given.extend(probes)
+        return ""
+
+    monkeypatch.setattr(appwatch, "watching_script", script_of)
+    monkeypatch.setattr(appwatch, "boot", lambda *_, **__: Booted({}, {}, "", "", 1.0))
+    with pytest.raises(BoardError, match="did not begin"):
+        appwatch.watch_on_board(PREPARED, program, settle_ns=MS, duration_ns=MS, seed=1)
+    return given
+
+
+ALLOCATOR = """
+void *malloc(unsigned long size) { return (void *)size; }
+void *calloc(unsigned long size) { return (char *)malloc(size) + 1; }
+void *memalign(unsigned long size) __attribute__((alias("calloc")));
+"""
+
+
+def test_a_place_is_probed_once_whatever_its_names(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # a library that is not stripped has each function in two tables of symbols
+    out = tmp_path / "liballoc.so"
+    flags = ("-O0", "-shared", "-fPIC", "-nostdlib", "-fno-builtin", "-x", "c")
+    subprocess.run(
+        ["gcc", *flags, "-", "-o", out], input=ALLOCATOR, text=True, check=True
+    )
+    files = {f"program/lib/{name}": out.read_bytes() for name in ("a.so", "b.so")}
+
+    probes = probes_of(monkeypatch, Program(("/prog",), files, dynamic=True))
+
+    assert [one.name for one in probes] == ["malloc", "calloc", "malloc.2", "calloc.2"]
+    assert len({(one.path, one.offset) for one in probes}) == len(probes) == 4
+
+
 def test_an_answer_of_a_board_is_labelled_everywhere() -> None:
     examined = examine(seen(thread(1)))
     console = Console(width=100, color_system=None)

@@ -1,9 +1,9 @@
 """The files in the memory of a process: read once each, and where to probe them."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from rtscope.app.image import Image
@@ -105,22 +105,37 @@ def probes_in(maps: Sequence[Piece], images: Images, *, directory: str) -> list[
 
     The directory has links to its files, by their places in memory.
     """
-    found: list[Probe] = []
-    seen: set[tuple[int, int]] = set()
-    names: Counter[str] = Counter()
+    places: list[tuple[Hashable, Probe]] = []
     for piece in maps:
         image = images.of(piece) if piece.executable and piece.is_file else None
         if image is None:
             continue
-        for function, offset in allocators_in(image):
-            if (piece.inode, offset) in seen:
-                continue
-            seen.add((piece.inode, offset))
-            names[function] += 1
-            number = names[function]
-            name = function if number == 1 else f"{function}.{number}"
-            link = f"{directory}/{piece.start:x}-{piece.end:x}"
-            found.append(Probe(name, offset, link, piece.inode))
+        link = f"{directory}/{piece.start:x}-{piece.end:x}"
+        places += [
+            (piece.inode, Probe(function, offset, link, piece.inode))
+            for function, offset in allocators_in(image)
+        ]
+    return each_once(places)
+
+
+def each_once(places: Iterable[tuple[Hashable, Probe]]) -> list[Probe]:
+    """
+    Return the probes of the agent, from functions and the files that they are in.
+
+    A function with several names, or in both tables of symbols, is one place. Those of
+    the same name in different places are numbered.
+    """
+    seen: set[tuple[Hashable, int]] = set()
+    names: Counter[str] = Counter()
+    found: list[Probe] = []
+    for file, one in places:
+        if (file, one.offset) in seen:
+            continue
+        seen.add((file, one.offset))
+        names[one.name] += 1
+        number = names[one.name]
+        name = one.name if number == 1 else f"{one.name}.{number}"
+        found.append(replace(one, name=name))
     return found[:MAX_PROBES]
 
 

@@ -21,7 +21,7 @@ from rtscope.errors import BoardError, TargetError
 from rtscope.machine.gather import paths as fact_paths
 from rtscope.machine.reader import Content, Missing
 from rtscope.measure.appcycles import CycleRecording, recording_of
-from rtscope.measure.appimages import MAX_PROBES, Images, Probe, allocators_in
+from rtscope.measure.appimages import Images, Probe, allocators_in, each_once
 from rtscope.measure.appwatch import Look, look_at, observation_of
 from rtscope.process import Progress
 from rtscope.tasks.listing import PATHS, make_listing, read_surroundings
@@ -147,14 +147,11 @@ def watch_on_board(
 
 def _probes(program: Program) -> list[Probe]:
     """Return where allocators begin in the files that the board gets."""
-    found: list[Probe] = []
-    for path, content in sorted(program.files.items()):
-        image = Image(content, PurePosixPath(path).name)
-        for function, offset in allocators_in(image):
-            number = 1 + sum(p.name.partition(".")[0] == function for p in found)
-            name = function if number == 1 else f"{function}.{number}"
-            found.append(Probe(name, offset, f"/{path}", 0))
-    return found[:MAX_PROBES]
+    return each_once(
+        (path, Probe(function, offset, f"/{path}", 0))
+        for path, content in sorted(program.files.items())
+        for function, offset in allocators_in(Image(content, PurePosixPath(path).name))
+    )
 
 
 def _with_inodes(places: Sequence[Probe], maps: Sequence[Piece]) -> list[Probe]:
