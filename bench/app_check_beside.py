@@ -2,9 +2,11 @@
 What rtscope app check finds beside strace, perf trace and ltrace, and at what cost.
 
 Each tool is attached to an offender (tests/offenders/offender.c) that runs already, and
-finds an offence if its summary names the call, the fault or the event. The slow-down is
-that of the program of watching_cost.py: medians of wake-up latency and cycle, alone and
-under each tool, in blocks of random order. A tool that is not installed is left out.
+finds an offence if its summary names the call, the fault or the event; one whose
+summary has no such line does not look for it. The slow-down is that of the program of
+watching_cost.py: medians of wake-up latency and cycle, alone and under each tool, in
+blocks of random order. A tool that is not installed is left out; one that could not be
+attached, or said nothing, failed: that is no answer, and it has no cost.
 """
 
 import random
@@ -15,8 +17,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 import watching_cost
 
@@ -36,19 +40,45 @@ TOOLS = {
 }
 CHECK = "rtscope app check"
 
-# Offence: the finding, and how the summary of another tool would name it.
+FAILED, BLIND = "failed", "does not look for it"
+
+_ENDED = (0, -signal.SIGINT, 128 + signal.SIGINT)
+"""Statuses of a tool that was interrupted, or whose program ended."""
+_UNSEEN = 3
+"""rtscope answered, and could not see all."""
+
+_CALLS = ("strace -c", "perf trace -s")
+_ALL = (*_CALLS, "ltrace -c")
+
+
+@dataclass(frozen=True, slots=True)
+class Offence:
+    """What is to be found."""
+
+    id_: str
+    """The finding."""
+    words: str = ""
+    """How the summary of another tool names it."""
+    by: tuple[str, ...] = ()
+    """The tools whose summary has lines for it."""
+
+    def looked_for_by(self, tool: str) -> bool:
+        """Whether a tool could name it."""
+        return tool == CHECK or tool in self.by
+
+
 OFFENCES = {
-    "malloc": ("RA07", r"\bmalloc\b"),
-    "mmap": ("RA08", r"\bmmap\b"),
-    "write": ("RA09", r"\bwrite\b"),
-    "minor-fault": ("RA05", r"\bfaults?\b"),
-    "mutex": ("RA10", r"\b(futex|pthread_mutex_lock)\b"),
-    "inversion": ("RA11", r"inversion"),
-    "preempted": ("RA13", r"preempt"),
-    "migration": ("RA15", r"\bmigrat"),
-    "signal": ("RA21", r"\b(SIGUSR1|tgkill|raise)\b"),
-    "not-locked": ("RA04", r"\bunlocked\b"),
-    "priority-99": ("RA02", r"\bpriority\b"),
+    "malloc": Offence("RA07", r"\bmalloc\b", ("ltrace -c",)),
+    "mmap": Offence("RA08", r"\bmmap\b", _ALL),
+    "write": Offence("RA09", r"\bwrite\b", _ALL),
+    "minor-fault": Offence("RA05"),
+    "mutex": Offence("RA10", r"\b(futex|pthread_mutex_lock)\b", _ALL),
+    "inversion": Offence("RA11"),
+    "preempted": Offence("RA13"),
+    "migration": Offence("RA15"),
+    "signal": Offence("RA21", r"\b(SIGUSR1|tgkill|raise)\b", _ALL),
+    "not-locked": Offence("RA04"),
+    "priority-99": Offence("RA02"),
 }
 
 
@@ -75,48 +105,78 @@ def attach(tool: str, pid: int, out: Path) -> "subprocess.Popen[bytes]":
         )
 
 
-def end(tool: str, running: "subprocess.Popen[bytes]") -> None:
-    """End it as a user would: rtscope ends by itself."""
-    if tool != CHECK:
+def gone_early(tool: str, running: "subprocess.Popen[bytes]") -> bool:
+    """Whether a tool that watches until it is interrupted has ended by itself."""
+    return tool != CHECK and running.poll() is not None
+
+
+def ended_well(
+    tool: str, running: "subprocess.Popen[bytes]", *, lives: bool = True
+) -> bool:
+    """
+    End it as a user would (rtscope ends by itself); return whether it was attached.
+
+    One that ended although its program `lives` was not.
+    """
+    early = lives and gone_early(tool, running)
+    if tool != CHECK and running.poll() is None:
         running.send_signal(signal.SIGINT)
     try:
-        running.wait(END_S)
+        status = running.wait(END_S)
     except subprocess.TimeoutExpired:
         running.kill()
         running.wait()
+        return False
+    return not early and status in ((0, _UNSEEN) if tool == CHECK else _ENDED)
 
 
-def found_in(tool: str, offence: str, said: str) -> bool:
-    """Whether the answer of a tool names an offence."""
-    id_, words = OFFENCES[offence]
-    return bool(re.search(rf'"id": "{id_}"' if tool == CHECK else words, said))
+def cell(tool: str, offence: Offence, said: str | None, clean: str | None) -> str:
+    """Return a cell; what a tool says of the clean program too is not found."""
+    if not offence.looked_for_by(tool):
+        return BLIND
+    if said is None or clean is None:
+        return FAILED
+    words = rf'"id": "{offence.id_}"' if tool == CHECK else offence.words
+    return "yes" if re.search(words, said) and not re.search(words, clean) else "-"
 
 
-def answer(tool: str, offence: str, program: Path, folder: Path) -> str:
-    """Return what a tool says of a program that commits an offence."""
+def answer(tool: str, offence: str, program: Path, folder: Path) -> str | None:
+    """Return what a tool says of a program that commits an offence; None: it failed."""
     out = folder / "answer"
     with subprocess.Popen([str(program), offence, str(program)]) as offender:
         try:
             time.sleep(BEGIN_S)
             running = attach(tool, offender.pid, out)
             time.sleep(WATCH_S)
-            end(tool, running)
+            attached = ended_well(tool, running)
         finally:
             offender.kill()
-    return out.read_text("utf-8", "replace")
+    said = out.read_text("utf-8", "replace")
+    return said if attached and said.strip() else None
 
 
-def slowed(tool: str | None, paced: Path, folder: Path) -> tuple[float, float]:
-    """Return the medians of wake-up latency and cycle in us, under a tool or alone."""
+def slowed(tool: str | None, paced: Path, folder: Path) -> tuple[float, float] | None:
+    """
+    Return the medians of wake-up latency and cycle in us, under a tool or alone.
+
+    None if the tool failed.
+    """
     argv = [str(paced), str(SKIP), str(COUNT), "busy"]
+    out = folder / "answer"
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as program:
         running = None
         if tool is not None:
             time.sleep(BEGIN_S)
-            running = attach(tool, program.pid, folder / "answer")
+            running = attach(tool, program.pid, out)
+            time.sleep(BEGIN_S)
+            if gone_early(tool, running):
+                program.kill()
+                return None
         said = program.communicate()[0].split()
         if running is not None and tool is not None:
-            end(tool, running)
+            attached = ended_well(tool, running, lives=False)
+            if not attached or not out.read_text("utf-8", "replace").strip():
+                return None
     return float(said[0]) / 1000, float(said[2]) / 1000
 
 
@@ -125,19 +185,34 @@ def print_costs(names: Sequence[str], folder: Path) -> None:
     paced = watching_cost.built()
     order = random.Random(1)
     variants: list[str | None] = [None, *names]
-    figures: dict[str | None, list[tuple[float, float]]] = {v: [] for v in variants}
+    figures: dict[str | None, list[tuple[float, float] | None]] = {
+        variant: [] for variant in variants
+    }
     for _ in range(BLOCKS):
         order.shuffle(variants)
         for variant in variants:
             figures[variant].append(slowed(variant, paced, folder))
-    print("\n| under | wake-up median, µs | cycle median, µs | times the cycle |")
-    print("|---|---:|---:|---:|")
-    alone = sorted(one[1] for one in figures[None])[BLOCKS // 2]
+    print("\n".join(cost_lines(figures)))
+
+
+def cost_lines(
+    figures: Mapping[str | None, Sequence[tuple[float, float] | None]],
+) -> Iterator[str]:
+    """Yield the table of costs; a tool that failed once has no row."""
+    yield "\n| under | wake-up median, µs | cycle median, µs | times the cycle |"
+    yield "|---|---:|---:|---:|"
+    medians = {
+        name: tuple(median(one[at] for one in runs if one) for at in (0, 1))
+        for name, runs in figures.items()
+        if None not in runs
+    }
+    alone = medians[None][1]
+    for name, (wake, cycle) in medians.items():
+        words = f"{wake:.1f} | {cycle:.1f} | {cycle / alone:.1f}"
+        yield f"| {name or 'nothing'} | {words} |"
     for name, runs in figures.items():
-        wake, cycle = (sorted(one[at] for one in runs)[BLOCKS // 2] for at in (0, 1))
-        print(
-            f"| {name or 'nothing'} | {wake:.1f} | {cycle:.1f} | {cycle / alone:.1f} |"
-        )
+        if None in runs:
+            yield f"\n{name}: {FAILED} in {runs.count(None)} of {len(runs)} runs"
 
 
 def main() -> None:
@@ -153,16 +228,19 @@ def main() -> None:
         print(f"| offence | finding | {' | '.join(names)} |")
         print(f"|---|---|{'---|' * len(names)}")
         clean = {name: answer(name, "clean", program, folder) for name in names}
-        for offence, (id_, _) in OFFENCES.items():
-            # what a tool says of the clean program too is not found
+        for name, offence in OFFENCES.items():
             cells = " | ".join(
-                "yes"
-                if found_in(name, offence, answer(name, offence, program, folder))
-                and not found_in(name, offence, clean[name])
-                else "-"
-                for name in names
+                cell(
+                    tool,
+                    offence,
+                    answer(tool, name, program, folder)
+                    if offence.looked_for_by(tool)
+                    else None,
+                    clean[tool],
+                )
+                for tool in names
             )
-            print(f"| {offence} | {id_} | {cells} |", flush=True)
+            print(f"| {name} | {offence.id_} | {cells} |", flush=True)
         print_costs(names, folder)
 
 
