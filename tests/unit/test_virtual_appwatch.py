@@ -15,7 +15,12 @@ from rtscope.board.program import Program
 from rtscope.board.qemu import Qemu
 from rtscope.errors import BoardError, TargetError
 from rtscope.measure.appimages import Probe
-from rtscope.report.formats.appboard import BoardLabel, answer_digest, board_row
+from rtscope.report.formats.appboard import (
+    BoardLabel,
+    answer_digest,
+    board_row,
+    digest_words,
+)
 from rtscope.report.formats.appcheck import MAX_LINES, print_examined
 from rtscope.report.formats.appjunit import examined_junit
 from rtscope.virtual import appwatch
@@ -195,5 +200,9 @@ def test_the_digest_of_an_answer_is_of_all_that_was_found() -> None:
 
     same = dict(reversed(answer.items()))
     assert answer_digest(answer) == answer_digest(same) != answer_digest(other)
+    assert digest_words(answer) == (
+        f"answer {answer_digest(answer)[:12]}: the same command gives it again, with "
+        "the same rtscope and libraries"
+    )
     row = board_row(LABEL, answer)["virtual"]
     assert row == {"board": "pc", "seed": 1, "answer_digest": answer_digest(answer)}

@@ -35,6 +35,6 @@ def board_row(label: BoardLabel | None, answer: Mapping[str, Any]) -> dict[str, 
 def digest_words(answer: Mapping[str, Any]) -> str:
     """Return the digest for the last line of a terminal."""
     return (
-        f"answer {answer_digest(answer)[:DIGITS]}: the same program, board, kernel and "
-        "seed give it again"
+        f"answer {answer_digest(answer)[:DIGITS]}: the same command gives it again, "
+        "with the same rtscope and libraries"
     )
