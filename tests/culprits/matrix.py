@@ -40,6 +40,11 @@ class Row:
     found: str
     right: bool
 
+    @property
+    def to_be_late(self) -> bool:
+        """Whether the culprit makes the thread late on this kernel."""
+        return self.kernel in self.culprit.on
+
 
 @dataclass(frozen=True, slots=True)
 class Told:
@@ -151,6 +156,16 @@ def table_of(rows: Sequence[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def head_of(rows: Sequence[Row]) -> str:
+    """Count the titles; a turn in which nothing is to be late has none."""
+    titles = [row.right for row in rows if row.to_be_late]
+    quiet = [row.right for row in rows if not row.to_be_late]
+    return (
+        f"{sum(titles)} of {len(titles)} titles are right; {sum(quiet)} of "
+        f"{len(quiet)} turns without a culprit on that kernel were quiet.\n"
+    )
+
+
 def main() -> None:
     """Measure all boots, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -169,8 +184,7 @@ def main() -> None:
                 rows += rows_of(boot, told)
             else:
                 rows += measured(boot, Path(name))
-    right = sum(row.right for row in rows)
-    head = f"{right} of {len(rows)} titles are right.\n"
+    head = head_of(rows)
     print(table_of(rows), head, f"{time.monotonic() - began:.0f} s")
     if words.table:
         page = words.table.read_text()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from culprits.matrix import rows_of, table_of
+from culprits.matrix import head_of, rows_of, table_of
 from culprits.plans import BOOTS, Boot, Culprit
 
 
@@ -33,6 +33,10 @@ def test_each_turn_is_judged_by_its_own_culprit() -> None:
     rows = list(rows_of(Boot("near", culprits), document))
 
     assert [row.right for row in rows] == [True, False, True, True]
+    assert head_of(rows) == (
+        "2 of 3 titles are right; 1 of 1 turns without a culprit on that kernel were "
+        "quiet.\n"
+    )
     assert "interrupts off: `helper` | **no** |" in table_of(rows)
 
 
