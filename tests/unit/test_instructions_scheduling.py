@@ -13,7 +13,8 @@ TABLE = symbols(
     *("resched_curr", "enqueue_task_rt", "pick_task_rt", "pick_next_task_fair"),
     *("fair_server_pick_task", "pick_task_fair", "sched_rt_period_timer"),
     *("enqueue_task_fair", "rt_spin_lock", "schedule_rtlock", "schedule"),
-    *("exit_to_user_mode_loop", "do_idle"),
+    *("exit_to_user_mode_loop", "do_idle", "my_thread", "my_work", "my_delay"),
+    "ktime_get",
 )
 ENTRY: list[Step] = [
     *((10, "handle_exception"), (10, "do_irq"), (20, "hrtimer_interrupt")),
@@ -144,6 +145,17 @@ def test_a_fair_server_that_finds_no_task_lets_the_next_class_choose() -> None:
     )
 
     assert causes_of(found)[0] == (Cause.OTHER_TASK, 900)
+
+
+def test_a_task_is_named_after_what_it_did_and_not_after_its_delays() -> None:
+    clock: list[Step] = [(5, "ktime_get"), (5, "my_delay+")]
+    work: list[Step] = [(5, "my_thread+"), (5, "my_work"), (5, "my_delay"), *clock * 50]
+
+    found = explained([*WOKEN, *switch(*REALTIME), *work, *switch(*REALTIME), *THREAD])
+
+    (other,) = (one for one in found.segments if one.cause is Cause.OTHER_TASK)
+    assert other.name == "my_work"
+    assert other.callers[:2] == ("my_delay", "my_work")
 
 
 def test_who_lets_an_ordinary_task_go_first_is_no_longer_real_time() -> None:

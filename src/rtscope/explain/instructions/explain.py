@@ -431,7 +431,7 @@ def name_of(
         return _of_softirq(chain, runs)
     if not chain:
         return plain(spent_in(runs)[0][0]), chain
-    if cause in (Cause.LOCK, Cause.OTHER_CPU) or cause in COMPETING_TASKS:
+    if cause in (Cause.LOCK, Cause.OTHER_CPU):  # it reads a clock while it waits
         stops = [role_of(name) in _STOPS for name in chain]
         return chain[title_index(chain, stops)], chain
     return chain[title], chain
