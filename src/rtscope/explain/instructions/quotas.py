@@ -2,10 +2,12 @@
 A thread whose group had used up its CPU time: when, and what shows that. Pure.
 
 The kernel counts such a thread as runnable: its timer wakes it and it is queued, in a
-queue that the scheduler passes over. Only queues of ordinary threads have a quota.
-`throttle_cfs_rq` takes one off a CPU, `unthrottle_cfs_rq` gives it back there (before
-Linux 6.3 on any CPU, which is not looked for). Which queue it was is not recorded: that
-it was the thread's own has to follow from what the CPU did meanwhile.
+queue that the scheduler passes over. `throttle_cfs_rq` takes a queue of ordinary
+threads off a CPU, `unthrottle_cfs_rq` gives it back there (before Linux 6.3 on any CPU,
+which is not looked for). With RT_GROUP_SCHED queues of real-time threads have a quota
+too, and other functions take them off, which is not looked for either. Which queue it
+was is not recorded: that it was the thread's own has to follow from what the CPU did
+meanwhile.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +17,7 @@ from rtscope.exectrace.section import TaskSwitch
 from rtscope.explain.instructions.absences import Absence, Tasks, Wait, left_in
 from rtscope.explain.instructions.calls import Frame, Role, Run, plain
 
-TAKEN, GIVEN = "throttle_cfs_rq", "unthrottle_cfs_rq"
+THROTTLE, UNTHROTTLE = "throttle_cfs_rq", "unthrottle_cfs_rq"
 PROMPT_NS = 10_000
 """An idle CPU leaves its idle loop for a thread that it may run within less."""
 _CALLERS = 6
@@ -26,11 +28,11 @@ _MAY_RUN = frozenset({Wait.CPU, Wait.TIMER})
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A queue was taken off the CPU, or given back to it."""
+    """A queue was throttled, or unthrottled."""
 
     run: Run
     """The one in which the call began."""
-    was_taken: bool
+    throttles: bool
     of_thread: bool
     """The thread that is measured had the CPU."""
 
@@ -47,14 +49,14 @@ def over_quota(
         arrived = next((s for s in switches if s.at_ns >= absence.end_ns), switches[-1])
         if absence.wait not in _MAY_RUN or not arrived.policy.startswith(_NOT_REALTIME):
             continue
-        for since_ns, taken, given in _times(absence, changes):
-            until_ns = given.run.begin_ns
-            shown, is_sure = _shown(since_ns, until_ns, taken, runs), True
+        for since_ns, throttled, unthrottled in _times(absence, changes):
+            until_ns = unthrottled.run.begin_ns
+            shown, is_sure = _shown(since_ns, until_ns, throttled, runs), True
             if not shown and _first_after(until_ns, switches) == arrived.task:
                 shown, is_sure = "the thread was the next to run", False
             if shown:
-                calls = tuple(left_in(taken.run)) if taken else (TAKEN,)
-                told = tuple(_told(taken, given, shown))
+                calls = tuple(left_in(throttled.run)) if throttled else (THROTTLE,)
+                told = tuple(_told(throttled, unthrottled, shown))
                 times = since_ns, absence.end_ns, until_ns
                 yield Absence(*times, Wait.QUOTA, calls, told=told, is_sure=is_sure)
 
@@ -64,37 +66,37 @@ def _changes(runs: Sequence[Run], tasks: Tasks) -> Iterator[_Change]:
     seen: set[Frame] = set()
     for run, of_thread in zip(runs, tasks.measured, strict=True):
         name = plain(run.frame.name)
-        if name in (TAKEN, GIVEN) and run.frame not in seen:
+        if name in (THROTTLE, UNTHROTTLE) and run.frame not in seen:
             seen.add(run.frame)
-            yield _Change(run, name == TAKEN, of_thread)
+            yield _Change(run, name == THROTTLE, of_thread)
 
 
 def _times(
     absence: Absence, changes: Sequence[_Change]
 ) -> Iterator[tuple[int, _Change | None, _Change]]:
     """Yield from when on, and between which changes, a queue was off the CPU."""
-    taken: _Change | None = None
+    throttled: _Change | None = None
     is_off = True  # of what was before the path nothing is known
     for change in changes:
         at_ns = change.run.begin_ns
-        if change.was_taken:
-            taken, is_off = change, True
+        if change.throttles:
+            throttled, is_off = change, True
             continue
         if is_off and absence.runnable_ns < at_ns <= absence.end_ns:
             since_ns = absence.runnable_ns
             yield (
-                max(since_ns, taken.run.begin_ns if taken else since_ns),
-                taken,
+                max(since_ns, throttled.run.begin_ns if throttled else since_ns),
+                throttled,
                 change,
             )
-        taken, is_off = None, False
+        throttled, is_off = None, False
 
 
 def _shown(
-    since_ns: int, until_ns: int, taken: _Change | None, runs: Sequence[Run]
+    since_ns: int, until_ns: int, throttled: _Change | None, runs: Sequence[Run]
 ) -> str:
     """Say what proves that it was the thread's queue; nothing if nothing does."""
-    if taken is not None and taken.of_thread:
+    if throttled is not None and throttled.of_thread:
         return "the thread had the CPU then"
     idled = any(
         Role.IDLE in run.frame.within
@@ -106,16 +108,16 @@ def _shown(
 
 
 def _first_after(at_ns: int, switches: Sequence[TaskSwitch]) -> int | None:
-    """Return the first ordinary task that a CPU switched to: others have no quota."""
+    """Return the first ordinary task that a CPU switched to; no other is looked for."""
     ordinary = (one for one in switches if one.policy.startswith(_NOT_REALTIME))
     return next((one.task for one in ordinary if one.at_ns > at_ns), None)
 
 
-def _told(taken: _Change | None, given: _Change, shown: str) -> Iterator[str]:
+def _told(throttled: _Change | None, unthrottled: _Change, shown: str) -> Iterator[str]:
     yield (
         "the thread's control group had used up its CPU time (its cpu.max or that of a "
         f"group above): {shown}"
     )
-    if taken is None:
-        yield f"{TAKEN} took it off this CPU before the path begins"
-    yield f"given back by {' < '.join(list(left_in(given.run))[:_CALLERS])}"
+    if throttled is None:
+        yield f"{THROTTLE} took it off this CPU before the path begins"
+    yield f"given back by {' < '.join(list(left_in(unthrottled.run))[:_CALLERS])}"
