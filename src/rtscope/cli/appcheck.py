@@ -33,7 +33,7 @@ from rtscope.report.formats.appjunit import examined_junit
 from rtscope.report.formats.apppage import render_examined
 from rtscope.report.formats.taskstatistics import print_statistics, statistics_rows
 from rtscope.target.address import address_of
-from rtscope.units import NS_PER_H, NS_PER_MS, parse_duration
+from rtscope.units import NS_PER_H, NS_PER_MS, exact_duration, parse_duration
 
 FOUND = 1
 
@@ -206,5 +206,6 @@ def _time(option: str, text: str, least_ns: int) -> int:
     except UsageError as error:
         raise UsageError(f"{option}: {error}") from error
     if not least_ns <= time_ns <= NS_PER_H:
-        raise UsageError(f"{option}: {text}: write 100ms to 1h")
+        least = exact_duration(least_ns)
+        raise UsageError(f"{option}: {text}: write {least} to 1h")
     return time_ns

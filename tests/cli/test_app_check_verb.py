@@ -1,0 +1,23 @@
+"""`rtscope app check` refuses a time out of range, and names the range."""
+
+import pytest
+
+from fakes.commandline import Rtscope
+
+
+@pytest.mark.parametrize(
+    ("option", "time", "least"),
+    [
+        ("--settle", "999us", "1ms"),
+        ("--settle", "61m", "1ms"),
+        ("--duration", "99ms", "100ms"),
+        ("--duration", "2h", "100ms"),
+    ],
+)
+def test_a_time_out_of_range_is_refused_with_the_range(
+    rtscope: Rtscope, option: str, time: str, least: str
+) -> None:
+    said = rtscope("app", "check", option, time, "100")
+
+    assert said.status == 2
+    assert f"{option}: {time}: write {least} to 1h" in said.err
