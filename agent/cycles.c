@@ -205,6 +205,8 @@ void cycles_take(struct cycles *c, const struct pick *p)
 		take_lost(c, p);
 	if (p->at_ns < c->blind_until_ns || p->cpu >= CPULIST_MAX_CPUS)
 		return;
+	if (c->until_ns && p->at_ns >= c->until_ns)
+		return;
 	if (p->kind == PICK_EXPIRING)
 		take_expiring(c, p);
 	else if (p->kind == PICK_EXPIRED)

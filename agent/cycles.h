@@ -70,7 +70,8 @@ struct cycles {
 		int by;
 	} callback[CPULIST_MAX_CPUS];
 	int64_t blind_until_ns;
-	uint64_t cut; /* runs that lost events, or the end of recording, cut */
+	int64_t until_ns; /* the end of recording: no event since then counts; 0: none */
+	uint64_t cut;     /* runs that lost events, or the end of recording, cut */
 	cycles_done *done;
 	void *context;
 };

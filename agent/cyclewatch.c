@@ -319,7 +319,8 @@ static enum exit_status record(struct cyclewatch *w)
 	if (tracer_works(&w->tracer))
 		ended = record_until(w);
 	w->to_ns = clock_now_ns();
-	tracer_stop(&w->tracer);
+	tracer_stop(&w->tracer); /* some time later, with the events until then */
+	w->cycles.until_ns = w->to_ns;
 	take_picks(w, INT64_MAX);
 	cycles_end(&w->cycles);
 	return emit_ending(w, ended) ? EXIT_INVALID : EXIT_DONE;

@@ -195,6 +195,27 @@ static void keep_pick(void *context, const struct pick *pick)
 	picked[picks++] = *pick;
 }
 
+static void a_run_that_ends_behind_the_recording_is_counted_as_cut(void)
+{
+	begin_cycles();
+	c.until_ns = 3 * MS;
+	take(PICK_IN, 100, (struct pick){ 0 });
+	arm_and_sleep(200, MS, false);
+	expire_and_wake(MS);
+	take(PICK_IN, MS + 100, (struct pick){ 0 });
+	arm_and_sleep(MS + 500, 2 * MS, false);
+	expire_and_wake(2 * MS);
+	take(PICK_IN, 2 * MS + 100, (struct pick){ 0 });
+	arm_and_sleep(3 * MS, 4 * MS, false);
+	expire_and_wake(4 * MS);
+	take(PICK_IN, 4 * MS + 100, (struct pick){ 0 });
+	arm_and_sleep(4 * MS + 500, 5 * MS, false);
+	cycles_end(&c);
+
+	CHECK(runs == 1);
+	CHECK(c.cut == 1);
+}
+
 static void switches_are_read_from_a_page_by_the_kernels_format(void)
 {
 	static struct cyclepick p;
@@ -234,6 +255,7 @@ int main(void)
 	a_time_that_has_passed_begins_a_run_without_a_sleep();
 	a_switch_that_was_not_recorded_cuts_one_run_only();
 	lost_events_are_told_with_the_next_run();
+	a_run_that_ends_behind_the_recording_is_counted_as_cut();
 	switches_are_read_from_a_page_by_the_kernels_format();
 	return 0;
 }
