@@ -1,6 +1,7 @@
 """Offenders are found inside virtual boards, where this machine cannot show them."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,6 +18,19 @@ PATIENCE_S = 900.0
 PC = ("pc", "debian-6.12-rt")
 RISCV = ("jh7110", "jh7110-6.12-rt")
 ARCHES = {"pc": "x86_64", "jh7110": "riscv64"}
+
+ALLOCATOR = """
+#include <stddef.h>
+static char room[1 << 20];
+static size_t used;
+void *malloc(size_t size)
+{
+	char *at = room + used;
+	used = (used + size + 15) % (sizeof(room) / 2) & ~(size_t)15;
+	return at;
+}
+void free(void *at) { __asm__ volatile("" : : "r"(at)); }
+"""
 
 Build = Callable[..., Path]
 
@@ -91,6 +105,25 @@ def test_the_same_program_gives_the_same_answer_twice(
     (cycles,) = document["cycles"]["threads"]
     assert cycles["period"]["period_ns"] == 1_000_000
     assert cycles["longest"]["explained"]
+
+
+def test_each_call_of_a_dynamic_program_is_counted_once(tmp_path: Path) -> None:
+    # an allocator of its own, which both of its tables of symbols name
+    out, own = tmp_path / "prog", tmp_path / "own.c"
+    own.write_text(ALLOCATOR)
+    flags = ("-O1", "-g", "-pthread", "-fno-builtin", "-Wl,-z,now", "-Wl,-E")
+    subprocess.run(["gcc", *flags, "-o", out, SOURCE, own], check=True)
+
+    _, document = checked(out, "malloc")
+
+    found = one_of(document, "RA07")
+    # the C library has the first of each
+    calls = re.fullmatch(r"malloc\.2 ([\d,]+), free\.2 ([\d,]+)", found["detail"])
+    assert calls is not None, found["detail"]
+    (cycles,) = document["cycles"]["threads"]
+    samples = cycles["response_ns"]["samples"]
+    for count in calls.groups():
+        assert abs(int(count.replace(",", "")) - samples) <= 5, (calls, samples)
 
 
 def test_another_seed_gives_another_answer(build: Build) -> None:
