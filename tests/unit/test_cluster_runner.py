@@ -15,7 +15,7 @@ from rtscope.board.prepare import Prepared
 from rtscope.board.qemu import Qemu
 from rtscope.campaign.model import Campaign
 from rtscope.cluster import runner
-from rtscope.cluster.runner import MOST_LACKED, ClusterRunner
+from rtscope.cluster.runner import MOST_LACKED, TRIES, ClusterRunner
 from rtscope.cluster.task import Answer, Task
 from rtscope.errors import BoardError, TargetError
 from rtscope.measure.assemble import Measured
@@ -211,6 +211,20 @@ def test_a_board_that_fails_everywhere_is_named_with_its_workers(
 
     assert cluster.failures == {"a": "a: on w1 and w2: it panics"}
     assert cluster.by == {}
+
+
+def test_a_board_that_fails_on_unknown_workers_is_not_tried_for_ever(
+    cluster: Cluster,
+) -> None:
+    def answer(*_: object) -> Answer:
+        assert sum(scheduler.asked.values()) <= TRIES
+        return Answer("failed", "an unknown worker", why="the task was lost")
+
+    scheduler = FakeScheduler(answer, {"w1": 1, "w2": 1})
+    cluster(scheduler, ["a"])
+
+    assert cluster.failures == {"a": "a: on an unknown worker: the task was lost"}
+    assert sum(scheduler.asked.values()) == TRIES
 
 
 def test_a_second_computation_is_on_another_worker(cluster: Cluster) -> None:

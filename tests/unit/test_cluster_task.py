@@ -20,7 +20,7 @@ from rtscope.board.qemu import Recording
 from rtscope.campaign.model import Campaign
 from rtscope.cluster import task as tasks
 from rtscope.cluster.task import Answer, Task, answer_to, task_of
-from rtscope.errors import BoardError
+from rtscope.errors import BoardError, ContractError
 from rtscope.virtual.assemble import inputs_before
 from rtscope.virtual.boot import Booted
 from rtscope.virtual.outcome import read_booted
@@ -178,6 +178,8 @@ def test_a_changed_part_of_a_worker_is_seen_before_the_boot(
     "raised",
     [
         BoardError("it panics"),
+        ContractError("it panics"),
+        ValueError("it panics"),
         OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/tmp/x"),
     ],
 )
@@ -190,6 +192,25 @@ def test_a_boot_without_a_result_is_no_end_of_the_worker(
 
     assert answer.kind == "failed"
     assert "it panics" in answer.why or "No space left" in answer.why
+
+
+def test_a_result_that_does_not_fit_into_the_memory_is_no_end_of_the_worker(
+    ask: Asked,
+    task: Task,
+    here: Path,
+    there: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def pack(_: Booted) -> bytes:
+        raise MemoryError
+
+    shutil.copytree(here, there)
+    monkeypatch.setattr(tasks, "pack_booted", pack)
+
+    answer = ask(task)
+
+    assert (answer.kind, answer.worker) == ("failed", "w1")
+    assert "too little memory" in answer.why
 
 
 def test_a_part_is_taken_only_if_it_is_the_one_that_was_asked_for(

@@ -35,7 +35,7 @@ WAIT_S = 120.0
 AHEAD = 2
 """Tasks that wait at the scheduler for each thread of a worker."""
 TRIES = 2
-"""Workers that try a boot which fails."""
+"""Boots of a run that may fail, each on another worker if that is known."""
 MOST_LACKED = 8
 """Times that a worker may lack the parts of a run: each was sent once."""
 
@@ -88,6 +88,8 @@ class _Job:
     task: Task
     failed_on: dict[str, str] = field(default_factory=dict)
     """Why it failed, by worker."""
+    failures: int = 0
+    """How often it failed; one cannot always tell on which worker."""
     lacked: Counter[str] = field(default_factory=Counter)
     """How often a worker lacked parts of it."""
     among: frozenset[str] | None = None
@@ -292,8 +294,9 @@ class _Work:
     def _failed(self, job: _Job, answer: Answer) -> None:
         """Try another worker, as the first may have no space; then it is a failure."""
         job.failed_on[answer.worker] = answer.why
+        job.failures += 1
         others = self._usable().keys() - job.failed_on.keys()
-        if len(job.failed_on) < TRIES and others:
+        if job.failures < TRIES and others:
             self._submit(job)
             return
         name = job.request.run.id

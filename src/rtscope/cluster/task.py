@@ -128,11 +128,13 @@ def answer_to(
             stopped=stopped,
             on_progress=lambda _board: None,
         )
-    except BoardError as error:
+        return Answer("booted", worker, content=pack_booted(booted))
+    except (RtscopeError, ValueError) as error:
         return Answer("failed", worker, why=str(error))
+    except MemoryError:
+        return Answer("failed", worker, why="it has too little memory for the result")
     except OSError as error:
         return Answer("failed", worker, why=f"{error.filename}: {error.strerror}")
-    return Answer("booted", worker, content=pack_booted(booted))
 
 
 @lru_cache(maxsize=256)
