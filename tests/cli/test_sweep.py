@@ -9,6 +9,7 @@ import pytest
 from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
 from rtscope.cli import sweep
+from rtscope.errors import BoardError, ContractError, MeasurementError
 from rtscope.record.resultdir import open_records
 from rtscope.record.virtual import InputDigests
 from rtscope.sweep.file import with_stressors
@@ -168,9 +169,11 @@ def test_a_second_computation_that_fails_costs_nothing(
     assert [cell["runs"] for cell in json.loads(said.out)["cells"]] == [8, 8, 8]
 
 
+@pytest.mark.parametrize("error", [BoardError, MeasurementError, ContractError])
 def test_a_run_that_measured_nothing_is_named_and_the_others_go_on(
-    rtscope: Rtscope, board: FakeBoard
+    rtscope: Rtscope, board: FakeBoard, error: type[MeasurementError]
 ) -> None:
+    board.error = error
     board.fails = lambda run: run.id == "001-tick-off/002-idle-s2"
 
     said = rtscope("sweep", "ticks.toml", "--out", "out", "--json")

@@ -9,7 +9,7 @@ from typing import Any
 
 from fakes.measurements import measured, on_board, record, thread
 from rtscope.caveats.catalogue import make
-from rtscope.errors import BoardError
+from rtscope.errors import BoardError, MeasurementError
 from rtscope.measure.assemble import Measured
 from rtscope.measure.execute import OnEvent, PendingRuns
 from rtscope.measure.plan import Plan
@@ -35,6 +35,8 @@ class FakeBoard:
         self.plan: Plan | None = None
         self.fails: Callable[[Run], bool] = lambda _: False
         """Whether a run gives no result."""
+        self.error: type[MeasurementError] = BoardError
+        """What such a run raises."""
         self.reused = False
         """Whether its results are stored ones."""
 
@@ -65,7 +67,7 @@ class FakeBoard:
 
     def _measure(self, run: Run) -> Measured:
         if self.fails(run):
-            raise BoardError(f"{run.id}: it panics")
+            raise self.error(f"{run.id}: it panics")
         latency_ns = self.results.pop(0) if self.results else 5_000
         return measured(self._record(run, latency_ns))
 

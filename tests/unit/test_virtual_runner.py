@@ -16,7 +16,13 @@ from rtscope.board.kernels import Kernel
 from rtscope.board.prepare import Prepared
 from rtscope.board.qemu import Qemu
 from rtscope.campaign.model import Campaign
-from rtscope.errors import BoardError, RecordError, UsageError
+from rtscope.errors import (
+    BoardError,
+    ContractError,
+    MeasurementError,
+    RecordError,
+    UsageError,
+)
 from rtscope.measure.assemble import Measured
 from rtscope.measure.audit import Audited
 from rtscope.measure.execute import Event, RunFinished, execute
@@ -116,8 +122,9 @@ def nobody_listens(_event: Event) -> None:
     pass
 
 
+@pytest.mark.parametrize("error", [BoardError, MeasurementError, ContractError])
 def test_a_board_that_fails_ends_the_others_unless_somebody_takes_that(
-    store: ResultDir, monkeypatch: pytest.MonkeyPatch
+    store: ResultDir, monkeypatch: pytest.MonkeyPatch, error: type[MeasurementError]
 ) -> None:
     made = on_board(record([thread([9_000])]))
     last = replace(made, run=replace(made.run, id="002-cpu", load="cpu"))
@@ -127,20 +134,20 @@ def test_a_board_that_fails_ends_the_others_unless_somebody_takes_that(
 
     def measure(request: RunRequest, *_: object) -> Measured:
         if request.run.id == made.run.id:
-            raise BoardError("it panics")
+            raise error("it panics")
         return measured(last)
 
     monkeypatch.setattr(BoardRunner, "_measure", lambda _, *words: measure(*words))
     failures: list[tuple[str, str]] = []
 
-    def failed(run: str, error: BoardError) -> None:
+    def failed(run: str, error: MeasurementError) -> None:
         failures.append((run, str(error)))
 
     tolerant = BoardRunner(prepared, failed=failed)
     (kept,) = execute(plan, tolerant, store, on_event=nobody_listens)
     assert kept.run == last.run
     assert failures == [(made.run.id, "it panics")]
-    with pytest.raises(BoardError, match="it panics"):
+    with pytest.raises(error, match="it panics"):
         list(execute(plan, BoardRunner(prepared), store, on_event=nobody_listens))
 
 

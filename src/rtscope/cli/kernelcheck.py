@@ -25,7 +25,7 @@ from rtscope.cli.console import (
     typed_words,
 )
 from rtscope.cli.progress import LiveDisplay, Waiting
-from rtscope.errors import BoardError
+from rtscope.errors import MeasurementError
 from rtscope.kernel.recipe import find_recipe
 from rtscope.machine.kernelidentity import parse_config
 from rtscope.measure.execute import execute
@@ -116,7 +116,7 @@ def _check_on(
     store = create(folder, to_dict(campaign), command=typed, rtscope=__version__)
     failures: dict[str, str] = {}
 
-    def failed(run: str, error: BoardError) -> None:
+    def failed(run: str, error: MeasurementError) -> None:
         failures[run] = str(error)
 
     runner = BoardRunner(prepared, failed=failed)

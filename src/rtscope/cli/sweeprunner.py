@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator
 
 from rtscope.cli.console import log, note
 from rtscope.cluster.address import SchedulerAddress
-from rtscope.errors import BoardError
+from rtscope.errors import MeasurementError
 from rtscope.measure.execute import Runner
 from rtscope.report.words import plural
 from rtscope.virtual.stored import StoredResults
 from rtscope.virtual.sweeping import StartRunner, SweepRuns
 
-Failed = Callable[[str, BoardError], None]
+Failed = Callable[[str, MeasurementError], None]
 
 
 @contextlib.contextmanager

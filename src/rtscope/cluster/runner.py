@@ -17,7 +17,7 @@ from rtscope.board.cache import Part
 from rtscope.board.prepare import Prepared
 from rtscope.board.qemu import Recording
 from rtscope.cluster.task import Answer, Task, task_of
-from rtscope.errors import BoardError, TargetError
+from rtscope.errors import BoardError, MeasurementError, TargetError
 from rtscope.measure.assemble import Measured
 from rtscope.measure.execute import BoardsProgress, OnEvent, PendingRuns
 from rtscope.measure.plan import Plan
@@ -102,7 +102,7 @@ class ClusterRunner:
 
     scheduler: Scheduler
     prepared: PreparedCampaign
-    failed: Callable[[str, BoardError], None]
+    failed: Callable[[str, MeasurementError], None]
     """Gets a run without a result by its id."""
     log: Callable[[str], None]
     results: StoredResults | None = None

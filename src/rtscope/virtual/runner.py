@@ -13,7 +13,7 @@ from rtscope.audit.examine import context_of_config
 from rtscope.board.cache import cache_dir
 from rtscope.board.prepare import Prepared
 from rtscope.board.qemu import Recording
-from rtscope.errors import BoardError, ContractError, TargetError
+from rtscope.errors import BoardError, ContractError, MeasurementError, TargetError
 from rtscope.exectrace.file import FILE, pack
 from rtscope.machine.kernelidentity import parse_config
 from rtscope.measure import audit
@@ -37,7 +37,7 @@ class BoardRunner:
     """Boots a board once for each prepared run."""
 
     prepared: PreparedCampaign
-    failed: Callable[[str, BoardError], None] | None = None
+    failed: Callable[[str, MeasurementError], None] | None = None
     """Gets a failed run by its id, and the others go on; None: a failure ends all."""
     results: StoredResults | None = None
     """Where what is computed is stored for the next time."""
@@ -68,7 +68,7 @@ class BoardRunner:
             # What was measured beside a failure is kept.
             for future in sorted(done, key=lambda one: one.exception() is not None):
                 run, error = boots.futures.pop(future), future.exception()
-                if self.failed is not None and isinstance(error, BoardError):
+                if self.failed is not None and isinstance(error, MeasurementError):
                     self.failed(run.id, error)
                 else:
                     yield run, future.result

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from rtscope.errors import BoardError, MeasurementError
+from rtscope.errors import MeasurementError
 from rtscope.files import write_atomically
 from rtscope.measure.assemble import Measured, assemble
 from rtscope.measure.execute import (
@@ -60,7 +60,7 @@ class SweepRuns:
     origin: Mapping[str, tuple[CellRuns, Run]]
 
 
-StartRunner = Callable[[SweepRuns, Callable[[str, BoardError], None]], Runner]
+StartRunner = Callable[[SweepRuns, Callable[[str, MeasurementError], None]], Runner]
 """Returns what measures them; the function gets a failed run by its id."""
 
 
@@ -110,10 +110,12 @@ def measure_cells(
     """
     checked = _Checked(runs, aside, drop)
 
-    def fail(name: str, error: BoardError) -> None:
+    def fail(name: str, error: MeasurementError) -> None:
         if name not in runs.again:
             cell, run = runs.origin[name]
-            failed(cell.directory, run.id, str(error))
+            said = str(error)
+            why = said if said.startswith(name) else f"{name}: {said}"
+            failed(cell.directory, run.id, why)
 
     numbers = {run.id: number for number, run in enumerate(runs.plan.runs, 1)}
     with start(runs, fail).start(runs.plan, on_event) as pending:
@@ -121,7 +123,7 @@ def measure_cells(
             on_event(RunStarted(numbers[run.id], len(numbers), run))
             try:
                 measured = measure()
-            except BoardError as error:
+            except MeasurementError as error:
                 fail(run.id, error)
                 continue
             on_event(RunFinished(checked.take(run.id, measured)))
