@@ -39,6 +39,7 @@ PREPARED = Prepared(
     archives=(),
     parts=PARTS,
 )
+CUT = (Path(__file__).parents[2] / "format/plugin-v1/riscv64.trace").read_bytes()
 PACKED = pack_booted(Booted({}, {}, "a" * 64, "b" * 64, 1.0, None))
 
 
@@ -352,6 +353,19 @@ def test_stored_results_are_not_computed_but_checks_are(cluster: Cluster) -> Non
 
     assert cluster.by == {"a": "stored", "a/again": "w2"}
     assert scheduler.asked == {"w2": 1}
+
+
+def test_cut_paths_are_not_stored(cluster: Cluster, tmp_path: Path) -> None:
+    booted = Booted({}, {}, "a" * 64, "b" * 64, 1.0, CUT)
+    packed = pack_booted(booted)
+    scheduler = FakeScheduler(
+        lambda worker, _: Answer("booted", worker, content=packed), {"w1": 1}
+    )
+
+    cluster(scheduler, ["a"])
+
+    assert cluster.by == {"a": "w1"}
+    assert not list(tmp_path.glob("*/*"))
 
 
 def test_a_run_that_measured_nothing_is_not_stored(

@@ -224,6 +224,7 @@ class Boots:
     """Boots of a board that answers at once, and the results stored of them."""
 
     results: StoredResults
+    stream: bytes | None = None
     count: int = 0
     told: list[tuple[bool, str]] = field(default_factory=list)
     """Of each measured run: when its stored result was computed, and its worker."""
@@ -259,7 +260,7 @@ def boots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Boots:
 
     def boot(*_: object, **__: object) -> Booted:
         made.count += 1
-        return Booted({}, {}, "a" * 64, "b" * 64, 1.0, None)
+        return Booted({}, {}, "a" * 64, "b" * 64, 1.0, made.stream)
 
     def inputs(request: RunRequest, *_: object) -> InputDigests:
         same = dict.fromkeys(("kernel", "qemu", "plugin", "board"), "a")
@@ -312,6 +313,18 @@ def test_ones_own_qemu_always_boots_as_its_libraries_have_no_digest(
 def test_what_checks_a_stored_result_boots(boots: Boots) -> None:
     boots(PLAIN, reuse=True)
     boots(PLAIN, reuse=True, checks="first")
+
+    assert boots.count == 2
+
+
+def test_cut_paths_are_not_stored_as_the_next_boot_may_have_whole_ones(
+    boots: Boots,
+) -> None:
+    boots.stream = STREAM
+    boots(PLAIN, reuse=True)
+    boots.stream = None
+    boots(PLAIN, reuse=True)
+    boots(PLAIN, reuse=True)
 
     assert boots.count == 2
 

@@ -27,6 +27,10 @@ BOOTED = Booted(
 WHOLE = replace(BOOTED, stream=b"whole", host_seconds=2.0)
 
 
+def never() -> bool:
+    return False
+
+
 class Board:
     """Boots again, and remembers how."""
 
@@ -44,7 +48,7 @@ class Board:
 def test_paths_that_were_cut_are_recorded_again_with_a_longer_ring() -> None:
     board = Board()
 
-    found = with_whole_paths(BOOTED, RECORDING, board)
+    found = with_whole_paths(BOOTED, RECORDING, board, stopped=never)
 
     assert found == replace(BOOTED, stream=b"whole")
     assert board.asked == [replace(RECORDING, ring=RING, room=ROOM)]
@@ -56,10 +60,10 @@ def test_whole_paths_and_boots_that_record_nothing_need_no_second_pass() -> None
     uncut = [s for s in parse_trace(whole).sections if not s.cut]
     assert uncut
 
-    assert with_whole_paths(BOOTED, None, board) is BOOTED
+    assert with_whole_paths(BOOTED, None, board, stopped=never) is BOOTED
     for stream in (None, b"damaged"):
         booted = replace(BOOTED, stream=stream)
-        assert with_whole_paths(booted, RECORDING, board) is booted
+        assert with_whole_paths(booted, RECORDING, board, stopped=never) is booted
     assert board.asked == []
 
 
@@ -77,4 +81,13 @@ def test_whole_paths_and_boots_that_record_nothing_need_no_second_pass() -> None
 def test_the_first_paths_stay_if_the_second_pass_is_another_run(
     again: Booted | None,
 ) -> None:
-    assert with_whole_paths(BOOTED, RECORDING, Board(again)) is BOOTED
+    board = Board(again)
+
+    assert with_whole_paths(BOOTED, RECORDING, board, stopped=never) is BOOTED
+
+
+def test_a_second_pass_that_was_stopped_leaves_no_result() -> None:
+    board = Board(None)
+
+    with pytest.raises(BoardError, match="no memory"):
+        with_whole_paths(BOOTED, RECORDING, board, stopped=lambda: bool(board.asked))

@@ -27,6 +27,7 @@ from rtscope.virtual.boot import Booted
 from rtscope.virtual.outcome import read_booted
 from rtscope.virtual.prepare import PreparedCampaign, RunRequest
 from rtscope.virtual.runner import measured_of, recording_of
+from rtscope.virtual.secondpass import is_cut
 from rtscope.virtual.stored import Origin, Stored, StoredResults
 
 POLL_S = 2.0
@@ -323,7 +324,8 @@ class _Work:
         """Return what was measured, and store it; BoardError if that is nothing."""
         measured = measured_of(job.request, job.prepared, booted, worker=worker)
         results = self.runner.results
-        if results is not None and not self._is_second(job.request):
+        is_second = self._is_second(job.request)
+        if results is not None and not is_second and not is_cut(booted):
             origin = Origin(job.request.started, worker)
             results.keep(job.inputs, job.recording, booted, origin)
         return measured

@@ -24,7 +24,7 @@ from rtscope.record.model import Run
 from rtscope.virtual.assemble import inputs_before, inputs_of, measured_on_board
 from rtscope.virtual.boot import Booted, boot
 from rtscope.virtual.prepare import PreparedCampaign, RunRequest, job_for
-from rtscope.virtual.secondpass import with_whole_paths
+from rtscope.virtual.secondpass import is_cut, with_whole_paths
 from rtscope.virtual.smoketest import KERNEL_LOG
 from rtscope.virtual.stored import Origin, StoredResults
 from rtscope.virtual.symbols import find_kernel_layout
@@ -86,7 +86,8 @@ class BoardRunner:
             return measured_of(request, board, found.booted, stored=found.origin)
         booted = _booted(request, board, boots)
         measured = measured_of(request, board, booted)
-        if inputs == inputs_of(request, board, booted):
+        # With more memory, its second pass may have whole paths the next time.
+        if inputs == inputs_of(request, board, booted) and not is_cut(booted):
             origin = Origin(request.started)
             self.results.keep(inputs, recording, booted, origin)
         return measured
@@ -146,7 +147,8 @@ def boot_run(
             recording=recording,
         )
 
-    return with_whole_paths(booted_with(recording), recording, booted_with)
+    first = booted_with(recording)
+    return with_whole_paths(first, recording, booted_with, stopped=stopped)
 
 
 def measured_of(

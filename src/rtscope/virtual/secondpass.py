@@ -24,24 +24,34 @@ ROOM = 1 << 24
 Boot = Callable[[Recording], Booted]
 
 
-def with_whole_paths(booted: Booted, recording: Recording | None, boot: Boot) -> Booted:
+def with_whole_paths(
+    booted: Booted,
+    recording: Recording | None,
+    boot: Boot,
+    *,
+    stopped: Callable[[], bool],
+) -> Booted:
     """
     Return a boot with the paths of a second one, if its own were cut.
 
     Only the paths: they are of the same run, or the first ones stay. So they do if the
-    second boot fails, as with too little memory; a caveat then tells it.
+    second boot fails, as with too little memory; a caveat then tells it. Raises
+    BoardError if the second boot was `stopped`.
     """
-    if recording is None or not _is_cut(booted):
+    if recording is None or not is_cut(booted):
         return booted
     try:
         again = boot(replace(recording, ring=RING, room=ROOM))
     except BoardError:
+        if stopped():
+            raise
         return booted
     same = _digests(booted) and _digests(booted) == _digests(again)
     return replace(booted, stream=again.stream) if same and again.stream else booted
 
 
-def _is_cut(booted: Booted) -> bool:
+def is_cut(booted: Booted) -> bool:
+    """Return whether the ring was too short for the path of a worst wake-up."""
     if booted.stream is None:
         return False
     try:
