@@ -33,6 +33,10 @@ level = [{ name = "one", run.cpus = "1" }]
 """
 
 
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
 @pytest.fixture
 def board(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeBoard:
     """A board in place of those that boot; its first results are the base's."""
@@ -61,7 +65,7 @@ def test_a_sweep_measures_each_cell_and_ranks_what_it_found(
         "001-tick-off",
         "002-CPUs-one",
     ]
-    assert result["repeated"] == 1
+    assert result["checks"] == {"planned": 1, "equal": 1, "failures": []}
     first = result["effects"][0]
     assert (first["cell"], first["figure"]) == ("tick: off", "worst")
     assert first["found"]
@@ -157,16 +161,48 @@ def test_results_that_differ_are_no_longer_stored(
     assert [inputs.seed for inputs in dropped] == [1]
 
 
-def test_a_second_computation_that_fails_costs_nothing(
+def test_a_check_that_fails_costs_no_result_and_is_named(
     rtscope: Rtscope, board: FakeBoard
 ) -> None:
     board.fails = lambda run: run.id.endswith("again")
+    board.results = []
+
+    said = rtscope("sweep", "ticks.toml", "--out", "out")
+    told = rtscope("sweep", "ticks.toml", "--out", "other", "--json")
+
+    why = "000-base/001-idle-s1/again: it panics"
+    assert said.status == told.status == 0, said.err
+    assert f"0 of 1 determinism check equal, 1 failed: {why}" in one_line(said.out)
+    result = json.loads(told.out)
+    assert result["checks"] == {"planned": 1, "equal": 0, "failures": [why]}
+    assert [cell["runs"] for cell in result["cells"]] == [8, 8, 8]
+
+
+def test_a_check_without_a_first_result_is_named(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    board.fails = lambda run: run.id == "000-base/001-idle-s1"
 
     said = rtscope("sweep", "ticks.toml", "--out", "out", "--json")
 
-    assert said.status == 0, said.err
-    assert json.loads(said.out)["repeated"] == 0
-    assert [cell["runs"] for cell in json.loads(said.out)["cells"]] == [8, 8, 8]
+    assert said.status == 1
+    assert json.loads(said.out)["checks"] == {
+        "planned": 1,
+        "equal": 0,
+        "failures": ["000-base/001-idle-s1: it panics"],
+    }
+
+
+def test_a_survey_names_a_check_that_fails(rtscope: Rtscope, board: FakeBoard) -> None:
+    Path("survey.toml").write_text(SURVEY_FILE)
+    board.fails = lambda run: run.id.endswith("again")
+    board.results = []
+
+    said = rtscope("sweep", "survey.toml", "--out", "out")
+    told = rtscope("sweep", "survey.toml", "--out", "other", "--json")
+
+    assert "0 of 1 determinism check equal, 1 failed" in one_line(said.out)
+    assert len(json.loads(told.out)["checks"]["failures"]) == 1
 
 
 @pytest.mark.parametrize("error", [BoardError, MeasurementError, ContractError])

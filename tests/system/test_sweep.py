@@ -32,7 +32,7 @@ def test_a_kernel_parameter_changes_what_is_measured(tmp_path: Path) -> None:
     assert done.status == 0, done.stderr
     result = json.loads(done.stdout)
     assert [cell["runs"] for cell in result["cells"]] == [2, 2]
-    assert result["repeated"] == 1
+    assert result["checks"] == {"planned": 1, "equal": 1, "failures": []}
     worst = next(e for e in result["effects"] if e["figure"] == "worst")
     assert worst["ratio"] != 1
     assert worst["p"] >= 0.5

@@ -139,7 +139,7 @@ def test_two_workers_of_which_one_is_killed_find_the_same(
 
     assert done.status == 0, done.stderr
     assert "Traceback" not in done.stderr
-    assert json.loads(done.stdout)["repeated"] == 1
+    assert json.loads(done.stdout)["checks"]["equal"] == 1
     assert place.results("killed") == place.digests
     assert has_kernel(tmp_path / "1")
     for record in place.records("killed").values():
@@ -197,7 +197,7 @@ def test_with_certificates_only_those_who_have_one_take_part(
     assert f"no scheduler answers at {url}" in refused.stderr
     assert "Traceback" not in refused.stderr
     assert done.status == 0, done.stderr
-    assert json.loads(done.stdout)["repeated"] == 1
+    assert json.loads(done.stdout)["checks"]["equal"] == 1
     assert place.results("tls") == place.digests
     assert "4 of 4 runs: stored results of equal inputs" in done.stderr
 

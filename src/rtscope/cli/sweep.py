@@ -55,6 +55,7 @@ from rtscope.report.formats.sweep import (
     sweep_page,
 )
 from rtscope.report.words import plural
+from rtscope.sweep.checks import NO_CHECKS, Checks
 from rtscope.sweep.design import Cell, cells_of
 from rtscope.sweep.effects import FIGURES, needed_pairs
 from rtscope.sweep.file import (
@@ -149,8 +150,7 @@ class _Work:
     prepared: dict[int, PreparedCampaign] = field(default_factory=dict)
     failures: dict[int, dict[str, str]] = field(default_factory=dict)
     """Why runs have no result, by the number of the cell and the run."""
-    repeated: int = 0
-    """Runs that were computed twice, with equal results."""
+    checks: Checks = NO_CHECKS
 
     def store(self, cell: Cell) -> ResultDir:
         """Return the results of a cell."""
@@ -344,7 +344,7 @@ def _measure(
         LiveDisplay(stderr_console(), runs.plan) as display,
         boots_on(scheduler, results, reuse=request.reuse) as start,
     ):
-        work.repeated = measure_cells(
+        work.checks = measure_cells(
             runs,
             start,
             on_event=display,
@@ -387,10 +387,12 @@ def _show_survey(work: _Work, request: SweepRequest) -> int:
         ).encode(),
     )
     if request.json:
-        put_json(survey_data(ranking))
+        put_json(survey_data(ranking, work.checks))
     else:
         more = f"All loads and causes: {page}"
-        compose = compose_survey(ranking, missing=missing, more=more)
+        compose = compose_survey(
+            ranking, missing=missing, checks=work.checks, more=more
+        )
         _print(request, survey_answer(ranking), compose, rows=len(ranking.loads))
     return int(missing > 0)
 
@@ -420,5 +422,5 @@ def _result(work: _Work) -> SweepResult:
         records=records,
         planned=planned,
         failures={n: tuple(whys.values()) for n, whys in work.failures.items()},
-        repeated=work.repeated,
+        checks=work.checks,
     )

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rtscope.record.model import RunRecord
+from rtscope.sweep.checks import NO_CHECKS, Checks
 from rtscope.sweep.design import BASE, Cell
 from rtscope.sweep.effects import Effect, Key, effects_of
 
@@ -29,8 +30,7 @@ class SweepResult:
     seeds: int
     cells: tuple[CellResult, ...]
     effects: tuple[Effect, ...]
-    repeated: int = 0
-    """Runs that were measured twice, with equal results."""
+    checks: Checks = NO_CHECKS
 
     @property
     def found(self) -> tuple[Effect, ...]:
@@ -70,7 +70,7 @@ def result_of(
     records: Mapping[int, Sequence[RunRecord]],
     planned: Mapping[int, int],
     failures: Mapping[int, Sequence[str]],
-    repeated: int = 0,
+    checks: Checks = NO_CHECKS,
 ) -> SweepResult:
     """Put together what was measured, by the numbers of the cells."""
     measured = {
@@ -94,5 +94,5 @@ def result_of(
             for cell in cells
         ),
         effects=effects_of(tuple(records.get(base.number, ())), measured),
-        repeated=repeated,
+        checks=checks,
     )

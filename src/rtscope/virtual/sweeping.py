@@ -24,6 +24,7 @@ from rtscope.measure.plan import Plan
 from rtscope.record.model import Run, RunRecord, record_to_json
 from rtscope.record.resultdir import RECORD, ResultDir
 from rtscope.record.virtual import InputDigests
+from rtscope.sweep.checks import Checks
 from rtscope.virtual.prepare import DIGITS, PreparedCampaign, RunRequest
 
 REPEATED_OF = 50
@@ -100,9 +101,9 @@ def measure_cells(
     failed: Failed,
     aside: Path,
     drop: Callable[[InputDigests], None],
-) -> int:
+) -> Checks:
     """
-    Measure all runs and save their records; return how many were computed twice.
+    Measure all runs and save their records; return what came of the checks.
 
     Raises MeasurementError if the two results of a run differ: both records are then
     in the directory `aside`, and `drop` gets their inputs. What else ends the sweep is
@@ -111,10 +112,11 @@ def measure_cells(
     checked = _Checked(runs, aside, drop)
 
     def fail(name: str, error: MeasurementError) -> None:
+        said = str(error)
+        why = said if said.startswith(name) else f"{name}: {said}"
+        checked.fail(name, why)
         if name not in runs.again:
             cell, run = runs.origin[name]
-            said = str(error)
-            why = said if said.startswith(name) else f"{name}: {said}"
             failed(cell.directory, run.id, why)
 
     numbers = {run.id: number for number, run in enumerate(runs.plan.runs, 1)}
@@ -127,7 +129,8 @@ def measure_cells(
                 fail(run.id, error)
                 continue
             on_event(RunFinished(checked.take(run.id, measured)))
-    return checked.count
+    whys = tuple(checked.failures.values())
+    return Checks(len(runs.again), checked.equal, whys)
 
 
 @dataclass(slots=True)
@@ -137,10 +140,18 @@ class _Checked:
     runs: SweepRuns
     aside: Path
     drop: Callable[[InputDigests], None]
-    count: int = 0
+    equal: int = 0
+    failures: dict[str, str] = field(default_factory=dict)
+    """Why a check has no two results, by the id of the run that it checks."""
     first: dict[str, RunRecord] = field(default_factory=dict)
     """Results that are checked by another one, by the id of the run."""
     second: dict[str, RunRecord] = field(default_factory=dict)
+
+    def fail(self, name: str, why: str) -> None:
+        """Note a run without a result, if it is part of a check."""
+        of = self.runs.again.get(name, name)
+        if of in self.runs.again.values():
+            self.failures.setdefault(of, why)
 
     def take(self, name: str, measured: Measured) -> RunRecord:
         """Save a result, or compare it with the one that it checks."""
@@ -165,7 +176,7 @@ class _Checked:
             return
         pair = (self.first.pop(name), self.second.pop(name))
         if pair[0].result_digest == pair[1].result_digest:
-            self.count += 1
+            self.equal += 1
             return
         cell, run = self.runs.origin[name]
         place = self.aside / cell.directory

@@ -11,9 +11,11 @@ from rich.text import Text
 
 from rtscope import __version__
 from rtscope.report.escape import all_printable, printable
+from rtscope.report.formats.checks import lines_of_checks
 from rtscope.report.formats.fitted import Room, rows_left_out
 from rtscope.report.formats.html import render_page
 from rtscope.report.words import NOTHING, count, plural
+from rtscope.sweep.checks import Checks
 from rtscope.sweep.ranking import RankedLoad, Ranking, Standing
 from rtscope.units import format_us
 
@@ -42,7 +44,7 @@ def _of_kernel(ranking: Ranking, kernel: str) -> str:
     )
 
 
-def compose_survey(ranking: Ranking, *, missing: int, more: str) -> Any:
+def compose_survey(ranking: Ranking, *, missing: int, checks: Checks, more: str) -> Any:
     """Return what composes the short form for `print_fitted`."""
     shown = all_printable(ranking)
 
@@ -70,6 +72,7 @@ def compose_survey(ranking: Ranking, *, missing: int, more: str) -> Any:
                 yield Text(
                     f"{kernel}: {', '.join(names)} show what the usual loads miss."
                 )
+        yield from lines_of_checks(checks)
         yield Text(more, no_wrap=True)
 
     return compose
@@ -136,11 +139,12 @@ def _lengths(ranking: Ranking) -> Callable[[Standing], float]:
     return length
 
 
-def survey_data(ranking: Ranking) -> Mapping[str, Any]:
+def survey_data(ranking: Ranking, checks: Checks) -> Mapping[str, Any]:
     """Return the result as plain values; latencies in ns."""
     return {
         "answer": survey_answer(ranking),
         **asdict(ranking),
+        "checks": asdict(checks),
         "worse_than_usual": {
             kernel: [load.name for load in ranking.worse_than_usual(kernel)]
             for kernel in ranking.kernels

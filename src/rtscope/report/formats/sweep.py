@@ -12,6 +12,7 @@ from rich.text import Text
 
 from rtscope import __version__
 from rtscope.report.escape import all_printable, printable
+from rtscope.report.formats.checks import lines_of_checks
 from rtscope.report.formats.fitted import COLUMNS, Room
 from rtscope.report.formats.html import render_page
 from rtscope.report.words import NOTHING, count, plural
@@ -65,6 +66,7 @@ def compose_sweep(result: SweepResult, *, more: str) -> Any:
                 "Ratios to the base, geometric means over seeds; 5 % of what is found "
                 "is false on average."
             )
+        yield from lines_of_checks(result.checks)
         yield Text(more, no_wrap=True)
 
     return compose
