@@ -233,7 +233,12 @@ def _traced(tree: Path, words: Sequence[str]) -> list[Call]:
         subprocess.run(
             [python, __file__, "--tree", tree, "--into", answer, *words],
             cwd=here,
-            env={**os.environ, "XDG_CACHE_HOME": str(here / "cache"), "COLUMNS": "100"},
+            env={
+                **os.environ,
+                "XDG_CACHE_HOME": str(here / "cache"),
+                "XDG_STATE_HOME": str(here / "state"),
+                "COLUMNS": "100",
+            },
             stdin=subprocess.DEVNULL,
             check=True,
             timeout=600,

@@ -5,14 +5,17 @@ Nothing here asserts a latency. Everything that is started has an end that the t
 can rely on, even when the test fails.
 """
 
+import atexit
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Self
@@ -167,7 +170,16 @@ def measuring(
 
 def rtscope(*words: str | Path, env: Mapping[str, str] | None = None) -> Program:
     """Start the program that users start."""
-    return Program([sys.executable, "-m", "rtscope", *words], env=env)
+    own = {"XDG_STATE_HOME": state_home(), **(env or {})}
+    return Program([sys.executable, "-m", "rtscope", *words], env=own)
+
+
+@cache
+def state_home() -> str:
+    """Return where these tests store results: never among those of the user."""
+    made = tempfile.mkdtemp(prefix="rtscope-state-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
 
 
 def judged(result: AgentResult) -> RunRecord:

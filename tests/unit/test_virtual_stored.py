@@ -42,7 +42,7 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str]) -> 
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
     def again() -> StoredResults:
-        found = open_stored(tmp_path / "cache", log=said.append)
+        found = open_stored(log=said.append)
         assert found is not None, said
         return found
 
@@ -60,6 +60,14 @@ def test_a_result_is_found_again_by_its_inputs(opened: Open, said: list[str]) ->
     assert opened().find(INPUTS, None) == Stored(BOOTED, ORIGIN)
     assert opened().find(replace(INPUTS, seed=2), None) is None
     assert said == []
+
+
+def test_results_lie_beside_their_key_alone(opened: Open, tmp_path: Path) -> None:
+    opened().keep(INPUTS, None, BOOTED, ORIGIN)
+
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(files) == 2
+    assert all(path.is_relative_to(state_dir()) for path in files)
 
 
 def test_other_recordings_of_the_same_run_are_other_results(opened: Open) -> None:
@@ -175,15 +183,13 @@ def test_a_result_that_was_used_is_young_again(opened: Open) -> None:
     assert only_file(results).stat().st_mtime > 5
 
 
-def test_a_key_that_others_can_read_is_no_key(
-    opened: Open, said: list[str], tmp_path: Path
-) -> None:
+def test_a_key_that_others_can_read_is_no_key(opened: Open, said: list[str]) -> None:
     opened()
     key = state_dir() / KEY
     assert key.stat().st_mode & 0o777 == 0o600
     key.chmod(0o644)
 
-    assert open_stored(tmp_path / "cache", log=said.append) is None
+    assert open_stored(log=said.append) is None
     assert f"others can read or replace {key}" in said[0]
 
 
@@ -193,5 +199,5 @@ def test_without_a_place_for_the_key_nothing_is_stored(
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
 
-    assert open_stored(tmp_path / "cache", log=said.append) is None
+    assert open_stored(log=said.append) is None
     assert "results are not stored" in said[0]

@@ -13,7 +13,6 @@ import typer
 
 from rtscope import __version__
 from rtscope.board.bundle import Bundle
-from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import get_board, with_append
 from rtscope.board.kernels import kernel_names
 from rtscope.campaign.file import from_dict, load_campaign, to_dict, with_places
@@ -317,7 +316,7 @@ def _runner(work: _Work, *, reuse: bool) -> Iterator[Runner]:
         from rtscope.virtual.runner import BoardRunner
         from rtscope.virtual.stored import open_stored
 
-        results = open_stored(cache_dir(), log=log)
+        results = open_stored(log=log)
         yield BoardRunner(work.prepared, results=results, reuse=reuse)
         return
     assert work.target is not None, "a machine is opened before its directory is made"

@@ -12,7 +12,6 @@ from typing import Annotated, Any
 import typer
 
 from rtscope import __version__
-from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import get_board
 from rtscope.campaign.file import to_dict
 from rtscope.campaign.options import BOARDS, CLUSTER, OUTPUT
@@ -335,7 +334,7 @@ def _measure(
         work.failures.setdefault(numbers[cell], {})[run_id] = why
         log(why)
 
-    results = open_stored(cache_dir(), log=log)
+    results = open_stored(log=log)
     count = sum(len(cell.prepared.runs) for cell in cells)
     board = get_board(work.cells[0].campaign.board or "")
     fit = capacity_for(board, jobs=request.jobs, runs=count + 1)

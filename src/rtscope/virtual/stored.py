@@ -28,7 +28,7 @@ from rtscope.virtual.boot import Booted
 from rtscope.virtual.outcome import pack_booted, read_booted
 
 FOLDER = "results"
-"""In the cache of parts."""
+"""Beside the key."""
 KEY = "installation.key"
 KEY_BYTES = 32
 OWNER_DIGITS = 12
@@ -110,7 +110,7 @@ class StoredResults:
         """
         Remove the results that were not used for longest, down to a total size.
 
-        Of all installations: they share the disk.
+        Of all keys: they share the disk.
         """
         found: list[tuple[float, int, Path]] = []
         for path in self.folder.parent.glob("*/*/*"):
@@ -143,23 +143,24 @@ class StoredResults:
         return Stored(booted, Origin(about["started"], about["worker"]))
 
 
-def open_stored(cache: Path, *, log: Log) -> StoredResults | None:
+def open_stored(*, log: Log) -> StoredResults | None:
     """
-    Return the stored results below a cache; None if that cannot be.
+    Return the stored results of this installation; None if that cannot be.
 
     Logs why: what is measured does not depend on it.
     """
+    state = state_dir()
     try:
-        key = _installation_key(state_dir())
+        key = _installation_key(state)
     except OSError as error:
         log(f"results are not stored: {error.filename}: {error.strerror}")
         return None
     except ValueError as error:
         log(f"results are not stored: {error}")
         return None
-    # Installations that share a cache do not overwrite each other's results.
+    # A new key does not overwrite the results of the old one.
     owner = hashlib.sha256(key).hexdigest()[:OWNER_DIGITS]
-    results = StoredResults(cache / FOLDER / owner, key, log)
+    results = StoredResults(state / FOLDER / owner, key, log)
     results.prune()
     return results
 
