@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from rig import NEEDS_APT, rtscope
 
+from rtscope.record.resultdir import open_records
+
 pytestmark = [pytest.mark.system, pytest.mark.long, NEEDS_APT]
 
 FILE = """
@@ -26,12 +28,15 @@ def test_a_kernel_parameter_changes_what_is_measured(tmp_path: Path) -> None:
     file, out = tmp_path / "tick.toml", tmp_path / "out"
     file.write_text(FILE)
 
-    with rtscope("sweep", file, "--json", "--out", out) as sweep:
+    with rtscope("sweep", file, "--no-reuse", "--json", "--out", out) as sweep:
         done = sweep.finish(PATIENCE_S)
 
     assert done.status == 0, done.stderr
     result = json.loads(done.stdout)
     assert [cell["runs"] for cell in result["cells"]] == [2, 2]
+    records = [one for cell in (out / "cells").iterdir() for one in open_records(cell)]
+    assert len(records) == 4
+    assert not any(one.require_virtual().reused for one in records)
     assert result["checks"] == {"planned": 1, "equal": 1, "failures": []}
     worst = next(e for e in result["effects"] if e["figure"] == "worst")
     assert worst["ratio"] != 1

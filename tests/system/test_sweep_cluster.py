@@ -60,9 +60,16 @@ class Place:
             for record in ResultDir(cell).records()
         }
 
+    def measured(self, out: str) -> dict[str, RunRecord]:
+        """Return what was measured so far, none of it taken from stored results."""
+        found = self.records(out)
+        assert not any(one.require_virtual().reused for one in found.values())
+        return found
+
     def results(self, out: str) -> dict[str, str]:
-        """Return the digests of all results."""
-        return {name: one.result_digest for name, one in self.records(out).items()}
+        """Return the digests of all results, each of which was measured."""
+        measured = self.measured(out)
+        return {name: one.result_digest for name, one in measured.items()}
 
 
 @pytest.fixture(scope="module")
@@ -151,12 +158,12 @@ def test_a_lost_scheduler_ends_the_sweep_in_words_and_it_resumes(
 ) -> None:
     url = f"tcp://127.0.0.1:{(port := free_port())}"
     with (
-        scheduler(port) as lost,
+        scheduler(port) as ended,
         worker(url, tmp_path / "1"),
         place.sweep("lost", "--no-reuse", "--on", url) as sweep,
     ):
         until(lambda: bool(place.records("lost")), what="a result", within_s=PATIENCE_S)
-        lost.send(signal.SIGKILL)
+        ended.send(signal.SIGKILL)
         done = sweep.finish(PATIENCE_S)
     kept = place.results("lost")
 
@@ -166,7 +173,8 @@ def test_a_lost_scheduler_ends_the_sweep_in_words_and_it_resumes(
     assert "Traceback" not in done.stderr
     assert 0 < len(kept) < 4
 
-    with rtscope("sweep", "--resume", place.folder / "lost", env=place.env) as sweep:
+    lost = ("--resume", place.folder / "lost", "--no-reuse")
+    with rtscope("sweep", *lost, env=place.env) as sweep:
         done = sweep.finish(PATIENCE_S)
 
     assert done.status == 0, done.stderr
@@ -189,9 +197,11 @@ def test_with_certificates_only_those_who_have_one_take_part(
         theirs = ("--tls-ca", keys[0], "--tls-cert", other[1], "--tls-key", other[2])
         with place.sweep("refused", "--on", url, *theirs) as sweep:
             refused = sweep.finish(PATIENCE_S)
-        # Results are stored: only the one that is checked boots.
-        with place.sweep("tls", "--on", url, *ours) as sweep:
+        with place.sweep("tls", "--no-reuse", "--on", url, *ours) as sweep:
             done = sweep.finish(PATIENCE_S)
+        # Results are stored: only the one that is checked boots.
+        with place.sweep("stored", "--on", url, *ours) as sweep:
+            taken = sweep.finish(PATIENCE_S)
 
     assert refused.status == 3
     assert f"no scheduler answers at {url}" in refused.stderr
@@ -199,7 +209,11 @@ def test_with_certificates_only_those_who_have_one_take_part(
     assert done.status == 0, done.stderr
     assert json.loads(done.stdout)["checks"]["equal"] == 1
     assert place.results("tls") == place.digests
-    assert "4 of 4 runs: stored results of equal inputs" in done.stderr
+    for record in place.records("tls").values():
+        assert record.require_virtual().worker.startswith("tls://127.0.0.1:")
+    assert taken.status == 0, taken.stderr
+    assert json.loads(taken.stdout)["checks"]["equal"] == 1
+    assert "4 of 4 runs: stored results of equal inputs" in taken.stderr
 
 
 def certificates(folder: Path) -> tuple[Path, Path, Path]:
