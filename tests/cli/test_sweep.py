@@ -13,7 +13,7 @@ from rtscope.errors import BoardError, ContractError, MeasurementError
 from rtscope.record.resultdir import open_records
 from rtscope.record.virtual import InputDigests
 from rtscope.sweep.file import with_stressors
-from rtscope.virtual import runner
+from rtscope.virtual import runner, sweeping
 from rtscope.virtual.stored import StoredResults
 
 FILE = """
@@ -159,6 +159,22 @@ def test_results_that_differ_are_no_longer_stored(
     rtscope("sweep", "ticks.toml", "--out", "out")
 
     assert [inputs.seed for inputs in dropped] == [1]
+
+
+def test_other_results_from_where_they_differ_are_counted_and_no_longer_stored(
+    rtscope: Rtscope, board: FakeBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dropped: list[InputDigests] = []
+    monkeypatch.setattr(StoredResults, "drop", lambda _, inputs: dropped.append(inputs))
+    monkeypatch.setattr(sweeping, "REPEATED_OF", 5)
+    board.results = [*[10_000] * 7, 9_000]
+    board.worker_of = lambda run: "tcp://other" if run.seed == 2 else "tcp://same"
+
+    said = rtscope("sweep", "ticks.toml", "--out", "out")
+
+    assert sorted(inputs.seed for inputs in dropped) == [1, 3, 4, 5, 6]
+    assert "other results, 4 from there may be wrong too" in one_line(said.err)
+    assert "rtscope sweep --no-reuse and a new --out" in one_line(said.err)
 
 
 def test_a_check_that_fails_costs_no_result_and_is_named(

@@ -37,6 +37,8 @@ class FakeBoard:
         """Whether a run gives no result."""
         self.error: type[MeasurementError] = BoardError
         """What such a run raises."""
+        self.worker_of: Callable[[Run], str] = lambda _: ""
+        """Who computes a run."""
         self.reused = False
         """Whether its results are stored ones."""
 
@@ -88,6 +90,7 @@ class FakeBoard:
                 ]
             ),
             seed=inputs.seed,
+            worker=self.worker_of(run),
             kernel_digest=inputs.kernel,
             initrd_digest=inputs.initrd,
             qemu_digest=inputs.qemu,

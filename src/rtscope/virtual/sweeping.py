@@ -5,7 +5,7 @@ Some runs are computed twice: equal inputs must give equal results. A difference
 the sweep, and neither result stays, because nobody knows which one is right.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -106,7 +106,8 @@ def measure_cells(
     Measure all runs and save their records; return what came of the checks.
 
     Raises MeasurementError if the two results of a run differ: both records are then
-    in the directory `aside`, and `drop` gets their inputs. What else ends the sweep is
+    in the directory `aside`, and `drop` gets the inputs of all results so far by those
+    who computed them. What else ends the sweep is
     raised as by `execute`.
     """
     checked = _Checked(runs, aside, drop)
@@ -133,6 +134,15 @@ def measure_cells(
     return Checks(len(runs.again), checked.equal, whys)
 
 
+@dataclass(frozen=True, slots=True)
+class _Saved:
+    """A result that was saved."""
+
+    name: str
+    worker: str
+    inputs: InputDigests | None
+
+
 @dataclass(slots=True)
 class _Checked:
     """Results on their way to their cells."""
@@ -146,6 +156,7 @@ class _Checked:
     first: dict[str, RunRecord] = field(default_factory=dict)
     """Results that are checked by another one, by the id of the run."""
     second: dict[str, RunRecord] = field(default_factory=dict)
+    saved: list[_Saved] = field(default_factory=list)
 
     def fail(self, name: str, why: str) -> None:
         """Note a run without a result, if it is part of a check."""
@@ -166,6 +177,8 @@ class _Checked:
         with put_off():
             record = attached(measured, cell.store)
             cell.store.save(record)
+        virtual = record.require_virtual()
+        self.saved.append(_Saved(name, virtual.worker, virtual.input_digests))
         if name in self.runs.again.values():
             self.first[name] = record
             self._compare(name)
@@ -185,14 +198,26 @@ class _Checked:
             path = place / f"{run.id}-{which}.json"
             write_atomically(path, record_to_json(record))
         cell.store.detach(run.id, RECORD)
-        inputs = pair[0].require_virtual().input_digests
-        if inputs is not None:
-            self.drop(inputs)
+        others = self._drop_all_of({one.require_virtual().worker for one in pair}, name)
         who = " and ".join(map(_who, pair))
         raise MeasurementError(
             f"{name}: measured twice with equal inputs, results differ: {who}; one of "
             "them computes wrongly, or rtscope has a defect: report it with both "
-            f"records, which are in {place}"
+            f"records, which are in {place}{others}"
+        )
+
+    def _drop_all_of(self, workers: Collection[str], name: str) -> str:
+        """Drop the stored results of these workers; name those beside one, in words."""
+        doubtful = [one for one in self.saved if one.worker in workers]
+        for one in doubtful:
+            if one.inputs is not None:
+                self.drop(one.inputs)
+        others = sum(one.name != name for one in doubtful)
+        if not others:
+            return ""
+        return (
+            f"; of this sweep's other results, {others:,} from there may be wrong too: "
+            "measure again with rtscope sweep --no-reuse and a new --out"
         )
 
 
