@@ -297,6 +297,22 @@ def test_a_worker_may_come_later(cluster: Cluster) -> None:
     assert "no worker is connected to tcp://127.0.0.1:8786" in cluster.told[0]
 
 
+def test_a_refused_worker_that_is_gone_does_not_end_the_wait_for_others(
+    cluster: Cluster,
+) -> None:
+    def answer(worker: str, task: Task) -> Answer:
+        if worker == "late":
+            return boots(worker, task)
+        del scheduler.threads[worker]
+        return Answer("unfit", worker, why="has rtscope 9")
+
+    scheduler = FakeScheduler(answer, {"w1": 1}, joins={5: "late"})
+    cluster(scheduler)
+
+    assert set(cluster.by.values()) == {"late"}
+    assert len(cluster.by) == 4
+
+
 def test_if_no_worker_comes_the_end_says_what_to_type(cluster: Cluster) -> None:
     with pytest.raises(
         TargetError, match=r"start one: dask worker tcp:.* --host 127.0.0.1 "
@@ -353,6 +369,16 @@ def test_stored_results_are_not_computed_but_checks_are(cluster: Cluster) -> Non
 
     assert cluster.by == {"a": "stored", "a/again": "w2"}
     assert scheduler.asked == {"w2": 1}
+
+
+def test_stored_results_need_no_worker(cluster: Cluster) -> None:
+    cluster(FakeScheduler(boots, {"w1": 1}), ["a", "b"])
+    scheduler = FakeScheduler(boots, {})
+
+    cluster(scheduler, ["a", "b"], reuse=True)
+
+    assert cluster.by == {"a": "stored", "b": "stored"}
+    assert scheduler.waits == 0
 
 
 def test_cut_paths_are_not_stored(cluster: Cluster, tmp_path: Path) -> None:

@@ -130,6 +130,8 @@ class _Work:
 
     runner: ClusterRunner
     waiting: deque[tuple[RunRequest, Prepared]] = field(default_factory=deque)
+    next: _Job | None = None
+    """Submitted as soon as there is room for it."""
     after: dict[str, tuple[RunRequest, Prepared]] = field(default_factory=dict)
     """Second computations, by the id of the first one."""
     underway: dict[int, _Job] = field(default_factory=dict)
@@ -157,7 +159,7 @@ class _Work:
 
     def finished(self, on_event: OnEvent) -> PendingRuns:
         """Yield each run when its result is there."""
-        while self.waiting or self.underway:
+        while self.waiting or self.next is not None or self.underway:
             yield from self._fill()
             answers = self.scheduler.answers(POLL_S) if self.underway else {}
             for ticket, answer in answers.items():
@@ -187,7 +189,9 @@ class _Work:
         """Return the workers, at least one; TargetError if none comes."""
         waited_s = 0.0
         while not (found := self._usable()):
-            if self.refused or waited_s >= WAIT_S:
+            there = self.scheduler.workers().keys()
+            all_refused = bool(there) and there <= self.refused.keys()
+            if all_refused or waited_s >= WAIT_S:
                 whys = "".join(f"; {name} {why}" for name, why in self.refused.items())
                 raise TargetError(
                     f"{self.scheduler.address}: no worker is left{whys}; start one: "
@@ -203,20 +207,26 @@ class _Work:
         return found
 
     def _fill(self) -> PendingRuns:
-        """Submit tasks; yield the runs whose results are stored."""
-        if not self.waiting:
-            return
-        room = AHEAD * sum(self._wait_for_workers().values()) - len(self.underway)
-        while self.waiting and room > 0:
-            request, prepared = self.waiting.popleft()
-            inputs = inputs_before(request, prepared)
-            recording = recording_of(request, prepared)
-            if (stored := self._stored(request, inputs, recording)) is not None:
-                yield request.run, partial(_of_stored, request, prepared, stored)
-                self._second(request.run.id)
-                continue
-            task = task_of(request, prepared, recording, inputs)
-            self._submit(_Job(request, prepared, recording, inputs, task))
+        """Submit tasks; yield the runs whose results are stored, without any worker."""
+        room: int | None = None
+        while self.next is not None or self.waiting:
+            if self.next is None:
+                request, prepared = self.waiting.popleft()
+                inputs = inputs_before(request, prepared)
+                recording = recording_of(request, prepared)
+                if (stored := self._stored(request, inputs, recording)) is not None:
+                    yield request.run, partial(_of_stored, request, prepared, stored)
+                    self._second(request.run.id)
+                    continue
+                task = task_of(request, prepared, recording, inputs)
+                self.next = _Job(request, prepared, recording, inputs, task)
+            if room is None:
+                threads = sum(self._wait_for_workers().values())
+                room = AHEAD * threads - len(self.underway)
+            if room <= 0:
+                return
+            job, self.next = self.next, None
+            self._submit(job)
             room -= 1
 
     def _stored(
