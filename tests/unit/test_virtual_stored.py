@@ -1,5 +1,6 @@
 """A stored result is taken for equal inputs alone, and only if it is one of ours."""
 
+import errno
 import os
 import shutil
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from rtscope.virtual import stored
 from rtscope.virtual.boot import Booted
 from rtscope.virtual.stored import (
     KEY,
+    KEY_BYTES,
     Origin,
     Stored,
     StoredResults,
@@ -26,6 +28,7 @@ INPUTS = InputDigests(
     kernel="k", initrd="i", qemu="q", plugin="p", board="b", campaign="c", seed=1
 )
 BOOTED = Booted({"measure.jsonl": b"{}"}, {}, "a" * 64, "b" * 64, 1.0, None)
+READ_ONLY = os.strerror(errno.EROFS)
 ORIGIN = Origin("2026-11-23T08:00:00+00:00")
 
 Open = Callable[[], StoredResults]
@@ -171,6 +174,41 @@ def test_the_results_that_were_not_used_for_longest_go_first(opened: Open) -> No
 
     assert not any(path.exists() for path in oldest)
     assert len(list(results.folder.glob("*/*"))) == 2
+
+
+@pytest.fixture
+def stuck(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No file can be removed, as on a file system that is read-only."""
+
+    def unlink(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, READ_ONLY)
+
+    monkeypatch.setattr(Path, "unlink", unlink)
+
+
+def test_results_that_cannot_be_removed_are_no_error(
+    opened: Open, said: list[str], stuck: None
+) -> None:
+    key = state_dir()
+    key.mkdir(parents=True)
+    (key / KEY).write_bytes(bytes(KEY_BYTES))
+    (key / KEY).chmod(0o600)
+    results = opened()
+    results.keep(INPUTS, None, BOOTED, ORIGIN)
+
+    results.prune(0)
+    results.drop(INPUTS)
+
+    assert said == [f"{only_file(results)}: {READ_ONLY}: delete it, it may be wrong"]
+
+
+def test_what_is_left_of_another_key_does_not_hinder_a_new_one(opened: Open) -> None:
+    state_dir().mkdir(parents=True)
+    (state_dir() / f".{KEY}.{os.getpid()}").write_text("of a killed process")
+
+    opened().keep(INPUTS, None, BOOTED, ORIGIN)
+
+    assert opened().find(INPUTS, None) is not None
 
 
 def test_a_result_that_was_used_is_young_again(opened: Open) -> None:

@@ -14,6 +14,7 @@ import json
 import os
 import secrets
 import stat
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -104,7 +105,10 @@ class StoredResults:
     def drop(self, inputs: InputDigests) -> None:
         """Remove the results of inputs that gave another one too."""
         for path in self.folder.glob(f"{inputs.digest[:2]}/{inputs.digest}-*"):
-            path.unlink(missing_ok=True)
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                self.log(f"{path}: {error.strerror}: delete it, it may be wrong")
 
     def prune(self, max_bytes: int = MAX_STORED_BYTES) -> None:
         """
@@ -121,8 +125,9 @@ class StoredResults:
         for _, size, path in sorted(found):
             if total <= max_bytes:
                 return
-            path.unlink(missing_ok=True)
-            total -= size
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+                total -= size
 
     def _path(self, inputs: InputDigests, recording: Recording | None) -> Path:
         digest = inputs.digest
@@ -183,13 +188,14 @@ def _installation_key(folder: Path) -> bytes:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = folder / KEY
     if not path.exists():
-        new = folder / f".{KEY}.{os.getpid()}"
-        number = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(number, "wb") as file:
-            file.write(secrets.token_bytes(KEY_BYTES))
-        with contextlib.suppress(FileExistsError):  # another rtscope was faster
-            os.link(new, path)
-        new.unlink()
+        number, new = tempfile.mkstemp(prefix=f".{KEY}.", dir=folder)
+        try:
+            with os.fdopen(number, "wb") as file:
+                file.write(secrets.token_bytes(KEY_BYTES))
+            with contextlib.suppress(FileExistsError):  # another rtscope was faster
+                os.link(new, path)
+        finally:
+            Path(new).unlink()
     about = path.lstat()
     private = stat.S_ISREG(about.st_mode) and not about.st_mode & 0o077
     if not private or about.st_uid != os.geteuid():
