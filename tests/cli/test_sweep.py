@@ -279,6 +279,21 @@ def test_a_survey_ranks_its_loads_and_goes_on_after_an_interruption(
     assert Path("out/survey.html").read_text() == page
 
 
+def test_ones_own_qemu_is_refused_on_a_cluster_before_anything_is_made(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    text = FILE.replace("[base]", '[base]\ntarget.qemu = "./qemu"')
+    Path("ticks.toml").write_text(text)
+    on = ("--on", "tcp://127.0.0.1:9")
+
+    said = rtscope("sweep", "ticks.toml", "--out", "out", *on)
+
+    assert said.status == 2
+    assert "target.qemu names a QEMU of this machine" in one_line(said.err)
+    assert not Path("out").exists()
+    assert rtscope("sweep", "ticks.toml", "--out", "out").status == 0
+
+
 def test_a_shipped_sweep_is_found_beside_a_directory_of_its_name(
     rtscope: Rtscope, board: FakeBoard, monkeypatch: pytest.MonkeyPatch
 ) -> None:

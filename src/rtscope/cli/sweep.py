@@ -187,6 +187,11 @@ def sweep(request: SweepRequest) -> int:
             "name a sweep file, such as examples/sweeps/ticks.toml, or a sweep that "
             f"comes with rtscope: {', '.join(shipped_sweeps())}"
         )
+    if scheduler is not None and any(cell.campaign.qemu for cell in work.cells):
+        raise UsageError(
+            f"--on {request.on}: target.qemu names a QEMU of this machine, which is "
+            "no part of a bundle for workers: leave it out, or type --on local"
+        )
     _announce(work)
     if request.dry_run:
         return 0
