@@ -226,6 +226,79 @@ def test_a_part_is_taken_only_if_it_is_the_one_that_was_asked_for(
     assert not list((there / "imported").iterdir())
 
 
+@pytest.fixture
+def arrive(prepared: Prepared, there: Path, tmp_path: Path) -> Callable[[], Part]:
+    """Let the first part arrive, and return it as it was sent."""
+    part = prepared.parts[0]
+    file = tmp_path / "arriving.tar"
+    export_part(file, part)
+
+    def again() -> Part:
+        import_part(file, pin=part_key(part.manifest), cache=there)
+        return part
+
+    return again
+
+
+@pytest.mark.parametrize("number", [errno.ENOTEMPTY, errno.EEXIST])
+def test_a_part_that_another_task_placed_first_is_there(
+    arrive: Callable[[], Part],
+    there: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+) -> None:
+    def placed_first(path: Path, place: Path) -> None:
+        shutil.copytree(path, place)
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Path, "rename", placed_first)
+
+    part = arrive()
+
+    assert part.name in find_pinned(there, {part.name: part_key(part.manifest)})
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.ENOSPC, "no space left: free some there, or set XDG_CACHE_HOME"),
+        (errno.EDQUOT, "no space left: free some there, or set XDG_CACHE_HOME"),
+        (errno.EACCES, "Permission denied: make it writable for this user, or set"),
+        (errno.EROFS, "Read-only file system: set XDG_CACHE_HOME to another"),
+    ],
+)
+def test_a_cache_that_takes_no_part_is_named_with_its_remedy(
+    arrive: Callable[[], Part],
+    there: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+    advice: str,
+) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Path, "rename", refused)
+
+    with pytest.raises(BoardError) as raised:
+        arrive()
+
+    assert f"{there / 'imported'}: {advice}" in str(raised.value)
+
+
+def test_what_a_killed_worker_had_received_is_removed(
+    arrive: Callable[[], Part], there: Path
+) -> None:
+    old, new = there / "imported/.receiving-old", there / "imported/.receiving-new"
+    for path in (old, new):
+        (path / "parts").mkdir(parents=True)
+    os.utime(old, (5, 5))
+
+    arrive()
+
+    assert not old.exists()
+    assert new.exists()
+
+
 def test_a_part_that_arrives_changed_is_refused(
     prepared: Prepared, there: Path, tmp_path: Path
 ) -> None:

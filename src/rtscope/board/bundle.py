@@ -7,10 +7,13 @@ every digest before it uses a file. That shows that the bundle is whole, not tha
 programs are harmless.
 """
 
+import contextlib
+import errno
 import json
 import shutil
 import tarfile
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
@@ -49,6 +52,10 @@ MAX_FILES = 5_000
 MAX_CONTENTS_BYTES = 8 << 20
 MAX_DEPTH = 16
 """Of directories in a part."""
+
+UNFINISHED_S = 24 * 3600
+"""After so long, nobody is receiving a part any more."""
+_RECEIVING = ".receiving-"
 
 _BOARD = TypeAdapter(Board)
 
@@ -186,7 +193,8 @@ def import_part(path: Path, *, pin: str, cache: Path) -> None:
     folder = cache / IMPORTED
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(dir=folder, prefix=".receiving-"))
+        _remove_unfinished(folder)
+        work = Path(tempfile.mkdtemp(dir=folder, prefix=_RECEIVING))
         try:
             _extract(path, work)
             if [part_key(part.manifest) for part in _parts(work)] != [pin]:
@@ -194,8 +202,24 @@ def import_part(path: Path, *, pin: str, cache: Path) -> None:
             _place(work, cache)
         finally:
             shutil.rmtree(work, ignore_errors=True)
-    except OSError as error:
-        raise BoardError(f"{folder}: {error.strerror}; free some space") from error
+    except (NoSpaceError, OSError) as error:
+        if isinstance(error, NoSpaceError) or error.errno in FULL:
+            why = "no space left: free some there, or"
+        elif error.errno in (errno.EACCES, errno.EPERM):
+            why = f"{error.strerror}: make it writable for this user, or"
+        else:
+            why = f"{error.strerror}:"
+        raise BoardError(
+            f"{folder}: {why} set XDG_CACHE_HOME to another directory"
+        ) from error
+
+
+def _remove_unfinished(folder: Path) -> None:
+    """Remove what a process that was killed had received of a part."""
+    for path in folder.glob(f"{_RECEIVING}*"):
+        with contextlib.suppress(OSError):  # another one removes it
+            if time.time() - path.stat().st_mtime > UNFINISHED_S:
+                shutil.rmtree(path, ignore_errors=True)
 
 
 def find_pinned(cache: Path, pins: Mapping[str, str]) -> dict[str, Part]:
@@ -383,4 +407,8 @@ def _place(work: Path, cache: Path) -> None:
         place = cache / IMPORTED / _folder(part.name, part_key(part.manifest))
         if not place.exists():
             path.chmod(0o755)
-            path.rename(place)
+            try:
+                path.rename(place)
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise  # else somebody else was faster
