@@ -2,13 +2,17 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
+from fakes.scheduler import FakeScheduler
 from rtscope.cli import sweep
+from rtscope.cluster import dask
+from rtscope.cluster import runner as cluster
 from rtscope.errors import BoardError, ContractError, MeasurementError
 from rtscope.record.resultdir import open_records
 from rtscope.record.virtual import InputDigests
@@ -292,6 +296,34 @@ def test_ones_own_qemu_is_refused_on_a_cluster_before_anything_is_made(
     assert "target.qemu names a QEMU of this machine" in one_line(said.err)
     assert not Path("out").exists()
     assert rtscope("sweep", "ticks.toml", "--out", "out").status == 0
+
+
+@pytest.mark.parametrize(
+    ("on", "warned"),
+    [
+        (["tcp://127.0.0.1:9"], True),
+        (["tls://h:9", "--tls-ca", "c", "--tls-cert", "c", "--tls-key", "c"], False),
+    ],
+)
+def test_plain_tcp_warns_of_other_users_of_this_machine(
+    rtscope: Rtscope,
+    board: FakeBoard,
+    monkeypatch: pytest.MonkeyPatch,
+    on: Sequence[str],
+    warned: bool,
+) -> None:
+    Path("c").write_text("")
+    scheduler = FakeScheduler(lambda *_: None, {"w1": 2})
+    monkeypatch.setattr(dask, "connected", lambda _: nullcontext(scheduler))
+    monkeypatch.setattr(
+        cluster, "ClusterRunner", lambda _, prepared, *__: board.runner(prepared)
+    )
+
+    said = rtscope("sweep", "ticks.toml", "--out", "out", "--on", *on)
+
+    assert said.status == 0, said.err
+    assert "1 worker at t" in said.err
+    assert ("any user of this machine can run programs as you" in said.err) == warned
 
 
 def test_a_shipped_sweep_is_found_beside_a_directory_of_its_name(

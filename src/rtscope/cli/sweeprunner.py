@@ -37,6 +37,11 @@ def boots_on(
         workers = scheduler.workers()
         threads = plural(sum(workers.values()), "board")
         note(f"{plural(len(workers), 'worker')} at {address.url}, {threads} at once")
+        if address.certificates is None:
+            note(
+                "  on plain tcp any user of this machine can run programs as you; if "
+                "you share it, use tls://"
+            )
 
         def remote(runs: SweepRuns, failed: Failed) -> Runner:
             return ClusterRunner(

@@ -57,7 +57,8 @@ def scheduler_address(
             raise UsageError(
                 f"--on {text}: on plain tcp anybody in the network could run programs "
                 "as you; on a network write tls://HOST:PORT, with --tls-ca, --tls-cert "
-                "and --tls-key; plain tcp is for 127.0.0.1 alone"
+                "and --tls-key; plain tcp is for 127.0.0.1 alone, where only users of "
+                "this machine could"
             )
         return SchedulerAddress(text, None)
     if ca is None or certificate is None or key is None:
