@@ -33,6 +33,7 @@ level = [{ name = "nohz=off", kernel.append = "nohz=off" }]
 
 WEB = ("--dashboard-address", "127.0.0.1:0", "--no-dashboard")
 PATIENCE_S = 600.0
+YEAR = ("-days", "365")
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,8 +226,10 @@ def certificates(folder: Path) -> tuple[Path, Path, Path]:
         )
 
     new = ("req", "-newkey", "rsa:2048", "-nodes", "-subj")
-    openssl(*new, "/CN=authority", "-x509", "-keyout", "ca.key", "-out", "ca.pem")
+    openssl(
+        *new, "/CN=authority", "-x509", *YEAR, "-keyout", "ca.key", "-out", "ca.pem"
+    )
     openssl(*new, "/CN=rtscope", "-keyout", "key.pem", "-out", "cert.csr")
-    sign = ("x509", "-req", "-in", "cert.csr", "-CA", "ca.pem", "-CAkey", "ca.key")
-    openssl(*sign, "-CAcreateserial", "-out", "cert.pem")
+    sign = ("x509", "-req", *YEAR, "-in", "cert.csr", "-out", "cert.pem")
+    openssl(*sign, "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial")
     return folder / "ca.pem", folder / "cert.pem", folder / "key.pem"
