@@ -170,7 +170,7 @@ def test_other_results_from_where_they_differ_are_counted_and_no_longer_stored(
 ) -> None:
     dropped: list[InputDigests] = []
     monkeypatch.setattr(StoredResults, "drop", lambda _, inputs: dropped.append(inputs))
-    monkeypatch.setattr(sweeping, "REPEATED_OF", 5)
+    monkeypatch.setattr(sweeping, "CHECK_EVERY", 5)
     board.results = [*[10_000] * 7, 9_000]
     board.worker_of = lambda run: "tcp://other" if run.seed == 2 else "tcp://same"
 

@@ -15,7 +15,7 @@ from rtscope.board.prepare import Prepared
 from rtscope.board.qemu import Qemu
 from rtscope.campaign.model import Campaign
 from rtscope.cluster import runner
-from rtscope.cluster.runner import MOST_LACKED, TRIES, ClusterRunner
+from rtscope.cluster.runner import MAX_PART_REQUESTS, TRIES, ClusterRunner
 from rtscope.cluster.task import Answer, Task
 from rtscope.errors import BoardError, TargetError
 from rtscope.measure.assemble import Measured
@@ -163,7 +163,7 @@ def test_a_worker_that_loses_its_parts_gets_them_once_and_then_nothing(
         cluster(scheduler, ["a"])
 
     assert scheduler.sent == [("w1", PARTS[0].name)]
-    assert scheduler.asked["w1"] == MOST_LACKED + 1
+    assert scheduler.asked["w1"] == MAX_PART_REQUESTS + 1
 
 
 def test_a_worker_with_a_full_disk_is_told_and_left(cluster: Cluster) -> None:

@@ -33,12 +33,12 @@ from rtscope.virtual.stored import Origin, Stored, StoredResults
 POLL_S = 2.0
 WAIT_S = 120.0
 """For the first worker, or for another one when all are gone."""
-AHEAD = 2
+QUEUED_PER_THREAD = 2
 """Tasks that wait at the scheduler for each thread of a worker."""
 TRIES = 2
 """Boots of a run that may fail, each on another worker if that is known."""
-MOST_LACKED = 8
-"""Times that a worker may lack the parts of a run: each was sent once."""
+MAX_PART_REQUESTS = 8
+"""Times that a worker may request parts of a run: each is sent once."""
 
 
 class Scheduler(Protocol):
@@ -222,7 +222,7 @@ class _Work:
                 self.next = _Job(request, prepared, recording, inputs, task)
             if room is None:
                 threads = sum(self._wait_for_workers().values())
-                room = AHEAD * threads - len(self.underway)
+                room = QUEUED_PER_THREAD * threads - len(self.underway)
             if room <= 0:
                 return
             job, self.next = self.next, None
@@ -282,7 +282,7 @@ class _Work:
     def _send(self, job: _Job, answer: Answer) -> None:
         """Send a worker the parts that it lacks, each once."""
         job.lacked[answer.worker] += 1
-        if job.lacked[answer.worker] > MOST_LACKED:
+        if job.lacked[answer.worker] > MAX_PART_REQUESTS:
             self._refuse(answer.worker, "loses the parts that it was sent")
             return
         parts = {part.name: part for part in job.prepared.parts}

@@ -27,7 +27,7 @@ from rtscope.record.virtual import InputDigests
 from rtscope.sweep.checks import Checks
 from rtscope.virtual.prepare import DIGITS, PreparedCampaign, RunRequest
 
-REPEATED_OF = 50
+CHECK_EVERY = 50
 """One run of so many is computed twice."""
 AGAIN = "again"
 
@@ -66,7 +66,7 @@ StartRunner = Callable[[SweepRuns, Callable[[str, MeasurementError], None]], Run
 
 
 def runs_of(cells: Sequence[CellRuns], *, at_once: int) -> SweepRuns:
-    """Return the runs of all cells; one in REPEATED_OF, and the first, twice."""
+    """Return the runs of all cells; one in CHECK_EVERY, the first included, twice."""
     origin: dict[str, tuple[CellRuns, Run]] = {}
     again: dict[str, str] = {}
     requests = []
@@ -80,7 +80,7 @@ def runs_of(cells: Sequence[CellRuns], *, at_once: int) -> SweepRuns:
         name = f"{cell.directory}/{run.id}"
         origin[name] = cell, run
         requests.append((_named(request, name, cell.name), board))
-        if number % REPEATED_OF == 0:
+        if number % CHECK_EVERY == 0:
             check = f"{name}/{AGAIN}"
             again[check] = name
             requests.append((_named(request, check, f"{cell.name}, {AGAIN}"), board))
