@@ -201,6 +201,22 @@ def test_a_boot_that_fails_on_one_worker_is_tried_on_another(
     ]
 
 
+def test_a_failure_without_a_known_worker_is_held_against_none(
+    cluster: Cluster,
+) -> None:
+    def answer(worker: str, task: Task) -> Answer:
+        if sum(scheduler.asked.values()) == 1:
+            return Answer("failed", "an unknown worker", why="the task was lost")
+        return boots(worker, task)
+
+    scheduler = FakeScheduler(answer, {"w1": 1, "w2": 1})
+    cluster(scheduler)
+
+    assert len(cluster.by) == 4
+    assert set(cluster.by.values()) == {"w1", "w2"}
+    assert cluster.told == []
+
+
 def test_a_board_that_fails_everywhere_is_named_with_its_workers(
     cluster: Cluster,
 ) -> None:

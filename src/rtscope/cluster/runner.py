@@ -324,7 +324,8 @@ class _Work:
             self._refuse(answer.worker, str(error))
             self._submit(job)
             return
-        for worker, why in job.failed_on.items():
+        for worker in job.failed_on.keys() & self.known:
+            why = job.failed_on[worker]
             self._refuse(worker, f"it failed where {answer.worker} did not: {why}")
         self.by_worker[request.run.id] = answer.worker
         yield request.run, partial(self._measured, job, booted, answer.worker)
