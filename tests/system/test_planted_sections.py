@@ -27,6 +27,8 @@ QUANTUM_NS = (BOARD.quantum_instructions or 0) << BOARD.shift
 AROUND_NS = 1_500
 """To take a lock and to release it, with preemption off, on both CPUs."""
 WITHIN_NS = QUANTUM_NS + AROUND_NS
+INTERRUPT_NS = 3_000
+"""More than the timer's takes; one that comes inside of a section is part of it."""
 CPU, OTHER_CPU = 1, 2
 BUSY = f"stress-ng --matrix {BOARD.cpus} --oomable --timeout 60s -q & "
 LATER_NS = 4_000
@@ -101,7 +103,8 @@ def test_a_section_is_as_long_as_it_was_planted(
     (cpu,) = bounded["bounds"]
     (longest,) = (s for s in cpu["sections"] if s["section"] == "POID")
     assert PLACE in longest["callers"]
-    assert longest["duration_ns"] == pytest.approx(planted_ns, abs=WITHIN_NS)
+    excess_ns = longest["duration_ns"] - planted_ns
+    assert -WITHIN_NS <= excess_ns <= WITHIN_NS + INTERRUPT_NS
 
 
 def executed_ns(segments: Sequence[dict[str, Any]]) -> int:
