@@ -162,9 +162,11 @@ static void new_memory_has_faults_and_a_pool_has_none(void)
 	for (unsigned int i = 0; i < all->events; i++)
 		if (all->event[i].kind == DEMO_EVENT_FAULTS)
 			faults[n++] = all->event[i].value;
-	CHECK(n == 3 && events(all, DEMO_EVENT_TOOK) == 3);
+	CHECK(n == 3 && events(all, DEMO_EVENT_TOOK) == 3 && faults[2] >= 0);
+#ifndef __SANITIZE_ADDRESS__ /* which adds faults, or takes some, by pages of its own */
 	/* The code itself is not locked here, and may have a fault or two. */
 	CHECK(faults[0] > 2 && faults[1] <= 2);
+#endif
 	demothread_free(all, 1);
 }
 
