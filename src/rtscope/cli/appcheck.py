@@ -15,7 +15,7 @@ from rtscope.app.model import RANK, Examined, Weight
 from rtscope.app.rules import examine
 from rtscope.campaign.values import MAX_SEED
 from rtscope.cli.appsource import Asked, Watched, watch_program
-from rtscope.cli.console import Json, put_json, stdout_console
+from rtscope.cli.console import BoardKernel, Json, put_json, stdout_console
 from rtscope.errors import MeasurementError, UsageError
 from rtscope.explain.activity import ExplainedWindow
 from rtscope.explain.perfetto import perfetto_trace
@@ -62,13 +62,7 @@ def check(
             "(default: local), e.g. ssh:board."
         ),
     ] = "local",
-    kernel: Annotated[
-        str | None,
-        typer.Option(
-            help="Kernel of a virtual board, by name or path of an image (default: the "
-            "first kernel of the board), e.g. debian-6.12-rt."
-        ),
-    ] = None,
+    kernel: BoardKernel = None,
     seed: Annotated[
         int | None,
         typer.Option(

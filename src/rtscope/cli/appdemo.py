@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from rtscope.cli.console import (
+    BoardKernel,
     Json,
     log,
     note,
@@ -35,13 +36,7 @@ def demo(
             "virtual:pc."
         ),
     ] = "local",
-    kernel: Annotated[
-        str | None,
-        typer.Option(
-            help="Kernel of a virtual board, by name or path of an image (default: the "
-            "first kernel of the board), e.g. debian-6.12-rt."
-        ),
-    ] = None,
+    kernel: BoardKernel = None,
     cpu: Annotated[
         int | None,
         typer.Option(min=0, help="CPU of the threads (default: the last), e.g. 3."),
