@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from rtscope.errors import BoardError
+from rtscope.files.userdirs import user_dir
 
 MANIFEST = "manifest.json"
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,127}-[0-9a-f]{16}")
@@ -78,10 +79,7 @@ class Part:
 
 def cache_dir(environ: Mapping[str, str] = os.environ) -> Path:
     """Return the directory that the XDG base directory specification names."""
-    base = environ.get("XDG_CACHE_HOME", "")
-    if base.startswith("/"):
-        return Path(base) / "rtscope"
-    return Path(environ.get("HOME") or "/root") / ".cache" / "rtscope"
+    return user_dir("XDG_CACHE_HOME", ".cache", environ)
 
 
 FULL = (errno.ENOSPC, errno.EDQUOT)

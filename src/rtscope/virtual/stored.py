@@ -24,6 +24,7 @@ from rtscope.board.qemu import Recording
 from rtscope.contract import sha256_of_json
 from rtscope.errors import BoardError, RecordError
 from rtscope.files import read_bounded, write_atomically
+from rtscope.files.userdirs import user_dir
 from rtscope.record.virtual import InputDigests
 from rtscope.virtual.boot import Booted
 from rtscope.virtual.outcome import pack_booted, read_booted
@@ -172,10 +173,7 @@ def open_stored(*, log: Log) -> StoredResults | None:
 
 def state_dir(environ: Mapping[str, str] = os.environ) -> Path:
     """Return the directory for state, by the XDG base directory specification."""
-    base = environ.get("XDG_STATE_HOME", "")
-    if base.startswith("/"):
-        return Path(base) / "rtscope"
-    return Path(environ.get("HOME") or "/root") / ".local" / "state" / "rtscope"
+    return user_dir("XDG_STATE_HOME", ".local/state", environ)
 
 
 def recording_digest(recording: Recording | None) -> str:
