@@ -74,10 +74,6 @@ _PREEMPTIBLE = {
 Log = Callable[[str], None]
 
 
-def _unseen(_step: Step) -> None:
-    """Show no progress."""
-
-
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """A record and the directory that it lies in."""
@@ -133,7 +129,7 @@ def explained_runs(
     bound: bool,
     cache: Path,
     log: Log,
-    progress: Progress = _unseen,
+    progress: Progress = lambda _step: None,
 ) -> Explained:
     """
     Explain every run that has recorded paths or events; log those without.
@@ -336,7 +332,11 @@ def _wakeup(section: TraceSection) -> tuple[int, int, int, int]:
 
 
 def symbols_of(
-    recorded: Recorded, *, cache: Path, log: Log, progress: Progress = _unseen
+    recorded: Recorded,
+    *,
+    cache: Path,
+    log: Log,
+    progress: Progress = lambda _step: None,
 ) -> SymbolTable:
     """
     Return the symbols of the kernel; if they cannot be had, log why and return none.
@@ -460,7 +460,7 @@ def record_windows(
     worst: int,
     cache: Path,
     log: Log,
-    progress: Progress = _unseen,
+    progress: Progress = lambda _step: None,
 ) -> ExecTrace:
     """
     Record windows in a replay, keep it beside the record, and return it.

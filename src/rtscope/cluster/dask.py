@@ -44,7 +44,7 @@ def connected(address: SchedulerAddress) -> Iterator["DaskScheduler"]:
         raise UsageError(
             f"--on {address.url}: needs the Python package distributed; type {INSTALL}"
         ) from error
-    _silence("distributed", "tornado")  # whatever fails is said here, in words
+    _silence("distributed", "tornado")  # rtscope tells each failure itself
     security = None
     if (files := address.certificates) is not None:
         security = distributed.Security(
