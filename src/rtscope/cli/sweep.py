@@ -155,10 +155,6 @@ class _Work:
         """Return the results of a cell."""
         return ResultDir(self.path / CELLS / cell.directory)
 
-    def records(self) -> list[RunRecord]:
-        """Return the results of all cells."""
-        return [one for cell in self.cells for one in self.store(cell).records()]
-
 
 def sweep(request: SweepRequest) -> int:
     """Vary settings or loads of a virtual board, and rank what each of them does.
@@ -361,8 +357,9 @@ def _measure(
 def _show(work: _Work, request: SweepRequest) -> int:
     if work.sweep.survey is not None:
         return _show_survey(work, request)
-    tell_reused(work.records())
-    result = _result(work)
+    records = {cell.number: work.store(cell).records() for cell in work.cells}
+    tell_reused([one for of_cell in records.values() for one in of_cell])
+    result = _result(work, records)
     page = work.path / PAGE
     write_atomically(page, sweep_page(result).encode())
     if request.json:
@@ -413,10 +410,7 @@ def _print(request: SweepRequest, answer: str, compose: Compose, *, rows: int) -
             print_fitted(compose, console)
 
 
-def _result(work: _Work) -> SweepResult:
-    records: dict[int, Sequence[RunRecord]] = {
-        cell.number: work.store(cell).records() for cell in work.cells
-    }
+def _result(work: _Work, records: Mapping[int, Sequence[RunRecord]]) -> SweepResult:
     planned: Mapping[int, Any] = {
         number: len(plan.runs) for number, plan in work.plans.items()
     }
