@@ -124,7 +124,7 @@ def written(done: Done, to: Path) -> Path:
             parts.take_file(line)
         elif isinstance(line, TracePages):
             parts.take_pages(line)
-    content = trace_of(parts, done.result)
+    content = trace_of(parts, done.result.tracing)
     assert content is not None
     to.write_bytes(content)
     return to

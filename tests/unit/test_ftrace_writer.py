@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fakes import targets, traces
+from fakes import traces
 from fakes.traces import PAGE_BYTES, page, trace_file, trace_pages, tracing
 from rtscope.contract import TracePages
 from rtscope.errors import ContractError
@@ -80,7 +80,7 @@ def test_the_symbols_and_the_losses_of_each_cpu_are_in_it() -> None:
     some = parts(trace_pages(0, 0, [page(1)]))
     some.take_file(trace_file("kallsyms", b"ffffffff81000000 T _stext\n"))
 
-    content = trace_of(some, targets.traced_result(tracing(overrun=9)))
+    content = trace_of(some, tracing(overrun=9))
 
     assert content is not None
     assert struct.pack("<I", 26) + b"ffffffff81000000 T _stext\n" in content
@@ -88,8 +88,8 @@ def test_the_symbols_and_the_losses_of_each_cpu_are_in_it() -> None:
 
 
 def test_without_a_page_there_is_no_file() -> None:
-    assert trace_of(parts(), targets.traced_result(tracing())) is None
-    assert trace_of(parts(trace_pages(0, 0, [page(1)])), targets.result()) is None
+    assert trace_of(parts(), tracing()) is None
+    assert trace_of(parts(trace_pages(0, 0, [page(1)])), None) is None
 
 
 @pytest.mark.parametrize(

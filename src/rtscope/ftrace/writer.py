@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rtscope.contract import AgentResult, TraceFile, TracePages
+from rtscope.contract import TraceFile, TracePages, Tracing
 from rtscope.errors import ContractError
 from rtscope.ftrace.datfile import MAGIC
 
@@ -95,20 +95,20 @@ def _decode(text: str) -> bytes:
         raise ContractError("the agent garbled a part of the trace") from error
 
 
-def trace_of(parts: TraceParts, result: AgentResult) -> bytes | None:
+def trace_of(parts: TraceParts, tracing: Tracing | None) -> bytes | None:
     """
     Return the file for what an agent has sent; None if it has kept no page.
 
     Raises ContractError as `trace_dat`.
     """
-    if result.tracing is None or not parts.pages:
+    if tracing is None or not parts.pages:
         return None
     stats = {
         cpu.cpu: f"overrun: {cpu.overrun}\ndropped events: {cpu.dropped}\n"
         f"read events: {cpu.events}\n"
-        for cpu in result.tracing.cpus
+        for cpu in tracing.cpus
     }
-    return trace_dat(parts, stats=stats, clock=f"[{result.tracing.clock}]")
+    return trace_dat(parts, stats=stats, clock=f"[{tracing.clock}]")
 
 
 def trace_dat(parts: TraceParts, *, stats: Mapping[int, str], clock: str) -> bytes:

@@ -22,7 +22,7 @@ from rtscope.explain.events.threadstates import MachineTraits, TracedWakeup
 from rtscope.explain.events.window import window_around
 from rtscope.ftrace.dat import dat_trace
 from rtscope.ftrace.events import Trace
-from rtscope.ftrace.writer import TraceParts, trace_dat
+from rtscope.ftrace.writer import TraceParts, trace_of
 from rtscope.process import start_thread
 from rtscope.target import Stream, Target
 from rtscope.target.stream import collect
@@ -121,14 +121,7 @@ def _trace(lines: Sequence[Line], end: CyclesEnd) -> bytes | None:
             parts.take_file(line)
         elif isinstance(line, TracePages):
             parts.take_pages(line)
-    if not parts.pages:
-        return None
-    stats = {
-        cpu.cpu: f"overrun: {cpu.overrun}\ndropped events: {cpu.dropped}\n"
-        f"read events: {cpu.events}\n"
-        for cpu in end.tracing.cpus
-    }
-    return trace_dat(parts, stats=stats, clock=f"[{end.tracing.clock}]")
+    return trace_of(parts, end.tracing)
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,7 +232,7 @@ def _measure(shared: _Shared, run: Run) -> Measured:
 def _trace(seen: Observation) -> bytes | None:
     if seen.lost or not seen.result:
         return None
-    return trace_of(seen.trace, seen.result)
+    return trace_of(seen.trace, seen.result.tracing)
 
 
 def _told_where(
