@@ -7,16 +7,14 @@ it; else every run is a cycle, from its wake-up on. All numbers are of the sampl
 themselves, not of buckets; a percentile that their number does not support is None.
 """
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import pairwise
 from statistics import median_low
 
-from rtscope.contract import HIST_SUB_BITS, CycleRuns
-from rtscope.stats.summary import DEFAULT_PERCENTILES, resolvable
+from rtscope.contract import CycleRuns, bucket_low_ns, bucket_width_ns
+from rtscope.stats.summary import DEFAULT_PERCENTILES, rank_of, resolvable
 from rtscope.units import NS_PER_S
 
 RELATIVE, NO_SLEEP, CUT, GAP = 1, 2, 4, 8
@@ -292,25 +290,14 @@ def spread_of(samples: Sequence[int]) -> Spread:
         mean_ns=sum(in_order) / total,
         max_ns=in_order[-1],
         percentiles={
-            pct: in_order[_rank(pct, total) - 1] if resolvable(pct, total) else None
+            pct: in_order[rank_of(pct, total) - 1] if resolvable(pct, total) else None
             for pct in DEFAULT_PERCENTILES
         },
         buckets=tuple(_buckets(in_order)),
     )
 
 
-def _rank(pct: float, total: int) -> int:
-    # By way of its text: 99.9 as a binary number is a hair off, enough to move a rank.
-    return max(1, math.ceil(total * Fraction(str(pct)) / 100))
-
-
 def _buckets(samples: Iterable[int]) -> Iterator[tuple[int, int, int]]:
-    counts = Counter(_bucket(max(0, one)) for one in samples)
-    for (low_ns, width_ns), number in sorted(counts.items()):
-        yield low_ns, low_ns + width_ns, number
-
-
-def _bucket(ns: int) -> tuple[int, int]:
-    """Return low end and width of a bucket: those of agent/hist.h."""
-    shift = max(0, ns.bit_length() - 1 - HIST_SUB_BITS)
-    return ns >> shift << shift, 1 << shift
+    counts = Counter(bucket_low_ns(max(0, one)) for one in samples)
+    for low_ns, number in sorted(counts.items()):
+        yield low_ns, low_ns + bucket_width_ns(low_ns), number

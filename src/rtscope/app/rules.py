@@ -18,12 +18,12 @@ from rtscope.app.model import (
     Unseen,
 )
 from rtscope.app.smaps import Piece, pieces_in
-from rtscope.app.waits import inversions, wakers, worst_of
+from rtscope.app.waits import inversions, rate_of, wakers, worst_of
 from rtscope.contract import WatchedThread
 from rtscope.cpulist import format_cpulist
 from rtscope.errors import UsageError
 from rtscope.tasks.model import Thread
-from rtscope.units import NS_PER_S, format_duration
+from rtscope.units import format_duration
 
 ALLOCATIONS = (
     *("malloc", "calloc", "realloc", "free", "posix_memalign", "aligned_alloc"),
@@ -187,15 +187,10 @@ def _event(
         tid=watched.tid,
         thread=watched.name,
         count=count,
-        rate_per_s=_rate(count, watched),
+        rate_per_s=rate_of(count, watched),
         stacks=stacks,
         worst=worst_of(seen.watch, watched.events[kind].times),
     )
-
-
-def _rate(count: int, watched: WatchedThread) -> float | None:
-    lasted_ns = watched.to_ns - watched.from_ns
-    return count * NS_PER_S / lasted_ns if lasted_ns > 0 else None
 
 
 def _call_of(stack: EventStack) -> str:
@@ -224,7 +219,7 @@ def _locks(seen: Observation, watched: WatchedThread) -> Iterator[Finding]:
         tid=watched.tid,
         thread=watched.name,
         count=times if all_known else None,
-        rate_per_s=_rate(times, watched) if all_known else None,
+        rate_per_s=rate_of(times, watched) if all_known else None,
         stacks=of_locks,
         worst=worst_of(seen.watch, event.times),
     )
@@ -264,7 +259,7 @@ def _allocations(seen: Observation, watched: WatchedThread) -> Iterator[Finding]
         tid=watched.tid,
         thread=watched.name,
         count=total,
-        rate_per_s=_rate(total, watched),
+        rate_per_s=rate_of(total, watched),
         stacks=tuple(stacks),
     )
 

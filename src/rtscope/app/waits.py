@@ -33,7 +33,7 @@ def inversions(watch: Watch, watched: WatchedThread) -> Iterator[Finding]:
             tid=watched.tid,
             thread=watched.name,
             count=one.times.count,
-            rate_per_s=_rate(one.times.count, watched),
+            rate_per_s=rate_of(one.times.count, watched),
             stacks=_lock_stacks(watch, watched),
             worst=worst_of(watch, one.times),
         )
@@ -58,7 +58,7 @@ def wakers(watch: Watch, watched: WatchedThread) -> Iterator[Finding]:
         tid=watched.tid,
         thread=watched.name,
         count=total,
-        rate_per_s=_rate(total, watched),
+        rate_per_s=rate_of(total, watched),
     )
 
 
@@ -77,6 +77,7 @@ def _named(party: Party) -> str:
     return f"{party.name} ({party.tid}, priority {99 - party.priority})"
 
 
-def _rate(count: int, watched: WatchedThread) -> float | None:
+def rate_of(count: int, watched: WatchedThread) -> float | None:
+    """Return how often a second; None if the thread was watched for no time."""
     lasted_ns = watched.to_ns - watched.from_ns
     return count * NS_PER_S / lasted_ns if lasted_ns > 0 else None

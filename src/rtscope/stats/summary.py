@@ -161,6 +161,11 @@ def resolvable(pct: float, samples: int) -> bool:
     return samples * math.log1p(-tail) <= math.log(1 - CONFIDENCE)
 
 
+def rank_of(pct: float, samples: int) -> int:
+    """Return which of so many samples, ascending and from 1, a percentile is."""
+    return max(1, math.ceil(samples * _fraction(pct)))
+
+
 def _fraction(pct: float) -> Fraction:
     # By way of its text: 99.9 as a binary number is a hair off, enough to move a rank.
     return Fraction(str(pct)) / 100
@@ -195,7 +200,7 @@ def _percentiles(
     def find(pct: float) -> Percentile:
         if not up_to or not resolvable(pct, up_to[-1]):
             return Percentile(pct, None, None)
-        rank = max(1, math.ceil(up_to[-1] * _fraction(pct)))
+        rank = rank_of(pct, up_to[-1])
         low_ns, high_ns, _ = buckets[bisect_left(up_to, rank)]
         return Percentile(pct, max(low_ns, min_ns), min(high_ns, max_ns + 1))
 
