@@ -27,10 +27,11 @@ from rtscope.contract import (
 )
 from rtscope.errors import ContractError, TargetError, UsageError
 from rtscope.machine.reader import Content, Denied, Reader
+from rtscope.measure.answer import answer_of
 from rtscope.measure.appimages import MAX_IMAGE_BYTES, Images, Probe, probes_in
 from rtscope.target import Target
 from rtscope.target.agentreader import AgentReader
-from rtscope.target.stream import collect, wait_any
+from rtscope.target.stream import wait_any
 from rtscope.tasks.listing import make_listing, read_surroundings
 from rtscope.tasks.model import Listing
 from rtscope.units import NS_PER_S
@@ -77,8 +78,9 @@ class Look:
 
 def look_at(reader: Reader, listing: Listing, pid: int) -> Look:
     """Read the memory map and the files of a process."""
-    maps, why = _maps(reader, pid)
-    return Look(pid, listing, tuple(maps), why, _files(reader, pid))
+    contents = reader.read_many(look_paths(str(pid)))
+    maps, why = _maps(contents, pid)
+    return Look(pid, listing, tuple(maps), why, _files(contents, pid))
 
 
 def look_paths(pid: str) -> tuple[str, ...]:
@@ -153,7 +155,7 @@ def _reading(
 
 def list_threads(machine: Target) -> Listing:
     """Return the threads of the machine."""
-    lines = _answer(machine, ["tasks"])
+    lines = answer_of(machine, ["tasks"], timeout_s=TIMEOUT_S)
     return make_listing(lines, read_surroundings(machine.reader))
 
 
@@ -191,36 +193,21 @@ def running_command(
         guard.kill()
 
 
-def _answer(
-    machine: Target, args: Sequence[str], *, lasts_s: float = 0.0
-) -> list[Line]:
-    agent = machine.start_agent(args, privileged=True)
-    try:
-        lines = collect(agent, timeout_s=TIMEOUT_S + lasts_s)
-    finally:
-        agent.kill()
-    if not lines:
-        raise TargetError(f"{machine.name}: no answer: {agent.stderr_tail()}")
-    return lines
-
-
 def privileged_reader(machine: Target) -> AgentReader:
     """Return a reader of files, with root's rights if they can be had."""
-    return AgentReader(lambda args: _answer(machine, args))
+    return AgentReader(lambda args: answer_of(machine, args, timeout_s=TIMEOUT_S))
 
 
-def _maps(reader: Reader, pid: int) -> tuple[list[Piece], str]:
+def _maps(contents: Mapping[str, Content], pid: int) -> tuple[list[Piece], str]:
     """Return the pieces of its memory, or why they are unknown."""
-    path = f"/proc/{pid}/maps"
-    content = reader.read_many([path])[path]
+    content = contents[f"/proc/{pid}/maps"]
     if isinstance(content, bytes):
         return parse_maps(content.decode("utf-8", "replace")), ""
     return [], content.reason if isinstance(content, Denied) else "the process ended"
 
 
-def _files(reader: Reader, pid: int) -> Files:
+def _files(contents: Mapping[str, Content], pid: int) -> Files:
     paths = {name: f"/proc/{pid}/{name}" for name in _FILES}
-    contents = reader.read_many(list(paths.values()))
     texts = {
         name: content.decode("utf-8", "replace")
         for name, path in paths.items()
@@ -243,7 +230,7 @@ def _watched(
     machine: Target, pid: int, duration_ns: int, probes: Sequence[Probe]
 ) -> list[Line]:
     args = watch_args(str(pid), duration_ns, probes)
-    lines = _answer(machine, args, lasts_s=duration_ns / NS_PER_S)
+    lines = answer_of(machine, args, timeout_s=TIMEOUT_S + duration_ns / NS_PER_S)
     refuse_errors(lines)
     return lines
 

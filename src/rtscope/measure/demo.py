@@ -3,7 +3,6 @@
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from rtscope.contract import Line
 from rtscope.demo.model import (
     FACTS,
     GROUP_PERIOD,
@@ -23,14 +22,14 @@ from rtscope.demo.performance import (
 from rtscope.errors import TargetError
 from rtscope.machine.facts import cpus_in
 from rtscope.machine.reader import read, text_of
+from rtscope.measure.answer import answer_of
 from rtscope.target import Target
 from rtscope.target.agentreader import AgentReader
-from rtscope.target.stream import collect
 from rtscope.tuning.remedies import SettingChange
 from rtscope.tuning.settings import TuningResult, hold
 from rtscope.units import NS_PER_S
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 30.0 + DURATION_NS / NS_PER_S
 ONLINE = "/sys/devices/system/cpu/online"
 
 
@@ -58,7 +57,7 @@ def perform(
             if refused:
                 not_tried[case.name] = refused
                 continue
-            lines = _lines(machine, demo_args(case, cpu))
+            lines = answer_of(machine, demo_args(case, cpu), timeout_s=TIMEOUT_S)
         performances.append(performance_of(case, lines))
     after = _facts(machine) if changes else {}
     return Shown(tuple(performances), facts, after, not_tried)
@@ -98,7 +97,7 @@ def _refused(result: TuningResult) -> str:
 
 
 def _facts(machine: Target) -> Mapping[str, str]:
-    reader = AgentReader(lambda args: _lines(machine, args))
+    reader = AgentReader(lambda args: answer_of(machine, args, timeout_s=TIMEOUT_S))
     texts = _texts(reader, [*FACTS, _GROUPS])
     group = _cpu_group(texts.pop(_GROUPS, ""))
     for place in _HIERARCHIES if group else ():
@@ -130,14 +129,3 @@ def _texts(reader: AgentReader, paths: Sequence[str]) -> dict[str, str]:
         for path, content in contents.items()
         if isinstance(content, bytes)
     }
-
-
-def _lines(machine: Target, args: Sequence[str]) -> list[Line]:
-    agent = machine.start_agent(args, privileged=True)
-    try:
-        lines = collect(agent, timeout_s=TIMEOUT_S + DURATION_NS / NS_PER_S)
-    finally:
-        agent.kill()
-    if not lines:
-        raise TargetError(f"{machine.name}: no answer: {agent.stderr_tail()}")
-    return lines
