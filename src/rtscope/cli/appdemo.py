@@ -20,7 +20,6 @@ from rtscope.errors import UsageError
 from rtscope.files import refuse_unwritable, write_atomically
 from rtscope.measure.demo import perform
 from rtscope.report.formats.demo import demo_document, print_chars, print_demo
-from rtscope.report.formats.demopage import render_demo
 from rtscope.target.address import address_of, open_target
 
 NOT_HELD = 1
@@ -75,6 +74,9 @@ def demo(
             shown = perform(machine, story, cpu=cpu, log=note)
     found = judged(story, shown, target)
     if html is not None:
+        # Loaded for a page only: it takes as long as all the rest.
+        from rtscope.report.formats.demopage import render_demo
+
         write_atomically(html, render_demo(found).encode())
     if json:
         put_json(demo_document(found))
