@@ -81,12 +81,17 @@ def runs_of(cells: Sequence[CellRuns], *, at_once: int) -> SweepRuns:
         origin[name] = cell, run
         requests.append((_named(request, name, cell.name), board))
         if number % CHECK_EVERY == 0:
-            check = f"{name}/{AGAIN}"
+            check = _check_of(name)
             again[check] = name
             requests.append((_named(request, check, f"{cell.name}, {AGAIN}"), board))
     plan = replace(cells[0].plan, runs=tuple(request.run for request, _ in requests))
     prepared = PreparedCampaign(tuple(requests), at_once)
     return SweepRuns(plan, prepared, again, origin)
+
+
+def _check_of(name: str) -> str:
+    """Return the id that the check of a run has."""
+    return f"{name}/{AGAIN}"
 
 
 def _named(request: RunRequest, name: str, cell: str) -> RunRequest:
@@ -161,7 +166,7 @@ class _Checked:
     def fail(self, name: str, why: str) -> None:
         """Note a run without a result, if it is part of a check."""
         of = self.runs.again.get(name, name)
-        if of in self.runs.again.values():
+        if _check_of(of) in self.runs.again:
             self.failures.setdefault(of, why)
 
     def take(self, name: str, measured: Measured) -> RunRecord:
@@ -179,7 +184,7 @@ class _Checked:
             cell.store.save(record)
         virtual = record.require_virtual()
         self.saved.append(_Saved(name, virtual.worker, virtual.input_digests))
-        if name in self.runs.again.values():
+        if _check_of(name) in self.runs.again:
             self.first[name] = record
             self._compare(name)
         return record
