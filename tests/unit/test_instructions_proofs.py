@@ -12,7 +12,8 @@ from rtscope.exectrace.section import RecordKind, TraceSection
 from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.instructions.explain import explain_path
 from rtscope.explain.instructions.path import kinds_of, wakeup_path
-from rtscope.explain.instructions.proofs import PROMPT_NS, broken_invariants
+from rtscope.explain.instructions.proofs import broken_invariants
+from rtscope.explain.instructions.quotas import PROMPT_NS
 from rtscope.explain.invariants import Broken, Invariant, covered_ns, text_of
 from rtscope.explain.model import Cause, Part, Segment
 

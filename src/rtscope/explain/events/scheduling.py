@@ -169,7 +169,7 @@ def _in_task(span: Span, waiting: Waiting) -> Segment:
     task, ours = span.task, waiting.priority
     title, numbered = task.label, task.numbered
     label = f"{title} ({priority_words(task.priority)})"
-    if ours is not None and _is_ordinary(waiting):
+    if ours is not None and ours >= MAX_RT_PRIO:
         why = (
             f"{numbered} ran: the thread is {priority_words(ours)}, and shares the CPU "
             "fairly"
@@ -190,10 +190,6 @@ def _in_task(span: Span, waiting: Waiting) -> Segment:
     if chosen is not None:
         return _throttled(span, waiting, label, chosen)
     return _not_preempted(span, waiting, label)
-
-
-def _is_ordinary(waiting: Waiting) -> bool:
-    return waiting.priority is not None and waiting.priority >= MAX_RT_PRIO
 
 
 def _idles_on(span: Span, waiting: Waiting) -> bool:

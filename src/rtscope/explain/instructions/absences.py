@@ -8,10 +8,10 @@ again called one of a few functions, on whichever CPU.
 
 import tomllib
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 
 import numpy as np
@@ -336,11 +336,9 @@ def _calls(
     section: TraceSection, symbols: SymbolTable, wait: Wait
 ) -> Iterator[tuple[int, int]]:
     """Yield time and CPU of the calls that end such waits, in order."""
-    addresses = [
-        address
-        for names in _ended_by().get(wait, ())
-        for address in next(filter(None, map(_all_of(symbols), names)), ())
-    ]
+    addresses = _ends(symbols, wait)
+    if not addresses:
+        return
     called = (section.kinds == RecordKind.BLOCK) & np.isin(
         section.values, np.array(addresses, np.uint64)
     )
@@ -349,8 +347,18 @@ def _calls(
     )
 
 
-def _all_of(symbols: SymbolTable) -> Callable[[str], list[int]]:
-    return lambda name: list(symbols.addresses_of(name))
+@lru_cache(maxsize=16)
+def _ends(symbols: SymbolTable, wait: Wait) -> tuple[int, ...]:
+    """Return where the functions begin that end such waits: a long search."""
+
+    def all_of(name: str) -> list[int]:
+        return list(symbols.addresses_of(name))
+
+    return tuple(
+        address
+        for names in _ended_by().get(wait, ())
+        for address in next(filter(None, map(all_of, names)), ())
+    )
 
 
 def _task_at(at_ns: int, cpu: int, switches: Sequence[TaskSwitch]) -> TaskSwitch:

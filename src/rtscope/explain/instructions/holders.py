@@ -23,7 +23,8 @@ from rtscope.explain.instructions.calls import Role, Run
 
 MAX_CHAIN = 8
 """Holders that wait for one another: more than that are a mistake in reading."""
-_IDLE = "swapper/"
+IDLE = "swapper/"
+"""How the names of the idle tasks begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,7 @@ class Locks:
         ends = [one.at_ns for one in mine[first + 1 : last]]
         for one, until in zip(mine[first:last], [*ends, end_ns], strict=True):
             since = max(begin_ns, one.at_ns)
-            if until > since and not one.name.startswith(_IDLE):
+            if until > since and not one.name.startswith(IDLE):
                 yield InPlace(since, until, holder, one)
 
 

@@ -10,15 +10,14 @@ from collections.abc import Iterator, Sequence
 from rtscope.exectrace.section import RecordKind
 from rtscope.explain.instructions.absences import Wait
 from rtscope.explain.instructions.calls import Role
+from rtscope.explain.instructions.holders import IDLE
 from rtscope.explain.instructions.path import Kind, WakeupPath
+from rtscope.explain.instructions.quotas import PROMPT_NS
 from rtscope.explain.invariants import Broken, Invariant
 from rtscope.explain.model import COMPETING_TASKS, Cause, Part, Segment
 
 SWITCH_NS = 5_000
 """From the switch of the stacks to the record of the new task: some 1,000 ns."""
-PROMPT_NS = 10_000
-"""A board delivers an interrupt that is on, and leaves its idle loop, at once: up to
-4,700 ns were seen on `pc`, whose timer ticks coarsely."""
 _NEVER_PAUSE = COMPETING_TASKS - {Cause.THROTTLED, Cause.IN_PLACE_OF_HOLDER} | {
     *(Cause.IDLE_EXIT, Cause.TIMER_INTERRUPT, Cause.OTHER_INTERRUPT, Cause.SOFTIRQ),
     *(Cause.TIMER_CALLBACK, Cause.PREEMPTION_OFF, Cause.SCHEDULER),
@@ -145,7 +144,7 @@ def _longest_pause_ns(path: WakeupPath, segment: Segment) -> int:
 
 
 def _is_idle(segment: Segment) -> bool:
-    return segment.task.startswith("swapper/") or "do_idle" in segment.callers
+    return segment.task.startswith(IDLE) or "do_idle" in segment.callers
 
 
 def _choice(path: WakeupPath, kinds: Sequence[Kind]) -> Iterator[Broken]:

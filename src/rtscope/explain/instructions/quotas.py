@@ -19,7 +19,8 @@ from rtscope.explain.instructions.calls import Frame, Role, Run, plain
 
 THROTTLE, UNTHROTTLE = "throttle_cfs_rq", "unthrottle_cfs_rq"
 PROMPT_NS = 10_000
-"""An idle CPU leaves its idle loop for a thread that it may run within less."""
+"""A board delivers an interrupt that is on, and leaves its idle loop, at once: up to
+4,700 ns were seen on `pc`, whose timer ticks coarsely."""
 _CALLERS = 6
 _NOT_REALTIME = "not real-time"
 _MAY_RUN = frozenset({Wait.CPU, Wait.TIMER})
