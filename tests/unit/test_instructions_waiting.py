@@ -141,3 +141,54 @@ def test_a_delay_helper_stays_one_when_it_is_interrupted(entry: str) -> None:
 
     (other,) = of_cause(found, Cause.OTHER_CPU).other_cpus
     assert (other.name, other.helper) == ("my_holder", "my_delay")
+
+
+EVERYBODY = symbols(
+    *NAMES,
+    *("multi_cpu_stop", "rcu_momentary_eqs", "rcu_preempt_deferred_qs"),
+    *("touch_softlockup_watchdog", "my_tables", "my_delay", "resched_curr"),
+)
+# One turn of the loop in which arm64's Linux 6.12 waits until every CPU has stopped,
+# with the times that a virtual board recorded; its callee has interrupts off.
+LOOP: list[Step] = [
+    *((10, "multi_cpu_stop+"), (14, "touch_softlockup_watchdog")),
+    *((2, "multi_cpu_stop+"), (46, "rcu_momentary_eqs")),
+    *((28, "rcu_preempt_deferred_qs"), (6, "rcu_momentary_eqs+")),
+]
+LOOP_OFF_NS = (72, 100)
+
+
+def stopped(turns: int) -> Explanation:
+    """Explain a wait for CPU 1, which waits itself first, and then acts for all."""
+    begun: list[Step] = [(100, "multi_cpu_stop")]
+    late = 106 * turns + sum(step[0] for step in (*TIMER, *PREEMPT, *THREAD))
+    flags = [(0, 1)]
+    for turn in range(turns):
+        flags += [(100 + 106 * turn + at, i) for i, at in enumerate(LOOP_OFF_NS)]
+    here = [*begun, *LOOP * turns, *TIMER, *PREEMPT, *THREAD]
+    tasks: tuple[Task, ...] = ((0, "migration/0"), (100 + late - 20, "rtscope"))
+    path = section(here, EVERYBODY, late=late, flags=flags, tasks=tasks, block_ns=1024)
+    return explain_path(path, EVERYBODY, arch="aarch64")
+
+
+def test_a_loop_that_waits_for_another_cpu_is_one_wait_with_its_callees() -> None:
+    found = stopped(40)
+
+    waited = of_cause(found, Cause.OTHER_CPU)
+    assert waited.name == "multi_cpu_stop"
+    assert waited.duration_ns == 40 * 106
+    assert not any(one.cause is Cause.INTERRUPTS_OFF for one in found.segments)
+
+
+def test_what_a_cpu_does_for_the_others_is_no_part_of_its_wait_for_them() -> None:
+    act: list[Step] = [(2, "multi_cpu_stop+"), (30, "my_tables"), (300, "my_delay")]
+    back: list[Step] = [(30, "my_tables+"), *LOOP * 2]
+    here = [(100, "multi_cpu_stop"), *LOOP * 2, *act, *back, *TIMER, *PREEMPT, *THREAD]
+    late = sum(step[0] for step in here) - 100
+    path = section(here, EVERYBODY, late=late, flags=((0, 1), (90, 0)))
+
+    found = explain_path(path, EVERYBODY, arch="aarch64")
+
+    waited = [one for one in found.segments if one.cause is Cause.OTHER_CPU]
+    assert [one.duration_ns for one in waited] == [2 * 106 + 2, 2 * 106]
+    assert of_cause(found, Cause.INTERRUPTS_OFF).duration_ns == 30 + 300 + 30

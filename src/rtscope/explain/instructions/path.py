@@ -7,7 +7,7 @@ and the tasks that competed.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from rtscope.exectrace.section import (
@@ -55,6 +55,7 @@ from rtscope.explain.instructions.scheduling import (
     competing_tasks,
     sleeps_in_fault,
 )
+from rtscope.explain.instructions.waitloops import gaps_in_loops
 from rtscope.explain.model import HELD_BACK, Cause, Part
 
 CONTENDED_NS = 200
@@ -254,7 +255,19 @@ def _in_place(
 
 def kinds_of(path: WakeupPath) -> Sequence[Kind]:
     """Return part, cause and context of each run, from the expiry on."""
-    return [_kind(path, i) for i in range(path.milestones.first, len(path.runs))]
+    first = path.milestones.first
+    kinds = [_kind(path, i) for i in range(first, len(path.runs))]
+    gaps = gaps_in_loops(
+        path.runs,
+        path.contexts,
+        [kind.cause for kind in kinds],
+        first=first,
+        spins=path.spins,
+    )
+    for gap in list(gaps):
+        for at in range(gap.first - first, gap.last - first):
+            kinds[at] = replace(kinds[at], cause=gap.cause)
+    return kinds
 
 
 def _kind(path: WakeupPath, i: int) -> Kind:
