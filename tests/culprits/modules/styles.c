@@ -115,7 +115,7 @@ static noinline void sign_image(void)
 static noinline void wipe_frames(void)
 {
 	preempt_disable();
-	memset(buffer, 0, BUFFER_BYTES / 2);
+	memset(buffer, 0, BUFFER_BYTES);
 	WRITE_ONCE(buffer[0], 1);
 	preempt_enable();
 }
