@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from rig import (
+    PATIENCE_S,
     Done,
     agents_of,
     alive,
@@ -151,7 +152,7 @@ def test_processes_that_come_and_go_without_working_are_idle_together(
 def test_workers_that_work_are_in_the_record_and_raise_nothing(tmp_path: Path) -> None:
     out = tmp_path / "results"
     with rtscope(*campaign(out, "--load", "cpu,os,storage", seconds=3)) as run:
-        done = run.finish()
+        done = run.finish(3 * PATIENCE_S)
 
     assert done.status in (0, 4), done.stderr
     for load, kept in records_in(out).items():
