@@ -29,7 +29,11 @@ from rtscope.target import Stream
 HEARTBEAT_S = 0.2
 """A fifth of the time after which the agent takes the link for lost."""
 
-KILL_TIMEOUT_S = 5.0
+KILL_TIMEOUT_S = 20.0
+"""For an agent to put back what it has changed.
+
+On a busy machine the kernel takes seconds to remove a tracing instance.
+"""
 LAST_WORDS_BYTES = 2000
 
 READ_BYTES = 1 << 16
