@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rig import PATIENCE_S, agents_of, alive, rtscope, until
+from rig import MARK, PATIENCE_S, agents_of, marked, rtscope, until
 
 pytestmark = pytest.mark.system
 
@@ -278,13 +278,12 @@ def test_nothing_stays_when_the_check_is_ended(
     offender: Path, root: None, signo: signal.Signals
 ) -> None:
     words = ("app", "check", "--duration", "1m", "--", str(offender), "clean")
-    with rtscope(*words) as program:
+    mark = f"{os.getpid()}.{signo}"
+    with rtscope(*words, env={MARK: mark}) as program:
         until(lambda: bool(agents_of(program.pid, "watch")), what="it watches")
-        agents = [
-            *agents_of(program.pid, "watch"),
-            *agents_of(program.pid, "load"),
-        ]
         os.kill(program.pid, signo)
-        until(lambda: not alive(agents), what="the agents end", within_s=PATIENCE_S)
+        program.finish()
+        # One that was just starting, too, and the program that it was to watch.
+        until(lambda: not marked(mark), what="all that it started has ended")
     left = subprocess.run(["pgrep", "-f", str(offender)], capture_output=True)
     assert left.stdout == b""
