@@ -199,12 +199,24 @@ def _wait_until_it_answers(running: Board, server: "subprocess.Popen[bytes]") ->
 
 def _end(running: Board, server: "subprocess.Popen[bytes]") -> None:
     mine = [*_below(running.pid), *running.clients()]
+    agents = [pid for pid in mine if _status(pid)[0] == "rtscope-agent"]
     server.terminate()
-    for pid in mine:
+    _kill([pid for pid in mine if pid not in agents])
+    # Without a connection they end by themselves; killed before, they leave a journal.
+    end = time.monotonic() + _PATIENCE_S
+    while any(_status(pid)[0] == "rtscope-agent" for pid in agents):
+        if time.monotonic() > end:
+            break
+        time.sleep(0.02)
+    _kill(agents)
+    server.wait(_PATIENCE_S)
+
+
+def _kill(pids: Sequence[int]) -> None:
+    for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
             os.kill(pid, signal.SIGCONT)
-    server.wait(_PATIENCE_S)
 
 
 def _below(pid: int) -> list[int]:
