@@ -44,7 +44,7 @@ test: packages-test style ## every test but test-long: all architectures, real a
 	$(PYTEST) -n 2 -m "system and not long" tests/system
 
 test-long: packages-test agent plugin ## what takes minutes: virtual boards, pages as they are typed; after make test
-	$(PYTEST) -m "system and long" tests/system
+	$(PYTEST) -n 2 -m "system and long" tests/system
 
 docs-run: packages-test packages-bench agent plugin ## type what tutorials and how-to guides say: an hour, or ARGS=explain for some
 	@PYTHONPATH=tests $(PY) -m pages.run $(ARGS)
