@@ -28,7 +28,7 @@ MAY_IMPORT = {
         *("__init__", "errors", "files", "units", "contract", "caveats", "machine"),
         "record",
     },
-    "export": {"errors", "units", "contract", "caveats", "record", "stats"},
+    "export": {"errors", "files", "units", "contract", "caveats", "record", "stats"},
     "kernel": {"errors", "files", "process", "machine"},
     "board": {"errors", "files", "process", "units", "kernel"},
     "campaign": {"errors", "units", "cpulist", "loads", "target"},

@@ -12,14 +12,13 @@ from xml.etree import ElementTree
 
 from rtscope.caveats.catalogue import Effect, kind_of
 from rtscope.contract import ThreadResult
+from rtscope.files.xmltext import xml_file, xml_text
 from rtscope.record.model import RunRecord
 from rtscope.stats.episodes import late_samples
 from rtscope.stats.integrity import name_of
 from rtscope.stats.lint import all_caveats, clock_coarse
 from rtscope.stats.summary import summarize
 from rtscope.units import NS_PER_S, NS_PER_US, format_duration
-
-_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,20 +105,18 @@ def junit(records: Sequence[RunRecord], deadline_ns: int | None) -> str:
         suite = ElementTree.SubElement(
             root,
             "testsuite",
-            name=_xml(record.run.id),
+            name=xml_text(record.run.id),
             tests=str(len(own)),
             failures=str(sum(case.result == "fail" for case in own)),
             errors=str(sum(case.result == "unknown" for case in own)),
             skipped="0",
-            hostname=_xml(record.run.target),
+            hostname=xml_text(record.run.target),
         )
         if record.started_at:
-            suite.set("timestamp", _xml(record.started_at.rstrip("Z")[:26]))
+            suite.set("timestamp", xml_text(record.started_at.rstrip("Z")[:26]))
         for case in own:
             _junit_case(suite, case)
-    ElementTree.indent(root)
-    text = ElementTree.tostring(root, encoding="unicode")
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+    return xml_file(root)
 
 
 def _junit_case(suite: ElementTree.Element, case: Case) -> None:
@@ -127,8 +124,8 @@ def _junit_case(suite: ElementTree.Element, case: Case) -> None:
     made = ElementTree.SubElement(
         suite,
         "testcase",
-        classname=_xml(f"{run.target}.{run.load}"),
-        name=_xml(case.name),
+        classname=xml_text(f"{run.target}.{run.load}"),
+        name=xml_text(case.name),
         time=f"{(t.end_ns - t.start_ns) / NS_PER_S:.3f}",
     )
     listed = ElementTree.SubElement(made, "properties")
@@ -137,13 +134,9 @@ def _junit_case(suite: ElementTree.Element, case: Case) -> None:
     if case.limits:
         ElementTree.SubElement(listed, "property", name="limits", value=case.limits)
     if case.invalid:
-        ElementTree.SubElement(made, "error", message=_xml(case.invalid))
+        ElementTree.SubElement(made, "error", message=xml_text(case.invalid))
     elif case.late:
-        ElementTree.SubElement(made, "failure", message=_xml(case.late))
-
-
-def _xml(text: str) -> str:
-    return _NOT_IN_XML.sub("?", text)[:2000]
+        ElementTree.SubElement(made, "failure", message=xml_text(case.late))
 
 
 def ktap(records: Sequence[RunRecord], deadline_ns: int | None) -> str:
