@@ -8,22 +8,22 @@ import pytest
 
 from fakes import targets
 from fakes.commandline import Rtscope
-from fakes.performing import performed_lines, ran
+from fakes.democases import case_lines, ran
 from rtscope.cli import appdemo
 from rtscope.contract import AgentError, Line
-from rtscope.demo.model import Scenario, stories
+from rtscope.demo.model import Scenario, demos
 
-(CASE,) = stories()[Scenario.PREEMPT].cases
+(CASE,) = demos()[Scenario.PREEMPT].cases
 
 
-def performed(*, three_begins_ms: int) -> list[Line]:
+def preempted(*, three_begins_ms: int) -> list[Line]:
     until = three_begins_ms + 210
     events = {
         "m": ran([(0, 200), (1200, 1400)]),
         "2": ran([(200, 400), (610, 760)]),
         "3": ran([(three_begins_ms, until)]),
     }
-    return performed_lines(CASE, events)
+    return case_lines(CASE, events)
 
 
 def given(monkeypatch: pytest.MonkeyPatch, lines: list[Line]) -> None:
@@ -36,7 +36,7 @@ def given(monkeypatch: pytest.MonkeyPatch, lines: list[Line]) -> None:
 def test_the_status_is_0_if_all_happened_and_the_page_is_there(
     rtscope: Rtscope, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    given(monkeypatch, performed(three_begins_ms=400))
+    given(monkeypatch, preempted(three_begins_ms=400))
     page = tmp_path / "page.html"
     said = rtscope("app", "demo", "preempt", "--chars", "--html", page)
 
@@ -49,7 +49,7 @@ def test_the_status_is_0_if_all_happened_and_the_page_is_there(
 def test_the_status_is_1_if_something_did_not_happen(
     rtscope: Rtscope, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given(monkeypatch, performed(three_begins_ms=800))
+    given(monkeypatch, preempted(three_begins_ms=800))
     said = rtscope("app", "demo", "preempt", "--json")
 
     document = json.loads(said.out)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes import cycling, performing, targets, telling, threads, traces, watching
+from fakes import cycling, democases, targets, telling, threads, traces, watching
 from fakes.measurements import record, thread
 from rtscope import contract
 from rtscope.caveats.catalogue import Effect, kind_of
@@ -116,7 +116,7 @@ LINES: Mapping[str, Line] = {
     "cycle_runs": cycling.periodic(3),
     "cycles_end": cycling.end(losses=1),
     **{
-        name: performing.an_example()[place]
+        name: democases.an_example()[place]
         for place, name in ((0, "demo"), (1, "demo_events"), (-1, "demo_end"))
     },
 }

@@ -1,12 +1,12 @@
-"""The script with which a virtual board performs a demonstration."""
+"""The script with which a virtual board runs a demonstration."""
 
-from rtscope.demo.model import Scenario, stories
+from rtscope.demo.model import Scenario, demos
 from rtscope.virtual.demo import script_of
 
 
-def test_a_board_performs_each_case_between_two_looks_at_its_settings() -> None:
-    story = stories()[Scenario.THROTTLE]
-    lines = list(script_of(story, 1))
+def test_a_board_runs_each_case_between_two_looks_at_its_settings() -> None:
+    demo = demos()[Scenario.THROTTLE]
+    lines = list(script_of(demo, 1))
 
     reads = [n for n, line in enumerate(lines) if line.startswith("rtscope-agent read")]
     cases = [n for n, line in enumerate(lines) if line.startswith("rtscope-agent demo")]
@@ -15,15 +15,15 @@ def test_a_board_performs_each_case_between_two_looks_at_its_settings() -> None:
         "facts-after.jsonl",
     ]
     assert [lines[n].rpartition("/")[2] for n in cases] == [
-        f"demo-{case.name}.jsonl" for case in story.cases
+        f"demo-{case.name}.jsonl" for case in demo.cases
     ]
     assert reads[0] < cases[0] < cases[-1] < reads[1]
     assert all("--cpus 1 " in lines[n] for n in cases)
 
 
 def test_settings_of_a_case_are_put_back_before_the_next_one() -> None:
-    story = stories()[Scenario.THROTTLE]
-    lines = list(script_of(story, 3))
+    demo = demos()[Scenario.THROTTLE]
+    lines = list(script_of(demo, 3))
     first, second, third = (
         n for n, line in enumerate(lines) if line.startswith("rtscope-agent demo")
     )

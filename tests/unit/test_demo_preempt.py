@@ -6,16 +6,16 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from fakes.performing import Runs, performed_lines, ran
+from fakes.democases import Runs, case_lines, ran
 from rtscope.contract import AgentError, DemoEnd, DemoEvents, Line
-from rtscope.demo.judge import judged
-from rtscope.demo.model import Judged, Scenario, Shown, State, stories
-from rtscope.demo.performance import (
+from rtscope.demo.caseresult import (
+    case_result_of,
     demo_args,
     digest_of,
-    performance_of,
     spans_of,
 )
+from rtscope.demo.judge import judged
+from rtscope.demo.model import DemoResult, Judged, Scenario, State, demos
 from rtscope.errors import ContractError, TargetError
 from rtscope.report.formats.demo import (
     chars_of,
@@ -25,7 +25,7 @@ from rtscope.report.formats.demo import (
 )
 from rtscope.report.formats.demopage import render_demo
 
-STORY = stories()[Scenario.PREEMPT]
+STORY = demos()[Scenario.PREEMPT]
 (CASE,) = STORY.cases
 
 GOOD: Mapping[str, Runs] = {
@@ -37,11 +37,11 @@ GOOD: Mapping[str, Runs] = {
 
 def lines_of(runs: Mapping[str, Runs] = GOOD, **other: object) -> list[Line]:
     events = {name: ran(some) for name, some in runs.items()}
-    return performed_lines(CASE, events, **other)  # type: ignore[arg-type]
+    return case_lines(CASE, events, **other)  # type: ignore[arg-type]
 
 
 def judge(lines: Sequence[Line]) -> Judged:
-    return judged(STORY, Shown((performance_of(CASE, lines),)), "local")
+    return judged(STORY, DemoResult((case_result_of(CASE, lines),)), "local")
 
 
 def failed(found: Judged) -> list[str]:
@@ -49,9 +49,9 @@ def failed(found: Judged) -> list[str]:
 
 
 def test_every_scenario_has_a_table_and_every_table_is_a_scenario() -> None:
-    assert list(stories()) == list(Scenario)
-    for story in stories().values():
-        names = [case.name for case in story.cases]
+    assert list(demos()) == list(Scenario)
+    for demo in demos().values():
+        names = [case.name for case in demo.cases]
         assert len(set(names)) == len(names)
 
 
@@ -135,7 +135,7 @@ def test_missing_events_are_no_result() -> None:
             for name, some in GOOD.items()
         }
         with pytest.raises(ContractError, match="thread m are missing"):
-            judge(performed_lines(CASE, events))
+            judge(case_lines(CASE, events))
 
 
 def test_a_refusal_and_an_early_end_are_no_result() -> None:
@@ -184,7 +184,7 @@ def test_the_states_of_a_thread_have_no_gap() -> None:
 
 
 def test_a_digest_is_of_what_threads_did_and_not_of_their_ids() -> None:
-    one = performance_of(CASE, lines_of())
+    one = case_result_of(CASE, lines_of())
     again = replace(
         one,
         lanes=tuple(
@@ -192,20 +192,20 @@ def test_a_digest_is_of_what_threads_did_and_not_of_their_ids() -> None:
             for lane in one.lanes
         ),
     )
-    later = performance_of(CASE, lines_of({**GOOD, "3": [(400, 610.001)]}))
+    later = case_result_of(CASE, lines_of({**GOOD, "3": [(400, 610.001)]}))
 
     assert digest_of([one]) == digest_of([again])
     assert digest_of([one]) != digest_of([later])
 
 
 def test_the_talks_picture_has_a_character_for_each_ms_in_order() -> None:
-    one = performance_of(CASE, lines_of())
+    one = case_result_of(CASE, lines_of())
 
     assert chars_of(one) == "m" * 200 + "2" * 200 + "3" * 210 + "2" * 150 + "m" * 200
 
 
 def test_a_lane_shows_who_ran_and_who_could_have() -> None:
-    one = performance_of(CASE, lines_of())
+    one = case_result_of(CASE, lines_of())
 
     assert lane_cells(one.lane("m"), 960_000_000, 48) == "█" * 10 + "·" * 28 + "█" * 10
     assert lane_cells(one.lane("3"), 960_000_000, 48) == (

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from fakes.performing import MS, Runs, performed_lines, ran
+from fakes.democases import MS, Runs, case_lines, ran
 from rtscope.contract import DemoEvent
+from rtscope.demo.caseresult import case_result_of, spans_of
 from rtscope.demo.judge import judged
-from rtscope.demo.model import Case, Scenario, Shown, State, stories
-from rtscope.demo.performance import performance_of, spans_of
+from rtscope.demo.model import Case, DemoResult, Scenario, State, demos
 from rtscope.demo.timing import CYCLES, PERIOD_NS, WORK_NS
 
 Events = Mapping[str, Sequence[DemoEvent]]
@@ -22,11 +22,11 @@ def failed(
     memory_locked: bool | None = None,
     parameters: tuple[int, int] | None = None,
 ) -> list[str]:
-    story = stories()[scenario]
-    performances = tuple(
-        performance_of(
+    demo = demos()[scenario]
+    results = tuple(
+        case_result_of(
             case,
-            performed_lines(
+            case_lines(
                 case,
                 events,
                 slice_ns=slice_ns,
@@ -34,9 +34,9 @@ def failed(
                 parameters=parameters,
             ),
         )
-        for case, events in zip(story.cases, cases, strict=True)
+        for case, events in zip(demo.cases, cases, strict=True)
     )
-    found = judged(story, Shown(performances), "local")
+    found = judged(demo, DemoResult(results), "local")
     return [check.says for check in found.checks if not check.held]
 
 
@@ -148,7 +148,7 @@ def test_faults_in_new_memory_and_none_in_memory_that_was_there(
 
 @pytest.mark.parametrize("scenario", [Scenario.PAGEFAULT, Scenario.MALLOC])
 def test_one_fault_too_many_or_too_few_fails(scenario: Scenario) -> None:
-    new, had = (case.title for case in stories()[scenario].cases)
+    new, had = (case.title for case in demos()[scenario].cases)
 
     assert failed(scenario, writes(256, 0), writes(0, 0)) == [
         f"{new}: page faults in every period"
@@ -278,15 +278,15 @@ def test_a_missed_period_a_short_yield_and_a_wrong_share_fail() -> None:
 
 
 def test_a_check_of_several_cases_names_the_one_that_failed() -> None:
-    story = stories()[Scenario.RR]
+    demo = demos()[Scenario.RR]
 
-    def performed(case: Case, events: Events, affinity: str) -> list[str]:
-        lines = performed_lines(case, events, slice_ns=100 * MS, affinity=affinity)
-        one = performance_of(case, lines)
-        other = replace(one, case=story.cases[1])
-        found = judged(story, Shown((one, other)), "local")
+    def checks_of(case: Case, events: Events, affinity: str) -> list[str]:
+        lines = case_lines(case, events, slice_ns=100 * MS, affinity=affinity)
+        one = case_result_of(case, lines)
+        other = replace(one, case=demo.cases[1])
+        found = judged(demo, DemoResult((one, other)), "local")
         return [check.seen for check in found.checks if check.says == "all had one CPU"]
 
-    assert performed(story.cases[0], TURNS, "1") == ["in 2 cases"]
-    (seen,) = performed(story.cases[0], TURNS, "0-1")
+    assert checks_of(demo.cases[0], TURNS, "1") == ["in 2 cases"]
+    (seen,) = checks_of(demo.cases[0], TURNS, "0-1")
     assert "two rr threads: CPU 0-1; two fifo threads: CPU 0-1" in seen

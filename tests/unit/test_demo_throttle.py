@@ -4,23 +4,23 @@ from collections.abc import Mapping
 
 import pytest
 
-from fakes.performing import Runs, performed_lines, ran
+from fakes.democases import Runs, case_lines, ran
 from rtscope.contract import DemoBegin, Line
+from rtscope.demo.caseresult import case_result_of, settings_of
 from rtscope.demo.judge import judged
 from rtscope.demo.limits import Limiter, limiter_seen
 from rtscope.demo.model import (
     GROUP_RUNTIME,
     RT_PERIOD,
     RT_RUNTIME,
+    DemoResult,
     Judged,
     Scenario,
-    Shown,
-    stories,
+    demos,
 )
-from rtscope.demo.performance import performance_of, settings_of
 from rtscope.report.formats.demo import demo_document
 
-STORY = stories()[Scenario.THROTTLE]
+STORY = demos()[Scenario.THROTTLE]
 
 WHOLE: Mapping[str, Runs] = {"hog": [(20, 2500)], "other": [(0, 20), (2500, 2501)]}
 LEAK: Mapping[str, Runs] = {
@@ -32,7 +32,7 @@ FAIR_SERVER = "/sys/kernel/debug/sched/fair_server/cpu1"
 
 def lines_of(place: int, runs: Mapping[str, Runs], kernel: str) -> list[Line]:
     events = {name: ran(some) for name, some in runs.items()}
-    begin, *others = performed_lines(STORY.cases[place], events)
+    begin, *others = case_lines(STORY.cases[place], events)
     assert isinstance(begin, DemoBegin)
     return [
         DemoBegin(
@@ -56,12 +56,12 @@ def judge(
         "group": GROUP_RUNTIME,
     }
     known |= {paths[name]: value for name, value in facts.items()}
-    performances = [
-        performance_of(STORY.cases[n], lines_of(n, runs, kernel))
+    results = [
+        case_result_of(STORY.cases[n], lines_of(n, runs, kernel))
         for n, runs in enumerate(cases)
     ]
-    shown = Shown(tuple(performances), known, known if after is None else after)
-    return judged(STORY, shown, "local")
+    result = DemoResult(tuple(results), known, known if after is None else after)
+    return judged(STORY, result, "local")
 
 
 def failed(found: Judged) -> list[str]:
@@ -124,8 +124,8 @@ def test_d4_a_setting_that_is_not_put_back_fails() -> None:
 
 
 def test_a_setting_that_could_not_be_read_is_not_taken_for_put_back() -> None:
-    shown = Shown(judge("6.12.0", LEAK, LEAK).performances)
-    found = judged(STORY, shown, "local")
+    result = DemoResult(judge("6.12.0", LEAK, LEAK).results)
+    found = judged(STORY, result, "local")
 
     assert failed(found) == ["all settings are as they were"]
 
@@ -154,13 +154,13 @@ def test_d3_a_control_group_that_limits_is_told_from_the_machines_own_limit(
 
 
 def test_the_document_has_the_settings_of_both_looks_and_what_was_not_tried() -> None:
-    shown = Shown(
-        judge("6.12.0", LEAK, LEAK).performances,
+    result = DemoResult(
+        judge("6.12.0", LEAK, LEAK).results,
         {RT_RUNTIME: "950000"},
         {RT_RUNTIME: "-1"},
         {"off": "fair_server cannot be 0: no debugfs"},
     )
-    document = demo_document(judged(STORY, shown, "local"))
+    document = demo_document(judged(STORY, result, "local"))
 
     assert document["settings"] == {RT_RUNTIME: "950000"}
     assert document["settings_after"] == {RT_RUNTIME: "-1"}
@@ -169,7 +169,7 @@ def test_the_document_has_the_settings_of_both_looks_and_what_was_not_tried() ->
 
 def limiter(*cases: Mapping[str, Runs], grouped: bool = True) -> Limiter:
     one, free = (
-        performance_of(STORY.cases[n], lines_of(n, runs, "6.1.0"))
+        case_result_of(STORY.cases[n], lines_of(n, runs, "6.1.0"))
         for n, runs in enumerate(cases)
     )
     return limiter_seen(one, free, 0.05, grouped=grouped)

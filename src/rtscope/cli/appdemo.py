@@ -15,10 +15,10 @@ from rtscope.cli.console import (
     stdout_console,
 )
 from rtscope.demo.judge import judged
-from rtscope.demo.model import Scenario, Shown, Story, stories
+from rtscope.demo.model import Demo, DemoResult, Scenario, demos
 from rtscope.errors import UsageError
 from rtscope.files import refuse_unwritable, write_atomically
-from rtscope.measure.demo import perform
+from rtscope.measure.demo import run_demo
 from rtscope.report.formats.demo import demo_document, print_chars, print_demo
 from rtscope.target.address import address_of, open_target
 
@@ -61,18 +61,18 @@ def demo(
         refuse_unwritable(html)
     if json and chars:
         raise UsageError("--json has all that --chars shows: leave one out")
-    story = stories()[scenario]
+    demo = demos()[scenario]
     address = address_of(target, boards=True)
     if address.board is not None:
-        shown = _on_board(address.board, kernel, story, cpu)
+        result = _on_board(address.board, kernel, demo, cpu)
     elif kernel is not None:
         raise UsageError(
             "--kernel is for virtual boards only: add --target virtual:BOARD"
         )
     else:
         with open_target(address, alone=log) as machine:
-            shown = perform(machine, story, cpu=cpu, log=note)
-    found = judged(story, shown, target)
+            result = run_demo(machine, demo, cpu=cpu, log=note)
+    found = judged(demo, result, target)
     if html is not None:
         # Loaded for a page only: it takes as long as all the rest.
         from rtscope.report.formats.demopage import render_demo
@@ -88,7 +88,7 @@ def demo(
     return 0 if found.held else NOT_HELD
 
 
-def _on_board(name: str, kernel: str | None, story: Story, cpu: int | None) -> Shown:
+def _on_board(name: str, kernel: str | None, demo: Demo, cpu: int | None) -> DemoResult:
     """Boot a virtual board for it; UsageError, BoardError, TargetError."""
     # Emulator, packages and plugin: only a board needs them.
     from rtscope.board.buildcontext import BuildContext
@@ -97,7 +97,7 @@ def _on_board(name: str, kernel: str | None, story: Story, cpu: int | None) -> S
     from rtscope.board.prepare import prepare
     from rtscope.cli.progress import Waiting
     from rtscope.target import agent_file
-    from rtscope.virtual.demo import perform_on_board
+    from rtscope.virtual.demo import run_demo_on_board
 
     board = get_board(name)
     with Waiting(stderr_console()) as waiting:
@@ -107,4 +107,4 @@ def _on_board(name: str, kernel: str | None, story: Story, cpu: int | None) -> S
         )
         prepared = prepare(board, kernel or board.kernels[0], context=context)
         say(f"booting {prepared.kernel.name} on {board.name}")
-        return perform_on_board(prepared, story, cpu=cpu, progress=waiting)
+        return run_demo_on_board(prepared, demo, cpu=cpu, progress=waiting)

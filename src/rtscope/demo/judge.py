@@ -2,43 +2,43 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from rtscope.demo.caseresult import digest_of
 from rtscope.demo.limits import throttle
 from rtscope.demo.memory import malloc, pagefault
 from rtscope.demo.model import (
+    CaseResult,
     Check,
+    Demo,
+    DemoResult,
     Judged,
     Lane,
-    Performance,
     Scenario,
-    Shown,
-    Story,
 )
-from rtscope.demo.performance import digest_of
 from rtscope.demo.timing import deadline, periodic
 from rtscope.demo.urgency import inherit, preempt, take_turns
 from rtscope.demo.words import ms
 
 
-def judged(story: Story, shown: Shown, target: str) -> Judged:
+def judged(demo: Demo, result: DemoResult, target: str) -> Judged:
     """Return a demonstration with all of its checks."""
-    common = _folded([list(common_checks(one)) for one in shown.performances], shown)
-    found = (*common, *_CHECKS[story.scenario](shown))
+    common = _folded([list(common_checks(one)) for one in result.results], result)
+    found = (*common, *_CHECKS[demo.scenario](result))
     return Judged(
-        story,
+        demo,
         target,
-        shown.performances,
+        result.results,
         checks=tuple(one for one in found if isinstance(one, Check)),
         notes=tuple(one for one in found if isinstance(one, str)),
-        settings=shown.facts,
-        settings_after=shown.facts_after,
-        not_tried=shown.not_tried,
-        digest=digest_of(shown.performances),
+        settings=result.facts,
+        settings_after=result.facts_after,
+        not_tried=result.not_tried,
+        digest=digest_of(result.results),
     )
 
 
-def _folded(by_case: Sequence[Sequence[Check]], shown: Shown) -> Iterator[Check]:
+def _folded(by_case: Sequence[Sequence[Check]], result: DemoResult) -> Iterator[Check]:
     """Yield each check once for all cases, with what was seen where it failed."""
-    titles = [one.case.title for one in shown.performances]
+    titles = [one.case.title for one in result.results]
     for same in zip(*by_case, strict=True):
         pairs = list(zip(titles, same, strict=True))
         failed = [f"{title}: {one.seen}" for title, one in pairs if not one.held]
@@ -46,11 +46,11 @@ def _folded(by_case: Sequence[Sequence[Check]], shown: Shown) -> Iterator[Check]
         yield Check(same[0].says, not failed, "; ".join(failed) or seen)
 
 
-# --- what must hold of every performance ------------------------------------------
+# --- what must hold of every case ---------------------------------------------------
 
 
-def common_checks(one: Performance) -> Iterator[Check]:
-    """Yield what must hold of any performance, whatever it shows."""
+def common_checks(one: CaseResult) -> Iterator[Check]:
+    """Yield what must hold of any case, whatever it shows."""
     wrong = [lane for lane in one.lanes if lane.script.split(":")[1:3] != _had(lane)]
     yield Check(
         "each thread had its policy before its first step",
@@ -86,7 +86,7 @@ def _policy(lane: Lane) -> str:
     return f"{got.policy} {got.priority}" if got.priority else got.policy
 
 
-_CHECKS: Mapping[Scenario, Callable[[Shown], Iterator[Check | str]]] = {
+_CHECKS: Mapping[Scenario, Callable[[DemoResult], Iterator[Check | str]]] = {
     Scenario.PREEMPT: preempt,
     Scenario.RR: take_turns,
     Scenario.DEADLINE: deadline,

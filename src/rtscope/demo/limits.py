@@ -17,9 +17,9 @@ from rtscope.demo.model import (
     GROUP_RUNTIME,
     RT_PERIOD,
     RT_RUNTIME,
+    CaseResult,
     Check,
-    Performance,
-    Shown,
+    DemoResult,
 )
 from rtscope.demo.words import capitalized, percent
 from rtscope.units import NS_PER_MS
@@ -46,13 +46,13 @@ class Limiter(StrEnum):
     UNCLEAR = "unclear"
 
 
-def throttle(shown: Shown) -> Iterator[Check | str]:
+def throttle(result: DemoResult) -> Iterator[Check | str]:
     """Yield who limits the fifo thread, how much that leaks, and whether that fits."""
-    one, free = (shown.case(name) for name in ("as-found", "no-limit"))
+    one, free = (result.case(name) for name in ("as-found", "no-limit"))
     seen = limiter_seen(
-        one, free, _machine_share(shown), grouped=GROUP_RUNTIME in shown.facts
+        one, free, _machine_share(result), grouped=GROUP_RUNTIME in result.facts
     )
-    expected, share = limiter_expected(shown)
+    expected, share = limiter_expected(result)
     yield Check(
         f"{expected} limits real-time threads, as this kernel's source has it",
         seen is expected,
@@ -60,7 +60,7 @@ def throttle(shown: Shown) -> Iterator[Check | str]:
         f"{percent(leak(free))} with sched_rt_runtime_us = -1",
     )
     yield _amount(one, expected, share)
-    if (off := shown.cases.get("off")) is not None:
+    if (off := result.cases.get("off")) is not None:
         yield Check(
             "with the fair server off, too, nothing leaks",
             leak(off) <= NOTHING,
@@ -68,16 +68,16 @@ def throttle(shown: Shown) -> Iterator[Check | str]:
         )
     yield Check(
         "all settings are as they were",
-        RT_RUNTIME in shown.facts and shown.facts == shown.facts_after,
-        f"sched_rt_runtime_us {shown.facts_after.get(RT_RUNTIME, 'unknown')}",
+        RT_RUNTIME in result.facts and result.facts == result.facts_after,
+        f"sched_rt_runtime_us {result.facts_after.get(RT_RUNTIME, 'unknown')}",
     )
     yield from _conclusion(one, free, seen, expected)
-    for name, why in shown.not_tried.items():
+    for name, why in result.not_tried.items():
         yield f"Case {name} was not tried: {why}."
 
 
 def _conclusion(
-    one: Performance, free: Performance, seen: Limiter, expected: Limiter
+    one: CaseResult, free: CaseResult, seen: Limiter, expected: Limiter
 ) -> Iterator[str]:
     had = (
         f"a fifo thread that wanted a CPU for itself was without it for "
@@ -99,21 +99,21 @@ def _conclusion(
         )
 
 
-def leak(one: Performance) -> float:
+def leak(one: CaseResult) -> float:
     """Return the share of the CPU that the ordinary thread had beside the fifo one."""
     fifo, ordinary = one.lane("hog"), one.lane("other")
     ran_ns = ordinary.ran_within(fifo.woke_ns, fifo.done_ns)
     return ran_ns / (fifo.done_ns - fifo.woke_ns)
 
 
-def lack(one: Performance) -> float:
+def lack(one: CaseResult) -> float:
     """Return the share of its time that the fifo thread was without the CPU."""
     fifo = one.lane("hog")
     ran_ns = fifo.ran_within(fifo.woke_ns, fifo.done_ns)
     return 1 - ran_ns / (fifo.done_ns - fifo.woke_ns)
 
 
-def _amount(one: Performance, expected: Limiter, share: float) -> Check:
+def _amount(one: CaseResult, expected: Limiter, share: float) -> Check:
     if expected is Limiter.GROUP:
         return Check(
             f"the fifo thread lacks about {percent(share)}, as its group is limited",
@@ -130,7 +130,7 @@ def _amount(one: Performance, expected: Limiter, share: float) -> Check:
 
 
 def limiter_seen(
-    one: Performance, free: Performance, machine_share: float, *, grouped: bool
+    one: CaseResult, free: CaseResult, machine_share: float, *, grouped: bool
 ) -> Limiter:
     """
     Return who limits, by what leaks as found and with -1.
@@ -145,33 +145,33 @@ def limiter_seen(
     return Limiter.THROTTLING if leak(free) <= NOTHING else Limiter.FAIR_SERVER
 
 
-def limiter_expected(shown: Shown) -> tuple[Limiter, float]:
+def limiter_expected(result: DemoResult) -> tuple[Limiter, float]:
     """Return who should limit by release and settings, and for what share."""
-    one = shown.case("as-found")
-    machine = _machine_share(shown)
-    group = _limited(shown, GROUP_RUNTIME, GROUP_PERIOD)
-    if _number(shown, RT_RUNTIME, 950_000) >= 0 and group > machine + MUCH:
+    one = result.case("as-found")
+    machine = _machine_share(result)
+    group = _limited(result, GROUP_RUNTIME, GROUP_PERIOD)
+    if _number(result, RT_RUNTIME, 950_000) >= 0 and group > machine + MUCH:
         return Limiter.GROUP, group
     version = re.match(r"(\d+)\.(\d+)", one.begin.kernel)
     if version and (int(version[1]), int(version[2])) >= FAIR_SERVER_SINCE:
         server = f"/sys/kernel/debug/sched/fair_server/cpu{one.begin.cpu}"
-        runtime_ns = _number(shown, f"{server}/runtime", FAIR_RUNTIME_NS)
-        share = runtime_ns / _number(shown, f"{server}/period", FAIR_PERIOD_NS)
+        runtime_ns = _number(result, f"{server}/runtime", FAIR_RUNTIME_NS)
+        share = runtime_ns / _number(result, f"{server}/period", FAIR_PERIOD_NS)
         return (Limiter.FAIR_SERVER if share else Limiter.NOBODY), share
     return (Limiter.THROTTLING if machine else Limiter.NOBODY), machine
 
 
-def _machine_share(shown: Shown) -> float:
+def _machine_share(result: DemoResult) -> float:
     """Return what the limit of the whole machine keeps from real-time threads."""
-    return _limited(shown, RT_RUNTIME, RT_PERIOD)
+    return _limited(result, RT_RUNTIME, RT_PERIOD)
 
 
-def _limited(shown: Shown, runtime: str, period: str) -> float:
-    period_us = _number(shown, period, 1_000_000)
-    runtime_us = _number(shown, runtime, period_us)
+def _limited(result: DemoResult, runtime: str, period: str) -> float:
+    period_us = _number(result, period, 1_000_000)
+    runtime_us = _number(result, runtime, period_us)
     return 0.0 if runtime_us < 0 else max(0.0, 1 - runtime_us / period_us)
 
 
-def _number(shown: Shown, path: str, otherwise: int) -> int:
-    text = shown.facts.get(path, "").strip()
+def _number(result: DemoResult, path: str, otherwise: int) -> int:
+    text = result.facts.get(path, "").strip()
     return int(text) if re.fullmatch(r"-?\d{1,18}", text) else otherwise

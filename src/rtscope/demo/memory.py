@@ -2,33 +2,33 @@
 
 from collections.abc import Iterator
 
-from rtscope.demo.model import Check, Performance, Shown
+from rtscope.demo.model import CaseResult, Check, DemoResult
 from rtscope.units import format_duration
 
 
-def faults_of(one: Performance) -> tuple[int, ...]:
+def faults_of(one: CaseResult) -> tuple[int, ...]:
     """Return the page faults of each time that memory was written to."""
     return tuple(count for lane in one.lanes for _, count in lane.times("faults"))
 
 
-def longest_ns(one: Performance) -> int:
+def longest_ns(one: CaseResult) -> int:
     """Return how long the longest of these times took."""
     return max(took for lane in one.lanes for _, took in lane.times("took"))
 
 
-def pagefault(shown: Shown) -> Iterator[Check | str]:
+def pagefault(result: DemoResult) -> Iterator[Check | str]:
     """Yield what must hold of memory that is new, and of memory that was there."""
-    yield from _without(shown, "fresh", "ready")
+    yield from _without(result, "fresh", "ready")
 
 
-def malloc(shown: Shown) -> Iterator[Check | str]:
+def malloc(result: DemoResult) -> Iterator[Check | str]:
     """Yield what must hold of memory from malloc, and of memory from a pool."""
-    yield from _without(shown, "malloc", "pool")
+    yield from _without(result, "malloc", "pool")
 
 
-def _without(shown: Shown, new: str, had: str) -> Iterator[Check | str]:
+def _without(result: DemoResult, new: str, had: str) -> Iterator[Check | str]:
     """Yield that one case has page faults in every period, and the other none."""
-    meets, spared = shown.case(new), shown.case(had)
+    meets, spared = result.case(new), result.case(had)
     yield Check(
         f"{meets.case.title}: page faults in every period",
         all(faults_of(meets)),
@@ -51,5 +51,5 @@ def _without(shown: Shown, new: str, had: str) -> Iterator[Check | str]:
     )
 
 
-def _counts(one: Performance) -> str:
+def _counts(one: CaseResult) -> str:
     return f"faults: {' '.join(map(str, faults_of(one)))}"

@@ -26,7 +26,7 @@ class Scenario(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One performance: threads that begin together, with what is set before."""
+    """Threads that begin together, with what is set before."""
 
     name: str
     title: str
@@ -42,7 +42,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class Demo:
     """A demonstration: what it shows, by which cases."""
 
     scenario: Scenario
@@ -52,12 +52,12 @@ class Story:
 
 
 @cache
-def stories() -> Mapping[Scenario, Story]:
+def demos() -> Mapping[Scenario, Demo]:
     """Return all demonstrations, in the order of `scenarios.toml`."""
     file = resources.files("rtscope.demo").joinpath("scenarios.toml")
     tables = tomllib.loads(file.read_text("utf-8"))
     return {
-        Scenario(name): Story(
+        Scenario(name): Demo(
             scenario=Scenario(name),
             title=table["title"],
             about=table["about"],
@@ -99,7 +99,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One thread of a performance."""
+    """What one thread of a case did."""
 
     script: str
     got: DemoThread
@@ -139,8 +139,8 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
-class Performance:
-    """A case as the agent's threads performed it."""
+class CaseResult:
+    """What the threads of a case did."""
 
     case: Case
     begin: DemoBegin
@@ -158,24 +158,24 @@ class Performance:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """All that was performed, and what is known of the machine."""
+class DemoResult:
+    """What the threads of all cases did, and what is known of the machine."""
 
-    performances: tuple[Performance, ...]
+    results: tuple[CaseResult, ...]
     facts: Mapping[str, str] = field(default_factory=dict)
     """Texts of `FACTS` before the first case; what could not be read is not there."""
     facts_after: Mapping[str, str] = field(default_factory=dict)
     not_tried: Mapping[str, str] = field(default_factory=dict)
     """Cases that were left out, by name: why."""
 
-    def case(self, name: str) -> Performance:
-        """Return the performance of a case."""
+    def case(self, name: str) -> CaseResult:
+        """Return what the threads of a case did."""
         return self.cases[name]
 
     @property
-    def cases(self) -> Mapping[str, Performance]:
-        """The performances by the names of their cases."""
-        return {one.case.name: one for one in self.performances}
+    def cases(self) -> Mapping[str, CaseResult]:
+        """The same by the names of the cases."""
+        return {one.case.name: one for one in self.results}
 
 
 RT_RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
@@ -201,9 +201,9 @@ class Check:
 class Judged:
     """A demonstration after its end."""
 
-    story: Story
+    demo: Demo
     target: str
-    performances: tuple[Performance, ...]
+    results: tuple[CaseResult, ...]
     checks: tuple[Check, ...]
     notes: tuple[str, ...]
     """What else was seen: sentences."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from rtscope.demo.model import Check, Lane, Performance, Shown, Span
-from rtscope.demo.performance import PAUSE_NS
+from rtscope.demo.caseresult import PAUSE_NS
+from rtscope.demo.model import CaseResult, Check, DemoResult, Lane, Span
 from rtscope.demo.words import ms, percent
 from rtscope.units import NS_PER_MS
 
@@ -15,9 +15,9 @@ TICK_NS = 10 * NS_PER_MS
 """Of the slowest kernels: most check at ticks what a deadline thread has used."""
 
 
-def periodic(shown: Shown) -> Iterator[Check | str]:
+def periodic(result: DemoResult) -> Iterator[Check | str]:
     """Yield what must hold of an absolute grid, and of sleeps for some time."""
-    grid, relative = (releases(shown.case(n).lane("p")) for n in ("grid", "relative"))
+    grid, relative = (releases(result.case(n).lane("p")) for n in ("grid", "relative"))
     wanted = [PERIOD_NS * k for k in range(CYCLES + 1)]
     yield Check(
         "the grid: each release is at its multiple of the period, none is missing",
@@ -42,9 +42,9 @@ def releases(lane: Lane) -> list[int]:
     return [due_ns for _, due_ns in lane.times("woke")]
 
 
-def deadline(shown: Shown) -> Iterator[Check | str]:
+def deadline(result: DemoResult) -> Iterator[Check | str]:
     """Yield what must hold of a deadline thread that asks for less, and for more."""
-    cases = [shown.case(name) for name in ("honest", "greedy")]
+    cases = [result.case(name) for name in ("honest", "greedy")]
     yield from _displaced(cases)
     honest, greedy = (one.lane("d") for one in cases)
     runtime_ns, period_ns = honest.got.runtime_ns, honest.got.period_ns
@@ -72,7 +72,7 @@ def deadline(shown: Shown) -> Iterator[Check | str]:
     )
 
 
-def _displaced(cases: Sequence[Performance]) -> Iterator[Check | str]:
+def _displaced(cases: Sequence[CaseResult]) -> Iterator[Check | str]:
     """
     Yield whether the deadline thread took the CPU from the hog.
 
@@ -95,7 +95,7 @@ def _displaced(cases: Sequence[Performance]) -> Iterator[Check | str]:
         )
 
 
-def _long_runs(one: Performance) -> list[Span]:
+def _long_runs(one: CaseResult) -> list[Span]:
     """Return the runs of d that leave a hole in those of a thread on its CPU."""
     return [run for run in one.lane("d").runs if run.length_ns > PAUSE_NS]
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
-from rtscope.demo.model import Check, Lane, Performance, Shown
+from rtscope.demo.model import CaseResult, Check, DemoResult, Lane
 from rtscope.demo.words import ms
 from rtscope.units import NS_PER_MS
 
 
-def preempt(shown: Shown) -> Iterator[Check | str]:
+def preempt(result: DemoResult) -> Iterator[Check | str]:
     """Yield what must hold of main and two fifo threads."""
-    one = shown.case("preempt")
+    one = result.case("preempt")
     m, two, three = (one.lane(name) for name in ("m", "2", "3"))
     yield _interrupts(three, two)
     yield _alone(three, two)
@@ -53,10 +53,10 @@ TICK_NS = 10 * NS_PER_MS
 """Of the slowest kernels (HZ=100): slices are counted in ticks."""
 
 
-def take_turns(shown: Shown) -> Iterator[Check | str]:
+def take_turns(result: DemoResult) -> Iterator[Check | str]:
     """Yield what must hold of two threads of one priority, as rr and as fifo."""
-    rr, fifo = (turns(shown.case(name).lanes) for name in ("rr", "fifo"))
-    slice_ns = shown.case("rr").lane("a").got.slice_ns
+    rr, fifo = (turns(result.case(name).lanes) for name in ("rr", "fifo"))
+    slice_ns = result.case("rr").lane("a").got.slice_ns
     yield Check(
         "rr threads take turns",
         len(rr) > 2,
@@ -87,9 +87,9 @@ def turns(lanes: Sequence[Lane]) -> list[tuple[str, int]]:
     return found
 
 
-def inherit(shown: Shown) -> Iterator[Check | str]:
+def inherit(result: DemoResult) -> Iterator[Check | str]:
     """Yield what must hold of a mutex without and with priority inheritance."""
-    plain, inherited = (shown.case(name) for name in ("plain", "inherit"))
+    plain, inherited = (result.case(name) for name in ("plain", "inherit"))
     waits = {one.case.name: _wait(one) for one in (plain, inherited)}
     mid_ns = {
         one.case.name: one.lane("mid").ran_within(*waits[one.case.name])
@@ -124,7 +124,7 @@ _MOST = 0.98
 """Of its CPU time: setting out and ending are not within."""
 
 
-def _wait(one: Performance) -> tuple[int, int]:
+def _wait(one: CaseResult) -> tuple[int, int]:
     high = one.lane("high")
     return high.times("want")[0][0], high.times("got")[0][0]
 

@@ -1,23 +1,23 @@
-"""Have the agent's threads perform a demonstration on a running machine."""
+"""Run a demonstration with the agent of a running machine."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from rtscope.demo.caseresult import (
+    DURATION_NS,
+    case_result_of,
+    demo_args,
+    settings_of,
+)
 from rtscope.demo.model import (
     FACTS,
     GROUP_PERIOD,
     GROUP_RUNTIME,
     Case,
-    Performance,
+    CaseResult,
+    Demo,
+    DemoResult,
     Scenario,
-    Shown,
-    Story,
-)
-from rtscope.demo.performance import (
-    DURATION_NS,
-    demo_args,
-    performance_of,
-    settings_of,
 )
 from rtscope.errors import TargetError
 from rtscope.machine.facts import cpus_in
@@ -33,9 +33,9 @@ TIMEOUT_S = 30.0 + DURATION_NS / NS_PER_S
 ONLINE = "/sys/devices/system/cpu/online"
 
 
-def perform(
-    machine: Target, story: Story, *, cpu: int | None, log: Callable[[str], None]
-) -> Shown:
+def run_demo(
+    machine: Target, demo: Demo, *, cpu: int | None, log: Callable[[str], None]
+) -> DemoResult:
     """
     Return what the threads of all cases did.
 
@@ -43,14 +43,14 @@ def perform(
     if a case cannot run: capability, limit, cgroup, a setting,
     a connection that would not last.
     """
-    _refuse_starving_the_connection(machine, story)
-    changes = any(case.settings for case in story.cases)
+    _refuse_starving_the_connection(machine, demo)
+    changes = any(case.settings for case in demo.cases)
     facts = _facts(machine) if changes else {}
-    performances: list[Performance] = []
+    results: list[CaseResult] = []
     not_tried: dict[str, str] = {}
-    for case in story.cases:
+    for case in demo.cases:
         log(f"case: {case.title}")
-        at = performances[0].begin.cpu if performances else cpu
+        at = results[0].begin.cpu if results else cpu
         with _held(machine, case, at or 0) as refused:
             if refused and not case.optional:
                 raise TargetError(f"case {case.name}: {refused}")
@@ -58,20 +58,20 @@ def perform(
                 not_tried[case.name] = refused
                 continue
             lines = answer_of(machine, demo_args(case, cpu), timeout_s=TIMEOUT_S)
-        performances.append(performance_of(case, lines))
+        results.append(case_result_of(case, lines))
     after = _facts(machine) if changes else {}
-    return Shown(tuple(performances), facts, after, not_tried)
+    return DemoResult(tuple(results), facts, after, not_tried)
 
 
-def _refuse_starving_the_connection(machine: Target, story: Story) -> None:
+def _refuse_starving_the_connection(machine: Target, demo: Demo) -> None:
     """Refuse what leaves no CPU to sshd for longer than the agent waits for a sign."""
-    if story.scenario is not Scenario.THROTTLE or not machine.name.startswith("ssh:"):
+    if demo.scenario is not Scenario.THROTTLE or not machine.name.startswith("ssh:"):
         return
     if len(cpus_in(text_of(read(machine.reader, ONLINE)) or "") or ()) == 1:
         raise TargetError(
             f"{machine.name} has one CPU, which this demonstration would keep from "
             "sshd for 2.5 s, and the connection would end it: run rtscope app demo "
-            f"{story.scenario} on the board itself"
+            f"{demo.scenario} on the board itself"
         )
 
 

@@ -1,17 +1,17 @@
-"""Have the threads of a virtual board's agent perform a demonstration, in one boot."""
+"""Run a demonstration with the agent of a virtual board, in one boot."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from rtscope.board.initrd import Job
 from rtscope.board.prepare import Prepared
 from rtscope.contract import Refused
-from rtscope.demo.model import FACTS, Case, Performance, Shown, Story
-from rtscope.demo.performance import (
+from rtscope.demo.caseresult import (
     DURATION_NS,
+    case_result_of,
     demo_args,
-    performance_of,
     settings_of,
 )
+from rtscope.demo.model import FACTS, Case, CaseResult, Demo, DemoResult
 from rtscope.errors import BoardError, TargetError
 from rtscope.process import Progress
 from rtscope.virtual.assemble import files_of
@@ -25,9 +25,9 @@ _DEBUGFS = "mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null"
 _FACTS, _FACTS_AFTER = "facts.jsonl", "facts-after.jsonl"
 
 
-def perform_on_board(
-    prepared: Prepared, story: Story, *, cpu: int | None, progress: Progress
-) -> Shown:
+def run_demo_on_board(
+    prepared: Prepared, demo: Demo, *, cpu: int | None, progress: Progress
+) -> DemoResult:
     """
     Return what the threads of all cases did.
 
@@ -38,15 +38,15 @@ def perform_on_board(
     chosen = prepared.board.cpus - 1 if cpu is None else cpu
     booted = boot(
         prepared,
-        Job("\n".join(script_of(story, chosen)) + "\n"),
+        Job("\n".join(script_of(demo, chosen)) + "\n"),
         seed=SEED,
-        timeout=BootTimeout(DURATION_NS * len(story.cases)),
+        timeout=BootTimeout(DURATION_NS * len(demo.cases)),
         stopped=lambda: False,
         on_progress=in_steps(f"{prepared.kernel.name} boots", progress),
     )
-    performances: list[Performance] = []
+    results: list[CaseResult] = []
     not_tried: dict[str, str] = {}
-    for case in story.cases:
+    for case in demo.cases:
         refused = "; ".join(_refusals(booted, case))
         if refused and not case.optional:
             raise TargetError(f"case {case.name}: {refused}")
@@ -59,32 +59,32 @@ def perform_on_board(
                 f"{prepared.board.name}: the board sent nothing of {case.name}: "
                 f"{booted.text('script.log').strip()[-500:] or 'no message'}"
             )
-        performances.append(performance_of(case, lines))
-    return Shown(
-        tuple(performances),
+        results.append(case_result_of(case, lines))
+    return DemoResult(
+        tuple(results),
         _texts(prepared, booted, _FACTS),
         _texts(prepared, booted, _FACTS_AFTER),
         not_tried,
     )
 
 
-def script_of(story: Story, cpu: int) -> Sequence[str]:
+def script_of(demo: Demo, cpu: int) -> Sequence[str]:
     """Return the lines for the board's shell: facts, each case, and facts again."""
     read = agent_line("read", "--", *FACTS)
     return (
         INSERT_RESULTS,
         _DEBUGFS,
         f"{read} >/out/{_FACTS}",
-        *(line for case in story.cases for line in _case_lines(case, cpu)),
+        *(line for case in demo.cases for line in _case_lines(case, cpu)),
         f"{read} >/out/{_FACTS_AFTER}",
         "true",
     )
 
 
 def _case_lines(case: Case, cpu: int) -> Iterator[str]:
-    perform = f"{agent_line(*demo_args(case, cpu))} >/out/{_file(case)}"
+    line = f"{agent_line(*demo_args(case, cpu))} >/out/{_file(case)}"
     if not case.settings:
-        yield perform
+        yield line
         return
     options = [
         word
@@ -92,7 +92,7 @@ def _case_lines(case: Case, cpu: int) -> Iterator[str]:
         for word in ("--set", f"{knob}:{index}={value}")
     ]
     yield f"{agent_line('apply', *options)} >/out/{_settings(case)}"
-    yield perform
+    yield line
     yield f"{agent_line('restore', '--applied')} >/dev/null"
 
 

@@ -7,7 +7,7 @@ Boxes like those of `flame`, and its style sheet.
 from collections.abc import Iterator
 from html import escape
 
-from rtscope.demo.model import Lane, Performance, Span, State
+from rtscope.demo.model import CaseResult, Lane, Span, State
 from rtscope.report.charts.bars import tick_step
 from rtscope.units import NS_PER_MS
 
@@ -16,7 +16,7 @@ _NARROW = 0.0004
 """Of the width: what is narrower than this is joined to what is next to it."""
 
 
-def lanes_chart(one: Performance) -> str:
+def lanes_chart(one: CaseResult) -> str:
     """Return the markup."""
     rows = "".join(
         f'<div class="row" style="--rows:1"><b>{_title(lane)}</b>'

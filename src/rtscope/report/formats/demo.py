@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rtscope.demo.model import Judged, Lane, Performance, State
+from rtscope.demo.model import CaseResult, Judged, Lane, State
 from rtscope.report.escape import printable
 from rtscope.units import NS_PER_MS
 
@@ -22,16 +22,16 @@ _FULL, _SOME = 0.5, 0.02
 def print_demo(found: Judged, console: Console) -> None:
     """Print title, timelines and checks."""
     width = min(console.width, MAX_WIDTH)
-    begin = found.performances[0].begin
-    console.print(Text(found.story.title, style="bold"))
+    begin = found.results[0].begin
+    console.print(Text(found.demo.title, style="bold"))
     console.print(
         f"{printable(found.target)}, Linux {printable(begin.kernel)}, CPU {begin.cpu}",
         markup=False,
     )
-    console.print(found.story.about, markup=False, width=width)
-    for one in found.performances:
+    console.print(found.demo.about, markup=False, width=width)
+    for one in found.results:
         console.print()
-        if len(found.performances) > 1:
+        if len(found.results) > 1:
             console.print(Text(one.case.title, style="bold"))
         for line in timeline_lines(one, width):
             console.print(line, no_wrap=True, overflow="crop", width=width)
@@ -60,7 +60,7 @@ def print_demo(found: Judged, console: Console) -> None:
     )
 
 
-def timeline_lines(one: Performance, width: int) -> Iterator[Text]:
+def timeline_lines(one: CaseResult, width: int) -> Iterator[Text]:
     """Yield a line for each thread, and one for the time."""
     labels = [_label(lane) for lane in one.lanes]
     head = max(map(len, labels)) + 1
@@ -126,14 +126,14 @@ def _step_ms(span_ms: float) -> float:
 
 def print_chars(found: Judged, console: Console) -> None:
     """Print a character for each ms of CPU time of each thread, in their order."""
-    for one in found.performances:
-        if len(found.performances) > 1:
+    for one in found.results:
+        if len(found.results) > 1:
             console.print(Text(one.case.title, style="bold"))
         console.print(chars_of(one), markup=False, width=min(console.width, MAX_WIDTH))
         console.print()
 
 
-def chars_of(one: Performance) -> str:
+def chars_of(one: CaseResult) -> str:
     """Return the first letters of the threads, for each ms that they ran."""
     units = sorted(
         (at_ns, lane.name[0]) for lane in one.lanes for at_ns, _ in lane.times("unit")
@@ -147,7 +147,7 @@ def chars_of(one: Performance) -> str:
 def demo_document(found: Judged) -> dict[str, Any]:
     """Return all of it for JSON; times in ns since the start of each case."""
     return {
-        "scenario": found.story.scenario.value,
+        "scenario": found.demo.scenario.value,
         "target": found.target,
         "held": found.held,
         "digest": found.digest,
@@ -159,11 +159,11 @@ def demo_document(found: Judged) -> dict[str, Any]:
         "settings": dict(found.settings),
         "settings_after": dict(found.settings_after),
         "not_tried": dict(found.not_tried),
-        "cases": [_case_document(one) for one in found.performances],
+        "cases": [_case_document(one) for one in found.results],
     }
 
 
-def _case_document(one: Performance) -> dict[str, Any]:
+def _case_document(one: CaseResult) -> dict[str, Any]:
     return {
         "name": one.case.name,
         "title": one.case.title,

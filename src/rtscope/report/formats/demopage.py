@@ -9,12 +9,12 @@ from rtscope.report.formats.html import render_page
 
 def render_demo(found: Judged) -> str:
     """Return the page."""
-    begin = found.performances[0].begin
+    begin = found.results[0].begin
     return render_page(
         "demo.html",
-        name=found.story.scenario.value,
-        title=found.story.title,
-        about=found.story.about,
+        name=found.demo.scenario.value,
+        title=found.demo.title,
+        about=found.demo.about,
         where=printable(
             f"{found.target}, Linux {begin.kernel} ({begin.arch}), CPU {begin.cpu}"
         ),
@@ -28,11 +28,11 @@ def render_demo(found: Judged) -> str:
         cases=[
             {
                 "title": one.case.title,
-                "performance": one,
+                "result": one,
                 "chars": chars_of(one),
                 "threads": one.lanes,
             }
-            for one in found.performances
+            for one in found.results
         ],
         digest=found.digest,
         made_by=f"rtscope {__version__}",

@@ -11,7 +11,7 @@ from rtscope.contract import (
     Line,
     sha256_of_json,
 )
-from rtscope.demo.model import Case, Lane, Performance, Span, State
+from rtscope.demo.model import Case, CaseResult, Lane, Span, State
 from rtscope.errors import ContractError, TargetError
 
 DURATION_NS = 15_000_000_000
@@ -22,7 +22,7 @@ PAUSE_NS = 50_000
 
 
 def demo_args(case: Case, cpu: int | None) -> list[str]:
-    """Return the arguments with which the agent performs a case."""
+    """Return the arguments with which the agent runs a case."""
     return [
         "demo",
         *("--duration-ns", str(DURATION_NS)),
@@ -42,7 +42,7 @@ def settings_of(case: Case, cpu: int) -> Iterator[tuple[str, int, str]]:
         yield knob, cpu if index else 0, value
 
 
-def performance_of(case: Case, lines: Sequence[Line]) -> Performance:
+def case_result_of(case: Case, lines: Sequence[Line]) -> CaseResult:
     """
     Return what the threads of a case did.
 
@@ -78,7 +78,7 @@ def performance_of(case: Case, lines: Sequence[Line]) -> Performance:
                 "taken from it too often; try another one with --cpu"
             )
         lanes.append(Lane(script, got, events, ends[got.name], tuple(spans_of(events))))
-    return Performance(case, begin, tuple(lanes), end)
+    return CaseResult(case, begin, tuple(lanes), end)
 
 
 def _events_of(name: str, lines: Iterable[Line]) -> Iterator[DemoEvent]:
@@ -119,12 +119,12 @@ def _span(from_ns: int, to_ns: int, state: State) -> Iterator[Span]:
         yield Span(from_ns, to_ns, state)
 
 
-def digest_of(performances: Iterable[Performance]) -> str:
+def digest_of(results: Iterable[CaseResult]) -> str:
     """
     Return the SHA-256 of all that the threads of some cases did, and when.
 
     Times are those since the start, and thread ids are left out: on a virtual board
-    two performances have the same digest.
+    two results have the same digest.
     """
     return sha256_of_json(
         [
@@ -142,6 +142,6 @@ def digest_of(performances: Iterable[Performance]) -> str:
                     for lane in one.lanes
                 ],
             }
-            for one in performances
+            for one in results
         ]
     )

@@ -11,7 +11,7 @@ from rtscope.contract import (
     DemoThreadEnd,
     Line,
 )
-from rtscope.demo.model import Case, Scenario, stories
+from rtscope.demo.model import Case, Scenario, demos
 
 MS = 1_000_000
 
@@ -35,7 +35,7 @@ def ran(runs: Runs, *, due_ms: float | None = None) -> tuple[DemoEvent, ...]:
     )
 
 
-def performed_lines(
+def case_lines(
     case: Case,
     events: Mapping[str, Sequence[DemoEvent]],
     *,
@@ -110,10 +110,10 @@ def performed_lines(
 
 def an_example() -> list[Line]:
     """Return the lines of threads that do what they must."""
-    (case,) = stories()[Scenario.PREEMPT].cases
+    (case,) = demos()[Scenario.PREEMPT].cases
     events = {
         "m": ran([(0, 200), (760, 960)]),
         "2": ran([(200, 400), (610, 760)]),
         "3": ran([(400, 610)]),
     }
-    return performed_lines(case, events)
+    return case_lines(case, events)
