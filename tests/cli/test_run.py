@@ -237,7 +237,6 @@ def test_hostile_words_of_a_machine_do_not_reach_the_terminal_or_the_page(
         (("--tuned", "nonsense"), "is no check"),
         (("--tuned", "smt"), "no setting that can be put back"),
         (("--tuned", "Safe!"), "write for example safe"),
-        (("--tuned", "safe", "--target", "virtual:pc"), "the kernel and its"),
         (
             ("--tuned", "scaling_governor", "--governor", "powersave"),
             "change the same setting: remove one of them",

@@ -27,8 +27,8 @@ from rtscope.board.prepare import Prepared, prepare
 from rtscope.report.formats.appunit import render_unit
 from rtscope.target import agent_file
 from rtscope.tasks.listing import PATHS, make_listing, read_surroundings
-from rtscope.virtual.assemble import files_of
 from rtscope.virtual.boot import Booted, BootTimeout, boot
+from rtscope.virtual.guestfiles import files_of
 from rtscope.virtual.script import agent_line
 
 pytestmark = [

@@ -17,8 +17,8 @@ from rtscope.contract import parse_line
 from rtscope.target import agent_file
 from rtscope.tasks.listing import PATHS, make_listing, read_surroundings
 from rtscope.tasks.model import Listing, ThreadKind
-from rtscope.virtual.assemble import files_of
 from rtscope.virtual.boot import BootTimeout, boot
+from rtscope.virtual.guestfiles import files_of
 from rtscope.virtual.script import agent_line
 
 pytestmark = [

@@ -311,6 +311,20 @@ def test_a_part_that_arrives_changed_is_refused(
         import_part(file, pin=part_key(part.manifest), cache=there)
 
 
+def test_a_worker_makes_the_settings_that_were_chosen_for_it(
+    ask: Asked, prepared: Prepared, there: Path, tmp_path: Path
+) -> None:
+    campaign = Campaign(target="virtual:pc")
+    run = on_board(record([thread([9_000])])).run
+    settings = ("--set", "watchdog:0=0")
+    request = request_for(run, campaign, BOARD, (), settings=settings)
+    asked = task_of(request, prepared, Recording(16), inputs_before(request, prepared))
+    send_all(prepared, there, tmp_path)
+
+    assert ask(asked).kind == "booted"
+    assert ask(replace(asked, settings=())).kind == "unfit"
+
+
 def test_a_run_is_asked_for_by_what_it_is_and_not_by_its_number(task: Task) -> None:
     assert task.run["id"] == "001-run"
     assert len(task.bundle) == 64

@@ -4,6 +4,8 @@ import base64
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from fakes.measurements import record, thread
 from fakes.trees import GUEST, Files
 from rtscope.board.catalogue import get_board
@@ -11,8 +13,11 @@ from rtscope.board.kernels import Kernel
 from rtscope.board.prepare import Prepared
 from rtscope.board.qemu import Qemu
 from rtscope.campaign.model import Campaign
-from rtscope.contract import FileLine, dump_line
+from rtscope.contract import Applied, FileLine, Line, Refused, Tuned, dump_line
+from rtscope.errors import BoardError
 from rtscope.measure.assemble import assemble
+from rtscope.record.model import RunRecord
+from rtscope.tuning.remedies import SettingChange, TuningPlan
 from rtscope.virtual.assemble import measured_on_board
 from rtscope.virtual.boot import Booted
 from rtscope.virtual.prepare import request_for
@@ -43,6 +48,69 @@ def sent(files: Files) -> bytes:
         )
         for path, content in files.items()
     )
+
+
+TUNED = (
+    Applied("irq_affinity", 4, "0-1", "0"),
+    Refused("watchdog", 0, "0", "missing", "no such file"),
+    Tuned(1, applied=1, already=0, refused=1),
+)
+PLAN = TuningPlan(
+    (
+        SettingChange(
+            "irq_affinity", "irq_affinity", 4, "/proc/irq/4/smp_affinity_list", "", "0"
+        ),
+        SettingChange("watchdog", "watchdog", 0, "/proc/sys/kernel/watchdog", "1", "0"),
+    ),
+    impossible={"scaling_governor": "this machine has no /sys/cpufreq"},
+)
+
+
+def kept_of(*lines: Line, tuned: tuple[str, ...]) -> RunRecord:
+    """Return the record of a board whose agent answered so to its settings."""
+    run = replace(record([thread([9_000])]).run, target="virtual:pc")
+    booted = Booted(
+        files={
+            "measure.jsonl": MEASURED,
+            "facts-before.jsonl": sent(GUEST),
+            "facts-after.jsonl": sent(GUEST),
+            "tuned.jsonl": b"\n".join(dump_line(line) for line in lines),
+        },
+        counts={},
+        initrd_digest="",
+        plugin_digest="",
+        host_seconds=1.0,
+    )
+    campaign = Campaign(target="virtual:pc", tuned=tuned)
+    asked = request_for(run, campaign, BOARD, ("rtscope",), settings=("--set", "x"))
+    request = replace(asked, tuning=PLAN)
+    return assemble(
+        measured_on_board(request, PREPARED, booted, trace={}, attachments={})
+    )
+
+
+def test_settings_that_a_board_made_or_refused_are_in_its_record() -> None:
+    kept = kept_of(*TUNED, tuned=("safe",))
+
+    tuning = kept.tuning or {}
+    assert tuning["changed"] == [
+        {
+            "check": "irq_affinity",
+            "path": "/proc/irq/4/smp_affinity_list",
+            "before": "0-1",
+            "value": "0",
+        }
+    ]
+    assert [one["reason"] for one in tuning["refused"]] == ["no such file"]
+    assert tuning["impossible"] == PLAN.impossible
+    assert tuning["options"] == ["--set", "x"]  # for a replay
+    changed = [c.detail for c in kept.caveats if c.id == "knobs_changed"]
+    assert changed == ["irq_affinity=0"]
+
+
+def test_a_named_setting_that_a_board_refuses_is_no_measurement() -> None:
+    with pytest.raises(BoardError, match="001-idle: pc: --tuned: watchdog: no such"):
+        kept_of(*TUNED, tuned=("irq_affinity", "watchdog"))
 
 
 def test_a_board_is_said_to_be_a_board_and_not_to_be_a_guest_too() -> None:

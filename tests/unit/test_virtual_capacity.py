@@ -7,8 +7,8 @@ import pytest
 from rtscope.board.catalogue import get_board
 from rtscope.errors import BoardError
 from rtscope.machine.reader import Content
-from rtscope.virtual.assemble import GuestFiles
 from rtscope.virtual.capacity import MIB, Capacity, free_memory_bytes, host_capacity
+from rtscope.virtual.guestfiles import GuestFiles
 
 BOARD = get_board("pc")
 EACH_BYTES = 1536 * MIB

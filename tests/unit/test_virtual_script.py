@@ -6,7 +6,7 @@ from rtscope.campaign.model import Campaign
 from rtscope.loads import LoadCommand
 from rtscope.machine.reader import Missing
 from rtscope.record.model import Run
-from rtscope.virtual.assemble import GuestFiles
+from rtscope.virtual.guestfiles import GuestFiles
 from rtscope.virtual.script import job_of, phase_ns
 
 RUN = Run(
@@ -24,6 +24,7 @@ RUN = Run(
 
 
 BOARD = Campaign(target="virtual:pc")
+IDLE = LoadCommand((), None, ())
 
 
 def script(*load: str, campaign: Campaign = BOARD) -> list[str]:
@@ -43,6 +44,19 @@ def test_facts_are_read_before_and_after_the_measurement() -> None:
         "rtscope-agent read -- /proc/version >>/out/facts-after.jsonl",
         "cat /proc/modules >/out/modules 2>/dev/null",
         "exit $status",
+    ]
+
+
+def test_settings_are_made_before_the_board_settles() -> None:
+    settings = ("--set", "watchdog:0=0", "--set", "irq_affinity:4,9=0")
+
+    job = job_of(RUN, BOARD, IDLE, facts=["/x"], seed=3, settings=settings)
+
+    assert job.script.splitlines()[:3] == [
+        "mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null",
+        "rtscope-agent apply --set watchdog:0=0 --set irq_affinity:4,9=0 "
+        ">/out/tuned.jsonl",
+        "sleep 10",
     ]
 
 

@@ -106,12 +106,6 @@ def _of_target(campaign: Campaign) -> Iterator[Wrong]:
             "for machines only: a virtual board boots its kernels by itself; write "
             "kernel.names",
         )
-    elif campaign.tuned:
-        yield (
-            "target.tuned",
-            "for machines only: the kernel and its command line configure a virtual "
-            "board; leave it out",
-        )
     if campaign.seeds and campaign.seed is not None:
         yield "campaign.seeds", "excludes seed; write one of them"
     if campaign.require_identical and any(r.repetitions < 2 for r in campaign.runs):

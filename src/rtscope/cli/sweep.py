@@ -69,6 +69,7 @@ from rtscope.sweep.file import (
 )
 from rtscope.sweep.result import SweepResult, result_of
 from rtscope.units import format_duration
+from rtscope.virtual.looks import Looks
 from rtscope.virtual.prepare import (
     PreparedCampaign,
     capacity_for,
@@ -285,6 +286,7 @@ def _prepare(work: _Work, jobs: int | None) -> None:
             note(text)
 
     with Waiting(stderr_console()) as waiting:
+        looks = Looks(waiting)
         for cell in work.cells:
             store = work.store(cell)
             left = remaining(work.plans[cell.number], store.done_ids())
@@ -295,6 +297,7 @@ def _prepare(work: _Work, jobs: int | None) -> None:
                 jobs=jobs,
                 log=waiting.over(once),
                 progress=waiting,
+                looks=looks,
             )
             if store.done_ids():
                 refuse_other_inputs(prepared, store.records())

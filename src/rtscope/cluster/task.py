@@ -48,6 +48,8 @@ class Task:
     recording: Mapping[str, Any] | None
     inputs: str
     """The digest of all inputs of the boot."""
+    settings: tuple[str, ...] = ()
+    """Of --tuned, as options of the agent."""
 
     @property
     def bundle(self) -> str:
@@ -87,6 +89,7 @@ def task_of(
         campaign=to_dict(request.campaign),
         recording=None if recording is None else asdict(recording),
         inputs=inputs.digest,
+        settings=request.settings,
     )
 
 
@@ -113,7 +116,7 @@ def answer_to(
         prepared = assemble(board, task.kernel, parts=ordered)
         campaign = from_dict(dict(task.campaign), source="task")
         run = _RUN.validate_python(task.run)
-        request = request_for(run, campaign, board, ())
+        request = request_for(run, campaign, board, (), settings=tuple(task.settings))
         if inputs_before(request, prepared).digest != task.inputs:
             why = "would boot other inputs; install the same rtscope there"
             return Answer("unfit", worker, why=why)

@@ -109,6 +109,10 @@ def changed(document: Mapping[str, Any], level: Level) -> dict[str, Any]:
     if "append" in level.kernel:
         before = _words(_mapping(document.get("kernel")).get("append"))
         tables["kernel"]["append"] = [*before, *_words(level.kernel["append"])]
+    if "tuned" in level.target:
+        before = _items(_mapping(document.get("target")).get("tuned"))
+        added = [one for one in _items(level.target["tuned"]) if one not in before]
+        tables["target"]["tuned"] = [*before, *added]
     if level.run:
         runs = tables.get("run") or [{}]
         tables["run"] = [{**_mapping(run), **level.run} for run in runs]
@@ -118,6 +122,13 @@ def changed(document: Mapping[str, Any], level: Level) -> dict[str, Any]:
 def _mapping(found: object) -> Mapping[str, Any]:
     """Return a table; what is none is refused later, by the campaign's own reader."""
     return found if isinstance(found, Mapping) else {}
+
+
+def _items(found: object) -> list[Any]:
+    """Return the items of a list, or of a text with commas."""
+    if isinstance(found, str):
+        return [item.strip() for item in found.split(",")]
+    return list(found) if isinstance(found, list | tuple) else []
 
 
 def _words(found: object) -> list[Any]:

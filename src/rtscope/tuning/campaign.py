@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rtscope.audit.catalogue import catalogue
+from rtscope.audit.context import AuditContext
 from rtscope.audit.examine import examine, read_context
 from rtscope.audit.model import CheckKind, Profile
 from rtscope.campaign.model import Campaign
 from rtscope.errors import TargetError, UsageError
+from rtscope.machine.reader import Reader
 from rtscope.target import Target
 from rtscope.tuning.remedies import (
     SAFE,
@@ -122,27 +124,33 @@ def tune(
     if not kinds:
         yield CampaignTuning()
         return
-    wanted = [*kinds, catalogue()["irqbalance"]]
-    context = read_context(target.reader, wanted, profile=PROFILE, cpus=cpus)
-    checks = examine(context, kinds)
-    planned = plan(with_settings(context, kinds, target.reader), checks)
-    _refuse_missing(target, campaign.tuned, planned.impossible)
+    context, planned = planned_for(target.reader, kinds, cpus=cpus)
+    refuse_missing(target.name, campaign.tuned, planned.impossible)
     if not planned.changes:
         yield CampaignTuning(planned)
         return
     with hold(target, planned.changes) as holding:
         refused = {r.change.check: r.reason for r in holding.result.refused}
-        _refuse_missing(target, campaign.tuned, refused)
+        refuse_missing(target.name, campaign.tuned, refused)
         service = undone_by(context, planned.changes)
         yield CampaignTuning(planned, holding.result, holding, service)
 
 
-def _refuse_missing(
-    target: Target, named: Sequence[str], why: Mapping[str, str]
-) -> None:
-    missing = [f"{name}: {why[name]}" for name in named if name in why]
+def planned_for(
+    reader: Reader, kinds: Sequence[CheckKind], *, cpus: tuple[int, ...] | None
+) -> tuple[AuditContext, TuningPlan]:
+    """Return what a machine shows, and the changes that these checks need there."""
+    wanted = [*kinds, catalogue()["irqbalance"]]
+    context = read_context(reader, wanted, profile=PROFILE, cpus=cpus)
+    checks = examine(context, kinds)
+    return context, plan(with_settings(context, kinds, reader), checks)
+
+
+def refuse_missing(name: str, named: Sequence[str], why: Mapping[str, str]) -> None:
+    """Raise TargetError, with the name of the target, if a named check is in `why`."""
+    missing = [f"{check}: {why[check]}" for check in named if check in why]
     if missing:
         raise TargetError(
-            f"{target.name}: --tuned: {'; '.join(missing)}; nothing was measured, and "
+            f"{name}: --tuned: {'; '.join(missing)}; nothing was measured, and "
             f"all settings are restored; remove the check, or type --tuned {SAFE}"
         )

@@ -66,7 +66,7 @@ def apply(target: Target, changes: Sequence[SettingChange]) -> TuningResult:
     Raises TargetError if none was tried; its message says why.
     """
     lines = _run(target, ["apply", *agent_options(changes)])
-    return _result(target, changes, lines)
+    return result_of(target.name, changes, lines)
 
 
 def restore(target: Target) -> tuple[tuple[Restored, ...], tuple[Refused, ...]]:
@@ -78,7 +78,7 @@ def restore(target: Target) -> tuple[tuple[Restored, ...], tuple[Refused, ...]]:
     lines = _run(target, ["restore", "--applied"])
     refused = tuple(line for line in lines if isinstance(line, Refused))
     if not refused:
-        _raise_error(target, lines)
+        _raise_error(target.name, lines)
     return _restored(lines), refused
 
 
@@ -93,7 +93,7 @@ def hold(target: Target, changes: Sequence[SettingChange]) -> Iterator[HeldSetti
     stream = target.start_agent(["hold", *agent_options(changes)], privileged=True)
     try:
         lines = _until_tuned(target, stream)
-        holding = HeldSettings(_result(target, changes, lines), stream)
+        holding = HeldSettings(result_of(target.name, changes, lines), stream)
         yield holding
         _put_back(target, holding)
     finally:
@@ -103,7 +103,7 @@ def hold(target: Target, changes: Sequence[SettingChange]) -> Iterator[HeldSetti
 def _put_back(target: Target, holding: HeldSettings) -> None:
     holding.stream.ask_stop()
     lines = [*holding.after, *collect(holding.stream, timeout_s=TIMEOUT_S)]
-    _raise_error(target, lines)
+    _raise_error(target.name, lines)
     wanted = {(c.knob, c.index) for c in holding.result.applied if c.changed}
     back = {(x.knob, x.index) for x in lines if isinstance(x, Restored)}
     missing = sorted(wanted - back)
@@ -156,18 +156,22 @@ def _until_tuned(target: Target, stream: Stream) -> list[Line]:
             return lines
         if not arrived and not stream.ended:
             break
-    _raise_error(target, lines)
+    _raise_error(target.name, lines)
     raise TargetError(
         f"{target.name}: the agent did not report the settings; its last output: "
         f"{stream.stderr_tail() or 'none'}"
     )
 
 
-def _result(
-    target: Target, changes: Sequence[SettingChange], lines: Sequence[Line]
+def result_of(
+    name: str, changes: Sequence[SettingChange], lines: Sequence[Line]
 ) -> TuningResult:
-    """Sort the agent's answers by change; TargetError if it gave up."""
-    _raise_error(target, lines)
+    """
+    Sort the answers of the agent by change; `name` is that of the target.
+
+    Raises TargetError if the agent gave up, or changed what it was not asked to.
+    """
+    _raise_error(name, lines)
     known = {(change.knob, change.index): change for change in changes}
     applied, refused = [], []
     for line in lines:
@@ -175,7 +179,7 @@ def _result(
             change = known.pop((line.knob, line.index), None)
             if change is None:
                 raise TargetError(
-                    f"{target.name}: the agent changed {line.knob} without a request"
+                    f"{name}: the agent changed {line.knob} without a request"
                 )
             if isinstance(line, Applied):
                 applied.append(replace(change, old=line.old))
@@ -188,11 +192,11 @@ def _result(
     return TuningResult(tuple(applied), tuple(refused), _restored(lines))
 
 
-def _raise_error(target: Target, lines: Iterable[Line]) -> None:
+def _raise_error(name: str, lines: Iterable[Line]) -> None:
     for line in lines:
         if isinstance(line, AgentError):
             remedy = f" ({line.remedy})" if line.remedy else ""
-            raise TargetError(f"{target.name}: {line.message}{remedy}")
+            raise TargetError(f"{name}: {line.message}{remedy}")
 
 
 def _restored(lines: Iterable[Line]) -> tuple[Restored, ...]:

@@ -38,9 +38,10 @@ from rtscope.virtual.appscript import (
     WATCH,
     watching_script,
 )
-from rtscope.virtual.assemble import GuestFiles, board_digest, files_of
+from rtscope.virtual.assemble import board_digest
 from rtscope.virtual.boot import Booted, BootTimeout, boot, in_steps
 from rtscope.virtual.diagnosis import oom_kills
+from rtscope.virtual.guestfiles import GuestFiles, files_of
 
 ENDING_NS = 20 * NS_PER_S
 """To close the probes of a thread takes half a second of the kernel."""

@@ -6,8 +6,8 @@ has everything that decides a result, and nothing else: no paths, no times, not 
 number of the run, not whether the board recorded paths.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,40 +16,29 @@ from rtscope.board.prepare import FILES_KIND, Prepared, initrd_digest
 from rtscope.board.qemu import Boot, Qemu, command_line, quantum_by_plugin
 from rtscope.campaign.model import Campaign
 from rtscope.caveats.catalogue import Caveat, make
-from rtscope.contract import FileLine, LoadEnd, LoadTick, sha256_of_json
-from rtscope.errors import BoardError
+from rtscope.contract import LoadEnd, LoadTick, sha256_of_json
+from rtscope.errors import BoardError, TargetError
 from rtscope.loads import get_load
 from rtscope.machine.gather import gather
-from rtscope.machine.reader import Content, answer_from
 from rtscope.measure.assemble import LoadSeen, Measured
 from rtscope.measure.commands import measure_args
 from rtscope.measure.observe import Observation
 from rtscope.record.model import Run
 from rtscope.record.virtual import InputDigests, VirtualRun
-from rtscope.target.agentreader import content_of
+from rtscope.tuning.campaign import CampaignTuning, refuse_missing
+from rtscope.tuning.settings import result_of
 from rtscope.virtual.boot import Booted
 from rtscope.virtual.diagnosis import oom_kills
+from rtscope.virtual.guestfiles import files_of
 from rtscope.virtual.prepare import RunRequest, job_for
-from rtscope.virtual.script import MODULE_SYMBOLS
+from rtscope.virtual.script import MODULE_SYMBOLS, TUNED
 from rtscope.virtual.symbols import module_addresses
 
 _NO_QEMU = Qemu((), version="", digest="")
 _COUNTED = ("schema", "quantum", "marks", "last_mark", "last_mark_in_programs")
 """Of the plugin's summary: QEMU ends some time after the last mark, never the same."""
-
-
-@dataclass(frozen=True, slots=True)
-class GuestFiles:
-    """A Reader over the files that the board's agent has read."""
-
-    files: Mapping[str, Content]
-
-    def read_many(self, paths: Sequence[str]) -> Mapping[str, Content]:
-        """Return those files; others are missing."""
-        found: dict[str, Content] = {}
-        for path in paths:
-            found |= answer_from(self.files, path)
-        return found
+OPTIONS = "options"
+"""In the record of a tuned run: the options of the agent, to boot it again."""
 
 
 def measured_on_board(
@@ -80,6 +69,7 @@ def measured_on_board(
     virtual = replace(
         _virtual(request, prepared, booted, trace), reused=bool(reused), worker=worker
     )
+    tuning = _tuning(request, prepared, booted)
     return Measured(
         run=request.run,
         campaign=request.campaign,
@@ -93,6 +83,10 @@ def measured_on_board(
         cpus=(),
         attachments=attachments,
         caveats=(*audited, *_caveats(request, virtual, reused)),
+        tuned=tuning.changed if tuning else (),
+        tuning={**tuning.document(), OPTIONS: list(request.settings)}
+        if tuning
+        else None,
         kernel_digest=prepared.kernel.digest,
         virtual=virtual,
     )
@@ -114,16 +108,20 @@ def _observed(booted: Booted) -> Observation:
     return seen
 
 
-def files_of(prepared: Prepared, booted: Booted, name: str) -> GuestFiles:
-    """Return what the agent of a board has read, and its kernel's configuration."""
-    files: dict[str, Content] = {}
-    for line in booted.lines(name):
-        if isinstance(line, FileLine):
-            files[line.path] = content_of(line)
-    kernel = prepared.kernel
-    if kernel.config is not None and kernel.release is not None:
-        files[f"/boot/config-{kernel.release}"] = kernel.config.read_bytes()
-    return GuestFiles(files)
+def _tuning(
+    request: RunRequest, prepared: Prepared, booted: Booted
+) -> CampaignTuning | None:
+    """Return what became of the settings; BoardError if a named one was refused."""
+    if request.tuning is None:
+        return None
+    name, plan = prepared.board.name, request.tuning
+    try:
+        found = result_of(name, plan.changes, list(booted.lines(TUNED)))
+        refused = {one.change.check: one.reason for one in found.refused}
+        refuse_missing(name, request.campaign.tuned, refused)
+    except TargetError as error:
+        raise BoardError(f"{request.run.id}: {error}") from error
+    return CampaignTuning(plan, found)
 
 
 def _load_seen(request: RunRequest, prepared: Prepared, booted: Booted) -> LoadSeen:

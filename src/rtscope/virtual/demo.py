@@ -14,8 +14,8 @@ from rtscope.demo.caseresult import (
 from rtscope.demo.model import FACTS, Case, CaseResult, Demo, DemoResult
 from rtscope.errors import BoardError, TargetError
 from rtscope.process import Progress
-from rtscope.virtual.assemble import files_of
 from rtscope.virtual.boot import Booted, BootTimeout, boot, in_steps
+from rtscope.virtual.guestfiles import files_of
 from rtscope.virtual.inspect import INSERT_RESULTS
 from rtscope.virtual.script import agent_line
 

@@ -17,16 +17,16 @@ from rtscope.errors import BoardError
 from rtscope.machine.reader import text_of
 from rtscope.process import Progress
 from rtscope.units import NS_PER_S
-from rtscope.virtual.assemble import GuestFiles, files_of
 from rtscope.virtual.boot import Booted, BootTimeout, boot, in_steps
-from rtscope.virtual.script import agent_line, batches
+from rtscope.virtual.guestfiles import GuestFiles, files_of
+from rtscope.virtual.script import MOUNT_DEBUGFS, agent_line, batches
 
 SEED = 1
 
 # Where tracing, the scheduler's servers and lockdown can be seen; a kernel without one
 # of them refuses, and what lies below is then missing.
 _MOUNTS = (
-    "mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null",
+    MOUNT_DEBUGFS,
     "mount -t securityfs securityfs /sys/kernel/security 2>/dev/null",
 )
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from rtscope.audit.model import CheckKind
 from rtscope.board.buildcontext import BuildContext
 from rtscope.board.bundle import Bundle, prepare_bundle
 from rtscope.board.cache import cache_dir
@@ -27,9 +28,13 @@ from rtscope.measure.plan import Plan, kernels_by_label
 from rtscope.process import Progress
 from rtscope.record.model import Run, RunRecord
 from rtscope.target import agent_file
+from rtscope.tuning.campaign import checks_for
+from rtscope.tuning.remedies import TuningPlan
+from rtscope.tuning.settings import agent_options
 from rtscope.units import parse_size
 from rtscope.virtual.boot import BootTimeout
 from rtscope.virtual.capacity import Capacity, free_memory_bytes, host_capacity
+from rtscope.virtual.looks import Looks, settings_for
 from rtscope.virtual.script import DISK, METRICS, SCRATCH, job_of
 from rtscope.virtual.symbols import require_symbols
 
@@ -50,6 +55,10 @@ class RunRequest:
     load: LoadCommand
     seed: int
     started: str
+    settings: tuple[str, ...] = ()
+    """Of --tuned, as options of the agent."""
+    tuning: TuningPlan | None = None
+    """From which they come; None: nothing is tuned, or another machine knows it."""
 
     @property
     def timeout(self) -> BootTimeout:
@@ -76,19 +85,24 @@ def prepare_campaign(
     progress: Progress,
     jobs: int | None = None,
     bundle: Bundle | None = None,
+    looks: Looks | None = None,
 ) -> PreparedCampaign:
     """
     Return the runs of a plan, ready to boot; with a bundle, from its parts alone.
 
+    For settings of --tuned each kernel boots once to be looked at, unless `looks` has
+    it from a campaign before.
+
     At most `jobs` boards run at once; None: one per CPU, as far as memory allows.
     Raises UsageError for mistakes in the campaign or its files, BoardError if a part
-    cannot be fetched or built.
+    cannot be fetched or built, TargetError if a named check cannot be remedied.
     """
     if not plan.runs:
         return PreparedCampaign(())
     board = bundle.board if bundle else get_board(campaign.board or "")
     capacity = capacity_for(board, jobs=jobs, runs=len(plan.runs))
     requests = [request_for(run, campaign, board, command) for run in plan.runs]
+    kinds = checks_for(campaign)
     labels = list(dict.fromkeys(_label(run, board) for run in plan.runs))
     prepared = (
         _of_bundle(bundle, labels)
@@ -105,7 +119,29 @@ def prepare_campaign(
         for one in prepared.values():
             require_symbols(one, cache=cache_dir(), log=log, progress=progress)
     runs = tuple((one, prepared[_label(one.run, board)]) for one in requests)
+    if kinds:
+        looks = Looks(progress) if looks is None else looks
+        runs = tuple((_tuned(one, made, kinds, looks), made) for one, made in runs)
+        for text in dict.fromkeys(_without_effect(one) for one, _ in runs):
+            if text:
+                log(text)
     return PreparedCampaign(runs, at_once=capacity.boards)
+
+
+def _tuned(
+    request: RunRequest, prepared: Prepared, kinds: Sequence[CheckKind], looks: Looks
+) -> RunRequest:
+    plan = settings_for(
+        prepared, kinds, looks, named=request.campaign.tuned, cpus=request.run.cpus
+    )
+    return replace(request, settings=tuple(agent_options(plan.changes)), tuning=plan)
+
+
+def _without_effect(request: RunRequest) -> str:
+    """Return a line on the named checks that need no change; empty without one."""
+    good = request.tuning.good if request.tuning else {}
+    whys = [f"{name}: {good[name]}" for name in request.campaign.tuned if name in good]
+    return f"--tuned changes nothing for {'; '.join(whys)}" if whys else ""
 
 
 def capacity_for(board: Board, *, jobs: int | None, runs: int) -> Capacity:
@@ -187,9 +223,18 @@ def _label(run: Run, board: Board) -> str:
 
 
 def request_for(
-    run: Run, campaign: Campaign, board: Board, command: tuple[str, ...]
+    run: Run,
+    campaign: Campaign,
+    board: Board,
+    command: tuple[str, ...],
+    *,
+    settings: tuple[str, ...] = (),
 ) -> RunRequest:
-    """Return the request for a run, with its load as a command for this board."""
+    """
+    Return the request for a run, with its load as a command for this board.
+
+    `settings` are those that were chosen before, as options of the agent.
+    """
     return RunRequest(
         run=run,
         campaign=campaign,
@@ -197,6 +242,7 @@ def request_for(
         load=_load(run, campaign, board),
         seed=run.seed or 0,
         started=datetime.now(UTC).isoformat(timespec="seconds"),
+        settings=settings,
     )
 
 
@@ -209,6 +255,7 @@ def job_for(request: RunRequest, prepared: Prepared) -> Job:
         facts=fact_paths(),
         seed=request.seed,
         own_modules=has_files(prepared),
+        settings=request.settings,
     )
 
 

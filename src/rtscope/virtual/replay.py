@@ -24,6 +24,7 @@ from rtscope.exectrace.symbols import SymbolTable
 from rtscope.process import Progress
 from rtscope.record.model import RunRecord
 from rtscope.units import NS_PER_MS, format_duration
+from rtscope.virtual.assemble import OPTIONS
 from rtscope.virtual.boot import Booted, board_folder, boot, in_steps
 from rtscope.virtual.kernellayout import FIELDS, section_options
 from rtscope.virtual.prepare import DIGITS, job_for, request_for
@@ -111,7 +112,13 @@ def replay_run(
     _check(windows)
     prepared = prepare_replay(record, cache=cache)
     campaign = from_dict(record.campaign, source=record.run.id)
-    request = request_for(record.run, campaign, prepared.board, record.command)
+    request = request_for(
+        record.run,
+        campaign,
+        prepared.board,
+        record.command,
+        settings=tuple((record.tuning or {}).get(OPTIONS, ())),
+    )
     layout = find_kernel_layout(prepared, cache=cache)
     sections = {} if symbols is None else _sections(record, prepared, symbols, layout)
     recording = Recording(

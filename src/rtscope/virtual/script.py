@@ -26,6 +26,10 @@ LOOPBACK_LOADS = ("network",)
 LOOPBACK = "ip link set lo up"
 """Without it stress-ng's sockets find no network, and give up after ten seconds."""
 
+MOUNT_DEBUGFS = "mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null"
+"""For the knobs of the scheduler; a kernel without debugfs has none of them."""
+TUNED = "tuned.jsonl"
+
 MODULE_SYMBOLS = "module-symbols"
 _MODULES_BEFORE = "cut -d' ' -f1 /proc/modules >/tmp/modules-before"
 _SYMBOLS_OF_NEW_MODULES = (
@@ -56,11 +60,13 @@ def job_of(
     facts: Sequence[str],
     seed: int,
     own_modules: bool = False,
+    settings: Sequence[str] = (),
 ) -> Job:
     """
     Return the job of a run; the paths `facts` are read before and after.
 
     With `own_modules` the load may insert modules, whose symbols are then kept.
+    `settings` are options of the agent: it makes them before the board settles.
     """
     phase = ("--phase-ns", str(phase_ns(run, seed)))
     before, after = (
@@ -71,7 +77,9 @@ def job_of(
         for name in ("facts-before.jsonl", "facts-after.jsonl")
     )
     settle_ns = campaign.settling_ns
-    lines = [f"sleep {settle_ns / 1e9:g}"] if settle_ns else []
+    lines = [MOUNT_DEBUGFS, tuning_line(settings)] if settings else []
+    if settle_ns:
+        lines.append(f"sleep {settle_ns / 1e9:g}")
     lines += before
     if own_modules:
         lines.append(_MODULES_BEFORE)
@@ -103,6 +111,11 @@ def job_of(
     # Where modules lie is needed to name what the plugin saw of them.
     after.append("cat /proc/modules >/out/modules 2>/dev/null")
     return Job("\n".join([*lines, *after, "exit $status"]) + "\n", disk=True)
+
+
+def tuning_line(settings: Sequence[str]) -> str:
+    """Return the line that makes settings; the agent writes what became of each."""
+    return f"{agent_line('apply', *settings)} >/out/{TUNED}"
 
 
 def agent_line(*args: str) -> str:

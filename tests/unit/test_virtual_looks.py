@@ -1,0 +1,75 @@
+"""Which settings --tuned makes on a virtual board, after one look at each kernel."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rtscope.board.catalogue import get_board, with_append
+from rtscope.board.kernels import Kernel
+from rtscope.board.prepare import Prepared
+from rtscope.board.qemu import Qemu
+from rtscope.errors import TargetError
+from rtscope.tuning.remedies import chosen
+from rtscope.virtual import looks
+from rtscope.virtual.guestfiles import GuestFiles
+from rtscope.virtual.looks import Looks, settings_for
+
+PREPARED = Prepared(
+    get_board("pc"),
+    Qemu((), version="1", digest=""),
+    plugin=Path("/plugin.so"),
+    kernel=Kernel("debian-6.12-rt", Path("/kernel"), "a" * 64),
+    archives=(),
+    parts=(),
+)
+LOCKED = "/proc/sys/vm/compact_unevictable_allowed"
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
+    """The paths that boards were asked for; none is booted."""
+    found: list[Sequence[str]] = []
+
+    def inspect(_: Prepared, paths: Sequence[str], **__: Any) -> SimpleNamespace:
+        found.append(paths)
+        return SimpleNamespace(reader=GuestFiles({LOCKED: b"1\n"}))
+
+    monkeypatch.setattr(looks, "inspect_guest", inspect)
+    return found
+
+
+def test_a_kernel_is_looked_at_once_for_all_its_runs(
+    asked: list[Sequence[str]],
+) -> None:
+    known = Looks(lambda _: None)
+    other = replace(PREPARED, board=with_append(PREPARED.board, ["quiet"]))
+    kinds = chosen(["locked_memory_moves"])
+
+    plans = [
+        settings_for(board, kinds, known, named=(), cpus=cpus)
+        for board in (PREPARED, other)
+        for cpus in (None, (1,))
+    ]
+
+    assert len(asked) == 2  # two command lines
+    assert LOCKED in asked[0]
+    assert "/proc/irq/*/smp_affinity_list" in asked[0]
+    assert [[c.value for c in plan.changes] for plan in plans] == [["0"]] * 4
+
+
+def test_a_named_check_without_a_remedy_there_is_refused(
+    asked: list[Sequence[str]],
+) -> None:
+    kinds = chosen(["irq_affinity", "locked_memory_moves"])
+
+    known = Looks(lambda _: None)
+    with pytest.raises(TargetError, match="pc: --tuned: irq_affinity: unknown: no /pr"):
+        settings_for(PREPARED, kinds, known, named=["irq_affinity"], cpus=(1,))
+    lenient = settings_for(PREPARED, kinds, known, named=["safe"], cpus=(1,))
+    assert "irq_affinity" in lenient.impossible
+    assert len(lenient.changes) == 1
+    assert asked
