@@ -56,6 +56,16 @@ def test_the_same_recipe_gives_the_same_kernel_wherever_it_is_built(
     assert len(all_parts(tmp_path / "one")) == 1
 
 
+def test_lines_of_a_campaign_come_after_all_fragments(tmp_path: Path) -> None:
+    recipe, context = _recipe(tmp_path / "a"), _build_context(tmp_path)
+    ordinary = replace(recipe, lines=("CONFIG_PREEMPT_RT=n",))
+
+    with locked(context.cache, log=context.log):
+        assert configured(context, recipe).values().get("PREEMPT_RT") == "y"
+        assert "PREEMPT_RT" not in configured(context, ordinary).values()
+    assert _build(context, recipe) != _build(context, ordinary)
+
+
 def test_what_else_a_machine_has_makes_no_other_kernel(tmp_path: Path) -> None:
     one = _build(_build_context(tmp_path, cache="one"), _recipe(tmp_path / "a"))
     for name in ("rustc", "pahole", "libc"):

@@ -74,6 +74,38 @@ def test_a_level_changes_its_keys_and_adds_to_the_kernels_parameters() -> None:
     assert rr.runs[1].cpus == (1,)
 
 
+def test_settings_and_symbols_are_added_to_those_of_the_base() -> None:
+    moved = {
+        "name": "moved",
+        "target": {"tuned": ["irq_affinity", "workqueues"]},
+        "run": {"cpus": "1"},
+    }
+    slow = {"name": "100 Hz", "kernel": {"config": "CONFIG_HZ_100=y"}}
+    axis = {"name": "all", "level": [moved, slow]}
+    base, tuned, built = (
+        cell.campaign
+        for cell in cells(
+            axis,
+            target={"address": "virtual:pc", "tuned": "workqueues"},
+            kernel={"names": ["pc-6.12-rt"], "config": ["CONFIG_NUMA=n"]},
+        )
+    )
+
+    assert base.tuned == built.tuned == ("workqueues",)
+    assert tuned.tuned == ("workqueues", "irq_affinity")
+    assert tuned.runs[0].cpus == (1,)
+    assert base.config == tuned.config == ("CONFIG_NUMA=n",)
+    assert built.config == ("CONFIG_NUMA=n", "CONFIG_HZ_100=y")
+
+
+@pytest.mark.parametrize("symbol", ["HZ_100=y", "CONFIG_HZ_100", "CONFIG_X=$(id)"])
+def test_what_is_no_symbol_is_refused_with_an_example(symbol: str) -> None:
+    level = {"name": "x", "kernel": {"config": [symbol]}}
+
+    with pytest.raises(UsageError, match="such as CONFIG_HZ_1000=y"):
+        cells({"name": "a", "level": [level]})
+
+
 def test_a_cell_has_a_directory_that_any_file_system_takes() -> None:
     odd = {
         "name": "a/b",

@@ -35,7 +35,7 @@ from rtscope.board.kernels import Kernel, KernelRow
 from rtscope.board.packages import Package
 from rtscope.board.qemu import Qemu
 from rtscope.errors import BoardError, UsageError
-from rtscope.kernel.recipe import find_recipe
+from rtscope.kernel.recipe import find_recipe, recipe_names
 
 AGENT_ARCHIVE = "agent.cpio"
 PLUGIN = "rtscope-plugin.so"
@@ -115,14 +115,20 @@ def prepare_all(
     context: BuildContext,
     own_qemu: Path | None = None,
     files: Sequence[Path] = (),
+    config: Sequence[str] = (),
 ) -> list[Prepared]:
     """
     Return the same for several kernels of one board.
 
     It has `files` below /files, by their names; UsageError for one that cannot be read.
+    With the lines `config` each kernel is built from its recipe with these settings;
+    UsageError for a kernel that has none.
     """
     arch = get_arch(board.arch)
-    wanted = [(name, _row_of(name, board.arch)) for name in kernel_list]
+    wanted = [
+        (name, _with_lines(name, _row_of(name, board.arch), config))
+        for name in kernel_list
+    ]
     own = qemu.own_qemu(own_qemu, board, plugin=plugin_of_ours()) if own_qemu else None
     for name, row in wanted:
         if row is None:
@@ -272,6 +278,21 @@ def _row_of(kernel: str, arch: str) -> KernelRow | None:
     if "/" in kernel or (not known and Path(kernel).is_file()):
         return None
     return kernels.get_kernel_row(kernel, arch)
+
+
+def _with_lines(
+    name: str, row: KernelRow | None, config: Sequence[str]
+) -> KernelRow | None:
+    """Return the row of a kernel that is built with more settings."""
+    if not config:
+        return row
+    if row is None or row.recipe is None:
+        ours = recipe_names(size="virtual")
+        raise UsageError(
+            f"kernel.config: {name} is not built here, so its symbols are what they "
+            f"are; name a kernel with a recipe: {', '.join(ours)}, or ./FILE.toml"
+        )
+    return replace(row, recipe=replace(row.recipe, lines=tuple(config)))
 
 
 def _qemu_part(context: BuildContext, arch: Arch) -> Part:

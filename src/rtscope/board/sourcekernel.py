@@ -34,7 +34,7 @@ from rtscope.kernel.recipe import (
     Recipe,
     base_text,
     configuration_digest,
-    fragment_text,
+    fragments_of,
     get_arch,
 )
 from rtscope.kernel.resolved import (
@@ -220,7 +220,7 @@ def _configure(
         apply_series(series, place.source, wanted=wanted_version(recipe))
     text = build.configure(recipe, place)
     symbols = read_kconfig(place.source, srcarch=get_arch(recipe.arch).srcarch)
-    fragments = {name: fragment_text(recipe, name) for name in recipe.fragments}
+    fragments = fragments_of(recipe)
     asked, values = list(asked_of(fragments)), values_of(text, source=CONFIG)
     _tell_overridden(context, fragments)
     if base := base_text(recipe):

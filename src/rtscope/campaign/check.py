@@ -27,6 +27,9 @@ BOARDS_ONLY = {
     "kernel.append": (
         "to set parameters of a real machine, change its boot loader and boot it again"
     ),
+    "kernel.config": (
+        "a real machine boots its own kernel; to build one for it: rtscope kernel build"
+    ),
     "target.qemu": "a real machine needs no QEMU",
     "target.lockfile": "a real machine uses its installed packages",
 }

@@ -275,6 +275,16 @@ class Campaign:
     """
     Additional kernel parameters of a virtual board (default: none).
     """
+    config: Annotated[
+        values.Symbols,
+        Field(
+            alias="kernel.config", examples=["'CONFIG_HZ_1000=y CONFIG_DEBUG_LIST=n'"]
+        ),
+    ] = ()
+    """
+    Kernel symbols that replace those of the recipe, for a kernel that rtscope builds
+    (default: none).
+    """
     runs: Annotated[
         tuple[RunTable, ...],
         Field(alias="run", min_length=1, max_length=values.MAX_ITEMS),

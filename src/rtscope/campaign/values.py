@@ -167,6 +167,17 @@ def _words(value: object) -> object:
     return words
 
 
+def _symbol(word: str) -> str:
+    if not re.fullmatch(
+        r"CONFIG_\w+=([ymn]|-?\d+|0x[0-9a-fA-F]+|\"[\w.,/:+-]*\")", word
+    ):
+        raise ValueError(
+            f"{shown(word)}: write a symbol with its value, such as CONFIG_HZ_1000=y, "
+            "or CONFIG_DEBUG_LIST=n for one that is off"
+        )
+    return word
+
+
 def _number(value: object) -> object:
     """Return a text of digits as a number, and everything else unchanged."""
     digits = isinstance(value, str) and re.fullmatch("[0-9]{1,19}", value.strip())
@@ -253,6 +264,9 @@ Target = Annotated[
 ]
 Command = Annotated[tuple[str, ...], BeforeValidator(_command)]
 Words = Annotated[tuple[Text, ...], BeforeValidator(_words)]
+Symbols = Annotated[
+    tuple[Annotated[Text, AfterValidator(_symbol)], ...], BeforeValidator(_words)
+]
 Governor = Annotated[Text, Field(pattern="^[a-z_]{1,32}$", examples=["performance"])]
 Remedy = Annotated[Text, Field(pattern="^[a-z0-9_]{1,64}$", examples=["safe"])]
 

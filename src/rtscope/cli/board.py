@@ -153,10 +153,12 @@ def export(request: ExportRequest) -> int:
         list(names.values()),
         context=_build_context(),
         files=[Path(file) for file in asked.guest_files],
+        config=asked.config,
     )
     prepared = dict(zip(names, made, strict=True))
-    # The files are in the bundle; their paths are valid on this machine only.
-    document = to_dict(replace(asked, guest_files=()))
+    # The files are in the bundle; their paths are valid on this machine only. Its
+    # kernels have the symbols already.
+    document = to_dict(replace(asked, guest_files=(), config=()))
     files = {CAMPAIGN: json_text.dumps(document, sort_keys=True).encode()}
     digest = export_bundle(request.to, prepared, files=files, rtscope=__version__)
     put(f"{digest}  {request.to}\n")

@@ -46,6 +46,7 @@ def refuse_unfit(bundle: Bundle, campaign: Campaign) -> None:
         "--qemu": campaign.qemu,
         "--lockfile": campaign.lockfile,
         "--guest-files": campaign.guest_files,
+        "kernel.config": campaign.config,
     }
     for option, value in given.items():
         if value:

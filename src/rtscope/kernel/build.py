@@ -19,7 +19,7 @@ from pathlib import Path
 
 from rtscope import process
 from rtscope.errors import KernelError, TargetError
-from rtscope.kernel.recipe import Arch, Recipe, base_file, fragment_text, get_arch
+from rtscope.kernel.recipe import Arch, Recipe, base_file, fragments_of, get_arch
 
 # What kbuild looks for on the machine, and notes in the configuration, which is in the
 # image: whether it is there must not make another kernel. None of ours needs them.
@@ -130,9 +130,9 @@ def configure(recipe: Recipe, place: Workplace) -> str:
     folder = place.root / "fragments"
     folder.mkdir(exist_ok=True)
     options: list[str] = []
-    for number, name in enumerate(recipe.fragments):
+    for number, (name, text) in enumerate(fragments_of(recipe).items()):
         file = folder / f"{number:02}-{Path(name).stem}.config"
-        file.write_text(fragment_text(recipe, name))
+        file.write_text(text)
         options += ["-K", str(file)]
     base = base_file(recipe)
     options += ["-k", str(base.resolve()) if base else recipe.base]

@@ -26,6 +26,9 @@ from rtscope.kernel.resolved import asked_of
 
 SIZES = ("virtual", "board")
 
+LINES = "[kernel]/config"
+"""The name of a recipe's lines among its fragments; no fragment can have it."""
+
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.+-]{0,63}$")]
 Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9._+~/:@%=-]{1,500}$")]
 # It stands in a package's description, where a second line would be another field.
@@ -115,6 +118,8 @@ class Recipe:
     """Of ours by name, or paths; those of the size first."""
     folder: Path | None = None
     """Where paths in a user's recipe begin; None for one of ours."""
+    lines: tuple[str, ...] = ()
+    """Settings after all fragments, as CONFIG_NAME=VALUE."""
 
     def path(self, text: str) -> Path:
         """Return a path that the recipe names."""
@@ -224,6 +229,20 @@ def fragment_text(recipe: Recipe, name: str) -> str:
     return our_fragment(name)
 
 
+def fragments_of(recipe: Recipe) -> dict[str, str]:
+    """Return the texts of all fragments by their names, the recipe's lines last."""
+    texts = {name: fragment_text(recipe, name) for name in recipe.fragments}
+    if recipe.lines:
+        texts[LINES] = "".join(f"{_setting(line)}\n" for line in recipe.lines)
+    return texts
+
+
+def _setting(line: str) -> str:
+    """Return a line as kbuild writes it: what is off is a comment."""
+    name, _, value = line.partition("=")
+    return f"# {name} is not set" if value == "n" else line
+
+
 def base_file(recipe: Recipe) -> Path | None:
     """Return the user's configuration that the recipe starts from; None for a goal."""
     if recipe.folder is None or "/" not in recipe.base:
@@ -239,7 +258,7 @@ def base_text(recipe: Recipe) -> str:
 
 def configuration_digest(recipe: Recipe) -> str:
     """Return one digest over the base and the settings that the fragments ask for."""
-    fragments = {name: fragment_text(recipe, name) for name in recipe.fragments}
+    fragments = fragments_of(recipe)
     asked = sorted(f"{one.name}={one.value}" for one in asked_of(fragments))
     parts = [recipe.base, base_text(recipe), *asked]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -106,9 +106,9 @@ def changed(document: Mapping[str, Any], level: Level) -> dict[str, Any]:
         changes = getattr(level, table)
         if changes:
             tables[table] = {**_mapping(tables.get(table)), **changes}
-    if "append" in level.kernel:
-        before = _words(_mapping(document.get("kernel")).get("append"))
-        tables["kernel"]["append"] = [*before, *_words(level.kernel["append"])]
+    for key in _ADDED & level.kernel.keys():
+        before = _words(_mapping(document.get("kernel")).get(key))
+        tables["kernel"][key] = [*before, *_words(level.kernel[key])]
     if "tuned" in level.target:
         before = _items(_mapping(document.get("target")).get("tuned"))
         added = [one for one in _items(level.target["tuned"]) if one not in before]
@@ -122,6 +122,10 @@ def changed(document: Mapping[str, Any], level: Level) -> dict[str, Any]:
 def _mapping(found: object) -> Mapping[str, Any]:
     """Return a table; what is none is refused later, by the campaign's own reader."""
     return found if isinstance(found, Mapping) else {}
+
+
+_ADDED = frozenset({"append", "config"})
+"""Keys of [kernel] to which a level adds; every other key is replaced."""
 
 
 def _items(found: object) -> list[Any]:

@@ -186,6 +186,7 @@ def _made(
         context=context,
         own_qemu=Path(campaign.qemu) if campaign.qemu else None,
         files=[Path(path) for path in campaign.guest_files],
+        config=campaign.config,
     )
     return dict(zip(labels, made, strict=True))
 
