@@ -125,6 +125,7 @@ def test_every_option_is_a_key_and_a_few_keys_have_no_option() -> None:
             "variant",
             "kernel_release",
             "deadline_runtime",
+            "config",
         ),
     }
 
