@@ -48,7 +48,7 @@ def ranked(
     failures: Mapping[str, str],
 ) -> Ranking:
     """Explain what is not yet explained, and rank all loads."""
-    _explain(records, store)
+    explain_missing(records, store)
     runs = {run.id: run for run in plan.runs}
     return ranking_of(
         records,
@@ -60,7 +60,8 @@ def ranked(
     )
 
 
-def _explain(records: Sequence[RunRecord], store: ResultDir) -> None:
+def explain_missing(records: Sequence[RunRecord], store: ResultDir) -> None:
+    """Explain the worst wake-up of each run that has no explanation yet."""
     # Symbols and paths take memory and time to load.
     from rtscope.analysis import explained_runs
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -30,6 +30,7 @@ from rtscope.cli.detail import Shown
 from rtscope.cli.progress import LiveDisplay, Waiting
 from rtscope.cli.reusing import tell_reused
 from rtscope.cli.survey import ranked, with_listed
+from rtscope.cli.sweepremedies import NAME, announce, remedies_for
 from rtscope.cli.sweeprunner import boots_on
 from rtscope.cluster.address import LOCAL, SchedulerAddress, scheduler_address
 from rtscope.errors import RecordError, UsageError
@@ -41,6 +42,11 @@ from rtscope.record.resultdir import ResultDir, create, hold, is_occupied
 from rtscope.report.escape import printable
 from rtscope.report.formats.brief import Detail
 from rtscope.report.formats.fitted import Compose, print_fitted
+from rtscope.report.formats.remedies import (
+    compose_remedies,
+    remedies_answer,
+    remedies_data,
+)
 from rtscope.report.formats.survey import (
     compose_survey,
     survey_answer,
@@ -93,8 +99,11 @@ class SweepRequest:
 
     file: Annotated[Path | None, typer.Argument()] = None
     """
-    Sweep file, e.g. ticks.toml, or the name of a sweep that comes with rtscope: survey.
+    Sweep file, e.g. ticks.toml, or a sweep that comes with rtscope: price, survey, or
+    remedies with a RECORD.
     """
+    record: Annotated[Path | None, typer.Argument()] = None
+    """Result of a virtual board whose causes remedies are tried against, e.g. out."""
     target: Annotated[
         str | None, typer.Option("--target", "-t", rich_help_panel=BOARDS)
     ] = None
@@ -170,20 +179,10 @@ def sweep(request: SweepRequest) -> int:
         certificate=request.tls_cert,
         key=request.tls_key,
     )
-    if request.resume is not None:
-        if any((request.file, request.out, request.target, request.kernel)):
-            raise UsageError(
-                "--resume continues the sweep as it was started: leave out file, "
-                "--out, --target and --kernel"
-            )
-        work = _resumed(request.resume)
-    elif request.file is not None:
-        work = _new(request, request.file)
-    else:
-        raise UsageError(
-            "name a sweep file, such as examples/sweeps/ticks.toml, or a sweep that "
-            f"comes with rtscope: {', '.join(shipped_sweeps())}"
-        )
+    work = _work_of(request)
+    if work.sweep.diagnoses and not work.sweep.axes:
+        announce(work.sweep)
+        return _show_remedies(work, request, _result(work, {}))
     if scheduler is not None and any(cell.campaign.qemu for cell in work.cells):
         raise UsageError(
             f"--on {request.on}: target.qemu names a QEMU of this machine, which is "
@@ -213,13 +212,43 @@ def sweep(request: SweepRequest) -> int:
         return _show(work, request)
 
 
+def _work_of(request: SweepRequest) -> _Work:
+    """Return the sweep that is asked for, or one to continue."""
+    if request.resume is not None:
+        if any((request.file, request.out, request.target, request.kernel)):
+            raise UsageError(
+                "--resume continues the sweep as it was started: leave out file, "
+                "--out, --target and --kernel"
+            )
+        return _resumed(request.resume)
+    if request.file is not None:
+        if request.record is not None and str(request.file) != NAME:
+            raise UsageError(
+                f"{request.record}: one argument too many: only sweep {NAME} takes a "
+                "RECORD"
+            )
+        return _new(request, request.file)
+    raise UsageError(
+        "name a sweep file, such as examples/sweeps/ticks.toml, or a sweep that "
+        f"comes with rtscope: {', '.join(shipped_sweeps())}, or {NAME} RECORD"
+    )
+
+
 def _new(request: SweepRequest, file: Path) -> _Work:
+    where = request.out or Path(datetime.now().strftime("rtscope-sweep-%Y%m%d-%H%M%S"))
+    if str(file) == NAME and not file.is_file():
+        if request.target is not None or request.kernel is not None:
+            raise UsageError(
+                f"sweep {NAME}: the record has its board and kernels: leave --target "
+                "and --kernel out"
+            )
+        tried = remedies_for(request.record)
+        return _Work(tried, cells_of(tried), where, typed_words())
     found = on_board(
         _named(file),
         target=request.target,
         kernels=request.kernel.split(",") if request.kernel else None,
     )
-    where = request.out or Path(datetime.now().strftime("rtscope-sweep-%Y%m%d-%H%M%S"))
     if found.survey is not None:
         found = with_listed(found, command=typed_words())
     return _Work(found, cells_of(found), where, typed_words())
@@ -258,6 +287,7 @@ def _announce(work: _Work) -> None:
         f"{printable(work.sweep.name)}: {plural(len(work.cells), 'cell')}, "
         f"{runs:,} runs, {virtual} of virtual time on {work.cells[0].campaign.board}"
     )
+    announce(work.sweep)
     if work.sweep.survey is not None:
         work.plans[0] = plans[0]
         loads = len({run.load for run in plans[0].runs})
@@ -363,6 +393,8 @@ def _show(work: _Work, request: SweepRequest) -> int:
     records = {cell.number: work.store(cell).records() for cell in work.cells}
     tell_reused([one for of_cell in records.values() for one in of_cell])
     result = _result(work, records)
+    if work.sweep.diagnoses:
+        return _show_remedies(work, request, result)
     page = work.path / PAGE
     write_atomically(page, sweep_page(result).encode())
     if request.json:
@@ -370,6 +402,22 @@ def _show(work: _Work, request: SweepRequest) -> int:
     else:
         compose = compose_sweep(result, more=f"All cells and effects: {page}")
         _print(request, sweep_answer(result), compose, rows=len(result.effects))
+    return int(result.missing > 0)
+
+
+def _show_remedies(work: _Work, request: SweepRequest, result: SweepResult) -> int:
+    diagnoses = work.sweep.diagnoses
+    more = ""
+    if work.sweep.axes:
+        page = work.path / PAGE
+        write_atomically(page, sweep_page(result, diagnoses).encode())
+        more = f"All effects: {page}"
+    if request.json:
+        put_json(remedies_data(result, diagnoses))
+    else:
+        answer = remedies_answer(result, diagnoses)
+        compose = compose_remedies(result, diagnoses, more=more)
+        _print(request, answer, compose, rows=len(result.effects) + len(diagnoses))
     return int(result.missing > 0)
 
 
@@ -414,8 +462,9 @@ def _print(request: SweepRequest, answer: str, compose: Compose, *, rows: int) -
 
 
 def _result(work: _Work, records: Mapping[int, Sequence[RunRecord]]) -> SweepResult:
-    planned: Mapping[int, Any] = {
-        number: len(plan.runs) for number, plan in work.plans.items()
+    planned = {
+        cell.number: len(work.plans[cell.number].runs) if work.plans else 0
+        for cell in work.cells
     }
     return result_of(
         work.sweep.name,

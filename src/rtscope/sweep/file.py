@@ -24,6 +24,8 @@ from rtscope.files import first_mistake
 from rtscope.loads import STRESSOR, STRESSOR_NAME
 
 MAX_LEVELS = 1000
+SHIPPED = "shipped"
+"""The folder of the sweeps that come with rtscope."""
 
 Name = Annotated[str, Field(pattern=r"^[\w][\w .,:=+/@()-]*$", max_length=80)]
 Table = dict[str, Any]
@@ -82,11 +84,27 @@ class Survey:
 
 
 @checked_dataclass(frozen=True, slots=True, config=_STRICT)
+class Diagnosis:
+    """A table [[diagnosis]]: why a load's worst wake-up was late, and what is tried."""
+
+    load: str
+    kernel: str
+    worst_ns: int
+    cause: str = ""
+    """Empty: it is not known."""
+    remedies: tuple[str, ...] = ()
+    """Names of levels."""
+    why: str = ""
+    """Why there are none."""
+
+
+@checked_dataclass(frozen=True, slots=True, config=_STRICT)
 class _Document:
     base: Table
     axis: Annotated[tuple[Axis, ...], Field(max_length=100)] = ()
     sweep: Heading = Field(default_factory=Heading)
     survey: Survey | None = None
+    diagnosis: tuple[Diagnosis, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +118,8 @@ class Sweep:
     source: str
     """Begins every message about it."""
     survey: Survey | None = None
+    diagnoses: tuple[Diagnosis, ...] = ()
+    """Of a sweep of remedies: what they are tried against."""
 
 
 def load_sweep(path: Path) -> Sweep:
@@ -109,7 +129,7 @@ def load_sweep(path: Path) -> Sweep:
 
 def shipped_sweeps() -> tuple[str, ...]:
     """Return the names of the sweeps that come with rtscope."""
-    files = resources.files("rtscope.sweep").iterdir()
+    files = resources.files("rtscope.sweep").joinpath(SHIPPED).iterdir()
     return tuple(
         sorted(
             file.name.removesuffix(".toml")
@@ -121,8 +141,8 @@ def shipped_sweeps() -> tuple[str, ...]:
 
 def load_shipped(name: str) -> Sweep:
     """Read a sweep that comes with rtscope."""
-    text = resources.files("rtscope.sweep").joinpath(f"{name}.toml").read_text("utf-8")
-    return sweep_of(tomllib.loads(text), source=name)
+    file = resources.files("rtscope.sweep").joinpath(SHIPPED, f"{name}.toml")
+    return sweep_of(tomllib.loads(file.read_text("utf-8")), source=name)
 
 
 def sweep_of(document: object, *, source: str) -> Sweep:
@@ -146,6 +166,7 @@ def sweep_of(document: object, *, source: str) -> Sweep:
         axes=read.axis,
         source=source,
         survey=read.survey,
+        diagnoses=read.diagnosis,
     )
 
 
@@ -211,6 +232,8 @@ def document_of(sweep: Sweep) -> Table:
     }
     if sweep.survey is not None:
         return {**document, "survey": asdict(sweep.survey)}
+    if sweep.diagnoses:
+        document["diagnosis"] = [asdict(one) for one in sweep.diagnoses]
     return {**document, "axis": [asdict(axis) for axis in sweep.axes]}
 
 

@@ -19,6 +19,8 @@ class CellResult:
     planned: int
     failures: tuple[str, ...] = ()
     """Why runs of it could not be measured."""
+    host_s: float = 0.0
+    """Time that its boots took on their hosts, added up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,13 @@ def result_of(
                 runs=len(records.get(cell.number, ())),
                 planned=planned[cell.number],
                 failures=tuple(failures.get(cell.number, ())),
+                host_s=round(
+                    sum(
+                        record.host_duration_s or 0.0
+                        for record in records.get(cell.number, ())
+                    ),
+                    1,
+                ),
             )
             for cell in cells
         ),

@@ -1,7 +1,7 @@
 """The result of a sweep: a short answer, a page, and data."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from statistics import median
 from typing import Any
@@ -17,6 +17,7 @@ from rtscope.report.formats.fitted import COLUMNS, Room
 from rtscope.report.formats.html import render_page
 from rtscope.report.words import NOTHING, count, plural
 from rtscope.sweep.effects import FIGURES, MORE_IS_BETTER, Effect
+from rtscope.sweep.file import Diagnosis
 from rtscope.sweep.result import SweepResult
 from rtscope.units import format_us
 
@@ -129,13 +130,19 @@ def shade_of(effect: Effect) -> str:
     return f"background: color-mix(in srgb, {colour} {45 * strength:.0f}%, transparent)"
 
 
-def sweep_page(result: SweepResult) -> str:
-    """Return the page; the same result gives the same bytes."""
+def sweep_page(result: SweepResult, diagnoses: Sequence[Diagnosis] = ()) -> str:
+    """
+    Return the page; the same result gives the same bytes.
+
+    Of a sweep of remedies with the causes that they are tried against.
+    """
     shown = all_printable(result)
     return render_page(
         "sweep.html",
         result=shown,
         answer=sweep_answer(result),
+        diagnoses=[all_printable(one) for one in diagnoses],
+        microseconds=format_us,
         figures=[f for f in FIGURES if any(e.figure == f for e in result.effects)],
         more_is_better=MORE_IS_BETTER,
         directories={cell.name: cell.directory for cell in shown.cells},
