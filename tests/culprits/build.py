@@ -28,7 +28,7 @@ from rtscope.virtual.symbols import find_symbols, read_symbols
 HERE = Path(__file__).parent
 MODULES = ("culprits", "dally", "near", "far", "styles", "held")
 SOURCES = ("Kbuild", "dally.h", *(f"{name}.c" for name in MODULES))
-PATIENCE_S = 120.0
+PATIENCE_S = 600.0
 
 # The programs of kbuild are of the same release as the kernel, and need its C library.
 RUN_HERE = ("linux-kbuild-", "libc6", "libelf1t64", "zlib1g", "libzstd1")
