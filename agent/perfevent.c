@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -33,7 +34,7 @@ int perfevent_probe_type(void)
 	return err ? err : (int)type;
 }
 
-static int open_one(const struct perfevent_kind *kind, int tid, bool sampler)
+static int open_one(const struct perfevent_kind *kind, int tid, int cpu, bool sampler)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
@@ -60,8 +61,8 @@ static int open_one(const struct perfevent_kind *kind, int tid, bool sampler)
 		attr.watermark = 1;
 		attr.wakeup_watermark = UINT32_MAX;
 	}
-	return (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1,
-			    PERF_FLAG_FD_CLOEXEC);
+	return (int)syscall(SYS_perf_event_open, &attr, cpu == PERFEVENT_OWN ? tid : -1,
+			    cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
 int perfevent_open_flow(uint32_t type, uint64_t config, int tid, int cpu, bool switches)
@@ -86,29 +87,51 @@ int perfevent_open_flow(uint32_t type, uint64_t config, int tid, int cpu, bool s
 	return fd < 0 ? -errno : fd;
 }
 
-/* perf_event_paranoid of 2 lets a user watch user space alone. */
-static int open_permitted(struct perfevent_kind *kind, int tid, bool sampler)
+int perfevent_filter_thread(char *out, size_t size, int tid, const char *filter)
 {
-	int fd = open_one(kind, tid, sampler);
+	const int used = snprintf(
+		out, size, filter ? "common_pid == %d && (%s)" : "common_pid == %d",
+		tid, filter);
+
+	return used < 0 || (size_t)used >= size ? -E2BIG : 0;
+}
+
+static int set_filter(int fd, const struct perfevent_kind *kind, int tid, int cpu)
+{
+	char text[PERFEVENT_FILTER];
+	const char *filter = kind->filter;
+	int err = 0;
+
+	if (cpu != PERFEVENT_OWN) {
+		err = perfevent_filter_thread(text, sizeof(text), tid, filter);
+		filter = text;
+	}
+	if (!err && filter && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter) < 0)
+		err = -errno;
+	return err;
+}
+
+/* perf_event_paranoid of 2 lets a user watch user space alone. */
+static int open_permitted(struct perfevent_kind *kind, int tid, int cpu, bool sampler)
+{
+	int fd = open_one(kind, tid, cpu, sampler);
+	int err;
 
 	if (fd < 0 && errno == EACCES && !kind->user_only && !kind->by_hand) {
 		kind->user_only = true;
-		fd = open_one(kind, tid, sampler);
+		fd = open_one(kind, tid, cpu, sampler);
 		if (fd < 0 && errno == EACCES)
 			kind->user_only = false;
 	}
 	if (fd < 0)
 		return -errno;
-	if (kind->filter && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, kind->filter) < 0) {
-		const int err = -errno;
-
+	err = set_filter(fd, kind, tid, cpu);
+	if (err)
 		close(fd);
-		return err;
-	}
-	return fd;
+	return err ? err : fd;
 }
 
-int perfevent_open(struct perfevent *e, struct perfevent_kind *kind, int tid)
+int perfevent_open(struct perfevent *e, struct perfevent_kind *kind, int tid, int cpu)
 {
 	const bool copies = PERFREGS_MASK != 0 ? kind->sampled : false;
 	int err;
@@ -116,13 +139,13 @@ int perfevent_open(struct perfevent *e, struct perfevent_kind *kind, int tid)
 	*e = (struct perfevent){ .counter_fd = -1, .sampler_fd = -1 };
 	e->both = kind->by_hand && copies;
 	if (!e->both) {
-		e->counter_fd = open_permitted(kind, tid, false);
+		e->counter_fd = open_permitted(kind, tid, cpu, false);
 		if (e->counter_fd < 0)
 			return e->counter_fd;
 	}
 	if (!copies)
 		return 0;
-	e->sampler_fd = open_permitted(kind, tid, true);
+	e->sampler_fd = open_permitted(kind, tid, cpu, true);
 	if (e->both)
 		e->counter_fd = e->sampler_fd;
 	if (e->sampler_fd >= 0 && ioctl(e->sampler_fd, PERF_EVENT_IOC_ID, &e->id) == 0)
@@ -132,25 +155,34 @@ int perfevent_open(struct perfevent *e, struct perfevent_kind *kind, int tid)
 	return err;
 }
 
-int perfring_join(struct perfring *r, struct perfevent *e, size_t bytes)
+static int map_ring(struct perfring *r, int fd, size_t bytes)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *map;
+	void *map = mmap(NULL, page + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
-	if (r->map)
-		return ioctl(e->sampler_fd, PERF_EVENT_IOC_SET_OUTPUT, r->fd) < 0
-			       ? -errno
-			       : 0;
-	map = mmap(NULL, page + bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-		   e->sampler_fd, 0);
 	if (map == MAP_FAILED)
 		return -errno;
-	*r = (struct perfring){
-		.map = map,
-		.fd = e->sampler_fd,
-		.map_bytes = page + bytes,
-	};
+	*r = (struct perfring){ .map = map, .fd = fd, .map_bytes = page + bytes };
 	return 0;
+}
+
+int perfring_join(struct perfring *r, struct perfevent *e, size_t bytes)
+{
+	if (!r->map)
+		return map_ring(r, e->sampler_fd, bytes);
+	return ioctl(e->sampler_fd, PERF_EVENT_IOC_SET_OUTPUT, r->fd) < 0 ? -errno : 0;
+}
+
+int perfring_make(struct perfring *r, int cpu, size_t bytes)
+{
+	const int fd = perfevent_open_flow(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, -1,
+					   cpu, false);
+	const int err = fd < 0 ? fd : map_ring(r, fd, bytes);
+
+	if (err && fd >= 0)
+		close(fd);
+	r->own = !err;
+	return err;
 }
 
 int perfevent_count_on(struct perfevent *e)
@@ -319,5 +351,7 @@ void perfring_close(struct perfring *r)
 {
 	if (r->map)
 		munmap(r->map, r->map_bytes);
+	if (r->own)
+		close(r->fd);
 	*r = (struct perfring){ .map = NULL };
 }

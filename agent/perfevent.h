@@ -16,6 +16,8 @@
 
 #define PERFEVENT_STACK_BYTES 16384
 #define PERFEVENT_MAX_KINDS   32
+#define PERFEVENT_OWN         (-1) /* not of a CPU: of the thread itself */
+#define PERFEVENT_FILTER      4096 /* the kernel takes a page */
 
 /* What is counted: a software event, a tracepoint, or a probe where the program calls a
  * function. */
@@ -35,14 +37,15 @@ struct perfevent {
 	int counter_fd;
 	int sampler_fd; /* -1: none */
 	uint64_t id;    /* of the sampler */
-	uint64_t granted, sampled;
+	uint64_t granted;
 	bool running; /* the sampler */
 	bool both;    /* one event counts, and copies stacks for as long as it is to */
 };
 
 struct perfring {
 	void *map; /* NULL: none */
-	int fd;    /* of the sampler that it was made for */
+	int fd;    /* of the event that it was made for */
+	bool own;  /* that event is the ring's own, and counts nothing */
 	size_t map_bytes;
 	uint64_t tail;
 	uint64_t lost; /* records that found the ring full */
@@ -63,8 +66,11 @@ struct perfsample {
 int perfevent_probe_type(void);
 
 /* Opens counter and sampler of one thread, both stopped. Returns 0 or -errno. Where only
- * user space may be watched, kind->user_only is set. */
-int perfevent_open(struct perfevent *e, struct perfevent_kind *kind, int tid);
+ * user space may be watched, kind->user_only is set. They are the thread's own, which
+ * costs it some 600 instructions each time it gets a CPU, or, with a `cpu` other than
+ * PERFEVENT_OWN, those of a CPU, which compares each event with the thread: tracepoints
+ * alone, and by the TID that the kernel knows. */
+int perfevent_open(struct perfevent *e, struct perfevent_kind *kind, int tid, int cpu);
 
 /* Opens an event of which each time leaves a short record with the fields of its
  * tracepoint, of a thread, or with tid -1 of a CPU; `switches` adds a record when the
@@ -72,8 +78,14 @@ int perfevent_open(struct perfevent *e, struct perfevent_kind *kind, int tid);
 int perfevent_open_flow(uint32_t type, uint64_t config, int tid, int cpu,
 			bool switches);
 
+/* Adds to a filter that the event is one of this thread. Returns 0, or -E2BIG. */
+int perfevent_filter_thread(char *out, size_t size, int tid, const char *filter);
+
 /* Lets the counter count. Returns 0 or -errno. */
 int perfevent_count_on(struct perfevent *e);
+
+/* Makes the ring of a CPU, which outlives the events that join it. Returns 0 or -errno. */
+int perfring_make(struct perfring *r, int cpu, size_t bytes);
 
 /* Makes the ring of a thread for its first sampler, or joins another one to it.
  * Of 2^n bytes, a page or more. Returns 0 or -errno. */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "flowevents.h"
 #include "perfevent.h"
 #include "rights.h"
 #include "slurp.h"
@@ -49,37 +50,93 @@ static struct watched *find(struct watch *w, int tid)
 
 /* Of software events as many as the ring has room for; of others all, up to a limit that
  * is kept when the ring is emptied. */
-static void go_on(struct watch *w, struct perfevent *e, bool by_hand)
+static void go_on(struct watch *w, struct watched *t, unsigned int kind)
 {
+	const bool by_hand = w->kind[kind].by_hand;
 	const uint64_t room = w->ring_bytes / SAMPLE_BYTES;
 	const uint64_t most = room / (w->samplers ? w->samplers : 1);
-	const bool enough = e->sampled >= w->stacks_each || w->stacks >= MAX_STACKS;
-	uint64_t left = enough ? 0 : w->stacks_each - e->sampled;
+	const uint64_t sampled = t->sampled[kind];
+	const bool enough = sampled >= w->stacks_each || w->stacks >= MAX_STACKS;
+	const uint64_t left = enough ? 0 : w->stacks_each - sampled;
+	unsigned int events;
+	struct perfevent *e = watched_events(w, t, kind, &events);
 
-	if (e->sampler_fd < 0)
-		return;
-	if (by_hand && e->running == enough)
-		perfevent_run(e, !enough);
-	else if (!by_hand && left && e->sampled >= e->granted)
-		perfevent_grant(e, (unsigned int)(left < most ? left
-						  : most      ? most
-							      : 1));
+	for (; events-- > 0; e++) {
+		if (e->sampler_fd < 0)
+			continue;
+		if (by_hand && e->running == enough)
+			perfevent_run(e, !enough);
+		else if (!by_hand && left && sampled >= e->granted)
+			perfevent_grant(e, (unsigned int)(left < most ? left
+							  : most      ? most
+								      : 1));
+	}
 }
 
-static int open_event(struct watch *w, struct watched *t, unsigned int i)
+static int open_own(struct watch *w, struct watched *t, unsigned int i)
 {
 	struct perfevent *e = &t->event[i];
-	int err = w->refused[i];
+	int err = perfevent_open(e, &w->kind[i], t->tid, PERFEVENT_OWN);
 
-	*e = (struct perfevent){ .counter_fd = -1, .sampler_fd = -1 };
-	if (!err)
-		err = perfevent_open(e, &w->kind[i], t->tid);
 	if (!err && e->sampler_fd >= 0)
 		err = perfring_join(w->kind[i].by_hand ? &t->probes : &t->ring, e,
 				    w->ring_bytes);
 	if (err)
 		perfevent_close(e);
 	return err;
+}
+
+static int open_event(struct watch *w, struct watched *t, unsigned int i)
+{
+	struct watchplaces *p = &w->places;
+	unsigned int events;
+	struct perfevent *e = watched_events(w, t, i, &events);
+	int err = w->refused[i];
+
+	if (err)
+		return err;
+	if (e == &t->event[i])
+		return open_own(w, t, i);
+	for (unsigned int at = 0; !err && at < events; at++) {
+		err = perfevent_open(&e[at], &w->kind[i], t->tid, p->cpu[at]);
+		if (!err && e[at].sampler_fd >= 0)
+			err = perfring_join(&p->stacks[at], &e[at], 0);
+	}
+	p->err = err;
+	return err;
+}
+
+static void close_events(struct perfevent *e, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		perfevent_close(&e[i]);
+}
+
+static void leave_cpus(struct watch *w, struct watched *t)
+{
+	if (t->of_cpu)
+		close_events(t->of_cpu, (size_t)w->kinds * w->places.cpus);
+	free(t->of_cpu);
+	t->of_cpu = NULL;
+	w->places.threads -= t->on_cpus;
+	t->on_cpus = false;
+}
+
+static void choose_place(struct watch *w, struct watched *t)
+{
+	const size_t count = (size_t)w->kinds * w->places.cpus;
+	const bool real_time = watchflow_is_real_time(t->tid);
+
+	if (watchplaces_have_room(&w->places, real_time))
+		t->of_cpu = malloc(count * sizeof(*t->of_cpu));
+	if (!t->of_cpu) {
+		w->places.elsewhere += real_time;
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		t->of_cpu[i] = (struct perfevent){ .counter_fd = -1, .sampler_fd = -1 };
+	t->on_cpus = true;
+	w->places.threads++;
 }
 
 static bool is_there(const struct watch *w, const struct watched *t)
@@ -96,8 +153,13 @@ static bool is_there(const struct watch *w, const struct watched *t)
 static int open_events(struct watch *w, struct watched *t)
 {
 	for (unsigned int i = w->kinds; i-- > 0;) {
-		const int err = open_event(w, t, i);
+		int err = open_event(w, t, i);
 
+		if (err && t->on_cpus && w->places.err) { /* then all are its own */
+			leave_cpus(w, t);
+			w->places.elsewhere += watchflow_is_real_time(t->tid);
+			return open_events(w, t);
+		}
 		if (err == -ESRCH && !is_there(w, t))
 			return err;
 		/* a file that may not be looked up is "no such process", too */
@@ -110,19 +172,24 @@ static int open_events(struct watch *w, struct watched *t)
 static void begin_events(struct watch *w, struct watched *t)
 {
 	for (unsigned int i = 0; i < w->kinds; i++)
-		go_on(w, &t->event[i], w->kind[i].by_hand);
-	for (unsigned int i = 0; i < w->kinds; i++)
-		if (t->event[i].counter_fd >= 0)
-			perfevent_count_on(&t->event[i]);
+		go_on(w, t, i);
+	for (unsigned int i = 0; i < w->kinds; i++) {
+		unsigned int events;
+		struct perfevent *e = watched_events(w, t, i, &events);
+
+		for (; events-- > 0; e++)
+			if (e->counter_fd >= 0)
+				perfevent_count_on(e);
+	}
 }
 
-static void close_thread(struct watched *t, unsigned int kinds)
+static void close_thread(struct watch *w, struct watched *t)
 {
-	watchflow_detach(t);
+	watchflow_detach(w, t);
 	perfring_close(&t->ring);
 	perfring_close(&t->probes);
-	for (unsigned int i = 0; i < kinds; i++)
-		perfevent_close(&t->event[i]);
+	close_events(t->event, w->kinds);
+	leave_cpus(w, t);
 	free(t);
 }
 
@@ -135,12 +202,13 @@ static int attach(struct watch *w, int tid)
 	t->tid = tid;
 	for (unsigned int i = 0; i < w->kinds; i++)
 		t->event[i].counter_fd = t->event[i].sampler_fd = -1;
-	memset(t->flow.fd, -1, sizeof(t->flow.fd));
+	flowevents_init(&t->flow);
 	if (w->threads >= FEW_THREADS)
 		w->ring_bytes = MANY_BYTES;
 	read_name(w, t);
+	choose_place(w, t);
 	if (open_events(w, t)) { /* it ended meanwhile */
-		close_thread(t, w->kinds);
+		close_thread(w, t);
 		w->vanished++;
 		return 0;
 	}
@@ -185,35 +253,58 @@ static int look_for_threads(struct watch *w)
 	return err;
 }
 
-static void take_samples(struct watch *w, struct watched *t, struct perfring *ring)
+static void take_sample(struct watch *w, struct watched *t, unsigned int i,
+			const struct perfsample *sample)
+{
+	if (t->sampled[i] >= w->stacks_each || w->stacks >= MAX_STACKS)
+		return;
+	t->sampled[i]++;
+	w->stacks++;
+	if (w->kind[i].type == PERF_TYPE_SOFTWARE)
+		watchflow_fault(w, t->tid, sample->t_ns,
+				w->kind[i].config == PERF_COUNT_SW_PAGE_FAULTS_MAJ);
+	watchreport_sample(w, t, i, sample);
+}
+
+static void take_own(struct watch *w, struct watched *t, struct perfring *ring)
 {
 	struct perfsample sample;
 
-	while (perfring_take(ring, w->buffer, &sample)) {
-		unsigned int i = 0;
-
-		while (i < w->kinds &&
-		       (t->event[i].sampler_fd < 0 || t->event[i].id != sample.id))
-			i++;
-		if (i == w->kinds || t->event[i].sampled >= w->stacks_each ||
-		    w->stacks >= MAX_STACKS)
-			continue;
-		t->event[i].sampled++;
-		w->stacks++;
-		if (w->kind[i].type == PERF_TYPE_SOFTWARE)
-			watchflow_fault(w, t->tid, sample.t_ns,
-					w->kind[i].config ==
-						PERF_COUNT_SW_PAGE_FAULTS_MAJ);
-		watchreport_sample(w, t, i, &sample);
-	}
+	while (perfring_take(ring, w->buffer, &sample))
+		for (unsigned int i = 0; i < w->kinds; i++)
+			if (t->event[i].sampler_fd >= 0 && t->event[i].id == sample.id)
+				take_sample(w, t, i, &sample);
 }
 
-static void take_from(struct watch *w, struct watched *t)
+static void take_of_cpu(struct watch *w, unsigned int cpu)
 {
-	take_samples(w, t, &t->ring);
-	take_samples(w, t, &t->probes);
-	for (unsigned int i = 0; i < w->kinds; i++)
-		go_on(w, &t->event[i], w->kind[i].by_hand);
+	const unsigned int cpus = w->places.cpus;
+	struct perfsample sample;
+
+	while (perfring_take(&w->places.stacks[cpu], w->buffer, &sample))
+		for (unsigned int at = 0; at < w->threads; at++) {
+			struct watched *t = w->thread[at];
+			const struct perfevent *e = t->of_cpu;
+
+			for (unsigned int i = 0; e && i < w->kinds; i++)
+				if (e[i * cpus + cpu].sampler_fd >= 0 &&
+				    e[i * cpus + cpu].id == sample.id)
+					take_sample(w, t, i, &sample);
+		}
+}
+
+static void take_stacks(struct watch *w)
+{
+	for (unsigned int cpu = 0; cpu < w->places.cpus; cpu++)
+		take_of_cpu(w, cpu);
+	for (unsigned int i = 0; i < w->threads; i++) {
+		struct watched *t = w->thread[i];
+
+		take_own(w, t, &t->ring);
+		take_own(w, t, &t->probes);
+		for (unsigned int kind = 0; kind < w->kinds; kind++)
+			go_on(w, t, kind);
+	}
 }
 
 /* Threads that have ended make room for others. */
@@ -222,8 +313,7 @@ static void take_all(struct watch *w)
 	const int64_t until_ns = clock_now_ns();
 	unsigned int kept = 0;
 
-	for (unsigned int i = 0; i < w->threads; i++)
-		take_from(w, w->thread[i]);
+	take_stacks(w);
 	watchflow_take(w, until_ns);
 	for (unsigned int i = 0; i < w->threads; i++) {
 		struct watched *t = w->thread[i];
@@ -233,7 +323,7 @@ static void take_all(struct watch *w)
 			continue;
 		}
 		watchreport_thread(w, t);
-		close_thread(t, w->kinds);
+		close_thread(w, t);
 	}
 	w->threads = kept;
 }
@@ -241,15 +331,17 @@ static void take_all(struct watch *w)
 /* First all counts: to close the probes of one thread takes half a second. */
 static void end_all(struct watch *w)
 {
-	for (unsigned int i = 0; i < w->threads; i++)
-		take_from(w, w->thread[i]);
+	take_stacks(w);
 	watchflow_take(w, INT64_MAX);
 	for (unsigned int i = 0; i < w->threads; i++)
 		watchreport_thread(w, w->thread[i]);
 	for (unsigned int i = 0; i < w->threads; i++)
-		close_thread(w->thread[i], w->kinds);
+		close_thread(w, w->thread[i]);
 	w->threads = 0;
 	watchflow_end(w);
+	for (unsigned int i = 0; i < w->places.cpus; i++)
+		w->samples_lost += (int64_t)w->places.stacks[i].lost;
+	watchplaces_close(&w->places);
 }
 
 static enum hostlink_end sample_until(struct watch *w, struct options *o)
@@ -316,6 +408,10 @@ enum exit_status watch(struct options *options, struct emit *out)
 		return emit_error(out, "other", "cannot drop capabilities", "");
 	watchcost_measure(&w);
 	watchflow_begin(&w);
+	if (!w.flow.err)
+		watchplaces_open(&w.places, &w.flow.online);
+	else
+		w.places.err = w.flow.err;
 	w.from_ns = clock_now_ns();
 	err = look_for_threads(&w);
 	if (!err && !w.threads)

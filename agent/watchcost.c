@@ -74,7 +74,7 @@ static void measure(struct watch *w, struct watch_cost *cost,
 	struct perfevent e;
 
 	cost->plain_ns = least_ns(act, pages, NULL, NULL);
-	if (perfevent_open(&e, kind, 0))
+	if (perfevent_open(&e, kind, 0, PERFEVENT_OWN))
 		return;
 	if (e.both)
 		perfevent_run(&e, false);

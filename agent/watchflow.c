@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "flowevents.h"
 #include "procstat.h"
 #include "slurp.h"
 #include "taskfile.h"
@@ -18,13 +19,12 @@
 #include "watchkinds.h"
 #include "watchreport.h"
 
-#define PENDING    32768 /* records between two looks into the rings */
-#define CPU_BYTES  65536 /* of the ring of a CPU's wake-ups; 2^n */
-#define RING_SHARE 4     /* of what a thread's stacks have */
+#define PENDING    32768     /* records between two looks into the rings */
+#define CPU_BYTES  (1 << 18) /* of the ring of a CPU; 2^n */
+#define FEW_CPUS   8
+#define MANY_BYTES (1 << 16)
 #define ONLINE     "/sys/devices/system/cpu/online"
 #define FORMAT     4096
-
-enum { SWITCH, ENTER, LEAVE, FAULT };
 
 static int read_event(const char *tracefs, const char *event, uint64_t *number,
 		      char format[FORMAT])
@@ -47,16 +47,17 @@ static int read_event(const char *tracefs, const char *event, uint64_t *number,
 static int read_forms(struct watchflow *f, const char *tracefs)
 {
 	char format[FORMAT], leave[FORMAT];
-	int err = read_event(tracefs, "sched/sched_switch", &f->config[SWITCH], format);
+	int err = read_event(tracefs, "sched/sched_switch", &f->config[FLOW_SWITCH],
+			     format);
 
 	err = err ? err : watchform_read_switch(&f->form, format);
 	err = err ? err : read_event(tracefs, "sched/sched_waking", &f->waking, format);
 	err = err ? err : watchform_read_waking(&f->form, format);
 	err = err ? err
-		  : read_event(tracefs, "raw_syscalls/sys_enter", &f->config[ENTER],
-			       format);
+		  : read_event(tracefs, "raw_syscalls/sys_enter",
+			       &f->config[FLOW_ENTER], format);
 	err = err ? err
-		  : read_event(tracefs, "raw_syscalls/sys_exit", &f->config[LEAVE],
+		  : read_event(tracefs, "raw_syscalls/sys_exit", &f->config[FLOW_LEAVE],
 			       leave);
 	return err ? err : watchform_read_calls(&f->form, format, leave);
 }
@@ -64,15 +65,14 @@ static int read_forms(struct watchflow *f, const char *tracefs)
 static int find_cpus(struct watchflow *f)
 {
 	char text[CPULIST_TEXT_MAX];
-	struct cpulist online = { 0 };
 
 	if (slurp(ONLINE, text, sizeof(text)) < 0)
 		return -ENOENT;
 	text[strcspn(text, "\n")] = '\0';
-	if (cpulist_parse(text, &online))
+	if (cpulist_parse(text, &f->online))
 		return -EINVAL;
-	for (int cpu = cpulist_next(&online, 0); cpu >= 0;
-	     cpu = cpulist_next(&online, (unsigned int)cpu + 1))
+	for (int cpu = cpulist_next(&f->online, 0); cpu >= 0;
+	     cpu = cpulist_next(&f->online, (unsigned int)cpu + 1))
 		f->cpu[f->cpus++] = cpu;
 	return 0;
 }
@@ -93,75 +93,35 @@ void watchflow_make(struct watch *w, const char *tracefs, int err)
 		f->err = -ENOMEM;
 }
 
-static int join(struct perfring *ring, int fd, size_t bytes)
-{
-	struct perfevent e = { .sampler_fd = fd };
-
-	return perfring_join(ring, &e, bytes);
-}
-
 void watchflow_begin(struct watch *w)
 {
 	struct watchflow *f = &w->flow;
+	const size_t bytes = f->cpus <= FEW_CPUS ? CPU_BYTES : MANY_BYTES;
 
 	for (unsigned int i = 0; !f->err && i < f->cpus; i++) {
-		const int fd = perfevent_open_flow(PERF_TYPE_TRACEPOINT, f->waking, -1,
-						   f->cpu[i], false);
-
-		f->cpu_fd[i] = fd;
-		f->err = fd < 0 ? fd : join(&f->cpu_ring[i], fd, CPU_BYTES);
+		f->err = perfring_make(&f->cpu_ring[i], f->cpu[i], bytes);
+		f->err = f->err ? f->err : flowevents_open_waking(f, i);
 	}
 	if (f->err)
 		watchflow_end(w);
 }
 
-static int open_event(struct watch *w, struct watched *t, unsigned int i)
-{
-	const bool tracepoint = i < FAULT;
-	const int fd = perfevent_open_flow(
-		tracepoint ? PERF_TYPE_TRACEPOINT : PERF_TYPE_SOFTWARE,
-		tracepoint ? w->flow.config[i] : PERF_COUNT_SW_PAGE_FAULTS, t->tid, -1,
-		i == SWITCH);
-	int err;
-
-	if (fd < 0)
-		return fd;
-	t->flow.fd[i] = fd;
-	if ((i == ENTER || i == LEAVE) &&
-	    ioctl(fd, PERF_EVENT_IOC_SET_FILTER, w->flow.filter) < 0)
-		return -errno;
-	if (ioctl(fd, PERF_EVENT_IOC_ID, &t->flow.id[i]) < 0)
-		return -errno;
-	err = join(&t->flow.ring, fd, w->ring_bytes / RING_SHARE);
-	if (!err && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
-		err = -errno;
-	return err;
-}
-
 void watchflow_attach(struct watch *w, struct watched *t)
 {
-	int err = w->flow.err;
+	const int err = w->flow.err ? w->flow.err : flowevents_open(w, t);
 
-	memset(t->flow.fd, -1, sizeof(t->flow.fd));
-	for (unsigned int i = 0; !err && i < WATCHFLOW_EVENTS; i++)
-		err = open_event(w, t, i);
 	if (!err)
 		return;
-	watchflow_detach(t);
+	watchflow_detach(w, t);
 	if (err != -ESRCH && !w->flow.err) {
 		w->flow.err = err;
 		watchflow_end(w);
 	}
 }
 
-void watchflow_detach(struct watched *t)
+void watchflow_detach(const struct watch *w, struct watched *t)
 {
-	perfring_close(&t->flow.ring);
-	for (unsigned int i = 0; i < WATCHFLOW_EVENTS; i++) {
-		if (t->flow.fd[i] >= 0)
-			close(t->flow.fd[i]);
-		t->flow.fd[i] = -1;
-	}
+	flowevents_close(&t->flow, w->flow.cpus);
 }
 
 void watchflow_end(struct watch *w)
@@ -169,6 +129,7 @@ void watchflow_end(struct watch *w)
 	struct watchflow *f = &w->flow;
 
 	for (unsigned int i = 0; i < f->cpus; i++) {
+		f->lost += (int64_t)f->cpu_ring[i].lost;
 		perfring_close(&f->cpu_ring[i]);
 		if (f->cpu_fd[i] >= 0)
 			close(f->cpu_fd[i]);
@@ -180,7 +141,7 @@ void watchflow_end(struct watch *w)
 
 /* --- wake-ups: of real-time threads alone ------------------------------------------ */
 
-static bool is_real_time(int tid)
+bool watchflow_is_real_time(int tid)
 {
 	/* musl has no sched_getscheduler() */
 	const long policy = syscall(SYS_sched_getscheduler, tid);
@@ -188,32 +149,29 @@ static bool is_real_time(int tid)
 	return policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_DEADLINE;
 }
 
+#define WAKING_BYTES 48 /* of the filter, for each thread */
+
 /* The kernel compares each wake-up of the machine with these threads. */
 static void look_at_policies(struct watch *w)
 {
-	char filter[WATCH_MAX_THREADS * 20] = "";
+	char filter[WATCH_MAX_THREADS * WAKING_BYTES] = "";
 	size_t used = 0;
 	bool changed = false;
 
 	for (unsigned int i = 0; i < w->threads; i++) {
 		struct watched *t = w->thread[i];
-		const bool real_time = t->alive && is_real_time(t->tid);
+		const bool real_time = t->alive && watchflow_is_real_time(t->tid);
 
 		changed |= real_time != t->flow.real_time;
 		t->flow.real_time = real_time;
 		if (real_time)
-			used += (size_t)snprintf(filter + used, sizeof(filter) - used,
-						 "%spid == %d", used ? " || " : "",
-						 t->tid);
+			used += (size_t)snprintf(
+				filter + used, sizeof(filter) - used, "%s(pid == %d%s)",
+				used ? " || " : "", t->tid,
+				t->flow.on_cpu ? FLOW_NOT_IN_INTERRUPT : "");
 	}
-	for (unsigned int i = 0; changed && i < w->flow.cpus; i++) {
-		const int fd = w->flow.cpu_fd[i];
-
-		if (!used)
-			ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
-		else if (ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter) == 0)
-			ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
-	}
+	if (changed)
+		flowevents_compare(&w->flow, filter);
 }
 
 static struct watched *find(struct watch *w, int tid)
@@ -291,25 +249,65 @@ static bool read_call(const struct watchflow *f, const struct watchform_record *
 }
 
 static bool read_record(const struct watchflow *f, const struct watched *t,
-			const struct watchform_record *r, struct timeline_record *out)
+			const struct watchform_record *r, unsigned int event,
+			struct timeline_record *out)
 {
 	*out = (struct timeline_record){ .t_ns = r->t_ns, .tid = t->tid };
-	if (r->is_switch) {
+	switch (event) {
+	case FLOW_SWITCH:
+		/* of a CPU, the thread that gets it has the record, too */
 		out->what = TIMELINE_IN;
-		return r->switched_in;
-	}
-	if (r->id == t->flow.id[SWITCH])
-		return watchform_switch(&f->form, r, out);
-	if (r->id == t->flow.id[ENTER]) {
+		return r->tid == t->tid ? watchform_switch(&f->form, r, out) : true;
+	case FLOW_ENTER:
 		out->what = TIMELINE_CALL;
 		return read_call(f, r, out);
-	}
-	if (r->id == t->flow.id[LEAVE]) {
+	case FLOW_LEAVE:
 		out->what = TIMELINE_RETURN;
 		return true;
+	default:
+		out->what = TIMELINE_FAULT;
+		return event == FLOW_FAULT;
 	}
-	out->what = TIMELINE_FAULT;
-	return r->id == t->flow.id[FAULT];
+}
+
+static unsigned int event_with(const struct watchflow_event *of, unsigned int count,
+			       uint64_t id)
+{
+	unsigned int i = 0;
+
+	while (i < count && (of[i].fd < 0 || of[i].id != id))
+		i++;
+	return i < count ? i : WATCHFLOW_EVENTS;
+}
+
+static bool read_own(const struct watchflow *f, const struct watched *t,
+		     const struct watchform_record *r, struct timeline_record *out)
+{
+	if (!r->is_switch)
+		return read_record(
+			f, t, r, event_with(t->flow.own, WATCHFLOW_EVENTS, r->id), out);
+	*out = (struct timeline_record){ .t_ns = r->t_ns,
+					 .tid = t->tid,
+					 .what = TIMELINE_IN };
+	return r->switched_in;
+}
+
+static bool read_of_cpu(const struct watch *w, const struct watchform_record *r,
+			unsigned int cpu, struct timeline_record *out)
+{
+	for (unsigned int i = 0; !r->is_switch && i < w->threads; i++) {
+		const struct watchflow_thread *t = &w->thread[i]->flow;
+		unsigned int event = WATCHFLOW_EVENTS;
+
+		if (t->on_cpu)
+			event = event_with(t->on_cpu + cpu * FLOW_ON_CPU, FLOW_ON_CPU,
+					   r->id);
+		if (event < WATCHFLOW_EVENTS)
+			return read_record(&w->flow, w->thread[i], r, event, out);
+	}
+	/* what is left of a thread that has ended is no wake-up */
+	return watchform_number(r) == w->flow.waking &&
+	       watchform_waking(&w->flow.form, r, out);
 }
 
 /* Not by an event of its own: Linux 6.18 damages the samples of two events of one thread
@@ -335,21 +333,21 @@ static void take_thread(struct watch *w, struct watched *t)
 
 	while (perfring_next(&t->flow.ring, w->buffer)) {
 		out = room(f);
-		if (out && watchform_parse(w->buffer, &r) && read_record(f, t, &r, out))
+		if (out && watchform_parse(w->buffer, &r) && read_own(f, t, &r, out))
 			f->count++;
 	}
 }
 
-static void take_cpu(struct watch *w, struct perfring *ring)
+static void take_cpu(struct watch *w, unsigned int cpu)
 {
 	struct watchflow *f = &w->flow;
 	struct watchform_record r;
 	struct timeline_record *out;
 
-	while (perfring_next(ring, w->buffer)) {
+	while (perfring_next(&f->cpu_ring[cpu], w->buffer)) {
 		out = room(f);
 		if (out && watchform_parse(w->buffer, &r) &&
-		    watchform_waking(&f->form, &r, out))
+		    read_of_cpu(w, &r, cpu, out))
 			f->count++;
 	}
 }
@@ -384,7 +382,7 @@ void watchflow_take(struct watch *w, int64_t until_ns)
 	for (unsigned int i = 0; i < w->threads; i++)
 		take_thread(w, w->thread[i]);
 	for (unsigned int i = 0; i < f->cpus; i++)
-		take_cpu(w, &f->cpu_ring[i]);
+		take_cpu(w, i);
 	qsort(f->pending, f->count, sizeof(*f->pending), earlier);
 	/* what is later may still have something before it, in a ring read earlier */
 	while (done < f->count && f->pending[done].t_ns < until_ns)

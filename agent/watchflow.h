@@ -3,8 +3,9 @@
  * watchflow - puts what the kernel says of switches, wake-ups, system calls and faults of
  * the watched threads in order, and gives it to their timelines.
  *
- * All of it is of perf events, which end with this process: those of a thread are in its
- * own ring, those of its wake-ups, which are somebody else's doing, in one of each CPU.
+ * All of it is of perf events, which end with this process: a thread's own are in its own
+ * ring, those of CPUs in one of each CPU: wake-ups, which are somebody else's doing, and
+ * of the threads that watchplaces has room for switches and calls, too.
  */
 #ifndef WATCHFLOW_H
 #define WATCHFLOW_H
@@ -23,10 +24,16 @@
 struct watch;
 struct watched;
 
+/* An event of a thread: switches, calls, or faults. */
+struct watchflow_event {
+	int fd;
+	uint64_t id;
+};
+
 /* Of one thread. */
 struct watchflow_thread {
-	int fd[WATCHFLOW_EVENTS];
-	uint64_t id[WATCHFLOW_EVENTS];
+	struct watchflow_event own[WATCHFLOW_EVENTS];
+	struct watchflow_event *on_cpu; /* of each CPU all but faults; NULL: its own */
 	struct perfring ring;
 	bool real_time; /* its wake-ups are looked at */
 };
@@ -37,7 +44,9 @@ struct watchflow {
 	struct watchform form;
 	uint64_t config[WATCHFLOW_EVENTS], waking; /* numbers of events */
 	char filter[4096];                         /* of system calls */
+	struct cpulist online;
 	int cpu_fd[CPULIST_MAX_CPUS], cpu[CPULIST_MAX_CPUS];
+	bool compares; /* wake-ups with threads: a filter cannot be set again */
 	struct perfring cpu_ring[CPULIST_MAX_CPUS];
 	unsigned int cpus;
 	struct timeline_record *pending; /* not yet in order */
@@ -57,10 +66,12 @@ void watchflow_attach(struct watch *w, struct watched *t);
 /* A sample of a fault, which comes when it is over. */
 void watchflow_fault(struct watch *w, int tid, int64_t t_ns, bool major);
 
+bool watchflow_is_real_time(int tid);
+
 /* Takes what there is; what is not before `until_ns` waits for the next time. */
 void watchflow_take(struct watch *w, int64_t until_ns);
 
-void watchflow_detach(struct watched *t);
+void watchflow_detach(const struct watch *w, struct watched *t);
 void watchflow_end(struct watch *w);
 
 #endif

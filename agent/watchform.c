@@ -114,6 +114,15 @@ bool watchform_parse(const unsigned char *record, struct watchform_record *out)
 	return out->raw_bytes <= bytes - 28;
 }
 
+uint64_t watchform_number(const struct watchform_record *r)
+{
+	uint16_t type = 0;
+
+	if (r->raw && r->raw_bytes >= sizeof(type))
+		memcpy(&type, r->raw, sizeof(type));
+	return type;
+}
+
 static bool has(const struct watchform_record *r, unsigned int at, size_t bytes)
 {
 	return r->raw_bytes >= bytes && at <= r->raw_bytes - bytes;

@@ -38,6 +38,9 @@ struct watchform_record {
 /* False for a record of another kind, or that breaks its form. */
 bool watchform_parse(const unsigned char *record, struct watchform_record *out);
 
+/* Of the tracepoint, as in its `id`; 0: it is none. */
+uint64_t watchform_number(const struct watchform_record *r);
+
 /* Fills in what the tracepoint says; false if the record is too short. */
 bool watchform_switch(const struct watchform *f, const struct watchform_record *r,
 		      struct timeline_record *out);

@@ -2,6 +2,7 @@
 #include "watchreport.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +91,11 @@ static struct refusal explain(int err, bool probe)
 	case -EMFILE:
 	case -ENFILE:
 		return (struct refusal){ "rlimit", "raise the limit: ulimit -n 65536" };
+	case WATCHPLACES_NAMESPACE:
+		return (struct refusal){ "namespace", "run outside of the container" };
+	case WATCHPLACES_CPUS:
+		return (struct refusal){ "limit", "keep it as it is: no setting permits"
+						  " more CPUs" };
 	case -ENOMEM:
 		return (struct refusal){ "memlock", "raise the limit: ulimit -l "
 						    "unlimited" };
@@ -123,6 +129,13 @@ static void emit_vdso(struct emit *out)
 	emit_end(out);
 }
 
+static const char *reason_of(int err)
+{
+	if (err == WATCHPLACES_NAMESPACE)
+		return "the kernel has other numbers for the threads";
+	return err == WATCHPLACES_CPUS ? "more than 64 CPUs" : strerror(-err);
+}
+
 static void emit_kind(struct emit *out, const char *name, int err, bool probe,
 		      bool user_only)
 {
@@ -134,7 +147,7 @@ static void emit_kind(struct emit *out, const char *name, int err, bool probe,
 	emit_bool(out, "seen", !err);
 	emit_bool(out, "user_only", user_only);
 	emit_text(out, "cause", why.cause);
-	emit_text(out, "reason", err ? strerror(-err) : "");
+	emit_text(out, "reason", err ? reason_of(err) : "");
 	emit_text(out, "remedy", why.remedy);
 	emit_close(out, '}');
 }
@@ -155,9 +168,34 @@ void watchreport_begin(struct watch *w)
 		emit_kind(w->out, w->kind[i].name, w->refused[i], w->kind[i].path,
 			  w->kind[i].user_only);
 	emit_kind(w->out, "timeline", w->flow.err, false, false);
+	emit_kind(w->out, "by_cpu", w->places.err, false, false);
 	emit_close(w->out, ']');
 	emit_end(w->out);
 	emit_vdso(w->out);
+}
+
+struct perfevent *watched_events(const struct watch *w, struct watched *t,
+				 unsigned int kind, unsigned int *count)
+{
+	const bool of_cpu = t->of_cpu && w->kind[kind].type == PERF_TYPE_TRACEPOINT &&
+			    !w->kind[kind].path;
+
+	*count = of_cpu ? w->places.cpus : 1;
+	return of_cpu ? &t->of_cpu[kind * w->places.cpus] : &t->event[kind];
+}
+
+static int64_t count_of(const struct watch *w, struct watched *t, unsigned int kind)
+{
+	unsigned int events;
+	const struct perfevent *e = watched_events(w, t, kind, &events);
+	int64_t sum = 0;
+
+	for (unsigned int i = 0; i < events && sum >= 0; i++) {
+		const int64_t count = perfevent_count(&e[i]);
+
+		sum = count < 0 ? -1 : sum + count;
+	}
+	return sum;
 }
 
 /* Registers and addresses have all 64 bits: in hexadecimal, and in base64. */
@@ -239,7 +277,7 @@ static void emit_wakers(struct emit *out, const struct timeline *t)
 	emit_close(out, ']');
 }
 
-void watchreport_thread(struct watch *w, const struct watched *t)
+void watchreport_thread(struct watch *w, struct watched *t)
 {
 	const struct timed *timed;
 
@@ -254,13 +292,13 @@ void watchreport_thread(struct watch *w, const struct watched *t)
 	emit_int(w->out, "records_lost", (int64_t)t->flow.ring.lost);
 	emit_open(w->out, "events", '{');
 	for (unsigned int i = 0; i < w->kinds; i++) {
-		const int64_t count = perfevent_count(&t->event[i]);
+		const int64_t count = count_of(w, t, i);
 
 		if (count < 0)
 			continue;
 		emit_open(w->out, w->kind[i].name, '{');
 		emit_int(w->out, "count", count);
-		emit_int(w->out, "sampled", (int64_t)t->event[i].sampled);
+		emit_int(w->out, "sampled", (int64_t)t->sampled[i]);
 		timed = timed_named(&t->line, w->kind[i].name);
 		if (timed && timed->count)
 			emit_timed(w->out, timed);
@@ -283,6 +321,8 @@ int watchreport_end(struct watch *w, const char *stopped)
 	emit_int(w->out, "vanished", w->vanished);
 	emit_int(w->out, "not_watched", w->not_watched);
 	emit_int(w->out, "stacks", (int64_t)w->stacks);
+	emit_int(w->out, "samples_lost", w->samples_lost);
+	emit_int(w->out, "own_events", w->places.elsewhere);
 	emit_int(w->out, "records_lost", w->flow.lost);
 	emit_int(w->out, "agent_cpu_ns", timespec_ns(used));
 	emit_open(w->out, "costs", '{');

@@ -12,6 +12,7 @@
 #include "perfevent.h"
 #include "timeline.h"
 #include "watchflow.h"
+#include "watchplaces.h"
 
 #define WATCH_MAX_THREADS 128
 #define WATCH_FILTER      1024
@@ -19,11 +20,14 @@
 struct watched {
 	int tid;
 	bool alive;
+	bool on_cpus; /* its tracepoints are: see watchplaces.h */
 	char name[32];
 	int64_t from_ns;
 	struct perfring ring;   /* of software events */
 	struct perfring probes; /* and tracepoints: their storms must not fill it */
-	struct perfevent event[PERFEVENT_MAX_KINDS]; /* as in watch.kind */
+	struct perfevent event[PERFEVENT_MAX_KINDS]; /* as in watch.kind; its own */
+	struct perfevent *of_cpu; /* by kind and CPU, where they are not its own */
+	uint64_t sampled[PERFEVENT_MAX_KINDS];
 	struct watchflow_thread flow;
 	struct timeline line;
 };
@@ -48,16 +52,21 @@ struct watch {
 	uint64_t stacks_each; /* of each kind and thread */
 	uint64_t stacks;      /* of all so far */
 	int64_t from_ns, to_ns;
-	int64_t seen, vanished, not_watched;
+	int64_t seen, vanished, not_watched, samples_lost;
 	struct watch_cost cost[3];
 	struct watchflow flow;
+	struct watchplaces places;
 	bool gone; /* the process ended before the time was over */
 };
+
+/* The events of one kind: the thread's own, or as many as there are CPUs. */
+struct perfevent *watched_events(const struct watch *w, struct watched *t,
+				 unsigned int kind, unsigned int *count);
 
 void watchreport_begin(struct watch *w);
 void watchreport_sample(struct watch *w, const struct watched *t, unsigned int kind,
 			const struct perfsample *sample);
-void watchreport_thread(struct watch *w, const struct watched *t);
+void watchreport_thread(struct watch *w, struct watched *t);
 int watchreport_end(struct watch *w, const char *stopped);
 
 #endif

@@ -2,6 +2,7 @@
 /* Takes samples out of a ring that the test writes as the kernel would. */
 #include "../perfevent.h"
 
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,8 +120,21 @@ static void a_record_that_is_none_ends_the_reading(void)
 	CHECK(!perfring_take(&r, buffer, &s));
 }
 
+static void an_event_of_a_cpu_is_compared_with_the_thread_first(void)
+{
+	char text[64];
+
+	CHECK(perfevent_filter_thread(text, sizeof(text), 70, NULL) == 0);
+	CHECK(strcmp(text, "common_pid == 70") == 0);
+	CHECK(perfevent_filter_thread(text, sizeof(text), 70, "a == 1 || b == 2") == 0);
+	CHECK(strcmp(text, "common_pid == 70 && (a == 1 || b == 2)") == 0);
+	/* one that is cut would count what is to be left out */
+	CHECK(perfevent_filter_thread(text, 20, 70, "a == 1 || b == 2") == -E2BIG);
+}
+
 int main(void)
 {
+	an_event_of_a_cpu_is_compared_with_the_thread_first();
 	a_sample_comes_out_as_it_went_in();
 	a_sample_goes_around_the_end_of_the_ring();
 	lost_samples_are_counted();

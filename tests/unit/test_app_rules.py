@@ -20,7 +20,7 @@ from rtscope.app.naming import NamedFrame, NamedStack
 from rtscope.app.rules import examine
 from rtscope.app.smaps import pieces_in
 from rtscope.cli.appcheck import FailOn, status_of
-from rtscope.contract import WatchCost, WatchedEvent, WatchedThread
+from rtscope.contract import BY_CPU, WatchCost, WatchedEvent, WatchedThread
 from rtscope.contract.tasks import TaskLine
 from rtscope.errors import UsageError
 from rtscope.report.formats.appcheck import MAX_LINES, examined_row, print_examined
@@ -316,6 +316,23 @@ def test_what_a_scheduler_does_to_ordinary_threads_is_no_finding() -> None:
     )
 
     assert not found(examined).keys() & {"RA13", "RA14"}
+
+
+def test_threads_that_are_delayed_by_events_of_their_own_are_said() -> None:
+    delayed = replace(watching.end(), own_events=2, samples_lost=3)
+    refused = watching.event(BY_CPU, cause="namespace")
+
+    few = printed(examine(seen(end=delayed)))
+    none = printed(examine(seen(events=[refused], end=delayed)))
+    quick = printed(examine(seen()))
+
+    assert "2 real-time threads wake some µs later: their events are their own" in few
+    assert "why: there is room for 8 of them" in few
+    assert "why: Operation not permitted" in none
+    assert "some µs later" not in quick
+    disturbance = examined_row(examine(seen(end=delayed)))["disturbance"]
+    assert disturbance["threads_with_own_events"] == 2
+    assert disturbance["stacks_lost"] == 3
 
 
 def test_what_the_watching_costs_is_said() -> None:

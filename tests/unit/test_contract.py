@@ -368,7 +368,7 @@ def is_number(text: str) -> bool:
 
 DEFAULTS = {
     *("restored", "ticks_lost", "base64", "reason", "tracing", "counter_deltas"),
-    "times",
+    *("times", "samples_lost", "own_events"),
     "foreign",  # refused unless null
 }
 

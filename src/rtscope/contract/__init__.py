@@ -75,6 +75,7 @@ from rtscope.contract.values import CounterDelta as CounterDelta
 from rtscope.contract.values import CpuTime as CpuTime
 from rtscope.contract.values import Flag as Flag
 from rtscope.contract.values import Text as Text
+from rtscope.contract.watching import BY_CPU as BY_CPU
 from rtscope.contract.watching import EventCount as EventCount
 from rtscope.contract.watching import EventTimes as EventTimes
 from rtscope.contract.watching import Inversion as Inversion

@@ -11,6 +11,9 @@ from rtscope.contract.values import Count, Flag, Schema, Text
 Hex = Annotated[str, Field(max_length=16, pattern="^[0-9a-f]+$", strict=True)]
 """64 bits of an address."""
 
+BY_CPU = "by_cpu"
+"""The kind that tells whether events of CPUs can be had, which delay no thread."""
+
 Priority = Annotated[int, Field(ge=-(2**31), lt=2**31, strict=True)]
 
 
@@ -162,3 +165,7 @@ class WatchEnd:
     """Of a page fault, a system call and a probed function."""
     records_lost: Count
     """Of switches, wake-ups and calls: there was no room for them."""
+    samples_lost: Count = 0
+    """Stacks that found the ring of a CPU full."""
+    own_events: Count = 0
+    """Real-time threads whose tracepoints are their own, which delays them more."""

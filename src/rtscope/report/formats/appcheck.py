@@ -18,6 +18,7 @@ from rtscope.app.model import (
     finding_kinds,
 )
 from rtscope.app.naming import NamedFrame, NamedStack
+from rtscope.contract import BY_CPU
 from rtscope.report.escape import printable
 from rtscope.report.formats.appboard import BoardLabel
 from rtscope.report.words import count, enumeration, plural
@@ -178,6 +179,14 @@ def _disturbance(examined: Examined) -> Iterator[str]:
     ]
     if costs:
         yield f"it adds in µs (with stack): {', '.join(costs)}"
+    if own := watch.end.own_events:
+        why = next(
+            (e.reason for e in watch.begin.events if e.name == BY_CPU and not e.seen),
+            "there is room for 8 of them",
+        )
+        threads = plural(own, "real-time thread")
+        yield f"{threads} wake some µs later: their events are their own, not of CPUs"
+        yield f"  why: {printable(why)}"
 
 
 def _us(ns: int) -> str:
@@ -212,7 +221,9 @@ def examined_row(examined: Examined) -> dict[str, Any]:
             "agent_cpu_ns": watch.end.agent_cpu_ns,
             "stacks_copied": watch.end.stacks,
             "costs": {name: asdict(one) for name, one in watch.end.costs.items()},
-            "stacks_lost": sum(one.samples_lost for one in watch.threads),
+            "stacks_lost": watch.end.samples_lost
+            + sum(one.samples_lost for one in watch.threads),
+            "threads_with_own_events": watch.end.own_events,
         },
     }
 
