@@ -3,8 +3,10 @@ What watching a program costs its real-time thread: rtscope app check, on and of
 
 A thread of FIFO 97 wakes each millisecond and computes; `busy` also allocates, writes
 to /dev/null and takes a page fault in each cycle. Each block runs it alone, under what
-the tiers 0 to 2 watch (counters, stacks, tracepoints), and with probes of the allocator
-too (tier 3), in random order. The test permutes the labels of runs within blocks.
+the tiers 0 to 2 watch (counters, stacks, tracepoints), with probes of the allocator too
+(tier 3), under the recording of its cycles in a tracing instance, and under all of it,
+as `rtscope app check` does; in random order. The test permutes the labels of runs
+within blocks. Arguments: how many blocks, and another agent to measure.
 """
 
 import random
@@ -25,7 +27,14 @@ SECONDS = 3
 SETTLE_S = 0.7
 """From the first cycle: the probes are set within this time."""
 
-VARIANTS = ("off", "tiers 0-2", "tier 3")
+WATCH, CYCLES, PROBES = "watch", "cycles", "probes"
+VARIANTS: Mapping[str, frozenset[str]] = {
+    "off": frozenset(),
+    "tiers 0-2": frozenset({WATCH}),
+    "tier 3": frozenset({WATCH, PROBES}),
+    "cycles": frozenset({CYCLES}),
+    "all": frozenset({WATCH, PROBES, CYCLES}),
+}
 FIGURES = ("wake-up median", "wake-up p99.9", "cycle median", "cycle p99.9")
 
 PACED = r"""
@@ -35,6 +44,7 @@ PACED = r"""
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -72,7 +82,7 @@ int main(int argc, char **argv)
 	CPU_SET(0, &cpus);
 	if (sched_setaffinity(0, sizeof(cpus), &cpus) || count > MOST ||
 		mlockall(MCL_CURRENT | MCL_FUTURE) || munlock(page, 4096) ||
-		sched_setscheduler(0, SCHED_FIFO, &param))
+		syscall(SYS_sched_setscheduler, 0, SCHED_FIFO, &param)) /* not in musl */
 		return 3;
 	next = now_ns();
 	for (long i = -skip; i < count; i++) {
@@ -135,24 +145,32 @@ def probes_of(pid: int) -> list[str]:
     raise SystemExit("no C library in its memory")
 
 
-def run(program: Path, variant: str, mode: Sequence[str]) -> tuple[float, ...]:
+def lines_of(agent: Path, pid: int, parts: frozenset[str]) -> list[list[str]]:
+    """Return the agents that a variant starts."""
+    who = ("--pid", str(pid), "--duration-ns", str((SECONDS + 5) * 10**9))
+    probes = probes_of(pid) if PROBES in parts else []
+    lines = {
+        WATCH: [str(agent), "watch", *who, "--stacks", "32", *probes],
+        CYCLES: [str(agent), "cycles", *who],
+    }
+    return [line for part, line in lines.items() if part in parts]
+
+
+def run(
+    program: Path, agent: Path, variant: str, mode: Sequence[str]
+) -> tuple[float, ...]:
     """Run it once; return the figures in ns."""
     skip, count = round(1000 * 2 * SETTLE_S), 1000 * SECONDS
     argv = [str(program), str(skip), str(count), *mode]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as paced:
-        agent = None
-        if variant != "off":
-            time.sleep(SETTLE_S / 4)
-            probes = probes_of(paced.pid) if variant == "tier 3" else []
-            words = ("watch", "--pid", str(paced.pid), "--stacks", "32")
-            lasts = ("--duration-ns", str((SECONDS + 5) * 10**9))
-            agent = subprocess.Popen(
-                [str(agent_file("x86_64")), *words, *lasts, *probes],
-                stdout=subprocess.DEVNULL,
-            )
+        time.sleep(SETTLE_S / 4)
+        agents = [
+            subprocess.Popen(line, stdout=subprocess.DEVNULL)
+            for line in lines_of(agent, paced.pid, VARIANTS[variant])
+        ]
         said = paced.communicate()[0]
-        if agent is not None:
-            agent.wait()
+        if any([one.wait() for one in agents]):
+            raise SystemExit("an agent could not watch")
     if paced.returncode:
         raise SystemExit(f"the program ended with {paced.returncode}: needs root")
     return tuple(float(word) for word in said.split())
@@ -161,7 +179,7 @@ def run(program: Path, variant: str, mode: Sequence[str]) -> tuple[float, ...]:
 def show(runs: Mapping[str, Sequence[tuple[float, ...]]], mode: str) -> None:
     """Print what each variant costs, with the p of the test over all figures."""
     blocks = len(runs["off"])
-    for variant in VARIANTS[1:]:
+    for variant in list(VARIANTS)[1:]:
         slots = tuple(Slot(n // 2, bool(n % 2)) for n in range(2 * blocks))
         figures = [
             Figure(
@@ -186,8 +204,9 @@ def show(runs: Mapping[str, Sequence[tuple[float, ...]]], mode: str) -> None:
 
 
 def main() -> None:
-    """Alternate the variants, and print a table in us."""
+    """Alternate the variants, and print a table in us; takes [BLOCKS [AGENT]]."""
     blocks = int(sys.argv[1]) if len(sys.argv) > 1 else BLOCKS
+    agent = Path(sys.argv[2]) if len(sys.argv) > 2 else agent_file("x86_64")
     program = built()
     order = random.Random(1)
     print("| program | watched by | figure | off | more | least to most | p |")
@@ -199,7 +218,7 @@ def main() -> None:
             order.shuffle(drawn)
             for variant in drawn:
                 words = ["busy"] if mode == "busy" else []
-                runs[variant].append(run(program, variant, words))
+                runs[variant].append(run(program, agent, variant, words))
         show(runs, mode)
 
 

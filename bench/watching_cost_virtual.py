@@ -1,0 +1,103 @@
+"""
+What watching a program costs its real-time thread, counted on a virtual board.
+
+The program of watching_cost.py runs on the board `pc`, once for each row, in one boot.
+A virtual us is 500 instructions there, so what a wake-up takes longer is exact.
+Arguments: `quiet` (the default) or `busy`, and another agent to measure.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rtscope.board import initrd
+from rtscope.board.buildcontext import BuildContext
+from rtscope.board.cache import cache_dir
+from rtscope.board.catalogue import get_board
+from rtscope.board.initrd import Job
+from rtscope.board.prepare import prepare
+from rtscope.target import agent_file
+from rtscope.virtual.boot import BootTimeout, boot
+from watching_cost import BUILD, CYCLES, PACED, WATCH
+
+CYCLES_EACH = 400
+ROWS = {
+    "nothing": (),
+    "watch": (WATCH,),
+    "cycles": (CYCLES,),
+    "both": (WATCH, CYCLES),
+}
+LINES = {
+    WATCH: "/bench/agent watch --pid $pid --stacks 32 --duration-ns 2000000000",
+    CYCLES: "/bench/agent cycles --pid $pid --duration-ns 2000000000",
+}
+TIMEOUT_NS = 60 * 10**9
+PARANOID = "/proc/sys/kernel/perf_event_paranoid"
+"""Debian's kernel has 3; at -1 the rights of the agent make no difference."""
+
+
+def built() -> Path:
+    """Compile the program, static."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    source, out = BUILD / "paced.c", BUILD / "paced-static"
+    source.write_text(PACED)
+    zig = (sys.executable, "-m", "ziglang", "cc", "-target", "x86_64-linux-musl")
+    subprocess.run([*zig, "-D_GNU_SOURCE", "-O2", "-o", out, source], check=True)
+    return out
+
+
+def script_of(mode: str) -> str:
+    """Return what the board's shell runs."""
+    words = "busy" if mode == "busy" else ""
+    lines = [f"echo -1 >{PARANOID}"]
+    for row in ROWS.values():
+        lines += [
+            f"/bench/paced {CYCLES_EACH} {CYCLES_EACH} {words} >>/out/figures &",
+            "pid=$!",
+            "sleep 0.15",
+            *(f"{LINES[part]} >>/out/lines &" for part in row),
+            "wait",
+        ]
+    return "\n".join([*lines, "true", ""])
+
+
+def figures(agent: Path, mode: str) -> Sequence[Sequence[float]]:
+    """Return the figures of each row in virtual us."""
+    board = get_board("pc")
+    context = BuildContext(cache=cache_dir(os.environ), agent=agent_file, log=print)
+    prepared = prepare(board, board.kernels[0], context=context)
+    archive = BUILD / "watching.cpio"
+    files = {"bench/agent": agent, "bench/paced": built()}
+    packed = {k: initrd.File(v.read_bytes(), runs=True) for k, v in files.items()}
+    archive.write_bytes(initrd.pack(packed))
+    booted = boot(
+        replace(prepared, archives=(*prepared.archives, archive)),
+        Job(script_of(mode)),
+        seed=1,
+        timeout=BootTimeout(0, TIMEOUT_NS),
+        stopped=lambda: False,
+    )
+    said = booted.files["figures"].decode().splitlines()
+    return [[float(word) / 1000 for word in line.split()] for line in said]
+
+
+def main() -> None:
+    """Print a table."""
+    mode = sys.argv[1] if len(sys.argv) > 1 else "quiet"
+    agent = Path(sys.argv[2]) if len(sys.argv) > 2 else agent_file("x86_64")
+    print("| watched by | wake-up median, virtual µs | more | cycle median | more |")
+    print("|---|---:|---:|---:|---:|")
+    rows = dict(zip(ROWS, figures(agent, mode), strict=True))
+    bare = rows["nothing"]
+    for name, row in rows.items():
+        print(
+            f"| {name} | {row[0]:.1f} | {row[0] - bare[0]:+.1f} "
+            f"| {row[2]:.1f} | {row[2] - bare[2]:+.1f} |"
+        )
+
+
+if __name__ == "__main__":
+    main()
