@@ -175,3 +175,19 @@ def test_twins_differ_in_preemption_and_what_follows_and_a_stranger_is_seen() ->
     assert set(found.preemption) == {"PREEMPT", "PREEMPT_RT"}
     assert set(found.follows) == {"PREEMPTION", "RT_MUTEXES"}
     assert found.other == {"HZ": ("250", "100")}
+
+
+def test_the_symbols_of_one_choice_are_told_from_those_of_another(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "Kconfig").write_text(
+        'choice\n\tprompt "Tick"\nconfig HZ_100\n\tbool "100"\nif EXPERT\n'
+        'config HZ_250\n\tbool "250"\nendif\nendchoice\n'
+        'choice\n\tprompt "Other"\nconfig ONE\n\tbool "1"\nendchoice\n'
+        'config ALONE\n\tbool "Alone"\n'
+    )
+    found = read_kconfig(tmp_path, srcarch="x86")
+
+    assert found["HZ_100"].choice == found["HZ_250"].choice != ""
+    assert found["ONE"].choice not in ("", found["HZ_100"].choice)
+    assert found["ALONE"].choice == ""

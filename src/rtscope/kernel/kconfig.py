@@ -43,6 +43,8 @@ class Symbol:
     defaults: list[str] = field(default_factory=list)
     selected_by: dict[str, str] = field(default_factory=dict)
     """Who selects or implies it, and under which condition."""
+    choice: str = ""
+    """Tells apart the choices that symbols are offered in; empty: it is in none."""
 
     def names(self) -> set[str]:
         """Return all symbols that its value can follow from."""
@@ -96,6 +98,7 @@ class _Reader:
     def __init__(self, tree: Path, srcarch: str) -> None:
         self._tree = tree
         self._srcarch = srcarch
+        self._choices = 0
         self.symbols: dict[str, Symbol] = {}
         self.selects: list[tuple[str, list[tuple[str, str]]]] = []
 
@@ -108,16 +111,23 @@ class _Reader:
             return
         # The conditions of each block: of the file, and of what is open in it.
         blocks = [list(around)]
+        # The choice that each block is, or is in.
+        choices = [""]
         current: Symbol | None = None
         for line in _lines(path.read_text("utf-8", "replace")):
             word, _, rest = line.partition(" ")
             if word in {"config", "menuconfig"}:
                 current = self._begin(rest.strip(), blocks)
+                current.choice = current.choice or choices[-1]
             elif word in _BLOCKS:
                 blocks.append([rest] if word == "if" else [])
+                self._choices += word == "choice"
+                here = f"choice {self._choices}" if word == "choice" else choices[-1]
+                choices.append(here)
                 current = None
             elif word in {"endif", "endmenu", "endchoice"}:
                 blocks.pop()
+                choices.pop()
                 current = None
             elif source := _SOURCE.match(line):
                 self._source(source[2], blocks)
