@@ -141,6 +141,18 @@ def prepare_all(
     ]
 
 
+def prepare_with(
+    board: Board, kernel: Part, *, label: str, context: BuildContext
+) -> Prepared:
+    """
+    Return what boots the kernel of a part, which records call `label`, on a board.
+
+    Raises BoardError for what cannot be had.
+    """
+    common, _ = _parts(context, get_arch(board.arch), (), {}, needs_qemu=True)
+    return assemble(board, label, parts=(*common, kernel))
+
+
 def _parts(
     context: BuildContext,
     arch: Arch,
