@@ -168,7 +168,8 @@ EXIT_WORDS: Mapping[int, str] = {
     "is INVALID. What was measured before is saved. Also: a comparison in which equal "
     "inputs of a virtual board gave different results.",
     4: "The claim or number of boots that was asked for is not supported, or a CPU has "
-    "fewer than 1,000 wake-ups: the verdict is NOT SHOWN.",
+    "fewer than 1,000 wake-ups: the verdict is NOT SHOWN. Of `rtscope bisect`: good "
+    "and bad do not differ by more than the margin, or no single change was found.",
     70: "rtscope itself failed: a bug. The message names the file with the traceback; "
     "report it with that file. Says nothing about the machine.",
     130: "Interrupted by Ctrl-C or a signal; what was measured is saved, and `rtscope "

@@ -5,7 +5,7 @@ _rtscope_known() {
     kind='' values='' many=''
     case "$1" in
         '') options='--help -h --version'
-            [[ $2 == '' ]] && kind=values values='run report compare sweep tasks audit explain import export pack doctor completion app board kernel'
+            [[ $2 == '' ]] && kind=values values='run report compare sweep bisect tasks audit explain import export pack doctor completion app board kernel'
             ;;
         'app') options='--help -h'
             [[ $2 == '' ]] && kind=values values='check unit demo'
@@ -85,6 +85,24 @@ _rtscope_known() {
                 --out|-o) kind=files ;;
                 --resume) kind=directories ;;
                 '') kind=files ;;
+            esac
+            ;;
+        'bisect') options='--good --bad --tree --patches --recipe --figure --margin --load -l --duration -d --interval --seeds --jobs --dry-run --out -o --resume --json --quiet -q --verbose -v --help -h'
+            case "$2" in
+                --good) kind=none ;;
+                --bad) kind=none ;;
+                --tree) kind=files ;;
+                --patches) kind=none ;;
+                --recipe) kind=none ;;
+                --figure) kind=none ;;
+                --margin) kind=none ;;
+                --load|-l) kind=values values='idle cpu os memory storage network timers switch pipe oom custom' many=yes ;;
+                --duration|-d) kind=none ;;
+                --interval) kind=none ;;
+                --seeds) kind=none ;;
+                --jobs) kind=none ;;
+                --out|-o) kind=files ;;
+                --resume) kind=directories ;;
             esac
             ;;
         'tasks') options='--target --rt --cpu --pid --sort --share --watch --json --help -h'

@@ -27,6 +27,7 @@ complete -c rtscope -n '__rtscope_just' -a run -d 'Measure the wake-up latency o
 complete -c rtscope -n '__rtscope_just' -a report -d 'Report records: on the terminal, as a page, as data'
 complete -c rtscope -n '__rtscope_just' -a compare -d 'Compare records: machines, kernels or settings, run by run'
 complete -c rtscope -n '__rtscope_just' -a sweep -d 'Vary settings or loads of a virtual board, and rank what each of them does'
+complete -c rtscope -n '__rtscope_just' -a bisect -d 'Find the commit, patch or setting that makes a kernel worse'
 complete -c rtscope -n '__rtscope_just' -a tasks -d 'Show every thread of a machine: policy, priority, CPUs and remarks'
 complete -c rtscope -n '__rtscope_just' -a audit -d 'Check the real-time setup of a machine, by default this one'
 complete -c rtscope -n '__rtscope_just' -a explain -d 'Explain the worst wake-ups: their causes, and the time of each'
@@ -132,6 +133,24 @@ complete -c rtscope -n '__rtscope_at sweep' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at sweep' -l quiet -s q -d 'The answer alone, in one line'
 complete -c rtscope -n '__rtscope_at sweep' -l verbose -s v -d 'Everything on the terminal'
 complete -c rtscope -n '__rtscope_at sweep' -F
+complete -c rtscope -n '__rtscope_at bisect' -l good -d 'Good end' -x
+complete -c rtscope -n '__rtscope_at bisect' -l bad -d 'Bad end' -x
+complete -c rtscope -n '__rtscope_at bisect' -l tree -d 'Git repository of a kernel whose commits to search' -rF
+complete -c rtscope -n '__rtscope_at bisect' -l patches -d 'Series of patches to search' -x
+complete -c rtscope -n '__rtscope_at bisect' -l recipe -d 'Kernel recipe with configuration, board and, without --tree, source' -x
+complete -c rtscope -n '__rtscope_at bisect' -l figure -d 'Figure that is worse' -x
+complete -c rtscope -n '__rtscope_at bisect' -l margin -d 'Least difference of the medians over seeds, as a time or a share' -x
+complete -c rtscope -n '__rtscope_at bisect' -l load -s l -d 'Load to measure under' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
+complete -c rtscope -n '__rtscope_at bisect' -l duration -s d -d 'Virtual time to measure with each seed' -x
+complete -c rtscope -n '__rtscope_at bisect' -l interval -d 'Interval between two wake-ups' -x
+complete -c rtscope -n '__rtscope_at bisect' -l seeds -d 'Seeds of the board, N for 1 to N, or a list' -x
+complete -c rtscope -n '__rtscope_at bisect' -l jobs -d 'Number of virtual boards to run at once' -x
+complete -c rtscope -n '__rtscope_at bisect' -l dry-run -d 'Print what the search takes'
+complete -c rtscope -n '__rtscope_at bisect' -l out -s o -d 'Directory of the results' -rF
+complete -c rtscope -n '__rtscope_at bisect' -l resume -d 'Directory of an interrupted search to continue' -xa '(__fish_complete_directories)'
+complete -c rtscope -n '__rtscope_at bisect' -l json -d 'Result as JSON'
+complete -c rtscope -n '__rtscope_at bisect' -l quiet -s q -d 'The answer alone, in one line'
+complete -c rtscope -n '__rtscope_at bisect' -l verbose -s v -d 'Everything on the terminal'
 complete -c rtscope -n '__rtscope_at tasks' -l target -d 'Running machine' -xa 'local ssh:'
 complete -c rtscope -n '__rtscope_at tasks' -l rt -d 'Only real-time threads'
 complete -c rtscope -n '__rtscope_at tasks' -l cpu -d 'Only threads allowed on this CPU' -x

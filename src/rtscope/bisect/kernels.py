@@ -1,0 +1,175 @@
+"""
+Build the kernels of a search, one after the other in the same place.
+
+Source and build directory stay between two steps, so that kbuild compiles only what a
+step has changed; with ccache installed, files that an earlier step has compiled are not
+compiled again either. A built kernel becomes a part of the cache: it is booted, and its
+wake-ups are explained, as those of any other kernel.
+"""
+
+import hashlib
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from rtscope.bisect.trials import Built, CannotGoOnError
+from rtscope.board.buildcontext import BuildContext
+from rtscope.board.cache import Part, build_part, locked
+from rtscope.board.kernels import CONFIG, IMAGE, SYMBOLS
+from rtscope.board.sourcekernel import RECIPE
+from rtscope.errors import KernelError
+from rtscope.files import write_atomically
+from rtscope.kernel import build
+from rtscope.kernel.kconfig import Symbol, read_kconfig
+from rtscope.kernel.recipe import Recipe, fragment_text, get_arch
+from rtscope.kernel.resolved import asked_of, differences, refuse, values_of
+
+LOG = "build.log"
+
+
+@dataclass(slots=True)
+class Bench:
+    """The place where kernels of one recipe are configured and compiled."""
+
+    recipe: Recipe
+    root: Path
+    """Has `source` and `build`."""
+    context: BuildContext
+    log_file: Path
+    """Of the last build."""
+    parts: dict[str, Part] = field(default_factory=dict)
+    """Of the kernels that were built, by the digest of their image."""
+
+    @property
+    def source(self) -> Path:
+        """The source tree."""
+        return self.root / "source"
+
+    @property
+    def place(self) -> build.Workplace:
+        """Where the next kernel is built."""
+        there = shutil.which("ccache")
+        ccache = self.context.cache / f"ccache-{RECIPE}" if there else None
+        return build.Workplace(
+            self.source,
+            self.root / "build",
+            self.log_file,
+            self.context.log,
+            self.context.progress,
+            ccache,
+        )
+
+    def part_of(self, digest: str) -> Part:
+        """Return the part of the kernel with this image."""
+        return self.parts[digest]
+
+    def check(self) -> None:
+        """Raise CannotGoOnError if this machine cannot build a kernel now."""
+        try:
+            build.check_machine(self.recipe, where=self.root)
+        except KernelError as error:
+            raise CannotGoOnError(str(error)) from error
+
+    def resolve(self, recipe: Recipe) -> Mapping[str, str]:
+        """Configure; return what is not n, without CONFIG_. KernelError if refused."""
+        self.check()
+        (self.root / "build/.config").unlink(missing_ok=True)
+        self.log_file.unlink(missing_ok=True)
+        text = self._guarded(lambda: build.configure(recipe, self.place))
+        values = values_of(text, source=CONFIG)
+        fragments = {name: fragment_text(recipe, name) for name in recipe.fragments}
+        asked = asked_of(fragments)
+        if differences(asked, values, {}):  # what follows reads all Kconfig files
+            refuse(differences(asked, values, self.symbols()), recipe=recipe.name)
+        return values
+
+    def symbols(self) -> Mapping[str, Symbol]:
+        """Return the symbols of the source tree."""
+        return read_kconfig(self.source, srcarch=get_arch(self.recipe.arch).srcarch)
+
+    def compile(self, label: str) -> Built:
+        """Build what is configured, and keep it in the cache."""
+        self._guarded(lambda: build.compile_kernel(self.recipe, self.place))
+        place, arch = self.place, get_arch(self.recipe.arch)
+        image = place.build / arch.image
+        with image.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        # kbuild's own number counts up; the release is what `uname -r` prints.
+        notes = {"release": build.release_of(place), "compiler": "", "source": label}
+
+        def keep(work: Path) -> Mapping[str, object]:
+            shutil.copyfile(image, work / IMAGE)
+            shutil.copyfile(place.build / "System.map", work / SYMBOLS)
+            shutil.copyfile(place.build / ".config", work / CONFIG)
+            return notes
+
+        name = f"kernel-bisect-{digest[:16]}-{self.recipe.arch}"
+        with locked(self.context.cache, log=self.context.log):
+            self.parts[digest] = build_part(
+                self.context.cache, name, inputs={"image": digest}, build=keep
+            )
+        return Built(digest, label)
+
+    def _guarded(self, work: Callable[[], "str | None"]) -> str:
+        """Do a step of a build; a full disk is no fault of the source."""
+        try:
+            return work() or ""
+        except KernelError as error:
+            kept = self.log_file.with_suffix(".failed.log")
+            if self.log_file.exists():
+                write_atomically(kept, self.log_file.read_bytes())
+            if shutil.disk_usage(self.root).free < build.FULL_BYTES:
+                raise CannotGoOnError(str(error)) from error
+            said = str(error).replace(str(self.log_file), str(kept))
+            raise KernelError(said.replace(f"{self.root}/", "")) from error
+
+
+@dataclass(slots=True)
+class CommitKernels:
+    """Kernels of commits, or of the patches of a series as commits."""
+
+    bench: Bench
+    take: Callable[[str], None]
+    """Makes the source that of a commit."""
+    label: Callable[[str], str]
+
+    def configure(self, name: str) -> str:
+        """Check out a commit and configure it."""
+        self.take(name)
+        self.bench.resolve(self.bench.recipe)
+        return name
+
+    def compile(self, name: str) -> Built:
+        """Build it."""
+        return self.bench.compile(self.label(name).replace(" ", "-"))
+
+
+@dataclass(slots=True)
+class ConfiguredKernels:
+    """Kernels of one source with different settings."""
+
+    bench: Bench
+    texts: dict[str, str] = field(default_factory=dict)
+    """Configurations to try, by their names."""
+    resolved: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    """What kbuild made of them."""
+
+    def configure(self, name: str) -> str:
+        """Have kbuild resolve a configuration; return the digest of the result."""
+        file = self.bench.root / "wanted.config"
+        file.write_text(self.texts[name])
+        recipe = replace(
+            self.bench.recipe,
+            base=f"./{file.name}",
+            folder=self.bench.root,
+            fragments=(),
+        )
+        values = self.bench.resolve(recipe)
+        self.resolved[name] = values
+        text = "\n".join(f"{key}={value}" for key, value in sorted(values.items()))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def compile(self, name: str) -> Built:
+        """Build what was resolved last."""
+        return self.bench.compile(name)

@@ -1,0 +1,78 @@
+"""One search from its ends to the change: good and bad, then what lies between."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from rtscope.bisect.criterion import Margin, format_value, is_reversed
+from rtscope.bisect.journal import Tried
+from rtscope.bisect.outcome import (
+    Located,
+    Outcome,
+    Side,
+    ends_of,
+    skipped_of,
+)
+from rtscope.bisect.subjects import Left, Subject
+from rtscope.bisect.trials import Trials
+from rtscope.errors import UsageError
+
+Explain = Callable[[Side, Side], tuple[Side, Side]]
+"""Adds the explanations of two kernels."""
+
+
+def search(
+    subject: Subject,
+    trials: Trials,
+    *,
+    figure: str,
+    load: str,
+    margin: Margin,
+    explain: Explain,
+    progress: Left,
+) -> Outcome:
+    """
+    Return the change that makes the difference between good and bad.
+
+    Raises UsageError if good is the worse of the two, KernelError if one of them cannot
+    be tested.
+    """
+    good = trials.required(subject.good, option="--good")
+    bad = trials.required(subject.bad, option="--bad")
+    one, two, threshold = ends_of(good, bad, margin)
+    if is_reversed(threshold, figure):
+        raise UsageError(
+            f"--good is bad already: its {figure} is "
+            f"{format_value(threshold.good, figure)}, that of --bad "
+            f"{format_value(threshold.bad, figure)} (medians over seeds): swap them, "
+            "or name another --figure"
+        )
+    located = before = after = None
+    if threshold.differs:
+        trials.threshold = threshold
+        located = subject.locate(trials.verdict, progress)
+        before, after = _sides(located, trials)
+        before, after = explain(before, after)
+    return Outcome(
+        kind=subject.kind,
+        figure=figure,
+        load=load,
+        margin=threshold.margin,
+        candidates=subject.candidates,
+        good=replace(one, name=subject.title(one.name)),
+        bad=replace(two, name=subject.title(two.name)),
+        located=located,
+        before=before and replace(before, name=subject.title(before.name)),
+        after=after and replace(after, name=subject.title(after.name)),
+        builds=sum(step.built for step in _own_kernels(trials)),
+        boots=sum(len(step.values) for step in _own_kernels(trials)),
+        skipped=skipped_of(list(trials.journal.steps.values())),
+    )
+
+
+def _own_kernels(trials: Trials) -> list[Tried]:
+    return [step for step in trials.journal.steps.values() if not step.like]
+
+
+def _sides(located: Located, trials: Trials) -> tuple[Side, Side]:
+    before, after = trials.measured(located.before), trials.measured(located.after)
+    return Side(before.name, before.values), Side(after.name, after.values)

@@ -1,0 +1,252 @@
+"""
+What can be searched: commits of a tree, patches of a series, settings of two kernels.
+
+Each is two ends, kernels to build, and a way to go from the ends to the change.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rtscope.bisect import history, patches
+from rtscope.bisect.gitrun import OwnRepository
+from rtscope.bisect.kernels import Bench, CommitKernels, ConfiguredKernels
+from rtscope.bisect.outcome import Change, Kind, Located
+from rtscope.bisect.settingsearch import blame
+from rtscope.bisect.symbols import Differences, Setting, differences_of, name_of
+from rtscope.bisect.trials import Kernels, Verdict
+from rtscope.board.cache import locked
+from rtscope.board.kernelsource import find_origin, series_of, wanted_version
+from rtscope.errors import KernelError, UsageError
+from rtscope.kernel.recipe import Recipe, find_recipe
+from rtscope.kernel.series import Series, apply_series, read_series
+
+REPOSITORY = "history.git"
+
+Judge = Callable[[str], Verdict]
+Left = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Something to search in."""
+
+    kind: Kind
+    what: str
+    """In words, for the plan."""
+    good: str
+    bad: str
+    candidates: int
+    most_builds: int
+    """Without skipped steps, and with one cause."""
+    kernels: Kernels
+    locate: Callable[[Judge, Left], Located]
+    title: Callable[[str], str]
+    """Returns what the journal's name of a kernel stands for."""
+
+
+def commits(bench: Bench, tree: Path, *, good: str, bad: str) -> Subject:
+    """Search the commits between two of a user's tree; see `history.find_range`."""
+    found = history.find_range(tree, good, bad)
+    own = history.open_history(found, bench.root / REPOSITORY, bench.source)
+    return _of_history(
+        bench,
+        own,
+        Kind.COMMIT,
+        ends=(found.good, found.bad),
+        count=found.commits,
+        what=f"commits of {tree}, {good} to {bad}",
+        change=lambda commit: Change(commit, history.title_of(own, commit)),
+        title=lambda commit: commit[: history.SHORT],
+    )
+
+
+def series(bench: Bench, text: str, *, good: str | None, bad: str | None) -> Subject:
+    """
+    Search a series of patches, on the source of a recipe with the series before it.
+
+    Raises UsageError for a series that is none, KernelError for a patch that does not
+    apply.
+    """
+    before, wanted = unpack_for_series(bench, text)
+    own = OwnRepository(bench.root / REPOSITORY, bench.source)
+    first = patches.place_in(before, good, option="--good", default=0)
+    last = patches.place_in(before, bad, option="--bad", default=len(before.patches))
+    if first >= last:
+        raise UsageError(
+            f"--good has {first} patches of {before.name} and --bad has {last}: --bad "
+            "needs more of them"
+        )
+    applied = patches.apply_as_commits(before, own, wanted=wanted)
+    by_commit = applied.by_commit
+    return _of_history(
+        bench,
+        own,
+        Kind.PATCH,
+        ends=(applied.commits[first], applied.commits[last]),
+        count=last - first,
+        what=f"patches of {before.name}",
+        change=lambda one: Change(by_commit[one].name, by_commit[one].subject),
+        title=lambda one: f"{applied.count_of(one)} patches",
+    )
+
+
+def unpack_for_series(bench: Bench, text: str) -> tuple[Series, str | None]:
+    """Unpack the source, apply the recipe's series before the one that is searched."""
+    unpack(bench)
+    recipe = bench.recipe
+    for one in series_of(recipe, bench.root):
+        if one.name == text:
+            return one, wanted_version(recipe)
+        apply_series(one, bench.source, wanted=wanted_version(recipe))
+    path = Path(text)
+    if not path.exists():
+        names = ", ".join(recipe.patches) or "none"
+        raise UsageError(
+            f"--patches {text}: no such file or folder, and no series of the recipe "
+            f"{recipe.name} (its series: {names})"
+        )
+    return read_series(path, name=text), None
+
+
+def unpack(bench: Bench) -> None:
+    """Fetch and unpack the source of the recipe."""
+    with locked(bench.context.cache, log=bench.context.log):
+        find_origin(bench.context, bench.recipe).unpack(bench.root)
+
+
+def settings(bench: Bench, *, good: str, bad: str) -> Subject:
+    """
+    Search the settings in which two configurations differ: recipes, or files.
+
+    Raises UsageError if they do not differ, or are of different sources.
+    """
+    one, two = _configured(bench, good, "--good"), _configured(bench, bad, "--bad")
+    unpack(bench)
+    for part in series_of(bench.recipe, bench.root):
+        apply_series(part, bench.source, wanted=wanted_version(bench.recipe))
+    found = differences_of(bench.resolve(one), bench.resolve(two), bench.symbols())
+    if not found.settings:
+        raise UsageError(
+            f"--good {good} and --bad {bad} are the same kernel: kbuild resolves both "
+            "to the same settings"
+        )
+    kernels = ConfiguredKernels(bench)
+    kernels.texts["good"] = found.mixed(())
+    kernels.texts["bad"] = found.mixed(found.settings)
+    count = len(found.settings)
+    return Subject(
+        kind=Kind.SETTING,
+        what=f"settings that differ between {good} and {bad}",
+        good="good",
+        bad="bad",
+        candidates=count,
+        most_builds=2 * _halvings(count) + 4,
+        kernels=kernels,
+        locate=lambda judge, left: _blamed(found, kernels, judge, left),
+        title=lambda name: name,
+    )
+
+
+def _configured(bench: Bench, text: str, option: str) -> Recipe:
+    path = Path(text)
+    if text.endswith(".toml") or not path.is_file():
+        found = find_recipe(text)
+        recipe = bench.recipe
+        if (found.source, found.patches, found.arch) != (
+            recipe.source,
+            recipe.patches,
+            recipe.arch,
+        ):
+            raise UsageError(
+                f"{option} {text}: has another source than {recipe.name}: settings are "
+                "compared on one source; to search its commits, name --tree"
+            )
+        return found
+    return replace(
+        bench.recipe, base=f"./{path.name}", folder=path.resolve().parent, fragments=()
+    )
+
+
+def _blamed(
+    found: Differences, kernels: ConfiguredKernels, judge: Judge, left: Left
+) -> Located:
+    def is_bad(chosen: "tuple[Setting, ...] | list[Setting]") -> bool:
+        name = _named(found, kernels, tuple(chosen))
+        return judge(name) is Verdict.BAD
+
+    blamed = blame(found, lambda chosen: is_bad(list(chosen)), progress=left)
+    closed = found.closed(blamed.settings)
+    return Located(
+        changes=_symbols(found, blamed.settings),
+        along=_symbols(found, blamed.along),
+        before="good",
+        after=_named(found, kernels, closed),
+    )
+
+
+def _named(
+    found: Differences, kernels: ConfiguredKernels, chosen: tuple[Setting, ...]
+) -> str:
+    if len(chosen) == len(found.settings):
+        return "bad"
+    name = name_of(chosen)
+    kernels.texts[name] = found.mixed(chosen)
+    return name
+
+
+def _symbols(found: Differences, chosen: tuple[Setting, ...]) -> tuple[Change, ...]:
+    return tuple(
+        Change(f"{name}={found.bad.get(name, 'n')}", found.good.get(name, "n"))
+        for setting in chosen
+        for name in setting.names
+    )
+
+
+def _of_history(
+    bench: Bench,
+    own: OwnRepository,
+    kind: Kind,
+    *,
+    ends: tuple[str, str],
+    count: int,
+    what: str,
+    change: Callable[[str], Change],
+    title: Callable[[str], str],
+) -> Subject:
+    good, bad = ends
+
+    def locate(judge: Judge, left: Left) -> Located:
+        found = history.search(own, good, bad, verdict=judge, progress=left)
+        if len(found.culprits) != 1:
+            return Located(
+                tuple(map(change, found.culprits)), good, bad, narrowed=False
+            )
+        (culprit,) = found.culprits
+        return Located((change(culprit),), _before(own, culprit, judge, good), culprit)
+
+    return Subject(
+        kind=kind,
+        what=what,
+        good=good,
+        bad=bad,
+        candidates=count,
+        most_builds=_halvings(count) + 2,
+        kernels=CommitKernels(bench, own.take, title),
+        locate=locate,
+        title=title,
+    )
+
+
+def _before(own: OwnRepository, culprit: str, judge: Judge, good: str) -> str:
+    """Return the kernel without a commit: its parent, unless that is not testable."""
+    try:
+        parent = history.parent_of(own, culprit)
+    except KernelError:
+        return good
+    return parent if judge(parent) is Verdict.GOOD else good
+
+
+def _halvings(count: int) -> int:
+    return math.ceil(math.log2(count)) if count > 1 else 0

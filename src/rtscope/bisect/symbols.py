@@ -1,0 +1,146 @@
+"""
+Two configurations, the settings that they differ in, and sets of them to try. Pure.
+
+A setting is one that somebody can choose: what follows by the rules of Kconfig is left
+to kbuild. Settings of one choice change together. A setting that is switched on takes
+along what it depends on, one that is switched off whatever depends on it, as far as the
+two configurations differ there.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from rtscope.kernel.kconfig import Symbol, symbols_of
+
+Config = Mapping[str, str]
+"""Values by names without CONFIG_; what is not there is n."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is changed at once: a symbol, or the symbols of one choice."""
+
+    names: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """Return how it is called."""
+        return "/".join(self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """Two configurations of one source."""
+
+    good: Config
+    bad: Config
+    settings: tuple[Setting, ...]
+    """In the order of the Kconfig files: what belongs together is near."""
+    needs: Mapping[Setting, frozenset[Setting]]
+    """What each of them must be changed with, at any distance."""
+
+    def closed(self, chosen: Iterable[Setting]) -> tuple[Setting, ...]:
+        """Return settings with all that they must be changed with, in order."""
+        wanted = set(chosen)
+        for setting in list(wanted):
+            wanted |= self.needs[setting]
+        return tuple(one for one in self.settings if one in wanted)
+
+    def mixed(self, chosen: Iterable[Setting]) -> str:
+        """Return the good configuration with some settings of the bad one."""
+        changed = {name for one in self.closed(chosen) for name in one.names}
+        known = {name for one in self.settings for name in one.names}
+        lines = []
+        for name in sorted({*self.good, *self.bad}):
+            old, new = self.good.get(name, "n"), self.bad.get(name, "n")
+            # What nobody chooses follows; its new value must not be lost before.
+            value = (
+                new if name in changed or (name not in known and old == "n") else old
+            )
+            lines.append(
+                f"# CONFIG_{name} is not set"
+                if value == "n"
+                else f"CONFIG_{name}={value}"
+            )
+        return "\n".join(lines) + "\n"
+
+
+def differences_of(
+    good: Config, bad: Config, symbols: Mapping[str, Symbol]
+) -> Differences:
+    """Return the settings in which two resolved configurations differ."""
+    changed = [
+        name
+        for name, symbol in symbols.items()
+        if symbol.prompts and good.get(name, "n") != bad.get(name, "n")
+    ]
+    by_choice: dict[str, list[str]] = {}
+    for name in changed:
+        by_choice.setdefault(symbols[name].choice or name, []).append(name)
+    settings = tuple(Setting(tuple(names)) for names in by_choice.values())
+    return Differences(good, bad, settings, _needs(settings, good, bad, symbols))
+
+
+def name_of(chosen: Sequence[Setting]) -> str:
+    """Return a name for a set of settings, the same for the same set."""
+    text = " ".join(sorted(one.title for one in chosen))
+    return f"settings-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def _needs(
+    settings: Sequence[Setting],
+    good: Config,
+    bad: Config,
+    symbols: Mapping[str, Symbol],
+) -> Mapping[Setting, frozenset[Setting]]:
+    owner = {name: one for one in settings for name in one.names}
+    direct: dict[Setting, set[Setting]] = {one: set() for one in settings}
+    for one in settings:
+        for name in one.names:
+            for other in _conditions(symbols[name], symbols):
+                if other not in owner or owner[other] is one:
+                    continue
+                # On needs its conditions; off is forced on those that depend on it.
+                if bad.get(name, "n") != "n":
+                    direct[one].add(owner[other])
+                if good.get(name, "n") != "n":
+                    direct[owner[other]].add(one)
+    return {one: _reached(one, direct) for one in settings}
+
+
+def _conditions(symbol: Symbol, symbols: Mapping[str, Symbol]) -> set[str]:
+    """Return what a symbol depends on, through symbols that nobody chooses."""
+    found: set[str] = set()
+    left = _depends_on(symbol)
+    while left:
+        name = left.pop()
+        if name in found or name not in symbols:
+            continue
+        found.add(name)
+        if not symbols[name].prompts:
+            left |= _depends_on(symbols[name]) - found
+    return found - {symbol.name}
+
+
+def _depends_on(symbol: Symbol) -> set[str]:
+    texts = [text for parts in symbol.definitions for text in parts]
+    texts += symbol.prompts
+    if not symbol.prompts:
+        texts += symbol.defaults
+    names = {name for text in texts for name in symbols_of(text)}
+    # What selects it keeps it on, and must be changed with it.
+    return names | (set(symbol.selected_by) if not symbol.prompts else set())
+
+
+def _reached(
+    start: Setting, direct: Mapping[Setting, set[Setting]]
+) -> frozenset[Setting]:
+    found: set[Setting] = set()
+    left = set(direct[start])
+    while left:
+        one = left.pop()
+        if one not in found:
+            found.add(one)
+            left |= direct[one] - found
+    return frozenset(found - {start})

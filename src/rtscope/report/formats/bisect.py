@@ -1,0 +1,121 @@
+"""A search for a change, on the terminal: the change, figures, two explanations."""
+
+from collections.abc import Iterable, Iterator
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from rtscope.bisect.criterion import format_value
+from rtscope.bisect.outcome import WHOLE, Change, Kind, Outcome, Side
+from rtscope.report.words import plural
+
+SHORT = 12
+MOST_NAMED = 8
+
+
+def answer(found: Outcome) -> str:
+    """Return what a search came to, in one line."""
+    if found.located is None:
+        return (
+            f"good and bad do not differ by more than the margin: {found.figure} under "
+            f"{found.load} is {_value(found, found.good)} and "
+            f"{_value(found, found.bad)}, the margin "
+            f"{format_value(found.margin, found.figure)}: nothing to search for"
+        )
+    changes = found.located.changes
+    if not found.located.narrowed:
+        return (
+            f"the change is one of {plural(len(changes), found.kind.value)}, which "
+            f"cannot be told apart: {_names(found, changes)}"
+        )
+    if found.kind is Kind.SETTING:
+        verb = "makes" if len(changes) == 1 else "together make"
+        return f"{_names(found, changes)} {verb} the difference"
+    (change,) = changes
+    return f"{_short(found, change)} is the first bad {found.kind}: {change.title}"
+
+
+def lines(found: Outcome, *, all_of_it: bool = False) -> Iterator[RenderableType]:
+    """Return what the terminal shows of a search."""
+    yield Text(answer(found), style="bold")
+    if found.located is not None:
+        yield from _notes(found)
+    yield ""
+    yield _table(found)
+    yield from _explained(found)
+    yield ""
+    yield Text(
+        f"{plural(found.candidates, found.kind.value)} searched: "
+        f"{plural(found.builds, 'kernel')} built, {plural(found.boots, 'boot')}, "
+        f"{len(found.skipped)} skipped"
+    )
+    shown = found.skipped if all_of_it else found.skipped[:2]
+    for tried in shown:
+        yield Text(f"skipped {tried.name[:SHORT]}: {tried.why}", style="yellow")
+
+
+def _notes(found: Outcome) -> Iterator[Text]:
+    assert found.located is not None
+    if found.located.along:
+        names = _names(found, found.located.along)
+        yield Text(f"Changed with it, because it depends on it: {names}.")
+    if found.located.narrowed and found.share < WHOLE:
+        yield Text(
+            f"It makes {found.share:.0%} of the difference between good and bad; other "
+            "changes make the rest: search again from it, as --good.",
+            style="yellow",
+        )
+
+
+def _table(found: Outcome) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column(f"{found.figure}, {found.load}")
+    seeds = sorted(found.good.values)
+    for seed in seeds:
+        table.add_column(f"seed {seed}", justify="right")
+    table.add_column("median", justify="right")
+    rows: list[tuple[str, Side | None]] = [("good", found.good), ("bad", found.bad)]
+    if found.located is not None:
+        rows += [("before the change", found.before), ("after it", found.after)]
+    for word, side in rows:
+        if side is not None:
+            values = [format_value(side.values[seed], found.figure) for seed in seeds]
+            table.add_row(f"{word} ({side.name})", *values, _value(found, side))
+    return table
+
+
+def _explained(found: Outcome) -> Iterator[RenderableType]:
+    """Return the two explanations side by side."""
+    before, after = found.before, found.after
+    if before is None or after is None or not (before.explanation or after.explanation):
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("worst wake-up before", ratio=1, overflow="fold")
+    table.add_column("worst wake-up after", ratio=1, overflow="fold")
+    table.add_row(
+        Text(before.explanation or "not explained"),
+        Text(after.explanation or "not explained"),
+    )
+    yield ""
+    yield table
+
+
+def _value(found: Outcome, side: Side) -> str:
+    return format_value(side.typical, found.figure)
+
+
+def _names(found: Outcome, changes: Iterable[Change]) -> str:
+    names = [_short(found, change) for change in changes]
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
+
+
+def _short(found: Outcome, change: Change) -> str:
+    if found.kind is Kind.COMMIT:
+        return change.name[:SHORT]
+    return (
+        f"{change.name} (was {change.title})"
+        if found.kind is Kind.SETTING
+        else (change.name)
+    )

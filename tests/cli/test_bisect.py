@@ -1,0 +1,375 @@
+"""`rtscope bisect`, as typed: trees that build in no time, boards that do not boot."""
+
+import contextlib
+import json
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fakes.bootedboard import FakeBoard
+from fakes.commandline import Rtscope
+from fakes.fakelinux import MAIN, make_programs, make_recipe
+from rtscope.bisect import boards
+from rtscope.bisect.workplace import LOCK, clear_left, workplace
+from rtscope.board.cache import Part
+from rtscope.cli import bisect
+from rtscope.virtual.prepare import PreparedCampaign
+
+RT = "CONFIG_EXPERT=y\nCONFIG_PREEMPT_RT=y\n"
+GOOD_NS, BAD_NS = 5_000, 300_000
+BISECT = ("bisect", "--tree", "linux", "--good", "start", "--recipe", "./my.toml")
+
+
+@pytest.fixture(autouse=True)
+def _places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("PATH", make_programs(tmp_path / "bin"))
+    monkeypatch.setattr(bisect, "_sentence", lambda path, seed, _: f"because of {seed}")
+
+
+class Measured:
+    """Boards whose latency follows from what the image has in it."""
+
+    def __init__(self, late: Callable[[str], bool]) -> None:
+        self.late = late
+        self.boots = 0
+
+    def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Take the place of boards that boot."""
+        monkeypatch.setattr(boards, "prepare_with", self._prepare)
+        monkeypatch.setattr(boards, "with_append", lambda board, _: board)
+        monkeypatch.setattr(boards, "replace", lambda one, **_: one)
+        monkeypatch.setattr(boards, "BoardRunner", self._runner)
+
+    def _prepare(self, _board: object, part: Part, **_: object) -> str:
+        return part.file("kernel").read_text("utf-8", "replace")
+
+    def _runner(self, prepared: PreparedCampaign, **_: object) -> FakeBoard:
+        board = FakeBoard()
+        for request, image in prepared.runs:
+            self.boots += 1
+            base = BAD_NS if self.late(str(image)) else GOOD_NS
+            board.results.append(base + 100 * request.seed)
+        return board
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> Measured:
+    """Boards on which kernels are late that return 41 or more."""
+
+    def late(image: str) -> bool:
+        found = re.search(r"return (\d+)", image)
+        return found is not None and int(found[1]) > 40
+
+    made = Measured(late)
+    made.install(monkeypatch)
+    return made
+
+
+def git(*words: str) -> str:
+    argv = ["git", "-C", "linux", "-c", "user.name=a", "-c", "user.email=a@b"]
+    done = subprocess.run([*argv, *words], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def history(here: Path) -> list[str]:
+    """Eight commits after a first one, from 37 on; each changes the image."""
+    make_recipe(here, RT)
+    git("init", "--quiet")
+    git("add", "--all")
+    git("commit", "--quiet", "-m", "start")
+    git("tag", "start")
+    for number in range(37, 45):
+        text = MAIN.replace("return 0", f"return {number}")
+        (here / "linux/init/main.c").write_text(text)
+        git("commit", "--quiet", "-am", f"init: Return {number}")
+    return git("rev-list", "--reverse", "HEAD").split()
+
+
+def test_the_first_bad_commit_is_found_with_real_checkouts_and_builds(
+    rtscope: Rtscope, history: list[str], measured: Measured, tmp_path: Path
+) -> None:
+    said = rtscope(*BISECT, "--bad", "HEAD", "--out", "out", "--json")
+
+    assert said.status == 0
+    found = json.loads(said.out)
+    assert found["located"]["changes"] == [
+        {"name": history[5], "title": "init: Return 41"}
+    ]
+    assert found["builds"] <= 6
+    assert found["boots"] == 3 * found["builds"] == measured.boots
+    assert found["after"]["explanation"] == "because of 3"
+    assert git("status", "--porcelain") == ""
+    assert not list((tmp_path / "rtscope/bisect").iterdir())
+
+
+def test_the_terminal_has_the_change_the_figures_and_both_explanations(
+    rtscope: Rtscope, history: list[str], measured: Measured
+) -> None:
+    said = rtscope(*BISECT, "--bad", "HEAD", "--out", "out")
+
+    assert said.status == 0
+    assert f"{history[5][:12]} is the first bad commit: init: Return 41" in said.out
+    assert f"before the change ({history[4][:12]})" in said.out
+    assert said.out.count("because of 3") == 2
+    assert "8 commits searched: 5 kernels built, 15 boots, 0 skipped" in said.out
+    assert len(said.out.splitlines()) <= 22
+
+
+def test_a_change_without_effect_is_called_so_and_ends_with_a_status_of_its_own(
+    rtscope: Rtscope, history: list[str], measured: Measured
+) -> None:
+    said = rtscope(*BISECT, "--bad", "HEAD~5", "--out", "out")
+
+    assert said.status == 4
+    assert "good and bad do not differ by more than the margin" in said.out
+    assert measured.boots == 6
+
+
+def test_an_interrupted_search_goes_on_without_building_again(
+    rtscope: Rtscope,
+    history: list[str],
+    measured: Measured,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    late, built = measured.late, list[str]()
+
+    def interrupts(image: str) -> bool:
+        built.append(image)
+        if len(built) == 8:
+            raise KeyboardInterrupt
+        return late(image)
+
+    measured.late = interrupts
+    first = rtscope(*BISECT, "--bad", "HEAD", "--out", "out")
+    measured.late = late
+    boots = measured.boots
+    second = rtscope("bisect", "--resume", "out", "--json")
+
+    assert first.status == 130
+    assert "to continue: rtscope bisect --resume out" in first.err
+    assert second.status == 0
+    assert json.loads(second.out)["located"]["changes"][0]["name"] == history[5]
+    # Two kernels are known when the third is interrupted.
+    assert measured.boots - boots == 9
+
+
+def test_a_commit_that_does_not_build_is_skipped_and_named(
+    rtscope: Rtscope, history: list[str], measured: Measured, here: Path
+) -> None:
+    git("checkout", "--quiet", history[3])
+    (here / "linux/init/main.c").write_text("#error not finished\n")
+    git("commit", "--quiet", "-am", "init: Break it")
+    git("cherry-pick", "-X", "theirs", f"{history[3]}..{history[8]}")
+
+    said = rtscope(*BISECT, "--bad", "HEAD", "--out", "out")
+
+    assert said.status == 0
+    assert "is the first bad commit: init: Return 41" in said.out
+
+
+def test_the_plan_says_what_it_takes_and_builds_nothing(
+    rtscope: Rtscope, history: list[str], measured: Measured, here: Path
+) -> None:
+    said = rtscope(*BISECT, "--bad", "HEAD", "--dry-run")
+
+    assert said.status == 0
+    words = " ".join(said.err.split())
+    assert "8 commits of linux, start to HEAD: at most 5 kernels to build" in words
+    assert "and 15 boots" in words
+    assert measured.boots == 0
+    assert sorted(path.name for path in here.glob("rtscope-*")) == []
+
+
+# --- a series of patches ----------------------------------------------------------
+
+
+def patch(number: int) -> str:
+    return (
+        f"Subject: [PATCH] init: Return {number}\n\n--- a/init/main.c\n"
+        "+++ b/init/main.c\n@@ -1,4 +1,4 @@\n int main(void)\n {\n"
+        f"-\treturn {number - 1};\n+\treturn {number};\n }}\n"
+    )
+
+
+@pytest.fixture
+def series(here: Path) -> Path:
+    """Ten patches; the sixth, the 41st of all, is the cause."""
+    make_recipe(here, RT)
+    text = MAIN.replace("return 0", "return 35")
+    (here / "linux/init/main.c").write_text(text)
+    folder = here / "patches"
+    folder.mkdir()
+    names = [f"{number:04}-return.patch" for number in range(36, 46)]
+    (folder / "series").write_text("\n".join(names) + "\n")
+    for number, name in enumerate(names, 36):
+        (folder / name).write_text(patch(number))
+    return folder
+
+
+def test_one_patch_of_a_series_is_found(
+    rtscope: Rtscope, series: Path, measured: Measured
+) -> None:
+    said = rtscope(
+        *("bisect", "--patches", "./patches", "--recipe", "./my.toml"),
+        *("--out", "out", "--json"),
+    )
+
+    assert said.status == 0
+    found = json.loads(said.out)
+    assert found["located"]["changes"] == [
+        {"name": "0041-return.patch", "title": "init: Return 41"}
+    ]
+    assert found["before"]["name"] == "5 patches"
+    assert found["builds"] <= 7
+
+
+def test_the_ends_of_a_series_are_numbers_or_names(
+    rtscope: Rtscope, series: Path, measured: Measured
+) -> None:
+    search = ("bisect", "--patches", "./patches", "--recipe", "./my.toml")
+    said = rtscope(*search, "--good", "4", "--bad", "0042-return.patch", "--dry-run")
+    wrong = rtscope(*search, "--good", "11")
+
+    assert "3 patches of" in said.err
+    assert wrong.status == 2
+    assert "has 10 patches; write how many are applied, 0 to 10" in wrong.err
+
+
+def test_a_patch_that_does_not_apply_is_named(
+    rtscope: Rtscope, series: Path, measured: Measured
+) -> None:
+    (series / "0042-return.patch").write_text(patch(9))
+
+    said = rtscope("bisect", "--patches", "./patches", "--recipe", "./my.toml")
+
+    assert said.status == 3
+    assert "patch 7 of 10 does not apply: 0042-return.patch" in said.err
+
+
+# --- settings ---------------------------------------------------------------------
+
+
+def test_one_setting_of_two_configurations_is_found(
+    rtscope: Rtscope, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_recipe(here, RT)
+    names = [f"DEBUG_{number:03}" for number in range(8)]
+    kconfig = here / "linux/Kconfig"
+    more = "".join(f'\nconfig {name}\n\tbool "{name}"\n' for name in names)
+    kconfig.write_text(kconfig.read_text() + more)
+    common = f"{RT}CONFIG_SMP=y\n"
+    (here / "good.config").write_text(common)
+    on = "".join(f"CONFIG_{name}=y\n" for name in names)
+    (here / "bad.config").write_text(common + on)
+    boards = Measured(lambda image: "CONFIG_DEBUG_005=y" in image)
+    boards.install(monkeypatch)
+
+    said = rtscope(
+        *("bisect", "--good", "good.config", "--bad", "bad.config"),
+        *("--recipe", "./my.toml", "--out", "out", "--json"),
+    )
+
+    assert said.status == 0
+    found = json.loads(said.out)
+    assert found["candidates"] == 8
+    assert found["located"]["changes"] == [{"name": "DEBUG_005=y", "title": "n"}]
+    assert found["builds"] <= 12
+    assert found["boots"] == 3 * found["builds"]
+
+
+def test_configurations_that_resolve_to_the_same_are_refused(
+    rtscope: Rtscope, here: Path
+) -> None:
+    make_recipe(here, RT)
+    (here / "one.config").write_text(RT)
+    (here / "two.config").write_text(f"{RT}CONFIG_NO_SUCH_THING=y\n")
+
+    said = rtscope(
+        *("bisect", "--good", "one.config", "--bad", "two.config"),
+        *("--recipe", "./my.toml"),
+    )
+
+    assert said.status == 2
+    assert "are the same kernel" in said.err
+
+
+# --- what is refused --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("bisect",), "name both ends, --good and --bad"),
+        (("bisect", "--good", "a", "--bad", "b", "--tree", "linux"), "--recipe pc-6."),
+        ((*BISECT, "--bad", "HEAD", "--patches", "x"), "search one of them"),
+        ((*BISECT, "--bad", "nothing"), "linux has no such commit, branch or tag"),
+        ((*BISECT, "--bad", "HEAD", "--figure", "worst"), "no such figure: 'worst'"),
+        ((*BISECT, "--bad", "HEAD", "--margin", "far"), "a duration or a share"),
+        ((*BISECT, "--bad", "HEAD", "--load", "cpu,os"), "a search has one load"),
+        ((*BISECT, "--bad", "HEAD", "--seeds", "none"), "--seeds"),
+        ((*BISECT, "--bad", "HEAD", "--tree", "nowhere"), "given twice"),
+        (("bisect", "--resume", "."), "no search there"),
+    ],
+)
+def test_what_is_wrong_is_refused_before_anything_is_built(
+    rtscope: Rtscope, history: list[str], words: tuple[str, ...], message: str
+) -> None:
+    said = rtscope(*words)
+
+    assert said.status == 2
+    assert message in " ".join(said.err.split())
+
+
+def test_a_missing_compiler_ends_the_search_with_what_to_install(
+    rtscope: Rtscope,
+    history: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("x86_64-linux-gnu-gcc", "bison"):
+        (tmp_path / "bin" / name).unlink()
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/nonexistent")
+
+    said = rtscope(*BISECT, "--bad", "HEAD")
+
+    assert said.status == 3
+    assert "needs x86_64-linux-gnu-gcc" in said.err
+    assert "apt install" in said.err
+
+
+def test_other_options_than_resume_are_refused(
+    rtscope: Rtscope, history: list[str]
+) -> None:
+    said = rtscope("bisect", "--resume", "out", "--seeds", "5")
+
+    assert said.status == 2
+    assert "leave out the other options" in said.err
+
+
+# --- the place of a search --------------------------------------------------------
+
+
+def test_a_place_is_removed_at_the_end_and_on_an_interruption(tmp_path: Path) -> None:
+    with contextlib.suppress(KeyboardInterrupt), workplace(tmp_path) as place:
+        (place / "source").mkdir()
+        raise KeyboardInterrupt
+
+    assert not place.exists()
+
+
+def test_what_a_killed_search_has_left_is_removed_by_the_next_one(
+    tmp_path: Path,
+) -> None:
+    with workplace(tmp_path) as alive:
+        dead = alive.with_name("search-dead")
+        (dead / "source").mkdir(parents=True)
+        (dead / LOCK).touch()
+
+        assert clear_left(tmp_path) == [dead]
+        assert alive.exists()

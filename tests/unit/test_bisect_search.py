@@ -1,0 +1,529 @@
+"""Searches with kernels that nobody builds: order, counts, skips, no effect, resume."""
+
+import math
+import subprocess
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from rtscope.bisect import history
+from rtscope.bisect.criterion import Margin, Values, parse_margin, threshold_of
+from rtscope.bisect.ddmin import minimize
+from rtscope.bisect.journal import STEPS, Journal, read_journal
+from rtscope.bisect.outcome import Change, Kind, Located, Outcome, Side
+from rtscope.bisect.search import search
+from rtscope.bisect.settingsearch import Blamed, blame
+from rtscope.bisect.subjects import Subject
+from rtscope.bisect.symbols import Differences, Setting, differences_of, name_of
+from rtscope.bisect.trials import Built, CannotGoOnError, Trials, Verdict
+from rtscope.errors import BoardError, KernelError, RecordError, UsageError
+from rtscope.kernel.kconfig import Symbol
+
+SEEDS = (1, 2, 3)
+GOOD_NS, BAD_NS = 40_000, 340_000
+
+
+@dataclass
+class FakeKernels:
+    """Kernels that are built by their names."""
+
+    broken: Collection[str] = ()
+    """Those that do not build."""
+    same: Mapping[str, str] = field(default_factory=dict)
+    """Those with the same configuration as another."""
+    full_at: str = ""
+    """The one at which the disk is full."""
+    built: list[str] = field(default_factory=list)
+
+    def configure(self, name: str) -> str:
+        """Give each its own configuration."""
+        return f"config of {self.same.get(name, name)}"
+
+    def compile(self, name: str) -> Built:
+        """Note the order."""
+        if name == self.full_at:
+            raise CannotGoOnError("the disk is full")
+        self.built.append(name)
+        if name in self.broken:
+            raise KernelError("kernel/time/hrtimer.c:1: error: no")
+        return Built(f"image of {name}", name)
+
+
+@dataclass
+class FakeBoards:
+    """Boards on which some kernels are late."""
+
+    is_bad: Callable[[str], bool]
+    panics: Collection[str] = ()
+    measured: list[str] = field(default_factory=list)
+
+    def measure(self, built: Built, name: str) -> Values:
+        """Return three seeds that differ a little."""
+        if name in self.panics:
+            raise BoardError("it panics")
+        self.measured.append(name)
+        base = BAD_NS if self.is_bad(name) else GOOD_NS
+        return {seed: float(base + 1_000 * seed) for seed in SEEDS}
+
+
+def numbers(count: int, culprit: int) -> Callable[[str], bool]:
+    return lambda name: int(name) >= culprit
+
+
+def unexplained(one: Side, two: Side) -> tuple[Side, Side]:
+    return one, two
+
+
+def run(subject: Subject, trials: Trials, *, margin: Margin | None = None) -> Outcome:
+    return search(
+        subject,
+        trials,
+        figure="max",
+        load="idle",
+        margin=margin or Margin(),
+        explain=unexplained,
+        progress=lambda _left: None,
+    )
+
+
+# --- commits, by git itself -------------------------------------------------------
+
+
+@dataclass
+class Repository:
+    """A history of commits that change one file, and what each changes."""
+
+    tree: Path
+    commits: Sequence[str]
+
+    def subject(self, tmp_path: Path, kernels: FakeKernels) -> Subject:
+        """Search all of it."""
+        found = history.find_range(self.tree, self.commits[0], self.commits[-1])
+        place = tmp_path / "own"
+        own = history.open_history(found, place / "git", place / "source")
+
+        def locate(
+            judge: Callable[[str], Verdict], left: Callable[[int], None]
+        ) -> Located:
+            ended = history.search(
+                own, found.good, found.bad, verdict=judge, progress=left
+            )
+            changes = tuple(Change(one, "") for one in ended.culprits)
+            if len(changes) != 1:
+                return Located(changes, found.good, found.bad, narrowed=False)
+            return Located(
+                changes, history.parent_of(own, changes[0].name), changes[0].name
+            )
+
+        return Subject(
+            kind=Kind.COMMIT,
+            what="commits",
+            good=found.good,
+            bad=found.bad,
+            candidates=found.commits,
+            most_builds=0,
+            kernels=kernels,
+            locate=locate,
+            title=lambda name: name,
+        )
+
+    def bad_from(self, number: int) -> Callable[[str], bool]:
+        """Say of each commit whether it is that one or a later one."""
+        return lambda commit: self.commits.index(commit) >= number
+
+
+def git(tree: Path, *words: str) -> str:
+    argv = ["git", "-C", str(tree), "-c", "user.name=a", "-c", "user.email=a@b"]
+    done = subprocess.run([*argv, *words], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def make_repository(tree: Path, count: int) -> Repository:
+    """Make `count` commits after a first one."""
+    tree.mkdir()
+    git(tree, "init", "--quiet")
+    (tree / "Kconfig").write_text("")
+    (tree / "file").write_text("0")
+    git(tree, "add", ".")
+    git(tree, "commit", "--quiet", "-m", "start")
+    for number in range(1, count + 1):
+        (tree / "file").write_text(str(number))
+        git(tree, "commit", "--quiet", "-am", f"change {number}")
+    return Repository(tree, git(tree, "rev-list", "--reverse", "HEAD").split())
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Repository:
+    return make_repository(tmp_path_factory.mktemp("history") / "linux", 64)
+
+
+def state_of(tree: Path) -> dict[str, str]:
+    """Return all files of a tree, those of .git as well."""
+    files = [path for path in sorted(tree.rglob("*")) if path.is_file()]
+    return {str(path): path.read_bytes().hex() for path in files}
+
+
+@pytest.mark.parametrize("culprit", [1, 2, 31, 32, 33, 41, 63, 64])
+def test_one_commit_among_64_is_found_with_nine_builds_or_fewer(
+    repository: Repository, tmp_path: Path, culprit: int
+) -> None:
+    kernels = FakeKernels()
+    boards = FakeBoards(repository.bad_from(culprit))
+    trials = Trials(kernels, boards, Journal())
+
+    found = run(repository.subject(tmp_path, kernels), trials)
+
+    assert found.located is not None
+    assert [c.name for c in found.located.changes] == [repository.commits[culprit]]
+    assert found.located.before == repository.commits[culprit - 1]
+    assert len(kernels.built) == found.builds <= math.log2(64) + 3
+    assert found.boots == len(SEEDS) * found.builds
+    assert found.is_found
+    assert found.share == pytest.approx(1)
+
+
+def test_good_and_bad_are_built_first(repository: Repository, tmp_path: Path) -> None:
+    kernels = FakeKernels()
+    trials = Trials(kernels, FakeBoards(repository.bad_from(20)), Journal())
+
+    run(repository.subject(tmp_path, kernels), trials)
+
+    assert kernels.built[:2] == [repository.commits[0], repository.commits[-1]]
+
+
+def test_the_users_repository_is_as_it_was(
+    repository: Repository, tmp_path: Path
+) -> None:
+    before = state_of(repository.tree)
+    kernels = FakeKernels()
+    trials = Trials(kernels, FakeBoards(repository.bad_from(20)), Journal())
+
+    run(repository.subject(tmp_path, kernels), trials)
+
+    assert state_of(repository.tree) == before
+
+
+def test_a_commit_that_does_not_build_is_skipped(
+    repository: Repository, tmp_path: Path
+) -> None:
+    first = FakeKernels()
+    run(
+        repository.subject(tmp_path / "a", first),
+        Trials(first, FakeBoards(repository.bad_from(41)), Journal()),
+    )
+    kernels = FakeKernels(broken={first.built[2]})
+    trials = Trials(kernels, FakeBoards(repository.bad_from(41)), Journal())
+
+    found = run(repository.subject(tmp_path / "b", kernels), trials)
+
+    assert found.located is not None
+    assert [c.name for c in found.located.changes] == [repository.commits[41]]
+    assert [tried.name for tried in found.skipped] == [first.built[2]]
+    assert "error: no" in found.skipped[0].why
+
+
+def test_a_culprit_beside_one_that_does_not_boot_is_one_of_two(
+    repository: Repository, tmp_path: Path
+) -> None:
+    kernels = FakeKernels()
+    boards = FakeBoards(repository.bad_from(41), panics={repository.commits[40]})
+
+    found = run(
+        repository.subject(tmp_path, kernels), Trials(kernels, boards, Journal())
+    )
+
+    assert found.located is not None
+    names = {change.name for change in found.located.changes}
+    assert names == {repository.commits[40], repository.commits[41]}
+    assert not found.is_found
+
+
+def test_a_planted_change_without_effect_is_called_so(
+    repository: Repository, tmp_path: Path
+) -> None:
+    kernels = FakeKernels()
+    boards = FakeBoards(lambda _: False)
+
+    found = run(
+        repository.subject(tmp_path, kernels), Trials(kernels, boards, Journal())
+    )
+
+    assert not found.differs
+    assert not found.is_found
+    assert len(kernels.built) == 2
+
+
+def test_a_difference_within_the_margin_is_no_difference(
+    repository: Repository, tmp_path: Path
+) -> None:
+    kernels = FakeKernels()
+    trials = Trials(kernels, FakeBoards(repository.bad_from(41)), Journal())
+    margin = parse_margin("1ms", "max")
+
+    found = run(repository.subject(tmp_path, kernels), trials, margin=margin)
+
+    assert not found.differs
+
+
+def test_ends_that_are_the_wrong_way_round_are_refused(
+    repository: Repository, tmp_path: Path
+) -> None:
+    kernels = FakeKernels()
+    is_bad = repository.bad_from(30)
+    boards = FakeBoards(lambda commit: not is_bad(commit))
+
+    with pytest.raises(UsageError, match=r"--good is bad already: .* swap them"):
+        run(repository.subject(tmp_path, kernels), Trials(kernels, boards, Journal()))
+
+
+def test_an_end_that_does_not_build_ends_the_search(
+    repository: Repository, tmp_path: Path
+) -> None:
+    kernels = FakeKernels(broken={repository.commits[-1]})
+    trials = Trials(kernels, FakeBoards(lambda _: False), Journal())
+
+    with pytest.raises(KernelError, match=r"--bad .* cannot be tested: it does not b"):
+        run(repository.subject(tmp_path, kernels), trials)
+
+
+def test_a_search_goes_on_where_it_was_interrupted(
+    repository: Repository, tmp_path: Path
+) -> None:
+    whole = FakeKernels()
+    is_bad = repository.bad_from(41)
+    run(
+        repository.subject(tmp_path / "a", whole),
+        Trials(whole, FakeBoards(is_bad), Journal()),
+    )
+    file = tmp_path / STEPS
+    first = FakeKernels(full_at=whole.built[5])
+    with pytest.raises(CannotGoOnError):
+        run(
+            repository.subject(tmp_path / "b", first),
+            Trials(first, FakeBoards(is_bad), read_journal(file)),
+        )
+    second = FakeKernels()
+    found = run(
+        repository.subject(tmp_path / "c", second),
+        Trials(second, FakeBoards(is_bad), read_journal(file)),
+    )
+
+    assert first.built + second.built == whole.built
+    assert found.is_found
+    assert found.builds == len(whole.built)
+
+
+def test_a_line_that_was_cut_off_is_tried_again(tmp_path: Path) -> None:
+    file = tmp_path / STEPS
+    kernels = FakeKernels()
+    trials = Trials(kernels, FakeBoards(numbers(9, 5)), read_journal(file))
+    trials.measured("1")
+    trials.measured("2")
+    file.write_bytes(file.read_bytes()[:-9])
+
+    again = read_journal(file)
+    Trials(kernels, FakeBoards(numbers(9, 5)), again).measured("3")
+
+    assert list(again.steps) == ["1", "3"]
+    assert list(read_journal(file).steps) == ["1", "3"]
+
+
+def test_a_damaged_journal_is_named(tmp_path: Path) -> None:
+    file = tmp_path / STEPS
+    file.write_text('{"name": 1, "what": 2}\n')
+
+    with pytest.raises(RecordError, match="line 1: no step of a search"):
+        read_journal(file)
+
+
+def test_the_same_configuration_is_neither_built_nor_booted_again() -> None:
+    kernels = FakeKernels(same={"2": "1"})
+    boards = FakeBoards(numbers(9, 5))
+    trials = Trials(kernels, boards, Journal())
+
+    one, two = trials.measured("1"), trials.measured("2")
+
+    assert two.values == one.values
+    assert two.directory == "1"
+    assert kernels.built == ["1"]
+    assert boards.measured == ["1"]
+
+
+# --- names of commits -------------------------------------------------------------
+
+
+def test_names_that_are_no_commits_are_refused(repository: Repository) -> None:
+    for good in ("nothing", "--all", "HEAD:file"):
+        with pytest.raises(UsageError, match="--good"):
+            history.find_range(repository.tree, good, "HEAD")
+
+
+def test_ends_in_the_wrong_order_are_refused(repository: Repository) -> None:
+    with pytest.raises(UsageError, match="--bad HEAD~3 is older than --good HEAD"):
+        history.find_range(repository.tree, "HEAD", "HEAD~3")
+
+
+def test_a_directory_without_git_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no git repository"):
+        history.find_range(tmp_path, "a", "b")
+
+
+def test_a_repository_that_is_no_kernel_is_refused(tmp_path: Path) -> None:
+    made = make_repository(tmp_path / "other", 1)
+    git(made.tree, "rm", "--quiet", "Kconfig")
+    git(made.tree, "commit", "--quiet", "-m", "no kernel")
+
+    with pytest.raises(UsageError, match="HEAD is no kernel"):
+        history.find_range(made.tree, made.commits[0], "HEAD")
+
+
+def test_changes_that_are_in_no_commit_are_refused(tmp_path: Path) -> None:
+    made = make_repository(tmp_path / "dirty", 3)
+    (made.tree / "file").write_text("mine")
+
+    with pytest.raises(UsageError, match=r"files differ from HEAD \(file\)"):
+        history.find_range(made.tree, "HEAD~3", "HEAD")
+    assert history.find_range(made.tree, "HEAD~3", "HEAD~1").commits == 2
+    assert (made.tree / "file").read_text() == "mine"
+
+
+# --- settings ---------------------------------------------------------------------
+
+
+def symbol(name: str, depends: str = "", *, choice: str = "") -> Symbol:
+    return Symbol(name, definitions=[(depends,)], prompts=[""], choice=choice)
+
+
+def two_hundred(*, depends: Mapping[str, str] | None = None) -> Differences:
+    depends = depends or {}
+    names = [f"DEBUG_{number:03}" for number in range(200)]
+    symbols = {name: symbol(name, depends.get(name, "")) for name in names}
+    return differences_of({}, dict.fromkeys(names, "y"), symbols)
+
+
+def blamed_by(
+    differences: Differences, causes: Collection[str]
+) -> tuple[Blamed, list[str]]:
+    """Blame, with a cache as the journal is one; return what was built."""
+    built: list[str] = []
+
+    def is_bad(chosen: Sequence[Setting]) -> bool:
+        name = name_of(chosen)
+        if name not in built and len(chosen) < len(differences.settings):
+            built.append(name)
+        return set(causes) <= {n for one in chosen for n in one.names}
+
+    return blame(differences, is_bad), built
+
+
+@pytest.mark.parametrize("number", [0, 1, 77, 100, 128, 199])
+def test_one_symbol_among_200_is_found_with_21_builds_or_fewer(number: int) -> None:
+    cause = f"DEBUG_{number:03}"
+
+    blamed, built = blamed_by(two_hundred(), {cause})
+
+    assert [one.title for one in blamed.settings] == [cause]
+    assert len(built) + len(("good", "bad")) <= 2 * math.log2(200) + 6
+
+
+def test_two_symbols_that_only_work_together_are_both_found() -> None:
+    blamed, _ = blamed_by(two_hundred(), {"DEBUG_003", "DEBUG_150"})
+
+    assert {one.title for one in blamed.settings} == {"DEBUG_003", "DEBUG_150"}
+
+
+def test_a_symbol_is_changed_with_what_it_depends_on() -> None:
+    differences = two_hundred(depends={"DEBUG_150": "DEBUG_003 && !NOTHING"})
+
+    blamed, built = blamed_by(differences, {"DEBUG_150"})
+
+    assert [one.title for one in blamed.settings] == ["DEBUG_150"]
+    assert [one.title for one in blamed.along] == ["DEBUG_003"]
+    assert len(built) + 2 <= 2 * math.log2(200) + 6
+
+
+def test_what_a_hundred_symbols_depend_on_is_blamed_and_not_they() -> None:
+    hub = {f"DEBUG_{number:03}": "DEBUG_199" for number in range(100)}
+
+    blamed, _ = blamed_by(two_hundred(depends=hub), {"DEBUG_199"})
+
+    assert [one.title for one in blamed.settings] == ["DEBUG_199"]
+    assert blamed.along == ()
+
+
+def test_a_symbol_is_switched_off_with_what_depends_on_it() -> None:
+    symbols = {"A": symbol("A"), "B": symbol("B", "A")}
+    differences = differences_of({"A": "y", "B": "y"}, {}, symbols)
+    (first,) = [one for one in differences.settings if one.names == ("A",)]
+
+    assert [one.title for one in differences.closed([first])] == ["A", "B"]
+
+
+def test_symbols_of_one_choice_change_together() -> None:
+    symbols = {n: symbol(n, choice="choice 1") for n in ("HZ_100", "HZ_250")}
+    differences = differences_of({"HZ_100": "y"}, {"HZ_250": "y"}, symbols)
+
+    assert [one.title for one in differences.settings] == ["HZ_100/HZ_250"]
+
+
+def test_a_mixed_configuration_has_the_bad_values_of_what_was_chosen() -> None:
+    symbols = {n: symbol(n) for n in ("A", "B", "SIZE")}
+    differences = differences_of(
+        {"A": "y", "SIZE": "1", "SAME": "y"},
+        {"B": "y", "SIZE": "2", "SAME": "y"},
+        symbols,
+    )
+    chosen = [one for one in differences.settings if one.names != ("B",)]
+
+    text = differences.mixed(chosen)
+
+    assert text.splitlines() == [
+        "# CONFIG_A is not set",
+        "# CONFIG_B is not set",
+        "CONFIG_SAME=y",
+        "CONFIG_SIZE=2",
+    ]
+
+
+def test_what_cannot_be_tested_is_not_blamed_alone() -> None:
+    untestable = {("3",), ("3", "4")}
+
+    def is_bad(chosen: Sequence[str]) -> bool:
+        return "3" in chosen and tuple(sorted(chosen)) not in untestable
+
+    found = minimize([str(number) for number in range(8)], is_bad)
+
+    assert "3" in found
+    assert is_bad(found)
+
+
+# --- the criterion ----------------------------------------------------------------
+
+
+def test_without_a_margin_the_seeds_of_the_good_kernel_give_it() -> None:
+    good: Values = {1: 10_000, 2: 30_000, 3: 20_000}
+
+    assert not threshold_of(good, {1: 39_000, 2: 40_000, 3: 5_000}, Margin()).differs
+    assert threshold_of(good, {1: 41_000, 2: 42_000, 3: 5_000}, Margin()).differs
+
+
+def test_a_kernel_between_good_and_bad_counts_as_the_nearer_one() -> None:
+    found = threshold_of({1: 10_000}, {1: 30_000}, parse_margin("10%", "max"))
+
+    assert found.margin == 1_000
+    assert not found.is_bad({1: 19_999})
+    assert found.is_bad({1: 20_001})
+
+
+@pytest.mark.parametrize("text", ["much", "-5us", "20", "10 %%"])
+def test_a_margin_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--margin"):
+        parse_margin(text, "max")
+
+
+def test_a_rate_takes_a_share_only() -> None:
+    with pytest.raises(UsageError, match="needs a share"):
+        parse_margin("20us", "operations/s")
+    assert parse_margin("20%", "operations/s").share == 0.2
