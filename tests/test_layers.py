@@ -42,7 +42,7 @@ MAY_IMPORT = {
     },
     "explain": {"contract", "exectrace", "ftrace", "record", "units"},
     "sweep": {
-        *("errors", "files", "campaign", "loads", "record", "stats"),
+        *("errors", "files", "cpulist", "campaign", "loads", "record", "stats"),
     },
     "stats": {
         *("errors", "units", "contract", "record", "caveats", "cpulist", "machine"),

@@ -131,6 +131,8 @@ def test_a_remedy_is_tried_for_the_loads_whose_cause_it_may_help_against() -> No
     assert by_name["PREEMPT_RT"].loads == ("os",)
     assert by_name["mitigations=off"].loads == ("idle",)
     assert by_name["rcu_nocbs=all"].append == ("rcu_nocbs=all",)
+    # An isolated CPU is measured too, or the original has another one.
+    assert by_name["isolcpus=1"].runs[0].cpus == (0, 1)
     assert sweep_of(document_of(found), source="out") == found
 
 

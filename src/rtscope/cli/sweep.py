@@ -406,16 +406,15 @@ def _show(work: _Work, request: SweepRequest) -> int:
 
 
 def _show_remedies(work: _Work, request: SweepRequest, result: SweepResult) -> int:
-    diagnoses = work.sweep.diagnoses
-    more = ""
+    diagnoses, more = work.sweep.diagnoses, ""
+    answer = remedies_answer(result, diagnoses)
     if work.sweep.axes:
         page = work.path / PAGE
-        write_atomically(page, sweep_page(result, diagnoses).encode())
+        write_atomically(page, sweep_page(result, diagnoses, answer=answer).encode())
         more = f"All effects: {page}"
     if request.json:
         put_json(remedies_data(result, diagnoses))
     else:
-        answer = remedies_answer(result, diagnoses)
         compose = compose_remedies(result, diagnoses, more=more)
         _print(request, answer, compose, rows=len(result.effects) + len(diagnoses))
     return int(result.missing > 0)

@@ -18,6 +18,7 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from rtscope.campaign.model import Campaign
+from rtscope.cpulist import format_cpulist
 from rtscope.record.explanation import Explained, Segment
 from rtscope.record.model import RunRecord
 from rtscope.sweep.file import Axis, Diagnosis, Level, Sweep, Table
@@ -42,6 +43,7 @@ class Remedy:
     functions: str = ""
     only: Literal["", "ordinary", "spare CPU"] = ""
     twin: bool = False
+    all_cpus: bool = False
     target: Table = Field(default_factory=dict)
     kernel: Table = Field(default_factory=dict)
     run: Table = Field(default_factory=dict)
@@ -143,7 +145,9 @@ def sweep_of_remedies(
                 why=patient.why or no_remedy,
             )
         )
-    levels = tuple(_level(one, campaign, sick) for one, sick in tried.values())
+    levels = tuple(
+        _level(one, campaign, sick, cpus=cpus) for one, sick in tried.values()
+    )
     return Sweep(
         name="remedies",
         design="one",
@@ -180,11 +184,15 @@ def _twin(campaign: Campaign, patient: Patient, kernels: Collection[str]) -> str
     return twin if twin in kernels and len(campaign.kernels) < 2 else ""
 
 
-def _level(remedy: Remedy, campaign: Campaign, patients: Sequence[Patient]) -> Level:
+def _level(
+    remedy: Remedy, campaign: Campaign, patients: Sequence[Patient], *, cpus: int
+) -> Level:
     """Return what a remedy changes, for the loads and kernels that it may help."""
     run, kernel = dict(remedy.run), dict(remedy.kernel)
     if len(campaign.runs) == 1:
         run["load"] = list(dict.fromkeys(one.load for one in patients))
+    if remedy.all_cpus and not any(table.cpus for table in campaign.runs):
+        run["cpus"] = format_cpulist(range(cpus))
     if remedy.twin:
         kernel["names"] = [f"{patients[0].kernel}{REAL_TIME}"]
     elif len(campaign.kernels) > 1:

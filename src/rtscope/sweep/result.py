@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rtscope.cpulist import format_cpulist
 from rtscope.record.model import RunRecord
 from rtscope.sweep.checks import NO_CHECKS, Checks
 from rtscope.sweep.design import BASE, Cell
@@ -21,6 +22,8 @@ class CellResult:
     """Why runs of it could not be measured."""
     host_s: float = 0.0
     """Time that its boots took on their hosts, added up."""
+    other_cpus: str = ""
+    """Which CPUs its runs measured, if the base has others and no level says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,11 @@ class SweepResult:
         return tuple(sorted({effect.key for effect in self.effects}))
 
     @property
+    def on_other_cpus(self) -> tuple[CellResult, ...]:
+        """The cells whose runs measured other CPUs than the base, unasked."""
+        return tuple(cell for cell in self.cells if cell.other_cpus)
+
+    @property
     def missing(self) -> int:
         """Number of planned runs without a result."""
         return sum(cell.planned - cell.runs for cell in self.cells)
@@ -63,6 +71,34 @@ class SweepResult:
             if (one.cell, one.key, one.figure) == (cell, key, figure):
                 return one
         return None
+
+
+def _other_cpus(
+    cell: Cell, base: Cell, records: Mapping[int, Sequence[RunRecord]]
+) -> str:
+    """
+    Return the CPUs that a cell measured in place of those of the base.
+
+    An isolated CPU, for example, is not measured unless the level names it: what looks
+    like an effect is then one of another CPU.
+    """
+    ours, theirs = (
+        frozenset(
+            thread.cpu
+            for record in records.get(one.number, ())
+            for thread in record.result.threads
+            if thread.cpu is not None
+        )
+        for one in (base, cell)
+    )
+    asked = [run.cpus for run in cell.campaign.runs]
+    if (
+        not theirs
+        or ours == theirs
+        or asked != [run.cpus for run in base.campaign.runs]
+    ):
+        return ""
+    return f"CPU {format_cpulist(theirs)}, the base CPU {format_cpulist(ours)}"
 
 
 def result_of(
@@ -99,6 +135,7 @@ def result_of(
                     ),
                     1,
                 ),
+                other_cpus=_other_cpus(cell, base, records),
             )
             for cell in cells
         ),

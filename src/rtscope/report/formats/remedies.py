@@ -11,7 +11,12 @@ from rich.text import Text
 from rtscope.report.escape import printable
 from rtscope.report.formats.checks import lines_of_checks
 from rtscope.report.formats.fitted import Room
-from rtscope.report.formats.sweep import interval_of, sweep_data, value_of
+from rtscope.report.formats.sweep import (
+    interval_of,
+    lines_of_cpus,
+    sweep_data,
+    value_of,
+)
 from rtscope.report.words import plural
 from rtscope.sweep.effects import Effect
 from rtscope.sweep.file import Diagnosis
@@ -76,6 +81,7 @@ def compose_remedies(
         if result.missing:
             text = f"{plural(result.missing, 'planned run')} without a result"
             yield Text(f"LIMIT: {text}", style="yellow")
+        yield from lines_of_cpus(result)
         yield ""
         left = room.rows
         for one in diagnoses:

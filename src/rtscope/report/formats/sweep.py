@@ -55,6 +55,7 @@ def compose_sweep(result: SweepResult, *, more: str) -> Any:
         if result.missing:
             text = f"{plural(result.missing, 'planned run')} without a result"
             yield Text(f"LIMIT: {text}: {_first_failure(result)}", style="yellow")
+        yield from lines_of_cpus(result)
         yield ""
         shown = result.found[: room.rows]
         if shown:
@@ -71,6 +72,18 @@ def compose_sweep(result: SweepResult, *, more: str) -> Any:
         yield Text(more, no_wrap=True)
 
     return compose
+
+
+def lines_of_cpus(result: SweepResult) -> Iterator[Text]:
+    """Yield a line on the cells that measured other CPUs than the base."""
+    for cell in result.on_other_cpus[:1]:
+        left = len(result.on_other_cpus) - 1
+        others = f" (and {plural(left, 'other cell')})" if left else ""
+        yield Text(
+            f"LIMIT: {printable(cell.name)} measured {cell.other_cpus}{others}: write "
+            "run.cpus into the level",
+            style="yellow",
+        )
 
 
 def _first_failure(result: SweepResult) -> str:
@@ -130,17 +143,20 @@ def shade_of(effect: Effect) -> str:
     return f"background: color-mix(in srgb, {colour} {45 * strength:.0f}%, transparent)"
 
 
-def sweep_page(result: SweepResult, diagnoses: Sequence[Diagnosis] = ()) -> str:
+def sweep_page(
+    result: SweepResult, diagnoses: Sequence[Diagnosis] = (), *, answer: str = ""
+) -> str:
     """
     Return the page; the same result gives the same bytes.
 
-    Of a sweep of remedies with the causes that they are tried against.
+    Of a sweep of remedies with the causes that they are tried against, and its own
+    answer.
     """
     shown = all_printable(result)
     return render_page(
         "sweep.html",
         result=shown,
-        answer=sweep_answer(result),
+        answer=answer or sweep_answer(result),
         diagnoses=[all_printable(one) for one in diagnoses],
         microseconds=format_us,
         figures=[f for f in FIGURES if any(e.figure == f for e in result.effects)],

@@ -1,0 +1,74 @@
+"""What a sweep says of a cell beside its effects."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from fakes.measurements import on_board, record, thread
+from rtscope.record.model import RunRecord
+from rtscope.report.formats.sweep import lines_of_cpus, sweep_page
+from rtscope.sweep.design import cells_of
+from rtscope.sweep.file import sweep_of
+from rtscope.sweep.result import SweepResult, result_of
+
+BASE = {
+    "target": {"address": "virtual:pc"},
+    "run": [{"load": "idle", "duration": "1s", "interval": "1ms"}],
+}
+
+
+def runs(*cpus: int) -> list[RunRecord]:
+    """Return the record of a run on these CPUs."""
+    return [on_board(record([thread([9_000, 8_000], cpu=cpu) for cpu in cpus]))]
+
+
+def result(level: dict[str, object], *, measured: Sequence[int]) -> SweepResult:
+    """Return the result of a sweep with one level, that measured these CPUs."""
+    axis = {"name": "boot", "level": [{"name": "isolcpus=1", **level}]}
+    cells = cells_of(sweep_of({"base": BASE, "axis": [axis]}, source="my.toml"))
+    return result_of(
+        "x",
+        cells,
+        records={0: runs(0, 1), 1: runs(*measured)},
+        planned={0: 1, 1: 1},
+        failures={},
+    )
+
+
+ISOLATED: dict[str, object] = {"kernel": {"append": "isolcpus=1"}}
+
+
+def test_a_cell_that_measured_other_cpus_unasked_is_named() -> None:
+    found = result(ISOLATED, measured=[0])
+
+    assert found.cells[1].other_cpus == "CPU 0, the base CPU 0-1"
+    (line,) = lines_of_cpus(found)
+    assert "boot: isolcpus=1 measured CPU 0, the base CPU 0-1" in line.plain
+    assert "write run.cpus into the level" in line.plain
+    assert "measured CPU 0, the base CPU 0-1" in sweep_page(found)
+
+
+@pytest.mark.parametrize(
+    ("level", "measured"),
+    [(ISOLATED, [0, 1]), ({"run": {"cpus": "0"}}, [0])],
+)
+def test_equal_cpus_and_those_that_a_level_asks_for_are_in_order(
+    level: dict[str, object], measured: Sequence[int]
+) -> None:
+    found = result(level, measured=measured)
+
+    assert found.on_other_cpus == ()
+    assert not list(lines_of_cpus(found))
+
+
+def test_the_time_of_a_cell_is_that_of_all_its_boots() -> None:
+    axis = {"name": "a", "level": [{"name": "b", **ISOLATED}]}
+    cells = cells_of(sweep_of({"base": BASE, "axis": [axis]}, source="my.toml"))
+    slow = [replace(one, host_duration_s=2.5) for one in runs(0)]
+
+    found = result_of(
+        "x", cells, records={0: slow * 3}, planned={0: 3, 1: 3}, failures={}
+    )
+
+    assert [cell.host_s for cell in found.cells] == [7.5, 0.0]
