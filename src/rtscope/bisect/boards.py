@@ -104,6 +104,7 @@ class VirtualBoards:
         whole = PreparedCampaign(
             tuple((request, prepared) for request in requests), fit.boards
         )
+        self.context.log(f"measuring {built.label}")
         runner = BoardRunner(whole, results=self.results, reuse=True)
         with self.display(plan) as on_event:
             for _ in execute(plan, runner, store, on_event=on_event):

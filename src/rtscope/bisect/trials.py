@@ -68,9 +68,6 @@ class Trials:
     log: Callable[[str], None] = lambda _: None
     threshold: Threshold | None = None
     """Set after good and bad were measured."""
-    builds: int = 0
-    """Of this session; kernels of the journal are not built again."""
-    boots: int = 0
     _by_content: dict[str, Tried] = field(default_factory=dict)
 
     def measured(self, name: str) -> Tried:
@@ -107,7 +104,6 @@ class Trials:
             if (same := self._by_content.get(source)) and same.values:
                 self.log(f"{name}: the same source and configuration as {same.name}")
                 return same.named(name, source)
-            self.builds += 1
             built = self.kernels.compile(name)
         except CannotGoOnError:
             raise
@@ -127,7 +123,6 @@ class Trials:
                 kernel_digest=built.digest,
                 why=f"it gives no result: {error}",
             )
-        self.boots += len(values)
         return Tried(
             name, source=source, kernel_digest=built.digest, values=dict(values)
         )
