@@ -19,7 +19,7 @@ def answer(found: Outcome) -> str:
     if found.located is None:
         return (
             f"good and bad do not differ by more than the margin: {found.figure} under "
-            f"{found.load} is {_value(found, found.good)} and "
+            f"{found.load}, in virtual time, is {_value(found, found.good)} and "
             f"{_value(found, found.bad)}, the margin "
             f"{format_value(found.margin, found.figure)}: nothing to search for"
         )
@@ -70,7 +70,7 @@ def _notes(found: Outcome) -> Iterator[Text]:
 
 def _table(found: Outcome) -> Table:
     table = Table(box=None, pad_edge=False)
-    table.add_column(f"{found.figure}, {found.load}")
+    table.add_column(f"{found.figure}, {found.load}, virtual time")
     seeds = sorted(found.good.values)
     for seed in seeds:
         table.add_column(f"seed {seed}", justify="right")
