@@ -129,6 +129,16 @@ static void *starve(void *unused)
 	return NULL;
 }
 
+/* What the CPU refuses to load, and the kernel does instead: 32-bit ARM alone. */
+__attribute__((noinline)) static void load_unaligned(const char *at)
+{
+#ifdef __arm__
+	__asm__ volatile("ldm %0, {r4, r5}" : : "r"(at) : "r4", "r5", "memory");
+#else
+	(void)at;
+#endif
+}
+
 __attribute__((noinline)) static void offend_in_system(void)
 {
 	if (is("write")) {
@@ -143,6 +153,8 @@ __attribute__((noinline)) static void offend_in_system(void)
 		raise(SIGUSR1);
 	} else if (is("woken")) {
 		sem_wait(&work);
+	} else if (is("unaligned")) {
+		load_unaligned(page + 1);
 	} else if ((is("mutex") || is("inversion")) && cycle_number % 20 == 0) {
 		pthread_mutex_lock(&lock);
 		pthread_mutex_unlock(&lock);

@@ -17,7 +17,13 @@ SOURCE = Path(__file__).parent.parent / "offenders" / "offender.c"
 PATIENCE_S = 900.0
 PC = ("pc", "debian-6.12-rt")
 RISCV = ("jh7110", "jh7110-6.12-rt")
-ARCHES = {"pc": "x86_64", "jh7110": "riscv64"}
+ARM = ("rpi3", "debian-6.12-rt")
+TARGETS = {
+    "pc": "x86_64-linux-musl",
+    "jh7110": "riscv64-linux-musl",
+    "rpi3": "arm-linux-musleabihf",
+}
+"""Of zig. 32 bits on rpi3: its kernel aligns for such programs alone."""
 
 ALLOCATOR = """
 #include <stddef.h>
@@ -41,8 +47,7 @@ def build(tmp_path: Path) -> Build:
 
     def compiled(board: str = "pc", *options: str) -> Path:
         out = tmp_path / "prog"
-        target = f"{ARCHES[board]}-linux-musl"
-        zig = (sys.executable, "-m", "ziglang", "cc", "-target", target)
+        zig = (sys.executable, "-m", "ziglang", "cc", "-target", TARGETS[board])
         subprocess.run(
             [*zig, "-O1", "-g", "-static", *options, "-o", out, SOURCE], check=True
         )
@@ -165,6 +170,17 @@ def test_the_cpu_that_the_kernel_takes_from_a_greedy_thread_is_found(
     assert found["count"] >= 1
     # the thread that starves, or one of the kernel that starves with it
     assert found["worst"]["lasted_ns"] > 1_000_000
+
+
+def test_what_the_kernel_aligns_is_found(build: Build) -> None:
+    status, document = checked(build("rpi3"), "unaligned", where=ARM)
+
+    assert status == 1
+    assert ids(document) == {"RA22"}
+    found = one_of(document, "RA22")
+    assert found["thread"] == "cycle"
+    (cycles,) = document["cycles"]["threads"]
+    assert abs(found["count"] - cycles["response_ns"]["samples"]) <= 5
 
 
 @pytest.mark.skipif(not are_built(RISCV[1]), reason="needs the kernel jh7110-6.12-rt")

@@ -2,6 +2,7 @@
 
 import platform
 import shutil
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -67,6 +68,34 @@ def test_a_program_of_another_processor_is_refused(
         UsageError, match=f"built for S390, .* compile it for {arch.name}"
     ):
         program_of([changed(for_s390)], arch)
+
+
+@pytest.mark.parametrize(
+    ("machine", "named", "runs"),
+    [("aarch64", "", True), ("aarch64", "/lib/ld.so", False), ("x86_64", "", False)],
+)
+def test_a_static_program_of_32_bits_is_for_boards_of_64_bits_of_arm(
+    tmp_path: Path, machine: str, named: str, runs: bool
+) -> None:
+    path = tmp_path / "prog"
+    path.write_bytes(arm_program(named.encode()))
+    path.chmod(0o755)
+
+    if runs:
+        assert not program_of([str(path)], get_arch(machine)).dynamic
+        return
+    with pytest.raises(UsageError, match=f"built for ARM, .* compile it for {machine}"):
+        program_of([str(path)], get_arch(machine))
+
+
+def arm_program(loader: bytes) -> bytes:
+    """Return the headers of a 32-bit program, with the name of its loader."""
+    ident = b"\x7fELF\1\1\1".ljust(16, b"\0")
+    kind = 3 if loader else 1  # PT_INTERP, PT_LOAD
+    header = struct.pack("<HHIIIIIHHHHHH", 2, 40, 1, 0, 52, 0, 0, 52, 32, 1, 40, 0, 0)
+    size = len(loader) + 1
+    segment = struct.pack("<8I", kind, 84, 0, 0, size, size, 4, 4)
+    return ident + header + segment + loader + b"\0"
 
 
 def test_a_library_that_is_not_here_is_named(arch: Arch, changed: Changed) -> None:

@@ -8,7 +8,12 @@ from rtscope.app.memorymap import Mapping, parse_maps
 
 _KEY = re.compile(r"(\w+): +([0-9]+) kB")
 
-_KERNELS = frozenset({"[vvar]", "[vdso]", "[vsyscall]", "[vvar_vclock]", "[uprobes]"})
+_KERNELS = frozenset(
+    {
+        *("[vvar]", "[vdso]", "[vsyscall]", "[vvar_vclock]", "[uprobes]"),
+        *("[sigpage]", "[vectors]"),  # of 32-bit ARM
+    }
+)
 """Pieces of the kernel's own, which it does not take away."""
 
 

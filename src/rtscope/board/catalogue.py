@@ -101,6 +101,7 @@ class Arch:
     debian: str
     libs: str
     elf: str
+    elf32: str
     triplet: str
     qemu: str
     qemu_packages: tuple[str, ...]

@@ -135,7 +135,9 @@ class _Elf:
             yield from (t for t in section.iter_tags() if t.entry.d_tag == kind)
 
     def refuse_other_than(self, arch: Arch) -> None:
-        if self.machine != arch.elf:
+        # a board has no libraries of 32 bits
+        static32 = self.machine == arch.elf32 and not self.loader
+        if self.machine != arch.elf and not static32:
             raise UsageError(
                 f"{self.path} is built for {self.machine.removeprefix('EM_')}, and the "
                 f"board is {arch.name}: compile it for {arch.name}"
