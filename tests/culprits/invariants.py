@@ -124,7 +124,7 @@ def table_of(counts: Counts) -> str:
     known = sum(one.known for one in counts.by_kind.values())
     kept = sum(one.kept for one in counts.by_kind.values())
     share = 100 * kept / max(1, known)
-    lines += ["", f"{kept:,} of {known:,} pass all invariants ({share:.1f} %)."]
+    lines += ["", f"{kept:,} of {known:,} pass all invariants ({share:.2f} %)."]
     lines += [f"* broken: {name} in {n:,}" for name, n in counts.broken.most_common()]
     return "\n".join(lines)
 

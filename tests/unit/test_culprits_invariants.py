@@ -25,6 +25,6 @@ def test_a_wake_up_that_fails_counts_as_certain_only_with_a_dominant_cause() -> 
         counts.add(KIND, found)
 
     assert "| pc | debian-6.12 | idle | 3 | 1 | 1 |" in table_of(counts)
-    assert "1 of 3 pass all invariants (33.3 %)" in table_of(counts)
+    assert "1 of 3 pass all invariants (33.33 %)" in table_of(counts)
     assert counts.broken == {"idle": 2}
     assert counts.failed[0].startswith("pc, debian-6.12, idle, CPU 1, wake-up 7: idle")
