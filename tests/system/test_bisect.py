@@ -1,0 +1,121 @@
+"""
+`rtscope bisect` with real builds and boots: a delay planted in a patch of a series.
+
+The kernel is small: what an idle board needs, and no more. Its first build takes ten
+minutes of a CPU, the others seconds.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rig import NEEDS_APT
+
+from rtscope.kernel.build import missing_programs
+from rtscope.kernel.recipe import get_arch
+from rtscope.units import NS_PER_US
+
+DELAY_US = 200
+
+RECIPE = """\
+title = "A small Linux 6.12 for the JH-7110, for tests"
+arch = "riscv64"
+board = "jh7110"
+fragments = ["rt", "./small.config"]
+
+[source]
+package = 'linux-source-6\\.12'
+suite = "trixie"
+
+[size.virtual]
+base = "allnoconfig"
+fragments = ["virtual", "riscv64-virtual", "riscv64-arch-virt"]
+"""
+
+# What `virtual` asks for, and an idle board does not need.
+LEFT_OUT = (
+    *("NET", "UNIX", "INET", "EXT4_FS", "BLOCK", "BLK_DEV", "BLK_DEV_RAM"),
+    *("BLK_DEV_RAM_COUNT", "BLK_DEV_RAM_SIZE", "FTRACE", "SCHED_TRACER"),
+    *("TIMERLAT_TRACER", "CGROUPS", "CPUSETS", "MEMCG", "SYSVIPC", "POSIX_MQUEUE"),
+    *("AIO", "IKCONFIG", "IKCONFIG_PROC", "RSEQ"),
+)
+
+DELAY = f"""\
+Subject: [PATCH] hrtimer: Wait for the clock event device
+
+--- a/kernel/time/hrtimer.c
++++ b/kernel/time/hrtimer.c
+@@ -40,6 +40,7 @@
+ #include <linux/sched/debug.h>
+ #include <linux/sched/isolation.h>
+ #include <linux/timer.h>
++#include <linux/delay.h>
+ #include <linux/freezer.h>
+ #include <linux/compat.h>
+
+@@ -1857,6 +1858,7 @@ void hrtimer_interrupt(struct clock_event_device *dev)
+ \tcpu_base->nr_events++;
+ \tdev->next_event = KTIME_MAX;
+
++\tudelay({DELAY_US});
+ \traw_spin_lock_irqsave(&cpu_base->lock, flags);
+ \tentry_time = now = hrtimer_update_base(cpu_base);
+ retry:
+"""
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.long,
+    NEEDS_APT,
+    pytest.mark.skipif(
+        bool(missing_programs(get_arch("riscv64"))) or shutil.which("git") is None,
+        reason="needs the compiler for riscv64: apt install gcc-riscv64-linux-gnu",
+    ),
+]
+
+
+def _note(number: int) -> str:
+    """Return a patch that changes no code."""
+    return (
+        f"Subject: [PATCH] docs: Note {number}\n\n--- /dev/null\n"
+        f"+++ b/Documentation/note-{number}.txt\n@@ -0,0 +1 @@\n+Note {number}.\n"
+    )
+
+
+def _write_series(folder: Path, *, culprit: int, count: int) -> None:
+    folder.mkdir()
+    names = [f"{number:04}.patch" for number in range(1, count + 1)]
+    (folder / "series").write_text("\n".join(names) + "\n")
+    for number, name in enumerate(names, 1):
+        text = DELAY if number == culprit else _note(number)
+        (folder / name).write_text(text)
+
+
+def test_a_delay_in_one_patch_of_eight_is_found_and_explained(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(RECIPE)
+    off = "".join(f"# CONFIG_{name} is not set\n" for name in LEFT_OUT)
+    (tmp_path / "small.config").write_text(off)
+    _write_series(tmp_path / "patches", culprit=6, count=8)
+    bisect = (
+        *(sys.executable, "-m", "rtscope", "bisect", "--patches", "./patches"),
+        *("--recipe", "./small.toml", "--seeds", "2", "--duration", "1s"),
+        *("--margin", "50us", "--out", "out", "--json"),
+    )
+
+    said = subprocess.run(
+        bisect, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert said.returncode == 0, said.stderr
+    found = json.loads(said.stdout)
+    (change,) = found["located"]["changes"]
+    assert change["name"] == "0006.patch"
+    assert found["candidates"] == 8
+    # Kernels of equal images are built, and not booted again.
+    assert found["boots"] == 4
+    assert found["bad"]["values"]["1"] > DELAY_US * NS_PER_US
+    assert found["before"]["explanation"]
+    assert found["after"]["explanation"]
