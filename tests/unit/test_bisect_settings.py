@@ -1,0 +1,150 @@
+"""Which settings are blamed, and the criterion: exact, without a kernel."""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+
+import pytest
+
+from rtscope.bisect.criterion import Margin, Values, parse_margin, threshold_of
+from rtscope.bisect.ddmin import minimize
+from rtscope.bisect.settingsearch import Blamed, blame
+from rtscope.bisect.symbols import Differences, Setting, differences_of, name_of
+from rtscope.errors import UsageError
+from rtscope.kernel.kconfig import Symbol
+
+
+def symbol(name: str, depends: str = "", *, choice: str = "") -> Symbol:
+    return Symbol(name, definitions=[(depends,)], prompts=[""], choice=choice)
+
+
+def two_hundred(*, depends: Mapping[str, str] | None = None) -> Differences:
+    depends = depends or {}
+    names = [f"DEBUG_{number:03}" for number in range(200)]
+    symbols = {name: symbol(name, depends.get(name, "")) for name in names}
+    return differences_of({}, dict.fromkeys(names, "y"), symbols)
+
+
+def blamed_by(
+    differences: Differences, causes: Collection[str]
+) -> tuple[Blamed, list[str]]:
+    """Blame, with a cache as the journal is one; return what was built."""
+    built: list[str] = []
+
+    def is_bad(chosen: Sequence[Setting]) -> bool:
+        name = name_of(chosen)
+        if name not in built and len(chosen) < len(differences.settings):
+            built.append(name)
+        return set(causes) <= {n for one in chosen for n in one.names}
+
+    return blame(differences, is_bad), built
+
+
+@pytest.mark.parametrize("number", [0, 1, 77, 100, 128, 199])
+def test_one_symbol_among_200_is_found_with_21_builds_or_fewer(number: int) -> None:
+    cause = f"DEBUG_{number:03}"
+
+    blamed, built = blamed_by(two_hundred(), {cause})
+
+    assert [one.title for one in blamed.settings] == [cause]
+    assert len(built) + len(("good", "bad")) <= 2 * math.log2(200) + 6
+
+
+def test_two_symbols_that_only_work_together_are_both_found() -> None:
+    blamed, _ = blamed_by(two_hundred(), {"DEBUG_003", "DEBUG_150"})
+
+    assert {one.title for one in blamed.settings} == {"DEBUG_003", "DEBUG_150"}
+
+
+def test_a_symbol_is_changed_with_what_it_depends_on() -> None:
+    differences = two_hundred(depends={"DEBUG_150": "DEBUG_003 && !NOTHING"})
+
+    blamed, built = blamed_by(differences, {"DEBUG_150"})
+
+    assert [one.title for one in blamed.settings] == ["DEBUG_150"]
+    assert [one.title for one in blamed.along] == ["DEBUG_003"]
+    assert len(built) + 2 <= 2 * math.log2(200) + 6
+
+
+def test_what_a_hundred_symbols_depend_on_is_blamed_and_not_they() -> None:
+    hub = {f"DEBUG_{number:03}": "DEBUG_199" for number in range(100)}
+
+    blamed, _ = blamed_by(two_hundred(depends=hub), {"DEBUG_199"})
+
+    assert [one.title for one in blamed.settings] == ["DEBUG_199"]
+    assert blamed.along == ()
+
+
+def test_a_symbol_is_switched_off_with_what_depends_on_it() -> None:
+    symbols = {"A": symbol("A"), "B": symbol("B", "A")}
+    differences = differences_of({"A": "y", "B": "y"}, {}, symbols)
+    (first,) = [one for one in differences.settings if one.names == ("A",)]
+
+    assert [one.title for one in differences.closed([first])] == ["A", "B"]
+
+
+def test_symbols_of_one_choice_change_together() -> None:
+    symbols = {n: symbol(n, choice="choice 1") for n in ("HZ_100", "HZ_250")}
+    differences = differences_of({"HZ_100": "y"}, {"HZ_250": "y"}, symbols)
+
+    assert [one.title for one in differences.settings] == ["HZ_100/HZ_250"]
+
+
+def test_a_mixed_configuration_has_the_bad_values_of_what_was_chosen() -> None:
+    symbols = {n: symbol(n) for n in ("A", "B", "SIZE")}
+    differences = differences_of(
+        {"A": "y", "SIZE": "1", "SAME": "y"},
+        {"B": "y", "SIZE": "2", "SAME": "y"},
+        symbols,
+    )
+    chosen = [one for one in differences.settings if one.names != ("B",)]
+
+    text = differences.mixed(chosen)
+
+    assert text.splitlines() == [
+        "# CONFIG_A is not set",
+        "# CONFIG_B is not set",
+        "CONFIG_SAME=y",
+        "CONFIG_SIZE=2",
+    ]
+
+
+def test_what_cannot_be_tested_is_not_blamed_alone() -> None:
+    untestable = {("3",), ("3", "4")}
+
+    def is_bad(chosen: Sequence[str]) -> bool:
+        return "3" in chosen and tuple(sorted(chosen)) not in untestable
+
+    found = minimize([str(number) for number in range(8)], is_bad)
+
+    assert "3" in found
+    assert is_bad(found)
+
+
+# --- the criterion ----------------------------------------------------------------
+
+
+def test_without_a_margin_the_seeds_of_the_good_kernel_give_it() -> None:
+    good: Values = {1: 10_000, 2: 30_000, 3: 20_000}
+
+    assert not threshold_of(good, {1: 39_000, 2: 40_000, 3: 5_000}, Margin()).differs
+    assert threshold_of(good, {1: 41_000, 2: 42_000, 3: 5_000}, Margin()).differs
+
+
+def test_a_kernel_between_good_and_bad_counts_as_the_nearer_one() -> None:
+    found = threshold_of({1: 10_000}, {1: 30_000}, parse_margin("10%", "max"))
+
+    assert found.margin == 1_000
+    assert not found.is_bad({1: 19_999})
+    assert found.is_bad({1: 20_001})
+
+
+@pytest.mark.parametrize("text", ["much", "-5us", "20", "10 %%"])
+def test_a_margin_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--margin"):
+        parse_margin(text, "max")
+
+
+def test_a_rate_takes_a_share_only() -> None:
+    with pytest.raises(UsageError, match="needs a share"):
+        parse_margin("20us", "operations/s")
+    assert parse_margin("20%", "operations/s").share == 0.2
