@@ -234,9 +234,10 @@ def test_who_wakes_a_thread_is_found(offender: Path, root: None) -> None:
 def is_timed(one: dict[str, Any], window_ns: int) -> None:
     """Check that what was counted was also timed, from its begin to its end."""
     worst = one["worst"]
-    # of faults those with a stack; counters begin a moment before, and end one after
+    # of faults those with a stack; counters, one of each CPU, begin and end one after
+    # the other, on a busy machine within some of the offender's periods
     most = min(one["count"], 32) if one["id"] in ("RA05", "RA06") else one["count"]
-    assert 0.8 * most - 5 < worst["timed"] <= most + 5
+    assert 0.8 * most - 5 < worst["timed"] <= most + 20
     assert 0 < worst["lasted_ns"] <= worst["total_ns"] <= window_ns
     assert worst["after_ns"] <= window_ns
 
