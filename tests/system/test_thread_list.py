@@ -5,13 +5,14 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rig import Done, Program, native_agent, rtscope, until
+from rig import PATIENCE_S, Done, Program, native_agent, rtscope, until
 
 from rtscope.contract.tasks import TaskLine, TasksEnd
 from rtscope.tasks.listing import name_of
@@ -115,6 +116,20 @@ def by_proc(pid: int, tid: int) -> dict[str, Any]:
     }
 
 
+def listed_asleep(
+    pid: int, tids: Sequence[int]
+) -> tuple[dict[int, TaskLine], dict[int, dict[str, Any]]]:
+    """List threads while none of them runs; give what /proc says of them, too."""
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        before = {tid: by_proc(pid, tid) for tid in tids}
+        found = tasks_of(listed(), pid)
+        if {tid: by_proc(pid, tid) for tid in tids} == before:
+            return found, before
+        # One of them was still on its way to its first sleep.
+        assert time.monotonic() < end, "they never all slept"
+
+
 def as_chrt(line: TaskLine) -> dict[str, Any]:
     times = line.deadline
     return {
@@ -128,7 +143,7 @@ def as_chrt(line: TaskLine) -> dict[str, Any]:
 @pytest.mark.usefixtures("root")
 def test_each_thread_is_what_chrt_and_proc_say_of_it() -> None:
     with scene() as (pid, made):
-        found = tasks_of(listed(), pid)
+        found, told_of = listed_asleep(pid, [pid, *made.values()])
 
         assert set(made.values()) <= set(found)
         assert {found[made[n]].policy for n in ("fifo", "rr", "batch", "idle")} == {
@@ -139,7 +154,7 @@ def test_each_thread_is_what_chrt_and_proc_say_of_it() -> None:
         }
         for tid in [pid, *made.values()]:
             line = found[tid]
-            told = by_proc(pid, tid)
+            told = told_of[tid]
             assert as_chrt(line) == by_chrt(tid), line
             assert name_of(line) == told.pop("comm")
             assert {key: getattr(line, key) for key in told} == told
