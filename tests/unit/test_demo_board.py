@@ -17,7 +17,7 @@ def test_a_board_runs_each_case_between_two_looks_at_its_settings() -> None:
     assert [lines[n].rpartition("/")[2] for n in cases] == [
         f"demo-{case.name}.jsonl" for case in demo.cases
     ]
-    assert reads[0] < cases[0] < cases[-1] < reads[1]
+    assert reads[0] < lines.index("sleep 10") < cases[0] < cases[-1] < reads[1]
     assert all("--cpus 1 " in lines[n] for n in cases)
 
 

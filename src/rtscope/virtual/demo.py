@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rtscope.board.initrd import Job
 from rtscope.board.prepare import Prepared
+from rtscope.campaign.model import BOARD_SETTLE_NS
 from rtscope.contract import Refused
 from rtscope.demo.caseresult import (
     DURATION_NS,
@@ -14,12 +15,16 @@ from rtscope.demo.caseresult import (
 from rtscope.demo.model import FACTS, Case, CaseResult, Demo, DemoResult
 from rtscope.errors import BoardError, TargetError
 from rtscope.process import Progress
+from rtscope.units import NS_PER_S
 from rtscope.virtual.boot import Booted, BootTimeout, boot, in_steps
 from rtscope.virtual.guestfiles import files_of
 from rtscope.virtual.inspect import INSERT_RESULTS
 from rtscope.virtual.script import agent_line
 
 SEED = 1
+
+_SETTLE_S = BOARD_SETTLE_NS // NS_PER_S
+"""Until the kernel's own work after its boot is over, as in a measurement."""
 
 _DEBUGFS = "mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null"
 _FACTS, _FACTS_AFTER = "facts.jsonl", "facts-after.jsonl"
@@ -75,6 +80,7 @@ def script_of(demo: Demo, cpu: int) -> Sequence[str]:
         INSERT_RESULTS,
         _DEBUGFS,
         f"{read} >/out/{_FACTS}",
+        f"sleep {_SETTLE_S}",
         *(line for case in demo.cases for line in _case_lines(case, cpu)),
         f"{read} >/out/{_FACTS_AFTER}",
         "true",
