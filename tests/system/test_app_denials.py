@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from rig import MS, Program, native_agent
+from rig import MS, Program, native_agent, until
 from test_rights import AS_NOBODY
 
 from rtscope.contract import AgentError, WatchBegin, WatchedThread, WatchEnd
@@ -50,7 +50,10 @@ def sleeper(request: pytest.FixtureRequest) -> Iterator[int]:
     """A process of root, or of another user if the test says so."""
     prefix: Sequence[str] = getattr(request, "param", ())
     process = subprocess.Popen([*prefix, "sleep", "60"])
+    comm = Path(f"/proc/{process.pid}/comm")
     try:
+        # Until then it still has the rights of whoever starts it.
+        until(lambda: comm.read_text() == "sleep\n", what="it sleeps")
         yield process.pid
     finally:
         process.kill()
