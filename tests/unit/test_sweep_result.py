@@ -7,7 +7,7 @@ import pytest
 
 from fakes.measurements import on_board, record, thread
 from rtscope.record.model import RunRecord
-from rtscope.report.formats.sweep import lines_of_cpus, sweep_page
+from rtscope.report.formats.sweep import lines_of_limits, sweep_page
 from rtscope.sweep.design import cells_of
 from rtscope.sweep.file import sweep_of
 from rtscope.sweep.result import SweepResult, result_of
@@ -43,7 +43,7 @@ def test_a_cell_that_measured_other_cpus_unasked_is_named() -> None:
     found = result(ISOLATED, measured=[0])
 
     assert found.cells[1].other_cpus == "CPU 0, the base CPU 0-1"
-    (line,) = lines_of_cpus(found)
+    (line,) = lines_of_limits(found)
     assert "boot: isolcpus=1 measured CPU 0, the base CPU 0-1" in line.plain
     assert "write run.cpus into the level" in line.plain
     assert "measured CPU 0, the base CPU 0-1" in sweep_page(found)
@@ -59,7 +59,7 @@ def test_equal_cpus_and_those_that_a_level_asks_for_are_in_order(
     found = result(level, measured=measured)
 
     assert found.on_other_cpus == ()
-    assert not list(lines_of_cpus(found))
+    assert not list(lines_of_limits(found))
 
 
 def test_the_time_of_a_cell_is_that_of_all_its_boots() -> None:
@@ -72,3 +72,24 @@ def test_the_time_of_a_cell_is_that_of_all_its_boots() -> None:
     )
 
     assert [cell.host_s for cell in found.cells] == [7.5, 0.0]
+
+
+def test_runs_with_different_agents_limit_a_sweep() -> None:
+    axis = {"name": "a", "level": [{"name": "b", **ISOLATED}]}
+    cells = cells_of(sweep_of({"base": BASE, "axis": [axis]}, source="my.toml"))
+
+    def having(agent: str, kernel: str) -> list[RunRecord]:
+        (one,) = runs(0)
+        assert one.virtual is not None
+        parts = {"agent-x86_64": agent, "kernel-x": kernel}
+        return [replace(one, virtual=replace(one.virtual, part_digests=parts))]
+
+    def found(agent: str) -> SweepResult:
+        records = {0: having("1" * 64, "a"), 1: having(agent, "b")}
+        return result_of("x", cells, records=records, planned={0: 1, 1: 1}, failures={})
+
+    assert found("1" * 64).mixed_parts == ()
+    assert list(lines_of_limits(found("1" * 64))) == []
+    (line,) = lines_of_limits(found("2" * 64))
+    assert "different versions of agent-x86_64:" in line.plain
+    assert "different versions of agent-x86_64:" in sweep_page(found("2" * 64))

@@ -13,7 +13,7 @@ from rtscope.report.formats.checks import lines_of_checks
 from rtscope.report.formats.fitted import Room
 from rtscope.report.formats.sweep import (
     interval_of,
-    lines_of_cpus,
+    lines_of_limits,
     sweep_data,
     value_of,
 )
@@ -81,7 +81,7 @@ def compose_remedies(
         if result.missing:
             text = f"{plural(result.missing, 'planned run')} without a result"
             yield Text(f"LIMIT: {text}", style="yellow")
-        yield from lines_of_cpus(result)
+        yield from lines_of_limits(result)
         yield ""
         left = room.rows
         for one in diagnoses:

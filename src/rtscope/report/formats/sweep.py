@@ -55,7 +55,7 @@ def compose_sweep(result: SweepResult, *, more: str) -> Any:
         if result.missing:
             text = f"{plural(result.missing, 'planned run')} without a result"
             yield Text(f"LIMIT: {text}: {_first_failure(result)}", style="yellow")
-        yield from lines_of_cpus(result)
+        yield from lines_of_limits(result)
         yield ""
         shown = result.found[: room.rows]
         if shown:
@@ -74,8 +74,14 @@ def compose_sweep(result: SweepResult, *, more: str) -> Any:
     return compose
 
 
-def lines_of_cpus(result: SweepResult) -> Iterator[Text]:
-    """Yield a line on the cells that measured other CPUs than the base."""
+def lines_of_limits(result: SweepResult) -> Iterator[Text]:
+    """Yield lines on runs that had other parts or CPUs than the others."""
+    if result.mixed_parts:
+        yield Text(
+            f"LIMIT: runs had different versions of {', '.join(result.mixed_parts)}: "
+            "measure the whole sweep again, without --resume",
+            style="yellow",
+        )
     for cell in result.on_other_cpus[:1]:
         left = len(result.on_other_cpus) - 1
         others = f" (and {plural(left, 'other cell')})" if left else ""
