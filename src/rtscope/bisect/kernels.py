@@ -22,7 +22,7 @@ from rtscope.errors import KernelError
 from rtscope.files import write_atomically
 from rtscope.kernel import build
 from rtscope.kernel.kconfig import Symbol, read_kconfig
-from rtscope.kernel.recipe import Recipe, fragment_text, get_arch
+from rtscope.kernel.recipe import Recipe, fragments_of, get_arch
 from rtscope.kernel.resolved import asked_of, differences, refuse, values_of
 
 LOG = "build.log"
@@ -78,8 +78,7 @@ class Bench:
         self.log_file.unlink(missing_ok=True)
         text = self._guarded(lambda: build.configure(recipe, self.place))
         values = values_of(text, source=CONFIG)
-        fragments = {name: fragment_text(recipe, name) for name in recipe.fragments}
-        asked = asked_of(fragments)
+        asked = asked_of(fragments_of(recipe))
         if differences(asked, values, {}):  # what follows reads all Kconfig files
             refuse(differences(asked, values, self.symbols()), recipe=recipe.name)
         return values
