@@ -104,7 +104,7 @@ def _other_cpus(
     return f"CPU {format_cpulist(theirs)}, the base CPU {format_cpulist(ours)}"
 
 
-COMMON_PARTS = ("agent-", "plugin-", "qemu-", "userland-")
+_COMMON_PARTS = ("agent-", "plugin-", "qemu-", "userland-")
 """Parts of a board that no level changes, by how their names begin."""
 
 
@@ -119,7 +119,7 @@ def _mixed_parts(records: Mapping[int, Sequence[RunRecord]]) -> tuple[str, ...]:
     for record in chain.from_iterable(records.values()):
         parts = record.virtual.part_digests if record.virtual else {}
         for name, digest in parts.items():
-            if name.startswith(COMMON_PARTS):
+            if name.startswith(_COMMON_PARTS):
                 digests.setdefault(name, set()).add(digest)
     return tuple(sorted(name for name, all_ in digests.items() if len(all_) > 1))
 
