@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fakes.bootedboard import FakeBoard
+from fakes.bootedboard import AGENT, FakeBoard
 from fakes.commandline import Rtscope
 from rtscope.cli import run
 from rtscope.record.model import RunRecord
@@ -113,13 +113,16 @@ def test_what_is_left_of_the_seeds_is_run_on_resuming(
     assert [one.id for one in board.plan.runs] == ["002-idle-s2"]
 
 
-@pytest.mark.parametrize("name", ["kernel", "qemu", "plugin"])
+@pytest.mark.parametrize("name", ["kernel", "qemu", "plugin", AGENT])
 def test_going_on_with_other_parts_is_refused(
     rtscope: Rtscope, board: FakeBoard, here: Path, name: str
 ) -> None:
     rtscope(*RUN, "--seeds", "2", "--out", "out")
     (here / "out/runs/002-idle-s2/record.json").unlink()
-    board.inputs = {name: "other"}
+    if name == AGENT:
+        board.agent = "other"
+    else:
+        board.inputs = {name: "other"}
     said = rtscope("run", "--resume", "out")
 
     assert said.status == 2

@@ -109,6 +109,21 @@ def test_a_resumed_sweep_measures_what_is_left(
     assert Path("out/sweep.html").read_text() == whole
 
 
+def test_a_sweep_does_not_go_on_with_another_agent_in_any_cell(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    rtscope("sweep", "ticks.toml", "--out", "out")
+    for record in Path("out/cells/001-tick-off/runs").glob("*/record.json"):
+        record.unlink()
+    board.agent = "other"
+
+    said = rtscope("sweep", "--resume", "out")
+
+    assert said.status == 2
+    assert "was measured with another agent-x86_64 than there is now" in said.err
+    assert not list(Path("out/cells/001-tick-off/runs").glob("*/record.json"))
+
+
 def test_equal_inputs_with_different_results_end_the_sweep(
     rtscope: Rtscope, board: FakeBoard
 ) -> None:

@@ -24,6 +24,10 @@ class FakeRequest:
     run: Run
 
 
+AGENT = "agent-x86_64"
+"""The part of a board that all kernels have in common."""
+
+
 class FakeBoard:
     """A board whose results are listed, in the order of the runs."""
 
@@ -32,6 +36,8 @@ class FakeBoard:
         self.smaller: tuple[int, ...] = ()
         """Latencies of each run besides its result; none: the result, nine times."""
         self.inputs: dict[str, Any] = {}
+        self.agent = "a"
+        """The digest of its agent."""
         self.plan: Plan | None = None
         self.fails: Callable[[Run], bool] = lambda _: False
         """Whether a run gives no result."""
@@ -52,6 +58,7 @@ class FakeBoard:
                     kernel=SimpleNamespace(digest=self._inputs(one)["kernel"]),
                     qemu=SimpleNamespace(digest=self._inputs(one)["qemu"]),
                     plugin_digest=self._inputs(one)["plugin"],
+                    parts=[SimpleNamespace(name=AGENT, digest=self.agent)],
                 ),
             )
             for one in plan.runs
@@ -96,6 +103,7 @@ class FakeBoard:
             qemu_digest=inputs.qemu,
             plugin_digest=inputs.plugin,
             input_digests=inputs,
+            part_digests={AGENT: self.agent},
         )
         if self.reused and made.virtual is not None:
             told = make("result_reused", "computed at noon")

@@ -72,24 +72,3 @@ def test_the_time_of_a_cell_is_that_of_all_its_boots() -> None:
     )
 
     assert [cell.host_s for cell in found.cells] == [7.5, 0.0]
-
-
-def test_runs_with_different_agents_limit_a_sweep() -> None:
-    axis = {"name": "a", "level": [{"name": "b", **ISOLATED}]}
-    cells = cells_of(sweep_of({"base": BASE, "axis": [axis]}, source="my.toml"))
-
-    def having(agent: str, kernel: str) -> list[RunRecord]:
-        (one,) = runs(0)
-        assert one.virtual is not None
-        parts = {"agent-x86_64": agent, "kernel-x": kernel}
-        return [replace(one, virtual=replace(one.virtual, part_digests=parts))]
-
-    def found(agent: str) -> SweepResult:
-        records = {0: having("1" * 64, "a"), 1: having(agent, "b")}
-        return result_of("x", cells, records=records, planned={0: 1, 1: 1}, failures={})
-
-    assert found("1" * 64).mixed_parts == ()
-    assert list(lines_of_limits(found("1" * 64))) == []
-    (line,) = lines_of_limits(found("2" * 64))
-    assert "different versions of agent-x86_64:" in line.plain
-    assert "different versions of agent-x86_64:" in sweep_page(found("2" * 64))

@@ -43,11 +43,8 @@ from rtscope.report.formats.brief import Detail, More
 from rtscope.target import Target
 from rtscope.target.address import open_target, parse_address
 from rtscope.tuning.campaign import checks_for
-from rtscope.virtual.prepare import (
-    PreparedCampaign,
-    prepare_campaign,
-    refuse_other_inputs,
-)
+from rtscope.virtual.prepare import PreparedCampaign, prepare_campaign
+from rtscope.virtual.sameparts import refuse_other_inputs
 
 _ALWAYS_RECORDED = (
     "rtscope: --explain has no effect on a virtual board, which always records its "

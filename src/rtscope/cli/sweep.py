@@ -80,8 +80,8 @@ from rtscope.virtual.prepare import (
     PreparedCampaign,
     capacity_for,
     prepare_campaign,
-    refuse_other_inputs,
 )
+from rtscope.virtual.sameparts import refuse_other_common_parts, refuse_other_inputs
 from rtscope.virtual.stored import open_stored
 from rtscope.virtual.sweeping import CellRuns, measure_cells, runs_of
 
@@ -317,7 +317,9 @@ def _prepare(work: _Work, jobs: int | None) -> None:
 
     with Waiting(stderr_console()) as waiting:
         looks = Looks(waiting)
-        for cell in work.cells:
+        measured = [work.store(cell).records() for cell in work.cells]
+        of_each_cell = [records[0] for records in measured if records]
+        for cell, records in zip(work.cells, measured, strict=True):
             store = work.store(cell)
             left = remaining(work.plans[cell.number], store.done_ids())
             prepared = prepare_campaign(
@@ -329,8 +331,8 @@ def _prepare(work: _Work, jobs: int | None) -> None:
                 progress=waiting,
                 looks=looks,
             )
-            if store.done_ids():
-                refuse_other_inputs(prepared, store.records())
+            refuse_other_inputs(prepared, records)
+            refuse_other_common_parts(prepared, of_each_cell)
             work.prepared[cell.number] = prepared
 
 

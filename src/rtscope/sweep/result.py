@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from rtscope.cpulist import format_cpulist
 from rtscope.record.model import RunRecord
@@ -37,8 +36,6 @@ class SweepResult:
     cells: tuple[CellResult, ...]
     effects: tuple[Effect, ...]
     checks: Checks = NO_CHECKS
-    mixed_parts: tuple[str, ...] = ()
-    """Parts of rtscope and QEMU of which its runs had different versions."""
 
     @property
     def found(self) -> tuple[Effect, ...]:
@@ -104,26 +101,6 @@ def _other_cpus(
     return f"CPU {format_cpulist(theirs)}, the base CPU {format_cpulist(ours)}"
 
 
-_COMMON_PARTS = ("agent-", "plugin-", "qemu-", "userland-")
-"""Parts of a board that no level changes, by how their names begin."""
-
-
-def _mixed_parts(records: Mapping[int, Sequence[RunRecord]]) -> tuple[str, ...]:
-    """
-    Return the common parts that differ between runs.
-
-    A resumed sweep may have got another agent meanwhile: what looks like an effect may
-    then be one of that.
-    """
-    digests: dict[str, set[str]] = {}
-    for record in chain.from_iterable(records.values()):
-        parts = record.virtual.part_digests if record.virtual else {}
-        for name, digest in parts.items():
-            if name.startswith(_COMMON_PARTS):
-                digests.setdefault(name, set()).add(digest)
-    return tuple(sorted(name for name, all_ in digests.items() if len(all_) > 1))
-
-
 def result_of(
     name: str,
     cells: Sequence[Cell],
@@ -164,5 +141,4 @@ def result_of(
         ),
         effects=effects_of(tuple(records.get(base.number, ())), measured),
         checks=checks,
-        mixed_parts=_mixed_parts(records),
     )

@@ -5,7 +5,7 @@ Everything wrong is refused here, before a result directory exists.
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,7 +26,7 @@ from rtscope.machine.gather import paths as fact_paths
 from rtscope.measure.commands import load_command
 from rtscope.measure.plan import Plan, kernels_by_label
 from rtscope.process import Progress
-from rtscope.record.model import Run, RunRecord
+from rtscope.record.model import Run
 from rtscope.target import agent_file
 from rtscope.tuning.campaign import checks_for
 from rtscope.tuning.remedies import TuningPlan
@@ -189,34 +189,6 @@ def _made(
         config=campaign.config,
     )
     return dict(zip(labels, made, strict=True))
-
-
-def refuse_other_inputs(
-    campaign: PreparedCampaign, records: Iterable[RunRecord]
-) -> None:
-    """Raise UsageError if a resumed campaign would use other parts than before."""
-    now: dict[tuple[str, str | None], str] = {}
-    for request, prepared in campaign.runs:
-        now["kernel", request.run.kernel] = prepared.kernel.digest
-        now["qemu", None] = prepared.qemu.digest
-        now["plugin", None] = prepared.plugin_digest
-    for record in records:
-        if (virtual := record.virtual) is None or (
-            inputs := virtual.input_digests
-        ) is None:
-            continue
-        for name, label, then in (
-            ("kernel", record.run.kernel, inputs.kernel),
-            ("qemu", None, inputs.qemu),
-            ("plugin", None, inputs.plugin),
-        ):
-            digest = now.get((name, label))
-            if digest is not None and then != digest:
-                raise UsageError(
-                    f"{record.run.id} was measured with another {name} than there is "
-                    f"now ({then[:DIGITS]}, now {digest[:DIGITS]}); put "
-                    "the former back, or measure all of it again: rtscope run"
-                )
 
 
 def _label(run: Run, board: Board) -> str:

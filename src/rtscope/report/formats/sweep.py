@@ -75,13 +75,7 @@ def compose_sweep(result: SweepResult, *, more: str) -> Any:
 
 
 def lines_of_limits(result: SweepResult) -> Iterator[Text]:
-    """Yield lines on runs that had other parts or CPUs than the others."""
-    if result.mixed_parts:
-        yield Text(
-            f"LIMIT: runs had different versions of {', '.join(result.mixed_parts)}: "
-            "measure the whole sweep again, without --resume",
-            style="yellow",
-        )
+    """Yield lines on runs that had other CPUs than the others."""
     for cell in result.on_other_cpus[:1]:
         left = len(result.on_other_cpus) - 1
         others = f" (and {plural(left, 'other cell')})" if left else ""
