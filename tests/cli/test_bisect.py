@@ -13,7 +13,7 @@ from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
 from fakes.fakelinux import MAIN, make_programs, make_recipe
 from rtscope.bisect import boards
-from rtscope.bisect.workplace import LOCK, clear_left, workplace
+from rtscope.bisect.workplace import workplace
 from rtscope.board.cache import Part
 from rtscope.cli import bisect
 from rtscope.virtual.prepare import PreparedCampaign
@@ -362,15 +362,3 @@ def test_a_place_is_removed_at_the_end_and_on_an_interruption(tmp_path: Path) ->
         raise KeyboardInterrupt
 
     assert not place.exists()
-
-
-def test_what_a_killed_search_has_left_is_removed_by_the_next_one(
-    tmp_path: Path,
-) -> None:
-    with workplace(tmp_path) as alive:
-        dead = alive.with_name("search-dead")
-        (dead / "source").mkdir(parents=True)
-        (dead / LOCK).touch()
-
-        assert clear_left(tmp_path) == [dead]
-        assert alive.exists()

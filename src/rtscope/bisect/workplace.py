@@ -1,61 +1,26 @@
-"""
-Where a search checks out and compiles: a directory of the cache, removed at the end.
+"""Where a search checks out and compiles: a directory of the cache."""
 
-A lock shows that a search is alive. What one that was killed has left is removed by the
-next one; the lock is gone with its process.
-"""
-
-import fcntl
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from rtscope.errors import KernelError
+from rtscope.files.heldfolder import held_folder
 
 FOLDER = "bisect"
-LOCK = "lock"
 
 
 @contextmanager
 def workplace(cache: Path) -> Iterator[Path]:
     """Give an empty directory; remove it at the end, whatever the end is."""
     folder = cache / FOLDER
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        clear_left(cache)
-        place = Path(tempfile.mkdtemp(dir=folder, prefix="search-"))
-    except OSError as error:
-        raise KernelError(
-            f"cannot make a directory in {folder}: {error.strerror}; make it writable, "
-            "or set XDG_CACHE_HOME to another directory"
-        ) from error
-    number = os.open(place / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(number, fcntl.LOCK_EX)
+    with ExitStack() as stack:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            place = stack.enter_context(held_folder(folder, prefix="search-"))
+        except OSError as error:
+            raise KernelError(
+                f"cannot make a directory in {folder}: {error.strerror}; make it "
+                "writable, or set XDG_CACHE_HOME to another directory"
+            ) from error
         yield place
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-        os.close(number)
-
-
-def clear_left(cache: Path) -> list[Path]:
-    """Remove, and return, the directories of searches that are no longer alive."""
-    gone = []
-    for place in sorted((cache / FOLDER).glob("search-*")):
-        try:
-            number = os.open(place / LOCK, os.O_RDWR)
-        except OSError:
-            continue  # it is being made
-        try:
-            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            continue
-        else:
-            shutil.rmtree(place, ignore_errors=True)
-            gone.append(place)
-        finally:
-            os.close(number)
-    return gone

@@ -15,6 +15,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -33,6 +34,7 @@ from rtscope.board.qemu import (
 )
 from rtscope.contract import Line, parse_line
 from rtscope.errors import BoardError
+from rtscope.files.heldfolder import held_folder
 from rtscope.machine.filetree import FileReader
 from rtscope.measure.execute import BoardProgress
 from rtscope.process import Progress, Step
@@ -125,8 +127,7 @@ def boot(
     Raises BoardError with the reason and the end of the console if it hangs, panics or
     sends nothing.
     """
-    with board_folder() as name:
-        folder = Path(name)
+    with board_folder() as folder:
         digest = _write(folder / "initrd", prepared, job)
         summary, stream = folder / SUMMARY, folder / STREAM
         argv = command_line(
@@ -161,15 +162,20 @@ def in_steps(what: str, progress: Progress) -> Callable[[BoardProgress], None]:
     return tell
 
 
-def board_folder() -> tempfile.TemporaryDirectory[str]:
-    """Return a temporary directory for a boot; BoardError if that fails."""
-    try:
-        return tempfile.TemporaryDirectory(prefix="rtscope-board-")
-    except OSError as error:
-        raise BoardError(
-            f"no place for a board's files: {error.strerror}; name a directory in "
-            "TMPDIR"
-        ) from error
+@contextmanager
+def board_folder() -> Iterator[Path]:
+    """Give a temporary directory for a boot; BoardError if there can be none."""
+    with ExitStack() as stack:
+        try:
+            place = stack.enter_context(
+                held_folder(Path(tempfile.gettempdir()), prefix="rtscope-board-")
+            )
+        except OSError as error:
+            raise BoardError(
+                f"no place for a board's files: {error.strerror}; name a directory in "
+                "TMPDIR"
+            ) from error
+        yield place
 
 
 def _write(path: Path, prepared: Prepared, job: Job) -> str:

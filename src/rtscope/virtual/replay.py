@@ -261,11 +261,11 @@ def select_plugin(
 
 def _accepts(prepared: Prepared, recording: Recording) -> bool:
     """Tell whether a plugin accepts all options of the recording."""
-    with board_folder() as name:
+    with board_folder() as folder:
         options = with_plugin(
             prepared.plugin,
             prepared.board,
-            folder=Path(name),
+            folder=folder,
             recording=recording,
             progress=False,
         )
