@@ -61,6 +61,27 @@ def test_a_source_package_of_another_version_names_those_that_there_are(
 
 
 @pytest.mark.parametrize(
+    ("said", "advice"),
+    [
+        ("has unexpected size (1 != 2). Mirror sync in progress?", "name a lock file"),
+        ("Could not connect to 127.0.0.1:9", "check the network and the proxy"),
+    ],
+)
+def test_lists_that_cannot_be_had_are_told_with_advice_that_fits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, advice: str
+) -> None:
+    def answer(argv: Sequence[str], *, timeout_s: float) -> process.Completed:
+        fails = "update" in argv
+        return process.Completed(100 if fails else 0, b"", f"E: {said}")
+
+    monkeypatch.setattr(process, "run", answer)
+    monkeypatch.setattr(aptroot, "KEYRING", tmp_path)
+
+    with pytest.raises(BoardError, match=rf"cannot fetch the package lists .*{advice}"):
+        resolve(["x"], arch="riscv64", root=tmp_path, dependencies=False)
+
+
+@pytest.mark.parametrize(
     "line", [LINE.replace("SHA256", "MD5Sum"), "E: no", LINE.replace(".deb 8", " 8")]
 )
 def test_what_is_not_understood_is_not_passed_over(line: str) -> None:

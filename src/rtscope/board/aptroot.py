@@ -292,10 +292,18 @@ def _update(config: Path) -> None:
         raise
     except BoardError as error:
         raise BoardError(
-            f"cannot fetch the package lists of {MIRROR}: {error}; check the network "
-            "and the proxy, or import a bundle from another computer (rtscope board "
-            "import FILE)"
+            f"cannot fetch the package lists of {MIRROR}: {error}; {_advice(error)}, "
+            "or import a bundle from another computer (rtscope board import FILE)"
         ) from error
+
+
+def _advice(error: BoardError) -> str:
+    if "Mirror sync in progress" in str(error):
+        return (
+            "its lists do not fit each other while it is being updated: try again "
+            "later, or name a lock file (rtscope board build --lockfile FILE)"
+        )
+    return "check the network and the proxy"
 
 
 def _newest(config: Path, pattern: str, *, suite: str) -> str:

@@ -124,15 +124,23 @@ def content_part(
 def packages_of(
     context: BuildContext, name: str, resolve: Callable[[Path], tuple[Package, ...]]
 ) -> tuple[Package, ...]:
-    """Return what a part is made of: as locked, as last time, or as of now."""
+    """
+    Return what a part is made of: as locked, as last time, or as of now.
+
+    What the cache knows stays, whatever a lock file says; what it does not know, it
+    learns from the lock file too.
+    """
+    known = cached_lock(context.cache)
     if context.lock is not None:
         if name not in context.lock.parts:
             raise UsageError(
                 f"the lock file has no packages for {name}: write another with "
                 "rtscope board build --save-lock FILE, or leave --lockfile out"
             )
+        if context.may_build and name not in known.parts:
+            locked = known.with_part(name, context.lock.parts[name])
+            remember(context.cache, locked)
         return context.lock.parts[name]
-    known = cached_lock(context.cache)
     if name in known.parts and not context.upgrade:
         return known.parts[name]
     if not context.may_build:
