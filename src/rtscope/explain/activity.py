@@ -49,7 +49,9 @@ def activity_of(one: Recording | ExplainedWindow) -> tuple[int, Mapping[int, Sta
     """Return when the timer was due, in ns of the recording, and what each CPU did."""
     if isinstance(one, Recording):
         cpus = cpus_of(one.section.cpus)
-        due_ns = one.section.last_ns - one.explanation.latency_ns
+        explanation = one.explanation
+        read_ns = one.section.last_ns - explanation.unread_ns
+        due_ns = read_ns - explanation.latency_ns
         return due_ns, {cpu: _calls(one, cpu) for cpu in cpus}
     cpus = sorted({event.cpu for event in one.window.events})
     return one.wakeup.expiry_ns, {cpu: _tasks(one.window, cpu) for cpu in cpus}

@@ -182,6 +182,8 @@ class Explanation:
     """What limits the explanation: a path that begins too late, lost events."""
     broken: tuple[Broken, ...] = field(default=())
     """Invariants that do not hold: the causes of their times prove nothing."""
+    unread_ns: int = 0
+    """From the reading of the clock to the mark that a recorded path ends with."""
 
     is_counted: bool = field(init=False)
     """Instructions were counted: along a path they are, not by events."""

@@ -86,6 +86,8 @@ class Role(Enum):
     LOCK = auto()
     FAULT = auto()
     SYSCALL = auto()
+    READ_CLOCK = auto()
+    """The system call by which a program reads a clock."""
     DISPATCH = auto()
     """Leads from the entry of an interrupt to its handler, and back."""
     OTHER = auto()

@@ -111,6 +111,7 @@ def explain_path(
         segments,
         notes,
         broken_invariants(path, kinds, segments),
+        unread_ns=path.unread_ns,
     )
 
 

@@ -49,6 +49,7 @@ from rtscope.explain.instructions.milestones import (
 from rtscope.explain.instructions.naming import callback_of, delay_helpers
 from rtscope.explain.instructions.othercpus import OtherCpus, polls
 from rtscope.explain.instructions.quotas import over_quota
+from rtscope.explain.instructions.reading import read_ns, until
 from rtscope.explain.instructions.scheduling import (
     PERIOD,
     CompetingTasks,
@@ -155,6 +156,8 @@ class WakeupPath:
     others: OtherCpus
     spins: Mapping[str, Wait]
     """The functions that loop until another CPU is done."""
+    unread_ns: int
+    """From the reading of the clock, where the path ends, to the mark behind it."""
 
     @property
     def readers(self) -> str:
@@ -169,6 +172,9 @@ def wakeup_path(
     blocks = blocks_of(section, section.cpu)
     switches, executing = task_switches(section), executing_cpus(section)
     runs = runs_of(blocks, symbols, arch=arch)
+    marked_ns, at_ns = section.last_ns, read_ns(runs)
+    if at_ns is not None:
+        section, runs = replace(section, last_ns=at_ns), until(runs, at_ns)
     expiry_ns = section.last_ns - section.latency_ns
     contexts, delays = contexts_of(runs), delay_helpers(runs)
     tasks = tasks_of(section.cpu, switches, runs)
@@ -225,6 +231,7 @@ def wakeup_path(
         switches=switches,
         others=others,
         spins=spins(),
+        unread_ns=marked_ns - section.last_ns,
     )
 
 

@@ -1,0 +1,48 @@
+"""
+Where the thread read the clock that its latency is of. Pure.
+
+A latency is what the clock said, so the wake-up was due that long before the reading,
+not before the mark behind it. Most programs read the clock without the kernel, and the
+mark follows at once. Where it takes a system call, the kernel may have much to do on
+its way back, such as new random numbers: that is no part of the latency.
+"""
+
+from collections.abc import Sequence
+
+from rtscope.explain.instructions.calls import Role, Run, plain
+from rtscope.explain.instructions.naming import is_clock
+
+_NOT_OF_THE_CALL = frozenset(
+    {Role.INTERRUPT, Role.DISPATCH, Role.SOFTIRQ, Role.SCHEDULE, Role.PREEMPT}
+)
+
+
+def read_ns(runs: Sequence[Run]) -> int | None:
+    """
+    Return when the last system call before the mark read the clock, in virtual ns.
+
+    None if the program read it by itself.
+    """
+    for run in reversed(runs):
+        within = run.frame.within
+        if Role.SLEEP in within or Role.SWITCH in within:
+            return None
+        if Role.READ_CLOCK in within and _reads(run):
+            return run.end_ns
+    return None
+
+
+def _reads(run: Run) -> bool:
+    if not is_clock(plain(run.frame.name)):
+        return False
+    for frame in run.frame.chain():
+        if frame.role is Role.READ_CLOCK:
+            return True
+        if frame.role in _NOT_OF_THE_CALL:
+            return False
+    return False
+
+
+def until(runs: Sequence[Run], end_ns: int) -> list[Run]:
+    """Return the runs that ended by a time, which is the end of one."""
+    return [run for run in runs if run.end_ns <= end_ns]
