@@ -7,10 +7,12 @@
 #include "options.h"
 #include "paths.h"
 
-/* Before the expiry: what the CPU did then may have caused the delay. */
-#define LEAD_NS 40000
-/* If it had interrupts off: where they went off. A function that has jumped to another
- * is recorded only where it was entered. */
+/* Before the expiry: what the CPU did then may have caused the delay. A function that has
+ * jumped to another is recorded only where it was entered, and the longer it delayed,
+ * the longer before that may be: half of the latency, within these bounds. */
+#define LEAD_NS      40000
+#define MOST_LEAD_NS 500000
+/* If it had interrupts off: where they went off. */
 #define OFF_NS 1000000
 
 static struct {
@@ -25,10 +27,19 @@ void worst_init(unsigned int limit, uint64_t room)
 	worst.room = room;
 }
 
+static uint64_t lead_ns(uint64_t latency_ns)
+{
+	uint64_t half_ns = latency_ns / 2;
+
+	if (half_ns < LEAD_NS)
+		return LEAD_NS;
+	return half_ns < MOST_LEAD_NS ? half_ns : MOST_LEAD_NS;
+}
+
 /* False: no memory; the wake-up is not kept. */
 static bool copy_path(const struct mark *mark, struct path *path)
 {
-	uint64_t back_ns = mark->latency_ns + LEAD_NS;
+	uint64_t back_ns = mark->latency_ns + lead_ns(mark->latency_ns);
 	struct section section = {
 		.kind = SECTION_WORST,
 		.cpu = mark->cpu,

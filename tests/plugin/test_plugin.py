@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from bare import NO_QEMU, ROOT, Board, address_of, build_guest, find_qemu
 
+from rtscope.exectrace.file import whole_from_ns
 from rtscope.exectrace.section import (
     RecordKind,
     SectionKind,
@@ -157,6 +158,25 @@ def test_a_path_ends_at_its_mark_and_begins_well_before_its_expiry(
     # with its timers only
     assert expiry_ns - path.first_ns >= 40_000
     assert not path.cut
+
+
+@pytest.mark.parametrize(
+    ("latency_ns", "lead_ns"),
+    [(50_000, 40_000), (200_000, 100_000), (1_200_000, 500_000)],
+)
+def test_the_later_a_wakeup_the_longer_before_its_expiry_its_path_begins(
+    board: Board, latency_ns: int, lead_ns: int
+) -> None:
+    guest = build_guest(spins=600_000, latency_ns=latency_ns)
+
+    (path,) = board.record(guest, cpus=1, quantum=QUANTUM).sections
+
+    # Before that comes what the disorder of CPUs could hide: a quantum.
+    before_ns = path.last_ns - path.latency_ns - path.first_ns
+    assert lead_ns <= before_ns <= lead_ns + 2 * QUANTUM * NS_PER_INSTRUCTION
+    assert whole_from_ns(replace(path, cut=True, first_ns=path.last_ns)) == (
+        path.last_ns - path.latency_ns - lead_ns
+    )
 
 
 def test_a_path_begins_where_interrupts_went_off_that_are_off_before_its_expiry(

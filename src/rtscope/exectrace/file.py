@@ -47,8 +47,10 @@ FIRST_REPLAY = "again.trace.gz"
 """The former name of that file, which is still read."""
 BOUND = "bound.trace.gz"
 """What a pass for the longest sections recorded, and all interrupts."""
-LEAD_NS = 40_000
-"""From the begin of a path to the expiry, at least: see `plugin/worst.c`."""
+LEAD_NS, MOST_LEAD_NS = 40_000, 500_000
+"""From the begin of a path to the expiry: half of the latency, within these bounds.
+
+The plugin keeps to the same: `plugin/worst.c`."""
 MAX_PACKED_BYTES = 256 << 20
 MAX_BYTES = 512 << 20
 """Of an unpacked stream: the plugin keeps to 64 MiB of paths, windows may add to it."""
@@ -140,7 +142,8 @@ def whole_from_ns(section: TraceSection) -> int:
     if not section.cut:
         return section.first_ns
     due_ns = section.last_ns - section.latency_ns
-    return min(section.first_ns, max(0, due_ns - LEAD_NS))
+    lead_ns = min(max(LEAD_NS, section.latency_ns // 2), MOST_LEAD_NS)
+    return min(section.first_ns, max(0, due_ns - lead_ns))
 
 
 def _from_window(
