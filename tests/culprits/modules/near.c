@@ -97,7 +97,7 @@ static noinline void dump_registers(void)
 	unsigned long flags;
 
 	local_irq_save(flags);
-	for (int i = 0; i < 20; i++)
+	for (int i = 0; i < 40; i++)
 		printk(KERN_EMERG "near: register %d: %lx\n", i, flags);
 	local_irq_restore(flags);
 }
