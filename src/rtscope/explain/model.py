@@ -134,6 +134,8 @@ class Segment:
     """The task that the CPU ran; empty if it is not known, or was the measured one."""
     policy: str = ""
     """Its policy and priority; empty if they were not recorded."""
+    jumped_to: str = ""
+    """Of its calls, one that an unknown function may have led to by a jump."""
 
     duration_ns: int = field(init=False)
     counted_as: tuple[Cause, str] = field(init=False)

@@ -175,7 +175,11 @@ def _clause_of_length(segment: Segment, ns: int) -> str:
     if known and segment.confidence is Confidence.GUESSED:
         clause = f"probably {clause}"
     task = f" ({_told(segment)})" if segment.task else ""
-    return f"{clause.format(where=where(segment), task=task)}: {_us(ns)}"
+    place = where(segment)
+    if segment.jumped_to:
+        function = "it" if segment.jumped_to == segment.name else segment.jumped_to
+        place = f"{place} (or a function that jumped to {function})"
+    return f"{clause.format(where=place, task=task)}: {_us(ns)}"
 
 
 @cache

@@ -140,6 +140,8 @@ class Frame:
     name: str
     caller: "Frame | None"
     depth: int
+    entered: bool = True
+    """Its begin was recorded, so what led to it is known: a call, or a jump."""
     role: Role = field(init=False)
     within: frozenset[Role] = field(init=False)
     """The roles of this call and of all its callers."""
@@ -211,7 +213,8 @@ def _callers_of_first(names: Sequence[str], starts: Sequence[bool]) -> Frame | N
             open_calls.append(name)
     stack: Frame | None = None
     for name in reversed(known[:MAX_DEPTH]):
-        stack = Frame(name, stack, 1 if stack is None else 1 + stack.depth)
+        depth = 1 if stack is None else 1 + stack.depth
+        stack = Frame(name, stack, depth, entered=False)
     return stack
 
 
@@ -219,7 +222,7 @@ def _entered(frame: Frame | None, name: str, *, is_start: bool) -> Frame:
     """Return the frame after a block of `name`, which a call or a return led to."""
     if frame is None or _has_switched(frame, name, is_start=is_start):
         # Behind the switch lies another thread's stack, of which nothing is known.
-        return Frame(name, None, 1)
+        return Frame(name, None, 1, entered=is_start)
     if is_start or name in _ENTERED_WITHIN:
         if name in _ENTERED_WITHIN and frame.name == name:
             return frame
@@ -229,7 +232,7 @@ def _entered(frame: Frame | None, name: str, *, is_start: bool) -> Frame:
         if caller.name == name:
             return caller
         caller = caller.caller
-    return Frame(name, None, 1)
+    return Frame(name, None, 1, entered=False)
 
 
 def _has_switched(frame: Frame, name: str, *, is_start: bool) -> bool:

@@ -5,7 +5,6 @@ The path has every block that was executed from well before the expiry until the
 nothing is sampled, and nothing guessed but the meaning of functions' names.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -15,30 +14,34 @@ from rtscope.exectrace.symbols import SymbolTable
 from rtscope.explain.instructions.absences import Absence, Wait, known_wait
 from rtscope.explain.instructions.calls import (
     FIRMWARE,
-    Frame,
     Role,
     Run,
     plain,
-    role_of,
 )
 from rtscope.explain.instructions.holders import InPlace
 from rtscope.explain.instructions.naming import (
-    callback_of,
     is_primitive,
     main_chain,
     spent_in,
     title_frame,
-    title_index,
 )
 from rtscope.explain.instructions.path import (
-    IrqsOff,
     Kind,
     WakeupPath,
     kinds_of,
     wakeup_path,
 )
 from rtscope.explain.instructions.proofs import broken_invariants
-from rtscope.explain.instructions.scheduling import ENTRIES
+from rtscope.explain.instructions.titles import (
+    ASLEEP,
+    called,
+    called_in,
+    in_faults,
+    jumped_to,
+    name_of,
+    until_on,
+    until_preempted,
+)
 from rtscope.explain.model import (
     COMPETING_TASKS,
     Cause,
@@ -52,30 +55,25 @@ from rtscope.explain.model import (
 NAMES_KEPT = 5
 NEARLY_ALL = 0.9
 """Of a segment: executed in the call that it is named after, and what that called."""
-CHAIN_SHOWN = 6
-ASLEEP = "(asleep)"
-# An idle CPU finds the calls of others by itself, without an interrupt.
-_ENTRY = frozenset({Role.INTERRUPT, Role.TRAP, Role.IDLE})
-_SOFTIRQ = frozenset({Role.SOFTIRQ})
-_LED_TO = frozenset(
-    {Role.INTERRUPT, Role.TRAP, Role.DISPATCH, Role.SOFTIRQ, Role.SOFT_TIMER}
-)
-_OF_SOFT_TIMERS = "__hrtimer_run_queues"
-_STOPS = ENTRIES | {Role.SCHEDULE, Role.IDLE, Role.SOFTIRQ}
-"""Behind these begins the code that was interrupted, or the kernel's own."""
 OF_A_TASK = COMPETING_TASKS | {
     *(Cause.INTERRUPTS_OFF, Cause.PREEMPTION_OFF, Cause.LOCK, Cause.DELIVERY),
     *(Cause.LATE_TIMER, Cause.OTHER_CPU, Cause.NOT_PREEMPTED),
 }
 """Causes whose code belongs to a task: it is named."""
 
+OF_A_CALL = frozenset(
+    {
+        *(Cause.INTERRUPTS_OFF, Cause.PREEMPTION_OFF, Cause.NOT_PREEMPTED),
+        *(Cause.SOFTIRQ, Cause.EARLIER_INTERRUPT, Cause.OTHER_INTERRUPT),
+        Cause.TIMER_CALLBACK,
+    }
+)
+"""Causes that a call is to be blamed for: it is named."""
+
 FOR_ANOTHER_CPU = frozenset(
     {Cause.LOCK, Cause.OTHER_CPU, Cause.GRACE_PERIOD, Cause.BLOCKED}
 )
 """Causes that another CPU may end: the evidence says what it did."""
-
-Named = tuple[str, Sequence[str]]
-"""The name of a segment, and the calls it happened in, innermost first."""
 
 NOT_PREEMPTED = (
     "this kernel does not preempt its own code: nobody needs to have turned preemption "
@@ -241,7 +239,7 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
     runs = [_after(path.runs[i], path.expiry_ns) for i in at]
     own = sum(run.executed_ns for run in runs)
     by_function = spent_in(runs)
-    named = _in_faults(runs) if cause is Cause.PAGE_FAULT else runs
+    named = in_faults(runs) if cause is Cause.PAGE_FAULT else runs
     inside = main_chain(named, share=NEARLY_ALL)
     title = title_frame(inside, path.delays)
     if held is None:
@@ -249,9 +247,9 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
     else:
         name, chain = _held_name(held)
     if cause is Cause.INTERRUPTS_OFF and path.irqs_off is not None:
-        name, chain = _until_on(path.irqs_off, inside) or (name, chain)
+        name, chain = until_on(path.irqs_off, inside) or (name, chain)
     elif cause is Cause.PREEMPTION_OFF:
-        name, chain = _until_preempted(path, at[-1], inside) or (name, chain)
+        name, chain = until_preempted(path, at[-1], inside) or (name, chain)
     spent = [(plain(name), ns) for name, ns in by_function if ns]
     longest = at[max(range(len(runs)), key=lambda i: runs[i].executed_ns)]
     of_a_task = cause in OF_A_TASK and path.tasks.names and held is None
@@ -261,6 +259,7 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
     if kind.rival is not None:
         task, policy = kind.rival.rival.name, kind.rival.rival.policy
     is_sure = cause is not Cause.DELIVERY and (held is None or held.is_sure)
+    jump = jumped_to(inside, name, path.delays) if cause in OF_A_CALL else ""
     return Segment(
         part,
         _ns(path, runs[0].begin_ns),
@@ -272,13 +271,22 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
             *_evidence(path, part, cause, chain, runs),
             *(_held_evidence(held) if held else ()),
             *(_in_place_evidence(kind.rival) if kind.rival else ()),
+            *(_jump_evidence(jump) if jump else ()),
         ),
-        Confidence.SEEN if is_sure else Confidence.INFERRED,
+        Confidence.SEEN if is_sure and not jump else Confidence.INFERRED,
         tuple(spent[:NAMES_KEPT]),
         tuple(chain),
         (),
         task,
         policy=policy,
+        jumped_to=jump,
+    )
+
+
+def _jump_evidence(function: str) -> Iterator[str]:
+    yield (
+        f"{function} was called before the path begins: a function that jumped to it "
+        "instead of calling it left no trace"
     )
 
 
@@ -351,149 +359,3 @@ def _irqs_off_evidence(path: WakeupPath) -> Iterator[str]:
     if irqs_off.on is not None and irqs_off.until_ns is not None:
         where = called_in(irqs_off.on.frame)
         yield f"on again {_ns(path, irqs_off.until_ns)} ns after it ({where})"
-
-
-def _until_on(irqs_off: IrqsOff, chain: Sequence[Frame]) -> Named | None:
-    """
-    Name interrupts that were off after the call that had them off to the end.
-
-    What it called spent the time. None if that call is not known.
-    """
-    if not chain or irqs_off.on is None or irqs_off.until_ns is None:
-        return None
-    return _common(chain, irqs_off.on.frame)
-
-
-def _until_preempted(
-    path: WakeupPath, last: int, chain: Sequence[Frame]
-) -> Named | None:
-    """
-    Name a time without preemption after the call in which it ended.
-
-    That is where the kernel preempts it; and if it does not preempt its own code, the
-    call that lasted until it gave way itself: there a delay helper is no name.
-    """
-    if not chain or last + 1 >= len(path.runs):
-        return None
-    after = path.runs[last + 1].frame
-    preempted = next((f for f in after.chain() if f.role is Role.PREEMPT), None)
-    if preempted is not None:
-        return _common(chain, preempted.caller)
-    at = title_index([plain(one.name) for one in chain], _stops(chain))
-    if chain[at] not in path.delays:
-        return None
-    left = set(after.chain())
-    common = next((i for i, one in enumerate(chain) if one in left), 0)
-    return _named(chain, max(at, common - 1)) if common else None
-
-
-def _common(chain: Sequence[Frame], end: Frame | None) -> Named | None:
-    """Name the innermost call of a chain that was there at an end, if one was."""
-    left = set(end.chain()) if end is not None else set()
-    at = next((i for i, one in enumerate(chain) if one in left), None)
-    if at is None or any(_stops(chain[: at + 1])):
-        return None
-    names = [plain(one.name) for one in chain]
-    while at + 1 < len(chain) and is_primitive(names[at]):
-        at += 1
-    return None if is_primitive(names[at]) else _named(chain, at)
-
-
-def _named(chain: Sequence[Frame], at: int) -> Named:
-    names = [plain(one.name) for one in chain]
-    return names[at], names
-
-
-def _stops(chain: Sequence[Frame]) -> Sequence[bool]:
-    return [one.role in _STOPS for one in chain]
-
-
-def name_of(
-    kind: Kind, runs: Sequence[Run], inside: Sequence[Frame], title: int
-) -> Named:
-    """
-    Return the name of a segment, and the calls that nearly all of it happened in.
-
-    They are `inside`, innermost first; `title` is the one that it is named after.
-    """
-    cause, context = kind.cause, kind.context
-    if cause in (Cause.EARLIER_INTERRUPT, Cause.OTHER_INTERRUPT):
-        return _handler(runs, _ENTRY), _calls_of_interrupt(inside)
-    if cause is Cause.TIMER_CALLBACK:
-        return plain(callback_of(runs[0]) or ""), ()
-    if cause is Cause.TIMER_INTERRUPT:
-        return "hrtimer_interrupt", ()
-    if cause is Cause.SCHEDULER and context.frame is not None:
-        return plain(context.frame.name), ()
-    if not runs:  # another ran while the thread slept in its page fault
-        return ASLEEP, ()
-    chain = [plain(one.name) for one in inside]
-    if cause is Cause.SOFTIRQ:
-        return _of_softirq(chain, runs)
-    if not chain:
-        return plain(spent_in(runs)[0][0]), chain
-    if cause in (Cause.LOCK, Cause.OTHER_CPU):  # it reads a clock while it waits
-        stops = [role_of(name) in _STOPS for name in chain]
-        return chain[title_index(chain, stops)], chain
-    return chain[title], chain
-
-
-def _calls_of_interrupt(inside: Sequence[Frame]) -> Sequence[str]:
-    """Return the calls that nearly all of an interrupt was in, up to its entry."""
-    entry = next((i for i, one in enumerate(inside) if one.role in _ENTRY), None)
-    return [plain(one.name) for one in inside[: entry + 1]] if entry else []
-
-
-def _in_faults(runs: Sequence[Run]) -> Sequence[Run]:
-    return [run for run in runs if Role.FAULT in run.frame.within]
-
-
-def called(chain: Sequence[str]) -> str:
-    """Write who called whom, innermost first."""
-    shown = " < ".join(chain[:CHAIN_SHOWN])
-    return f"callers: {shown}{' < …' if len(chain) > CHAIN_SHOWN else ''}"
-
-
-def called_in(frame: Frame) -> str:
-    """Write the same for a call."""
-    return called([plain(f.name) for f in frame.chain()])
-
-
-def _of_softirq(chain: Sequence[str], runs: Sequence[Run]) -> tuple[str, Sequence[str]]:
-    name = _handler(runs, _SOFTIRQ)
-    if name in chain:
-        return name, chain[chain.index(name) :]
-    outside = [at for at, one in enumerate(chain) if role_of(one) in _LED_TO]
-    return name, (name, *chain[outside[0] :]) if outside else (name,)
-
-
-def _handler(runs: Sequence[Run], entry: frozenset[Role]) -> str:
-    """Name an interrupt by its handler: where most went, behind the entry code."""
-    spent: Counter[str] = Counter()
-    for run in runs:
-        name = _handled_in(run, entry)
-        if name is not None:
-            spent[name] += run.executed_ns
-    if spent:
-        return max(spent, key=lambda name: spent[name])
-    led_to = [f for f in runs[0].frame.chain() if f.role in entry]
-    return plain((led_to[0] if led_to else runs[0].frame).name).removeprefix("asm_")
-
-
-def _handled_in(run: Run, entry: frozenset[Role]) -> str | None:
-    """
-    Return the function that the entry led to, or else a dispatcher inside that.
-
-    The innermost of all dispatchers counts: the handler of a line of another controller
-    is called by that controller's, and an interrupt line's by the kernel's.
-    """
-    found = inside = None
-    for frame in run.frame.chain():
-        role, name = frame.role, plain(frame.name)
-        if role in entry:
-            return found or inside
-        if role in _LED_TO or name == _OF_SOFT_TIMERS:
-            found = found or inside
-        else:
-            inside = name
-    return None
