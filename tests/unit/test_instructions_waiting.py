@@ -22,6 +22,7 @@ TABLE = symbols(
     *dict.fromkeys(
         (
             *(*NAMES, "ktime_get", "my_driver_wants", "my_holder", "my_delay"),
+            "delay_tsc",
             *("my_thread", "synchronize_rcu", "do_syscall_64", "wait_for_completion"),
             *("irq_exit_rcu", "restore_regs_and_return_to_kernel", "schedule"),
             *(name for _, name in WAITING.values()),
@@ -69,6 +70,25 @@ def test_what_another_cpu_did_is_told_where_this_one_waited_for_it(how: str) -> 
     assert "CPU 1 spent 98 % of its time in my_holder < my_thread (hog)" in sentence(
         found
     )
+
+
+def test_a_delay_of_the_kernel_that_lets_others_execute_waits_for_none() -> None:
+    delay: list[Step] = [(100, "my_driver_wants"), (5, "delay_tsc"), (900, "zap", 1)]
+
+    found = explained(
+        [
+            *delay,
+            (300, "delay_tsc+"),
+            (5, "my_driver_wants+"),
+            *TIMER,
+            *PREEMPT,
+            *THREAD,
+        ]
+    )
+
+    assert not any(one.cause is Cause.OTHER_CPU for one in found.segments)
+    assert found.dominant is not None
+    assert found.dominant.name == "my_driver_wants"
 
 
 def test_a_cpu_that_reads_a_clock_in_its_loop_waits_for_no_other() -> None:

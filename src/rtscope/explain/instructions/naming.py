@@ -43,6 +43,12 @@ def is_clock(name: str) -> bool:
     return name in exact or name.startswith(begins)
 
 
+def is_delay(name: str) -> bool:
+    """Tell whether a function does nothing but let time go by."""
+    exact, begins = _of_kind("delay")
+    return name in exact or name.startswith(begins)
+
+
 def title_index(chain: Sequence[str], stops: Sequence[bool] = ()) -> int:
     """
     Return the first function of a chain, innermost first, that is no primitive.

@@ -23,6 +23,7 @@ from rtscope.explain.instructions.calls import Frame, Role, Run, plain, runs_of
 from rtscope.explain.instructions.naming import (
     delay_helpers,
     is_clock,
+    is_delay,
     main_frame,
     spent_in,
     title_frame,
@@ -48,7 +49,7 @@ def polls(runs: Sequence[Run], i: int) -> bool:
     if paused_ns <= POLLED_NS or Role.IDLE in run.frame.within:
         return False
     name = plain(run.frame.name)
-    if is_clock(name) or run.frame.role is Role.SWITCH:
+    if is_clock(name) or is_delay(name) or run.frame.role is Role.SWITCH:
         return False
     near = (runs[at] for at in (i - 1, i + 1) if 0 <= at < len(runs))
     return not any(
