@@ -26,6 +26,8 @@ from rtscope.record.resultdir import open_records
 
 INTERVAL_NS = 100_000
 LATE_NS = 250_000
+SAME_NS = 1_000_000
+"""A culprit may make several wake-ups late; what is late after that is another's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,9 @@ def rows_of(boot: Boot, documents: str) -> Iterator[Row]:
             is_last = culprit is boot.culprits[-1]  # nothing follows it
             turn_ns = 10 * boot.turn_ns if is_last else boot.turn_ns
             inside = [one for one in late if 0 <= one.at_ns - begin_ns < turn_ns]
-            worst = max(inside, key=lambda one: one.latency_ns, default=None)
+            until_ns = min((one.at_ns for one in inside), default=0) + SAME_NS
+            its_own = [one for one in inside if one.at_ns <= until_ns]
+            worst = max(its_own, key=lambda one: one.latency_ns, default=None)
             yield _row(culprit, document["kernel"], boot.board, worst)
 
 
