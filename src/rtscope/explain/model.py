@@ -90,6 +90,8 @@ class Cause(StrEnum):
     """Of a whole cycle: what the thread runs between its wake-up and its sleep."""
     TIMER_SLACK = "timer slack"
     """Timers of threads that are not real-time may expire some 50 us late."""
+    TICK = "a timer that waits for the tick"
+    """High-resolution timers are off: the kernel looks at timers at each tick."""
     LATE_TIMER = "a timer that expires in a softirq"
     """The thread was not real-time when it armed its timer."""
     HARDWARE = "hardware or hypervisor"
@@ -274,7 +276,7 @@ COMPETING_TASKS = frozenset(
 _WAITS = frozenset(
     {
         *(Cause.LOCK, Cause.PAGE_FAULT, Cause.UNKNOWN),
-        *(Cause.IDLE_EXIT, Cause.TIMER_SLACK, Cause.STOPPED, Cause.FROZEN),
+        *(Cause.IDLE_EXIT, Cause.TIMER_SLACK, Cause.TICK, Cause.STOPPED, Cause.FROZEN),
         *(Cause.TRACED, Cause.MIGRATION, Cause.DESCRIPTOR, Cause.CPU_QUOTA),
         *(Cause.OTHER_CPU, Cause.GRACE_PERIOD, Cause.BLOCKED),
         Cause.IN_PLACE_OF_HOLDER,

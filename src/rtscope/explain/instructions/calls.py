@@ -61,6 +61,8 @@ class Role(Enum):
     IDLE = auto()
     TIMER = auto()
     """Runs the timers that expire in hard interrupt context."""
+    TICK = auto()
+    """Runs the timers from the tick, where high-resolution timers are off."""
     SOFT_TIMER = auto()
     """Runs the others: those of threads that are not real-time, on PREEMPT_RT."""
     UNTHROTTLE = auto()

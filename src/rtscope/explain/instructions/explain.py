@@ -32,6 +32,7 @@ from rtscope.explain.instructions.path import (
     wakeup_path,
 )
 from rtscope.explain.instructions.proofs import broken_invariants
+from rtscope.explain.instructions.ticks import TICK, tick_evidence
 from rtscope.explain.instructions.titles import (
     ASLEEP,
     called,
@@ -171,6 +172,10 @@ def _unrecorded(path: WakeupPath) -> Iterator[Segment]:
             evidence=tuple(_held_evidence(path.held)),
             callers=tuple(chain),
         )
+        return
+    if path.ticked is not None:
+        told = ("this CPU slept", *tick_evidence())
+        yield Segment(Part.A, 0, end_ns, Cause.TICK, TICK, 0, told)
         return
     # The path begins before the expiry: a CPU that executed nothing slept. The timer of
     # a thread that is not real-time may expire later: until another one wakes the CPU.
@@ -339,6 +344,8 @@ def _evidence(
         yield called(chain)
     if cause is Cause.INTERRUPTS_OFF:
         yield from _irqs_off_evidence(path)
+    if cause is Cause.TICK:
+        yield from tick_evidence()
     is_rival = cause in COMPETING_TASKS - {Cause.IN_PLACE_OF_HOLDER}
     if part is Part.E and is_rival:
         yield "the scheduler had already switched to the thread, and preempted it again"

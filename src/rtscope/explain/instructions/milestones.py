@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from rtscope.explain.instructions.calls import Context, Frame, Role, Run
 
 _DELIVERS = "generic_handle_domain_irq"
+_OF_TIMERS = frozenset({Role.TIMER, Role.TICK})
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +143,11 @@ def _first(
 
 
 def _left_to_softirq(runs: Sequence[Run], first: int, before: int) -> int | None:
-    inside = [i for i in range(first, before) if Role.TIMER in runs[i].frame.within]
+    inside = [i for i in range(first, before) if _OF_TIMERS & runs[i].frame.within]
     if not inside:
         return None
     begin = inside[0]
-    frame = next(f for f in runs[begin].frame.chain() if f.role is Role.TIMER)
+    frame = next(f for f in runs[begin].frame.chain() if f.role in _OF_TIMERS)
     return max(i for i in inside if frame in runs[i].frame.chain())
 
 

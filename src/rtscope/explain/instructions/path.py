@@ -5,14 +5,12 @@ Parts follow from the milestones, causes from the calls of a run, the interrupt 
 and the tasks that competed.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 from rtscope.exectrace.section import (
     CpuBlocks,
-    RecordKind,
     TaskSwitch,
     TraceSection,
     blocks_of,
@@ -40,6 +38,14 @@ from rtscope.explain.instructions.calls import (
     role_of,
     runs_of,
 )
+from rtscope.explain.instructions.flags import (
+    IrqFlags,
+    IrqsOff,
+    PreemptCounts,
+    irq_flags_of,
+    irqs_off_at,
+    preempt_counts_of,
+)
 from rtscope.explain.instructions.holders import InPlace, Locks, rival_in
 from rtscope.explain.instructions.milestones import (
     Milestones,
@@ -56,6 +62,7 @@ from rtscope.explain.instructions.scheduling import (
     competing_tasks,
     sleeps_in_fault,
 )
+from rtscope.explain.instructions.ticks import ticked_at
 from rtscope.explain.instructions.waitloops import gaps_in_loops
 from rtscope.explain.model import HELD_BACK, Cause, Part
 
@@ -79,51 +86,6 @@ class Kind:
     """The absence that the first was in while the thread was not runnable."""
     rival: InPlace | None = None
     """Who ran meanwhile in the place of the holder of the lock that it waited for."""
-
-
-@dataclass(frozen=True, slots=True)
-class IrqsOff:
-    """Interrupts were off: from when, until when, by whom."""
-
-    since_ns: int
-    """Virtual time; of the begin of the path, if they were off there."""
-    off: Run | None
-    """Who switched them off; None if that was before the path."""
-    until_ns: int | None
-    on: Run | None
-
-
-@dataclass(frozen=True, slots=True)
-class IrqFlags:
-    """Changes of the CPU's interrupt flag, in order."""
-
-    at_ns: Sequence[int]
-    on: Sequence[bool]
-
-    def off_in(self, begin_ns: int, end_ns: int) -> int:
-        """Return how long interrupts were off between two times, in ns."""
-        first = max(0, bisect_right(self.at_ns, begin_ns) - 1)
-        last = bisect_left(self.at_ns, end_ns)
-        edges = [*self.at_ns[first:last], end_ns]
-        states = self.on[first:last]
-        return sum(
-            max(0, until - max(since, begin_ns))
-            for (since, until), on in zip(pairwise(edges), states, strict=True)
-            if not on
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class PreemptCounts:
-    """The preemption count of what each interrupt interrupted, in order."""
-
-    at_ns: Sequence[int]
-    counts: Sequence[int]
-
-    def before(self, at_ns: int, since_ns: int) -> int | None:
-        """Return the last of them until a time; None if there is none since another."""
-        last = bisect_right(self.at_ns, at_ns) - 1
-        return self.counts[last] if last >= 0 and self.at_ns[last] >= since_ns else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +118,8 @@ class WakeupPath:
     others: OtherCpus
     spins: Mapping[str, Wait]
     """The functions that loop until another CPU is done."""
+    ticked: int | None
+    """Until this run a timer waited for the tick, as high-resolution timers are off."""
     unread_ns: int
     """From the reading of the clock, where the path ends, to the mark behind it."""
 
@@ -207,7 +171,7 @@ def wakeup_path(
         elsewhere=others.calling(PERIOD),
         has_quota=bool(quotas),
     )
-    flags = _irq_flags_of(section)
+    flags = irq_flags_of(section)
 
     def runs_on(cpu: int) -> Sequence[Run]:
         return runs if cpu == section.cpu else others.runs_on(cpu)
@@ -223,14 +187,15 @@ def wakeup_path(
         held=held,
         in_place=_in_place(section, symbols, switches, absences, runs_on),
         expiry_ns=expiry_ns,
-        irqs_off=_irqs_off_at(flags, runs, expiry_ns),
+        irqs_off=irqs_off_at(flags, runs, expiry_ns),
         flags=flags,
-        counts=_preempt_counts_of(section),
+        counts=preempt_counts_of(section),
         section=section,
         blocks=blocks,
         switches=switches,
         others=others,
         spins=spins(),
+        ticked=ticked_at(runs, contexts, milestones, flags),
         unread_ns=marked_ns - section.last_ns,
     )
 
@@ -303,7 +268,7 @@ def _part_and_cause(
         later = Part.D if held.wait is Wait.QUOTA else Part.E
         return Part.A if is_first else later, held.cause or Cause.RETURN
     part = _part(path, i)
-    waited = _waits_for_another(path, i)
+    waited = _waited(path, i)
     if waited is not None:
         return part, waited
     if context.role is Role.INTERRUPT:
@@ -425,6 +390,13 @@ def _is_late(path: WakeupPath, i: int) -> bool:
     return expired is not None and i > expired and _part(path, i) is Part.A
 
 
+def _waited(path: WakeupPath, i: int) -> Cause | None:
+    """Return what a CPU waited for, or its timer, whatever it did meanwhile."""
+    if path.ticked is not None and i < path.ticked:
+        return Cause.TICK
+    return _waits_for_another(path, i)
+
+
 def _waits_for_another(path: WakeupPath, i: int) -> Cause | None:
     """Return what a CPU waits for that executes a loop until another is done."""
     run = path.runs[i]
@@ -449,37 +421,4 @@ def _is_call_while_idle(run: Run) -> bool:
     """
     return Role.IDLE in run.frame.within and any(
         plain(frame.name) in CALLED_FROM_IDLE for frame in run.frame.chain()
-    )
-
-
-def _irq_flags_of(section: TraceSection) -> IrqFlags:
-    """Return the interrupt flags of the CPU that the wake-up was on."""
-    mine = (section.kinds == RecordKind.INTERRUPTS) & (section.cpus == section.cpu)
-    return IrqFlags(section.at_ns[mine].tolist(), (section.values[mine] != 0).tolist())
-
-
-def _preempt_counts_of(section: TraceSection) -> PreemptCounts:
-    mine = (section.kinds == RecordKind.PREEMPT) & (section.cpus == section.cpu)
-    return PreemptCounts(section.at_ns[mine].tolist(), section.values[mine].tolist())
-
-
-def _irqs_off_at(
-    flags: IrqFlags, runs: Sequence[Run], expiry_ns: int
-) -> IrqsOff | None:
-    """Return the call that had interrupts off at the expiry; None if they were on."""
-    before = bisect_right(flags.at_ns, expiry_ns) - 1
-    if before < 0 or flags.on[before] or not runs:
-        return None
-    begins = [run.begin_ns for run in runs]
-
-    def run_before(at_ns: int) -> Run:
-        # A change is recorded at the block behind the one that made it.
-        return runs[max(0, bisect_left(begins, at_ns) - 1)]
-
-    until_ns = flags.at_ns[before + 1] if before + 1 < len(flags.at_ns) else None
-    return IrqsOff(
-        since_ns=flags.at_ns[before],
-        off=run_before(flags.at_ns[before]) if before > 0 else None,
-        until_ns=until_ns,
-        on=None if until_ns is None else run_before(until_ns),
     )

@@ -9,14 +9,16 @@ from collections import Counter
 from collections.abc import Sequence
 
 from rtscope.explain.instructions.calls import Frame, Role, Run, plain, role_of
+from rtscope.explain.instructions.flags import IrqsOff
 from rtscope.explain.instructions.naming import (
     callback_of,
     is_primitive,
     spent_in,
     title_index,
 )
-from rtscope.explain.instructions.path import IrqsOff, Kind, WakeupPath
+from rtscope.explain.instructions.path import Kind, WakeupPath
 from rtscope.explain.instructions.scheduling import ENTRIES
+from rtscope.explain.instructions.ticks import TICK
 from rtscope.explain.model import Cause
 
 CHAIN_SHOWN = 6
@@ -125,6 +127,8 @@ def name_of(
         return plain(callback_of(runs[0]) or ""), ()
     if cause is Cause.TIMER_INTERRUPT:
         return "hrtimer_interrupt", ()
+    if cause is Cause.TICK:
+        return TICK, ()
     if cause is Cause.SCHEDULER and context.frame is not None:
         return plain(context.frame.name), ()
     if not runs:  # another ran while the thread slept in its page fault
