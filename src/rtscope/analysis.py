@@ -48,6 +48,7 @@ from rtscope.ftrace.dat import open_trace
 from rtscope.ftrace.events import Event, Trace
 from rtscope.ftrace.writer import TRACE
 from rtscope.machine.facts import FactValue
+from rtscope.machine.kernelidentity import turned_off
 from rtscope.process import Progress, Step
 from rtscope.record.explanation import EXPLAINED, CpuBound, write_explained
 from rtscope.record.model import RunRecord
@@ -188,14 +189,14 @@ def machine_of(record: RunRecord) -> MachineTraits:
 
 def traits_of(facts: Mapping[str, FactValue]) -> MachineTraits:
     """Return the traits of a machine that events do not show, from its facts."""
-    guest = facts["guest"].value if "guest" in facts else None
-    model = facts["preemption_model"].value if "preemption_model" in facts else None
-    release = facts["kernel_release"].value if "kernel_release" in facts else None
-    numbers = re.match(r"([0-9]{1,4})\.([0-9]{1,4})", str(release))
+    known = {name: fact.value for name, fact in facts.items()}
+    guest, words = known.get("guest"), str(known.get("kernel_cmdline"))
+    numbers = re.match(r"([0-9]{1,4})\.([0-9]{1,4})", str(known.get("kernel_release")))
     return MachineTraits(
         guest=guest if isinstance(guest, bool) else None,
-        preemptible=_PREEMPTIBLE.get(str(model)),
+        preemptible=_PREEMPTIBLE.get(str(known.get("preemption_model"))),
         release=(int(numbers[1]), int(numbers[2])) if numbers else None,
+        high_resolution=False if turned_off(words, "highres") else None,
     )
 
 

@@ -23,6 +23,7 @@ from fakes.events import (
     told,
     woken,
 )
+from rtscope.explain.events.threadstates import MachineTraits
 from rtscope.explain.model import Cause, Part
 from rtscope.explain.words import sentence
 from rtscope.ftrace.events import Event, Flag
@@ -108,6 +109,29 @@ def test_a_way_back_that_is_too_long_is_not_told_as_usual() -> None:
 
     assert found.dominant is not None
     assert (found.dominant.cause, found.dominant.part) == (Cause.UNKNOWN, Part.E)
+
+
+@pytest.mark.parametrize(
+    ("high_resolution", "cause"),
+    [(False, Cause.TICK), (True, Cause.HARDWARE), (None, Cause.HARDWARE)],
+)
+def test_a_timer_waits_for_the_tick_where_high_resolution_timers_are_off(
+    high_resolution: bool | None, cause: Cause
+) -> None:
+    machine = MachineTraits(guest=True, high_resolution=high_resolution)
+    found = explained(
+        [*asleep(), *woken(3_400_000), ran(3_407_000)],
+        late_ns=3_408_000,
+        machine=machine,
+    )
+
+    first = found.segments[0]
+    assert (first.part, first.begin_ns, first.cause) == (Part.A, 0, cause)
+    if cause is Cause.TICK:
+        assert first.end_ns == 3_400_000
+        assert first.evidence[-1].startswith("remedy: boot without highres=off")
+        assert found.dominant is first
+        assert (found.broken, found.residual_ns) == ((), 0)
 
 
 def test_timer_slack_is_told_of_a_thread_that_was_not_real_time() -> None:

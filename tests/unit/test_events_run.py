@@ -24,6 +24,9 @@ from rtscope.record.model import RunRecord
 MS = 1_000_000
 
 
+NOTHING = {"guest": None, "preemption_model": None, "kernel_release": None}
+
+
 def with_facts(**facts: str | int | bool | None) -> RunRecord:
     one = record([thread([1000])])
     kept = {n: v for n, v in one.facts_before.items() if n not in facts}
@@ -47,11 +50,19 @@ def with_facts(**facts: str | int | bool | None) -> RunRecord:
             MachineTraits(guest=False, preemptible=False, release=(5, 4)),
         ),
         (
+            {**NOTHING, "kernel_cmdline": "quiet highres=off"},
+            MachineTraits(high_resolution=False),
+        ),
+        (
+            {**NOTHING, "kernel_cmdline": "highres=off highres=on"},
+            MachineTraits(),
+        ),
+        (
             {"guest": "x", "preemption_model": "x", "kernel_release": "odd-6.1"},
             MachineTraits(),
         ),
         (
-            {"guest": None, "preemption_model": None, "kernel_release": None},
+            NOTHING,
             MachineTraits(),
         ),
     ],

@@ -16,7 +16,7 @@ from fakes.wakeuppaths import (
     explained,
 )
 from rtscope.explain.instructions.explain import NOT_PREEMPTED, explain_path
-from rtscope.explain.instructions.path import IrqFlags
+from rtscope.explain.instructions.flags import IrqFlags
 from rtscope.explain.model import Cause, OtherCpuActivity, Part
 
 

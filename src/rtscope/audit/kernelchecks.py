@@ -19,6 +19,7 @@ from rtscope.machine.kernelidentity import (
     CMDLINE,
     KernelConfig,
     boot_values,
+    turned_off,
 )
 
 NAMES_SHOWN = 6
@@ -51,7 +52,7 @@ def config(kind: CheckKind, context: AuditContext) -> Answer:
 def high_resolution(kind: CheckKind, context: AuditContext) -> Answer:
     """Check by the configuration (`on`), and whether the command line turns it off."""
     by_config = config(kind, context)
-    off = _turned_off(context, "highres")
+    off = turned_off(context.words(CMDLINE), "highres")
     if off and by_config.outcome is CheckOutcome.PASS:
         return failed(f"turned off by {off}", Sighting(CMDLINE, off))
     return by_config
@@ -60,7 +61,7 @@ def high_resolution(kind: CheckKind, context: AuditContext) -> Answer:
 def tick_mode(kind: CheckKind, context: AuditContext) -> Answer:
     """Check whether the tick of an idle CPU goes on, by configuration or `nohz=`."""
     full = boot_values(context.words(CMDLINE), "nohz_full")
-    off = _turned_off(context, "nohz")
+    off = turned_off(context.words(CMDLINE), "nohz")
     if full and off:
         return failed(
             f"{off} takes away what nohz_full= asks for",
@@ -71,12 +72,6 @@ def tick_mode(kind: CheckKind, context: AuditContext) -> Answer:
     if off:
         return passed(off, Sighting(CMDLINE, off))
     return config(kind, context)
-
-
-def _turned_off(context: AuditContext, name: str) -> str:
-    """Return the last `name=` if it says no, as kstrtobool() reads it; else empty."""
-    *_, last = ("", *boot_values(context.words(CMDLINE), name))
-    return f"{name}={last}" if re.match(r"[nf0]|of", last, re.IGNORECASE) else ""
 
 
 def value(kind: CheckKind, context: AuditContext) -> Answer:

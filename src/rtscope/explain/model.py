@@ -98,6 +98,13 @@ class Cause(StrEnum):
     UNKNOWN = "unknown"
 
 
+TICK_REMEDY = (
+    "remedy: boot without highres=off; the kernel needs CONFIG_HIGH_RES_TIMERS, and a "
+    "clock source and a timer that let it use them"
+)
+"""What to do about `Cause.TICK`."""
+
+
 class Confidence(StrEnum):
     """How sure a cause is."""
 

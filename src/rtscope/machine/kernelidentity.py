@@ -295,6 +295,12 @@ def boot_values(cmdline: str, name: str) -> tuple[str, ...]:
     )
 
 
+def turned_off(cmdline: str, name: str) -> str:
+    """Return the last `name=` if it says no, as kstrtobool() reads it; else empty."""
+    *_, last = ("", *boot_values(cmdline, name))
+    return f"{name}={last}" if re.match(r"[nf0]|of", last, re.IGNORECASE) else ""
+
+
 def realtime_by_version(version: str) -> bool | None:
     """Whether a `uname -v` names PREEMPT_RT; None if it names no preemption at all."""
     flag = _flag_in(version)

@@ -41,7 +41,15 @@ from rtscope.explain.events.threadstates import (
     priority_of,
     thread_states,
 )
-from rtscope.explain.model import Cause, Confidence, Explanation, Part, Segment, joined
+from rtscope.explain.model import (
+    TICK_REMEDY,
+    Cause,
+    Confidence,
+    Explanation,
+    Part,
+    Segment,
+    joined,
+)
 from rtscope.ftrace.events import Event, Flag, Window
 
 _SLACK_NS = 1000
@@ -306,6 +314,19 @@ def _by_interrupt(
             "not real-time when it went to sleep",
         )
         begin = slack_end
+    inside = interrupt, callback
+    if context.machine.high_resolution is False:
+        yield segment_of(
+            replace(interval, begin_ns=begin, end_ns=entered),
+            wakeup,
+            Part.A,
+            Cause.TICK,
+            interrupt.name,
+            "the kernel was booted without high-resolution timers (highres=)",
+            TICK_REMEDY,
+        )
+        yield from _waited(context, interval, inside, cpu=cpu, from_ns=entered)
+        return
     delay = IrqDelay(
         expiry_ns=wakeup.expiry_ns,
         events=context.events_of(cpu),
@@ -315,7 +336,6 @@ def _by_interrupt(
     )
     spans = callbacks_together(context.spans_between(cpu, begin, entered))
     yield from irq_delay_segments(spans, delay)
-    inside = interrupt, callback
     yield from _waited(context, interval, inside, cpu=cpu, from_ns=entered)
 
 

@@ -34,6 +34,8 @@ class MachineTraits:
     """Its kernel can be preempted in its own code: PREEMPT or PREEMPT_RT."""
     release: tuple[int, int] | None = None
     """Of its kernel: (6, 12)."""
+    high_resolution: bool | None = None
+    """A timer has an interrupt of its own; else it waits for the tick."""
 
 
 @dataclass(frozen=True, slots=True)

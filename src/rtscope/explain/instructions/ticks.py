@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from rtscope.explain.instructions.calls import Context, Role, Run
 from rtscope.explain.instructions.flags import IrqFlags
 from rtscope.explain.instructions.milestones import Milestones, first_of
+from rtscope.explain.model import TICK_REMEDY
 
 TICK = "hrtimer_run_queues"
 """What looks at the timers at each tick."""
@@ -46,7 +47,4 @@ def _may_delay(run: Run, context: Context, flags: IrqFlags) -> bool:
 def tick_evidence() -> Iterator[str]:
     """Tell what shows the cause, and what to do about it."""
     yield f"the tick found the timer ({TICK}): high-resolution timers are off"
-    yield (
-        "remedy: boot without highres=off; the kernel needs CONFIG_HIGH_RES_TIMERS, "
-        "and a clock source and a timer that let it use them"
-    )
+    yield TICK_REMEDY
