@@ -10,7 +10,7 @@ import pytest
 from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
 from fakes.scheduler import FakeScheduler
-from rtscope.cli import sweep
+from rtscope.cli import sweep, sweepwork
 from rtscope.cluster import dask
 from rtscope.cluster import runner as cluster
 from rtscope.errors import BoardError, ContractError, MeasurementError
@@ -346,7 +346,7 @@ def test_a_shipped_sweep_is_found_beside_a_directory_of_its_name(
 ) -> None:
     Path("survey").mkdir()
     monkeypatch.setattr(
-        sweep, "with_listed", lambda found, command: with_stressors(found, ["fork"])
+        sweepwork, "with_listed", lambda found, command: with_stressors(found, ["fork"])
     )
 
     said = rtscope("sweep", "survey", "--kernel", "debian-6.12-rt", "--dry-run")

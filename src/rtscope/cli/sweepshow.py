@@ -1,0 +1,123 @@
+"""Show a sweep, a survey or what was tried against causes: terminal, page, JSON."""
+
+from collections.abc import Mapping, Sequence
+
+from rtscope.cli.console import put, put_json, stdout_console
+from rtscope.cli.reusing import tell_reused
+from rtscope.cli.survey import ranked
+from rtscope.cli.sweepwork import SweepWork
+from rtscope.files import write_atomically
+from rtscope.record.model import RunRecord
+from rtscope.report.formats.brief import Detail
+from rtscope.report.formats.fitted import Compose, print_fitted
+from rtscope.report.formats.remedies import (
+    compose_remedies,
+    remedies_answer,
+    remedies_data,
+)
+from rtscope.report.formats.survey import (
+    compose_survey,
+    survey_answer,
+    survey_data,
+    survey_page,
+)
+from rtscope.report.formats.sweep import (
+    compose_sweep,
+    sweep_answer,
+    sweep_data,
+    sweep_page,
+)
+from rtscope.sweep.result import SweepResult, result_of
+
+PAGE, SURVEY_PAGE = "sweep.html", "survey.html"
+
+
+def show_sweep(work: SweepWork, shown: Detail, *, json: bool) -> int:
+    """Show what there is of a sweep; return 1 if runs are missing, else 0."""
+    if work.sweep.survey is not None:
+        return _show_survey(work, shown, json=json)
+    records = {cell.number: work.store(cell).records() for cell in work.cells}
+    tell_reused([one for of_cell in records.values() for one in of_cell])
+    result = _result(work, records)
+    if work.sweep.diagnoses:
+        return _show_remedies(work, result, shown, json=json)
+    page = work.path / PAGE
+    write_atomically(page, sweep_page(result).encode())
+    if json:
+        put_json(sweep_data(result))
+    else:
+        compose = compose_sweep(result, more=f"All cells and effects: {page}")
+        _print(shown, sweep_answer(result), compose, rows=len(result.effects))
+    return int(result.missing > 0)
+
+
+def _show_remedies(
+    work: SweepWork, result: SweepResult, shown: Detail, *, json: bool
+) -> int:
+    diagnoses, more = work.sweep.diagnoses, ""
+    answer = remedies_answer(result, diagnoses)
+    if work.sweep.axes:
+        page = work.path / PAGE
+        write_atomically(page, sweep_page(result, diagnoses, answer=answer).encode())
+        more = f"All effects: {page}"
+    if json:
+        put_json(remedies_data(result, diagnoses))
+    else:
+        compose = compose_remedies(result, diagnoses, more=more)
+        _print(shown, answer, compose, rows=len(result.effects) + len(diagnoses))
+    return int(result.missing > 0)
+
+
+def _show_survey(work: SweepWork, shown: Detail, *, json: bool) -> int:
+    (cell,) = work.cells
+    store, plan = work.store(cell), work.plans[cell.number]
+    records = store.records()
+    tell_reused(records)
+    ranking = ranked(records, store, plan, failures=work.failures.get(cell.number, {}))
+    missing = len(plan.runs) - len(records)
+    page = work.path / SURVEY_PAGE
+    write_atomically(
+        page,
+        survey_page(
+            ranking,
+            name=work.sweep.name,
+            board=cell.campaign.board or "",
+            missing=missing,
+        ).encode(),
+    )
+    if json:
+        put_json(survey_data(ranking, work.checks))
+    else:
+        more = f"All loads and causes: {page}"
+        compose = compose_survey(
+            ranking, missing=missing, checks=work.checks, more=more
+        )
+        _print(shown, survey_answer(ranking), compose, rows=len(ranking.loads))
+    return int(missing > 0)
+
+
+def _print(shown: Detail, answer: str, compose: Compose, *, rows: int) -> None:
+    """Print the answer, or what fits with it; with -v all rows of the table."""
+    if shown is Detail.QUIET:
+        put(f"{answer}\n")
+        return
+    with stdout_console() as console:
+        if shown is Detail.ALL:
+            print_fitted(compose, console, lines=rows + 50)
+        else:
+            print_fitted(compose, console)
+
+
+def _result(work: SweepWork, records: Mapping[int, Sequence[RunRecord]]) -> SweepResult:
+    planned = {
+        cell.number: len(work.plans[cell.number].runs) if work.plans else 0
+        for cell in work.cells
+    }
+    return result_of(
+        work.sweep.name,
+        work.cells,
+        records=records,
+        planned=planned,
+        failures={n: tuple(whys.values()) for n, whys in work.failures.items()},
+        checks=work.checks,
+    )

@@ -1,0 +1,118 @@
+"""A sweep and its directory: chosen by a name or a file, or one to continue."""
+
+import json
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from rtscope import __version__
+from rtscope.campaign.file import to_dict
+from rtscope.cli.console import typed_words
+from rtscope.cli.survey import with_listed
+from rtscope.cli.sweepremedies import remedies_for
+from rtscope.errors import RecordError, UsageError
+from rtscope.files import read_bounded, write_atomically
+from rtscope.measure.plan import Plan
+from rtscope.record.resultdir import ResultDir, create
+from rtscope.sweep.checks import NO_CHECKS, Checks
+from rtscope.sweep.design import Cell, cells_of
+from rtscope.sweep.file import (
+    Sweep,
+    document_of,
+    load_shipped,
+    load_sweep,
+    on_board,
+    placed,
+    shipped_sweeps,
+    sweep_of,
+)
+from rtscope.virtual.prepare import PreparedCampaign
+
+DOCUMENT, CELLS = "sweep.json", "cells"
+SCHEMA = 1
+MAX_DOCUMENT_BYTES = 16 << 20
+
+
+@dataclass(slots=True)
+class SweepWork:
+    """A sweep that is ready to start."""
+
+    sweep: Sweep
+    cells: tuple[Cell, ...]
+    path: Path
+    typed: tuple[str, ...]
+    plans: dict[int, Plan] = field(default_factory=dict)
+    """By the number of the cell."""
+    prepared: dict[int, PreparedCampaign] = field(default_factory=dict)
+    failures: dict[int, dict[str, str]] = field(default_factory=dict)
+    """Why runs have no result, by the number of the cell and the run."""
+    checks: Checks = NO_CHECKS
+
+    def store(self, cell: Cell) -> ResultDir:
+        """Return the results of a cell."""
+        return ResultDir(self.path / CELLS / cell.directory)
+
+
+def new_work(
+    file: Path, out: Path | None, *, target: str | None, kernels: list[str] | None
+) -> SweepWork:
+    """Return a sweep of a file, or of one that comes with rtscope; UsageError."""
+    found = on_board(_named(file), target=target, kernels=kernels)
+    if found.survey is not None:
+        found = with_listed(found, command=typed_words())
+    return SweepWork(found, cells_of(found), _place(out), typed_words())
+
+
+def work_on_remedies(record: Path | None, out: Path | None) -> SweepWork:
+    """Return a sweep of what may help against the causes in a record; UsageError."""
+    tried = remedies_for(record)
+    return SweepWork(tried, cells_of(tried), _place(out), typed_words())
+
+
+def _place(out: Path | None) -> Path:
+    return out or Path(datetime.now().strftime("rtscope-sweep-%Y%m%d-%H%M%S"))
+
+
+def _named(file: Path) -> Sweep:
+    """Return the sweep of a file, or one that comes with rtscope."""
+    if str(file) in shipped_sweeps() and not file.is_file():
+        return load_shipped(str(file))
+    return placed(load_sweep(file), file.parent)
+
+
+def resumed_work(path: Path) -> SweepWork:
+    """Return a sweep to continue; UsageError, or RecordError if it is damaged."""
+    if not (path / DOCUMENT).exists():
+        raise UsageError(f"{path}: no sweep there: it has no {DOCUMENT}")
+    text = read_bounded(path / DOCUMENT, limit=MAX_DOCUMENT_BYTES, kind="sweep")
+    try:
+        document = json.loads(text)
+        if document["schema"] != SCHEMA:
+            raise RecordError(
+                f"{path / DOCUMENT}: schema {document['schema']!a} is not one that "
+                "this rtscope reads; use the version that wrote it"
+            )
+        found = sweep_of(document["sweep"], source=str(path / DOCUMENT))
+        typed = tuple(map(str, document["command"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise RecordError(f"{path / DOCUMENT}: no sweep of rtscope") from error
+    return SweepWork(found, cells_of(found), path, typed)
+
+
+def create_directories(work: SweepWork) -> None:
+    """Make the directory of a sweep, and one for each cell."""
+    for cell in work.cells:
+        create(
+            work.path / CELLS / cell.directory,
+            to_dict(cell.campaign),
+            command=work.typed,
+            rtscope=__version__,
+        )
+    document = {
+        "schema": SCHEMA,
+        "rtscope": __version__,
+        "command": list(work.typed),
+        "sweep": document_of(work.sweep),
+    }
+    text = json.dumps(document, indent=1).encode() + b"\n"
+    write_atomically(work.path / DOCUMENT, text)
