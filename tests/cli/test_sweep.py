@@ -359,7 +359,7 @@ def test_a_shipped_sweep_is_found_beside_a_directory_of_its_name(
     ("words", "message"),
     [
         ([], "name a sweep file"),
-        (["none.toml"], "cannot read sweep none.toml"),
+        (["none.toml"], "cannot read sweep none.toml: no such file; with rtscope come"),
         (["ticks.toml", "--resume", "out"], "--resume continues the sweep"),
         (["--resume", "."], "no sweep there"),
         (["ticks.toml", "--out", "."], "not empty"),

@@ -9,7 +9,7 @@ from rtscope import __version__
 from rtscope.campaign.file import to_dict
 from rtscope.cli.console import typed_words
 from rtscope.cli.survey import with_listed
-from rtscope.cli.sweepremedies import remedies_for
+from rtscope.cli.sweepremedies import NAME, remedies_for
 from rtscope.errors import RecordError, UsageError
 from rtscope.files import read_bounded, write_atomically
 from rtscope.measure.plan import Plan
@@ -77,6 +77,11 @@ def _named(file: Path) -> Sweep:
     """Return the sweep of a file, or one that comes with rtscope."""
     if str(file) in shipped_sweeps() and not file.is_file():
         return load_shipped(str(file))
+    if not file.exists():
+        raise UsageError(
+            f"cannot read sweep {file}: no such file; with rtscope come "
+            f"{', '.join(shipped_sweeps())}, and {NAME} RECORD"
+        )
     return placed(load_sweep(file), file.parent)
 
 
