@@ -38,6 +38,7 @@
 #define STACK_MARGIN     (4 * PAGE_BYTES) /* guard page, and the last touching frame */
 #define LEAD_NS          INT64_C(5000000) /* rtsc_go(): all tasks sleep by the epoch */
 #define SNAPSHOT_TRIES   1000
+#define LOOK_NS          INT64_C(100000000) /* from one getrusage() to the next */
 #define CAP_IPC_LOCK     14
 #define CAP_SYS_NICE     23
 #define RESET_ON_FORK    1 /* SCHED_FLAG_RESET_ON_FORK: a DEADLINE thread may fork */
@@ -47,6 +48,10 @@
 #if __GCC_ATOMIC_LLONG_LOCK_FREE != 2
 #error "a task would take a hidden lock for each 64-bit counter: compile for ARMv7 or later"
 #endif
+
+/* Keeps the common path of a cycle straight. */
+#define RARELY(condition) __builtin_expect(!!(condition), 0)
+#define ALWAYS_INLINE     inline __attribute__((always_inline))
 
 typedef char rtsc_page_is_its_size[sizeof(struct rtsc_page) == 4096 ? 1 : -1];
 typedef char rtsc_slot_is_its_size[sizeof(struct rtsc_slot) == 16384 ? 1 : -1];
@@ -58,6 +63,11 @@ struct rtsc_attr {
 	int32_t nice;
 	uint32_t priority;
 	uint64_t runtime_ns, deadline_ns, period_ns;
+};
+
+/* What a thread has had since its start. */
+struct rtsc_usage {
+	uint64_t minor_faults, major_faults, voluntary_switches, involuntary_switches;
 };
 
 struct rtsc_task {
@@ -73,15 +83,15 @@ struct rtsc_task {
 	uint32_t stop;
 	bool joined;
 	/* The task's own. */
-	bool released; /* it knows its first release */
-	bool in_cycle;
-	int64_t base_ns; /* of the grid: of release 0 */
-	uint64_t next;   /* number of the next release on it */
-	uint64_t number; /* of the cycle, over all grids */
-	int64_t release_ns, wake_ns;
-	int64_t cpu_ns; /* at the end of the last cycle */
-	bool late;
-	struct rusage usage;
+	bool released;       /* it knows its first release */
+	int64_t base_ns;     /* of the grid: of release 0 */
+	uint64_t next;       /* number of the next release on it */
+	int64_t cpu_ns;      /* at the end of the last cycle */
+	int64_t usual_ns;    /* no cycle that ends by then is late or an overrun */
+	int64_t look_ns;     /* when its faults and switches are to be counted next */
+	int64_t watch_ns;    /* until when they are at the end of each cycle */
+	uint64_t usage_from; /* the first cycle whose faults are not counted yet */
+	struct rtsc_usage usage;
 };
 
 struct rtsc {
@@ -120,13 +130,28 @@ static int64_t thread_cpu_ns(void)
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
+/* 0, or -errno; a system call, which costs as much as all else in a cycle. */
+static int thread_usage(struct rtsc_usage *out)
+{
+	struct rusage u;
+
+	if (getrusage(RUSAGE_THREAD, &u) < 0)
+		return -errno;
+	out->minor_faults = (uint64_t)u.ru_minflt;
+	out->major_faults = (uint64_t)u.ru_majflt;
+	out->voluntary_switches = (uint64_t)u.ru_nvcsw;
+	out->involuntary_switches = (uint64_t)u.ru_nivcsw;
+	return 0;
+}
+
 /* 0, or EINTR. */
 static int sleep_until_ns(int64_t until_ns)
 {
 	struct timespec t;
 
-	t.tv_sec = (time_t)(until_ns / NS_PER_S);
-	t.tv_nsec = (long)(until_ns % NS_PER_S);
+	/* unsigned: the compiler's division by a constant is shorter */
+	t.tv_sec = (time_t)((uint64_t)until_ns / (uint64_t)NS_PER_S);
+	t.tv_nsec = (long)((uint64_t)until_ns % (uint64_t)NS_PER_S);
 	return clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 }
 
@@ -160,11 +185,12 @@ static const
 	const char *root; /* of /proc, /sys and /dev */
 	int64_t (*now_ns)(void);
 	int64_t (*cpu_ns)(void);
+	int (*usage)(struct rtsc_usage *);
 	int (*sleep_until)(int64_t);
 	int (*set_attr)(const struct rtsc_attr *);
 	int (*lock_memory)(void);
 	unsigned long (*limit)(int resource);
-} seam = { "",       monotonic_ns, thread_cpu_ns, sleep_until_ns,
+} seam = { "",       monotonic_ns, thread_cpu_ns, thread_usage, sleep_until_ns,
 	   set_attr, lock_memory,  limit_of };
 
 /* --- the report ------------------------------------------------------------------ */
@@ -653,11 +679,11 @@ bool rtsc_snapshot(const struct rtsc_slot *from, struct rtsc_slot *out)
 
 static unsigned int bucket_of(uint64_t ns)
 {
-	unsigned int shift;
+	/* below 2^RTSC_SUB_BITS the shift is 0 as above it: no branch */
+	unsigned int high =
+		63 ^ (unsigned int)__builtin_clzll(ns | 1u << RTSC_SUB_BITS);
+	unsigned int shift = high - RTSC_SUB_BITS;
 
-	if (ns < 1u << RTSC_SUB_BITS)
-		return (unsigned int)ns;
-	shift = 63 - (unsigned int)__builtin_clzll(ns) - RTSC_SUB_BITS;
 	return (shift << RTSC_SUB_BITS) + (unsigned int)(ns >> shift);
 }
 
@@ -676,23 +702,33 @@ static void hist_init(struct rtsc_hist *h)
 	put(&h->min_ns, UINT64_MAX);
 }
 
-static void hist_add(struct rtsc_hist *h, int64_t value_ns)
+/* Whether it is the largest value so far. */
+static ALWAYS_INLINE bool hist_add(struct rtsc_hist *h, int64_t value_ns)
 {
-	uint64_t ns = (uint64_t)value_ns;
+	uint64_t ns = (uint64_t)value_ns, sum_ns;
+	bool largest = false;
 
-	if (value_ns < 0) {
-		add(&h->early, 1);
-		return;
+	if (RARELY(ns >> RTSC_MAX_BITS)) {
+		if (value_ns < 0) {
+			add(&h->early, 1);
+			return false;
+		}
+		add(&h->overflow, 1);
+	} else {
+		add(&h->bucket[bucket_of(ns)], 1);
 	}
 	add(&h->count, 1);
-	add(&h->sum_ns, ns);
-	if (peek(&h->sum_ns) < ns)
+	sum_ns = h->sum_ns + ns;
+	put(&h->sum_ns, sum_ns);
+	if (RARELY(sum_ns < ns))
 		add(&h->sum_high, 1);
-	if (ns < peek(&h->min_ns))
+	if (RARELY(ns < h->min_ns))
 		put(&h->min_ns, ns);
-	if (ns > peek(&h->max_ns))
+	if (RARELY(ns > h->max_ns)) {
 		put(&h->max_ns, ns);
-	add(ns >> RTSC_MAX_BITS ? &h->overflow : &h->bucket[bucket_of(ns)], 1);
+		largest = true;
+	}
+	return largest;
 }
 
 /* A file that only this process writes, locked for its life; -errno. */
@@ -953,7 +989,7 @@ static void take_policy(struct rtsc_task *t)
 	}
 }
 
-static void end_cycle(struct rtsc_task *t, int64_t now);
+static void end_last_cycle(struct rtsc_task *t);
 
 static void *task_main(void *arg)
 {
@@ -974,13 +1010,11 @@ static void *task_main(void *arg)
 		return NULL;
 	}
 	t->err = 0;
-	getrusage(RUSAGE_THREAD, &t->usage);
 	put(&s->state, RTSC_STATE_READY);
 	futex_open(&t->ready);
 
 	t->function(t, t->arg);
-	if (t->in_cycle)
-		end_cycle(t, seam.now_ns());
+	end_last_cycle(t);
 	if (peek(&s->state) != RTSC_STATE_OVERRAN)
 		put(&s->state, RTSC_STATE_ENDED);
 	return NULL;
@@ -1048,6 +1082,7 @@ static void init_slot(struct rtsc_task *t)
 	s->deadline_ns = (uint64_t)t->config.deadline_ns;
 	s->overrun = (uint64_t)t->config.overrun;
 	s->last_fault_cycle = UINT64_MAX;
+	s->usage_cycle = UINT64_MAX;
 	hist_init(&s->latency);
 	hist_init(&s->execution);
 	hist_init(&s->response);
@@ -1070,6 +1105,7 @@ int rtsc_start(struct rtsc *app, const struct rtsc_config *config,
 	t->app = app;
 	t->slot = slot_at(app, app->started);
 	t->config = c;
+	t->usual_ns = c.deadline_ns < c.period_ns ? c.deadline_ns : c.period_ns;
 	t->function = function;
 	t->arg = arg;
 	init_slot(t);
@@ -1122,52 +1158,104 @@ static bool stopped(const struct rtsc_task *t)
 	return __atomic_load_n(&t->stop, __ATOMIC_RELAXED);
 }
 
-/* Faults and switches since the last call, which was at the end of the last cycle. */
-static void count_usage(struct rtsc_task *t)
+/*
+ * Counts faults and switches since the last look. Each look is a system call, so a quiet
+ * task has one each LOOK_NS; one with a page fault is looked at in each cycle for as
+ * long after it, so that the next has its cycle's number.
+ */
+__attribute__((noinline)) static void look_at_usage(struct rtsc_task *t, int64_t now)
 {
 	struct rtsc_slot *s = t->slot;
-	struct rusage u;
+	struct rtsc_usage u;
 	uint64_t minor, major;
 
-	if (getrusage(RUSAGE_THREAD, &u) < 0)
+	t->look_ns = now + LOOK_NS;
+	if (seam.usage(&u) < 0)
 		return;
-	minor = (uint64_t)(u.ru_minflt - t->usage.ru_minflt);
-	major = (uint64_t)(u.ru_majflt - t->usage.ru_majflt);
+	minor = u.minor_faults - t->usage.minor_faults;
+	major = u.major_faults - t->usage.major_faults;
 	if (minor + major) {
 		add(&s->minor_faults, minor);
 		add(&s->major_faults, major);
-		put(&s->last_fault_cycle, t->number);
+		put(&s->last_fault_cycle, s->number);
+		put(&s->fault_since_cycle, t->usage_from);
+		t->watch_ns = now + LOOK_NS;
 	}
-	add(&s->voluntary_switches, (uint64_t)(u.ru_nvcsw - t->usage.ru_nvcsw));
-	add(&s->involuntary_switches, (uint64_t)(u.ru_nivcsw - t->usage.ru_nivcsw));
+	add(&s->voluntary_switches, u.voluntary_switches - t->usage.voluntary_switches);
+	add(&s->involuntary_switches,
+	    u.involuntary_switches - t->usage.involuntary_switches);
+	put(&s->usage_cycle, s->number);
+	put(&s->usage_ns, (uint64_t)now);
 	t->usage = u;
+	t->usage_from = s->number + 1;
+	if (now < t->watch_ns)
+		t->look_ns = now;
 }
 
-static void end_cycle(struct rtsc_task *t, int64_t now)
+/* False, for rtsc_wait(), after a last look at the cycles that have ended. */
+__attribute__((noinline)) static bool end_task(struct rtsc_task *t)
 {
 	struct rtsc_slot *s = t->slot;
-	int64_t response_ns = now - t->release_ns;
-	int64_t cpu_ns = seam.cpu_ns();
 
-	t->late = response_ns > t->config.deadline_ns;
-	t->in_cycle = false;
-	begin_write(s);
-	hist_add(&s->response, response_ns);
-	hist_add(&s->execution, cpu_ns - t->cpu_ns);
-	add(&s->cycles, 1);
-	add(&s->missed, t->late);
-	count_usage(t);
-	put(&s->in_cycle, 0);
-	end_write(s);
-	t->cpu_ns = cpu_ns;
+	if (s->cycles && t->usage_from <= s->number) {
+		begin_write(s);
+		look_at_usage(t, seam.now_ns());
+		end_write(s);
+	}
+	return false;
 }
 
-/* Waits for the epoch, and finds the first release that is not past. */
-static void find_first_release(struct rtsc_task *t)
+/* Whether it ended after its deadline. */
+static ALWAYS_INLINE bool end_cycle(struct rtsc_task *t, int64_t now)
+{
+	struct rtsc_slot *s = t->slot;
+	int64_t response_ns = now - (int64_t)s->release_ns;
+	int64_t cpu_ns = seam.cpu_ns(), execution_ns = cpu_ns - t->cpu_ns;
+	bool late = false;
+
+	t->cpu_ns = cpu_ns;
+	begin_write(s);
+	put(&s->in_cycle, 0);
+	add(&s->cycles, 1);
+	if (RARELY(response_ns > t->usual_ns)) {
+		late = response_ns > t->config.deadline_ns;
+		add(&s->missed, late);
+		t->look_ns = now;
+	}
+	if (RARELY(hist_add(&s->response, response_ns)))
+		t->look_ns = now;
+	if (RARELY(hist_add(&s->execution, execution_ns)))
+		t->look_ns = now;
+	if (RARELY(now >= t->look_ns))
+		look_at_usage(t, now);
+	end_write(s);
+	return late;
+}
+
+static void end_last_cycle(struct rtsc_task *t)
+{
+	int64_t now = seam.now_ns();
+
+	if (t->slot->in_cycle) {
+		t->look_ns = now;
+		end_cycle(t, now);
+	}
+}
+
+static int64_t release_of(const struct rtsc_task *t, uint64_t number)
+{
+	return t->base_ns + (int64_t)number * t->config.period_ns;
+}
+
+/* Waits for the epoch, and finds the first release that is not past. False: the task is
+ * not periodic. */
+__attribute__((noinline)) static bool find_first_release(struct rtsc_task *t)
 {
 	struct rtsc_page *page = t->app->page;
 	int64_t period = t->config.period_ns, late;
 
+	if (period == 0)
+		return false;
 	futex_wait(&t->app->gone);
 	t->base_ns = (int64_t)peek(&page->epoch_ns) + t->config.offset_ns;
 	late = seam.now_ns() - t->base_ns;
@@ -1175,19 +1263,19 @@ static void find_first_release(struct rtsc_task *t)
 		t->base_ns += (late + period - 1) / period * period;
 	t->released = true;
 	put(&t->slot->state, RTSC_STATE_RUNNING);
-	getrusage(RUSAGE_THREAD, &t->usage);
+	seam.usage(&t->usage);
 	t->cpu_ns = seam.cpu_ns();
+	return true;
 }
 
-/* What happens to a release that is past. How many are left out; false: none follows. */
-static bool overrun(struct rtsc_task *t, int64_t late_ns, uint64_t *skipped)
+/* What happens to a release that is past. How many are left out; -1: none follows. */
+__attribute__((noinline)) static int64_t overrun(struct rtsc_task *t, int64_t late_ns)
 {
 	int64_t period = t->config.period_ns;
 
 	switch (t->config.overrun) {
 	case RTSC_OVERRUN_SKIP:
-		*skipped = (uint64_t)((late_ns + period - 1) / period);
-		break;
+		return (late_ns + period - 1) / period;
 	case RTSC_OVERRUN_CATCH_UP:
 		break;
 	case RTSC_OVERRUN_REBASE:
@@ -1195,70 +1283,73 @@ static bool overrun(struct rtsc_task *t, int64_t late_ns, uint64_t *skipped)
 		break;
 	case RTSC_OVERRUN_STOP:
 		put(&t->slot->state, RTSC_STATE_OVERRAN);
-		return false;
+		return -1;
 	}
-	return true;
+	return 0;
 }
 
-static void begin_cycle(struct rtsc_task *t, bool slept, uint64_t skipped,
-			struct rtsc_cycle *cycle)
+static ALWAYS_INLINE void begin_cycle(struct rtsc_task *t, int64_t release_ns,
+				      bool slept, uint64_t skipped,
+				      struct rtsc_cycle *cycle)
 {
 	struct rtsc_slot *s = t->slot;
-	int64_t before_ns = t->wake_ns - t->release_ns, now_late_ns;
-	bool first = t->wake_ns == 0;
+	bool first = s->wake_ns == 0;
+	int64_t before_ns = (int64_t)(s->wake_ns - s->release_ns), jitter_ns;
+	int64_t wake_ns = seam.now_ns(), late_ns = wake_ns - release_ns;
+	uint64_t number = t->next++;
 
-	t->number = t->next++;
-	t->release_ns = t->base_ns + (int64_t)t->number * t->config.period_ns;
-	t->wake_ns = seam.now_ns();
-	t->in_cycle = true;
-	now_late_ns = t->wake_ns - t->release_ns;
 	begin_write(s);
-	put(&s->number, t->number);
-	put(&s->release_ns, (uint64_t)t->release_ns);
-	put(&s->wake_ns, (uint64_t)t->wake_ns);
+	put(&s->number, number);
+	put(&s->release_ns, (uint64_t)release_ns);
+	put(&s->wake_ns, (uint64_t)wake_ns);
 	put(&s->in_cycle, 1);
-	add(&s->skipped, skipped);
-	if (slept)
-		hist_add(&s->latency, now_late_ns);
-	else
+	if (RARELY(skipped))
+		add(&s->skipped, skipped);
+	if (RARELY(!slept))
 		add(&s->overruns, 1);
-	if (!first)
-		hist_add(&s->jitter, now_late_ns > before_ns ? now_late_ns - before_ns
-							     : before_ns - now_late_ns);
+	else
+		hist_add(&s->latency, late_ns);
+	jitter_ns = late_ns > before_ns ? late_ns - before_ns : before_ns - late_ns;
+	if (!RARELY(first))
+		hist_add(&s->jitter, jitter_ns);
 	end_write(s);
 
-	cycle->number = t->number;
-	cycle->release_ns = t->release_ns;
-	cycle->wake_ns = t->wake_ns;
+	cycle->number = number;
+	cycle->release_ns = release_ns;
+	cycle->wake_ns = wake_ns;
 	cycle->skipped = skipped;
-	cycle->late = t->late;
 }
 
 bool rtsc_wait(struct rtsc_task *t, struct rtsc_cycle *cycle)
 {
-	uint64_t skipped = 0;
-	int64_t now, release;
-	bool sleeps;
+	struct rtsc_slot *s = t->slot;
+	int64_t now, release_ns, skipped = 0;
+	bool late = false, sleeps = true;
 
-	if (t->config.period_ns == 0)
-		return false;
-	if (!t->released)
-		find_first_release(t);
-	now = seam.now_ns();
-	if (t->in_cycle)
-		end_cycle(t, now);
-	release = t->base_ns + (int64_t)t->next * t->config.period_ns;
+	if (!RARELY(!s->in_cycle)) {
+		now = seam.now_ns();
+		late = end_cycle(t, now);
+	} else {
+		if (!t->released && !find_first_release(t))
+			return false;
+		now = seam.now_ns();
+	}
+	release_ns = release_of(t, t->next);
 	/* before the first cycle nothing can have taken too long */
-	if (now > release && t->wake_ns && !overrun(t, now - release, &skipped))
-		return false;
-	t->next += skipped;
-	sleeps = now <= release || skipped || !t->wake_ns;
-	release = t->base_ns + (int64_t)t->next * t->config.period_ns;
-	while (sleeps && !stopped(t) && seam.sleep_until(release) == EINTR)
+	if (RARELY(now > release_ns) && s->wake_ns) {
+		skipped = overrun(t, now - release_ns);
+		if (skipped < 0)
+			return end_task(t);
+		t->next += (uint64_t)skipped;
+		sleeps = skipped > 0;
+		release_ns = release_of(t, t->next);
+	}
+	while (sleeps && !stopped(t) && seam.sleep_until(release_ns) == EINTR)
 		;
-	if (stopped(t))
-		return false;
-	begin_cycle(t, sleeps, skipped, cycle);
+	if (RARELY(stopped(t)))
+		return end_task(t);
+	begin_cycle(t, release_ns, sleeps, (uint64_t)skipped, cycle);
+	cycle->late = late;
 	return true;
 }
 

@@ -270,14 +270,23 @@ struct rtsc_slot {
 	uint64_t major_faults;
 	uint64_t voluntary_switches;
 	uint64_t involuntary_switches;
-	uint64_t last_fault_cycle; /* its number; UINT64_MAX: no cycle had a fault */
+	uint64_t last_fault_cycle; /* see below; UINT64_MAX: no cycle had a fault */
 	/* The cycle that began last. */
 	uint64_t number;
 	uint64_t release_ns;
 	uint64_t wake_ns;
 	uint64_t in_cycle; /* 1 from rtsc_wait() to rtsc_wait() */
 	char name[RTSC_NAME_BYTES];
-	uint64_t reserved[3];
+	/* Faults and switches are those of all cycles up to this one, whose end was at
+	 * usage_ns. To count them is a system call, so that is done
+	 *  - at the end of a cycle that is late, or the longest so far (response or
+	 *    execution), and of the last one;
+	 *  - else 100 ms after the last time, or at the first end of a cycle after that;
+	 *  - for 100 ms after a page fault, at the end of each cycle. */
+	uint64_t usage_cycle; /* its number; UINT64_MAX: none yet */
+	uint64_t usage_ns;
+	/* The last fault was in one of the cycles from here to last_fault_cycle. */
+	uint64_t fault_since_cycle;
 	struct rtsc_hist latency; /* from release to wake-up */
 	struct rtsc_hist
 		execution; /* CPU time; the kernel's to sleep and wake is in it */

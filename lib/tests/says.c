@@ -68,6 +68,8 @@ static int say(const struct rtsc_task *task)
 	       ", \"involuntary_switches\": %" PRIu64,
 	       s.cycles, s.missed, s.overruns, s.skipped, s.minor_faults,
 	       s.major_faults, s.voluntary_switches, s.involuntary_switches);
+	printf(", \"usage_cycle\": %" PRIu64 ", \"usage_ns\": %" PRIu64, s.usage_cycle,
+	       s.usage_ns);
 	printf(", \"number\": %" PRIu64 ", \"in_cycle\": %" PRIu64, s.number,
 	       s.in_cycle);
 	say_hist("latency", &s.latency);

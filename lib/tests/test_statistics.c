@@ -171,6 +171,8 @@ static void statistics_survive_a_crash(void)
 	CHECK(copy.state == RTSC_STATE_RUNNING && copy.sequence % 2 == 0);
 	CHECK(strcmp(copy.name, "a task with a long name, which ") == 0);
 	CHECK(copy.latency.count + copy.latency.early + copy.overruns == 5);
+	/* the first cycle is the longest so far, so that it has been looked at */
+	CHECK(copy.usage_cycle < 4 && copy.usage_ns < copy.wake_ns);
 	/* nobody has it locked any more */
 	CHECK(flock(fd, LOCK_EX | LOCK_NB) == 0);
 	close(fd);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -75,6 +76,43 @@ static void check_sums(const struct rtsc_slot *s, const struct seen *seen)
 			sum += h->bucket[b];
 		CHECK(sum == h->count);
 	}
+}
+
+#define STRIDE_BYTES 65536 /* no architecture has larger ones by default */
+
+static void touch_a_page_in_each_cycle(struct rtsc_task *task, void *arg)
+{
+	volatile char *area = (volatile char *)arg;
+	struct rtsc_cycle cycle;
+
+	for (size_t i = 0; i < CYCLES && rtsc_wait(task, &cycle); i++)
+		area[i * STRIDE_BYTES] = 1;
+}
+
+static void no_fault_is_missing_at_the_end(void)
+{
+	struct rtsc_config c = config("faulty", RTSC_POLICY_OTHER, 0);
+	struct rtsc_report report = { 0 };
+	struct rtsc_slot slot;
+	struct rtsc_task *task;
+	struct rtsc *app;
+	void *area = mmap(NULL, CYCLES * STRIDE_BYTES, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(area != MAP_FAILED);
+	/* a huge page would be one fault for all */
+	madvise(area, CYCLES * STRIDE_BYTES, MADV_NOHUGEPAGE);
+	CHECK(rtsc_open(&app, &small, &report) == 0);
+	CHECK(rtsc_start(app, &c, touch_a_page_in_each_cycle, area, &task, &report) ==
+	      0);
+	rtsc_go(app);
+	CHECK(rtsc_join(task) == 0);
+	CHECK(rtsc_snapshot(rtsc_statistics(task), &slot));
+	CHECK(slot.minor_faults >= CYCLES);
+	CHECK(slot.voluntary_switches > 0);
+	CHECK(slot.usage_cycle == slot.number && slot.last_fault_cycle == slot.number);
+	rtsc_close(app);
+	munmap(area, CYCLES * STRIDE_BYTES);
 }
 
 static void tasks_of_one_epoch_keep_their_offsets(void)
@@ -265,6 +303,7 @@ int main(int argc, char **argv)
 	the_mutex_knows_its_owner();
 	if (argc > 1) /* an emulator */
 		return 0;
+	no_fault_is_missing_at_the_end();
 	each_policy_is_had_or_its_refusal_is_explained();
 	who_holds_the_mutex_has_the_priority_of_who_waits();
 	return 0;

@@ -31,6 +31,7 @@ FIELDS = (
     *("tid", "name", "period_ns", "offset_ns", "deadline_ns"),
     *("cycles", "missed", "overruns", "skipped", "minor_faults", "major_faults"),
     *("voluntary_switches", "involuntary_switches", "number"),
+    *("usage_cycle", "usage_ns"),
 )
 SPREADS = ("latency", "execution", "response", "jitter")
 
@@ -94,6 +95,7 @@ def test_what_is_read_is_what_the_program_has(says: Path) -> None:
         assert_same(task, one)
         assert task.cycles == 40
         assert task.missed > 0
+        assert task.usage_cycle == task.number
     assert program.tasks[0].skipped > 0
     assert program.tasks[1].overruns > 0
     assert (program.closed, program.crashed) == (False, False)

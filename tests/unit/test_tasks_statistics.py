@@ -47,13 +47,19 @@ def histogram(*values_ns: int) -> list[int]:
     return words
 
 
-def slot(*, cycles: int = BEGUN - 1, sequence: int = 8) -> list[int]:
+def slot(
+    *,
+    cycles: int = BEGUN - 1,
+    sequence: int = 8,
+    usage_cycle: int = 1,
+    fault_since: int = 1,
+) -> list[int]:
     """A task in its third cycle, in whose second there were two page faults."""
     words = [sequence, State.RUNNING, 41, 1, 80, 0, 0, 0, 1_000_000, 0, 900_000, 0]
     words += [cycles, 1, 0, 4, 2, 0, 5, 6, 1, 2, 7, 8, 1]
     name = b"control".ljust(32, b"\0")
     words += struct.unpack("<4Q", name)
-    words += [0] * (32 - len(words))
+    words += [usage_cycle, 2_000_500, fault_since]
     for values in ((3, 5, 4), (9, 9), (12, 13), (1, 2)):
         words += histogram(*values)
     return words
@@ -87,10 +93,20 @@ def test_a_task_is_read_word_for_word() -> None:
     assert (task.period_ns, task.deadline_ns) == (1_000_000, 900_000)
     assert (task.cycles, task.missed, task.overruns, task.skipped) == (2, 1, 0, 4)
     assert (task.minor_faults, task.major_faults, task.last_fault_cycle) == (2, 0, 1)
+    assert (task.fault_since_cycle, task.usage_cycle, task.usage_ns) == (1, 1, 2000500)
     assert (task.voluntary_switches, task.involuntary_switches) == (5, 6)
     assert (task.number, task.in_cycle, task.torn) == (2, True, False)
     assert (task.latency.min_ns, task.latency.max_ns, task.latency.mean_ns) == (3, 5, 4)
     assert task.execution.buckets == ((9, 2),)
+
+
+def test_before_the_first_count_there_is_neither_cycle_nor_time() -> None:
+    words = slot(usage_cycle=2**64 - 1)
+    words[20] = 2**64 - 1
+    (task,) = only(read(page(words))).tasks
+
+    assert (task.last_fault_cycle, task.fault_since_cycle) == (None, None)
+    assert (task.usage_cycle, task.usage_ns) == (None, None)
 
 
 def test_a_machine_of_the_other_byte_order_is_read_too() -> None:
@@ -149,8 +165,19 @@ def test_the_list_names_crash_and_fault() -> None:
 
     assert "arm [40] ended without closing the statistics of its tasks" in said
     assert "control: was in the cycle of release 2" in said
+    assert "page faults are counted up to the end of the cycle of release 1" in said
     assert "last page fault in the cycle of release 1" in said
     assert "13ns" in said
+
+
+def test_the_list_has_the_cycles_that_the_last_fault_may_have_been_in() -> None:
+    console = Console(width=120, force_terminal=False)
+    with console.capture() as capture:
+        print_statistics(read(page(slot(fault_since=0))), console)
+    said = capture.get()
+
+    assert "last page fault in one of the cycles of releases 0 to 1" in said
+    assert "are counted" not in said
 
 
 def test_json_has_states_as_words() -> None:

@@ -79,6 +79,13 @@ class TaskStatistics:
     voluntary_switches: int
     involuntary_switches: int
     last_fault_cycle: int | None
+    """The last that the last fault may have been in."""
+    fault_since_cycle: int | None
+    """The first that it may have been in: most often the same."""
+    usage_cycle: int | None
+    """Faults and switches are counted up to the end of this one."""
+    usage_ns: int | None
+    """The time of that end, of the machine's CLOCK_MONOTONIC."""
     number: int
     """Of the release that began last."""
     in_cycle: bool
@@ -179,7 +186,8 @@ def _tasks(content: bytes, order: str, slots: int) -> Iterator[TaskStatistics]:
 
 
 def _task(words: Sequence[int], name: str) -> TaskStatistics:
-    cycles, overruns, last_fault = words[12], words[14], words[20]
+    cycles, overruns = words[12], words[14]
+    last_fault, usage_cycle = _cycle(words[20]), _cycle(words[29])
     latency, execution, response, jitter = (
         _spread(words[_HISTOGRAMS + i * _HISTOGRAM_WORDS :][:_HISTOGRAM_WORDS])
         for i in range(4)
@@ -209,7 +217,10 @@ def _task(words: Sequence[int], name: str) -> TaskStatistics:
         major_faults=words[17],
         voluntary_switches=words[18],
         involuntary_switches=words[19],
-        last_fault_cycle=None if last_fault == 2**64 - 1 else last_fault,
+        last_fault_cycle=last_fault,
+        fault_since_cycle=None if last_fault is None else words[31],
+        usage_cycle=usage_cycle,
+        usage_ns=None if usage_cycle is None else words[30],
         number=words[21],
         in_cycle=in_cycle,
         latency=latency,
@@ -218,6 +229,10 @@ def _task(words: Sequence[int], name: str) -> TaskStatistics:
         jitter=jitter,
         torn=not agrees,
     )
+
+
+def _cycle(word: int) -> int | None:
+    return None if word == 2**64 - 1 else word
 
 
 def _spread(words: Sequence[int]) -> Spread:

@@ -80,8 +80,25 @@ def _notes(program: Program, task: TaskStatistics) -> list[str]:
         notes.append(f"stopped by an overrun after release {task.number}")
     if program.crashed and task.in_cycle:
         notes.append(f"was in the cycle of release {task.number}")
+    if program.crashed and task.usage_cycle != task.number:
+        notes.append(f"page faults are counted {_counted(task)}")
     if task.last_fault_cycle is not None:
-        notes.append(f"last page fault in the cycle of release {task.last_fault_cycle}")
+        notes.append(f"last page fault in {_fault(task)}")
     if task.torn:
         notes.append("was being written: its values may be of two cycles")
     return notes
+
+
+def _counted(task: TaskStatistics) -> str:
+    if task.usage_cycle is None:
+        return "in no cycle"
+    return f"up to the end of the cycle of release {task.usage_cycle}"
+
+
+def _fault(task: TaskStatistics) -> str:
+    if task.fault_since_cycle == task.last_fault_cycle:
+        return f"the cycle of release {task.last_fault_cycle}"
+    return (
+        f"one of the cycles of releases {task.fault_since_cycle} to "
+        f"{task.last_fault_cycle}"
+    )
