@@ -49,6 +49,9 @@ _FIRST_OF_A_THREAD = "ret_from_"
 class Role(Enum):
     """What a function is, of the few that matter here."""
 
+    # Millions of runs ask for the roles they are within: Enum's own is in Python.
+    __hash__ = object.__hash__
+
     INTERRUPT = auto()
     """Entry of a hardware interrupt."""
     TRAP = auto()
@@ -129,15 +132,16 @@ def is_between(name: str) -> bool:
     return name.startswith(_STEPS_BETWEEN)
 
 
+_NOTHING = frozenset[Role]()
 _INNERMOST = frozenset(
     {Role.INTERRUPT, Role.SOFTIRQ, Role.SCHEDULE, Role.PREEMPT, Role.SWITCH}
 )
 _SCHEDULING = frozenset({Role.SCHEDULE, Role.PREEMPT, Role.SWITCH})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Frame:
-    """A call that has not returned yet."""
+    """A call that has not returned yet; not frozen, as millions are made."""
 
     name: str
     caller: "Frame | None"
@@ -150,11 +154,9 @@ class Frame:
 
     def __post_init__(self) -> None:
         """Take the roles, once for all runs of the call."""
-        role = role_of(self.name)
-        above = frozenset[Role]() if self.caller is None else self.caller.within
-        object.__setattr__(self, "role", role)
-        within = above if role in above else above | {role}
-        object.__setattr__(self, "within", within)
+        self.role = role = role_of(self.name)
+        above = _NOTHING if self.caller is None else self.caller.within
+        self.within = above if role in above else above | {role}
 
     def chain(self) -> Iterator["Frame"]:
         """Yield this frame and its callers, innermost first."""
@@ -164,9 +166,13 @@ class Frame:
             frame = frame.caller
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Run:
-    """What a CPU executed in one function, without a call or return between."""
+    """
+    What a CPU executed in one function, without a call or return between.
+
+    Not frozen, as millions are made.
+    """
 
     frame: Frame
     begin_ns: int

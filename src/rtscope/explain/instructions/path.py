@@ -68,6 +68,7 @@ from rtscope.explain.model import HELD_BACK, Cause, Part
 
 CONTENDED_NS = 200
 """More than any of the lock functions takes if the lock is free."""
+_ONE = HELD_BACK | {Cause.RETURN, Cause.PAGE_FAULT}
 CALLED_FROM_IDLE = frozenset(
     {"flush_smp_call_function_queue", "__flush_smp_call_function_queue"}
 )
@@ -228,7 +229,8 @@ def _in_place(
 def kinds_of(path: WakeupPath) -> Sequence[Kind]:
     """Return part, cause and context of each run, from the expiry on."""
     first = path.milestones.first
-    kinds = [_kind(path, i) for i in range(first, len(path.runs))]
+    known: dict[tuple[Part, Cause, Context], Kind] = {}
+    kinds = [_kind(path, i, known) for i in range(first, len(path.runs))]
     gaps = gaps_in_loops(
         path.runs,
         path.contexts,
@@ -242,9 +244,11 @@ def kinds_of(path: WakeupPath) -> Sequence[Kind]:
     return kinds
 
 
-def _kind(path: WakeupPath, i: int) -> Kind:
+def _kind(
+    path: WakeupPath, i: int, known: dict[tuple[Part, Cause, Context], Kind]
+) -> Kind:
     run = path.runs[i]
-    held = _held_in(path, run)
+    held = _held_in(path, run) if path.absences else None
     part, cause = _part_and_cause(path, i, held)
     rival = None
     if held is not None and held.holder is not None:
@@ -255,8 +259,15 @@ def _kind(path: WakeupPath, i: int) -> Kind:
     context = path.contexts[i]
     # On the return the scheduler's last steps and the thread's own are one, and so
     # are a fault and the sleep in it.
-    is_one = cause in (Cause.RETURN, Cause.PAGE_FAULT, *HELD_BACK)
-    return Kind(part, cause, THREAD if is_one else context, held)
+    one = THREAD if cause in _ONE else context
+    if held is not None:
+        return Kind(part, cause, one, held)
+    # One object for all alike, of which there are hundreds of thousands.
+    key = part, cause, one
+    kind = known.get(key)
+    if kind is None:
+        kind = known[key] = Kind(part, cause, one)
+    return kind
 
 
 def _part_and_cause(
@@ -303,8 +314,6 @@ def _held_in(path: WakeupPath, run: Run) -> Absence | None:
     Not the sleep that the wake-up ends, and none in a page fault: they have causes by
     what the CPU did meanwhile.
     """
-    if not path.absences:
-        return None
     begin_ns = max(run.begin_ns, path.expiry_ns)
     for one in path.absences:
         if one.begin_ns <= begin_ns < one.runnable_ns:
