@@ -24,7 +24,7 @@ from rtscope.ftrace.events import Trace
 ROOT = Path(__file__).parent.parent
 EVENTS = 5_000_000
 CPUS = 2
-LEAST_PER_S = 1_500_000
+LEAST_PER_S = 2_000_000
 PER_CYCLE = 3
 CYCLE_NS = 100_000
 

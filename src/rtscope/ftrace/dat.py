@@ -297,18 +297,22 @@ def _loss(cpu: int, rows: Rows, at: int, count: int | None, reason: str) -> Loss
     return Loss(cpu, after, before, count, reason)
 
 
-_WORD = 4
+_SHIFTS = {2: 1, 4: 2}
+"""Of the sizes of nearly all numbers; a shift is faster than a division."""
 
 
 def _gather(
     data: memoryview, places: NDArray[np.int64], field: Field, order: str
 ) -> NDArray[np.int64]:
     """Return a number at each of many places of a file."""
-    if field.size == _WORD and not (places % _WORD).any():
+    size = field.size
+    if size in _SHIFTS and not int(np.bitwise_or.reduce(places)) & (size - 1):
         # As nearly all: they are read at once, not byte by byte.
-        kind = f"{'<' if order == 'little' else '>'}{'i' if field.signed else 'u'}4"
-        words = np.frombuffer(data[: len(data) // _WORD * _WORD], kind)
-        return words[places // _WORD].astype(np.int64)
+        letter = "i" if field.signed else "u"
+        kind = f"{'<' if order == 'little' else '>'}{letter}{size}"
+        words = np.frombuffer(data[: len(data) // size * size], kind)
+        numbers: NDArray[np.int64] = words[places >> _SHIFTS[size]].astype(np.int64)
+        return numbers
     content = np.frombuffer(data, np.uint8)
     found = np.zeros(len(places), np.int64)
     for at in range(min(field.size, 8)):
