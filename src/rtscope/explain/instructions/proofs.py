@@ -7,6 +7,8 @@ recorded beside it are asked whether the story can be true.
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from rtscope.exectrace.section import RecordKind
 from rtscope.explain.instructions.absences import Wait
 from rtscope.explain.instructions.calls import Role
@@ -128,19 +130,18 @@ def _longest_pause_ns(path: WakeupPath, segment: Segment) -> int:
     """
     Return the longest time in which a segment executed nothing.
 
-    A CPU that yields while it waits in a loop ends its turn: many short pauses, none
-    longer than a quantum. Of the idle loop all pauses count.
+    A CPU that yields while it waits in a loop, or delays in one, ends its turn: many
+    short pauses, none longer than a quantum. Of the idle loop all pauses count.
     """
     paused_ns = _paused_ns(segment)
     if paused_ns <= PROMPT_NS or segment.cause is Cause.IDLE_EXIT:
         return paused_ns
     begin, end = segment.begin_ns + path.expiry_ns, segment.end_ns + path.expiry_ns
-    pauses = (
-        min(run.end_ns, end) - run.begin_ns - run.executed_ns
-        for run in path.runs
-        if begin <= run.begin_ns < end
-    )
-    return max(pauses, default=0)
+    blocks = path.blocks
+    since_ns = blocks.at_ns + blocks.executed_ns
+    until_ns = np.append(blocks.at_ns[1:], path.section.last_ns)
+    pauses_ns = np.minimum(until_ns, end) - np.maximum(since_ns, begin)
+    return max(0, int(pauses_ns.max(initial=0)))
 
 
 def _is_idle(segment: Segment) -> bool:
