@@ -103,6 +103,7 @@ def test_an_agent_that_sends_too_much_is_ended(monkeypatch: pytest.MonkeyPatch) 
 
 def test_an_answer_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "MAX_ANSWER_S", 0.2)
+    monkeypatch.setattr(stream, "KILL_TIMEOUT_S", 0.2)
     running = says(f"while echo '{LINE}'; do sleep 0.01; done")
 
     with pytest.raises(TargetError, match="has no end after"):
