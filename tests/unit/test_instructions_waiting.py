@@ -72,6 +72,21 @@ def test_what_another_cpu_did_is_told_where_this_one_waited_for_it(how: str) -> 
     )
 
 
+@pytest.mark.parametrize(("begins", "doubt"), [("my_delay", ""), ("my_delay+", "it")])
+def test_who_jumped_to_a_helper_of_another_cpu_may_be_missing_and_is_told(
+    begins: str, doubt: str
+) -> None:
+    wait: list[Step] = [(100, "my_driver_wants"), (10, "my_driver_poll")]
+    wait += [(5, begins, 1), *CLOCK * 60, (5, "my_thread+", 1)]
+    steps = [*wait, (20, "my_driver_poll+"), (5, "my_driver_wants+")]
+
+    found = explained([*steps, *TIMER, *PREEMPT, *THREAD])
+
+    (other,) = of_cause(found, Cause.OTHER_CPU).other_cpus
+    assert bool(other.jumped_to) is bool(doubt)
+    assert ("or a function that jumped to" in sentence(found)) is bool(doubt)
+
+
 def test_a_delay_of_the_kernel_that_lets_others_execute_waits_for_none() -> None:
     delay: list[Step] = [(100, "my_driver_wants"), (5, "delay_tsc"), (900, "zap", 1)]
 

@@ -177,6 +177,8 @@ class OtherCpuActivity:
     """The function that the time was spent in, if that is another."""
     waits: bool = False
     """It waited in a loop itself."""
+    jumped_to: str = ""
+    """Of its calls, one that an unknown function may have led to by a jump."""
 
 
 @dataclass(frozen=True, slots=True)

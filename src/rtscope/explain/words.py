@@ -175,10 +175,7 @@ def _clause_of_length(segment: Segment, ns: int) -> str:
     if known and segment.confidence is Confidence.GUESSED:
         clause = f"probably {clause}"
     task = f" ({_told(segment)})" if segment.task else ""
-    place = where(segment)
-    if segment.jumped_to:
-        function = "it" if segment.jumped_to == segment.name else segment.jumped_to
-        place = f"{place} (or a function that jumped to {function})"
+    place = f"{where(segment)}{_or_who_jumped(segment)}"
     return f"{clause.format(where=place, task=task)}: {_us(ns)}"
 
 
@@ -214,7 +211,15 @@ def _of_other(other: OtherCpuActivity) -> str:
     shown = " < ".join(other.callers[:CALLERS_SHOWN]) or other.name
     more = " < …" if len(other.callers) > CALLERS_SHOWN else ""
     task = f" ({_told(other)})" if other.task else ""
-    return f"{shown}{more}{task}"
+    return f"{shown}{more}{_or_who_jumped(other)}{task}"
+
+
+def _or_who_jumped(one: Segment | OtherCpuActivity) -> str:
+    """Say if a function may be to blame that jumped to the one that is named."""
+    if not one.jumped_to:
+        return ""
+    function = "it" if one.jumped_to == one.name else one.jumped_to
+    return f" (or a function that jumped to {function})"
 
 
 def _told(one: Segment | OtherCpuActivity) -> str:

@@ -21,6 +21,7 @@ from rtscope.explain.instructions.calls import (
 from rtscope.explain.instructions.holders import InPlace
 from rtscope.explain.instructions.naming import (
     is_primitive,
+    jumped_to,
     main_chain,
     spent_in,
     title_frame,
@@ -38,7 +39,6 @@ from rtscope.explain.instructions.titles import (
     called,
     called_in,
     in_faults,
-    jumped_to,
     name_of,
     until_on,
     until_preempted,

@@ -24,6 +24,7 @@ from rtscope.explain.instructions.naming import (
     delay_helpers,
     is_clock,
     is_delay,
+    jumped_to,
     main_frame,
     spent_in,
     title_frame,
@@ -104,7 +105,8 @@ class OtherCpus:
         longest = max(of_it if reader else inside, key=lambda run: run.executed_ns)
         told = self._task_at(cpu, longest.begin_ns)
         names = tuple(plain(one.name) for one in chain)
-        first = title_frame(chain, self._delays_of(cpu))
+        delays = self._delays_of(cpu)
+        first = title_frame(chain, delays)
         return OtherCpuActivity(
             cpu,
             names[first],
@@ -115,6 +117,7 @@ class OtherCpus:
             task=told.name if told else "",
             policy=told.policy if told else "",
             waits=plain(longest.frame.name) in spins(),
+            jumped_to="" if reader else jumped_to(chain, names[first], delays),
         )
 
     def calling(self, function: str) -> Sequence[Run]:

@@ -36,27 +36,6 @@ Named = tuple[str, Sequence[str]]
 """The name of a segment, and the calls it happened in, innermost first."""
 
 
-def jumped_to(chain: Sequence[Frame], name: str, delays: frozenset[Frame]) -> str:
-    """
-    Return the call of a name that another function may have led to by a jump; or empty.
-
-    It was called before the path begins, and only spent time for whoever wanted it: a
-    primitive or a delay helper. A function that jumped to it is not among its callers.
-    """
-    passed: list[Frame] = []
-    for frame in chain:
-        is_named = plain(frame.name) == name
-        if is_named and frame not in delays:
-            break
-        passed.append(frame)
-        if is_named:
-            break
-    else:
-        return ""
-    unknown = [plain(frame.name) for frame in passed if not frame.entered]
-    return unknown[-1] if unknown else ""
-
-
 def until_on(irqs_off: IrqsOff, chain: Sequence[Frame]) -> Named | None:
     """
     Name interrupts that were off after the call that had them off to the end.
