@@ -82,6 +82,21 @@ const struct trace_event trace_events[] = {
 
 _Static_assert(EVENTS <= TRACEEVENTS_MAX, "trace_enabled has no room for all events");
 
+/* With TRACE_CYCLES: what comes in each wake-up and is shown by other events, too, is not
+ * recorded: no filter. One that discards an event costs half as much as the event. */
+static const struct {
+	const char *name, *filter;
+} of_cycles[] = {
+	{ "sched_wakeup", NULL },
+	{ "hrtimer_cancel", NULL },
+	/* of an idle CPU, the timer's callback shows the interrupt */
+	{ "local_timer_entry", "common_pid != 0" },
+	{ "local_timer_exit", "common_pid != 0" },
+	/* not the tick's, which idle CPUs set: the task's, or one that sets itself */
+	{ "hrtimer_start", "common_pid != 0 || common_flags & 8" },
+	{ "cpu_idle", "state != 4294967295" }, /* not that it was left */
+};
+
 unsigned int traceevents_count(void)
 {
 	return EVENTS;
@@ -93,17 +108,35 @@ static void path_of(const struct trace_event *e, const char *file, char *path,
 	snprintf(path, size, "events/%s/%s/%s", e->system, e->name, file);
 }
 
-unsigned int traceevents_enable(const char *instance, struct trace_enabled *out)
+static int enable(const char *instance, const struct trace_event *e, enum trace_use use)
+{
+	const size_t special = sizeof(of_cycles) / sizeof(of_cycles[0]);
+	char path[128];
+
+	for (size_t i = 0; use == TRACE_CYCLES && i < special; i++) {
+		if (strcmp(e->name, of_cycles[i].name) != 0)
+			continue;
+		if (!of_cycles[i].filter)
+			return TRACEEVENTS_LEFT_OUT;
+		path_of(e, "filter", path, sizeof(path));
+		tracefs_write(instance, path, of_cycles[i].filter); /* else all come */
+	}
+	path_of(e, "enable", path, sizeof(path));
+	return tracefs_write(instance, path, "1");
+}
+
+unsigned int traceevents_enable(const char *instance, enum trace_use use,
+				struct trace_enabled *out)
 {
 	char path[128], whole[2 * TRACEFS_PATH];
 	unsigned int known = 0;
 
 	*out = (struct trace_enabled){ 0 };
 	for (unsigned int i = 0; i < EVENTS; i++) {
-		path_of(&trace_events[i], "enable", path, sizeof(path));
 		if (trace_events[i].filter == TRACE_ALL) {
-			out->err[i] = tracefs_write(instance, path, "1");
+			out->err[i] = enable(instance, &trace_events[i], use);
 		} else {
+			path_of(&trace_events[i], "enable", path, sizeof(path));
 			snprintf(whole, sizeof(whole), "%s/%s", instance, path);
 			out->err[i] = access(whole, F_OK) < 0 ? -errno : 0;
 		}
@@ -148,10 +181,14 @@ static int enable_filtered(const char *instance, const struct trace_event *e,
 	return err ? err : tracefs_write(instance, path, "1");
 }
 
-void traceevents_filter(const char *instance, const int *tid, unsigned int tids,
-			struct trace_enabled *out)
+#define STACK          "stacktrace if "
+#define STACK_NOT_IDLE STACK "common_pid != 0 && ("
+
+void traceevents_filter(const char *instance, enum trace_use use, const int *tid,
+			unsigned int tids, struct trace_enabled *out)
 {
-	char filter[FILTER_BYTES] = "", stack[FILTER_BYTES] = "stacktrace if ";
+	const bool not_idle = use == TRACE_CYCLES;
+	char filter[FILTER_BYTES] = "", stack[FILTER_BYTES];
 	int err = write_filter("common_pid", tid, tids, filter);
 
 	for (unsigned int i = 0; i < EVENTS; i++) {
@@ -161,7 +198,10 @@ void traceevents_filter(const char *instance, const int *tid, unsigned int tids,
 			err ? err : enable_filtered(instance, &trace_events[i], filter);
 		out->on += out->err[i] == 0;
 	}
+	snprintf(stack, sizeof(stack), "%s", not_idle ? STACK_NOT_IDLE : STACK);
 	out->stack_err = write_filter("pid", tid, tids, stack);
+	if (not_idle)
+		strcat(stack, ")"); /* write_filter() leaves room */
 	if (!out->stack_err)
 		out->stack_err = tracefs_write(
 			instance, "events/sched/sched_waking/trigger", stack);

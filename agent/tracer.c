@@ -183,7 +183,7 @@ static int set_up(struct tracer *t, struct journal *journal, unsigned int worst)
 	err = err ? err : make_window(t, budget, worst);
 	err = err ? err : set_buffers(t, budget);
 	err = err ? err : open_rings(t);
-	if (!err && traceevents_enable(t->instance, &t->events) == 0)
+	if (!err && traceevents_enable(t->instance, t->use, &t->events) == 0)
 		err = refuse(t, -ENOENT, "find any event that explains a wake-up");
 	return err;
 }
@@ -199,6 +199,8 @@ void tracer_open(struct tracer *t, struct journal *journal,
 		.opened = true,
 		.candidates = candidates,
 		.samplers = samplers,
+		.use = options->command == COMMAND_CYCLES ? TRACE_CYCLES
+							  : TRACE_SAMPLERS,
 		.kallsyms_fd = -1,
 	};
 	memset(t->raw_fd, -1, sizeof(t->raw_fd));
@@ -278,7 +280,7 @@ static int begin(struct tracer *t, const int *tid, unsigned int tids)
 {
 	int err;
 
-	traceevents_filter(t->instance, tid, tids, &t->events);
+	traceevents_filter(t->instance, t->use, tid, tids, &t->events);
 	err = tracefs_write(t->instance, "tracing_on", "1");
 	t->recording = !err;
 	return err;

@@ -28,6 +28,7 @@ struct tracer {
 	struct tracefs_refusal refusal; /* no cause: it records */
 	char tracefs[TRACEFS_PATH];
 	char instance[TRACEFS_PATH];
+	enum trace_use use;
 	struct trace_enabled events;
 	struct tracewindow window;
 	struct candidates *candidates; /* one for each sampler; of the caller */

@@ -169,7 +169,7 @@ static void emit_events(const struct tracer *t, struct emit *out, const char *ke
 
 	emit_open(out, key, '[');
 	for (unsigned int i = 0; !t->refusal.cause && i < traceevents_count(); i++) {
-		if ((t->events.err[i] == 0) != on)
+		if (on ? t->events.err[i] != 0 : t->events.err[i] >= 0)
 			continue;
 		snprintf(name, sizeof(name), "%s:%s", trace_events[i].system,
 			 trace_events[i].name);

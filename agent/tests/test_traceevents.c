@@ -104,7 +104,7 @@ static void what_the_kernel_has_is_on_and_what_it_lacks_is_told(void)
 	    "events/exceptions/page_fault_user/enable "
 	    "events/exceptions/page_fault_user/filter");
 
-	CHECK(traceevents_enable(path, &events) == 3);
+	CHECK(traceevents_enable(path, TRACE_SAMPLERS, &events) == 3);
 	CHECK(events.on == 2);
 	CHECK(result_of("sched", "sched_switch") == 0);
 	CHECK(result_of("preemptirq", "irq_disable") < 0);
@@ -115,7 +115,7 @@ static void what_the_kernel_has_is_on_and_what_it_lacks_is_told(void)
 	CHECK(strcmp(text_of(path, "events/exceptions/page_fault_user/enable"), "") ==
 	      0);
 
-	traceevents_filter(path, tid, 2, &events);
+	traceevents_filter(path, TRACE_SAMPLERS, tid, 2, &events);
 	CHECK(events.on == 3 && events.stack_err == 0);
 	CHECK(strcmp(text_of(path, "events/exceptions/page_fault_user/filter"),
 		     "common_pid == 7 || common_pid == 8") == 0);
@@ -123,6 +123,38 @@ static void what_the_kernel_has_is_on_and_what_it_lacks_is_told(void)
 	      0);
 	CHECK(strcmp(text_of(path, "events/sched/sched_waking/trigger"),
 		     "stacktrace if pid == 7 || pid == 8") == 0);
+}
+
+static void of_another_program_less_is_recorded_of_an_idle_cpu(void)
+{
+	char path[TRACEFS_PATH];
+	const int tid[] = { 7, 8 };
+
+	CHECK(tracefs_instance(root, 1, path) == 0);
+	run("cd %s/sys/kernel/tracing/instances/rtscope.1/events && "
+	    "mkdir -p power/cpu_idle sched/sched_wakeup && "
+	    "touch sched/sched_wakeup/enable power/cpu_idle/enable "
+	    "power/cpu_idle/filter "
+	    "sched/sched_switch/filter");
+
+	CHECK(traceevents_enable(path, TRACE_SAMPLERS, &events) == 5);
+	CHECK(strcmp(text_of(path, "events/sched/sched_wakeup/enable"), "1") == 0);
+	run("echo -n 0 >%s/sys/kernel/tracing/instances/rtscope.1/events/sched/"
+	    "sched_wakeup/enable");
+	CHECK(strcmp(text_of(path, "events/power/cpu_idle/filter"), "") == 0);
+	CHECK(traceevents_enable(path, TRACE_CYCLES, &events) == 4);
+	CHECK(result_of("sched", "sched_wakeup") == TRACEEVENTS_LEFT_OUT);
+	CHECK(strcmp(text_of(path, "events/sched/sched_wakeup/enable"), "0") == 0);
+	CHECK(strcmp(text_of(path, "events/power/cpu_idle/filter"),
+		     "state != 4294967295") == 0);
+	CHECK(strcmp(text_of(path, "events/power/cpu_idle/enable"), "1") == 0);
+	CHECK(strcmp(text_of(path, "events/sched/sched_switch/filter"), "") == 0);
+
+	traceevents_filter(path, TRACE_CYCLES, tid, 2, &events);
+	CHECK(strcmp(text_of(path, "events/sched/sched_waking/trigger"),
+		     "stacktrace if common_pid != 0 && (pid == 7 || pid == 8)") == 0);
+	run("cd %s/sys/kernel/tracing/instances/rtscope.1/events && "
+	    "rm -r power sched/sched_wakeup");
 }
 
 static void more_threads_than_a_filter_takes_are_refused_and_not_cut(void)
@@ -133,8 +165,8 @@ static void more_threads_than_a_filter_takes_are_refused_and_not_cut(void)
 	for (int i = 0; i < 1000; i++)
 		tid[i] = 100000 + i;
 	CHECK(tracefs_instance(root, 1, path) == 0);
-	CHECK(traceevents_enable(path, &events) == 3);
-	traceevents_filter(path, tid, 1000, &events);
+	CHECK(traceevents_enable(path, TRACE_SAMPLERS, &events) == 3);
+	traceevents_filter(path, TRACE_SAMPLERS, tid, 1000, &events);
 	CHECK(result_of("exceptions", "page_fault_user") == -E2BIG);
 	CHECK(events.stack_err == -E2BIG);
 	CHECK(events.on == 2);
@@ -146,6 +178,7 @@ int main(void)
 	each_reason_for_no_trace_is_told();
 	an_instance_is_made_and_removed();
 	what_the_kernel_has_is_on_and_what_it_lacks_is_told();
+	of_another_program_less_is_recorded_of_an_idle_cpu();
 	more_threads_than_a_filter_takes_are_refused_and_not_cut();
 	run("rm -r %s");
 	return 0;
