@@ -67,7 +67,8 @@ static int open_own(struct watch *w, struct watched *t, unsigned int i)
 static int open_on_cpu(struct watch *w, const struct watched *t, unsigned int i,
 		       unsigned int cpu)
 {
-	struct watchflow_event *e = &t->flow.on_cpu[cpu * FLOW_ON_CPU + i];
+	struct watchflow_event *e = &t->flow.on_cpu[cpu * WATCHFLOW_EVENTS + i];
+	const bool fault = i >= FLOW_FAULT;
 	char filter[PERFEVENT_FILTER];
 	int err;
 
@@ -81,12 +82,15 @@ static int open_on_cpu(struct watch *w, const struct watched *t, unsigned int i,
 				    w->flow.cpu[cpu], false);
 	if (e->fd < 0)
 		return e->fd;
-	return begin_event(e, &w->flow.cpu_ring[cpu], 0, filter);
+	return begin_event(e, fault ? &w->flow.fault_ring[cpu] : &w->flow.cpu_ring[cpu],
+			   0, filter);
 }
 
 static int open_on_cpus(struct watch *w, struct watched *t)
 {
-	const size_t count = (size_t)w->flow.cpus * FLOW_ON_CPU;
+	const size_t count = (size_t)w->flow.cpus * WATCHFLOW_EVENTS;
+	const unsigned int each =
+		watchflow_faults_on_cpus(&w->flow) ? WATCHFLOW_EVENTS : FLOW_FAULT;
 	int err = 0;
 
 	t->flow.on_cpu = malloc(count * sizeof(*t->flow.on_cpu));
@@ -95,14 +99,14 @@ static int open_on_cpus(struct watch *w, struct watched *t)
 	for (size_t i = 0; i < count; i++)
 		t->flow.on_cpu[i] = (struct watchflow_event){ .fd = -1 };
 	for (unsigned int cpu = 0; cpu < w->flow.cpus; cpu++)
-		for (unsigned int i = 0; !err && i < FLOW_ON_CPU; i++)
+		for (unsigned int i = 0; !err && i < each; i++)
 			err = open_on_cpu(w, t, i, cpu);
 	return err;
 }
 
 static void close_on_cpus(struct watchflow_thread *t, unsigned int cpus)
 {
-	for (unsigned int i = 0; t->on_cpu && i < cpus * FLOW_ON_CPU; i++)
+	for (unsigned int i = 0; t->on_cpu && i < cpus * WATCHFLOW_EVENTS; i++)
 		if (t->on_cpu[i].fd >= 0)
 			close(t->on_cpu[i].fd);
 	free(t->on_cpu);
@@ -111,18 +115,20 @@ static void close_on_cpus(struct watchflow_thread *t, unsigned int cpus)
 
 void flowevents_init(struct watchflow_thread *t)
 {
-	for (unsigned int i = 0; i < WATCHFLOW_EVENTS; i++)
+	for (unsigned int i = 0; i < FLOW_OWN; i++)
 		t->own[i].fd = -1;
 }
 
 int flowevents_open(struct watch *w, struct watched *t)
 {
+	unsigned int i = 0;
 	int err = 0;
 
 	if (t->on_cpus && open_on_cpus(w, t))
 		close_on_cpus(&t->flow, w->flow.cpus);
-	for (unsigned int i = t->flow.on_cpu ? FLOW_FAULT : 0;
-	     !err && i < WATCHFLOW_EVENTS; i++)
+	if (t->flow.on_cpu)
+		i = watchflow_faults_on_cpus(&w->flow) ? FLOW_OWN : FLOW_FAULT;
+	for (; !err && i < FLOW_OWN; i++)
 		err = open_own(w, t, i);
 	return err;
 }
@@ -131,7 +137,7 @@ void flowevents_close(struct watchflow_thread *t, unsigned int cpus)
 {
 	close_on_cpus(t, cpus);
 	perfring_close(&t->ring);
-	for (unsigned int i = 0; i < WATCHFLOW_EVENTS; i++)
+	for (unsigned int i = 0; i < FLOW_OWN; i++)
 		if (t->own[i].fd >= 0)
 			close(t->own[i].fd);
 	flowevents_init(t);

@@ -2,17 +2,18 @@
 /*
  * flowevents - opens and closes the events of which watchflow reads the records.
  *
- * Of a thread that has its place on the CPUs, faults alone are its own: no filter can
- * tell whose they are.
+ * Of a thread that has its place on the CPUs, faults alone are its own, and these only if
+ * the kernel has no tracepoints of them: no other filter can tell whose they are.
  */
 #ifndef FLOWEVENTS_H
 #define FLOWEVENTS_H
 
 #include "watchflow.h"
 
-enum { FLOW_SWITCH, FLOW_ENTER, FLOW_LEAVE, FLOW_FAULT };
+/* FLOW_FAULT is any of a thread's own, on a CPU those in user space. */
+enum { FLOW_SWITCH, FLOW_ENTER, FLOW_LEAVE, FLOW_FAULT, FLOW_KERNEL_FAULT };
 
-#define FLOW_ON_CPU FLOW_FAULT /* so many are of each CPU */
+#define FLOW_OWN FLOW_KERNEL_FAULT /* so many can be a thread's own, all be of a CPU */
 
 /* In the filter of wake-ups. An interrupt is no thread that is less urgent, and to write
  * down what a timer does each cycle would delay the wake-up. */

@@ -62,6 +62,23 @@ static int read_forms(struct watchflow *f, const char *tracefs)
 	return err ? err : watchform_read_calls(&f->form, format, leave);
 }
 
+/* Of x86-64, and of other architectures in newer kernels. */
+static void find_faults(struct watchflow *f, const char *tracefs)
+{
+	char format[FORMAT];
+
+	if (read_event(tracefs, "exceptions/page_fault_user", &f->config[FLOW_FAULT],
+		       format) ||
+	    read_event(tracefs, "exceptions/page_fault_kernel",
+		       &f->config[FLOW_KERNEL_FAULT], format))
+		f->config[FLOW_FAULT] = 0;
+}
+
+bool watchflow_faults_on_cpus(const struct watchflow *f)
+{
+	return f->config[FLOW_FAULT];
+}
+
 static int find_cpus(struct watchflow *f)
 {
 	char text[CPULIST_TEXT_MAX];
@@ -83,6 +100,8 @@ void watchflow_make(struct watch *w, const char *tracefs, int err)
 
 	f->err = err ? err : read_forms(f, tracefs);
 	if (!f->err)
+		find_faults(f, tracefs);
+	if (!f->err)
 		f->err = find_cpus(f);
 	memset(f->cpu_fd, -1, sizeof(f->cpu_fd));
 	if (f->err)
@@ -100,6 +119,8 @@ void watchflow_begin(struct watch *w)
 
 	for (unsigned int i = 0; !f->err && i < f->cpus; i++) {
 		f->err = perfring_make(&f->cpu_ring[i], f->cpu[i], bytes);
+		if (!f->err && watchflow_faults_on_cpus(f))
+			f->err = perfring_make(&f->fault_ring[i], f->cpu[i], bytes);
 		f->err = f->err ? f->err : flowevents_open_waking(f, i);
 	}
 	if (f->err)
@@ -129,8 +150,9 @@ void watchflow_end(struct watch *w)
 	struct watchflow *f = &w->flow;
 
 	for (unsigned int i = 0; i < f->cpus; i++) {
-		f->lost += (int64_t)f->cpu_ring[i].lost;
+		f->lost += (int64_t)(f->cpu_ring[i].lost + f->fault_ring[i].lost);
 		perfring_close(&f->cpu_ring[i]);
+		perfring_close(&f->fault_ring[i]);
 		if (f->cpu_fd[i] >= 0)
 			close(f->cpu_fd[i]);
 		f->cpu_fd[i] = -1;
@@ -266,7 +288,7 @@ static bool read_record(const struct watchflow *f, const struct watched *t,
 		return true;
 	default:
 		out->what = TIMELINE_FAULT;
-		return event == FLOW_FAULT;
+		return event < WATCHFLOW_EVENTS;
 	}
 }
 
@@ -284,8 +306,8 @@ static bool read_own(const struct watchflow *f, const struct watched *t,
 		     const struct watchform_record *r, struct timeline_record *out)
 {
 	if (!r->is_switch)
-		return read_record(
-			f, t, r, event_with(t->flow.own, WATCHFLOW_EVENTS, r->id), out);
+		return read_record(f, t, r, event_with(t->flow.own, FLOW_OWN, r->id),
+				   out);
 	*out = (struct timeline_record){ .t_ns = r->t_ns,
 					 .tid = t->tid,
 					 .what = TIMELINE_IN };
@@ -300,8 +322,8 @@ static bool read_of_cpu(const struct watch *w, const struct watchform_record *r,
 		unsigned int event = WATCHFLOW_EVENTS;
 
 		if (t->on_cpu)
-			event = event_with(t->on_cpu + cpu * FLOW_ON_CPU, FLOW_ON_CPU,
-					   r->id);
+			event = event_with(t->on_cpu + cpu * WATCHFLOW_EVENTS,
+					   WATCHFLOW_EVENTS, r->id);
 		if (event < WATCHFLOW_EVENTS)
 			return read_record(&w->flow, w->thread[i], r, event, out);
 	}
@@ -338,13 +360,13 @@ static void take_thread(struct watch *w, struct watched *t)
 	}
 }
 
-static void take_cpu(struct watch *w, unsigned int cpu)
+static void take_cpu(struct watch *w, unsigned int cpu, struct perfring *ring)
 {
 	struct watchflow *f = &w->flow;
 	struct watchform_record r;
 	struct timeline_record *out;
 
-	while (perfring_next(&f->cpu_ring[cpu], w->buffer)) {
+	while (perfring_next(ring, w->buffer)) {
 		out = room(f);
 		if (out && watchform_parse(w->buffer, &r) &&
 		    read_of_cpu(w, &r, cpu, out))
@@ -381,8 +403,10 @@ void watchflow_take(struct watch *w, int64_t until_ns)
 		return;
 	for (unsigned int i = 0; i < w->threads; i++)
 		take_thread(w, w->thread[i]);
-	for (unsigned int i = 0; i < f->cpus; i++)
-		take_cpu(w, i);
+	for (unsigned int i = 0; i < f->cpus; i++) {
+		take_cpu(w, i, &f->cpu_ring[i]);
+		take_cpu(w, i, &f->fault_ring[i]);
+	}
 	qsort(f->pending, f->count, sizeof(*f->pending), earlier);
 	/* what is later may still have something before it, in a ring read earlier */
 	while (done < f->count && f->pending[done].t_ns < until_ns)
