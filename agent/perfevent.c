@@ -45,6 +45,11 @@ static int open_one(const struct perfevent_kind *kind, int tid, int cpu, bool sa
 		.exclude_hv = 1,
 	};
 
+	if (cpu != PERFEVENT_OWN && kind->of_cpu) {
+		attr.type = PERF_TYPE_TRACEPOINT;
+		attr.config = kind->of_cpu;
+		attr.exclude_kernel = 0; /* it is the kernel's doing */
+	}
 	if (kind->path) {
 		attr.config1 = (uint64_t)(uintptr_t)kind->path;
 		attr.config2 = kind->offset;
@@ -102,7 +107,10 @@ static int set_filter(int fd, const struct perfevent_kind *kind, int tid, int cp
 	const char *filter = kind->filter;
 	int err = 0;
 
-	if (cpu != PERFEVENT_OWN) {
+	if (cpu != PERFEVENT_OWN && kind->of_cpu) {
+		snprintf(text, sizeof(text), "pid == %d", tid);
+		filter = text;
+	} else if (cpu != PERFEVENT_OWN) {
 		err = perfevent_filter_thread(text, sizeof(text), tid, filter);
 		filter = text;
 	}
@@ -117,7 +125,8 @@ static int open_permitted(struct perfevent_kind *kind, int tid, int cpu, bool sa
 	int fd = open_one(kind, tid, cpu, sampler);
 	int err;
 
-	if (fd < 0 && errno == EACCES && !kind->user_only && !kind->by_hand) {
+	if (fd < 0 && errno == EACCES && !kind->user_only &&
+	    kind->type == PERF_TYPE_SOFTWARE && cpu == PERFEVENT_OWN) {
 		kind->user_only = true;
 		fd = open_one(kind, tid, cpu, sampler);
 		if (fd < 0 && errno == EACCES)
@@ -129,6 +138,11 @@ static int open_permitted(struct perfevent_kind *kind, int tid, int cpu, bool sa
 	if (err)
 		close(fd);
 	return err ? err : fd;
+}
+
+bool perfevent_can_be_of_cpu(const struct perfevent_kind *kind)
+{
+	return kind->of_cpu || (kind->type == PERF_TYPE_TRACEPOINT && !kind->path);
 }
 
 int perfevent_open(struct perfevent *e, struct perfevent_kind *kind, int tid, int cpu)

@@ -3,9 +3,9 @@
  * perfevent - counts what one thread does, and copies its stack where it does it.
  *
  * Each kind of event has a counter, which is exact, and a sampler, which copies a bounded
- * number of stacks: a storm of events is counted, not copied. Tracepoints and probes have
- * one event for both, since each costs at each switch of the thread. Samplers of a thread
- * share a ring in memory. Descriptors end with this process, also by SIGKILL.
+ * number of stacks: a storm of events is counted, not copied. Tracepoints, probes
+ * and what comes in no storm have one event for both, since each costs at each switch of
+ * the thread. Samplers of a thread share a ring in memory. Descriptors end with this process, also by SIGKILL.
  */
 #ifndef PERFEVENT_H
 #define PERFEVENT_H
@@ -28,9 +28,12 @@ struct perfevent_kind {
 	const char *path;   /* of a probe: the file with the function */
 	uint64_t offset;    /* in that file */
 	const char *filter; /* of a tracepoint; NULL: none */
-	bool sampled;       /* copies stacks, else only counts */
-	bool by_hand;       /* see perfevent_grant() */
-	bool user_only;     /* the kernel lets us see no more */
+	/* the tracepoint that tells the same where events are of CPUs, with the thread
+	 * in its field `pid`; 0: none */
+	uint64_t of_cpu;
+	bool sampled;   /* copies stacks, else only counts */
+	bool by_hand;   /* see perfevent_grant() */
+	bool user_only; /* the kernel lets us see no more */
 };
 
 struct perfevent {
@@ -68,9 +71,12 @@ int perfevent_probe_type(void);
 /* Opens counter and sampler of one thread, both stopped. Returns 0 or -errno. Where only
  * user space may be watched, kind->user_only is set. They are the thread's own, which
  * costs it some 600 instructions each time it gets a CPU, or, with a `cpu` other than
- * PERFEVENT_OWN, those of a CPU, which compares each event with the thread: tracepoints
- * alone, and by the TID that the kernel knows. */
+ * PERFEVENT_OWN, those of a CPU, which compares each event with the thread: only if
+ * perfevent_can_be_of_cpu(), and by the TID that the kernel knows. */
 int perfevent_open(struct perfevent *e, struct perfevent_kind *kind, int tid, int cpu);
+
+/* Whether a filter can tell whose the event is. */
+bool perfevent_can_be_of_cpu(const struct perfevent_kind *kind);
 
 /* Opens an event of which each time leaves a short record with the fields of its
  * tracepoint, of a thread, or with tid -1 of a CPU; `switches` adds a record when the

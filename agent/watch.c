@@ -79,8 +79,9 @@ static int open_own(struct watch *w, struct watched *t, unsigned int i)
 	int err = perfevent_open(e, &w->kind[i], t->tid, PERFEVENT_OWN);
 
 	if (!err && e->sampler_fd >= 0)
-		err = perfring_join(w->kind[i].by_hand ? &t->probes : &t->ring, e,
-				    w->ring_bytes);
+		err = perfring_join(w->kind[i].type == PERF_TYPE_SOFTWARE ? &t->ring
+									  : &t->probes,
+				    e, w->ring_bytes);
 	if (err)
 		perfevent_close(e);
 	return err;

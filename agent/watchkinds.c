@@ -16,9 +16,11 @@ static const struct perfevent_kind software_kinds[] = {
 	{ .name = "minor_fault",
 	  .config = PERF_COUNT_SW_PAGE_FAULTS_MIN,
 	  .sampled = true },
+	/* each waits for a device: no storm of them stops an event that copies stacks */
 	{ .name = "major_fault",
 	  .config = PERF_COUNT_SW_PAGE_FAULTS_MAJ,
-	  .sampled = true },
+	  .sampled = true,
+	  .by_hand = true },
 	{ .name = "migration", .config = PERF_COUNT_SW_CPU_MIGRATIONS },
 #ifndef __x86_64__ /* its kernel counts neither, and each event delays a wake-up */
 	{ .name = "alignment_fault", .config = PERF_COUNT_SW_ALIGNMENT_FAULTS },
@@ -126,6 +128,20 @@ static void add_tracepoint(struct watch *w, const char *tracefs, int err,
 	    err);
 }
 
+/* What the kernel's tracepoint tells of a thread, too, need not be the thread's own. */
+static void find_migrations(struct watch *w, const char *tracefs)
+{
+	char path[TRACEFS_PATH + 64];
+	int64_t id;
+
+	snprintf(path, sizeof(path), "%s/events/sched/sched_migrate_task/id", tracefs);
+	for (unsigned int i = 0; i < w->kinds; i++)
+		if (w->kind[i].type == PERF_TYPE_SOFTWARE &&
+		    w->kind[i].config == PERF_COUNT_SW_CPU_MIGRATIONS &&
+		    slurp_int(path, &id) == 0)
+			w->kind[i].of_cpu = (uint64_t)id;
+}
+
 struct calls {
 	const struct call *call;
 	size_t count;
@@ -204,6 +220,8 @@ static void add_tracepoints(struct watch *w)
 	char tracefs[TRACEFS_PATH] = "";
 	const int err = tracefs_find("", tracefs);
 
+	if (!err)
+		find_migrations(w, tracefs);
 	for (size_t i = 0; i < COUNT_OF(tracepoints); i++)
 		add_tracepoint(w, tracefs, err, &tracepoints[i]);
 	filter_calls(w->memory_filter, WATCH_FILTER, &timed_calls[0], 1);
@@ -234,5 +252,6 @@ void watchkinds_make(struct watch *w, const struct options *o)
 					     .by_hand = true },
 		    probe_type < 0 ? probe_type : 0);
 	for (unsigned int i = 0; i < w->kinds; i++)
-		w->samplers += w->kind[i].sampled && !w->kind[i].by_hand;
+		w->samplers +=
+			w->kind[i].sampled && w->kind[i].type == PERF_TYPE_SOFTWARE;
 }

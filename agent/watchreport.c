@@ -177,8 +177,7 @@ void watchreport_begin(struct watch *w)
 struct perfevent *watched_events(const struct watch *w, struct watched *t,
 				 unsigned int kind, unsigned int *count)
 {
-	const bool of_cpu = t->of_cpu && w->kind[kind].type == PERF_TYPE_TRACEPOINT &&
-			    !w->kind[kind].path;
+	const bool of_cpu = t->of_cpu && perfevent_can_be_of_cpu(&w->kind[kind]);
 
 	*count = of_cpu ? w->places.cpus : 1;
 	return of_cpu ? &t->of_cpu[kind * w->places.cpus] : &t->event[kind];

@@ -132,8 +132,22 @@ static void an_event_of_a_cpu_is_compared_with_the_thread_first(void)
 	CHECK(perfevent_filter_thread(text, 20, 70, "a == 1 || b == 2") == -E2BIG);
 }
 
+static void what_a_filter_can_tell_may_be_of_a_cpu(void)
+{
+	struct perfevent_kind kind = { .type = PERF_TYPE_SOFTWARE };
+
+	CHECK(!perfevent_can_be_of_cpu(&kind));
+	kind.of_cpu = 300; /* the tracepoint of the same */
+	CHECK(perfevent_can_be_of_cpu(&kind));
+	kind = (struct perfevent_kind){ .type = PERF_TYPE_TRACEPOINT };
+	CHECK(perfevent_can_be_of_cpu(&kind));
+	kind.path = "/bin/true"; /* a probe */
+	CHECK(!perfevent_can_be_of_cpu(&kind));
+}
+
 int main(void)
 {
+	what_a_filter_can_tell_may_be_of_a_cpu();
 	an_event_of_a_cpu_is_compared_with_the_thread_first();
 	a_sample_comes_out_as_it_went_in();
 	a_sample_goes_around_the_end_of_the_ring();
