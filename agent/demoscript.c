@@ -32,11 +32,6 @@ static const struct {
 
 #define OPS (sizeof(ops) / sizeof(ops[0]))
 
-const char *demoscript_word(enum demo_op op)
-{
-	return ops[op].word;
-}
-
 static int parse_number(const char *text, int64_t low, int64_t high, int64_t *out)
 {
 	char *end;

@@ -52,7 +52,4 @@ struct demo_script {
 /* Returns 0 or -EINVAL. */
 int demoscript_parse(const char *text, struct demo_script *out);
 
-/* The word of the contract. */
-const char *demoscript_word(enum demo_op op);
-
 #endif
