@@ -24,7 +24,6 @@ enum pick_kind {
 	PICK_ARMED,    /* a timer is set to when_ns, of its clock; by tid, if not 0 */
 	PICK_EXPIRING, /* the callback of a timer begins: when_ns is now, of its clock */
 	PICK_EXPIRED,  /* and ends */
-	PICK_KINDS,
 };
 
 struct pick {
