@@ -223,7 +223,8 @@ void tracer_open(struct tracer *t, struct journal *journal,
 	t->kallsyms_fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
 }
 
-unsigned int tracer_index_of(const struct tracer *t, int cpu)
+/* The number of a CPU's window; TRACEWINDOW_NONE: it has none. */
+static unsigned int index_of(const struct tracer *t, int cpu)
 {
 	for (unsigned int i = 0; i < t->cpus; i++)
 		if (t->cpu[i] == cpu)
@@ -236,7 +237,7 @@ static void take_candidates(struct tracer *t)
 	for (unsigned int i = 0; i < t->samplers; i++) {
 		struct trace_kept k = { .cpu = t->sampler[i].cpu };
 
-		k.own = tracer_index_of(t, k.cpu);
+		k.own = index_of(t, k.cpu);
 		while (candidates_pop(&t->candidates[i], &k.wakeup)) {
 			k.from_ns = k.wakeup.expiry_ns - t->before_ns;
 			k.to_ns = k.wakeup.wake_ns + t->after_ns;
@@ -287,19 +288,20 @@ static int begin(struct tracer *t, const int *tid, unsigned int tids)
 }
 
 /* What counts as not traced must not pay for it. */
-static int give_up(struct tracer *t, int err)
+static void give_up(struct tracer *t, int err)
 {
 	tracefs_write(t->instance, "tracing_on", "0");
 	tracefs_write(t->instance, "events/enable", "0");
 	t->recording = false;
-	return refuse(t, err, "begin to record");
+	refuse(t, err, "begin to record");
 }
 
-int tracer_record(struct tracer *t, const int *tid, unsigned int tids)
+void tracer_record(struct tracer *t, const int *tid, unsigned int tids)
 {
 	const int err = begin(t, tid, tids);
 
-	return err ? give_up(t, err) : 0;
+	if (err)
+		give_up(t, err);
 }
 
 void tracer_start(struct tracer *t, const struct sampler *sampler)

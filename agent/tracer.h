@@ -66,14 +66,11 @@ static inline bool tracer_works(const struct tracer *t)
 void tracer_start(struct tracer *t, const struct sampler *sampler);
 
 /* The same for threads of another process; the caller calls tracer_round() itself, at
- * least every 50 ms. 0 or -errno, with what refuses in t->refusal. */
-int tracer_record(struct tracer *t, const int *tid, unsigned int tids);
+ * least every 50 ms. What refuses is in t->refusal. */
+void tracer_record(struct tracer *t, const int *tid, unsigned int tids);
 
 /* Reads what the kernel has written since the last time. */
 void tracer_round(struct tracer *t);
-
-/* The number of a CPU's window; TRACEWINDOW_NONE: it has none. */
-unsigned int tracer_index_of(const struct tracer *t, int cpu);
 
 /* Takes what is left, when the samplers have ended, and closes what would keep the
  * instance from being removed, also if it was never started. The pages stay. */
