@@ -46,7 +46,7 @@ static int read_event(const char *tracefs, const char *event, uint64_t *number,
 
 static int read_forms(struct watchflow *f, const char *tracefs)
 {
-	char format[FORMAT], leave[FORMAT];
+	char format[FORMAT];
 	int err = read_event(tracefs, "sched/sched_switch", &f->config[FLOW_SWITCH],
 			     format);
 
@@ -56,10 +56,10 @@ static int read_forms(struct watchflow *f, const char *tracefs)
 	err = err ? err
 		  : read_event(tracefs, "raw_syscalls/sys_enter",
 			       &f->config[FLOW_ENTER], format);
-	err = err ? err
-		  : read_event(tracefs, "raw_syscalls/sys_exit", &f->config[FLOW_LEAVE],
-			       leave);
-	return err ? err : watchform_read_calls(&f->form, format, leave);
+	err = err ? err : watchform_read_calls(&f->form, format);
+	return err ? err
+		   : read_event(tracefs, "raw_syscalls/sys_exit",
+				&f->config[FLOW_LEAVE], format);
 }
 
 /* Of x86-64, and of other architectures in newer kernels. */

@@ -49,13 +49,12 @@ int watchform_read_switch(struct watchform *f, const char *format)
 	return f->word == 4 || f->word == 8 ? 0 : -EINVAL;
 }
 
-int watchform_read_calls(struct watchform *f, const char *enter, const char *leave)
+int watchform_read_calls(struct watchform *f, const char *enter)
 {
 	unsigned int size;
 
 	if (find(enter, "id", &f->call, &size) || size != f->word ||
-	    find(enter, "args", &f->args, &size) || size < 3 * f->word ||
-	    find(leave, "id", &f->exit_call, &size) || size != f->word)
+	    find(enter, "args", &f->args, &size) || size < 3 * f->word)
 		return -EINVAL;
 	return 0;
 }
@@ -186,11 +185,4 @@ long watchform_call(const struct watchform *f, const struct watchform_record *r,
 	for (unsigned int i = 0; i < 3; i++)
 		args[i] = number(r->raw + f->args + i * f->word, f->word);
 	return (long)number(r->raw + f->call, f->word);
-}
-
-long watchform_return(const struct watchform *f, const struct watchform_record *r)
-{
-	if (!has(r, f->exit_call, f->word))
-		return -1;
-	return (long)number(r->raw + f->exit_call, f->word);
 }

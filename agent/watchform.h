@@ -14,14 +14,14 @@
 /* Offsets in the records of a tracepoint, in bytes. */
 struct watchform {
 	unsigned int prev_prio, prev_state, next_name, next_tid, next_prio;
-	unsigned int call, args, exit_call;
+	unsigned int call, args;
 	unsigned int flags, waker, wakee, wakee_prio;
 	unsigned int word; /* of the kernel: its long, in bytes */
 };
 
 /* The `format` of each tracepoint. Returns 0, or -EINVAL where one has no such field. */
 int watchform_read_switch(struct watchform *f, const char *format);
-int watchform_read_calls(struct watchform *f, const char *enter, const char *leave);
+int watchform_read_calls(struct watchform *f, const char *enter);
 int watchform_read_waking(struct watchform *f, const char *format);
 
 /* What all records say; the fields of the tracepoint follow. */
@@ -50,6 +50,5 @@ bool watchform_waking(const struct watchform *f, const struct watchform_record *
 /* The number of the system call, or -1; its first three arguments on entry. */
 long watchform_call(const struct watchform *f, const struct watchform_record *r,
 		    uint64_t args[3]);
-long watchform_return(const struct watchform *f, const struct watchform_record *r);
 
 #endif

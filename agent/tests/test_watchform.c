@@ -23,9 +23,6 @@ static const char switch_format[] =
 static const char enter_format[] =
 	COMMON "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n"
 	       "\tfield:unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;\n";
-static const char exit_format[] =
-	COMMON "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n"
-	       "\tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;\n";
 static const char waking_format[] =
 	COMMON "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
 	       "\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n"
@@ -71,7 +68,7 @@ static void formats_are_read_and_refused(void)
 	struct watchform f;
 
 	CHECK(watchform_read_switch(&form, switch_format) == 0);
-	CHECK(watchform_read_calls(&form, enter_format, exit_format) == 0);
+	CHECK(watchform_read_calls(&form, enter_format) == 0);
 	CHECK(watchform_read_waking(&form, waking_format) == 0);
 	CHECK(form.word == 8 && form.next_prio == 60 && form.args == 16);
 	CHECK(form.waker == 4 && form.wakee == 24 && form.wakee_prio == 28);
@@ -136,10 +133,8 @@ static void a_call_has_its_number_and_arguments(void)
 	put64(36 + 32, 2);
 	CHECK(watchform_parse(record, &r));
 	CHECK(watchform_call(&form, &r, args) == 202 && args[1] == 128 && args[2] == 2);
-	CHECK(watchform_return(&form, &r) == 202);
 	r.raw_bytes = 12;
-	CHECK(watchform_call(&form, &r, args) == -1 &&
-	      watchform_return(&form, &r) == -1);
+	CHECK(watchform_call(&form, &r, args) == -1);
 }
 
 static void a_switch_record_says_in_or_out(void)
