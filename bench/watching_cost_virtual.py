@@ -3,7 +3,8 @@ What watching a program costs its real-time thread, counted on a virtual board.
 
 The program of watching_cost.py runs on the board `pc`, once for each row, in one boot.
 A virtual us is 500 instructions there, so what a wake-up takes longer is exact.
-Arguments: `quiet` (the default) or `busy`, and another agent to measure.
+Arguments: `quiet` (the default), `busy`, or `loaded`, where an ordinary thread copies
+zeros on the same CPU, which the wake-ups then interrupt; and another agent to measure.
 """
 
 import os
@@ -34,6 +35,7 @@ LINES = {
     WATCH: "/bench/agent watch --pid $pid --stacks 32 --duration-ns 2000000000",
     CYCLES: "/bench/agent cycles --pid $pid --duration-ns 2000000000",
 }
+LOAD = "taskset 1 dd if=/dev/zero of=/dev/null bs=16k 2>/dev/null &"
 TIMEOUT_NS = 60 * 10**9
 PARANOID = "/proc/sys/kernel/perf_event_paranoid"
 """Debian's kernel has 3; at -1 the rights of the agent make no difference."""
@@ -52,13 +54,16 @@ def built() -> Path:
 def script_of(mode: str) -> str:
     """Return what the board's shell runs."""
     words = "busy" if mode == "busy" else ""
+    loads = mode == "loaded"
     lines = [f"echo -1 >{PARANOID}"]
     for row in ROWS.values():
         lines += [
             f"/bench/paced {CYCLES_EACH} {CYCLES_EACH} {words} >>/out/figures &",
             "pid=$!",
+            *([LOAD, "load=$!"] if loads else []),
             "sleep 0.15",
             *(f"{LINES[part]} >>/out/lines &" for part in row),
+            *(["wait $pid", "kill $load"] if loads else []),
             "wait",
         ]
     return "\n".join([*lines, "true", ""])
