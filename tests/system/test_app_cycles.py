@@ -115,6 +115,18 @@ def test_the_program_runs_between_the_switch_to_it_and_its_sleep(
         assert one.ran_ns <= one.end_ns - one.in_ns
 
 
+def test_what_other_events_of_a_wake_up_show_is_not_recorded(
+    periodic: Path, root: None, tmp_path: Path
+) -> None:
+    seen = watched(periodic, "absolute", tmp_path / "log")
+
+    tracing = seen.recording.end.tracing
+    assert {"sched:sched_waking", "sched:sched_switch"} <= set(tracing.events)
+    # left out, not missing in the kernel
+    left_out = {"sched:sched_wakeup", "timer:hrtimer_cancel"}
+    assert not left_out & {*tracing.events, *tracing.missing_events}
+
+
 def test_a_sleep_for_an_interval_drifts(
     periodic: Path, root: None, tmp_path: Path
 ) -> None:
