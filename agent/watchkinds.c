@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 
@@ -155,26 +156,63 @@ static const struct calls timed_calls[] = {
 	CALLS(lock_calls),
 };
 
-/* First the sleep of each cycle: the kernel compares its end while the thread wakes, and
- * an alternative after the other would take long. */
+#define MOST_CALLS 64
+#define IN_A_ROW   4 /* so many comparisons are no more than a step of the search */
+
+struct filter_text {
+	char *text;
+	size_t size, used; /* more than size: it has no room */
+};
+
+static void put(struct filter_text *f, const char *format, int number)
+{
+	const bool room = f->used < f->size;
+
+	f->used += (size_t)snprintf(room ? f->text + f->used : NULL,
+				    room ? f->size - f->used : 0, format, number);
+}
+
+static void put_search(struct filter_text *f, const int *id, size_t count)
+{
+	const size_t half = count / 2;
+
+	if (count <= IN_A_ROW) {
+		for (size_t i = 0; i < count; i++)
+			put(f, i ? " || id == %d" : "id == %d", id[i]);
+		return;
+	}
+	put(f, "(id < %d && (", id[half]);
+	put_search(f, id, half);
+	put(f, ")) || (id >= %d && (", id[half]);
+	put_search(f, id + half, count - half);
+	put(f, "))", 0);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* First the sleep of each cycle: the kernel compares its end while the thread wakes. The
+ * others are searched for, since one comparison after the other would take long. */
 static void filter_calls(char *filter, size_t size, const struct calls *some,
 			 size_t count)
 {
-	const char *before = "(";
-	size_t used = 0;
+	struct filter_text f = { filter, size, 0 };
+	int id[MOST_CALLS];
+	size_t ids = 0;
 
-#ifdef SYS_clock_nanosleep
-	used = (size_t)snprintf(filter, size, "id != %d && ", SYS_clock_nanosleep);
-#endif
 	for (size_t i = 0; i < count; i++)
-		for (size_t j = 0; j < some[i].count && used < size; j++) {
-			used += (size_t)snprintf(filter + used, size - used,
-						 "%sid == %d", before,
-						 some[i].call[j].number);
-			before = " || ";
-		}
-	if (used < size)
-		snprintf(filter + used, size - used, ")");
+		for (size_t j = 0; j < some[i].count && ids < MOST_CALLS; j++)
+			id[ids++] = some[i].call[j].number;
+	qsort(id, ids, sizeof(*id), by_number);
+#ifdef SYS_clock_nanosleep
+	put(&f, "id != %d && (", SYS_clock_nanosleep);
+#else
+	put(&f, "(", 0);
+#endif
+	put_search(&f, id, ids);
+	put(&f, ")", 0);
 }
 
 void watchkinds_filter_timed(char *filter, size_t size)
