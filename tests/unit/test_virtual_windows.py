@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from fakes.paths import section, symbols
 from rtscope.exectrace.section import TraceSection
 from rtscope.units import NS_PER_MS
@@ -29,7 +31,14 @@ def test_windows_of_10_ms_together_are_the_most() -> None:
     assert windows_around([path(0, 10 * NS_PER_MS + 1)], 1) == ()
 
 
-def test_the_window_of_a_path_that_was_cut_begins_before_its_expiry() -> None:
-    cut = replace(path(900_000, 1_000_000), cut=True, latency_ns=400_000)
+@pytest.mark.parametrize(
+    ("latency_ns", "lead_ns"),
+    [(79_000, 40_000), (400_000, 200_000), (1_000_000, 500_000), (1_400_000, 500_000)],
+)
+def test_the_window_of_a_path_that_was_cut_begins_before_its_expiry(
+    latency_ns: int, lead_ns: int
+) -> None:
+    cut = replace(path(1_950_000, 2_000_000), cut=True, latency_ns=latency_ns)
 
-    assert windows_around([cut], 1) == ((560_000, 1_000_000),)
+    begin_ns = 2_000_000 - latency_ns - lead_ns
+    assert windows_around([cut], 1) == ((begin_ns, 2_000_000),)
