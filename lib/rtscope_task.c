@@ -105,6 +105,59 @@ struct rtsc {
 	struct rtsc_task *task;
 };
 
+/* --- the system calls of a cycle -------------------------------------------------- */
+
+/*
+ * Without libc, whose wrappers execute 30 to 40 instructions for each: clock_gettime()
+ * first asks the vDSO, which never has a thread's CPU time, and clock_nanosleep() is a
+ * cancellation point. Elsewhere they go through libc.
+ */
+#if defined(__LP64__) &&                                                               \
+	(defined(__x86_64__) || defined(__aarch64__) || defined(__riscv))
+#define RAW_CALLS 1
+
+/* What the kernel returns: -errno on failure. */
+static ALWAYS_INLINE long raw_call(long number, long a, long b, const void *c)
+{
+#if defined(__x86_64__)
+	register long r10 __asm__("r10") = 0;
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10)
+			 : "rcx", "r11", "memory");
+	return result;
+#elif defined(__aarch64__)
+	register long x8 __asm__("x8") = number;
+	register long x0 __asm__("x0") = a;
+	register long x1 __asm__("x1") = b;
+	register long x2 __asm__("x2") = (long)c;
+	register long x3 __asm__("x3") = 0;
+
+	__asm__ volatile("svc 0"
+			 : "+r"(x0)
+			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3)
+			 : "memory");
+	return x0;
+#else
+	register long a7 __asm__("a7") = number;
+	register long a0 __asm__("a0") = a;
+	register long a1 __asm__("a1") = b;
+	register long a2 __asm__("a2") = (long)c;
+	register long a3 __asm__("a3") = 0;
+
+	__asm__ volatile("ecall"
+			 : "+r"(a0)
+			 : "r"(a7), "r"(a1), "r"(a2), "r"(a3)
+			 : "memory");
+	return a0;
+#endif
+}
+#else
+#define RAW_CALLS 0
+#endif
+
 /* --- what a test replaces -------------------------------------------------------- */
 
 static int64_t timespec_ns(const struct timespec *t)
@@ -127,7 +180,14 @@ static int64_t monotonic_ns(void)
 
 static int64_t thread_cpu_ns(void)
 {
+#if RAW_CALLS
+	struct timespec t;
+
+	raw_call(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, (long)&t, NULL);
+	return timespec_ns(&t);
+#else
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+#endif
 }
 
 /* 0, or -errno; a system call, which costs as much as all else in a cycle. */
@@ -152,7 +212,11 @@ static int sleep_until_ns(int64_t until_ns)
 	/* unsigned: the compiler's division by a constant is shorter */
 	t.tv_sec = (time_t)((uint64_t)until_ns / (uint64_t)NS_PER_S);
 	t.tv_nsec = (long)((uint64_t)until_ns % (uint64_t)NS_PER_S);
+#if RAW_CALLS
+	return (int)-raw_call(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &t);
+#else
 	return clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+#endif
 }
 
 /* Raw: musl's sched_setscheduler() is a stub, and old libcs have no sched_setattr(). */
@@ -1289,12 +1353,10 @@ __attribute__((noinline)) static int64_t overrun(struct rtsc_task *t, int64_t la
 }
 
 static ALWAYS_INLINE void begin_cycle(struct rtsc_task *t, int64_t release_ns,
-				      bool slept, uint64_t skipped,
-				      struct rtsc_cycle *cycle)
+				      bool slept, bool first, struct rtsc_cycle *cycle)
 {
 	struct rtsc_slot *s = t->slot;
-	bool first = s->wake_ns == 0;
-	int64_t before_ns = (int64_t)(s->wake_ns - s->release_ns), jitter_ns;
+	int64_t before_ns = (int64_t)(s->wake_ns - s->release_ns);
 	int64_t wake_ns = seam.now_ns(), late_ns = wake_ns - release_ns;
 	uint64_t number = t->next++;
 
@@ -1303,54 +1365,78 @@ static ALWAYS_INLINE void begin_cycle(struct rtsc_task *t, int64_t release_ns,
 	put(&s->release_ns, (uint64_t)release_ns);
 	put(&s->wake_ns, (uint64_t)wake_ns);
 	put(&s->in_cycle, 1);
-	if (RARELY(skipped))
-		add(&s->skipped, skipped);
-	if (RARELY(!slept))
-		add(&s->overruns, 1);
-	else
+	if (slept)
 		hist_add(&s->latency, late_ns);
-	jitter_ns = late_ns > before_ns ? late_ns - before_ns : before_ns - late_ns;
-	if (!RARELY(first))
-		hist_add(&s->jitter, jitter_ns);
+	else
+		add(&s->overruns, 1);
+	if (!first)
+		hist_add(&s->jitter, late_ns > before_ns ? late_ns - before_ns
+							 : before_ns - late_ns);
 	end_write(s);
 
 	cycle->number = number;
 	cycle->release_ns = release_ns;
 	cycle->wake_ns = wake_ns;
-	cycle->skipped = skipped;
 }
 
-bool rtsc_wait(struct rtsc_task *t, struct rtsc_cycle *cycle)
+/* Sleeps, unless the release is past, and begins the cycle. False: asked to stop.
+ * Inlined, so that rtsc_wait() tests nothing that it knows. */
+static ALWAYS_INLINE bool next_cycle(struct rtsc_task *t, int64_t release_ns,
+				     bool sleeps, bool first, struct rtsc_cycle *cycle)
 {
-	struct rtsc_slot *s = t->slot;
-	int64_t now, release_ns, skipped = 0;
-	bool late = false, sleeps = true;
-
-	if (!RARELY(!s->in_cycle)) {
-		now = seam.now_ns();
-		late = end_cycle(t, now);
-	} else {
-		if (!t->released && !find_first_release(t))
-			return false;
-		now = seam.now_ns();
-	}
-	release_ns = release_of(t, t->next);
-	/* before the first cycle nothing can have taken too long */
-	if (RARELY(now > release_ns) && s->wake_ns) {
-		skipped = overrun(t, now - release_ns);
-		if (skipped < 0)
-			return end_task(t);
-		t->next += (uint64_t)skipped;
-		sleeps = skipped > 0;
-		release_ns = release_of(t, t->next);
-	}
 	while (sleeps && !stopped(t) && seam.sleep_until(release_ns) == EINTR)
 		;
 	if (RARELY(stopped(t)))
 		return end_task(t);
-	begin_cycle(t, release_ns, sleeps, (uint64_t)skipped, cycle);
-	cycle->late = late;
+	begin_cycle(t, release_ns, sleeps, first, cycle);
 	return true;
+}
+
+/* When a cycle has ended after the next release. */
+__attribute__((noinline)) static bool wait_late(struct rtsc_task *t, int64_t late_ns,
+						struct rtsc_cycle *cycle)
+{
+	int64_t skipped = overrun(t, late_ns);
+
+	if (skipped < 0)
+		return end_task(t);
+	begin_write(t->slot);
+	add(&t->slot->skipped, (uint64_t)skipped);
+	end_write(t->slot);
+	t->next += (uint64_t)skipped;
+	cycle->skipped = (uint64_t)skipped;
+	return next_cycle(t, release_of(t, t->next), skipped > 0, false, cycle);
+}
+
+/* When no cycle has ended: before the first one, nothing can have taken too long. */
+__attribute__((noinline)) static bool wait_first(struct rtsc_task *t,
+						 struct rtsc_cycle *cycle)
+{
+	int64_t late_ns;
+
+	if (!t->released && !find_first_release(t))
+		return false;
+	cycle->late = false;
+	cycle->skipped = 0;
+	late_ns = seam.now_ns() - release_of(t, t->next);
+	if (late_ns > 0 && t->slot->wake_ns)
+		return wait_late(t, late_ns, cycle);
+	return next_cycle(t, release_of(t, t->next), true, !t->slot->wake_ns, cycle);
+}
+
+bool rtsc_wait(struct rtsc_task *t, struct rtsc_cycle *cycle)
+{
+	int64_t now, release_ns;
+
+	if (RARELY(!t->slot->in_cycle))
+		return wait_first(t, cycle);
+	now = seam.now_ns();
+	cycle->late = end_cycle(t, now);
+	release_ns = release_of(t, t->next);
+	if (RARELY(now > release_ns))
+		return wait_late(t, now - release_ns, cycle);
+	cycle->skipped = 0;
+	return next_cycle(t, release_ns, true, false, cycle);
 }
 
 /* --- the mutex ------------------------------------------------------------------- */
