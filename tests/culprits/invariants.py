@@ -80,11 +80,15 @@ def measure(into: Path, seeds: Iterable[int]) -> Iterator[Path]:
         for board, kernels in BOARDS.items():
             out = into / f"{board}-{seed}"
             if not out.is_dir():
+                # Renamed once it is whole: one that was stopped goes on.
+                part = out.with_suffix(".part")
                 words = ("--target", f"virtual:{board}", "--kernel", kernels, *HOW)
-                argv = (*words, "--seed", str(seed), "-q", "--out", str(out))
+                new = (*words, "--seed", str(seed), "--out", str(part))
+                argv = ("--resume", str(part)) if part.is_dir() else new
                 subprocess.run(
-                    [sys.executable, "-m", "rtscope", "run", *argv], check=True
+                    [sys.executable, "-m", "rtscope", "run", *argv, "-q"], check=True
                 )
+                part.rename(out)
             yield out
 
 
