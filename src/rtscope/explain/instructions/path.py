@@ -55,7 +55,7 @@ from rtscope.explain.instructions.milestones import (
 from rtscope.explain.instructions.naming import callback_of, delay_helpers
 from rtscope.explain.instructions.othercpus import OtherCpus, polls
 from rtscope.explain.instructions.quotas import over_quota
-from rtscope.explain.instructions.reading import read_ns, until
+from rtscope.explain.instructions.reading import until_read
 from rtscope.explain.instructions.scheduling import (
     PERIOD,
     CompetingTasks,
@@ -137,23 +137,15 @@ def wakeup_path(
     blocks = blocks_of(section, section.cpu)
     switches, executing = task_switches(section), executing_cpus(section)
     runs = runs_of(blocks, symbols, arch=arch)
-    marked_ns, at_ns = section.last_ns, read_ns(runs)
-    if at_ns is not None:
-        section, runs = replace(section, last_ns=at_ns), until(runs, at_ns)
+    marked_ns = section.last_ns
+    section, runs = until_read(section, runs)
     expiry_ns = section.last_ns - section.latency_ns
     contexts, delays = contexts_of(runs), delay_helpers(runs)
     tasks = tasks_of(section.cpu, switches, runs)
-    absences = [
-        one
-        for one in absences_of(section, symbols, runs, tasks, switches)
-        if one.end_ns > expiry_ns
-    ]
+    absences = _after(expiry_ns, absences_of(section, symbols, runs, tasks, switches))
     here = [one for one in switches if one.cpu == section.cpu]
-    quotas = [
-        one
-        for one in over_quota(absences, runs, tasks, here)
-        if one.runnable_ns > expiry_ns
-    ]
+    over = over_quota(absences, runs, tasks, here)
+    quotas = [one for one in over if one.runnable_ns > expiry_ns]
     held = _held_at(expiry_ns, absences, quotas)
     absences += quotas
     milestones = find_milestones(
@@ -199,6 +191,10 @@ def wakeup_path(
         ticked=ticked_at(runs, contexts, milestones, flags),
         unread_ns=marked_ns - section.last_ns,
     )
+
+
+def _after(expiry_ns: int, absences: Sequence[Absence]) -> list[Absence]:
+    return [one for one in absences if one.end_ns > expiry_ns]
 
 
 def _held_at(

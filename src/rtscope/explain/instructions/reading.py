@@ -8,7 +8,9 @@ its way back, such as new random numbers: that is no part of the latency.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from rtscope.exectrace.section import TraceSection
 from rtscope.explain.instructions.calls import Role, Run, plain
 from rtscope.explain.instructions.naming import is_clock
 
@@ -43,6 +45,12 @@ def _reads(run: Run) -> bool:
     return False
 
 
-def until(runs: Sequence[Run], end_ns: int) -> list[Run]:
-    """Return the runs that ended by a time, which is the end of one."""
-    return [run for run in runs if run.end_ns <= end_ns]
+def until_read(
+    section: TraceSection, runs: list[Run]
+) -> tuple[TraceSection, list[Run]]:
+    """Return the path with its runs, cut off where the clock was read."""
+    end_ns = read_ns(runs)
+    if end_ns is None:
+        return section, runs
+    kept = [run for run in runs if run.end_ns <= end_ns]
+    return replace(section, last_ns=end_ns), kept
