@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from rig import NEEDS_APT, rtscope
+from rig import NEEDS_APT, are_built, rtscope
 
 from rtscope.demo.model import Scenario
 
@@ -14,8 +14,8 @@ PATIENCE_S = 900.0
 """The first call fetches QEMU and a kernel."""
 
 
-def demo(scenario: str, kernel: str) -> dict[str, Any]:
-    words = ("--target", "virtual:pc", "--kernel", kernel, "--json")
+def demo(scenario: str, kernel: str, board: str = "pc") -> dict[str, Any]:
+    words = ("--target", f"virtual:{board}", "--kernel", kernel, "--json")
     with rtscope("app", "demo", scenario, *words) as program:
         done = program.finish(PATIENCE_S)
     assert done.status == 0, (done.stderr, done.stdout.decode())
@@ -53,3 +53,26 @@ def test_d3_each_kernel_has_its_own_limiter(kernel: str, limiter: str) -> None:
     assert found["notes"][0].startswith(f"{limiter} limits")
     off = [c for c in found["cases"] if c["name"] == "off"]
     assert bool(off) is (limiter == "The fair server")
+
+
+KERNEL_7 = "jh7110-7.3"
+needs_kernel_7 = pytest.mark.skipif(
+    not are_built(KERNEL_7), reason=f"type: rtscope kernel build {KERNEL_7}"
+)
+
+
+@pytest.mark.long
+@needs_kernel_7
+def test_d3_the_fair_server_limits_on_linux_7() -> None:
+    found = demo("throttle", KERNEL_7, "jh7110")
+
+    assert found["notes"][0].startswith("The fair server limits")
+    # The kernel of that recipe has no debugfs, and so no settings of the server.
+    assert set(found["not_tried"]) == {"off"}
+
+
+@pytest.mark.long
+@needs_kernel_7
+@pytest.mark.parametrize("scenario", [one for one in Scenario if one != "throttle"])
+def test_what_must_happen_happens_on_linux_7(scenario: Scenario) -> None:
+    assert demo(scenario.value, KERNEL_7, "jh7110")["held"]
