@@ -5,15 +5,15 @@ A virtual board counts the instructions of the whole guest, the kernel's path in
 up to a mark that is made when the program has ended. The difference of two run lengths,
 by the difference of wake-ups, leaves out boot, start and end, and holds what goes on
 beside: the kernel's ticks (what the board counts with nothing running), and the threads
-that wait for the measuring one. Each is FIFO 99 on CPU 1 every millisecond, alone on
-the board. Every number is counted twice, and must be the same both times.
+that wait for the measuring one. Each is FIFO 99 on CPU 1 every 1.007 ms, alone on the
+board. Every number is counted twice, and must be the same both times.
 
 The library (`lib/rtscope_task.c`) keeps all of its statistics; rt-app keeps a log of
 each cycle, and writes it at its end, which counts.
 
-Exact is not general: what the kernel does beside moves a count by some percent
-(probably where the wake-ups fall among the ticks), and the agent can come out below the
-bare loop. Outside of the kernel it cannot.
+Exact is not general: a wake-up costs the kernel more or less by where it falls among
+the ticks. Every millisecond it would fall at the same place each time, which is another
+one in each run, and moved counts by almost 3 %; every 1.007 ms it falls everywhere.
 """
 
 import argparse
@@ -42,6 +42,9 @@ LIB = ROOT / "lib"
 BOARDS = ("jh7110", "pc")
 COUNTS = (1000, 3000)
 """Wake-ups of the two run lengths; as many digits, so that all else is the same."""
+
+INTERVAL_US = 1007
+"""A prime number, so that ticks and wake-ups meet in all ways; see above."""
 
 SETTLE_S = 5
 """What the kernel puts off at boot is done then: 70 million instructions on pc."""
@@ -81,18 +84,20 @@ def foreign(name: str) -> str:
 PROGRAMS: Mapping[str, Callable[[int], str]] = {
     "agent": lambda n: (
         "rtscope-agent measure --cpus 1 --policy fifo --priority 99 "
-        f"--interval-ns 1000000 --duration-ns {n * 1_000_000}"
+        f"--interval-ns {INTERVAL_US * 1000} --duration-ns {n * INTERVAL_US * 1000}"
     ),
     "cyclictest": lambda n: (
-        f"{foreign('cyclictest')} --default-system -q -m -t1 -a1 -p99 -i1000 -l{n}"
+        f"{foreign('cyclictest')} --default-system -q -m -t1 -a1 -p99 "
+        f"-i{INTERVAL_US} -l{n}"
     ),
     "rt-app": lambda n: (
-        f"sed s/COUNT/{n}/ /bench/rt-app.json >/tmp/rt-app.json; "
+        f"sed 's/COUNT/{n}/; s/PERIOD/{INTERVAL_US}/' /bench/rt-app.json "
+        ">/tmp/rt-app.json; "
         f"{foreign('rt-app')} /tmp/rt-app.json"
     ),
     "bare": lambda n: f"/bench/bare 1 {n}",
     "library": lambda n: f"/bench/task 1 {n}",
-    "nothing": lambda n: f"sleep {n // 1000}",
+    "nothing": lambda n: f"sleep {n * INTERVAL_US / 1_000_000}",
 }
 
 
@@ -116,6 +121,7 @@ def build(name: str, arch: Arch) -> Path:
             *(sys.executable, "-m", "ziglang", "cc"),
             *("-target", f"{arch.name}-linux-musl", "-std=gnu11", "-D_GNU_SOURCE"),
             *("-O2", "-g0", "-static", "-s", f"-I{ROOT / 'agent'}"),
+            f"-DINTERVAL_NS={INTERVAL_US * 1000}",
             *(f"-I{LIB}", str(ROOT / "bench" / "guest" / f"{name}.c")),
             *([str(LIB / "rtscope_task.c"), "-pthread"] if name == "task" else []),
             *("-o", str(out)),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * bare CPU COUNT - the loop below which no measurement of wake-ups can go: sleep to an
- * absolute time, read the clock. FIFO 99 on one CPU, every millisecond.
+ * absolute time, read the clock. FIFO 99 on one CPU, every INTERVAL_NS.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -10,8 +10,6 @@
 #include <sys/prctl.h>
 
 #include "clock.h"
-
-#define INTERVAL_NS 1000000
 
 int main(int argc, char **argv)
 {

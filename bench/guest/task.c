@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * task CPU COUNT - the cycle of lib/rtscope_task, with all of its statistics: as bare,
- * FIFO 99 on one CPU, every millisecond.
+ * FIFO 99 on one CPU, every INTERVAL_NS.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "rtscope_task.h"
-
-#define INTERVAL_NS 1000000
 
 static void cycle(struct rtsc_task *task, void *arg)
 {
