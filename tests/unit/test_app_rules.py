@@ -375,3 +375,36 @@ def test_a_system_call_has_the_name_of_its_function() -> None:
     examined = examine(seen(watched=[watched], stacks={(101, "blocking_call"): stacks}))
 
     assert found(examined) == {"RA09": "write, ioctl"}
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        ("__syscall_cancel_arch", "__internal_syscall_cancel", "__syscall_cancel"),
+        ("__internal_syscall_cancel", "__syscall_cancel"),
+        ("", ""),
+    ],
+    ids=["glibc 2.41", "as debug information tells them", "without symbols"],
+)
+def test_what_glibc_passes_a_call_on_to_is_not_its_name(
+    between: tuple[str, ...],
+) -> None:
+    stacks = (a_stack(*between, "__GI___libc_write", "log"),)
+    watched = watching.thread(101, blocking_call=1)
+
+    examined = examine(seen(watched=[watched], stacks={(101, "blocking_call"): stacks}))
+
+    assert found(examined) == {"RA09": "write"}
+
+
+def test_a_call_without_any_name_is_not_called_after_another_file_of_the_program() -> (
+    None
+):
+    nameless, caller = a_stack("").stack.frames[0], a_stack("main").stack.frames[0]
+    frames = (nameless, replace(caller, image="prog"))
+    stacks = (EventStack(NamedStack(frames, None), 1, 0),)
+    watched = watching.thread(101, blocking_call=1)
+
+    examined = examine(seen(watched=[watched], stacks={(101, "blocking_call"): stacks}))
+
+    assert found(examined) == {"RA09": "unknown"}

@@ -7,6 +7,7 @@ process has no such thread, that is the first finding, and all are judged.
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from rtscope.app.memorymap import MemoryMap
 from rtscope.app.model import (
@@ -53,6 +54,8 @@ _TRAPS = {
     "emulation_fault": "instructions that the kernel has to emulate",
 }
 _CALLS = ("memory_call", "blocking_call")
+_PASSED_ON = ("__syscall_cancel", "__internal_syscall_cancel")
+"""How functions begin through which others of glibc 2.41 make their system call."""
 _LOCK_WAIT = "lock_wait"
 _LOCKS = ("mutex_lock", "mutex_timedlock", "mutex_clocklock", "lll_lock_wait", "rwlock")
 _OF_MARKS = {
@@ -195,8 +198,10 @@ def _event(
 
 def _call_of(stack: EventStack) -> str:
     """Return the function of the C library that made the system call."""
-    names = [one.function for one in stack.stack.frames if not one.inlined]
-    name = names[0].removeprefix("__GI_").lstrip("_") if names else ""
+    frames = [one for one in stack.stack.frames if not one.inlined]
+    of_it = takewhile(lambda one: one.image == frames[0].image, frames)
+    names = (one.function for one in of_it if not one.function.startswith(_PASSED_ON))
+    name = next(filter(None, names), "").removeprefix("__GI_").lstrip("_")
     return name.removeprefix("libc_") or "unknown"
 
 
