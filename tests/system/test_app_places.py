@@ -143,8 +143,9 @@ def test_a_thread_for_which_the_cpus_have_no_room_has_its_own_events(
     assert len(writers) == ROOM + 2
     for one in writers:
         all_is_seen_of(one)
-    # two of the writers, one more for the first thread, and the one that came later
-    assert end.own_events == 4
+    # two of the writers, one more for the first thread, and the one that came later,
+    # if it was real-time already when it was found
+    assert end.own_events in (3, 4)
 
 
 def test_few_threads_have_their_events_on_the_cpus(program: Path) -> None:
