@@ -9,7 +9,7 @@ Pure.
 import tomllib
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 
 from rtscope.explain.instructions.calls import Frame, Role, Run, plain
@@ -31,18 +31,21 @@ _BEGINS_HERE = frozenset(
 """Behind these is the code that was interrupted, or the kernel's own."""
 
 
+@lru_cache(maxsize=1 << 16)
 def is_primitive(name: str) -> bool:
     """Tell whether a function says nothing of the cause: whoever calls it does."""
     exact, begins = _primitives()
     return name in exact or name.startswith(begins)
 
 
+@lru_cache(maxsize=1 << 16)
 def is_clock(name: str) -> bool:
     """Tell whether a function does nothing but read a clock."""
     exact, begins = _of_kind("clock")
     return name in exact or name.startswith(begins)
 
 
+@lru_cache(maxsize=1 << 16)
 def is_delay(name: str) -> bool:
     """Tell whether a function does nothing but let time go by."""
     exact, begins = _of_kind("delay")
