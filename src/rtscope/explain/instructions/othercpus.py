@@ -9,6 +9,7 @@ is what the other CPU did meanwhile; a helper in that only spent the time.
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from rtscope.exectrace.section import (
     RecordKind,
@@ -122,9 +123,9 @@ class OtherCpus:
 
     def calling(self, function: str) -> Sequence[Run]:
         """Return the runs of all those that called a function; without one, nothing."""
-        if function not in self.symbols.names:
+        begin = _begin_of(self.symbols, function)
+        if begin is None:
             return ()
-        begin = self.symbols.starts[self.symbols.names.index(function)]
         called = (self.section.kinds == RecordKind.BLOCK) & (
             self.section.values == begin
         )
@@ -147,6 +148,14 @@ class OtherCpus:
         if cpu not in self._delays:
             self._delays[cpu] = delay_helpers(self.runs_on(cpu))
         return self._delays[cpu]
+
+
+@lru_cache(maxsize=16)
+def _begin_of(symbols: SymbolTable, function: str) -> int | None:
+    """Return where a function begins; looked for once in a table of 100,000 names."""
+    if function not in symbols.names:
+        return None
+    return int(symbols.starts[symbols.names.index(function)])
 
 
 def _open_section(runs: Sequence[Run], end: str) -> Frame | None:
