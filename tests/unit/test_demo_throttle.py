@@ -88,6 +88,16 @@ def test_d3_each_kernel_has_its_own_limiter_and_what_is_seen_names_it(
     )
 
 
+def test_what_ends_the_fair_server_is_promised_only_where_it_was_set() -> None:
+    ends = "/sys/kernel/debug/sched/fair_server/cpuN/runtime = 0"
+
+    assert f"{ends} does." in judge("6.12.0", LEAK, LEAK, WHOLE).notes[1]
+    assert (
+        f"{ends} would, but could not be set here."
+        in (judge("7.3.4", LEAK, LEAK).notes[1])
+    )
+
+
 def test_a_limiter_that_the_kernel_should_not_have_fails() -> None:
     says = [*failed(judge("6.1.0", LEAK, LEAK)), *failed(judge("6.12.0", LEAK, WHOLE))]
 

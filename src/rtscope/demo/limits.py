@@ -71,14 +71,18 @@ def throttle(result: DemoResult) -> Iterator[Check | str]:
         RT_RUNTIME in result.facts and result.facts == result.facts_after,
         f"sched_rt_runtime_us {result.facts_after.get(RT_RUNTIME, 'unknown')}",
     )
-    yield from _conclusion(one, free, seen, expected)
+    yield from _conclusion(one, seen, expected)
+    if seen is expected and leak(free) > NOTHING:
+        does = "does" if off is not None else "would, but could not be set here"
+        yield (
+            "sched_rt_runtime_us = -1 does not give a fifo thread the whole CPU here; "
+            f"/sys/kernel/debug/sched/fair_server/cpuN/runtime = 0 {does}."
+        )
     for name, why in result.not_tried.items():
         yield f"Case {name} was not tried: {why}."
 
 
-def _conclusion(
-    one: CaseResult, free: CaseResult, seen: Limiter, expected: Limiter
-) -> Iterator[str]:
+def _conclusion(one: CaseResult, seen: Limiter, expected: Limiter) -> Iterator[str]:
     had = (
         f"a fifo thread that wanted a CPU for itself was without it for "
         f"{percent(lack(one))} of the time, and the ordinary thread beside it had "
@@ -92,11 +96,6 @@ def _conclusion(
         )
         return
     yield capitalized(f"{seen} limits real-time threads on this kernel: {had}")
-    if leak(free) > NOTHING:
-        yield (
-            "sched_rt_runtime_us = -1 does not give a fifo thread the whole CPU here; "
-            "/sys/kernel/debug/sched/fair_server/cpuN/runtime = 0 does."
-        )
 
 
 def leak(one: CaseResult) -> float:
