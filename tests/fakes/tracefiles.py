@@ -197,8 +197,9 @@ def dat_file(
     clock: bytes = b"local global [mono] boot\n",
     cmdlines: bytes = b"77 rtscope/0\n100 load\n",
     kallsyms: bytes = b"",
+    shifted: int = 0,
 ) -> bytes:
-    """Return a file of version 6 with the pages of each CPU."""
+    """Return a file of version 6 with the pages of each CPU, some bytes later."""
     o = layout.order
 
     def sized(form: str, content: bytes) -> bytes:
@@ -221,7 +222,7 @@ def dat_file(
             struct.pack(o + "H", 0) + b"flyrecord\0",
         ]
     )
-    at = -(-(len(head) + 16 * len(pages)) // PAGE_BYTES) * PAGE_BYTES
+    at = -(-(len(head) + 16 * len(pages)) // PAGE_BYTES) * PAGE_BYTES + shifted
     places, data, where = b"", b"", at
     for cpu in pages:
         content = b"".join(page_bytes(page, layout) for page in cpu)

@@ -79,6 +79,26 @@ def test_events_are_read_as_the_file_itself_lays_them_out(layout: Layout) -> Non
     assert switch.fields["prev_state"] == "R"
 
 
+@pytest.mark.parametrize("shifted", [0, 1, 2, 4])
+@pytest.mark.parametrize("layout", [Layout(), Layout(big_endian=True)])
+def test_numbers_are_read_wherever_the_pages_lie(layout: Layout, shifted: int) -> None:
+    wake = waking_payload(b"rtscope/0", 77, 0, by=100, layout=layout)
+    to_thread = switch_payload(LOAD, THREAD, layout=layout)
+    page = Page(0, [Record(250, wake), Record(4_000, to_thread)])
+
+    trace = opened(dat_file([[page]], layout=layout, shifted=shifted))
+
+    (rows,) = trace.rows
+    last = np.array([1])
+    assert [trace.names[kind] for kind in rows.kinds] == [
+        "sched_waking",
+        "sched_switch",
+    ]
+    assert trace.numbers(rows, last, "prev_pid").tolist() == [100]
+    assert trace.numbers(rows, last, "next_pid").tolist() == [77]
+    assert trace.numbers(rows, last, "prev_prio").tolist() == [120]
+
+
 @pytest.mark.parametrize(
     ("state", "letters"), [(0, "R"), (1, "S"), (4, "T"), (8, "R+"), (9, "S+")]
 )
