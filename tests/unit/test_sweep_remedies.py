@@ -74,13 +74,17 @@ def sweep(
     *causes: Explained,
     kernels: Sequence[str] = (ORDINARY,),
     cpus: str | None = None,
+    append: str = "",
 ) -> Sweep:
     loads = list(dict.fromkeys(one.run.load for one in records))
     table = {"load": loads, "duration": "1s", "interval": "1ms"}
     campaign = from_dict(
         {
             "target": {"address": "virtual:pc"},
-            "kernel": {"names": list(kernels)},
+            "kernel": {
+                "names": list(kernels),
+                **({"append": append} if append else {}),
+            },
             "run": [{**table, **({"cpus": cpus} if cpus else {})}],
         },
         source="x",
@@ -153,6 +157,18 @@ def test_a_cause_counts_by_all_functions_that_ran_in_it() -> None:
         "nohz_full=1",
         "skew_tick=1",
     ]
+
+
+def test_timers_that_wait_for_the_tick_get_high_resolution_again() -> None:
+    one = run("idle", 3_900_000, kernel=RT)
+    tick = explained(one, segment(Cause.TICK, "hrtimer_run_queues"))
+
+    found = sweep([one], tick, kernels=(RT,), append="highres=off")
+
+    assert tried(found) == ["highres=on"]
+    # The kernel takes the last of them.
+    _, cell = cells_of(found)
+    assert cell.campaign.append == ("highres=off", "highres=on")
 
 
 @pytest.mark.parametrize(
