@@ -28,16 +28,19 @@ ASKED_FOR = {
     "rpi-6.12-rt",
     "rpi-6.12",
     "pc-6.12-rt",
+    "pc-6.12-rtgroup",
     "pc-6.12",
 }
 
 
-# Mainline 6.1 knows neither clocks nor pins of the JH-7110.
+# Mainline 6.1 knows neither clocks nor pins of the JH-7110; the one with limits of
+# control groups is for demonstrations.
 VIRTUAL_ALONE = {
     "jh7110-6.1-rt",
     "jh7110-6.1-rt-debug",
     "jh7110-6.1-rt-nolazy",
     "jh7110-6.1",
+    "pc-6.12-rtgroup",
 }
 
 
