@@ -1,12 +1,23 @@
 """Demonstrations on a virtual board: exact, and the same every time."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from rig import NEEDS_APT, are_built, rtscope
 
-from rtscope.demo.model import Scenario
+from rtscope.board.buildcontext import BuildContext
+from rtscope.board.cache import cache_dir
+from rtscope.board.catalogue import get_board
+from rtscope.board.initrd import Job
+from rtscope.board.prepare import prepare
+from rtscope.demo.caseresult import DURATION_NS
+from rtscope.demo.judge import judged
+from rtscope.demo.model import GROUP_PERIOD, GROUP_RUNTIME, Scenario, demos
+from rtscope.target import agent_file
+from rtscope.virtual.boot import BootTimeout, boot
+from rtscope.virtual.demo import result_of, script_of
 
 pytestmark = [pytest.mark.system, NEEDS_APT]
 
@@ -76,3 +87,67 @@ def test_d3_the_fair_server_limits_on_linux_7() -> None:
 @pytest.mark.parametrize("scenario", [one for one in Scenario if one != "throttle"])
 def test_what_must_happen_happens_on_linux_7(scenario: Scenario) -> None:
     assert demo(scenario.value, KERNEL_7, "jh7110")["held"]
+
+
+RTGROUP = "pc-6.12-rtgroup"
+needs_rtgroup = pytest.mark.skipif(
+    not are_built(RTGROUP), reason=f"type: rtscope kernel build {RTGROUP}"
+)
+
+
+@pytest.mark.long
+@needs_rtgroup
+def test_d3_the_fair_server_limits_with_rt_group_sched_too() -> None:
+    found = demo("throttle", RTGROUP)
+
+    assert found["notes"][0].startswith("The fair server limits")
+    assert not found["not_tried"]
+
+
+@pytest.mark.long
+@needs_rtgroup
+@pytest.mark.parametrize("scenario", [one for one in Scenario if one != "throttle"])
+def test_what_must_happen_happens_with_rt_group_sched(scenario: Scenario) -> None:
+    assert demo(scenario.value, RTGROUP)["held"]
+
+
+GROUP = "/tmp/cpu/limited"
+IN_GROUP = f"""\
+mkdir -p /tmp/cpu
+mount -t cgroup -o cpu cgroup /tmp/cpu
+mkdir {GROUP}
+echo 300000 >{GROUP}/cpu.rt_runtime_us
+echo $$ >{GROUP}/tasks
+cat {GROUP}/cpu.rt_runtime_us {GROUP}/cpu.rt_period_us >/out/limits
+"""
+"""Version 1: control groups of version 2 have no limit for real-time threads."""
+
+
+@pytest.mark.long
+@needs_rtgroup
+def test_d3_a_control_group_with_a_limit_is_seen_to_limit() -> None:
+    board, throttle = get_board("pc"), demos()[Scenario.THROTTLE]
+    context = BuildContext(cache=cache_dir(), agent=agent_file)
+    prepared = prepare(board, RTGROUP, context=context)
+    booted = boot(
+        prepared,
+        Job(IN_GROUP + "\n".join(script_of(throttle, board.cpus - 1)) + "\n"),
+        seed=1,
+        timeout=BootTimeout(DURATION_NS * len(throttle.cases)),
+        stopped=lambda: False,
+    )
+    runtime, period = booted.text("limits").split()
+    limits = {GROUP_RUNTIME: runtime, GROUP_PERIOD: period}
+    result = result_of(prepared, throttle, booted)
+    found = judged(
+        throttle,
+        replace(
+            result,
+            facts={**result.facts, **limits},
+            facts_after={**result.facts_after, **limits},
+        ),
+        "virtual:pc",
+    )
+
+    assert found.held, found.checks
+    assert found.notes[0].startswith("RT throttling of its control group limits")

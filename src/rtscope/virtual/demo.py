@@ -49,6 +49,11 @@ def run_demo_on_board(
         stopped=lambda: False,
         on_progress=in_steps(f"{prepared.kernel.name} boots", progress),
     )
+    return result_of(prepared, demo, booted)
+
+
+def result_of(prepared: Prepared, demo: Demo, booted: Booted) -> DemoResult:
+    """Return what the threads did on a board that ran the lines of script_of()."""
     results: list[CaseResult] = []
     not_tried: dict[str, str] = {}
     for case in demo.cases:
