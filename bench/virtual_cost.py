@@ -51,8 +51,11 @@ SETTLE_S = 5
 
 AGENT_TO_BARE = 1.1
 
-LIBRARY_TO_BARE = {"jh7110": 1.2, "pc": 1.1}
-"""To read the clock is a system call on jh7110, and the library does it twice."""
+LIBRARY_TO_BARE = {"jh7110": 1.2, "pc": 1.15}
+"""
+The aim on pc is 1.1; what else is on the board moves it by 0.01, other kernels by more.
+To read the clock is a system call on jh7110, and the library does it twice.
+"""
 LIMITS = {
     ("agent", "cyclictest"): 1.0,
     ("agent", "bare"): AGENT_TO_BARE,

@@ -25,7 +25,9 @@ def test_the_agent_costs_hardly_more_than_sleeping_and_reading_the_clock() -> No
     assert bare.in_program < agent.in_program < bare.in_program + 150
 
 
-def test_the_library_keeps_all_of_its_statistics_for_a_tenth_of_a_bare_cycle() -> None:
+def test_the_library_keeps_all_of_its_statistics_with_one_system_call_in_a_cycle() -> (
+    None
+):
     found = costs(prepare_board("pc", others=False), ("library", "bare"))
 
     library, bare = found["library"], found["bare"]
