@@ -3,9 +3,10 @@
  * perfevent - counts what one thread does, and copies its stack where it does it.
  *
  * Each kind of event has a counter, which is exact, and a sampler, which copies a bounded
- * number of stacks: a storm of events is counted, not copied. Tracepoints, probes
- * and what comes in no storm have one event for both, since each costs at each switch of
- * the thread. Samplers of a thread share a ring in memory. Descriptors end with this process, also by SIGKILL.
+ * number of stacks: a storm of events is counted, not copied. Tracepoints, probes and
+ * what comes in no storm have one event for both, since each costs at each switch of the
+ * thread. Samplers of a thread share a ring in memory. Descriptors end with this process,
+ * also by SIGKILL.
  */
 #ifndef PERFEVENT_H
 #define PERFEVENT_H
