@@ -5,7 +5,7 @@
 
 const char *const timeline_kind_names[TIMED_KINDS] = {
 	"minor_fault", "major_fault", "memory_call", "blocking_call",
-	"lock_wait",   "preempted",   "set_aside",
+	"lock_wait",   "preempted",   "set_aside",   "kernel_wait",
 };
 
 static void add_time(struct timed *timed, int64_t from_ns, int64_t to_ns,
@@ -39,6 +39,7 @@ static void leave(struct timeline *t, const struct timeline_record *r)
 	t->is_out = true;
 	t->out_ns = r->t_ns;
 	t->runnable = r->runnable;
+	t->held = r->held;
 	if (!r->runnable)
 		return;
 	t->asides++;
@@ -133,6 +134,13 @@ static void wake(struct timeline *t, const struct timeline_record *r,
 
 	t->priority = r->priority;
 	t->known = true;
+	if (t->is_out && t->held) {
+		/* A lock of the kernel, or a device: whoever wakes it, the program
+		 * did not make this thread depend on that one. */
+		add_time(&t->timed[TIMED_KERNEL_WAIT], t->out_ns, r->t_ns,
+			 r->other.name);
+		return;
+	}
 	if (r->priority >= TIMELINE_LOWEST || r->context == IN_INTERRUPT)
 		return;
 	if (of_lock) {

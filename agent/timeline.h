@@ -37,6 +37,7 @@ enum timeline_kind {
 	TIMED_LOCK_WAIT,
 	TIMED_PREEMPTED,
 	TIMED_SET_ASIDE,
+	TIMED_KERNEL_WAIT,
 	TIMED_KINDS,
 	TIMED_NOT = TIMED_KINDS,
 };
@@ -53,6 +54,7 @@ struct timeline_record {
 	int tid; /* of the thread that it happened to */
 	enum timeline_what what;
 	bool runnable; /* of OUT: it could have gone on */
+	bool held;     /* of OUT: it waits for the kernel, no signal ends that */
 	int priority;  /* of the thread; of OUT and WAKE */
 	struct timeline_party other;
 	enum timeline_context context; /* of WAKE */
@@ -86,7 +88,7 @@ struct timeline_interval {
 struct timeline {
 	int priority; /* as it was last seen */
 	bool known;   /* the priority */
-	bool is_out, runnable;
+	bool is_out, runnable, held;
 	int64_t out_ns, call_ns, fault_ns; /* 0: is in none */
 	enum timeline_kind call_kind;
 	const char *call;

@@ -6,10 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FROM_NMI       0x40 /* common_flags: include/linux/trace_events.h */
-#define FROM_INTERRUPT 0x08
-#define FROM_SOFTIRQ   0x10
-#define STILL_RUNNABLE 0x100 /* preempted: TASK_REPORT_MAX */
+#define FROM_NMI        0x40 /* common_flags: include/linux/trace_events.h */
+#define FROM_INTERRUPT  0x08
+#define FROM_SOFTIRQ    0x10
+#define STILL_RUNNABLE  0x100 /* preempted: TASK_REPORT_MAX */
+#define UNINTERRUPTIBLE 0x2   /* of prev_state: include/linux/sched.h */
 
 static int find(const char *format, const char *name, unsigned int *at,
 		unsigned int *size)
@@ -147,6 +148,7 @@ bool watchform_switch(const struct watchform *f, const struct watchform_record *
 		.tid = r->tid,
 		.what = TIMELINE_OUT,
 		.runnable = state == 0 || state == STILL_RUNNABLE,
+		.held = state & UNINTERRUPTIBLE,
 		.priority = int_at(r, f->prev_prio),
 		.other = { .tid = int_at(r, f->next_tid),
 			   .priority = int_at(r, f->next_prio) },

@@ -224,9 +224,9 @@ void watchreport_sample(struct watch *w, const struct watched *t, unsigned int k
 	emit_end(w->out);
 }
 
-static void emit_timed(struct emit *out, const struct timed *timed)
+static void emit_timed(struct emit *out, const char *key, const struct timed *timed)
 {
-	emit_open(out, "times", '{');
+	emit_open(out, key, '{');
 	emit_int(out, "count", timed->count);
 	emit_int(out, "total_ns", timed->total_ns);
 	emit_int(out, "worst_ns", timed->worst_ns);
@@ -270,7 +270,7 @@ static void emit_wakers(struct emit *out, const struct timeline *t)
 		emit_open(out, NULL, '{');
 		emit_party(out, "owner", &t->inversion[i].owner);
 		emit_party(out, "by", &t->inversion[i].by);
-		emit_timed(out, &t->inversion[i].waited);
+		emit_timed(out, "times", &t->inversion[i].waited);
 		emit_close(out, '}');
 	}
 	emit_close(out, ']');
@@ -300,11 +300,12 @@ void watchreport_thread(struct watch *w, struct watched *t)
 		emit_int(w->out, "sampled", (int64_t)t->sampled[i]);
 		timed = timed_named(&t->line, w->kind[i].name);
 		if (timed && timed->count)
-			emit_timed(w->out, timed);
+			emit_timed(w->out, "times", timed);
 		emit_close(w->out, '}');
 	}
 	emit_close(w->out, '}');
 	emit_wakers(w->out, &t->line);
+	emit_timed(w->out, "kernel_waits", &t->line.timed[TIMED_KERNEL_WAIT]);
 	emit_end(w->out);
 }
 

@@ -120,6 +120,25 @@ static void less_urgent_wakers_are_counted(void)
 	CHECK(t.inversions == 0);
 }
 
+static void who_ends_a_wait_for_the_kernel_is_no_waker(void)
+{
+	struct timeline t = { 0 };
+	struct timeline_record out = {
+		.t_ns = 100, .what = TIMELINE_OUT, .held = true, .priority = HIGH
+	};
+
+	timeline_add(&t, &out, NULL);
+	wake_by(&t, 170, LOW, IN_THREAD, NULL);
+	at(&t, 190, TIMELINE_IN);
+	wake_by(&t, 300, LOW, IN_THREAD, NULL); /* this one is */
+
+	CHECK(t.wakers == 1 && t.waker[0].count == 1);
+	CHECK(t.timed[TIMED_KERNEL_WAIT].count == 1);
+	CHECK(t.timed[TIMED_KERNEL_WAIT].worst_at_ns == 100);
+	CHECK(t.timed[TIMED_KERNEL_WAIT].worst_ns == 70);
+	CHECK(strcmp(t.timed[TIMED_KERNEL_WAIT].worst_in, "owner") == 0);
+}
+
 static struct timeline owner_that_was_preempted_by(int priority)
 {
 	struct timeline owner = { 0 };
@@ -180,6 +199,7 @@ int main(void)
 	what_began_before_the_watching_is_not_timed();
 	who_takes_the_cpu_tells_preempted_from_set_aside();
 	less_urgent_wakers_are_counted();
+	who_ends_a_wait_for_the_kernel_is_no_waker();
 	an_owner_that_cannot_run_for_one_between_is_an_inversion();
 	it_is_none_for_a_more_urgent_thread_or_another_wait();
 	more_of_them_than_have_room_are_counted();

@@ -92,7 +92,9 @@ static void a_switch_says_who_got_the_cpu(void)
 	CHECK(out.runnable && out.priority == 38 && out.other.tid == 12);
 	CHECK(out.other.priority == 120 && strcmp(out.other.name, "kworker") == 0);
 	put64(36 + 32, 1); /* it sleeps */
-	CHECK(watchform_switch(&form, &r, &out) && !out.runnable);
+	CHECK(watchform_switch(&form, &r, &out) && !out.runnable && !out.held);
+	put64(36 + 32, 2); /* not even a signal wakes it */
+	CHECK(watchform_switch(&form, &r, &out) && !out.runnable && out.held);
 	r.raw_bytes = 60;
 	CHECK(!watchform_switch(&form, &r, &out));
 }

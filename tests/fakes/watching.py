@@ -2,6 +2,7 @@
 
 from rtscope.contract import (
     EventCount,
+    EventTimes,
     WatchBegin,
     WatchedEvent,
     WatchedThread,
@@ -57,6 +58,7 @@ def thread(tid: int, name: str = "worker", **counts: int) -> WatchedThread:
         other_wakers=0,
         inversions=(),
         records_lost=0,
+        kernel_waits=EventTimes(0, 0, 0, 0, ""),
         events={kind: EventCount(count, 0) for kind, count in counts.items()},
     )
 

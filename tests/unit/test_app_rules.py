@@ -20,7 +20,13 @@ from rtscope.app.naming import NamedFrame, NamedStack
 from rtscope.app.rules import examine
 from rtscope.app.smaps import pieces_in
 from rtscope.cli.appcheck import FailOn, status_of
-from rtscope.contract import BY_CPU, WatchCost, WatchedEvent, WatchedThread
+from rtscope.contract import (
+    BY_CPU,
+    EventTimes,
+    WatchCost,
+    WatchedEvent,
+    WatchedThread,
+)
 from rtscope.contract.tasks import TaskLine
 from rtscope.errors import UsageError
 from rtscope.report.formats.appcheck import MAX_LINES, examined_row, print_examined
@@ -333,6 +339,19 @@ def test_threads_that_are_delayed_by_events_of_their_own_are_said() -> None:
     disturbance = examined_row(examine(seen(end=delayed)))["disturbance"]
     assert disturbance["threads_with_own_events"] == 2
     assert disturbance["stacks_lost"] == 3
+
+
+def test_waits_for_the_kernel_are_said_and_are_no_finding() -> None:
+    times = EventTimes(2, 21_000, 12_300, 10**15, "rtscope-agent")
+    examined = examine(
+        seen(watched=[replace(watching.thread(101, "cycle"), kernel_waits=times)])
+    )
+
+    assert examined.findings == ()
+    words = " ".join(printed(examined).split())
+    assert "cycle waited for a lock of the kernel or a device: 2 times, at" in words
+    assert "at most 12.3 µs, which rtscope-agent ended" in words
+    assert examined_row(examined)["kernel_waits"]["101"]["total_ns"] == 21_000
 
 
 def test_what_the_watching_costs_is_said() -> None:

@@ -132,6 +132,8 @@ class WatchedThread:
     inversions: tuple[Inversion, ...]
     records_lost: Count
     """Of switches, wake-ups and calls: their times are not known."""
+    kernel_waits: EventTimes
+    """For locks of the kernel and for devices; `worst_in`: who ended the longest."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,6 +171,7 @@ def _disturbance(examined: Examined) -> Iterator[str]:
         f"the watching used {share:.2f} % of a CPU, and copied "
         f"{plural(watch.end.stacks, 'stack')}"
     )
+    yield from _kernel_waits(examined)
     costs = [
         f"{_COSTS[name]} {_us(one.counted_ns - one.plain_ns)} "
         f"({_us(one.copied_ns - one.plain_ns)})"
@@ -187,6 +188,21 @@ def _disturbance(examined: Examined) -> Iterator[str]:
         threads = plural(own, "real-time thread")
         yield f"{threads} wake some µs later: their events are their own, not of CPUs"
         yield f"  why: {printable(why)}"
+
+
+def _kernel_waits(examined: Examined) -> Iterator[str]:
+    judged = {one.line.tid for one in examined.judged}
+    for one in examined.observation.watch.threads:
+        times = one.kernel_waits
+        if one.tid in judged and times.count:
+            yield (
+                f"thread {one.tid} {printable(one.name)} waited for a lock of the "
+                "kernel or a device:"
+            )
+            yield (
+                f"  {plural(times.count, 'time')}, at most {_us(times.worst_ns)} µs, "
+                f"which {printable(times.worst_in)} ended"
+            )
 
 
 def _us(ns: int) -> str:
@@ -224,6 +240,11 @@ def examined_row(examined: Examined) -> dict[str, Any]:
             "stacks_lost": watch.end.samples_lost
             + sum(one.samples_lost for one in watch.threads),
             "threads_with_own_events": watch.end.own_events,
+        },
+        "kernel_waits": {
+            str(one.tid): asdict(one.kernel_waits)
+            for one in watch.threads
+            if one.kernel_waits.count
         },
     }
 
