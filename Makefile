@@ -43,7 +43,7 @@ test: packages-test style ## every test but test-long: all architectures, real a
 	@$(MAKE) $(AT_ONCE) agent-twice $(FOREIGN:%=agent-tests-on-%) $(FOREIGN:%=lib-tests-on-%)
 	$(PYTEST) -n 2 -m "system and not long" tests/system
 
-test-long: packages-test agent plugin ## what takes minutes: virtual boards, pages as they are typed; after make test
+test-long: packages-test .venv/.stamp-dev agent plugin ## what takes minutes: virtual boards, pages as they are typed; after make test
 	$(PYTEST) -n 2 -m "system and long" tests/system
 
 docs-run: packages-test packages-bench agent plugin ## type what tutorials and how-to guides say: an hour, or ARGS=explain for some
