@@ -150,6 +150,15 @@ def test_a_clean_program_has_no_findings(build: Build) -> None:
     assert status == 0
 
 
+def test_a_board_boots_with_what_is_appended(build: Build) -> None:
+    plain = checked(build(), "clean")[1]
+    status, more = checked(build(), "clean", "--append", "nowatchdog")
+
+    assert (status, more["findings"]) == (0, [])
+    assert (plain["virtual"]["append"], more["virtual"]["append"]) == ("", "nowatchdog")
+    assert plain["virtual"]["board_digest"] != more["virtual"]["board_digest"]
+
+
 def test_a_program_without_symbols_is_watched_with_what_the_kernel_demands(
     build: Build,
 ) -> None:

@@ -63,6 +63,13 @@ def check(
         ),
     ] = "local",
     kernel: BoardKernel = None,
+    append: Annotated[
+        str | None,
+        typer.Option(
+            help="Additional kernel parameters of a virtual board (default: none), "
+            "e.g. nowatchdog."
+        ),
+    ] = None,
     seed: Annotated[
         int | None,
         typer.Option(
@@ -130,7 +137,7 @@ def check(
             f"{program[1]}: name one process; before a command write --: rtscope app "
             f"check -- {' '.join(program)}"
         )
-    asked = Asked(program, command, settle_ns, duration_ns, kernel, seed)
+    asked = Asked(program, command, settle_ns, duration_ns, kernel, seed, append)
     watched = watch_program(address_of(target, boards=True), asked)
     recording, kept, board = watched.recording, watched.statistics, watched.board
     examined = examine(watched.observation, threads=threads)

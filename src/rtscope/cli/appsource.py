@@ -36,6 +36,8 @@ class Asked:
     """Of a virtual board; None: its first one."""
     seed: int | None = None
     """Of a virtual board; None: 1."""
+    append: str | None = None
+    """Additional kernel parameters of a virtual board."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +57,9 @@ def watch_program(address: Address, asked: Asked) -> Watched:
     """Watch it on a machine or a board; UsageError for what neither can do."""
     if address.board is not None:
         return _on_board(address.board, asked)
-    if (asked.kernel, asked.seed) != (None, None):
+    if (asked.kernel, asked.seed, asked.append) != (None, None, None):
         raise UsageError(
-            "--kernel and --seed are for virtual boards only: add --target "
+            "--kernel, --append and --seed are for virtual boards only: add --target "
             "virtual:BOARD"
         )
     with open_target(address) as machine:
@@ -87,7 +89,7 @@ def _on_board(name: str, asked: Asked) -> Watched:
     # Emulator, packages and plugin: only virtual boards need them.
     from rtscope.board.buildcontext import BuildContext
     from rtscope.board.cache import cache_dir
-    from rtscope.board.catalogue import get_arch, get_board
+    from rtscope.board.catalogue import get_arch, get_board, with_append
     from rtscope.board.prepare import prepare
     from rtscope.board.program import program_of
     from rtscope.cli.progress import Waiting
@@ -100,7 +102,7 @@ def _on_board(name: str, asked: Asked) -> Watched:
             f"command after --, e.g. rtscope app check --target virtual:{name} -- "
             "./control"
         )
-    board = get_board(name)
+    board = with_append(get_board(name), (asked.append or "").split())
     program = program_of(asked.program, get_arch(board.arch))
     with Waiting(stderr_console()) as waiting:
         context = BuildContext(

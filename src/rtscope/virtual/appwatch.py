@@ -13,6 +13,7 @@ from typing import Any
 from rtscope.app.image import Image
 from rtscope.app.memorymap import Mapping as Piece
 from rtscope.app.model import Observation
+from rtscope.board.catalogue import get_board
 from rtscope.board.initrd import Job
 from rtscope.board.prepare import Prepared
 from rtscope.board.program import Program
@@ -61,6 +62,8 @@ class BoardIdentity:
     revision: int
     seed: int
     kernel: str
+    append: str
+    """Additional kernel parameters."""
     kernel_digest: str
     initrd_digest: str
     qemu_digest: str
@@ -71,7 +74,8 @@ class BoardIdentity:
     def words(self) -> str:
         """Say what its times are, and what is needed to get them again."""
         return (
-            f"virtual board {self.board} with {self.kernel}: {self.cpus} CPUs of "
+            f"virtual board {self.board} with {self.kernel}"
+            f"{self.append and f' and {self.append}'}: {self.cpus} CPUs of "
             f"{self.mips:g} million instructions per virtual second, quantum "
             f"{self.quantum_instructions} instructions, revision {self.revision}, seed "
             f"{self.seed}; its times are virtual, of no real board"
@@ -207,6 +211,7 @@ def _pid(prepared: Prepared, booted: Booted, program: Program) -> int:
 
 def _identity(prepared: Prepared, booted: Booted, seed: int) -> BoardIdentity:
     board = prepared.board
+    own = len(get_board(board.name).append)
     return BoardIdentity(
         board=board.name,
         cpus=board.cpus,
@@ -215,6 +220,7 @@ def _identity(prepared: Prepared, booted: Booted, seed: int) -> BoardIdentity:
         revision=board.revision,
         seed=seed,
         kernel=prepared.kernel.name,
+        append=" ".join(board.append[own:]),
         kernel_digest=prepared.kernel.digest,
         initrd_digest=booted.initrd_digest,
         qemu_digest=prepared.qemu.digest,

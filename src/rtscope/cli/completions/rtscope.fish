@@ -215,6 +215,7 @@ complete -c rtscope -n '__rtscope_at doctor' -l verbose -s v -d 'Everything on t
 complete -c rtscope -n '__rtscope_at completion' -a 'bash zsh fish'
 complete -c rtscope -n '__rtscope_at app check' -l target -d 'Machine' -xa 'local ssh: virtual:jh7110 virtual:pc virtual:rpi3'
 complete -c rtscope -n '__rtscope_at app check' -l kernel -d 'Kernel of a virtual board, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
+complete -c rtscope -n '__rtscope_at app check' -l append -d 'Additional kernel parameters of a virtual board' -x
 complete -c rtscope -n '__rtscope_at app check' -l seed -d 'Seed of a virtual board'\''s random numbers' -x
 complete -c rtscope -n '__rtscope_at app check' -l duration -d 'Time to watch' -x
 complete -c rtscope -n '__rtscope_at app check' -l settle -d 'Time before a command is watched' -x
