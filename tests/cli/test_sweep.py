@@ -93,6 +93,24 @@ def test_a_dry_run_prints_the_cells_and_makes_nothing(
     assert not list(Path().glob("**/campaign.json"))
 
 
+def test_a_plan_of_many_cells_is_not_listed_whole(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    levels = ",".join(
+        f'{{ name = "loops {n}", kernel.append = "lpj={n}" }}' for n in range(1, 50)
+    )
+    base, _ = FILE.split("[[axis]]", 1)
+    Path("many.toml").write_text(f'{base}[[axis]]\nname = "loops"\nlevel=[{levels}]')
+
+    said = rtscope("sweep", "many.toml", "--dry-run")
+
+    assert said.status == 0, said.err
+    assert "50 cells" in said.err
+    assert "   39 " in said.err
+    assert "   40 " not in said.err
+    assert "and 10 more cells" in said.err
+
+
 def test_a_resumed_sweep_measures_what_is_left(
     rtscope: Rtscope, board: FakeBoard
 ) -> None:

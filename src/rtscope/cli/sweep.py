@@ -52,6 +52,8 @@ from rtscope.virtual.sweeping import CellRuns, measure_cells, runs_of
 
 ASIDE = "differing"
 """Directory of results that should have been equal."""
+CELLS_SHOWN = 40
+"""Of a plan, before the first run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +192,8 @@ def _announce(work: SweepWork) -> None:
     virtual = format_duration(sum(plan.total_ns for plan in plans))
     note(
         f"{printable(work.sweep.name)}: {plural(len(work.cells), 'cell')}, "
-        f"{runs:,} runs, {virtual} of virtual time on {work.cells[0].campaign.board}"
+        f"{plural(runs, 'run')}, {virtual} of virtual time on "
+        f"{work.cells[0].campaign.board}"
     )
     announce(work.sweep)
     if work.sweep.survey is not None:
@@ -208,7 +211,11 @@ def _announce(work: SweepWork) -> None:
         )
     for cell, plan in zip(work.cells, plans, strict=True):
         work.plans[cell.number] = plan
-        note(f"  {cell.number:3} {printable(cell.name)} ({len(plan.runs)} runs)")
+        if cell.number < CELLS_SHOWN:
+            runs_of_cell = plural(len(plan.runs), "run")
+            note(f"  {cell.number:3} {printable(cell.name)} ({runs_of_cell})")
+    if (more := len(plans) - CELLS_SHOWN) > 0:
+        note(f"  and {plural(more, 'more cell')}, each in a directory of its name")
 
 
 def _prepare(work: SweepWork, jobs: int | None) -> None:
