@@ -145,7 +145,7 @@ void flowevents_close(struct watchflow_thread *t, unsigned int cpus)
 
 void flowevents_compare(struct watchflow *f, const char *filter)
 {
-	for (unsigned int i = 0; i < f->cpus; i++) {
+	for (unsigned int i = 0; !f->without_wakers && i < f->cpus; i++) {
 		if (f->compares && flowevents_open_waking(f, i))
 			continue;
 		if (*filter &&

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "options.h"
+#include "pidnamespace.h"
 #include "sampler.h"
 #include "slurp.h"
 
@@ -172,11 +173,24 @@ static int make_window(struct tracer *t, uint64_t budget, unsigned int worst)
 	return 0;
 }
 
+/* Events of another thread that has this one's number would be taken for its own. */
+static int refuse_namespace(struct tracer *t)
+{
+	if (pidnamespace_is_first())
+		return 0;
+	t->refusal.cause = "namespace";
+	t->refusal.remedy = "run outside of the container";
+	snprintf(t->refusal.what, sizeof(t->refusal.what),
+		 "the kernel has other numbers for the threads");
+	return -EXDEV;
+}
+
 static int set_up(struct tracer *t, struct journal *journal, unsigned int worst)
 {
 	uint64_t budget = memory_budget();
-	int err = make_instance(t, journal);
+	int err = refuse_namespace(t);
 
+	err = err ? err : make_instance(t, journal);
 	err = err ? err : tracefs_write(t->instance, "tracing_on", "0");
 	err = err ? err : set_clock(t);
 	err = err ? err : find_cpus(t);

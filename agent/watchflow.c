@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "flowevents.h"
+#include "pidnamespace.h"
 #include "procstat.h"
 #include "slurp.h"
 #include "taskfile.h"
@@ -98,6 +99,7 @@ void watchflow_make(struct watch *w, const char *tracefs, int err)
 {
 	struct watchflow *f = &w->flow;
 
+	f->without_wakers = !pidnamespace_is_first();
 	f->err = err ? err : read_forms(f, tracefs);
 	if (!f->err)
 		find_faults(f, tracefs);
@@ -121,7 +123,8 @@ void watchflow_begin(struct watch *w)
 		f->err = perfring_make(&f->cpu_ring[i], f->cpu[i], bytes);
 		if (!f->err && watchflow_faults_on_cpus(f))
 			f->err = perfring_make(&f->fault_ring[i], f->cpu[i], bytes);
-		f->err = f->err ? f->err : flowevents_open_waking(f, i);
+		if (!f->err && !f->without_wakers)
+			f->err = flowevents_open_waking(f, i);
 	}
 	if (f->err)
 		watchflow_end(w);

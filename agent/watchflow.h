@@ -45,6 +45,7 @@ struct watchflow {
 	uint64_t config[WATCHFLOW_EVENTS], waking; /* numbers of events; 0: none */
 	char filter[4096];                         /* of system calls */
 	struct cpulist online;
+	bool without_wakers; /* their events have other numbers of threads */
 	int cpu_fd[CPULIST_MAX_CPUS], cpu[CPULIST_MAX_CPUS];
 	bool compares; /* wake-ups with threads: a filter cannot be set again */
 	struct perfring cpu_ring[CPULIST_MAX_CPUS];

@@ -1,27 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "watchplaces.h"
 
-#include <string.h>
-#include <unistd.h>
+#include "pidnamespace.h"
 
 #define STACK_BYTES (1 << 20) /* of each ring; 2^n */
 #define FEW_CPUS    8
 #define MANY_BYTES  (1 << 17) /* else: 8 MB for all */
-
-/* Of the first namespace of PIDs: linux/proc_ns.h. In others a filter, which knows the
- * kernel's own numbers, would take another thread for this one. */
-#define FIRST_PIDS "pid:[4026531836]"
-
-static bool knows_threads_as_the_kernel(void)
-{
-	char text[64];
-	const ssize_t n = readlink("/proc/self/ns/pid", text, sizeof(text) - 1);
-
-	if (n < 0)
-		return false;
-	text[n] = '\0';
-	return strcmp(text, FIRST_PIDS) == 0;
-}
 
 static int make_rings(struct watchplaces *p)
 {
@@ -43,7 +27,8 @@ void watchplaces_open(struct watchplaces *p, const struct cpulist *online)
 		else
 			p->err = WATCHPLACES_CPUS;
 	}
-	if (!p->err && !knows_threads_as_the_kernel())
+	/* a filter would take another thread for this one */
+	if (!p->err && !pidnamespace_is_first())
 		p->err = WATCHPLACES_NAMESPACE;
 	if (!p->err)
 		p->err = make_rings(p);

@@ -167,7 +167,11 @@ void watchreport_begin(struct watch *w)
 	for (unsigned int i = 0; i < w->kinds; i++)
 		emit_kind(w->out, w->kind[i].name, w->refused[i], w->kind[i].path,
 			  w->kind[i].user_only);
-	emit_kind(w->out, "timeline", w->flow.err, false, false);
+	emit_kind(w->out, "timeline",
+		  w->flow.err              ? w->flow.err
+		  : w->flow.without_wakers ? WATCHPLACES_NAMESPACE
+					   : 0,
+		  false, false);
 	emit_kind(w->out, "by_cpu", w->places.err, false, false);
 	emit_close(w->out, ']');
 	emit_end(w->out);

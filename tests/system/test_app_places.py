@@ -170,6 +170,9 @@ def test_in_another_namespace_of_pids_threads_have_their_own_events(
     (why,) = (one for one in begin.events if one.name == BY_CPU)
     assert (why.seen, why.cause) == (False, "namespace")
     assert "container" in why.remedy
+    (why,) = (one for one in begin.events if one.name == "timeline")
+    assert (why.seen, why.cause) == (False, "namespace")
+    assert all(one.wakers == () for one in threads)
     assert end.own_events >= 2
     writers = [one for one in threads if one.name == "writer"]
     assert len(writers) == 2

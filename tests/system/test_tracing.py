@@ -314,6 +314,20 @@ def test_restore_alone_removes_it_too(tracefs: Path) -> None:
     assert not has_instance(tracefs, gone)
 
 
+def test_where_the_kernel_has_other_numbers_for_the_threads_nothing_is_traced() -> None:
+    words = ("unshare", "--pid", "--fork", "--mount-proc")
+    if subprocess.run([*words, "true"], capture_output=True).returncode:
+        pytest.skip("needs namespaces of PIDs")
+
+    with measuring("--trace", "--worst", "3", seconds=1, prefix=words) as agent:
+        done = agent.finish()
+
+    assert done.result.tracing is not None
+    assert not done.result.tracing.enabled
+    assert done.result.tracing.cause == "namespace"
+    assert not any(isinstance(line, TracePages) for line in done.lines)
+
+
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv")
 def test_without_the_right_to_mount_counters_around_the_worst_are_kept() -> None:
     with measuring(
