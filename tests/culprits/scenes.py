@@ -7,7 +7,7 @@ The same for the tests and for the table in the documentation.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import dropwhile, groupby
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,9 @@ LATE_NS = 150_000
 
 DONE_NS = 400_000_000
 """By then all is planted; later there are the kernel's own culprits (vmstat_update)."""
+
+PREFIX = "culprit_"
+"""Of the functions of the module."""
 
 BOARDS_OWN = ("jh7110-6.12", "jh7110-6.12-rt")
 """Kernels of ours for the virtual jh7110: without modules, and without debugfs."""
@@ -189,9 +192,13 @@ def late(blamed: Sequence[Blamed]) -> list[Blamed]:
 
 
 def in_order(blamed: Sequence[Blamed]) -> list[tuple[str, str]]:
-    """Return causes and names of what was late, each once if several follow."""
-    found = [(told(one.cause), one.name) for one in late(blamed)]
-    return [key for key, _ in groupby(found)]
+    """
+    Return causes and names of what was late, each once if several follow.
+
+    From the first of the module on: before it, the kernel may have been late by itself.
+    """
+    planted = dropwhile(lambda one: not one.name.startswith(PREFIX), late(blamed))
+    return [key for key, _ in groupby((told(one.cause), one.name) for one in planted)]
 
 
 def told(cause: str) -> str:
