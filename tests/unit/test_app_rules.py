@@ -29,7 +29,12 @@ from rtscope.contract import (
 )
 from rtscope.contract.tasks import TaskLine
 from rtscope.errors import UsageError
-from rtscope.report.formats.appcheck import MAX_LINES, examined_row, print_examined
+from rtscope.report.formats.appcheck import (
+    MAX_LINES,
+    disturbance,
+    examined_row,
+    print_examined,
+)
 
 LOCKED = """\
 1000-3000 r-xp 00000000 08:01 5    /bin/prog
@@ -351,6 +356,7 @@ def test_waits_for_the_kernel_are_said_and_are_no_finding() -> None:
     words = " ".join(printed(examined).split())
     assert "cycle waited for a lock of the kernel or a device: 2 times, at" in words
     assert "at most 12.3 µs, which rtscope-agent ended" in words
+    assert list(disturbance(examined))[1][1].startswith("2 times, at most 12.3")
     assert examined_row(examined)["kernel_waits"]["101"]["total_ns"] == 21_000
 
 

@@ -157,19 +157,22 @@ def _end(examined: Examined) -> Iterator[Text]:
         yield Text(printable(f"not read: {enumeration(names)}: {why}"), style="magenta")
     words = f"not looked for by this version: {', '.join(NOT_BUILT.values())}"
     yield Text(words, style="dim")
-    for words in _disturbance(examined):
-        yield Text(words, style="dim")
+    for first, *more in disturbance(examined):
+        yield Text(first, style="dim")
+        for words in more:
+            yield Text(f"  {words}", style="dim")
 
 
 _COSTS = {"fault": "a fault", "call": "a system call", "probe": "an allocation"}
 
 
-def _disturbance(examined: Examined) -> Iterator[str]:
+def disturbance(examined: Examined) -> Iterator[tuple[str, ...]]:
+    """Say what the watching cost, and what it kept waiting: each in a line or two."""
     watch = examined.observation.watch
     share = 100 * watch.end.agent_cpu_ns / max(1, watch.window_ns)
     yield (
         f"the watching used {share:.2f} % of a CPU, and copied "
-        f"{plural(watch.end.stacks, 'stack')}"
+        f"{plural(watch.end.stacks, 'stack')}",
     )
     yield from _kernel_waits(examined)
     costs = [
@@ -179,29 +182,29 @@ def _disturbance(examined: Examined) -> Iterator[str]:
         if name in _COSTS and one.counted_ns
     ]
     if costs:
-        yield f"it adds in µs (with stack): {', '.join(costs)}"
+        yield (f"it adds in µs (with stack): {', '.join(costs)}",)
     if own := watch.end.own_events:
         why = next(
             (e.reason for e in watch.begin.events if e.name == BY_CPU and not e.seen),
             "there is room for 8 of them",
         )
         threads = plural(own, "real-time thread")
-        yield f"{threads} wake some µs later: their events are their own, not of CPUs"
-        yield f"  why: {printable(why)}"
+        yield (
+            f"{threads} wake some µs later: their events are their own, not of CPUs",
+            f"why: {printable(why)}",
+        )
 
 
-def _kernel_waits(examined: Examined) -> Iterator[str]:
+def _kernel_waits(examined: Examined) -> Iterator[tuple[str, str]]:
     judged = {one.line.tid for one in examined.judged}
     for one in examined.observation.watch.threads:
         times = one.kernel_waits
         if one.tid in judged and times.count:
             yield (
                 f"thread {one.tid} {printable(one.name)} waited for a lock of the "
-                "kernel or a device:"
-            )
-            yield (
-                f"  {plural(times.count, 'time')}, at most {_us(times.worst_ns)} µs, "
-                f"which {printable(times.worst_in)} ended"
+                "kernel or a device:",
+                f"{plural(times.count, 'time')}, at most {_us(times.worst_ns)} µs, "
+                f"which {printable(times.worst_in)} ended",
             )
 
 
