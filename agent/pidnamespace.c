@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "pidnamespace.h"
 
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,7 +13,7 @@ bool pidnamespace_is_first(void)
 	const ssize_t n = readlink("/proc/self/ns/pid", text, sizeof(text) - 1);
 
 	if (n < 0)
-		return false;
+		return errno == ENOENT; /* without CONFIG_PID_NS there is but one */
 	text[n] = '\0';
 	return strcmp(text, FIRST) == 0;
 }
