@@ -351,7 +351,8 @@ def test_a_register_that_the_cpu_lacks_is_named(board: Board) -> None:
 
 
 def test_progress_is_told_from_outside_and_changes_nothing(board: Board) -> None:
-    guest = build_guest(rounds=3, spins=2000, latency_ns=9)
+    # long enough for its thread to get a CPU, on a busy machine too
+    guest = build_guest(rounds=3, spins=2_000_000, latency_ns=9)
     told, summary = board.work / "progress", board.work / "watched.json"
     host, held = os.pipe()
 
