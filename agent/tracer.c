@@ -179,9 +179,8 @@ static int refuse_namespace(struct tracer *t)
 	if (pidnamespace_is_first())
 		return 0;
 	t->refusal.cause = "namespace";
-	t->refusal.remedy = "run outside of the container";
-	snprintf(t->refusal.what, sizeof(t->refusal.what),
-		 "the kernel has other numbers for the threads");
+	t->refusal.remedy = PIDNAMESPACE_REMEDY;
+	snprintf(t->refusal.what, sizeof(t->refusal.what), PIDNAMESPACE_REASON);
 	return -EXDEV;
 }
 

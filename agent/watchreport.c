@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "perfregs.h"
+#include "pidnamespace.h"
 #include "rights.h"
 #include "slurp.h"
 #include "version.h"
@@ -92,7 +93,7 @@ static struct refusal explain(int err, bool probe)
 	case -ENFILE:
 		return (struct refusal){ "rlimit", "raise the limit: ulimit -n 65536" };
 	case WATCHPLACES_NAMESPACE:
-		return (struct refusal){ "namespace", "run outside of the container" };
+		return (struct refusal){ "namespace", PIDNAMESPACE_REMEDY };
 	case WATCHPLACES_CPUS:
 		return (struct refusal){ "limit", "keep it as it is: no setting permits"
 						  " more CPUs" };
@@ -132,7 +133,7 @@ static void emit_vdso(struct emit *out)
 static const char *reason_of(int err)
 {
 	if (err == WATCHPLACES_NAMESPACE)
-		return "the kernel has other numbers for the threads";
+		return PIDNAMESPACE_REASON;
 	return err == WATCHPLACES_CPUS ? "more than 64 CPUs" : strerror(-err);
 }
 

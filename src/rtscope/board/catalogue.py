@@ -154,6 +154,11 @@ def with_append(board: Board, words: Sequence[str]) -> Board:
         ) from error
 
 
+def appended(board: Board) -> tuple[str, ...]:
+    """Return the words that with_append() has put on its kernel's command line."""
+    return board.append[len(get_board(board.name).append) :]
+
+
 def get_arch(name: str) -> Arch:
     """Return the row of an architecture that a board names."""
     return _arches()[name]

@@ -15,7 +15,8 @@ from rtscope.app.model import RANK, Examined, Weight
 from rtscope.app.rules import examine
 from rtscope.campaign.values import MAX_SEED
 from rtscope.cli.appsource import Asked, Watched, watch_program
-from rtscope.cli.console import BoardKernel, Json, put_json, stdout_console
+from rtscope.cli.boardoptions import BoardKernel
+from rtscope.cli.console import Json, put_json, stdout_console
 from rtscope.errors import MeasurementError, UsageError
 from rtscope.explain.activity import ExplainedWindow
 from rtscope.explain.perfetto import perfetto_trace

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from rtscope.cli.boardoptions import BoardKernel, refuse_board_options
 from rtscope.cli.console import (
-    BoardKernel,
     Json,
     log,
     note,
@@ -63,12 +63,9 @@ def demo(
         raise UsageError("--json has all that --chars shows: leave one out")
     demo = demos()[scenario]
     address = address_of(target, boards=True)
+    refuse_board_options(address.board, kernel=kernel)
     if address.board is not None:
         result = _on_board(address.board, kernel, demo, cpu)
-    elif kernel is not None:
-        raise UsageError(
-            "--kernel is for virtual boards only: add --target virtual:BOARD"
-        )
     else:
         with open_target(address, alone=log) as machine:
             result = run_demo(machine, demo, cpu=cpu, log=note)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from rtscope.analysis import traits_of
 from rtscope.app.model import Observation
+from rtscope.cli.boardoptions import refuse_board_options
 from rtscope.cli.console import note, stderr_console
 from rtscope.errors import UsageError
 from rtscope.explain.events.threadstates import MachineTraits
@@ -57,11 +58,9 @@ def watch_program(address: Address, asked: Asked) -> Watched:
     """Watch it on a machine or a board; UsageError for what neither can do."""
     if address.board is not None:
         return _on_board(address.board, asked)
-    if (asked.kernel, asked.seed, asked.append) != (None, None, None):
-        raise UsageError(
-            "--kernel, --append and --seed are for virtual boards only: add --target "
-            "virtual:BOARD"
-        )
+    refuse_board_options(
+        address.board, kernel=asked.kernel, append=asked.append, seed=asked.seed
+    )
     with open_target(address) as machine:
         traits = traits_of(gather(machine.reader))
         if not asked.is_command:

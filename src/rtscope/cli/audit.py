@@ -20,6 +20,7 @@ from rtscope.audit.examine import (
 from rtscope.audit.model import Check, CheckKind, CheckOutcome, Profile
 from rtscope.audit.observe import TRIAL_ARGS, tried, watch, watch_here
 from rtscope.audit.unit import Unit, UnitThread, load_unit, processes_of
+from rtscope.cli.boardoptions import refuse_board_options
 from rtscope.cli.console import (
     Json,
     note,
@@ -129,11 +130,7 @@ def audit(request: AuditRequest) -> int:
     for name, source in sources.items():
         refuse_two(capture=request.capture, **{name: source})
     address = address_of(request.target, boards=True)
-    if address.board is None and (request.kernel, request.append) != (None, None):
-        raise UsageError(
-            "--kernel and --append are for virtual boards only: add --target "
-            "virtual:BOARD"
-        )
+    refuse_board_options(address.board, kernel=request.kernel, append=request.append)
     if request.restore or request.apply is not None or request.dry_run:
         return _tune(request)
     if request.unit is not None:

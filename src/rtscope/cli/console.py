@@ -30,15 +30,6 @@ Json = Annotated[
 ]
 
 
-BoardKernel = Annotated[
-    str | None,
-    typer.Option(
-        help="Kernel of a virtual board, by name or path of an image (default: the "
-        "first kernel of the board), e.g. debian-6.12-rt."
-    ),
-]
-
-
 class VisibleConsole(Console):
     """A console that shows control characters in texts, and keeps its own colours."""
 

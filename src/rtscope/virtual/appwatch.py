@@ -13,7 +13,7 @@ from typing import Any
 from rtscope.app.image import Image
 from rtscope.app.memorymap import Mapping as Piece
 from rtscope.app.model import Observation
-from rtscope.board.catalogue import get_board
+from rtscope.board.catalogue import appended
 from rtscope.board.initrd import Job
 from rtscope.board.prepare import Prepared
 from rtscope.board.program import Program
@@ -211,7 +211,6 @@ def _pid(prepared: Prepared, booted: Booted, program: Program) -> int:
 
 def _identity(prepared: Prepared, booted: Booted, seed: int) -> BoardIdentity:
     board = prepared.board
-    own = len(get_board(board.name).append)
     return BoardIdentity(
         board=board.name,
         cpus=board.cpus,
@@ -220,7 +219,7 @@ def _identity(prepared: Prepared, booted: Booted, seed: int) -> BoardIdentity:
         revision=board.revision,
         seed=seed,
         kernel=prepared.kernel.name,
-        append=" ".join(board.append[own:]),
+        append=" ".join(appended(board)),
         kernel_digest=prepared.kernel.digest,
         initrd_digest=booted.initrd_digest,
         qemu_digest=prepared.qemu.digest,
