@@ -145,6 +145,7 @@ def test_the_page_has_a_histogram_of_each_time_and_no_script() -> None:
     assert "<script" not in page
     assert "Cycles of cycle" in page
     assert page.count("wake-up latency") >= 2
+    assert "Waits inside the kernel" not in page
     assert "The watching used 0.10 % of a CPU, and copied 0 stacks." in page
 
 

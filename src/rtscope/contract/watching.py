@@ -133,7 +133,12 @@ class WatchedThread:
     records_lost: Count
     """Of switches, wake-ups and calls: their times are not known."""
     kernel_waits: EventTimes
-    """For locks of the kernel and for devices; `worst_in`: who ended the longest."""
+    """
+    For locks of the kernel and for devices.
+
+    `worst_in`: the thread that ran when the longest ended: it freed the lock, or an
+    interrupt came while it ran.
+    """
 
 
 @dataclass(frozen=True, slots=True)

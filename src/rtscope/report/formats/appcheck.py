@@ -157,7 +157,7 @@ def _end(examined: Examined) -> Iterator[Text]:
         yield Text(printable(f"not read: {enumeration(names)}: {why}"), style="magenta")
     words = f"not looked for by this version: {', '.join(NOT_BUILT.values())}"
     yield Text(words, style="dim")
-    for first, *more in disturbance(examined):
+    for first, *more in (*kernel_waits(examined), *disturbance(examined)):
         yield Text(first, style="dim")
         for words in more:
             yield Text(f"  {words}", style="dim")
@@ -167,14 +167,13 @@ _COSTS = {"fault": "a fault", "call": "a system call", "probe": "an allocation"}
 
 
 def disturbance(examined: Examined) -> Iterator[tuple[str, ...]]:
-    """Say what the watching cost, and what it kept waiting: each in a line or two."""
+    """Say what the watching cost: each in a line or two."""
     watch = examined.observation.watch
     share = 100 * watch.end.agent_cpu_ns / max(1, watch.window_ns)
     yield (
         f"the watching used {share:.2f} % of a CPU, and copied "
         f"{plural(watch.end.stacks, 'stack')}",
     )
-    yield from _kernel_waits(examined)
     costs = [
         f"{_COSTS[name]} {_us(one.counted_ns - one.plain_ns)} "
         f"({_us(one.copied_ns - one.plain_ns)})"
@@ -195,7 +194,8 @@ def disturbance(examined: Examined) -> Iterator[tuple[str, ...]]:
         )
 
 
-def _kernel_waits(examined: Examined) -> Iterator[tuple[str, str]]:
+def kernel_waits(examined: Examined) -> Iterator[tuple[str, str]]:
+    """Say which judged threads waited inside the kernel: each in two lines."""
     judged = {one.line.tid for one in examined.judged}
     for one in examined.observation.watch.threads:
         times = one.kernel_waits
@@ -204,7 +204,7 @@ def _kernel_waits(examined: Examined) -> Iterator[tuple[str, str]]:
                 f"thread {one.tid} {printable(one.name)} waited for a lock of the "
                 "kernel or a device:",
                 f"{plural(times.count, 'time')}, at most {_us(times.worst_ns)} µs, "
-                f"which {printable(times.worst_in)} ended",
+                f"ended by {printable(times.worst_in)} or an interrupt on its CPU",
             )
 
 

@@ -9,7 +9,12 @@ from rtscope.explain.activity import ExplainedWindow
 from rtscope.explain.timeline import timeline_of
 from rtscope.report.escape import all_printable, printable
 from rtscope.report.formats.appboard import BoardLabel
-from rtscope.report.formats.appcheck import disturbance, headline, stack_words
+from rtscope.report.formats.appcheck import (
+    disturbance,
+    headline,
+    kernel_waits,
+    stack_words,
+)
 from rtscope.report.formats.appcycles import (
     NAMES,
     ShownCycles,
@@ -57,6 +62,7 @@ def render_examined(
             if tid in shown.threads
         ],
         caveats=list(caveats(shown.end)),
+        kernel_waits=[" ".join(lines) for lines in kernel_waits(examined)],
         disturbance=[" ".join(lines) for lines in disturbance(examined)],
         made_by=f"rtscope {__version__}",
     )
