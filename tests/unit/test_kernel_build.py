@@ -410,3 +410,13 @@ def test_without_tuxmake_building_says_how_to_get_it(
 
     with pytest.raises(KernelError, match=r"tuxmake.*: pipx inject rtscope tuxmake"):
         build.check_programs(_recipe(tmp_path / "a"))
+
+
+def test_a_missing_header_is_named_before_the_source_is_unpacked(
+    tmp_path: Path,
+) -> None:
+    gcc = tmp_path / "bin/gcc"
+    gcc.write_text("#!/bin/sh\ncase $* in *libelf.h*) exit 1;; esac\necho 'fake 12'\n")
+
+    with pytest.raises(KernelError, match=r"needs libelf\.h: .*libelf-dev"):
+        build.check_machine(_recipe(tmp_path / "a"), where=tmp_path)

@@ -91,8 +91,19 @@ def missing_programs(arch: Arch) -> tuple[str, ...]:
     )
 
 
+def missing_headers(arch: Arch) -> tuple[str, ...]:
+    """Return the header files that the kernel's own build programs lack."""
+    return tuple(
+        header
+        for header in arch.headers
+        if process.run(
+            ["gcc", "-E", "-include", header, "-x", "c", "/dev/null"], timeout_s=60
+        ).status
+    )
+
+
 def check_machine(recipe: Recipe, *, where: Path) -> str:
-    """Return the compiler's version; KernelError names missing programs or space."""
+    """Return the compiler's version; KernelError names what or how much is missing."""
     check_programs(recipe)
     free, needed = shutil.disk_usage(where).free, FREE_BYTES[recipe.size]
     if free < needed:
@@ -114,7 +125,7 @@ def check_programs(recipe: Recipe) -> None:
             "run from a bundle with this kernel: rtscope run --bundle FILE"
         )
     arch = get_arch(recipe.arch)
-    missing = missing_programs(arch)
+    missing = missing_programs(arch) or missing_headers(arch)
     if missing:
         packages = [arch.compiler, "gcc", "libc6-dev", *arch.host]
         raise KernelError(
@@ -212,7 +223,6 @@ def _environment(place: Workplace) -> list[str]:
         # Each build is in a directory of another name.
         f"CCACHE_BASEDIR={place.root}",
         "CCACHE_NOHASHDIR=1",
-        "CCACHE_DEPEND=1",
     ]
     return [*passed, "LC_ALL=C", "PYTHONUNBUFFERED=1", *(cache if place.ccache else [])]
 

@@ -139,6 +139,7 @@ class Arch:
     goal: str
     image: str
     host: tuple[str, ...]
+    headers: tuple[str, ...]
 
 
 def recipe_names(*, size: str | None = None) -> tuple[str, ...]:
