@@ -42,7 +42,8 @@ MAY_IMPORT = {
     },
     "explain": {"contract", "exectrace", "ftrace", "record", "units"},
     "sweep": {
-        *("errors", "files", "cpulist", "campaign", "loads", "record", "stats"),
+        *("errors", "files", "units", "cpulist", "campaign", "loads", "record"),
+        "stats",
     },
     "stats": {
         *("errors", "units", "contract", "record", "caveats", "cpulist", "machine"),

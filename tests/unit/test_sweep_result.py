@@ -23,14 +23,19 @@ def runs(*cpus: int) -> list[RunRecord]:
     return [on_board(record([thread([9_000, 8_000], cpu=cpu) for cpu in cpus]))]
 
 
-def result(level: dict[str, object], *, measured: Sequence[int]) -> SweepResult:
+def result(
+    level: dict[str, object],
+    *,
+    measured: Sequence[int],
+    base: Sequence[RunRecord] = (),
+) -> SweepResult:
     """Return the result of a sweep with one level, that measured these CPUs."""
     axis = {"name": "boot", "level": [{"name": "isolcpus=1", **level}]}
     cells = cells_of(sweep_of({"base": BASE, "axis": [axis]}, source="my.toml"))
     return result_of(
         "x",
         cells,
-        records={0: runs(0, 1), 1: runs(*measured)},
+        records={0: base or runs(0, 1), 1: runs(*measured)},
         planned={0: 1, 1: 1},
         failures={},
     )
@@ -72,3 +77,15 @@ def test_the_time_of_a_cell_is_that_of_all_its_boots() -> None:
     )
 
     assert [cell.host_s for cell in found.cells] == [7.5, 0.0]
+
+
+def test_the_page_shows_what_cells_cost_besides_latency() -> None:
+    sized = [on_board(one, kernel_bytes=5 << 20) for one in runs(0, 1)]
+    found = result(ISOLATED, measured=[0, 1], base=sized)
+
+    assert found.cells[0].costs.kernel_bytes == 5 << 20
+    page = sweep_page(found)
+    assert "Costs besides latency" in page
+    assert "image, MiB" in page
+    assert "<td>5.00</td>" in page
+    assert "instructions/operation" not in page

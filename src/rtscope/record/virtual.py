@@ -61,6 +61,8 @@ class VirtualRun:
     inputs_digest: Text | None = None
     part_digests: Mapping[str, Text] = field(default_factory=dict)
     """Digests by name: what to boot it with again."""
+    kernel_bytes: Count | None = None
+    """Size of the kernel's image, as it is on the disk; None in an older record."""
     disk_filesystem: Text = ""
     """File system of the disk in memory."""
     module_addresses: Mapping[str, Text] = field(default_factory=dict)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from rtscope.cpulist import format_cpulist
 from rtscope.record.model import RunRecord
 from rtscope.sweep.checks import NO_CHECKS, Checks
+from rtscope.sweep.costs import NO_COSTS, Costs, costs_of
 from rtscope.sweep.design import BASE, Cell
 from rtscope.sweep.effects import Effect, Key, effects_of
 
@@ -24,6 +25,8 @@ class CellResult:
     """Time that its boots took on their hosts, added up."""
     other_cpus: str = ""
     """Which CPUs its runs measured, if the base has others and no level says so."""
+    costs: Costs = NO_COSTS
+    """Besides latency."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +139,7 @@ def result_of(
                     1,
                 ),
                 other_cpus=_other_cpus(cell, base, records),
+                costs=costs_of(records.get(cell.number, ())),
             )
             for cell in cells
         ),

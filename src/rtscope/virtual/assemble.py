@@ -162,6 +162,7 @@ def _virtual(
         inputs_digest=inputs.digest,
         kernel=prepared.kernel.name,
         kernel_digest=prepared.kernel.digest,
+        kernel_bytes=prepared.kernel.image.stat().st_size,
         initrd_digest=booted.initrd_digest,
         qemu_version=prepared.qemu.version,
         qemu_digest=prepared.qemu.digest,

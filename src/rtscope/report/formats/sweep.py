@@ -1,8 +1,9 @@
 """The result of a sweep: a short answer, a page, and data."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -16,6 +17,7 @@ from rtscope.report.formats.checks import lines_of_checks
 from rtscope.report.formats.fitted import COLUMNS, Room
 from rtscope.report.formats.html import render_page
 from rtscope.report.words import NOTHING, count, plural
+from rtscope.sweep.costs import Costs
 from rtscope.sweep.effects import FIGURES, MORE_IS_BETTER, Effect
 from rtscope.sweep.file import Diagnosis
 from rtscope.sweep.result import SweepResult
@@ -26,6 +28,7 @@ STRONGEST = math.log(4)
 
 HEADINGS = ("change", "load", "figure", "base", "changed", "ratio", "95 %")
 FIRST_NUMBER, RATIO = 3, 5
+MIB = 1 << 20
 BETWEEN, LEAST_NAME = 2, 12
 """Characters between columns, and of a change's name at least."""
 
@@ -166,6 +169,7 @@ def sweep_page(
         interval=interval_of,
         shade=shade_of,
         resolution=list(_resolution(result)),
+        costs=table_of_costs(shown),
         made_by=f"rtscope {__version__}",
     )
 
@@ -179,6 +183,46 @@ def _resolution(result: SweepResult) -> Iterator[tuple[str, str, str]]:
         ]
         if seen:
             yield figure, f"{median(seen):.3g}", f"{max(seen):.3g}"
+
+
+def table_of_costs(
+    result: SweepResult,
+) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """Return headings and rows of what each cell costs besides latency."""
+    columns: list[tuple[str, Callable[[Costs], float | None], Callable[[float], str]]]
+    columns = [
+        ("image, MiB", lambda c: c.kernel_bytes, lambda v: f"{v / MIB:.2f}"),
+        (
+            "available, MiB",
+            lambda c: c.memory_available_kb,
+            lambda v: f"{v / 1024:.1f}",
+        ),
+        ("wake-ups/s, idle", lambda c: c.wakeups_per_s, lambda v: f"{v:.0f}"),
+    ]
+    loads = dict.fromkeys(load for c in result.cells for load in c.costs.instructions)
+    for load in loads:
+        columns.append(
+            (f"instructions/operation, {load}", partial(_of_load, load), count)
+        )
+    known = [
+        one
+        for one in columns
+        if any(one[1](cell.costs) is not None for cell in result.cells)
+    ]
+    return (
+        [heading for heading, _, _ in known],
+        [
+            [
+                NOTHING if (value := value_of_cell(cell.costs)) is None else text(value)
+                for _, value_of_cell, text in known
+            ]
+            for cell in result.cells
+        ],
+    )
+
+
+def _of_load(load: str, costs: Costs) -> float | None:
+    return costs.instructions.get(load)
 
 
 def sweep_data(result: SweepResult) -> Mapping[str, Any]:

@@ -1,0 +1,93 @@
+"""
+What a cell costs besides latency: its image, memory, wake-ups of an idle machine, work.
+
+All are medians over seeds. The instructions of an operation are those of every CPU that
+was not idle, with what the measuring threads executed, by the operations that stress-ng
+counted.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+from rtscope.record.model import RunRecord
+from rtscope.units import NS_PER_S
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Medians over the seeds of a cell; None, or no entry, where nothing tells."""
+
+    kernel_bytes: int | None = None
+    """Size of the kernel's image."""
+    memory_available_kb: float | None = None
+    """MemAvailable of /proc/meminfo when measuring began, under the load idle."""
+    wakeups_per_s: float | None = None
+    """
+    Interrupts per virtual second of all CPUs under the load idle, without those that
+    wake the measuring threads: what keeps an idle machine from deep sleep.
+    """
+    instructions: Mapping[str, float] = field(default_factory=dict)
+    """Per operation of a load, by its name."""
+
+
+NO_COSTS = Costs()
+IDLE = "idle"
+
+
+def costs_of(records: Sequence[RunRecord]) -> Costs:
+    """Return what the runs of one cell cost besides latency."""
+    idle = [record for record in records if record.run.load == IDLE]
+    loads = dict.fromkeys(record.run.load for record in records)
+    sizes = [
+        record.virtual.kernel_bytes
+        for record in records
+        if record.virtual and record.virtual.kernel_bytes is not None
+    ]
+    per_load = {
+        load: _median(
+            _instructions(record) for record in records if record.run.load == load
+        )
+        for load in loads
+    }
+    return Costs(
+        kernel_bytes=sizes[0] if len(set(sizes)) == 1 else None,
+        memory_available_kb=_median(_memory_kb(record) for record in idle),
+        wakeups_per_s=_median(_wakeups_per_s(record) for record in idle),
+        instructions={k: v for k, v in per_load.items() if v is not None},
+    )
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
+
+
+def _memory_kb(record: RunRecord) -> float | None:
+    fact = record.facts_before.get("memory_available_kb")
+    value = fact.value if fact else None
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _measured_s(record: RunRecord) -> float:
+    return (record.result.end_ns - record.result.start_ns) / NS_PER_S
+
+
+def _wakeups_per_s(record: RunRecord) -> float | None:
+    """Return None if one interrupt woke more than one of the measuring threads."""
+    machine = record.result.machine
+    if machine is None:
+        return None
+    interrupts = sum(sum(delta.per_cpu.values()) for delta in machine.interrupts)
+    own = sum(thread.samples for thread in record.result.threads)
+    return (interrupts - own) / _measured_s(record) if interrupts >= own else None
+
+
+def _instructions(record: RunRecord) -> float | None:
+    board, machine = record.virtual, record.result.machine
+    rate = sum(record.load.throughput.values())
+    if board is None or machine is None or not rate:
+        return None
+    idle_s = sum(one.idle_ns for one in machine.cpu_times) / NS_PER_S
+    busy = max(0.0, board.cpus - idle_s / _measured_s(record))
+    return busy * board.mips * 1e6 / rate
