@@ -1,6 +1,8 @@
 """Searches with kernels that nobody builds: order, counts, skips, no effect, resume."""
 
 import math
+import os
+import shutil
 import subprocess
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -178,6 +180,44 @@ def test_one_commit_among_64_is_found_with_nine_builds_or_fewer(
     assert found.boots == len(SEEDS) * found.builds
     assert found.is_found
     assert found.share == pytest.approx(1)
+
+
+def git_that_says(folder: Path, change: str) -> str:
+    """Write a git that changes its own words by sed; return the PATH with it first."""
+    folder.mkdir()
+    program = folder / "git"
+    program.write_text(
+        f'#!/bin/sh\nsaid=$({shutil.which("git")} "$@")\nstatus=$?\n'
+        f'[ -z "$said" ] || printf "%s\\n" "$said" | sed "{change}"\nexit $status\n'
+    )
+    program.chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+def test_the_words_of_git_2_55_are_understood(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change = "s/is the first '*bad'* commit/is the first 'bad' commit/"
+    monkeypatch.setenv("PATH", git_that_says(tmp_path / "bin", change))
+    kernels = FakeKernels()
+    trials = Trials(kernels, FakeBoards(repository.bad_from(41)), Journal())
+
+    found = run(repository.subject(tmp_path, kernels), trials)
+
+    assert found.located is not None
+    assert [c.name for c in found.located.changes] == [repository.commits[41]]
+
+
+def test_a_git_with_other_words_ends_the_search(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change = "s/is the first '*bad'* commit/did it/"
+    monkeypatch.setenv("PATH", git_that_says(tmp_path / "bin", change))
+    kernels = FakeKernels()
+    trials = Trials(kernels, FakeBoards(repository.bad_from(41)), Journal())
+
+    with pytest.raises(KernelError, match=r"a second time: .* did it .*git --version"):
+        run(repository.subject(tmp_path, kernels), trials)
 
 
 def test_good_and_bad_are_built_first(repository: Repository, tmp_path: Path) -> None:

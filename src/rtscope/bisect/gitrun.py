@@ -35,6 +35,11 @@ class Said:
     text: str
     error: str
 
+    @property
+    def words(self) -> str:
+        """The end of what it said, on one line, the errors if there are any."""
+        return " ".join((self.error or self.text).split())[-400:]
+
 
 @dataclass(frozen=True, slots=True)
 class OwnRepository:
@@ -83,5 +88,5 @@ def _git(environment: Sequence[str], words: Sequence[str], where: Path) -> Said:
 
 
 def _failed(words: Sequence[str], said: Said) -> str:
-    why = " ".join((said.error or said.text).split())[-400:]
-    return f"git {' '.join(words)[:160]}: {why or f'status {said.status}'}"
+    why = said.words or f"status {said.status}"
+    return f"git {' '.join(words)[:160]}: {why}"

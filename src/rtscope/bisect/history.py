@@ -17,7 +17,8 @@ from rtscope.errors import KernelError, UsageError
 SHORT = 12
 """Shown of a commit."""
 
-_FOUND = re.compile(r"^([0-9a-f]{40}) is the first bad commit", re.M)
+# git 2.55 puts 'bad' in quotes.
+_FOUND = re.compile(r"^([0-9a-f]{40}) is the first '?bad'? commit", re.M)
 _COMMIT = re.compile(r"^([0-9a-f]{40})$", re.M)
 _SHOWN_FILES = 3
 
@@ -149,15 +150,21 @@ def search(
     # A bisection wants a HEAD to come back to.
     own.run("update-ref", "--no-deref", "HEAD", bad)
     said = own.ask("bisect", "start", "--no-checkout", bad, good)
+    asked: set[str] = set()
     while True:
         if found := _FOUND.search(said.text):
             return Found((found[1],))
         if "only 'skip'ped commits left" in said.text:
             return Found(tuple(dict.fromkeys([*_COMMIT.findall(said.text)])))
         if said.status != 0:
-            words = " ".join((said.error or said.text).split())[-400:]
-            raise KernelError(f"git bisect: {words}")
+            raise KernelError(f"git bisect: {said.words}")
         commit = own.run("rev-parse", "--verify", "BISECT_HEAD").strip()
+        if commit in asked:
+            raise KernelError(
+                f"git bisect asks for {commit[:12]} a second time: {said.words}; this "
+                "version of git may be one that rtscope does not know: git --version"
+            )
+        asked.add(commit)
         progress(_left(own))
         word = {Verdict.GOOD: "good", Verdict.BAD: "bad", Verdict.SKIPPED: "skip"}
         said = own.ask("bisect", word[verdict(commit)], commit)
