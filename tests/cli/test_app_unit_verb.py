@@ -41,9 +41,20 @@ def test_the_unit_is_written_where_it_is_asked_for(
     assert "ExecStart=/opt/control --fast\n" in out.read_text()
 
 
-@pytest.mark.parametrize("seen", [replace(SEEN, argv=()), replace(SEEN, executable="")])
+@pytest.mark.parametrize(
+    ("seen", "why"),
+    [
+        (replace(SEEN, argv=()), "thread of the kernel"),
+        (replace(SEEN, executable=""), "/proc/100/maps has no file"),
+        (
+            replace(SEEN, argv=(), denied={"cmdline": "permission denied"}),
+            "/proc/100/cmdline: permission denied; type it as root",
+        ),
+    ],
+)
 def test_a_unit_that_would_start_nothing_is_not_written(
     seen: RunningProgram,
+    why: str,
     rtscope: Rtscope,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -58,4 +69,4 @@ def test_a_unit_that_would_start_nothing_is_not_written(
     assert (printed.status, printed.out) == (3, "")
     for said in (written, printed):
         assert "process 100" in said.err
-        assert "try again with sudo" in said.err
+        assert why in said.err

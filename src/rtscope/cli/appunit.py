@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from rtscope.app.running import RunningProgram
 from rtscope.app.service import service_of
 from rtscope.audit.examine import auditing_a_unit, examine, read_context
 from rtscope.audit.unit import merge
@@ -57,10 +58,7 @@ def unit(
         pid = find_process(machine, program)
         seen = see_program(machine, pid)
         if not seen.executable or not seen.argv:
-            raise TargetError(
-                f"no unit for process {pid}: its command could not be read (a thread "
-                "of the kernel has none); try again with sudo"
-            )
+            raise TargetError(f"no unit for process {pid}: {_why_no_command(seen)}")
         text = render_unit(service_of(seen))
         failed = _failed(text, machine.reader)
     if out is None:
@@ -84,3 +82,16 @@ def _failed(text: str, reader: Reader) -> list[str]:
         for check in checks
         if check.failed
     ]
+
+
+def _why_no_command(seen: RunningProgram) -> str:
+    """Say why nothing tells how a program is started."""
+    for name in ("cmdline", "auxv", "maps"):
+        if name in seen.denied:
+            return f"/proc/{seen.pid}/{name}: {seen.denied[name]}; type it as root"
+    if not seen.argv:
+        return (
+            "it has no command line: it is a thread of the kernel, or it has ended; "
+            "rtscope tasks shows which processes run"
+        )
+    return f"/proc/{seen.pid}/maps has no file that it was started from"
