@@ -109,6 +109,7 @@ def first_mistake(error: ValidationError, *, whole: str = "") -> str:
     first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(str(part) for part in first["loc"]) or whole
     # Of a line's type pydantic lists all that there are, which would be half a page.
-    says, unknown, _ = first["msg"].partition(" does not match any of the expected")
+    said = first["msg"].removeprefix("Value error, ")
+    says, unknown, _ = said.partition(" does not match any of the expected")
     says += " is unknown" if unknown else ""
     return f"{where}: {says}" if where else says
