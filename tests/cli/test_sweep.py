@@ -93,6 +93,23 @@ def test_a_dry_run_prints_the_cells_and_makes_nothing(
     assert not list(Path().glob("**/campaign.json"))
 
 
+def test_the_plan_counts_the_kernels_that_must_be_built(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    base, _ = FILE.split("[[axis]]", 1)
+    levels = ",".join(
+        f'{{ name = "{hz}", kernel.config = "CONFIG_HZ_{hz}=y" }}' for hz in (100, 300)
+    )
+    made = base.replace("debian-6.12-rt", "pc-6.12-rt")
+    Path("hz.toml").write_text(f'{made}[[axis]]\nname = "HZ"\nlevel=[{levels}]')
+
+    said = rtscope("sweep", "hz.toml", "--dry-run")
+    packaged = rtscope("sweep", "ticks.toml", "--dry-run")
+
+    assert "3 kernels from source" in one_line(said.err)
+    assert "from source" not in packaged.err
+
+
 def test_a_plan_of_many_cells_is_not_listed_whole(
     rtscope: Rtscope, board: FakeBoard
 ) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -31,7 +32,8 @@ from rtscope.cli.sweepwork import (
 )
 from rtscope.cluster.address import LOCAL, SchedulerAddress, scheduler_address
 from rtscope.errors import RecordError, UsageError
-from rtscope.measure.plan import make_plan, remaining
+from rtscope.kernel.recipe import recipe_names
+from rtscope.measure.plan import Plan, make_plan, remaining
 from rtscope.measure.preflight import refuse_full_disk
 from rtscope.record.resultdir import hold, is_occupied
 from rtscope.report.escape import printable
@@ -196,6 +198,11 @@ def _announce(work: SweepWork) -> None:
         f"{work.cells[0].campaign.board}"
     )
     announce(work.sweep)
+    if built := _kernels_to_build(work, plans):
+        note(
+            f"  {plural(built, 'kernel')} from source: what is not in the cache is "
+            "built first, in minutes to an hour each (in less with ccache)"
+        )
     if work.sweep.survey is not None:
         work.plans[0] = plans[0]
         loads = len({run.load for run in plans[0].runs})
@@ -216,6 +223,18 @@ def _announce(work: SweepWork) -> None:
             note(f"  {cell.number:3} {printable(cell.name)} ({runs_of_cell})")
     if (more := len(plans) - CELLS_SHOWN) > 0:
         note(f"  and {plural(more, 'more cell')}, each in a directory of its name")
+
+
+def _kernels_to_build(work: SweepWork, plans: Sequence[Plan]) -> int:
+    """Return how many kernels of recipes the cells need."""
+    return len(
+        {
+            (run.kernel, cell.campaign.config)
+            for cell, plan in zip(work.cells, plans, strict=True)
+            for run in plan.runs
+            if run.kernel in recipe_names()
+        }
+    )
 
 
 def _prepare(work: SweepWork, jobs: int | None) -> None:
