@@ -89,3 +89,28 @@ def test_the_page_shows_what_cells_cost_besides_latency() -> None:
     assert "image, MiB" in page
     assert "<td>5.00</td>" in page
     assert "instructions/operation" not in page
+
+
+def test_a_label_has_what_tells_runs_of_one_load_apart() -> None:
+    (one,) = runs(0)
+
+    def effect_of(load: str, interval_ns: int) -> RunRecord:
+        return replace(one, run=replace(one.run, load=load, interval_ns=interval_ns))
+
+    measured = [
+        effect_of("idle", 10_000_000),
+        effect_of("os", 250_000),
+        effect_of("os", 500_000),
+    ]
+    axis = {"name": "boot", "level": [{"name": "isolcpus=1", **ISOLATED}]}
+    cells = cells_of(sweep_of({"base": BASE, "axis": [axis]}, source="my.toml"))
+    found = result_of(
+        "x",
+        cells,
+        records={0: measured, 1: measured},
+        planned={0: 3, 1: 3},
+        failures={},
+    )
+
+    labels = {found.label(key) for key in found.keys}
+    assert labels == {"idle", "os 250 us", "os 500 us"}

@@ -28,7 +28,7 @@ PREPARED = Prepared(
     BOARD,
     Qemu((), version="1", digest=""),
     plugin=Path("/plugin.so"),
-    kernel=Kernel("debian-6.12-rt", Path("/kernel"), "a" * 64),
+    kernel=Kernel("debian-6.12-rt", Path(__file__), "a" * 64),
     archives=(),
     parts=(),
 )

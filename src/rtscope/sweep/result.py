@@ -9,6 +9,7 @@ from rtscope.sweep.checks import NO_CHECKS, Checks
 from rtscope.sweep.costs import NO_COSTS, Costs, costs_of
 from rtscope.sweep.design import BASE, Cell
 from rtscope.sweep.effects import Effect, Key, effects_of
+from rtscope.units import format_duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +62,14 @@ class SweepResult:
         return sum(cell.planned - cell.runs for cell in self.cells)
 
     def label(self, key: Key) -> str:
-        """Return what distinguishes a key from the others: mostly its load."""
-        if len(self.keys) == 1:
-            return key[0]
-        varies = [len({k[n] for k in self.keys}) > 1 for n in range(len(key))]
-        kept = (part for part, does in zip(key, varies, strict=True) if does)
-        return " ".join(kept) or key[0]
+        """Return its load, with what else tells it from keys of the same load."""
+        alike = [other for other in self.keys if other[0] == key[0]]
+        _load, kernel, policy, interval_ns = zip(*alike, strict=True)
+        shown = [key[0]]
+        shown += [key[1]] * (len({*kernel}) > 1) + [key[2]] * (len({*policy}) > 1)
+        if len({*interval_ns}) > 1:
+            shown.append(format_duration(int(key[3])))
+        return " ".join(shown)
 
     def effect(self, cell: str, key: Key, figure: str) -> Effect | None:
         """Return one effect; None if it could not be tested."""
