@@ -70,7 +70,7 @@ def latencies(result: Mapping[str, Any]) -> Iterator[str]:
 def costs(result: Mapping[str, Any], *, cpu_s: float) -> Iterator[str]:
     """Yield the table of what cells cost besides latency, the base first."""
     heads = ["option", "wake-ups/s, idle"]
-    heads += [f"instructions/operation, {load}" for load in BUSY]
+    heads += [f"instructions per operation, {load}" for load in BUSY]
     yield from _head([*heads, "image, MiB", "available, MiB", "CPU s", "wall s"])
     for cell in result["cells"]:
         cost = cell["costs"]

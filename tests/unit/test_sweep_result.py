@@ -88,7 +88,7 @@ def test_the_page_shows_what_cells_cost_besides_latency() -> None:
     assert "Costs besides latency" in page
     assert "image, MiB" in page
     assert "<td>5.00</td>" in page
-    assert "instructions/operation" not in page
+    assert "instructions per operation" not in page
 
 
 def test_a_label_has_what_tells_runs_of_one_load_apart() -> None:

@@ -202,7 +202,7 @@ def table_of_costs(
     loads = dict.fromkeys(load for c in result.cells for load in c.costs.instructions)
     for load in loads:
         columns.append(
-            (f"instructions/operation, {load}", partial(_of_load, load), count)
+            (f"instructions per operation, {load}", partial(_of_load, load), count)
         )
     known = [
         one
