@@ -149,4 +149,4 @@ def test_a_thread_of_the_kernel_has_no_command(root: None) -> None:
         done = program.finish()
 
     assert (done.status, done.stdout) == (3, b"")
-    assert "its command could not be read" in done.stderr
+    assert "thread of the kernel" in done.stderr

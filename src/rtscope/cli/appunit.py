@@ -86,12 +86,12 @@ def _failed(text: str, reader: Reader) -> list[str]:
 
 def _why_no_command(seen: RunningProgram) -> str:
     """Say why nothing tells how a program is started."""
-    for name in ("cmdline", "auxv", "maps"):
-        if name in seen.denied:
-            return f"/proc/{seen.pid}/{name}: {seen.denied[name]}; type it as root"
-    if not seen.argv:
+    if not seen.argv and "cmdline" not in seen.denied:
         return (
             "it has no command line: it is a thread of the kernel, or it has ended; "
             "rtscope tasks shows which processes run"
         )
+    for name in ("cmdline", "auxv", "maps"):
+        if name in seen.denied:
+            return f"/proc/{seen.pid}/{name}: {seen.denied[name]}; type it as root"
     return f"/proc/{seen.pid}/maps has no file that it was started from"
