@@ -42,8 +42,8 @@ MAY_IMPORT = {
     },
     "explain": {"contract", "exectrace", "ftrace", "record", "units"},
     "sweep": {
-        *("errors", "files", "units", "cpulist", "campaign", "loads", "record"),
-        "stats",
+        *("errors", "files", "units", "cpulist", "campaign", "loads", "machine"),
+        *("record", "stats"),
     },
     "stats": {
         *("errors", "units", "contract", "record", "caveats", "cpulist", "machine"),

@@ -194,30 +194,35 @@ def git_that_says(folder: Path, change: str) -> str:
     return f"{folder}:{os.environ['PATH']}"
 
 
-def test_the_words_of_git_2_55_are_understood(
+@pytest.fixture
+def search_by(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    change = "s/is the first '*bad'* commit/is the first 'bad' commit/"
-    monkeypatch.setenv("PATH", git_that_says(tmp_path / "bin", change))
-    kernels = FakeKernels()
-    trials = Trials(kernels, FakeBoards(repository.bad_from(41)), Journal())
+) -> Callable[[str], Outcome]:
+    """Search for commit 41 by a git that changes its words so."""
 
-    found = run(repository.subject(tmp_path, kernels), trials)
+    def searched(change: str) -> Outcome:
+        monkeypatch.setenv("PATH", git_that_says(tmp_path / "bin", change))
+        kernels = FakeKernels()
+        trials = Trials(kernels, FakeBoards(repository.bad_from(41)), Journal())
+        return run(repository.subject(tmp_path, kernels), trials)
+
+    return searched
+
+
+def test_the_words_of_git_2_55_are_understood(
+    repository: Repository, search_by: Callable[[str], Outcome]
+) -> None:
+    found = search_by("s/is the first '*bad'* commit/is the first 'bad' commit/")
 
     assert found.located is not None
     assert [c.name for c in found.located.changes] == [repository.commits[41]]
 
 
 def test_a_git_with_other_words_ends_the_search(
-    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    search_by: Callable[[str], Outcome],
 ) -> None:
-    change = "s/is the first '*bad'* commit/did it/"
-    monkeypatch.setenv("PATH", git_that_says(tmp_path / "bin", change))
-    kernels = FakeKernels()
-    trials = Trials(kernels, FakeBoards(repository.bad_from(41)), Journal())
-
     with pytest.raises(KernelError, match=r"a second time: .* did it .*git --version"):
-        run(repository.subject(tmp_path, kernels), trials)
+        search_by("s/is the first '*bad'* commit/did it/")
 
 
 def test_good_and_bad_are_built_first(repository: Repository, tmp_path: Path) -> None:

@@ -4,11 +4,13 @@ import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Annotated
 
 import pytest
+from pydantic import AfterValidator, TypeAdapter, ValidationError
 
 from rtscope.errors import BoardError, RecordError
-from rtscope.files import new_file, read_bounded, write_atomically
+from rtscope.files import first_mistake, new_file, read_bounded, write_atomically
 
 
 def test_a_file_is_replaced_when_the_new_one_is_whole(tmp_path: Path) -> None:
@@ -125,3 +127,14 @@ def test_what_is_no_file_is_not_read(
 def test_where_nothing_is_the_hint_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match=r"No such file or directory; record again"):
         read_bounded(tmp_path / "no", limit=4, kind="stream", hint="; record again")
+
+
+def test_the_first_mistake_is_in_our_words_alone() -> None:
+    def refuse(value: int) -> int:
+        raise ValueError(f"{value}: write 2")
+
+    kind = TypeAdapter(dict[str, Annotated[int, AfterValidator(refuse)]])
+    with pytest.raises(ValidationError) as caught:
+        kind.validate_python({"seeds": 1})
+
+    assert first_mistake(caught.value) == "seeds: 1: write 2"

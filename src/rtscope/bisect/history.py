@@ -161,8 +161,9 @@ def search(
         commit = own.run("rev-parse", "--verify", "BISECT_HEAD").strip()
         if commit in asked:
             raise KernelError(
-                f"git bisect asks for {commit[:12]} a second time: {said.words}; this "
-                "version of git may be one that rtscope does not know: git --version"
+                f"git bisect asks for {commit[:SHORT]} a second time: {said.words}; "
+                "this version of git may be one that rtscope does not know: "
+                "git --version"
             )
         asked.add(commit)
         progress(_left(own))

@@ -227,12 +227,13 @@ def _announce(work: SweepWork) -> None:
 
 def _kernels_to_build(work: SweepWork, plans: Sequence[Plan]) -> int:
     """Return how many kernels of recipes the cells need."""
+    recipes = recipe_names()
     return len(
         {
             (run.kernel, cell.campaign.config)
             for cell, plan in zip(work.cells, plans, strict=True)
             for run in plan.runs
-            if run.kernel in recipe_names()
+            if run.kernel in recipes
         }
     )
 

@@ -6,10 +6,12 @@ was not idle, with what the measuring threads executed, by the operations that s
 counted.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
+from rtscope.machine.facts import memory_available_bytes
 from rtscope.record.model import RunRecord
 from rtscope.units import NS_PER_S
 
@@ -37,23 +39,17 @@ IDLE = "idle"
 
 def costs_of(records: Sequence[RunRecord]) -> Costs:
     """Return what the runs of one cell cost besides latency."""
-    idle = [record for record in records if record.run.load == IDLE]
-    loads = dict.fromkeys(record.run.load for record in records)
-    sizes = [
-        record.virtual.kernel_bytes
-        for record in records
-        if record.virtual and record.virtual.kernel_bytes is not None
-    ]
-    per_load = {
-        load: _median(
-            _instructions(record) for record in records if record.run.load == load
-        )
-        for load in loads
-    }
+    by_load: dict[str, list[RunRecord]] = defaultdict(list)
+    for record in records:
+        by_load[record.run.load].append(record)
+    idle = by_load.get(IDLE, [])
+    sizes = {one.virtual.kernel_bytes for one in records if one.virtual} - {None}
+    bytes_available = _median(memory_available_bytes(r.facts_before) for r in idle)
+    per_load = {load: _median(map(_instructions, of)) for load, of in by_load.items()}
     return Costs(
-        kernel_bytes=sizes[0] if len(set(sizes)) == 1 else None,
-        memory_available_kb=_median(_memory_kb(record) for record in idle),
-        wakeups_per_s=_median(_wakeups_per_s(record) for record in idle),
+        kernel_bytes=sizes.pop() if len(sizes) == 1 else None,
+        memory_available_kb=None if bytes_available is None else bytes_available / 1024,
+        wakeups_per_s=_median(map(_wakeups_per_s, idle)),
         instructions={k: v for k, v in per_load.items() if v is not None},
     )
 
@@ -61,12 +57,6 @@ def costs_of(records: Sequence[RunRecord]) -> Costs:
 def _median(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return median(known) if known else None
-
-
-def _memory_kb(record: RunRecord) -> float | None:
-    fact = record.facts_before.get("memory_available_kb")
-    value = fact.value if fact else None
-    return float(value) if isinstance(value, int | float) else None
 
 
 def _measured_s(record: RunRecord) -> float:

@@ -64,12 +64,12 @@ class SweepResult:
     def label(self, key: Key) -> str:
         """Return its load, with what else tells it from keys of the same load."""
         alike = [other for other in self.keys if other[0] == key[0]]
-        _load, kernel, policy, interval_ns = zip(*alike, strict=True)
-        shown = [key[0]]
-        shown += [key[1]] * (len({*kernel}) > 1) + [key[2]] * (len({*policy}) > 1)
-        if len({*interval_ns}) > 1:
-            shown.append(format_duration(int(key[3])))
-        return " ".join(shown)
+        varies = [len({*values}) > 1 for values in zip(*alike, strict=True)]
+        load, kernel, policy, interval_ns = key
+        shown = (load, kernel, policy, format_duration(int(interval_ns)))
+        return " ".join(
+            [load] + [part for part, does in zip(shown, varies, strict=True) if does]
+        )
 
     def effect(self, cell: str, key: Key, figure: str) -> Effect | None:
         """Return one effect; None if it could not be tested."""

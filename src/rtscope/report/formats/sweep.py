@@ -1,9 +1,8 @@
 """The result of a sweep: a short answer, a page, and data."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from statistics import median
 from typing import Any
 
@@ -17,7 +16,6 @@ from rtscope.report.formats.checks import lines_of_checks
 from rtscope.report.formats.fitted import COLUMNS, Room
 from rtscope.report.formats.html import render_page
 from rtscope.report.words import NOTHING, count, plural
-from rtscope.sweep.costs import Costs
 from rtscope.sweep.effects import FIGURES, MORE_IS_BETTER, Effect
 from rtscope.sweep.file import Diagnosis
 from rtscope.sweep.result import SweepResult
@@ -169,7 +167,7 @@ def sweep_page(
         interval=interval_of,
         shade=shade_of,
         resolution=list(_resolution(result)),
-        costs=table_of_costs(shown),
+        costs=columns_of_costs(shown),
         made_by=f"rtscope {__version__}",
     )
 
@@ -185,44 +183,26 @@ def _resolution(result: SweepResult) -> Iterator[tuple[str, str, str]]:
             yield figure, f"{median(seen):.3g}", f"{max(seen):.3g}"
 
 
-def table_of_costs(
-    result: SweepResult,
-) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """Return headings and rows of what each cell costs besides latency."""
-    columns: list[tuple[str, Callable[[Costs], float | None], Callable[[float], str]]]
-    columns = [
-        ("image, MiB", lambda c: c.kernel_bytes, lambda v: f"{v / MIB:.2f}"),
-        (
-            "available, MiB",
-            lambda c: c.memory_available_kb,
-            lambda v: f"{v / 1024:.1f}",
-        ),
-        ("wake-ups/s, idle", lambda c: c.wakeups_per_s, lambda v: f"{v:.0f}"),
-    ]
-    loads = dict.fromkeys(load for c in result.cells for load in c.costs.instructions)
-    for load in loads:
-        columns.append(
-            (f"instructions per operation, {load}", partial(_of_load, load), count)
-        )
-    known = [
-        one
-        for one in columns
-        if any(one[1](cell.costs) is not None for cell in result.cells)
-    ]
-    return (
-        [heading for heading, _, _ in known],
-        [
-            [
-                NOTHING if (value := value_of_cell(cell.costs)) is None else text(value)
-                for _, value_of_cell, text in known
-            ]
-            for cell in result.cells
+def columns_of_costs(result: SweepResult) -> Mapping[str, Sequence[str]]:
+    """Return what each cell costs besides latency, by headings; no column is empty."""
+    costs = [cell.costs for cell in result.cells]
+    columns = {
+        "image, MiB": [_scaled(one.kernel_bytes, MIB, digits=2) for one in costs],
+        "available, MiB": [
+            _scaled(one.memory_available_kb, 1024, digits=1) for one in costs
         ],
-    )
+        "wake-ups/s, idle": [_scaled(one.wakeups_per_s) for one in costs],
+    }
+    for load in dict.fromkeys(load for one in costs for load in one.instructions):
+        columns[f"instructions per operation, {load}"] = [
+            count(one.instructions[load]) if load in one.instructions else NOTHING
+            for one in costs
+        ]
+    return {k: values for k, values in columns.items() if {*values} != {NOTHING}}
 
 
-def _of_load(load: str, costs: Costs) -> float | None:
-    return costs.instructions.get(load)
+def _scaled(value: float | None, unit: int = 1, *, digits: int = 0) -> str:
+    return NOTHING if value is None else f"{value / unit:.{digits}f}"
 
 
 def sweep_data(result: SweepResult) -> Mapping[str, Any]:
