@@ -14,14 +14,16 @@ from typing import IO
 import pytest
 
 from fakes.fakelinux import make_programs, make_recipe
+from rtscope.board import sourcekernel
 from rtscope.board.buildcontext import BuildContext
 from rtscope.board.cache import all_parts, locked
-from rtscope.board.sourcekernel import configured, kernel_part
+from rtscope.board.kernelsource import Origin, find_origin
+from rtscope.board.sourcekernel import check_configurations, configured, kernel_part
 from rtscope.errors import KernelError, UsageError
 from rtscope.kernel import build, package
 from rtscope.kernel.build import first_error
 from rtscope.kernel.package import BuiltKernel, deb_name, write_deb, write_tar
-from rtscope.kernel.recipe import Recipe, find_recipe
+from rtscope.kernel.recipe import LINES, Recipe, find_recipe, fragments_of
 
 RT = "CONFIG_EXPERT=y\nCONFIG_PREEMPT_RT=y\n"
 
@@ -64,6 +66,68 @@ def test_lines_of_a_campaign_come_after_all_fragments(tmp_path: Path) -> None:
         assert configured(context, recipe).values().get("PREEMPT_RT") == "y"
         assert "PREEMPT_RT" not in configured(context, ordinary).values()
     assert _build(context, recipe) != _build(context, ordinary)
+
+
+def test_the_last_line_of_a_symbol_counts(tmp_path: Path) -> None:
+    lines = (
+        "CONFIG_SMP=y",
+        "CONFIG_PREEMPT_RT=y",
+        "CONFIG_SMP=n",
+        "CONFIG_PREEMPT_RT=n",
+    )
+    recipe = replace(_recipe(tmp_path / "a"), lines=lines)
+
+    assert fragments_of(recipe)[LINES] == (
+        "# CONFIG_SMP is not set\n# CONFIG_PREEMPT_RT is not set\n"
+    )
+    context = _build_context(tmp_path)
+    with locked(context.cache, log=context.log):
+        assert "PREEMPT_RT" not in configured(context, recipe).values()
+
+
+def test_all_configurations_are_checked_before_a_kernel_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe, context = _recipe(tmp_path / "a"), _build_context(tmp_path)
+    recipes = {
+        "base": recipe,
+        "rt alone": replace(recipe, lines=("CONFIG_EXPERT=n",)),
+        "ordinary": replace(recipe, lines=("CONFIG_PREEMPT_RT=n",)),
+        "slip": replace(recipe, lines=("CONFIG_NO_SUCH_THING=y",)),
+    }
+    unpacked = []
+
+    def find_counted(context: BuildContext, recipe: Recipe) -> Origin:
+        origin = find_origin(context, recipe)
+
+        def unpack(work: Path) -> None:
+            unpacked.append(work)
+            origin.unpack(work)
+
+        return replace(origin, unpack=unpack)
+
+    monkeypatch.setattr(sourcekernel, "find_origin", find_counted)
+
+    with pytest.raises(KernelError) as refused:
+        check_configurations(context, recipes)
+
+    said = str(refused.value)
+    assert "rt alone: kbuild did not accept" in said
+    assert "slip: kbuild did not accept" in said
+    assert "base" not in said
+    assert "ordinary" not in said
+    assert len(unpacked) == 1
+    assert list((tmp_path / "cache/parts").iterdir()) == []
+
+
+def test_what_is_built_is_not_configured_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe, context = _recipe(tmp_path / "a"), _build_context(tmp_path)
+    _build(context, recipe)
+    monkeypatch.setattr(build, "configure", None)
+
+    check_configurations(context, {"base": recipe})
 
 
 def test_what_else_a_machine_has_makes_no_other_kernel(tmp_path: Path) -> None:

@@ -141,6 +141,37 @@ def prepare_all(
     ]
 
 
+def check_configurations(
+    board: Board,
+    kernels_and_config: Mapping[str, tuple[Sequence[str], Sequence[str]]],
+    *,
+    context: BuildContext,
+) -> None:
+    """
+    Check the settings of all kernels that are to be built, before one is built.
+
+    By the names of what they are for: names of kernels, and lines of configuration.
+    Raises KernelError with all that kbuild does not accept, UsageError for a kernel
+    with lines that has no recipe.
+    """
+    rows = [
+        (wanted, name, _with_lines(name, _row_of(name, board.arch), config))
+        for wanted, (names, config) in kernels_and_config.items()
+        for name in names
+    ]
+    recipes = {
+        f"{wanted}, {name}" if len(rows) > 1 else name: row.recipe
+        for wanted, name, row in rows
+        if row is not None and row.recipe is not None
+    }
+    with contextlib.suppress(NotBuiltError):
+        looking = replace(context, may_build=False)
+        if all(sourcekernel.built_kernel(looking, one) for one in recipes.values()):
+            return
+    with locked(context.cache, log=context.log):
+        sourcekernel.check_configurations(context, recipes)
+
+
 def prepare_with(
     board: Board, kernel: Part, *, label: str, context: BuildContext
 ) -> Prepared:

@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rtscope.board.buildcontext import BuildContext, Notes
@@ -27,7 +27,7 @@ from rtscope.board.kernelsource import (
     series_of,
     wanted_version,
 )
-from rtscope.errors import UsageError
+from rtscope.errors import KernelError, UsageError
 from rtscope.kernel import build, package
 from rtscope.kernel.kconfig import Symbol, read_kconfig
 from rtscope.kernel.recipe import (
@@ -119,16 +119,70 @@ def configured(context: BuildContext, recipe: Recipe) -> Configured:
     return Configured(part.file(CONFIG).read_text(), names)
 
 
+def check_configurations(context: BuildContext, recipes: Mapping[str, Recipe]) -> None:
+    """
+    Have kbuild resolve all configurations of several kernels before one is built.
+
+    Recipes are by what the user calls them. Kernels of one source and one series of
+    patches share a source tree. Does nothing for what is built already.
+    Raises KernelError with the name of each that kbuild does not accept, and why.
+    """
+    refused = []
+    for alike in _with_one_source(context, recipes):
+        (_, first), *_ = alike
+        with _building(context) as work:
+            place = _place(context, first, work)
+            build.check_programs(first)
+            _unpack(context, first, find_origin(context, first), place)
+            context.log(f"configuring {len(alike)} kernels to check their settings")
+            for name, recipe in alike:
+                shutil.rmtree(place.build, ignore_errors=True)
+                try:
+                    _resolve(replace(context, log=_unheard), recipe, place, name)
+                except KernelError as error:
+                    refused.append(str(error))
+    if refused:
+        raise KernelError("\n".join(refused))
+
+
+def _with_one_source(
+    context: BuildContext, recipes: Mapping[str, Recipe]
+) -> list[list[tuple[str, Recipe]]]:
+    """Return what is not built, by the source and patches that it is built from."""
+    alike: dict[str, list[tuple[str, Recipe]]] = {}
+    for name, recipe in recipes.items():
+        check_board(recipe)
+        if built_kernel(context, recipe) is None:
+            inputs = find_origin(context, recipe).inputs
+            source = [recipe.name, recipe.size, inputs, series_digests(recipe)]
+            alike.setdefault(json.dumps(source, sort_keys=True), []).append(
+                (name, recipe)
+            )
+    return list(alike.values())
+
+
+def _unheard(_text: str) -> None:
+    """Take a message that the build of this kernel will say again."""
+
+
 @contextmanager
 def unpatched_source(
     context: BuildContext, recipe: Recipe
 ) -> Iterator[tuple[Path, list[Series]]]:
     """Give the source of a recipe as it came, and its series, for as long as needed."""
-    folder = tempfile.mkdtemp(dir=context.cache / "parts", prefix=".building-")
-    work = Path(folder)
-    try:
+    with _building(context) as work:
         find_origin(context, recipe).unpack(work)
         yield work / "source", series_of(recipe, work)
+
+
+@contextmanager
+def _building(context: BuildContext) -> Iterator[Path]:
+    """Give a directory in the cache, for as long as needed."""
+    parts = context.cache / "parts"
+    parts.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(dir=parts, prefix=".building-"))
+    try:
+        yield work
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
@@ -209,15 +263,29 @@ def _configure(
     context: BuildContext, recipe: Recipe, origin: Origin, place: build.Workplace
 ) -> str:
     """Unpack, patch and configure; return the version of the source."""
-    work = place.root
-    origin.unpack(work)
-    for series in series_of(recipe, work):
+    _unpack(context, recipe, origin, place)
+    _resolve(context, recipe, place, recipe.name)
+    return kernel_version(place.source)
+
+
+def _unpack(
+    context: BuildContext, recipe: Recipe, origin: Origin, place: build.Workplace
+) -> None:
+    """Unpack and patch the source."""
+    origin.unpack(place.root)
+    for series in series_of(recipe, place.root):
         made_for = other_version(series, kernel_version(place.source))
         context.log(
             f"applying {len(series.patches)} patches of {series.name}"
             f"{made_for and f', {made_for}'}"
         )
         apply_series(series, place.source, wanted=wanted_version(recipe))
+
+
+def _resolve(
+    context: BuildContext, recipe: Recipe, place: build.Workplace, name: str
+) -> None:
+    """Configure; KernelError with what kbuild does not accept, by the given name."""
     text = build.configure(recipe, place)
     symbols = read_kconfig(place.source, srcarch=get_arch(recipe.arch).srcarch)
     fragments = fragments_of(recipe)
@@ -226,11 +294,10 @@ def _configure(
     if base := base_text(recipe):
         asked += asked_by_base(recipe.base, base, asked)
         _tell_lost(context, recipe.base, values_of(base, source=recipe.base), values)
-    refuse(differences(asked, values, symbols), recipe=recipe.name)
+    refuse(differences(asked, values, symbols), recipe=name)
     _tell_unknown(context, asked, symbols)
-    (work / CONFIG).write_text(text)
-    (work / KCONFIG).write_text(_names_json(symbols))
-    return kernel_version(place.source)
+    (place.root / CONFIG).write_text(text)
+    (place.root / KCONFIG).write_text(_names_json(symbols))
 
 
 def _tell_lost(

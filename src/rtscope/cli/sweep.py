@@ -46,6 +46,7 @@ from rtscope.units import format_duration
 from rtscope.virtual.looks import Looks
 from rtscope.virtual.prepare import (
     capacity_for,
+    check_kernels,
     prepare_campaign,
 )
 from rtscope.virtual.sameparts import refuse_other_common_parts, refuse_other_inputs
@@ -251,9 +252,19 @@ def _prepare(work: SweepWork, jobs: int | None) -> None:
         looks = Looks(waiting)
         measured = [work.store(cell).records() for cell in work.cells]
         of_each_cell = [records[0] for records in measured if records]
-        for cell, records in zip(work.cells, measured, strict=True):
-            store = work.store(cell)
-            left = remaining(work.plans[cell.number], store.done_ids())
+        lefts = [
+            remaining(work.plans[cell.number], work.store(cell).done_ids())
+            for cell in work.cells
+        ]
+        check_kernels(
+            {
+                printable(cell.name): (left, cell.campaign)
+                for cell, left in zip(work.cells, lefts, strict=True)
+            },
+            log=waiting.over(once),
+            progress=waiting,
+        )
+        for cell, records, left in zip(work.cells, measured, lefts, strict=True):
             prepared = prepare_campaign(
                 left,
                 cell.campaign,

@@ -234,7 +234,10 @@ def fragments_of(recipe: Recipe) -> dict[str, str]:
     """Return the texts of all fragments by their names, the recipe's lines last."""
     texts = {name: fragment_text(recipe, name) for name in recipe.fragments}
     if recipe.lines:
-        texts[LINES] = "".join(f"{_setting(line)}\n" for line in recipe.lines)
+        # A sweep adds the lines of a cell to those of its base, and kbuild mistakes two
+        # lines of one symbol in a choice.
+        last = {line.partition("=")[0]: line for line in recipe.lines}
+        texts[LINES] = "".join(f"{_setting(line)}\n" for line in last.values())
     return texts
 
 

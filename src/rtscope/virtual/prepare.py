@@ -17,7 +17,12 @@ from rtscope.board.cache import cache_dir
 from rtscope.board.catalogue import Board, get_board, with_append
 from rtscope.board.initrd import Job
 from rtscope.board.packages import read_lock
-from rtscope.board.prepare import Prepared, has_files, prepare_all
+from rtscope.board.prepare import (
+    Prepared,
+    check_configurations,
+    has_files,
+    prepare_all,
+)
 from rtscope.campaign.model import Campaign
 from rtscope.errors import UsageError
 from rtscope.loads import FreeStorage, LoadCommand, LoadPlace
@@ -103,7 +108,7 @@ def prepare_campaign(
     capacity = capacity_for(board, jobs=jobs, runs=len(plan.runs))
     requests = [request_for(run, campaign, board, command) for run in plan.runs]
     kinds = checks_for(campaign)
-    labels = list(dict.fromkeys(_label(run, board) for run in plan.runs))
+    labels = _labels(plan, board)
     prepared = (
         _of_bundle(bundle, labels)
         if bundle
@@ -126,6 +131,33 @@ def prepare_campaign(
             if text:
                 log(text)
     return PreparedCampaign(runs, at_once=capacity.boards)
+
+
+def check_kernels(
+    cells: Mapping[str, tuple[Plan, Campaign]],
+    *,
+    log: Callable[[str], None],
+    progress: Progress,
+) -> None:
+    """
+    Check the kernels of several campaigns on one board, before the first is built.
+
+    By the names of the campaigns. Raises KernelError with all settings that kbuild does
+    not accept, UsageError for settings of a kernel that is not built here.
+    """
+    cells = {name: (plan, one) for name, (plan, one) in cells.items() if plan.runs}
+    if not cells:
+        return
+    (_, campaign), *_ = cells.values()
+    board = get_board(campaign.board or "")
+    check_configurations(
+        board,
+        {
+            name: (_kernels(one, _labels(plan, board)), one.config)
+            for name, (plan, one) in cells.items()
+        },
+        context=_context(campaign, log=log, progress=progress),
+    )
 
 
 def _tuned(
@@ -172,23 +204,36 @@ def _made(
     log: Callable[[str], None],
     progress: Progress,
 ) -> Mapping[str, Prepared]:
+    made = prepare_all(
+        board,
+        _kernels(campaign, labels),
+        context=_context(campaign, log=log, progress=progress),
+        own_qemu=Path(campaign.qemu) if campaign.qemu else None,
+        files=[Path(path) for path in campaign.guest_files],
+        config=campaign.config,
+    )
+    return dict(zip(labels, made, strict=True))
+
+
+def _kernels(campaign: Campaign, labels: Sequence[str]) -> list[str]:
     paths = kernels_by_label(campaign.kernels)
-    context = BuildContext(
+    return [paths.get(label, label) for label in labels]
+
+
+def _context(
+    campaign: Campaign, *, log: Callable[[str], None], progress: Progress
+) -> BuildContext:
+    return BuildContext(
         cache=cache_dir(),
         agent=agent_file,
         lock=read_lock(Path(campaign.lockfile)) if campaign.lockfile else None,
         log=log,
         progress=progress,
     )
-    made = prepare_all(
-        board,
-        [paths.get(label, label) for label in labels],
-        context=context,
-        own_qemu=Path(campaign.qemu) if campaign.qemu else None,
-        files=[Path(path) for path in campaign.guest_files],
-        config=campaign.config,
-    )
-    return dict(zip(labels, made, strict=True))
+
+
+def _labels(plan: Plan, board: Board) -> list[str]:
+    return list(dict.fromkeys(_label(run, board) for run in plan.runs))
 
 
 def _label(run: Run, board: Board) -> str:
