@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from fakes.measurements import on_board, record, thread
+from rtscope.caveats.catalogue import make
 from rtscope.record.model import RunRecord
-from rtscope.report.formats.sweep import lines_of_limits, sweep_page
+from rtscope.report.formats.sweep import lines_of_limits, sweep_answer, sweep_page
 from rtscope.sweep.design import cells_of
 from rtscope.sweep.file import sweep_of
 from rtscope.sweep.result import SweepResult, result_of
@@ -114,3 +115,15 @@ def test_a_label_has_what_tells_runs_of_one_load_apart() -> None:
 
     labels = {found.label(key) for key in found.keys}
     assert labels == {"idle", "os 250 us", "os 500 us"}
+
+
+def test_invalid_runs_are_named_and_in_no_effect() -> None:
+    invalid = [replace(one, caveats=(make("clocksource_changed"),)) for one in runs(0)]
+
+    found = result(ISOLATED, measured=[0, 1], base=invalid)
+
+    assert found.effects == ()
+    (line,) = lines_of_limits(found)
+    assert "INVALID: 1 run of 1 cell, left out of all effects" in line.plain
+    assert "runs of the base or of all cells are invalid" in sweep_answer(found)
+    assert "the kernel changed its clocksource" in sweep_page(found)

@@ -1,8 +1,10 @@
 """What a sweep found, for terminal, page and JSON: cells, effects, failures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from rtscope.caveats.catalogue import Caveat, gravest_first, kind_of
+from rtscope.caveats.catalogue import Effect as Weight
 from rtscope.cpulist import format_cpulist
 from rtscope.record.model import RunRecord
 from rtscope.sweep.checks import NO_CHECKS, Checks
@@ -10,6 +12,9 @@ from rtscope.sweep.costs import NO_COSTS, Costs, costs_of
 from rtscope.sweep.design import BASE, Cell
 from rtscope.sweep.effects import Effect, Key, effects_of
 from rtscope.units import format_duration
+
+ON_ALL_BOARDS = "virtual_board"
+"""The caveat of every run on a virtual board."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,18 @@ class CellResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Doubt:
+    """A caveat that invalidates or limits runs of the sweep."""
+
+    caveat: str
+    weight: str
+    """invalid: its runs are in no effect. limit: they are."""
+    message: str
+    runs: int
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SweepResult:
     """All cells with their effects, the largest discoveries first."""
 
@@ -40,6 +57,8 @@ class SweepResult:
     cells: tuple[CellResult, ...]
     effects: tuple[Effect, ...]
     checks: Checks = NO_CHECKS
+    doubts: tuple[Doubt, ...] = ()
+    """The gravest first; without the one that every virtual board has."""
 
     @property
     def found(self) -> tuple[Effect, ...]:
@@ -107,6 +126,35 @@ def _other_cpus(
     return f"CPU {format_cpulist(theirs)}, the base CPU {format_cpulist(ours)}"
 
 
+def _is_valid(record: RunRecord) -> bool:
+    return all(kind_of(one).effect is not Weight.INVALID for one in record.caveats)
+
+
+def doubts_of(
+    cells: Iterable[Cell], records: Mapping[int, Sequence[RunRecord]]
+) -> tuple[Doubt, ...]:
+    """Return what invalidates or limits runs, with the cells that have them."""
+    where: dict[str, list[str]] = {}
+    found: dict[str, Caveat] = {}
+    for cell in cells:
+        for record in records.get(cell.number, ()):
+            for one in {caveat.id: caveat for caveat in record.caveats}.values():
+                if kind_of(one).effect is Weight.NOTE or one.id == ON_ALL_BOARDS:
+                    continue
+                found.setdefault(one.id, one)
+                where.setdefault(one.id, []).append(cell.name)
+    return tuple(
+        Doubt(
+            caveat=one.id,
+            weight=str(kind_of(one).effect),
+            message=kind_of(one).message,
+            runs=len(where[one.id]),
+            cells=tuple(dict.fromkeys(where[one.id])),
+        )
+        for one in gravest_first(found.values())
+    )
+
+
 def result_of(
     name: str,
     cells: Sequence[Cell],
@@ -116,11 +164,14 @@ def result_of(
     failures: Mapping[int, Sequence[str]],
     checks: Checks = NO_CHECKS,
 ) -> SweepResult:
-    """Put together what was measured, by the numbers of the cells."""
+    """
+    Put together what was measured, by the numbers of the cells.
+
+    A run that a caveat invalidates is in no effect, but among the doubts.
+    """
+    valid = {n: tuple(filter(_is_valid, runs)) for n, runs in records.items()}
     measured = {
-        cell.name: tuple(records.get(cell.number, ()))
-        for cell in cells
-        if cell.name != BASE
+        cell.name: valid.get(cell.number, ()) for cell in cells if cell.name != BASE
     }
     base = cells[0]
     return SweepResult(
@@ -146,6 +197,7 @@ def result_of(
             )
             for cell in cells
         ),
-        effects=effects_of(tuple(records.get(base.number, ())), measured),
+        effects=effects_of(valid.get(base.number, ()), measured),
         checks=checks,
+        doubts=doubts_of(cells, records),
     )

@@ -34,6 +34,8 @@ BETWEEN, LEAST_NAME = 2, 12
 def sweep_answer(result: SweepResult) -> str:
     """Return the answer in a sentence."""
     tested = len(result.effects)
+    if not tested and any(one.weight == "invalid" for one in result.doubts):
+        return "no effect could be tested: runs of the base or of all cells are invalid"
     if not tested:
         return "no effect could be tested: no cell has runs of the base's seeds"
     worst = [one for one in result.found if one.figure == "worst"]
@@ -76,7 +78,15 @@ def compose_sweep(result: SweepResult, *, more: str) -> Any:
 
 
 def lines_of_limits(result: SweepResult) -> Iterator[Text]:
-    """Yield lines on runs that had other CPUs than the others."""
+    """Yield lines on invalid and limited runs, and those that had other CPUs."""
+    for doubt in result.doubts:
+        cells = plural(len(doubt.cells), "cell")
+        out = ", left out of all effects" if doubt.weight == "invalid" else ""
+        yield Text(
+            f"{doubt.weight.upper()}: {plural(doubt.runs, 'run')} of {cells}{out}: "
+            f"{doubt.message}",
+            style="bold red" if doubt.weight == "invalid" else "yellow",
+        )
     for cell in result.on_other_cpus[:1]:
         left = len(result.on_other_cpus) - 1
         others = f" (and {plural(left, 'other cell')})" if left else ""
