@@ -43,7 +43,7 @@ MAY_IMPORT = {
     "explain": {"contract", "exectrace", "ftrace", "record", "units"},
     "sweep": {
         *("errors", "files", "units", "cpulist", "campaign", "loads", "machine"),
-        *("record", "stats"),
+        *("record", "caveats", "stats"),
     },
     "stats": {
         *("errors", "units", "contract", "record", "caveats", "cpulist", "machine"),
