@@ -93,6 +93,57 @@ def test_a_dry_run_prints_the_cells_and_makes_nothing(
     assert not list(Path().glob("**/campaign.json"))
 
 
+def test_a_part_of_a_sweep_is_measured_and_the_rest_is_added_later(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    plan = rtscope("sweep", "ticks.toml", "--only", "tick", "--dry-run")
+    part = rtscope("sweep", "ticks.toml", "--only", "tick", "--out", "out", "--json")
+    page = Path("out/sweep.html").read_text()
+    board.results = [10_000, *(10_000 + n for n in range(8))]  # the first one twice
+    rest = rtscope("sweep", "--resume", "out", "--only", "o*", "--json")
+
+    assert "ticks: 2 cells, 16 runs" in plan.err
+    assert "1 other cell left to rtscope sweep --resume" in plan.err
+    assert part.status == 0, part.err
+    first = json.loads(part.out)
+    assert [cell["name"] for cell in first["cells"]] == ["base", "tick: off"]
+    assert first["left_out"] == 1
+    assert "1 cell of this sweep was not asked for yet" in page
+    assert rest.status == 0, rest.err
+    whole = json.loads(rest.out)
+    assert [(cell["name"], cell["runs"]) for cell in whole["cells"]] == [
+        ("base", 8),
+        ("tick: off", 8),
+        ("CPUs: one", 8),
+    ]
+    assert whole["left_out"] == 0
+    # All effects are judged together.
+    assert {effect["cell"] for effect in whole["effects"]} == {"tick: off", "CPUs: one"}
+
+
+def test_resuming_a_part_keeps_what_others_measured(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    rtscope("sweep", "ticks.toml", "--only", "tick", "--out", "out")
+    board.results = [10_000, *(10_000 + n for n in range(8))]  # the first one twice
+
+    said = rtscope("sweep", "--resume", "out", "--only", "CPUs: one", "--json")
+
+    assert said.status == 0, said.err
+    result = json.loads(said.out)
+    assert [cell["planned"] for cell in result["cells"]] == [8, 8, 8]
+
+
+def test_a_level_that_does_not_exist_is_refused_with_those_that_do(
+    rtscope: Rtscope, board: FakeBoard
+) -> None:
+    said = rtscope("sweep", "ticks.toml", "--only", "tick,tock")
+
+    assert said.status == 2
+    assert "nothing is called 'tock': name an axis (tick, CPUs)" in one_line(said.err)
+    assert not list(Path().glob("**/campaign.json"))
+
+
 def test_the_plan_counts_the_kernels_that_must_be_built(
     rtscope: Rtscope, board: FakeBoard
 ) -> None:

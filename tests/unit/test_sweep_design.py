@@ -7,7 +7,7 @@ import pytest
 
 from rtscope.campaign.model import Campaign
 from rtscope.errors import UsageError
-from rtscope.sweep.design import Cell, cells_of
+from rtscope.sweep.design import Cell, cells_of, chosen_cells
 from rtscope.sweep.effects import FIGURES, needed_pairs
 from rtscope.sweep.file import (
     Survey,
@@ -61,6 +61,22 @@ def test_each_design_has_its_combinations_the_base_first() -> None:
     assert names(TICK, POLICY, design="pairs") == single + both
     assert sorted(names(TICK, POLICY, design="full")) == sorted(single + both)
     assert names(TICK, POLICY, design="full")[0] == "base"
+
+
+@pytest.mark.parametrize(
+    ("patterns", "chosen"),
+    [
+        (["tick"], ["base", "tick: off"]),
+        (["policy: r*"], ["base", "policy: rr"]),
+        (["o*"], ["base", "tick: off", "policy: other", "tick: off + policy: other"]),
+    ],
+)
+def test_a_cell_is_chosen_if_all_its_changes_are(
+    patterns: list[str], chosen: list[str]
+) -> None:
+    whole = cells(TICK, POLICY, design="pairs")
+
+    assert [one.name for one in chosen_cells(whole, patterns, source="x")] == chosen
 
 
 def test_a_level_changes_its_keys_and_adds_to_the_kernels_parameters() -> None:

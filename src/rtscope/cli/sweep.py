@@ -94,6 +94,11 @@ class SweepRequest:
     """Own certificate for a tls:// scheduler, e.g. cert.pem."""
     tls_key: Annotated[Path | None, typer.Option(rich_help_panel=CLUSTER)] = None
     """Key of the own certificate, e.g. key.pem."""
+    only: str | None = None
+    """
+    Axes or levels to measure now, beside the base; --resume adds others to the same
+    results (default: all), e.g. boot,HZ_*.
+    """
     dry_run: bool = False
     """Print the cells and what they take; measure nothing."""
     reuse: Annotated[
@@ -166,7 +171,7 @@ def _work_of(request: SweepRequest) -> SweepWork:
                 "--resume continues the sweep as it was started: leave out file, "
                 "--out, --target and --kernel"
             )
-        return resumed_work(request.resume)
+        return resumed_work(request.resume, only=request.only)
     if request.file is None:
         raise UsageError(
             "name a sweep file, such as examples/sweeps/ticks.toml, or a sweep that "
@@ -179,25 +184,32 @@ def _work_of(request: SweepRequest) -> SweepWork:
     if str(request.file) != NAME or request.file.is_file():
         kernels = request.kernel.split(",") if request.kernel else None
         return new_work(
-            request.file, request.out, target=request.target, kernels=kernels
+            request.file,
+            request.out,
+            target=request.target,
+            kernels=kernels,
+            only=request.only,
         )
     if request.target is not None or request.kernel is not None:
         raise UsageError(
             f"sweep {NAME}: the record has its board and kernels: leave --target and "
             "--kernel out"
         )
-    return work_on_remedies(request.record, request.out)
+    return work_on_remedies(request.record, request.out, only=request.only)
 
 
 def _announce(work: SweepWork) -> None:
-    plans = [make_plan(cell.campaign) for cell in work.cells]
+    cells = work.chosen_cells
+    plans = [make_plan(cell.campaign) for cell in cells]
     runs = sum(len(plan.runs) for plan in plans)
     virtual = format_duration(sum(plan.total_ns for plan in plans))
     note(
-        f"{printable(work.sweep.name)}: {plural(len(work.cells), 'cell')}, "
+        f"{printable(work.sweep.name)}: {plural(len(cells), 'cell')}, "
         f"{plural(runs, 'run')}, {virtual} of virtual time on "
-        f"{work.cells[0].campaign.board}"
+        f"{cells[0].campaign.board}"
     )
+    if left := len(work.cells) - len(cells):
+        note(f"  {plural(left, 'other cell')} left to rtscope sweep --resume")
     announce(work.sweep)
     if built := _kernels_to_build(work, plans):
         note(
@@ -210,16 +222,16 @@ def _announce(work: SweepWork) -> None:
         kernels = len({run.kernel for run in plans[0].runs})
         note(f"  {loads} loads, each on {plural(kernels, 'kernel')}")
         return
-    seeds = len(work.cells[0].campaign.run_seeds)
+    seeds = len(cells[0].campaign.run_seeds)
     tests = len(FIGURES) * (runs - len(plans[0].runs)) // seeds
     if seeds < (needed := needed_pairs(tests)):
         note(
             f"  {seeds} seeds: of up to {tests} effects, a single one is found only "
             f"with {needed} or more seeds"
         )
-    for cell, plan in zip(work.cells, plans, strict=True):
+    for shown, (cell, plan) in enumerate(zip(cells, plans, strict=True)):
         work.plans[cell.number] = plan
-        if cell.number < CELLS_SHOWN:
+        if shown < CELLS_SHOWN:
             runs_of_cell = plural(len(plan.runs), "run")
             note(f"  {cell.number:3} {printable(cell.name)} ({runs_of_cell})")
     if (more := len(plans) - CELLS_SHOWN) > 0:
@@ -232,7 +244,7 @@ def _kernels_to_build(work: SweepWork, plans: Sequence[Plan]) -> int:
     return len(
         {
             (run.kernel, cell.campaign.config)
-            for cell, plan in zip(work.cells, plans, strict=True)
+            for cell, plan in zip(work.chosen_cells, plans, strict=True)
             for run in plan.runs
             if run.kernel in recipes
         }
@@ -250,21 +262,22 @@ def _prepare(work: SweepWork, jobs: int | None) -> None:
 
     with Waiting(stderr_console()) as waiting:
         looks = Looks(waiting)
-        measured = [work.store(cell).records() for cell in work.cells]
-        of_each_cell = [records[0] for records in measured if records]
+        measured = {cell.number: work.store(cell).records() for cell in work.cells}
+        of_each_cell = [records[0] for records in measured.values() if records]
+        cells = work.chosen_cells
         lefts = [
             remaining(work.plans[cell.number], work.store(cell).done_ids())
-            for cell in work.cells
+            for cell in cells
         ]
         check_kernels(
             {
                 printable(cell.name): (left, cell.campaign)
-                for cell, left in zip(work.cells, lefts, strict=True)
+                for cell, left in zip(cells, lefts, strict=True)
             },
             log=waiting.over(once),
             progress=waiting,
         )
-        for cell, records, left in zip(work.cells, measured, lefts, strict=True):
+        for cell, left in zip(cells, lefts, strict=True):
             prepared = prepare_campaign(
                 left,
                 cell.campaign,
@@ -274,7 +287,7 @@ def _prepare(work: SweepWork, jobs: int | None) -> None:
                 progress=waiting,
                 looks=looks,
             )
-            refuse_other_inputs(prepared, records)
+            refuse_other_inputs(prepared, measured[cell.number])
             refuse_other_common_parts(prepared, of_each_cell)
             work.prepared[cell.number] = prepared
 
@@ -284,7 +297,7 @@ def _measure(
 ) -> None:
     cells = [
         CellRuns(cell.name, work.plans[cell.number], prepared, work.store(cell))
-        for cell in work.cells
+        for cell in work.chosen_cells
         if (prepared := work.prepared[cell.number]).runs
     ]
     if not cells:

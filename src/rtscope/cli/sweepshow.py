@@ -109,15 +109,20 @@ def _print(shown: Detail, answer: str, compose: Compose, *, rows: int) -> None:
 
 
 def _result(work: SweepWork, records: Mapping[int, Sequence[RunRecord]]) -> SweepResult:
-    planned = {
-        cell.number: len(work.plans[cell.number].runs) if work.plans else 0
+    """Return what there is of the chosen cells, and of others that were measured."""
+    cells = [
+        cell
         for cell in work.cells
-    }
+        if cell.number in work.chosen or records[cell.number]
+    ]
+    planned = {cell.number: len(records[cell.number]) for cell in cells}
+    planned |= {number: len(plan.runs) for number, plan in work.plans.items()}
     return result_of(
         work.sweep.name,
-        work.cells,
+        cells,
         records=records,
         planned=planned,
+        left_out=len(work.cells) - len(cells),
         failures={n: tuple(whys.values()) for n, whys in work.failures.items()},
         checks=work.checks,
     )

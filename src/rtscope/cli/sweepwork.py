@@ -15,7 +15,7 @@ from rtscope.files import read_bounded, write_atomically
 from rtscope.measure.plan import Plan
 from rtscope.record.resultdir import ResultDir, create
 from rtscope.sweep.checks import NO_CHECKS, Checks
-from rtscope.sweep.design import Cell, cells_of
+from rtscope.sweep.design import Cell, cells_of, chosen_cells
 from rtscope.sweep.file import (
     Sweep,
     document_of,
@@ -41,6 +41,8 @@ class SweepWork:
     cells: tuple[Cell, ...]
     path: Path
     typed: tuple[str, ...]
+    chosen: frozenset[int]
+    """The cells to measure now, by their numbers; the base is one of them."""
     plans: dict[int, Plan] = field(default_factory=dict)
     """By the number of the cell."""
     prepared: dict[int, PreparedCampaign] = field(default_factory=dict)
@@ -48,25 +50,54 @@ class SweepWork:
     """Why runs have no result, by the number of the cell and the run."""
     checks: Checks = NO_CHECKS
 
+    @property
+    def chosen_cells(self) -> tuple[Cell, ...]:
+        """The cells to measure now."""
+        return tuple(cell for cell in self.cells if cell.number in self.chosen)
+
     def store(self, cell: Cell) -> ResultDir:
         """Return the results of a cell."""
         return ResultDir(self.path / CELLS / cell.directory)
 
 
 def new_work(
-    file: Path, out: Path | None, *, target: str | None, kernels: list[str] | None
+    file: Path,
+    out: Path | None,
+    *,
+    target: str | None,
+    kernels: list[str] | None,
+    only: str | None,
 ) -> SweepWork:
     """Return a sweep of a file, or of one that comes with rtscope; UsageError."""
     found = on_board(_named(file), target=target, kernels=kernels)
     if found.survey is not None:
         found = with_listed(found, command=typed_words())
-    return SweepWork(found, cells_of(found), _place(out), typed_words())
+    return _work(found, _place(out), typed_words(), only)
 
 
-def work_on_remedies(record: Path | None, out: Path | None) -> SweepWork:
+def work_on_remedies(
+    record: Path | None, out: Path | None, *, only: str | None
+) -> SweepWork:
     """Return a sweep of what may help against the causes in a record; UsageError."""
-    tried = remedies_for(record)
-    return SweepWork(tried, cells_of(tried), _place(out), typed_words())
+    return _work(remedies_for(record), _place(out), typed_words(), only)
+
+
+def _work(
+    sweep: Sweep, path: Path, typed: tuple[str, ...], only: str | None
+) -> SweepWork:
+    """Return a sweep of which a part is chosen, or all without `only`; UsageError."""
+    cells = chosen = cells_of(sweep)
+    if only is not None:
+        if sweep.survey is not None:
+            raise UsageError(
+                f"--only {only}: a survey has no levels: name its stressors in "
+                "[survey] of a file of your own"
+            )
+        patterns = [one.strip() for one in only.split(",")]
+        chosen = chosen_cells(cells, patterns, source="--only")
+    return SweepWork(
+        sweep, cells, path, typed, frozenset(cell.number for cell in chosen)
+    )
 
 
 def _place(out: Path | None) -> Path:
@@ -85,7 +116,7 @@ def _named(file: Path) -> Sweep:
     return placed(load_sweep(file), file.parent)
 
 
-def resumed_work(path: Path) -> SweepWork:
+def resumed_work(path: Path, *, only: str | None) -> SweepWork:
     """Return a sweep to continue; UsageError, or RecordError if it is damaged."""
     if not (path / DOCUMENT).exists():
         raise UsageError(f"{path}: no sweep there: it has no {DOCUMENT}")
@@ -101,7 +132,7 @@ def resumed_work(path: Path) -> SweepWork:
         typed = tuple(map(str, document["command"]))
     except (ValueError, KeyError, TypeError) as error:
         raise RecordError(f"{path / DOCUMENT}: no sweep of rtscope") from error
-    return SweepWork(found, cells_of(found), path, typed)
+    return _work(found, path, typed, only)
 
 
 def create_directories(work: SweepWork) -> None:

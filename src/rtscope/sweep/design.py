@@ -6,8 +6,9 @@ The design `one` changes one thing at a time, so that each effect is against the
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from itertools import combinations, product
 from typing import Any
 
@@ -66,6 +67,35 @@ def cells_of(sweep: Sweep) -> tuple[Cell, ...]:
         cells.append(cell)
     _check(sweep, cells)
     return tuple(cells)
+
+
+def chosen_cells(
+    cells: Sequence[Cell], patterns: Sequence[str], *, source: str
+) -> tuple[Cell, ...]:
+    """
+    Return the base and the cells all of whose changes are named by a pattern.
+
+    A pattern names an axis, a level, or both as `axis: level`, with the wildcards of a
+    shell. Raises UsageError for a pattern that names nothing.
+    """
+    levels = dict.fromkeys(level for cell in cells for level in cell.levels)
+    for pattern in patterns:
+        if not any(_names(pattern, level) for level in levels):
+            axes = ", ".join(dict.fromkeys(axis for axis, _ in levels))
+            raise UsageError(
+                f"{source}: nothing is called {pattern!r}: name an axis ({axes}) or a "
+                "level, as --dry-run lists them"
+            )
+    return tuple(
+        cell
+        for cell in cells
+        if all(any(_names(one, level) for one in patterns) for level in cell.levels)
+    )
+
+
+def _names(pattern: str, level: tuple[str, str]) -> bool:
+    axis, name = level
+    return any(fnmatchcase(one, pattern) for one in (axis, name, f"{axis}: {name}"))
 
 
 def _combinations(sweep: Sweep) -> Iterator[Chosen]:

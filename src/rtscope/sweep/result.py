@@ -59,6 +59,8 @@ class SweepResult:
     checks: Checks = NO_CHECKS
     doubts: tuple[Doubt, ...] = ()
     """The gravest first; without the one that every virtual board has."""
+    left_out: int = 0
+    """Cells that nobody has asked to measure yet."""
 
     @property
     def found(self) -> tuple[Effect, ...]:
@@ -163,6 +165,7 @@ def result_of(
     planned: Mapping[int, int],
     failures: Mapping[int, Sequence[str]],
     checks: Checks = NO_CHECKS,
+    left_out: int = 0,
 ) -> SweepResult:
     """
     Put together what was measured, by the numbers of the cells.
@@ -200,4 +203,5 @@ def result_of(
         effects=effects_of(valid.get(base.number, ()), measured),
         checks=checks,
         doubts=doubts_of(cells, records),
+        left_out=left_out,
     )

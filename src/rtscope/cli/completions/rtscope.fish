@@ -125,6 +125,7 @@ complete -c rtscope -n '__rtscope_at sweep' -l on -d 'Where boards run' -x
 complete -c rtscope -n '__rtscope_at sweep' -l tls-ca -d 'Certificate of the authority of a tls:// scheduler' -rF
 complete -c rtscope -n '__rtscope_at sweep' -l tls-cert -d 'Own certificate for a tls:// scheduler' -rF
 complete -c rtscope -n '__rtscope_at sweep' -l tls-key -d 'Key of the own certificate' -rF
+complete -c rtscope -n '__rtscope_at sweep' -l only -d 'Axes or levels to measure now, beside the base' -x
 complete -c rtscope -n '__rtscope_at sweep' -l dry-run -d 'Print the cells and what they take'
 complete -c rtscope -n '__rtscope_at sweep' -l reuse -l no-reuse -d 'Stored results of equal inputs in place of new measurements'
 complete -c rtscope -n '__rtscope_at sweep' -l out -s o -d 'Directory of the results' -rF

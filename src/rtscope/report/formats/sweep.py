@@ -59,6 +59,8 @@ def compose_sweep(result: SweepResult, *, more: str) -> Any:
             text = f"{plural(result.missing, 'planned run')} without a result"
             yield Text(f"LIMIT: {text}: {_first_failure(result)}", style="yellow")
         yield from lines_of_limits(result)
+        if result.left_out:
+            yield Text(f"{plural(result.left_out, 'cell')} not asked for yet (--only)")
         yield ""
         shown = result.found[: room.rows]
         if shown:
