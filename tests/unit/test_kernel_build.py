@@ -120,6 +120,19 @@ def test_all_configurations_are_checked_before_a_kernel_is_built(
     assert list((tmp_path / "cache/parts").iterdir()) == []
 
 
+def test_cells_of_one_kernel_are_configured_once(tmp_path: Path) -> None:
+    recipe, context = _recipe(tmp_path / "a"), _build_context(tmp_path)
+    said: list[str] = []
+    other = replace(recipe, lines=("CONFIG_PREEMPT_RT=n",))
+
+    check_configurations(
+        replace(context, log=said.append),
+        {"base": recipe, "nohz=off": recipe, "ordinary": other},
+    )
+
+    assert "configuring 2 kernels to check the settings" in said
+
+
 def test_what_is_built_is_not_configured_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -134,7 +134,8 @@ def check_configurations(context: BuildContext, recipes: Mapping[str, Recipe]) -
             place = _place(context, first, work)
             build.check_programs(first)
             _unpack(context, first, find_origin(context, first), place)
-            context.log(f"configuring {len(alike)} kernels to check their settings")
+            count = f"{len(alike)} kernel{'s' * (len(alike) != 1)}"
+            context.log(f"configuring {count} to check the settings")
             for name, recipe in alike:
                 shutil.rmtree(place.build, ignore_errors=True)
                 try:
@@ -148,17 +149,20 @@ def check_configurations(context: BuildContext, recipes: Mapping[str, Recipe]) -
 def _with_one_source(
     context: BuildContext, recipes: Mapping[str, Recipe]
 ) -> list[list[tuple[str, Recipe]]]:
-    """Return what is not built, by the source and patches that it is built from."""
-    alike: dict[str, list[tuple[str, Recipe]]] = {}
+    """
+    Return what is not built, by the source and patches that it is built from.
+
+    Of equal kernels the first is enough.
+    """
+    alike: dict[str, dict[str, tuple[str, Recipe]]] = {}
     for name, recipe in recipes.items():
         check_board(recipe)
         if built_kernel(context, recipe) is None:
             inputs = find_origin(context, recipe).inputs
             source = [recipe.name, recipe.size, inputs, series_digests(recipe)]
-            alike.setdefault(json.dumps(source, sort_keys=True), []).append(
-                (name, recipe)
-            )
-    return list(alike.values())
+            of_source = alike.setdefault(json.dumps(source, sort_keys=True), {})
+            of_source.setdefault(configuration_digest(recipe), (name, recipe))
+    return [list(of_source.values()) for of_source in alike.values()]
 
 
 def _unheard(_text: str) -> None:
