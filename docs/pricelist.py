@@ -1,23 +1,26 @@
 """
-The tables of docs/measured/price-list.md, from the result of `rtscope sweep price`.
+The tables of docs/measured/price-list.md, from results of `rtscope sweep price`.
 
     rtscope sweep --resume price --json > price.json
-    python docs/pricelist.py price.json --cpu-s 7.1
+    python docs/pricelist.py price.json:7.1
 
-Bold are the effects that the exact test has found. `--cpu-s` is the CPU time of a run,
-which no record has: that of the sweep with its boards, by its runs.
+The number is the CPU time of a run in seconds, which no record has: that of the sweep
+with its boards, by its runs. Parts of the list that were measured beside bases of their
+own are results of their own. Bold are the effects that the exact test has found, among
+all of all results: a list in parts is one family of tests.
 """
 
 import argparse
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from rtscope.report.formats.sweep import columns_of_costs, interval_of, value_of
 from rtscope.report.words import NOTHING, count
-from rtscope.sweep.effects import FIGURES, MORE_IS_BETTER, Effect
+from rtscope.sweep.effects import FIGURES, MORE_IS_BETTER, Effect, discoveries
 from rtscope.sweep.result import SweepResult
 
 Columns = Mapping[str, Sequence[str]]
@@ -81,17 +84,38 @@ def _row(words: Sequence[str]) -> str:
     return f"| {' | '.join(words)} |"
 
 
+def judged_together(results: Sequence[SweepResult]) -> Sequence[SweepResult]:
+    """Return the results with what is found among the effects of all of them."""
+    everything = [effect for result in results for effect in result.effects]
+    found = iter(discoveries([effect.p for effect in everything]))
+    return [
+        replace(
+            result,
+            effects=tuple(replace(one, found=next(found)) for one in result.effects),
+        )
+        for result in results
+    ]
+
+
+def read_result(path: Path) -> SweepResult:
+    """Return the result in a file that `rtscope sweep --json` has written."""
+    return TypeAdapter(SweepResult).validate_python(json.loads(path.read_text()))
+
+
 def main() -> None:
-    """Print both tables."""
+    """Print both tables of each result."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("result", type=Path)
-    parser.add_argument("--cpu-s", type=float, required=True)
-    given = parser.parse_args()
-    read = json.loads(given.result.read_text())
-    result = TypeAdapter(SweepResult).validate_python(read)
-    print("\n".join(lines_of(latencies(result))))
-    print()
-    print("\n".join(lines_of(costs(result, cpu_s=given.cpu_s))))
+    parser.add_argument("result", nargs="+", help="FILE:CPU-SECONDS")
+    given = [word.rpartition(":") for word in parser.parse_args().result]
+    results = judged_together([read_result(Path(file)) for file, _, _ in given])
+    tested = sum(len(result.effects) for result in results)
+    found = sum(len(result.found) for result in results)
+    print(f"{found} of {tested} effects found\n")
+    for result, (_, _, cpu_s) in zip(results, given, strict=True):
+        print("\n".join(lines_of(latencies(result))))
+        print()
+        print("\n".join(lines_of(costs(result, cpu_s=float(cpu_s)))))
+        print()
 
 
 if __name__ == "__main__":

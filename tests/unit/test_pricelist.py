@@ -1,0 +1,68 @@
+"""The tables of the price list, from parts that were measured one after the other."""
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from pricelist import judged_together, latencies, lines_of, read_result
+from rtscope.sweep.effects import Effect
+from rtscope.sweep.result import CellResult, SweepResult
+
+
+def part(*p_values: float) -> SweepResult:
+    """Return a result with an effect for each p-value."""
+    one = Effect(
+        cell="",
+        key=("os", "pc-6.12-rt", "fifo", "500000"),
+        figure="worst",
+        base=10_000.0,
+        changed=20_000.0,
+        pairs=8,
+        ratio=2.0,
+        low=None,
+        high=None,
+        p=1.0,
+        found=False,
+        could_have_seen=None,
+    )
+    effects = tuple(
+        replace(one, cell=f"boot: {n}", p=p) for n, p in enumerate(p_values)
+    )
+    return SweepResult(
+        name="price list", board="pc", seeds=8, cells=(), effects=effects
+    )
+
+
+def test_effects_of_all_parts_are_one_family_of_tests() -> None:
+    alone = judged_together([part(0.02, 0.04)])
+    first, second = judged_together([part(0.02, 0.04), part(1.0, 1.0)])
+
+    assert [one.found for one in alone[0].effects] == [True, True]
+    assert [one.found for one in first.effects] == [False, False]
+    assert [one.found for one in second.effects] == [False, False]
+
+
+def test_a_result_is_read_as_the_sweep_has_written_it(tmp_path: Path) -> None:
+    file = tmp_path / "price.json"
+    file.write_text(json.dumps({**asdict(part(0.5)), "answer": "none"}))
+
+    assert read_result(file) == part(0.5)
+
+
+@pytest.mark.parametrize(("found", "ratio"), [(True, "**2**"), (False, "2")])
+def test_what_is_found_is_bold(found: bool, ratio: str) -> None:
+    whole = part(0.01)
+    base, changed = (
+        CellResult(name, name, runs=8, planned=8) for name in ("base", "boot: 0")
+    )
+    effects = tuple(replace(one, found=found) for one in whole.effects)
+
+    columns = latencies(replace(whole, cells=(base, changed), effects=effects))
+
+    assert list(lines_of(columns)) == [
+        "| option | os worst, us | ratio of os worst (95 %) |",
+        "|---|---:|---:|",
+        f"| `0` (boot) | 20.0 | {ratio} |",
+    ]
