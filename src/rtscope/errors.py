@@ -7,6 +7,7 @@ Every error this program raises on purpose, and the exit status of each.
         ├── RecordError         a record cannot be read or written
         ├── ContractError       the agent's output breaks its contract
         ├── TargetError         a command on the machine failed, or no answer came
+        ├── LoadError           the load ended before the measurement began
         ├── BoardError          a part of a virtual board is missing or damaged
         └── KernelError         a kernel cannot be patched, configured, built or packed
 
@@ -44,6 +45,10 @@ class ContractError(MeasurementError):
 
 class TargetError(MeasurementError):
     """A command on the target failed, or the target stopped answering."""
+
+
+class LoadError(MeasurementError):
+    """The load ended before the measurement began; another load may run."""
 
 
 class BoardError(MeasurementError):

@@ -7,16 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from fakes import targets
 from fakes.bootedboard import FakeBoard
 from fakes.commandline import Rtscope
 from fakes.scheduler import FakeScheduler
-from rtscope.cli import sweep, sweepwork
+from rtscope.cli import machinesurvey, sweep, sweepwork
 from rtscope.cluster import dask
 from rtscope.cluster import runner as cluster
 from rtscope.errors import BoardError, ContractError, MeasurementError
+from rtscope.loads import safe_stressors
 from rtscope.record.resultdir import open_records
 from rtscope.record.virtual import InputDigests
 from rtscope.sweep.file import with_stressors
+from rtscope.target.fake import FakeTarget
 from rtscope.virtual import runner, sweeping
 from rtscope.virtual.stored import StoredResults
 
@@ -382,6 +385,122 @@ def test_a_survey_ranks_its_loads_and_goes_on_after_an_interruption(
     assert again.status == 0, again.err
     assert "2 of 2 stressors above the usual loads" in again.out
     assert Path("out/survey.html").read_text() == page
+
+
+MACHINE_FILE = """
+[sweep]
+name = "which load"
+[base]
+target.address = "local"
+campaign.warmup = "0s"
+run = [{ load = "idle", duration = "6s", interval = "100ms" }]
+[survey]
+stressors = ["switch", "sem"]
+"""
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> FakeTarget:
+    """A machine on which all goes well, in place of this one."""
+    made = targets.target()
+    monkeypatch.setattr(
+        machinesurvey, "open_target", lambda address, **_: nullcontext(made)
+    )
+    return made
+
+
+def test_a_load_that_a_machine_does_not_run_is_named_and_the_others_go_on(
+    rtscope: Rtscope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusing = targets.target({"load": [[targets.LOAD_HELLO]]})
+    monkeypatch.setattr(
+        machinesurvey, "open_target", lambda address, **_: nullcontext(refusing)
+    )
+    Path("survey.toml").write_text(MACHINE_FILE)
+
+    said = rtscope("sweep", "survey.toml", "--out", "out", "--json")
+
+    assert said.status == 1
+    loads = {load["name"]: load for load in json.loads(said.out)["loads"]}
+    assert not loads["idle"]["failures"]
+    for name in ("stress-ng:switch", "stress-ng:sem"):
+        (why,) = loads[name]["failures"].values()
+        assert "the load ended before the measurement began" in why
+    assert "Loads that did not run" in Path("out/survey.html").read_text()
+
+
+def test_a_survey_of_a_machine_measures_its_loads_one_after_the_other(
+    rtscope: Rtscope, machine: FakeTarget
+) -> None:
+    Path("survey.toml").write_text(MACHINE_FILE)
+
+    said = rtscope("sweep", "survey.toml", "--out", "out", "--json")
+
+    assert said.status == 0, said.err
+    result = json.loads(said.out)
+    assert not result["is_virtual"]
+    assert {load["name"] for load in result["loads"]} == {
+        "idle",
+        "stress-ng:switch",
+        "stress-ng:sem",
+    }
+    assert "virtual" not in result["answer"]
+    assert [one["caveat"] for one in result["doubts"]] == ["guest"]
+    page = Path("out/survey.html").read_text()
+    assert "Loads on this machine, ranked" in page
+    assert "LIMIT: this machine is virtual" in page
+    assert "virtual µs" not in page
+    gone = next(Path("out/cells/000-base/runs").glob("*sem*/record.json"))
+    gone.unlink()
+
+    again = rtscope("sweep", "--resume", "out", "-q")
+
+    assert again.status == 0, again.err
+    assert "1 of 1: stress-ng:sem" in again.err
+
+
+def test_a_survey_of_a_machine_that_cannot_measure_makes_no_directory(
+    rtscope: Rtscope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lacking = targets.target(programs={})
+    monkeypatch.setattr(
+        machinesurvey, "open_target", lambda address, **_: nullcontext(lacking)
+    )
+    Path("survey.toml").write_text(MACHINE_FILE)
+
+    said = rtscope("sweep", "survey.toml", "--out", "out")
+
+    assert said.status == 3
+    assert "need stress-ng, which is not installed" in one_line(said.err)
+    assert not Path("out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["survey", "-t", "ssh:board"],
+            "type rtscope sweep survey-machine --target ssh:board",
+        ),
+        (["survey-machine", "-k", "debian-6.12"], "local runs its own"),
+        (["survey-machine", "--jobs", "2"], "on a machine, runs follow one another"),
+        (["survey-machine", "--only", "sem"], "a survey has no levels"),
+    ],
+)
+def test_what_is_of_boards_is_refused_on_a_machine(
+    rtscope: Rtscope, words: Sequence[str], message: str
+) -> None:
+    said = rtscope("sweep", *words, "--dry-run")
+
+    assert said.status == 2
+    assert message in one_line(said.err)
+
+
+def test_a_machine_takes_the_stressors_that_it_survives(rtscope: Rtscope) -> None:
+    said = rtscope("sweep", "survey-machine", "--dry-run")
+
+    assert said.status == 0, said.err
+    assert f"{5 + len(safe_stressors())} loads, in turn" in said.err
 
 
 def test_ones_own_qemu_is_refused_on_a_cluster_before_anything_is_made(

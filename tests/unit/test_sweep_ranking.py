@@ -59,6 +59,21 @@ def ranking(
     )
 
 
+def test_an_invalid_run_is_not_ranked_and_a_limited_one_is_named() -> None:
+    invalid = replace(
+        run("stress-ng:set", 50_000), caveats=(make("clocksource_changed"),)
+    )
+    limited = replace(run("stress-ng:fork", 9_000), caveats=(make("stopped_early"),))
+
+    found = ranking([invalid, limited])
+
+    assert [load.label for load in found.ranked(RT)] == ["fork"]
+    assert found.failed[0].failures[RT].startswith("the kernel changed its clock")
+    assert [(one.weight, one.where) for one in found.doubts] == [
+        ("limit", ("stress-ng:fork",))
+    ]
+
+
 def test_loads_are_ranked_by_the_worst_of_all_their_seeds() -> None:
     found = ranking(
         [

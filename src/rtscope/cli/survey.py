@@ -1,4 +1,4 @@
-"""What a survey adds to a sweep: it asks the board for its stressors, and explains."""
+"""What a survey adds to a sweep: the stressors that there are, and explanations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,6 +7,7 @@ from rtscope.board.cache import cache_dir
 from rtscope.cli.console import log, note, stderr_console
 from rtscope.cli.progress import Waiting
 from rtscope.errors import UsageError
+from rtscope.loads import safe_stressors
 from rtscope.measure.plan import Plan, make_plan
 from rtscope.record.explanation import EXPLAINED, find_explained
 from rtscope.record.model import RunRecord
@@ -16,13 +17,22 @@ from rtscope.sweep.file import Survey, Sweep, with_stressors
 from rtscope.sweep.ranking import Ranking, ranking_of
 from rtscope.virtual.prepare import prepare_campaign
 
+RUNNING = "the running kernel"
+"""Where a load did not run, on a machine."""
+
 
 def with_listed(sweep: Sweep, *, command: tuple[str, ...]) -> Sweep:
-    """Return a survey with its stressors as loads; unnamed, those of the board."""
+    """
+    Return a survey with its stressors as loads.
+
+    Unnamed, they are those that the board lists, or those that a machine survives.
+    """
     survey = sweep.survey or Survey()
     if survey.stressors is not None:
         return with_stressors(sweep, ())
     campaign = cells_of(sweep)[0].campaign
+    if campaign.board is None:
+        return with_stressors(sweep, sorted(safe_stressors()))
     plan = make_plan(campaign)
     with Waiting(stderr_console()) as waiting:
         prepared = prepare_campaign(
@@ -47,17 +57,22 @@ def ranked(
     *,
     failures: Mapping[str, str],
 ) -> Ranking:
-    """Explain what is not yet explained, and rank all loads."""
-    explain_missing(records, store)
+    """Explain what was recorded and is not yet explained, and rank all loads."""
+    explain_missing([one for one in records if _may_explain(one)], store)
     runs = {run.id: run for run in plan.runs}
     return ranking_of(
         records,
         explained=find_explained([store.path], records, log=log),
         failures={
-            (runs[run].load, runs[run].kernel or ""): why
+            (runs[run].load, runs[run].kernel or RUNNING): why
             for run, why in failures.items()
         },
     )
+
+
+def _may_explain(record: RunRecord) -> bool:
+    """Whether its worst wake-ups were recorded, or traced."""
+    return record.virtual is not None or record.result.tracing is not None
 
 
 def explain_missing(records: Sequence[RunRecord], store: ResultDir) -> None:

@@ -19,6 +19,7 @@ from rtscope.cli.console import (
     stderr_console,
 )
 from rtscope.cli.detail import Shown
+from rtscope.cli.machinesurvey import measure_survey
 from rtscope.cli.progress import LiveDisplay, Waiting
 from rtscope.cli.sweepremedies import NAME, announce
 from rtscope.cli.sweeprunner import boots_on
@@ -42,6 +43,7 @@ from rtscope.sweep.effects import FIGURES, needed_pairs
 from rtscope.sweep.file import (
     shipped_sweeps,
 )
+from rtscope.tuning.campaign import checks_for
 from rtscope.units import format_duration
 from rtscope.virtual.looks import Looks
 from rtscope.virtual.prepare import (
@@ -65,15 +67,18 @@ class SweepRequest:
 
     file: Annotated[Path | None, typer.Argument()] = None
     """
-    Sweep file, e.g. ticks.toml, or a sweep that comes with rtscope: price, survey, or
-    remedies with a RECORD.
+    Sweep file, e.g. ticks.toml, or a sweep that comes with rtscope: price, survey,
+    survey-machine, or remedies with a RECORD.
     """
     record: Annotated[Path | None, typer.Argument()] = None
     """Result of a virtual board whose causes remedies are tried against, e.g. out."""
     target: Annotated[
         str | None, typer.Option("--target", "-t", rich_help_panel=BOARDS)
     ] = None
-    """Virtual board instead of that of the file, e.g. virtual:jh7110."""
+    """
+    Virtual board instead of that of the file, e.g. virtual:jh7110; for a survey of a
+    machine, e.g. ssh:board.
+    """
     kernel: Annotated[
         str | None, typer.Option("--kernel", "-k", rich_help_panel=BOARDS)
     ] = None
@@ -139,6 +144,8 @@ def sweep(request: SweepRequest) -> int:
             f"--on {request.on}: target.qemu names a QEMU of this machine, which is "
             "no part of a bundle for workers: leave it out, or type --on local"
         )
+    if work.cells[0].campaign.board is None:
+        _refuse_on_machine(request, work)
     _announce(work)
     if request.dry_run:
         return 0
@@ -146,6 +153,10 @@ def sweep(request: SweepRequest) -> int:
         if is_occupied(work.path):
             raise UsageError(f"--out {work.path}: not empty; name a new directory")
         refuse_full_disk(work.path)
+    if work.cells[0].campaign.board is None:
+        return measure_survey(
+            work, request.shown, is_new=request.resume is None, json=request.json
+        )
     _prepare(work, request.jobs)
     if request.resume is None:
         create_directories(work)
@@ -198,15 +209,33 @@ def _work_of(request: SweepRequest) -> SweepWork:
     return work_on_remedies(request.record, request.out, only=request.only)
 
 
+def _refuse_on_machine(request: SweepRequest, work: SweepWork) -> None:
+    """Raise UsageError for what only boards have."""
+    campaign = work.cells[0].campaign
+    if request.jobs is not None or request.on != LOCAL:
+        raise UsageError(
+            "--jobs and --on are for virtual boards: on a machine, runs follow one "
+            "another; leave them out"
+        )
+    if campaign.kernels:
+        raise UsageError(
+            f"{work.sweep.source}: kernels are of virtual boards, and "
+            f"{campaign.target} runs its own: leave --kernel out; of rtscope's own "
+            "surveys, survey-machine is for machines"
+        )
+    checks_for(campaign)
+
+
 def _announce(work: SweepWork) -> None:
     cells = work.chosen_cells
     plans = [make_plan(cell.campaign) for cell in cells]
     runs = sum(len(plan.runs) for plan in plans)
-    virtual = format_duration(sum(plan.total_ns for plan in plans))
+    long = format_duration(sum(plan.total_ns for plan in plans))
+    campaign = cells[0].campaign
     note(
         f"{printable(work.sweep.name)}: {plural(len(cells), 'cell')}, "
-        f"{plural(runs, 'run')}, {virtual} of virtual time on "
-        f"{cells[0].campaign.board}"
+        f"{plural(runs, 'run')}, {long}{' of virtual time' if campaign.board else ''} "
+        f"on {printable(campaign.board or campaign.target)}"
     )
     if left := len(work.cells) - len(cells):
         note(f"  {plural(left, 'other cell')} left to rtscope sweep --resume")
@@ -220,7 +249,8 @@ def _announce(work: SweepWork) -> None:
         work.plans[0] = plans[0]
         loads = len({run.load for run in plans[0].runs})
         kernels = len({run.kernel for run in plans[0].runs})
-        note(f"  {loads} loads, each on {plural(kernels, 'kernel')}")
+        each = f"each on {plural(kernels, 'kernel')}" if campaign.board else "in turn"
+        note(f"  {loads} loads, {each}")
         return
     seeds = len(cells[0].campaign.run_seeds)
     tests = len(FIGURES) * (runs - len(plans[0].runs)) // seeds

@@ -81,7 +81,7 @@ def _show_survey(work: SweepWork, shown: Detail, *, json: bool) -> int:
         survey_page(
             ranking,
             name=work.sweep.name,
-            board=cell.campaign.board or "",
+            target=cell.campaign.board or cell.campaign.target,
             missing=missing,
         ).encode(),
     )

@@ -26,6 +26,7 @@ from rtscope.sweep.file import (
     shipped_sweeps,
     sweep_of,
 )
+from rtscope.target.address import parse_address
 from rtscope.virtual.prepare import PreparedCampaign
 
 DOCUMENT, CELLS = "sweep.json", "cells"
@@ -69,10 +70,25 @@ def new_work(
     only: str | None,
 ) -> SweepWork:
     """Return a sweep of a file, or of one that comes with rtscope; UsageError."""
-    found = on_board(_named(file), target=target, kernels=kernels)
+    named = _named(file)
+    if target is not None:
+        _refuse_machine_for_board(named, target)
+    found = on_board(named, target=target, kernels=kernels)
     if found.survey is not None:
         found = with_listed(found, command=typed_words())
     return _work(found, _place(out), typed_words(), only)
+
+
+def _refuse_machine_for_board(named: Sweep, target: str) -> None:
+    """Raise UsageError: a base of a board has what no machine takes, such as seeds."""
+    written = named.base.get("target")
+    address = written.get("address") if isinstance(written, dict) else None
+    machine = parse_address(target).board is None
+    if machine and address is not None and parse_address(str(address)).board:
+        raise UsageError(
+            f"--target {target}: {named.source} is of a virtual board; to rank the "
+            f"loads of a machine, type rtscope sweep survey-machine --target {target}"
+        )
 
 
 def work_on_remedies(

@@ -29,7 +29,7 @@ from rtscope.contract import (
     TracePages,
     WorstSoFar,
 )
-from rtscope.errors import MeasurementError, TargetError
+from rtscope.errors import LoadError, MeasurementError, TargetError
 from rtscope.ftrace.writer import TraceParts
 from rtscope.measure.grown import Grown
 from rtscope.target import Stream, Target
@@ -224,7 +224,7 @@ class _Pump:
             if any(isinstance(line, LoadHello) for line in self._take(load)):
                 runs_since = self._clock()
             if load.ended:
-                raise MeasurementError(
+                raise LoadError(
                     "the load ended before the measurement began"
                     + (_end(self._seen) or _last_stderr(load))
                 )

@@ -218,6 +218,13 @@ class RunRecord:
         highs = (thread.max_ns for thread in self.result.threads)
         return max((ns for ns in highs if ns is not None), default=None)
 
+    @property
+    def kernel_name(self) -> str:
+        """The kernel that was asked for, else the release that ran."""
+        release = self.facts_before.get("kernel_release")
+        running = release.value if release else None
+        return self.run.kernel or str(running or "unknown kernel")
+
     def require_virtual(self) -> VirtualRun:
         """Return what booted; UsageError for a run of a machine."""
         if self.virtual is None:

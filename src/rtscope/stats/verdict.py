@@ -120,11 +120,6 @@ def _exit_status(verdict: Verdict, *, asked: bool) -> int:
     return {Verdict.NO: 1, Verdict.INVALID: 3}.get(verdict, 0)
 
 
-def _kernel(record: RunRecord) -> str:
-    release = record.facts_before.get("kernel_release")
-    return record.run.kernel or str(release.value if release else "") or "unknown"
-
-
 def _finding(
     records: Sequence[RunRecord], e: Evidence, differing: tuple[str, ...]
 ) -> Finding:
@@ -133,7 +128,7 @@ def _finding(
     return Finding(
         load=run.load,
         target=run.target,
-        kernel=_kernel(records[0]),
+        kernel=records[0].kernel_name,
         policy=run.policy,
         interval_ns=run.interval_ns,
         differences=differing,

@@ -173,11 +173,12 @@ def _words(found: object) -> list[Any]:
 
 def _check(sweep: Sweep, cells: list[Cell]) -> None:
     base = cells[0].campaign
-    if base.board is None:
+    if base.board is None and sweep.survey is None:
         raise UsageError(
             f"{sweep.source}: [base.target] address: write a virtual board, such as "
             "virtual:pc; to compare settings of a machine, write a campaign with "
-            "variants, whose runs get a random order"
+            "variants, whose runs get a random order; to rank its loads, type "
+            "rtscope sweep survey-machine"
         )
     for cell in cells:
         if cell.campaign.board != base.board:

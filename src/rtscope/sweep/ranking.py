@@ -14,6 +14,7 @@ from rtscope.loads import STRESSOR
 from rtscope.record.explanation import Explained
 from rtscope.record.model import RunRecord
 from rtscope.stats.summary import summarize
+from rtscope.sweep.doubts import Doubt, doubts_of, why_invalid
 from rtscope.sweep.effects import P999
 
 _PREFIX = re.compile(r"^stress-ng: *(?:\w+: *\[\d+\] *)?")
@@ -86,6 +87,10 @@ class Ranking:
 
     kernels: tuple[str, ...]
     loads: tuple[RankedLoad, ...]
+    is_virtual: bool = True
+    """Whether latencies are virtual time; False: of a machine."""
+    doubts: tuple[Doubt, ...] = ()
+    """What limits the runs that are ranked."""
 
     def ranked(self, kernel: str) -> tuple[RankedLoad, ...]:
         """Return the loads that ran on a kernel, the worst first."""
@@ -160,7 +165,7 @@ def ranking_of(
     grouped: dict[str, dict[str, list[RunRecord]]] = {}
     refused: dict[str, dict[str, str]] = {}
     for record in records:
-        kernel = record.run.kernel or ""
+        kernel = record.kernel_name
         grouped.setdefault(record.run.load, {}).setdefault(kernel, []).append(record)
     for (load, kernel), why in failures.items():
         refused.setdefault(load, {})[kernel] = why
@@ -177,7 +182,7 @@ def ranking_of(
             else:
                 whys[kernel] = "no sample"
         loads.append(RankedLoad(name, standings, whys))
-    kernels = tuple(dict.fromkeys(record.run.kernel or "" for record in records))
+    kernels = tuple(dict.fromkeys(record.kernel_name for record in records))
     first = kernels[0] if kernels else ""
     return Ranking(
         kernels,
@@ -189,6 +194,10 @@ def ranking_of(
                     x.name,
                 ),
             )
+        ),
+        is_virtual=any(record.virtual is not None for record in records),
+        doubts=doubts_of(
+            (record.run.load, record) for record in records if not _why_unproved(record)
         ),
     )
 
@@ -220,10 +229,10 @@ def _cause_of(explained: Explained | None) -> Cause | None:
 
 
 def _why_unproved(record: RunRecord) -> str:
-    """Return why the load is not shown to have run; empty if it is."""
+    """Return why the load is not shown to have run, or why the run is invalid."""
     found = next((c for c in record.caveats if c.id in UNPROVED), None)
     if found is None:
-        return ""
+        return why_invalid(record)
     told = [
         _PREFIX.sub("", line).strip()
         for line in record.load.log_tail.splitlines()

@@ -1,20 +1,16 @@
 """What a sweep found, for terminal, page and JSON: cells, effects, failures."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rtscope.caveats.catalogue import Caveat, gravest_first, kind_of
-from rtscope.caveats.catalogue import Effect as Weight
 from rtscope.cpulist import format_cpulist
 from rtscope.record.model import RunRecord
 from rtscope.sweep.checks import NO_CHECKS, Checks
 from rtscope.sweep.costs import NO_COSTS, Costs, costs_of
 from rtscope.sweep.design import BASE, Cell
+from rtscope.sweep.doubts import Doubt, doubts_of, why_invalid
 from rtscope.sweep.effects import Effect, Key, effects_of
 from rtscope.units import format_duration
-
-ON_ALL_BOARDS = "virtual_board"
-"""The caveat of every run on a virtual board."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +29,6 @@ class CellResult:
     """Which CPUs its runs measured, if the base has others and no level says so."""
     costs: Costs = NO_COSTS
     """Besides latency."""
-
-
-@dataclass(frozen=True, slots=True)
-class Doubt:
-    """A caveat that invalidates or limits runs of the sweep."""
-
-    caveat: str
-    weight: str
-    """invalid: its runs are in no effect. limit: they are."""
-    message: str
-    runs: int
-    cells: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,35 +112,6 @@ def _other_cpus(
     return f"CPU {format_cpulist(theirs)}, the base CPU {format_cpulist(ours)}"
 
 
-def _is_valid(record: RunRecord) -> bool:
-    return all(kind_of(one).effect is not Weight.INVALID for one in record.caveats)
-
-
-def doubts_of(
-    cells: Iterable[Cell], records: Mapping[int, Sequence[RunRecord]]
-) -> tuple[Doubt, ...]:
-    """Return what invalidates or limits runs, with the cells that have them."""
-    where: dict[str, list[str]] = {}
-    found: dict[str, Caveat] = {}
-    for cell in cells:
-        for record in records.get(cell.number, ()):
-            for one in {caveat.id: caveat for caveat in record.caveats}.values():
-                if kind_of(one).effect is Weight.NOTE or one.id == ON_ALL_BOARDS:
-                    continue
-                found.setdefault(one.id, one)
-                where.setdefault(one.id, []).append(cell.name)
-    return tuple(
-        Doubt(
-            caveat=one.id,
-            weight=str(kind_of(one).effect),
-            message=kind_of(one).message,
-            runs=len(where[one.id]),
-            cells=tuple(dict.fromkeys(where[one.id])),
-        )
-        for one in gravest_first(found.values())
-    )
-
-
 def result_of(
     name: str,
     cells: Sequence[Cell],
@@ -172,7 +127,10 @@ def result_of(
 
     A run that a caveat invalidates is in no effect, but among the doubts.
     """
-    valid = {n: tuple(filter(_is_valid, runs)) for n, runs in records.items()}
+    valid = {
+        number: [run for run in runs if not why_invalid(run)]
+        for number, runs in records.items()
+    }
     measured = {
         cell.name: valid.get(cell.number, ()) for cell in cells if cell.name != BASE
     }
@@ -202,6 +160,8 @@ def result_of(
         ),
         effects=effects_of(valid.get(base.number, ()), measured),
         checks=checks,
-        doubts=doubts_of(cells, records),
+        doubts=doubts_of(
+            (cell.name, run) for cell in cells for run in records.get(cell.number, ())
+        ),
         left_out=left_out,
     )

@@ -14,6 +14,7 @@ from rtscope.report.escape import all_printable, printable
 from rtscope.report.formats.checks import lines_of_checks
 from rtscope.report.formats.fitted import Room, rows_left_out
 from rtscope.report.formats.html import render_page
+from rtscope.report.formats.sweep import line_of_doubt
 from rtscope.report.words import NOTHING, count, plural
 from rtscope.sweep.checks import Checks
 from rtscope.sweep.ranking import RankedLoad, Ranking, Standing
@@ -39,9 +40,14 @@ def _of_kernel(ranking: Ranking, kernel: str) -> str:
     stressors = sum(load.is_stressor for load in ranked)
     return (
         f"{printable(kernel)}: {printable(worst.label)} is worst with "
-        f"{format_us(worst.standings[kernel].worst_ns)} virtual µs; {above} of "
+        f"{format_us(worst.standings[kernel].worst_ns)} {unit_of(ranking)}; {above} of "
         f"{plural(stressors, 'stressor')} above the usual loads"
     )
+
+
+def unit_of(ranking: Ranking) -> str:
+    """Return the unit of latencies."""
+    return "virtual µs" if ranking.is_virtual else "µs"
 
 
 def compose_survey(ranking: Ranking, *, missing: int, checks: Checks, more: str) -> Any:
@@ -55,6 +61,8 @@ def compose_survey(ranking: Ranking, *, missing: int, checks: Checks, more: str)
                 f"LIMIT: {plural(missing, 'planned run')} without a result",
                 style="yellow",
             )
+        for doubt in shown.doubts:
+            yield line_of_doubt(doubt, of="load", out_of="the ranking")
         if failed := len(shown.failed):
             yield Text(
                 f"{plural(failed, 'load')} did not run on some kernel; the page says "
@@ -104,13 +112,13 @@ def cause_of(standing: Standing | None) -> str:
     return standing.cause.title if standing and standing.cause else NOTHING
 
 
-def survey_page(ranking: Ranking, *, name: str, board: str, missing: int) -> str:
+def survey_page(ranking: Ranking, *, name: str, target: str, missing: int) -> str:
     """Return the page; the same result gives the same bytes."""
     shown = all_printable(ranking)
     return render_page(
         "survey.html",
         name=printable(name),
-        board=board,
+        target=printable(target),
         answer=survey_answer(ranking),
         ranking=shown,
         missing=missing,
@@ -118,6 +126,7 @@ def survey_page(ranking: Ranking, *, name: str, board: str, missing: int) -> str
         worst=worst_of,
         cause=cause_of,
         us=format_us,
+        unit=unit_of(ranking),
         rate=count,
         made_by=f"rtscope {__version__}",
     )

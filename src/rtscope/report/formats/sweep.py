@@ -16,6 +16,7 @@ from rtscope.report.formats.checks import lines_of_checks
 from rtscope.report.formats.fitted import COLUMNS, Room
 from rtscope.report.formats.html import render_page
 from rtscope.report.words import NOTHING, count, plural
+from rtscope.sweep.doubts import Doubt
 from rtscope.sweep.effects import FIGURES, MORE_IS_BETTER, Effect
 from rtscope.sweep.file import Diagnosis
 from rtscope.sweep.result import SweepResult
@@ -82,13 +83,7 @@ def compose_sweep(result: SweepResult, *, more: str) -> Any:
 def lines_of_limits(result: SweepResult) -> Iterator[Text]:
     """Yield lines on invalid and limited runs, and those that had other CPUs."""
     for doubt in result.doubts:
-        cells = plural(len(doubt.cells), "cell")
-        out = ", left out of all effects" if doubt.weight == "invalid" else ""
-        yield Text(
-            f"{doubt.weight.upper()}: {plural(doubt.runs, 'run')} of {cells}{out}: "
-            f"{doubt.message}",
-            style="bold red" if doubt.weight == "invalid" else "yellow",
-        )
+        yield line_of_doubt(doubt, of="cell", out_of="all effects")
     for cell in result.on_other_cpus[:1]:
         left = len(result.on_other_cpus) - 1
         others = f" (and {plural(left, 'other cell')})" if left else ""
@@ -97,6 +92,16 @@ def lines_of_limits(result: SweepResult) -> Iterator[Text]:
             "run.cpus into the level",
             style="yellow",
         )
+
+
+def line_of_doubt(doubt: Doubt, *, of: str, out_of: str) -> Text:
+    """Return a line on a caveat of some runs of cells, or loads."""
+    out = f", left out of {out_of}" if doubt.weight == "invalid" else ""
+    return Text(
+        f"{doubt.weight.upper()}: {plural(doubt.runs, 'run')} of "
+        f"{plural(len(doubt.where), of)}{out}: {doubt.message}",
+        style="bold red" if doubt.weight == "invalid" else "yellow",
+    )
 
 
 def _first_failure(result: SweepResult) -> str:

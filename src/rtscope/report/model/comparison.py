@@ -15,7 +15,6 @@ from rtscope.report.model.rows import (
     Provenance,
     Row,
     in_order,
-    kernel_of,
     machines_of,
     merged_caveats,
     merged_row,
@@ -95,7 +94,9 @@ def split_by_variant(
     """
     split: dict[str, list[RunRecord]] = {}
     for label, runs in sets.items():
-        parts = [(r.run.target, kernel_of(r), r.run.variant or "unnamed") for r in runs]
+        parts = [
+            (r.run.target, r.kernel_name, r.run.variant or "unnamed") for r in runs
+        ]
         targets, kernels, variants = (
             len(set(column)) for column in zip(*parts, strict=True)
         )

@@ -18,7 +18,6 @@ from rtscope.report.escape import all_printable
 from rtscope.report.model.rows import (
     MergedCaveat,
     Row,
-    kernel_of,
     machines_of,
     merged_caveats,
     merged_row,
@@ -115,7 +114,7 @@ def compare_with_published(
         title=f"{table.machine} (published) compared with {machine} (measured)",
         table=table,
         machine=machine,
-        kernels={kind: kernel_of(runs[0]) for kind, runs in by_kind.items()},
+        kernels={kind: runs[0].kernel_name for kind, runs in by_kind.items()},
         summary=_summary(rows),
         rows=rows,
         not_measured=tuple(load for load in table.loads if load not in loads),
@@ -139,7 +138,7 @@ def _by_kind(records: Sequence[RunRecord]) -> dict[KernelKind, list[RunRecord]]:
             kind = KernelKind.RT if fact.value else KernelKind.MAINLINE
             found.setdefault(kind, []).append(record)
     for kind, runs in found.items():
-        names = list(dict.fromkeys((r.run.target, kernel_of(r)) for r in runs))
+        names = list(dict.fromkeys((r.run.target, r.kernel_name) for r in runs))
         if len(names) > 1:
             raise UsageError(
                 f"the {_model(kind)} column has records of {len(names)} machines or "
@@ -308,7 +307,7 @@ def _differences(records: Sequence[RunRecord], table: Published) -> Iterator[str
     yield from _virtual(records)
     yield from _told("Machine", table.machine, [m.name for m in machines_of(records)])
     theirs = enumeration([f"{k.release} ({k.model})" for k in table.kernels.values()])
-    yield from _told("Kernels", theirs, map(kernel_of, records))
+    yield from _told("Kernels", theirs, [one.kernel_name for one in records])
     runs = [r.run for r in records]
     intervals = [run.interval_ns for run in runs]
     yield from _told("Interval", table.interval_ns, intervals, _known)

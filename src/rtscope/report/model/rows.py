@@ -142,7 +142,7 @@ class Provenance:
 def rows_of(records: Sequence[RunRecord]) -> tuple[Row, ...]:
     """Merge runs into rows: loads in the order of Table 5-1, variants as they come."""
     keys = [
-        (r.run.load, r.run.target, kernel_of(r), settings_of(r.run)) for r in records
+        (r.run.load, r.run.target, r.kernel_name, settings_of(r.run)) for r in records
     ]
     varying = [i for i in (1, 2, 3) if len({key[i] for key in keys}) > 1]
     grouped: dict[tuple[str, str, str, str], list[RunRecord]] = {}
@@ -198,7 +198,7 @@ def merged_row(records: Sequence[RunRecord], *, variant: str) -> Row:
         anchor=anchor_of(load, variant),
         load=load,
         target=first.run.target,
-        kernel=kernel_of(first),
+        kernel=first.kernel_name,
         settings=settings_of(first.run),
         variant=variant,
         name=f"{load} · {variant}" if variant else load,
@@ -227,16 +227,6 @@ def anchor_of(*names: str) -> str:
     """Make a fragment identifier that HTML, CSS and file names all accept."""
     slug = re.sub(r"[^a-z0-9]+", "-", "-".join(names).lower()).strip("-")
     return f"load-{slug[:80]}"
-
-
-def kernel_of(record: RunRecord) -> str:
-    """Name the kernel: as asked for, else the release that runs."""
-    if record.run.kernel:
-        return record.run.kernel
-    release = record.facts_before.get("kernel_release")
-    if release is None or release.value is None:
-        return "unknown kernel"
-    return str(release.value)
 
 
 def settings_of(run: Run) -> str:
@@ -297,7 +287,7 @@ def machines_of(records: Sequence[RunRecord]) -> tuple[MeasuredMachine, ...]:
     """Return each combination of target and kernel once, in the order of the runs."""
     grouped: dict[tuple[str, str], list[RunRecord]] = {}
     for record in records:
-        grouped.setdefault((record.run.target, kernel_of(record)), []).append(record)
+        grouped.setdefault((record.run.target, record.kernel_name), []).append(record)
     return tuple(_machine(runs) for runs in grouped.values())
 
 
@@ -324,7 +314,7 @@ def _machine(records: Sequence[RunRecord]) -> MeasuredMachine:
     return MeasuredMachine(
         name=named[0] if named else fallback,
         target=target,
-        kernel=kernel_of(records[0]),
+        kernel=records[0].kernel_name,
         preemption=_preemption(facts, known.get("preemption_model", "")),
         parts=tuple(text for text in parts if text and text not in named[:1]),
         cpus=len({t.cpu for r in records for t in r.result.threads} - {None}),
