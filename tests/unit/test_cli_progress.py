@@ -123,6 +123,28 @@ def test_boards_show_their_own_time_and_what_is_left_of_the_runs() -> None:
 HALF = Step("downloading", 90_000_000, 180_000_000, unit="bytes")
 
 
+def test_a_log_says_every_half_minute_how_long_boards_take(
+    clock: list[float],
+) -> None:
+    runs = [run(f"{n:03}-idle", target="virtual:pc", kernel="rt") for n in range(5)]
+    log = io.StringIO()
+    shown = display(*runs, log=log, boots_each=True)
+    stored = on_board(replace(MADE, host_duration_s=500.0), reused=True)
+    booted = on_board(replace(MADE, host_duration_s=20.0))
+
+    for number, made in enumerate([stored, booted, booted], 1):
+        clock[0] += 20
+        shown(RunStarted(number, 5, runs[number - 1]))
+        shown(RunFinished(replace(made, run=runs[number - 1])))
+
+    # A stored result took no time, and says nothing of the rest.
+    assert log.getvalue().splitlines() == [
+        "1 of 5: idle, rt: maximum 9.00 us",
+        "2 of 5: idle, rt: maximum 9.00 us, about 1 min left",
+        "3 of 5: idle, rt: maximum 9.00 us",
+    ]
+
+
 def test_without_a_terminal_a_step_is_a_line_every_half_minute(
     clock: list[float],
 ) -> None:

@@ -154,8 +154,10 @@ class LiveDisplay:
         self._note = ""
         self._boards: Mapping[str, BoardProgress] = {}
         self._at_once = 1
-        self._done: list[tuple[Run, float]] = []
-        """Runs with their seconds of host time."""
+        self._done: list[Run] = []
+        self._took_s: list[float] = []
+        """Host time of each boot that took some: not of a stored result."""
+        self._said = self._since
 
     def __enter__(self) -> Self:
         never_wait_for_readers()
@@ -220,10 +222,21 @@ class LiveDisplay:
 
     def _finish(self, event: RunFinished) -> None:
         record = event.record
-        self._done.append((record.run, record.host_duration_s or 0.0))
+        self._done.append(record.run)
+        if record.virtual is None or not record.virtual.reused:
+            self._took_s.append(record.host_duration_s or 0.0)
         self._run = None
         head = f"{self._head}:" if self._plan.boots_each else " "
-        self._log(f"{head} maximum {format_us(record.max_ns)} us")
+        self._log(f"{head} maximum {format_us(record.max_ns)} us{self._now_and_then()}")
+
+    def _now_and_then(self) -> str:
+        """Return the time left of boards in words, every half minute of a log."""
+        now = time.monotonic()
+        if not self._plan.boots_each or now - self._said < SAY_EVERY_S:
+            return ""
+        self._said = now
+        left = self._left_of_boards()
+        return f", {left}" if left else ""
 
     def _picture(self) -> Group:
         parts: list[RenderableType] = [self._bar]
@@ -242,7 +255,7 @@ class LiveDisplay:
     def _update_bar_of_machine(self) -> None:
         """Estimate from time: a run on a machine takes its duration."""
         total_ns = self._plan.total_ns + OVERHEAD_NS * len(self._plan.runs)
-        left_ns = total_ns - sum(self._budget_ns(run) for run, _ in self._done)
+        left_ns = total_ns - sum(map(self._budget_ns, self._done))
         if self._run is not None:
             spent_ns = (time.monotonic() - self._since) * NS_PER_S
             left_ns -= min(int(spent_ns), self._budget_ns(self._run))
@@ -273,9 +286,9 @@ class LiveDisplay:
         )
 
     def _left_of_boards(self) -> str:
-        if not self._done:
+        if not self._took_s:
             return ""
-        mean_s = sum(host_s for _, host_s in self._done) / len(self._done)
+        mean_s = sum(self._took_s) / len(self._took_s)
         waiting = len(self._plan.runs) - len(self._done) - len(self._boards)
         rest_s = [max(0.0, mean_s - one.host_s) for one in self._boards.values()]
         left_s = (sum(rest_s) + mean_s * waiting) / self._at_once
