@@ -1,21 +1,19 @@
 """A survey of a machine: its loads one after the other, as a campaign."""
 
-import contextlib
-import shlex
 from collections.abc import Iterator
 
-from rtscope.cli.console import log, say, stderr_console
+from rtscope.cli.console import log, stderr_console
 from rtscope.cli.detail import Shown
 from rtscope.cli.progress import LiveDisplay
-from rtscope.cli.sweepshow import show_sweep
+from rtscope.cli.sweepshow import show_sweep, shown_if_cut_short
 from rtscope.cli.sweepwork import SweepWork, create_directories
-from rtscope.errors import LoadError, RecordError
+from rtscope.errors import LoadError
 from rtscope.measure.execute import Event, OnEvent, Runner, RunStarted, execute
 from rtscope.measure.machine import MachineRunner
 from rtscope.measure.plan import Plan, remaining
 from rtscope.measure.preflight import refuse_impossible
 from rtscope.record.model import Run
-from rtscope.record.resultdir import ResultDir, hold
+from rtscope.record.resultdir import ResultDir
 from rtscope.target.address import open_target, parse_address
 
 
@@ -58,18 +56,11 @@ def measure_survey(work: SweepWork, shown: Shown, *, is_new: bool, json: bool) -
             create_directories(work)
         runner = MachineRunner(target, campaign, work.typed)
         failures = work.failures.setdefault(cell.number, {})
-        with hold(work.path):
-            try:
-                with LiveDisplay(stderr_console(), plan) as display:
-                    for run, why in failed_loads(plan, runner, store, display):
-                        failures[run.id] = why
-                        log(why)
-            except BaseException:
-                with contextlib.suppress(RecordError):  # the first cause counts
-                    show_sweep(work, shown.detail, json=json)
-                say(
-                    "results so far; to continue: rtscope sweep --resume "
-                    f"{shlex.quote(str(work.path))}"
-                )
-                raise
-            return show_sweep(work, shown.detail, json=json)
+        with (
+            shown_if_cut_short(work, shown.detail, json=json),
+            LiveDisplay(stderr_console(), plan) as display,
+        ):
+            for run, why in failed_loads(plan, runner, store, display):
+                failures[run.id] = why
+                log(why)
+    return show_sweep(work, shown.detail, json=json)

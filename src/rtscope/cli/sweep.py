@@ -1,7 +1,5 @@
 """Measure a campaign and its variations on a virtual board, and rank their effects."""
 
-import contextlib
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +13,6 @@ from rtscope.cli.console import (
     Json,
     log,
     note,
-    say,
     stderr_console,
 )
 from rtscope.cli.detail import Shown
@@ -23,7 +20,7 @@ from rtscope.cli.machinesurvey import measure_survey
 from rtscope.cli.progress import LiveDisplay, Waiting
 from rtscope.cli.sweepremedies import NAME, announce
 from rtscope.cli.sweeprunner import boots_on
-from rtscope.cli.sweepshow import show_sweep
+from rtscope.cli.sweepshow import show_sweep, shown_if_cut_short
 from rtscope.cli.sweepwork import (
     SweepWork,
     create_directories,
@@ -32,11 +29,11 @@ from rtscope.cli.sweepwork import (
     work_on_remedies,
 )
 from rtscope.cluster.address import LOCAL, SchedulerAddress, scheduler_address
-from rtscope.errors import RecordError, UsageError
+from rtscope.errors import UsageError
 from rtscope.kernel.recipe import recipe_names
 from rtscope.measure.plan import Plan, make_plan, remaining
 from rtscope.measure.preflight import refuse_full_disk
-from rtscope.record.resultdir import hold, is_occupied
+from rtscope.record.resultdir import is_occupied
 from rtscope.report.escape import printable
 from rtscope.report.words import plural
 from rtscope.sweep.effects import FIGURES, needed_pairs
@@ -160,18 +157,9 @@ def sweep(request: SweepRequest) -> int:
     _prepare(work, request.jobs)
     if request.resume is None:
         create_directories(work)
-    with hold(work.path):
-        try:
-            _measure(work, scheduler, request)
-        except BaseException:
-            with contextlib.suppress(RecordError):  # the first cause counts
-                show_sweep(work, request.shown.detail, json=request.json)
-            say(
-                "results so far; to continue: rtscope sweep --resume "
-                f"{shlex.quote(str(work.path))}"
-            )
-            raise
-        return show_sweep(work, request.shown.detail, json=request.json)
+    with shown_if_cut_short(work, request.shown.detail, json=request.json):
+        _measure(work, scheduler, request)
+    return show_sweep(work, request.shown.detail, json=request.json)
 
 
 def _work_of(request: SweepRequest) -> SweepWork:

@@ -1,13 +1,17 @@
 """Show a sweep, a survey or what was tried against causes: terminal, page, JSON."""
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 
-from rtscope.cli.console import put, put_json, stdout_console
+from rtscope.cli.console import put, put_json, say, stdout_console
 from rtscope.cli.reusing import tell_reused
 from rtscope.cli.survey import ranked
 from rtscope.cli.sweepwork import SweepWork
+from rtscope.errors import RecordError
 from rtscope.files import write_atomically
 from rtscope.record.model import RunRecord
+from rtscope.record.resultdir import hold
 from rtscope.report.formats.brief import Detail
 from rtscope.report.formats.fitted import Compose, print_fitted
 from rtscope.report.formats.remedies import (
@@ -30,6 +34,22 @@ from rtscope.report.formats.sweep import (
 from rtscope.sweep.result import SweepResult, result_of
 
 PAGE, SURVEY_PAGE = "sweep.html", "survey.html"
+
+
+@contextlib.contextmanager
+def shown_if_cut_short(work: SweepWork, shown: Detail, *, json: bool) -> Iterator[None]:
+    """Hold the directory of a sweep; after a failure, show the results so far."""
+    with hold(work.path):
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(RecordError):  # the first cause counts
+                show_sweep(work, shown, json=json)
+            say(
+                "results so far; to continue: rtscope sweep --resume "
+                f"{shlex.quote(str(work.path))}"
+            )
+            raise
 
 
 def show_sweep(work: SweepWork, shown: Detail, *, json: bool) -> int:
