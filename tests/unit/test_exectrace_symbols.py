@@ -64,6 +64,14 @@ def test_a_kernel_that_hides_its_addresses_is_told() -> None:
         parse_symbols("0000000000000000 T schedule\n")
 
 
+def test_a_label_with_a_space_at_its_end_is_a_line() -> None:
+    table = parse_symbols(
+        "ffffffff803bca46 t __efistub_.L0 \nffffffff803bca50 T efi_entry\n"
+    )
+
+    assert table.names[-1] == "efi_entry"
+
+
 def test_another_file_is_refused() -> None:
     with pytest.raises(ContractError, match="not a line of a symbol table"):
         parse_symbols("ELF")

@@ -23,9 +23,11 @@ MAX_FUNCTION_BYTES = 1 << 20
 """Farther behind the last symbol of a module than any function is long."""
 
 _ROW = re.compile(
-    r"^([0-9a-f]{8,16}) (\S) ([^\s\[\]]{1,512})(?:[^\S\n]+\[([^\]\s]{1,64})\])?$",
+    r"^([0-9a-f]{8,16}) (\S) ([^\s\[\]]{1,512})(?:[^\S\n]+\[([^\]\s]{1,64})\])? ?$",
     re.MULTILINE,
 )
+# The last space: for RISC-V the assembler makes labels ".L0 ", with a space, so that no
+# source can name them; one stays in System.map of Linux 6.1 as "__efistub_.L0 ".
 _TEXT = frozenset("tTwW")
 # Names that the compiler and the linker make, beside the function's own.
 _MADE_UP = ("$", ".L", "__pfx_", "__cfi_")
