@@ -323,7 +323,7 @@ def _search(
             margin=parse_margin(work.asked.margin, work.asked.figure),
             explain=lambda one, two: _explained(work, bench, one, two),
             progress=lambda left: bench.context.log(
-                f"{left:,} {subject.kind}s left to search"
+                f"{plural(left, subject.kind)} left to search"
             ),
         )
 

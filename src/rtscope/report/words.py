@@ -69,9 +69,15 @@ def count(number: float) -> str:
     return f"{number:.3g}"
 
 
+_HISSING = ("ch", "sh", "s", "x")
+"""Ends of nouns whose plural has another syllable."""
+
+
 def plural(number: int, noun: str) -> str:
-    """Write `1 run`, `2 runs`."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+    """Write `1 run`, `2 runs`, `2 patches`."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {noun}{'es' if noun.endswith(_HISSING) else 's'}"
 
 
 def enumeration(words: Sequence[str]) -> str:
