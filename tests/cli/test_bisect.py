@@ -115,7 +115,7 @@ def test_the_terminal_has_the_change_the_figures_and_both_explanations(
 
     assert said.status == 0
     assert f"{history[5][:12]} is the first bad commit: init: Return 41" in said.out
-    assert "max, idle, virtual time" in said.out
+    assert "max under idle, virtual time, µs" in said.out
     assert f"before the change ({history[4][:12]})" in said.out
     assert said.out.count("because of 3") == 2
     assert "8 commits searched: 5 kernels built, 15 boots, 0 skipped" in said.out

@@ -31,6 +31,8 @@ class FakeKernels:
     """Those that do not build."""
     same: Mapping[str, str] = field(default_factory=dict)
     """Those with the same configuration as another."""
+    alike: Mapping[str, str] = field(default_factory=dict)
+    """Those with the same image as another."""
     full_at: str = ""
     """The one at which the disk is full."""
     built: list[str] = field(default_factory=list)
@@ -46,7 +48,7 @@ class FakeKernels:
         self.built.append(name)
         if name in self.broken:
             raise KernelError("kernel/time/hrtimer.c:1: error: no")
-        return Built(f"image of {name}", name)
+        return Built(f"image of {self.alike.get(name, name)}", name)
 
 
 @dataclass
@@ -155,6 +157,25 @@ def make_repository(tree: Path, count: int) -> Repository:
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Repository:
     return make_repository(tmp_path_factory.mktemp("history") / "linux", 64)
+
+
+@pytest.mark.parametrize(
+    ("kernels", "builds"),
+    [(FakeKernels(alike={"2": "1"}), 2), (FakeKernels(same={"2": "1"}), 1)],
+)
+def test_a_kernel_like_another_is_not_booted_but_counts_if_it_was_built(
+    kernels: FakeKernels, builds: int
+) -> None:
+    boards = FakeBoards(numbers(9, culprit=9))
+    trials = Trials(kernels, boards, Journal())
+
+    trials.measured("1")
+    second = trials.measured("2")
+
+    assert second.like == "1"
+    assert boards.measured == ["1"]
+    assert len(kernels.built) == builds
+    assert sum(step.built for step in trials.journal.steps.values()) == builds
 
 
 def state_of(tree: Path) -> dict[str, str]:

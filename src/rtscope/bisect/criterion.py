@@ -131,6 +131,10 @@ def is_reversed(found: Threshold, figure: str) -> bool:
 
 def format_value(value: float, figure: str) -> str:
     """Write a figure with its unit."""
-    if figure == OPERATIONS:
-        return f"{format_number(value)} operations/s"
-    return f"{format_us(value)} µs"
+    unit = OPERATIONS if figure == OPERATIONS else "µs"
+    return f"{format_without_unit(value, figure)} {unit}"
+
+
+def format_without_unit(value: float, figure: str) -> str:
+    """Write a figure for a table whose heading has the unit."""
+    return format_number(value) if figure == OPERATIONS else format_us(value)

@@ -33,12 +33,14 @@ class Tried:
     why: str = ""
     """Why it was skipped."""
     built: bool = True
+    """False: it does not build, or needed no build."""
     like: str = ""
     """The kernel that was measured in its place, because it is the same."""
 
-    def named(self, name: str, source: str) -> "Tried":
-        """Return the same kernel under another name."""
-        return replace(self, name=name, source=source, like=self.like or self.name)
+    def named(self, name: str, source: str, *, built: bool) -> "Tried":
+        """Return the same kernel under another name, built to see that or not."""
+        like = self.like or self.name
+        return replace(self, name=name, source=source, like=like, built=built)
 
     @property
     def directory(self) -> str:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from rtscope.bisect.criterion import Margin, format_value, is_reversed
-from rtscope.bisect.journal import Tried
 from rtscope.bisect.outcome import (
     Located,
     Outcome,
@@ -52,6 +51,7 @@ def search(
         located = subject.locate(trials.verdict, progress)
         before, after = _sides(located, trials)
         before, after = explain(before, after)
+    steps = list(trials.journal.steps.values())
     return Outcome(
         kind=subject.kind,
         figure=figure,
@@ -63,14 +63,10 @@ def search(
         located=located,
         before=before and replace(before, name=subject.title(before.name)),
         after=after and replace(after, name=subject.title(after.name)),
-        builds=sum(step.built for step in _own_kernels(trials)),
-        boots=sum(len(step.values) for step in _own_kernels(trials)),
-        skipped=skipped_of(list(trials.journal.steps.values())),
+        builds=sum(step.built for step in steps),
+        boots=sum(len(step.values) for step in steps if not step.like),
+        skipped=skipped_of(steps),
     )
-
-
-def _own_kernels(trials: Trials) -> list[Tried]:
-    return [step for step in trials.journal.steps.values() if not step.like]
 
 
 def _sides(located: Located, trials: Trials) -> tuple[Side, Side]:

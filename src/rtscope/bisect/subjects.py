@@ -62,6 +62,11 @@ def commits(bench: Bench, tree: Path, *, good: str, bad: str) -> Subject:
     )
 
 
+def _patches(number: int) -> str:
+    """Write how many patches are applied."""
+    return "1 patch" if number == 1 else f"{number} patches"
+
+
 def series(bench: Bench, text: str, *, good: str | None, bad: str | None) -> Subject:
     """
     Search a series of patches, on the source of a recipe with the series before it.
@@ -88,7 +93,7 @@ def series(bench: Bench, text: str, *, good: str | None, bad: str | None) -> Sub
         count=last - first,
         what=f"patches of {before.name}",
         change=lambda one: Change(by_commit[one].name, by_commit[one].subject),
-        title=lambda one: f"{applied.count_of(one)} patches",
+        title=lambda one: _patches(applied.count_of(one)),
     )
 
 

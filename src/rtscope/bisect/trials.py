@@ -103,7 +103,7 @@ class Trials:
             source = self.kernels.configure(name)
             if (same := self._by_content.get(source)) and same.values:
                 self.log(f"{name}: the same source and configuration as {same.name}")
-                return same.named(name, source)
+                return same.named(name, source, built=False)
             built = self.kernels.compile(name)
         except CannotGoOnError:
             raise
@@ -112,7 +112,7 @@ class Trials:
             return Tried(name, why=f"it does not build: {error}", built=False)
         if (same := self._by_content.get(built.digest)) and same.values:
             self.log(f"{name}: the same image as {same.name}")
-            return same.named(name, source)
+            return same.named(name, source, built=True)
         try:
             values = self.boards.measure(built, name)
         except MeasurementError as error:

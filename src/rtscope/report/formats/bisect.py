@@ -6,7 +6,11 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from rtscope.bisect.criterion import format_value
+from rtscope.bisect.criterion import (
+    OPERATIONS,
+    format_value,
+    format_without_unit,
+)
 from rtscope.bisect.outcome import WHOLE, Change, Kind, Outcome, Side
 from rtscope.report.words import plural
 
@@ -42,6 +46,8 @@ def lines(found: Outcome, *, all_of_it: bool = False) -> Iterator[RenderableType
     if found.located is not None:
         yield from _notes(found)
     yield ""
+    unit = "" if found.figure == OPERATIONS else ", µs"
+    yield Text(f"{found.figure} under {found.load}, virtual time{unit}", style="bold")
     yield _table(found)
     yield from _explained(found)
     yield ""
@@ -70,7 +76,7 @@ def _notes(found: Outcome) -> Iterator[Text]:
 
 def _table(found: Outcome) -> Table:
     table = Table(box=None, pad_edge=False)
-    table.add_column(f"{found.figure}, {found.load}, virtual time")
+    table.add_column("kernel")
     seeds = sorted(found.good.values)
     for seed in seeds:
         table.add_column(f"seed {seed}", justify="right")
@@ -80,8 +86,9 @@ def _table(found: Outcome) -> Table:
         rows += [("before the change", found.before), ("after it", found.after)]
     for word, side in rows:
         if side is not None:
-            values = [format_value(side.values[seed], found.figure) for seed in seeds]
-            table.add_row(f"{word} ({side.name})", *values, _value(found, side))
+            values = [*(side.values[seed] for seed in seeds), side.typical]
+            numbers = [format_without_unit(one, found.figure) for one in values]
+            table.add_row(f"{word} ({side.name})", *numbers)
     return table
 
 
