@@ -459,6 +459,24 @@ def test_a_survey_of_a_machine_measures_its_loads_one_after_the_other(
     assert "1 of 1: stress-ng:sem" in again.err
 
 
+def test_a_survey_that_came_by_mail_runs_no_command_on_a_machine(
+    rtscope: Rtscope, machine: FakeTarget
+) -> None:
+    Path("survey.toml").write_text(MACHINE_FILE)
+    rtscope("sweep", "survey.toml", "--out", "mail")
+    document = json.loads(Path("mail/sweep.json").read_text())
+    document["sweep"]["base"]["run"] += [{"load": "custom"}]
+    document["sweep"]["base"]["campaign"]["command"] = ["touch", "owned"]
+    Path("mail/sweep.json").write_text(json.dumps(document))
+    machine.log.clear()
+
+    said = rtscope("sweep", "--resume", "mail")
+
+    assert said.status == 2
+    assert "runs no command of its file" in one_line(said.err)
+    assert machine.log == []
+
+
 def test_a_survey_of_a_machine_that_cannot_measure_makes_no_directory(
     rtscope: Rtscope, monkeypatch: pytest.MonkeyPatch
 ) -> None:

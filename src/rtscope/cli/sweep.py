@@ -208,8 +208,12 @@ def _refuse_on_machine(request: SweepRequest, work: SweepWork) -> None:
     if campaign.kernels:
         raise UsageError(
             f"{work.sweep.source}: kernels are of virtual boards, and "
-            f"{campaign.target} runs its own: leave --kernel out; of rtscope's own "
-            "surveys, survey-machine is for machines"
+            f"{campaign.target} runs its own: leave --kernel out"
+        )
+    if campaign.command:  # a survey to resume may have come by mail
+        raise UsageError(
+            f"{work.sweep.source}: a survey of a machine runs no command of its file: "
+            "take the custom load out, and measure it with rtscope run"
         )
     checks_for(campaign)
 
