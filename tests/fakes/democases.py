@@ -46,11 +46,13 @@ def case_lines(
     room: int = 6000,
     memory_locked: bool | None = None,
     parameters: tuple[int, int] | None = None,
+    stolen_ns: int = 0,
 ) -> list[Line]:
     """
     Return what the agent would write; policies and so on as the scripts want.
 
     Of more events than there is room for, all but the first and the last are lost.
+    `stolen_ns` are CPU time of each thread, in which it did not see itself run.
     """
     written = {
         name: tuple(some) if len(some) <= room else (*some[: room - 1], some[-1])
@@ -80,9 +82,8 @@ def case_lines(
         ends.append(
             DemoThreadEnd(
                 name=name,
-                cpu_time_ns=sum(
-                    value - at for word, _, at, value in mine if word == "ran"
-                ),
+                cpu_time_ns=stolen_ns
+                + sum(value - at for word, _, at, value in mine if word == "ran"),
                 minor_faults=(faults or {}).get(name, 0),
                 major_faults=0,
                 voluntary_switches=1,

@@ -69,8 +69,9 @@ def without(*capabilities: str) -> list[str]:
 def test_d10_what_must_happen_happens_here(scenario: Scenario) -> None:
     done, found = demo(scenario.value)
 
-    assert done.status == 0, (done.stderr, found.get("checks"))
-    assert {c["held"] for c in found["checks"]} == {True}
+    assert [c for c in found.get("checks", ()) if not c["held"]] == [], done.stderr
+    assert done.status == 0, done.stderr
+    assert found["checks"]
     assert [c["name"] for c in found["cases"]]
     assert all(t["spans"] for c in found["cases"] for t in c["threads"])
 

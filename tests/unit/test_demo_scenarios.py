@@ -21,6 +21,7 @@ def failed(
     slice_ns: int = 0,
     memory_locked: bool | None = None,
     parameters: tuple[int, int] | None = None,
+    stolen_ns: int = 0,
 ) -> list[str]:
     demo = demos()[scenario]
     results = tuple(
@@ -32,6 +33,7 @@ def failed(
                 slice_ns=slice_ns,
                 memory_locked=memory_locked,
                 parameters=parameters,
+                stolen_ns=stolen_ns,
             ),
         )
         for case, events in zip(demo.cases, cases, strict=True)
@@ -102,6 +104,20 @@ INHERITED = inversion(got_ms=60, mid=[(70, 170)], low=[(0, 60)], left_ms=60)
 
 def test_inversion_happens_without_inheritance_and_not_with_it() -> None:
     assert failed(Scenario.INVERSION, PLAIN, INHERITED) == []
+
+
+def test_what_a_host_takes_from_mid_does_not_change_who_waits_for_whom() -> None:
+    assert failed(Scenario.INVERSION, PLAIN, INHERITED, stolen_ns=5 * MS) == []
+
+
+def test_mid_that_ends_its_work_after_the_wait_fails() -> None:
+    early = inversion(
+        got_ms=110, mid=[(20, 70), (120, 170)], low=[(0, 20), (70, 110)], left_ms=110
+    )
+
+    assert failed(Scenario.INVERSION, early, INHERITED) == [
+        "without inheritance mid does all its work while high waits for low"
+    ]
 
 
 def test_the_same_in_both_cases_fails_the_one_where_it_must_not_be() -> None:
