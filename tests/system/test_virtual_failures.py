@@ -101,6 +101,18 @@ def _nothing_is_left(private_tmp: Path) -> Iterator[None]:
     assert children_of(os.getpid()) == []
 
 
+def test_a_board_that_takes_longer_than_the_user_waits_is_ended(
+    tmp_path: Path,
+) -> None:
+    words = ("run", "-t", "virtual:jh7110", "--load", "idle", "--duration", "1s")
+    with rtscope(*words, "--host-limit", "1s", "--out", tmp_path / "out") as program:
+        done = program.finish(PATIENCE_S)
+
+    assert done.status == 3
+    assert "it has not ended within 1 s of host time" in " ".join(done.stderr.split())
+    assert "--host-limit" in done.stderr
+
+
 def test_a_panic_is_told_with_its_message(board: Prepared, tmp_path: Path) -> None:
     told = reason_of(
         with_init(board, b"#!/bin/busybox sh\nexit 3\n", tmp_path / "init")

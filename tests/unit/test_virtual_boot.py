@@ -1,5 +1,7 @@
 """How long a board is waited for: by its own time, whatever this machine does."""
 
+from dataclasses import replace
+
 import pytest
 
 from rtscope.measure.execute import BoardProgress
@@ -40,6 +42,13 @@ def test_a_slow_host_is_waited_for_as_long_as_the_board_gets_on() -> None:
 
     for second in range(1, 3000):
         assert watchdog.look(booting(float(second), second)) == ""
+
+
+def test_a_board_that_gets_on_too_slowly_is_ended_at_the_limit_of_the_user() -> None:
+    watchdog = Watchdog(replace(TIMEOUT, host_s=300.0))
+
+    assert watchdog.look(booting(300.0, 5)) == ""
+    assert "not ended within 300 s of host time" in watchdog.look(booting(300.5, 6))
 
 
 def test_a_board_whose_time_stands_still_is_given_up() -> None:

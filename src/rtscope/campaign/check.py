@@ -24,6 +24,7 @@ BOARDS_ONLY = {
     "campaign.guest_files": (
         "a real machine has its own files; write their paths into the command"
     ),
+    "campaign.host_limit": "a real machine measures in its own time",
     "kernel.append": (
         "to set parameters of a real machine, change its boot loader and boot it again"
     ),
@@ -33,7 +34,14 @@ BOARDS_ONLY = {
     "target.qemu": "a real machine needs no QEMU",
     "target.lockfile": "a real machine uses its installed packages",
 }
-"""Key (the field has the same name), and why a real machine has no use for it."""
+"""Key, and why a real machine has no use for it."""
+
+
+def field_of(key: str) -> str:
+    """Return the field of a key such as `campaign.seed`: times have their unit."""
+    name = key.partition(".")[2]
+    return name if name in Campaign.__dataclass_fields__ else f"{name}_ns"
+
 
 Wrong = tuple[str, str]
 """The key, and the message about its value."""
@@ -101,7 +109,7 @@ def _of_target(campaign: Campaign) -> Iterator[Wrong]:
         )
     if campaign.board is None:
         for key, reason in BOARDS_ONLY.items():
-            if getattr(campaign, key.partition(".")[2]) not in (None, (), False):
+            if getattr(campaign, field_of(key)) not in (None, (), False):
                 yield key, f"for virtual boards only: {reason}"
     elif any(run.kernel_release for run in campaign.runs):
         yield (

@@ -192,6 +192,13 @@ class Campaign:
     Exit status 1 unless all repetitions (2 or more) on a virtual board give identical
     results.
     """
+    host_limit_ns: Annotated[
+        values.HostLimit | None, Field(alias="campaign.host_limit")
+    ] = None
+    """
+    Host time after which a virtual board is ended: some loads take hours to emulate
+    (default: 1 h, and 20 min for each virtual second of warm-up and measurement).
+    """
     worst: Annotated[
         values.Worst | None,
         Field(

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rtscope.campaign.check import BOARDS_ONLY
+from rtscope.campaign.check import BOARDS_ONLY, field_of
 from rtscope.campaign.file import (
     checked,
     description,
@@ -85,6 +85,7 @@ class Options:
     record: Annotated[
         bool | None, _option("campaign.record", BOARDS, "--record/--no-record")
     ] = None
+    host_limit: Annotated[str | None, _option("campaign.host_limit", BOARDS)] = None
     qemu: Annotated[str | None, _option("target.qemu", BOARDS)] = None
     append: Annotated[str | None, _option("kernel.append", BOARDS)] = None
     lockfile: Annotated[str | None, _option("target.lockfile", BOARDS)] = None
@@ -150,10 +151,12 @@ def _without_displaced(campaign: Campaign, options: Options) -> Campaign:
     if options.seeds is not None and options.seed is None:
         campaign = replace(campaign, seed=None)
     if options.target and campaign.board is None:
-        of_boards = {key.partition(".")[2] for key in BOARDS_ONLY}
-        unset = {name: getattr(Campaign(), name) for name in of_boards}
+        of_boards = {key.partition(".")[2]: field_of(key) for key in BOARDS_ONLY}
+        unset = {field: getattr(Campaign(), field) for field in of_boards.values()}
         kept = {
-            name: getattr(campaign, name) for name in options.given if name in unset
+            field: getattr(campaign, field)
+            for name, field in of_boards.items()
+            if name in options.given
         }
         campaign = replace(campaign, **unset | kept)
     # Two [[run]] that differed in nothing but the option are now one.

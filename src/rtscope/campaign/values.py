@@ -228,6 +228,7 @@ Times = Annotated[int, Field(strict=True, ge=1, le=10_000)]
 Worst = Annotated[int, Field(strict=True, ge=1, le=64)]
 
 Settle = Annotated[int, _duration(0, NS_PER_DAY, example="3m")]
+HostLimit = Annotated[int, _duration(NS_PER_S, 7 * NS_PER_DAY, example="10m")]
 Warmup = Annotated[int, _duration(0, NS_PER_H, example="5s")]
 Deadline = Annotated[int, _duration(1, MAX_DURATION_NS, example="200us")]
 DeadlineRuntime = Annotated[int, _duration(NS_PER_US, 10 * NS_PER_S, example="50us")]

@@ -79,10 +79,14 @@ class BootTimeout:
     warmup_ns: int = 0
     boot_ns: int = BOOT_NS
     still_s: float = STILL_S
+    host_s: float | None = None
+    """Host time after which it is ended, if the user has set one."""
 
     @property
     def last_s(self) -> float:
         """Host time after which every boot is ended."""
+        if self.host_s is not None:
+            return self.host_s
         virtual_ns = self.duration_ns + self.warmup_ns
         return LAST_S + LAST_PER_VIRTUAL_S * virtual_ns / NS_PER_S
 
@@ -300,7 +304,11 @@ class Watchdog:
         if self._still_s > self.timeout.still_s:
             return _still(board, self.timeout.still_s)
         if board.host_s > self.timeout.last_s:
-            return f"it has not ended within {self.timeout.last_s:.0f} s of host time"
+            return (
+                f"it has not ended within {self.timeout.last_s:.0f} s of host time, "
+                "the host limit; to wait longer: --host-limit, or host_limit in the "
+                "table campaign of a file"
+            )
         return _overdue(board, self.timeout)
 
 

@@ -36,7 +36,7 @@ from rtscope.target import agent_file
 from rtscope.tuning.campaign import checks_for
 from rtscope.tuning.remedies import TuningPlan
 from rtscope.tuning.settings import agent_options
-from rtscope.units import parse_size
+from rtscope.units import NS_PER_S, parse_size
 from rtscope.virtual.boot import BootTimeout
 from rtscope.virtual.capacity import Capacity, free_memory_bytes, host_capacity
 from rtscope.virtual.looks import Looks, settings_for
@@ -69,7 +69,12 @@ class RunRequest:
     def timeout(self) -> BootTimeout:
         """The limits of its boot."""
         waits_ns = self.campaign.settling_ns + self.campaign.warmup_ns
-        return BootTimeout(self.run.duration_ns, waits_ns)
+        limit_ns = self.campaign.host_limit_ns
+        return BootTimeout(
+            self.run.duration_ns,
+            waits_ns,
+            host_s=None if limit_ns is None else limit_ns / NS_PER_S,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,7 @@ def replay_run(
         prepared,
         job_for(request, prepared),
         seed=request.seed,
-        timeout=request.timeout,
+        timeout=replace(request.timeout, host_s=None),  # a replay takes longer
         stopped=stopped,
         recording=recording,
         on_progress=in_steps(f"{record.run.id} boots again", progress),

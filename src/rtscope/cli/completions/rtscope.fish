@@ -79,6 +79,7 @@ complete -c rtscope -n '__rtscope_at run' -l seed -d 'Random seed of a virtual b
 complete -c rtscope -n '__rtscope_at run' -l seeds -d 'Random seeds of a virtual board, the whole campaign with each' -x
 complete -c rtscope -n '__rtscope_at run' -l guest-files -d 'Files to copy to /files in the guest of a virtual board, for the custom load' -rF
 complete -c rtscope -n '__rtscope_at run' -l record -l no-record -d 'Recording of the paths to the worst wake-ups of a virtual board'
+complete -c rtscope -n '__rtscope_at run' -l host-limit -d 'Host time after which a virtual board is ended' -x
 complete -c rtscope -n '__rtscope_at run' -l qemu -d 'Path of your own QEMU for a virtual board' -rF
 complete -c rtscope -n '__rtscope_at run' -l append -d 'Additional kernel parameters of a virtual board' -x
 complete -c rtscope -n '__rtscope_at run' -l lockfile -d 'Lock file with the exact packages of a virtual board' -rF
