@@ -3,11 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
+
 from fakes.measurements import on_board, record, thread
 from rtscope.caveats.catalogue import make
+from rtscope.contract import LoadWindow, ProcessInWindow
 from rtscope.record.explanation import SCHEMA, Explained, Segment, Wakeup
 from rtscope.record.model import RunRecord
+from rtscope.report.formats.survey import survey_answer
 from rtscope.sweep.ranking import Cause, Ranking, ranking_of
+from rtscope.units import NS_PER_S
 
 RT, ORDINARY = "debian-6.12-rt", "debian-6.12"
 
@@ -115,6 +120,60 @@ def test_the_fewest_stressors_show_each_cause_that_the_usual_loads_miss() -> Non
     assert found.ranked(RT)[0].standings[RT].cause == Cause(
         "interrupts off in copy_page_range", 70_000
     )
+
+
+def died(load: str, worst_ns: int, *, operations: int, watched: bool) -> RunRecord:
+    """Return a run whose load lost a worker."""
+    process = ProcessInWindow(
+        pid=7,
+        parent=1,
+        started_ns=0,
+        name="stress-ng-daemo",
+        state="R",
+        cpu_ns=1,
+        voluntary_switches=0,
+        involuntary_switches=0,
+    )
+    made = run(load, worst_ns)
+    windows = (LoadWindow(0, NS_PER_S, (process,) if watched else (), 0),)
+    return replace(
+        made,
+        load=replace(made.load, windows=windows, operations={"daemon": operations}),
+        caveats=(make("worker_died", "pid 7 died"),),
+    )
+
+
+def test_a_load_that_worked_for_a_time_has_no_rank_but_its_worst_is_told() -> None:
+    worse = died("stress-ng:daemon", 99_000, operations=5, watched=True)
+    found = ranking([run("idle", 9_000), worse], explained(worse, "x", "y", 70_000))
+
+    assert [load.label for load in found.ranked(RT)] == ["idle"]
+    assert found.failed == ()
+    (load,) = found.ran_in_part(RT)
+    assert (load.label, load.failures[RT]) == ("daemon", "pid 7 died")
+    assert load.in_part[RT].worst_ns == 99_000
+    assert load.in_part[RT].cause == Cause("x in y", 70_000)
+    assert "daemon, not shown to have run throughout, had 99.0" in survey_answer(found)
+
+
+@pytest.mark.parametrize(("operations", "watched"), [(0, True), (5, False)])
+def test_of_a_load_that_did_nothing_in_the_measurement_nothing_is_told(
+    operations: int, watched: bool
+) -> None:
+    gone = died("stress-ng:daemon", 99_000, operations=operations, watched=watched)
+    found = ranking([run("idle", 9_000), gone])
+
+    assert found.ran_in_part(RT) == ()
+    assert [load.label for load in found.failed] == ["daemon"]
+
+
+def test_an_invalid_run_of_a_load_that_worked_for_a_time_is_not_told() -> None:
+    part = died("stress-ng:daemon", 99_000, operations=5, watched=True)
+    found = ranking(
+        [replace(part, caveats=(*part.caveats, make("clocksource_changed")))]
+    )
+
+    assert found.ran_in_part(RT) == ()
 
 
 def test_a_load_that_is_not_shown_to_have_run_has_no_rank_but_a_reason() -> None:

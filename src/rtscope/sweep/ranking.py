@@ -4,11 +4,14 @@ Which load is worst: all loads of a survey, ranked by their worst wake-up.
 A worst wake-up is an observation, not a bound: more seeds or a longer run may change
 the order of neighbours. The ranking says which causes the usual loads never show, and
 the fewest stressors that together show them.
+
+A load that worked, and is not shown to have worked throughout, is listed apart: with
+more of it the worst wake-up may be longer.
 """
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rtscope.loads import STRESSOR
 from rtscope.record.explanation import Explained
@@ -68,7 +71,9 @@ class RankedLoad:
     standings: Mapping[str, Standing]
     """By kernel; without those on which it did not run."""
     failures: Mapping[str, str]
-    """By kernel: why it is not shown to have run there."""
+    """By kernel: why it is not shown to have run throughout there."""
+    in_part: Mapping[str, Standing] = field(default_factory=dict)
+    """By kernel: of those in `failures`, what was seen while it did work."""
 
     @property
     def is_stressor(self) -> bool:
@@ -99,10 +104,15 @@ class Ranking:
             sorted(there, key=lambda x: (-x.standings[kernel].worst_ns, x.name))
         )
 
+    def ran_in_part(self, kernel: str) -> tuple[RankedLoad, ...]:
+        """Return the loads that worked without a rank, the worst first."""
+        there = [load for load in self.loads if kernel in load.in_part]
+        return tuple(sorted(there, key=lambda x: (-x.in_part[kernel].worst_ns, x.name)))
+
     @property
     def failed(self) -> tuple[RankedLoad, ...]:
-        """The loads that did not run on some kernel."""
-        return tuple(load for load in self.loads if load.failures)
+        """The loads of which nothing is known on some kernel."""
+        return tuple(x for x in self.loads if x.failures.keys() - x.in_part.keys())
 
     def worse_than_usual(self, kernel: str) -> tuple[RankedLoad, ...]:
         """Return the stressors whose worst is above that of all loads of the base."""
@@ -159,7 +169,7 @@ def ranking_of(
     Rank the loads of a survey.
 
     `explained` are by the digest of the result, `failures` by load and kernel: of runs
-    that have no record. A load that is not shown to have run throughout is no result
+    that have no record. A load that is not shown to have run throughout has no rank
     either, and stands among the failures with what stress-ng said.
     """
     grouped: dict[str, dict[str, list[RunRecord]]] = {}
@@ -173,15 +183,19 @@ def ranking_of(
     loads = []
     for name, by_kernel in grouped.items():
         standings: dict[str, Standing] = {}
+        in_part: dict[str, Standing] = {}
         whys = dict(refused.get(name, {}))
         for kernel, runs in by_kernel.items():
+            sampled = [run for run in runs if run.max_ns is not None]
             if unproved := [why for run in runs if (why := _why_unproved(run))]:
                 whys[kernel] = unproved[0]
-            elif sampled := [run for run in runs if run.max_ns is not None]:
+                if worked := [run for run in sampled if _worked(run)]:
+                    in_part[kernel] = _standing(worked, explained)
+            elif sampled:
                 standings[kernel] = _standing(sampled, explained)
             else:
                 whys[kernel] = "no sample"
-        loads.append(RankedLoad(name, standings, whys))
+        loads.append(RankedLoad(name, standings, whys, in_part))
     kernels = tuple(dict.fromkeys(record.kernel_name for record in records))
     first = kernels[0] if kernels else ""
     return Ranking(
@@ -226,6 +240,12 @@ def _cause_of(explained: Explained | None) -> Cause | None:
     if worst is None or dominant is None or worst.broken_invariants:
         return None
     return Cause(dominant.title, worst.blamed_ns)
+
+
+def _worked(record: RunRecord) -> bool:
+    """Whether the load did something in the measurement, and that is valid."""
+    seen = any(window.processes for window in record.load.windows)
+    return seen and any(record.load.operations.values()) and not why_invalid(record)
 
 
 def _why_unproved(record: RunRecord) -> str:

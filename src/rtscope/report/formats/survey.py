@@ -36,13 +36,26 @@ def _of_kernel(ranking: Ranking, kernel: str) -> str:
     if not ranked:
         return f"{printable(kernel)}: no load is shown to have run"
     worst = ranked[0]
+    worst_ns = worst.standings[kernel].worst_ns
     above = len(ranking.worse_than_usual(kernel))
     stressors = sum(load.is_stressor for load in ranked)
     return (
         f"{printable(kernel)}: {printable(worst.label)} is worst with "
-        f"{format_us(worst.standings[kernel].worst_ns)} {unit_of(ranking)}; {above} of "
+        f"{format_us(worst_ns)} {unit_of(ranking)}; {above} of "
         f"{plural(stressors, 'stressor')} above the usual loads"
+        f"{_worse_in_part(ranking, kernel, worst_ns)}"
     )
+
+
+def _worse_in_part(ranking: Ranking, kernel: str, worst_ns: int) -> str:
+    """Name the load that was worse than all others, and worked for a time only."""
+    for load in ranking.ran_in_part(kernel)[:1]:
+        if (part_ns := load.in_part[kernel].worst_ns) > worst_ns:
+            return (
+                f"; {printable(load.label)}, not shown to have run throughout, had "
+                f"{format_us(part_ns)}"
+            )
+    return ""
 
 
 def unit_of(ranking: Ranking) -> str:
@@ -63,6 +76,11 @@ def compose_survey(ranking: Ranking, *, missing: int, checks: Checks, more: str)
             )
         for doubt in shown.doubts:
             yield line_of_doubt(doubt, of="load", out_of="the ranking")
+        if in_part := sum(bool(load.in_part) for load in shown.loads):
+            yield Text(
+                f"{plural(in_part, 'load')} without a rank: not shown to have run "
+                "throughout"
+            )
         if failed := len(shown.failed):
             yield Text(
                 f"{plural(failed, 'load')} did not run on some kernel; the page says "
@@ -122,6 +140,16 @@ def survey_page(ranking: Ranking, *, name: str, target: str, missing: int) -> st
         answer=survey_answer(ranking),
         ranking=shown,
         missing=missing,
+        in_part=[
+            (kernel, load)
+            for kernel in shown.kernels
+            for load in shown.ran_in_part(kernel)
+        ],
+        has_p999=any(
+            standing.p999_ns is not None
+            for load in shown.loads
+            for standing in load.standings.values()
+        ),
         length=_lengths(shown),
         worst=worst_of,
         cause=cause_of,
@@ -137,7 +165,7 @@ def _lengths(ranking: Ranking) -> Callable[[Standing], float]:
     logs = [
         math.log(max(standing.worst_ns, 1))
         for load in ranking.loads
-        for standing in load.standings.values()
+        for standing in (*load.standings.values(), *load.in_part.values())
     ]
     low, high = min(logs, default=0.0), max(logs, default=1.0)
 
