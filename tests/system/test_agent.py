@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from rig import (
     CPUS,
+    GONE_WITHIN_S,
     MS,
     SECOND_NS,
     Program,
@@ -82,13 +83,15 @@ def test_every_activation_is_a_sample_or_skipped_and_the_sums_fit() -> None:
 def test_an_agent_stopped_for_a_second_counts_the_activations_it_missed() -> None:
     with measuring(seconds=2.5) as agent:
         time.sleep(0.7)
+        begun = time.monotonic()
         agent.send(signal.SIGSTOP)
         time.sleep(1.0)
         agent.send(signal.SIGCONT)
+        stopped_ms = 1000 * (time.monotonic() - begun)
         result = agent.finish().result
 
     for t in result.threads:
-        assert 950 <= told(t.missed_periods) <= 1100
+        assert 950 <= told(t.missed_periods) <= stopped_ms + 100
         assert abs(t.samples + told(t.missed_periods) - due(t)) <= 1
         assert t.max_ns is not None
         assert t.max_ns >= 950 * MS
@@ -151,7 +154,7 @@ def test_locked_memory_is_bounded() -> None:
 @pytest.mark.usefixtures("root")
 def test_with_a_spare_cpu_only_the_sampler_can_run_on_the_measured_one() -> None:
     measured = CPUS[-1]
-    with measuring("--cpus", str(measured), seconds=0.6) as agent:
+    with measuring("--cpus", str(measured), seconds=2) as agent:
         until(lambda: len(threads_of(agent.pid)) == 2, what="both threads")
         until(
             lambda: (
@@ -159,7 +162,6 @@ def test_with_a_spare_cpu_only_the_sampler_can_run_on_the_measured_one() -> None
                 == {(measured,), tuple(cpu for cpu in CPUS if cpu != measured)}
             ),
             what="the threads are pinned",
-            within_s=0.5,
         )
         allowed = threads_of(agent.pid)
         result = agent.finish().result
@@ -353,7 +355,7 @@ def test_a_wrong_command_line_is_refused_with_status_2(
     assert told in done.stderr.decode()
 
 
-def test_an_agent_whose_host_is_gone_ends_within_two_seconds() -> None:
+def test_an_agent_whose_host_is_gone_ends() -> None:
     reading, writing = os.pipe()
     argv = [str(native_agent()), "measure", "--host-link", "--policy", "other"]
     agent = subprocess.Popen(argv, stdin=reading, stdout=subprocess.DEVNULL)
@@ -361,7 +363,7 @@ def test_an_agent_whose_host_is_gone_ends_within_two_seconds() -> None:
     try:
         time.sleep(0.3)
         os.close(writing)
-        assert agent.wait(timeout=2) == 0
+        assert agent.wait(GONE_WITHIN_S) == 0
     finally:
         agent.kill()
         agent.wait()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from rig import (
     CPUS,
+    GONE_WITHIN_S,
     MARK,
     RT_RUNTIME,
     Done,
@@ -207,8 +208,10 @@ def test_a_killed_campaign_leaves_nothing_running_and_resumed_it_runs_through(
         assert len(set(started)) >= 4, "agent, guard, keeper, load"
         campaign.send(signal.SIGKILL)
         begun = time.monotonic()
-        until(lambda: alive(started) == [], what="all has ended", within_s=2)
-        until(lambda: not list(private_tmp.iterdir()), what="no file", within_s=2)
+        until(
+            lambda: alive(started) == [], what="all has ended", within_s=GONE_WITHIN_S
+        )
+        until(lambda: not list(private_tmp.iterdir()), what="no file")
         print(f"all was gone after {time.monotonic() - begun:.2f} s")
         campaign.finish()
     assert not second.exists()

@@ -412,4 +412,4 @@ def test_a_guard_that_is_killed_is_told_and_takes_its_load_along(
 
     assert done.status == 0, done.stderr
     assert "load_died" in doubts(only_record(out))
-    until(lambda: alive(workers) == [], what="the load has ended", within_s=2)
+    until(lambda: alive(workers) == [], what="the load has ended")

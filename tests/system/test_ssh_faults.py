@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from rig import (
+    GONE_WITHIN_S,
     Done,
     Program,
     alive,
@@ -36,11 +37,6 @@ pytestmark = [
     pytest.mark.skipif(SSHD is None, reason="needs openssh-server"),
 ]
 
-GONE_WITHIN_S = 6.0
-"""
-The agent ends within two seconds (docs/decisions/0003), and later on a busy machine.
-Each campaign measures longer than this, so that its end is not what ends the agent.
-"""
 ENDS_WITHIN_S = 12.0
 REPORTED_WITHIN_S = 30.0  # what was kept is told in a report
 
