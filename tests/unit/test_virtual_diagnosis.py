@@ -59,6 +59,14 @@ def test_a_panic_is_shown_from_what_led_to_it() -> None:
     )
 
 
+def test_a_board_that_got_on_until_its_limit_is_not_said_to_have_a_bad_kernel() -> None:
+    given_up = "it has not ended within 300 s of host time, the host limit"
+
+    assert diagnose(replace(LEFT, console=(), given_up=given_up)) == (
+        f"jh7110: {given_up}"
+    )
+
+
 def test_a_kernel_that_said_nothing_after_the_firmware_is_told_so() -> None:
     firmware = ("OpenSBI v1.6", "Boot HART MEDELEG           : 0xf4b509")
     told = diagnose(replace(LEFT, console=firmware, given_up="it has stopped"))

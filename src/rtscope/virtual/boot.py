@@ -40,7 +40,7 @@ from rtscope.measure.execute import BoardProgress
 from rtscope.process import Progress, Step
 from rtscope.units import NS_PER_S
 from rtscope.virtual.capacity import free_memory_bytes
-from rtscope.virtual.diagnosis import Evidence, diagnose
+from rtscope.virtual.diagnosis import HOST_LIMIT, Evidence, diagnose
 
 POLL_S = 0.1
 
@@ -305,9 +305,9 @@ class Watchdog:
             return _still(board, self.timeout.still_s)
         if board.host_s > self.timeout.last_s:
             return (
-                f"it has not ended within {self.timeout.last_s:.0f} s of host time, "
-                "the host limit; to wait longer: --host-limit, or host_limit in the "
-                "table campaign of a file"
+                f"it has not ended within {self.timeout.last_s:.0f} s {HOST_LIMIT}; to "
+                "wait longer: --host-limit, or host_limit in the table campaign of a "
+                "file"
             )
         return _overdue(board, self.timeout)
 

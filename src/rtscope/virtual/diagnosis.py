@@ -25,6 +25,10 @@ LINE_CHARACTERS = 200
 _FIRMWARE_ENDS = "Boot HART MEDELEG"
 
 
+HOST_LIMIT = "of host time, the host limit"
+"""In the reason why a board that got on was ended."""
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """The traces of a boot that gave no results."""
@@ -114,7 +118,8 @@ def _of_console(left: Evidence) -> str:
 
 def _of_silence(left: Evidence) -> str:
     what = left.given_up or left.missing
-    if _kernel_lines(left.console):
+    # A kernel of a board that got on until then may well have printed nothing (quiet).
+    if _kernel_lines(left.console) or HOST_LIMIT in what:
         return what
     return (
         f"{what}; its kernel has printed nothing: check that it is a kernel for "
