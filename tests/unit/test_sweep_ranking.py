@@ -176,6 +176,35 @@ def test_an_invalid_run_of_a_load_that_worked_for_a_time_is_not_told() -> None:
     assert found.ran_in_part(RT) == ()
 
 
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (
+            "stress-ng: info:  [178] rdrand stressor will be skipped, CPU does not "
+            "support the rdrand instruction",
+            "rdrand stressor will be skipped, CPU does not support the rdrand "
+            "instruction",
+        ),
+        (
+            "stress-ng: info:  [179] stressor terminated with unexpected signal 11",
+            "stressor terminated with unexpected signal 11",
+        ),
+        (
+            "stress-ng: warn:  [179] netdev: WARNING: finished prematurely after just "
+            "0.50 sec",
+            "netdev: WARNING: finished prematurely after just 0.50 sec",
+        ),
+    ],
+)
+def test_what_stress_ng_says_of_its_end_is_the_reason(line: str, why: str) -> None:
+    log = f"stress-ng: info:  [1] dispatching hogs\n{line}\n"
+    ended = run("stress-ng:netdev", 9_000, log=log)
+    ended = replace(ended, caveats=(make("load_died", "exit status 0"),))
+
+    (load,) = ranking([ended]).failed
+    assert load.failures[RT] == f"exit status 0: {why}"
+
+
 def test_a_load_that_is_not_shown_to_have_run_has_no_rank_but_a_reason() -> None:
     died = run(
         "stress-ng:af-alg",

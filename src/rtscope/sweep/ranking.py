@@ -22,7 +22,8 @@ from rtscope.sweep.effects import P999
 
 _PREFIX = re.compile(r"^stress-ng: *(?:\w+: *\[\d+\] *)?")
 _TELLING = re.compile(
-    r"\b(?:disabled|skipping|unrecognized|unsupported|cannot|unable|error|fail"
+    r"\b(?:disabled|skipping|be skipped|unrecognized|unsupported|cannot|unable|error"
+    r"|fail|unexpected signal|finished prematurely"
     r"|not (?:supported|available|permitted|implemented|enabled|allowed|found))\b",
     re.IGNORECASE,
 )
