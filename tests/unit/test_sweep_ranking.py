@@ -216,13 +216,16 @@ def test_a_load_that_is_not_shown_to_have_run_has_no_rank_but_a_reason() -> None
     died = replace(died, caveats=(make("load_died", "exit status 4"),))
     found = ranking(
         [run("idle", 9_000), died],
-        failures={("stress-ng:reboot", RT): "the board ended"},
+        failures={
+            ("stress-ng:reboot", RT): "000-base/007-stress-ng-reboot: pc: the board "
+            "ended; the end of its console:\n  [    1.0] reboot: Restarting"
+        },
     )
 
     assert [load.label for load in found.ranked(RT)] == ["idle"]
     assert {load.label: dict(load.failures) for load in found.failed} == {
         "af-alg": {RT: "exit status 4: disabled 'af-alg' as it may hang the machine"},
-        "reboot": {RT: "the board ended"},
+        "reboot": {RT: "pc: the board ended"},
     }
 
 

@@ -179,7 +179,7 @@ def ranking_of(
         kernel = record.kernel_name
         grouped.setdefault(record.run.load, {}).setdefault(kernel, []).append(record)
     for (load, kernel), why in failures.items():
-        refused.setdefault(load, {})[kernel] = why
+        refused.setdefault(load, {})[kernel] = _brief(why)
         grouped.setdefault(load, {})
     loads = []
     for name, by_kernel in grouped.items():
@@ -215,6 +215,15 @@ def ranking_of(
             (record.run.load, record) for record in records if not _why_unproved(record)
         ),
     )
+
+
+_RUN = re.compile(r"^\d+-[^ ]+/[^ ]+: ")
+_CONSOLE = "; the end of its console:"
+
+
+def _brief(why: str) -> str:
+    """Return the reason without the run, which the load names, and the console."""
+    return _RUN.sub("", why).partition(_CONSOLE)[0]
 
 
 def _standing(
