@@ -233,7 +233,9 @@ def test_a_link_that_stalls_and_recovers_ends_the_run_with_its_reason(
 
     assert gone_s < GONE_WITHIN_S
     assert done.status == 3
-    assert "nothing was heard from the host for a second" in done.stderr
+    # Which end speaks first depends on how long the stall has lasted.
+    told = ("nothing was heard from the host for a second", "lost the connection")
+    assert any(reason in done.stderr for reason in told)
     assert list(session.out.glob("runs/*/record.json")) == []
 
 
