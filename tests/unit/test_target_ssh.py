@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtscope.errors import TargetError, UsageError
+from rtscope.errors import ContractError, TargetError, UsageError
 from rtscope.machine.reader import Content, Missing
 from rtscope.measure.machine import how_to_install
 from rtscope.target import ssh
@@ -197,3 +197,21 @@ def test_an_agent_that_was_killed_is_told_from_a_lost_connection(
     on._keeper.kill()
 
     assert told in said
+
+
+@pytest.mark.parametrize("output", ["", '{"type":"growth","cpus":['])
+def test_an_agent_that_gives_up_without_a_word_says_that_the_link_stalled(
+    output: str,
+) -> None:
+    agent = PipeStream(
+        ["sh", "-c", f"printf '%s' '{output}'; exit 3"],
+        heartbeat=True,
+        why_ended=SshTarget("board")._why_ended,
+    )
+    try:
+        collect(agent, timeout_s=10)
+        said = agent.stderr_tail()
+    except ContractError as error:
+        said = str(error)
+
+    assert "the link was lost, or the host stood still" in said

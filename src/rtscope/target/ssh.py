@@ -36,6 +36,14 @@ from rtscope.target.stream import LOST, PipeStream, collect
 FAILED = 255
 """ssh's exit status when ssh itself failed; otherwise that of the command."""
 
+GAVE_UP = 3
+"""The agent's exit status where it has no measurement (agent/emit.h), and no word."""
+
+STALLED = (
+    "the agent could write nothing for a second: the link was lost, or the host stood "
+    "still; go on with rtscope run --resume"
+)
+
 CONNECT_S = 60.0
 """Also the time to type a password."""
 
@@ -244,7 +252,9 @@ class SshTarget:
         )
 
     def _why_ended(self, status: int) -> str:
-        """Distinguish an agent that was killed from a link that is gone."""
+        """Distinguish an agent that was killed from a link that stalled or is gone."""
+        if status == GAVE_UP:
+            return STALLED
         if status != FAILED:
             return ""
         keeper = self._keeper  # all share one connection, and end with it
