@@ -50,7 +50,7 @@ NEEDS_APT = pytest.mark.skipif(
 PATIENCE_S = 60.0
 GONE_WITHIN_S = 6.0
 """
-What stays on a machine whose user is gone: nothing after two seconds
+What stays on a machine whose user is gone: nothing after three seconds
 (docs/decisions/0003), or later on a busy machine. A test measures for longer than this,
 so that the end of the measurement is not what ends the agent.
 """

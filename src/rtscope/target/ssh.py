@@ -268,7 +268,7 @@ class SshTarget:
     def start_agent(
         self, args: Sequence[str], *, privileged: bool = False
     ) -> PipeStream:
-        """Start the agent on the board; it ends within 2 s without the link."""
+        """Start the agent on the board; it ends within 3 s without the link."""
         return self._start(args, root=self._root if privileged else ())
 
     def _run_agent(self, args: Sequence[str]) -> list[Line]:
