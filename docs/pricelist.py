@@ -18,6 +18,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from prose import row
 from rtscope.report.formats.sweep import columns_of_costs, interval_of, value_of
 from rtscope.report.words import NOTHING, count
 from rtscope.sweep.effects import FIGURES, MORE_IS_BETTER, Effect, discoveries
@@ -75,13 +76,9 @@ def _ratio(effect: Effect | None) -> str:
 
 def lines_of(columns: Columns) -> Iterator[str]:
     """Yield a table in Markdown."""
-    yield _row(list(columns))
+    yield row(columns)
     yield "|---|" + "---:|" * (len(columns) - 1)
-    yield from map(_row, zip(*columns.values(), strict=True))
-
-
-def _row(words: Sequence[str]) -> str:
-    return f"| {' | '.join(words)} |"
+    yield from map(row, zip(*columns.values(), strict=True))
 
 
 def judged_together(results: Sequence[SweepResult]) -> Sequence[SweepResult]:

@@ -1,7 +1,7 @@
 """How a generated page is written: sentences, and cells of tables."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 
@@ -24,6 +24,11 @@ def ended(text: str) -> str:
 def cell(text: str) -> str:
     """Write a text into a cell of a table."""
     return " ".join(text.split()).replace("|", "\\|")
+
+
+def row(words: Iterable[str]) -> str:
+    """Write a row of a table."""
+    return f"| {' | '.join(map(cell, words))} |"
 
 
 _PLAIN = {"null": "null", "boolean": "`true` or `false`", "object": "table"}

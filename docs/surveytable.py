@@ -15,7 +15,9 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from prose import row
 from rtscope.report.formats.survey import cause_of, worst_of
+from rtscope.report.formats.text import first_of
 from rtscope.report.words import NOTHING, count
 from rtscope.sweep.ranking import RankedLoad, Ranking, Standing
 from rtscope.units import format_us
@@ -46,7 +48,6 @@ def joined(rankings: Sequence[Ranking]) -> Ranking:
 def totals(ranking: Ranking) -> Iterator[Sequence[str]]:
     """Yield how many loads ran on each kernel, and how far they go."""
     yield ("kernel", "ranked", "in part", "did not run", "usual worst, us", "above it")
-    loads = ranking.loads
     for kernel in ranking.kernels:
         ran = ranking.ranked(kernel)
         usual = [x.standings[kernel].worst_ns for x in ran if not x.is_stressor]
@@ -54,7 +55,7 @@ def totals(ranking: Ranking) -> Iterator[Sequence[str]]:
             kernel,
             count(len(ran)),
             count(len(ranking.ran_in_part(kernel))),
-            count(sum(kernel in x.failures and kernel not in x.in_part for x in loads)),
+            count(sum(kernel in load.unknown for load in ranking.loads)),
             format_us(max(usual)) if usual else NOTHING,
             count(len(ranking.worse_than_usual(kernel))),
         )
@@ -72,17 +73,8 @@ def missed_by_the_usual(ranking: Ranking, kernel: str) -> Iterator[Sequence[str]
             format_us(standing.worst_ns),
             cause_of(standing),
             _length(standing),
-            _few(also),
+            first_of(4, also, ", ", " and ") or NOTHING,
         )
-
-
-_MOST_NAMES = 4
-
-
-def _few(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_MOST_NAMES])
-    left = len(names) - _MOST_NAMES
-    return f"{shown} and {left} more" if left > 0 else shown or NOTHING
 
 
 def all_loads(ranking: Ranking) -> Iterator[Sequence[str]]:
@@ -137,19 +129,15 @@ def not_run(ranking: Ranking) -> Iterator[Sequence[str]]:
 def _why_not(load: RankedLoad, kernel: str) -> str:
     if kernel in load.standings or kernel in load.in_part:
         return "it ran"
-    return load.failures.get(kernel, NOTHING)
+    return load.unknown.get(kernel, NOTHING)
 
 
 def lines_of(rows: Iterator[Sequence[str]]) -> Iterator[str]:
     """Yield a table in Markdown; columns with a unit are of numbers."""
     heading = next(rows)
-    yield _row(heading)
-    yield _row(["---:" if ", us" in word else "---" for word in heading])
-    yield from map(_row, rows)
-
-
-def _row(words: Sequence[str]) -> str:
-    return f"| {' | '.join(word.replace('|', chr(92) + '|') for word in words)} |"
+    yield row(heading)
+    yield row(["---:" if ", us" in word else "---" for word in heading])
+    yield from map(row, rows)
 
 
 def main() -> None:

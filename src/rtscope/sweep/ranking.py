@@ -77,6 +77,11 @@ class RankedLoad:
     """By kernel: of those in `failures`, what was seen while it did work."""
 
     @property
+    def unknown(self) -> Mapping[str, str]:
+        """By kernel: why nothing at all is known of it there."""
+        return {k: why for k, why in self.failures.items() if k not in self.in_part}
+
+    @property
     def is_stressor(self) -> bool:
         """Whether it is one of the survey, and not a load of the base."""
         return self.name.startswith(STRESSOR)
@@ -113,7 +118,7 @@ class Ranking:
     @property
     def failed(self) -> tuple[RankedLoad, ...]:
         """The loads of which nothing is known on some kernel."""
-        return tuple(x for x in self.loads if x.failures.keys() - x.in_part.keys())
+        return tuple(load for load in self.loads if load.unknown)
 
     def worse_than_usual(self, kernel: str) -> tuple[RankedLoad, ...]:
         """Return the stressors whose worst is above that of all loads of the base."""
